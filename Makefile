@@ -1,0 +1,76 @@
+# make            builds build/attnc
+# make check      runs every test and ends with the line `N passed, N failed`
+# make check-quick  the same without the long ones
+# make clean
+
+CC = clang
+CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wconversion -Wshadow -Werror
+GENERATED_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra
+LIBS = -lcjson -lm
+B = build
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+SOURCES = $(filter-out compiler/main.c compiler/emit/embed.c, $(wildcard compiler/*.c compiler/*/*.c))
+EMBEDDED = $(wildcard compiler/emit/templates/*.tmpl compiler/emit/isa/*.isa runtime/attn_runtime.h runtime/attn_runtime.c)
+OBJECTS = $(SOURCES:%.c=$(B)/%.o) $(B)/gen/parser.o $(B)/gen/lexer.o $(if $(wildcard compiler/emit/embed.c),$(B)/gen/embedded.o)
+UNIT_TESTS = $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
+
+all: $(B)/attnc
+
+$(B)/attnc: $(B)/compiler/main.o $(B)/libattnc.a
+	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+
+$(B)/libattnc.a: $(OBJECTS)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/%.o: %.c $(B)/gen/parser.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/gen/%.o: $(B)/gen/%.c
+	$(CC) $(GENERATED_CFLAGS) -Icompiler -Icompiler/syntax -MMD -MP -c $< -o $@
+
+$(B)/gen/parser.c $(B)/gen/parser.h &: compiler/syntax/parser.y
+	@mkdir -p $(@D)
+	bison -Wall -Werror=conflicts-sr -Werror=conflicts-rr --defines=$(B)/gen/parser.h -o $(B)/gen/parser.c $<
+
+$(B)/gen/lexer.c: compiler/syntax/lexer.l
+	@mkdir -p $(@D)
+	flex -o $@ $<
+
+$(B)/gen/lexer.o: $(B)/gen/parser.h
+
+$(B)/embed: compiler/emit/embed.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $< -o $@
+
+$(B)/gen/embedded.c: $(B)/embed $(EMBEDDED)
+	@mkdir -p $(@D)
+	$(B)/embed $(EMBEDDED) > $@
+
+$(B)/unit/test_runtime: tests/unit/test_runtime.c runtime/attn_runtime.c runtime/attn_runtime.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) tests/unit/test_runtime.c runtime/attn_runtime.c -o $@ -lcmocka -lpthread -lm
+
+$(B)/unit/test_wordpiece: tests/unit/test_wordpiece.c examples/common/wordpiece.c examples/common/wordpiece.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) tests/unit/test_wordpiece.c examples/common/wordpiece.c -o $@ -lutf8proc -lcmocka -lpthread -lm
+
+$(B)/unit/%: tests/unit/%.c $(B)/libattnc.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Icompiler -MMD -MP $< $(B)/libattnc.a -o $@ $(LIBS) -lcmocka -lpthread
+
+check: $(B)/attnc $(UNIT_TESTS)
+	tests/run
+
+check-quick: $(B)/attnc $(UNIT_TESTS)
+	tests/run --quick
+
+clean:
+	rm -rf $(B)
+
+.PHONY: all check check-quick clean
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,449 @@
+/* attnc.h: the map of the compiler.
+ *
+ * Every type that crosses a file's border is here, then the prototypes under the file that owns
+ * them, in the order in which data flows:
+ *
+ *   support -> syntax -> io -> model -> ir -> interp -> passes -> emit -> commands
+ *
+ * An arrow never goes back up this list. */
+#ifndef ATTNC_H
+#define ATTNC_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define ATTNC_VERSION "0.1.0"
+
+/* ======================================================================= support/arena.c
+ * One arena a stage; nothing inside it is freed alone. Memory comes zeroed. No function here
+ * returns NULL: out of memory ends the program through out_of_memory(). */
+typedef struct Arena Arena;
+
+Arena *arena_new(void);
+void arena_free(Arena *arena);
+void *arena_alloc(Arena *arena, size_t bytes);                     /* aligned to 64 bytes when bytes >= 64, else 16 */
+void *arena_array(Arena *arena, size_t count, size_t size);        /* checked count * size */
+char *arena_copy(Arena *arena, const char *text, size_t size);     /* a copy ended by NUL */
+char *arena_printf(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void arena_on_free(Arena *arena, void (*run)(void *), void *with); /* run(with) when the arena goes: mmaps, files */
+
+/* The only door to the system's allocator; returns NULL when there is no more, or when a test says so
+ * (environment ATTNC_FAIL_ALLOC=n: the n-th call fails). */
+void *checked_malloc(size_t bytes);
+
+/* A growing text or array of bytes inside an arena; `data` is always ended by NUL. */
+typedef struct Text {
+    Arena *arena;
+    char *data;
+    size_t size, room;
+} Text;
+
+Text text_new(Arena *arena);
+void text_add(Text *text, const char *bytes, size_t size);
+void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Arithmetic on sizes that may come from a file: false (and *out unset) on overflow. */
+bool mul_fits(int64_t a, int64_t b, int64_t *out);
+bool add_fits(int64_t a, int64_t b, int64_t *out);
+
+/* ======================================================================= support/failure.c
+ * The three ways to end early, and the exit codes of the contract. A message is one line without a
+ * final newline. With a trap set (tests, fuzzers) a failure jumps there; otherwise it prints
+ * "attnc: error: MESSAGE" on stderr and exits. Unfinished output files are removed either way. */
+enum { EXIT_FINE = 0, EXIT_USER = 1, EXIT_USAGE = 2, EXIT_CANNOT = 3, EXIT_BUG = 4, EXIT_MEMORY = 5 };
+
+_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));         /* the user's: exit 1 */
+_Noreturn void fail_status(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void bug(const char *format, ...) __attribute__((format(printf, 1, 2)));          /* ours: exit 4 */
+_Noreturn void out_of_memory(void);                                                         /* exit 5 */
+
+typedef struct FailureTrap {
+    jmp_buf jump;
+    int status;
+    char message[1024];
+    struct FailureTrap *outer;
+} FailureTrap;
+
+/* if (failure_trap(&trap) == 0) { ...; failure_release(&trap); } else { trap.status, trap.message } */
+#define failure_trap(trap) (failure_push(trap), setjmp((trap)->jump))
+void failure_push(FailureTrap *trap);
+void failure_release(FailureTrap *trap);
+
+/* ======================================================================= support/files.c
+ * Files are read whole or mapped; they are written aside and renamed, so that a reader sees the old
+ * file or the new one, never a half. Every failure names the file and the system's reason. */
+typedef struct MappedFile {
+    const char *path;
+    const uint8_t *data; /* NULL only when size is 0 */
+    size_t size;
+} MappedFile;
+
+MappedFile file_map(Arena *arena, const char *path);                        /* unmapped with the arena */
+char *file_read(Arena *arena, const char *path, size_t limit, size_t *size); /* fails above `limit` bytes */
+bool file_exists(const char *path);
+
+typedef struct OutputFile OutputFile;
+OutputFile *output_open(Arena *arena, const char *path);
+FILE *output_stream(OutputFile *output);
+void output_write(OutputFile *output, const void *bytes, size_t size);
+void output_seek(OutputFile *output, uint64_t offset); /* to patch a header */
+void output_commit(OutputFile *output);                /* flush, check, fsync, rename */
+void outputs_discard(void);                            /* removes what was not committed */
+
+uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size); /* FNV-1a, 64 bit; seed 0 begins */
+double seconds_now(void);                                           /* monotonic clock */
+
+/* The word of `words` (ended by NULL) nearest to `word`, or NULL when none is near enough to be meant. */
+const char *nearest_word(const char *word, const char *const *words);
+
+/* ======================================================================= syntax/
+ * A spec's text and places in it. Lines and columns count from 1; columns count bytes. */
+typedef struct Source {
+    const char *path;
+    const char *text; /* without a byte order mark, ended by NUL */
+    size_t size;
+} Source;
+
+typedef struct Place {
+    const Source *source; /* NULL: nowhere in a file (a default) */
+    int line, column;
+    int length; /* bytes to underline; 0 and 1 show one caret */
+} Place;
+
+/* --- syntax/diagnostic.c: errors with place, source line and caret; several in one run. */
+typedef struct Diagnostics {
+    Arena *arena;
+    FILE *to; /* NULL: nothing is printed, only counted and kept */
+    int errors;
+    Text log; /* what was printed, whole */
+} Diagnostics;
+
+enum { MAX_DIAGNOSTICS = 20 };
+
+Diagnostics diagnostics_new(Arena *arena, FILE *to);
+void diagnose(Diagnostics *to, Place at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void diagnose_note(Diagnostics *to, Place at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* --- syntax/ast.c: the tree as written; no meaning yet. */
+typedef enum ExprKind { EXPR_INTEGER, EXPR_REAL, EXPR_NAME, EXPR_SQRT, EXPR_NEGATE, EXPR_ADD, EXPR_SUB, EXPR_MUL, EXPR_DIV } ExprKind;
+
+typedef struct Expr {
+    ExprKind kind;
+    Place place;
+    int depth; /* of this tree, limited, so that walks may recurse */
+    int64_t integer;
+    double real;
+    const char *text; /* EXPR_NAME: the name; numbers: as written */
+    struct Expr *left, *right;
+} Expr;
+
+typedef enum ValueKind { VALUE_EXPR, VALUE_STRING, VALUE_RANGE } ValueKind; /* a word is an EXPR_NAME until resolve */
+
+typedef struct Value {
+    ValueKind kind;
+    Place place;
+    Expr *expr, *until; /* VALUE_RANGE: expr .. until */
+    const char *string;
+    struct Value *next;
+} Value;
+
+typedef enum Relation { RELATION_NONE, RELATION_EQUAL, RELATION_AT_MOST } Relation;
+
+typedef struct Item {
+    Place place;      /* of its name */
+    const char *name;
+    bool quoted;      /* the name is a string: a line of `weights` */
+    bool is_let;      /* let NAME = EXPR; the expression is the only value */
+    Relation relation;
+    Value *values;
+    bool has_block;
+    Place block_end;  /* of the closing brace */
+    struct Item *items; /* in the block */
+    struct Item *next;
+} Item;
+
+typedef struct Comment {
+    Place place;
+    const char *text; /* from '#' to the end of the line, trailing space cut */
+    struct Comment *next;
+} Comment;
+
+typedef struct Ast {
+    Source *source;
+    Item *items;
+    Comment *comments; /* in the order of the source; fmt puts them back */
+} Ast;
+
+enum { MAX_NESTING = 64, MAX_EXPR_DEPTH = 100, MAX_SPEC_BYTES = 1 << 20 };
+
+Source *source_read(Arena *arena, const char *path);
+Source *source_from_text(Arena *arena, const char *path, const char *text, size_t size);
+Ast *parse(Arena *arena, Source *source, Diagnostics *diagnostics); /* parser.y; look at diagnostics->errors */
+void ast_print(FILE *to, const Ast *ast);                           /* --dump=ast */
+char *ast_format(Arena *arena, const Ast *ast);                     /* attnc fmt: idempotent, keeps comments */
+
+
+/* ======================================================================= io/
+ * Tensors as files have them. Everything read here is distrusted: sizes, offsets, names and types
+ * are checked before use, with 64-bit checked arithmetic; a failure names file, tensor and reason. */
+typedef enum Dtype {
+    DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_F64, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8, DTYPE_U8, DTYPE_BOOL,
+    DTYPE_COUNT
+} Dtype;
+
+const char *dtype_name(Dtype dtype); /* "F32", as safetensors spells it */
+size_t dtype_bytes(Dtype dtype);
+
+enum { MAX_RANK = 8 };
+
+typedef struct Shape {
+    int rank;
+    int64_t dims[MAX_RANK];
+} Shape;
+
+const char *shape_text(Arena *arena, Shape shape);  /* "[384, 1536]" */
+bool shape_elements(Shape shape, int64_t *elements); /* false on overflow */
+bool shape_equal(Shape a, Shape b);
+
+typedef struct FileTensor {
+    const char *name;
+    const char *path; /* the file it stands in */
+    Dtype dtype;
+    Shape shape;
+    const uint8_t *data; /* little-endian, row-major, as long as shape and dtype say; no alignment is promised */
+    size_t bytes;
+} FileTensor;
+
+typedef struct TensorFile {
+    FileTensor *tensors; /* sorted by name, names unique */
+    size_t count;
+    const char **names;  /* the same names, ended by NULL, for nearest_word */
+    const char *path;    /* as the user gave it */
+} TensorFile;
+
+/* --- io/safetensors.c: PATH is a .safetensors file, a .index.json that lists shards (resolved beside it,
+ * no folder may be left), or several paths joined by commas. */
+TensorFile *safetensors_open(Arena *arena, const char *path);
+const FileTensor *tensor_find(const TensorFile *file, const char *name); /* or NULL */
+void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out); /* any float or integer dtype */
+/* Writes f32 tensors as one .safetensors file, in the order given. */
+typedef struct NamedTensor {
+    const char *name;
+    Shape shape;
+    const float *data;
+} NamedTensor;
+void safetensors_write(Arena *arena, const char *path, const NamedTensor *tensors, size_t count);
+
+/* --- io/npy.c: .npy versions 1 to 3, C order, little-endian (or one byte an item). */
+typedef struct NpyArray {
+    const char *path;
+    Dtype dtype;
+    Shape shape;
+    const uint8_t *data;
+} NpyArray;
+NpyArray npy_read(Arena *arena, const char *path);
+double npy_real(const NpyArray *array, int64_t index);     /* any dtype */
+int64_t npy_integer(const NpyArray *array, int64_t index); /* integer dtypes only, else a failure */
+void npy_write(Arena *arena, const char *path, Dtype dtype, Shape shape, const void *data);
+
+/* ======================================================================= model/
+ * A Model is a spec with every default filled in, every number checked and every weight named. */
+#define UNSET (-1) /* a field that no level states and whose default depends on others */
+
+enum { INPUT_TOKENS, INPUT_FEATURES, INPUT_PATCHES };
+typedef enum PositionKind { POSITION_NONE, POSITION_SINUSOIDAL, POSITION_LEARNED, POSITION_ROPE, POSITION_ALIBI, POSITION_RELATIVE } PositionKind;
+typedef enum Sinusoid { SINUSOID_INTERLEAVED, SINUSOID_HALVES, SINUSOID_FAIRSEQ } Sinusoid;
+typedef enum RopeScaling { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_YARN, ROPE_LONGROPE } RopeScaling;
+typedef enum NormKind { NORM_NONE, NORM_LAYERNORM, NORM_RMSNORM } NormKind;
+typedef enum NormPlace { PLACE_PRE, PLACE_POST, PLACE_AFTER, PLACE_BOTH, PLACE_NONE } NormPlace;
+enum { BIAS_UNSAID, BIAS_ALL, BIAS_NONE };
+typedef enum ScoreKind { SCORE_SCALED_DOT, SCORE_DOT, SCORE_GENERAL, SCORE_ADDITIVE } ScoreKind;
+typedef enum Activation {
+    ACTIVATION_RELU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_SILU, ACTIVATION_RELU2, ACTIVATION_QUICK_GELU, ACTIVATION_TANH,
+} Activation;
+typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST } PoolKind;
+
+/* A number of rows: exactly n, or given at the call and 1 to n. n is 0 where there is none. */
+typedef struct Length {
+    int64_t n;
+    bool exact;
+} Length;
+
+typedef struct Norm {
+    NormKind kind; /* NORM_NONE: no norm here */
+    double eps;
+    bool plus_one, bias;
+} Norm;
+
+typedef struct Position {
+    PositionKind kind;
+    Sinusoid sinusoid;
+    int64_t offset;
+    int64_t rope_width; /* columns of a head that are rotated; even */
+    bool rope_interleaved;
+    double theta;
+    RopeScaling scaling;
+    double factor, low, high, beta_fast, beta_slow, attention_factor;
+    bool untruncated;
+    int64_t original;
+    const double *short_factors, *long_factors; /* rope_width / 2 each */
+    double alibi_max;
+    bool alibi_scaled;
+    int64_t buckets, distance;
+    bool per_layer, bidirectional;
+} Position;
+
+/* Widths are of the rows that come in; heads side by side give heads * value_dim columns. */
+typedef struct Attention {
+    bool cross;
+    int64_t heads, kv_heads, head_dim, value_dim;
+    int64_t query_width, key_width, value_width, output_width; /* output_width: of what this sublayer gives */
+    bool projected, has_output;
+    bool bias_q, bias_k, bias_v, bias_o;
+    Norm qk_norm;
+    bool qk_norm_all_heads, qk_norm_weight_per_head;
+    ScoreKind score;
+    int64_t d_score;
+    double scale, softcap; /* softcap 0: off */
+    bool sink_learned;
+    int64_t sink;
+    bool mask_causal, mask_padding, mask_prefix, mask_given;
+    int64_t window; /* 0: none */
+    Position position;
+    bool exported; /* its weights are an output */
+    const int64_t *exported_heads;
+    int64_t n_exported_heads;
+} Attention;
+
+typedef struct Ffn {
+    int64_t d_ff;
+    Activation activation;
+    bool gated, bias_up, bias_gate, bias_down;
+} Ffn;
+
+typedef enum SublayerKind { SUBLAYER_ATTENTION, SUBLAYER_FFN } SublayerKind;
+
+typedef struct Sublayer {
+    SublayerKind kind;
+    Place place;
+    const char *name;       /* in tensor names: attention, cross_attention, ffn, ffn2 … */
+    Norm norm_in, norm_out; /* on what comes in; on what goes out */
+    bool norm_out_on_sum;   /* post: the norm is over x + f(x), not over f(x) */
+    bool residual;
+    double residual_scale;
+    Attention attention;
+    Ffn ffn;
+} Sublayer;
+
+typedef struct Layer {
+    Place place;
+    Sublayer *sublayers;
+    int count;
+    bool parallel, shared_norm;
+    int64_t weights_of; /* the layer whose weights these are: its own index, or the first of a shared run */
+} Layer;
+
+typedef struct Stack {
+    const char *name; /* encoder, decoder */
+    Place place;
+    bool is_decoder;
+    Length seq;
+    int input;
+    int64_t vocab;
+    int64_t image_height, image_width, patch;
+    bool class_token, distillation_token;
+    double embedding_scale;
+    int64_t segments, embedding_width; /* embedding_width != d_model: a projection follows */
+    bool embedding_projected, embedding_projection_bias;
+    Norm embedding_norm;
+    Position position; /* what is added to the embedding, or a relative table that the layers share */
+    int64_t relative_heads; /* heads of that shared table */
+    Layer *layers;
+    int64_t n_layers;
+    int64_t hidden_width; /* of what comes out: d_model, or heads * value_dim behind `output none` */
+    int64_t pattern; /* layers after which the sequence of layers repeats: what --small keeps whole */
+    Norm final_norm;
+} Stack;
+
+typedef struct Head {
+    Place place;
+    bool logits, tied, bias;
+    double softcap, scale;
+    PoolKind pool;
+    bool l2, pooler;
+    int64_t classifier;
+} Head;
+
+/* A line of a `weights` block: how a canonical tensor is found. */
+typedef struct SourceName {
+    Place place;
+    const char *canonical, *from; /* may hold {layer} and end in .* */
+    bool transpose, optional;
+    bool has_rows;
+    int64_t row_begin, row_end;      /* axis 0 of the file's tensor */
+    int64_t groups, parts, take, take_end; /* axis 0 seen as [groups][parts][rest], parts take..take_end-1 taken; groups 0: not */
+} SourceName;
+
+typedef struct Model {
+    const char *name;
+    Place place;
+    Source *source;
+    int64_t d_model; /* 0 only in attention alone without it */
+    Stack *encoder, *decoder; /* NULL where there is none */
+    Sublayer *alone;          /* attention alone; then there is no stack */
+    Length queries, keys;
+    bool embedding_tied;
+    Head head;
+    int64_t start, pad; /* -1: none */
+    const int64_t *end;
+    int64_t n_end;
+    bool unroll_full;
+    Dtype dtype;
+    SourceName *source_names;
+    int64_t n_source_names;
+    const char **prefixes, **ignored;
+    int64_t n_prefixes, n_ignored;
+    uint64_t hash; /* of model_print's text without lengths, unroll and exports */
+} Model;
+
+/* --- model/resolve.c: NULL when diagnostics holds errors. */
+Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics);
+Model *model_load(Arena *arena, const char *path); /* read, parse, resolve; prints diagnostics and exits 1 on errors */
+
+/* --- model/model_print.c: every resolved number, canonically; --dump=model, and what the hash is over. */
+void model_print(Text *out, const Model *model, bool with_bounds);
+const char *norm_kind_name(NormKind kind);
+const char *activation_name(Activation activation);
+const char *position_kind_name(PositionKind kind);
+const char *pool_name(PoolKind kind);
+
+/* --- model/small.c: the same model with at most 4 layers, narrower and shorter; for attnc check --small. */
+Model *model_small(Arena *arena, const Model *model);
+
+/* --- model/weights_table.c: the canonical tensors of a model, in the order in which the code reads them. */
+typedef struct WeightSpec {
+    const char *name;
+    Shape shape;             /* matrices are [out][in], as y = W x wants them */
+    double mean, deviation;  /* of random weights (--weights random:SEED) */
+    bool longer;             /* a position table: a file may have more rows, the first ones are taken */
+    Place place;
+} WeightSpec;
+
+typedef struct WeightTable {
+    WeightSpec *specs;
+    size_t count;
+} WeightTable;
+
+WeightTable weights_table(Arena *arena, const Model *model);
+const WeightSpec *weight_spec_find(const WeightTable *table, const char *name);
+/* The name that a layer's tensor has, the layer itself or the one that it shares with: "encoder.layers.3.ffn.up.weight". */
+char *layer_weight_name(Arena *arena, const Stack *stack, const Layer *layer, const Sublayer *sublayer, const char *what);
+/* The token table of a stack: one name for both stacks when the embedding is tied. */
+const char *token_table_name(Arena *arena, const Model *model, const Stack *stack);
+
+
+#endif

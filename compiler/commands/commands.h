@@ -1,0 +1,34 @@
+/* commands.h: one function a subcommand, and how their options are read. */
+#ifndef COMMANDS_H
+#define COMMANDS_H
+
+#include "../attnc.h"
+
+/* An option `--name VALUE` (text, list) or `--name` (flag); exactly one pointer is set. */
+typedef struct ValueNode {
+    const char *text;
+    struct ValueNode *next;
+} ValueNode;
+
+typedef struct Option {
+    const char *name; /* "--target", "-o" */
+    const char **text;
+    bool *flag;
+    ValueNode **list; /* given several times, in order */
+} Option;
+
+/* Reads argv after the subcommand; operands go to operand[0..operands-1], all of them required.
+ * A mistake prints the reason and the usage and exits 2. */
+void options_read(Arena *arena, int argc, char **argv, const char *usage, const Option *options, size_t count,
+                  const char **operand, int operands);
+_Noreturn void usage_error(const char *usage, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least, int64_t most);
+
+/* Every command returns the exit code. */
+int command_fmt(int argc, char **argv);
+int command_weights(int argc, char **argv);
+
+/* --dump=ast,model: prints the stages that the list names; true when something was printed. */
+bool dump_stages(Arena *arena, const char *list, const char *path);
+
+#endif

@@ -1,0 +1,26 @@
+/* dump.c: attnc --dump=STAGE[,STAGE…] SPEC: what a stage made of the spec. */
+#include "commands.h"
+
+#include <string.h>
+
+bool dump_stages(Arena *arena, const char *list, const char *path) {
+    static const char *const stages[] = {"ast", "model", NULL};
+    for (const char *at = list; *at;) {
+        size_t length = strcspn(at, ",");
+        bool known = false;
+        for (int i = 0; stages[i]; i++) known |= strlen(stages[i]) == length && strncmp(stages[i], at, length) == 0;
+        if (!known) fail_status(EXIT_USAGE, "--dump knows ast and model, not `%.*s`", (int)length, at);
+        at += length + (at[length] == ',');
+    }
+    Diagnostics diagnostics = diagnostics_new(arena, stderr);
+    Ast *ast = parse(arena, source_read(arena, path), &diagnostics);
+    if (strstr(list, "ast")) ast_print(stdout, ast);
+    Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
+    if (!model) fail("%s: %d error%s", path, diagnostics.errors, diagnostics.errors == 1 ? "" : "s");
+    if (strstr(list, "model")) {
+        Text text = text_new(arena);
+        model_print(&text, model, true);
+        printf("%shash %016llx\n", text.data, (unsigned long long)model->hash);
+    }
+    return true;
+}

@@ -1,0 +1,26 @@
+/* fmt.c: attnc fmt: a spec in its canonical layout. */
+#include "commands.h"
+
+#include <string.h>
+
+static const char usage[] = "attnc fmt SPEC [-o FILE]";
+
+int command_fmt(int argc, char **argv) {
+    Arena *arena = arena_new();
+    const char *path, *to = NULL;
+    const Option options[] = {{"-o", .text = &to}};
+    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
+    Diagnostics diagnostics = diagnostics_new(arena, stderr);
+    Ast *ast = parse(arena, source_read(arena, path), &diagnostics);
+    if (diagnostics.errors) fail("%s: %d error%s", path, diagnostics.errors, diagnostics.errors == 1 ? "" : "s");
+    const char *text = ast_format(arena, ast);
+    if (to) {
+        OutputFile *output = output_open(arena, to);
+        output_write(output, text, strlen(text));
+        output_commit(output);
+    } else {
+        fputs(text, stdout);
+    }
+    arena_free(arena);
+    return EXIT_FINE;
+}

@@ -1,0 +1,89 @@
+/* options.c: reading a subcommand's options. */
+#include "commands.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Noreturn void usage_error(const char *usage, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fputs("attnc: ", stderr);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\nusage: %s\n", usage);
+    va_end(args);
+    exit(EXIT_USAGE);
+}
+
+static const Option *option_find(const Option *options, size_t count, const char *name, size_t length) {
+    for (size_t i = 0; i < count; i++)
+        if (strlen(options[i].name) == length && strncmp(options[i].name, name, length) == 0) return &options[i];
+    return NULL;
+}
+
+static void unknown_option(Arena *arena, const char *usage, const Option *options, size_t count, const char *name) {
+    const char **names = arena_array(arena, count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++) names[i] = options[i].name;
+    const char *near = nearest_word(name, names);
+    usage_error(usage, "unknown option `%s`%s%s%s", name, near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+}
+
+static void take(Arena *arena, const char *usage, const Option *option, const char *value) {
+    if (option->text) {
+        if (*option->text) usage_error(usage, "`%s` stands twice", option->name);
+        *option->text = value;
+        return;
+    }
+    ValueNode *node = arena_alloc(arena, sizeof *node);
+    node->text = value;
+    ValueNode **tail = option->list;
+    while (*tail) tail = &(*tail)->next;
+    *tail = node;
+}
+
+void options_read(Arena *arena, int argc, char **argv, const char *usage, const Option *options, size_t count,
+                  const char **operand, int operands) {
+    int found = 0;
+    bool only_operands = false;
+    for (int i = 0; i < argc; i++) {
+        const char *arg = argv[i];
+        if (only_operands || arg[0] != '-' || !arg[1]) {
+            if (found == operands) usage_error(usage, "`%s` is one argument too many", arg);
+            operand[found++] = arg;
+            continue;
+        }
+        if (strcmp(arg, "--") == 0) {
+            only_operands = true;
+            continue;
+        }
+        if (strcmp(arg, "--help") == 0) {
+            printf("usage: %s\n", usage);
+            exit(EXIT_FINE);
+        }
+        const char *equal = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
+        size_t length = equal ? (size_t)(equal - arg) : strlen(arg);
+        const Option *option = option_find(options, count, arg, length);
+        if (!option) unknown_option(arena, usage, options, count, arena_copy(arena, arg, length));
+        if (option->flag) {
+            if (equal) usage_error(usage, "`%s` takes no value", option->name);
+            *option->flag = true;
+        } else if (equal) {
+            take(arena, usage, option, equal + 1);
+        } else if (i + 1 < argc) {
+            take(arena, usage, option, argv[++i]);
+        } else {
+            usage_error(usage, "`%s` wants a value", option->name);
+        }
+    }
+    if (found < operands) usage_error(usage, "%s is missing", found == 0 ? "the first argument" : "an argument");
+}
+
+int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least, int64_t most) {
+    if (!text) return otherwise;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || *end || end == text || value < least || value > most)
+        usage_error(usage, "`%s` wants an integer from %lld to %lld, found `%s`", name, (long long)least, (long long)most, text);
+    return value;
+}

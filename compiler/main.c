@@ -1,0 +1,53 @@
+/* main.c: the command line: one subcommand a row. */
+#include "commands/commands.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    {"weights", command_weights, "name, shape and bytes of every tensor of a spec"},
+    {"fmt", command_fmt, "print a spec in its canonical layout"},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *to) {
+    fprintf(to, "attnc %s: from the spec of a transformer to SIMD C\n\nusage: attnc COMMAND …\n\n", ATTNC_VERSION);
+    for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
+    fprintf(to, "\nattnc COMMAND --help shows its options; attnc --dump=STAGE SPEC shows what a stage makes of a spec.\n");
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("attnc %s\n", ATTNC_VERSION);
+        return EXIT_FINE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return EXIT_FINE;
+    }
+    if (strncmp(argv[1], "--dump=", 7) == 0 && argc == 3) {
+        Arena *arena = arena_new();
+        dump_stages(arena, argv[1] + 7, argv[2]);
+        arena_free(arena);
+        return EXIT_FINE;
+    }
+    const char *names[COMMANDS + 1] = {0};
+    for (int i = 0; i < COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            int status = commands[i].run(argc - 2, argv + 2);
+            if (status == EXIT_FINE && (fflush(stdout) || ferror(stdout))) fail("the output cannot be written");
+            return status;
+        }
+        names[i] = commands[i].name;
+    }
+    const char *near = nearest_word(argv[1], names);
+    fprintf(stderr, "attnc: unknown command `%s`%s%s%s; attnc --help lists them\n", argv[1], near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+    return EXIT_USAGE;
+}

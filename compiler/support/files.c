@@ -1,0 +1,186 @@
+/* files.c: reading, mapping and writing files, and a few small helpers that every stage shares. */
+#define _POSIX_C_SOURCE 200809L
+#include "../attnc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct Mapping {
+    void *data;
+    size_t size;
+} Mapping;
+
+static void unmap(void *with) {
+    Mapping *mapping = with;
+    munmap(mapping->data, mapping->size);
+}
+
+/* Opens a regular file for reading; fails with the file's name otherwise. */
+static int open_regular(const char *path, size_t *size) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) fail("%s: cannot be opened: %s", path, strerror(errno));
+    struct stat info;
+    int bad = fstat(fd, &info);
+    if (bad || !S_ISREG(info.st_mode) || info.st_size < 0) {
+        const char *why = bad ? strerror(errno) : S_ISDIR(info.st_mode) ? "it is a folder" : "it is not a regular file";
+        close(fd);
+        fail("%s: cannot be read: %s", path, why);
+    }
+    *size = (size_t)info.st_size;
+    return fd;
+}
+
+MappedFile file_map(Arena *arena, const char *path) {
+    MappedFile file = {.path = arena_copy(arena, path, strlen(path))};
+    int fd = open_regular(path, &file.size);
+    if (file.size) {
+        void *data = mmap(NULL, file.size, PROT_READ, MAP_PRIVATE, fd, 0);
+        int error = errno;
+        close(fd);
+        if (data == MAP_FAILED) fail("%s: cannot be mapped: %s", path, strerror(error));
+        Mapping *mapping = arena_alloc(arena, sizeof *mapping);
+        *mapping = (Mapping){data, file.size};
+        arena_on_free(arena, unmap, mapping);
+        file.data = data;
+    } else {
+        close(fd);
+    }
+    return file;
+}
+
+char *file_read(Arena *arena, const char *path, size_t limit, size_t *size) {
+    size_t expected;
+    int fd = open_regular(path, &expected);
+    if (expected > limit) {
+        close(fd);
+        fail("%s: is too large: %zu bytes, at most %zu are read", path, expected, limit);
+    }
+    char *data = arena_alloc(arena, expected + 1);
+    size_t have = 0;
+    while (have < expected) {
+        ssize_t got = read(fd, data + have, expected - have);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            int error = errno;
+            close(fd);
+            fail("%s: cannot be read: %s", path, strerror(error));
+        }
+        if (got == 0) break;
+        have += (size_t)got;
+    }
+    close(fd);
+    *size = have;
+    return data;
+}
+
+bool file_exists(const char *path) { return access(path, F_OK) == 0; }
+
+struct OutputFile {
+    OutputFile *next; /* the open ones, so that a failure anywhere can remove them */
+    const char *path, *aside;
+    FILE *stream;
+};
+
+static OutputFile *open_outputs;
+
+OutputFile *output_open(Arena *arena, const char *path) {
+    OutputFile *output = arena_alloc(arena, sizeof *output);
+    output->path = arena_copy(arena, path, strlen(path));
+    output->aside = arena_printf(arena, "%s.part-%ld", path, (long)getpid());
+    output->stream = fopen(output->aside, "wb");
+    if (!output->stream) fail("%s: cannot be written: %s", path, strerror(errno));
+    output->next = open_outputs;
+    open_outputs = output;
+    return output;
+}
+
+FILE *output_stream(OutputFile *output) { return output->stream; }
+
+void output_write(OutputFile *output, const void *bytes, size_t size) {
+    if (size && fwrite(bytes, 1, size, output->stream) != size)
+        fail("%s: cannot be written: %s", output->path, strerror(errno));
+}
+
+void output_seek(OutputFile *output, uint64_t offset) {
+    if (fseeko(output->stream, (off_t)offset, SEEK_SET))
+        fail("%s: cannot be written: %s", output->path, strerror(errno));
+}
+
+static void output_forget(OutputFile *output) {
+    OutputFile **link = &open_outputs;
+    while (*link && *link != output) link = &(*link)->next;
+    if (*link) *link = output->next;
+}
+
+void output_commit(OutputFile *output) {
+    int bad = fflush(output->stream) || ferror(output->stream);
+    if (bad) fail("%s: cannot be written: %s", output->path, strerror(errno));
+    /* A pipe or a special file cannot be synced; only a disk's refusal is an error. */
+    if (fsync(fileno(output->stream)) && errno != EINVAL && errno != EROFS)
+        fail("%s: cannot be written: %s", output->path, strerror(errno));
+    bad = fclose(output->stream);
+    output->stream = NULL;
+    if (bad || rename(output->aside, output->path)) fail("%s: cannot be written: %s", output->path, strerror(errno));
+    output_forget(output);
+}
+
+void outputs_discard(void) {
+    for (OutputFile *output = open_outputs; output; output = output->next) {
+        if (output->stream) fclose(output->stream);
+        unlink(output->aside);
+    }
+    open_outputs = NULL;
+}
+
+uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size) {
+    const uint8_t *at = bytes;
+    uint64_t hash = seed ? seed : UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Edit distance with neighbouring swaps (optimal string alignment), for words under 64 letters. */
+static int distance(const char *a, const char *b) {
+    int na = (int)strlen(a), nb = (int)strlen(b), rows[3][65];
+    if (na > 63 || nb > 63) return 99;
+    for (int j = 0; j <= nb; j++) rows[0][j] = j;
+    for (int i = 1; i <= na; i++) {
+        int *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
+        row[0] = i;
+        for (int j = 1; j <= nb; j++) {
+            int best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best) best = above[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && two_above[j - 2] + 1 < best)
+                best = two_above[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    return rows[na % 3][nb];
+}
+
+const char *nearest_word(const char *word, const char *const *words) {
+    const char *nearest = NULL;
+    int least = 99;
+    for (; *words; words++) {
+        int d = distance(word, *words);
+        if (d < least) {
+            least = d;
+            nearest = *words;
+        }
+    }
+    int length = (int)strlen(word);
+    return least <= (length < 4 ? 1 : length < 8 ? 2 : 3) && least < length ? nearest : NULL;
+}

@@ -1,0 +1,205 @@
+/* ast.c: building the tree, printing it, and formatting a spec. */
+#include "syntax.h"
+
+#include <string.h>
+
+Source *source_from_text(Arena *arena, const char *path, const char *text, size_t size) {
+    Source *source = arena_alloc(arena, sizeof *source);
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3;
+        size -= 3;
+    }
+    *source = (Source){arena_copy(arena, path, strlen(path)), arena_copy(arena, text, size), size};
+    return source;
+}
+
+Source *source_read(Arena *arena, const char *path) {
+    size_t size;
+    char *text = file_read(arena, path, MAX_SPEC_BYTES, &size);
+    return source_from_text(arena, path, text, size);
+}
+
+Place place_join(Place first, Place last) {
+    if (first.line == last.line && last.column + last.length > first.column)
+        first.length = last.column + last.length - first.column;
+    return first;
+}
+
+Expr *expr_new(Parse *parse, ExprKind kind, Place place, Expr *left, Expr *right) {
+    int depth = 1;
+    if (left && left->depth >= depth) depth = left->depth + 1;
+    if (right && right->depth >= depth) depth = right->depth + 1;
+    if (depth > MAX_EXPR_DEPTH) {
+        diagnose(parse->diagnostics, place, "an expression has more than %d steps", MAX_EXPR_DEPTH);
+        left = right = NULL;
+        kind = EXPR_INTEGER;
+        depth = 1;
+    }
+    Expr *expr = arena_alloc(parse->arena, sizeof *expr);
+    *expr = (Expr){.kind = kind, .place = place, .depth = depth, .text = "1", .integer = 1, .left = left, .right = right};
+    return expr;
+}
+
+/* ---------------------------------------------------------------- formatting */
+
+static int precedence(ExprKind kind) {
+    switch (kind) {
+    case EXPR_ADD: case EXPR_SUB: return 1;
+    case EXPR_NEGATE: return 2;
+    case EXPR_MUL: case EXPR_DIV: return 3;
+    default: return 4;
+    }
+}
+
+static void format_expr(Text *out, const Expr *expr, int least) {
+    bool parenthesized = precedence(expr->kind) < least;
+    if (parenthesized) text_printf(out, "(");
+    switch (expr->kind) {
+    case EXPR_INTEGER: case EXPR_REAL: case EXPR_NAME: text_printf(out, "%s", expr->text); break;
+    case EXPR_SQRT:
+        text_printf(out, "sqrt(");
+        format_expr(out, expr->left, 0);
+        text_printf(out, ")");
+        break;
+    case EXPR_NEGATE:
+        text_printf(out, "-");
+        format_expr(out, expr->left, 3);
+        break;
+    default: {
+        static const char sign[] = {[EXPR_ADD] = '+', [EXPR_SUB] = '-', [EXPR_MUL] = '*', [EXPR_DIV] = '/'};
+        int own = precedence(expr->kind);
+        format_expr(out, expr->left, own);
+        text_printf(out, "%c", sign[expr->kind]);
+        format_expr(out, expr->right, own + 1);
+    }
+    }
+    if (parenthesized) text_printf(out, ")");
+}
+
+static void format_value(Text *out, const Value *value) {
+    if (value->kind == VALUE_STRING) {
+        text_printf(out, " \"%s\"", value->string);
+        return;
+    }
+    text_printf(out, " ");
+    format_expr(out, value->expr, 0);
+    if (value->kind == VALUE_RANGE) {
+        text_printf(out, "..");
+        format_expr(out, value->until, 0);
+    }
+}
+
+static void format_head(Text *out, const Item *item) {
+    text_printf(out, item->is_let ? "let %s =" : item->quoted ? "\"%s\"" : "%s", item->name);
+    if (item->relation) text_printf(out, item->relation == RELATION_EQUAL ? " =" : " <=");
+    for (const Value *v = item->values; v; v = v->next) format_value(out, v);
+}
+
+/* An item on one line, blocks and all. */
+static void format_flat(Text *out, const Item *item) {
+    format_head(out, item);
+    if (!item->has_block) return;
+    text_printf(out, " {");
+    for (const Item *i = item->items; i; i = i->next) {
+        text_printf(out, " ");
+        format_flat(out, i);
+        if (i->next) text_printf(out, ",");
+    }
+    text_printf(out, item->items ? " }" : "}");
+}
+
+typedef struct Formatter {
+    Arena *arena;
+    Text out;
+    const Comment *comment; /* the next one to print */
+    int last_line;          /* of the source, printed so far; keeps single blank lines */
+} Formatter;
+
+enum { FORMAT_WIDTH = 110 };
+
+static void indent(Formatter *f, int depth) {
+    for (int i = 0; i < depth; i++) text_printf(&f->out, "    ");
+}
+
+static void blank_before(Formatter *f, int line) {
+    if (f->last_line && line > f->last_line + 1) text_printf(&f->out, "\n");
+}
+
+/* Comments that stand on lines of their own before `line`. */
+static void comments_before(Formatter *f, int line, int depth) {
+    for (; f->comment && f->comment->place.line < line; f->comment = f->comment->next) {
+        blank_before(f, f->comment->place.line);
+        indent(f, depth);
+        text_printf(&f->out, "%s\n", f->comment->text);
+        f->last_line = f->comment->place.line;
+    }
+}
+
+/* Ends a line, with the comment that stood behind it. */
+static void end_line(Formatter *f, int line) {
+    if (f->comment && f->comment->place.line <= line) {
+        text_printf(&f->out, "  %s", f->comment->text);
+        f->comment = f->comment->next;
+    }
+    text_printf(&f->out, "\n");
+    f->last_line = line;
+}
+
+static void format_items(Formatter *f, const Item *items, int depth) {
+    for (const Item *item = items; item; item = item->next) {
+        int line = item->place.line;
+        comments_before(f, line, depth);
+        blank_before(f, line);
+        indent(f, depth);
+        bool one_line = !item->has_block || item->block_end.line == line;
+        if (one_line && item->has_block) {
+            Text flat = text_new(f->arena);
+            format_flat(&flat, item);
+            one_line = flat.size + 4 * (size_t)depth <= FORMAT_WIDTH;
+        }
+        if (one_line) {
+            format_flat(&f->out, item);
+            bool last_of_line = !item->next || item->next->place.line > line;
+            if (last_of_line) end_line(f, line);
+            else text_printf(&f->out, "\n"), f->last_line = line;
+            continue;
+        }
+        format_head(&f->out, item);
+        text_printf(&f->out, " {");
+        bool opens_alone = !item->items || item->items->place.line > line;
+        if (opens_alone) end_line(f, line);
+        else text_printf(&f->out, "\n");
+        f->last_line = 0; /* no blank line after a brace */
+        format_items(f, item->items, depth + 1);
+        comments_before(f, item->block_end.line, depth + 1);
+        indent(f, depth);
+        text_printf(&f->out, "}");
+        bool last_of_line = !item->next || item->next->place.line > item->block_end.line;
+        if (last_of_line) end_line(f, item->block_end.line);
+        else text_printf(&f->out, "\n"), f->last_line = item->block_end.line;
+    }
+}
+
+char *ast_format(Arena *arena, const Ast *ast) {
+    Formatter f = {.arena = arena, .out = text_new(arena), .comment = ast->comments};
+    format_items(&f, ast->items, 0);
+    comments_before(&f, INT32_MAX, 0);
+    return f.out.data;
+}
+
+/* ---------------------------------------------------------------- --dump=ast */
+
+static void print_items(FILE *to, Arena *arena, const Item *items, int depth) {
+    for (const Item *item = items; item; item = item->next) {
+        Text head = text_new(arena);
+        format_head(&head, item);
+        fprintf(to, "%4d:%-3d %*s%s\n", item->place.line, item->place.column, 2 * depth, "", head.data);
+        print_items(to, arena, item->items, depth + 1);
+    }
+}
+
+void ast_print(FILE *to, const Ast *ast) {
+    Arena *arena = arena_new();
+    print_items(to, arena, ast->items, 0);
+    arena_free(arena);
+}

@@ -1,0 +1,215 @@
+/* parser.y: the grammar of a spec. It is tiny; all meaning is in model/resolve.c and model/settings.def.
+ *
+ *     item: NAME [= | <=] value* [block]
+ *
+ * A value begins with a word, a number, a string or sqrt; a sign or a bare parenthesis cannot begin one,
+ * so that `eps 1e-6` is two values and `d_ff 4*d_model` one. */
+%define api.pure full
+%define api.prefix {spec_}
+%define api.location.type {Place}
+%define parse.error custom
+%locations
+%param {void *scanner}
+%parse-param {Parse *parse}
+
+%code requires {
+#include "syntax.h"
+}
+
+%union {
+    const char *text;
+    Expr *number;
+    Item *item;
+    Value *value;
+    ItemList items;
+    ValueList values;
+    Relation relation;
+    struct { bool open; Place end; Item *items; } block;
+}
+
+%code {
+#define YYLLOC_DEFAULT(Current, Rhs, N) \
+    ((Current) = (N) ? place_join(YYRHSLOC(Rhs, 1), YYRHSLOC(Rhs, N)) : YYRHSLOC(Rhs, 0))
+
+int lex_lex(SPEC_STYPE *value, Place *place, void *scanner);
+#define spec_lex lex_lex
+static void spec_error(Place *place, void *scanner, Parse *parse, const char *message);
+static Item *item_new(Parse *parse, Place place, const char *name);
+static Value *value_new(Parse *parse, ValueKind kind, Place place);
+static Expr *name_new(Parse *parse, Place place, const char *name);
+}
+
+%token SEP "end of item" NAME "name" STRING "string" NUMBER "number" AT_MOST "`<=`" DOTDOT "`..`" LET "`let`" SQRT "`sqrt`"
+%token STRAY "stray character" '{' "`{`" '}' "`}`" '(' "`(`" ')' "`)`" '=' "`=`" '+' "`+`" '-' "`-`" '*' "`*`" '/' "`/`"
+
+%type <text> NAME STRING
+%type <number> NUMBER sum product first primary inner
+%type <item> item
+%type <items> items
+%type <value> value
+%type <values> values
+%type <relation> relation
+%type <block> block
+
+%%
+
+spec: items                             { parse->ast->items = $items.first; }
+
+items:
+    %empty                              { $$.first = NULL; $$.tail = NULL; }
+  | items[before] item SEP              {
+                                            $$ = $before;
+                                            if ($$.first) *$$.tail = $item; else $$.first = $item;
+                                            $$.tail = &$item->next;
+                                        }
+  | items[before] error SEP             { $$ = $before; yyerrok; }
+
+item:
+    NAME relation values block          {
+                                            $$ = item_new(parse, @NAME, $NAME);
+                                            $$->relation = $relation;
+                                            $$->values = $values.first;
+                                            $$->has_block = $block.open;
+                                            $$->block_end = $block.end;
+                                            $$->items = $block.items;
+                                        }
+  | STRING values                       {
+                                            $$ = item_new(parse, @STRING, $STRING);
+                                            $$->quoted = true;
+                                            $$->values = $values.first;
+                                        }
+  | LET NAME '=' sum                    {
+                                            $$ = item_new(parse, @NAME, $NAME);
+                                            $$->is_let = true;
+                                            $$->values = value_new(parse, VALUE_EXPR, @sum);
+                                            $$->values->expr = $sum;
+                                        }
+
+relation: %empty { $$ = RELATION_NONE; } | '=' { $$ = RELATION_EQUAL; } | AT_MOST { $$ = RELATION_AT_MOST; }
+
+block:
+    %empty                              { $$.open = false; $$.items = NULL; $$.end = (Place){0}; }
+  | '{' items '}'                       { $$.open = true; $$.items = $items.first; $$.end = @3; }
+
+values:
+    %empty                              { $$.first = NULL; $$.tail = NULL; }
+  | values[before] value                {
+                                            $$ = $before;
+                                            if ($$.first) *$$.tail = $value; else $$.first = $value;
+                                            $$.tail = &$value->next;
+                                        }
+
+value:
+    STRING                              { $$ = value_new(parse, VALUE_STRING, @$); $$->string = $STRING; }
+  | sum                                 { $$ = value_new(parse, VALUE_EXPR, @$); $$->expr = $sum; }
+  | sum[from] DOTDOT sum[to]            { $$ = value_new(parse, VALUE_RANGE, @$); $$->expr = $from; $$->until = $to; }
+
+sum:
+    product
+  | sum[a] '+' product[b]               { $$ = expr_new(parse, EXPR_ADD, @$, $a, $b); }
+  | sum[a] '-' product[b]               { $$ = expr_new(parse, EXPR_SUB, @$, $a, $b); }
+
+product:
+    first
+  | product[a] '*' primary[b]           { $$ = expr_new(parse, EXPR_MUL, @$, $a, $b); }
+  | product[a] '/' primary[b]           { $$ = expr_new(parse, EXPR_DIV, @$, $a, $b); }
+
+first:
+    NUMBER
+  | NAME                                { $$ = name_new(parse, @$, $NAME); }
+  | SQRT '(' inner ')'                  { $$ = expr_new(parse, EXPR_SQRT, @$, $inner, NULL); }
+
+primary:
+    first
+  | '(' inner ')'                       { $$ = $inner; }
+
+/* Inside parentheses a sign may begin. */
+inner:
+    sum
+  | '-' product                         { $$ = expr_new(parse, EXPR_NEGATE, @$, $product, NULL); }
+
+%%
+
+static Item *item_new(Parse *parse, Place place, const char *name) {
+    Item *item = arena_alloc(parse->arena, sizeof *item);
+    item->place = place;
+    item->name = name;
+    return item;
+}
+
+static Value *value_new(Parse *parse, ValueKind kind, Place place) {
+    Value *value = arena_alloc(parse->arena, sizeof *value);
+    value->kind = kind;
+    value->place = place;
+    return value;
+}
+
+static Expr *name_new(Parse *parse, Place place, const char *name) {
+    Expr *expr = expr_new(parse, EXPR_NAME, place, NULL, NULL);
+    expr->text = name;
+    return expr;
+}
+
+static void spec_error(Place *place, void *scanner, Parse *parse, const char *message) {
+    (void)scanner;
+    if (parse->precise) {
+        parse->precise = false;
+        return;
+    }
+    diagnose(parse->diagnostics, *place, "%s", message);
+}
+
+/* A lexer that has already said precisely what is wrong silences the generic message. */
+static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Parse *parse) {
+    (void)scanner;
+    if (parse->precise) {
+        parse->precise = false;
+        return 0;
+    }
+    yysymbol_kind_t expected[6], found = yypcontext_token(context);
+    int count = yypcontext_expected_tokens(context, expected, 6);
+    Text text = text_new(parse->arena);
+    if (found == YYSYMBOL_YYEOF && parse->depth > 0)
+        text_printf(&text, "the file ends inside a block: %d `}` missing", parse->depth);
+    else if (found == YYSYMBOL_YYEOF)
+        text_printf(&text, "the file ends too early");
+    else
+        text_printf(&text, "found %s", yysymbol_name(found));
+    for (int i = 0; i < count && found != YYSYMBOL_YYEOF; i++)
+        text_printf(&text, "%s %s", i == 0 ? ", expected" : i == count - 1 ? " or" : ",", yysymbol_name(expected[i]));
+    diagnose(parse->diagnostics, *yypcontext_location(context), "%s", text.data);
+    return 0;
+}
+
+int lex_lex_init_extra(Parse *parse, void **scanner);
+int lex_lex_destroy(void *scanner);
+void *lex__scan_bytes(const char *bytes, int size, void *scanner);
+
+typedef struct Scanner {
+    void *scanner;
+} Scanner;
+
+static void scanner_free(void *with) {
+    Scanner *held = with;
+    if (held->scanner) lex_lex_destroy(held->scanner);
+}
+
+Ast *parse(Arena *arena, Source *source, Diagnostics *diagnostics) {
+    Ast *ast = arena_alloc(arena, sizeof *ast);
+    ast->source = source;
+    Parse state = {.arena = arena, .source = source, .diagnostics = diagnostics, .ast = ast,
+                   .comment_tail = &ast->comments, .line = 1, .column = 1};
+    Scanner *held = arena_alloc(arena, sizeof *held);
+    arena_on_free(arena, scanner_free, held);
+    if (lex_lex_init_extra(&state, &held->scanner)) out_of_memory();
+    if (!lex__scan_bytes(source->text, (int)source->size, held->scanner)) out_of_memory();
+    int status = spec_parse(held->scanner, &state);
+    if (status == 2) out_of_memory();
+    if (status == 1 && diagnostics->errors == 0)
+        diagnose(diagnostics, (Place){source, state.line, state.column, 0}, "the spec cannot be read");
+    if (diagnostics->errors == 0 && !ast->items)
+        diagnose(diagnostics, (Place){source, 1, 1, 0}, "the file has no model: it must hold `model NAME { … }`");
+    lex_lex_destroy(held->scanner);
+    held->scanner = NULL;
+    return ast;
+}

@@ -1,0 +1,386 @@
+/* See attn_runtime.h. Needs POSIX threads and mmap; uses affinity masks and huge pages where the system has them. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+#endif
+#ifndef _DARWIN_C_SOURCE
+#define _DARWIN_C_SOURCE
+#endif
+
+#include "attn_runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Two lines of 64 bytes: x86 prefetches them in pairs, and some arm cores have lines of 128. */
+#define CACHE_LINE 128
+
+#define SPIN_NS 50000
+#define PAUSES_PER_CLOCK_READ 32
+#define CROWDED_YIELDS 4
+
+#define VECTOR_ALIGNMENT ((size_t)64)
+#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_THRESHOLD ((size_t)4 << 20)
+
+/* A ticket names one run: its number, and below that how many threads take part (caller included). A worker learns
+ * both in one load, so one that takes no part never reads the fields of a run that may already be over. */
+#define TICKET_BITS 9
+#define TICKET_STOP 0 /* in place of the number of threads: the workers end */
+
+typedef struct Worker {
+    alignas(CACHE_LINE) _Atomic uint64_t done; /* ticket of the last run it finished */
+    attn_pool *pool;
+    int index;
+    pthread_t thread;
+} Worker;
+
+struct attn_pool {
+    /* The current run. Whoever holds `busy` writes it; the ticket is stored last. */
+    alignas(CACHE_LINE) _Atomic uint64_t ticket;
+    void (*task)(void *with, int index);
+    void *with;
+    int count;
+
+    alignas(CACHE_LINE) atomic_bool busy;
+
+    /* Written only by threads that go to sleep, so that the fast path finds it in its cache. */
+    alignas(CACHE_LINE) atomic_int sleepers; /* workers in, or about to enter, a wait for `posted` */
+    atomic_int awaited;                      /* worker that the sleeping caller waits for; 0 when it is awake */
+    int threads;
+    bool crowded;
+
+    alignas(CACHE_LINE) pthread_mutex_t mutex;
+    pthread_cond_t posted;
+    pthread_cond_t finished;
+
+    Worker workers[]; /* threads - 1; thread t is workers[t - 1] */
+};
+
+static void cpu_relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __asm__ volatile("pause" ::: "memory");
+#elif defined(__aarch64__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7)
+    __asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+static int64_t monotonic_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Spins until *word is `value` (when `equal`) or is anything else (when not). False when it is time to sleep. A true
+ * answer acquires what was written before the store it saw. */
+static bool spin(const attn_pool *pool, _Atomic uint64_t *word, uint64_t value, bool equal) {
+    int64_t start = 0;
+    for (int round = 0;; round++) {
+        for (int i = 0; i < PAUSES_PER_CLOCK_READ; i++) {
+            if ((atomic_load_explicit(word, memory_order_acquire) == value) == equal) {
+                return true;
+            }
+            cpu_relax();
+        }
+        if (pool->crowded) {
+            if (round == CROWDED_YIELDS) {
+                return false;
+            }
+            sched_yield();
+        } else if (round == 0) {
+            start = monotonic_ns();
+        } else if (monotonic_ns() - start >= SPIN_NS) {
+            return false;
+        }
+    }
+}
+
+/* Both ways of sleeping rest on the same rule: the sleeper announces itself and then reads the word, the waker stores
+ * the word and then looks for sleepers, all four sequentially consistent. So either the sleeper sees the new word or
+ * the waker sees the sleeper, and the mutex keeps the wake-up from falling between the sleeper's check and its wait. */
+
+static uint64_t await_ticket(attn_pool *pool, uint64_t seen) {
+    if (!spin(pool, &pool->ticket, seen, false)) {
+        pthread_mutex_lock(&pool->mutex);
+        atomic_fetch_add(&pool->sleepers, 1);
+        while (atomic_load(&pool->ticket) == seen) {
+            pthread_cond_wait(&pool->posted, &pool->mutex);
+        }
+        atomic_fetch_sub(&pool->sleepers, 1);
+        pthread_mutex_unlock(&pool->mutex);
+    }
+    return atomic_load_explicit(&pool->ticket, memory_order_acquire);
+}
+
+static void await_worker(attn_pool *pool, Worker *worker, uint64_t ticket) {
+    if (!spin(pool, &worker->done, ticket, true)) {
+        pthread_mutex_lock(&pool->mutex);
+        atomic_store(&pool->awaited, worker->index);
+        while (atomic_load(&worker->done) != ticket) {
+            pthread_cond_wait(&pool->finished, &pool->mutex);
+        }
+        atomic_store(&pool->awaited, 0);
+        pthread_mutex_unlock(&pool->mutex);
+    }
+}
+
+/* Starts a run of `parts` threads, or ends the workers with TICKET_STOP. Returns the run's ticket. */
+static uint64_t post_ticket(attn_pool *pool, int parts) {
+    uint64_t number = (atomic_load_explicit(&pool->ticket, memory_order_relaxed) >> TICKET_BITS) + 1;
+    uint64_t ticket = number << TICKET_BITS | (uint64_t)parts;
+    atomic_store(&pool->ticket, ticket);
+    if (atomic_load(&pool->sleepers) != 0) {
+        pthread_mutex_lock(&pool->mutex);
+        pthread_cond_broadcast(&pool->posted);
+        pthread_mutex_unlock(&pool->mutex);
+    }
+    return ticket;
+}
+
+static void post_done(attn_pool *pool, Worker *worker, uint64_t ticket) {
+    atomic_store(&worker->done, ticket);
+    if (atomic_load(&pool->awaited) == worker->index) {
+        pthread_mutex_lock(&pool->mutex);
+        pthread_cond_signal(&pool->finished);
+        pthread_mutex_unlock(&pool->mutex);
+    }
+}
+
+/* The indices below `count` that thread `first` of `step` owns. */
+static void run_share(int first, int step, int count, void (*task)(void *with, int index), void *with) {
+    for (int64_t i = first; i < count; i += step) {
+        task(with, (int)i);
+    }
+}
+
+static void *worker_main(void *argument) {
+    Worker *worker = argument;
+    attn_pool *pool = worker->pool;
+    uint64_t ticket = 0;
+    for (;;) {
+        ticket = await_ticket(pool, ticket);
+        int parts = (int)(ticket & ((1u << TICKET_BITS) - 1));
+        if (parts == TICKET_STOP) {
+            return NULL;
+        }
+        if (worker->index < parts) {
+            run_share(worker->index, pool->threads, pool->count, pool->task, pool->with);
+            post_done(pool, worker, ticket);
+        }
+    }
+}
+
+/* NULL with errno set on failure. The new pool has no threads besides the caller yet. */
+static attn_pool *pool_alloc(int threads) {
+    void *memory;
+    size_t bytes = sizeof(attn_pool) + (size_t)(threads - 1) * sizeof(Worker);
+    int error = posix_memalign(&memory, CACHE_LINE, bytes);
+    if (error != 0) {
+        errno = error;
+        return NULL;
+    }
+    attn_pool *pool = memory;
+    atomic_init(&pool->ticket, 0);
+    pool->task = NULL;
+    pool->with = NULL;
+    pool->count = 0;
+    atomic_init(&pool->busy, false);
+    atomic_init(&pool->sleepers, 0);
+    atomic_init(&pool->awaited, 0);
+    pool->threads = threads;
+    pool->crowded = threads > attn_cpu_count();
+    for (int t = 1; t < threads; t++) {
+        Worker *worker = &pool->workers[t - 1];
+        atomic_init(&worker->done, 0);
+        worker->pool = pool;
+        worker->index = t;
+    }
+    if ((error = pthread_mutex_init(&pool->mutex, NULL)) != 0 ||
+        (error = pthread_cond_init(&pool->posted, NULL)) != 0 ||
+        (error = pthread_cond_init(&pool->finished, NULL)) != 0) {
+        free(pool);
+        errno = error;
+        return NULL;
+    }
+    return pool;
+}
+
+/* Ends the first `started` workers and frees the pool. */
+static void pool_destroy(attn_pool *pool, int started) {
+    post_ticket(pool, TICKET_STOP);
+    for (int i = 0; i < started; i++) {
+        pthread_join(pool->workers[i].thread, NULL);
+    }
+    pthread_cond_destroy(&pool->finished);
+    pthread_cond_destroy(&pool->posted);
+    pthread_mutex_destroy(&pool->mutex);
+    free(pool);
+}
+
+attn_pool *attn_pool_new(int threads) {
+    if (threads < 1 || threads > ATTN_MAX_THREADS) {
+        errno = EINVAL;
+        return NULL;
+    }
+    attn_pool *pool = pool_alloc(threads);
+    if (pool == NULL) {
+        return NULL;
+    }
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int started = 0;
+    int error = 0;
+    while (started < threads - 1 && error == 0) {
+        Worker *worker = &pool->workers[started];
+        error = pthread_create(&worker->thread, NULL, worker_main, worker);
+        started += error == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) {
+        pool_destroy(pool, started);
+        errno = error;
+        return NULL;
+    }
+    return pool;
+}
+
+void attn_pool_free(attn_pool *pool) {
+    if (pool != NULL) {
+        pool_destroy(pool, pool->threads - 1);
+    }
+}
+
+int attn_pool_threads(const attn_pool *pool) {
+    return pool == NULL ? 1 : pool->threads;
+}
+
+void attn_pool_run(void *pool_pointer, int count, void (*task)(void *with, int index), void *with) {
+    attn_pool *pool = pool_pointer;
+    if (pool == NULL || pool->threads == 1 || count <= 1 ||
+        atomic_exchange_explicit(&pool->busy, true, memory_order_acquire)) {
+        run_share(0, 1, count, task, with);
+        return;
+    }
+    int parts = count < pool->threads ? count : pool->threads;
+    pool->task = task;
+    pool->with = with;
+    pool->count = count;
+    uint64_t ticket = post_ticket(pool, parts);
+    run_share(0, pool->threads, count, task, with);
+    for (int t = 1; t < parts; t++) {
+        await_worker(pool, &pool->workers[t - 1], ticket);
+    }
+    atomic_store_explicit(&pool->busy, false, memory_order_release);
+}
+
+int attn_cpu_count(void) {
+#if defined(__linux__) && defined(CPU_ALLOC)
+    /* The call fails with EINVAL while the set is smaller than the kernel's. */
+    for (size_t cpus = 1024; cpus <= 65536; cpus *= 4) {
+        cpu_set_t *set = CPU_ALLOC(cpus);
+        if (set == NULL) {
+            break;
+        }
+        size_t bytes = CPU_ALLOC_SIZE(cpus);
+        int usable = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
+        CPU_FREE(set);
+        if (usable > 0) {
+            return usable;
+        }
+    }
+#endif
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online < 1 ? 1 : (int)online;
+}
+
+/* 0 or an errno value; *out is written only on success. */
+static int map_descriptor(int descriptor, attn_file *out) {
+    struct stat status;
+    if (fstat(descriptor, &status) != 0) {
+        return errno;
+    }
+    if (S_ISDIR(status.st_mode)) {
+        return EISDIR;
+    }
+    if (!S_ISREG(status.st_mode) || status.st_size <= 0) {
+        return EINVAL;
+    }
+    size_t size = (size_t)status.st_size;
+    if ((off_t)size != status.st_size) {
+        return EFBIG;
+    }
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (data == MAP_FAILED) {
+        return errno;
+    }
+    out->data = data;
+    out->size = size;
+    return 0;
+}
+
+int attn_map_file(const char *path, attn_file *out) {
+    out->data = NULL;
+    out->size = 0;
+    int descriptor;
+    do {
+        /* O_NONBLOCK: a fifo without a writer is refused below instead of waited for. */
+        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    } while (descriptor < 0 && errno == EINTR);
+    if (descriptor < 0) {
+        return errno;
+    }
+    int error = map_descriptor(descriptor, out);
+    close(descriptor);
+    return error;
+}
+
+void attn_unmap_file(attn_file *file) {
+    if (file == NULL || file->data == NULL) {
+        return;
+    }
+    munmap((void *)(uintptr_t)file->data, file->size);
+    file->data = NULL;
+    file->size = 0;
+}
+
+void *attn_alloc(size_t bytes) {
+    size_t alignment = bytes >= HUGE_THRESHOLD ? HUGE_PAGE : VECTOR_ALIGNMENT;
+    if (bytes > SIZE_MAX - alignment) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) / alignment * alignment;
+    void *memory;
+    int error = posix_memalign(&memory, alignment, rounded);
+    if (error != 0) {
+        errno = error;
+        return NULL;
+    }
+#ifdef MADV_HUGEPAGE
+    if (alignment == HUGE_PAGE) {
+        int before = errno;
+        madvise(memory, rounded, MADV_HUGEPAGE); /* advice only: a kernel without huge pages refuses it */
+        errno = before;
+    }
+#endif
+    return memory;
+}
+
+void attn_free(void *memory) {
+    free(memory);
+}

@@ -1,0 +1,791 @@
+/* test_io.c: tensor files, good and bad. */
+#include "../../compiler/attnc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/attnc-test-io-XXXXXX";
+static Arena *arena;
+static FailureTrap trap;
+
+/* ------------------------------------------------------------------ fixtures */
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int drop_folder(void **state) {
+    (void)state;
+    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static int begin(void **state) {
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static const char *in_folder(const char *name) { return arena_printf(arena, "%s/%s", folder, name); }
+
+static const char *put(const char *name, const void *bytes, size_t size) {
+    const char *path = in_folder(name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+static const char *put_text(const char *name, const char *text) { return put(name, text, strlen(text)); }
+
+/* A safetensors file with this header and these data. */
+static const char *put_tensors(const char *name, const char *header, const void *data, size_t size) {
+    Text text = text_new(arena);
+    uint64_t length = strlen(header);
+    text_add(&text, (const char *)&length, sizeof length);
+    text_add(&text, header, strlen(header));
+    text_add(&text, data, size);
+    return put(name, text.data, text.size);
+}
+
+/* An .npy file of this version with this header and these data. */
+static const char *put_npy(const char *name, int version, const char *header, const void *data, size_t size) {
+    Text text = text_new(arena);
+    size_t length = strlen(header);
+    char prefix[12] = "\x93NUMPY";
+    prefix[6] = (char)version;
+    prefix[8] = (char)(length & 255);
+    prefix[9] = (char)(length >> 8);
+    text_add(&text, prefix, version == 1 ? 10 : 12);
+    text_add(&text, header, length);
+    text_add(&text, data, size);
+    return put(name, text.data, text.size);
+}
+
+/* The file, or NULL with `trap` filled. */
+static const TensorFile *try_open(const char *path) {
+    if (failure_trap(&trap)) return NULL;
+    const TensorFile *file = safetensors_open(arena, path);
+    failure_release(&trap);
+    return file;
+}
+
+static const NpyArray *try_npy(const char *path) {
+    if (failure_trap(&trap)) return NULL;
+    NpyArray *array = arena_alloc(arena, sizeof *array);
+    *array = npy_read(arena, path);
+    failure_release(&trap);
+    return array;
+}
+
+static void message_holds(int status, const char *part) {
+    assert_int_equal(trap.status, status);
+    if (!strstr(trap.message, part)) fail_msg("`%s` is not in: %s", part, trap.message);
+}
+
+static void refuse(const char *path, const char *part) {
+    assert_null(try_open(path));
+    message_holds(EXIT_USER, part);
+    message_holds(EXIT_USER, folder);
+}
+
+static void refuse_header(const char *header, size_t data_size, const char *part) {
+    static const uint8_t zeros[64];
+    refuse(put_tensors("bad.safetensors", header, zeros, data_size), part);
+}
+
+static void refuse_npy(const char *path, const char *part) {
+    assert_null(try_npy(path));
+    message_holds(EXIT_USER, part);
+    message_holds(EXIT_USER, path);
+}
+
+static void refuse_npy_header(const char *header, size_t data_size, const char *part) {
+    static const uint8_t zeros[64];
+    refuse_npy(put_npy("bad.npy", 1, header, zeros, data_size), part);
+}
+
+static const TensorFile *opened(const char *path) {
+    const TensorFile *file = try_open(path);
+    if (!file) fail_msg("%s", trap.message);
+    return file;
+}
+
+static const NpyArray *loaded(const char *path) {
+    const NpyArray *array = try_npy(path);
+    if (!array) fail_msg("%s", trap.message);
+    return array;
+}
+
+static void same_bits(float a, uint32_t bits) {
+    uint32_t have;
+    memcpy(&have, &a, sizeof have);
+    assert_int_equal(have, bits);
+}
+
+/* ------------------------------------------------------------------ tensor.c */
+
+static void dtypes(void **state) {
+    (void)state;
+    assert_string_equal(dtype_name(DTYPE_F32), "F32");
+    assert_string_equal(dtype_name(DTYPE_BF16), "BF16");
+    assert_string_equal(dtype_name(DTYPE_BOOL), "BOOL");
+    static const size_t BYTES[] = {4, 2, 2, 8, 8, 4, 2, 1, 1, 1};
+    for (int i = 0; i < DTYPE_COUNT; i++) assert_int_equal(dtype_bytes((Dtype)i), BYTES[i]);
+    if (failure_trap(&trap) == 0) {
+        dtype_bytes(DTYPE_COUNT);
+        failure_release(&trap);
+        fail_msg("a wrong dtype passed");
+    }
+    message_holds(EXIT_BUG, "no dtype");
+}
+
+static void shapes(void **state) {
+    (void)state;
+    int64_t n = -1, big = INT64_C(1) << 40;
+    assert_string_equal(shape_text(arena, (Shape){0}), "[]");
+    assert_string_equal(shape_text(arena, (Shape){2, {384, 1536}}), "[384, 1536]");
+    assert_true(shape_elements((Shape){0}, &n) && n == 1);
+    assert_true(shape_elements((Shape){3, {2, 3, 4}}, &n) && n == 24);
+    assert_true(shape_elements((Shape){3, {big, 0, 4}}, &n) && n == 0);
+    assert_false(shape_elements((Shape){2, {big, big}}, &n));
+    assert_false(shape_elements((Shape){3, {0, big, big}}, &n));
+    assert_false(shape_elements((Shape){1, {-1}}, &n));
+    assert_true(shape_equal((Shape){2, {3, 4}}, (Shape){2, {3, 4}}));
+    assert_true(shape_equal((Shape){1, {3, 7}}, (Shape){1, {3, 8}}));
+    assert_false(shape_equal((Shape){2, {3, 4}}, (Shape){2, {4, 3}}));
+    assert_false(shape_equal((Shape){1, {3}}, (Shape){2, {3, 1}}));
+}
+
+/* One item of `size` bytes at an odd address, as f32. */
+static float convert(Dtype dtype, const void *item, size_t size) {
+    uint8_t *room = arena_alloc(arena, size + 1);
+    memcpy(room + 1, item, size);
+    FileTensor tensor = {.name = "x", .path = "p", .dtype = dtype, .shape = {1, {1}}, .data = room + 1, .bytes = size};
+    float out = -1.0f;
+    tensor_to_f32(&tensor, 0, 1, &out);
+    return out;
+}
+
+static float from_half(uint16_t bits) { return convert(DTYPE_F16, &bits, sizeof bits); }
+static float from_bf16(uint16_t bits) { return convert(DTYPE_BF16, &bits, sizeof bits); }
+
+static void halves(void **state) {
+    (void)state;
+    same_bits(from_half(0x0000), 0x00000000u);
+    same_bits(from_half(0x8000), 0x80000000u);
+    same_bits(from_half(0x3c00), 0x3f800000u);
+    same_bits(from_half(0xc100), 0xc0200000u); /* -2.5 */
+    same_bits(from_half(0x7bff), 0x477fe000u); /* 65504, the largest */
+    same_bits(from_half(0x0400), 0x38800000u); /* 2^-14, the least normal one */
+    same_bits(from_half(0x0001), 0x33800000u); /* 2^-24, the least subnormal one */
+    same_bits(from_half(0x83ff), 0xb87fc000u); /* the largest subnormal one, negative */
+    same_bits(from_half(0x7c00), 0x7f800000u);
+    same_bits(from_half(0xfc00), 0xff800000u);
+    assert_true(isnan(from_half(0x7e00)));
+    assert_true(isnan(from_half(0xfc01)));
+    for (unsigned bits = 0; bits < 0x7c00; bits++) { /* by the definition */
+        unsigned exponent = bits >> 10, fraction = bits & 0x3ff;
+        double value = exponent ? ldexp(1024 + fraction, (int)exponent - 25) : ldexp(fraction, -24);
+        assert_true((double)from_half((uint16_t)bits) == value);
+        assert_true((double)from_half((uint16_t)(bits | 0x8000)) == -value);
+    }
+}
+
+static void brain_floats(void **state) {
+    (void)state;
+    same_bits(from_bf16(0x3f80), 0x3f800000u);
+    same_bits(from_bf16(0xc020), 0xc0200000u);
+    same_bits(from_bf16(0x8000), 0x80000000u);
+    same_bits(from_bf16(0x0001), 0x00010000u); /* subnormal */
+    same_bits(from_bf16(0x7f80), 0x7f800000u);
+    same_bits(from_bf16(0xff80), 0xff800000u);
+    assert_true(isnan(from_bf16(0x7fc0)));
+}
+
+static void other_dtypes(void **state) {
+    (void)state;
+    assert_true(convert(DTYPE_F32, &(float){0.1f}, 4) == 0.1f);
+    assert_true(convert(DTYPE_F64, &(double){-0.5}, 8) == -0.5f);
+    assert_true(isinf(convert(DTYPE_F64, &(double){INFINITY}, 8)));
+    assert_true(convert(DTYPE_I64, &(int64_t){-(INT64_C(1) << 40)}, 8) == -0x1p40f);
+    assert_true(convert(DTYPE_I32, &(int32_t){-70000}, 4) == -70000.0f);
+    assert_true(convert(DTYPE_I16, &(int16_t){-300}, 2) == -300.0f);
+    assert_true(convert(DTYPE_I8, &(int8_t){-128}, 1) == -128.0f);
+    assert_true(convert(DTYPE_U8, &(uint8_t){200}, 1) == 200.0f);
+    assert_true(convert(DTYPE_BOOL, &(uint8_t){1}, 1) == 1.0f);
+    assert_true(convert(DTYPE_BOOL, &(uint8_t){0}, 1) == 0.0f);
+}
+
+static void refuse_range(const FileTensor *tensor, int64_t first, int64_t count) {
+    float out[2];
+    if (failure_trap(&trap) == 0) {
+        tensor_to_f32(tensor, first, count, out);
+        failure_release(&trap);
+        fail_msg("a wrong range passed");
+    }
+    message_holds(EXIT_BUG, "tensor `x`");
+}
+
+static void convert_range(void **state) {
+    (void)state;
+    static const int16_t ITEMS[] = {1, 2, 3, 4};
+    FileTensor tensor = {.name = "x", .path = "p", .dtype = DTYPE_I16, .shape = {1, {4}},
+                         .data = (const uint8_t *)ITEMS, .bytes = sizeof ITEMS};
+    float out[2] = {0};
+    tensor_to_f32(&tensor, 1, 2, out);
+    assert_true(out[0] == 2.0f && out[1] == 3.0f);
+    tensor_to_f32(&tensor, 4, 0, NULL);
+    refuse_range(&tensor, 3, 2);
+    refuse_range(&tensor, -1, 1);
+    refuse_range(&tensor, 5, 0);
+    refuse_range(&tensor, 0, -1);
+    refuse_range(&tensor, 1, INT64_MAX);
+}
+
+/* ------------------------------------------------------------------ safetensors.c */
+
+static void round_trip(void **state) {
+    (void)state;
+    static const float A[6] = {1, 2, 3, 4, 5, 6}, B[1] = {-0.25f};
+    const NamedTensor tensors[] = {
+        {"z \"quoted\" \\u0000 \xc3\xa9", {2, {2, 3}}, A}, {"scalar", {0}, B}, {"empty", {2, {0, 5}}, NULL}};
+    const char *path = in_folder("round.safetensors");
+    safetensors_write(arena, path, tensors, 3);
+    const TensorFile *file = opened(path);
+    assert_string_equal(file->path, path);
+    assert_int_equal(file->count, 3);
+    assert_string_equal(file->names[0], "empty");
+    assert_string_equal(file->names[1], "scalar");
+    assert_null(file->names[3]);
+    for (size_t i = 0; i < 3; i++) {
+        const FileTensor *tensor = tensor_find(file, tensors[i].name);
+        assert_non_null(tensor);
+        assert_string_equal(tensor->path, path);
+        assert_true(tensor->dtype == DTYPE_F32 && shape_equal(tensor->shape, tensors[i].shape));
+        if (tensor->bytes) assert_memory_equal(tensor->data, tensors[i].data, tensor->bytes);
+    }
+    assert_int_equal((tensor_find(file, "scalar")->data - tensor_find(file, tensors[0].name)->data), sizeof A);
+    assert_null(tensor_find(file, "nothing"));
+    assert_null(tensor_find(file, ""));
+}
+
+static void round_trip_of_nothing(void **state) {
+    (void)state;
+    const char *path = in_folder("nothing.safetensors");
+    safetensors_write(arena, path, NULL, 0);
+    const TensorFile *file = opened(path);
+    assert_int_equal(file->count, 0);
+    assert_null(file->names[0]);
+    assert_null(tensor_find(file, "a"));
+}
+
+static void good_header(void **state) {
+    (void)state;
+    static const uint8_t DATA[9] = {1, 2, 0x80, 0x3f, 5, 6, 7, 8, 9};
+    const TensorFile *file = opened(put_tensors("good.safetensors",
+        "{\"__metadata__\":{\"format\":\"pt\"},"
+        "\"b\":{\"dtype\":\"U8\",\"shape\":[5],\"data_offsets\":[4,9],\"extra\":1},"
+        "\"e\":{\"shape\":[0],\"dtype\":\"I64\",\"data_offsets\":[2,2]},"
+        "\"a\":{\"dtype\":\"BF16\",\"shape\":[2,1],\"data_offsets\":[0,4]}}     ", DATA, sizeof DATA));
+    assert_int_equal(file->count, 3);
+    assert_string_equal(file->names[0], "a");
+    assert_int_equal(tensor_find(file, "b")->bytes, 5);
+    assert_int_equal(tensor_find(file, "b")->data[0], 5);
+    assert_int_equal(tensor_find(file, "e")->bytes, 0);
+    float out[2];
+    tensor_to_f32(tensor_find(file, "a"), 0, 2, out);
+    assert_true(out[1] == 1.0f);
+}
+
+static void many_tensors(void **state) {
+    (void)state;
+    enum { MANY = 500 };
+    NamedTensor *tensors = arena_array(arena, MANY, sizeof *tensors);
+    float *values = arena_array(arena, MANY, sizeof *values);
+    for (int i = 0; i < MANY; i++) {
+        values[i] = (float)i;
+        tensors[i] = (NamedTensor){arena_printf(arena, "t%d", i * 7 % MANY), {1, {1}}, &values[i]};
+    }
+    const char *path = in_folder("many.safetensors");
+    safetensors_write(arena, path, tensors, MANY);
+    const TensorFile *file = opened(path);
+    for (int i = 0; i < MANY; i++) {
+        float value = -1;
+        tensor_to_f32(tensor_find(file, tensors[i].name), 0, 1, &value);
+        assert_true(value == (float)i);
+    }
+    for (size_t i = 1; i < file->count; i++) assert_true(strcmp(file->names[i - 1], file->names[i]) < 0);
+}
+
+static void bad_files(void **state) {
+    (void)state;
+    refuse(in_folder("absent.safetensors"), "cannot be opened");
+    refuse(folder, "it is a folder");
+    refuse(put("short", "", 0), "only 0 bytes");
+    refuse(put("short", "1234567", 7), "only 7 bytes");
+    refuse(put("zero", "\0\0\0\0\0\0\0\0", 8), "not a JSON object");
+    refuse(put("beyond", "\x10\0\0\0\0\0\0\0{}", 10), "reaches beyond");
+    refuse(put("huge", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10), "reaches beyond");
+    refuse(put("beyond", "{\0\0\0\0\0\0\0{}", 10), "truncated");
+    const char *large = put("large", "\x01\xe1\xf5\x05\0\0\0\0{}", 10); /* 10^8 + 1, in a file with a hole */
+    assert_int_equal(truncate(large, 100 * 1000 * 1000 + 64), 0);
+    refuse(large, "at most 100000000");
+    assert_int_equal(unlink(large), 0);
+}
+
+static void foreign_files(void **state) {
+    (void)state;
+    refuse(put("m.bin", "PK\003\004\x14\0\0\0\0\0\0\0", 12), "zip archive");
+    refuse(put("m.bin", "\x80\x02\x8a\nl\xfc\x9c" "F\xf9 j", 11), "pickle");
+    refuse(put_text("m.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), "git lfs pull");
+    refuse(put_text("m.safetensors", "\n<!DOCTYPE html><html>Not found</html>"), "HTML");
+    refuse(put_text("m.safetensors", "<html>"), "HTML");
+    refuse(put_text("m.safetensors", "{\"weight_map\": {}}"), "*.index.json");
+    refuse(put("m.gguf", "GGUF\3\0\0\0\0\0\0\0", 12), "GGUF");
+    refuse(put("m.npy", "\x93NUMPY\1\0v\0{", 11), ".npy");
+}
+
+static void bad_json(void **state) {
+    (void)state;
+    refuse_header("{\"a\":}", 0, "cannot be parsed at byte");
+    refuse_header("{\"a\":1,", 0, "cannot be parsed");
+    refuse_header("{\"a", 0, "cannot be parsed");
+    refuse_header("{\"a\\", 0, "cannot be parsed");
+    refuse_header("[1, 2]", 0, "not a JSON object");
+    refuse_header(" {}", 0, "not a JSON object");
+    refuse_header("{} x", 0, "not a space");
+    refuse_header("{}\n", 0, "not a space");
+    refuse_header("{\"a\\u0000b\":1}", 0, "NUL character");
+    refuse_header("{\"a\\\\\\u0000b\":1}", 0, "NUL character");
+    refuse(put("raw", "\6\0\0\0\0\0\0\0{\"\0\":1}", 14), "NUL character");
+    refuse_header("{\"a\\nb\":1}", 0, "tensor `a?b`: its name holds a control character");
+    refuse_header("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "`__metadata__` is there twice");
+    Text deep = text_new(arena);
+    text_printf(&deep, "{\"a\":");
+    for (int i = 0; i < 100000; i++) text_add(&deep, "[", 1);
+    refuse_header(deep.data, 0, "cannot be parsed");
+}
+
+/* A full page of header: a byte read past it would be past the mapping. */
+static void header_to_the_page_end(void **state) {
+    (void)state;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *header = arena_alloc(arena, page);
+    memset(header, ' ', page - 8);
+    memcpy(header, "{\"a\":1", 6);
+    header[page - 9] = ',';
+    refuse_header(header, 0, "cannot be parsed");
+    memset(header, ' ', page - 8);
+    memcpy(header, "{}", 2);
+    assert_int_equal(opened(put_tensors("page.safetensors", header, "", 0))->count, 0);
+}
+
+static void bad_fields(void **state) {
+    (void)state;
+    refuse_header("{\"a\":1}", 0, "tensor `a`: its entry is not an object");
+    refuse_header("{\"a\":{\"shape\":[],\"data_offsets\":[0,4]}}", 4, "tensor `a`: `dtype` is missing");
+    refuse_header("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "tensor `a`: `shape` is missing");
+    refuse_header("{\"a\":{\"dtype\":\"F32\",\"shape\":[]}}", 4, "tensor `a`: `data_offsets` is missing");
+    refuse_header("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1,
+                  "`dtype` is there twice");
+    refuse_header("{\"a\":{\"dtype\":4,\"shape\":[],\"data_offsets\":[0,4]}}", 4, "`dtype` is not a string");
+    refuse_header("{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[],\"data_offsets\":[0,1]}}", 1,
+                  "unknown dtype `F8_E4M3`; known are F32, F16, BF16, F64");
+    refuse_header("{\"a\":{\"dtype\":\"f32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "unknown dtype `f32`");
+}
+
+static void refuse_shape(const char *shape, const char *part) {
+    refuse_header(arena_printf(arena,
+                  "{\"a\":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[0,4]}}", shape), 4, part);
+}
+
+static void bad_shapes(void **state) {
+    (void)state;
+    refuse_shape("1", "`shape` is not an array");
+    refuse_shape("{\"x\":1}", "`shape` is not an array");
+    refuse_shape("[\"1\"]", "dim 0 of `shape`");
+    refuse_shape("[1,-1]", "dim 1 of `shape`");
+    refuse_shape("[1.5]", "dim 0 of `shape`");
+    refuse_shape("[1e300]", "dim 0 of `shape`");
+    refuse_shape("[1e999]", "dim 0 of `shape`");
+    refuse_shape("[9007199254740994]", "dim 0 of `shape`");
+    refuse_shape("[1,1,1,1,1,1,1,1,1]", "more than 8 dims");
+    refuse_shape("[4294967296,4294967296]", "[4294967296, 4294967296] overflows");
+    refuse_shape("[0,4294967296,4294967296]", "overflows");
+    refuse_shape("[4294967296,1073741824]", "overflows"); /* 2^62 elements fit, their bytes do not */
+    refuse_shape("[4294967297]", "needs 17179869188 bytes"); /* 1 if it were cut to 32 bits */
+    refuse_shape("[2]", "shape [2] of F32 needs 8 bytes, but `data_offsets` give 4");
+}
+
+static void refuse_offsets(const char *offsets, const char *part) {
+    refuse_header(arena_printf(arena,
+                  "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":%s}}", offsets), 4, part);
+}
+
+static void bad_offsets(void **state) {
+    (void)state;
+    static const char PART[] = "tensor `a`: `data_offsets` is not an array of two";
+    refuse_offsets("4", PART);
+    refuse_offsets("[]", PART);
+    refuse_offsets("[0]", PART);
+    refuse_offsets("[0,4,4]", PART);
+    refuse_offsets("[-4,0]", PART);
+    refuse_offsets("[0,4.5]", PART);
+    refuse_offsets("[0,\"4\"]", PART);
+    refuse_offsets("[4,0]", "begins at 4 after its end at 0");
+    refuse_offsets("[1,5]", "ends at 5, beyond the file's 4 data bytes");
+    refuse_offsets("[9007199254740988,9007199254740992]", "beyond the file's 4 data bytes");
+    refuse_offsets("[0,3]", "needs 4 bytes");
+}
+
+static void bad_places(void **state) {
+    (void)state;
+    refuse_header("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
+                  "\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[3,7]}}", 7,
+                  "tensor `b`: it overlaps tensor `a`");
+    refuse_header("{\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
+                  "\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 4, "overlaps");
+    refuse_header("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[4,6]},"
+                  "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 6,
+                  "tensor `a`: 3 bytes before it belong to no tensor");
+    refuse_header("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[2,3]}}", 3, "2 bytes before it");
+    refuse_header("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 4,
+                  "3 bytes follow its last tensor: truncated or oversized");
+    refuse_header("{}", 4, "4 bytes follow");
+    refuse_header("{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[9,9]}}", 4, "beyond");
+    refuse_header("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                  "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}", 2, "tensor `a`: it is there twice");
+}
+
+static void refuse_write(NamedTensor second, const char *part) {
+    static const float VALUE[1] = {1};
+    const NamedTensor tensors[] = {{"a", {0}, VALUE}, second};
+    const char *path = in_folder("unwritten.safetensors");
+    if (failure_trap(&trap) == 0) {
+        safetensors_write(arena, path, tensors, 2);
+        failure_release(&trap);
+        fail_msg("wrong tensors were written");
+    }
+    message_holds(EXIT_USER, part);
+    assert_false(file_exists(in_folder("unwritten.safetensors")));
+}
+
+static void write_refusals(void **state) {
+    (void)state;
+    refuse_write((NamedTensor){"a", {0}, NULL}, "tensor `a`: it would be there twice");
+    refuse_write((NamedTensor){"__metadata__", {0}, NULL}, "reserved");
+    refuse_write((NamedTensor){"b\tc", {0}, NULL}, "control character");
+    refuse_write((NamedTensor){"b", {2, {INT64_MAX, 2}}, NULL}, "tensor `b`: its size overflows");
+    refuse_write((NamedTensor){"b", {1, {INT64_MAX / 4}}, NULL}, "tensor `b`: its end overflows");
+}
+
+/* ------------------------------------------------------------------ indexes and lists */
+
+static void put_shards(void) {
+    static const float VALUES[] = {1, 2, 3, 4};
+    const NamedTensor first[] = {{"b", {1, {1}}, &VALUES[0]}, {"d", {1, {1}}, &VALUES[1]}};
+    const NamedTensor second[] = {{"a", {1, {1}}, &VALUES[2]}, {"c", {1, {1}}, &VALUES[3]}};
+    safetensors_write(arena, in_folder("one.safetensors"), first, 2);
+    safetensors_write(arena, in_folder("two.safetensors"), second, 2);
+}
+
+static float first_value(const TensorFile *file, const char *name) {
+    const FileTensor *tensor = tensor_find(file, name);
+    assert_non_null(tensor);
+    float value;
+    tensor_to_f32(tensor, 0, 1, &value);
+    return value;
+}
+
+static void sharded_index(void **state) {
+    (void)state;
+    put_shards();
+    const char *path = put_text("model.safetensors.index.json",
+        "{\"metadata\": {\"total_size\": 16}, \"weight_map\": {\"d\": \"one.safetensors\", \"c\": \"two.safetensors\","
+        " \"b\": \"one.safetensors\"}}\n");
+    const TensorFile *file = opened(path);
+    assert_int_equal(file->count, 3);
+    assert_string_equal(file->path, path);
+    assert_true(first_value(file, "b") == 1 && first_value(file, "d") == 2 && first_value(file, "c") == 4);
+    assert_null(tensor_find(file, "a")); /* the index does not list it */
+    assert_string_equal(tensor_find(file, "c")->path, in_folder("two.safetensors"));
+}
+
+/* Without a folder in its path an index finds its shards in the folder where we are. */
+static void index_without_folder(void **state) {
+    (void)state;
+    put_shards();
+    put_text("m.index.json", "{\"weight_map\": {\"a\": \"two.safetensors\"}}");
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(folder), 0);
+    const TensorFile *file = try_open("m.index.json");
+    assert_int_equal(chdir(before), 0);
+    assert_non_null(file);
+    assert_true(first_value(file, "a") == 3);
+}
+
+static void refuse_index(const char *text, const char *part) { refuse(put_text("bad.index.json", text), part); }
+
+static void bad_indexes(void **state) {
+    (void)state;
+    put_shards();
+    static const char PLAIN[] = "is not a plain file name";
+    refuse(in_folder("absent.index.json"), "cannot be opened");
+    refuse_index("", "cannot be parsed");
+    refuse_index("[]", "not an object");
+    refuse_index("{} {}", "after the end of its JSON");
+    refuse_index("{}", "`weight_map` is missing");
+    refuse_index("{\"weight_map\":{},\"weight_map\":{}}", "`weight_map` is there twice");
+    refuse_index("{\"weight_map\":[]}", "`weight_map` is not an object");
+    refuse_index("{\"weight_map\":{\"a\":1}}", "tensor `a`: its file is not a string");
+    refuse_index("{\"weight_map\":{\"a\":\"..\"}}", PLAIN);
+    refuse_index("{\"weight_map\":{\"a\":\".\"}}", PLAIN);
+    refuse_index("{\"weight_map\":{\"a\":\"\"}}", PLAIN);
+    refuse_index("{\"weight_map\":{\"a\":\"../two.safetensors\"}}", PLAIN);
+    refuse_index("{\"weight_map\":{\"a\":\"/etc/passwd\"}}", PLAIN);
+    refuse_index("{\"weight_map\":{\"a\":\"x\\ny\"}}", "file `x?y` is not");
+    refuse_index("{\"weight_map\":{\"a\":\"two.safetensors\\u0000\"}}", "NUL");
+    refuse_index("{\"weight_map\":{\"a\\tb\":\"two.safetensors\"}}", "control character");
+    refuse_index("{\"weight_map\":{\"a\":\"three.safetensors\"}}", "three.safetensors: cannot be opened");
+    refuse_index("{\"weight_map\":{\"a\":\"bad.index.json\"}}", "is not a safetensors file");
+    refuse_index("{\"weight_map\":{\"a\":\"one.safetensors\"}}", "tensor `a`: it is not in its file `one.safetensors`");
+    refuse_index("{\"weight_map\":{\"a\":\"two.safetensors\",\"a\":\"two.safetensors\"}}",
+                 "tensor `a`: it is there twice");
+    refuse_index("{\"weight_map\":{\"b\":\"one.safetensors\",\"b\":\"one.safetensors\"}}",
+                 "tensor `b`: it is there twice");
+}
+
+static void comma_lists(void **state) {
+    (void)state;
+    put_shards();
+    put_text("list.index.json", "{\"weight_map\":{\"a\":\"two.safetensors\"}}");
+    const TensorFile *file = opened(arena_printf(arena, "%s/one.safetensors,%s/two.safetensors", folder, folder));
+    assert_int_equal(file->count, 4);
+    assert_true(first_value(file, "a") == 3 && first_value(file, "d") == 2);
+    for (size_t i = 0; i < 4; i++) assert_string_equal(file->names[i], ((const char *[]){"a", "b", "c", "d"})[i]);
+    file = opened(arena_printf(arena, "%s/list.index.json,%s/one.safetensors", folder, folder));
+    assert_int_equal(file->count, 3);
+
+    refuse(arena_printf(arena, "%s/one.safetensors,%s/one.safetensors", folder, folder), "tensor `b`: it is also in");
+    refuse(arena_printf(arena, "%s/two.safetensors,%s/list.index.json", folder, folder), "tensor `a`: it is also in");
+    refuse(arena_printf(arena, "%s/one.safetensors,", folder), "between the commas is empty");
+    refuse(arena_printf(arena, ",%s/one.safetensors", folder), "between the commas is empty");
+    refuse(arena_printf(arena, "%s/one.safetensors,%s/nine", folder, folder), "nine: cannot be opened");
+
+    static const float VALUE[1] = {7};
+    const char *path = in_folder("with,comma.safetensors");
+    safetensors_write(arena, path, &(NamedTensor){"x", {0}, VALUE}, 1);
+    assert_true(first_value(opened(path), "x") == 7);
+}
+
+/* ------------------------------------------------------------------ npy.c */
+
+static void npy_round_trips(void **state) {
+    (void)state;
+    static const uint8_t RAW[8 * 6] = {1, 0, 0, 0, 0, 0, 0, 0x40, 9, 8, 7, 6};
+    static const Dtype DTYPES[] = {DTYPE_F32, DTYPE_F16, DTYPE_F64, DTYPE_I64, DTYPE_I32,
+                                   DTYPE_I16, DTYPE_I8,  DTYPE_U8,  DTYPE_BOOL};
+    static const Shape SHAPES[] = {{0}, {1, {6}}, {2, {2, 3}}, {3, {1, 2, 3}}, {2, {0, 3}},
+                                   {8, {1, 1, 1, 1, 1, 1, 1, 6}}};
+    for (size_t i = 0; i < sizeof DTYPES / sizeof *DTYPES; i++) {
+        for (size_t j = 0; j < sizeof SHAPES / sizeof *SHAPES; j++) {
+            const char *path = in_folder("round.npy");
+            npy_write(arena, path, DTYPES[i], SHAPES[j], RAW);
+            const NpyArray *array = loaded(path);
+            int64_t elements;
+            assert_true(shape_elements(SHAPES[j], &elements));
+            assert_true(array->dtype == DTYPES[i] && shape_equal(array->shape, SHAPES[j]));
+            assert_string_equal(array->path, path);
+            assert_memory_equal(array->data, RAW, (size_t)elements * dtype_bytes(DTYPES[i]));
+            MappedFile file = file_map(arena, path);
+            assert_int_equal((array->data - file.data) % 64, 0);
+            assert_int_equal(array->data[-1], '\n');
+        }
+    }
+}
+
+static void npy_bytes(void **state) {
+    (void)state;
+    static const int64_t ITEMS[2] = {5, -6};
+    const char *path = in_folder("bytes.npy");
+    npy_write(arena, path, DTYPE_I64, (Shape){1, {2}}, ITEMS);
+    size_t size;
+    const char *text = file_read(arena, path, 1000, &size);
+    assert_int_equal(size, 128 + sizeof ITEMS);
+    static const char EXPECTED[] = "\x93NUMPY\1\0v\0{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }  ";
+    assert_memory_equal(text, EXPECTED, sizeof EXPECTED - 1);
+}
+
+static void npy_tolerance(void **state) {
+    (void)state;
+    static const float ITEMS[2] = {1.5f, -2};
+    static const char *const HEADERS[] = {
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n",
+        "{'descr':'<f4','fortran_order':False,'shape':(2,)}",
+        "  { \"shape\" : ( 2 , ) , \"fortran_order\" : True , 'descr' : \"<f4\" }  \n",
+        "{'shape': (1, 2), 'descr': '<f4', 'fortran_order': False}\n",
+        "{'shape': (1, 2,), 'descr': '<f4', 'fortran_order': False}\n",
+    };
+    for (size_t i = 0; i < sizeof HEADERS / sizeof *HEADERS; i++) {
+        for (int version = 1; version <= 3; version++) {
+            const NpyArray *array = loaded(put_npy("t.npy", version, HEADERS[i], ITEMS, sizeof ITEMS));
+            assert_true(npy_real(array, 0) == 1.5 && npy_real(array, 1) == -2);
+        }
+    }
+}
+
+static NpyArray one_item(Dtype dtype, const void *item) {
+    return (NpyArray){"p.npy", dtype, {1, {1}}, item};
+}
+
+static void refuse_index_of_item(const NpyArray *array, int64_t index) {
+    if (failure_trap(&trap) == 0) {
+        npy_real(array, index);
+        failure_release(&trap);
+        fail_msg("a wrong index passed");
+    }
+    message_holds(EXIT_BUG, "no element");
+}
+
+static void npy_items(void **state) {
+    (void)state;
+    NpyArray array = one_item(DTYPE_I64, &(int64_t){INT64_MIN});
+    assert_true(npy_integer(&array, 0) == INT64_MIN && npy_real(&array, 0) == -0x1p63);
+    array = one_item(DTYPE_I32, &(int32_t){INT32_MAX});
+    assert_true(npy_integer(&array, 0) == INT32_MAX && npy_real(&array, 0) == 2147483647.0);
+    array = one_item(DTYPE_I16, &(int16_t){-2});
+    assert_true(npy_integer(&array, 0) == -2 && npy_real(&array, 0) == -2);
+    array = one_item(DTYPE_I8, &(int8_t){-3});
+    assert_true(npy_integer(&array, 0) == -3 && npy_real(&array, 0) == -3);
+    array = one_item(DTYPE_U8, &(uint8_t){255});
+    assert_true(npy_integer(&array, 0) == 255 && npy_real(&array, 0) == 255);
+    array = one_item(DTYPE_BOOL, &(uint8_t){1});
+    assert_true(npy_integer(&array, 0) == 1 && npy_real(&array, 0) == 1);
+    array = one_item(DTYPE_F16, &(uint16_t){0x0001});
+    assert_true(npy_real(&array, 0) == 0x1p-24);
+    array = one_item(DTYPE_BF16, &(uint16_t){0x3f80});
+    assert_true(npy_real(&array, 0) == 1);
+    array = one_item(DTYPE_F64, &(double){0.1});
+    assert_true(npy_real(&array, 0) == 0.1);
+    if (failure_trap(&trap) == 0) {
+        npy_integer(&array, 0);
+        failure_release(&trap);
+        fail_msg("a real passed as an integer");
+    }
+    message_holds(EXIT_USER, "p.npy: holds F64, but integers are needed");
+    refuse_index_of_item(&array, -1);
+    refuse_index_of_item(&array, 1);
+}
+
+static void npy_write_bf16(void **state) {
+    (void)state;
+    if (failure_trap(&trap) == 0) {
+        npy_write(arena, in_folder("bf16.npy"), DTYPE_BF16, (Shape){0}, "\0");
+        failure_release(&trap);
+        fail_msg("BF16 was written");
+    }
+    message_holds(EXIT_BUG, "BF16 has no npy name");
+}
+
+static void npy_bad_files(void **state) {
+    (void)state;
+    refuse_npy(in_folder("absent.npy"), "cannot be opened");
+    refuse_npy(put("bad.npy", "", 0), "is not an .npy file");
+    refuse_npy(put_text("bad.npy", "PK and so on"), "is not an .npy file");
+    refuse_npy(put("bad.npy", "\x93NUMPY", 6), "truncated");
+    refuse_npy(put("bad.npy", "\x93NUMPY\1\0", 8), "truncated");
+    refuse_npy(put("bad.npy", "\x93NUMPY\1\0\x05\0{", 11), "truncated");
+    refuse_npy(put("bad.npy", "\x93NUMPY\2\0\xff\xff\xff\xff{", 13), "truncated");
+    refuse_npy(put("bad.npy", "\x93NUMPY\2\0\xff\xff", 10), "truncated");
+    refuse_npy(put("bad.npy", "\x93NUMPY\4\0\1\0\0\0{", 13), "version 4");
+    refuse_npy(put("bad.npy", "\x93NUMPY\0\0\1\0\0\0{", 13), "version 0");
+}
+
+static void refuse_npy_as(const char *descr, const char *order, const char *shape, size_t size, const char *part) {
+    refuse_npy_header(arena_printf(arena, "{'descr': %s, 'fortran_order': %s, 'shape': %s, }\n", descr, order, shape),
+                      size, part);
+}
+
+static void npy_bad_headers(void **state) {
+    (void)state;
+    refuse_npy_header("", 0, "`{` is missing");
+    refuse_npy_header("{", 0, "malformed");
+    refuse_npy_header("{}", 0, "lacks `descr`");
+    refuse_npy_header("{'descr': '<f4', 'shape': ()}", 4, "lacks `fortran_order`");
+    refuse_npy_header("{'descr': '<f4', 'fortran_order': False}", 4, "lacks `shape`");
+    refuse_npy_header("{'descr': '<f4', 'descr': '<f4'}", 4, "`descr` twice");
+    refuse_npy_header("{'other': '<f4'}", 4, "unknown key `other`");
+    refuse_npy_header("{'a key of more than two dozen letters': '<f4'}", 4, "not a known word");
+    refuse_npy_header("{'descr", 4, "has no end");
+    refuse_npy_header("{'descr' '<f4'}", 4, "`:` is missing");
+    refuse_npy_header("{'descr': '<f4' 'shape': ()}", 4, "not parted by commas");
+    refuse_npy_header("{'descr': '<f4', 'fortran_order': False, 'shape': ()} x", 4, "something follows its end");
+    refuse_npy_as("'<f4'", "false", "()", 4, "neither True nor False");
+    refuse_npy_as("'<f4'", "True", "(2, 2)", 16, "Fortran order");
+    refuse_npy_as("7", "False", "()", 4, "`descr` is not a string");
+    refuse_npy_as("[('x', '<f4')]", "False", "()", 4, "structured");
+    refuse_npy_as("'>f4'", "False", "()", 4, "big-endian");
+    refuse_npy_as("'|O'", "False", "()", 8, "Python objects");
+    refuse_npy_as("'<u2'", "False", "()", 2, "`<u2` is unsigned");
+    refuse_npy_as("'<u4'", "False", "()", 4, "`<u4` is unsigned");
+    refuse_npy_as("'<u8'", "False", "()", 8, "`<u8` is unsigned");
+    refuse_npy_as("'<c8'", "False", "()", 8, "unknown dtype `<c8`; known are <f4");
+    refuse_npy_as("''", "False", "()", 8, "unknown dtype ``");
+}
+
+static void npy_bad_shapes(void **state) {
+    (void)state;
+    refuse_npy_as("'<f4'", "False", "2", 8, "`(` is missing");
+    refuse_npy_as("'<f4'", "False", "(2)", 8, "not a tuple");
+    refuse_npy_as("'<f4'", "False", "(2 2)", 16, "not parted by commas");
+    refuse_npy_as("'<f4'", "False", "(,)", 4, "not a number");
+    refuse_npy_as("'<f4'", "False", "(2.0,)", 8, "malformed");
+    refuse_npy_as("'<f4'", "False", "(-2,)", 8, "negative dim");
+    refuse_npy_as("'<f4'", "False", "(9223372036854775808,)", 8, "overflows");
+    refuse_npy_as("'<f4'", "False", "(9223372036854775807,)", 8, "overflows");
+    refuse_npy_as("'<f4'", "False", "(4294967296, 4294967296)", 8, "overflows");
+    refuse_npy_as("'<f4'", "False", "(1,1,1,1,1,1,1,1,1)", 4, "more than 8 dims");
+    refuse_npy_as("'<f4'", "False", "(2,)", 7, "truncated: shape [2] of `<f4` needs 8 data bytes, there are 7");
+    refuse_npy_as("'<f4'", "False", "(2,)", 9, "oversized");
+    refuse_npy_as("'<f4'", "False", "(0,)", 1, "oversized");
+    refuse_npy_as("'<f8'", "False", "()", 0, "truncated");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(dtypes), TEST(shapes), TEST(halves), TEST(brain_floats), TEST(other_dtypes), TEST(convert_range),
+        TEST(round_trip), TEST(round_trip_of_nothing), TEST(good_header), TEST(many_tensors), TEST(bad_files),
+        TEST(foreign_files), TEST(bad_json), TEST(header_to_the_page_end), TEST(bad_fields), TEST(bad_shapes),
+        TEST(bad_offsets), TEST(bad_places), TEST(write_refusals), TEST(sharded_index), TEST(index_without_folder),
+        TEST(bad_indexes), TEST(comma_lists), TEST(npy_round_trips), TEST(npy_bytes), TEST(npy_tolerance),
+        TEST(npy_items), TEST(npy_write_bf16), TEST(npy_bad_files), TEST(npy_bad_headers), TEST(npy_bad_shapes),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
