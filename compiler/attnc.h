@@ -3,7 +3,7 @@
  * Every type that crosses a file's border is here, then the prototypes under the file that owns
  * them, in the order in which data flows:
  *
- *   support -> syntax -> io -> model -> ir -> interp -> passes -> emit -> commands
+ *   support -> syntax -> io (tensor files) -> model -> io (weights) -> ir -> interp -> passes -> emit -> commands
  *
  * An arrow never goes back up this list. */
 #ifndef ATTNC_H
@@ -445,5 +445,169 @@ char *layer_weight_name(Arena *arena, const Stack *stack, const Layer *layer, co
 /* The token table of a stack: one name for both stacks when the embedding is tied. */
 const char *token_table_name(Arena *arena, const Model *model, const Stack *stack);
 
+/* ======================================================================= io/weights.c
+ * A model's weights in memory: found in a file by canonical or source names, or drawn from a seed. */
+typedef struct Weights {
+    const WeightTable *table;
+    const float **data; /* one array a spec of the table; a learned position table is cut to the spec's rows */
+} Weights;
+
+/* SOURCE is a path (safetensors, index.json, several joined by commas, .attnw) or "random:SEED".
+ * `verbose` lists on stderr the tensors of the file that nothing asked for. */
+Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source, bool verbose);
+/* The normal numbers behind random weights: the same on every machine for the same seed and name. */
+void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out);
+
+/* ======================================================================= ir/
+ * A Module is the weights of a model and the Graphs over them. Tensors are SSA: written once, by the
+ * op before all that read them. */
+typedef enum OpKind {
+#define OP(name, least, most, help) OP_##name,
+#include "ir/ops.def"
+    OP_COUNT
+} OpKind;
+
+enum { MAX_OP_INPUTS = 4, NO_TENSOR = -1 };
+
+/* A number of rows: constant, or a symbol of the graph with a bound. A symbol equals only itself. */
+typedef struct Dim {
+    int symbol; /* 0: constant */
+    int64_t n;  /* the constant, or the bound; with a symbol, `plus` rows more than it */
+    int64_t plus;
+} Dim;
+
+typedef struct Symbol {
+    const char *name; /* rows, src, tgt, queries, keys */
+    int64_t bound;
+} Symbol;
+
+/* How a derived tensor is computed, in double (ir/derived.c). */
+typedef enum DerivedKind { DERIVED_NONE, DERIVED_SINUSOIDS, DERIVED_ROPE_COS, DERIVED_ROPE_SIN, DERIVED_SLOPES, DERIVED_RELATIVE } DerivedKind;
+
+typedef enum TensorKind { TENSOR_INPUT, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
+
+typedef enum Layout { LAYOUT_ROWS, LAYOUT_PANELS } Layout; /* row-major; [N/16][K][16] */
+
+typedef struct Tensor {
+    TensorKind kind;
+    const char *name;
+    Dtype dtype;
+    int rank;
+    Dim dims[3];
+    Layout layout;
+    Place place;
+    int op;     /* TENSOR_VALUE: the op that writes it */
+    int weight; /* TENSOR_WEIGHT: index in the weight table; TENSOR_DERIVED: index in Module.derived */
+} Tensor;
+
+typedef struct Derived {
+    DerivedKind kind;
+    const char *name;
+    Shape shape;
+    const Position *position;
+    int64_t rows;       /* the bound that the table serves */
+    int64_t heads;
+    int source;         /* DERIVED_RELATIVE: the weight (bucket table) it is gathered from */
+    double alibi_scale; /* DERIVED_SLOPES */
+} Derived;
+
+typedef struct OpAttributes {
+    int64_t heads, kv_heads, head_dim, offset, width, window, sink, groups, patch;
+    double scale, cap, eps;
+    bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink;
+    Activation activation;
+    PoolKind pool;
+} OpAttributes;
+
+typedef struct Op {
+    OpKind kind;
+    int inputs[MAX_OP_INPUTS];
+    int n_inputs;
+    int result;
+    OpAttributes a;
+    Place place;
+    const char *where; /* "encoder layer 3 attention", for comments and messages */
+} Op;
+
+typedef struct GraphInput {
+    const char *name; /* tokens, segments, features … as the command line has it */
+    int tensor;
+    bool optional; /* absent: zeros */
+} GraphInput;
+
+typedef struct GraphOutput {
+    const char *name; /* hidden, pooled, logits, encoder_hidden, attention … */
+    int tensor;
+    int layer;            /* of an attention map; else -1 */
+    const int64_t *heads; /* of an attention map: the exported ones */
+    int64_t n_heads;
+} GraphOutput;
+
+enum { MAX_GRAPH_INPUTS = 8 };
+
+typedef struct Graph {
+    const char *name; /* forward */
+    Tensor *tensors;
+    int n_tensors, room_tensors;
+    Op *ops;
+    int n_ops, room_ops;
+    Symbol symbols[4]; /* index symbol - 1 */
+    int n_symbols;
+    GraphInput inputs[MAX_GRAPH_INPUTS];
+    int n_inputs;
+    GraphOutput *outputs;
+    int n_outputs, room_outputs;
+} Graph;
+
+typedef struct Module {
+    const Model *model;
+    WeightTable weights;
+    Derived *derived;
+    int n_derived;
+    Graph *forward;
+} Module;
+
+/* --- ir/build.c */
+Module *build(Arena *arena, const Model *model);
+/* --- ir/module.c: growing a graph, and finding things in it. */
+int graph_tensor(Arena *arena, Graph *graph, Tensor tensor);
+int graph_op(Arena *arena, Graph *graph, Op op, Tensor result); /* returns the result's tensor */
+void graph_output(Arena *arena, Graph *graph, GraphOutput output);
+bool dim_equal(Dim a, Dim b);
+const char *op_name(OpKind kind);
+const char *op_help(OpKind kind);
+/* --- ir/verify.c: a `bug` when the graph breaks a rule; run after the builder and after every pass. */
+void verify(const Module *module, const Graph *graph, const char *after);
+/* --- ir/print.c: --dump=graph */
+void graph_print(Text *out, const Module *module, const Graph *graph);
+/* --- ir/derived.c: fills a derived tensor; `source` is the table that DERIVED_RELATIVE gathers from. */
+void derived_fill(const Derived *derived, const float *source, double *out);
+
+/* ======================================================================= interp/interp.c
+ * Runs a graph as built, before any pass: plain loops in double over one sequence. */
+typedef struct InputArray {
+    const char *name;
+    Dtype dtype; /* DTYPE_I64 for ids, DTYPE_F32 for features, DTYPE_U8 for a mask */
+    int64_t rows; /* of the first dimension that is a symbol or that the spec fixes */
+    const void *data;
+} InputArray;
+
+typedef struct OutputArray {
+    const char *name;
+    int layer;
+    Shape shape;
+    const double *data;
+} OutputArray;
+
+typedef struct Interpretation {
+    OutputArray *outputs; /* one a graph output, in order */
+    int n_outputs;
+    const double **tensors; /* every tensor of the graph, or NULL; for finding the first one that is off */
+    int64_t symbols[4];
+} Interpretation;
+
+/* rows[symbol - 1] gives each symbol's value; a failure names an input that is missing or has the wrong length. */
+Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
+                          const InputArray *inputs, int n_inputs, const int64_t *symbols);
 
 #endif

@@ -8,6 +8,7 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *help;
 } commands[] = {
+    {"run", command_run, "run a spec with given weights and inputs"},
     {"weights", command_weights, "name, shape and bytes of every tensor of a spec"},
     {"fmt", command_fmt, "print a spec in its canonical layout"},
 };

@@ -27,6 +27,7 @@ int64_t option_integer(const char *usage, const char *name, const char *text, in
 /* Every command returns the exit code. */
 int command_fmt(int argc, char **argv);
 int command_weights(int argc, char **argv);
+int command_run(int argc, char **argv);
 
 /* --dump=ast,model: prints the stages that the list names; true when something was printed. */
 bool dump_stages(Arena *arena, const char *list, const char *path);

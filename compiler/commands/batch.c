@@ -1,0 +1,342 @@
+/* batch.c: from .npy files to sequences, and from sequences to .npy files. */
+#include "batch.h"
+
+#include <string.h>
+
+const char *split_assignment(Arena *arena, const char *usage, const char *option, const char *text, char **name) {
+    const char *equal = strchr(text, '=');
+    if (!equal || equal == text || !equal[1]) usage_error(usage, "`%s` wants NAME=FILE, found `%s`", option, text);
+    *name = arena_copy(arena, text, (size_t)(equal - text));
+    return equal + 1;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+typedef struct Given {
+    const GraphInput *input;
+    const Tensor *tensor;
+    NpyArray array;
+    const uint8_t *converted; /* the whole array in the tensor's dtype */
+    int64_t row_items;        /* items of one row of the first dimension */
+} Given;
+
+typedef struct Reader {
+    Arena *arena;
+    const Graph *graph;
+    Given given[MAX_GRAPH_INPUTS];
+    int n_given;
+    bool has_mask;
+    NpyArray mask;
+    Batch *batch;
+} Reader;
+
+static void unknown_input(Reader *r, const char *name) {
+    const char *names[MAX_GRAPH_INPUTS + 2];
+    int n = 0;
+    Text all = text_new(r->arena);
+    for (int i = 0; i < r->graph->n_inputs; i++) names[n++] = r->graph->inputs[i].name;
+    names[n++] = "attention_mask";
+    names[n] = NULL;
+    for (int i = 0; i < n; i++) text_printf(&all, "%s%s", i ? ", " : "", names[i]);
+    fail("this model has no input `%s`; it has: %s", name, all.data);
+}
+
+/* The array's numbers as the graph wants them: int64 ids, f32 rows, u8 masks. */
+static void convert(Reader *r, Given *g) {
+    const NpyArray *a = &g->array;
+    int64_t count = 0;
+    shape_elements(a->shape, &count);
+    bool integers = a->dtype != DTYPE_F32 && a->dtype != DTYPE_F64 && a->dtype != DTYPE_F16;
+    if (g->tensor->dtype == DTYPE_F32) {
+        if (integers) fail("%s: input %s wants floating-point numbers, found %s", a->path, g->input->name, dtype_name(a->dtype));
+        float *out = arena_array(r->arena, (size_t)count, sizeof *out);
+        for (int64_t i = 0; i < count; i++) out[i] = (float)npy_real(a, i);
+        g->converted = (const uint8_t *)out;
+        return;
+    }
+    if (!integers) fail("%s: input %s wants integers, found %s", a->path, g->input->name, dtype_name(a->dtype));
+    if (g->tensor->dtype == DTYPE_U8) {
+        uint8_t *out = arena_array(r->arena, (size_t)count, 1);
+        for (int64_t i = 0; i < count; i++) out[i] = npy_integer(a, i) != 0;
+        g->converted = out;
+        return;
+    }
+    int64_t *out = arena_array(r->arena, (size_t)count, sizeof *out);
+    for (int64_t i = 0; i < count; i++) out[i] = npy_integer(a, i);
+    g->converted = (const uint8_t *)out;
+}
+
+static void set_length(Reader *r, const Given *g, Dim dim, int64_t n) {
+    if (!dim.symbol) {
+        if (n != dim.n) fail("%s: input %s has %lld where the model wants %lld", g->array.path, g->input->name, (long long)n, (long long)dim.n);
+        return;
+    }
+    int64_t *padded = &r->batch->padded[dim.symbol - 1];
+    if (n < 1 || n > dim.n)
+        fail("%s: input %s has the length %lld; the spec allows 1 to %lld", g->array.path, g->input->name, (long long)n, (long long)dim.n);
+    if (*padded && *padded != n) fail("%s: input %s has the length %lld, and another input %lld", g->array.path, g->input->name, (long long)n, (long long)*padded);
+    *padded = n;
+}
+
+static void check_shape(Reader *r, Given *g, bool *batched, int64_t *count) {
+    const Tensor *t = g->tensor;
+    const Shape *s = &g->array.shape;
+    bool scalar = strcmp(g->input->name, "prefix_length") == 0 && s->rank == 0;
+    int extra = scalar ? 0 : s->rank - t->rank;
+    if (extra != 0 && extra != 1)
+        fail("%s: input %s has the shape %s; it wants %d dimensions, or one more for a batch", g->array.path, g->input->name, shape_text(r->arena, *s), t->rank);
+    bool this_batched = extra == 1;
+    if (*count >= 0 && *batched != this_batched) fail("%s: input %s %s a batch dimension, unlike the others", g->array.path, g->input->name, this_batched ? "has" : "lacks");
+    int64_t n = this_batched ? s->dims[0] : 1;
+    if (*count >= 0 && n != *count) fail("%s: input %s has %lld sequences, and another input %lld", g->array.path, g->input->name, (long long)n, (long long)*count);
+    if (n < 1) fail("%s: input %s holds no sequence", g->array.path, g->input->name);
+    *batched = this_batched;
+    *count = n;
+    for (int d = 0; d < t->rank && !scalar; d++) set_length(r, g, t->dims[d], s->dims[d + extra]);
+    convert(r, g);
+}
+
+static void read_inputs(Reader *r, const ValueNode *inputs) {
+    bool batched = false;
+    int64_t count = -1;
+    for (const ValueNode *node = inputs; node; node = node->next) {
+        char *name;
+        const char *path = split_assignment(r->arena, "attnc run SPEC --weights F --in NAME=F.npy --out NAME=F.npy", "--in", node->text, &name);
+        if (strcmp(name, "attention_mask") == 0) {
+            r->mask = npy_read(r->arena, path);
+            r->has_mask = true;
+            continue;
+        }
+        Given *g = NULL;
+        for (int i = 0; i < r->graph->n_inputs; i++)
+            if (strcmp(r->graph->inputs[i].name, name) == 0) {
+                for (int k = 0; k < r->n_given; k++)
+                    if (r->given[k].input == &r->graph->inputs[i]) fail("input %s is given twice", name);
+                g = &r->given[r->n_given++];
+                g->input = &r->graph->inputs[i];
+            }
+        if (!g) unknown_input(r, name);
+        g->tensor = &r->graph->tensors[g->input->tensor];
+        g->array = npy_read(r->arena, path);
+        check_shape(r, g, &batched, &count);
+    }
+    for (int i = 0; i < r->graph->n_inputs; i++) {
+        bool found = r->graph->inputs[i].optional;
+        for (int k = 0; k < r->n_given; k++) found |= r->given[k].input == &r->graph->inputs[i];
+        if (!found) fail("input %s is missing: --in %s=FILE.npy", r->graph->inputs[i].name, r->graph->inputs[i].name);
+    }
+    if (count < 0) fail("this model needs an input");
+    r->batch->batched = batched;
+    r->batch->count = count;
+}
+
+/* The dimension that attention_mask speaks of: rows of tokens, or of source where there is one. */
+static Dim masked_dim(const Graph *graph) {
+    for (int i = 0; i < graph->n_inputs; i++) {
+        const char *name = graph->inputs[i].name;
+        if (strcmp(name, "tokens") == 0 || strcmp(name, "source") == 0 || strcmp(name, "features") == 0) return graph->tensors[graph->inputs[i].tensor].dims[0];
+    }
+    return (Dim){0};
+}
+
+/* Ones, then zeros; returns how many ones. */
+static int64_t masked_length(const NpyArray *mask, int64_t row, int64_t n) {
+    int64_t length = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t v = npy_integer(mask, row * n + i);
+        if (v != 0 && v != 1) fail("%s: attention_mask holds %lld; it may hold 0 and 1", mask->path, (long long)v);
+        if (v && length < i) fail("%s: attention_mask: row %lld is not ones, then zeros", mask->path, (long long)row);
+        length += v;
+    }
+    if (length == 0) fail("%s: attention_mask: row %lld has no one: a sequence of length 0", mask->path, (long long)row);
+    return length;
+}
+
+static void read_mask(Reader *r) {
+    Batch *batch = r->batch;
+    Dim dim = masked_dim(r->graph);
+    int64_t n = dim.symbol ? batch->padded[dim.symbol - 1] : dim.n;
+    if (!r->has_mask) return;
+    if (!dim.n) fail("%s: this model takes no attention_mask", r->mask.path);
+    const Shape *s = &r->mask.shape;
+    bool fits = s->rank == 1 + batch->batched && s->dims[s->rank - 1] == n && (!batch->batched || s->dims[0] == batch->count);
+    if (!fits) fail("%s: attention_mask has the shape %s, unlike the tokens", r->mask.path, shape_text(r->arena, *s));
+    for (int64_t b = 0; b < batch->count; b++) {
+        int64_t length = masked_length(&r->mask, b, n);
+        if (dim.symbol) batch->sequences[b].symbols[dim.symbol - 1] = length;
+        else if (length != n) fail("%s: attention_mask: row %lld has %lld ones, and the spec says `seq = %lld`", r->mask.path, (long long)b, (long long)length, (long long)n);
+    }
+}
+
+/* Cuts sequence b's part out of a padded array: the first rows (and, of a mask, columns). */
+static InputArray slice(Reader *r, const Given *g, int64_t b, const int64_t *symbols) {
+    const Tensor *t = g->tensor;
+    size_t item = t->dtype == DTYPE_I64 ? 8 : t->dtype == DTYPE_F32 ? 4 : 1;
+    int64_t padded[3] = {1, 1, 1}, real[3] = {1, 1, 1};
+    for (int d = 0; d < t->rank; d++) {
+        int symbol = t->dims[d].symbol;
+        padded[d] = symbol ? r->batch->padded[symbol - 1] : t->dims[d].n;
+        real[d] = symbol ? symbols[symbol - 1] : t->dims[d].n;
+    }
+    const uint8_t *from = g->converted + (size_t)(b * padded[0] * padded[1] * padded[2]) * item;
+    InputArray array = {g->input->name, t->dtype, real[0], from};
+    if (real[1] == padded[1] && real[2] == padded[2]) return array;
+    uint8_t *to = arena_array(r->arena, (size_t)(real[0] * real[1]), item);
+    for (int64_t i = 0; i < real[0]; i++) memcpy(to + (size_t)(i * real[1]) * item, from + (size_t)(i * padded[1]) * item, (size_t)real[1] * item);
+    array.data = to;
+    return array;
+}
+
+Batch *batch_read(Arena *arena, const Module *module, const ValueNode *inputs) {
+    Batch *batch = arena_alloc(arena, sizeof *batch);
+    Reader r = {.arena = arena, .graph = module->forward, .batch = batch};
+    read_inputs(&r, inputs);
+    batch->sequences = arena_array(arena, (size_t)batch->count, sizeof *batch->sequences);
+    for (int64_t b = 0; b < batch->count; b++) memcpy(batch->sequences[b].symbols, batch->padded, sizeof batch->padded);
+    read_mask(&r);
+    for (int64_t b = 0; b < batch->count; b++) {
+        Sequence *s = &batch->sequences[b];
+        for (int k = 0; k < r.n_given; k++) s->inputs[s->n_inputs++] = slice(&r, &r.given[k], b, s->symbols);
+    }
+    return batch;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+/* Copies a sequence's output into its padded place; `full` are the padded sizes. */
+static void place_output(const OutputArray *o, const int64_t *full, float *out) {
+    int64_t d[3] = {1, 1, 1}, f[3] = {1, 1, 1};
+    for (int i = 0; i < o->shape.rank; i++) {
+        d[i] = o->shape.dims[i];
+        f[i] = full[i];
+    }
+    for (int64_t i = 0; i < d[0]; i++)
+        for (int64_t j = 0; j < d[1]; j++)
+            for (int64_t k = 0; k < d[2]; k++) out[(i * f[1] + j) * f[2] + k] = (float)o->data[(i * d[1] + j) * d[2] + k];
+}
+
+static int64_t padded_size(const Batch *batch, Dim dim) { return dim.symbol ? batch->padded[dim.symbol - 1] : dim.n; }
+
+/* pooled [1][d] and a classifier's logits [1][N] are one row a sequence: written without that dimension. */
+static bool is_single_row(const Graph *g, const GraphOutput *o) {
+    return strcmp(o->name, "pooled") == 0 || strcmp(g->tensors[o->tensor].name, "classifier") == 0;
+}
+
+static void write_rows(Arena *arena, const Module *module, const Batch *batch, int index, const char *path) {
+    const Graph *g = module->forward;
+    const GraphOutput *o = &g->outputs[index];
+    const Tensor *t = &g->tensors[o->tensor];
+    int64_t full[3] = {1, 1, 1}, items = 1;
+    Shape shape = {0, {0}};
+    if (batch->batched) shape.dims[shape.rank++] = batch->count;
+    for (int d = 0; d < t->rank; d++) {
+        full[d] = padded_size(batch, t->dims[d]);
+        items *= full[d];
+        if (!(d == 0 && is_single_row(g, o))) shape.dims[shape.rank++] = full[d];
+    }
+    float *out = arena_array(arena, (size_t)(batch->count * items), sizeof *out);
+    for (int64_t b = 0; b < batch->count; b++) place_output(&batch->sequences[b].outputs[index], full, out + b * items);
+    npy_write(arena, path, DTYPE_F32, shape, out);
+}
+
+/* attention [layers][heads][n][m]: the graph's maps of that name, exported heads of each. */
+static void write_maps(Arena *arena, const Module *module, const Batch *batch, const char *name, int layer, const char *path) {
+    const Graph *g = module->forward;
+    int64_t layers = 0, heads = 0, n = 0, m = 0;
+    for (int o = 0; o < g->n_outputs; o++) {
+        const GraphOutput *out = &g->outputs[o];
+        if (strcmp(out->name, name) != 0 || (layer >= 0 && out->layer != layer)) continue;
+        if (heads && heads != out->n_heads) fail("the layers export different numbers of heads: use %s.LAYER", name);
+        heads = out->n_heads;
+        n = padded_size(batch, g->tensors[out->tensor].dims[1]);
+        m = padded_size(batch, g->tensors[out->tensor].dims[2]);
+        layers++;
+    }
+    Shape shape = {0, {0}};
+    if (batch->batched) shape.dims[shape.rank++] = batch->count;
+    if (layer < 0) shape.dims[shape.rank++] = layers;
+    shape.dims[shape.rank++] = heads;
+    shape.dims[shape.rank++] = n;
+    shape.dims[shape.rank++] = m;
+    float *out = arena_array(arena, (size_t)(batch->count * layers * heads * n * m), sizeof *out), *to = out;
+    for (int64_t b = 0; b < batch->count; b++)
+        for (int o = 0; o < g->n_outputs; o++) {
+            const GraphOutput *output = &g->outputs[o];
+            if (strcmp(output->name, name) != 0 || (layer >= 0 && output->layer != layer)) continue;
+            OutputArray *all = &batch->sequences[b].outputs[o];
+            for (int64_t h = 0; h < heads; h++, to += n * m) {
+                OutputArray one = {all->name, 0, {2, {all->shape.dims[1], all->shape.dims[2]}}, all->data + output->heads[h] * all->shape.dims[1] * all->shape.dims[2]};
+                int64_t full[2] = {n, m};
+                place_output(&one, full, to);
+            }
+        }
+    npy_write(arena, path, DTYPE_F32, shape, out);
+}
+
+void batch_write(Arena *arena, const Module *module, const Batch *batch, const ValueNode *outputs) {
+    const Graph *g = module->forward;
+    for (const ValueNode *node = outputs; node; node = node->next) {
+        char *name;
+        const char *path = split_assignment(arena, "attnc run", "--out", node->text, &name);
+        char *dot = strchr(name, '.');
+        int layer = -1, index = -1;
+        if (dot) {
+            layer = (int)option_integer("attnc run", "--out NAME.LAYER", dot + 1, 0, 0, 100000);
+            *dot = '\0';
+        }
+        for (int o = 0; o < g->n_outputs; o++)
+            if (strcmp(g->outputs[o].name, name) == 0 && (layer < 0 || g->outputs[o].layer == layer)) index = o;
+        if (index < 0) {
+            const char **names = arena_array(arena, (size_t)g->n_outputs + 1, sizeof *names);
+            Text all = text_new(arena);
+            for (int o = 0, n = 0; o < g->n_outputs; o++) {
+                bool seen = false;
+                for (int k = 0; k < n; k++) seen |= strcmp(names[k], g->outputs[o].name) == 0;
+                if (!seen) text_printf(&all, "%s%s", n ? ", " : "", names[n] = g->outputs[o].name), n++;
+            }
+            fail("this model has no output `%s`; it has: %s", node->text, all.data);
+        }
+        if (g->outputs[index].layer >= 0) write_maps(arena, module, batch, name, layer, path);
+        else write_rows(arena, module, batch, index, path);
+    }
+}
+
+static void export_stack(Stack *stack, bool cross) {
+    static int64_t every[1 << 16];
+    for (int64_t h = 0; h < 1 << 16; h++) every[h] = h;
+    for (int64_t l = 0; stack && l < stack->n_layers; l++)
+        for (int s = 0; s < stack->layers[l].count; s++) {
+            Sublayer *sub = &stack->layers[l].sublayers[s];
+            if (sub->kind != SUBLAYER_ATTENTION || sub->attention.cross != cross || sub->attention.exported) continue;
+            if (sub->attention.heads > 1 << 16) fail("attention of more than 65536 heads cannot be exported");
+            sub->attention.exported = true;
+            sub->attention.exported_heads = every;
+            sub->attention.n_exported_heads = sub->attention.heads;
+        }
+}
+
+void model_turn_on(const Arena *arena, Model *model, const ValueNode *outputs) {
+    (void)arena;
+    static const int64_t first = 0;
+    for (const ValueNode *node = outputs; node; node = node->next) {
+        size_t length = strcspn(node->text, "=.");
+        bool plain = length == 9 && strncmp(node->text, "attention", 9) == 0;
+        if (plain && model->alone && !model->alone->attention.exported) model->alone->attention.exported = true;
+        if (plain) export_stack(model->decoder ? model->decoder : model->encoder, false);
+        if (length == 17 && strncmp(node->text, "encoder_attention", 17) == 0 && model->decoder) export_stack(model->encoder, false);
+        if (length == 15 && strncmp(node->text, "cross_attention", 15) == 0) export_stack(model->decoder, true);
+    }
+    if (model->alone && model->alone->attention.exported && !model->alone->attention.exported_heads) {
+        static int64_t heads[1 << 12];
+        for (int64_t h = 0; h < 1 << 12; h++) heads[h] = h;
+        model->alone->attention.exported_heads = model->alone->attention.heads == 1 ? &first : heads;
+        model->alone->attention.n_exported_heads = model->alone->attention.heads;
+    }
+}
+
+void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Batch *batch) {
+    for (int64_t b = 0; b < batch->count; b++) {
+        Sequence *s = &batch->sequences[b];
+        s->outputs = interpret(arena, module, module->forward, weights, s->inputs, s->n_inputs, s->symbols)->outputs;
+    }
+}

@@ -1,0 +1,36 @@
+/* batch.h: the sequences that a command runs, their inputs and their outputs. */
+#ifndef BATCH_H
+#define BATCH_H
+
+#include "commands.h"
+
+/* One sequence: a length a symbol of the graph, and its inputs in the order of the graph's. */
+typedef struct Sequence {
+    int64_t symbols[4];
+    InputArray inputs[MAX_GRAPH_INPUTS];
+    int n_inputs;
+    OutputArray *outputs; /* one a graph output, set by the engine that ran it */
+} Sequence;
+
+typedef struct Batch {
+    bool batched;         /* the arrays have a batch dimension in front */
+    Sequence *sequences;
+    int64_t count;
+    int64_t padded[4];    /* the longest length a symbol: what the arrays of a batch are padded to */
+} Batch;
+
+/* `inputs` are NAME=F.npy; checked against the graph: names, kinds, shapes, ids, masks of ones then zeros. */
+Batch *batch_read(Arena *arena, const Module *module, const ValueNode *inputs);
+
+/* `outputs` are NAME=F.npy; rows at padding are zero. */
+void batch_write(Arena *arena, const Module *module, const Batch *batch, const ValueNode *outputs);
+/* Outputs that the spec does not export are turned on; a name that the model cannot give is a failure. */
+void model_turn_on(const Arena *arena, Model *model, const ValueNode *outputs);
+
+/* Runs every sequence through the interpreter. */
+void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Batch *batch);
+
+/* Splits NAME=VALUE; a missing `=` is a usage error. */
+const char *split_assignment(Arena *arena, const char *usage, const char *option, const char *text, char **name);
+
+#endif

@@ -1,0 +1,358 @@
+/* interp.c: the judge. It runs a graph as built, before any pass, one sequence at a time, in double, with
+ * plain loops. Nothing here is shared with the emitter but ops.def. */
+#include "../attnc.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A tensor's numbers: weights stay as the file has them, everything else is double. */
+typedef struct Numbers {
+    const float *single;
+    const double *real;
+    const int64_t *ids;
+    const uint8_t *flags;
+} Numbers;
+
+typedef struct Interp {
+    Arena *arena;
+    const Module *module;
+    const Graph *graph;
+    const int64_t *symbols;
+    Numbers *numbers; /* one a tensor */
+} Interp;
+
+static int64_t size_of(const Interp *in, Dim dim) { return dim.symbol ? in->symbols[dim.symbol - 1] + dim.plus : dim.n; }
+static int64_t extent(const Interp *in, int tensor, int d) {
+    const Tensor *t = &in->graph->tensors[tensor];
+    return d < t->rank ? size_of(in, t->dims[d]) : 1;
+}
+static double at(Numbers n, int64_t i) { return n.single ? (double)n.single[i] : n.real[i]; }
+
+/* ---------------------------------------------------------------- rows and columns */
+
+/* ids [n], table [v][d] -> out [n][d] */
+static void run_embed(const int64_t *ids, Numbers table, int64_t n, int64_t d, double *out) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < d; c++) out[i * d + c] = at(table, ids[i] * d + c);
+}
+
+/* pixels [3][height][width] -> out [n][3*p*p] */
+static void run_patches(Numbers pixels, int64_t height, int64_t width, int64_t p, double *out) {
+    for (int64_t top = 0; top < height; top += p)
+        for (int64_t left = 0; left < width; left += p)
+            for (int64_t c = 0; c < 3; c++)
+                for (int64_t y = 0; y < p; y++)
+                    for (int64_t x = 0; x < p; x++) *out++ = at(pixels, (c * height + top + y) * width + left + x);
+}
+
+enum { COLUMN_BLOCK = 64 };
+
+/* x [n][k], weight [d][k], bias [d] or none -> out [n][d]. Columns are innermost, in blocks whose weights
+ * are turned first, so that the inner loop runs over neighbours. */
+static void run_linear(Arena *arena, Numbers x, Numbers weight, const Numbers *bias, int64_t n, int64_t k, int64_t d, double *out) {
+    double *turned = arena_array(arena, (size_t)(k * COLUMN_BLOCK), sizeof *turned);
+    for (int64_t c0 = 0; c0 < d; c0 += COLUMN_BLOCK) {
+        int64_t columns = d - c0 < COLUMN_BLOCK ? d - c0 : COLUMN_BLOCK;
+        for (int64_t c = 0; c < columns; c++)
+            for (int64_t j = 0; j < k; j++) turned[j * COLUMN_BLOCK + c] = at(weight, (c0 + c) * k + j);
+        for (int64_t i = 0; i < n; i++) {
+            double sum[COLUMN_BLOCK] = {0};
+            for (int64_t j = 0; j < k; j++) {
+                double factor = at(x, i * k + j);
+                for (int64_t c = 0; c < COLUMN_BLOCK; c++) sum[c] += factor * turned[j * COLUMN_BLOCK + c];
+            }
+            for (int64_t c = 0; c < columns; c++) out[i * d + c0 + c] = sum[c] + (bias ? at(*bias, c0 + c) : 0);
+        }
+    }
+}
+
+static double activate(Activation kind, double x) {
+    switch (kind) {
+    case ACTIVATION_RELU: return x < 0 ? 0 : x; /* keeps NaN */
+    case ACTIVATION_GELU: return x * 0.5 * (1 + erf(x * sqrt(0.5)));
+    case ACTIVATION_GELU_TANH: return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+    case ACTIVATION_SILU: return x / (1 + exp(-x));
+    case ACTIVATION_RELU2: return x < 0 ? 0 : x * x;
+    case ACTIVATION_QUICK_GELU: return x / (1 + exp(-1.702 * x));
+    case ACTIVATION_TANH: return tanh(x);
+    }
+    return x;
+}
+
+/* x [n][groups*d], weight [d] or [groups][d] -> out; each group of d columns is normalized alone. */
+static void run_norm(bool centered, Numbers x, Numbers weight, bool weight_per_group, const Numbers *bias, int64_t n, int64_t groups, int64_t d,
+                     const OpAttributes *a, double *out) {
+    for (int64_t row = 0; row < n * groups; row++) {
+        int64_t base = row * d, first = weight_per_group ? row % groups * d : 0;
+        double mean = 0, variance = 0;
+        for (int64_t c = 0; c < d && centered; c++) mean += at(x, base + c);
+        mean /= (double)d;
+        for (int64_t c = 0; c < d; c++) variance += (at(x, base + c) - mean) * (at(x, base + c) - mean);
+        double root = 1 / sqrt(variance / (double)d + a->eps);
+        for (int64_t c = 0; c < d; c++) {
+            double gain = at(weight, first + c) + (a->plus_one ? 1 : 0);
+            out[base + c] = (at(x, base + c) - mean) * root * gain + (bias ? at(*bias, first + c) : 0);
+        }
+    }
+}
+
+/* x [n][heads*head_dim], cosine and sine [rows][width/2]: pairs of the first `width` columns are rotated. */
+static void run_rope(Numbers x, Numbers cosine, Numbers sine, int64_t n, const OpAttributes *a, double *out) {
+    int64_t pairs = a->width / 2, columns = a->heads * a->head_dim;
+    for (int64_t i = 0; i < n * columns; i++) out[i] = at(x, i);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t h = 0; h < a->heads; h++)
+            for (int64_t p = 0; p < pairs; p++) {
+                int64_t first = i * columns + h * a->head_dim + (a->interleaved ? 2 * p : p);
+                int64_t second = first + (a->interleaved ? 1 : pairs);
+                double c = at(cosine, i * pairs + p), s = at(sine, i * pairs + p), u = at(x, first), v = at(x, second);
+                out[first] = u * c - v * s;
+                out[second] = v * c + u * s;
+            }
+}
+
+/* ---------------------------------------------------------------- attention */
+
+/* query [n][heads*d], key [m][kv_heads*d] -> out [heads][n][m] */
+static void run_scores(Numbers query, Numbers key, int64_t n, int64_t m, const OpAttributes *a, double *out) {
+    int64_t d = a->head_dim, group = a->heads / a->kv_heads;
+    for (int64_t h = 0; h < a->heads; h++)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < m; j++) {
+                double sum = 0;
+                for (int64_t c = 0; c < d; c++)
+                    sum += at(query, (i * a->heads + h) * d + c) * at(key, (j * a->kv_heads + h / group) * d + c);
+                out[(h * n + i) * m + j] = a->scale * sum;
+            }
+}
+
+static void run_additive_scores(Numbers query, Numbers key, Numbers vector, int64_t n, int64_t m, int64_t d, double scale, double *out) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m; j++) {
+            double sum = 0;
+            for (int64_t c = 0; c < d; c++) sum += at(vector, c) * tanh(at(query, i * d + c) + at(key, j * d + c));
+            out[i * m + j] = scale * sum;
+        }
+}
+
+static bool visible(const OpAttributes *a, const uint8_t *mask, int64_t prefix, int64_t m, int64_t i, int64_t j) {
+    if (a->has_prefix) {
+        if (j > i && j >= prefix) return false;
+    } else if (a->causal && j > i) {
+        return false;
+    }
+    if (a->window && j >= a->sink && (i > j ? i - j : j - i) >= a->window) return false;
+    return !mask || mask[i * m + j];
+}
+
+/* scores [heads][n][m] -> out [heads][n][m]. A row that sees nothing is 0; a learned sink joins the sum. */
+static void run_softmax(Numbers scores, const uint8_t *mask, int64_t prefix, const Numbers *sink, int64_t heads, int64_t n, int64_t m,
+                        const OpAttributes *a, double *out) {
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t i = 0; i < n; i++) {
+            int64_t row = (h * n + i) * m;
+            double most = sink ? at(*sink, h) : -INFINITY, sum = 0;
+            for (int64_t j = 0; j < m; j++)
+                if (visible(a, mask, prefix, m, i, j) && !(at(scores, row + j) <= most)) most = at(scores, row + j);
+            bool sees = false;
+            for (int64_t j = 0; j < m; j++) {
+                bool seen = visible(a, mask, prefix, m, i, j);
+                out[row + j] = seen ? exp(at(scores, row + j) - most) : 0;
+                sum += out[row + j];
+                sees |= seen;
+            }
+            if (sink) sum += exp(at(*sink, h) - most);
+            for (int64_t j = 0; j < m && sees; j++)
+                if (visible(a, mask, prefix, m, i, j)) out[row + j] /= sum;
+        }
+}
+
+/* weights [heads][n][m], value [m][kv_heads*d] -> out [n][heads*d]. A hidden key's value is not touched:
+ * 0 * inf would be NaN. */
+static void run_mix(Numbers weights, Numbers value, int64_t n, int64_t m, const OpAttributes *a, double *out) {
+    int64_t d = a->head_dim, group = a->heads / a->kv_heads;
+    for (int64_t h = 0; h < a->heads; h++)
+        for (int64_t i = 0; i < n; i++) {
+            double *row = out + (i * a->heads + h) * d;
+            for (int64_t j = 0; j < m; j++) {
+                double p = at(weights, (h * n + i) * m + j);
+                if (p == 0) continue;
+                for (int64_t c = 0; c < d; c++) row[c] += p * at(value, (j * a->kv_heads + h / group) * d + c);
+            }
+        }
+}
+
+/* ---------------------------------------------------------------- heads */
+
+/* x [n][d] -> out [d] */
+static void run_pool(PoolKind kind, Numbers x, int64_t n, int64_t d, double *out) {
+    for (int64_t c = 0; c < d; c++) {
+        double first = at(x, c), most = first, sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            double v = at(x, i * d + c);
+            sum += v;
+            if (v > most || v != v) most = v;
+        }
+        switch (kind) {
+        case POOL_MEAN: out[c] = sum / (double)n; break;
+        case POOL_NONE: case POOL_CLS: out[c] = first; break;
+        case POOL_MAX: out[c] = most; break;
+        case POOL_LAST: out[c] = at(x, (n - 1) * d + c); break;
+        }
+    }
+}
+
+static void run_l2(Numbers x, int64_t d, double *out) {
+    double sum = 0;
+    for (int64_t c = 0; c < d; c++) sum += at(x, c) * at(x, c);
+    double length = sqrt(sum) > 1e-12 || sum != sum ? sqrt(sum) : 1e-12;
+    for (int64_t c = 0; c < d; c++) out[c] = at(x, c) / length;
+}
+
+/* ---------------------------------------------------------------- the graph */
+
+static void run_softmax_op(Interp *in, const Op *op, double *out) {
+    const OpAttributes *a = &op->a;
+    int next = 1;
+    const uint8_t *mask = a->has_mask ? in->numbers[op->inputs[next++]].flags : NULL;
+    int64_t prefix = a->has_prefix ? in->numbers[op->inputs[next++]].ids[0] : 0;
+    const Numbers *sink = a->has_sink ? &in->numbers[op->inputs[next]] : NULL;
+    run_softmax(in->numbers[op->inputs[0]], mask, prefix, sink, extent(in, op->result, 0), extent(in, op->result, 1), extent(in, op->result, 2), a, out);
+}
+
+static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, double *out) {
+    int heads = op->n_inputs - 1;
+    for (int64_t i = 0; i < total * d; i++) {
+        int64_t row = i / d;
+        out[i] = row < heads ? at(in->numbers[op->inputs[row]], i % d) : at(in->numbers[op->inputs[heads]], i - heads * d);
+    }
+}
+
+static void run_op(Interp *in, const Op *op) {
+    const OpAttributes *a = &op->a;
+    Numbers x = in->numbers[op->inputs[0]], y = {0}, z = {0};
+    if (op->n_inputs > 1) y = in->numbers[op->inputs[1]];
+    if (op->n_inputs > 2) z = in->numbers[op->inputs[2]];
+    int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1), count = n * d * extent(in, op->result, 2);
+    double *out = arena_array(in->arena, (size_t)count, sizeof *out);
+    switch (op->kind) {
+    case OP_embed: run_embed(x.ids, y, n, d, out); break;
+    case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, a->offset * d + i); break;
+    case OP_patches: run_patches(x, extent(in, op->inputs[0], 1), extent(in, op->inputs[0], 2), a->patch, out); break;
+    case OP_prepend: run_prepend(in, op, n, d, out); break;
+    case OP_add: {
+        bool same_row = in->graph->tensors[op->inputs[1]].rank == 1;
+        for (int64_t i = 0; i < count; i++) out[i] = at(x, i) + a->scale * at(y, same_row ? i % d : i);
+        break;
+    }
+    case OP_mul: for (int64_t i = 0; i < count; i++) out[i] = at(x, i) * at(y, i); break;
+    case OP_scale: for (int64_t i = 0; i < count; i++) out[i] = a->scale * at(x, i); break;
+    case OP_linear: run_linear(in->arena, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d, out); break;
+    case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
+    case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
+    case OP_layernorm: case OP_rmsnorm:
+        run_norm(op->kind == OP_layernorm, x, y, in->graph->tensors[op->inputs[1]].rank == 2, op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);
+        break;
+    case OP_rope: run_rope(x, y, z, n, a, out); break;
+    case OP_scores: run_scores(x, y, d, extent(in, op->result, 2), a, out); break;
+    case OP_additive_scores: run_additive_scores(x, y, z, d, extent(in, op->result, 2), extent(in, op->inputs[0], 1), a->scale, out); break;
+    case OP_relative_bias: case OP_alibi: {
+        int64_t m = extent(in, op->result, 2), width = extent(in, op->inputs[1], 1);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t h = i / (d * m), distance = i % m - i / m % d;
+            out[i] = at(x, i) + (op->kind == OP_alibi ? at(y, h) * (double)distance : at(y, h * width + distance + a->offset));
+        }
+        break;
+    }
+    case OP_softmax: run_softmax_op(in, op, out); break;
+    case OP_mix: run_mix(x, y, n, extent(in, op->inputs[0], 2), a, out); break;
+    case OP_pool: run_pool(a->pool, x, extent(in, op->inputs[0], 0), d, out); break;
+    case OP_l2: run_l2(x, d, out); break;
+    case OP_COUNT: break;
+    }
+    in->numbers[op->result].real = out;
+}
+
+/* ---------------------------------------------------------------- inputs and outputs */
+
+static void check_ids(const Interp *in, const GraphInput *input, const int64_t *ids, int64_t n) {
+    for (int o = 0; o < in->graph->n_ops; o++) {
+        const Op *op = &in->graph->ops[o];
+        if (op->kind != OP_embed || op->inputs[0] != input->tensor) continue;
+        int64_t rows = in->graph->tensors[op->inputs[1]].dims[0].n;
+        for (int64_t i = 0; i < n; i++)
+            if (ids[i] < 0 || ids[i] >= rows) fail("input %s: id %lld at %lld is outside 0 to %lld", input->name, (long long)ids[i], (long long)i, (long long)rows - 1);
+    }
+}
+
+static void bind_input(Interp *in, const GraphInput *input, const InputArray *arrays, int n_arrays) {
+    const Tensor *t = &in->graph->tensors[input->tensor];
+    int64_t count = 1;
+    for (int d = 0; d < t->rank; d++) count *= size_of(in, t->dims[d]);
+    const InputArray *array = NULL;
+    for (int i = 0; i < n_arrays; i++)
+        if (strcmp(arrays[i].name, input->name) == 0) array = &arrays[i];
+    Numbers *numbers = &in->numbers[input->tensor];
+    if (!array && !input->optional) fail("input %s is missing", input->name);
+    if (!array && strcmp(input->name, "value") == 0) { /* attention alone: the keys are the values */
+        for (int i = 0; i < in->graph->n_inputs; i++)
+            if (strcmp(in->graph->inputs[i].name, "key") == 0) *numbers = in->numbers[in->graph->inputs[i].tensor];
+        return;
+    }
+    if (!array) {
+        numbers->ids = arena_array(in->arena, (size_t)count, sizeof(int64_t));
+        return;
+    }
+    if (array->dtype != t->dtype) bug("input %s comes as %s, not %s", input->name, dtype_name(array->dtype), dtype_name(t->dtype));
+    if (t->dtype == DTYPE_F32) numbers->single = array->data;
+    else if (t->dtype == DTYPE_U8) numbers->flags = array->data;
+    else numbers->ids = array->data;
+    if (t->dtype == DTYPE_I64) check_ids(in, input, numbers->ids, count);
+}
+
+static void bind_constants(Interp *in, const Weights *weights) {
+    const Module *module = in->module;
+    for (int t = 0; t < in->graph->n_tensors; t++) {
+        const Tensor *tensor = &in->graph->tensors[t];
+        if (tensor->kind == TENSOR_WEIGHT) in->numbers[t].single = weights->data[tensor->weight];
+        if (tensor->kind != TENSOR_DERIVED) continue;
+        const Derived *d = &module->derived[tensor->weight];
+        int64_t count = 0;
+        if (!shape_elements(d->shape, &count)) bug("the derived tensor `%s` is too large", d->name);
+        double *out = arena_array(in->arena, (size_t)count, sizeof *out);
+        derived_fill(d, d->kind == DERIVED_RELATIVE ? weights->data[d->source] : NULL, out);
+        in->numbers[t].real = out;
+    }
+}
+
+static const double *widened(Arena *arena, Numbers numbers, int64_t count) {
+    if (numbers.real || !numbers.single) return numbers.real;
+    double *wide = arena_array(arena, (size_t)count, sizeof *wide);
+    for (int64_t i = 0; i < count; i++) wide[i] = numbers.single[i];
+    return wide;
+}
+
+Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
+                          const InputArray *inputs, int n_inputs, const int64_t *symbols) {
+    Interp in = {arena, module, graph, symbols, arena_array(arena, (size_t)graph->n_tensors, sizeof(Numbers))};
+    for (int s = 0; s < graph->n_symbols; s++)
+        if (symbols[s] < 1 || symbols[s] > graph->symbols[s].bound)
+            fail("the length %s is %lld; it must be 1 to %lld", graph->symbols[s].name, (long long)symbols[s], (long long)graph->symbols[s].bound);
+    for (int i = 0; i < graph->n_inputs; i++) bind_input(&in, &graph->inputs[i], inputs, n_inputs);
+    bind_constants(&in, weights);
+    for (int o = 0; o < graph->n_ops; o++) run_op(&in, &graph->ops[o]);
+    Interpretation *result = arena_alloc(arena, sizeof *result);
+    result->outputs = arena_array(arena, (size_t)graph->n_outputs, sizeof *result->outputs);
+    result->tensors = arena_array(arena, (size_t)graph->n_tensors, sizeof *result->tensors);
+    for (int t = 0; t < graph->n_tensors; t++) result->tensors[t] = in.numbers[t].real;
+    for (int s = 0; s < graph->n_symbols; s++) result->symbols[s] = symbols[s];
+    for (int o = 0; o < graph->n_outputs; o++) {
+        const GraphOutput *output = &graph->outputs[o];
+        OutputArray *array = &result->outputs[result->n_outputs++];
+        *array = (OutputArray){.name = output->name, .layer = output->layer, .shape = {graph->tensors[output->tensor].rank, {0}}};
+        int64_t count = 1;
+        for (int d = 0; d < array->shape.rank; d++) count *= array->shape.dims[d] = extent(&in, output->tensor, d);
+        array->data = widened(arena, in.numbers[output->tensor], count);
+    }
+    return result;
+}

@@ -1,0 +1,229 @@
+/* weights.c: a model's weights, found in a file by canonical or source names, or drawn from a seed. */
+#include "../attnc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- random weights */
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t next_random(uint64_t *state) {
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* A sum of 12 uniform numbers has variance 1 and needs no libm, so that every machine draws the same bits. */
+void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out) {
+    uint64_t state = hash_bytes(hash_bytes(0, &seed, sizeof seed), name, strlen(name));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t sum = 0;
+        for (int draw = 0; draw < 4; draw++) {
+            uint64_t bits = next_random(&state);
+            sum += (int64_t)(bits & 0x1fffff) + (int64_t)(bits >> 21 & 0x1fffff) + (int64_t)(bits >> 42 & 0x1fffff);
+        }
+        double normal = ((double)sum - 6.0 * 0x1fffff) / 0x200000;
+        out[i] = (float)(mean + deviation * normal);
+    }
+}
+
+static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed) {
+    int64_t count = 0;
+    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    float *out = arena_array(arena, (size_t)count, sizeof *out);
+    random_normal(seed, spec->name, spec->mean, spec->deviation, count, out);
+    return out;
+}
+
+/* ---------------------------------------------------------------- names */
+
+/* Matches NAME against PATTERN; *layer gets what stood for {layer}, *suffix what stood for `*`. */
+static bool matches(Arena *arena, const char *pattern, const char *name, const char **layer, const char **suffix) {
+    while (*pattern) {
+        if (strncmp(pattern, "{layer}", 7) == 0) {
+            size_t digits = strspn(name, "0123456789");
+            if (!digits) return false;
+            *layer = arena_copy(arena, name, digits);
+            pattern += 7;
+            name += digits;
+        } else if (*pattern == '*') {
+            if (strcmp(name, "weight") != 0 && strcmp(name, "bias") != 0) return false;
+            *suffix = name;
+            return true;
+        } else if (*pattern++ != *name++) {
+            return false;
+        }
+    }
+    return *name == '\0';
+}
+
+static char *filled(Arena *arena, const char *pattern, const char *layer, const char *suffix) {
+    Text out = text_new(arena);
+    while (*pattern) {
+        if (strncmp(pattern, "{layer}", 7) == 0) {
+            text_printf(&out, "%s", layer ? layer : "");
+            pattern += 7;
+        } else if (*pattern == '*') {
+            text_printf(&out, "%s", suffix ? suffix : "");
+            pattern++;
+        } else {
+            text_add(&out, pattern++, 1);
+        }
+    }
+    return out.data;
+}
+
+typedef struct Found {
+    const FileTensor *tensor;
+    const SourceName *source; /* NULL: under its canonical name */
+    const char *name;         /* that was looked for */
+} Found;
+
+static const FileTensor *find_with_prefixes(Arena *arena, const Model *model, const TensorFile *file, const char *name) {
+    const FileTensor *tensor = tensor_find(file, name);
+    for (int64_t p = 0; p < model->n_prefixes && !tensor; p++) tensor = tensor_find(file, arena_printf(arena, "%s%s", model->prefixes[p], name));
+    return tensor;
+}
+
+/* The lines of the spec are tried in order; the canonical name itself serves where no line speaks of it. */
+static Found find(Arena *arena, const Model *model, const TensorFile *file, const char *canonical) {
+    Found found = {.name = canonical};
+    for (int64_t i = 0; i < model->n_source_names; i++) {
+        const SourceName *source = &model->source_names[i];
+        const char *layer = NULL, *suffix = NULL;
+        if (!matches(arena, source->canonical, canonical, &layer, &suffix)) continue;
+        const char *name = filled(arena, source->from, layer, suffix);
+        if (!found.source) {
+            found.name = name;
+            found.source = source;
+        }
+        found.tensor = find_with_prefixes(arena, model, file, name);
+        if (found.tensor) {
+            found.source = source;
+            return found;
+        }
+    }
+    if (!found.tensor) found.tensor = tensor_find(file, canonical);
+    if (found.tensor) found.source = NULL;
+    return found;
+}
+
+/* ---------------------------------------------------------------- cuts */
+
+typedef struct Matrix {
+    const float *data;
+    int64_t rows, columns; /* axis 0, and all others */
+    int rank;
+} Matrix;
+
+static Matrix read_matrix(Arena *arena, const FileTensor *tensor) {
+    int64_t count = 0;
+    if (!shape_elements(tensor->shape, &count)) bug("a tensor of a file overflows");
+    int first = 0; /* leading ones are dropped: [1, 1, d] is [d] */
+    while (first < tensor->shape.rank - 1 && tensor->shape.dims[first] == 1) first++;
+    Matrix m = {.rows = tensor->shape.rank ? tensor->shape.dims[first] : 1, .rank = tensor->shape.rank - first};
+    m.columns = m.rows ? count / m.rows : 0;
+    if (tensor->dtype == DTYPE_F32 && (uintptr_t)tensor->data % sizeof(float) == 0) {
+        m.data = (const float *)(const void *)tensor->data;
+    } else {
+        float *copy = arena_array(arena, (size_t)count, sizeof *copy);
+        tensor_to_f32(tensor, 0, count, copy);
+        m.data = copy;
+    }
+    return m;
+}
+
+static Matrix transposed(Arena *arena, Matrix m) {
+    if (m.rank < 2) return m;
+    float *out = arena_array(arena, (size_t)(m.rows * m.columns), sizeof *out);
+    for (int64_t r = 0; r < m.rows; r++)
+        for (int64_t c = 0; c < m.columns; c++) out[c * m.rows + r] = m.data[r * m.columns + c];
+    return (Matrix){out, m.columns, m.rows, m.rank};
+}
+
+/* Axis 0 seen as [groups][parts][rest]: parts take..take_end-1 of every group. */
+static Matrix taken(Arena *arena, const FileTensor *tensor, const SourceName *s, Matrix m) {
+    int64_t whole = 0;
+    if (!mul_fits(s->groups, s->parts, &whole) || m.rows % whole != 0)
+        fail("%s: tensor `%s`: its %lld rows are not %lld groups of %lld parts", tensor->path, tensor->name, (long long)m.rows, (long long)s->groups, (long long)s->parts);
+    int64_t rest = m.rows / whole, parts = s->take_end - s->take, run = parts * rest * m.columns;
+    float *out = arena_array(arena, (size_t)(s->groups * run), sizeof *out);
+    for (int64_t g = 0; g < s->groups; g++)
+        memcpy(out + g * run, m.data + (g * s->parts + s->take) * rest * m.columns, (size_t)run * sizeof *out);
+    return (Matrix){out, s->groups * parts * rest, m.columns, m.rank};
+}
+
+static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found) {
+    const FileTensor *tensor = found->tensor;
+    const SourceName *s = found->source;
+    Matrix m = read_matrix(arena, tensor);
+    if (s && s->transpose) m = transposed(arena, m);
+    if (s && s->has_rows) {
+        if (s->row_end > m.rows)
+            fail("%s: tensor `%s` has %lld rows, and rows %lld..%lld are wanted for `%s`", tensor->path, tensor->name, (long long)m.rows, (long long)s->row_begin, (long long)s->row_end, spec->name);
+        m.data += s->row_begin * m.columns;
+        m.rows = s->row_end - s->row_begin;
+    }
+    if (s && s->groups) m = taken(arena, tensor, s, m);
+    int64_t count = 0;
+    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    int64_t rows = spec->shape.dims[0], columns = count / rows;
+    bool same = m.columns == columns && (m.rows == rows || (spec->longer && m.rows > rows));
+    if (!same && m.rows * m.columns == count && (m.rank == 1 || spec->shape.rank == 1)) same = true; /* [h*d] for [h][d] */
+    if (!same)
+        fail("%s: tensor `%s` has the shape %s%s, and `%s` wants %s", tensor->path, tensor->name, shape_text(arena, tensor->shape),
+             s && (s->transpose || s->has_rows || s->groups) ? arena_printf(arena, " (cut: [%lld, %lld])", (long long)m.rows, (long long)m.columns) : "",
+             spec->name, shape_text(arena, spec->shape));
+    return m.data;
+}
+
+static _Noreturn void missing(const TensorFile *file, const WeightSpec *spec, const Found *found) {
+    const char *near = nearest_word(found->name, file->names);
+    if (strcmp(found->name, spec->name) == 0)
+        fail("%s: no tensor `%s`%s%s%s", file->path, spec->name, near ? "; the nearest is `" : "", near ? near : "", near ? "`" : "");
+    fail("%s: no tensor `%s` (for `%s`)%s%s%s", file->path, found->name, spec->name, near ? "; the nearest is `" : "", near ? near : "", near ? "`" : "");
+}
+
+/* Tensors that nothing asked for; a pattern of `ignore` ends in `*` or names one. */
+static void report_unused(Arena *arena, const Model *model, const TensorFile *file, const bool *used) {
+    for (size_t t = 0; t < file->count; t++) {
+        const char *name = file->tensors[t].name;
+        bool ignored = used[t];
+        for (int64_t i = 0; i < model->n_ignored && !ignored; i++) {
+            const char *pattern = model->ignored[i], *star = strchr(pattern, '*');
+            ignored = star ? strncmp(name, pattern, (size_t)(star - pattern)) == 0 : strcmp(name, pattern) == 0;
+        }
+        if (!ignored) fprintf(stderr, "attnc: note: tensor `%s` %s is not used\n", name, shape_text(arena, file->tensors[t].shape));
+    }
+}
+
+static const float *load_one(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec, bool *used) {
+    Found found = find(arena, model, file, spec->name);
+    if (found.tensor) {
+        used[found.tensor - file->tensors] = true;
+        return cut(arena, spec, &found);
+    }
+    if (!found.source || !found.source->optional) missing(file, spec, &found);
+    int64_t count = 0;
+    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    return arena_array(arena, (size_t)count, sizeof(float));
+}
+
+Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source, bool verbose) {
+    Weights *weights = arena_alloc(arena, sizeof *weights);
+    weights->table = table;
+    weights->data = arena_array(arena, table->count, sizeof *weights->data);
+    if (strncmp(source, "random:", 7) == 0) {
+        char *end;
+        uint64_t seed = strtoull(source + 7, &end, 10);
+        if (*end || end == source + 7) fail("--weights random:SEED wants a number, found `%s`", source);
+        for (size_t i = 0; i < table->count; i++) weights->data[i] = draw(arena, &table->specs[i], seed);
+        return weights;
+    }
+    TensorFile *file = safetensors_open(arena, source);
+    bool *used = arena_array(arena, file->count, sizeof *used);
+    for (size_t i = 0; i < table->count; i++) weights->data[i] = load_one(arena, model, file, &table->specs[i], used);
+    if (verbose) report_unused(arena, model, file, used);
+    return weights;
+}

@@ -1,0 +1,125 @@
+/* derived.c: tensors that follow from the spec (and, for relative positions, from a weight): sinusoids,
+ * rotations, slopes, buckets. Computed in double, by the interpreter and by pack alike. */
+#include "../attnc.h"
+
+#include <math.h>
+
+static const double TURN = 6.283185307179586476925286766559;
+
+/* "Attention Is All You Need" 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) the cosine. */
+static void sinusoids(const Derived *d, double *out) {
+    int64_t width = d->shape.dims[1], half = width / 2;
+    for (int64_t row = 0; row < d->shape.dims[0]; row++)
+        for (int64_t i = 0; i < half; i++) {
+            double power = d->position->sinusoid == SINUSOID_FAIRSEQ ? (double)i / (double)(half - 1) : 2 * (double)i / (double)width;
+            double angle = (double)(row + d->position->offset) / pow(10000, power);
+            bool interleaved = d->position->sinusoid == SINUSOID_INTERLEAVED;
+            out[row * width + (interleaved ? 2 * i : i)] = sin(angle);
+            out[row * width + (interleaved ? 2 * i + 1 : half + i)] = cos(angle);
+        }
+}
+
+/* LLaMA 3.1: wavelengths beyond original/low are stretched by factor, those under original/high are kept,
+ * between them the two are mixed. */
+static double llama3_frequency(const Position *p, double frequency) {
+    double wavelength = TURN / frequency, original = (double)p->original;
+    if (wavelength < original / p->high) return frequency;
+    if (wavelength > original / p->low) return frequency / p->factor;
+    double smooth = (original / wavelength - p->low) / (p->high - p->low);
+    return (1 - smooth) * frequency / p->factor + smooth * frequency;
+}
+
+/* YaRN (Peng et al. 2023): the dimension at which `rotations` turns fit into the original bound. */
+static double yarn_dimension(const Position *p, double rotations) {
+    return (double)p->rope_width * log((double)p->original / (rotations * TURN)) / (2 * log(p->theta));
+}
+
+static double yarn_frequency(const Position *p, int64_t i, double frequency) {
+    double low = yarn_dimension(p, p->beta_fast), high = yarn_dimension(p, p->beta_slow);
+    if (!p->untruncated) low = floor(low), high = ceil(high);
+    if (low < 0) low = 0;
+    if (high > (double)p->rope_width - 1) high = (double)p->rope_width - 1;
+    if (high == low) high += 0.001;
+    double ramp = ((double)i - low) / (high - low);
+    ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+    return frequency / p->factor * ramp + frequency * (1 - ramp);
+}
+
+/* Radians a row of pair i. */
+static double rope_frequency(const Position *p, int64_t i, int64_t rows) {
+    double frequency = pow(p->theta, -2 * (double)i / (double)p->rope_width);
+    switch (p->scaling) {
+    case ROPE_PLAIN: break;
+    case ROPE_LINEAR: return frequency / p->factor;
+    case ROPE_LLAMA3: return llama3_frequency(p, frequency);
+    case ROPE_YARN: return yarn_frequency(p, i, frequency);
+    case ROPE_LONGROPE: return frequency / (rows > p->original ? p->long_factors[i] : p->short_factors[i]);
+    }
+    return frequency;
+}
+
+/* What multiplies sines and cosines. */
+static double rope_amplitude(const Position *p) {
+    if (p->attention_factor > 0) return p->attention_factor;
+    if (p->scaling == ROPE_YARN) return p->factor > 1 ? 0.1 * log(p->factor) + 1 : 1;
+    if (p->scaling == ROPE_LONGROPE) return p->factor > 1 ? sqrt(1 + log(p->factor) / log((double)p->original)) : 1;
+    return 1;
+}
+
+static void rope_table(const Derived *d, double *out) {
+    int64_t pairs = d->shape.dims[1];
+    double amplitude = rope_amplitude(d->position);
+    for (int64_t i = 0; i < pairs; i++) {
+        double frequency = rope_frequency(d->position, i, d->rows);
+        for (int64_t row = 0; row < d->shape.dims[0]; row++) {
+            double angle = (double)row * frequency;
+            out[row * pairs + i] = amplitude * (d->kind == DERIVED_ROPE_COS ? cos(angle) : sin(angle));
+        }
+    }
+}
+
+/* ALiBi (Press et al. 2021): a geometric series; where heads are no power of two, the series of the next
+ * smaller one, then every second member of the series twice as dense. */
+static void slopes(const Derived *d, double *out) {
+    int64_t power = 1;
+    while (power * 2 <= d->heads) power *= 2;
+    for (int64_t h = 0; h < d->heads; h++) {
+        double exponent = h < power ? d->position->alibi_max * (double)(h + 1) / (double)power
+                                    : d->position->alibi_max * (double)(2 * (h - power) + 1) / (double)(2 * power);
+        out[h] = d->alibi_scale * pow(2, -exponent);
+    }
+}
+
+/* T5 (Raffel et al. 2020): buckets of single distances, then logarithmic ones. The logarithm is in single
+ * precision, as the published models were trained with; it decides where a bucket ends. */
+static int64_t bucket(const Position *p, int64_t distance) {
+    int64_t buckets = p->buckets, base = 0;
+    if (p->bidirectional) {
+        buckets /= 2;
+        if (distance > 0) base = buckets;
+        if (distance < 0) distance = -distance;
+    } else {
+        distance = distance < 0 ? -distance : 0;
+    }
+    int64_t exact = buckets / 2;
+    if (distance < exact) return base + distance;
+    float part = (float)log((double)((float)distance / (float)exact)) / (float)log((double)p->distance / (double)exact);
+    int64_t large = exact + (int64_t)(part * (float)(buckets - exact));
+    return base + (large < buckets ? large : buckets - 1);
+}
+
+static void relative(const Derived *d, const float *source, double *out) {
+    int64_t width = d->shape.dims[1], origin = d->rows - 1;
+    for (int64_t h = 0; h < d->heads; h++)
+        for (int64_t i = 0; i < width; i++) out[h * width + i] = source[bucket(d->position, i - origin) * d->heads + h];
+}
+
+void derived_fill(const Derived *derived, const float *source, double *out) {
+    switch (derived->kind) {
+    case DERIVED_NONE: bug("a derived tensor without a kind");
+    case DERIVED_SINUSOIDS: sinusoids(derived, out); break;
+    case DERIVED_ROPE_COS: case DERIVED_ROPE_SIN: rope_table(derived, out); break;
+    case DERIVED_SLOPES: slopes(derived, out); break;
+    case DERIVED_RELATIVE: relative(derived, source, out); break;
+    }
+}

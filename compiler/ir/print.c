@@ -1,0 +1,59 @@
+/* print.c: a graph as text: --dump=graph and the golden tests. */
+#include "../attnc.h"
+
+static void print_dims(Text *out, const Graph *g, const Tensor *t) {
+    text_printf(out, "[");
+    for (int d = 0; d < t->rank; d++) {
+        if (d) text_printf(out, ", ");
+        if (t->dims[d].symbol) text_printf(out, "%s<=%lld", g->symbols[t->dims[d].symbol - 1].name, (long long)t->dims[d].n);
+        else text_printf(out, "%lld", (long long)t->dims[d].n);
+    }
+    text_printf(out, "]");
+}
+
+static void print_attributes(Text *out, const Op *op) {
+    const OpAttributes *a = &op->a;
+    const struct { const char *name; int64_t value; } integers[] = {
+        {"heads", a->heads}, {"kv_heads", a->kv_heads}, {"head_dim", a->head_dim}, {"offset", a->offset}, {"width", a->width},
+        {"window", a->window}, {"sink", a->sink}, {"groups", a->groups > 1 ? a->groups : 0}, {"patch", a->patch}};
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
+        if (integers[i].value) text_printf(out, " %s=%lld", integers[i].name, (long long)integers[i].value);
+    if (a->scale != 0 && a->scale != 1) text_printf(out, " scale=%.9g", a->scale);
+    if (a->cap != 0) text_printf(out, " cap=%.9g", a->cap);
+    if (op->kind == OP_layernorm || op->kind == OP_rmsnorm) text_printf(out, " eps=%.9g", a->eps);
+    if (op->kind == OP_activation) text_printf(out, " %s", activation_name(a->activation));
+    if (op->kind == OP_pool) text_printf(out, " %s", pool_name(a->pool));
+    const struct { const char *name; bool value; } flags[] = {{"plus_one", a->plus_one}, {"interleaved", a->interleaved}, {"causal", a->causal},
+                                                              {"mask", a->has_mask}, {"prefix", a->has_prefix}, {"sink_learned", a->has_sink}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].value) text_printf(out, " %s", flags[i].name);
+}
+
+void graph_print(Text *out, const Module *module, const Graph *g) {
+    text_printf(out, "graph %s of %s\n", g->name, module->model->name);
+    for (int i = 0; i < g->n_inputs; i++) {
+        const Tensor *t = &g->tensors[g->inputs[i].tensor];
+        text_printf(out, "  input %s %s ", g->inputs[i].name, dtype_name(t->dtype));
+        print_dims(out, g, t);
+        text_printf(out, "%s\n", g->inputs[i].optional ? " optional" : "");
+    }
+    for (int i = 0; i < g->n_ops; i++) {
+        const Op *op = &g->ops[i];
+        const Tensor *t = &g->tensors[op->result];
+        text_printf(out, "  %%%d %s ", op->result, t->name);
+        print_dims(out, g, t);
+        text_printf(out, " = %s", op_name(op->kind));
+        for (int n = 0; n < op->n_inputs; n++) {
+            const Tensor *r = &g->tensors[op->inputs[n]];
+            if (r->kind == TENSOR_VALUE) text_printf(out, " %%%d", op->inputs[n]);
+            else text_printf(out, " %s", r->name);
+        }
+        print_attributes(out, op);
+        text_printf(out, "\n");
+    }
+    for (int i = 0; i < g->n_outputs; i++) {
+        text_printf(out, "  output %s", g->outputs[i].name);
+        if (g->outputs[i].layer >= 0) text_printf(out, " layer %d", g->outputs[i].layer);
+        text_printf(out, " = %%%d\n", g->outputs[i].tensor);
+    }
+}
