@@ -610,4 +610,110 @@ typedef struct Interpretation {
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols);
 
+/* ======================================================================= passes/
+ * A Plan is a straight list of steps over buffers with constant strides and offsets, and packed weights
+ * with constant offsets. fuse makes the steps, layout places the weights, memory the buffers. */
+
+/* How many rows a buffer has in one chunk of a batch. */
+typedef enum RowsKind {
+    ROWS_CHUNK,     /* all rows of the chunk's sequences, one after another */
+    ROWS_SEQUENCES, /* one a sequence */
+    ROWS_PATCHES    /* a constant number a sequence */
+} RowsKind;
+
+typedef enum BufferKind { BUFFER_WORKSPACE, BUFFER_INPUT, BUFFER_OUTPUT } BufferKind;
+
+typedef struct Buffer {
+    BufferKind kind;
+    const char *name;
+    RowsKind rows;
+    int64_t stride;     /* floats from row to row; in the workspace a multiple of 16 */
+    int64_t columns;
+    int io;             /* index of the graph's input or output */
+    int64_t offset;     /* floats from the workspace's start */
+    int64_t room;       /* floats */
+    int first, last;    /* steps that write and read it */
+    int tensor;         /* whose rows it holds first; for taps */
+} Buffer;
+
+typedef struct Operand {
+    int buffer; /* NO_BUFFER: none */
+    int64_t column;
+} Operand;
+enum { NO_BUFFER = -1, NO_PACKED = -1 };
+
+/* A tensor as the code reads it. Several packed in a row make one matrix of neighbouring panels. */
+typedef struct Packed {
+    const char *name;
+    int weight, derived; /* one of them >= 0; both -1: zeros */
+    bool panels;         /* [N/16][K][16] of an [N][K] matrix; otherwise rows as they are */
+    bool plus_one;
+    Shape shape;
+    int64_t offset;      /* floats from the data's start; a multiple of 16 */
+    int64_t room;        /* floats, padding included */
+} Packed;
+
+typedef enum StepKind {
+    STEP_EMBED, STEP_PATCHES, STEP_PREPEND, STEP_GEMM, STEP_NORM, STEP_ROPE, STEP_ATTENTION, STEP_MAP, STEP_POOL, STEP_COPY,
+    STEP_COUNT
+} StepKind;
+
+typedef struct Step {
+    StepKind kind;
+    const char *name;  /* layer3_query_key_value: of its function */
+    const char *shape; /* for its comment */
+    Place place;
+    RowsKind rows;
+    Operand in, other, third, out; /* other: residual, factor, keys; third: values */
+    int64_t k, n;                  /* columns read, columns written */
+    int weight, bias, table3;      /* packed tensors */
+    OpKind op;                     /* STEP_MAP: which; STEP_NORM: layernorm or rmsnorm */
+    OpAttributes a;
+    /* STEP_GEMM: out = other + residual_scale * (activation(cap(scale * (in weight^T + bias))) * factor) */
+    double scale, residual_scale, cap;
+    bool has_activation, has_factor, has_residual;
+    Operand factor;
+    /* STEP_EMBED, STEP_PREPEND */
+    int ids, segment_ids; /* graph inputs, or -1 */
+    bool table_in_panels; /* a tied table */
+    /* STEP_ATTENTION */
+    int64_t value_dim;
+    int relative, slopes, sink; /* packed, or NO_PACKED */
+    double softcap;
+    int first_export;           /* STEP_ATTENTION: graph output of its map, or -1 */
+    int tensor;                 /* the graph tensor that `out` holds afterwards */
+} Step;
+
+typedef struct Plan {
+    const Module *module;
+    const Graph *graph;
+    Step *steps;
+    int n_steps, room_steps;
+    Buffer *buffers;
+    int n_buffers, room_buffers;
+    Packed *packed;
+    int n_packed, room_packed;
+    Length seq;              /* rows of a sequence */
+    int64_t patch_rows;      /* ROWS_PATCHES: a sequence has that many */
+    int64_t rows;            /* most rows of a chunk */
+    int64_t weight_floats;   /* the data of .attnw */
+    int64_t workspace_floats, scratch_floats; /* without scratch; a thread's scratch */
+    int64_t key_block;       /* keys that attention takes at a time */
+    bool taps;               /* buffers are never shared, so that every step's result can be read afterwards */
+} Plan;
+
+/* --- passes/fuse.c: Graph -> Plan; refuses (exit 3, with the place) what cannot be emitted yet. */
+Plan *fuse(Arena *arena, const Module *module, const Graph *graph);
+/* --- passes/layout.c: offsets of the packed weights. */
+void layout(Plan *plan);
+/* --- passes/memory.c: offsets of the buffers, by liveness. */
+void plan_memory(Arena *arena, Plan *plan, bool taps);
+/* --- passes/plan.c: what every pass asks; --dump=plan. */
+Plan *plan_model(Arena *arena, const Module *module, bool taps); /* fuse, layout, memory */
+int plan_buffer(Arena *arena, Plan *plan, Buffer buffer);
+int plan_packed(Arena *arena, Plan *plan, Packed packed);
+void plan_step(Arena *arena, Plan *plan, Step step);
+int64_t round_up(int64_t n, int64_t to);
+void plan_print(Text *out, const Plan *plan);
+
 #endif

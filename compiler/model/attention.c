@@ -22,7 +22,7 @@ RULE(bare_in_self, bare_score(a) && !alone && !a->cross)
 RULE(bare_heads, bare_score(a) && a->heads > 1)
 RULE(bare_projected, bare_score(a) && a->projected)
 RULE(bare_head_dim, !a->projected && (stated(scope, F_head_dim) || stated(scope, F_value_dim)))
-RULE(bare_kv_heads, !a->projected && a->heads > 1)
+RULE(bare_kv_heads, !a->projected && !bare_score(a) && a->heads > 1)
 RULE(additive_width, a->score == SCORE_ADDITIVE && a->d_score == 0)
 RULE(score_width, a->score != SCORE_ADDITIVE && stated(scope, F_d_score))
 RULE(dot_widths, !a->projected && !bare_score(a) && a->query_width != a->key_width)
@@ -72,12 +72,16 @@ static const Exclusion exclusions[] = {
     {relative_alone, F_position, "attention alone needs `position relative per_layer`"},
 };
 
+static bool stands_in(Place place, const Item *item) {
+    return place_before(item->place, place) && place_before(place, item->block_end);
+}
+
 static void check_exclusions(Resolver *r, const Scope *scope, const Item *item, const Attention *a, bool alone, bool in_decoder) {
     for (size_t i = 0; i < sizeof exclusions / sizeof exclusions[0]; i++)
         if (exclusions[i].holds(scope, a, alone, in_decoder)) {
             Place place = stated_at(scope, exclusions[i].blame, item->place);
             diagnose(r->diagnostics, place, "%s", exclusions[i].reason);
-            if (scope->fields[exclusions[i].blame].stated && place.line != item->place.line)
+            if (scope->fields[exclusions[i].blame].stated && !stands_in(place, item))
                 diagnose_note(r->diagnostics, item->place, "in this attention");
         }
 }
@@ -105,6 +109,11 @@ static void resolve_heads(Resolver *r, const Scope *scope, const Item *item, Att
         diagnose(r->diagnostics, item->place, "this attention needs `heads`");
         a->heads = 1;
     }
+    if (a->heads > MOST_HEADS) {
+        diagnose(r->diagnostics, stated_at(scope, F_heads, item->place), "at most %d heads, found %lld", MOST_HEADS,
+                 (long long)a->heads);
+        a->heads = 1;
+    }
     a->kv_heads = stated(scope, F_kv_heads) ? get(scope, F_kv_heads) : a->heads;
     if (stated(scope, F_kv_heads) && !must_divide(r, scope, item, F_kv_heads, "kv_heads", F_heads, "heads")) a->kv_heads = a->heads;
     a->head_dim = get(scope, F_head_dim);
@@ -112,7 +121,8 @@ static void resolve_heads(Resolver *r, const Scope *scope, const Item *item, Att
         if (d_model == 0 && alone) {
             diagnose(r->diagnostics, item->place, "this attention needs `head_dim` or `d_model`");
             a->head_dim = 1;
-        } else if (stated(scope, F_heads) && !must_divide(r, scope, item, F_heads, "heads", F_d_model, "d_model")) {
+        } else if (stated(scope, F_heads) && stated(scope, F_d_model) &&
+                   !must_divide(r, scope, item, F_heads, "heads", F_d_model, "d_model")) {
             a->head_dim = 1;
         } else {
             a->head_dim = d_model / a->heads;
@@ -157,7 +167,7 @@ static void rope_lists(Resolver *r, const Scope *scope, const Item *item, Positi
 static void resolve_position(Resolver *r, const Scope *scope, const Item *item, Attention *a) {
     Position *p = &a->position;
     PositionKind kind = (PositionKind)get(scope, F_position);
-    bool here = stated(scope, F_position) && scope->fields[F_position].place.line >= item->place.line;
+    bool here = stated(scope, F_position) && stands_in(scope->fields[F_position].place, item);
     bool within = kind == POSITION_ROPE || kind == POSITION_ALIBI || kind == POSITION_RELATIVE;
     if (a->cross) {
         if (here && kind != POSITION_NONE)

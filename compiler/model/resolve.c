@@ -88,10 +88,9 @@ static void check_parallel(Resolver *r, const Scope *scope, const Item *item, La
         diagnose(r->diagnostics, place, "a parallel block holds one `attention self` and one `ffn`, in this order");
         return;
     }
-    for (int i = 0; i < 2; i++) {
-        if (s[i].norm_out_on_sum) diagnose(r->diagnostics, place, "a parallel block excludes `norm post`: there is one sum for both sublayers");
-        if (!s[i].residual) diagnose(r->diagnostics, place, "a parallel block excludes `residual no`");
-    }
+    if (s[0].norm_out_on_sum || s[1].norm_out_on_sum)
+        diagnose(r->diagnostics, place, "a parallel block excludes `norm post`: there is one sum for both sublayers");
+    if (!s[0].residual || !s[1].residual) diagnose(r->diagnostics, place, "a parallel block excludes `residual no`");
     if (layer->shared_norm && s[0].norm_in.kind == NORM_NONE)
         diagnose(r->diagnostics, place, "`shared_norm` needs `norm pre` or `norm both`");
 }
@@ -101,7 +100,10 @@ static Layer resolve_layer(Resolver *r, const Scope *scope, const Item *item, St
     int count = 0;
     for (const Item *i = item->items; i; i = i->next) count += is_attention(i) || is_ffn(i);
     if (count == 0) diagnose(r->diagnostics, item->place, "a layer needs a sublayer: `attention self { … }` or `ffn { … }`");
-    if (count > 16) diagnose(r->diagnostics, item->place, "a layer holds at most 16 sublayers");
+    if (count > MOST_SUBLAYERS) {
+        diagnose(r->diagnostics, item->place, "a layer holds at most %d sublayers", MOST_SUBLAYERS);
+        return layer;
+    }
     layer.sublayers = arena_array(r->arena, (size_t)count, sizeof *layer.sublayers);
     for (const Item *i = item->items; i; i = i->next)
         if (is_attention(i) || is_ffn(i)) layer.sublayers[layer.count++] = resolve_sublayer(r, scope, i, stack);
@@ -126,6 +128,21 @@ static int64_t layer_count(Resolver *r, const Scope *scope, const Item *item, bo
     return n;
 }
 
+/* `export` names a layer or head once; numbers out of range are found later. */
+static void check_export_list(Resolver *r, FieldValue *list, const char *what) {
+    bool *seen = arena_array(r->arena, MOST_HEADS, sizeof *seen);
+    for (int64_t i = 0; i < list->n; i++) {
+        int64_t number = (int64_t)list->list[i];
+        if (number < MOST_HEADS && !seen[number]) {
+            seen[number] = true;
+            continue;
+        }
+        diagnose(r->diagnostics, list->place, "`export` names %s %lld%s", what, (long long)number,
+                 number < MOST_HEADS ? " twice" : ", which no model has");
+        list->n = 0;
+    }
+}
+
 static bool is_exported(const Scope *scope, int64_t layer) {
     const FieldValue *layers = &scope->fields[F_export_layers];
     if (!get(scope, F_export_attention)) return false;
@@ -135,6 +152,22 @@ static bool is_exported(const Scope *scope, int64_t layer) {
     return false;
 }
 
+static void export_heads(Resolver *r, const Scope *scope, Attention *a) {
+    const FieldValue *heads = &scope->fields[F_export_heads];
+    a->exported = true;
+    a->n_exported_heads = heads->n ? heads->n : a->heads;
+    int64_t *list = arena_array(r->arena, (size_t)a->n_exported_heads, sizeof *list);
+    for (int64_t h = 0; h < a->n_exported_heads; h++) {
+        list[h] = heads->n ? (int64_t)heads->list[h] : h;
+        if (list[h] < a->heads) continue;
+        if (r->diagnostics->errors == 0)
+            diagnose(r->diagnostics, heads->place, "`export` names head %lld, and there are %lld", (long long)list[h],
+                     (long long)a->heads);
+        list[h] = 0;
+    }
+    a->exported_heads = list;
+}
+
 /* Copies a layer of the pattern to its place among the layers; what is exported differs from layer to layer. */
 static void place_layer(Resolver *r, Stack *stack, const Scope *scope, const Layer *pattern, int64_t weights_of) {
     Layer *layer = &stack->layers[stack->n_layers];
@@ -142,23 +175,9 @@ static void place_layer(Resolver *r, Stack *stack, const Scope *scope, const Lay
     layer->weights_of = weights_of;
     layer->sublayers = arena_array(r->arena, (size_t)pattern->count, sizeof *layer->sublayers);
     if (pattern->count) memcpy(layer->sublayers, pattern->sublayers, (size_t)pattern->count * sizeof *layer->sublayers);
-    const FieldValue *heads = &scope->fields[F_export_heads];
-    for (int s = 0; s < layer->count; s++) {
-        Attention *a = &layer->sublayers[s].attention;
-        if (layer->sublayers[s].kind != SUBLAYER_ATTENTION || !is_exported(scope, stack->n_layers)) continue;
-        a->exported = true;
-        a->n_exported_heads = heads->n ? heads->n : a->heads;
-        int64_t *list = arena_array(r->arena, (size_t)a->n_exported_heads, sizeof *list);
-        for (int64_t h = 0; h < a->n_exported_heads; h++) {
-            list[h] = heads->n ? (int64_t)heads->list[h] : h;
-            if (list[h] >= a->heads) {
-                if (r->diagnostics->errors == 0)
-                    diagnose(r->diagnostics, heads->place, "`export` names head %lld, and there are %lld", (long long)list[h], (long long)a->heads);
-                list[h] = 0;
-            }
-        }
-        a->exported_heads = list;
-    }
+    for (int s = 0; s < layer->count; s++)
+        if (layer->sublayers[s].kind == SUBLAYER_ATTENTION && is_exported(scope, stack->n_layers))
+            export_heads(r, scope, &layer->sublayers[s].attention);
     stack->n_layers++;
 }
 
@@ -175,7 +194,11 @@ static void resolve_layers(Resolver *r, const Scope *outer, const Item *item, St
         diagnose(r->diagnostics, item->place, "at most %d layers", MOST_LAYERS);
         return;
     }
-    if (patterns > n) diagnose(r->diagnostics, item->place, "the pattern has %lld layers, and `layers` says %lld", (long long)patterns, (long long)n);
+    if (patterns > n) {
+        diagnose(r->diagnostics, item->place, "the pattern has %lld layers, and `layers` says %lld",
+                 (long long)patterns, (long long)n);
+        return;
+    }
     Layer *pattern = arena_array(r->arena, (size_t)(patterns ? patterns : 1), sizeof *pattern);
     int64_t p = 0;
     for (const Item *i = item->items; i && patterns; i = i->next)
@@ -185,9 +208,7 @@ static void resolve_layers(Resolver *r, const Scope *outer, const Item *item, St
             pattern[p++] = resolve_layer(r, inner, i, stack);
         }
     if (!patterns) pattern[p++] = resolve_layer(r, scope, item, stack);
-    Layer *grown = arena_array(r->arena, (size_t)(first + n), sizeof *grown);
-    if (first) memcpy(grown, stack->layers, (size_t)first * sizeof *grown);
-    stack->layers = grown;
+    if (!stack->layers) stack->layers = arena_array(r->arena, MOST_LAYERS, sizeof *stack->layers);
     for (int64_t i = 0; i < n; i++) place_layer(r, stack, scope, &pattern[i % p], shared ? first + i % p : first + i);
     stack->pattern = first ? stack->n_layers : p;
 }
@@ -205,6 +226,9 @@ static void resolve_input(Resolver *r, const Scope *scope, const Item *item, Sta
         Place place = stated_at(scope, F_input, item->place);
         if (!stack->image_height || !stack->patch) {
             diagnose(r->diagnostics, place, "`input patches` needs `image N` and `patch N`");
+        } else if (stack->patch > MOST_PATCH) {
+            diagnose(r->diagnostics, place, "`patch` must be at most %d, found %lld", MOST_PATCH,
+                     (long long)stack->patch);
         } else if (stack->image_height % stack->patch || stack->image_width % stack->patch) {
             diagnose(r->diagnostics, place, "`patch %lld` does not divide the image, %lld x %lld", (long long)stack->patch,
                      (long long)stack->image_height, (long long)stack->image_width);
@@ -236,9 +260,13 @@ static void resolve_embedding(Resolver *r, const Scope *scope, const Item *item,
     stack->embedding_width = stated(scope, F_embedding_factor) ? get(scope, F_embedding_factor) : d_model;
     stack->embedding_projected = stated(scope, F_embedding_factor);
     stack->embedding_projection_bias = stack->embedding_projected && get(scope, F_embedding_factor_bias);
-    if (get(scope, F_embedding_normalized)) {
-        stack->embedding_norm = norm_of(scope);
-    }
+    if (get(scope, F_embedding_normalized)) stack->embedding_norm = norm_of(scope);
+    if (get(scope, F_embedding_tied) && !r->model->embedding_tied)
+        diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->place),
+                 "`embedding tied` is said of the whole model: it stands outside `%s`", stack->name);
+    if (!get(scope, F_embedding_factor_bias) && !stack->embedding_projected)
+        diagnose(r->diagnostics, stated_at(scope, F_embedding_factor_bias, item->place),
+                 "`embedding no_bias` needs `factor`");
     if (stack->input == INPUT_TOKENS && !stack->vocab) {
         diagnose(r->diagnostics, item->place, "`%s` reads tokens and needs `vocab`", stack->name);
         stack->vocab = 1;
@@ -337,12 +365,14 @@ static Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, b
     resolve_input(r, scope, item, stack);
     resolve_embedding(r, scope, item, stack);
     resolve_stack_position(r, scope, item, stack);
+    check_export_list(r, &scope->fields[F_export_layers], "layer");
+    check_export_list(r, &scope->fields[F_export_heads], "head");
     for (const Item *i = item->items; i; i = i->next)
         if (is_block(i, "layers")) resolve_layers(r, scope, i, stack);
     if (!stack->n_layers && !r->diagnostics->errors) diagnose(r->diagnostics, item->place, "`%s` needs `layers N { … }`", stack->name);
     share_relative(r, stack);
     resolve_final_norm(scope, stack);
-    check_widths(r, stack);
+    if (r->diagnostics->errors == 0) check_widths(r, stack);
     check_export(r, scope, stack);
     return stack;
 }
@@ -374,7 +404,8 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
                    .bias = get(scope, F_head_bias), .softcap = get_real(scope, F_head_softcap), .scale = get_real(scope, F_head_scale),
                    .pool = get(scope, F_head_pooled) ? (PoolKind)get(scope, F_head_pool) : POOL_NONE, .l2 = get(scope, F_head_l2),
                    .pooler = get(scope, F_head_pooler), .classifier = get(scope, F_head_classifier)};
-    static const Field any[] = {F_head_tied, F_head_pooled, F_head_pooler, F_head_classifier, F_head_pool};
+    static const Field any[] = {F_head_tied, F_head_pooled, F_head_pooler, F_head_classifier, F_head_pool,
+                                F_head_l2, F_head_bias, F_head_softcap, F_head_scale};
     for (size_t i = 0; i < sizeof any / sizeof any[0]; i++)
         if (stated(scope, any[i])) head->place = scope->fields[any[i]].place;
     bool pooling = head->pool || head->pooler || head->classifier;
@@ -429,7 +460,10 @@ static void resolve_alone(Resolver *r, const Scope *outer, const Item *item) {
     if (!model->keys.n) diagnose(r->diagnostics, item->place, "attention alone needs `keys = N` or `keys <= N`");
     if (self && (model->keys.n != model->queries.n || model->keys.exact != model->queries.exact))
         diagnose(r->diagnostics, stated_at(scope, F_keys, item->place), "self attention has as many keys as queries");
-    sublayer->attention.exported = get(scope, F_export_attention);
+    check_export_list(r, &scope->fields[F_export_heads], "head");
+    if (stated(scope, F_export_layers))
+        diagnose(r->diagnostics, scope->fields[F_export_layers].place, "attention alone has no layers");
+    if (get(scope, F_export_attention)) export_heads(r, scope, &sublayer->attention);
     model->alone = sublayer;
 }
 
@@ -461,7 +495,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     model->embedding_tied = get(scope, F_embedding_tied);
     model->unroll_full = get(scope, F_unroll_full);
     model->dtype = DTYPE_F32;
-    if (!encoder && !decoder && !alone)
+    if (!encoder && !decoder && !alone && r->diagnostics->errors == 0)
         diagnose(r->diagnostics, item->place, "a model needs `encoder { … }`, `decoder { … }` or an `attention` alone");
     if (alone && (encoder || decoder)) diagnose(r->diagnostics, alone->place, "attention alone excludes encoder and decoder; in them it stands in `layers`");
     if ((encoder || decoder) && !model->d_model) {
@@ -482,7 +516,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
 Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics) {
     Model *model = arena_alloc(arena, sizeof *model);
     model->source = ast->source;
-    Resolver r = {arena, diagnostics, model};
+    Resolver r = {.arena = arena, .diagnostics = diagnostics, .model = model};
     Scope *scope = scope_outermost(&r);
     scope->block = BLOCK_MODEL;
     const Item *found = NULL;
@@ -497,6 +531,7 @@ Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics) {
             diagnose_note(diagnostics, found->place, "the first one");
         } else {
             found = item;
+            refuse_relation(&r, item);
             if (!item->has_block) diagnose(diagnostics, item->place, "`model` wants a block: `model NAME { … }`");
         }
     }

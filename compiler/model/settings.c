@@ -108,26 +108,33 @@ static Field bare_field(SettingId setting) {
     return FIELD_COUNT;
 }
 
-static bool before(Place a, Place b) { return a.line < b.line || (a.line == b.line && a.column < b.column); }
+bool place_before(Place a, Place b) { return a.line < b.line || (a.line == b.line && a.column < b.column); }
 
 static Number no_number(void) { return (Number){0}; }
 
 static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
     for (const Binding *b = scope->lets; b; b = b->next)
-        if (strcmp(b->name, expr->text) == 0 && before(b->place, expr->place))
+        if (strcmp(b->name, expr->text) == 0 && place_before(b->place, expr->place))
             return (Number){b->known, b->is_real, b->integer, b->real};
     const SettingRow *row = setting_named(expr->text);
     Field field = row ? bare_field((SettingId)(row - setting_rows)) : FIELD_COUNT;
     if (field != FIELD_COUNT) {
         const FieldValue *value = &scope->fields[field];
-        if (value->stated && before(value->place, expr->place))
+        if (value->stated && place_before(value->place, expr->place))
             return (Number){true, field_rows[field].type == TYPE_real, value->integer, value->real};
         diagnose(r->diagnostics, expr->place, "`%s` is not given before this place, at this or an outer level", expr->text);
         return no_number();
     }
     const char *names[SETTING_COUNT + 65];
     int n = 0;
-    for (const Binding *b = scope->lets; b && n < 64; b = b->next) names[n++] = b->name;
+    for (const Binding *b = scope->lets; b && n < 64; b = b->next) {
+        if (strcmp(b->name, expr->text) == 0) {
+            diagnose(r->diagnostics, expr->place, "`%s` is given only behind this place", expr->text);
+            diagnose_note(r->diagnostics, b->place, "given here");
+            return no_number();
+        }
+        names[n++] = b->name;
+    }
     for (int s = 0; s < SETTING_COUNT; s++)
         if (bare_field((SettingId)s) != FIELD_COUNT) names[n++] = setting_rows[s].name;
     names[n] = NULL;
@@ -192,6 +199,10 @@ Number evaluate(Resolver *r, const Scope *scope, const Expr *expr) {
     }
     case EXPR_NEGATE: {
         Number a = evaluate(r, scope, expr->left);
+        if (a.ok && a.integer == INT64_MIN) {
+            diagnose(r->diagnostics, expr->place, "the result does not fit 63 bits");
+            return no_number();
+        }
         if (a.ok) a = (Number){true, a.is_real, -a.integer, -a.real};
         return a;
     }
@@ -315,6 +326,64 @@ static void reset_dependents(Scope *scope, Field stated_field) {
         if (field_rows[f].reset == (int)stated_field) reset_fields(scope, (Field)f);
 }
 
+/* Options that mean nothing unless another field of their setting has one of `values` (bits). */
+static const struct {
+    Field option, on;
+    int values;
+    const char *wanted;
+} needs[] = {
+    {F_sinusoid, F_position, 1 << POSITION_SINUSOIDAL, "sinusoidal"},
+    {F_position_offset, F_position, 1 << POSITION_SINUSOIDAL | 1 << POSITION_LEARNED, "sinusoidal` or `learned"},
+    {F_rope_interleaved, F_position, 1 << POSITION_ROPE, "rope"},
+    {F_rope_partial, F_position, 1 << POSITION_ROPE, "rope"},
+    {F_rope_theta, F_position, 1 << POSITION_ROPE, "rope"},
+    {F_rope_scaling, F_position, 1 << POSITION_ROPE, "rope"},
+    {F_rope_scaled, F_rope_scaling, ~(1 << ROPE_PLAIN), "linear`, `llama3`, `yarn` or `longrope"},
+    {F_rope_factor, F_rope_scaling, ~(1 << ROPE_PLAIN), "linear`, `llama3`, `yarn` or `longrope"},
+    {F_rope_original, F_rope_scaling, ~(1 << ROPE_PLAIN), "linear`, `llama3`, `yarn` or `longrope"},
+    {F_rope_low, F_rope_scaling, 1 << ROPE_LLAMA3, "llama3"},
+    {F_rope_high, F_rope_scaling, 1 << ROPE_LLAMA3, "llama3"},
+    {F_rope_beta_fast, F_rope_scaling, 1 << ROPE_YARN, "yarn"},
+    {F_rope_beta_slow, F_rope_scaling, 1 << ROPE_YARN, "yarn"},
+    {F_rope_untruncated, F_rope_scaling, 1 << ROPE_YARN, "yarn"},
+    {F_rope_attention_factor, F_rope_scaling, 1 << ROPE_YARN | 1 << ROPE_LONGROPE, "yarn` or `longrope"},
+    {F_rope_short, F_rope_scaling, 1 << ROPE_LONGROPE, "longrope"},
+    {F_rope_long, F_rope_scaling, 1 << ROPE_LONGROPE, "longrope"},
+    {F_alibi_max, F_position, 1 << POSITION_ALIBI, "alibi"},
+    {F_alibi_scaled, F_position, 1 << POSITION_ALIBI, "alibi"},
+    {F_relative_buckets, F_position, 1 << POSITION_RELATIVE, "relative"},
+    {F_relative_distance, F_position, 1 << POSITION_RELATIVE, "relative"},
+    {F_relative_per_layer, F_position, 1 << POSITION_RELATIVE, "relative"},
+    {F_image_width, F_input, 1 << INPUT_PATCHES, "patches"},
+    {F_class_token, F_input, 1 << INPUT_PATCHES, "patches"},
+    {F_distillation_token, F_input, 1 << INPUT_PATCHES, "patches"},
+    {F_norm_no_bias, F_norm, 1 << NORM_LAYERNORM, "layernorm"},
+    {F_qk_norm_all_heads, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
+    {F_qk_norm_weight_per_head, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
+    {F_qk_norm_eps, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
+    {F_qk_norm_plus_one, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
+    {F_qk_norm_no_bias, F_qk_norm, 1 << NORM_LAYERNORM, "layernorm"},
+    {F_export_layers, F_export_attention, 1 << 1, "attention"},
+    {F_export_heads, F_export_attention, 1 << 1, "attention"},
+};
+
+/* What one item says must fit together: options have what they need, and `none` or `all` stand alone. */
+static void check_together(Resolver *r, const Scope *scope, SettingId setting, const OptionRow *const *set_by) {
+    const char *name = setting_rows[setting].name;
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        const OptionRow *option = set_by[needs[i].option];
+        if (option && !(needs[i].values & 1 << get(scope, needs[i].on)))
+            diagnose(r->diagnostics, scope->fields[needs[i].option].place, "`%s %s` needs `%s`", name, option->word,
+                     needs[i].wanted);
+    }
+    static const Field sole[] = {F_mask_given, F_bias_given};
+    for (size_t i = 0; i < sizeof sole / sizeof sole[0]; i++)
+        for (int f = 0; f < FIELD_COUNT && set_by[sole[i]]; f++)
+            if (f != (int)sole[i] && set_by[f])
+                diagnose(r->diagnostics, scope->fields[f].place, "`%s` and `%s` exclude each other",
+                         set_by[sole[i]]->word, set_by[f]->word);
+}
+
 /* Values of one item, read twice for settings whose fields depend on a kind: the kind is applied first,
  * so that `norm eps 1e-6 rmsnorm` and `norm rmsnorm eps 1e-6` mean the same. */
 static void apply_values(Resolver *r, Scope *scope, SettingId setting, const Item *item) {
@@ -351,6 +420,7 @@ static void apply_values(Resolver *r, Scope *scope, SettingId setting, const Ite
             v = take_numbers(r, scope, option, arena_printf(r->arena, "`%s %s`", name, option->word), v->next, v->place);
         }
     }
+    check_together(r, scope, setting, set_by);
 }
 
 static void apply_length(Resolver *r, Scope *scope, SettingId setting, const Item *item) {
@@ -397,6 +467,11 @@ Scope *scope_outermost(Resolver *r) {
 
 bool scope_let(Resolver *r, Scope *scope, const Item *item) {
     if (!item->is_let) return false;
+    if (++r->lets > MOST_LETS) {
+        if (r->lets == MOST_LETS + 1)
+            diagnose(r->diagnostics, item->place, "a spec holds at most %d `let` lines", MOST_LETS);
+        return true;
+    }
     if (setting_named(item->name))
         diagnose(r->diagnostics, item->place, "`%s` is a setting; a `let` needs another name", item->name);
     for (const Binding *b = scope->lets; b; b = b->next)
@@ -412,6 +487,12 @@ bool scope_let(Resolver *r, Scope *scope, const Item *item) {
     return true;
 }
 
+void refuse_relation(Resolver *r, const Item *item) {
+    if (item->relation)
+        diagnose(r->diagnostics, item->place, "`%s` stands without `%s`", item->name,
+                 item->relation == RELATION_EQUAL ? "=" : "<=");
+}
+
 static void unknown_item(Resolver *r, Block block, const Item *item) {
     const char *names[SETTING_COUNT + BLOCK_COUNT + 1];
     int n = 0;
@@ -420,8 +501,11 @@ static void unknown_item(Resolver *r, Block block, const Item *item) {
     for (int b = 0; b < BLOCK_COUNT; b++)
         if (block_rows[b].parents & (1 << block)) names[n++] = block_rows[b].name;
     names[n] = NULL;
-    const char *near = nearest_word(item->name, names);
-    diagnose(r->diagnostics, item->place, "`%s` is not a setting or block of `%s`%s%s%s", item->name, block_name(block),
+    const char *near = item->quoted ? NULL : nearest_word(item->name, names);
+    if (item->quoted)
+        diagnose(r->diagnostics, item->place, "a line that begins with a string belongs in `weights { … }`");
+    else diagnose(r->diagnostics, item->place, "`%s` is not a setting or block of `%s`%s%s%s", item->name,
+                  block_name(block),
              near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
 }
 
@@ -447,6 +531,8 @@ Scope *scope_enter(Resolver *r, const Scope *outer, Block block, const Item *ite
             diagnose(r->diagnostics, item->place, "a block `%s` cannot stand in `%s`", item->name, block_name(block));
         } else if (!item->has_block) {
             diagnose(r->diagnostics, item->place, "`%s` wants a block: `%s … { … }`", item->name, item->name);
+        } else {
+            refuse_relation(r, item);
         }
     }
     return scope;

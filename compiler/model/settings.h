@@ -50,12 +50,15 @@ typedef struct Resolver {
     Arena *arena;
     Diagnostics *diagnostics;
     Model *model;
+    int lets; /* so far */
 } Resolver;
 
 Scope *scope_outermost(Resolver *r);
 /* The scope of a block: evaluates its lets and settings; leaves the items that are blocks to the caller. */
 Scope *scope_enter(Resolver *r, const Scope *outer, Block block, const Item *items);
 bool scope_let(Resolver *r, Scope *scope, const Item *item);
+bool place_before(Place a, Place b);
+void refuse_relation(Resolver *r, const Item *item); /* `=` or `<=` where none belongs */
 bool block_named(const char *name, Block *block);
 const char *block_name(Block block);
 
@@ -74,7 +77,8 @@ static inline bool stated(const Scope *scope, Field field) { return scope->field
 /* Where a field was stated, or `otherwise`. */
 Place stated_at(const Scope *scope, Field field, Place otherwise);
 
-enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096 };
+enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS = 1 << 16,
+       MOST_PATCH = 1 << 14, MOST_LETS = 4096 };
 #define MOST_INTEGER INT64_C(0x7fffffff)
 
 /* model/source_names.c */

@@ -97,7 +97,11 @@ void resolve_source_names(Resolver *r, const Scope *scope, const Item *block) {
     int64_t count = 0;
     for (const Item *item = block->items; item; item = item->next) count += item->quoted;
     model->source_names = arena_array(r->arena, (size_t)count, sizeof *model->source_names);
+    if (block->values)
+        diagnose(r->diagnostics, block->values->place, "`weights` is followed by its block, not by a value");
     for (const Item *item = block->items; item; item = item->next) {
+        if (!item->is_let) refuse_relation(r, item);
+        if (item->has_block) diagnose(r->diagnostics, item->place, "`%s` takes no block", item->name);
         if (item->quoted) {
             source_line(r, scope, item, &model->source_names[model->n_source_names++]);
         } else if (!item->is_let && strcmp(item->name, "prefix") == 0) {

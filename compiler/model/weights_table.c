@@ -9,16 +9,24 @@ typedef struct Builder {
     const Model *model;
     WeightTable table;
     size_t room;
+    int64_t bytes;
 } Builder;
 
 /* How random weights are drawn: matrices keep the scale of what they multiply, gains stand around their
  * neutral value, biases are small. */
 static const double GAIN_DEVIATION = 0.2, BIAS_DEVIATION = 0.1;
 
+#define MOST_BYTES (INT64_C(1) << 52)
+
 static void add(Builder *b, Place place, const char *name, Shape shape, double mean, double deviation) {
     int64_t elements, bytes;
-    if (!shape_elements(shape, &elements) || !mul_fits(elements, 8, &bytes) || bytes > INT64_C(1) << 52)
-        fail("%s:%d:%d: the tensor `%s` is too large", place.source ? place.source->path : "?", place.line, place.column, name);
+    bool fits = shape_elements(shape, &elements) && mul_fits(elements, 8, &bytes) && add_fits(b->bytes, bytes,
+                               &b->bytes);
+    if (!fits || b->bytes > MOST_BYTES) {
+        Diagnostics diagnostics = diagnostics_new(b->arena, stderr);
+        diagnose(&diagnostics, place, "the tensor `%s` is too large, alone or with those before it", name);
+        fail("%s: 1 error", b->model->source->path);
+    }
     if (b->table.count == b->room) {
         b->room = b->room ? b->room * 2 : 64;
         WeightSpec *grown = arena_array(b->arena, b->room, sizeof *grown);

@@ -30,7 +30,9 @@ Expr *expr_new(Parse *parse, ExprKind kind, Place place, Expr *left, Expr *right
     if (left && left->depth >= depth) depth = left->depth + 1;
     if (right && right->depth >= depth) depth = right->depth + 1;
     if (depth > MAX_EXPR_DEPTH) {
-        diagnose(parse->diagnostics, place, "an expression has more than %d steps", MAX_EXPR_DEPTH);
+        if (parse->deep_line != place.line) /* once a line: the rest of a long chain is as deep */
+            diagnose(parse->diagnostics, place, "an expression has more than %d steps", MAX_EXPR_DEPTH);
+        parse->deep_line = place.line;
         left = right = NULL;
         kind = EXPR_INTEGER;
         depth = 1;
@@ -44,8 +46,8 @@ Expr *expr_new(Parse *parse, ExprKind kind, Place place, Expr *left, Expr *right
 
 static int precedence(ExprKind kind) {
     switch (kind) {
+    case EXPR_NEGATE: return 0; /* a sign begins only behind a parenthesis */
     case EXPR_ADD: case EXPR_SUB: return 1;
-    case EXPR_NEGATE: return 2;
     case EXPR_MUL: case EXPR_DIV: return 3;
     default: return 4;
     }
@@ -145,7 +147,8 @@ static void end_line(Formatter *f, int line) {
     f->last_line = line;
 }
 
-static void format_items(Formatter *f, const Item *items, int depth) {
+/* `stop` is the line on which the block around the items ends: a comment there belongs behind its brace. */
+static void format_items(Formatter *f, const Item *items, int depth, int stop) {
     for (const Item *item = items; item; item = item->next) {
         int line = item->place.line;
         comments_before(f, line, depth);
@@ -159,7 +162,7 @@ static void format_items(Formatter *f, const Item *items, int depth) {
         }
         if (one_line) {
             format_flat(&f->out, item);
-            bool last_of_line = !item->next || item->next->place.line > line;
+            bool last_of_line = (item->next ? item->next->place.line : stop) > line;
             if (last_of_line) end_line(f, line);
             else text_printf(&f->out, "\n"), f->last_line = line;
             continue;
@@ -170,11 +173,11 @@ static void format_items(Formatter *f, const Item *items, int depth) {
         if (opens_alone) end_line(f, line);
         else text_printf(&f->out, "\n");
         f->last_line = 0; /* no blank line after a brace */
-        format_items(f, item->items, depth + 1);
+        format_items(f, item->items, depth + 1, item->block_end.line);
         comments_before(f, item->block_end.line, depth + 1);
         indent(f, depth);
         text_printf(&f->out, "}");
-        bool last_of_line = !item->next || item->next->place.line > item->block_end.line;
+        bool last_of_line = (item->next ? item->next->place.line : stop) > item->block_end.line;
         if (last_of_line) end_line(f, item->block_end.line);
         else text_printf(&f->out, "\n"), f->last_line = item->block_end.line;
     }
@@ -182,7 +185,7 @@ static void format_items(Formatter *f, const Item *items, int depth) {
 
 char *ast_format(Arena *arena, const Ast *ast) {
     Formatter f = {.arena = arena, .out = text_new(arena), .comment = ast->comments};
-    format_items(&f, ast->items, 0);
+    format_items(&f, ast->items, 0, INT32_MAX);
     comments_before(&f, INT32_MAX, 0);
     return f.out.data;
 }

@@ -43,7 +43,7 @@ static Expr *name_new(Parse *parse, Place place, const char *name);
 %token STRAY "stray character" '{' "`{`" '}' "`}`" '(' "`(`" ')' "`)`" '=' "`=`" '+' "`+`" '-' "`-`" '*' "`*`" '/' "`/`"
 
 %type <text> NAME STRING
-%type <number> NUMBER sum product first primary inner
+%type <number> NUMBER sum product first primary term inner
 %type <item> item
 %type <items> items
 %type <value> value
@@ -63,6 +63,7 @@ items:
                                             $$.tail = &$item->next;
                                         }
   | items[before] error SEP             { $$ = $before; yyerrok; }
+  | items[before] error '{' items '}' SEP { $$ = $before; yyerrok; }
 
 item:
     NAME relation values block          {
@@ -106,8 +107,8 @@ value:
 
 sum:
     product
-  | sum[a] '+' product[b]               { $$ = expr_new(parse, EXPR_ADD, @$, $a, $b); }
-  | sum[a] '-' product[b]               { $$ = expr_new(parse, EXPR_SUB, @$, $a, $b); }
+  | sum[a] '+' term[b]                  { $$ = expr_new(parse, EXPR_ADD, @$, $a, $b); }
+  | sum[a] '-' term[b]                  { $$ = expr_new(parse, EXPR_SUB, @$, $a, $b); }
 
 product:
     first
@@ -123,10 +124,17 @@ primary:
     first
   | '(' inner ')'                       { $$ = $inner; }
 
-/* Inside parentheses a sign may begin. */
+/* Behind a sign and inside parentheses a parenthesis may begin; inside them a sign as well. */
+term:
+    primary
+  | term[a] '*' primary[b]              { $$ = expr_new(parse, EXPR_MUL, @$, $a, $b); }
+  | term[a] '/' primary[b]              { $$ = expr_new(parse, EXPR_DIV, @$, $a, $b); }
+
 inner:
-    sum
-  | '-' product                         { $$ = expr_new(parse, EXPR_NEGATE, @$, $product, NULL); }
+    term
+  | '-' term                            { $$ = expr_new(parse, EXPR_NEGATE, @$, $term, NULL); }
+  | inner[a] '+' term[b]                { $$ = expr_new(parse, EXPR_ADD, @$, $a, $b); }
+  | inner[a] '-' term[b]                { $$ = expr_new(parse, EXPR_SUB, @$, $a, $b); }
 
 %%
 

@@ -25,6 +25,7 @@ typedef struct Parse {
     bool item_open;        /* something stands before the next separator */
     bool pending_brace;    /* a `}` waits behind a supplied separator */
     Place brace_place;
+    int deep_line;         /* where an expression was last found too deep */
     bool stopped;          /* a limit was passed: the rest is not read */
     bool precise;          /* the last error was reported by the lexer, precisely */
 } Parse;

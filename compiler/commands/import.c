@@ -1,0 +1,39 @@
+/* import.c: attnc import: a spec from a folder of Hugging Face transformers. */
+#include "../import/import.h"
+#include "commands.h"
+
+#include <string.h>
+
+static const char usage[] = "attnc import DIR -o SPEC [--seq N], or attnc import --list";
+
+static void print_families(Arena *arena) {
+    for (int f = 0; families[f]; f++) {
+        const char *types = families[f]->types;
+        size_t size;
+        for (const char *word; (word = next_word(&types, &size));) printf("%-14s %s\n", arena_copy(arena, word, strcspn(word, "=")), families[f]->title);
+    }
+}
+
+int command_import(int argc, char **argv) {
+    Arena *arena = arena_new();
+    const char *directory = NULL, *to = NULL, *seq = NULL, *notes = "";
+    bool list = false;
+    const Option options[] = {{"-o", .text = &to}, {"--seq", .text = &seq}, {"--list", .flag = &list}};
+    for (int i = 0; i < argc; i++) list |= strcmp(argv[i], "--list") == 0;
+    if (list && argc > 1) usage_error(usage, "`--list` stands alone");
+    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &directory, list ? 0 : 1);
+    if (list) {
+        print_families(arena);
+        arena_free(arena);
+        return EXIT_FINE;
+    }
+    if (!to) usage_error(usage, "`-o` is missing");
+    int64_t bound = option_integer(usage, "--seq", seq, 0, 1, INT32_MAX);
+    const char *text = import_spec(arena, directory, to, bound, &notes);
+    OutputFile *output = output_open(arena, to);
+    output_write(output, text, strlen(text));
+    output_commit(output);
+    for (const char *note = notes; *note; note += strcspn(note, "\n") + 1) fprintf(stderr, "attnc: note: %.*s\n", (int)strcspn(note, "\n"), note);
+    arena_free(arena);
+    return EXIT_FINE;
+}

@@ -1,0 +1,313 @@
+/* isa.c: reads a target's table, NAME.isa.
+ *
+ *   # a comment
+ *   name avx2                        each of these once; the rest of the line is the value
+ *   width 8                          lanes of a vector
+ *   registers 16
+ *   type __m256
+ *   fused yes                        whether fma rounds once
+ *   guard defined(__x86_64__)        preprocessor condition; 1 for everywhere
+ *   attribute __attribute__((...))   of each function that uses the table; optional
+ *   include <immintrin.h>            optional
+ *   cpu avx2 fma                     features to probe; optional
+ *
+ *   helper                           C in front of the kernels, a template text (see template.c);
+ *   ...                              names begin with ${prefix}_, so that several models link together
+ *   end
+ *
+ *   op fma(acc, a, b) | _mm256_fmadd_ps($a, $b, $acc) | fmaf(a[i], b[i], acc[i]) | cost 1
+ *
+ * An op row is prototype, C text, meaning and cost; an indented line goes on with the row before it. A
+ * parameter is a vector unless it says `float`, `count` (size_t, 1 to W), `read` (const float *), `write`
+ * (float *) or `integral` (a vector of whole numbers from -252 to 252) in front of its name. The result is
+ * a vector unless `float` or `void` stands in front of the operation. The C text holds each parameter as
+ * $NAME, at most once where the argument may be long, and the helpers' prefix as ${prefix}.
+ *
+ * The meaning is a C expression for lane i of W: vectors and memory are a[i], p[0]; for a store it is
+ * what memory holds at p[i] afterwards; for a prefetch it is `nothing`. It may use C's math library and
+ *   tree_sum(a)  lanes added in a fixed order: a[i] + a[i + W / 2] for the first half, and so on to one
+ *   tree_max(a)  the same with x > y ? x : y
+ *   any_nan(a)   whether a lane is NaN
+ *   anything     no promise */
+#include "emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Table {
+    Arena *arena;
+    const char *file;
+    int line;
+    Isa *isa;
+    size_t op_room;
+    unsigned seen; /* a bit for each field */
+} Table;
+
+static const char *const fields[] = {"name",      "width",   "registers", "type", "fused", "guard",
+                                     "attribute", "include", "cpu",       "helper", "op",  NULL};
+enum { NAME, WIDTH, REGISTERS, TYPE, FUSED, GUARD, ATTRIBUTE, INCLUDE, CPU, HELPER, OP, REQUIRED = GUARD + 1 };
+
+static _Noreturn void table_error(const Table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void table_error(const Table *table, const char *format, ...) {
+    char reason[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    bug("table %s:%d: %s", table->file, table->line, reason);
+}
+
+static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static char *trim(char *text) {
+    while (is_space(*text)) text++;
+    size_t size = strlen(text);
+    while (size && is_space(text[size - 1])) text[--size] = '\0';
+    return text;
+}
+
+/* Cuts the word off the front of *text; an empty word when none stands there. */
+static const char *take_word(Arena *arena, char **text) {
+    char *start = *text = trim(*text), *end = start;
+    while (is_word(*end)) end++;
+    *text = end;
+    return arena_copy(arena, start, (size_t)(end - start));
+}
+
+static int64_t positive(const Table *table, const char *text) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < 1 || value > 1000) table_error(table, "'%s' is no number from 1 to 1000", text);
+    return value;
+}
+
+/* ---------------------------------------------------------------------------------- op rows */
+
+static void add_param(const Table *table, IsaOp *op, char *text) {
+    static const char *const words[] = {"integral", "float", "count", "read", "write", NULL};
+    static const IsaKind kinds[] = {ISA_INTEGRAL, ISA_FLOAT, ISA_COUNT, ISA_READ, ISA_WRITE};
+    if (op->param_count == ISA_MAX_PARAMS) table_error(table, "%s has too many parameters", op->name);
+    const char *name = take_word(table->arena, &text);
+    IsaKind kind = ISA_VECTOR;
+    if (*trim(text)) {
+        int which = 0;
+        while (words[which] && strcmp(words[which], name) != 0) which++;
+        if (!words[which]) table_error(table, "'%s' is no kind of parameter", name);
+        kind = kinds[which];
+        name = take_word(table->arena, &text);
+    }
+    if (!*name || *trim(text)) table_error(table, "%s: a parameter cannot be read", op->name);
+    for (int i = 0; i < op->param_count; i++)
+        if (strcmp(op->params[i], name) == 0) table_error(table, "%s has two parameters '%s'", op->name, name);
+    op->kinds[op->param_count] = kind;
+    op->params[op->param_count++] = name;
+}
+
+static void parse_prototype(const Table *table, IsaOp *op, char *text) {
+    op->name = take_word(table->arena, &text);
+    if (is_space(*text)) {
+        bool is_float = strcmp(op->name, "float") == 0;
+        if (!is_float && strcmp(op->name, "void") != 0) table_error(table, "'%s' is no kind of result", op->name);
+        op->result = is_float ? ISA_FLOAT : ISA_VOID;
+        op->name = take_word(table->arena, &text);
+    }
+    text = trim(text);
+    size_t size = strlen(text);
+    if (!*op->name || *text != '(' || text[size - 1] != ')') table_error(table, "a prototype is NAME(PARAMETERS)");
+    text[size - 1] = '\0';
+    text = trim(text + 1);
+    while (*text) {
+        char *comma = strchr(text, ',');
+        if (comma) *comma = '\0';
+        add_param(table, op, trim(text));
+        if (!comma) return;
+        text = trim(comma + 1);
+        if (!*text) table_error(table, "%s: a parameter is missing after a comma", op->name);
+    }
+}
+
+static void add_piece(const Table *table, IsaOp *op, size_t *room, const char *text, size_t size, int param) {
+    if (op->piece_count == *room) {
+        *room = *room ? *room * 2 : 8;
+        IsaPiece *grown = arena_array(table->arena, *room, sizeof *grown);
+        if (op->piece_count) memcpy(grown, op->pieces, op->piece_count * sizeof *grown);
+        op->pieces = grown;
+    }
+    op->pieces[op->piece_count++] = (IsaPiece){text ? arena_copy(table->arena, text, size) : NULL, param};
+}
+
+static void parse_c_text(const Table *table, IsaOp *op, const char *text) {
+    static const char prefix[] = "${prefix}";
+    size_t room = 0;
+    if (!*text) table_error(table, "%s has no C text", op->name);
+    while (*text) {
+        const char *dollar = strchr(text, '$');
+        size_t plain = dollar ? (size_t)(dollar - text) : strlen(text);
+        if (plain) add_piece(table, op, &room, text, plain, ISA_TEXT);
+        if (!dollar) return;
+        if (strncmp(dollar, prefix, sizeof prefix - 1) == 0) {
+            op->needs_prefix = true;
+            add_piece(table, op, &room, NULL, 0, ISA_PREFIX);
+            text = dollar + sizeof prefix - 1;
+            continue;
+        }
+        char *after = (char *)(uintptr_t)(dollar + 1);
+        const char *name = is_word(*after) ? take_word(table->arena, &after) : "";
+        int param = 0;
+        while (param < op->param_count && strcmp(op->params[param], name) != 0) param++;
+        if (param == op->param_count) table_error(table, "%s: there is no parameter '$%s'", op->name, name);
+        add_piece(table, op, &room, NULL, 0, param);
+        text = after;
+    }
+}
+
+/* Cuts *text at the next bar that is not part of `||`. */
+static char *take_column(const Table *table, char **text, const char *what) {
+    char *start = *text, *at = start;
+    while (*at && !(*at == '|' && at[1] != '|' && (at == start || at[-1] != '|'))) at++;
+    if (!*at) table_error(table, "a row is PROTOTYPE | C TEXT | MEANING | cost N; '|' is missing after the %s", what);
+    *at = '\0';
+    *text = at + 1;
+    return trim(start);
+}
+
+static void parse_op(Table *table, char *text) {
+    IsaOp op = {0};
+    char *prototype = take_column(table, &text, "prototype"), *c_text = take_column(table, &text, "C text");
+    op.meaning = take_column(table, &text, "meaning");
+    parse_prototype(table, &op, prototype);
+    parse_c_text(table, &op, c_text);
+    if (!*op.meaning) table_error(table, "%s has no meaning", op.name);
+    if (strcmp(take_word(table->arena, &text), "cost") != 0) table_error(table, "%s: 'cost N' is missing", op.name);
+    op.cost = (int)positive(table, trim(text));
+    Isa *isa = table->isa;
+    if (isa_find(isa, op.name)) table_error(table, "%s has two rows", op.name);
+    if (isa->op_count == table->op_room) {
+        table->op_room = table->op_room ? table->op_room * 2 : 32;
+        IsaOp *grown = arena_array(table->arena, table->op_room, sizeof *grown);
+        if (isa->op_count) memcpy(grown, isa->ops, isa->op_count * sizeof *grown);
+        isa->ops = grown;
+    }
+    isa->ops[isa->op_count++] = op;
+}
+
+/* ---------------------------------------------------------------------------------- the table */
+
+static void parse_cpu(Table *table, char *text) {
+    size_t count = 0, room = strlen(text) / 2 + 2;
+    table->isa->cpu = arena_array(table->arena, room, sizeof *table->isa->cpu);
+    for (const char *word; *(word = take_word(table->arena, &text));) table->isa->cpu[count++] = word;
+    if (*text) table_error(table, "'%s' is no feature", text);
+}
+
+static void parse_field(Table *table, int which, char *text) {
+    Isa *isa = table->isa;
+    if (which != OP && (table->seen & (1u << which))) table_error(table, "'%s' is there twice", fields[which]);
+    table->seen |= 1u << which;
+    if (!*text) table_error(table, "'%s' has no value", fields[which]);
+    switch (which) {
+    case NAME: isa->name = text; break;
+    case WIDTH: isa->width = positive(table, text); break;
+    case REGISTERS: isa->registers = positive(table, text); break;
+    case TYPE: isa->type = text; break;
+    case FUSED:
+        isa->fused = strcmp(text, "yes") == 0;
+        if (!isa->fused && strcmp(text, "no") != 0) table_error(table, "'fused' is yes or no");
+        break;
+    case GUARD: isa->guard = text; break;
+    case ATTRIBUTE: isa->attribute = text; break;
+    case INCLUDE: isa->include = text; break;
+    case CPU: parse_cpu(table, text); break;
+    default: parse_op(table, text); break;
+    }
+}
+
+/* The next line, or NULL; *at moves behind it. */
+static char *take_line(Arena *arena, const char **at) {
+    if (!**at) return NULL;
+    size_t size = strcspn(*at, "\n");
+    char *line = arena_copy(arena, *at, size);
+    *at += size + ((*at)[size] == '\n');
+    return line;
+}
+
+/* The lines up to `end`; the blank lines in front give them the line numbers of the file. */
+static void parse_helpers(Table *table, Text *helpers, size_t *lines, const char **at) {
+    int begun = table->line;
+    for (char *line; (line = take_line(table->arena, at)) != NULL;) {
+        table->line++;
+        if (strcmp(trim(line), "end") == 0) return;
+        for (; *lines + 1 < (size_t)table->line; ++*lines) text_add(helpers, "\n", 1);
+        text_printf(helpers, "%s\n", line);
+        ++*lines;
+    }
+    table_error(table, "the helper of line %d has no end", begun);
+}
+
+static void finish(Table *table) {
+    Isa *isa = table->isa;
+    for (int i = 0; i < REQUIRED; i++)
+        if (!(table->seen & (1u << i))) table_error(table, "'%s' is missing", fields[i]);
+    if (!isa->attribute) isa->attribute = "";
+    if (!isa->include) isa->include = "";
+    if (!isa->cpu) isa->cpu = arena_array(table->arena, 1, sizeof *isa->cpu);
+    isa->op_names = arena_array(table->arena, isa->op_count + 1, sizeof *isa->op_names);
+    for (size_t i = 0; i < isa->op_count; i++) isa->op_names[i] = isa->ops[i].name;
+}
+
+const Isa *isa_parse(Arena *arena, const char *file_name, const char *text) {
+    Table table = {.arena = arena, .file = file_name, .isa = arena_alloc(arena, sizeof(Isa))};
+    Text helpers = text_new(arena);
+    size_t helper_lines = 0;
+    for (char *line; (line = take_line(arena, &text)) != NULL;) {
+        table.line++;
+        line = trim(line);
+        if (!*line || *line == '#') continue;
+        int begun = table.line, lines = 0;
+        Text whole = text_new(arena);
+        text_printf(&whole, "%s", line);
+        for (; is_space(*text); lines++) text_printf(&whole, " %s", trim(take_line(arena, &text)));
+        char *rest = whole.data;
+        const char *word = take_word(arena, &rest);
+        int which = 0;
+        while (fields[which] && strcmp(fields[which], word) != 0) which++;
+        if (!fields[which]) {
+            const char *near = nearest_word(word, fields);
+            table_error(&table, "there is no field '%s'%s%s", word, near ? "; nearest is " : "", near ? near : "");
+        }
+        if (which == HELPER) parse_helpers(&table, &helpers, &helper_lines, &text);
+        else parse_field(&table, which, trim(rest));
+        if (which != HELPER) table.line = begun + lines;
+    }
+    table.isa->helpers = helpers.data;
+    finish(&table);
+    return table.isa;
+}
+
+const Isa *isa_load(Arena *arena, const char *name) {
+    const char *file = arena_printf(arena, "%s.isa", name), *text = embedded_text(file);
+    if (!text) bug("table %s: there is no such file", file);
+    const Isa *isa = isa_parse(arena, file, text);
+    if (strcmp(isa->name, name) != 0) bug("table %s: its name is '%s'", file, isa->name);
+    return isa;
+}
+
+const IsaOp *isa_find(const Isa *isa, const char *name) {
+    for (size_t i = 0; i < isa->op_count; i++)
+        if (strcmp(isa->ops[i].name, name) == 0) return &isa->ops[i];
+    return NULL;
+}
+
+const char *isa_with_prefix(Arena *arena, const char *text, const char *prefix) {
+    static const char mark[] = "${prefix}";
+    Text result = text_new(arena);
+    for (const char *at; (at = strstr(text, mark)) != NULL; text = at + sizeof mark - 1) {
+        text_add(&result, text, (size_t)(at - text));
+        text_add(&result, prefix, strlen(prefix));
+    }
+    text_add(&result, text, strlen(text));
+    return result.data;
+}

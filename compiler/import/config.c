@@ -1,0 +1,106 @@
+/* config.c: config.json, distrusted: its size, depth, names and numbers. */
+#include "import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CONFIG_BYTES = 16 << 20, MOST_DEPTH = 32 };
+
+static void release(void *with) { cJSON_Delete(with); }
+
+static bool starved; /* cJSON reports a failed allocation as a syntax error; this tells them apart */
+
+static void *config_malloc(size_t bytes) {
+    void *memory = checked_malloc(bytes);
+    if (!memory) starved = true;
+    return memory;
+}
+
+/* Brackets outside of strings nest at most MOST_DEPTH deep, and no character is NUL, however it is written. */
+static void check_text(const char *path, const char *text, size_t size) {
+    int depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (c == '\0' || (c == '\\' && size - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0))
+            fail("%s: its JSON holds a NUL character", path);
+        if (c == '\\' && quoted) i++;
+        else if (c == '"') quoted = !quoted;
+        else if (!quoted && (c == '{' || c == '[') && ++depth > MOST_DEPTH) fail("%s: its JSON nests more than %d deep", path, MOST_DEPTH);
+        else if (!quoted && (c == '}' || c == ']')) depth--;
+    }
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static void check_duplicates(Arena *arena, const char *path, const cJSON *object) {
+    size_t count = 0, i = 0;
+    for (const cJSON *item = object->child; item; item = item->next) count++;
+    const char **names = arena_array(arena, count + 1, sizeof *names);
+    for (const cJSON *item = object->child; item; item = item->next) {
+        if (cJSON_IsObject(item) || cJSON_IsArray(item)) check_duplicates(arena, path, item);
+        names[i++] = item->string;
+    }
+    if (!cJSON_IsObject(object) || count < 2) return;
+    qsort(names, count, sizeof *names, compare_names);
+    for (i = 1; i < count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0) fail("%s: the key `%.100s` stands twice", path, names[i]);
+}
+
+cJSON *config_read(Arena *arena, const char *path) {
+    size_t size = 0;
+    char *text = file_read(arena, path, MOST_CONFIG_BYTES, &size);
+    check_text(path, text, size);
+    cJSON_InitHooks(&(cJSON_Hooks){config_malloc, free});
+    starved = false;
+    const char *end = text;
+    cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
+    if (!root && starved) out_of_memory();
+    if (!root) fail("%s: it is not JSON from byte %td on", path, end - text);
+    arena_on_free(arena, release, root);
+    if (!cJSON_IsObject(root)) fail("%s: its JSON is not an object", path);
+    if (strspn(end, " \t\r\n") != (size_t)(text + size - end)) fail("%s: something follows its JSON, at byte %td", path, end - text);
+    check_duplicates(arena, path, root);
+    return root;
+}
+
+const cJSON *config_find(const Import *import, const char *name, size_t size) {
+    const cJSON *object = import->config;
+    while (object) {
+        const char *dot = memchr(name, '.', size);
+        size_t length = dot ? (size_t)(dot - name) : size;
+        const cJSON *found = NULL;
+        if (!cJSON_IsObject(object)) return NULL;
+        for (const cJSON *item = object->child; item && !found; item = item->next)
+            if (strlen(item->string) == length && memcmp(item->string, name, length) == 0) found = item;
+        if (!dot) return found;
+        object = found;
+        size -= length + 1;
+        name = dot + 1;
+    }
+    return NULL;
+}
+
+char *config_value(Arena *arena, const cJSON *item) {
+    if (cJSON_IsString(item)) return arena_printf(arena, "\"%.60s\"%s", item->valuestring, strlen(item->valuestring) > 60 ? " …" : "");
+    if (cJSON_IsNumber(item)) return arena_printf(arena, "%s", number_text(arena, item->valuedouble));
+    if (cJSON_IsBool(item)) return arena_printf(arena, "%s", cJSON_IsTrue(item) ? "true" : "false");
+    if (cJSON_IsNull(item)) return arena_printf(arena, "null");
+    if (!item->child) return arena_printf(arena, "%s", cJSON_IsArray(item) ? "[]" : "{}");
+    bool more = item->child->next != NULL;
+    if (cJSON_IsArray(item)) return arena_printf(arena, "[%s%s]", config_value(arena, item->child), more ? ", …" : "");
+    return arena_printf(arena, "{\"%.60s\": …%s}", item->child->string, more ? ", …" : "");
+}
+
+const char *number_text(Arena *arena, double value) {
+    if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value) return arena_printf(arena, "%lld", (long long)value);
+    for (int digits = 1; digits <= 17; digits++) {
+        char *text = arena_printf(arena, "%.*g", digits, value);
+        if (strtod(text, NULL) != value && digits < 17) continue;
+        char *e = strchr(text, 'e'); /* 1e-05 is written 1e-5 */
+        if (!e) return text;
+        const char *sign = e[1] == '-' ? "-" : "", *rest = e + 2 + strspn(e + 2, "0");
+        return arena_printf(arena, "%.*se%s%s", (int)(e - text), text, sign, rest);
+    }
+    return NULL;
+}

@@ -1,0 +1,134 @@
+/* hf.c: attnc import: a folder of Hugging Face transformers becomes a spec. */
+#include "import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What can be no name of a model in C and C++17. */
+static const char keywords[] =
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while alignas alignof "
+    "and and_eq asm bitand bitor bool catch char16_t char32_t class compl const_cast constexpr decltype delete "
+    "dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq "
+    "private protected public reinterpret_cast static_assert static_cast template this thread_local throw true try "
+    "typeid typename using virtual wchar_t xor xor_eq main model";
+
+static const char *model_name(Arena *arena, const char *type) {
+    char *name = arena_copy(arena, type, strlen(type));
+    for (char *c = name; *c; c++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *c)) *c = '_';
+    bool good = !strchr("0123456789_", name[0]) && !word_find(arena, keywords, name);
+    return good ? name : arena_printf(arena, "model_%s", name);
+}
+
+static _Noreturn void unknown_type(const Import *import, const char *type) {
+    const char *names[256];
+    int n = 0;
+    for (int f = 0; families[f]; f++) {
+        const char *types = families[f]->types;
+        size_t size;
+        for (const char *word; n < 255 && (word = next_word(&types, &size));) names[n++] = arena_copy(import->arena, word, strcspn(word, "="));
+    }
+    names[n] = NULL;
+    const char *near = nearest_word(type, names);
+    fail("%s: `model_type` is \"%.60s\", which is unknown%s%s%s; attnc import --list names those that are", import->config_path, type,
+         near ? "; the nearest is `" : "", near ? near : "", near ? "`" : "");
+}
+
+static void find_family(Import *import) {
+    const cJSON *type = config_find(import, "model_type", 10);
+    if (!type) fail("%s: the key `model_type` is missing", import->config_path);
+    if (!cJSON_IsString(type)) fail("%s: `model_type` is %s; a string is understood", import->config_path, config_value(import->arena, type));
+    import->type = type->valuestring;
+    for (int f = 0; families[f] && !import->family; f++)
+        if (word_find(import->arena, families[f]->types, import->type)) import->family = families[f];
+    if (!import->family) unknown_type(import, import->type);
+}
+
+/* The class that saved the model: it tells the head. */
+static void find_class(Import *import) {
+    Arena *arena = import->arena;
+    const char *stem = word_find(arena, import->family->types, import->type), *classes = import->family->classes;
+    const cJSON *list = config_find(import, "architectures", 13);
+    const cJSON *given = list && cJSON_IsArray(list) && list->child ? list->child : NULL;
+    if (list && !cJSON_IsNull(list) && (!cJSON_IsArray(list) || (given && (given->next || !cJSON_IsString(given)))))
+        fail("%s: `architectures` is %s; a list of one class is understood", import->config_path, config_value(arena, list));
+    Text known = text_new(arena);
+    size_t size;
+    for (const char *word; (word = next_word(&classes, &size));) {
+        size_t length = strcspn(word, "=");
+        import->class_name = arena_printf(arena, "%s%.*s", stem, (int)length, word);
+        text_printf(&known, " %s", import->class_name);
+        if (given && strcmp(given->valuestring, import->class_name) != 0) continue;
+        variable_set(import, "task", arena_copy(arena, word + length + 1, size - length - 1));
+        return;
+    }
+    fail("%s: `architectures` is \"%.100s\"; for `%s`, one of%s is understood", import->config_path, given->valuestring, import->type, known.data);
+}
+
+enum { MOST_BOUND = 2048 };
+
+/* The variable `positions` is how many rows the config allows, `learned` that there is a table of them. */
+static void find_bound(Import *import) {
+    const char *text = variable_get(import, "positions", 9);
+    int64_t positions = text ? strtoll(text, NULL, 10) : 0;
+    bool learned = variable_get(import, "learned", 7) != NULL, fixed = !strstr(import->family->spec, "${bound}");
+    if (text && positions < 1) fail("%s: its positions leave no row for a token", import->config_path);
+    if (fixed && import->seq) fail("%s: the image sets the number of rows of `%s`; --seq cannot", import->config_path, import->type);
+    if (learned && import->seq > positions)
+        fail("%s: --seq %lld is beyond the %lld rows of its table of positions", import->config_path, (long long)import->seq, (long long)positions);
+    int64_t bound = positions && positions < MOST_BOUND ? positions : MOST_BOUND;
+    variable_set(import, "bound", arena_printf(import->arena, "%lld", (long long)(import->seq ? import->seq : bound)));
+}
+
+static const char *spec_text(Import *import) {
+    Text out = text_new(import->arena), body = text_new(import->arena);
+    const char *task = variable_get(import, "task", 4);
+    fill_spec(import, &body);
+    if (strcmp(task ? task : "", "rest") == 0)
+        text_printf(&import->notes, "The head of %s cannot be said; the outputs end at `hidden`.\n", import->class_name);
+    text_printf(&out, "# %s\n# Imported from %s, model_type %s.\n", import->family->title, import->class_name, import->type);
+    for (const char *note = import->notes.data; *note; note += strcspn(note, "\n") + 1) text_printf(&out, "# %.*s\n", (int)strcspn(note, "\n"), note);
+    text_printf(&out, "model %s {\n%s\nweights {\n", model_name(import->arena, import->type), body.data);
+    fill_tensors(import, &out);
+    text_printf(&out, "}\n}\n");
+    return out.data;
+}
+
+/* Every canonical tensor is found in the file with its shape; one at a time, so that memory holds one. */
+static void check_tensors(const Model *model, const WeightTable *table, const char *weights_path) {
+    for (size_t i = 0; i < table->count; i++) {
+        Arena *arena = arena_new();
+        const WeightTable one = {&table->specs[i], 1};
+        weights_load(arena, model, &one, weights_path, false);
+        arena_free(arena);
+    }
+}
+
+static const char *weights_of(Arena *arena, const char *directory) {
+    const char *path = arena_printf(arena, "%s/model.safetensors", directory), *index = arena_printf(arena, "%s.index.json", path);
+    return !file_exists(path) && file_exists(index) ? index : path;
+}
+
+const char *import_spec(Arena *arena, const char *directory, const char *spec_path, int64_t seq, const char **notes) {
+    Import import = {.arena = arena, .seq = seq, .notes = text_new(arena), .config_path = arena_printf(arena, "%s/config.json", directory)};
+    import.config = config_read(arena, import.config_path);
+    find_family(&import);
+    find_class(&import);
+    import.weights_path = weights_of(arena, directory);
+    import.file = safetensors_open(arena, import.weights_path);
+    keys_read(&import);
+    find_bound(&import);
+    const char *text = spec_text(&import);
+    Diagnostics diagnostics = diagnostics_new(arena, stderr);
+    Ast *ast = parse(arena, source_from_text(arena, spec_path, text, strlen(text)), &diagnostics);
+    if (diagnostics.errors) bug("the spec of `%s` cannot be parsed", import.type);
+    const char *formatted = ast_format(arena, ast);
+    ast = parse(arena, source_from_text(arena, spec_path, formatted, strlen(formatted)), &diagnostics);
+    Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
+    if (!model) fail("%s: this config makes no valid spec, for the reasons above", import.config_path);
+    WeightTable table = weights_table(arena, model);
+    check_tensors(model, &table, import.weights_path);
+    *notes = import.notes.data;
+    return formatted;
+}

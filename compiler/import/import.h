@@ -1,0 +1,126 @@
+/* import.h: from a folder as Hugging Face transformers saves it (config.json, model.safetensors) to a spec.
+ *
+ * A family is a table, not code: what its config's keys feed, a spec with holes, and the names of its tensors.
+ *
+ * The spec and the tensor list are lines. In both
+ *     ${name}           a variable's value; ${#tensor} is the number of rows of a tensor of the file
+ *     [cond? text]      the text, if the condition holds; a line that comes out empty is left out
+ *     $if cond … $end   lines
+ * A condition is atoms joined by `&`: name, !name (unset, false, "" and 0 do not hold), name=word, name!=word
+ * (a word `$other` is a variable's value), #tensor (the file has it, under one of the prefixes). In the spec
+ *     $layers N [words] … $end
+ * is a layer's body, filled once for each of the N layers, with the variables `layer` (from 0) and `layer_type`
+ * (of KEY_LAYER_TYPES); bodies that repeat become a pattern. A line of the tensor list is
+ *     CANONICAL SOURCE [options of the weights block]
+ *     @CANONICAL_STEM SOURCE_STEM     stands before the names of later lines that begin with a dot
+ *     prefix P …,  ignore PATTERN …   only those that occur in the file are written */
+#ifndef IMPORT_H
+#define IMPORT_H
+
+#include "../attnc.h"
+
+#include <cjson/cJSON.h>
+
+typedef enum KeyKind {
+    KEY_INTEGER,     /* 1 to 2^53 */
+    KEY_NATURAL,     /* 0 to 2^53 */
+    KEY_REAL,        /* a finite number */
+    KEY_FLAG,        /* true or false */
+    KEY_WORD,        /* a string of `values`, "gelu gelu_new=gelu_tanh": as it is, or what stands behind `=` */
+    KEY_MUST,        /* its value, where it stands, is one of `values`, as JSON writes them, strings without quotes */
+    KEY_TOKENS,      /* token id or list of ids */
+    KEY_TOKEN,       /* token id, or a list of one */
+    KEY_PAIR,        /* n or [n, m]: variable, and variable_width where m is another number */
+    KEY_ROPE,        /* rope_parameters: what stands behind `position rope`; `values`: the layer type whose member is taken */
+    KEY_LAYER_TYPES, /* a layer type a layer; `values`: the types; `otherwise`: see layer_type_of */
+    KEY_DERIVED,     /* no key: the variable becomes `otherwise` where the condition `values` holds (NULL: always) */
+} KeyKind;
+
+/* `names`: the key, then older names of it; a dot leads into an object: "attn_config.alibi".
+ * `otherwise`, `null`: the value where the key is absent, where it is null; NULL: that is an error; "": unset;
+ * "=a * b + c": computed from variables, left to right. */
+typedef struct ConfigKey {
+    const char *names, *variable;
+    KeyKind kind;
+    const char *otherwise, *null, *values;
+} ConfigKey;
+
+#define INTEGER(names, variable) {names, variable, KEY_INTEGER, NULL, NULL, NULL}
+#define INTEGER_OR(names, variable, otherwise, null) {names, variable, KEY_INTEGER, otherwise, null, NULL}
+#define REAL_OR(names, variable, otherwise, null) {names, variable, KEY_REAL, otherwise, null, NULL}
+#define FLAG_OR(names, variable, otherwise) {names, variable, KEY_FLAG, otherwise, otherwise, NULL}
+#define WORD_OR(names, variable, otherwise, values) {names, variable, KEY_WORD, otherwise, NULL, values}
+#define TOKEN_OR(names, variable, otherwise) {names, variable, KEY_TOKEN, otherwise, "", NULL}
+#define TOKENS_OR(names, variable, otherwise) {names, variable, KEY_TOKENS, otherwise, "", NULL}
+#define MUST(names, values) {names, NULL, KEY_MUST, "", NULL, values}
+#define DERIVED(variable, value, condition) {"", variable, KEY_DERIVED, value, NULL, condition}
+/* Older configs have theta beside the object. */
+#define ROPE(names, variable, theta, type) {names, variable, KEY_ROPE, theta, theta, type}
+#define LAYER_TYPES(otherwise, types) {"layer_types", "layer_type", KEY_LAYER_TYPES, otherwise, otherwise, types}
+
+#define ACTIVATIONS \
+    "relu relu2 gelu gelu_python=gelu gelu_new=gelu_tanh gelu_pytorch_tanh=gelu_tanh gelu_python_tanh=gelu_tanh " \
+    "gelu_fast=gelu_tanh gelu_accurate=gelu_tanh silu swish=silu quick_gelu"
+
+typedef struct Family {
+    const char *types;       /* "roberta=Roberta xlm-roberta=XLMRoberta": model_type, and how its classes begin */
+    const char *title;       /* the first comment of the spec */
+    const char *classes;     /* "Model=hidden ForCausalLM=logits": how classes end, and the variable `task`; the first
+                              * one is taken where the config names none. `rest`: the class's head cannot be said */
+    const ConfigKey *keys;
+    size_t n_keys;
+    const char *irrelevant;  /* keys that change nothing here, besides those of every family */
+    const char *prefixes;    /* that tensor names may have */
+    const char *spec, *tensors;
+} Family;
+
+#define KEYS(array) .keys = (array), .n_keys = sizeof(array) / sizeof *(array)
+
+extern const Family *const families[]; /* ended by NULL */
+
+typedef struct Variable {
+    const char *name, *text; /* text "": unset */
+    struct Variable *next;
+} Variable;
+
+typedef struct Import {
+    Arena *arena;
+    const char *config_path, *weights_path;
+    cJSON *config;
+    const Family *family;
+    const char *type, *class_name;
+    TensorFile *file;
+    Variable *variables;
+    const char **layer_types; /* NULL: none */
+    int64_t n_layer_types;
+    int64_t seq; /* of --seq; 0: not given */
+    Text notes;  /* lines, each a comment of the spec and a word to the user */
+} Import;
+
+/* --- hf.c: the spec, formatted and checked against the file's tensors; *notes is what the user should know. */
+const char *import_spec(Arena *arena, const char *directory, const char *spec_path, int64_t seq, const char **notes);
+
+/* --- config.c */
+cJSON *config_read(Arena *arena, const char *path);
+const cJSON *config_find(const Import *import, const char *name, size_t size); /* or NULL; name may hold dots */
+char *config_value(Arena *arena, const cJSON *item); /* for messages: JSON, short */
+const char *number_text(Arena *arena, double value); /* the shortest that reads back */
+
+/* --- keys.c: the config's keys become variables; unknown ones are failures. */
+void keys_read(Import *import);
+const char *variable_get(const Import *import, const char *name, size_t size); /* NULL: unset */
+void variable_set(Import *import, const char *name, const char *text);
+/* The word of "a b=c d" that stands for `word`: what is behind its `=`, else itself; NULL: none. */
+const char *word_find(Arena *arena, const char *words, const char *word);
+const char *next_word(const char **at, size_t *size); /* NULL at the end */
+
+/* --- rope.c */
+const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object);
+
+/* --- fill.c */
+bool condition_holds(const Import *import, const char *text, size_t size);
+const FileTensor *tensor_of(const Import *import, const char *name); /* under one of the prefixes; or NULL */
+void fill_spec(Import *import, Text *out);
+void fill_tensors(Import *import, Text *out);
+
+#endif

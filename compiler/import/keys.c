@@ -1,0 +1,280 @@
+/* keys.c: a config's keys become variables, as the family's table says. */
+#include "import.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What transformers writes for every family and what changes no output of a forward pass. */
+static const char irrelevant[] =
+    "model_type architectures transformers_version torch_dtype dtype use_cache initializer_range _name_or_path name_or_path "
+    "output_attentions output_hidden_states return_dict torchscript id2label label2id num_labels _num_labels problem_type "
+    "finetuning_task task_specific_params tokenizer_class prefix bos_token_id eos_token_id pad_token_id sep_token_id "
+    "cls_token_id mask_token_id unk_token_id decoder_start_token_id forced_bos_token_id forced_eos_token_id max_length "
+    "min_length max_new_tokens do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k top_p "
+    "typical_p repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids "
+    "num_return_sequences output_scores return_dict_in_generate remove_invalid_values exponential_decay_length_penalty "
+    "suppress_tokens begin_suppress_tokens chunk_size_feed_forward tf_legacy_loss use_bfloat16 gradient_checkpointing "
+    "_attn_implementation _attn_implementation_autoset attn_implementation classifier_dropout attention_dropout "
+    "hidden_dropout hidden_dropout_prob attention_probs_dropout_prob dropout pretraining_tp is_encoder_decoder "
+    "tie_last_hidden_states unsloth_version unsloth_fixed";
+
+/* What stands in any config and must be as if it did not. */
+static const ConfigKey everywhere[] = {
+    MUST("pruned_heads", "{} null"),        MUST("quantization_config", "null"),  MUST("tie_encoder_decoder", "false null"),
+    MUST("cross_attention_hidden_size", "null"), MUST("per_layer_config", "null {}"), MUST("add_cross_attention", "false null"),
+    MUST("auto_map", "null"),
+};
+
+const char *next_word(const char **at, size_t *size) {
+    const char *word = *at + strspn(*at, " ");
+    *size = strcspn(word, " ");
+    *at = word + *size;
+    return *size ? word : NULL;
+}
+
+const char *word_find(Arena *arena, const char *words, const char *word) {
+    size_t size, wanted = strlen(word);
+    for (const char *w; (w = next_word(&words, &size));) {
+        const char *equal = memchr(w, '=', size);
+        size_t length = equal ? (size_t)(equal - w) : size;
+        if (length != wanted || memcmp(w, word, length) != 0) continue;
+        return equal ? arena_copy(arena, equal + 1, size - length - 1) : arena_copy(arena, w, length);
+    }
+    return NULL;
+}
+
+const char *variable_get(const Import *import, const char *name, size_t size) {
+    for (const Variable *v = import->variables; v; v = v->next)
+        if (strlen(v->name) == size && memcmp(v->name, name, size) == 0) return *v->text ? v->text : NULL;
+    return NULL;
+}
+
+void variable_set(Import *import, const char *name, const char *text) {
+    Variable *variable = arena_alloc(import->arena, sizeof *variable);
+    *variable = (Variable){name, text, import->variables};
+    import->variables = variable;
+}
+
+/* "a * b + c" from left to right; "" where a variable is unset. */
+static const char *computed(const Import *import, const char *expression) {
+    double value = 0;
+    char operator = '+';
+    size_t size;
+    for (const char *word; (word = next_word(&expression, &size));) {
+        if (size == 1 && strchr("+-*/", *word)) {
+            operator = *word;
+            continue;
+        }
+        const char *text = word[0] >= '0' && word[0] <= '9' ? arena_copy(import->arena, word, size) : variable_get(import, word, size);
+        if (!text) return "";
+        double operand = strtod(text, NULL);
+        if (operator == '+') value += operand;
+        else if (operator == '-') value -= operand;
+        else if (operator == '*') value *= operand;
+        else value = operand != 0 ? floor(value / operand) : 0;
+    }
+    return number_text(import->arena, value);
+}
+
+static const char *default_text(const Import *import, const char *otherwise) {
+    return otherwise[0] == '=' ? computed(import, otherwise + 1) : otherwise;
+}
+
+static _Noreturn void refuse(const Import *import, const ConfigKey *key, const cJSON *item, const char *wanted) {
+    size_t size;
+    const char *names = key->names, *name = item->string ? item->string : next_word(&names, &size);
+    if (strchr(key->names, '.')) name = arena_copy(import->arena, key->names, strcspn(key->names, " "));
+    fail("%s: `%s` is %s; %s is understood", import->config_path, name, config_value(import->arena, item), wanted);
+}
+
+static const char *number(const Import *import, const ConfigKey *key, const cJSON *item, double least, bool whole) {
+    const char *wanted = !whole ? "a number" : least > 0 ? "a whole number from 1 to 2^53" : "a whole number from 0 to 2^53";
+    if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) refuse(import, key, item, wanted);
+    double value = item->valuedouble;
+    if (whole && (value < least || value > 0x1p53 || value != floor(value))) refuse(import, key, item, wanted);
+    return number_text(import->arena, value);
+}
+
+static const char *word(const Import *import, const ConfigKey *key, const cJSON *item) {
+    const char *found = cJSON_IsString(item) ? word_find(import->arena, key->values, item->valuestring) : NULL;
+    if (found) return found;
+    Text wanted = text_new(import->arena);
+    text_printf(&wanted, "one of");
+    const char *words = key->values;
+    size_t size;
+    for (const char *w; (w = next_word(&words, &size));) text_printf(&wanted, " %.*s", (int)(strcspn(w, "= ") < size ? strcspn(w, "= ") : size), w);
+    refuse(import, key, item, wanted.data);
+}
+
+/* Ids beyond the vocabulary cannot come up; transformers writes such defaults into small models' configs. */
+static const char *tokens(Import *import, const ConfigKey *key, const cJSON *item) {
+    const char *vocab = variable_get(import, "vocab", 5);
+    Text out = text_new(import->arena);
+    const cJSON *id = cJSON_IsArray(item) ? item->child : item;
+    if (cJSON_IsArray(item) && key->kind == KEY_TOKEN && id && id->next) refuse(import, key, item, "one token id");
+    for (; id; id = cJSON_IsArray(item) ? id->next : NULL) {
+        if (cJSON_IsNumber(id) && id->valuedouble == -1) continue; /* an old way to say none */
+        const char *text = number(import, key, id, 0, true);
+        if (vocab && strtod(text, NULL) >= strtod(vocab, NULL))
+            text_printf(&import->notes, "%s %s is outside the vocabulary and left out.\n", item->string, text);
+        else
+            text_printf(&out, "%s%s", out.size ? " " : "", text);
+    }
+    return out.data;
+}
+
+static const char *pair(Import *import, const ConfigKey *key, const cJSON *item) {
+    const cJSON *first = item, *second = item;
+    if (cJSON_IsArray(item)) {
+        first = item->child;
+        second = first ? first->next : NULL;
+        if (!second || second->next) refuse(import, key, item, "a number or [height, width]");
+    }
+    const char *height = number(import, key, first, 1, true), *width = number(import, key, second, 1, true);
+    variable_set(import, arena_printf(import->arena, "%s_width", key->variable), strcmp(height, width) ? width : "");
+    return height;
+}
+
+/* The pattern of older configs, which have no layer_types: `A B` repeated; `every K A B`: A, but each K-th layer B;
+ * `first K A B`: A, but B at each layer whose number K divides; `from K A B`: A up to layer K, then B; K is a variable. */
+static const char *layer_type_of(const Import *import, const char *pattern, int64_t layer) {
+    const char *words[8];
+    size_t sizes[8], size;
+    int64_t n = 0;
+    for (const char *w; n < 8 && (w = next_word(&pattern, &size)); n++) words[n] = w, sizes[n] = size;
+    const char *names[3] = {"every", "first", "from"};
+    int64_t pick = layer % n, first = 0;
+    for (int i = 0; i < 3; i++) {
+        if (n != 4 || sizes[0] != strlen(names[i]) || memcmp(words[0], names[i], sizes[0]) != 0) continue;
+        const char *text = variable_get(import, words[1], sizes[1]);
+        int64_t k = text ? strtoll(text, NULL, 10) : 0;
+        first = 2;
+        pick = i == 2 ? layer >= k : k > 0 && (i == 0 ? (layer + 1) % k == 0 : layer % k == 0);
+    }
+    return arena_copy(import->arena, words[first + pick], sizes[first + pick]);
+}
+
+enum { MOST_LAYERS = 4096 };
+
+static void layer_types(Import *import, const ConfigKey *key, const cJSON *item) {
+    int64_t layers = strtoll(variable_get(import, "layers", 6), NULL, 10), count = 0;
+    if (layers > MOST_LAYERS) fail("%s: %lld layers are too many; at most %d are understood", import->config_path, (long long)layers, MOST_LAYERS);
+    import->layer_types = arena_array(import->arena, (size_t)layers, sizeof *import->layer_types);
+    import->n_layer_types = layers;
+    if (!item) {
+        for (; count < layers; count++) import->layer_types[count] = layer_type_of(import, key->otherwise, count);
+        return;
+    }
+    if (!cJSON_IsArray(item)) refuse(import, key, item, "a list of layer types");
+    for (const cJSON *type = item->child; type; type = type->next, count++) {
+        if (count == layers) break;
+        import->layer_types[count] = word(import, key, type);
+    }
+    int64_t all = 0;
+    for (const cJSON *type = item->child; type; type = type->next) all++;
+    if (all != layers) fail("%s: `layer_types` has %lld entries for %lld layers", import->config_path, (long long)all, (long long)layers);
+}
+
+static void must(const Import *import, const ConfigKey *key, const cJSON *item) {
+    const char *value = cJSON_IsString(item) ? item->valuestring : config_value(import->arena, item);
+    if (word_find(import->arena, key->values, value)) return;
+    refuse(import, key, item, arena_printf(import->arena, "only %s", key->values));
+}
+
+/* The value of the first of the key's names that the config has. */
+static const cJSON *key_item(const Import *import, const ConfigKey *key) {
+    const cJSON *found = NULL;
+    const char *names = key->names, *first = NULL;
+    size_t size, first_size = 0;
+    for (const char *name; (name = next_word(&names, &size));) {
+        const cJSON *item = config_find(import, name, size);
+        if (!item || (found && cJSON_IsNull(item))) continue;
+        if (found && !cJSON_IsNull(found) && !cJSON_Compare(found, item, true))
+            fail("%s: it has both `%.*s` and `%.*s`, and they differ", import->config_path, (int)first_size, first, (int)size, name);
+        found = item;
+        first = name;
+        first_size = size;
+    }
+    return found;
+}
+
+static void read_key(Import *import, const ConfigKey *key) {
+    if (key->kind == KEY_DERIVED) {
+        if (!key->values || condition_holds(import, key->values, strlen(key->values))) variable_set(import, key->variable, default_text(import, key->otherwise));
+        return;
+    }
+    const cJSON *item = key_item(import, key);
+    if (key->kind == KEY_MUST) {
+        if (item) must(import, key, item);
+        return;
+    }
+    if (item && cJSON_IsNull(item) && !key->null) refuse(import, key, item, "not null, but a value");
+    if (!item && !key->otherwise) fail("%s: the key `%.*s` is missing", import->config_path, (int)strcspn(key->names, " "), key->names);
+    bool given = item && !cJSON_IsNull(item);
+    if (key->kind == KEY_LAYER_TYPES) {
+        layer_types(import, key, given ? item : NULL);
+        return;
+    }
+    if (key->kind == KEY_ROPE) {
+        variable_set(import, key->variable, rope_text(import, key, given ? item : NULL));
+        return;
+    }
+    const char *text = given ? NULL : default_text(import, item ? key->null : key->otherwise);
+    if (given) {
+        switch (key->kind) {
+        case KEY_INTEGER: text = number(import, key, item, 1, true); break;
+        case KEY_NATURAL: text = number(import, key, item, 0, true); break;
+        case KEY_REAL: text = number(import, key, item, 0, false); break;
+        case KEY_WORD: text = word(import, key, item); break;
+        case KEY_TOKEN: case KEY_TOKENS: text = tokens(import, key, item); break;
+        case KEY_PAIR: text = pair(import, key, item); break;
+        case KEY_FLAG:
+            if (!cJSON_IsBool(item)) refuse(import, key, item, "true or false");
+            text = cJSON_IsTrue(item) ? "true" : "";
+            break;
+        case KEY_MUST: case KEY_ROPE: case KEY_LAYER_TYPES: case KEY_DERIVED: break;
+        }
+    } else if (key->kind == KEY_FLAG && strcmp(text, "false") == 0) {
+        text = "";
+    }
+    variable_set(import, key->variable, text);
+}
+
+static bool names_hold(const ConfigKey *keys, size_t n_keys, const char *path) {
+    for (size_t k = 0; k < n_keys; k++) {
+        const char *names = keys[k].names;
+        size_t size, wanted = strlen(path);
+        for (const char *name; (name = next_word(&names, &size));)
+            if (size == wanted && memcmp(name, path, size) == 0) return true;
+    }
+    return false;
+}
+
+/* Does a key of the table lead into the object PATH? */
+static bool leads_into(const Family *family, const char *path) {
+    for (size_t k = 0; k < family->n_keys; k++) {
+        const char *names = family->keys[k].names;
+        size_t size, length = strlen(path);
+        for (const char *name; (name = next_word(&names, &size));)
+            if (size > length && memcmp(name, path, length) == 0 && name[length] == '.') return true;
+    }
+    return false;
+}
+
+static void refuse_unknown(const Import *import, const cJSON *object, const char *stem) {
+    const Family *family = import->family;
+    for (const cJSON *item = object->child; item; item = item->next) {
+        const char *path = arena_printf(import->arena, "%s%s", stem, item->string);
+        if (word_find(import->arena, irrelevant, path) || word_find(import->arena, family->irrelevant, path)) continue;
+        if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path) || names_hold(family->keys, family->n_keys, path)) continue;
+        if (cJSON_IsObject(item) && leads_into(family, path)) refuse_unknown(import, item, arena_printf(import->arena, "%s.", path));
+        else fail("%s: the key `%.100s` (%s) is unknown for model_type `%s`", import->config_path, path, config_value(import->arena, item), import->type);
+    }
+}
+
+void keys_read(Import *import) {
+    refuse_unknown(import, import->config, "");
+    for (size_t k = 0; k < sizeof everywhere / sizeof *everywhere; k++) read_key(import, &everywhere[k]);
+    for (size_t k = 0; k < import->family->n_keys; k++) read_key(import, &import->family->keys[k]);
+}

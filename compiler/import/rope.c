@@ -1,0 +1,167 @@
+/* rope.c: rope_parameters (or rope_scaling beside rope_theta, in older configs) in the language's words. */
+#include "import.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The members that a kind of scaling may have, besides those of all kinds. */
+static const struct {
+    const char *type, *members;
+} kinds[] = {
+    {"default", ""},
+    {"linear", "factor"},
+    {"dynamic", "factor original_max_position_embeddings"},
+    {"llama3", "factor low_freq_factor high_freq_factor original_max_position_embeddings"},
+    {"yarn", "factor original_max_position_embeddings attention_factor beta_fast beta_slow mscale mscale_all_dim truncate"},
+    {"longrope", "factor original_max_position_embeddings attention_factor short_factor long_factor"},
+};
+static const char of_all_kinds[] = "rope_type type rope_theta partial_rotary_factor";
+
+typedef struct Rope {
+    Import *import;
+    const cJSON *object;
+    const char *type;
+} Rope;
+
+static const cJSON *member(const Rope *rope, const char *name) {
+    for (const cJSON *item = rope->object ? rope->object->child : NULL; item; item = item->next)
+        if (strcmp(item->string, name) == 0) return cJSON_IsNull(item) ? NULL : item;
+    return NULL;
+}
+
+/* A positive number, or NAN where there is none. */
+static double real(const Rope *rope, const char *name) {
+    const cJSON *item = member(rope, name);
+    if (!item) return NAN;
+    if (!cJSON_IsNumber(item) || !(item->valuedouble > 0) || !isfinite(item->valuedouble))
+        fail("%s: `%s.%s` is %s; a positive number is understood", rope->import->config_path, rope->object->string, name, config_value(rope->import->arena, item));
+    return item->valuedouble;
+}
+
+static double required(const Rope *rope, const char *name) {
+    double value = real(rope, name);
+    if (isnan(value)) fail("%s: `%s.%s` is missing, which rope_type `%s` needs", rope->import->config_path, rope->object->string, name, rope->type);
+    return value;
+}
+
+static void add_real(const Rope *rope, Text *out, const char *word, double value) {
+    if (!isnan(value)) text_printf(out, " %s %s", word, number_text(rope->import->arena, value));
+}
+
+static void add_list(const Rope *rope, Text *out, const char *word, const char *name) {
+    const cJSON *list = member(rope, name);
+    if (!cJSON_IsArray(list) || !list->child) fail("%s: `%s.%s` is not a list of numbers", rope->import->config_path, rope->object->string, name);
+    text_printf(out, " %s", word);
+    for (const cJSON *item = list->child; item; item = item->next) {
+        if (!cJSON_IsNumber(item) || !(item->valuedouble > 0)) fail("%s: `%s.%s` is not a list of positive numbers", rope->import->config_path, rope->object->string, name);
+        text_printf(out, " %s", number_text(rope->import->arena, item->valuedouble));
+    }
+}
+
+static double variable_real(const Rope *rope, const char *name) {
+    const char *text = variable_get(rope->import, name, strlen(name));
+    return text ? strtod(text, NULL) : NAN;
+}
+
+static double original(const Rope *rope) {
+    double value = variable_real(rope, "original"); /* beside the object: Phi-3 */
+    if (isnan(value)) value = real(rope, "original_max_position_embeddings");
+    if (isnan(value)) value = variable_real(rope, "positions");
+    return value;
+}
+
+static double stretched(double scale, double mscale) { return scale <= 1 ? 1 : 0.1 * mscale * log(scale) + 1; }
+
+static void add_yarn(const Rope *rope, Text *out) {
+    double factor = required(rope, "factor"), attention = real(rope, "attention_factor");
+    double mscale = real(rope, "mscale"), all = real(rope, "mscale_all_dim");
+    if (isnan(attention) && !isnan(mscale) && !isnan(all)) attention = stretched(factor, mscale) / stretched(factor, all);
+    text_printf(out, " scaling yarn");
+    add_real(rope, out, "factor", factor);
+    add_real(rope, out, "original", original(rope));
+    add_real(rope, out, "attention_factor", attention);
+    add_real(rope, out, "beta_fast", real(rope, "beta_fast"));
+    add_real(rope, out, "beta_slow", real(rope, "beta_slow"));
+    const cJSON *truncate = member(rope, "truncate");
+    if (truncate && !cJSON_IsBool(truncate)) fail("%s: `%s.truncate` is not true or false", rope->import->config_path, rope->object->string);
+    if (truncate && cJSON_IsFalse(truncate)) text_printf(out, " untruncated");
+}
+
+static void add_longrope(const Rope *rope, Text *out) {
+    double from = original(rope), factor = real(rope, "factor");
+    if (isnan(factor)) factor = variable_real(rope, "positions") / from;
+    text_printf(out, " scaling longrope");
+    add_real(rope, out, "factor", factor);
+    add_real(rope, out, "original", from);
+    add_real(rope, out, "attention_factor", real(rope, "attention_factor"));
+    add_list(rope, out, "short", "short_factor");
+    add_list(rope, out, "long", "long_factor");
+}
+
+static void add_scaling(const Rope *rope, Text *out) {
+    if (strcmp(rope->type, "linear") == 0) {
+        text_printf(out, " scaling linear");
+        add_real(rope, out, "factor", required(rope, "factor"));
+    } else if (strcmp(rope->type, "llama3") == 0) {
+        text_printf(out, " scaling llama3");
+        add_real(rope, out, "factor", required(rope, "factor"));
+        add_real(rope, out, "low", required(rope, "low_freq_factor"));
+        add_real(rope, out, "high", required(rope, "high_freq_factor"));
+        add_real(rope, out, "original", original(rope));
+    } else if (strcmp(rope->type, "yarn") == 0) {
+        add_yarn(rope, out);
+    } else if (strcmp(rope->type, "longrope") == 0) {
+        add_longrope(rope, out);
+    } else if (strcmp(rope->type, "dynamic") == 0) { /* up to the model's own bound it changes nothing */
+        double bound = variable_real(rope, "positions");
+        if (isnan(bound) || (double)rope->import->seq > bound)
+            fail("%s: `%s` is dynamic, which is understood up to max_position_embeddings only", rope->import->config_path, rope->object->string);
+    }
+}
+
+static void check_members(const Rope *rope) {
+    const char *members = NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].type, rope->type) == 0) members = kinds[i].members;
+    const char *path = rope->import->config_path, *name = rope->object->string;
+    if (!members) fail("%s: `%s.rope_type` is \"%.60s\"; one of default linear dynamic llama3 yarn longrope is understood", path, name, rope->type);
+    for (const cJSON *item = rope->object->child; item; item = item->next)
+        if (!word_find(rope->import->arena, of_all_kinds, item->string) && !word_find(rope->import->arena, members, item->string) && !cJSON_IsNull(item))
+            fail("%s: `%s.%.60s` is %s, and is unknown for rope_type `%s`", path, name, item->string, config_value(rope->import->arena, item), rope->type);
+}
+
+/* One object for all layers, or an object a layer type. */
+static const cJSON *object_of(const Import *import, const ConfigKey *key, const cJSON *object) {
+    if (object && !cJSON_IsObject(object)) fail("%s: `%s` is %s; an object is understood", import->config_path, object->string, config_value(import->arena, object));
+    if (!object || !key->values) return object;
+    bool nested = object->child != NULL;
+    const cJSON *found = NULL;
+    for (const cJSON *item = object->child; item; item = item->next) {
+        if (!cJSON_IsObject(item) && !cJSON_IsNull(item)) nested = false;
+        if (strcmp(item->string, key->values) == 0 && cJSON_IsObject(item)) found = item;
+        else if (nested && strcmp(item->string, "full_attention") != 0 && strcmp(item->string, "sliding_attention") != 0)
+            fail("%s: `%s.%.60s` is unknown", import->config_path, object->string, item->string);
+    }
+    if (nested) return found;
+    return strcmp(key->values, "full_attention") == 0 ? object : NULL; /* older configs scale the full layers alone */
+}
+
+const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object) {
+    Rope rope = {import, object_of(import, key, object), "default"};
+    if (rope.object) {
+        const cJSON *type = member(&rope, "rope_type") ? member(&rope, "rope_type") : member(&rope, "type");
+        if (type && !cJSON_IsString(type)) fail("%s: `%s.rope_type` is not a string", import->config_path, rope.object->string);
+        if (type) rope.type = type->valuestring;
+        if (strcmp(rope.type, "su") == 0) rope.type = "longrope"; /* Phi-3's first name for it */
+        check_members(&rope);
+    }
+    Text out = text_new(import->arena);
+    double theta = real(&rope, "rope_theta"), partial = real(&rope, "partial_rotary_factor");
+    if (isnan(theta)) theta = variable_real(&rope, key->otherwise);
+    if (isnan(partial)) partial = variable_real(&rope, "partial");
+    text_printf(&out, "theta %s", number_text(import->arena, theta));
+    if (partial != 1) add_real(&rope, &out, "partial", partial);
+    if (rope.object) add_scaling(&rope, &out);
+    return out.data;
+}

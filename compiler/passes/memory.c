@@ -1,0 +1,71 @@
+/* memory.c: one workspace for all buffers. Needs the steps that touch each buffer; gives offsets such that
+ * buffers alive in the same step never overlap. First fit by offset, largest first among those that begin
+ * together: activations of one block stay close. */
+#include "../attnc.h"
+
+#include <stdlib.h>
+
+static int64_t rows_of(const Plan *plan, RowsKind kind) {
+    switch (kind) {
+    case ROWS_CHUNK: return plan->rows;
+    case ROWS_SEQUENCES: return plan->seq.exact ? plan->rows / plan->seq.n : plan->rows;
+    case ROWS_PATCHES: return plan->rows / plan->seq.n * plan->patch_rows;
+    }
+    return 0;
+}
+
+static bool together(const Buffer *a, const Buffer *b) { return a->first <= b->last && b->first <= a->last; }
+
+/* The lowest offset at which `b` fits among the placed ones. */
+static int64_t first_fit(const Plan *plan, const int *placed, int n_placed, const Buffer *b) {
+    int64_t at = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < n_placed; i++) {
+            const Buffer *o = &plan->buffers[placed[i]];
+            if (together(o, b) && at < o->offset + o->room && o->offset < at + b->room) {
+                at = o->offset + o->room;
+                moved = true;
+            }
+        }
+    }
+    return at;
+}
+
+/* Rows of a chunk: whole sequences, enough of them that a GEMM's weights are read for many rows. */
+static int64_t chunk_rows(Length seq) {
+    enum { AIM = 256 };
+    return seq.n >= AIM ? seq.n : AIM / seq.n * seq.n;
+}
+
+static void size_scratch(Plan *plan) {
+    enum { MOST_KEYS = 512, MOST_QUERY_ROWS = 8 };
+    bool exported = false;
+    for (int i = 0; i < plan->n_steps; i++) exported |= plan->steps[i].kind == STEP_ATTENTION && plan->steps[i].first_export >= 0;
+    int64_t bound = round_up(plan->seq.n, 16);
+    plan->key_block = bound <= MOST_KEYS || exported ? bound : MOST_KEYS;
+    for (int i = 0; i < plan->n_steps; i++) {
+        const Step *s = &plan->steps[i];
+        if (s->kind != STEP_ATTENTION) continue;
+        int64_t need = bound * s->a.head_dim + MOST_QUERY_ROWS * (plan->key_block + round_up(s->value_dim, 16)) + 64;
+        if (need > plan->scratch_floats) plan->scratch_floats = need;
+    }
+    plan->scratch_floats = round_up(plan->scratch_floats, 16);
+}
+
+void plan_memory(Arena *arena, Plan *plan, bool taps) {
+    plan->taps = taps;
+    plan->rows = chunk_rows(plan->seq);
+    int *placed = arena_array(arena, (size_t)plan->n_buffers, sizeof *placed), n_placed = 0;
+    for (int i = 0; i < plan->n_buffers; i++) {
+        Buffer *b = &plan->buffers[i];
+        if (b->kind != BUFFER_WORKSPACE || b->first < 0) continue;
+        if (!mul_fits(rows_of(plan, b->rows), b->stride, &b->room)) fail("the workspace of `%s` is too large", plan->module->model->name);
+        b->room = round_up(b->room, 16) + 16; /* a full vector may be read behind the last row's end */
+        if (taps) b->first = 0, b->last = plan->n_steps;
+        b->offset = first_fit(plan, placed, n_placed, b);
+        placed[n_placed++] = i;
+        if (b->offset + b->room > plan->workspace_floats) plan->workspace_floats = b->offset + b->room;
+    }
+    size_scratch(plan);
+}

@@ -1,0 +1,78 @@
+/* plan.c: growing a plan, printing it, and the order of the passes. */
+#include "../attnc.h"
+
+#include <string.h>
+
+int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+static void *grow(Arena *arena, void *old, int count, int *room, size_t size) {
+    if (count < *room) return old;
+    *room = *room ? *room * 2 : 64;
+    void *grown = arena_array(arena, (size_t)*room, size);
+    if (count) memcpy(grown, old, (size_t)count * size);
+    return grown;
+}
+
+int plan_buffer(Arena *arena, Plan *plan, Buffer buffer) {
+    plan->buffers = grow(arena, plan->buffers, plan->n_buffers, &plan->room_buffers, sizeof buffer);
+    buffer.first = -1;
+    plan->buffers[plan->n_buffers] = buffer;
+    return plan->n_buffers++;
+}
+
+int plan_packed(Arena *arena, Plan *plan, Packed packed) {
+    plan->packed = grow(arena, plan->packed, plan->n_packed, &plan->room_packed, sizeof packed);
+    plan->packed[plan->n_packed] = packed;
+    return plan->n_packed++;
+}
+
+void plan_step(Arena *arena, Plan *plan, Step step) {
+    plan->steps = grow(arena, plan->steps, plan->n_steps, &plan->room_steps, sizeof step);
+    const Operand touched[] = {step.in, step.other, step.third, step.factor, step.out};
+    for (size_t i = 0; i < sizeof touched / sizeof *touched; i++) {
+        if (touched[i].buffer == NO_BUFFER) continue;
+        Buffer *b = &plan->buffers[touched[i].buffer];
+        if (b->first < 0) b->first = plan->n_steps;
+        b->last = plan->n_steps;
+    }
+    plan->steps[plan->n_steps++] = step;
+}
+
+Plan *plan_model(Arena *arena, const Module *module, bool taps) {
+    Plan *plan = fuse(arena, module, module->forward);
+    layout(plan);
+    plan_memory(arena, plan, taps);
+    return plan;
+}
+
+static void print_operand(Text *out, const Plan *plan, const char *name, Operand o) {
+    if (o.buffer == NO_BUFFER) return;
+    text_printf(out, " %s=%s", name, plan->buffers[o.buffer].name);
+    if (o.column) text_printf(out, "+%lld", (long long)o.column);
+}
+
+void plan_print(Text *out, const Plan *plan) {
+    static const char *const kinds[] = {"embed", "patches", "prepend", "gemm", "norm", "rope", "attention", "map", "pool", "copy"};
+    text_printf(out, "plan of %s: %d steps, %lld rows a chunk, %lld floats of weights, %lld of workspace, %lld a thread\n", plan->module->model->name, plan->n_steps,
+                (long long)plan->rows, (long long)plan->weight_floats, (long long)plan->workspace_floats, (long long)plan->scratch_floats);
+    for (int i = 0; i < plan->n_steps; i++) {
+        const Step *s = &plan->steps[i];
+        text_printf(out, "  %s %s %s", kinds[s->kind], s->name, s->shape);
+        print_operand(out, plan, "in", s->in);
+        print_operand(out, plan, "other", s->other);
+        print_operand(out, plan, "third", s->third);
+        print_operand(out, plan, "factor", s->factor);
+        print_operand(out, plan, "out", s->out);
+        if (s->has_activation) text_printf(out, " %s", activation_name(s->a.activation));
+        text_printf(out, "\n");
+    }
+    for (int i = 0; i < plan->n_buffers; i++) {
+        const Buffer *b = &plan->buffers[i];
+        if (b->kind == BUFFER_WORKSPACE)
+            text_printf(out, "  buffer %s at %lld, stride %lld, room %lld, steps %d..%d\n", b->name, (long long)b->offset, (long long)b->stride, (long long)b->room, b->first, b->last);
+    }
+    for (int i = 0; i < plan->n_packed; i++) {
+        const Packed *p = &plan->packed[i];
+        text_printf(out, "  packed %s at %lld, %s\n", p->name, (long long)p->offset, p->panels ? "panels" : "rows");
+    }
+}

@@ -1,0 +1,368 @@
+/* test_isa.c: each row of each target's table against its meaning, lane by lane. Two C files are made for
+ * a table, one with the rows' C text and one with their meanings; they are compiled with $CC (default
+ * clang), the first also under flags that invite the compiler to change results, and run where the CPU
+ * has the features. */
+#include "../../compiler/emit/emit.h" /* first: cmocka makes `fail` a macro */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { SKIPPED = 77 };
+
+static const char *const tables[] = {"scalar", "avx2", "avx512"};
+enum { TABLES = sizeof tables / sizeof tables[0] };
+
+/* ---------------------------------------------------------------------------------- the two files */
+
+/* Declares the parameters of an op as a function sees them: `in` has a pointer for each. */
+static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vectors) {
+    for (int k = 0; k < op->param_count; k++) {
+        const char *name = op->params[k];
+        switch (op->kinds[k]) {
+        case ISA_FLOAT: text_printf(c, "    float %s = in[%d][0];\n", name, k); break;
+        case ISA_COUNT: text_printf(c, "    size_t %s = count;\n", name); break;
+        case ISA_READ: text_printf(c, "    const float *%s = in[%d];\n", name, k); break;
+        case ISA_WRITE: text_printf(c, "    float *%s = out;\n", name); break;
+        default:
+            if (vectors)
+                text_printf(c, "    %s %s;\n    memcpy(&%s, in[%d], sizeof %s);\n", isa->type, name, name, k, name);
+            else
+                text_printf(c, "    const float *%s = in[%d];\n", name, k);
+        }
+        text_printf(c, "    (void)%s;\n", name);
+    }
+    text_printf(c, "    (void)in, (void)count, (void)out;\n");
+}
+
+static void print_run(Arena *arena, Text *c, const Isa *isa, const IsaOp *op) {
+    const char *spelled = isa_spell(arena, op, op->params, "test");
+    text_printf(c, "static %s\nvoid run_%s(const float *const *in, size_t count, float *out) {\n",
+                isa_with_prefix(arena, isa->attribute, "test"), op->name);
+    declare_params(c, isa, op, true);
+    if (op->result == ISA_VOID) text_printf(c, "    %s;\n", spelled);
+    if (op->result == ISA_FLOAT) text_printf(c, "    out[0] = %s;\n", spelled);
+    if (op->result == ISA_VECTOR)
+        text_printf(c, "    %s result = %s;\n    memcpy(out, &result, sizeof result);\n", isa->type, spelled);
+    text_printf(c, "}\n\n");
+}
+
+static const char *make_ops(Arena *arena, const Isa *isa) {
+    Writer *writer = writer_new(arena, 1 << 20, "helpers");
+    TemplateVars *vars = vars_new(arena, NULL);
+    vars_text(vars, "prefix", "test");
+    template_expand_helpers(arena, writer, vars, isa);
+    Text c = text_new(arena);
+    text_printf(&c, "#include <stddef.h>\n#include <string.h>\n");
+    if (*isa->include) text_printf(&c, "#include %s\n", isa->include);
+    text_printf(&c, "typedef void Run(const float *const *in, size_t count, float *out);\n");
+    text_printf(&c, "extern Run *const runs[];\n\n");
+    text_printf(&c, "%s\n", writer_text(writer, NULL));
+    for (size_t i = 0; i < isa->op_count; i++) print_run(arena, &c, isa, &isa->ops[i]);
+    text_printf(&c, "Run *const runs[] = {\n");
+    for (size_t i = 0; i < isa->op_count; i++) text_printf(&c, "    run_%s,\n", isa->ops[i].name);
+    text_printf(&c, "};\n");
+    return c.data;
+}
+
+static void print_want(Text *c, const Isa *isa, const IsaOp *op) {
+    text_printf(c, "static void want_%s(const float *const *in, size_t count, float *out) {\n", op->name);
+    if (strcmp(op->meaning, "nothing") == 0) {
+        text_printf(c, "    (void)in, (void)count, (void)out;\n}\n\n");
+        return;
+    }
+    declare_params(c, isa, op, false);
+    if (op->result == ISA_FLOAT) text_printf(c, "    out[0] = (float)(%s);\n", op->meaning);
+    else text_printf(c, "    for (size_t i = 0; i < W; i++) out[i] = (float)(%s);\n", op->meaning);
+    text_printf(c, "}\n\n");
+}
+
+static const char prelude[] =
+    "#define _GNU_SOURCE\n"
+    "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n"
+    "#include <string.h>\n#include <sys/mman.h>\n"
+    "typedef void Run(const float *const *in, size_t count, float *out);\n"
+    "extern Run *const runs[];\n"
+    "static float anything;\n"
+    "static inline int any_nan(const float *a) {\n"
+    "    for (size_t i = 0; i < W; i++) if (isnan(a[i])) return 1;\n"
+    "    return 0;\n"
+    "}\n"
+    "static inline float tree(const float *a, int max) {\n"
+    "    float t[W];\n"
+    "    memcpy(t, a, sizeof t);\n"
+    "    for (size_t half = W / 2; half; half /= 2)\n"
+    "        for (size_t i = 0; i < half; i++)\n"
+    "            t[i] = !max ? t[i] + t[i + half] : t[i] > t[i + half] ? t[i] : t[i + half];\n"
+    "    return t[0];\n"
+    "}\n"
+    "static inline float tree_sum(const float *a) { return tree(a, 0); }\n"
+    "static inline float tree_max(const float *a) { return tree(a, 1); }\n\n";
+
+/* Arrays end where a page without access begins, so that an access past them is seen. */
+static const char epilogue[] =
+    "static uint32_t bits(float x) { uint32_t b; memcpy(&b, &x, 4); return b; }\n"
+    "static float from_bits(uint32_t b) { float x; memcpy(&x, &b, 4); return x; }\n"
+    "static uint32_t seed = 12345;\n"
+    "static uint32_t next(void) {\n"
+    "    seed ^= seed << 13, seed ^= seed >> 17, seed ^= seed << 5;\n"
+    "    return seed * 2654435761u;\n"
+    "}\n"
+    "static float draw(int kind) {\n"
+    "    static const uint32_t edges[] = {0, 1, 2, 0x400000, 0x7fffff, 0x800000, 0x800001, 0x1000000, 0x3effffff,\n"
+    "        0x3f000000, 0x3f000001, 0x3f7fffff, 0x3f800000, 0x3f800001, 0x3fc00000, 0x40200000, 0x4a800001,\n"
+    "        0x4affffff, 0x4b000000, 0x4b000001, 0x4b7fffff, 0x4effffff, 0x4f000000, 0x5f000000, 0x7e800000,\n"
+    "        0x7f000000, 0x7f7fffff, 0x7f800000, 0x7fc00000, 0x7fc12345};\n"
+    "    uint32_t r = next() >> 8;\n"
+    "    if (kind == ISA_INTEGRAL && r % 16 == 0) return r & 16 ? 252.0f : -252.0f;\n"
+    "    if (kind == ISA_INTEGRAL) return (float)((int)(next() >> 8) % 505 - 252);\n"
+    "    if (r % 4 == 0) return from_bits(edges[(r >> 3) % (sizeof edges / 4)] | (r & 4) << 29);\n"
+    "    if (r % 4 == 1) return from_bits(next());\n"
+    "    return ((float)(next() >> 8) / 8388608.0f - 1.0f) * (r & 4 ? 100.0f : 1.0f);\n"
+    "}\n"
+    "static float *guarded(void) { /* the end of an array */\n"
+    "    char *page = mmap(NULL, 131072, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
+    "    if (page == MAP_FAILED || mprotect(page + 65536, 65536, PROT_NONE)) return NULL;\n"
+    "    return (float *)(void *)(page + 65536);\n"
+    "}\n"
+    "static int differs(float got, float want) {\n"
+    "    return bits(want) != bits(anything) && bits(got) != bits(want) && !(isnan(got) && isnan(want));\n"
+    "}\n"
+    "static int try_op(size_t k, float *const *ends, float *end) {\n"
+    "    const float *in[8];\n"
+    "    float want[W], got[W];\n"
+    "    size_t count = 1 + (next() >> 8) % W, written = ops[k].counted ? count : ops[k].reduced ? 1 : W;\n"
+    "    for (size_t j = 0; j < ops[k].params; j++) {\n"
+    "        size_t size = ops[k].kinds[j] == ISA_READ && ops[k].counted ? count : W;\n"
+    "        float *lanes = ends[j] - size;\n"
+    "        for (size_t i = 0; i < size; i++) lanes[i] = draw(ops[k].kinds[j]);\n"
+    "        in[j] = lanes;\n"
+    "    }\n"
+    "    for (size_t i = 0; i < W; i++) want[i] = got[i] = (float)(100 + i);\n"
+    "    ops[k].want(in, count, want);\n"
+    "    runs[k](in, count, got);\n"
+    "    for (size_t i = 0; i < W; i++)\n"
+    "        if (differs(got[i], want[i])) {\n"
+    "            printf(\"%s, lane %d: got %a, want %a\\n\", ops[k].name, (int)i, (double)got[i], (double)want[i]);\n"
+    "            return 1;\n"
+    "        }\n"
+    "    if (!ops[k].stores) return 0;\n"
+    "    end[-(ptrdiff_t)written - 1] = 7.0f;\n"
+    "    runs[k](in, count, end - written);\n"
+    "    int same = memcmp(end - written, want, written * sizeof(float)) == 0;\n"
+    "    if (same && end[-(ptrdiff_t)written - 1] == 7.0f) return 0;\n"
+    "    printf(\"%s stores something else before the end of memory\\n\", ops[k].name);\n"
+    "    return 1;\n"
+    "}\n"
+    "int main(void) {\n"
+    "    float *ends[8], *end = guarded();\n"
+    "    for (int j = 0; j < 8; j++) if (!(ends[j] = guarded())) return 1;\n"
+    "    if (!end || !CPU) return end ? SKIPPED : 1;\n"
+    "    anything = from_bits(0x7fedcba9);\n"
+    "    int bad = 0;\n"
+    "    for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {\n"
+    "        int rounds = 4000 + 60000 / W;\n"
+    "        while (rounds > 0 && !try_op(k, ends, end)) rounds--;\n"
+    "        bad += rounds != 0;\n"
+    "    }\n"
+    "    return bad != 0;\n"
+    "}\n";
+
+static const char *make_meanings(Arena *arena, const Isa *isa) {
+    Text c = text_new(arena);
+    text_printf(&c, "enum { W = %d, SKIPPED = %d, ISA_INTEGRAL = %d, ISA_READ = %d };\n", (int)isa->width, SKIPPED,
+                ISA_INTEGRAL, ISA_READ);
+    text_printf(&c, "%s", prelude);
+    for (size_t i = 0; i < isa->op_count; i++) print_want(&c, isa, &isa->ops[i]);
+    text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n    int counted, stores, reduced;\n"
+                    "    size_t params;\n    int kinds[8];\n} ops[] = {\n");
+    for (size_t i = 0; i < isa->op_count; i++) {
+        const IsaOp *op = &isa->ops[i];
+        int counted = 0, stores = 0;
+        for (int k = 0; k < op->param_count; k++) {
+            counted |= op->kinds[k] == ISA_COUNT;
+            stores |= op->kinds[k] == ISA_WRITE;
+        }
+        text_printf(&c, "    {\"%s\", want_%s, %d, %d, %d, %d, {0", op->name, op->name, counted, stores,
+                    op->result == ISA_FLOAT, op->param_count);
+        for (int k = 0; k < op->param_count; k++) text_printf(&c, "%s%d", k ? ", " : " + ", (int)op->kinds[k]);
+        text_printf(&c, "}},\n");
+    }
+    text_printf(&c, "};\n\n#define CPU (1");
+    for (const char **cpu = isa->cpu; *cpu; cpu++) text_printf(&c, " && __builtin_cpu_supports(\"%s\")", *cpu);
+    text_printf(&c, ")\n%s", epilogue);
+    return c.data;
+}
+
+/* ---------------------------------------------------------------------------------- compiling and running */
+
+static void write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int run_command(const char *command) {
+    fflush(stdout);
+    int status = system(command);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+}
+
+static void check_table(const char *name) {
+    Arena *arena = arena_new();
+    const Isa *isa = isa_load(arena, name);
+    const char *cc = getenv("CC");
+    if (!cc || !*cc) cc = "clang";
+    mkdir("build", 0777);
+    mkdir("build/tmp", 0777);
+    const char *stem = arena_printf(arena, "build/tmp/isa_%s", name);
+    const char *ops = make_ops(arena, isa), *meanings = make_meanings(arena, isa);
+    const char *guard = arena_printf(arena, "#if %s\nint yes;\n#else\n#error no\n#endif\n", isa->guard);
+    write_file(arena_printf(arena, "%s_guard.c", stem), guard);
+    if (run_command(arena_printf(arena, "%s -fsyntax-only %s_guard.c 2>/dev/null", cc, stem)) != 0) {
+        print_message("%s: skipped, the compiler's target is not '%s'\n", name, isa->guard);
+        arena_free(arena);
+        skip();
+    }
+    write_file(arena_printf(arena, "%s_ops.c", stem), ops);
+    write_file(arena_printf(arena, "%s_meanings.c", stem), meanings);
+    static const char *const flags[] = {
+        "-std=c11 -O2",
+        "-std=gnu11 -O1 -ffp-contract=fast",
+#if defined(__x86_64__)
+        "-std=gnu11 -O3 -march=native -ffp-contract=fast",
+#endif
+    };
+    int status = 0;
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0] && status == 0; i++) {
+        const char *warnings = "-Wall -Wextra -Werror -pedantic";
+        const char *build = arena_printf(
+            arena, "%s -c %s %s %s_ops.c -o %s_ops.o && "
+                   "%s -std=c11 -O1 -ffp-contract=off %s %s_ops.o %s_meanings.c -o %s -lm",
+            cc, flags[i], warnings, stem, stem, cc, warnings, stem, stem, stem);
+        assert_int_equal(run_command(build), 0);
+        status = run_command(stem);
+        if (status && status != SKIPPED) print_error("%s: compiled with %s %s\n", name, cc, flags[i]);
+    }
+    arena_free(arena);
+    if (status == SKIPPED) {
+        print_message("%s: skipped, this CPU lacks a feature\n", name);
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+static void test_table(void **state) { check_table(*state); }
+
+/* ---------------------------------------------------------------------------------- the reader of tables */
+
+/* A template may use any operation with any target. */
+static void test_tables_agree(void **state) {
+    (void)state;
+    Arena *arena = arena_new();
+    const Isa *first = isa_load(arena, tables[0]);
+    for (int t = 1; t < TABLES; t++) {
+        const Isa *isa = isa_load(arena, tables[t]);
+        assert_int_equal(isa->op_count, first->op_count);
+        for (size_t i = 0; i < first->op_count; i++) {
+            const IsaOp *a = &first->ops[i], *b = isa_find(isa, a->name);
+            assert_non_null(b);
+            assert_int_equal(a->result, b->result);
+            assert_int_equal(a->param_count, b->param_count);
+            for (int k = 0; k < a->param_count; k++) {
+                assert_int_equal(a->kinds[k], b->kinds[k]);
+                assert_string_equal(a->params[k], b->params[k]);
+            }
+        }
+    }
+    arena_free(arena);
+}
+
+static void test_fields(void **state) {
+    (void)state;
+    Arena *arena = arena_new();
+    const Isa *isa = isa_load(arena, "avx512");
+    assert_string_equal(isa->type, "__m512");
+    assert_int_equal(isa->width, 16);
+    assert_int_equal(isa->registers, 32);
+    assert_true(isa->fused);
+    assert_string_equal(isa->guard, "defined(__x86_64__)");
+    assert_string_equal(isa->include, "<immintrin.h>");
+    assert_string_equal(isa->cpu[0], "avx512f");
+    assert_string_equal(isa->cpu[3], "avx512vl");
+    assert_null(isa->cpu[4]);
+    const IsaOp *op = isa_find(isa, "load_part");
+    assert_non_null(op);
+    assert_int_equal(op->kinds[0], ISA_READ);
+    assert_int_equal(op->kinds[1], ISA_COUNT);
+    assert_int_equal(op->result, ISA_VECTOR);
+    assert_true(op->needs_prefix);
+    assert_string_equal(isa_spell(arena, op, (const char *[]){"p + 1", "n - 1"}, "m"),
+                        "_mm512_maskz_loadu_ps(m_avx512_first(n - 1), p + 1)");
+    assert_null(isa_find(isa, "shuffle"));
+    assert_false(isa_load(arena, "scalar")->fused);
+    arena_free(arena);
+}
+
+#define HEAD "name x\nwidth 1\nregisters 1\ntype float\nfused no\nguard 1\n"
+
+static void refuses(const char *text, const char *message) {
+    Arena *arena = arena_new();
+    FailureTrap trap;
+    if (failure_trap(&trap) == 0) {
+        isa_parse(arena, "x.isa", text);
+        failure_release(&trap);
+        print_error("accepted, without \"%s\":\n%s\n", message, text);
+        fail_msg("no error");
+    }
+    assert_string_equal(trap.message, message);
+    assert_int_equal(trap.status, EXIT_BUG);
+    arena_free(arena);
+}
+
+static void test_table_errors(void **state) {
+    (void)state;
+    refuses("name x\n", "table x.isa:1: 'width' is missing");
+    refuses("nmae x\n", "table x.isa:1: there is no field 'nmae'; nearest is name");
+    refuses("name x\nname y\n", "table x.isa:2: 'name' is there twice");
+    refuses("\n# a\nwidth many\n", "table x.isa:3: 'many' is no number from 1 to 1000");
+    refuses("fused perhaps\n", "table x.isa:1: 'fused' is yes or no");
+    refuses("type\n", "table x.isa:1: 'type' has no value");
+    refuses(HEAD "helper\nint x;\n", "table x.isa:8: the helper of line 7 has no end");
+    refuses(HEAD "op f(a)\n",
+            "table x.isa:7: a row is PROTOTYPE | C TEXT | MEANING | cost N; '|' is missing after the prototype");
+    refuses(HEAD "op f(a) | $a | a || a | 1\n", "table x.isa:7: f: 'cost N' is missing");
+    refuses(HEAD "op f(a) | $b | a | cost 1\n", "table x.isa:7: f: there is no parameter '$b'");
+    refuses(HEAD "op f(a) | | a | cost 1\n", "table x.isa:7: f has no C text");
+    refuses(HEAD "op f(a) | $a | | cost 1\n", "table x.isa:7: f has no meaning");
+    refuses(HEAD "op f a | $a | a | cost 1\n", "table x.isa:7: 'f' is no kind of result");
+    refuses(HEAD "op f(int a) | $a | a | cost 1\n", "table x.isa:7: 'int' is no kind of parameter");
+    refuses(HEAD "op f(a, a) | $a | a | cost 1\n", "table x.isa:7: f has two parameters 'a'");
+    refuses(HEAD "op f(a,) | $a | a | cost 1\n", "table x.isa:7: f: a parameter is missing after a comma");
+    refuses(HEAD "op f(a, b, c, d, e, g, h) | $a | a | cost 1\n", "table x.isa:7: f has too many parameters");
+    refuses(HEAD "op f(a)\n  | $a | a | cost 1\nop f(a) | $a | a | cost 1\n", "table x.isa:9: f has two rows");
+    Arena *arena = arena_new();
+    FailureTrap trap;
+    if (failure_trap(&trap) == 0) isa_load(arena, "nothing");
+    assert_string_equal(trap.message, "table nothing.isa: there is no such file");
+    arena_free(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tables_agree),
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_table_errors),
+        cmocka_unit_test_prestate(test_table, (void *)(uintptr_t)tables[0]),
+        cmocka_unit_test_prestate(test_table, (void *)(uintptr_t)tables[1]),
+        cmocka_unit_test_prestate(test_table, (void *)(uintptr_t)tables[2]),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

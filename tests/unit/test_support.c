@@ -1,0 +1,368 @@
+/* test_support.c: arenas, texts, checked sums, files written aside, nearest words, and running out of memory. */
+#include "../../compiler/attnc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* cmocka has a macro `fail`; (fail)(…) is ours. */
+static char folder[] = "/tmp/attnc-test-support-XXXXXX";
+static Arena *arena;
+static FailureTrap trap;
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int drop_folder(void **state) {
+    (void)state;
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static int begin(void **state) {
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static const char *in_folder(const char *name) { return arena_printf(arena, "%s/%s", folder, name); }
+
+static int files_in_folder(void) {
+    int count = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) count += entry->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
+static void holds(const char *path, const char *text) {
+    size_t size;
+    char *data = file_read(arena, path, 1000, &size);
+    assert_int_equal(size, strlen(text));
+    assert_memory_equal(data, text, size);
+}
+
+/* ------------------------------------------------------------------ arena */
+
+static void alignment(void **state) {
+    (void)state;
+    for (size_t bytes = 0; bytes < 3000; bytes += 1 + bytes / 7) {
+        char *p = arena_alloc(arena, bytes);
+        assert_int_equal((uintptr_t)p % (bytes >= 64 ? 64 : 16), 0);
+        for (size_t i = 0; i < bytes; i++) assert_int_equal(p[i], 0);
+        memset(p, 0xff, bytes);
+    }
+}
+
+static void big_blocks(void **state) {
+    (void)state;
+    static const size_t sizes[] = {10, 16384, 16385, 65535, 65536, 65537, 100, 1 << 20, 5 << 20, 20};
+    enum { N = sizeof sizes / sizeof sizes[0] };
+    unsigned char *all[N];
+    for (int i = 0; i < N; i++) {
+        all[i] = arena_alloc(arena, sizes[i]);
+        assert_int_equal((uintptr_t)all[i] % 16, 0);
+        memset(all[i], i + 1, sizes[i]);
+    }
+    for (int i = 0; i < N; i++)
+        for (size_t j = 0; j < sizes[i]; j++)
+            if (all[i][j] != i + 1) fail_msg("block %d is overwritten at %zu", i, j);
+}
+
+static char order[8];
+
+static void note_cleanup(void *with) { strcat(order, with); }
+
+static void cleanup_order(void **state) {
+    (void)state;
+    static char a[] = "a", b[] = "b", c[] = "c";
+    Arena *own = arena_new();
+    order[0] = '\0';
+    arena_on_free(own, note_cleanup, a);
+    arena_alloc(own, 100000);
+    arena_on_free(own, note_cleanup, b);
+    arena_on_free(own, note_cleanup, c);
+    assert_string_equal(order, "");
+    arena_free(own);
+    assert_string_equal(order, "cba");
+    arena_free(NULL);
+}
+
+static void overflow(void **state) {
+    (void)state;
+    static const size_t counts[][2] = {{SIZE_MAX, 2}, {SIZE_MAX / 2, 3}, {SIZE_MAX, 1}, {SIZE_MAX - 64, 1},
+                                       {1, SIZE_MAX}, {SIZE_MAX / 16, 17}};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        if (failure_trap(&trap) == 0) {
+            arena_array(arena, counts[i][0], counts[i][1]);
+            fail_msg("array %zu was given", i);
+        }
+        assert_int_equal(trap.status, EXIT_MEMORY);
+        assert_string_equal(trap.message, "out of memory");
+    }
+    if (failure_trap(&trap) == 0) {
+        arena_copy(arena, "", SIZE_MAX);
+        fail_msg("a copy was given");
+    }
+    assert_int_equal(trap.status, EXIT_MEMORY);
+    assert_non_null(arena_array(arena, 0, SIZE_MAX));
+    assert_non_null(arena_array(arena, SIZE_MAX, 0));
+    assert_non_null(arena_alloc(arena, 10)); /* still of use */
+}
+
+static void texts(void **state) {
+    (void)state;
+    Text text = text_new(arena);
+    assert_string_equal(text.data, "");
+    for (int i = 0; i < 3000; i++) text_printf(&text, "%d,", i % 10);
+    assert_int_equal(text.size, 6000);
+    assert_int_equal(text.data[6000], 0);
+    assert_memory_equal(text.data + 5990, "5,6,7,8,9,", 10);
+    char *wide = arena_printf(arena, "%5000d|%s", 7, "end");
+    assert_int_equal(strlen(wide), 5004);
+    text_printf(&text, "%s", wide); /* longer than any buffer on the stack */
+    assert_int_equal(text.size, 11004);
+    text_add(&text, "\0x", 2);
+    assert_int_equal(text.size, 11006);
+    assert_memory_equal(text.data + 11004, "\0x", 3);
+}
+
+static void checked_sums(void **state) {
+    (void)state;
+    int64_t out = 5;
+    assert_true(mul_fits(INT64_C(3037000499), INT64_C(3037000499), &out));
+    assert_true(out == INT64_C(3037000499) * INT64_C(3037000499));
+    assert_false(mul_fits(INT64_C(1) << 32, INT64_C(1) << 31, &out));
+    assert_false(mul_fits(INT64_MIN, -1, &out));
+    assert_true(mul_fits(INT64_MIN, 1, &out) && out == INT64_MIN);
+    assert_true(add_fits(INT64_MAX - 1, 1, &out) && out == INT64_MAX);
+    assert_false(add_fits(INT64_MAX, 1, &out));
+    assert_false(add_fits(INT64_MIN, -1, &out));
+}
+
+/* ------------------------------------------------------------------ failures */
+
+static void traps(void **state) {
+    (void)state;
+    FailureTrap outer, inner;
+    if (failure_trap(&outer) == 0) {
+        if (failure_trap(&inner) == 0) (fail)("first %d", 1);
+        assert_int_equal(inner.status, EXIT_USER);
+        assert_string_equal(inner.message, "first 1");
+        if (failure_trap(&inner) == 0) failure_release(&inner);
+        fail_status(EXIT_CANNOT, "second");
+    }
+    assert_int_equal(outer.status, EXIT_CANNOT);
+    assert_string_equal(outer.message, "second");
+    if (failure_trap(&outer) == 0) bug("third");
+    assert_int_equal(outer.status, EXIT_BUG);
+    if (failure_trap(&outer) == 0) (fail)("%3000d", 1); /* cut to the trap's room */
+    assert_int_equal(strlen(outer.message), sizeof outer.message - 1);
+}
+
+/* ------------------------------------------------------------------ output files */
+
+static void commits(void **state) {
+    (void)state;
+    const char *path = in_folder("committed");
+    int before = files_in_folder();
+    OutputFile *file = output_open(arena, path);
+    output_write(file, "....text", 8);
+    output_seek(file, 0);
+    output_write(file, "some", 4);
+    output_write(file, NULL, 0);
+    assert_false(file_exists(path)); /* not before the commit */
+    output_commit(file);
+    holds(path, "sometext");
+    assert_int_equal(files_in_folder(), before + 1);
+    outputs_discard();
+    holds(path, "sometext");
+}
+
+static void discards(void **state) {
+    (void)state;
+    const char *kept = in_folder("kept"), *new = in_folder("new");
+    OutputFile *file = output_open(arena, kept);
+    output_write(file, "old", 3);
+    output_commit(file);
+    int before = files_in_folder();
+    if (failure_trap(&trap) == 0) {
+        OutputFile *a = output_open(arena, kept), *b = output_open(arena, new);
+        output_write(a, "half", 4);
+        output_write(b, "half", 4);
+        assert_int_equal(files_in_folder(), before + 2);
+        (fail)("enough");
+    }
+    assert_int_equal(files_in_folder(), before);
+    assert_false(file_exists(new));
+    holds(kept, "old");
+}
+
+static void replaces(void **state) {
+    (void)state;
+    const char *path = in_folder("replaced");
+    static const char *const texts_of[] = {"one", "a second text", ""};
+    for (int i = 0; i < 3; i++) {
+        OutputFile *file = output_open(arena, path), *other = output_open(arena, in_folder("other"));
+        fputs(texts_of[i], output_stream(file));
+        output_commit(file); /* the one opened first: the list of open files holds the other still */
+        outputs_discard();
+        (void)other;
+        holds(path, texts_of[i]);
+        assert_false(file_exists(in_folder("other")));
+    }
+}
+
+static void bad_places(void **state) {
+    (void)state;
+    int before = files_in_folder();
+    if (failure_trap(&trap) == 0) {
+        output_open(arena, in_folder("no/such/folder"));
+        fail_msg("opened");
+    }
+    assert_int_equal(trap.status, EXIT_USER);
+    assert_non_null(strstr(trap.message, "No such file"));
+    mkdir(in_folder("sub"), 0777);
+    if (failure_trap(&trap) == 0) { /* a folder cannot be replaced by a file */
+        OutputFile *file = output_open(arena, in_folder("sub"));
+        output_write(file, "x", 1);
+        output_commit(file);
+        fail_msg("committed");
+    }
+    assert_int_equal(trap.status, EXIT_USER);
+    assert_int_equal(files_in_folder(), before + 1);
+    if (access("/dev/full", W_OK) == 0) {
+        assert_int_equal(symlink("/dev/full", arena_printf(arena, "%s.part-%ld", in_folder("full"), (long)getpid())),
+            0);
+        if (failure_trap(&trap) == 0) {
+            OutputFile *file = output_open(arena, in_folder("full"));
+            output_write(file, "x", 1);
+            output_commit(file);
+            fail_msg("committed to a full disk");
+        }
+        assert_non_null(strstr(trap.message, "No space left"));
+        assert_int_equal(files_in_folder(), before + 1);
+    }
+}
+
+static void reads(void **state) {
+    (void)state;
+    const char *path = in_folder("read");
+    OutputFile *file = output_open(arena, path);
+    output_write(file, "0123456789", 10);
+    output_commit(file);
+    MappedFile mapped = file_map(arena, path);
+    assert_int_equal(mapped.size, 10);
+    assert_memory_equal(mapped.data, "0123456789", 10);
+    size_t size;
+    assert_string_equal(file_read(arena, path, 10, &size), "0123456789");
+    static const char *const messages[] = {"is too large: 10 bytes, at most 9", "cannot be opened", "it is a folder",
+        "it is not a regular file"};
+    for (int i = 0; i < 4; i++) {
+        if (failure_trap(&trap) == 0) {
+            file_read(arena, i == 0 ? path : i == 1 ? in_folder("missing") : i == 2 ? folder : "/dev/null", 9, &size);
+            fail_msg("read %d", i);
+        }
+        if (!strstr(trap.message, messages[i])) fail_msg("%s", trap.message);
+        if (i > 0 && failure_trap(&trap) == 0) {
+            file_map(arena, i == 1 ? in_folder("missing") : i == 2 ? folder : "/dev/null");
+            fail_msg("mapped %d", i);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ words and hashes */
+
+static void words(void **state) {
+    (void)state;
+    static const char *const list[] = {"d_model", "heads", "head", "heads", "layernorm", "rmsnorm", "eps", "q", NULL};
+    static const struct { const char *word, *nearest; } cases[] = {
+        {"d_modle", "d_model"}, {"dmodel", "d_model"}, {"haeds", "heads"}, {"heads", "heads"}, {"hed", "head"},
+            {"layer_norm", "layernorm"},
+        {"Layernorm", "layernorm"}, {"esp", "eps"}, {"ep", "eps"}, {"zzzzzz", NULL}, {"", NULL}, {"x", NULL}, {"xy",
+            NULL},
+        {"rmsn", NULL}, {"rmsnor", "rmsnorm"}, {"normlayer", NULL},
+        {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *nearest = nearest_word(cases[i].word, list);
+        if (!nearest != !cases[i].nearest || (nearest && strcmp(nearest, cases[i].nearest) != 0))
+            fail_msg("`%s` is nearest to `%s`, not `%s`", cases[i].word, nearest ? nearest : "nothing",
+                cases[i].nearest ? cases[i].nearest : "nothing");
+    }
+    static const char *const none[] = {NULL};
+    assert_null(nearest_word("heads", none));
+}
+
+static void hashes(void **state) {
+    (void)state;
+    assert_true(hash_bytes(0, "", 0) == UINT64_C(0xcbf29ce484222325)); /* the published values of FNV-1a */
+    assert_true(hash_bytes(0, "a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
+    assert_true(hash_bytes(0, "foobar", 6) == UINT64_C(0x85944171f73967e8));
+    assert_true(hash_bytes(hash_bytes(0, "foo", 3), "bar", 3) == hash_bytes(0, "foobar", 6));
+    double t = seconds_now();
+    assert_true(seconds_now() >= t);
+}
+
+/* ------------------------------------------------------------------ out of memory, in the whole program */
+
+static const char spec[] =
+    "let w = 4\nmodel m {\n    d_model 2*w   # a comment\n    vocab 11, export attention heads 1\n"
+    "    encoder { seq <= 8, position learned, layers 2 { attention self { heads 2 }, ffn { d_ff 16 } } }\n"
+    "    weights { \"encoder.final_norm.*\" from \"n.*\", prefix \"a.\" }\n    head pool mean l2\n}\n";
+
+/* Every allocation may be the one that fails: status 5, and neither crash nor another message. */
+static void no_memory(void **state) {
+    (void)state;
+    const char *attnc = getenv("ATTNC") ? getenv("ATTNC") : "build/attnc";
+    if (access(attnc, X_OK) != 0) skip();
+    const char *path = in_folder("spec.attn");
+    static const char *const commands[] = {"weights", "fmt", "--dump=ast,model"};
+    OutputFile *file = output_open(arena, path);
+    output_write(file, spec, sizeof spec - 1);
+    output_commit(file);
+    for (int c = 0; c < 3; c++) {
+        int fine = 0, without = 0;
+        for (int n = 1; n <= 60; n++) {
+            int status = system(arena_printf(arena, "ATTNC_FAIL_ALLOC=%d %s %s %s >/dev/null 2>%s/stderr", n, attnc,
+                commands[c], path, folder));
+            if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != EXIT_MEMORY))
+                fail_msg("%s with allocation %d failing ended with status %d", commands[c], n, status);
+            fine += WEXITSTATUS(status) == 0;
+            without += WEXITSTATUS(status) == EXIT_MEMORY;
+            holds(in_folder("stderr"), WEXITSTATUS(status) ? "attnc: error: out of memory\n" : "");
+        }
+        assert_true(fine > 0 && without > 1);
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(alignment), TEST(big_blocks), TEST(cleanup_order), TEST(overflow), TEST(texts), TEST(checked_sums),
+            TEST(traps),
+        TEST(commits), TEST(discards), TEST(replaces), TEST(bad_places), TEST(reads), TEST(words), TEST(hashes),
+            TEST(no_memory),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
