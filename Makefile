@@ -6,7 +6,7 @@
 CC = clang
 CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wconversion -Wshadow -Werror
 GENERATED_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra
-LIBS = -lcjson -lm
+LIBS = -lcjson -lm -ldl -lpthread
 B = build
 
 .DELETE_ON_ERROR:
@@ -14,7 +14,7 @@ B = build
 
 SOURCES = $(filter-out compiler/main.c compiler/emit/embed.c, $(wildcard compiler/*.c compiler/*/*.c))
 EMBEDDED = $(wildcard compiler/emit/templates/*.tmpl compiler/emit/isa/*.isa runtime/attn_runtime.h runtime/attn_runtime.c)
-OBJECTS = $(SOURCES:%.c=$(B)/%.o) $(B)/gen/parser.o $(B)/gen/lexer.o $(if $(wildcard compiler/emit/embed.c),$(B)/gen/embedded.o)
+OBJECTS = $(SOURCES:%.c=$(B)/%.o) $(B)/runtime/attn_runtime.o $(B)/gen/parser.o $(B)/gen/lexer.o $(if $(wildcard compiler/emit/embed.c),$(B)/gen/embedded.o)
 UNIT_TESTS = $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 
 all: $(B)/attnc

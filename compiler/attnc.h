@@ -3,7 +3,8 @@
  * Every type that crosses a file's border is here, then the prototypes under the file that owns
  * them, in the order in which data flows:
  *
- *   support -> syntax -> io (tensor files) -> model -> io (weights) -> ir -> interp -> passes -> emit -> commands
+ *   support -> syntax -> io (tensor files) -> model -> io (weights) -> ir -> interp -> passes -> io (packed weights)
+ *   -> emit -> commands
  *
  * An arrow never goes back up this list. */
 #ifndef ATTNC_H
@@ -360,8 +361,9 @@ typedef struct Stack {
     int64_t segments, embedding_width; /* embedding_width != d_model: a projection follows */
     bool embedding_projected, embedding_projection_bias;
     Norm embedding_norm;
-    Position position; /* what is added to the embedding, or a relative table that the layers share */
-    int64_t relative_heads; /* heads of that shared table */
+    Position position;      /* what is added to the embedding */
+    Position relative;      /* the table of relative positions that layers share; POSITION_NONE without one */
+    int64_t relative_heads; /* its heads */
     Layer *layers;
     int64_t n_layers;
     int64_t hidden_width; /* of what comes out: d_model, or heads * value_dim behind `output none` */
@@ -452,7 +454,7 @@ typedef struct Weights {
     const float **data; /* one array a spec of the table; a learned position table is cut to the spec's rows */
 } Weights;
 
-/* SOURCE is a path (safetensors, index.json, several joined by commas, .attnw) or "random:SEED".
+/* SOURCE is a path (safetensors, index.json, several joined by commas) or "random:SEED".
  * `verbose` lists on stderr the tensors of the file that nothing asked for. */
 Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source, bool verbose);
 /* The normal numbers behind random weights: the same on every machine for the same seed and name. */
@@ -715,5 +717,33 @@ int plan_packed(Arena *arena, Plan *plan, Packed packed);
 void plan_step(Arena *arena, Plan *plan, Step step);
 int64_t round_up(int64_t n, int64_t to);
 void plan_print(Text *out, const Plan *plan);
+
+/* ======================================================================= io/packed.c
+ * NAME.attnw: the weights in the layout of a Plan, with a header that says of which model. */
+void packed_fill(const Plan *plan, const Packed *packed, const Weights *weights, float *out); /* packed->room floats */
+uint64_t packed_layout_hash(const Plan *plan); /* of every packed tensor's name, place and shape */
+void packed_write(Arena *arena, const char *path, const Plan *plan, const Weights *weights);
+bool packed_is(const char *path); /* whether a file begins as .attnw does */
+/* The canonical weights back; a file of another model or for other bounds is a failure. `verify`: the data's checksum too. */
+Weights *packed_read(Arena *arena, const Plan *plan, const char *path, bool verify);
+
+/* ======================================================================= emit/file.c
+ * The C of a plan, for several targets in one file. */
+typedef struct EmitOptions {
+    const char *const *targets; /* names of isa tables; the file prefers the widest */
+    int n_targets;
+    const char *command;        /* the command line, paths by base name; for the head comment */
+    uint64_t layout_hash;       /* packed_layout_hash */
+} EmitOptions;
+
+typedef struct Emitted {
+    const char *c, *h;
+    const char *driver; /* through which attnc itself calls the code: the same entry for every model */
+    size_t c_bytes, h_bytes;
+    int64_t workspace_bytes, scratch_bytes; /* a call needs workspace_bytes + threads * scratch_bytes */
+} Emitted;
+
+Emitted emit(Arena *arena, const Plan *plan, const EmitOptions *options);
+bool target_known(const char *name);
 
 #endif

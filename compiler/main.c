@@ -8,8 +8,11 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *help;
 } commands[] = {
+    {"compile", command_compile, "write a spec's C: DIR/NAME.c, NAME.h, and NAME.attnw with --weights"},
     {"run", command_run, "run a spec with given weights and inputs"},
+    {"pack", command_pack, "write weights in the layout that the C reads"},
     {"weights", command_weights, "name, shape and bytes of every tensor of a spec"},
+    {"import", command_import, "write the spec of a folder of Hugging Face transformers"},
     {"fmt", command_fmt, "print a spec in its canonical layout"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -28,6 +28,12 @@ int64_t option_integer(const char *usage, const char *name, const char *text, in
 int command_fmt(int argc, char **argv);
 int command_weights(int argc, char **argv);
 int command_run(int argc, char **argv);
+int command_compile(int argc, char **argv);
+int command_import(int argc, char **argv);
+int command_pack(int argc, char **argv);
+
+/* What --weights names: .attnw, or whatever weights_load takes. */
+Weights *load_weights(Arena *arena, const Module *module, const char *source, bool verbose);
 
 /* --dump=ast,model: prints the stages that the list names; true when something was printed. */
 bool dump_stages(Arena *arena, const char *list, const char *path);

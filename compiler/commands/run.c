@@ -1,5 +1,5 @@
 /* run.c: attnc run: inputs from .npy files through one engine, outputs to .npy files. */
-#include "batch.h"
+#include "engine.h"
 
 #include <string.h>
 
@@ -20,9 +20,13 @@ int command_run(int argc, char **argv) {
     model_turn_on(arena, model, out);
     Module *module = build(arena, model);
     Batch *batch = batch_read(arena, module, in);
-    Weights *weights = weights_load(arena, model, &module->weights, weights_path, verbose);
-    if (engine && strcmp(engine, "interp") == 0) batch_interpret(arena, module, weights, batch);
-    else fail_status(EXIT_CANNOT, "%s: the compiled engine is not there yet; use --engine interp", path);
+    Weights *weights = load_weights(arena, module, weights_path, verbose);
+    if (engine && strcmp(engine, "interp") == 0) {
+        batch_interpret(arena, module, weights, batch);
+    } else {
+        EngineOptions engine_options = {.target = target, .threads = (int)option_integer(usage, "--threads", threads, 1, 1, 256)};
+        engine_run(arena, engine_new(arena, module, weights, &engine_options), batch);
+    }
     batch_write(arena, module, batch, out);
     arena_free(arena);
     return EXIT_FINE;

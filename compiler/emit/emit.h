@@ -158,4 +158,19 @@ bool vars_has_own(const TemplateVars *vars, const char *name);          /* in th
 bool vars_assign(Expansion *x, const char *name, TemplateValue value);          /* an existing one of the template's */
 const TemplateValue *vars_find(const TemplateVars *vars, const char *name);     /* or NULL */
 
+/* ======================================================================= emit/kernels.c
+ * One target's part of the file: its kernels, its steps, and the function that runs them on a chunk. */
+typedef struct TargetEmitter {
+    Arena *arena;
+    Writer *writer;
+    const Plan *plan;
+    const Isa *isa;
+    const char *model;  /* the prefix of everything */
+    const char *prefix; /* model_target: of everything of this target */
+    struct Kernel *kernels;
+} TargetEmitter;
+
+void emit_target(TargetEmitter *emitter);
+const char *hex_float(Arena *arena, double value); /* "0x1.8p+1f" */
+
 #endif

@@ -1,4 +1,5 @@
-/* bert.c: the encoders of text. */
+/* bert.c: the encoders of text. A pooler is taken in where a classifier stands behind it; without one, the outputs
+ * end at `hidden`. */
 #include "families.h"
 
 #define BERT_SIZES                                                                                       \
@@ -11,11 +12,14 @@
     {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},                                       \
     {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL},                                \
     DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL)
+#define SEGMENTS INTEGER_OR("type_vocab_size", "segments", "2", NULL)
 #define REST                                                                                             \
     " PreTrainedModel=rest ForMaskedLM=rest ForPreTraining=rest ForTokenClassification=rest ForQuestionAnswering=rest" \
     " ForMultipleChoice=rest"
 
-#define ENCODER_SPEC(segments, embedding, layers, attention)          \
+#define SEGMENT_LINE "segments ${segments}\n"
+#define CLASSIFIER(stem) "[task=classify? head pooler classifier ${#" stem ".weight}]\n"
+#define ENCODER_SPEC(position, segments, embedding, layers, attention, head) \
     "d_model ${d_model}\n"                                            \
     "vocab ${vocab}\n"                                                \
     "norm layernorm post eps ${eps}\n"                                \
@@ -23,14 +27,14 @@
     "\n"                                                              \
     "encoder {\n"                                                     \
     "seq <= ${bound}\n"                                               \
-    "position learned[offset? offset ${offset}]\n" segments           \
+    "position learned" position "\n" segments                         \
     "embedding normalized" embedding "\n"                             \
     "$layers " layers "\n"                                            \
     "attention self { heads ${heads}, mask padding" attention " }\n"  \
     "ffn { d_ff ${d_ff}, activation ${activation} }\n"                \
     "$end\n"                                                          \
     "}\n"                                                             \
-    "[task=classify? head pooler classifier ${labels}]\n"
+    head
 
 #define BERT_EMBEDDING                                                               \
     "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"            \
@@ -51,16 +55,186 @@
 
 /* ---------------------------------------------------------------- BERT */
 static const ConfigKey bert_keys[] = {
-    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), INTEGER_OR("type_vocab_size", "segments", "2", NULL),
-    TOKEN_OR("pad_token_id", "pad", "0"), DERIVED("labels", "", NULL),
+    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS, TOKEN_OR("pad_token_id", "pad", "0"),
 };
 const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
     .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=rest" REST,
-    KEYS(bert_keys), .irrelevant = "", .prefixes = "bert.",
-    .spec = ENCODER_SPEC("segments ${segments}\n", "", "layers", ""),
+    KEYS(bert_keys), .irrelevant = "tie_word_embeddings", .prefixes = "bert.",
+    .spec = ENCODER_SPEC("", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier")),
     .tensors = BERT_EMBEDDING BERT_LAYERS
         "[task=classify? pooler.* pooler.dense.*]\n"
         "[task=classify? classifier.* classifier.*]\n"
         BERT_IGNORED,
+};
+
+/* ---------------------------------------------------------------- RoBERTa */
+static const ConfigKey roberta_keys[] = {
+    BERT_SIZES, BERT_COMMON, OFFSET_POSITIONS, SEGMENTS, TOKEN_OR("pad_token_id", "pad", "1"),
+};
+const Family family_roberta = {
+    .types = "roberta=Roberta xlm-roberta=XLMRoberta camembert=Camembert",
+    .title = "RoBERTa: Liu et al. 2019, arXiv:1907.11692. Positions begin at padding_idx + 1.",
+    .classes = "Model=hidden ForSequenceClassification=classify" REST,
+    KEYS(roberta_keys), .irrelevant = "tie_word_embeddings", .prefixes = "roberta.",
+    .spec = ENCODER_SPEC(" offset ${offset}", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier.out_proj")),
+    .tensors = BERT_EMBEDDING BERT_LAYERS
+        "[task=classify? pooler.* classifier.dense.*]\n"
+        "[task=classify? classifier.* classifier.out_proj.*]\n"
+        BERT_IGNORED,
+};
+
+/* ---------------------------------------------------------------- DistilBERT */
+static const ConfigKey distilbert_keys[] = {
+    INTEGER("vocab_size", "vocab"), INTEGER("dim", "d_model"), INTEGER("n_layers", "layers"), INTEGER("n_heads", "heads"),
+    INTEGER("hidden_dim", "d_ff"), WORD_OR("activation", "activation", "gelu", ACTIVATIONS),
+    INTEGER_OR("max_position_embeddings", "positions", "512", NULL), TOKEN_OR("pad_token_id", "pad", "0"),
+    DERIVED("eps", "1e-12", NULL), DERIVED("learned", "yes", NULL),
+};
+const Family family_distilbert = {
+    .types = "distilbert=DistilBert", .title = "DistilBERT: Sanh et al. 2019, arXiv:1910.01108.",
+    .classes = "Model=hidden ForSequenceClassification=rest" REST,
+    KEYS(distilbert_keys), .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds tie_word_embeddings output_past",
+    .prefixes = "distilbert.", .spec = ENCODER_SPEC("", "", "", "layers", "", ""),
+    .tensors = BERT_EMBEDDING
+        "@encoder.layers.{layer} transformer.layer.{layer}\n"
+        ".attention.query.* .attention.q_lin.*\n"
+        ".attention.key.* .attention.k_lin.*\n"
+        ".attention.value.* .attention.v_lin.*\n"
+        ".attention.output.* .attention.out_lin.*\n"
+        ".attention.norm_out.* .sa_layer_norm.*\n"
+        ".ffn.up.* .ffn.lin1.*\n"
+        ".ffn.down.* .ffn.lin2.*\n"
+        ".ffn.norm_out.* .output_layer_norm.*\n"
+        "ignore vocab_transform.* vocab_layer_norm.* vocab_projector.* pre_classifier.* classifier.* qa_outputs.*\n",
+};
+
+/* ---------------------------------------------------------------- ELECTRA: a projection where the tables are narrower */
+static const ConfigKey electra_keys[] = {
+    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
+    INTEGER_OR("embedding_size", "factor", "128", NULL), TOKEN_OR("pad_token_id", "pad", "0"),
+};
+const Family family_electra = {
+    .types = "electra=Electra", .title = "ELECTRA: Clark et al. 2020, arXiv:2003.10555.",
+    .classes = "Model=hidden ForSequenceClassification=rest" REST,
+    KEYS(electra_keys), .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout tie_word_embeddings",
+    .prefixes = "electra.", .spec = ENCODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]", "layers", "", ""),
+    .tensors = BERT_EMBEDDING
+        "[factor!=$d_model? encoder.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS
+        "ignore embeddings.position_ids discriminator_predictions.* generator_predictions.* generator_lm_head.* classifier.* qa_outputs.*\n",
+};
+
+/* ---------------------------------------------------------------- ALBERT: one set of weights for all layers */
+static const ConfigKey albert_keys[] = {
+    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),
+    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"), INTEGER_OR("embedding_size", "factor", "128", NULL),
+    WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
+    INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS, TOKEN_OR("pad_token_id", "pad", "0"),
+    MUST("num_hidden_groups", "1"), MUST("inner_group_num", "1"), MUST("position_embedding_type", "absolute null"),
+    MUST("net_structure_type", "0"), MUST("num_memory_blocks", "0"), MUST("is_decoder", "false null"), DERIVED("learned", "yes", NULL),
+};
+const Family family_albert = {
+    .types = "albert=Albert", .title = "ALBERT: Lan et al. 2020, arXiv:1909.11942.",
+    .classes = "Model=hidden ForSequenceClassification=classify" REST,
+    KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size tie_word_embeddings",
+    .prefixes = "albert.", .spec = ENCODER_SPEC("", SEGMENT_LINE, " factor ${factor}", "layers shared", "", CLASSIFIER("classifier")),
+    .tensors = BERT_EMBEDDING
+        "encoder.embedding.projection.* encoder.embedding_hidden_mapping_in.*\n"
+        "@encoder.layers.0 encoder.albert_layer_groups.0.albert_layers.0\n"
+        ".attention.query.* .attention.query.*\n"
+        ".attention.key.* .attention.key.*\n"
+        ".attention.value.* .attention.value.*\n"
+        ".attention.output.* .attention.dense.*\n"
+        ".attention.norm_out.* .attention.LayerNorm.*\n"
+        ".ffn.up.* .ffn.*\n"
+        ".ffn.down.* .ffn_output.*\n"
+        ".ffn.norm_out.* .full_layer_layer_norm.*\n"
+        "[task=classify? pooler.* pooler.*]\n"
+        "[task=classify? classifier.* classifier.*]\n"
+        "ignore embeddings.position_ids pooler.* predictions.* sop_classifier.* classifier.* qa_outputs.*\n",
+};
+
+/* ---------------------------------------------------------------- MPNet: learned positions, and one table of buckets for all layers */
+static const ConfigKey mpnet_keys[] = {
+    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "table", "512", NULL), DERIVED("positions", "=table - 2", NULL),
+    MUST("relative_attention_num_buckets", "32"), TOKEN_OR("pad_token_id", "pad", "1"), DERIVED("segments", "", NULL),
+};
+const Family family_mpnet = {
+    .types = "mpnet=MPNet", .title = "MPNet: Song et al. 2020, arXiv:2004.09297. Positions begin at padding_idx + 1.",
+    .classes = "Model=hidden ForSequenceClassification=classify" REST,
+    KEYS(mpnet_keys), .irrelevant = "tie_word_embeddings", .prefixes = "mpnet.",
+    .spec = ENCODER_SPEC(" offset 2", "", "", "layers", ", position relative per_layer buckets 32 distance 128", CLASSIFIER("classifier.out_proj")),
+    .tensors = BERT_EMBEDDING
+        "encoder.layers.{layer}.attention.relative.weight encoder.relative_attention_bias.weight\n"
+        "@encoder.layers.{layer} encoder.layer.{layer}\n"
+        ".attention.query.* .attention.attn.q.*\n"
+        ".attention.key.* .attention.attn.k.*\n"
+        ".attention.value.* .attention.attn.v.*\n"
+        ".attention.output.* .attention.attn.o.*\n"
+        ".attention.norm_out.* .attention.LayerNorm.*\n"
+        ".ffn.up.* .intermediate.dense.*\n"
+        ".ffn.down.* .output.dense.*\n"
+        ".ffn.norm_out.* .output.LayerNorm.*\n"
+        "[task=classify? pooler.* classifier.dense.*]\n"
+        "[task=classify? classifier.* classifier.out_proj.*]\n"
+        BERT_IGNORED,
+};
+
+/* ---------------------------------------------------------------- ModernBERT */
+static const ConfigKey modernbert_keys[] = {
+    BERT_SIZES, WORD_OR("hidden_activation", "activation", "gelu", ACTIVATIONS), REAL_OR("norm_eps", "eps", "1e-5", NULL),
+    INTEGER_OR("max_position_embeddings", "positions", "8192", NULL), FLAG_OR("norm_bias", "norm_bias", "false"),
+    FLAG_OR("attention_bias", "attention_bias", "false"), FLAG_OR("mlp_bias", "ffn_bias", "false"), TOKEN_OR("pad_token_id", "pad", "50283"),
+    INTEGER_OR("local_attention", "local", "128", NULL), DERIVED("window", "=local / 2 + 1", NULL),
+    INTEGER_OR("global_attn_every_n_layers", "every", "3", NULL), LAYER_TYPES("first every sliding_attention full_attention", "sliding_attention full_attention"),
+    REAL_OR("global_rope_theta", "theta", "160000", NULL), REAL_OR("local_rope_theta", "local_theta", "10000", "=theta"),
+    ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"), ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
+    MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false null"),
+};
+const Family family_modernbert = {
+    .types = "modernbert=ModernBert",
+    .title = "ModernBERT: Warner et al. 2024, arXiv:2412.13663. The first layer has no norm before attention.",
+    .classes = "Model=hidden ForSequenceClassification=rest" REST,
+    KEYS(modernbert_keys),
+    .irrelevant = "initializer_cutoff_factor embedding_dropout mlp_dropout decoder_bias classifier_pooling classifier_bias classifier_activation "
+                  "deterministic_flash_attn sparse_prediction sparse_pred_ignore_index reference_compile repad_logits_with_grad layer_norm_eps tie_word_embeddings",
+    .prefixes = "model.",
+    .spec =
+        "d_model ${d_model}\n"
+        "vocab ${vocab}\n"
+        "norm layernorm pre[!norm_bias? no_bias] eps ${eps}\n"
+        "let inner = ${d_ff}\n"
+        "[pad? pad ${pad}]\n"
+        "\n"
+        "encoder {\n"
+        "seq <= ${bound}\n"
+        "embedding normalized\n"
+        "$layers layers\n"
+        "attention self {\n"
+        "heads ${heads}\n"
+        "mask padding\n"
+        "[layer_type=sliding_attention? window ${window}]\n"
+        "[layer_type=sliding_attention? position rope ${local_rope}]\n"
+        "[layer_type=full_attention? position rope ${rope}]\n"
+        "[!attention_bias? bias none]\n"
+        "[layer=0? norm none]\n"
+        "}\n"
+        "ffn { d_ff inner, activation ${activation} gated[!ffn_bias?, bias none] }\n"
+        "$end\n"
+        "}\n",
+    .tensors =
+        "encoder.embedding.tokens.weight embeddings.tok_embeddings.weight\n"
+        "encoder.embedding.norm.* embeddings.norm.*\n"
+        "@encoder.layers.{layer} layers.{layer}\n"
+        ".attention.norm_in.* .attn_norm.*\n"
+        ".attention.query.* .attn.Wqkv.* rows 0..d_model\n"
+        ".attention.key.* .attn.Wqkv.* rows d_model..2*d_model\n"
+        ".attention.value.* .attn.Wqkv.* rows 2*d_model..3*d_model\n"
+        ".attention.output.* .attn.Wo.*\n"
+        ".ffn.norm_in.* .mlp_norm.*\n"
+        ".ffn.gate.* .mlp.Wi.* rows 0..inner\n"
+        ".ffn.up.* .mlp.Wi.* rows inner..2*inner\n"
+        ".ffn.down.* .mlp.Wo.*\n"
+        "encoder.final_norm.* final_norm.*\n"
+        "ignore head.* decoder.* classifier.*\n",
 };

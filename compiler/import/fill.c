@@ -26,8 +26,7 @@ static bool atom_holds(const Import *import, const char *atom, size_t size) {
     }
     if (*atom == '!') return !atom_holds(import, atom + 1, size - 1);
     if (*atom == '#') return tensor_of(import, arena_copy(import->arena, atom + 1, size - 1)) != NULL;
-    const char *text = variable_get(import, atom, size);
-    return text && strcmp(text, "0") != 0;
+    return variable_get(import, atom, size) != NULL;
 }
 
 bool condition_holds(const Import *import, const char *text, size_t size) {
@@ -53,13 +52,22 @@ static void fill_hole(const Import *import, const char *name, size_t size, Text 
     text_printf(out, "%s", text);
 }
 
+/* The bracket that closes the one at `at`; they may nest. */
+static const char *bracket_end(const char *at, const char *end) {
+    for (int depth = 0; at < end; at++) {
+        depth += (*at == '[') - (*at == ']');
+        if (depth == 0) return at;
+    }
+    return NULL;
+}
+
 static void fill_line(const Import *import, const char *line, size_t size, Text *out) {
     for (const char *at = line, *end = line + size; at < end; at++) {
         const char *close;
         if (at[0] == '$' && at + 1 < end && at[1] == '{' && (close = memchr(at, '}', (size_t)(end - at)))) {
             fill_hole(import, at + 2, (size_t)(close - at) - 2, out);
             at = close;
-        } else if (at[0] == '[' && (close = memchr(at, ']', (size_t)(end - at)))) {
+        } else if (at[0] == '[' && (close = bracket_end(at, end))) {
             const char *mark = memchr(at, '?', (size_t)(close - at));
             if (!mark) bug("the family of `%s` has brackets without `?`", import->type);
             if (condition_holds(import, at + 1, (size_t)(mark - at) - 1)) fill_line(import, mark + 1, (size_t)(close - mark) - 1, out);

@@ -6,7 +6,7 @@
  *     ${name}           a variable's value; ${#tensor} is the number of rows of a tensor of the file
  *     [cond? text]      the text, if the condition holds; a line that comes out empty is left out
  *     $if cond … $end   lines
- * A condition is atoms joined by `&`: name, !name (unset, false, "" and 0 do not hold), name=word, name!=word
+ * A condition is atoms joined by `&`: name (it is set; false is not), !name, name=word, name!=word
  * (a word `$other` is a variable's value), #tensor (the file has it, under one of the prefixes). In the spec
  *     $layers N [words] … $end
  * is a layer's body, filled once for each of the N layers, with the variables `layer` (from 0) and `layer_type`
@@ -34,6 +34,7 @@ typedef enum KeyKind {
     KEY_ROPE,        /* rope_parameters: what stands behind `position rope`; `values`: the layer type whose member is taken */
     KEY_LAYER_TYPES, /* a layer type a layer; `values`: the types; `otherwise`: see layer_type_of */
     KEY_DERIVED,     /* no key: the variable becomes `otherwise` where the condition `values` holds (NULL: always) */
+    KEY_REFUSED,     /* no key: where the condition `values` holds, the failure `otherwise` */
 } KeyKind;
 
 /* `names`: the key, then older names of it; a dot leads into an object: "attn_config.alibi".
@@ -54,6 +55,7 @@ typedef struct ConfigKey {
 #define TOKENS_OR(names, variable, otherwise) {names, variable, KEY_TOKENS, otherwise, "", NULL}
 #define MUST(names, values) {names, NULL, KEY_MUST, "", NULL, values}
 #define DERIVED(variable, value, condition) {"", variable, KEY_DERIVED, value, NULL, condition}
+#define REFUSED(condition, message) {"", NULL, KEY_REFUSED, message, NULL, condition}
 /* Older configs have theta beside the object. */
 #define ROPE(names, variable, theta, type) {names, variable, KEY_ROPE, theta, theta, type}
 #define LAYER_TYPES(otherwise, types) {"layer_types", "layer_type", KEY_LAYER_TYPES, otherwise, otherwise, types}

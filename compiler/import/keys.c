@@ -204,6 +204,10 @@ static void read_key(Import *import, const ConfigKey *key) {
         if (!key->values || condition_holds(import, key->values, strlen(key->values))) variable_set(import, key->variable, default_text(import, key->otherwise));
         return;
     }
+    if (key->kind == KEY_REFUSED) {
+        if (condition_holds(import, key->values, strlen(key->values))) fail("%s: %s", import->config_path, key->otherwise);
+        return;
+    }
     const cJSON *item = key_item(import, key);
     if (key->kind == KEY_MUST) {
         if (item) must(import, key, item);
@@ -233,11 +237,14 @@ static void read_key(Import *import, const ConfigKey *key) {
             if (!cJSON_IsBool(item)) refuse(import, key, item, "true or false");
             text = cJSON_IsTrue(item) ? "true" : "";
             break;
-        case KEY_MUST: case KEY_ROPE: case KEY_LAYER_TYPES: case KEY_DERIVED: break;
+        case KEY_MUST: case KEY_ROPE: case KEY_LAYER_TYPES: case KEY_DERIVED: case KEY_REFUSED: break;
         }
     } else if (key->kind == KEY_FLAG && strcmp(text, "false") == 0) {
         text = "";
     }
+    const char *vocab = variable_get(import, "vocab", 5);
+    bool token = key->kind == KEY_TOKEN || key->kind == KEY_TOKENS;
+    if (!given && token && vocab && strtod(text, NULL) >= strtod(vocab, NULL)) text = ""; /* a default for the published sizes */
     variable_set(import, key->variable, text);
 }
 

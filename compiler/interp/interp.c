@@ -96,16 +96,17 @@ static void run_norm(bool centered, Numbers x, Numbers weight, bool weight_per_g
     }
 }
 
-/* x [n][heads*head_dim], cosine and sine [rows][width/2]: pairs of the first `width` columns are rotated. */
+/* x [n][heads*head_dim], cosine and sine [rows][width/2]: pairs of the first `width` columns are rotated. Of more
+ * than `offset` rows, the first one finds its angles at row `offset` of the tables. */
 static void run_rope(Numbers x, Numbers cosine, Numbers sine, int64_t n, const OpAttributes *a, double *out) {
-    int64_t pairs = a->width / 2, columns = a->heads * a->head_dim;
+    int64_t pairs = a->width / 2, columns = a->heads * a->head_dim, begin = n > a->offset ? a->offset : 0;
     for (int64_t i = 0; i < n * columns; i++) out[i] = at(x, i);
     for (int64_t i = 0; i < n; i++)
         for (int64_t h = 0; h < a->heads; h++)
             for (int64_t p = 0; p < pairs; p++) {
                 int64_t first = i * columns + h * a->head_dim + (a->interleaved ? 2 * p : p);
                 int64_t second = first + (a->interleaved ? 1 : pairs);
-                double c = at(cosine, i * pairs + p), s = at(sine, i * pairs + p), u = at(x, first), v = at(x, second);
+                double c = at(cosine, (begin + i) * pairs + p), s = at(sine, (begin + i) * pairs + p), u = at(x, first), v = at(x, second);
                 out[first] = u * c - v * s;
                 out[second] = v * c + u * s;
             }

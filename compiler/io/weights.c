@@ -185,16 +185,37 @@ static _Noreturn void missing(const TensorFile *file, const WeightSpec *spec, co
     fail("%s: no tensor `%s` (for `%s`)%s%s%s", file->path, found->name, spec->name, near ? "; the nearest is `" : "", near ? near : "", near ? "`" : "");
 }
 
-/* Tensors that nothing asked for; a pattern of `ignore` ends in `*` or names one. */
+/* Whether a pattern of `ignore` speaks of NAME: {layer} stands for a number, a final `*` for whatever follows. */
+static bool covers(const char *pattern, const char *name) {
+    while (*pattern && *pattern != '*') {
+        if (strncmp(pattern, "{layer}", 7) == 0) {
+            size_t digits = strspn(name, "0123456789");
+            if (!digits) return false;
+            pattern += 7;
+            name += digits;
+        } else if (*pattern++ != *name++) {
+            return false;
+        }
+    }
+    return *pattern == '*' || !*name;
+}
+
+static bool is_ignored(const Model *model, const char *name) {
+    for (int64_t i = 0; i < model->n_ignored; i++) {
+        if (covers(model->ignored[i], name)) return true;
+        for (int64_t p = 0; p < model->n_prefixes; p++) {
+            size_t length = strlen(model->prefixes[p]);
+            if (strncmp(name, model->prefixes[p], length) == 0 && covers(model->ignored[i], name + length)) return true;
+        }
+    }
+    return false;
+}
+
+/* Tensors that nothing asked for. */
 static void report_unused(Arena *arena, const Model *model, const TensorFile *file, const bool *used) {
     for (size_t t = 0; t < file->count; t++) {
         const char *name = file->tensors[t].name;
-        bool ignored = used[t];
-        for (int64_t i = 0; i < model->n_ignored && !ignored; i++) {
-            const char *pattern = model->ignored[i], *star = strchr(pattern, '*');
-            ignored = star ? strncmp(name, pattern, (size_t)(star - pattern)) == 0 : strcmp(name, pattern) == 0;
-        }
-        if (!ignored) fprintf(stderr, "attnc: note: tensor `%s` %s is not used\n", name, shape_text(arena, file->tensors[t].shape));
+        if (!used[t] && !is_ignored(model, name)) fprintf(stderr, "attnc: note: tensor `%s` %s is not used\n", name, shape_text(arena, file->tensors[t].shape));
     }
 }
 

@@ -117,14 +117,30 @@ static int norm(Build *b, const char *stem, const char *what, int x, Norm n, int
 
 /* ---------------------------------------------------------------- attention */
 
+/* A name for the rotation that differs wherever a number of it does: layers with the same one share a table. */
+static const char *rotation_name(Build *b, const Position *p, int64_t bound) {
+    Text numbers = text_new(b->arena);
+    text_printf(&numbers, "%.17g %.17g %.17g %.17g %.17g %.17g %d %lld", p->factor, p->low, p->high, p->beta_fast, p->beta_slow, p->attention_factor,
+                p->untruncated, (long long)p->original);
+    for (int64_t i = 0; p->scaling == ROPE_LONGROPE && i < p->rope_width / 2; i++) text_printf(&numbers, " %.17g %.17g", p->short_factors[i], p->long_factors[i]);
+    const char *name = arena_printf(b->arena, "%lld.%.17g.%lld", (long long)p->rope_width, p->theta, (long long)bound);
+    if (p->scaling == ROPE_PLAIN) return name;
+    return arena_printf(b->arena, "%s.%d.%016llx", name, (int)p->scaling, (unsigned long long)hash_bytes(0, numbers.data, numbers.size));
+}
+
+/* Longrope has a table for sequences up to `original` rows and one for longer ones. Where the length is known
+ * only at the call, both stand one behind the other; the attribute `offset` tells where the second begins. (With an
+ * original bound of 1 there is no choice: row 0 is not turned by either.) */
 static int rope(Build *b, const char *what, int x, const Attention *a, int64_t heads, int64_t bound) {
     const Position *p = &a->position;
-    Shape shape = {2, {bound, p->rope_width / 2}};
-    /* one table for all layers with the same rotation */
-    const char *key = arena_printf(b->arena, "%lld.%.17g.%d.%.17g", (long long)p->rope_width, p->theta, (int)p->scaling, p->factor);
+    int64_t first = p->scaling == ROPE_LONGROPE && rows_of(b, x).symbol && p->original > 1 && p->original < bound ? p->original : 0;
+    Shape shape = {2, {first + bound, p->rope_width / 2}};
+    const char *key = rotation_name(b, p, bound);
+    if (first) key = arena_printf(b->arena, "%s.both", key);
     int c = derived(b, (Derived){.kind = DERIVED_ROPE_COS, .name = arena_printf(b->arena, "rope.cos.%s", key), .shape = shape, .position = p, .rows = bound});
     int s = derived(b, (Derived){.kind = DERIVED_ROPE_SIN, .name = arena_printf(b->arena, "rope.sin.%s", key), .shape = shape, .position = p, .rows = bound});
-    return EMIT(rope, like(b, what, x), ATTRIBUTES(.heads = heads, .head_dim = a->head_dim, .width = p->rope_width, .interleaved = p->rope_interleaved), x, c, s);
+    return EMIT(rope, like(b, what, x),
+                ATTRIBUTES(.heads = heads, .head_dim = a->head_dim, .width = p->rope_width, .interleaved = p->rope_interleaved, .offset = first), x, c, s);
 }
 
 static int position_scores(Build *b, const char *stem, const Stack *stack, const Attention *a, int scores, int64_t bound) {
@@ -142,7 +158,8 @@ static int position_scores(Build *b, const char *stem, const Stack *stack, const
     const WeightSpec *spec = weight_spec_find(&b->module->weights, table);
     if (!spec) bug("no table `%s`", table);
     result.name = arena_printf(b->arena, "%sbiased", b->stem);
-    int bias = derived(b, (Derived){.kind = DERIVED_RELATIVE, .name = arena_printf(b->arena, "%s.by_distance", table), .shape = {2, {a->heads, 2 * bound - 1}},
+    const char *name = arena_printf(b->arena, "%s.%s", table, p->bidirectional ? "by_distance" : "by_distance_back");
+    int bias = derived(b, (Derived){.kind = DERIVED_RELATIVE, .name = name, .shape = {2, {a->heads, 2 * bound - 1}},
                                     .position = p, .rows = bound, .heads = a->heads, .source = (int)(spec - b->module->weights.specs)});
     return EMIT(relative_bias, result, ATTRIBUTES(.heads = a->heads, .offset = bound - 1), scores, bias);
 }

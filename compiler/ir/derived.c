@@ -46,14 +46,14 @@ static double yarn_frequency(const Position *p, int64_t i, double frequency) {
 }
 
 /* Radians a row of pair i. */
-static double rope_frequency(const Position *p, int64_t i, int64_t rows) {
+static double rope_frequency(const Position *p, int64_t i, bool longer) {
     double frequency = pow(p->theta, -2 * (double)i / (double)p->rope_width);
     switch (p->scaling) {
     case ROPE_PLAIN: break;
     case ROPE_LINEAR: return frequency / p->factor;
     case ROPE_LLAMA3: return llama3_frequency(p, frequency);
     case ROPE_YARN: return yarn_frequency(p, i, frequency);
-    case ROPE_LONGROPE: return frequency / (rows > p->original ? p->long_factors[i] : p->short_factors[i]);
+    case ROPE_LONGROPE: return frequency / (longer ? p->long_factors[i] : p->short_factors[i]);
     }
     return frequency;
 }
@@ -66,13 +66,14 @@ static double rope_amplitude(const Position *p) {
     return 1;
 }
 
+/* [rows][pairs]; where the shape has more rows, those for sequences up to `original` stand before them. */
 static void rope_table(const Derived *d, double *out) {
-    int64_t pairs = d->shape.dims[1];
+    int64_t pairs = d->shape.dims[1], before = d->shape.dims[0] - d->rows;
     double amplitude = rope_amplitude(d->position);
     for (int64_t i = 0; i < pairs; i++) {
-        double frequency = rope_frequency(d->position, i, d->rows);
+        double within = rope_frequency(d->position, i, false), whole = rope_frequency(d->position, i, d->rows > d->position->original);
         for (int64_t row = 0; row < d->shape.dims[0]; row++) {
-            double angle = (double)row * frequency;
+            double angle = row < before ? (double)row * within : (double)(row - before) * whole;
             out[row * pairs + i] = amplitude * (d->kind == DERIVED_ROPE_COS ? cos(angle) : sin(angle));
         }
     }

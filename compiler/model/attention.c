@@ -28,10 +28,13 @@ RULE(score_width, a->score != SCORE_ADDITIVE && stated(scope, F_d_score))
 RULE(dot_widths, !a->projected && !bare_score(a) && a->query_width != a->key_width)
 RULE(bare_qk_norm, bare_score(a) && a->qk_norm.kind != NORM_NONE)
 RULE(bare_position, bare_score(a) && a->position.kind != POSITION_NONE)
-RULE(cross_causal, a->cross && (a->mask_causal || a->mask_prefix || a->window) && !alone)
+RULE(cross_causal, a->cross && a->mask_causal && !alone)
+RULE(cross_prefix, a->cross && a->mask_prefix && !alone)
+RULE(cross_window, a->cross && a->window && !alone)
 RULE(decoder_open, in_decoder && !a->cross && !a->mask_causal && !a->mask_prefix)
 RULE(rope_odd, a->position.kind == POSITION_ROPE && a->position.rope_width % 2 != 0)
 RULE(rope_nothing, a->position.kind == POSITION_ROPE && a->position.rope_width < 2)
+RULE(rope_factor, a->position.kind == POSITION_ROPE && a->position.scaling != ROPE_PLAIN && !stated(scope, F_rope_factor))
 RULE(rope_original, a->position.kind == POSITION_ROPE && a->position.scaling >= ROPE_LLAMA3 && a->position.original == 0)
 RULE(rope_low_high, a->position.scaling == ROPE_LLAMA3 && a->position.high <= a->position.low)
 RULE(sink_no_window, a->sink > 0 && a->window == 0)
@@ -56,10 +59,13 @@ static const Exclusion exclusions[] = {
     {dot_widths, F_d_query, "without projections a query and a key must be of one width"},
     {bare_qk_norm, F_qk_norm, "`qk_norm` needs a scaled_dot or dot score"},
     {bare_position, F_position, "rope, alibi and relative positions need a scaled_dot or dot score"},
-    {cross_causal, F_mask_given, "cross attention sees the whole source: causal, prefix and window have no meaning there"},
+    {cross_causal, F_mask_causal, "cross attention sees the whole source: `mask causal` has no meaning there"},
+    {cross_prefix, F_mask_prefix, "cross attention sees the whole source: `mask prefix` has no meaning there"},
+    {cross_window, F_window, "cross attention sees the whole source: a window has no meaning there"},
     {decoder_open, F_mask_given, "a decoder generates row by row: its self attention needs `mask causal` or `mask prefix`"},
     {rope_nothing, F_rope_partial, "rope rotates no column: `partial` is too small for this head_dim"},
     {rope_odd, F_position, "rope rotates pairs of columns, and the rotated width is odd"},
+    {rope_factor, F_rope_scaling, "this rope scaling needs `factor F`"},
     {rope_original, F_position, "this rope scaling needs `original N`"},
     {rope_low_high, F_rope_low, "llama3: `high` must be greater than `low`"},
     {sink_no_window, F_sink, "`sink N` lets keys ignore the window, and there is no window"},

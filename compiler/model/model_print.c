@@ -110,6 +110,8 @@ static void print_stack(Text *out, const Stack *s, bool with_bounds) {
                 s->embedding_projected ? " projected" : "", s->embedding_projected && !s->embedding_projection_bias ? " no_bias" : "");
     print_norm(out, "norm", s->embedding_norm);
     print_position(out, &s->position);
+    if (s->relative.kind) text_printf(out, " shared by %lld heads:", (long long)s->relative_heads);
+    print_position(out, &s->relative);
     text_printf(out, "\n");
     for (int64_t l = 0; l < s->n_layers; l++) {
         const Layer *layer = &s->layers[l];

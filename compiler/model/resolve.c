@@ -282,7 +282,7 @@ static void resolve_embedding(Resolver *r, const Scope *scope, const Item *item,
 static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
     PositionKind kind = (PositionKind)get(scope, F_position);
     stack->position = (Position){.kind = kind, .sinusoid = (Sinusoid)get(scope, F_sinusoid), .offset = get(scope, F_position_offset)};
-    if (kind == POSITION_ROPE || kind == POSITION_ALIBI) stack->position = (Position){0};
+    if (kind != POSITION_SINUSOIDAL && kind != POSITION_LEARNED) stack->position = (Position){0};
     Place place = stated_at(scope, F_position, item->place);
     if (kind == POSITION_SINUSOIDAL && stack->embedding_width % 2)
         diagnose(r->diagnostics, place, "sinusoidal positions need an even width, found %lld", (long long)stack->embedding_width);
@@ -301,14 +301,13 @@ static void share_relative(Resolver *r, Stack *stack) {
             if (sub->kind != SUBLAYER_ATTENTION || p->kind != POSITION_RELATIVE || p->per_layer) continue;
             if (!first) {
                 first = &sub->attention;
-                stack->position = *p;
+                stack->relative = *p;
                 stack->relative_heads = first->heads;
             } else if (first->heads != sub->attention.heads || first->position.buckets != p->buckets || first->position.distance != p->distance) {
                 diagnose(r->diagnostics, sub->place, "layers that share relative positions must agree in heads, buckets and distance");
                 return;
             }
         }
-    if (!first && stack->position.kind == POSITION_RELATIVE) stack->position = (Position){0};
 }
 
 static void resolve_final_norm(const Scope *scope, Stack *stack) {

@@ -138,8 +138,8 @@ static void add_embedding(Builder *b, const Stack *stack) {
     add_norm(b, p, arena_printf(arena, "%s.embedding.norm", n), stack->embedding_norm, vector(e));
     if (stack->embedding_projected)
         add_linear(b, p, arena_printf(arena, "%s.embedding.projection", n), b->model->d_model, e, stack->embedding_projection_bias, 1);
-    if (stack->position.kind == POSITION_RELATIVE && !stack->position.per_layer)
-        add(b, p, arena_printf(arena, "%s.relative.weight", n), matrix(stack->position.buckets, stack->relative_heads), 0, 1);
+    if (stack->relative.kind == POSITION_RELATIVE)
+        add(b, p, arena_printf(arena, "%s.relative.weight", n), matrix(stack->relative.buckets, stack->relative_heads), 0, 1);
 }
 
 static void add_stack(Builder *b, const Stack *stack) {

@@ -113,7 +113,11 @@ static int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     return plan_packed(f->arena, f->plan, packed);
 }
 
-static int pack_zeros(Fuse *f, const char *name, int64_t n) {
+/* Zeros in place of the bias of `weight`: layers that share it share them. */
+static int pack_zeros(Fuse *f, int weight, int64_t n) {
+    const char *name = arena_printf(f->arena, "%s.zeros", tensor_of(f, weight)->name);
+    for (int i = 0; i < f->plan->n_packed; i++)
+        if (strcmp(f->plan->packed[i].name, name) == 0) return i;
     return plan_packed(f->arena, f->plan, (Packed){.name = name, .weight = -1, .derived = -1, .shape = {1, {n}}});
 }
 
@@ -268,8 +272,9 @@ static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
         else if (packed != step->weight + i) bug("the parts of `%s` do not follow each other", step->name);
     }
     for (int i = 0; i < n && any_bias; i++) {
-        int packed = parts[i]->n_inputs > 2 ? pack_tensor(f, parts[i]->inputs[2], false, false) : pack_zeros(f, "zeros", columns_of(f, parts[i]->result));
+        int packed = parts[i]->n_inputs > 2 ? pack_tensor(f, parts[i]->inputs[2], false, false) : pack_zeros(f, parts[i]->inputs[1], columns_of(f, parts[i]->result));
         if (i == 0) step->bias = packed;
+        else if (packed != step->bias + i) bug("the biases of `%s` do not follow each other", step->name);
     }
 }
 
@@ -351,6 +356,7 @@ static void fuse_norm(Fuse *f, const Op *op) {
 
 static void fuse_rope(Fuse *f, const Op *op) {
     int x = op->inputs[0];
+    if (op->a.offset) refuse(op->place, "longrope whose factors depend on the length of a call (a bound of at most `original` rows, or `seq = N`, fixes them)");
     f->rows[op->result] = f->rows[x];
     Step step = new_step(f, STEP_ROPE, op, op->result);
     step.n = columns_of(f, x);

@@ -1,7 +1,10 @@
 /* layout.c: where each packed tensor stands in the weights. Needs the packed tensors in the order in which
  * the code reads them; gives every one an offset at a 64-byte boundary. A table that is read both by rows
- * and as panels (a tied head) is stored once, as panels. */
+ * and as panels (a tied head) is stored once, as panels. Zeros behind the last one let a kernel load a whole
+ * vector from any table's last row. */
 #include "../attnc.h"
+
+enum { SLACK = 16 };
 
 void layout(Plan *plan) {
     int64_t at = 0;
@@ -14,5 +17,5 @@ void layout(Plan *plan) {
         p->room = round_up(elements, 16);
         at += p->room;
     }
-    plan->weight_floats = at;
+    plan->weight_floats = at + SLACK;
 }

@@ -44,7 +44,7 @@ encoder.layer.#.attention.LayerNorm                encoder.layers.#.attention.no
 encoder.layer.#.intermediate.dense                 encoder.layers.#.ffn.up
 encoder.layer.#.output.dense                       encoder.layers.#.ffn.down
 encoder.layer.#.output.LayerNorm                   encoder.layers.#.ffn.norm_out
-encoder.relative_attention_bias         encoder.layers.0.attention.relative encoder.layers.1.attention.relative
+encoder.relative_attention_bias         encoder.relative
 """
 DISTILBERT = """
 transformer.layer.#.attention.q_lin                encoder.layers.#.attention.query

@@ -1,0 +1,65 @@
+/* compile.c: attnc compile: the pipeline, from a spec to NAME.c, NAME.h and NAME.attnw. */
+#include "engine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char usage[] = "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full] [--embed-weights] [--weights F]";
+
+/* "scalar,avx2" -> its parts; an unknown one is refused. */
+static const char *const *split_targets(Arena *arena, const char *list, int *n) {
+    const char **targets = arena_array(arena, strlen(list) + 1, sizeof *targets);
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        const char *name = arena_copy(arena, at, length);
+        if (strcmp(name, "native") == 0) name = "avx512"; /* with the others below it, init picks what is there */
+        if (!target_known(name)) fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", name);
+        for (int i = 0; i < *n; i++)
+            if (strcmp(targets[i], name) == 0) usage_error(usage, "the target `%s` stands twice", name);
+        targets[(*n)++] = name;
+        at += length;
+        if (!*at) return targets;
+    }
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void write_file(Arena *arena, const char *path, const char *text, size_t size) {
+    OutputFile *output = output_open(arena, path);
+    output_write(output, text, size);
+    output_commit(output);
+}
+
+int command_compile(int argc, char **argv) {
+    Arena *arena = arena_new();
+    const char *path, *folder = NULL, *target = NULL, *unroll = NULL, *weights_path = NULL;
+    bool embed = false;
+    const Option options[] = {{"-o", .text = &folder}, {"--target", .text = &target}, {"--unroll", .text = &unroll}, {"--weights", .text = &weights_path}, {"--embed-weights", .flag = &embed}};
+    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
+    if (!folder) usage_error(usage, "`-o DIR` is missing");
+    if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0) usage_error(usage, "`--unroll` is auto or full, not `%s`", unroll);
+    int n_targets = 0;
+    const char *const *targets = split_targets(arena, target ? target : "scalar,avx2,avx512", &n_targets);
+
+    Model *model = model_load(arena, path);
+    if (unroll) model->unroll_full = strcmp(unroll, "full") == 0;
+    if (model->unroll_full) fail_status(EXIT_CANNOT, "%s: the generator cannot emit `unroll full` yet", path);
+    if (embed) fail_status(EXIT_CANNOT, "%s: the generator cannot embed weights yet", path);
+    Module *module = build(arena, model);
+    Plan *plan = plan_model(arena, module, false);
+    EmitOptions emit_options = {.targets = targets, .n_targets = n_targets, .layout_hash = packed_layout_hash(plan)};
+    emit_options.command = arena_printf(arena, "attnc compile %s --target %s", base_name(path), target ? target : "scalar,avx2,avx512");
+    Emitted emitted = emit(arena, plan, &emit_options);
+    Weights *weights = weights_path ? load_weights(arena, module, weights_path, false) : NULL;
+
+    if (mkdir(folder, 0777) && errno != EEXIST) fail("%s: the folder cannot be made: %s", folder, strerror(errno));
+    if (weights) packed_write(arena, arena_printf(arena, "%s/%s.attnw", folder, model->name), plan, weights);
+    write_file(arena, arena_printf(arena, "%s/%s.h", folder, model->name), emitted.h, emitted.h_bytes);
+    write_file(arena, arena_printf(arena, "%s/%s.c", folder, model->name), emitted.c, emitted.c_bytes);
+    arena_free(arena);
+    return EXIT_FINE;
+}

@@ -1,0 +1,55 @@
+/* engine.h: generated C, compiled and loaded into this process. */
+#ifndef ENGINE_H
+#define ENGINE_H
+
+#include "batch.h"
+
+/* The struct of driver.c.tmpl, field for field. */
+typedef struct DriverCall {
+    const char *target;
+    int threads;
+    void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
+    void *pool;
+    const void *weights;
+    size_t weights_bytes;
+    int batch;
+    const int32_t *lengths, *tokens, *segments;
+    const float *features, *pixels;
+    float *hidden, *pooled, *logits, *attention;
+    void *workspace;
+    size_t workspace_bytes;
+    const char *picked;
+} DriverCall;
+
+typedef struct EngineOptions {
+    const char *target;  /* NULL or native: the best one of this machine */
+    const char *cc;      /* NULL: $CC, or the first of clang, gcc, cc */
+    int threads;
+    bool taps;           /* every step's result stays readable in the workspace */
+} EngineOptions;
+
+typedef struct Engine {
+    const Module *module;
+    const Plan *plan;
+    Emitted emitted;
+    DriverCall call;
+    double compile_seconds;
+    size_t workspace_bytes;
+    int (*forward)(const DriverCall *call);
+    const char *(*text)(int status);
+} Engine;
+
+/* Emits, compiles (cc -std=c11 -O2), packs the weights and loads all of it. A target that this machine lacks is a
+ * failure with exit 3. */
+Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options);
+/* Runs a batch in one call and sets each sequence's outputs. */
+void engine_run(Arena *arena, Engine *engine, Batch *batch);
+/* The inputs of a batch in the form that the code takes, and room for its outputs; for timing calls one after another. */
+void engine_bind(Arena *arena, Engine *engine, const Batch *batch);
+void engine_forward(Engine *engine);
+
+/* Runs a program and waits; its stderr passes through. Returns its exit status, -1 when it cannot be started. */
+int run_program(const char *const *argv);
+const char *find_cc(Arena *arena, const char *wanted);
+
+#endif

@@ -1,0 +1,384 @@
+/* kernels.c: the steps of a plan for one target. A kernel is a template with its constants; steps whose
+ * constants are the same share one. */
+#include "emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An instance of a template that stands in the file already. */
+typedef struct Kernel {
+    const char *key, *name;
+    struct Kernel *next;
+} Kernel;
+
+/* One being asked for: its constants, and the same as text, by which it is found again. */
+typedef struct Wanted {
+    TargetEmitter *e;
+    const char *template_name;
+    TemplateVars *vars;
+    Text key;
+} Wanted;
+
+const char *hex_float(Arena *arena, double value) { return arena_printf(arena, "%af", (double)(float)value); }
+
+static Wanted want(TargetEmitter *e, const char *template_name) {
+    Wanted w = {e, template_name, vars_new(e->arena, NULL), text_new(e->arena)};
+    vars_text(w.vars, "p", e->prefix);
+    vars_text(w.vars, "prefix", e->model);
+    vars_text(w.vars, "p_model", e->model);
+    text_printf(&w.key, "%s", template_name);
+    return w;
+}
+
+static void number(Wanted *w, const char *name, int64_t value) {
+    vars_int(w->vars, name, value);
+    text_printf(&w->key, " %s=%lld", name, (long long)value);
+}
+
+static void word(Wanted *w, const char *name, const char *value) {
+    vars_text(w->vars, name, value);
+    text_printf(&w->key, " %s=%s", name, value);
+}
+
+static void real(Wanted *w, const char *name, double value) { word(w, name, hex_float(w->e->arena, value)); }
+
+/* The kernel's function; expands the template when it is the first of its kind. `stem` names it. */
+static const char *kernel(Wanted *w, const char *stem) {
+    TargetEmitter *e = w->e;
+    int same = 0;
+    const char *name = arena_printf(e->arena, "%s_%s", e->prefix, stem);
+    for (Kernel *k = e->kernels; k; k = k->next) {
+        if (strcmp(k->key, w->key.data) == 0) return k->name;
+        same += strncmp(k->name, name, strlen(name)) == 0 && (k->name[strlen(name)] == '\0' || k->name[strlen(name)] == '_');
+    }
+    if (same) name = arena_printf(e->arena, "%s_%d", name, same + 1);
+    Kernel *fresh = arena_alloc(e->arena, sizeof *fresh);
+    *fresh = (Kernel){w->key.data, name, e->kernels};
+    e->kernels = fresh;
+    vars_text(w->vars, "name", name);
+    template_expand(e->arena, e->writer, w->template_name, w->vars, e->isa);
+    writer_blank(e->writer);
+    return name;
+}
+
+/* ---------------------------------------------------------------- places */
+
+static const Buffer *buffer_of(const TargetEmitter *e, Operand o) { return &e->plan->buffers[o.buffer]; }
+
+static int64_t stride_of(const TargetEmitter *e, Operand o) { return o.buffer == NO_BUFFER ? 0 : buffer_of(e, o)->stride; }
+
+static const char *address(TargetEmitter *e, Operand o) {
+    if (o.buffer == NO_BUFFER) return "NULL";
+    const Buffer *b = buffer_of(e, o);
+    if (b->kind == BUFFER_WORKSPACE) return arena_printf(e->arena, "run->workspace + %lld", (long long)(b->offset + o.column));
+    const char *base = b->kind == BUFFER_INPUT ? arena_printf(e->arena, "run->%s", b->name) : arena_printf(e->arena, "run->out_%s", b->name);
+    return o.column ? arena_printf(e->arena, "%s + %lld", base, (long long)o.column) : base;
+}
+
+static const char *weight_at(TargetEmitter *e, int packed) {
+    return arena_printf(e->arena, "run->weights + %lld", (long long)e->plan->packed[packed].offset);
+}
+
+static const char *rows_text(TargetEmitter *e, RowsKind rows) {
+    switch (rows) {
+    case ROWS_CHUNK: return "run->rows";
+    case ROWS_SEQUENCES: return "run->sequences";
+    case ROWS_PATCHES: return arena_printf(e->arena, "run->sequences * %lld", (long long)e->plan->patch_rows);
+    }
+    return "0";
+}
+
+/* Steps into the caller's memory run only where the caller wants that output. */
+static bool is_optional(const TargetEmitter *e, const Step *s) { return s->out.buffer != NO_BUFFER && buffer_of(e, s->out)->kind == BUFFER_OUTPUT; }
+
+/* ---------------------------------------------------------------- steps: each gives the call of its kernel */
+
+typedef struct Tile {
+    int64_t height, panels;
+} Tile;
+
+/* Accumulators fill the registers but for the weights of a row of panels and one broadcast. */
+static Tile gemm_tile(const Isa *isa) {
+    if (isa->registers >= 32 && isa->width >= 8) return (Tile){8, 48 / 16 * isa->width / 16 > 0 ? 48 / 16 * isa->width / 16 : 1};
+    if (isa->width >= 8) return (Tile){6, 1};
+    if (isa->width >= 4) return isa->registers >= 32 ? (Tile){6, 1} : (Tile){2, 1};
+    return (Tile){1, 1};
+}
+
+static const char *call_gemm(TargetEmitter *e, const Step *s) {
+    Wanted w = want(e, "gemm.c.tmpl");
+    Tile tile = gemm_tile(e->isa);
+    const Buffer *out = buffer_of(e, s->out);
+    bool scaled = s->scale != 1;
+    double residual_scale = s->residual_scale;
+    if (scaled && s->has_residual && !s->has_activation && !s->has_factor && s->cap == 0) { /* one factor: no product feeds the sum */
+        residual_scale *= s->scale;
+        scaled = false;
+    }
+    number(&w, "K", s->k);
+    number(&w, "N", s->n);
+    number(&w, "H_MOST", tile.height);
+    number(&w, "P_MOST", tile.panels);
+    number(&w, "K_UNROLL", 1);
+    number(&w, "x_stride", stride_of(e, s->in));
+    number(&w, "out_stride", out->stride);
+    number(&w, "exact_out", out->kind == BUFFER_OUTPUT);
+    number(&w, "factor_stride", stride_of(e, s->factor));
+    number(&w, "other_stride", stride_of(e, s->other));
+    number(&w, "has_bias", s->bias != NO_PACKED);
+    number(&w, "has_scale", scaled);
+    number(&w, "has_cap", s->cap > 0);
+    number(&w, "has_activation", s->has_activation);
+    number(&w, "has_factor", s->has_factor);
+    number(&w, "has_residual", s->has_residual);
+    real(&w, "scale", s->scale);
+    real(&w, "cap", s->cap);
+    real(&w, "inverse_cap", s->cap > 0 ? 1 / s->cap : 0);
+    real(&w, "residual_scale", residual_scale);
+    word(&w, "activation", s->has_activation ? activation_name(s->a.activation) : "none");
+    const char *comment = arena_printf(e->arena, "out [rows][%lld] = x [rows][%lld] times weight%s%s%s%s", (long long)s->n, (long long)s->k, s->bias != NO_PACKED ? ", + bias" : "",
+                                       s->has_activation ? arena_printf(e->arena, ", %s", activation_name(s->a.activation)) : "", s->has_factor ? ", times factor" : "",
+                                       s->has_residual ? ", + other" : "");
+    vars_text(w.vars, "comment", comment);
+    const char *name = kernel(&w, arena_printf(e->arena, "gemm_%lldx%lld", (long long)s->k, (long long)s->n));
+    Text call = text_new(e->arena);
+    text_printf(&call, "%s(%s, %s", name, address(e, s->in), weight_at(e, s->weight));
+    if (s->bias != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->bias));
+    if (s->has_factor) text_printf(&call, ", %s", address(e, s->factor));
+    if (s->has_residual) text_printf(&call, ", %s", address(e, s->other));
+    text_printf(&call, ", %s, %s, (size_t)thread, (size_t)run->threads);", address(e, s->out), rows_text(e, s->rows));
+    return call.data;
+}
+
+static const char *call_norm(TargetEmitter *e, const Step *s) {
+    Wanted w = want(e, "norm.c.tmpl");
+    int64_t d = s->n / s->a.groups;
+    number(&w, "D", d);
+    number(&w, "GROUPS", s->a.groups);
+    number(&w, "UNROLL", 2);
+    number(&w, "centered", s->op == OP_layernorm);
+    number(&w, "has_bias", s->bias != NO_PACKED);
+    number(&w, "weight_per_group", s->k);
+    number(&w, "x_stride", stride_of(e, s->in));
+    number(&w, "out_stride", stride_of(e, s->out));
+    real(&w, "eps", s->a.eps);
+    real(&w, "inverse_d", 1 / (double)d);
+    vars_text(w.vars, "comment", arena_printf(e->arena, "%s over %lld columns, eps %g", op_name(s->op), (long long)d, s->a.eps));
+    const char *name = kernel(&w, arena_printf(e->arena, "%s_%lld", op_name(s->op), (long long)d));
+    return arena_printf(e->arena, "%s(%s, %s%s%s, %s, %s, (size_t)thread, (size_t)run->threads);", name, address(e, s->in), weight_at(e, s->weight), s->bias != NO_PACKED ? ", " : "",
+                        s->bias != NO_PACKED ? weight_at(e, s->bias) : "", address(e, s->out), rows_text(e, s->rows));
+}
+
+static const char *call_embed(TargetEmitter *e, const Step *s) {
+    Wanted w = want(e, "embed.c.tmpl");
+    bool prepend = s->kind == STEP_PREPEND, lookup = !prepend && s->ids >= 0;
+    int tokens_in_front = prepend ? (s->table3 != NO_PACKED ? 2 : 1) : 0;
+    bool segments = s->segment_ids >= 0, positions = s->bias != NO_PACKED;
+    number(&w, "N", s->n);
+    word(&w, "source", prepend ? "prepend" : lookup ? "lookup" : "rows");
+    word(&w, "ids", lookup ? e->plan->graph->inputs[s->ids].name : "none");
+    number(&w, "in_panels", s->table_in_panels);
+    number(&w, "has_scale", lookup && s->scale != 1);
+    number(&w, "has_segments", segments);
+    number(&w, "has_positions", positions);
+    number(&w, "tokens_in_front", tokens_in_front);
+    number(&w, "offset", s->a.offset);
+    number(&w, "x_stride", stride_of(e, s->in));
+    number(&w, "out_stride", stride_of(e, s->out));
+    real(&w, "scale", s->scale);
+    vars_text(w.vars, "comment", arena_printf(e->arena, "rows of %lld columns%s%s%s", (long long)s->n, lookup ? ", looked up" : "", segments ? ", + segments" : "", positions ? ", + positions" : ""));
+    const char *name = kernel(&w, "rows");
+    Text call = text_new(e->arena);
+    text_printf(&call, "%s(run", name);
+    if (lookup) text_printf(&call, ", %s", weight_at(e, s->weight));
+    else text_printf(&call, ", %s", address(e, s->in));
+    if (segments) text_printf(&call, ", %s", weight_at(e, s->table3));
+    if (positions) text_printf(&call, ", %s", weight_at(e, s->bias));
+    if (tokens_in_front > 0) text_printf(&call, ", %s", weight_at(e, s->weight));
+    if (tokens_in_front > 1) text_printf(&call, ", %s", weight_at(e, s->table3));
+    text_printf(&call, ", %s, (size_t)thread, (size_t)run->threads);", address(e, s->out));
+    return call.data;
+}
+
+static const char *call_patches(TargetEmitter *e, const Step *s) {
+    Wanted w = want(e, "patches.c.tmpl");
+    const Stack *stack = e->plan->module->model->encoder;
+    number(&w, "patch_rows", e->plan->patch_rows);
+    number(&w, "height", stack->image_height);
+    number(&w, "width", stack->image_width);
+    number(&w, "patch", stack->patch);
+    number(&w, "out_stride", stride_of(e, s->out));
+    vars_text(w.vars, "comment", arena_printf(e->arena, "squares of %lld x %lld pixels as rows", (long long)stack->patch, (long long)stack->patch));
+    return arena_printf(e->arena, "%s(run, %s, (size_t)thread, (size_t)run->threads);", kernel(&w, "patches"), address(e, s->out));
+}
+
+static const char *call_rope(TargetEmitter *e, const Step *s) {
+    Wanted w = want(e, "rope.c.tmpl");
+    number(&w, "HEADS", s->a.heads);
+    number(&w, "D", s->a.head_dim);
+    number(&w, "WIDTH", s->a.width);
+    number(&w, "interleaved", s->a.interleaved);
+    number(&w, "x_stride", stride_of(e, s->in));
+    number(&w, "out_stride", stride_of(e, s->out));
+    number(&w, "copy", s->in.buffer != s->out.buffer);
+    vars_text(w.vars, "comment", arena_printf(e->arena, "%lld columns of %lld heads rotated by position", (long long)s->a.width, (long long)s->a.heads));
+    return arena_printf(e->arena, "%s(run, %s, %s, %s, %s, (size_t)thread, (size_t)run->threads);", kernel(&w, "rope"), address(e, s->in), weight_at(e, s->weight),
+                        weight_at(e, s->bias), address(e, s->out));
+}
+
+static const char *call_map(TargetEmitter *e, const Step *s) {
+    Wanted w = want(e, "map.c.tmpl");
+    bool copy = s->kind == STEP_COPY;
+    number(&w, "N", s->n);
+    word(&w, "op", copy ? "copy" : op_name(s->op));
+    number(&w, "has_other", s->other.buffer != NO_BUFFER);
+    number(&w, "x_stride", stride_of(e, s->in));
+    number(&w, "other_stride", stride_of(e, s->other));
+    number(&w, "out_stride", stride_of(e, s->out));
+    real(&w, "scale", s->a.scale);
+    real(&w, "cap", s->a.cap);
+    real(&w, "inverse_cap", s->a.cap > 0 ? 1 / s->a.cap : 0);
+    word(&w, "activation", activation_name(s->a.activation));
+    vars_text(w.vars, "comment", arena_printf(e->arena, "%s over %lld columns", copy ? "copy" : op_name(s->op), (long long)s->n));
+    const char *name = kernel(&w, arena_printf(e->arena, "%s_%lld", copy ? "copy" : op_name(s->op), (long long)s->n));
+    return arena_printf(e->arena, "%s(%s%s%s, %s, %s, (size_t)thread, (size_t)run->threads);", name, address(e, s->in), s->other.buffer != NO_BUFFER ? ", " : "",
+                        s->other.buffer != NO_BUFFER ? address(e, s->other) : "", address(e, s->out), rows_text(e, s->rows));
+}
+
+static const char *call_pool(TargetEmitter *e, const Step *s) {
+    Wanted w = want(e, "pool.c.tmpl");
+    number(&w, "N", s->n);
+    word(&w, "kind", pool_name(s->a.pool));
+    number(&w, "l2", s->has_activation);
+    number(&w, "x_stride", stride_of(e, s->in));
+    number(&w, "out_stride", stride_of(e, s->out));
+    vars_text(w.vars, "comment", arena_printf(e->arena, "%s of the rows of a sequence%s", pool_name(s->a.pool), s->has_activation ? ", scaled to length 1" : ""));
+    return arena_printf(e->arena, "%s(run, %s, %s, (size_t)thread, (size_t)run->threads);", kernel(&w, "pool"), address(e, s->in), address(e, s->out));
+}
+
+/* ---------------------------------------------------------------- attention */
+
+/* Maps of a sequence stand layer by layer, head by head; a head that is not exported has none (-1). */
+static void emit_map_table(TargetEmitter *e, const Step *s, const char *name) {
+    const Graph *g = e->plan->graph;
+    int64_t first = 0;
+    for (int o = 0; o < s->first_export; o++)
+        if (g->outputs[o].layer >= 0) first += g->outputs[o].n_heads;
+    Text list = text_new(e->arena);
+    for (int64_t h = 0; h < s->a.heads; h++) {
+        int64_t at = -1;
+        for (int64_t i = 0; i < g->outputs[s->first_export].n_heads; i++)
+            if (g->outputs[s->first_export].heads[i] == h) at = first + i;
+        text_printf(&list, "%s%lld", h ? ", " : "", (long long)at);
+    }
+    writer_line(e->writer, "/* where the map of each head stands among a sequence's, or -1 */");
+    writer_line(e->writer, "static const int %s[] = {%s};", name, list.data);
+    writer_blank(e->writer);
+}
+
+static int64_t map_count(const Plan *plan) {
+    int64_t count = 0;
+    for (int o = 0; o < plan->graph->n_outputs; o++)
+        if (plan->graph->outputs[o].layer >= 0) count += plan->graph->outputs[o].n_heads;
+    return count;
+}
+
+static void attention_tile(Wanted *w, const Isa *isa, int64_t value_dim) {
+    int64_t vectors = (value_dim + isa->width - 1) / isa->width;
+    bool wide = isa->registers >= 32 && isa->width >= 16;
+    number(w, "R_MOST", wide ? 8 : isa->width >= 4 ? 4 : 1);
+    number(w, "P_MOST", wide ? 3 : 1);
+    number(w, "C_MOST", isa->width == 1 ? 8 : wide && vectors % 3 == 0 ? 3 : 2);
+}
+
+static const char *call_attention(TargetEmitter *e, const Step *s) {
+    Wanted w = want(e, "attention.c.tmpl");
+    const Plan *plan = e->plan;
+    attention_tile(&w, e->isa, s->value_dim);
+    number(&w, "D", s->a.head_dim);
+    number(&w, "VD", s->value_dim);
+    number(&w, "HEADS", s->a.heads);
+    number(&w, "KV_HEADS", s->a.kv_heads);
+    number(&w, "D_UNROLL", 1);
+    number(&w, "KEY_BLOCK", plan->key_block);
+    number(&w, "KEYS_ROOM", round_up(plan->seq.n, 16) * s->a.head_dim);
+    number(&w, "bound", plan->seq.n);
+    number(&w, "scratch", plan->scratch_floats);
+    number(&w, "q_stride", stride_of(e, s->in));
+    number(&w, "k_stride", stride_of(e, s->other));
+    number(&w, "v_stride", stride_of(e, s->third));
+    number(&w, "out_stride", stride_of(e, s->out));
+    number(&w, "causal", s->a.causal);
+    number(&w, "window", s->a.window && s->a.window < plan->seq.n ? s->a.window : 0);
+    number(&w, "has_relative", s->relative != NO_PACKED);
+    number(&w, "has_slopes", s->slopes != NO_PACKED);
+    number(&w, "has_sink", s->sink != NO_PACKED);
+    number(&w, "has_softcap", s->softcap > 0);
+    number(&w, "exported", s->first_export >= 0);
+    number(&w, "map_count", s->first_export >= 0 ? map_count(plan) : 0);
+    number(&w, "origin", s->a.offset);
+    number(&w, "relative_width", s->relative != NO_PACKED ? plan->packed[s->relative].shape.dims[1] : 0);
+    real(&w, "scale", s->a.scale);
+    real(&w, "cap", s->softcap);
+    real(&w, "inverse_cap", s->softcap > 0 ? 1 / s->softcap : 0);
+    vars_text(w.vars, "comment", arena_printf(e->arena, "attention of %lld heads of %lld over the keys of the same sequence", (long long)s->a.heads, (long long)s->a.head_dim));
+    const char *name = kernel(&w, "attention"), *maps = NULL;
+    if (s->first_export >= 0) {
+        maps = arena_printf(e->arena, "%s_%s_maps", e->prefix, s->name);
+        emit_map_table(e, s, maps);
+    }
+    Text call = text_new(e->arena);
+    text_printf(&call, "%s(run, %s, %s, %s, %s", name, address(e, s->in), address(e, s->other), address(e, s->third), address(e, s->out));
+    if (s->relative != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->relative));
+    if (s->slopes != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->slopes));
+    if (s->sink != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->sink));
+    if (maps) text_printf(&call, ", %s", maps);
+    text_printf(&call, ", (size_t)thread, (size_t)run->threads);");
+    return call.data;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+static const char *call_step(TargetEmitter *e, const Step *s) {
+    switch (s->kind) {
+    case STEP_EMBED: case STEP_PREPEND: return call_embed(e, s);
+    case STEP_PATCHES: return call_patches(e, s);
+    case STEP_GEMM: return call_gemm(e, s);
+    case STEP_NORM: return call_norm(e, s);
+    case STEP_ROPE: return call_rope(e, s);
+    case STEP_ATTENTION: return call_attention(e, s);
+    case STEP_MAP: case STEP_COPY: return call_map(e, s);
+    case STEP_POOL: return call_pool(e, s);
+    case STEP_COUNT: break;
+    }
+    bug("a step without a kind");
+}
+
+void emit_target(TargetEmitter *e) {
+    const Plan *plan = e->plan;
+    TemplateVars *vars = vars_new(e->arena, NULL);
+    vars_text(vars, "p", e->prefix);
+    vars_text(vars, "prefix", e->model);
+    template_expand_helpers(e->arena, e->writer, vars, e->isa);
+    writer_blank(e->writer);
+    template_expand(e->arena, e->writer, "math.c.tmpl", vars, e->isa);
+    writer_blank(e->writer);
+    for (int i = 0; i < plan->n_steps; i++) {
+        const Step *s = &plan->steps[i];
+        const char *call = call_step(e, s);
+        writer_line(e->writer, "/* %s: %s */", s->name, s->shape);
+        writer_line(e->writer, "static void %s_%s(void *with, int thread) {", e->prefix, s->name);
+        writer_line(e->writer, "%s_run *run = (%s_run *)with;", e->model, e->model);
+        writer_line(e->writer, "%s", call);
+        writer_line(e->writer, "}");
+        writer_blank(e->writer);
+    }
+    writer_line(e->writer, "static void %s_chunk(%s_run *run) {", e->prefix, e->model);
+    for (int i = 0; i < plan->n_steps; i++) {
+        const Step *s = &plan->steps[i];
+        if (is_optional(e, s)) writer_line(e->writer, "if (run->out_%s) %s_step(run, %s_%s);", buffer_of(e, s->out)->name, e->model, e->prefix, s->name);
+        else writer_line(e->writer, "%s_step(run, %s_%s);", e->model, e->prefix, s->name);
+    }
+    writer_line(e->writer, "}");
+    writer_blank(e->writer);
+}

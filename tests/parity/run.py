@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Parity with Hugging Face transformers: imports each folder of tests/parity/fixtures (and of $ATTNC_FIXTURES/parity),
+runs it, and compares its outputs with the expected ones. Names `batch_X` use the inputs `batch_*`. Speaks TAP."""
+import array
+import ast
+import math
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
+TOLERANCE = 5e-5
+CODES = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|u1": "B", "|b1": "B"}
+
+
+def read_npy(path):
+    """(shape, numbers) of a C-ordered, little-endian .npy file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    if data[:6] != b"\x93NUMPY":
+        raise ValueError(path)
+    wide = data[6] > 1
+    size = struct.unpack_from("<I" if wide else "<H", data, 8)[0]
+    begin = (12 if wide else 10) + size
+    header = ast.literal_eval(data[begin - size:begin].decode("latin1"))
+    if header["fortran_order"]:
+        raise ValueError(path)
+    numbers = array.array(CODES[header["descr"]])
+    numbers.frombytes(data[begin:])
+    return tuple(header["shape"]), numbers
+
+
+def error_of(got, expected):
+    """The largest |a - b| / (1 + max |b|), or a reason."""
+    if got[0] != expected[0]:
+        return "shape %s, expected %s" % (got[0], expected[0])
+    scale = 1 + max((abs(b) for b in expected[1]), default=0)
+    worst = 0.0
+    for a, b in zip(got[1], expected[1]):
+        if math.isnan(a) or math.isnan(b):
+            return "a NaN"
+        worst = max(worst, abs(a - b))
+    return worst / scale
+
+
+def run(*command):
+    return subprocess.run([ATTNC, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+class Case:
+    def __init__(self, folder, name, scratch):
+        self.folder, self.name = folder, name
+        self.spec = os.path.join(scratch, name + ".attn")
+        self.scratch = scratch
+        files = sorted(os.listdir(folder))
+        self.inputs = [f[3:-4] for f in files if f.startswith("in.") and f.endswith(".npy")]
+        self.outputs = [f[4:-4] for f in files if f.startswith("out.") and f.endswith(".npy")]
+
+    def run_group(self, engine, prefix):
+        """Outputs with or without `batch_`, in one run; yields (output, error or reason or None for skipped)."""
+        wanted = [o for o in self.outputs if o.startswith("batch_") == bool(prefix) and o != "greedy"]
+        if not wanted:
+            return
+        command = ["run", self.spec, "--weights", os.path.join(self.folder, "model.safetensors"), "--engine", engine]
+        for name in self.inputs:
+            if name.startswith("batch_") == bool(prefix):
+                command += ["--in", "%s=%s" % (name[len(prefix):], os.path.join(self.folder, "in.%s.npy" % name))]
+        paths = {o: os.path.join(self.scratch, "%s.%s.npy" % (self.name, o)) for o in wanted}
+        for output, path in paths.items():
+            command += ["--out", "%s=%s" % (output[len(prefix):], path)]
+        result = run(*command)
+        for output, path in paths.items():
+            if result.returncode == 3:
+                yield output, None, (result.stderr.strip().splitlines() or ["not there yet"])[-1]
+            elif result.returncode != 0:
+                yield output, "status %d: %s" % (result.returncode, result.stderr.strip()), ""
+            else:
+                yield output, error_of(read_npy(path), read_npy(os.path.join(self.folder, "out.%s.npy" % output))), ""
+
+    def check(self, tap):
+        result = run("import", self.folder, "-o", self.spec)
+        if result.returncode != 0:
+            tap.not_ok("%s/import" % self.name, result.stderr.strip())
+            return
+        again = run("fmt", self.spec)
+        with open(self.spec, encoding="utf-8") as file:
+            if again.stdout != file.read():
+                tap.not_ok("%s/import" % self.name, "attnc fmt changes the spec")
+                return
+        tap.ok("%s/import" % self.name)
+        for engine in ("interp", "compiled"):
+            for prefix in ("", "batch_"):
+                for output, error, why in self.run_group(engine, prefix):
+                    name = "%s/%s/%s" % (self.name, engine, output)
+                    if error is None:
+                        tap.ok(name, "# SKIP " + why)
+                    elif isinstance(error, str):
+                        tap.not_ok(name, error)
+                    elif error > TOLERANCE:
+                        tap.not_ok(name, "error %.3g is above %.3g" % (error, TOLERANCE))
+                    else:
+                        tap.ok(name, "# error %.2g" % error)
+            if "greedy" in self.outputs:
+                tap.ok("%s/%s/greedy" % (self.name, engine), "# SKIP generation is checked elsewhere")
+
+
+class Tap:
+    failed = 0
+
+    def ok(self, name, note=""):
+        print("ok parity/%s %s" % (name, note), flush=True)
+
+    def not_ok(self, name, why):
+        self.failed += 1
+        print("not ok parity/%s" % name)
+        for line in why.splitlines()[:8]:
+            print("# " + line)
+        sys.stdout.flush()
+
+
+def main():
+    folders = [os.path.join(ROOT, "tests", "parity", "fixtures")]
+    if os.environ.get("ATTNC_FIXTURES"):
+        folders.append(os.path.join(os.environ["ATTNC_FIXTURES"], "parity"))
+    only, tap = sys.argv[1:], Tap()
+    with tempfile.TemporaryDirectory() as scratch:
+        for folder in folders:
+            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+                path = os.path.join(folder, name)
+                if os.path.exists(os.path.join(path, "config.json")) and (not only or name in only):
+                    Case(path, name, scratch).check(tap)
+    return tap.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

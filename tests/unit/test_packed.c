@@ -1,0 +1,392 @@
+/* test_packed.c: weights in the layout of the code, and .attnw files, good and bad. */
+#include "../../compiler/attnc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/attnc-test-packed-XXXXXX";
+static Arena *arena;
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int drop_folder(void **state) {
+    (void)state;
+    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static int begin(void **state) {
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static const char *in_folder(const char *name) { return arena_printf(arena, "%s/%s", folder, name); }
+
+/* Odd sizes, every kind of packed tensor: tied table, shared relative buckets, learned positions, rotations, plus_one. */
+static const char odd_spec[] =
+    "model odd { d_model 21, vocab 19, head logits tied bias\n"
+    "  encoder { seq <= %d, position learned offset 3, segments 3, embedding normalized\n"
+    "    layers 2 { attention self { heads 3, head_dim 7, bias q, position relative buckets 8 distance 20 }\n"
+    "               ffn { d_ff 37, activation silu gated } } } }\n";
+static const char rotated_spec[] =
+    "model rotated { d_model 20, vocab 23, norm rmsnorm plus_one, bias none, head pool mean\n"
+    "  encoder { seq <= %d\n"
+    "    layers 3 { attention self { heads 5, kv_heads 1, head_dim 6, value_dim 9, position rope }\n"
+    "               ffn { d_ff 33 } } } }\n";
+
+typedef struct Case {
+    Module *module;
+    Plan *plan;
+    Weights *weights;
+} Case;
+
+static Case case_of(const char *text, const char *seed) {
+    Diagnostics diagnostics = diagnostics_new(arena, stderr);
+    Source *source = source_from_text(arena, "test.attn", text, strlen(text));
+    Model *model = resolve(arena, parse(arena, source, &diagnostics), &diagnostics);
+    assert_non_null(model);
+    Case c = {.module = build(arena, model)};
+    c.plan = plan_model(arena, c.module, false);
+    c.weights = weights_load(arena, model, &c.module->weights, seed, false);
+    return c;
+}
+
+static Case odd_case(void) { return case_of(arena_printf(arena, odd_spec, 30), "random:5"); }
+static Case rotated_case(void) { return case_of(arena_printf(arena, rotated_spec, 11), "random:6"); }
+
+static const Packed *packed_named(const Plan *plan, const char *name) {
+    for (int i = 0; i < plan->n_packed; i++)
+        if (strcmp(plan->packed[i].name, name) == 0) return &plan->packed[i];
+    fail_msg("nothing packed is called %s", name);
+    return NULL;
+}
+
+static float *filled(const Case *c, const Packed *packed) {
+    float *out = arena_array(arena, (size_t)packed->room, sizeof *out);
+    memset(out, 0x7f, (size_t)packed->room * sizeof *out);
+    packed_fill(c->plan, packed, c->weights, out);
+    return out;
+}
+
+static const float *weight_of(const Case *c, const char *name) {
+    const WeightSpec *spec = weight_spec_find(&c->module->weights, name);
+    assert_non_null(spec);
+    return c->weights->data[spec - c->module->weights.specs];
+}
+
+/* ------------------------------------------------------------------ places */
+
+static void panels_of_odd_sizes(void **state) {
+    (void)state;
+    Case c = odd_case();
+    const char *name = "encoder.layers.1.ffn.up.weight"; /* [37][21] */
+    const Packed *p = packed_named(c.plan, name);
+    const float *out = filled(&c, p), *data = weight_of(&c, name);
+    assert_true(p->panels);
+    assert_int_equal(p->room, 48 * 21);
+    for (int panel = 0; panel < 3; panel++)
+        for (int k = 0; k < 21; k++)
+            for (int lane = 0; lane < 16; lane++) {
+                int row = panel * 16 + lane;
+                float expected = row < 37 ? data[row * 21 + k] : 0;
+                assert_true(out[(panel * 21 + k) * 16 + lane] == expected);
+            }
+}
+
+static void rows_as_they_are(void **state) {
+    (void)state;
+    Case c = odd_case();
+    const char *name = "encoder.embedding.positions.weight"; /* [33][21] */
+    const Packed *p = packed_named(c.plan, name);
+    const float *out = filled(&c, p);
+    assert_false(p->panels);
+    assert_int_equal(p->room, 704);
+    assert_memory_equal(out, weight_of(&c, name), 693 * sizeof *out);
+    for (int i = 693; i < 704; i++) assert_true(out[i] == 0);
+}
+
+static void one_is_added(void **state) {
+    (void)state;
+    Case c = rotated_case();
+    const char *name = "encoder.layers.0.attention.norm_in.weight";
+    const Packed *p = packed_named(c.plan, name);
+    assert_true(p->plus_one);
+    const float *out = filled(&c, p), *data = weight_of(&c, name);
+    for (int i = 0; i < 20; i++) assert_true(out[i] == data[i] + 1);
+    for (int i = 20; i < 32; i++) assert_true(out[i] == 0);
+}
+
+static void derived_tables(void **state) {
+    (void)state;
+    Case c = rotated_case();
+    int found = 0;
+    for (int i = 0; i < c.plan->n_packed; i++) {
+        const Packed *p = &c.plan->packed[i];
+        if (p->derived < 0) continue;
+        const Derived *d = &c.module->derived[p->derived];
+        double wide[33];
+        assert_int_equal(d->shape.dims[0] * d->shape.dims[1], 33);
+        derived_fill(d, NULL, wide);
+        const float *out = filled(&c, p);
+        for (int k = 0; k < 33; k++) assert_true(out[k] == (float)wide[k]);
+        for (int k = 33; k < p->room; k++) assert_true(out[k] == 0);
+        found++;
+    }
+    assert_int_equal(found, 2);
+}
+
+static void zeros_for_missing_biases(void **state) {
+    (void)state;
+    Case c = odd_case();
+    int found = 0;
+    for (int i = 0; i < c.plan->n_packed; i++) {
+        const Packed *p = &c.plan->packed[i];
+        if (p->derived >= 0 || p->weight >= 0) continue;
+        const float *out = filled(&c, p);
+        for (int k = 0; k < p->room; k++) assert_true(out[k] == 0);
+        found++;
+    }
+    assert_int_equal(found, 4); /* keys and values of two layers */
+}
+
+static void offsets_and_slack(void **state) {
+    (void)state;
+    Case c = odd_case();
+    int64_t at = 0;
+    for (int i = 0; i < c.plan->n_packed; i++) {
+        assert_int_equal(c.plan->packed[i].offset, at);
+        assert_int_equal(at % 16, 0);
+        at += c.plan->packed[i].room;
+    }
+    assert_true(c.plan->weight_floats >= at + 16);
+}
+
+/* ------------------------------------------------------------------ files */
+
+static void write_and_compare(Case c, const char *name) {
+    const char *path = in_folder(name);
+    packed_write(arena, path, c.plan, c.weights);
+    assert_true(packed_is(path));
+    Weights *back = packed_read(arena, c.plan, path, true);
+    assert_ptr_equal(back->table, &c.module->weights);
+    for (size_t i = 0; i < c.module->weights.count; i++) {
+        const WeightSpec *spec = &c.module->weights.specs[i];
+        int64_t count = 0;
+        assert_true(shape_elements(spec->shape, &count));
+        bool plus_one = strstr(spec->name, "norm") && c.module->model->encoder->final_norm.plus_one;
+        for (int64_t k = 0; k < count; k++) {
+            float a = c.weights->data[i][k], b = back->data[i][k];
+            if (strstr(spec->name, "relative") && k / 3 == 4) a = 0; /* a key ahead is at least 1 away: nothing reaches this bucket */
+            if (plus_one ? b + 1 != a + 1 : memcmp(&a, &b, sizeof a) != 0) fail_msg("%s: %lld: %a is not %a", spec->name, (long long)k, (double)b, (double)a);
+        }
+    }
+}
+
+static void round_trip(void **state) {
+    (void)state;
+    write_and_compare(odd_case(), "odd.attnw");
+    write_and_compare(rotated_case(), "rotated.attnw");
+    write_and_compare(case_of("model plain { d_model 16, vocab 5, encoder { seq <= 4, position sinusoidal, layers 1 { attention self { heads 1 } } } }", "random:1"), "plain.attnw");
+}
+
+/* With few rows some buckets are never read: they come back as zeros, the others as they were. */
+static void unreached_buckets(void **state) {
+    (void)state;
+    Case c = case_of(arena_printf(arena, odd_spec, 2), "random:5");
+    const char *path = in_folder("short.attnw");
+    packed_write(arena, path, c.plan, c.weights);
+    Weights *back = packed_read(arena, c.plan, path, true);
+    const WeightSpec *spec = weight_spec_find(&c.module->weights, "encoder.relative.weight");
+    size_t index = (size_t)(spec - c.module->weights.specs);
+    for (int b = 0; b < 8; b++)
+        for (int h = 0; h < 3; h++) {
+            bool reached = b == 0 || b == 1 || b == 5; /* distances 0, -1, 1 */
+            assert_true(back->data[index][b * 3 + h] == (reached ? c.weights->data[index][b * 3 + h] : 0));
+        }
+}
+
+static void same_bytes_again(void **state) {
+    (void)state;
+    Case c = odd_case();
+    const char *first = in_folder("first.attnw"), *second = in_folder("second.attnw");
+    packed_write(arena, first, c.plan, c.weights);
+    packed_write(arena, second, c.plan, packed_read(arena, c.plan, first, true));
+    size_t a, b;
+    char *one = file_read(arena, first, 1 << 24, &a), *two = file_read(arena, second, 1 << 24, &b);
+    assert_int_equal(a, b);
+    assert_memory_equal(one, two, a);
+    assert_int_equal(a, 128 + 4 * c.plan->weight_floats);
+}
+
+static void header_as_documented(void **state) {
+    (void)state;
+    Case c = odd_case();
+    const char *path = in_folder("header.attnw");
+    packed_write(arena, path, c.plan, c.weights);
+    size_t size;
+    const char *bytes = file_read(arena, path, 1 << 24, &size);
+    assert_memory_equal(bytes, "ATTNW\r\n\x1a\1\0\0\0\1\0\0\0", 16);
+    uint64_t words[16];
+    memcpy(words, bytes, sizeof words);
+    assert_int_equal(words[2], c.module->model->hash);
+    assert_int_equal(words[3], (uint64_t)c.plan->n_packed << 32);
+    assert_int_equal(words[4], 128);
+    assert_int_equal(words[5], size - 128);
+    assert_int_equal(words[6], hash_bytes(0, bytes + 128, size - 128));
+    assert_int_equal(words[7], packed_layout_hash(c.plan));
+    for (int i = 8; i < 15; i++) assert_int_equal(words[i], 0);
+    assert_int_equal(words[15], hash_bytes(0, bytes, 120));
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+static FailureTrap trap;
+
+static void refuse(const Plan *plan, const char *path, bool verify, const char *reason) {
+    Arena *volatile short_lived = arena_new();
+    if (failure_trap(&trap) == 0) {
+        packed_read(short_lived, plan, path, verify);
+        failure_release(&trap);
+        arena_free(short_lived);
+        fail_msg("taken, though: %s", reason);
+    }
+    arena_free(short_lived);
+    assert_int_equal(trap.status, EXIT_USER);
+    if (!strstr(trap.message, reason)) fail_msg("`%s` is not in: %s", reason, trap.message);
+}
+
+typedef struct Image {
+    char *bytes;
+    size_t size;
+} Image;
+
+static Image image_of(Case c) {
+    Image image;
+    const char *path = in_folder("image.attnw");
+    packed_write(arena, path, c.plan, c.weights);
+    image.bytes = file_read(arena, path, 1 << 24, &image.size);
+    return image;
+}
+
+static const char *put(const void *bytes, size_t size) {
+    const char *path = in_folder("changed.attnw");
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+/* The image with one field changed and the header's checksum made right again. */
+static const char *forged(Image image, int at, uint64_t value, int bytes) {
+    char *copy = arena_copy(arena, image.bytes, image.size);
+    memcpy(copy + at, &value, (size_t)bytes);
+    uint64_t hash = hash_bytes(0, copy, 120);
+    memcpy(copy + 120, &hash, 8);
+    return put(copy, image.size);
+}
+
+static void every_bit_of_the_header(void **state) {
+    (void)state;
+    Case c = rotated_case();
+    Image image = image_of(c);
+    for (int bit = 0; bit < 128 * 8; bit++) {
+        image.bytes[bit / 8] = (char)(image.bytes[bit / 8] ^ 1 << bit % 8);
+        const char *path = put(image.bytes, image.size);
+        refuse(c.plan, path, false, bit < 64 ? "not an .attnw file" : bit < 96 ? "version" : "the header is damaged");
+        image.bytes[bit / 8] = (char)(image.bytes[bit / 8] ^ 1 << bit % 8);
+    }
+    packed_read(arena, c.plan, put(image.bytes, image.size), true);
+}
+
+static void forged_headers(void **state) {
+    (void)state;
+    Case c = rotated_case();
+    Image image = image_of(c);
+    refuse(c.plan, forged(image, 8, 2, 4), false, "has version 2 of the format");
+    refuse(c.plan, forged(image, 12, 7, 4), false, "has version 7 of the layout");
+    refuse(c.plan, forged(image, 16, 1, 8), false, "the weights of another model than `rotated`");
+    refuse(c.plan, forged(image, 24, 1, 4), false, "not f32");
+    refuse(c.plan, forged(image, 28, 3, 4), false, "other bounds of `rotated`");
+    refuse(c.plan, forged(image, 32, 192, 8), false, "bytes of weights");
+    refuse(c.plan, forged(image, 40, 1 << 20, 8), false, "has 1048576 bytes of weights");
+    refuse(c.plan, forged(image, 40, UINT64_MAX - 100, 8), false, "bytes of weights");
+    refuse(c.plan, forged(image, 56, 1, 8), false, "other bounds");
+    refuse(c.plan, forged(image, 64, 1, 1), false, "byte 64 of the header is not 0");
+    refuse(c.plan, forged(image, 119, 1, 1), false, "byte 119 of the header is not 0");
+    packed_read(arena, c.plan, forged(image, 48, 1, 8), false);
+    refuse(c.plan, forged(image, 48, 1, 8), true, "the weights are damaged");
+}
+
+static void truncated_files(void **state) {
+    (void)state;
+    Case c = rotated_case();
+    Image image = image_of(c);
+    refuse(c.plan, put(image.bytes, 0), false, "not an .attnw file");
+    assert_false(packed_is(in_folder("changed.attnw")));
+    refuse(c.plan, put(image.bytes, 7), false, "not an .attnw file");
+    refuse(c.plan, put(image.bytes, 8), false, "truncated: 8 bytes");
+    refuse(c.plan, put(image.bytes, 127), false, "truncated: 127 bytes");
+    refuse(c.plan, put(image.bytes, 128), false, "truncated: 128 bytes where");
+    refuse(c.plan, put(image.bytes, image.size - 1), false, "truncated");
+    refuse(c.plan, put(arena_copy(arena, image.bytes, image.size), image.size + 1), false, "oversized");
+    refuse(c.plan, in_folder("nowhere.attnw"), false, "nowhere.attnw");
+    assert_false(packed_is(in_folder("nowhere.attnw")));
+    assert_false(packed_is(folder));
+}
+
+static void damaged_data(void **state) {
+    (void)state;
+    Case c = rotated_case();
+    Image image = image_of(c);
+    image.bytes[image.size - 1] ^= 1; /* in the slack */
+    packed_read(arena, c.plan, put(image.bytes, image.size), false);
+    refuse(c.plan, put(image.bytes, image.size), true, "the weights are damaged");
+}
+
+/* Bounds are no part of the model's hash; the layout's tells them apart, even where all rooms are equal. */
+static void other_models_and_bounds(void **state) {
+    (void)state;
+    Case c = rotated_case();
+    Image image = image_of(c);
+    const char *path = put(image.bytes, image.size);
+    Case longer = case_of(arena_printf(arena, rotated_spec, 12), "random:6");
+    assert_int_equal(longer.module->model->hash, c.module->model->hash);
+    assert_int_equal(longer.plan->weight_floats, c.plan->weight_floats);
+    refuse(longer.plan, path, false, "was packed for other bounds of `rotated`");
+    refuse(odd_case().plan, path, false, "the weights of another model than `odd`");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(panels_of_odd_sizes), TEST(rows_as_they_are), TEST(one_is_added), TEST(derived_tables), TEST(zeros_for_missing_biases),
+        TEST(offsets_and_slack), TEST(round_trip), TEST(unreached_buckets), TEST(same_bytes_again), TEST(header_as_documented),
+        TEST(every_bit_of_the_header), TEST(forged_headers), TEST(truncated_files), TEST(damaged_data), TEST(other_models_and_bounds),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
