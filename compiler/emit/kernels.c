@@ -367,7 +367,7 @@ void emit_target(TargetEmitter *e) {
         const Step *s = &plan->steps[i];
         const char *call = call_step(e, s);
         writer_line(e->writer, "/* %s: %s */", s->name, s->shape);
-        writer_line(e->writer, "static void %s_%s(void *with, int thread) {", e->prefix, s->name);
+        writer_line(e->writer, "static void %s_step_%s(void *with, int thread) {", e->prefix, s->name);
         writer_line(e->writer, "%s_run *run = (%s_run *)with;", e->model, e->model);
         writer_line(e->writer, "%s", call);
         writer_line(e->writer, "}");
@@ -376,8 +376,8 @@ void emit_target(TargetEmitter *e) {
     writer_line(e->writer, "static void %s_chunk(%s_run *run) {", e->prefix, e->model);
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
-        if (is_optional(e, s)) writer_line(e->writer, "if (run->out_%s) %s_step(run, %s_%s);", buffer_of(e, s->out)->name, e->model, e->prefix, s->name);
-        else writer_line(e->writer, "%s_step(run, %s_%s);", e->model, e->prefix, s->name);
+        if (is_optional(e, s)) writer_line(e->writer, "if (run->out_%s) %s_step(run, %s_step_%s);", buffer_of(e, s->out)->name, e->model, e->prefix, s->name);
+        else writer_line(e->writer, "%s_step(run, %s_step_%s);", e->model, e->prefix, s->name);
     }
     writer_line(e->writer, "}");
     writer_blank(e->writer);
