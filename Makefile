@@ -5,7 +5,7 @@
 
 CC = clang
 CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wconversion -Wshadow -Werror
-GENERATED_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra
+GENERATED_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function
 LIBS = -lcjson -lm -ldl -lpthread
 B = build
 

@@ -716,6 +716,10 @@ int plan_buffer(Arena *arena, Plan *plan, Buffer buffer);
 int plan_packed(Arena *arena, Plan *plan, Packed packed);
 void plan_step(Arena *arena, Plan *plan, Step step);
 int64_t round_up(int64_t n, int64_t to);
+/* --- passes/cost.c: for one sequence of n rows: 2 x multiply-adds of matrix products and visible scores; bytes of
+ * weights, keys and values that a step reads and of rows that it reads and writes. */
+double step_flops(const Plan *plan, const Step *step, int64_t n);
+double step_bytes(const Plan *plan, const Step *step, int64_t n);
 void plan_print(Text *out, const Plan *plan);
 
 /* ======================================================================= io/packed.c

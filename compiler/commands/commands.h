@@ -28,6 +28,7 @@ int64_t option_integer(const char *usage, const char *name, const char *text, in
 int command_fmt(int argc, char **argv);
 int command_weights(int argc, char **argv);
 int command_run(int argc, char **argv);
+int command_bench(int argc, char **argv);
 int command_compile(int argc, char **argv);
 int command_import(int argc, char **argv);
 int command_pack(int argc, char **argv);

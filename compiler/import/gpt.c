@@ -145,7 +145,7 @@ static const ConfigKey mpt_keys[] = {
 };
 const Family family_mpt = {
     .types = "mpt=Mpt", .title = "MPT: MosaicML 2023.", .classes = DECODER_CLASSES, KEYS(mpt_keys),
-    .irrelevant = "resid_pdrop emb_pdrop learned_pos_emb init_device attn_config.attn_pdrop attn_config.attn_impl attn_config.model_type verbose "
+    .irrelevant = "resid_pdrop emb_pdrop learned_pos_emb init_device attn_config.attn_pdrop attn_config.attn_impl verbose "
                   "init_config tokenizer_name",
     .prefixes = "transformer.",
     .spec = GPT_SPEC("norm layernorm no_bias pre eps ${eps}\nbias none\n", "", ", mask causal[scale?, scale ${scale}], position alibi[alibi_max!=8? max ${alibi_max}]", "gelu"),

@@ -273,7 +273,7 @@ static void refuse_unknown(const Import *import, const cJSON *object, const char
     const Family *family = import->family;
     for (const cJSON *item = object->child; item; item = item->next) {
         const char *path = arena_printf(import->arena, "%s%s", stem, item->string);
-        if (word_find(import->arena, irrelevant, path) || word_find(import->arena, family->irrelevant, path)) continue;
+        if (word_find(import->arena, irrelevant, item->string) || word_find(import->arena, family->irrelevant, path)) continue;
         if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path) || names_hold(family->keys, family->n_keys, path)) continue;
         if (cJSON_IsObject(item) && leads_into(family, path)) refuse_unknown(import, item, arena_printf(import->arena, "%s.", path));
         else fail("%s: the key `%.100s` (%s) is unknown for model_type `%s`", import->config_path, path, config_value(import->arena, item), import->type);

@@ -1,0 +1,100 @@
+/* bench.c: attnc bench: one sequence through the C, again and again, beside what the machine can do. */
+#include "engine.h"
+#include "peak.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] = "attnc bench SPEC [--weights F|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC] [--json]";
+
+/* One sequence of n rows with seeded inputs of every kind that the spec takes. */
+static Batch *one_sequence(Arena *arena, const Module *module, int64_t n) {
+    const Graph *g = module->forward;
+    Batch *batch = arena_alloc(arena, sizeof *batch);
+    batch->count = 1;
+    batch->sequences = arena_alloc(arena, sizeof *batch->sequences);
+    Sequence *s = batch->sequences;
+    for (int k = 0; k < 4; k++) s->symbols[k] = batch->padded[k] = n;
+    for (int i = 0; i < g->n_inputs; i++) {
+        const Tensor *t = &g->tensors[g->inputs[i].tensor];
+        int64_t count = 1, rows = t->dims[0].symbol ? n : t->dims[0].n;
+        for (int d = 0; d < t->rank; d++) count *= t->dims[d].symbol ? n : t->dims[d].n;
+        InputArray *array = &s->inputs[s->n_inputs++];
+        *array = (InputArray){g->inputs[i].name, t->dtype, rows, NULL};
+        float *numbers = arena_array(arena, (size_t)count, sizeof *numbers);
+        random_normal(1, g->inputs[i].name, 0, 1, count, numbers);
+        array->data = numbers;
+        if (t->dtype != DTYPE_I64) continue;
+        const Stack *stack = module->model->encoder ? module->model->encoder : module->model->decoder;
+        int64_t most = strcmp(g->inputs[i].name, "segments") == 0 ? stack->segments : stack->vocab, *ids = arena_array(arena, (size_t)count, sizeof *ids);
+        for (int64_t k = 0; k < count; k++) ids[k] = (int64_t)(hash_bytes(0, &k, sizeof k) % (uint64_t)most);
+        array->data = ids;
+    }
+    return batch;
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+enum { MOST_RUNS = 2000 };
+
+typedef struct Timing {
+    double median, least;
+    int runs;
+} Timing;
+
+/* At least 15 runs and 1.5 s; the first ones, uncounted, warm caches and clock. */
+static Timing time_forward(Engine *engine) {
+    static double seconds[MOST_RUNS];
+    for (double begin = seconds_now(); seconds_now() - begin < 0.3;) engine_forward(engine);
+    Timing t = {0};
+    for (double begin = seconds_now(); t.runs < MOST_RUNS && (t.runs < 15 || seconds_now() - begin < 1.5); t.runs++) {
+        double from = seconds_now();
+        engine_forward(engine);
+        seconds[t.runs] = seconds_now() - from;
+    }
+    qsort(seconds, (size_t)t.runs, sizeof *seconds, by_size);
+    t.median = seconds[t.runs / 2];
+    t.least = seconds[0];
+    return t;
+}
+
+int command_bench(int argc, char **argv) {
+    Arena *arena = arena_new();
+    const char *path, *weights_path = NULL, *seq = NULL, *threads_text = NULL, *target = NULL, *cc = NULL;
+    bool json = false;
+    const Option options[] = {{"--weights", .text = &weights_path}, {"--seq", .text = &seq}, {"--threads", .text = &threads_text}, {"--target", .text = &target}, {"--cc", .text = &cc}, {"--json", .flag = &json}};
+    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
+    int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
+    Model *model = model_load(arena, path);
+    Module *module = build(arena, model);
+    const Stack *stack = model->encoder ? model->encoder : model->decoder;
+    EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads};
+    Engine *engine = engine_new(arena, module, load_weights(arena, module, weights_path ? weights_path : "random:1", false), &engine_options);
+    int64_t bound = stack->seq.n, n = option_integer(usage, "--seq", seq, stack->seq.exact || bound < 128 ? bound : 128, 1, bound);
+    if (stack->seq.exact && n != bound) fail("%s: the spec says `seq = %lld`", path, (long long)bound);
+    engine_bind(arena, engine, one_sequence(arena, module, n));
+
+    double flops = 0, bytes = 0;
+    for (int i = 0; i < engine->plan->n_steps; i++) {
+        flops += step_flops(engine->plan, &engine->plan->steps[i], n);
+        bytes += step_bytes(engine->plan, &engine->plan->steps[i], n);
+    }
+    double peak = peak_flops(engine->call.picked), read = read_bandwidth();
+    Timing t = time_forward(engine);
+    double peak_after = peak_flops(engine->call.picked);
+    if (peak_after > peak) peak = peak_after;
+    double rate = flops / t.median, share = peak > 0 ? rate / (peak * threads) : 0;
+    if (json)
+        printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": %.4f, \"peak_gflops\": %.4f, \"read_gb_s\": %.4f, "
+               "\"threads\": %d, \"target\": \"%s\", \"seq\": %lld}\n",
+               t.median, t.least, t.runs, flops, bytes, rate / 1e9, peak / 1e9, read / 1e9, threads, engine->call.picked, (long long)n);
+    else
+        printf("%s, %lld rows, %d thread%s, %s: median %.3f ms, best %.3f ms of %d runs\n%.3f GFLOP, %.1f GFLOP/s, %.1f %% of %d x %.1f GFLOP/s measured; %.1f MB touched, one core reads %.1f GB/s\n",
+               model->name, (long long)n, threads, threads == 1 ? "" : "s", engine->call.picked, t.median * 1e3, t.least * 1e3, t.runs, flops / 1e9, rate / 1e9, 100 * share, threads, peak / 1e9,
+               bytes / 1e6, read / 1e9);
+    arena_free(arena);
+    return EXIT_FINE;
+}

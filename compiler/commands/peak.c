@@ -1,0 +1,86 @@
+/* peak.c: the multiply-add rate and the read bandwidth of one core, measured. */
+#include "peak.h"
+
+#include "../attnc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double SECONDS = 0.1;
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* N independent chains, so that the instruction's latency is hidden. */
+#define CHAINS(name, isa, type, N, set, fma, width) \
+    __attribute__((target(isa), noinline)) static double name(void) { \
+        type acc[N], a = set(0.999f), b = set(1e-3f); \
+        for (int i = 0; i < N; i++) acc[i] = set((float)i); \
+        double begin = seconds_now(), end; \
+        long rounds = 0; \
+        do { \
+            for (int r = 0; r < 20000; r++) \
+                _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) acc[i] = fma(acc[i], a, b); \
+            rounds += 20000; \
+            for (int i = 0; i < N; i++) __asm__ volatile("" : "+x"(acc[i])); \
+            end = seconds_now(); \
+        } while (end - begin < SECONDS); \
+        return 2.0 * (width) * N * (double)rounds / (end - begin); \
+    }
+CHAINS(avx512_8, "avx512f", __m512, 8, _mm512_set1_ps, _mm512_fmadd_ps, 16)
+CHAINS(avx512_12, "avx512f", __m512, 12, _mm512_set1_ps, _mm512_fmadd_ps, 16)
+CHAINS(avx512_16, "avx512f", __m512, 16, _mm512_set1_ps, _mm512_fmadd_ps, 16)
+CHAINS(avx2_8, "avx2,fma", __m256, 8, _mm256_set1_ps, _mm256_fmadd_ps, 8)
+CHAINS(avx2_10, "avx2,fma", __m256, 10, _mm256_set1_ps, _mm256_fmadd_ps, 8)
+CHAINS(avx2_12, "avx2,fma", __m256, 12, _mm256_set1_ps, _mm256_fmadd_ps, 8)
+/* The scalar target's compiler may use SSE: that is its machine. */
+#define SSE_FMA(acc, a, b) _mm_add_ps(_mm_mul_ps(acc, a), b)
+CHAINS(scalar_8, "sse2", __m128, 8, _mm_set1_ps, SSE_FMA, 4)
+CHAINS(scalar_12, "sse2", __m128, 12, _mm_set1_ps, SSE_FMA, 4)
+
+static double best(double (*const *chains)(void), int n) {
+    double most = 0;
+    for (int i = 0; i < n; i++) {
+        double rate = chains[i]();
+        if (rate > most) most = rate;
+    }
+    return most;
+}
+
+double peak_flops(const char *target) {
+    static double (*const avx512[])(void) = {avx512_8, avx512_12, avx512_16};
+    static double (*const avx2[])(void) = {avx2_8, avx2_10, avx2_12};
+    static double (*const scalar[])(void) = {scalar_8, scalar_12};
+    if (strcmp(target, "avx512") == 0) return __builtin_cpu_supports("avx512f") ? best(avx512, 3) : 0;
+    if (strcmp(target, "avx2") == 0) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? best(avx2, 3) : 0;
+    return best(scalar, 2);
+}
+
+#else
+
+double peak_flops(const char *target) {
+    (void)target;
+    return 0;
+}
+
+#endif
+
+double read_bandwidth(void) {
+    enum { WORDS = 32 << 20 }; /* 256 MB */
+    uint64_t *data = checked_malloc((size_t)WORDS * sizeof *data), sum = 0;
+    if (!data) out_of_memory();
+    memset(data, 1, (size_t)WORDS * sizeof *data);
+    double most = 0;
+    for (int run = 0; run < 5; run++) {
+        double begin = seconds_now();
+        uint64_t lanes[16] = {0};
+        for (size_t i = 0; i < WORDS; i += 16)
+            for (size_t l = 0; l < 16; l++) lanes[l] += data[i + l];
+        for (size_t l = 0; l < 16; l++) sum += lanes[l];
+        __asm__ volatile("" : "+r"(sum));
+        double rate = 8.0 * WORDS / (seconds_now() - begin);
+        if (rate > most) most = rate;
+    }
+    free(data);
+    return most;
+}

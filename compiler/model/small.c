@@ -1,0 +1,256 @@
+/* small.c: the same model, small: what `attnc check --small` runs at every length. Kinds, heads and relations stay
+ * (equal widths stay equal, odd ones odd, a window shorter than the sequence stays shorter); widths, lengths, the
+ * vocabulary and the number of layers shrink. */
+#include "../attnc.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LAYERS = 4, LENGTH = 48, VOCAB = 97, WIDTH = 64, GRID = 6, CLASSES = 33, LEAST_WINDOW = 7, MOST_OFFSET = 8, BUCKETS = 32 };
+
+typedef struct Small {
+    Arena *arena;
+    const Model *from;
+    Model *to;
+    int64_t memory_width; /* of the encoder's rows, for cross attention */
+    int64_t memory_length;
+} Small;
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* `size`, or one less: as odd or even as `of`; at least 1 or 2. */
+static int64_t same_parity(int64_t size, int64_t of) {
+    if (size % 2 != of % 2) size--;
+    return greatest(size, of % 2 ? 1 : 2);
+}
+
+/* x * to / from; sizes here are below 2^31. */
+static int64_t in_proportion(int64_t x, int64_t to, int64_t from) { return from ? x * to / from : x; }
+
+/* ---------------------------------------------------------------- sizes */
+
+/* More heads, narrower ones. */
+static int64_t small_head(int64_t heads, int64_t head_dim) {
+    return head_dim <= 16 && heads * head_dim <= 2 * WIDTH ? head_dim : least(head_dim, same_parity(heads <= 4 ? 16 : heads <= 16 ? 8 : 4, head_dim));
+}
+
+static int64_t small_value(int64_t value_dim, int64_t head_dim, int64_t small_head_dim) {
+    if (value_dim == head_dim) return small_head_dim;
+    if (small_head_dim == head_dim && value_dim <= 16) return value_dim;
+    int64_t size = same_parity(greatest(in_proportion(value_dim, small_head_dim, head_dim), 2), value_dim);
+    return size == small_head_dim ? size + 2 : least(size, 4 * small_head_dim + value_dim % 2);
+}
+
+/* A width that no other one follows from: equal ones give equal ones. */
+static int64_t small_width(const Small *s, int64_t width) {
+    if (width == s->from->d_model) return s->to->d_model;
+    return width <= WIDTH / 2 ? width : same_parity(width <= 1024 ? WIDTH / 2 : WIDTH / 2 + 8, width);
+}
+
+static int64_t small_bound(int64_t n) { return n <= LENGTH ? n : n % 16 == 0 ? LENGTH : same_parity(LENGTH - 10, n); }
+
+static int64_t small_vocab(int64_t n) { return n <= VOCAB ? n : n % 16 == 0 ? VOCAB - 1 : same_parity(VOCAB - n % 2, n) - 1 + n % 2; }
+
+/* The width of the rows: as many heads as before, or in proportion to the first attention's. */
+static int64_t small_d_model(const Model *model) {
+    const Stack *stack = model->encoder ? model->encoder : model->decoder;
+    const Attention *a = model->alone ? &model->alone->attention : NULL;
+    for (int64_t l = 0; stack && l < stack->n_layers && !a; l++)
+        for (int i = 0; i < stack->layers[l].count && !a; i++) {
+            const Sublayer *s = &stack->layers[l].sublayers[i];
+            if (s->kind == SUBLAYER_ATTENTION && s->attention.projected) a = &s->attention;
+        }
+    int64_t d = model->d_model;
+    if (!a || !a->projected) return d <= WIDTH ? d : same_parity(WIDTH, d);
+    int64_t head = small_head(a->heads, a->head_dim);
+    if (a->heads * a->head_dim == d) return a->heads * head;
+    if (head == a->head_dim && d <= 2 * WIDTH) return d;
+    int64_t width = in_proportion(d, head, a->head_dim);
+    return same_parity(least(greatest(width, 16), 2 * WIDTH), d);
+}
+
+static int64_t small_ffn(const Small *s, int64_t d_ff) {
+    int64_t d = s->to->d_model;
+    if (d == s->from->d_model && d_ff <= 4 * WIDTH) return d_ff;
+    return same_parity(least(greatest(in_proportion(d_ff, d, s->from->d_model), d + 1), 4 * d), d_ff);
+}
+
+/* ---------------------------------------------------------------- attention */
+
+static void shrink_relative(Position *p, int64_t bound, int64_t small) {
+    if (p->kind != POSITION_RELATIVE) return;
+    if (p->buckets > BUCKETS) p->buckets = same_parity(BUCKETS, p->buckets);
+    int64_t distance = greatest(in_proportion(p->distance, small, bound), p->buckets / 2 + 1);
+    p->distance = least(p->distance, distance);
+}
+
+/* Factors of longrope are those of the pairs that are left. */
+static void shrink_rope(Position *p, int64_t head_dim, int64_t small_head_dim, int64_t bound, int64_t small) {
+    if (p->kind != POSITION_ROPE) return;
+    if (p->rope_width == head_dim) {
+        p->rope_width = small_head_dim;
+    } else if (small_head_dim != head_dim) {
+        int64_t width = in_proportion(p->rope_width, small_head_dim, head_dim) / 2 * 2;
+        p->rope_width = greatest(least(width, small_head_dim - 1) / 2 * 2, 2);
+    }
+    if (!p->original || small == bound) return;
+    if (p->original < bound) p->original = least(greatest(in_proportion(p->original, small, bound), 2), small - 1);
+    else p->original = greatest(in_proportion(p->original, small, bound), small);
+}
+
+static void shrink_mask(Attention *a, int64_t bound, int64_t small) {
+    if (a->window && a->window < bound && a->window >= small)
+        a->window = least(greatest(in_proportion(a->window, small, bound), LEAST_WINDOW), small - 1);
+    if (a->sink && a->sink < bound && a->sink >= small) a->sink = greatest(in_proportion(a->sink, small, bound), 1);
+}
+
+/* `bound` and `small` are the rows of its sequence, before and now. */
+static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t bound, int64_t small) {
+    int64_t head_dim = a->head_dim;
+    bool usual_scale = a->scale == 1.0 / sqrt((double)head_dim);
+    if (alone) {
+        a->query_width = small_width(s, a->query_width);
+        a->key_width = small_width(s, a->key_width);
+        a->value_width = small_width(s, a->value_width);
+    } else {
+        a->query_width = s->to->d_model;
+        a->key_width = a->value_width = a->cross ? s->memory_width : s->to->d_model;
+    }
+    if (a->projected) {
+        a->head_dim = small_head(a->heads, head_dim);
+        a->value_dim = small_value(a->value_dim, head_dim, a->head_dim);
+    } else { /* rows as they come */
+        a->head_dim = a->query_width;
+        a->value_dim = a->value_width;
+    }
+    if (a->score == SCORE_ADDITIVE) a->d_score = small_width(s, a->d_score);
+    if (usual_scale) a->scale = 1.0 / sqrt((double)a->head_dim);
+    a->output_width = !a->has_output ? a->heads * a->value_dim : s->to->d_model ? s->to->d_model : a->query_width;
+    shrink_rope(&a->position, head_dim, a->head_dim, bound, small);
+    shrink_relative(&a->position, bound, small);
+    shrink_mask(a, bound, small);
+}
+
+/* ---------------------------------------------------------------- stacks */
+
+static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
+    stack->vocab = from->vocab ? small_vocab(from->vocab) : 0;
+    stack->segments = least(from->segments, 8);
+    stack->seq.n = small_bound(from->seq.n);
+    if (stack->input == INPUT_PATCHES) {
+        int64_t high = from->image_height / from->patch, wide = from->image_width / from->patch;
+        stack->patch = from->patch <= 4 ? from->patch : same_parity(4, from->patch);
+        int64_t rows = least(high, GRID), columns = high == wide ? rows : least(wide, wide < high ? GRID - 1 : GRID + 1);
+        stack->image_height = rows * stack->patch;
+        stack->image_width = columns * stack->patch;
+        stack->seq.n = rows * columns + from->class_token + from->distillation_token;
+    }
+    int64_t d = s->from->d_model, small = s->to->d_model;
+    if (from->embedding_width == d) stack->embedding_width = small;
+    else if (small != d) stack->embedding_width = same_parity(greatest(in_proportion(from->embedding_width, small, d), 6), from->embedding_width);
+    if (from->embedding_scale == sqrt((double)d)) stack->embedding_scale = sqrt((double)small);
+    if (stack->position.kind == POSITION_LEARNED) stack->position.offset = least(from->position.offset, MOST_OFFSET);
+}
+
+/* Whole patterns, as many as there is room for. */
+static int64_t small_layers(const Stack *from) {
+    if (from->n_layers <= LAYERS) return from->n_layers;
+    int64_t whole = from->pattern >= LAYERS || from->pattern < 1 ? from->pattern : LAYERS / from->pattern * from->pattern;
+    return least(greatest(whole, 1), from->n_layers);
+}
+
+/* Where only layers that are gone gave their attention out, the last one that is left does. */
+static void keep_an_export(Stack *stack, const Stack *from) {
+    const Attention *exported = NULL;
+    for (int64_t l = 0; l < from->n_layers; l++)
+        for (int i = 0; i < from->layers[l].count; i++) {
+            const Sublayer *s = &from->layers[l].sublayers[i];
+            if (s->kind != SUBLAYER_ATTENTION || !s->attention.exported) continue;
+            if (l < stack->n_layers) return;
+            exported = &s->attention;
+        }
+    Layer *last = &stack->layers[stack->n_layers - 1];
+    for (int i = 0; i < last->count && exported; i++) {
+        Attention *a = &last->sublayers[i].attention;
+        if (last->sublayers[i].kind != SUBLAYER_ATTENTION || a->cross != exported->cross || a->heads != exported->heads) continue;
+        a->exported = true;
+        a->exported_heads = exported->exported_heads;
+        a->n_exported_heads = exported->n_exported_heads;
+    }
+}
+
+static Stack *shrink_stack(const Small *s, const Stack *from) {
+    Stack *stack = arena_alloc(s->arena, sizeof *stack);
+    *stack = *from;
+    shrink_input(s, stack, from);
+    shrink_relative(&stack->relative, from->seq.n, stack->seq.n);
+    stack->n_layers = small_layers(from);
+    stack->layers = arena_array(s->arena, (size_t)stack->n_layers, sizeof *stack->layers);
+    stack->hidden_width = s->to->d_model;
+    for (int64_t l = 0; l < stack->n_layers; l++) {
+        Layer *layer = &stack->layers[l];
+        *layer = from->layers[l];
+        layer->sublayers = arena_array(s->arena, (size_t)layer->count, sizeof *layer->sublayers);
+        for (int i = 0; i < layer->count; i++) {
+            Sublayer *sub = &layer->sublayers[i];
+            *sub = from->layers[l].sublayers[i];
+            if (sub->kind == SUBLAYER_FFN) sub->ffn.d_ff = small_ffn(s, sub->ffn.d_ff);
+            else shrink_attention(s, &sub->attention, false, from->seq.n, stack->seq.n);
+            stack->hidden_width = sub->kind == SUBLAYER_ATTENTION ? sub->attention.output_width : s->to->d_model;
+        }
+    }
+    stack->pattern = least(stack->pattern, stack->n_layers);
+    keep_an_export(stack, from);
+    return stack;
+}
+
+/* ---------------------------------------------------------------- the model */
+
+/* Ids that are outside now become the last ones, each one of its own as long as there are any. */
+static int64_t small_token(int64_t id, int64_t vocab, int64_t *taken) {
+    if (id < 0 || !vocab || id < vocab) return id;
+    return greatest(vocab - 1 - (*taken)++, 0);
+}
+
+static void shrink_tokens(const Small *s) {
+    const Model *from = s->from;
+    Model *to = s->to;
+    const Stack *stack = to->decoder ? to->decoder : to->encoder;
+    int64_t vocab = stack ? stack->vocab : 0, taken = 0;
+    int64_t *end = arena_array(s->arena, (size_t)from->n_end, sizeof *end);
+    to->start = small_token(from->start, vocab, &taken);
+    to->pad = small_token(from->pad, vocab, &taken);
+    for (int64_t i = 0; i < from->n_end; i++) end[i] = small_token(from->end[i], vocab, &taken);
+    to->end = end;
+}
+
+Model *model_small(Arena *arena, const Model *model) {
+    Model *to = arena_alloc(arena, sizeof *to);
+    *to = *model;
+    to->d_model = small_d_model(model);
+    Small s = {.arena = arena, .from = model, .to = to};
+    if (model->encoder) {
+        to->encoder = shrink_stack(&s, model->encoder);
+        s.memory_width = to->encoder->hidden_width;
+    }
+    if (model->decoder) to->decoder = shrink_stack(&s, model->decoder);
+    to->queries.n = small_bound(model->queries.n);
+    to->keys.n = small_bound(model->keys.n);
+    if (model->alone) {
+        to->alone = arena_alloc(arena, sizeof *to->alone);
+        *to->alone = *model->alone;
+        shrink_attention(&s, &to->alone->attention, true, model->keys.n, to->keys.n);
+    }
+    const Head *head = &model->head;
+    if (head->classifier > CLASSES) to->head.classifier = same_parity(CLASSES, head->classifier);
+    if (head->scale == 1 / sqrt((double)model->d_model)) to->head.scale = 1 / sqrt((double)to->d_model);
+    shrink_tokens(&s);
+    to->source_names = NULL;
+    to->prefixes = to->ignored = NULL;
+    to->n_source_names = to->n_prefixes = to->n_ignored = 0;
+    Text canonical = text_new(arena);
+    model_print(&canonical, to, false);
+    to->hash = hash_bytes(0, canonical.data, canonical.size);
+    return to;
+}
