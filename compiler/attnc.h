@@ -701,6 +701,7 @@ typedef struct Plan {
     int64_t weight_floats;   /* the data of .attnw */
     int64_t workspace_floats, scratch_floats; /* without scratch; a thread's scratch */
     int64_t key_block;       /* keys that attention takes at a time */
+    bool unroll_full;        /* no loop is left in the C: one sequence of exactly seq.n rows */
     bool taps;               /* buffers are never shared, so that every step's result can be read afterwards */
 } Plan;
 

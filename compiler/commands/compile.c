@@ -47,7 +47,6 @@ int command_compile(int argc, char **argv) {
 
     Model *model = model_load(arena, path);
     if (unroll) model->unroll_full = strcmp(unroll, "full") == 0;
-    if (model->unroll_full) fail_status(EXIT_CANNOT, "%s: the generator cannot emit `unroll full` yet", path);
     if (embed) fail_status(EXIT_CANNOT, "%s: the generator cannot embed weights yet", path);
     Module *module = build(arena, model);
     Plan *plan = plan_model(arena, module, false);

@@ -10,7 +10,8 @@ static void print_families(Arena *arena) {
     for (int f = 0; families[f]; f++) {
         const char *types = families[f]->types;
         size_t size;
-        for (const char *word; (word = next_word(&types, &size));) printf("%-14s %s\n", arena_copy(arena, word, strcspn(word, "=")), families[f]->title);
+        for (const char *word; (word = next_word(&types, &size));) printf("%-14s %s\n",
+            arena_copy(arena, word, strcspn(word, "=")), families[f]->title);
     }
 }
 
@@ -33,7 +34,8 @@ int command_import(int argc, char **argv) {
     OutputFile *output = output_open(arena, to);
     output_write(output, text, strlen(text));
     output_commit(output);
-    for (const char *note = notes; *note; note += strcspn(note, "\n") + 1) fprintf(stderr, "attnc: note: %.*s\n", (int)strcspn(note, "\n"), note);
+    for (const char *note = notes; *note; note += strcspn(note, "\n") + 1) fprintf(stderr, "attnc: note: %.*s\n",
+        (int)strcspn(note, "\n"), note);
     arena_free(arena);
     return EXIT_FINE;
 }

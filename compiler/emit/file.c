@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { BUDGET = 64 << 20 };
+enum { BUDGET = 64 << 20, UNROLLED_BUDGET = 4 << 20 };
 
 /* Best first: init takes the first one that the machine has. `bit` is that of NAME_cpu(); -1: every machine. */
 static const struct {
@@ -118,7 +118,7 @@ static void set_numbers(File *f, Emitted *emitted) {
     emitted->workspace_bytes = control + 4 * round_up(plan->workspace_floats, 16);
     emitted->scratch_bytes = 4 * plan->scratch_floats;
     const struct { const char *name; int64_t value; } numbers[] = {
-        {"seq", plan->seq.n}, {"seq_exact", plan->seq.exact}, {"rows", plan->rows}, {"weights_bytes", 128 + 4 * plan->weight_floats}, {"data_bytes", 4 * plan->weight_floats},
+        {"seq", plan->seq.n}, {"full", plan->unroll_full}, {"seq_exact", plan->seq.exact}, {"rows", plan->rows}, {"weights_bytes", 128 + 4 * plan->weight_floats}, {"data_bytes", 4 * plan->weight_floats},
         {"workspace_bytes", emitted->workspace_bytes}, {"scratch_bytes", emitted->scratch_bytes}, {"starts_bytes", starts}, {"control_bytes", control},
         {"workspace_floats", round_up(plan->workspace_floats, 16)}, {"vocab", stack->vocab}, {"segments", stack->segments}, {"d_model", m->d_model},
         {"image_height", stack->image_height}, {"image_width", stack->image_width}, {"has_tokens", has_input(plan, "tokens")}, {"has_segments", has_input(plan, "segments")},
@@ -154,12 +154,21 @@ static void emit_targets(File *f, Writer *writer) {
     }
 }
 
+/* What is said when the C passes its budget: with several targets, that one alone may fit. */
+static const char *over_budget(const File *f) {
+    const Model *m = f->plan->module->model;
+    const char *what = f->plan->unroll_full ? "`unroll full` makes this model too large" : "the C of this model is too large";
+    const char *hint = f->options->n_targets > 1 ? " for all its targets together; a single --target may fit" : "; `unroll auto` has no such bound";
+    return arena_printf(f->arena, "%s:%d:%d: %s%s", m->place.source ? m->place.source->path : m->name, m->place.line, m->place.column, what, hint);
+}
+
 Emitted emit(Arena *arena, const Plan *plan, const EmitOptions *options) {
     Emitted emitted = {0};
     File f = {arena, plan, options, vars_new(arena, NULL)};
     set_numbers(&f, &emitted);
-    const char *over = "the C of this model is too large";
-    Writer *h = writer_new(arena, BUDGET, over), *c = writer_new(arena, BUDGET, over);
+    const char *over = over_budget(&f);
+    size_t budget = plan->unroll_full ? UNROLLED_BUDGET : BUDGET;
+    Writer *h = writer_new(arena, budget, over), *c = writer_new(arena, budget, over);
     template_expand(arena, h, "model.h.tmpl", f.vars, NULL);
     template_expand(arena, c, "head.c.tmpl", f.vars, NULL);
     bool included = false;

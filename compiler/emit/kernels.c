@@ -21,12 +21,22 @@ typedef struct Wanted {
 
 const char *hex_float(Arena *arena, double value) { return arena_printf(arena, "%af", (double)(float)value); }
 
+enum { WHOLE = 1 << 20 }; /* an unrolling that leaves no loop */
+
+/* `unroll full`: loops are written out, a function has at most that many statements. */
+enum { STATEMENTS = 1900 };
+
 static Wanted want(TargetEmitter *e, const char *template_name) {
     Wanted w = {e, template_name, vars_new(e->arena, NULL), text_new(e->arena)};
     vars_text(w.vars, "p", e->prefix);
     vars_text(w.vars, "prefix", e->model);
     vars_text(w.vars, "p_model", e->model);
     text_printf(&w.key, "%s", template_name);
+    bool full = e->plan->unroll_full;
+    vars_int(w.vars, "full", full);
+    vars_int(w.vars, "rows", 0);
+    vars_int(w.vars, "UNROLL", full ? WHOLE : 1);
+    vars_int(w.vars, "STATEMENTS", STATEMENTS);
     return w;
 }
 
@@ -79,6 +89,10 @@ static const char *weight_at(TargetEmitter *e, int packed) {
     return arena_printf(e->arena, "run->weights + %lld", (long long)e->plan->packed[packed].offset);
 }
 
+static int64_t constant_rows(const TargetEmitter *e, RowsKind rows) {
+    return rows == ROWS_CHUNK ? e->plan->seq.n : rows == ROWS_SEQUENCES ? 1 : e->plan->patch_rows;
+}
+
 static const char *rows_text(TargetEmitter *e, RowsKind rows) {
     switch (rows) {
     case ROWS_CHUNK: return "run->rows";
@@ -86,6 +100,12 @@ static const char *rows_text(TargetEmitter *e, RowsKind rows) {
     case ROWS_PATCHES: return arena_printf(e->arena, "run->sequences * %lld", (long long)e->plan->patch_rows);
     }
     return "0";
+}
+
+/* The end of a call: rows and the share of a thread, or nothing where all of that is constant. */
+static const char *share(TargetEmitter *e) { return e->plan->unroll_full ? ");" : ", (size_t)thread, (size_t)run->threads);"; }
+static const char *rows_and_share(TargetEmitter *e, RowsKind rows) {
+    return e->plan->unroll_full ? ");" : arena_printf(e->arena, ", %s, (size_t)thread, (size_t)run->threads);", rows_text(e, rows));
 }
 
 /* Steps into the caller's memory run only where the caller wants that output. */
@@ -119,7 +139,8 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     number(&w, "N", s->n);
     number(&w, "H_MOST", tile.height);
     number(&w, "P_MOST", tile.panels);
-    number(&w, "K_UNROLL", 1);
+    number(&w, "K_UNROLL", e->plan->unroll_full ? WHOLE : 1);
+    if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", out->stride);
     number(&w, "exact_out", out->kind == BUFFER_OUTPUT);
@@ -146,7 +167,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     if (s->bias != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->bias));
     if (s->has_factor) text_printf(&call, ", %s", address(e, s->factor));
     if (s->has_residual) text_printf(&call, ", %s", address(e, s->other));
-    text_printf(&call, ", %s, %s, (size_t)thread, (size_t)run->threads);", address(e, s->out), rows_text(e, s->rows));
+    text_printf(&call, ", %s%s", address(e, s->out), e->plan->unroll_full ? ", run->scratch);" : rows_and_share(e, s->rows));
     return call.data;
 }
 
@@ -155,7 +176,9 @@ static const char *call_norm(TargetEmitter *e, const Step *s) {
     int64_t d = s->n / s->a.groups;
     number(&w, "D", d);
     number(&w, "GROUPS", s->a.groups);
-    number(&w, "UNROLL", 2);
+    number(&w, "UNROLL", e->plan->unroll_full ? WHOLE : 2);
+    number(&w, "G_UNROLL", e->plan->unroll_full ? WHOLE : 1);
+    if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
     number(&w, "centered", s->op == OP_layernorm);
     number(&w, "has_bias", s->bias != NO_PACKED);
     number(&w, "weight_per_group", s->k);
@@ -165,8 +188,8 @@ static const char *call_norm(TargetEmitter *e, const Step *s) {
     real(&w, "inverse_d", 1 / (double)d);
     vars_text(w.vars, "comment", arena_printf(e->arena, "%s over %lld columns, eps %g", op_name(s->op), (long long)d, s->a.eps));
     const char *name = kernel(&w, arena_printf(e->arena, "%s_%lld", op_name(s->op), (long long)d));
-    return arena_printf(e->arena, "%s(%s, %s%s%s, %s, %s, (size_t)thread, (size_t)run->threads);", name, address(e, s->in), weight_at(e, s->weight), s->bias != NO_PACKED ? ", " : "",
-                        s->bias != NO_PACKED ? weight_at(e, s->bias) : "", address(e, s->out), rows_text(e, s->rows));
+    return arena_printf(e->arena, "%s(%s, %s%s%s, %s%s", name, address(e, s->in), weight_at(e, s->weight), s->bias != NO_PACKED ? ", " : "",
+                        s->bias != NO_PACKED ? weight_at(e, s->bias) : "", address(e, s->out), rows_and_share(e, s->rows));
 }
 
 static const char *call_embed(TargetEmitter *e, const Step *s) {
@@ -175,6 +198,7 @@ static const char *call_embed(TargetEmitter *e, const Step *s) {
     int tokens_in_front = prepend ? (s->table3 != NO_PACKED ? 2 : 1) : 0;
     bool segments = s->segment_ids >= 0, positions = s->bias != NO_PACKED;
     number(&w, "N", s->n);
+    if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
     word(&w, "source", prepend ? "prepend" : lookup ? "lookup" : "rows");
     word(&w, "ids", lookup ? e->plan->graph->inputs[s->ids].name : "none");
     number(&w, "in_panels", s->table_in_panels);
@@ -196,7 +220,7 @@ static const char *call_embed(TargetEmitter *e, const Step *s) {
     if (positions) text_printf(&call, ", %s", weight_at(e, s->bias));
     if (tokens_in_front > 0) text_printf(&call, ", %s", weight_at(e, s->weight));
     if (tokens_in_front > 1) text_printf(&call, ", %s", weight_at(e, s->table3));
-    text_printf(&call, ", %s, (size_t)thread, (size_t)run->threads);", address(e, s->out));
+    text_printf(&call, ", %s%s", address(e, s->out), share(e));
     return call.data;
 }
 
@@ -209,11 +233,12 @@ static const char *call_patches(TargetEmitter *e, const Step *s) {
     number(&w, "patch", stack->patch);
     number(&w, "out_stride", stride_of(e, s->out));
     vars_text(w.vars, "comment", arena_printf(e->arena, "squares of %lld x %lld pixels as rows", (long long)stack->patch, (long long)stack->patch));
-    return arena_printf(e->arena, "%s(run, %s, (size_t)thread, (size_t)run->threads);", kernel(&w, "patches"), address(e, s->out));
+    return arena_printf(e->arena, "%s(run, %s%s", kernel(&w, "patches"), address(e, s->out), share(e));
 }
 
 static const char *call_rope(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "rope.c.tmpl");
+    if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
     number(&w, "HEADS", s->a.heads);
     number(&w, "D", s->a.head_dim);
     number(&w, "WIDTH", s->a.width);
@@ -222,14 +247,15 @@ static const char *call_rope(TargetEmitter *e, const Step *s) {
     number(&w, "out_stride", stride_of(e, s->out));
     number(&w, "copy", s->in.buffer != s->out.buffer);
     vars_text(w.vars, "comment", arena_printf(e->arena, "%lld columns of %lld heads rotated by position", (long long)s->a.width, (long long)s->a.heads));
-    return arena_printf(e->arena, "%s(run, %s, %s, %s, %s, (size_t)thread, (size_t)run->threads);", kernel(&w, "rope"), address(e, s->in), weight_at(e, s->weight),
-                        weight_at(e, s->bias), address(e, s->out));
+    return arena_printf(e->arena, "%s(run, %s, %s, %s, %s%s", kernel(&w, "rope"), address(e, s->in), weight_at(e, s->weight), weight_at(e, s->bias),
+                        address(e, s->out), share(e));
 }
 
 static const char *call_map(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "map.c.tmpl");
     bool copy = s->kind == STEP_COPY;
     number(&w, "N", s->n);
+    if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
     word(&w, "op", copy ? "copy" : op_name(s->op));
     number(&w, "has_other", s->other.buffer != NO_BUFFER);
     number(&w, "x_stride", stride_of(e, s->in));
@@ -241,19 +267,20 @@ static const char *call_map(TargetEmitter *e, const Step *s) {
     word(&w, "activation", activation_name(s->a.activation));
     vars_text(w.vars, "comment", arena_printf(e->arena, "%s over %lld columns", copy ? "copy" : op_name(s->op), (long long)s->n));
     const char *name = kernel(&w, arena_printf(e->arena, "%s_%lld", copy ? "copy" : op_name(s->op), (long long)s->n));
-    return arena_printf(e->arena, "%s(%s%s%s, %s, %s, (size_t)thread, (size_t)run->threads);", name, address(e, s->in), s->other.buffer != NO_BUFFER ? ", " : "",
-                        s->other.buffer != NO_BUFFER ? address(e, s->other) : "", address(e, s->out), rows_text(e, s->rows));
+    return arena_printf(e->arena, "%s(%s%s%s, %s%s", name, address(e, s->in), s->other.buffer != NO_BUFFER ? ", " : "",
+                        s->other.buffer != NO_BUFFER ? address(e, s->other) : "", address(e, s->out), rows_and_share(e, s->rows));
 }
 
 static const char *call_pool(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "pool.c.tmpl");
     number(&w, "N", s->n);
+    if (e->plan->unroll_full) number(&w, "rows", e->plan->seq.n);
     word(&w, "kind", pool_name(s->a.pool));
     number(&w, "l2", s->has_activation);
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", stride_of(e, s->out));
     vars_text(w.vars, "comment", arena_printf(e->arena, "%s of the rows of a sequence%s", pool_name(s->a.pool), s->has_activation ? ", scaled to length 1" : ""));
-    return arena_printf(e->arena, "%s(run, %s, %s, (size_t)thread, (size_t)run->threads);", kernel(&w, "pool"), address(e, s->in), address(e, s->out));
+    return arena_printf(e->arena, "%s(run, %s, %s%s", kernel(&w, "pool"), address(e, s->in), address(e, s->out), share(e));
 }
 
 /* ---------------------------------------------------------------- attention */
@@ -292,8 +319,9 @@ static void attention_tile(Wanted *w, const Isa *isa, int64_t value_dim) {
 }
 
 static const char *call_attention(TargetEmitter *e, const Step *s) {
-    Wanted w = want(e, "attention.c.tmpl");
     const Plan *plan = e->plan;
+    Wanted w = want(e, plan->unroll_full ? "attention_full.c.tmpl" : "attention.c.tmpl");
+    if (plan->unroll_full) number(&w, "N", plan->seq.n);
     attention_tile(&w, e->isa, s->value_dim);
     number(&w, "D", s->a.head_dim);
     number(&w, "VD", s->value_dim);
@@ -333,7 +361,7 @@ static const char *call_attention(TargetEmitter *e, const Step *s) {
     if (s->slopes != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->slopes));
     if (s->sink != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->sink));
     if (maps) text_printf(&call, ", %s", maps);
-    text_printf(&call, ", (size_t)thread, (size_t)run->threads);");
+    text_printf(&call, "%s", share(e));
     return call.data;
 }
 
@@ -369,6 +397,7 @@ void emit_target(TargetEmitter *e) {
         writer_line(e->writer, "/* %s: %s */", s->name, s->shape);
         writer_line(e->writer, "static void %s_step_%s(void *with, int thread) {", e->prefix, s->name);
         writer_line(e->writer, "%s_run *run = (%s_run *)with;", e->model, e->model);
+        if (plan->unroll_full) writer_line(e->writer, "(void)thread;");
         writer_line(e->writer, "%s", call);
         writer_line(e->writer, "}");
         writer_blank(e->writer);

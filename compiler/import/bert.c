@@ -2,60 +2,63 @@
  * end at `hidden`. */
 #include "families.h"
 
-#define BERT_SIZES                                                                                       \
+#define BERT_SIZES                                                                                             \
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), \
     INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff")
-#define BERT_COMMON                                                                                      \
+#define BERT_COMMON                                                                                            \
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
-    MUST("is_decoder", "false null"), MUST("position_embedding_type", "absolute null"), DERIVED("learned", "yes", NULL)
-#define OFFSET_POSITIONS                                                                                 \
-    {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},                                       \
-    {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL},                                \
+    MUST("is_decoder", "false null"), MUST("position_embedding_type", "absolute null"),                        \
+    DERIVED("learned", "yes", NULL)
+#define OFFSET_POSITIONS                                                  \
+    {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},        \
+    {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL}, \
     DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL)
 #define SEGMENTS INTEGER_OR("type_vocab_size", "segments", "2", NULL)
-#define REST                                                                                             \
-    " PreTrainedModel=rest ForMaskedLM=rest ForPreTraining=rest ForTokenClassification=rest ForQuestionAnswering=rest" \
+#define REST                                                                                  \
+    " PreTrainedModel=rest ForMaskedLM=rest ForPreTraining=rest ForTokenClassification=rest " \
+        "ForQuestionAnswering=rest"                                                           \
     " ForMultipleChoice=rest"
 
 #define SEGMENT_LINE "segments ${segments}\n"
 #define CLASSIFIER(stem) "[task=classify? head pooler classifier ${#" stem ".weight}]\n"
 #define ENCODER_SPEC(position, segments, embedding, layers, attention, head) \
-    "d_model ${d_model}\n"                                            \
-    "vocab ${vocab}\n"                                                \
-    "norm layernorm post eps ${eps}\n"                                \
-    "[pad? pad ${pad}]\n"                                             \
-    "\n"                                                              \
-    "encoder {\n"                                                     \
-    "seq <= ${bound}\n"                                               \
-    "position learned" position "\n" segments                         \
-    "embedding normalized" embedding "\n"                             \
-    "$layers " layers "\n"                                            \
-    "attention self { heads ${heads}, mask padding" attention " }\n"  \
-    "ffn { d_ff ${d_ff}, activation ${activation} }\n"                \
-    "$end\n"                                                          \
-    "}\n"                                                             \
+    "d_model ${d_model}\n"                                                   \
+    "vocab ${vocab}\n"                                                       \
+    "norm layernorm post eps ${eps}\n"                                       \
+    "[pad? pad ${pad}]\n"                                                    \
+    "\n"                                                                     \
+    "encoder {\n"                                                            \
+    "seq <= ${bound}\n"                                                      \
+    "position learned" position "\n" segments                                \
+    "embedding normalized" embedding "\n"                                    \
+    "$layers " layers "\n"                                                   \
+    "attention self { heads ${heads}, mask padding" attention " }\n"         \
+    "ffn { d_ff ${d_ff}, activation ${activation} }\n"                       \
+    "$end\n"                                                                 \
+    "}\n"                                                                    \
     head
 
-#define BERT_EMBEDDING                                                               \
-    "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"            \
-    "encoder.embedding.positions.weight embeddings.position_embeddings.weight\n"     \
+#define BERT_EMBEDDING                                                                        \
+    "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"                     \
+    "encoder.embedding.positions.weight embeddings.position_embeddings.weight\n"              \
     "[segments? encoder.embedding.segments.weight embeddings.token_type_embeddings.weight]\n" \
     "encoder.embedding.norm.* embeddings.LayerNorm.*\n"
-#define BERT_LAYERS                                          \
-    "@encoder.layers.{layer} encoder.layer.{layer}\n"        \
-    ".attention.query.* .attention.self.query.*\n"           \
-    ".attention.key.* .attention.self.key.*\n"               \
-    ".attention.value.* .attention.self.value.*\n"           \
-    ".attention.output.* .attention.output.dense.*\n"        \
-    ".attention.norm_out.* .attention.output.LayerNorm.*\n"  \
-    ".ffn.up.* .intermediate.dense.*\n"                      \
-    ".ffn.down.* .output.dense.*\n"                          \
+#define BERT_LAYERS                                         \
+    "@encoder.layers.{layer} encoder.layer.{layer}\n"       \
+    ".attention.query.* .attention.self.query.*\n"          \
+    ".attention.key.* .attention.self.key.*\n"              \
+    ".attention.value.* .attention.self.value.*\n"          \
+    ".attention.output.* .attention.output.dense.*\n"       \
+    ".attention.norm_out.* .attention.output.LayerNorm.*\n" \
+    ".ffn.up.* .intermediate.dense.*\n"                     \
+    ".ffn.down.* .output.dense.*\n"                         \
     ".ffn.norm_out.* .output.LayerNorm.*\n"
 #define BERT_IGNORED "ignore embeddings.position_ids pooler.dense.* cls.* lm_head.* qa_outputs.* classifier.*\n"
 
 /* ---------------------------------------------------------------- BERT */
 static const ConfigKey bert_keys[] = {
-    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS, TOKEN_OR("pad_token_id", "pad", "0"),
+    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
+    TOKEN_OR("pad_token_id", "pad", "0"),
 };
 const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
@@ -86,7 +89,8 @@ const Family family_roberta = {
 
 /* ---------------------------------------------------------------- DistilBERT */
 static const ConfigKey distilbert_keys[] = {
-    INTEGER("vocab_size", "vocab"), INTEGER("dim", "d_model"), INTEGER("n_layers", "layers"), INTEGER("n_heads", "heads"),
+    INTEGER("vocab_size", "vocab"), INTEGER("dim", "d_model"), INTEGER("n_layers", "layers"),
+    INTEGER("n_heads", "heads"),
     INTEGER("hidden_dim", "d_ff"), WORD_OR("activation", "activation", "gelu", ACTIVATIONS),
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), TOKEN_OR("pad_token_id", "pad", "0"),
     DERIVED("eps", "1e-12", NULL), DERIVED("learned", "yes", NULL),
@@ -94,7 +98,8 @@ static const ConfigKey distilbert_keys[] = {
 const Family family_distilbert = {
     .types = "distilbert=DistilBert", .title = "DistilBERT: Sanh et al. 2019, arXiv:1910.01108.",
     .classes = "Model=hidden ForSequenceClassification=rest" REST,
-    KEYS(distilbert_keys), .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds tie_word_embeddings output_past",
+    KEYS(distilbert_keys),
+        .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds tie_word_embeddings output_past",
     .prefixes = "distilbert.", .spec = ENCODER_SPEC("", "", "", "layers", "", ""),
     .tensors = BERT_EMBEDDING
         "@encoder.layers.{layer} transformer.layer.{layer}\n"
@@ -117,27 +122,33 @@ static const ConfigKey electra_keys[] = {
 const Family family_electra = {
     .types = "electra=Electra", .title = "ELECTRA: Clark et al. 2020, arXiv:2003.10555.",
     .classes = "Model=hidden ForSequenceClassification=rest" REST,
-    KEYS(electra_keys), .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout tie_word_embeddings",
-    .prefixes = "electra.", .spec = ENCODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]", "layers", "", ""),
+    KEYS(electra_keys),
+        .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout tie_word_embeddings",
+    .prefixes = "electra.", .spec = ENCODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]", "layers",
+        "", ""),
     .tensors = BERT_EMBEDDING
         "[factor!=$d_model? encoder.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS
-        "ignore embeddings.position_ids discriminator_predictions.* generator_predictions.* generator_lm_head.* classifier.* qa_outputs.*\n",
+        "ignore embeddings.position_ids discriminator_predictions.* generator_predictions.* generator_lm_head.* "
+            "classifier.* qa_outputs.*\n",
 };
 
 /* ---------------------------------------------------------------- ALBERT: one set of weights for all layers */
 static const ConfigKey albert_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),
-    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"), INTEGER_OR("embedding_size", "factor", "128", NULL),
+    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),
+    INTEGER_OR("embedding_size", "factor", "128", NULL),
     WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS, TOKEN_OR("pad_token_id", "pad", "0"),
     MUST("num_hidden_groups", "1"), MUST("inner_group_num", "1"), MUST("position_embedding_type", "absolute null"),
-    MUST("net_structure_type", "0"), MUST("num_memory_blocks", "0"), MUST("is_decoder", "false null"), DERIVED("learned", "yes", NULL),
+    MUST("net_structure_type", "0"), MUST("num_memory_blocks", "0"), MUST("is_decoder", "false null"),
+    DERIVED("learned", "yes", NULL),
 };
 const Family family_albert = {
     .types = "albert=Albert", .title = "ALBERT: Lan et al. 2020, arXiv:1909.11942.",
     .classes = "Model=hidden ForSequenceClassification=classify" REST,
     KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size tie_word_embeddings",
-    .prefixes = "albert.", .spec = ENCODER_SPEC("", SEGMENT_LINE, " factor ${factor}", "layers shared", "", CLASSIFIER("classifier")),
+    .prefixes = "albert.", .spec = ENCODER_SPEC("", SEGMENT_LINE, " factor ${factor}", "layers shared", "",
+        CLASSIFIER("classifier")),
     .tensors = BERT_EMBEDDING
         "encoder.embedding.projection.* encoder.embedding_hidden_mapping_in.*\n"
         "@encoder.layers.0 encoder.albert_layer_groups.0.albert_layers.0\n"
@@ -156,14 +167,16 @@ const Family family_albert = {
 
 /* ---------------------------------------------------------------- MPNet: learned positions, and one table of buckets for all layers */
 static const ConfigKey mpnet_keys[] = {
-    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "table", "512", NULL), DERIVED("positions", "=table - 2", NULL),
+    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "table", "512", NULL),
+    DERIVED("positions", "=table - 2", NULL),
     MUST("relative_attention_num_buckets", "32"), TOKEN_OR("pad_token_id", "pad", "1"), DERIVED("segments", "", NULL),
 };
 const Family family_mpnet = {
     .types = "mpnet=MPNet", .title = "MPNet: Song et al. 2020, arXiv:2004.09297. Positions begin at padding_idx + 1.",
     .classes = "Model=hidden ForSequenceClassification=classify" REST,
     KEYS(mpnet_keys), .irrelevant = "tie_word_embeddings", .prefixes = "mpnet.",
-    .spec = ENCODER_SPEC(" offset 2", "", "", "layers", ", position relative per_layer buckets 32 distance 128", CLASSIFIER("classifier.out_proj")),
+    .spec = ENCODER_SPEC(" offset 2", "", "", "layers", ", position relative per_layer buckets 32 distance 128",
+        CLASSIFIER("classifier.out_proj")),
     .tensors = BERT_EMBEDDING
         "encoder.layers.{layer}.attention.relative.weight encoder.relative_attention_bias.weight\n"
         "@encoder.layers.{layer} encoder.layer.{layer}\n"
@@ -182,13 +195,18 @@ const Family family_mpnet = {
 
 /* ---------------------------------------------------------------- ModernBERT */
 static const ConfigKey modernbert_keys[] = {
-    BERT_SIZES, WORD_OR("hidden_activation", "activation", "gelu", ACTIVATIONS), REAL_OR("norm_eps", "eps", "1e-5", NULL),
+    BERT_SIZES, WORD_OR("hidden_activation", "activation", "gelu", ACTIVATIONS),
+    REAL_OR("norm_eps", "eps", "1e-5", NULL),
     INTEGER_OR("max_position_embeddings", "positions", "8192", NULL), FLAG_OR("norm_bias", "norm_bias", "false"),
-    FLAG_OR("attention_bias", "attention_bias", "false"), FLAG_OR("mlp_bias", "ffn_bias", "false"), TOKEN_OR("pad_token_id", "pad", "50283"),
+    FLAG_OR("attention_bias", "attention_bias", "false"), FLAG_OR("mlp_bias", "ffn_bias", "false"),
+    TOKEN_OR("pad_token_id", "pad", "50283"),
     INTEGER_OR("local_attention", "local", "128", NULL), DERIVED("window", "=local / 2 + 1", NULL),
-    INTEGER_OR("global_attn_every_n_layers", "every", "3", NULL), LAYER_TYPES("first every sliding_attention full_attention", "sliding_attention full_attention"),
-    REAL_OR("global_rope_theta", "theta", "160000", NULL), REAL_OR("local_rope_theta", "local_theta", "10000", "=theta"),
-    ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"), ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
+    INTEGER_OR("global_attn_every_n_layers", "every", "3", NULL),
+    LAYER_TYPES("first every sliding_attention full_attention", "sliding_attention full_attention"),
+    REAL_OR("global_rope_theta", "theta", "160000", NULL), REAL_OR("local_rope_theta", "local_theta", "10000",
+    "=theta"),
+    ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
+    ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
     MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false null"),
 };
 const Family family_modernbert = {
@@ -196,8 +214,10 @@ const Family family_modernbert = {
     .title = "ModernBERT: Warner et al. 2024, arXiv:2412.13663. The first layer has no norm before attention.",
     .classes = "Model=hidden ForSequenceClassification=rest" REST,
     KEYS(modernbert_keys),
-    .irrelevant = "initializer_cutoff_factor embedding_dropout mlp_dropout decoder_bias classifier_pooling classifier_bias classifier_activation "
-                  "deterministic_flash_attn sparse_prediction sparse_pred_ignore_index reference_compile repad_logits_with_grad layer_norm_eps tie_word_embeddings",
+    .irrelevant = "initializer_cutoff_factor embedding_dropout mlp_dropout decoder_bias classifier_pooling "
+        "classifier_bias classifier_activation "
+                  "deterministic_flash_attn sparse_prediction sparse_pred_ignore_index reference_compile "
+                      "repad_logits_with_grad layer_norm_eps tie_word_embeddings",
     .prefixes = "model.",
     .spec =
         "d_model ${d_model}\n"

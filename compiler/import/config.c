@@ -26,12 +26,15 @@ static void check_text(const char *path, const char *text, size_t size) {
             fail("%s: its JSON holds a NUL character", path);
         if (c == '\\' && quoted) i++;
         else if (c == '"') quoted = !quoted;
-        else if (!quoted && (c == '{' || c == '[') && ++depth > MOST_DEPTH) fail("%s: its JSON nests more than %d deep", path, MOST_DEPTH);
+        else if (!quoted
+            && (c == '{' || c == '[') && ++depth > MOST_DEPTH) fail("%s: its JSON nests more than %d deep", path,
+            MOST_DEPTH);
         else if (!quoted && (c == '}' || c == ']')) depth--;
     }
 }
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a,
+    *(const char *const *)b); }
 
 static void check_duplicates(Arena *arena, const char *path, const cJSON *object) {
     size_t count = 0, i = 0;
@@ -59,7 +62,8 @@ cJSON *config_read(Arena *arena, const char *path) {
     if (!root) fail("%s: it is not JSON from byte %td on", path, end - text);
     arena_on_free(arena, release, root);
     if (!cJSON_IsObject(root)) fail("%s: its JSON is not an object", path);
-    if (strspn(end, " \t\r\n") != (size_t)(text + size - end)) fail("%s: something follows its JSON, at byte %td", path, end - text);
+    if (strspn(end, " \t\r\n") != (size_t)(text + size - end)) fail("%s: something follows its JSON, at byte %td",
+        path, end - text);
     check_duplicates(arena, path, root);
     return root;
 }
@@ -82,7 +86,8 @@ const cJSON *config_find(const Import *import, const char *name, size_t size) {
 }
 
 char *config_value(Arena *arena, const cJSON *item) {
-    if (cJSON_IsString(item)) return arena_printf(arena, "\"%.60s\"%s", item->valuestring, strlen(item->valuestring) > 60 ? " …" : "");
+    if (cJSON_IsString(item)) return arena_printf(arena, "\"%.60s\"%s", item->valuestring,
+        strlen(item->valuestring) > 60 ? " …" : "");
     if (cJSON_IsNumber(item)) return arena_printf(arena, "%s", number_text(arena, item->valuedouble));
     if (cJSON_IsBool(item)) return arena_printf(arena, "%s", cJSON_IsTrue(item) ? "true" : "false");
     if (cJSON_IsNull(item)) return arena_printf(arena, "null");
@@ -93,7 +98,8 @@ char *config_value(Arena *arena, const cJSON *item) {
 }
 
 const char *number_text(Arena *arena, double value) {
-    if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value) return arena_printf(arena, "%lld", (long long)value);
+    if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value) return arena_printf(arena, "%lld",
+        (long long)value);
     for (int digits = 1; digits <= 17; digits++) {
         char *text = arena_printf(arena, "%.*g", digits, value);
         if (strtod(text, NULL) != value && digits < 17) continue;

@@ -9,67 +9,67 @@
 #define DECODER_TOKENS(start, end, pad) TOKEN_OR("bos_token_id", "start", start), TOKENS_OR("eos_token_id", "end", end), TOKEN_OR("pad_token_id", "pad", pad)
 #define TIED(otherwise) FLAG_OR("tie_word_embeddings", "tied", otherwise), MUST("is_encoder_decoder", "false null")
 
-#define TOKENS_SPEC         \
+#define TOKENS_SPEC             \
     "[start? start ${start}]\n" \
-    "[end? end ${end}]\n"   \
-    "[pad? pad ${pad}]\n"   \
+    "[end? end ${end}]\n"       \
+    "[pad? pad ${pad}]\n"       \
     "\n"
 /* `words` are options of `head logits`. */
-#define HEAD_SPEC(words)                                          \
+#define HEAD_SPEC(words)                                                          \
     "[task=logits? head logits][task=logits&tied? tied][task=logits?" words "]\n" \
     "[task=classify? head pool last classifier ${#score.weight}]\n"
-#define HEAD_TENSORS                                              \
-    "[task=logits&!tied? head.weight lm_head.weight]\n"           \
-    "[task=classify? classifier.weight score.weight]\n"           \
-    "[task=classify? classifier.bias score.bias optional]\n"      \
+#define HEAD_TENSORS                                         \
+    "[task=logits&!tied? head.weight lm_head.weight]\n"      \
+    "[task=classify? classifier.weight score.weight]\n"      \
+    "[task=classify? classifier.bias score.bias optional]\n" \
     "ignore lm_head.* score.* qa_outputs.* classifier.*\n"
 
 /* LLaMA and its kin: sizes, attention, tensor names. */
-#define LLAMA_SIZES(activation)                                                                                              \
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("intermediate_size", "d_ff"),                 \
-    INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"),                                         \
+#define LLAMA_SIZES(activation)                                                                              \
+    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("intermediate_size", "d_ff"), \
+    INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"),                         \
     WORD_OR("hidden_act", "activation", activation, ACTIVATIONS)
 #define KV_HEADS INTEGER_OR("num_key_value_heads", "kv_heads", "=heads", "=heads")
 #define HEAD_DIM(otherwise) \
     INTEGER_OR("head_dim", "head_dim", otherwise, "=d_model / heads"), DERIVED("width", "=heads * head_dim", NULL)
 #define POSITIONS(otherwise) INTEGER_OR("max_position_embeddings", "positions", otherwise, NULL)
-#define ONE_ROPE(theta, part)                                                                                                \
-    REAL_OR("rope_theta", "theta", theta, theta), REAL_OR("partial_rotary_factor", "partial", part, part),                   \
+#define ONE_ROPE(theta, part)                                                                              \
+    REAL_OR("rope_theta", "theta", theta, theta), REAL_OR("partial_rotary_factor", "partial", part, part), \
     ROPE("rope_parameters rope_scaling", "rope", "theta", NULL)
 #define RMS_EPS(eps) REAL_OR("rms_norm_eps", "eps", eps, NULL)
 #define ATTENTION_BIAS FLAG_OR("attention_bias", "attention_bias", "false")
 
 /* The attention of a layer; `more` are further settings, a line each. */
-#define LLAMA_ATTENTION(more)                            \
-    "attention self {\n"                                 \
-    "heads ${heads}\n"                                   \
-    "[kv_heads!=$heads? kv_heads ${kv_heads}]\n"         \
-    "[width!=$d_model? head_dim ${head_dim}]\n"          \
-    "mask causal\n" more                                 \
+#define LLAMA_ATTENTION(more)                    \
+    "attention self {\n"                         \
+    "heads ${heads}\n"                           \
+    "[kv_heads!=$heads? kv_heads ${kv_heads}]\n" \
+    "[width!=$d_model? head_dim ${head_dim}]\n"  \
+    "mask causal\n" more                         \
     "}\n"
 #define GATED_FFN "ffn { d_ff ${d_ff}, activation ${activation} gated }\n"
-#define LLAMA_SPEC(norm, embedding, more, ffn, head)     \
-    "d_model ${d_model}\n"                               \
-    "vocab ${vocab}\n"                                   \
-    norm TOKENS_SPEC                                     \
-    "decoder {\n"                                        \
-    "seq <= ${bound}\n" embedding                        \
-    "$layers layers\n" LLAMA_ATTENTION(more) ffn         \
-    "$end\n"                                             \
+#define LLAMA_SPEC(norm, embedding, more, ffn, head) \
+    "d_model ${d_model}\n"                           \
+    "vocab ${vocab}\n"                               \
+    norm TOKENS_SPEC                                 \
+    "decoder {\n"                                    \
+    "seq <= ${bound}\n" embedding                    \
+    "$layers layers\n" LLAMA_ATTENTION(more) ffn     \
+    "$end\n"                                         \
     "}\n" HEAD_SPEC(head)
 
 #define LLAMA_EMBEDDING "decoder.embedding.tokens.weight embed_tokens.weight\n@decoder.layers.{layer} layers.{layer}\n"
-#define LLAMA_PROJECTIONS                          \
-    ".attention.query.* .self_attn.q_proj.*\n"     \
-    ".attention.key.* .self_attn.k_proj.*\n"       \
-    ".attention.value.* .self_attn.v_proj.*\n"     \
+#define LLAMA_PROJECTIONS                      \
+    ".attention.query.* .self_attn.q_proj.*\n" \
+    ".attention.key.* .self_attn.k_proj.*\n"   \
+    ".attention.value.* .self_attn.v_proj.*\n" \
     ".attention.output.* .self_attn.o_proj.*\n"
-#define LLAMA_NORMS                                \
-    ".attention.norm_in.* .input_layernorm.*\n"    \
+#define LLAMA_NORMS                             \
+    ".attention.norm_in.* .input_layernorm.*\n" \
     ".ffn.norm_in.* .post_attention_layernorm.*\n"
-#define LLAMA_FFN                                  \
-    ".ffn.gate.* .mlp.gate_proj.*\n"               \
-    ".ffn.up.* .mlp.up_proj.*\n"                   \
+#define LLAMA_FFN                    \
+    ".ffn.gate.* .mlp.gate_proj.*\n" \
+    ".ffn.up.* .mlp.up_proj.*\n"     \
     ".ffn.down.* .mlp.down_proj.*\n"
 #define LLAMA_END "decoder.final_norm.* norm.*\n" HEAD_TENSORS
 

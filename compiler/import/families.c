@@ -2,7 +2,8 @@
 #include "families.h"
 
 const Family *const families[] = {
-    &family_bert, &family_roberta, &family_distilbert, &family_electra, &family_albert, &family_mpnet, &family_modernbert,
+    &family_bert, &family_roberta, &family_distilbert, &family_electra, &family_albert, &family_mpnet,
+        &family_modernbert,
     &family_vit, &family_deit,
     &family_gpt2, &family_gpt_neox, &family_opt, &family_bloom, &family_mpt, &family_falcon,
     &family_llama, &family_mistral, &family_qwen2, &family_qwen3, &family_gemma, &family_gemma2, &family_gemma3,

@@ -4,11 +4,17 @@
 
 #include "import.h"
 
-extern const Family family_bert, family_roberta, family_distilbert, family_electra, family_albert, family_mpnet, family_modernbert; /* bert.c */
-extern const Family family_vit, family_deit;                                                                                     /* vit.c */
-extern const Family family_llama, family_mistral, family_qwen2, family_qwen3, family_gemma, family_gemma2, family_gemma3,
-    family_olmo2, family_phi, family_phi3, family_starcoder2, family_cohere, family_stablelm;                          /* llama.c */
-extern const Family family_gpt2, family_gpt_neox, family_opt, family_bloom, family_mpt, family_falcon;                 /* gpt.c */
-extern const Family family_t5, family_bart, family_mbart, family_marian, family_pegasus, family_m2m_100;               /* seq2seq.c */
+extern const Family family_bert, family_roberta, family_distilbert, family_electra, family_albert, family_mpnet,
+    family_modernbert; /* bert.c */
+extern const Family family_vit,
+    family_deit;                                                                                     /* vit.c */
+extern const Family family_llama, family_mistral, family_qwen2, family_qwen3, family_gemma, family_gemma2,
+    family_gemma3,
+    family_olmo2, family_phi, family_phi3, family_starcoder2, family_cohere,
+        family_stablelm;                          /* llama.c */
+extern const Family family_gpt2, family_gpt_neox, family_opt, family_bloom, family_mpt,
+    family_falcon;                 /* gpt.c */
+extern const Family family_t5, family_bart, family_mbart, family_marian, family_pegasus,
+    family_m2m_100;               /* seq2seq.c */
 
 #endif

@@ -43,7 +43,8 @@ bool condition_holds(const Import *import, const char *text, size_t size) {
 static void fill_hole(const Import *import, const char *name, size_t size, Text *out) {
     if (*name == '#') {
         const FileTensor *tensor = tensor_of(import, arena_copy(import->arena, name + 1, size - 1));
-        if (!tensor || !tensor->shape.rank) fail("%s: no tensor `%.*s`, which %s has", import->weights_path, (int)size - 1, name + 1, import->class_name);
+        if (!tensor || !tensor->shape.rank) fail("%s: no tensor `%.*s`, which %s has", import->weights_path,
+            (int)size - 1, name + 1, import->class_name);
         text_printf(out, "%lld", (long long)tensor->shape.dims[0]);
         return;
     }
@@ -70,7 +71,8 @@ static void fill_line(const Import *import, const char *line, size_t size, Text 
         } else if (at[0] == '[' && (close = bracket_end(at, end))) {
             const char *mark = memchr(at, '?', (size_t)(close - at));
             if (!mark) bug("the family of `%s` has brackets without `?`", import->type);
-            if (condition_holds(import, at + 1, (size_t)(mark - at) - 1)) fill_line(import, mark + 1, (size_t)(close - mark) - 1, out);
+            if (condition_holds(import, at + 1, (size_t)(mark - at) - 1)) fill_line(import, mark + 1,
+                (size_t)(close - mark) - 1, out);
             at = close;
         } else {
             text_add(out, at, 1);
@@ -143,7 +145,8 @@ static void fill_layers(Import *import, const char *head, const char *body, cons
     size_t size = strcspn(head, " \n");
     const char *count = variable_get(import, head, size), *words = head + size, *words_end = line_end(head);
     int64_t n = count ? strtoll(count, NULL, 10) : 0;
-    if (n < 1 || n > MOST_LAYERS) fail("%s: %lld layers; 1 to %d are understood", import->config_path, (long long)n, MOST_LAYERS);
+    if (n < 1 || n > MOST_LAYERS) fail("%s: %lld layers; 1 to %d are understood", import->config_path, (long long)n,
+        MOST_LAYERS);
     int *bodies = arena_array(arena, (size_t)n, sizeof *bodies);
     const char **texts = arena_array(arena, (size_t)n, sizeof *texts);
     int distinct = 0;
@@ -218,7 +221,8 @@ void fill_tensors(Import *import, Text *out) {
             source_stem = arena_copy(import->arena, source, second);
             continue;
         }
-        text_printf(out, "\"%s%.*s\" from \"%s%.*s\"%s\n", *canonical == '.' ? canonical_stem : "", (int)first, canonical,
+        text_printf(out, "\"%s%.*s\" from \"%s%.*s\"%s\n", *canonical == '.' ? canonical_stem : "", (int)first,
+            canonical,
                     *source == '.' ? source_stem : "", (int)second, source, at);
     }
 }

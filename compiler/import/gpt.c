@@ -1,32 +1,39 @@
 /* gpt.c: GPT-2 and the decoders that go their own way. */
 #include "decoders.h"
 
-#define GPT_SPEC(norm, stack, attention, ffn)    \
-    "d_model ${d_model}\n"                       \
-    "vocab ${vocab}\n"                           \
-    norm TOKENS_SPEC                             \
-    "decoder {\n"                                \
-    "seq <= ${bound}\n" stack                    \
-    "$layers layers\n"                           \
+#define GPT_SPEC(norm, stack, attention, ffn)          \
+    "d_model ${d_model}\n"                             \
+    "vocab ${vocab}\n"                                 \
+    norm TOKENS_SPEC                                   \
+    "decoder {\n"                                      \
+    "seq <= ${bound}\n" stack                          \
+    "$layers layers\n"                                 \
     "attention self { heads ${heads}" attention " }\n" \
-    "ffn { d_ff ${d_ff}, activation " ffn " }\n" \
-    "$end\n"                                     \
+    "ffn { d_ff ${d_ff}, activation " ffn " }\n"       \
+    "$end\n"                                           \
     "}\n" HEAD_SPEC("")
 
 /* ---------------------------------------------------------------- GPT-2: matrices are [in][out] */
 static const ConfigKey gpt2_keys[] = {
-    INTEGER("vocab_size", "vocab"), INTEGER("n_embd", "d_model"), INTEGER("n_layer", "layers"), INTEGER("n_head", "heads"),
-    INTEGER_OR("n_inner", "d_ff", "=4 * d_model", "=4 * d_model"), INTEGER_OR("n_positions", "positions", "1024", NULL), DERIVED("learned", "yes", NULL),
-    WORD_OR("activation_function", "activation", "gelu_tanh", ACTIVATIONS), REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
-    MUST("scale_attn_weights", "true"), MUST("scale_attn_by_inverse_layer_idx", "false"), DECODER_TOKENS("50256", "50256", ""), TIED("true"),
+    INTEGER("vocab_size", "vocab"), INTEGER("n_embd", "d_model"), INTEGER("n_layer", "layers"),
+    INTEGER("n_head", "heads"),
+    INTEGER_OR("n_inner", "d_ff", "=4 * d_model", "=4 * d_model"),
+    INTEGER_OR("n_positions", "positions", "1024", NULL), DERIVED("learned", "yes", NULL),
+    WORD_OR("activation_function", "activation", "gelu_tanh", ACTIVATIONS),
+    REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
+    MUST("scale_attn_weights", "true"), MUST("scale_attn_by_inverse_layer_idx", "false"),
+    DECODER_TOKENS("50256", "50256", ""), TIED("true"),
 };
 const Family family_gpt2 = {
     .types = "gpt2=GPT2", .title = "GPT-2: Radford et al. 2019.",
-    .classes = "LMHeadModel=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest ForQuestionAnswering=rest DoubleHeadsModel=rest",
+    .classes = "LMHeadModel=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest "
+        "ForQuestionAnswering=rest DoubleHeadsModel=rest",
     KEYS(gpt2_keys),
-    .irrelevant = "resid_pdrop embd_pdrop attn_pdrop summary_type summary_use_proj summary_activation summary_proj_to_labels summary_first_dropout "
+    .irrelevant = "resid_pdrop embd_pdrop attn_pdrop summary_type summary_use_proj summary_activation "
+        "summary_proj_to_labels summary_first_dropout "
                   "reorder_and_upcast_attn n_ctx",
-    .prefixes = "transformer.", .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "position learned\n", ", mask causal", "${activation}"),
+    .prefixes = "transformer.", .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "position learned\n",
+        ", mask causal", "${activation}"),
     .tensors =
         "decoder.embedding.tokens.weight wte.weight\n"
         "decoder.embedding.positions.weight wpe.weight\n"
@@ -44,15 +51,18 @@ const Family family_gpt2 = {
 
 /* ---------------------------------------------------------------- GPT-NeoX: each head's query, key and value lie together */
 static const ConfigKey gpt_neox_keys[] = {
-    LLAMA_SIZES("gelu"), POSITIONS("2048"), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL), FLAG_OR("use_parallel_residual", "parallel", "true"),
+    LLAMA_SIZES("gelu"), POSITIONS("2048"), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
+    FLAG_OR("use_parallel_residual", "parallel", "true"),
     FLAG_OR("attention_bias", "attention_bias", "true"), REAL_OR("rotary_emb_base rope_theta", "theta", "10000", NULL),
-    REAL_OR("rotary_pct partial_rotary_factor", "partial", "0.25", NULL), ROPE("rope_parameters rope_scaling", "rope", "theta", NULL),
+    REAL_OR("rotary_pct partial_rotary_factor", "partial", "0.25", NULL),
+    ROPE("rope_parameters rope_scaling", "rope", "theta", NULL),
     DECODER_TOKENS("0", "2", ""), TIED("false"),
 };
 const Family family_gpt_neox = {
     .types = "gpt_neox=GPTNeoX", .title = "GPT-NeoX: Black et al. 2022, arXiv:2204.06745.",
     .classes = DECODER_CLASSES, KEYS(gpt_neox_keys), .irrelevant = "is_decoder", .prefixes = "gpt_neox.",
-    .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "[parallel? block parallel]\n", ", mask causal, position rope ${rope}[!attention_bias?, bias none]",
+    .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "[parallel? block parallel]\n",
+        ", mask causal, position rope ${rope}[!attention_bias?, bias none]",
                      "${activation}"),
     .tensors =
         "decoder.embedding.tokens.weight embed_in.weight\n"
@@ -74,16 +84,22 @@ const Family family_gpt_neox = {
 
 /* ---------------------------------------------------------------- OPT: two rows in front of the table of positions */
 static const ConfigKey opt_keys[] = {
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"),
-    INTEGER("ffn_dim", "d_ff"), POSITIONS("2048"), DERIVED("learned", "yes", NULL), WORD_OR("activation_function", "activation", "relu", ACTIVATIONS),
-    FLAG_OR("do_layer_norm_before", "pre", "true"), FLAG_OR("_remove_final_layer_norm", "no_final", "false"), FLAG_OR("enable_bias", "bias", "true"),
-    MUST("layer_norm_elementwise_affine", "true"), INTEGER_OR("word_embed_proj_dim", "table_width", "=d_model", "=d_model"),
-    REFUSED("table_width!=$d_model", "`word_embed_proj_dim` is not `hidden_size`; a projection in front of the head is not understood"),
+    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),
+    INTEGER("num_attention_heads", "heads"),
+    INTEGER("ffn_dim", "d_ff"), POSITIONS("2048"), DERIVED("learned", "yes", NULL),
+    WORD_OR("activation_function", "activation", "relu", ACTIVATIONS),
+    FLAG_OR("do_layer_norm_before", "pre", "true"), FLAG_OR("_remove_final_layer_norm", "no_final", "false"),
+    FLAG_OR("enable_bias", "bias", "true"),
+    MUST("layer_norm_elementwise_affine", "true"), INTEGER_OR("word_embed_proj_dim", "table_width", "=d_model",
+    "=d_model"),
+    REFUSED("table_width!=$d_model",
+    "`word_embed_proj_dim` is not `hidden_size`; a projection in front of the head is not understood"),
     DECODER_TOKENS("2", "2", "1"), TIED("true"),
 };
 const Family family_opt = {
     .types = "opt=OPT", .title = "OPT: Zhang et al. 2022, arXiv:2205.01068.",
-    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForQuestionAnswering=rest", KEYS(opt_keys),
+    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForQuestionAnswering=rest",
+        KEYS(opt_keys),
     .irrelevant = "activation_dropout layerdrop init_std", .prefixes = "model.",
     .spec = GPT_SPEC("norm layernorm[pre? pre][!pre? post] eps 1e-5\n[!bias? bias none]\n",
                      "position learned offset 2\n[pre&no_final? final_norm no]\n", ", mask causal", "${activation}"),
@@ -106,18 +122,22 @@ const Family family_opt = {
 
 /* ---------------------------------------------------------------- BLOOM */
 static const ConfigKey bloom_keys[] = {
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size n_embed", "d_model"), INTEGER("n_layer num_hidden_layers", "layers"),
-    INTEGER("n_head num_attention_heads", "heads"), DERIVED("d_ff", "=4 * d_model", NULL), INTEGER_OR("seq_length", "positions", "", ""),
+    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size n_embed", "d_model"),
+    INTEGER("n_layer num_hidden_layers", "layers"),
+    INTEGER("n_head num_attention_heads", "heads"), DERIVED("d_ff", "=4 * d_model", NULL),
+    INTEGER_OR("seq_length", "positions", "", ""),
     REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL), MUST("apply_residual_connection_post_layernorm", "false"),
     DECODER_TOKENS("1", "2", ""), TIED("true"),
 };
 const Family family_bloom = {
     .types = "bloom=Bloom", .title = "BLOOM: BigScience 2022, arXiv:2211.05100.",
     .classes = DECODER_CLASSES, KEYS(bloom_keys),
-    .irrelevant = "slow_but_exact masked_softmax_fusion attention_softmax_in_fp32 bias_dropout_fusion offset_alibi pretraining_pp skip_bias_add "
+    .irrelevant = "slow_but_exact masked_softmax_fusion attention_softmax_in_fp32 bias_dropout_fusion offset_alibi "
+        "pretraining_pp skip_bias_add "
                   "skip_bias_add_qkv n_inner",
     .prefixes = "transformer.",
-    .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "embedding normalized\n", ", mask causal, position alibi", "gelu_tanh"),
+    .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "embedding normalized\n", ", mask causal, position alibi",
+        "gelu_tanh"),
     .tensors =
         "decoder.embedding.tokens.weight word_embeddings.weight\n"
         "decoder.embedding.norm.* word_embeddings_layernorm.*\n"
@@ -135,20 +155,26 @@ const Family family_bloom = {
 
 /* ---------------------------------------------------------------- MPT: no bias anywhere, not in the norms either */
 static const ConfigKey mpt_keys[] = {
-    INTEGER("vocab_size", "vocab"), INTEGER("d_model", "d_model"), INTEGER("n_layers", "layers"), INTEGER("n_heads", "heads"),
-    DERIVED("d_ff", "=4 * d_model", NULL), INTEGER_OR("max_seq_len", "positions", "2048", NULL), REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
-    MUST("expansion_ratio", "4"), MUST("no_bias", "true"), MUST("logit_scale", "null"), MUST("norm_type", "low_precision_layernorm"),
-    MUST("embedding_fraction", "1"), MUST("attn_config.attn_type", "multihead_attention"), MUST("attn_config.clip_qkv", "null"),
+    INTEGER("vocab_size", "vocab"), INTEGER("d_model", "d_model"), INTEGER("n_layers", "layers"),
+    INTEGER("n_heads", "heads"),
+    DERIVED("d_ff", "=4 * d_model", NULL), INTEGER_OR("max_seq_len", "positions", "2048", NULL),
+    REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
+    MUST("expansion_ratio", "4"), MUST("no_bias", "true"), MUST("logit_scale", "null"),
+    MUST("norm_type", "low_precision_layernorm"),
+    MUST("embedding_fraction", "1"), MUST("attn_config.attn_type", "multihead_attention"),
+    MUST("attn_config.clip_qkv", "null"),
     MUST("attn_config.prefix_lm", "false"), MUST("attn_config.qk_ln", "false"), MUST("attn_config.alibi", "true"),
     MUST("attn_config.attn_uses_sequence_id", "false"), REAL_OR("attn_config.softmax_scale", "scale", "", ""),
     INTEGER_OR("attn_config.alibi_bias_max", "alibi_max", "8", NULL), DECODER_TOKENS("", "", ""), TIED("true"),
 };
 const Family family_mpt = {
     .types = "mpt=Mpt", .title = "MPT: MosaicML 2023.", .classes = DECODER_CLASSES, KEYS(mpt_keys),
-    .irrelevant = "resid_pdrop emb_pdrop learned_pos_emb init_device attn_config.attn_pdrop attn_config.attn_impl verbose "
+    .irrelevant = "resid_pdrop emb_pdrop learned_pos_emb init_device attn_config.attn_pdrop attn_config.attn_impl "
+        "verbose "
                   "init_config tokenizer_name",
     .prefixes = "transformer.",
-    .spec = GPT_SPEC("norm layernorm no_bias pre eps ${eps}\nbias none\n", "", ", mask causal[scale?, scale ${scale}], position alibi[alibi_max!=8? max ${alibi_max}]", "gelu"),
+    .spec = GPT_SPEC("norm layernorm no_bias pre eps ${eps}\nbias none\n", "",
+        ", mask causal[scale?, scale ${scale}], position alibi[alibi_max!=8? max ${alibi_max}]", "gelu"),
     .tensors =
         "decoder.embedding.tokens.weight wte.weight\n"
         "@decoder.layers.{layer} blocks.{layer}\n"
@@ -165,25 +191,37 @@ const Family family_mpt = {
 
 /* ---------------------------------------------------------------- Falcon: 7B, 40B and RW, which are three architectures */
 static const ConfigKey falcon_keys[] = {
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size n_embed", "d_model"), INTEGER("num_hidden_layers n_layer", "layers"),
-    INTEGER("num_attention_heads n_head", "heads"), INTEGER_OR("ffn_hidden_size", "d_ff", "=4 * d_model", "=4 * d_model"),
-    DERIVED("head_dim", "=d_model / heads", NULL), INTEGER_OR("num_kv_heads n_head_kv", "given_kv_heads", "=heads", "=heads"),
-    FLAG_OR("new_decoder_architecture", "new", "false"), FLAG_OR("multi_query", "multi_query", "true"), FLAG_OR("parallel_attn", "parallel", "true"),
-    FLAG_OR("bias", "bias", "false"), FLAG_OR("alibi", "alibi", "false"), INTEGER_OR("num_ln_in_parallel_attn", "norms", "", ""),
+    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size n_embed", "d_model"),
+    INTEGER("num_hidden_layers n_layer", "layers"),
+    INTEGER("num_attention_heads n_head", "heads"), INTEGER_OR("ffn_hidden_size", "d_ff", "=4 * d_model",
+    "=4 * d_model"),
+    DERIVED("head_dim", "=d_model / heads", NULL), INTEGER_OR("num_kv_heads n_head_kv", "given_kv_heads", "=heads",
+    "=heads"),
+    FLAG_OR("new_decoder_architecture", "new", "false"), FLAG_OR("multi_query", "multi_query", "true"),
+    FLAG_OR("parallel_attn", "parallel", "true"),
+    FLAG_OR("bias", "bias", "false"), FLAG_OR("alibi", "alibi", "false"),
+    INTEGER_OR("num_ln_in_parallel_attn", "norms", "", ""),
     REFUSED("new&!parallel", "`new_decoder_architecture` without `parallel_attn` is not understood"),
-    DERIVED("kv_heads", "=heads", NULL), DERIVED("kv_heads", "1", "multi_query"), DERIVED("kv_heads", "=given_kv_heads", "new"),
+    DERIVED("kv_heads", "=heads", NULL), DERIVED("kv_heads", "1", "multi_query"),
+    DERIVED("kv_heads", "=given_kv_heads", "new"),
     DERIVED("fused", "heads", NULL), DERIVED("fused", "rows", "multi_query"), DERIVED("fused", "groups", "new"),
-    DERIVED("two_norms", "yes", "new&norms!=1"), DERIVED("shared", "yes", "parallel&!two_norms"), DERIVED("sequential", "yes", "!parallel"),
-    DERIVED("group", "=heads / kv_heads", NULL), DERIVED("parts", "=group + 2", NULL), DERIVED("value_part", "=group + 1", NULL),
+    DERIVED("two_norms", "yes", "new&norms!=1"), DERIVED("shared", "yes", "parallel&!two_norms"),
+    DERIVED("sequential", "yes", "!parallel"),
+    DERIVED("group", "=heads / kv_heads", NULL), DERIVED("parts", "=group + 2", NULL),
+    DERIVED("value_part", "=group + 1", NULL),
     DERIVED("key_end", "=d_model + head_dim", NULL), DERIVED("value_end", "=key_end + head_dim", NULL),
-    POSITIONS("2048"), ONE_ROPE("10000", "1"), REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL), WORD_OR("activation", "activation", "gelu", ACTIVATIONS),
+    POSITIONS("2048"), ONE_ROPE("10000", "1"), REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
+    WORD_OR("activation", "activation", "gelu", ACTIVATIONS),
     DECODER_TOKENS("11", "11", ""), TIED("true"),
 };
 const Family family_falcon = {
-    .types = "falcon=Falcon", .title = "Falcon: Almazrouei et al. 2023, arXiv:2311.16867.", .classes = DECODER_CLASSES, KEYS(falcon_keys), .irrelevant = "",
+    .types = "falcon=Falcon", .title = "Falcon: Almazrouei et al. 2023, arXiv:2311.16867.", .classes = DECODER_CLASSES,
+        KEYS(falcon_keys), .irrelevant = "",
     .prefixes = "transformer.",
-    .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n[!bias? bias none]\n", "[parallel? block parallel][shared? shared_norm]\n",
-                     "[kv_heads!=$heads?, kv_heads ${kv_heads}], mask causal[alibi?, position alibi scaled][!alibi?, position rope ${rope}]", "${activation}"),
+    .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n[!bias? bias none]\n",
+        "[parallel? block parallel][shared? shared_norm]\n",
+                     "[kv_heads!=$heads?, kv_heads ${kv_heads}], mask causal[alibi?, position alibi scaled][!alibi?, "
+                         "position rope ${rope}]", "${activation}"),
     .tensors =
         "decoder.embedding.tokens.weight word_embeddings.weight\n"
         "@decoder.layers.{layer} h.{layer}\n"
@@ -204,7 +242,8 @@ const Family family_falcon = {
         "$if fused=groups\n"
         ".attention.query.* .self_attention.query_key_value.* interleaved ${kv_heads} parts ${parts} take 0..${group}\n"
         ".attention.key.* .self_attention.query_key_value.* interleaved ${kv_heads} parts ${parts} take ${group}\n"
-        ".attention.value.* .self_attention.query_key_value.* interleaved ${kv_heads} parts ${parts} take ${value_part}\n"
+        ".attention.value.* .self_attention.query_key_value.* interleaved ${kv_heads} parts ${parts} take "
+            "${value_part}\n"
         "$end\n"
         ".attention.output.* .self_attention.dense.*\n"
         ".ffn.up.* .mlp.dense_h_to_4h.*\n"

@@ -7,7 +7,8 @@
 /* What can be no name of a model in C and C++17. */
 static const char keywords[] =
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while alignas alignof "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while alignas "
+        "alignof "
     "and and_eq asm bitand bitor bool catch char16_t char32_t class compl const_cast constexpr decltype delete "
     "dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq "
     "private protected public reinterpret_cast static_assert static_cast template this thread_local throw true try "
@@ -27,18 +28,21 @@ static _Noreturn void unknown_type(const Import *import, const char *type) {
     for (int f = 0; families[f]; f++) {
         const char *types = families[f]->types;
         size_t size;
-        for (const char *word; n < 255 && (word = next_word(&types, &size));) names[n++] = arena_copy(import->arena, word, strcspn(word, "="));
+        for (const char *word; n < 255 && (word = next_word(&types, &size));) names[n++] = arena_copy(import->arena,
+            word, strcspn(word, "="));
     }
     names[n] = NULL;
     const char *near = nearest_word(type, names);
-    fail("%s: `model_type` is \"%.60s\", which is unknown%s%s%s; attnc import --list names those that are", import->config_path, type,
+    fail("%s: `model_type` is \"%.60s\", which is unknown%s%s%s; attnc import --list names those that are",
+        import->config_path, type,
          near ? "; the nearest is `" : "", near ? near : "", near ? "`" : "");
 }
 
 static void find_family(Import *import) {
     const cJSON *type = config_find(import, "model_type", 10);
     if (!type) fail("%s: the key `model_type` is missing", import->config_path);
-    if (!cJSON_IsString(type)) fail("%s: `model_type` is %s; a string is understood", import->config_path, config_value(import->arena, type));
+    if (!cJSON_IsString(type)) fail("%s: `model_type` is %s; a string is understood", import->config_path,
+        config_value(import->arena, type));
     import->type = type->valuestring;
     for (int f = 0; families[f] && !import->family; f++)
         if (word_find(import->arena, families[f]->types, import->type)) import->family = families[f];
@@ -52,7 +56,8 @@ static void find_class(Import *import) {
     const cJSON *list = config_find(import, "architectures", 13);
     const cJSON *given = list && cJSON_IsArray(list) && list->child ? list->child : NULL;
     if (list && !cJSON_IsNull(list) && (!cJSON_IsArray(list) || (given && (given->next || !cJSON_IsString(given)))))
-        fail("%s: `architectures` is %s; a list of one class is understood", import->config_path, config_value(arena, list));
+        fail("%s: `architectures` is %s; a list of one class is understood", import->config_path,
+            config_value(arena, list));
     Text known = text_new(arena);
     size_t size;
     for (const char *word; (word = next_word(&classes, &size));) {
@@ -63,7 +68,8 @@ static void find_class(Import *import) {
         variable_set(import, "task", arena_copy(arena, word + length + 1, size - length - 1));
         return;
     }
-    fail("%s: `architectures` is \"%.100s\"; for `%s`, one of%s is understood", import->config_path, given->valuestring, import->type, known.data);
+    fail("%s: `architectures` is \"%.100s\"; for `%s`, one of%s is understood", import->config_path,
+        given->valuestring, import->type, known.data);
 }
 
 enum { MOST_BOUND = 2048 };
@@ -74,9 +80,11 @@ static void find_bound(Import *import) {
     int64_t positions = text ? strtoll(text, NULL, 10) : 0;
     bool learned = variable_get(import, "learned", 7) != NULL, fixed = !strstr(import->family->spec, "${bound}");
     if (text && positions < 1) fail("%s: its positions leave no row for a token", import->config_path);
-    if (fixed && import->seq) fail("%s: the image sets the number of rows of `%s`; --seq cannot", import->config_path, import->type);
+    if (fixed && import->seq) fail("%s: the image sets the number of rows of `%s`; --seq cannot", import->config_path,
+        import->type);
     if (learned && import->seq > positions)
-        fail("%s: --seq %lld is beyond the %lld rows of its table of positions", import->config_path, (long long)import->seq, (long long)positions);
+        fail("%s: --seq %lld is beyond the %lld rows of its table of positions", import->config_path,
+            (long long)import->seq, (long long)positions);
     int64_t bound = positions && positions < MOST_BOUND ? positions : MOST_BOUND;
     variable_set(import, "bound", arena_printf(import->arena, "%lld", (long long)(import->seq ? import->seq : bound)));
 }
@@ -86,9 +94,12 @@ static const char *spec_text(Import *import) {
     const char *task = variable_get(import, "task", 4);
     fill_spec(import, &body);
     if (strcmp(task ? task : "", "rest") == 0)
-        text_printf(&import->notes, "The head of %s cannot be said; the outputs end at `hidden`.\n", import->class_name);
-    text_printf(&out, "# %s\n# Imported from %s, model_type %s.\n", import->family->title, import->class_name, import->type);
-    for (const char *note = import->notes.data; *note; note += strcspn(note, "\n") + 1) text_printf(&out, "# %.*s\n", (int)strcspn(note, "\n"), note);
+        text_printf(&import->notes, "The head of %s cannot be said; the outputs end at `hidden`.\n",
+            import->class_name);
+    text_printf(&out, "# %s\n# Imported from %s, model_type %s.\n", import->family->title, import->class_name,
+        import->type);
+    for (const char *note = import->notes.data; *note; note += strcspn(note, "\n") + 1) text_printf(&out, "# %.*s\n",
+        (int)strcspn(note, "\n"), note);
     text_printf(&out, "model %s {\n%s\nweights {\n", model_name(import->arena, import->type), body.data);
     fill_tensors(import, &out);
     text_printf(&out, "}\n}\n");
@@ -106,12 +117,14 @@ static void check_tensors(const Model *model, const WeightTable *table, const ch
 }
 
 static const char *weights_of(Arena *arena, const char *directory) {
-    const char *path = arena_printf(arena, "%s/model.safetensors", directory), *index = arena_printf(arena, "%s.index.json", path);
+    const char *path = arena_printf(arena, "%s/model.safetensors", directory),
+        *index = arena_printf(arena, "%s.index.json", path);
     return !file_exists(path) && file_exists(index) ? index : path;
 }
 
 const char *import_spec(Arena *arena, const char *directory, const char *spec_path, int64_t seq, const char **notes) {
-    Import import = {.arena = arena, .seq = seq, .notes = text_new(arena), .config_path = arena_printf(arena, "%s/config.json", directory)};
+    Import import = {.arena = arena, .seq = seq, .notes = text_new(arena),
+        .config_path = arena_printf(arena, "%s/config.json", directory)};
     import.config = config_read(arena, import.config_path);
     find_family(&import);
     find_class(&import);

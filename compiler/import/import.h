@@ -60,7 +60,7 @@ typedef struct ConfigKey {
 #define ROPE(names, variable, theta, type) {names, variable, KEY_ROPE, theta, theta, type}
 #define LAYER_TYPES(otherwise, types) {"layer_types", "layer_type", KEY_LAYER_TYPES, otherwise, otherwise, types}
 
-#define ACTIVATIONS \
+#define ACTIVATIONS                                                                                               \
     "relu relu2 gelu gelu_python=gelu gelu_new=gelu_tanh gelu_pytorch_tanh=gelu_tanh gelu_python_tanh=gelu_tanh " \
     "gelu_fast=gelu_tanh gelu_accurate=gelu_tanh silu swish=silu quick_gelu"
 

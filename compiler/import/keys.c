@@ -7,11 +7,14 @@
 
 /* What transformers writes for every family and what changes no output of a forward pass. */
 static const char irrelevant[] =
-    "model_type architectures transformers_version torch_dtype dtype use_cache initializer_range _name_or_path name_or_path "
-    "output_attentions output_hidden_states return_dict torchscript id2label label2id num_labels _num_labels problem_type "
+    "model_type architectures transformers_version torch_dtype dtype use_cache initializer_range _name_or_path "
+        "name_or_path "
+    "output_attentions output_hidden_states return_dict torchscript id2label label2id num_labels _num_labels "
+        "problem_type "
     "finetuning_task task_specific_params tokenizer_class prefix bos_token_id eos_token_id pad_token_id sep_token_id "
     "cls_token_id mask_token_id unk_token_id decoder_start_token_id forced_bos_token_id forced_eos_token_id max_length "
-    "min_length max_new_tokens do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k top_p "
+    "min_length max_new_tokens do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k "
+        "top_p "
     "typical_p repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids "
     "num_return_sequences output_scores return_dict_in_generate remove_invalid_values exponential_decay_length_penalty "
     "suppress_tokens begin_suppress_tokens chunk_size_feed_forward tf_legacy_loss use_bfloat16 gradient_checkpointing "
@@ -21,8 +24,10 @@ static const char irrelevant[] =
 
 /* What stands in any config and must be as if it did not. */
 static const ConfigKey everywhere[] = {
-    MUST("pruned_heads", "{} null"),        MUST("quantization_config", "null"),  MUST("tie_encoder_decoder", "false null"),
-    MUST("cross_attention_hidden_size", "null"), MUST("per_layer_config", "null {}"), MUST("add_cross_attention", "false null"),
+    MUST("pruned_heads", "{} null"),        MUST("quantization_config", "null"),
+     MUST("tie_encoder_decoder", "false null"),
+    MUST("cross_attention_hidden_size", "null"), MUST("per_layer_config", "null {}"),
+    MUST("add_cross_attention", "false null"),
     MUST("auto_map", "null"),
 };
 
@@ -66,7 +71,8 @@ static const char *computed(const Import *import, const char *expression) {
             operator = *word;
             continue;
         }
-        const char *text = word[0] >= '0' && word[0] <= '9' ? arena_copy(import->arena, word, size) : variable_get(import, word, size);
+        const char *text = word[0] >= '0' && word[0] <= '9' ? arena_copy(import->arena, word, size)
+            : variable_get(import, word, size);
         if (!text) return "";
         double operand = strtod(text, NULL);
         if (operator == '+') value += operand;
@@ -82,14 +88,14 @@ static const char *default_text(const Import *import, const char *otherwise) {
 }
 
 static _Noreturn void refuse(const Import *import, const ConfigKey *key, const cJSON *item, const char *wanted) {
-    size_t size;
-    const char *names = key->names, *name = item->string ? item->string : next_word(&names, &size);
-    if (strchr(key->names, '.')) name = arena_copy(import->arena, key->names, strcspn(key->names, " "));
+    const char *first = arena_copy(import->arena, key->names, strcspn(key->names, " "));
+    const char *name = item->string && !strchr(first, '.') ? item->string : first;
     fail("%s: `%s` is %s; %s is understood", import->config_path, name, config_value(import->arena, item), wanted);
 }
 
 static const char *number(const Import *import, const ConfigKey *key, const cJSON *item, double least, bool whole) {
-    const char *wanted = !whole ? "a number" : least > 0 ? "a whole number from 1 to 2^53" : "a whole number from 0 to 2^53";
+    const char *wanted = !whole ? "a number" : least > 0 ? "a whole number from 1 to 2^53"
+        : "a whole number from 0 to 2^53";
     if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) refuse(import, key, item, wanted);
     double value = item->valuedouble;
     if (whole && (value < least || value > 0x1p53 || value != floor(value))) refuse(import, key, item, wanted);
@@ -103,7 +109,8 @@ static const char *word(const Import *import, const ConfigKey *key, const cJSON 
     text_printf(&wanted, "one of");
     const char *words = key->values;
     size_t size;
-    for (const char *w; (w = next_word(&words, &size));) text_printf(&wanted, " %.*s", (int)(strcspn(w, "= ") < size ? strcspn(w, "= ") : size), w);
+    for (const char *w; (w = next_word(&words, &size));) text_printf(&wanted, " %.*s",
+        (int)(strcspn(w, "= ") < size ? strcspn(w, "= ") : size), w);
     refuse(import, key, item, wanted.data);
 }
 
@@ -159,7 +166,8 @@ enum { MOST_LAYERS = 4096 };
 
 static void layer_types(Import *import, const ConfigKey *key, const cJSON *item) {
     int64_t layers = strtoll(variable_get(import, "layers", 6), NULL, 10), count = 0;
-    if (layers > MOST_LAYERS) fail("%s: %lld layers are too many; at most %d are understood", import->config_path, (long long)layers, MOST_LAYERS);
+    if (layers > MOST_LAYERS) fail("%s: %lld layers are too many; at most %d are understood", import->config_path,
+        (long long)layers, MOST_LAYERS);
     import->layer_types = arena_array(import->arena, (size_t)layers, sizeof *import->layer_types);
     import->n_layer_types = layers;
     if (!item) {
@@ -173,7 +181,8 @@ static void layer_types(Import *import, const ConfigKey *key, const cJSON *item)
     }
     int64_t all = 0;
     for (const cJSON *type = item->child; type; type = type->next) all++;
-    if (all != layers) fail("%s: `layer_types` has %lld entries for %lld layers", import->config_path, (long long)all, (long long)layers);
+    if (all != layers) fail("%s: `layer_types` has %lld entries for %lld layers", import->config_path, (long long)all,
+        (long long)layers);
 }
 
 static void must(const Import *import, const ConfigKey *key, const cJSON *item) {
@@ -191,7 +200,8 @@ static const cJSON *key_item(const Import *import, const ConfigKey *key) {
         const cJSON *item = config_find(import, name, size);
         if (!item || (found && cJSON_IsNull(item))) continue;
         if (found && !cJSON_IsNull(found) && !cJSON_Compare(found, item, true))
-            fail("%s: it has both `%.*s` and `%.*s`, and they differ", import->config_path, (int)first_size, first, (int)size, name);
+            fail("%s: it has both `%.*s` and `%.*s`, and they differ", import->config_path, (int)first_size, first,
+                (int)size, name);
         found = item;
         first = name;
         first_size = size;
@@ -201,11 +211,13 @@ static const cJSON *key_item(const Import *import, const ConfigKey *key) {
 
 static void read_key(Import *import, const ConfigKey *key) {
     if (key->kind == KEY_DERIVED) {
-        if (!key->values || condition_holds(import, key->values, strlen(key->values))) variable_set(import, key->variable, default_text(import, key->otherwise));
+        if (!key->values || condition_holds(import, key->values, strlen(key->values))) variable_set(import,
+            key->variable, default_text(import, key->otherwise));
         return;
     }
     if (key->kind == KEY_REFUSED) {
-        if (condition_holds(import, key->values, strlen(key->values))) fail("%s: %s", import->config_path, key->otherwise);
+        if (condition_holds(import, key->values, strlen(key->values))) fail("%s: %s", import->config_path,
+            key->otherwise);
         return;
     }
     const cJSON *item = key_item(import, key);
@@ -214,7 +226,8 @@ static void read_key(Import *import, const ConfigKey *key) {
         return;
     }
     if (item && cJSON_IsNull(item) && !key->null) refuse(import, key, item, "not null, but a value");
-    if (!item && !key->otherwise) fail("%s: the key `%.*s` is missing", import->config_path, (int)strcspn(key->names, " "), key->names);
+    if (!item && !key->otherwise) fail("%s: the key `%.*s` is missing", import->config_path,
+        (int)strcspn(key->names, " "), key->names);
     bool given = item && !cJSON_IsNull(item);
     if (key->kind == KEY_LAYER_TYPES) {
         layer_types(import, key, given ? item : NULL);
@@ -244,7 +257,8 @@ static void read_key(Import *import, const ConfigKey *key) {
     }
     const char *vocab = variable_get(import, "vocab", 5);
     bool token = key->kind == KEY_TOKEN || key->kind == KEY_TOKENS;
-    if (!given && token && vocab && strtod(text, NULL) >= strtod(vocab, NULL)) text = ""; /* a default for the published sizes */
+    if (!given && token && vocab
+        && strtod(text, NULL) >= strtod(vocab, NULL)) text = ""; /* a default for the published sizes */
     variable_set(import, key->variable, text);
 }
 
@@ -273,10 +287,14 @@ static void refuse_unknown(const Import *import, const cJSON *object, const char
     const Family *family = import->family;
     for (const cJSON *item = object->child; item; item = item->next) {
         const char *path = arena_printf(import->arena, "%s%s", stem, item->string);
-        if (word_find(import->arena, irrelevant, item->string) || word_find(import->arena, family->irrelevant, path)) continue;
-        if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path) || names_hold(family->keys, family->n_keys, path)) continue;
-        if (cJSON_IsObject(item) && leads_into(family, path)) refuse_unknown(import, item, arena_printf(import->arena, "%s.", path));
-        else fail("%s: the key `%.100s` (%s) is unknown for model_type `%s`", import->config_path, path, config_value(import->arena, item), import->type);
+        if (word_find(import->arena, irrelevant, item->string)
+            || word_find(import->arena, family->irrelevant, path)) continue;
+        if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path)
+            || names_hold(family->keys, family->n_keys, path)) continue;
+        if (cJSON_IsObject(item) && leads_into(family, path)) refuse_unknown(import, item,
+            arena_printf(import->arena, "%s.", path));
+        else fail("%s: the key `%.100s` (%s) is unknown for model_type `%s`", import->config_path, path,
+            config_value(import->arena, item), import->type);
     }
 }
 

@@ -13,7 +13,8 @@ static const struct {
     {"linear", "factor"},
     {"dynamic", "factor original_max_position_embeddings"},
     {"llama3", "factor low_freq_factor high_freq_factor original_max_position_embeddings"},
-    {"yarn", "factor original_max_position_embeddings attention_factor beta_fast beta_slow mscale mscale_all_dim truncate"},
+    {"yarn", "factor original_max_position_embeddings attention_factor beta_fast beta_slow mscale mscale_all_dim "
+    "truncate"},
     {"longrope", "factor original_max_position_embeddings attention_factor short_factor long_factor"},
 };
 static const char of_all_kinds[] = "rope_type type rope_theta partial_rotary_factor";
@@ -35,13 +36,15 @@ static double real(const Rope *rope, const char *name) {
     const cJSON *item = member(rope, name);
     if (!item) return NAN;
     if (!cJSON_IsNumber(item) || !(item->valuedouble > 0) || !isfinite(item->valuedouble))
-        fail("%s: `%s.%s` is %s; a positive number is understood", rope->import->config_path, rope->object->string, name, config_value(rope->import->arena, item));
+        fail("%s: `%s.%s` is %s; a positive number is understood", rope->import->config_path, rope->object->string,
+            name, config_value(rope->import->arena, item));
     return item->valuedouble;
 }
 
 static double required(const Rope *rope, const char *name) {
     double value = real(rope, name);
-    if (isnan(value)) fail("%s: `%s.%s` is missing, which rope_type `%s` needs", rope->import->config_path, rope->object->string, name, rope->type);
+    if (isnan(value)) fail("%s: `%s.%s` is missing, which rope_type `%s` needs", rope->import->config_path,
+        rope->object->string, name, rope->type);
     return value;
 }
 
@@ -51,10 +54,12 @@ static void add_real(const Rope *rope, Text *out, const char *word, double value
 
 static void add_list(const Rope *rope, Text *out, const char *word, const char *name) {
     const cJSON *list = member(rope, name);
-    if (!cJSON_IsArray(list) || !list->child) fail("%s: `%s.%s` is not a list of numbers", rope->import->config_path, rope->object->string, name);
+    if (!cJSON_IsArray(list) || !list->child) fail("%s: `%s.%s` is not a list of numbers", rope->import->config_path,
+        rope->object->string, name);
     text_printf(out, " %s", word);
     for (const cJSON *item = list->child; item; item = item->next) {
-        if (!cJSON_IsNumber(item) || !(item->valuedouble > 0)) fail("%s: `%s.%s` is not a list of positive numbers", rope->import->config_path, rope->object->string, name);
+        if (!cJSON_IsNumber(item) || !(item->valuedouble > 0)) fail("%s: `%s.%s` is not a list of positive numbers",
+            rope->import->config_path, rope->object->string, name);
         text_printf(out, " %s", number_text(rope->import->arena, item->valuedouble));
     }
 }
@@ -76,7 +81,8 @@ static double stretched(double scale, double mscale) { return scale <= 1 ? 1 : 0
 static void add_yarn(const Rope *rope, Text *out) {
     double factor = required(rope, "factor"), attention = real(rope, "attention_factor");
     double mscale = real(rope, "mscale"), all = real(rope, "mscale_all_dim");
-    if (isnan(attention) && !isnan(mscale) && !isnan(all)) attention = stretched(factor, mscale) / stretched(factor, all);
+    if (isnan(attention) && !isnan(mscale) && !isnan(all)) attention = stretched(factor, mscale) / stretched(factor,
+        all);
     text_printf(out, " scaling yarn");
     add_real(rope, out, "factor", factor);
     add_real(rope, out, "original", original(rope));
@@ -84,7 +90,8 @@ static void add_yarn(const Rope *rope, Text *out) {
     add_real(rope, out, "beta_fast", real(rope, "beta_fast"));
     add_real(rope, out, "beta_slow", real(rope, "beta_slow"));
     const cJSON *truncate = member(rope, "truncate");
-    if (truncate && !cJSON_IsBool(truncate)) fail("%s: `%s.truncate` is not true or false", rope->import->config_path, rope->object->string);
+    if (truncate && !cJSON_IsBool(truncate)) fail("%s: `%s.truncate` is not true or false", rope->import->config_path,
+        rope->object->string);
     if (truncate && cJSON_IsFalse(truncate)) text_printf(out, " untruncated");
 }
 
@@ -116,7 +123,8 @@ static void add_scaling(const Rope *rope, Text *out) {
     } else if (strcmp(rope->type, "dynamic") == 0) { /* up to the model's own bound it changes nothing */
         double bound = variable_real(rope, "positions");
         if (isnan(bound) || (double)rope->import->seq > bound)
-            fail("%s: `%s` is dynamic, which is understood up to max_position_embeddings only", rope->import->config_path, rope->object->string);
+            fail("%s: `%s` is dynamic, which is understood up to max_position_embeddings only",
+                rope->import->config_path, rope->object->string);
     }
 }
 
@@ -125,22 +133,27 @@ static void check_members(const Rope *rope) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].type, rope->type) == 0) members = kinds[i].members;
     const char *path = rope->import->config_path, *name = rope->object->string;
-    if (!members) fail("%s: `%s.rope_type` is \"%.60s\"; one of default linear dynamic llama3 yarn longrope is understood", path, name, rope->type);
+    if (!members) fail("%s: `%s.rope_type` is \"%.60s\"; one of default linear dynamic llama3 yarn longrope is "
+        "understood", path, name, rope->type);
     for (const cJSON *item = rope->object->child; item; item = item->next)
-        if (!word_find(rope->import->arena, of_all_kinds, item->string) && !word_find(rope->import->arena, members, item->string) && !cJSON_IsNull(item))
-            fail("%s: `%s.%.60s` is %s, and is unknown for rope_type `%s`", path, name, item->string, config_value(rope->import->arena, item), rope->type);
+        if (!word_find(rope->import->arena, of_all_kinds, item->string)
+            && !word_find(rope->import->arena, members, item->string) && !cJSON_IsNull(item))
+            fail("%s: `%s.%.60s` is %s, and is unknown for rope_type `%s`", path, name, item->string,
+                config_value(rope->import->arena, item), rope->type);
 }
 
 /* One object for all layers, or an object a layer type. */
 static const cJSON *object_of(const Import *import, const ConfigKey *key, const cJSON *object) {
-    if (object && !cJSON_IsObject(object)) fail("%s: `%s` is %s; an object is understood", import->config_path, object->string, config_value(import->arena, object));
+    if (object && !cJSON_IsObject(object)) fail("%s: `%s` is %s; an object is understood", import->config_path,
+        object->string, config_value(import->arena, object));
     if (!object || !key->values) return object;
     bool nested = object->child != NULL;
     const cJSON *found = NULL;
     for (const cJSON *item = object->child; item; item = item->next) {
         if (!cJSON_IsObject(item) && !cJSON_IsNull(item)) nested = false;
         if (strcmp(item->string, key->values) == 0 && cJSON_IsObject(item)) found = item;
-        else if (nested && strcmp(item->string, "full_attention") != 0 && strcmp(item->string, "sliding_attention") != 0)
+        else if (nested && strcmp(item->string, "full_attention") != 0
+            && strcmp(item->string, "sliding_attention") != 0)
             fail("%s: `%s.%.60s` is unknown", import->config_path, object->string, item->string);
     }
     if (nested) return found;
@@ -151,7 +164,8 @@ const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object)
     Rope rope = {import, object_of(import, key, object), "default"};
     if (rope.object) {
         const cJSON *type = member(&rope, "rope_type") ? member(&rope, "rope_type") : member(&rope, "type");
-        if (type && !cJSON_IsString(type)) fail("%s: `%s.rope_type` is not a string", import->config_path, rope.object->string);
+        if (type && !cJSON_IsString(type)) fail("%s: `%s.rope_type` is not a string", import->config_path,
+            rope.object->string);
         if (type) rope.type = type->valuestring;
         if (strcmp(rope.type, "su") == 0) rope.type = "longrope"; /* Phi-3's first name for it */
         check_members(&rope);

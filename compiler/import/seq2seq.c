@@ -2,45 +2,54 @@
 #include "families.h"
 
 #define TOKENS_SPEC "[start? start ${start}]\n[end? end ${end}]\n[pad? pad ${pad}]\n\n"
-#define SEQ2SEQ_TOKENS(start, end, pad) \
-    TOKEN_OR("decoder_start_token_id", "start", start), TOKENS_OR("eos_token_id", "end", end), TOKEN_OR("pad_token_id", "pad", pad)
+#define SEQ2SEQ_TOKENS(start, end, pad)                                                        \
+    TOKEN_OR("decoder_start_token_id", "start", start), TOKENS_OR("eos_token_id", "end", end), \
+    TOKEN_OR("pad_token_id", "pad", pad)
 
 /* ---------------------------------------------------------------- T5: scores are not scaled; a table of buckets a stack */
-#define T5_ACTIVATIONS                                                                                                          \
-    "relu gelu gelu_new=gelu_tanh gelu_pytorch_tanh=gelu_tanh silu swish=silu gated-gelu=gelu_tanh gated-relu=relu gated-silu=silu " \
+#define T5_ACTIVATIONS                                                                                               \
+    "relu gelu gelu_new=gelu_tanh gelu_pytorch_tanh=gelu_tanh silu swish=silu gated-gelu=gelu_tanh gated-relu=relu " \
+        "gated-silu=silu "                                                                                           \
     "gated-swish=silu gated-gelu_new=gelu_tanh gated-gelu_pytorch_tanh=gelu_tanh"
-#define T5_GATES                                                                                                                \
-    "relu= gelu= gelu_new= gelu_pytorch_tanh= silu= swish= gated-gelu=gated gated-relu=gated gated-silu=gated gated-swish=gated " \
+#define T5_GATES                                                                                                \
+    "relu= gelu= gelu_new= gelu_pytorch_tanh= silu= swish= gated-gelu=gated gated-relu=gated gated-silu=gated " \
+        "gated-swish=gated "                                                                                    \
     "gated-gelu_new=gated gated-gelu_pytorch_tanh=gated"
 
 static const ConfigKey t5_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("d_model", "d_model"), INTEGER("d_kv", "head_dim"), INTEGER("d_ff", "d_ff"),
-    INTEGER("num_layers", "layers"), INTEGER_OR("num_decoder_layers", "decoder_layers", "=layers", "=layers"), INTEGER("num_heads", "heads"),
-    INTEGER_OR("relative_attention_num_buckets", "buckets", "32", NULL), INTEGER_OR("relative_attention_max_distance", "distance", "128", NULL),
-    REAL_OR("layer_norm_epsilon", "eps", "1e-6", NULL), WORD_OR("feed_forward_proj", "activation", "relu", T5_ACTIVATIONS),
+    INTEGER("num_layers", "layers"), INTEGER_OR("num_decoder_layers", "decoder_layers", "=layers", "=layers"),
+    INTEGER("num_heads", "heads"),
+    INTEGER_OR("relative_attention_num_buckets", "buckets", "32", NULL),
+    INTEGER_OR("relative_attention_max_distance", "distance", "128", NULL),
+    REAL_OR("layer_norm_epsilon", "eps", "1e-6", NULL), WORD_OR("feed_forward_proj", "activation", "relu",
+    T5_ACTIVATIONS),
     WORD_OR("feed_forward_proj", "gated", "", T5_GATES), INTEGER_OR("n_positions", "positions", "", ""),
     FLAG_OR("tie_word_embeddings", "tied", "true"), FLAG_OR("scale_decoder_outputs", "scaled", "true"),
-    DERIVED("scaled", "", "!tied"), DERIVED("decoder", "yes", "task!=encoder"), DERIVED("own_head", "yes", "task=logits&#lm_head.weight"),
+    DERIVED("scaled", "", "!tied"), DERIVED("decoder", "yes", "task!=encoder"),
+    DERIVED("own_head", "yes", "task=logits&#lm_head.weight"),
     MUST("is_decoder", "false null"), SEQ2SEQ_TOKENS("0", "1", "0"),
 };
-#define T5_SELF(mask) \
-    "attention self {\nheads ${heads}\nhead_dim ${head_dim}\nmask " mask "\nscale 1\nposition relative buckets ${buckets} distance ${distance}\n}\n"
+#define T5_SELF(mask)                                                                                            \
+    "attention self {\nheads ${heads}\nhead_dim ${head_dim}\nmask " mask "\nscale 1\nposition relative buckets " \
+        "${buckets} distance ${distance}\n}\n"
 #define T5_FFN "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated] }\n"
-#define T5_FFN_TENSORS(ffn)                                    \
-    ".ffn.norm_in.weight ." ffn ".layer_norm.weight\n"         \
-    "[!gated? .ffn.up.weight ." ffn ".DenseReluDense.wi.weight]\n"     \
-    "[gated? .ffn.gate.weight ." ffn ".DenseReluDense.wi_0.weight]\n"  \
-    "[gated? .ffn.up.weight ." ffn ".DenseReluDense.wi_1.weight]\n"    \
+#define T5_FFN_TENSORS(ffn)                                           \
+    ".ffn.norm_in.weight ." ffn ".layer_norm.weight\n"                \
+    "[!gated? .ffn.up.weight ." ffn ".DenseReluDense.wi.weight]\n"    \
+    "[gated? .ffn.gate.weight ." ffn ".DenseReluDense.wi_0.weight]\n" \
+    "[gated? .ffn.up.weight ." ffn ".DenseReluDense.wi_1.weight]\n"   \
     ".ffn.down.weight ." ffn ".DenseReluDense.wo.weight\n"
-#define T5_ATTENTION_TENSORS(name, at, from)                   \
-    "." name ".norm_in.weight ." at ".layer_norm.weight\n"     \
-    "." name ".query.weight ." at "." from ".q.weight\n"       \
-    "." name ".key.weight ." at "." from ".k.weight\n"         \
-    "." name ".value.weight ." at "." from ".v.weight\n"       \
+#define T5_ATTENTION_TENSORS(name, at, from)               \
+    "." name ".norm_in.weight ." at ".layer_norm.weight\n" \
+    "." name ".query.weight ." at "." from ".q.weight\n"   \
+    "." name ".key.weight ." at "." from ".k.weight\n"     \
+    "." name ".value.weight ." at "." from ".v.weight\n"   \
     "." name ".output.weight ." at "." from ".o.weight\n"
-#define T5_STACK_TENSORS(stack)                                                                           \
-    stack ".relative.weight " stack ".block.0.layer.0.SelfAttention.relative_attention_bias.weight\n"     \
-    "@" stack ".layers.{layer} " stack ".block.{layer}\n" T5_ATTENTION_TENSORS("attention", "layer.0", "SelfAttention")
+#define T5_STACK_TENSORS(stack)                                                                        \
+    stack ".relative.weight " stack ".block.0.layer.0.SelfAttention.relative_attention_bias.weight\n"  \
+    "@" stack ".layers.{layer} " stack ".block.{layer}\n" T5_ATTENTION_TENSORS("attention", "layer.0", \
+        "SelfAttention")
 
 const Family family_t5 = {
     .types = "t5=T5 mt5=MT5", .title = "T5: Raffel et al. 2020, arXiv:1910.10683.",
@@ -74,7 +83,8 @@ const Family family_t5 = {
         T5_STACK_TENSORS("encoder") T5_FFN_TENSORS("layer.1")
         "encoder.final_norm.weight encoder.final_layer_norm.weight\n"
         "$if decoder\n"
-        T5_STACK_TENSORS("decoder") T5_ATTENTION_TENSORS("cross_attention", "layer.1", "EncDecAttention") T5_FFN_TENSORS("layer.2")
+        T5_STACK_TENSORS("decoder") T5_ATTENTION_TENSORS("cross_attention", "layer.1",
+            "EncDecAttention") T5_FFN_TENSORS("layer.2")
         "decoder.final_norm.weight decoder.final_layer_norm.weight\n"
         "$end\n"
         "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight\n"
@@ -82,68 +92,75 @@ const Family family_t5 = {
 };
 
 /* ---------------------------------------------------------------- BART and its kin */
-#define BART_KEYS(activation, scale)                                                                                            \
-    INTEGER("vocab_size", "vocab"), INTEGER("d_model", "d_model"), INTEGER("encoder_layers", "layers"),                         \
-    INTEGER("decoder_layers", "decoder_layers"), INTEGER("encoder_attention_heads", "heads"),                                   \
-    INTEGER("decoder_attention_heads", "decoder_heads"), INTEGER("encoder_ffn_dim", "d_ff"), INTEGER("decoder_ffn_dim", "decoder_d_ff"), \
-    INTEGER_OR("max_position_embeddings", "positions", "1024", NULL), WORD_OR("activation_function", "activation", activation, ACTIVATIONS), \
-    FLAG_OR("scale_embedding", "scaled", scale), MUST("tie_word_embeddings", "true"), MUST("is_decoder", "false null")
-#define BART_IRRELEVANT                                                                                                         \
-    "activation_dropout encoder_layerdrop decoder_layerdrop init_std num_hidden_layers force_bos_token_to_be_generated extra_pos_embeddings " \
+#define BART_KEYS(activation, scale)                                                                    \
+    INTEGER("vocab_size", "vocab"), INTEGER("d_model", "d_model"), INTEGER("encoder_layers", "layers"), \
+    INTEGER("decoder_layers", "decoder_layers"), INTEGER("encoder_attention_heads", "heads"),           \
+    INTEGER("decoder_attention_heads", "decoder_heads"), INTEGER("encoder_ffn_dim", "d_ff"),            \
+    INTEGER("decoder_ffn_dim", "decoder_d_ff"),                                                         \
+    INTEGER_OR("max_position_embeddings", "positions", "1024", NULL),                                   \
+    WORD_OR("activation_function", "activation", activation, ACTIVATIONS),                              \
+    FLAG_OR("scale_embedding", "scaled", scale), MUST("tie_word_embeddings", "true"),                   \
+    MUST("is_decoder", "false null")
+#define BART_IRRELEVANT                                                                  \
+    "activation_dropout encoder_layerdrop decoder_layerdrop init_std num_hidden_layers " \
+        "force_bos_token_to_be_generated extra_pos_embeddings "                          \
     "max_source_positions max_target_positions num_attention_heads hidden_size"
 
 /* Without published values (older models), both normalize_before and the like must be what the class does. */
-#define BART_SPEC(norm, stack)                                                            \
-    "d_model ${d_model}\n"                                                                \
-    "vocab ${vocab}\n"                                                                    \
-    "norm layernorm " norm " eps 1e-5\n"                                                  \
-    "embedding tied[scaled? scale sqrt(d_model)]\n" TOKENS_SPEC                           \
-    "encoder {\n"                                                                         \
-    "seq <= ${bound}\n" stack                                                             \
-    "$layers layers\n"                                                                    \
-    "attention self { heads ${heads}, mask padding }\n"                                   \
-    "ffn { d_ff ${d_ff}, activation ${activation} }\n"                                    \
-    "$end\n"                                                                              \
-    "}\n"                                                                                 \
-    "decoder {\n"                                                                         \
-    "seq <= ${bound}\n" stack                                                             \
-    "$layers decoder_layers\n"                                                            \
-    "attention self { heads ${decoder_heads}, mask causal }\n"                            \
-    "attention cross { heads ${decoder_heads}, mask padding }\n"                          \
-    "ffn { d_ff ${decoder_d_ff}, activation ${activation} }\n"                            \
-    "$end\n"                                                                              \
-    "}\n"                                                                                 \
+#define BART_SPEC(norm, stack)                                   \
+    "d_model ${d_model}\n"                                       \
+    "vocab ${vocab}\n"                                           \
+    "norm layernorm " norm " eps 1e-5\n"                         \
+    "embedding tied[scaled? scale sqrt(d_model)]\n" TOKENS_SPEC  \
+    "encoder {\n"                                                \
+    "seq <= ${bound}\n" stack                                    \
+    "$layers layers\n"                                           \
+    "attention self { heads ${heads}, mask padding }\n"          \
+    "ffn { d_ff ${d_ff}, activation ${activation} }\n"           \
+    "$end\n"                                                     \
+    "}\n"                                                        \
+    "decoder {\n"                                                \
+    "seq <= ${bound}\n" stack                                    \
+    "$layers decoder_layers\n"                                   \
+    "attention self { heads ${decoder_heads}, mask causal }\n"   \
+    "attention cross { heads ${decoder_heads}, mask padding }\n" \
+    "ffn { d_ff ${decoder_d_ff}, activation ${activation} }\n"   \
+    "$end\n"                                                     \
+    "}\n"                                                        \
     "[task=logits? head logits][task=logits&#final_logits_bias? bias]\n"
 
-#define BART_ATTENTION(name, from, norm)                       \
-    "." name ".query.* ." from ".q_proj.*\n"                   \
-    "." name ".key.* ." from ".k_proj.*\n"                     \
-    "." name ".value.* ." from ".v_proj.*\n"                   \
-    "." name ".output.* ." from ".out_proj.*\n"                \
+#define BART_ATTENTION(name, from, norm)        \
+    "." name ".query.* ." from ".q_proj.*\n"    \
+    "." name ".key.* ." from ".k_proj.*\n"      \
+    "." name ".value.* ." from ".v_proj.*\n"    \
+    "." name ".output.* ." from ".out_proj.*\n" \
     "." name "." norm ".* ." from "_layer_norm.*\n"
 #define BART_FFN(norm) ".ffn.up.* .fc1.*\n.ffn.down.* .fc2.*\n.ffn." norm ".* .final_layer_norm.*\n"
-#define BART_TABLES(stack)                                                              \
-    stack ".embedding.positions.weight " stack ".embed_positions.weight\n"              \
+#define BART_TABLES(stack)                                                 \
+    stack ".embedding.positions.weight " stack ".embed_positions.weight\n" \
     stack ".embedding.norm.* " stack ".layernorm_embedding.*\n"
-#define BART_TENSORS(norm, encoder, decoder)                                            \
-    "embedding.tokens.weight shared.weight\n" encoder                                   \
-    "@encoder.layers.{layer} encoder.layers.{layer}\n"                                  \
-    BART_ATTENTION("attention", "self_attn", norm) BART_FFN(norm) decoder               \
-    "@decoder.layers.{layer} decoder.layers.{layer}\n"                                  \
-    BART_ATTENTION("attention", "self_attn", norm)                                      \
-    BART_ATTENTION("cross_attention", "encoder_attn", norm) BART_FFN(norm)              \
-    "[task=logits&#final_logits_bias? head.bias final_logits_bias]\n"                   \
-    "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight encoder.embed_positions.* decoder.embed_positions.*\n"
+#define BART_TENSORS(norm, encoder, decoder)                                                                   \
+    "embedding.tokens.weight shared.weight\n" encoder                                                          \
+    "@encoder.layers.{layer} encoder.layers.{layer}\n"                                                         \
+    BART_ATTENTION("attention", "self_attn", norm) BART_FFN(norm) decoder                                      \
+    "@decoder.layers.{layer} decoder.layers.{layer}\n"                                                         \
+    BART_ATTENTION("attention", "self_attn", norm)                                                             \
+    BART_ATTENTION("cross_attention", "encoder_attn", norm) BART_FFN(norm)                                     \
+    "[task=logits&#final_logits_bias? head.bias final_logits_bias]\n"                                          \
+    "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight encoder.embed_positions.* " \
+        "decoder.embed_positions.*\n"
 #define FINAL_NORM(stack) stack ".final_norm.* " stack ".layer_norm.*\n"
 #define BART_CLASSES "ForConditionalGeneration=logits Model=hidden"
 
 static const ConfigKey bart_keys[] = {
     BART_KEYS("gelu", "false"), DERIVED("learned", "yes", NULL), SEQ2SEQ_TOKENS("2", "2", "1"),
-    MUST("normalize_before", "false"), MUST("normalize_embedding", "true"), MUST("add_final_layer_norm", "false"), MUST("static_position_embeddings", "false"),
+    MUST("normalize_before", "false"), MUST("normalize_embedding", "true"), MUST("add_final_layer_norm", "false"),
+    MUST("static_position_embeddings", "false"),
     MUST("add_bias_logits", "false"),
 };
 const Family family_bart = {
-    .types = "bart=Bart", .title = "BART: Lewis et al. 2020, arXiv:1910.13461.", .classes = BART_CLASSES, KEYS(bart_keys),
+    .types = "bart=Bart", .title = "BART: Lewis et al. 2020, arXiv:1910.13461.", .classes = BART_CLASSES,
+        KEYS(bart_keys),
     .irrelevant = BART_IRRELEVANT " classif_dropout gradient_checkpointing", .prefixes = "model.",
     .spec = BART_SPEC("post", "position learned offset 2\nembedding normalized\n"),
     .tensors = BART_TENSORS("norm_out", BART_TABLES("encoder"), BART_TABLES("decoder")),
@@ -151,14 +168,17 @@ const Family family_bart = {
 
 static const ConfigKey mbart_keys[] = {
     BART_KEYS("gelu", "false"), DERIVED("learned", "yes", NULL), SEQ2SEQ_TOKENS("", "2", "1"),
-    MUST("normalize_before", "true"), MUST("normalize_embedding", "true"), MUST("add_final_layer_norm", "true"), MUST("static_position_embeddings", "false"),
+    MUST("normalize_before", "true"), MUST("normalize_embedding", "true"), MUST("add_final_layer_norm", "true"),
+    MUST("static_position_embeddings", "false"),
     MUST("add_bias_logits", "false"),
 };
 const Family family_mbart = {
-    .types = "mbart=MBart", .title = "mBART: Liu et al. 2020, arXiv:2001.08210.", .classes = BART_CLASSES, KEYS(mbart_keys),
+    .types = "mbart=MBart", .title = "mBART: Liu et al. 2020, arXiv:2001.08210.", .classes = BART_CLASSES,
+        KEYS(mbart_keys),
     .irrelevant = BART_IRRELEVANT " classif_dropout", .prefixes = "model.",
     .spec = BART_SPEC("pre", "position learned offset 2\nembedding normalized\n"),
-    .tensors = BART_TENSORS("norm_in", BART_TABLES("encoder") FINAL_NORM("encoder"), BART_TABLES("decoder") FINAL_NORM("decoder")),
+    .tensors = BART_TENSORS("norm_in", BART_TABLES("encoder") FINAL_NORM("encoder"),
+        BART_TABLES("decoder") FINAL_NORM("decoder")),
 };
 
 static const ConfigKey marian_keys[] = {
@@ -169,27 +189,33 @@ static const ConfigKey marian_keys[] = {
     MUST("static_position_embeddings", "true"), MUST("add_bias_logits", "false"),
 };
 const Family family_marian = {
-    .types = "marian=Marian", .title = "Marian: Junczys-Dowmunt et al. 2018, arXiv:1804.00344.", .classes = "MTModel=logits Model=hidden",
+    .types = "marian=Marian", .title = "Marian: Junczys-Dowmunt et al. 2018, arXiv:1804.00344.",
+        .classes = "MTModel=logits Model=hidden",
     KEYS(marian_keys), .irrelevant = BART_IRRELEVANT " classif_dropout", .prefixes = "model.",
     .spec = BART_SPEC("post", "position sinusoidal halves\n"), .tensors = BART_TENSORS("norm_out", "", ""),
 };
 
 static const ConfigKey pegasus_keys[] = {
-    BART_KEYS("gelu", "false"), SEQ2SEQ_TOKENS("0", "1", "0"), MUST("normalize_before", "true"), MUST("normalize_embedding", "false"),
+    BART_KEYS("gelu", "false"), SEQ2SEQ_TOKENS("0", "1", "0"), MUST("normalize_before", "true"),
+        MUST("normalize_embedding", "false"),
     MUST("add_final_layer_norm", "true"), MUST("static_position_embeddings", "true"), MUST("add_bias_logits", "false"),
 };
 const Family family_pegasus = {
-    .types = "pegasus=Pegasus", .title = "PEGASUS: Zhang et al. 2020, arXiv:1912.08777.", .classes = BART_CLASSES, KEYS(pegasus_keys),
+    .types = "pegasus=Pegasus", .title = "PEGASUS: Zhang et al. 2020, arXiv:1912.08777.", .classes = BART_CLASSES,
+        KEYS(pegasus_keys),
     .irrelevant = BART_IRRELEVANT " classif_dropout", .prefixes = "model.",
-    .spec = BART_SPEC("pre", "position sinusoidal halves\n"), .tensors = BART_TENSORS("norm_in", FINAL_NORM("encoder"), FINAL_NORM("decoder")),
+    .spec = BART_SPEC("pre", "position sinusoidal halves\n"),
+        .tensors = BART_TENSORS("norm_in", FINAL_NORM("encoder"), FINAL_NORM("decoder")),
 };
 
 static const ConfigKey m2m_100_keys[] = {
-    BART_KEYS("relu", "true"), {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL}, DERIVED("offset", "=padding_idx + 1", NULL),
+    BART_KEYS("relu", "true"), {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},
+        DERIVED("offset", "=padding_idx + 1", NULL),
     SEQ2SEQ_TOKENS("2", "2", "1"),
 };
 const Family family_m2m_100 = {
-    .types = "m2m_100=M2M100", .title = "M2M-100 and NLLB: Fan et al. 2020, arXiv:2010.11125; NLLB Team 2022, arXiv:2207.04672.",
+    .types = "m2m_100=M2M100",
+        .title = "M2M-100 and NLLB: Fan et al. 2020, arXiv:2010.11125; NLLB Team 2022, arXiv:2207.04672.",
     .classes = BART_CLASSES, KEYS(m2m_100_keys), .irrelevant = BART_IRRELEVANT, .prefixes = "model.",
     .spec = BART_SPEC("pre", "position sinusoidal fairseq offset ${offset}\n"),
     .tensors = BART_TENSORS("norm_in", FINAL_NORM("encoder"), FINAL_NORM("decoder")),

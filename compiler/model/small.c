@@ -13,7 +13,6 @@ typedef struct Small {
     const Model *from;
     Model *to;
     int64_t memory_width; /* of the encoder's rows, for cross attention */
-    int64_t memory_length;
 } Small;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -50,7 +49,7 @@ static int64_t small_width(const Small *s, int64_t width) {
 
 static int64_t small_bound(int64_t n) { return n <= LENGTH ? n : n % 16 == 0 ? LENGTH : same_parity(LENGTH - 10, n); }
 
-static int64_t small_vocab(int64_t n) { return n <= VOCAB ? n : n % 16 == 0 ? VOCAB - 1 : same_parity(VOCAB - n % 2, n) - 1 + n % 2; }
+static int64_t small_vocab(int64_t n) { return n <= VOCAB ? n : n % 16 == 0 ? VOCAB - 1 : n % 2 ? VOCAB : VOCAB - 3; }
 
 /* The width of the rows: as many heads as before, or in proportion to the first attention's. */
 static int64_t small_d_model(const Model *model) {
@@ -235,6 +234,9 @@ Model *model_small(Arena *arena, const Model *model) {
         s.memory_width = to->encoder->hidden_width;
     }
     if (model->decoder) to->decoder = shrink_stack(&s, model->decoder);
+    Stack *last = to->decoder ? to->decoder : to->encoder;
+    if (last && model->head.tied) last->embedding_width = last->hidden_width;
+    if (last && to->encoder && model->embedding_tied) to->encoder->embedding_width = last->embedding_width;
     to->queries.n = small_bound(model->queries.n);
     to->keys.n = small_bound(model->keys.n);
     if (model->alone) {

@@ -496,6 +496,8 @@ Plan *fuse(Arena *arena, const Module *module, const Graph *graph) {
     plan->graph = graph;
     const Model *m = module->model;
     plan->seq = (m->encoder ? m->encoder : m->decoder)->seq;
+    plan->unroll_full = m->unroll_full;
+    if (m->unroll_full && !plan->seq.exact) refuse(m->place, "`unroll full` of a model whose length is not fixed by `seq = N`");
     size_t n = (size_t)graph->n_tensors;
     Fuse f = {arena, module, graph, plan, arena_array(arena, n, sizeof(Operand)), arena_array(arena, n, sizeof(RowsKind)), arena_array(arena, n, sizeof(int)),
               arena_array(arena, (size_t)graph->n_ops, sizeof(bool))};

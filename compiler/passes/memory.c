@@ -50,12 +50,14 @@ static void size_scratch(Plan *plan) {
         int64_t need = bound * s->a.head_dim + MOST_QUERY_ROWS * (plan->key_block + round_up(s->value_dim, 16)) + 64;
         if (need > plan->scratch_floats) plan->scratch_floats = need;
     }
+    enum { TILE_SUMS = 8 * 48 }; /* where tiles that are cut leave their sums */
+    if (plan->unroll_full && plan->scratch_floats < TILE_SUMS) plan->scratch_floats = TILE_SUMS;
     plan->scratch_floats = round_up(plan->scratch_floats, 16);
 }
 
 void plan_memory(Arena *arena, Plan *plan, bool taps) {
     plan->taps = taps;
-    plan->rows = chunk_rows(plan->seq);
+    plan->rows = plan->unroll_full ? plan->seq.n : chunk_rows(plan->seq);
     int *placed = arena_array(arena, (size_t)plan->n_buffers, sizeof *placed), n_placed = 0;
     for (int i = 0; i < plan->n_buffers; i++) {
         Buffer *b = &plan->buffers[i];

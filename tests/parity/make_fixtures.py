@@ -8,11 +8,13 @@ import shutil
 import sys
 
 import numpy
+import safetensors.torch
 import torch
 import transformers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOKENS, BATCH = 11, (9, 4)
+FULL = {"bert_odd", "vit_odd", "gpt2_odd", "llama_odd", "bart_odd"}  # stored as float32; the others as bfloat16, to be small
 BERT = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11, max_position_embeddings=19)
 VIT = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=17, image_size=12, patch_size=4)
 GPT2 = dict(vocab_size=37, n_embd=15, n_layer=2, n_head=3, n_positions=19)
@@ -121,7 +123,7 @@ def draw(name, count, vocab, config, batch=None):
     return generator.choice(allowed, size=(count,) if batch is None else (batch, count))
 
 
-def randomize(model):
+def randomize(model, halved):
     """Gains and biases as well: transformers begins with ones and zeros, which hide a wrong tensor."""
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
@@ -133,6 +135,14 @@ def randomize(model):
                 weight.add_(0.2 * noise)
             else:
                 weight.copy_(noise * 0.6 / weight.shape[-1] ** 0.5 if "embed" not in name else 0.5 * noise)
+            if halved:
+                weight.copy_(weight.bfloat16())
+
+
+def halve(path):
+    """Stores the tensors of a file as bfloat16, which they are already rounded to."""
+    tensors = safetensors.torch.load_file(path)
+    safetensors.torch.save_file({k: v.bfloat16() if v.dtype == torch.float32 else v for k, v in tensors.items()}, path, metadata={"format": "pt"})
 
 
 def make(name):
@@ -143,13 +153,16 @@ def make(name):
     config._attn_implementation = "eager"
     arguments = {"add_pooling_layer": False} if "no_pooler" in kind else {}
     model = cls(config, **arguments).eval()
-    randomize(model)
+    halved = name not in FULL
+    randomize(model, halved)
     folder = os.path.join(HERE, "fixtures", name)
     shutil.rmtree(folder, ignore_errors=True)
     model.save_pretrained(folder)
     for extra in os.listdir(folder):
         if extra not in ("config.json", "model.safetensors"):
             os.remove(os.path.join(folder, extra))
+    if halved:
+        halve(os.path.join(folder, "model.safetensors"))
     model = model.double()
     if "masked" in name or class_name.endswith("ForMaskedLM"):
         model = model.base_model  # the head cannot be said

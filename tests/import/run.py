@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""attnc import on folders that are wrong: each is an error (exit 1) that names what is wrong, and no spec is written."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
+FIXTURES = os.path.join(ROOT, "tests", "parity", "fixtures")
+failed = 0
+
+
+def report(good, name, why=""):
+    global failed
+    failed += not good
+    print("%s import/%s" % ("ok" if good else "not ok", name))
+    for line in "" if good else why.splitlines()[:6]:
+        print("# " + line)
+
+
+def run(*command):
+    return subprocess.run([ATTNC, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def drop_tensor(path, name, shape=None):
+    """Takes a tensor out of a safetensors file, or gives it another shape of as many elements."""
+    with open(path, "rb") as file:
+        data = file.read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    entry = header.pop(name)
+    if shape:
+        entry["shape"] = shape
+        header[name] = entry
+        body = data[8 + size:]
+    else:
+        begin, end = entry["data_offsets"]
+        body = data[8 + size:8 + size + begin] + data[8 + size + end:]
+        for other in header.values():
+            if other["data_offsets"][0] >= end:
+                other["data_offsets"] = [o - (end - begin) for o in other["data_offsets"]]
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + body)
+
+
+class Folder:
+    """A copy of a fixture that a test may spoil."""
+
+    def __init__(self, fixture):
+        self.path = tempfile.mkdtemp()
+        for name in ("config.json", "model.safetensors"):
+            shutil.copy(os.path.join(FIXTURES, fixture, name), self.path)
+        self.spec = os.path.join(self.path, "out.attn")
+
+    def config(self, **changes):
+        path = os.path.join(self.path, "config.json")
+        with open(path, encoding="utf-8") as file:
+            config = json.load(file)
+        for key, value in changes.items():
+            if value is Folder:
+                config.pop(key)
+            else:
+                config[key] = value
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        return self
+
+    def text(self, text):
+        with open(os.path.join(self.path, "config.json"), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self
+
+    def refused(self, name, *said, options=(), status=1):
+        result = run("import", self.path, "-o", self.spec, *options)
+        missing = [word for word in said if word not in result.stderr]
+        wrote = os.path.exists(self.spec)
+        report(result.returncode == status and not missing and not wrote, name,
+               "status %d, not said: %s, wrote a spec: %s\n%s" % (result.returncode, missing, wrote, result.stderr))
+        shutil.rmtree(self.path)
+
+    def accepted(self, name, *said, options=()):
+        result = run("import", self.path, "-o", self.spec, *options)
+        text = ""
+        if result.returncode == 0:
+            with open(self.spec, encoding="utf-8") as file:
+                text = file.read()
+        missing = [word for word in said if word not in text]
+        report(result.returncode == 0 and not missing, name, "status %d, not in the spec: %s\n%s" % (result.returncode, missing, result.stderr))
+        shutil.rmtree(self.path)
+
+
+def configs():
+    absent = Folder
+    Folder("bert_odd").config(model_type="bort").refused("model_type", "config.json", "`model_type`", "\"bort\"", "nearest is `bert`")
+    Folder("bert_odd").config(model_type=absent).refused("no_model_type", "`model_type` is missing")
+    Folder("bert_odd").config(model_type=7).refused("model_type_number", "`model_type` is 7")
+    Folder("bert_odd").config(use_magic=3).refused("unknown_key", "config.json", "`use_magic` (3) is unknown")
+    Folder("bert_odd").config(quantization_config={"bits": 4}).refused("quantized", "`quantization_config` is {\"bits\"")
+    Folder("bert_odd").config(hidden_act="mish").refused("activation", "`hidden_act` is \"mish\"", "gelu_new")
+    Folder("bert_odd").config(is_decoder=True).refused("is_decoder", "`is_decoder` is true")
+    Folder("bert_odd").config(position_embedding_type="relative_key").refused("position", "`position_embedding_type` is \"relative_key\"")
+    Folder("bert_odd").config(architectures=["BertLMHeadModel"]).refused("class", "`architectures` is \"BertLMHeadModel\"", "BertForMaskedLM")
+    Folder("bert_odd").config(architectures="BertModel").refused("class_text", "`architectures` is \"BertModel\"")
+    Folder("bert_odd").config(hidden_size=absent).refused("missing_key", "`hidden_size` is missing")
+    Folder("bert_odd").config(hidden_size=None).refused("null", "`hidden_size` is null")
+    Folder("bert_odd").config(hidden_size="35").refused("text", "`hidden_size` is \"35\"")
+    for value in (0, -3, 35.5, 1e30):
+        Folder("bert_odd").config(hidden_size=value).refused("hidden_size_%s" % value, "`hidden_size` is")
+    Folder("bert_odd").config(num_hidden_layers=10**9).refused("layers", "1000000000 layers")
+    Folder("bert_odd").config(num_attention_heads=4).refused("heads", "makes no valid spec")
+    Folder("modernbert_odd").config(layer_types=["full_attention"] * 4).refused("layer_types", "`layer_types` has 4 entries for 5 layers")
+    Folder("modernbert_odd").config(layer_types=["full_attention"] * 4 + ["chunked_attention"]).refused("layer_type", "chunked_attention")
+    Folder("llama_linear").config(rope_parameters={"rope_type": "spiral"}).refused("rope_type", "`rope_parameters.rope_type` is \"spiral\"")
+    Folder("llama_linear").config(rope_parameters={"rope_type": "linear"}).refused("rope_factor", "`rope_parameters.factor` is missing")
+    Folder("llama_linear").config(rope_parameters={"rope_type": "linear", "factor": 2, "twist": 1}).refused("rope_key", "`rope_parameters.twist`")
+    Folder("llama_linear").config(rope_scaling={"type": "linear", "factor": 2}).refused("rope_twice", "both `rope_parameters` and `rope_scaling`")
+    Folder("opt_odd").config(word_embed_proj_dim=8).refused("opt_projection", "`word_embed_proj_dim`")
+    Folder("albert_odd").config(num_hidden_groups=2).refused("albert_groups", "`num_hidden_groups` is 2")
+
+
+def texts():
+    Folder("bert_odd").text("").refused("empty", "config.json", "not JSON")
+    Folder("bert_odd").text("{\"a\": }").refused("not_json", "config.json", "not JSON")
+    Folder("bert_odd").text("[1, 2]").refused("not_an_object", "not an object")
+    Folder("bert_odd").text("{} {}").refused("two_values", "follows its JSON")
+    Folder("bert_odd").text("{\"a\": 1, \"a\": 2}").refused("duplicate", "`a` stands twice")
+    Folder("bert_odd").text("{\"a\\u0000b\": 1}").refused("nul", "NUL")
+    Folder("bert_odd").text("[" * 100000 + "]" * 100000).refused("depth", "nests more than")
+    Folder("bert_odd").text(" " * (17 << 20)).refused("size", "config.json")
+
+
+def files():
+    folder = Folder("bert_odd")
+    os.remove(os.path.join(folder.path, "config.json"))
+    folder.refused("no_config", "config.json")
+    folder = Folder("bert_odd")
+    os.remove(os.path.join(folder.path, "model.safetensors"))
+    folder.refused("no_weights", "model.safetensors")
+    folder = Folder("bert_odd")
+    drop_tensor(os.path.join(folder.path, "model.safetensors"), "encoder.layer.1.output.dense.bias")
+    folder.refused("no_tensor", "encoder.layer.1.output.dense.bias")
+    folder = Folder("bert_odd")
+    drop_tensor(os.path.join(folder.path, "model.safetensors"), "encoder.layer.1.output.dense.weight", [11, 35])
+    folder.refused("shape", "encoder.layer.1.output.dense.weight", "[11, 35]")
+    Folder("bert_odd").config(vocab_size=38).refused("vocab", "embeddings.word_embeddings.weight")
+    Folder("bert_classifier").config(architectures=["BertModel"]).accepted("pooler_left_out", "BertModel")
+
+
+def bounds():
+    Folder("bert_odd").accepted("bound", "seq <= 19")
+    Folder("bert_odd").accepted("seq", "seq <= 7", options=("--seq", "7"))
+    Folder("bert_odd").refused("seq_beyond", "--seq 20", "19 rows", options=("--seq", "20"))
+    Folder("roberta_odd").accepted("offset_bound", "seq <= 14", "offset 5")
+    Folder("llama_odd").accepted("seq_beyond_rope", "seq <= 4096", options=("--seq", "4096"))
+    Folder("llama_odd").config(max_position_embeddings=131072).accepted("most", "seq <= 2048")
+    Folder("vit_odd").refused("seq_of_images", "--seq", options=("--seq", "5"))
+    Folder("bert_odd").refused("seq_zero", "--seq", options=("--seq", "0"), status=2)
+    folder = Folder("bert_odd").config(architectures=Folder)
+    folder.accepted("no_class", "BertModel")
+
+
+def older():
+    """Configs as older versions wrote them."""
+    Folder("llama_linear").config(rope_parameters=Folder, rope_theta=500.0, rope_scaling={"type": "linear", "factor": 3.0}).accepted(
+        "rope_scaling", "theta 500", "scaling linear factor 3")
+    Folder("qwen2_windows").config(layer_types=Folder).accepted("max_window_layers", "layers 1 {", "layers 2 {", "window 4")
+    Folder("gemma3_odd").config(layer_types=Folder, rope_parameters=Folder, rope_theta=1e6, rope_local_base_freq=1e4, sliding_window_pattern=6).accepted(
+        "sliding_window_pattern", "layers 5 {", "theta 1000000", "theta 10000")
+    Folder("modernbert_odd").config(layer_types=Folder, rope_parameters=Folder, global_attn_every_n_layers=3, global_rope_theta=160000.0, local_rope_theta=10000.0).accepted(
+        "global_attn_every_n_layers", "window 4", "theta 160000", "theta 10000")
+
+
+def main():
+    listed = run("import", "--list")
+    report(listed.returncode == 0 and "xlm-roberta" in listed.stdout and "m2m_100" in listed.stdout, "list", listed.stderr)
+    report(run("import", FIXTURES).returncode == 2, "no_output")
+    for group in (configs, texts, files, bounds, older):
+        group()
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
