@@ -728,6 +728,7 @@ void plan_print(Text *out, const Plan *plan);
 void packed_fill(const Plan *plan, const Packed *packed, const Weights *weights, float *out); /* packed->room floats */
 uint64_t packed_layout_hash(const Plan *plan); /* of every packed tensor's name, place and shape */
 void packed_write(Arena *arena, const char *path, const Plan *plan, const Weights *weights);
+uint8_t *packed_bytes(Arena *arena, const Plan *plan, const Weights *weights, size_t *size); /* the same in memory */
 bool packed_is(const char *path); /* whether a file begins as .attnw does */
 /* The canonical weights back; a file of another model or for other bounds is a failure. `verify`: the data's checksum too. */
 Weights *packed_read(Arena *arena, const Plan *plan, const char *path, bool verify);
@@ -739,13 +740,18 @@ typedef struct EmitOptions {
     int n_targets;
     const char *command;        /* the command line, paths by base name; for the head comment */
     uint64_t layout_hash;       /* packed_layout_hash */
+    const uint8_t *embedded;    /* the bytes of the .attnw, to stand in the C; or NULL */
+    size_t embedded_bytes;
+    bool incbin;                /* the weights come from NAME_weights.S instead */
 } EmitOptions;
 
 typedef struct Emitted {
     const char *c, *h;
+    const char *assembly; /* NAME_weights.S with `incbin`, else NULL */
     const char *driver; /* through which attnc itself calls the code: the same entry for every model */
     size_t c_bytes, h_bytes;
     int64_t workspace_bytes, scratch_bytes; /* a call needs workspace_bytes + threads * scratch_bytes */
+    int64_t control_bytes;                  /* of the workspace, in front of the plan's buffers */
 } Emitted;
 
 Emitted emit(Arena *arena, const Plan *plan, const EmitOptions *options);

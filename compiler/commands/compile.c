@@ -7,6 +7,8 @@
 
 static const char usage[] = "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full] [--embed-weights] [--weights F]";
 
+enum { MOST_TEXT_BYTES = 1 << 20 }; /* larger weights are embedded by .incbin: as text they would take minutes to compile */
+
 /* "scalar,avx2" -> its parts; an unknown one is refused. */
 static const char *const *split_targets(Arena *arena, const char *list, int *n) {
     const char **targets = arena_array(arena, strlen(list) + 1, sizeof *targets);
@@ -47,16 +49,20 @@ int command_compile(int argc, char **argv) {
 
     Model *model = model_load(arena, path);
     if (unroll) model->unroll_full = strcmp(unroll, "full") == 0;
-    if (embed) fail_status(EXIT_CANNOT, "%s: the generator cannot embed weights yet", path);
+    if (embed && !weights_path) usage_error(usage, "`--embed-weights` needs `--weights F`");
     Module *module = build(arena, model);
     Plan *plan = plan_model(arena, module, false);
     EmitOptions emit_options = {.targets = targets, .n_targets = n_targets, .layout_hash = packed_layout_hash(plan)};
     emit_options.command = arena_printf(arena, "attnc compile %s --target %s", base_name(path), target ? target : "scalar,avx2,avx512");
-    Emitted emitted = emit(arena, plan, &emit_options);
     Weights *weights = weights_path ? load_weights(arena, module, weights_path, false) : NULL;
+    bool in_text = embed && 128 + 4 * plan->weight_floats <= MOST_TEXT_BYTES;
+    if (in_text) emit_options.embedded = packed_bytes(arena, plan, weights, &emit_options.embedded_bytes);
+    emit_options.incbin = embed && !in_text;
+    Emitted emitted = emit(arena, plan, &emit_options);
 
     if (mkdir(folder, 0777) && errno != EEXIST) fail("%s: the folder cannot be made: %s", folder, strerror(errno));
-    if (weights) packed_write(arena, arena_printf(arena, "%s/%s.attnw", folder, model->name), plan, weights);
+    if (emitted.assembly) write_file(arena, arena_printf(arena, "%s/%s_weights.S", folder, model->name), emitted.assembly, strlen(emitted.assembly));
+    if (weights && !in_text) packed_write(arena, arena_printf(arena, "%s/%s.attnw", folder, model->name), plan, weights);
     write_file(arena, arena_printf(arena, "%s/%s.h", folder, model->name), emitted.h, emitted.h_bytes);
     write_file(arena, arena_printf(arena, "%s/%s.c", folder, model->name), emitted.c, emitted.c_bytes);
     arena_free(arena);

@@ -55,19 +55,36 @@ typedef struct Folder {
     char *path;
     const char *files[8];
     int n;
+    struct Folder *next;
 } Folder;
+
+static Folder *folders; /* not removed yet; a failure leaves through exit() */
 
 static void folder_remove(void *with) {
     Folder *folder = with;
+    for (Folder **at = &folders; *at; at = &(*at)->next)
+        if (*at == folder) {
+            *at = folder->next;
+            break;
+        }
     for (int i = 0; i < folder->n; i++) unlink(folder->files[i]);
     rmdir(folder->path);
 }
 
+static void folders_remove(void) {
+    while (folders) folder_remove(folders);
+}
+
 static Folder *folder_new(Arena *arena) {
+    static bool registered;
+    if (!registered) atexit(folders_remove);
+    registered = true;
     const char *base = getenv("TMPDIR");
     Folder *folder = arena_alloc(arena, sizeof *folder);
     folder->path = arena_printf(arena, "%s/attnc-XXXXXX", base && *base ? base : "/tmp");
     if (!mkdtemp(folder->path)) fail("%s: a folder for compiling cannot be made: %s", folder->path, strerror(errno));
+    folder->next = folders;
+    folders = folder;
     arena_on_free(arena, folder_remove, folder);
     return folder;
 }
@@ -103,6 +120,7 @@ static void *load_library(Arena *arena, Engine *engine, Folder *folder, const ch
     double begin = seconds_now();
     int status = run_program(argv);
     engine->compile_seconds = seconds_now() - begin;
+    if (status != 0 && engine->given_c) fail("%s does not compile the given C (status %d)", cc, status);
     if (status != 0) bug("%s does not compile the C of `%s` (status %d)", cc, model, status);
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (!handle) fail("the compiled model cannot be loaded: %s", dlerror());
@@ -121,6 +139,8 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     EmitOptions emit_options = {.targets = target ? one : all, .n_targets = target ? 1 : 3, .command = "run", .layout_hash = packed_layout_hash(plan)};
     if (target && !target_known(target)) fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", target);
     engine->emitted = emit(arena, plan, &emit_options);
+    engine->given_c = options->emitted_c != NULL;
+    if (engine->given_c) engine->emitted.c = options->emitted_c;
     Folder *folder = folder_new(arena);
     const char *packed = folder_file(arena, folder, "model.attnw");
     void *library = load_library(arena, engine, folder, find_cc(arena, options->cc));
@@ -141,11 +161,10 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     call->workspace = attn_alloc(call->workspace_bytes);
     if (!call->workspace) out_of_memory();
     arena_on_free(arena, free_memory, call->workspace);
-    int (*init)(DriverCall *);
-    *(void **)&init = symbol(library, "attnc_driver_init");
+    *(void **)&engine->init = symbol(library, "attnc_driver_init");
     *(void **)&engine->forward = symbol(library, "attnc_driver_forward");
     *(void **)&engine->text = symbol(library, "attnc_driver_text");
-    int status = init(call);
+    int status = engine->init(call);
     if (status == 3) fail_status(EXIT_CANNOT, "this machine has no %s", target ? target : "known target");
     if (status) bug("the compiled model refuses its weights: %s", engine->text(status));
     return engine;

@@ -26,6 +26,7 @@ typedef struct EngineOptions {
     const char *cc;      /* NULL: $CC, or the first of clang, gcc, cc */
     int threads;
     bool taps;           /* every step's result stays readable in the workspace */
+    const char *emitted_c; /* this C in place of a fresh emission; NULL: none */
 } EngineOptions;
 
 typedef struct Engine {
@@ -35,6 +36,8 @@ typedef struct Engine {
     DriverCall call;
     double compile_seconds;
     size_t workspace_bytes;
+    bool given_c;
+    int (*init)(DriverCall *call); /* again, after another target, thread count or pool was set */
     int (*forward)(const DriverCall *call);
     const char *(*text)(int status);
 } Engine;

@@ -115,10 +115,11 @@ static void set_numbers(File *f, Emitted *emitted) {
     const Model *m = plan->module->model;
     const Stack *stack = m->encoder ? m->encoder : m->decoder;
     int64_t starts = round_up(4 * (plan->rows + 1), 64), control = starts + round_up(8 * plan->rows, 64);
+    emitted->control_bytes = control;
     emitted->workspace_bytes = control + 4 * round_up(plan->workspace_floats, 16);
     emitted->scratch_bytes = 4 * plan->scratch_floats;
     const struct { const char *name; int64_t value; } numbers[] = {
-        {"seq", plan->seq.n}, {"full", plan->unroll_full}, {"seq_exact", plan->seq.exact}, {"rows", plan->rows}, {"weights_bytes", 128 + 4 * plan->weight_floats}, {"data_bytes", 4 * plan->weight_floats},
+        {"seq", plan->seq.n}, {"full", plan->unroll_full}, {"embedded", f->options->embedded || f->options->incbin}, {"seq_exact", plan->seq.exact}, {"rows", plan->rows}, {"weights_bytes", 128 + 4 * plan->weight_floats}, {"data_bytes", 4 * plan->weight_floats},
         {"workspace_bytes", emitted->workspace_bytes}, {"scratch_bytes", emitted->scratch_bytes}, {"starts_bytes", starts}, {"control_bytes", control},
         {"workspace_floats", round_up(plan->workspace_floats, 16)}, {"vocab", stack->vocab}, {"segments", stack->segments}, {"d_model", m->d_model},
         {"image_height", stack->image_height}, {"image_width", stack->image_width}, {"has_tokens", has_input(plan, "tokens")}, {"has_segments", has_input(plan, "segments")},
@@ -154,6 +155,38 @@ static void emit_targets(File *f, Writer *writer) {
     }
 }
 
+/* Weights in the C itself: the header's words, then hex floats, which every compiler reads to the same bits. */
+static void embed_weights(File *f, Text *out) {
+    const char *model = f->plan->module->model->name;
+    const uint8_t *bytes = f->options->embedded;
+    size_t floats = (f->options->embedded_bytes - 128) / sizeof(float);
+    text_printf(out, "\n/* the weights: the bytes of a .attnw */\nstatic const struct {\n    uint32_t header[32];\n    float data[%zu];\n} %s_embedded_data __attribute__((aligned(64))) = {{", floats, model);
+    for (size_t i = 0; i < 32; i++) {
+        uint32_t word;
+        memcpy(&word, bytes + 4 * i, sizeof word);
+        text_printf(out, "%s0x%xu", i ? ", " : "", word);
+    }
+    text_printf(out, "}, {");
+    for (size_t i = 0; i < floats; i++) {
+        float value;
+        memcpy(&value, bytes + 128 + 4 * i, sizeof value);
+        if (i % 8 == 0) text_printf(out, "\n    ");
+        if (value != value || value - value != 0) fail("weights that are not finite cannot be embedded as numbers: keep them in a file");
+        const char *separator = i % 8 == 7 ? "," : ", ";
+        if (value == 0 && !__builtin_signbit(value)) text_printf(out, "0%s", separator);
+        else text_printf(out, "%af%s", (double)value, separator);
+    }
+    text_printf(out, "\n}};\n\nconst void *%s_embedded(void) {\n    return &%s_embedded_data;\n}\n", model, model);
+}
+
+static void embed_by_assembly(File *f, Text *out, Emitted *emitted) {
+    const char *model = f->plan->module->model->name;
+    text_printf(out, "\n/* the bytes of %s.attnw, from %s_weights.S */\nextern const unsigned char %s_embedded_data[];\n\nconst void *%s_embedded(void) {\n    return %s_embedded_data;\n}\n",
+                model, model, model, model, model);
+    emitted->assembly = arena_printf(f->arena, "/* %s.attnw as read-only data: assemble it with -I and the folder that holds the file */\n    .section .rodata\n    .balign 64\n    .globl %s_embedded_data\n"
+                                     "%s_embedded_data:\n    .incbin \"%s.attnw\"\n#if defined(__linux__) && defined(__ELF__)\n    .section .note.GNU-stack,\"\",%%progbits\n#endif\n", model, model, model, model);
+}
+
 /* What is said when the C passes its budget: with several targets, that one alone may fit. */
 static const char *over_budget(const File *f) {
     const Model *m = f->plan->module->model;
@@ -187,5 +220,13 @@ Emitted emit(Arena *arena, const Plan *plan, const EmitOptions *options) {
     emitted.driver = writer_text(driver, NULL);
     emitted.h = writer_text(h, &emitted.h_bytes);
     emitted.c = writer_text(c, &emitted.c_bytes);
+    if (options->embedded || options->incbin) {
+        Text whole = text_new(arena);
+        text_add(&whole, emitted.c, emitted.c_bytes);
+        if (options->incbin) embed_by_assembly(&f, &whole, &emitted);
+        else embed_weights(&f, &whole);
+        emitted.c = whole.data;
+        emitted.c_bytes = whole.size;
+    }
     return emitted;
 }

@@ -55,7 +55,7 @@
     ".ffn.norm_out.* .output.LayerNorm.*\n"
 #define BERT_IGNORED "ignore embeddings.position_ids pooler.dense.* cls.* lm_head.* qa_outputs.* classifier.*\n"
 
-/* ---------------------------------------------------------------- BERT */
+/* ---------------------------------------- BERT */
 static const ConfigKey bert_keys[] = {
     BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
     TOKEN_OR("pad_token_id", "pad", "0"),
@@ -71,7 +71,7 @@ const Family family_bert = {
         BERT_IGNORED,
 };
 
-/* ---------------------------------------------------------------- RoBERTa */
+/* ---------------------------------------- RoBERTa */
 static const ConfigKey roberta_keys[] = {
     BERT_SIZES, BERT_COMMON, OFFSET_POSITIONS, SEGMENTS, TOKEN_OR("pad_token_id", "pad", "1"),
 };
@@ -87,7 +87,7 @@ const Family family_roberta = {
         BERT_IGNORED,
 };
 
-/* ---------------------------------------------------------------- DistilBERT */
+/* ---------------------------------------- DistilBERT */
 static const ConfigKey distilbert_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("dim", "d_model"), INTEGER("n_layers", "layers"),
     INTEGER("n_heads", "heads"),
@@ -114,7 +114,7 @@ const Family family_distilbert = {
         "ignore vocab_transform.* vocab_layer_norm.* vocab_projector.* pre_classifier.* classifier.* qa_outputs.*\n",
 };
 
-/* ---------------------------------------------------------------- ELECTRA: a projection where the tables are narrower */
+/* ---------------------------------------- ELECTRA: a projection where the tables are narrower */
 static const ConfigKey electra_keys[] = {
     BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
     INTEGER_OR("embedding_size", "factor", "128", NULL), TOKEN_OR("pad_token_id", "pad", "0"),
@@ -132,7 +132,7 @@ const Family family_electra = {
             "classifier.* qa_outputs.*\n",
 };
 
-/* ---------------------------------------------------------------- ALBERT: one set of weights for all layers */
+/* ---------------------------------------- ALBERT: one set of weights for all layers */
 static const ConfigKey albert_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),
     INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),
@@ -165,7 +165,7 @@ const Family family_albert = {
         "ignore embeddings.position_ids pooler.* predictions.* sop_classifier.* classifier.* qa_outputs.*\n",
 };
 
-/* ---------------------------------------------------------------- MPNet: learned positions, and one table of buckets for all layers */
+/* ---------------------------------------- MPNet: learned positions, and one table of buckets for all layers */
 static const ConfigKey mpnet_keys[] = {
     BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "table", "512", NULL),
     DERIVED("positions", "=table - 2", NULL),
@@ -193,7 +193,7 @@ const Family family_mpnet = {
         BERT_IGNORED,
 };
 
-/* ---------------------------------------------------------------- ModernBERT */
+/* ---------------------------------------- ModernBERT */
 static const ConfigKey modernbert_keys[] = {
     BERT_SIZES, WORD_OR("hidden_activation", "activation", "gelu", ACTIVATIONS),
     REAL_OR("norm_eps", "eps", "1e-5", NULL),

@@ -93,8 +93,9 @@ char *config_value(Arena *arena, const cJSON *item) {
     if (cJSON_IsNull(item)) return arena_printf(arena, "null");
     if (!item->child) return arena_printf(arena, "%s", cJSON_IsArray(item) ? "[]" : "{}");
     bool more = item->child->next != NULL;
-    if (cJSON_IsArray(item)) return arena_printf(arena, "[%s%s]", config_value(arena, item->child), more ? ", …" : "");
-    return arena_printf(arena, "{\"%.60s\": …%s}", item->child->string, more ? ", …" : "");
+    const char *rest = more ? ", …" : "";
+    if (cJSON_IsArray(item)) return arena_printf(arena, "[%s%s]", config_value(arena, item->child), rest);
+    return arena_printf(arena, "{\"%.60s\": …%s}", item->child->string, rest);
 }
 
 const char *number_text(Arena *arena, double value) {

@@ -4,9 +4,13 @@
 
 #include "families.h"
 
-#define DECODER_CLASSES "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest ForQuestionAnswering=rest"
+#define DECODER_CLASSES                                                        \
+    "ForCausalLM=logits Model=hidden ForSequenceClassification=classify "      \
+    "ForTokenClassification=rest ForQuestionAnswering=rest"
 
-#define DECODER_TOKENS(start, end, pad) TOKEN_OR("bos_token_id", "start", start), TOKENS_OR("eos_token_id", "end", end), TOKEN_OR("pad_token_id", "pad", pad)
+#define DECODER_TOKENS(start, end, pad)                                        \
+    TOKEN_OR("bos_token_id", "start", start),                                  \
+    TOKENS_OR("eos_token_id", "end", end), TOKEN_OR("pad_token_id", "pad", pad)
 #define TIED(otherwise) FLAG_OR("tie_word_embeddings", "tied", otherwise), MUST("is_encoder_decoder", "false null")
 
 #define TOKENS_SPEC             \

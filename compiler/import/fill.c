@@ -112,7 +112,7 @@ static void fill_lines(Import *import, const char *at, const char *end, Text *ou
     }
 }
 
-/* ---------------------------------------------------------------- layers */
+/* ---------------------------------------- layers */
 
 enum { MOST_LAYERS = 4096, LONGEST_PATTERN = 64, BLOCK_COST = 1, BODY_COST = 4 };
 
@@ -175,7 +175,7 @@ void fill_spec(Import *import, Text *out) {
     fill_lines(import, spec, spec + strlen(spec), out);
 }
 
-/* ---------------------------------------------------------------- tensors */
+/* ---------------------------------------- tensors */
 
 static bool occurs(const Import *import, const char *pattern, bool is_prefix) {
     size_t size = strlen(pattern);

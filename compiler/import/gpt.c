@@ -13,7 +13,7 @@
     "$end\n"                                           \
     "}\n" HEAD_SPEC("")
 
-/* ---------------------------------------------------------------- GPT-2: matrices are [in][out] */
+/* ---------------------------------------- GPT-2: matrices are [in][out] */
 static const ConfigKey gpt2_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("n_embd", "d_model"), INTEGER("n_layer", "layers"),
     INTEGER("n_head", "heads"),
@@ -49,7 +49,7 @@ const Family family_gpt2 = {
         "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS,
 };
 
-/* ---------------------------------------------------------------- GPT-NeoX: each head's query, key and value lie together */
+/* ---------------------------------------- GPT-NeoX: each head's query, key and value lie together */
 static const ConfigKey gpt_neox_keys[] = {
     LLAMA_SIZES("gelu"), POSITIONS("2048"), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     FLAG_OR("use_parallel_residual", "parallel", "true"),
@@ -82,7 +82,7 @@ const Family family_gpt_neox = {
         "ignore embed_out.weight classifier.* qa_outputs.*\n",
 };
 
-/* ---------------------------------------------------------------- OPT: two rows in front of the table of positions */
+/* ---------------------------------------- OPT: two rows in front of the table of positions */
 static const ConfigKey opt_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),
     INTEGER("num_attention_heads", "heads"),
@@ -120,7 +120,7 @@ const Family family_opt = {
         "[pre? decoder.final_norm.* decoder.final_layer_norm.*]\n" HEAD_TENSORS,
 };
 
-/* ---------------------------------------------------------------- BLOOM */
+/* ---------------------------------------- BLOOM */
 static const ConfigKey bloom_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size n_embed", "d_model"),
     INTEGER("n_layer num_hidden_layers", "layers"),
@@ -153,7 +153,7 @@ const Family family_bloom = {
         "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS,
 };
 
-/* ---------------------------------------------------------------- MPT: no bias anywhere, not in the norms either */
+/* ---------------------------------------- MPT: no bias anywhere, not in the norms either */
 static const ConfigKey mpt_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("d_model", "d_model"), INTEGER("n_layers", "layers"),
     INTEGER("n_heads", "heads"),
@@ -189,7 +189,7 @@ const Family family_mpt = {
         "decoder.final_norm.* norm_f.*\n" HEAD_TENSORS,
 };
 
-/* ---------------------------------------------------------------- Falcon: 7B, 40B and RW, which are three architectures */
+/* ---------------------------------------- Falcon: 7B, 40B and RW, which are three architectures */
 static const ConfigKey falcon_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size n_embed", "d_model"),
     INTEGER("num_hidden_layers n_layer", "layers"),

@@ -31,7 +31,7 @@ typedef enum KeyKind {
     KEY_TOKENS,      /* token id or list of ids */
     KEY_TOKEN,       /* token id, or a list of one */
     KEY_PAIR,        /* n or [n, m]: variable, and variable_width where m is another number */
-    KEY_ROPE,        /* rope_parameters: what stands behind `position rope`; `values`: the layer type whose member is taken */
+    KEY_ROPE,        /* what stands behind `position rope`; `values`: the layer type whose object is taken */
     KEY_LAYER_TYPES, /* a layer type a layer; `values`: the types; `otherwise`: see layer_type_of */
     KEY_DERIVED,     /* no key: the variable becomes `otherwise` where the condition `values` holds (NULL: always) */
     KEY_REFUSED,     /* no key: where the condition `values` holds, the failure `otherwise` */

@@ -1,7 +1,7 @@
 /* llama.c: LLaMA and what grew from it. */
 #include "decoders.h"
 
-/* ---------------------------------------------------------------- LLaMA */
+/* ---------------------------------------- LLaMA */
 static const ConfigKey llama_keys[] = {
     LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), ONE_ROPE("10000", "1"),
     RMS_EPS("1e-6"), ATTENTION_BIAS,
@@ -16,7 +16,7 @@ const Family family_llama = {
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 
-/* ---------------------------------------------------------------- Mistral: a window */
+/* ---------------------------------------- Mistral: a window */
 static const ConfigKey mistral_keys[] = {
     LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "8", "=heads"), HEAD_DIM("=d_model / heads"),
     POSITIONS("131072"),
@@ -31,7 +31,7 @@ const Family family_mistral = {
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 
-/* ---------------------------------------------------------------- Qwen2, Qwen3 */
+/* ---------------------------------------- Qwen2, Qwen3 */
 #define QWEN_KEYS                                                                                             \
     FLAG_OR("use_sliding_window", "use_window", "false"), INTEGER_OR("sliding_window", "window", "4096", ""), \
     {"max_window_layers", "first_window", KEY_NATURAL, "28", "28", NULL},                                     \
@@ -67,11 +67,10 @@ const Family family_qwen3 = {
         ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n" LLAMA_FFN LLAMA_END,
 };
 
-/* ---------------------------------------------------------------- Gemma, Gemma 2, Gemma 3 */
+/* ---------------------------------------- Gemma, Gemma 2, Gemma 3 */
 #define GEMMA_SIZES                                                                                                   \
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("intermediate_size", "d_ff"),          \
     INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"), HEAD_DIM("256"), ATTENTION_BIAS, \
-                                                                                                                      \
     RMS_EPS("1e-6"), DECODER_TOKENS("2", "1", "0"), TIED("true"), MUST("use_bidirectional_attention", "false null")
 #define GEMMA_CAPS(attention, logits)                                                                               \
     INTEGER_OR("query_pre_attn_scalar", "scalar", "256", NULL), INTEGER_OR("sliding_window", "window", "4096", ""), \
@@ -136,7 +135,7 @@ const Family family_gemma3 = {
         ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n" LLAMA_FFN LLAMA_END,
 };
 
-/* ---------------------------------------------------------------- OLMo 2: norms behind the sublayers */
+/* ---------------------------------------- OLMo 2: norms behind the sublayers */
 static const ConfigKey olmo2_keys[] = {
     LLAMA_SIZES("silu"), KV_HEADS, DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
     POSITIONS("2048"),
@@ -154,7 +153,7 @@ const Family family_olmo2 = {
             ".post_feedforward_layernorm.*\n" LLAMA_FFN LLAMA_END,
 };
 
-/* ---------------------------------------------------------------- Phi-3: query, key and value lie together, gate and up as well */
+/* ---------------------------------------- Phi-3: query, key and value lie together, gate and up as well */
 static const ConfigKey phi3_keys[] = {
     LLAMA_SIZES("silu"), KV_HEADS, DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
     POSITIONS("4096"),
@@ -180,7 +179,7 @@ const Family family_phi3 = {
         ".ffn.down.* .mlp.down_proj.*\n" LLAMA_END,
 };
 
-/* ---------------------------------------------------------------- StarCoder2 */
+/* ---------------------------------------- StarCoder2 */
 static const ConfigKey starcoder2_keys[] = {
     LLAMA_SIZES("gelu_tanh"), INTEGER_OR("num_key_value_heads", "kv_heads", "2", NULL), HEAD_DIM("=d_model / heads"),
     POSITIONS("4096"),
@@ -199,7 +198,7 @@ const Family family_starcoder2 = {
         ".mlp.c_proj.*\n" LLAMA_END,
 };
 
-/* ---------------------------------------------------------------- Command R: one norm without bias, neighbouring columns rotated */
+/* ---------------------------------------- Command R: one norm without bias, neighbouring columns rotated */
 static const ConfigKey cohere_keys[] = {
     LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("8192"), ONE_ROPE("500000", "1"),
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
@@ -218,7 +217,7 @@ const Family family_cohere = {
             ".self_attn.k_norm.*]\n" LLAMA_FFN LLAMA_END,
 };
 
-/* ---------------------------------------------------------------- StableLM */
+/* ---------------------------------------- StableLM */
 static const ConfigKey stablelm_keys[] = {
     LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "32", "=heads"),
     DERIVED("head_dim", "=d_model / heads", NULL),
@@ -237,7 +236,7 @@ const Family family_stablelm = {
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 
-/* ---------------------------------------------------------------- Phi: one norm for both sublayers, a head with bias */
+/* ---------------------------------------- Phi: one norm for both sublayers, a head with bias */
 static const ConfigKey phi_keys[] = {
     LLAMA_SIZES("gelu_tanh"), KV_HEADS, DERIVED("head_dim", "=d_model / heads", NULL),
     DERIVED("width", "=d_model", NULL), POSITIONS("2048"),

@@ -6,7 +6,7 @@
     TOKEN_OR("decoder_start_token_id", "start", start), TOKENS_OR("eos_token_id", "end", end), \
     TOKEN_OR("pad_token_id", "pad", pad)
 
-/* ---------------------------------------------------------------- T5: scores are not scaled; a table of buckets a stack */
+/* ---------------------------------------- T5: scores are not scaled; a table of buckets a stack */
 #define T5_ACTIVATIONS                                                                                               \
     "relu gelu gelu_new=gelu_tanh gelu_pytorch_tanh=gelu_tanh silu swish=silu gated-gelu=gelu_tanh gated-relu=relu " \
         "gated-silu=silu "                                                                                           \
@@ -91,7 +91,7 @@ const Family family_t5 = {
         "ignore decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight\n",
 };
 
-/* ---------------------------------------------------------------- BART and its kin */
+/* ---------------------------------------- BART and its kin */
 #define BART_KEYS(activation, scale)                                                                    \
     INTEGER("vocab_size", "vocab"), INTEGER("d_model", "d_model"), INTEGER("encoder_layers", "layers"), \
     INTEGER("decoder_layers", "decoder_layers"), INTEGER("encoder_attention_heads", "heads"),           \

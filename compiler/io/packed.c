@@ -84,8 +84,8 @@ uint64_t packed_layout_hash(const Plan *plan) {
 
 /* ---------------------------------------------------------------- writing */
 
-static void write_header(OutputFile *output, const Plan *plan, uint64_t data_hash) {
-    uint8_t header[HEADER] = {0};
+static void make_header(const Plan *plan, uint64_t data_hash, uint8_t *header) {
+    memset(header, 0, HEADER);
     memcpy(header, MAGIC, sizeof MAGIC);
     put_number(header + AT_VERSION, VERSION, 4);
     put_number(header + AT_LAYOUT_VERSION, LAYOUT_VERSION, 4);
@@ -96,8 +96,15 @@ static void write_header(OutputFile *output, const Plan *plan, uint64_t data_has
     put_number(header + AT_DATA_HASH, data_hash, 8);
     put_number(header + AT_LAYOUT, packed_layout_hash(plan), 8);
     put_number(header + AT_HEADER_HASH, hash_bytes(0, header, AT_HEADER_HASH), 8);
-    output_seek(output, 0);
-    output_write(output, header, sizeof header);
+}
+
+uint8_t *packed_bytes(Arena *arena, const Plan *plan, const Weights *weights, size_t *size) {
+    *size = HEADER + (size_t)plan->weight_floats * sizeof(float);
+    uint8_t *bytes = arena_alloc(arena, *size);
+    float *data = (float *)(void *)(bytes + HEADER);
+    for (int i = 0; i < plan->n_packed; i++) packed_fill(plan, &plan->packed[i], weights, data + plan->packed[i].offset);
+    make_header(plan, hash_bytes(0, data, (size_t)plan->weight_floats * sizeof *data), bytes);
+    return bytes;
 }
 
 static uint64_t write_floats(OutputFile *output, uint64_t hash, const float *floats, int64_t count) {
@@ -127,7 +134,10 @@ void packed_write(Arena *arena, const char *path, const Plan *plan, const Weight
     }
     memset(floats, 0, (size_t)slack * sizeof *floats);
     hash = write_floats(output, hash, floats, slack);
-    write_header(output, plan, hash);
+    uint8_t header[HEADER];
+    make_header(plan, hash, header);
+    output_seek(output, 0);
+    output_write(output, header, sizeof header);
     output_commit(output);
 }
 
