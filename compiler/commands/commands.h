@@ -29,6 +29,8 @@ int command_fmt(int argc, char **argv);
 int command_weights(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_bench(int argc, char **argv);
+int command_check(int argc, char **argv);
+int command_explain(int argc, char **argv);
 int command_compile(int argc, char **argv);
 int command_import(int argc, char **argv);
 int command_pack(int argc, char **argv);

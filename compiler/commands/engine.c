@@ -166,6 +166,7 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     *(void **)&engine->text = symbol(library, "attnc_driver_text");
     int status = engine->init(call);
     if (status == 3) fail_status(EXIT_CANNOT, "this machine has no %s", target ? target : "known target");
+    if (status && engine->given_c) fail("the given C refuses the weights: %s", engine->text(status));
     if (status) bug("the compiled model refuses its weights: %s", engine->text(status));
     return engine;
 }

@@ -391,18 +391,22 @@ void emit_target(TargetEmitter *e) {
     writer_blank(e->writer);
     template_expand(e->arena, e->writer, "math.c.tmpl", vars, e->isa);
     writer_blank(e->writer);
+    const char *attribute = isa_with_prefix(e->arena, e->isa->attribute, e->model);
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
         const char *call = call_step(e, s);
         writer_line(e->writer, "/* %s: %s */", s->name, s->shape);
-        writer_line(e->writer, "static void %s_step_%s(void *with, int thread) {", e->prefix, s->name);
+        writer_line(e->writer, "static %s", attribute);
+        writer_line(e->writer, "void %s_step_%s(void *with, int thread) {", e->prefix, s->name);
         writer_line(e->writer, "%s_run *run = (%s_run *)with;", e->model, e->model);
         if (plan->unroll_full) writer_line(e->writer, "(void)thread;");
         writer_line(e->writer, "%s", call);
         writer_line(e->writer, "}");
         writer_blank(e->writer);
     }
-    writer_line(e->writer, "static void %s_chunk(%s_run *run) {", e->prefix, e->model);
+    /* not inlined: a caller with more instructions than the target would contract products and sums */
+    writer_line(e->writer, "static __attribute__((noinline)) %s", attribute);
+    writer_line(e->writer, "void %s_chunk(%s_run *run) {", e->prefix, e->model);
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
         if (is_optional(e, s)) writer_line(e->writer, "if (run->out_%s) %s_step(run, %s_step_%s);", buffer_of(e, s->out)->name, e->model, e->prefix, s->name);

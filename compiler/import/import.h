@@ -24,7 +24,7 @@
 typedef enum KeyKind {
     KEY_INTEGER,     /* 1 to 2^53 */
     KEY_NATURAL,     /* 0 to 2^53 */
-    KEY_REAL,        /* a finite number */
+    KEY_REAL,        /* a finite number, not negative */
     KEY_FLAG,        /* true or false */
     KEY_WORD,        /* a string of `values`, "gelu gelu_new=gelu_tanh": as it is, or what stands behind `=` */
     KEY_MUST,        /* its value, where it stands, is one of `values`, as JSON writes them, strings without quotes */

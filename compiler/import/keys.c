@@ -94,11 +94,12 @@ static _Noreturn void refuse(const Import *import, const ConfigKey *key, const c
 }
 
 static const char *number(const Import *import, const ConfigKey *key, const cJSON *item, double least, bool whole) {
-    const char *wanted = !whole ? "a number" : least > 0 ? "a whole number from 1 to 2^53"
+    const char *wanted = !whole ? "a number that is not negative" : least > 0 ? "a whole number from 1 to 2^53"
         : "a whole number from 0 to 2^53";
     if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) refuse(import, key, item, wanted);
     double value = item->valuedouble;
-    if (whole && (value < least || value > 0x1p53 || value != floor(value))) refuse(import, key, item, wanted);
+    if (value < least) refuse(import, key, item, wanted);
+    if (whole && (value > 0x1p53 || value != floor(value))) refuse(import, key, item, wanted);
     return number_text(import->arena, value);
 }
 
@@ -144,7 +145,8 @@ static const char *pair(Import *import, const ConfigKey *key, const cJSON *item)
 }
 
 /* The pattern of older configs, which have no layer_types: `A B` repeated; `every K A B`: A, but each K-th layer B;
- * `first K A B`: A, but B at each layer whose number K divides; `from K A B`: A up to layer K, then B; K is a variable. */
+ * `first K A B`: A, but B at each layer whose number K divides; `from K A B`: A up to layer K, then B.
+ * K is a variable. */
 static const char *layer_type_of(const Import *import, const char *pattern, int64_t layer) {
     const char *words[8];
     size_t sizes[8], size;

@@ -106,7 +106,7 @@ const Family family_t5 = {
         "force_bos_token_to_be_generated extra_pos_embeddings "                          \
     "max_source_positions max_target_positions num_attention_heads hidden_size"
 
-/* Without published values (older models), both normalize_before and the like must be what the class does. */
+/* Older configs spell out normalize_before and the like: they must say what the class does. */
 #define BART_SPEC(norm, stack)                                   \
     "d_model ${d_model}\n"                                       \
     "vocab ${vocab}\n"                                           \

@@ -1,12 +1,12 @@
 /* vit.c: the encoders of images. */
 #include "families.h"
 
-#define VIT_KEYS                                                                                                      \
-    INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"), \
-    INTEGER("intermediate_size", "d_ff"), WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS),                   \
-    REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), {"image_size", "image", KEY_PAIR, "224", NULL, NULL},            \
-    {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL}, FLAG_OR("qkv_bias", "qkv_bias", "true"),                     \
-    MUST("num_channels", "3")
+#define VIT_KEYS                                                                                            \
+    INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),                              \
+    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),                          \
+    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
+    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL}, \
+    FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3")
 #define VIT_IRRELEVANT "encoder_stride pooler_output_size pooler_act tie_word_embeddings"
 
 #define VIT_SPEC(tokens)                                                                          \

@@ -58,7 +58,8 @@ void packed_fill(const Plan *plan, const Packed *packed, const Weights *weights,
     if (packed->weight < 0) return;
     const float *data = weights->data[packed->weight];
     int64_t count = 0, K = packed->panels ? packed->shape.dims[1] : 1;
-    if (!shape_elements(packed->shape, &count) || count > packed->room) bug("`%s` does not fit its place", packed->name);
+    if (!shape_elements(packed->shape, &count) || count > packed->room)
+        bug("`%s` does not fit its place", packed->name);
     for (int64_t i = 0; i < count; i++) {
         int64_t to = packed->panels ? panel_index(i / K, i % K, K) : i;
         out[to] = packed->plus_one ? data[i] + 1 : data[i];
@@ -102,7 +103,8 @@ uint8_t *packed_bytes(Arena *arena, const Plan *plan, const Weights *weights, si
     *size = HEADER + (size_t)plan->weight_floats * sizeof(float);
     uint8_t *bytes = arena_alloc(arena, *size);
     float *data = (float *)(void *)(bytes + HEADER);
-    for (int i = 0; i < plan->n_packed; i++) packed_fill(plan, &plan->packed[i], weights, data + plan->packed[i].offset);
+    for (int i = 0; i < plan->n_packed; i++)
+        packed_fill(plan, &plan->packed[i], weights, data + plan->packed[i].offset);
     make_header(plan, hash_bytes(0, data, (size_t)plan->weight_floats * sizeof *data), bytes);
     return bytes;
 }
@@ -157,26 +159,35 @@ static void check_header(const Plan *plan, const MappedFile *file) {
     const char *path = file->path, *name = plan->module->model->name;
     if (file->size < sizeof MAGIC || memcmp(header, MAGIC, sizeof MAGIC) != 0) fail("%s: not an .attnw file", path);
     if (file->size < HEADER) fail("%s: truncated: %zu bytes, and the header alone has %d", path, file->size, HEADER);
-    unsigned version = (unsigned)number_at(header + AT_VERSION, 4), layout = (unsigned)number_at(header + AT_LAYOUT_VERSION, 4);
-    if (version != VERSION) fail("%s: has version %u of the format, and this attnc reads version %d", path, version, VERSION);
-    if (number_at(header + AT_HEADER_HASH, 8) != hash_bytes(0, header, AT_HEADER_HASH)) fail("%s: the header is damaged: its checksum does not match", path);
-    if (layout != LAYOUT_VERSION) fail("%s: has version %u of the layout, and this attnc reads version %d", path, layout, LAYOUT_VERSION);
+    unsigned version = (unsigned)number_at(header + AT_VERSION, 4);
+    unsigned layout = (unsigned)number_at(header + AT_LAYOUT_VERSION, 4);
+    if (version != VERSION)
+        fail("%s: has version %u of the format, and this attnc reads version %d", path, version, VERSION);
+    if (number_at(header + AT_HEADER_HASH, 8) != hash_bytes(0, header, AT_HEADER_HASH))
+        fail("%s: the header is damaged: its checksum does not match", path);
+    if (layout != LAYOUT_VERSION)
+        fail("%s: has version %u of the layout, and this attnc reads version %d", path, layout, LAYOUT_VERSION);
     if (number_at(header + AT_DTYPE, 4) != 0) fail("%s: its weights are not f32", path);
-    if (number_at(header + AT_MODEL, 8) != plan->module->model->hash) fail("%s: holds the weights of another model than `%s`, or of an older form of it", path, name);
-    if (number_at(header + AT_LAYOUT, 8) != packed_layout_hash(plan) || number_at(header + AT_COUNT, 4) != (uint64_t)plan->n_packed)
+    if (number_at(header + AT_MODEL, 8) != plan->module->model->hash)
+        fail("%s: holds the weights of another model than `%s`, or of an older form of it", path, name);
+    if (number_at(header + AT_LAYOUT, 8) != packed_layout_hash(plan) ||
+        number_at(header + AT_COUNT, 4) != (uint64_t)plan->n_packed)
         fail("%s: was packed for other bounds of `%s` or by another version of attnc; pack it again", path, name);
     uint64_t bytes = number_at(header + AT_BYTES, 8);
     if (number_at(header + AT_OFFSET, 8) != HEADER || bytes != (uint64_t)plan->weight_floats * sizeof(float))
-        fail("%s: has %llu bytes of weights where `%s` has %llu", path, (unsigned long long)bytes, name, (unsigned long long)plan->weight_floats * sizeof(float));
+        fail("%s: has %llu bytes of weights where `%s` has %llu", path, (unsigned long long)bytes, name,
+             (unsigned long long)plan->weight_floats * sizeof(float));
     for (int i = AT_ZEROS; i < AT_HEADER_HASH; i++)
         if (header[i]) fail("%s: byte %d of the header is not 0", path, i);
     if (file->size - HEADER != bytes)
-        fail("%s: %s: %zu bytes where the header says %llu", path, file->size - HEADER < bytes ? "truncated" : "oversized", file->size, (unsigned long long)bytes + HEADER);
+        fail("%s: %s: %zu bytes where the header says %llu", path,
+             file->size - HEADER < bytes ? "truncated" : "oversized", file->size, (unsigned long long)bytes + HEADER);
 }
 
 /* A bucket's row stands wherever a distance falls into it; buckets that no distance reaches stay 0. Which bucket
  * that is comes from the derivation itself, over a table that holds its own row numbers. */
-static const float *buckets_back(Arena *arena, const Derived *derived, const WeightSpec *spec, const float *by_distance) {
+static const float *buckets_back(Arena *arena, const Derived *derived, const WeightSpec *spec,
+                                 const float *by_distance) {
     int64_t buckets = spec->shape.dims[0], heads = spec->shape.dims[1], width = derived->shape.dims[1];
     float *numbers = arena_array(arena, (size_t)(buckets * heads), sizeof *numbers);
     float *out = arena_array(arena, (size_t)(buckets * heads), sizeof *out);
@@ -184,7 +195,8 @@ static const float *buckets_back(Arena *arena, const Derived *derived, const Wei
     for (int64_t i = 0; i < buckets * heads; i++) numbers[i] = (float)(i / heads);
     derived_fill(derived, numbers, bucket);
     for (int64_t h = 0; h < heads; h++)
-        for (int64_t i = 0; i < width; i++) out[(int64_t)bucket[h * width + i] * heads + h] = by_distance[h * width + i];
+        for (int64_t i = 0; i < width; i++)
+            out[(int64_t)bucket[h * width + i] * heads + h] = by_distance[h * width + i];
     return out;
 }
 
@@ -218,7 +230,8 @@ Weights *packed_read(Arena *arena, const Plan *plan, const char *path, bool veri
         const Derived *derived = p->derived >= 0 ? &plan->module->derived[p->derived] : NULL;
         if (p->weight >= 0) weights->data[p->weight] = weight_back(arena, p, data + p->offset);
         else if (derived && derived->kind == DERIVED_RELATIVE)
-            weights->data[derived->source] = buckets_back(arena, derived, &table->specs[derived->source], data + p->offset);
+            weights->data[derived->source] = buckets_back(arena, derived, &table->specs[derived->source],
+                                                          data + p->offset);
     }
     for (size_t i = 0; i < table->count; i++)
         if (!weights->data[i]) bug("the weight `%s` is not packed", table->specs[i].name);

@@ -129,11 +129,10 @@ static const char *rotation_name(Build *b, const Position *p, int64_t bound) {
 }
 
 /* Longrope has a table for sequences up to `original` rows and one for longer ones. Where the length is known
- * only at the call, both stand one behind the other; the attribute `offset` tells where the second begins. (With an
- * original bound of 1 there is no choice: row 0 is not turned by either.) */
+ * only at the call, both stand one behind the other; the attribute `offset` tells where the second begins. */
 static int rope(Build *b, const char *what, int x, const Attention *a, int64_t heads, int64_t bound) {
     const Position *p = &a->position;
-    int64_t first = p->scaling == ROPE_LONGROPE && rows_of(b, x).symbol && p->original > 1 && p->original < bound ? p->original : 0;
+    int64_t first = p->scaling == ROPE_LONGROPE && rows_of(b, x).symbol && p->original < bound ? p->original : 0;
     Shape shape = {2, {first + bound, p->rope_width / 2}};
     const char *key = rotation_name(b, p, bound);
     if (first) key = arena_printf(b->arena, "%s.both", key);

@@ -40,8 +40,12 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_prepend: WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + op->n_inputs - 1); break;
     case OP_add: WANT(dim_equal(x->dims[0], result->dims[0]) && (y->rank == 1 || (dim_equal(y->dims[0], x->dims[0]) && dim_equal(y->dims[1], x->dims[1])))); break;
     case OP_mul: WANT(dim_equal(x->dims[0], y->dims[0]) && dim_equal(x->dims[1], y->dims[1])); break;
-    case OP_scale: case OP_activation: case OP_softcap: case OP_l2: case OP_rope: case OP_relative_bias: case OP_alibi: case OP_softmax:
+    case OP_scale: case OP_activation: case OP_softcap: case OP_l2: case OP_relative_bias: case OP_alibi: case OP_softmax:
         WANT(x->rank == result->rank && dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
+        break;
+    case OP_rope:
+        WANT(dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
+        WANT(x->dims[0].n + a->offset <= y->dims[0].n && x->dims[0].n + a->offset <= z->dims[0].n);
         break;
     case OP_linear: WANT(x->dims[1].n == y->dims[1].n && result->dims[1].n == y->dims[0].n && (!z || z->dims[0].n == y->dims[0].n)); break;
     case OP_layernorm: case OP_rmsnorm: WANT(a->groups > 0 && x->dims[1].n % a->groups == 0 && (y->rank == 2 ? y->dims[1].n : y->dims[0].n) == x->dims[1].n / a->groups); break;

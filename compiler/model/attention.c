@@ -36,6 +36,7 @@ RULE(rope_odd, a->position.kind == POSITION_ROPE && a->position.rope_width % 2 !
 RULE(rope_nothing, a->position.kind == POSITION_ROPE && a->position.rope_width < 2)
 RULE(rope_factor, a->position.kind == POSITION_ROPE && a->position.scaling != ROPE_PLAIN && !stated(scope, F_rope_factor))
 RULE(rope_original, a->position.kind == POSITION_ROPE && a->position.scaling >= ROPE_LLAMA3 && a->position.original == 0)
+RULE(longrope_original, a->position.scaling == ROPE_LONGROPE && a->position.original == 1)
 RULE(rope_low_high, a->position.scaling == ROPE_LLAMA3 && a->position.high <= a->position.low)
 RULE(sink_no_window, a->sink > 0 && a->window == 0)
 RULE(alone_norm, alone && stated(scope, F_norm_place) && get(scope, F_norm_place) != PLACE_NONE)
@@ -67,6 +68,7 @@ static const Exclusion exclusions[] = {
     {rope_odd, F_position, "rope rotates pairs of columns, and the rotated width is odd"},
     {rope_factor, F_rope_scaling, "this rope scaling needs `factor F`"},
     {rope_original, F_position, "this rope scaling needs `original N`"},
+    {longrope_original, F_rope_original, "longrope divides by the logarithm of `original`, which must be at least 2"},
     {rope_low_high, F_rope_low, "llama3: `high` must be greater than `low`"},
     {sink_no_window, F_sink, "`sink N` lets keys ignore the window, and there is no window"},
     {alone_norm, F_norm_place, "attention alone has no norm around it"},

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { LAYERS = 4, LENGTH = 48, VOCAB = 97, WIDTH = 64, GRID = 6, CLASSES = 33, LEAST_WINDOW = 7, MOST_OFFSET = 8, BUCKETS = 32 };
+enum { LAYERS = 4, LENGTH = 48, VOCAB = 97, WIDTH = 64, GRID = 6, CLASSES = 33, BUCKETS = 32 };
+enum { LEAST_WINDOW = 7, MOST_OFFSET = 8 };
 
 typedef struct Small {
     Arena *arena;
@@ -31,7 +32,8 @@ static int64_t in_proportion(int64_t x, int64_t to, int64_t from) { return from 
 
 /* More heads, narrower ones. */
 static int64_t small_head(int64_t heads, int64_t head_dim) {
-    return head_dim <= 16 && heads * head_dim <= 2 * WIDTH ? head_dim : least(head_dim, same_parity(heads <= 4 ? 16 : heads <= 16 ? 8 : 4, head_dim));
+    if (head_dim <= 16 && heads * head_dim <= 2 * WIDTH) return head_dim;
+    return least(head_dim, same_parity(heads <= 4 ? 16 : heads <= 16 ? 8 : 4, head_dim));
 }
 
 static int64_t small_value(int64_t value_dim, int64_t head_dim, int64_t small_head_dim) {
@@ -140,14 +142,16 @@ static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
     if (stack->input == INPUT_PATCHES) {
         int64_t high = from->image_height / from->patch, wide = from->image_width / from->patch;
         stack->patch = from->patch <= 4 ? from->patch : same_parity(4, from->patch);
-        int64_t rows = least(high, GRID), columns = high == wide ? rows : least(wide, wide < high ? GRID - 1 : GRID + 1);
+        int64_t rows = least(high, GRID), columns = rows;
+        if (high != wide) columns = least(wide, wide < high ? GRID - 1 : GRID + 1);
         stack->image_height = rows * stack->patch;
         stack->image_width = columns * stack->patch;
         stack->seq.n = rows * columns + from->class_token + from->distillation_token;
     }
     int64_t d = s->from->d_model, small = s->to->d_model;
     if (from->embedding_width == d) stack->embedding_width = small;
-    else if (small != d) stack->embedding_width = same_parity(greatest(in_proportion(from->embedding_width, small, d), 6), from->embedding_width);
+    else if (small != d)
+        stack->embedding_width = same_parity(greatest(in_proportion(from->embedding_width, small, d), 6), from->embedding_width);
     if (from->embedding_scale == sqrt((double)d)) stack->embedding_scale = sqrt((double)small);
     if (stack->position.kind == POSITION_LEARNED) stack->position.offset = least(from->position.offset, MOST_OFFSET);
 }
@@ -155,7 +159,8 @@ static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
 /* Whole patterns, as many as there is room for. */
 static int64_t small_layers(const Stack *from) {
     if (from->n_layers <= LAYERS) return from->n_layers;
-    int64_t whole = from->pattern >= LAYERS || from->pattern < 1 ? from->pattern : LAYERS / from->pattern * from->pattern;
+    int64_t whole = from->pattern;
+    if (whole >= 1 && whole < LAYERS) whole = LAYERS / whole * whole;
     return least(greatest(whole, 1), from->n_layers);
 }
 
@@ -172,7 +177,8 @@ static void keep_an_export(Stack *stack, const Stack *from) {
     Layer *last = &stack->layers[stack->n_layers - 1];
     for (int i = 0; i < last->count && exported; i++) {
         Attention *a = &last->sublayers[i].attention;
-        if (last->sublayers[i].kind != SUBLAYER_ATTENTION || a->cross != exported->cross || a->heads != exported->heads) continue;
+        if (last->sublayers[i].kind != SUBLAYER_ATTENTION || a->cross != exported->cross || a->heads != exported->heads)
+            continue;
         a->exported = true;
         a->exported_heads = exported->exported_heads;
         a->n_exported_heads = exported->n_exported_heads;

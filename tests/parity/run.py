@@ -91,7 +91,8 @@ class Case:
                 tap.not_ok("%s/import" % self.name, "attnc fmt changes the spec")
                 return
         tap.ok("%s/import" % self.name)
-        for engine in ("interp", "compiled"):
+        quick = os.environ.get("ATTNC_QUICK") and not self.name.endswith("_odd")
+        for engine in ("interp",) if quick else ("interp", "compiled"):
             for prefix in ("", "batch_"):
                 for output, error, why in self.run_group(engine, prefix):
                     name = "%s/%s/%s" % (self.name, engine, output)

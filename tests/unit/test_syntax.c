@@ -311,7 +311,7 @@ static void position_defaults(void **state) {
     assert_true(s->position.kind == POSITION_SINUSOIDAL && s->position.sinusoid == SINUSOID_INTERLEAVED &&
         s->position.offset == 0);
     s = small("position relative", "encoder", "", "")->encoder;
-    assert_true(s->position.kind == POSITION_RELATIVE && s->relative_heads == 2);
+    assert_true(s->position.kind == POSITION_NONE && s->relative.kind == POSITION_RELATIVE && s->relative_heads == 2);
 }
 
 static void norm_defaults(void **state) {

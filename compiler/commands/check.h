@@ -1,0 +1,56 @@
+/* check.h: what the files of attnc check share: guarded calls, comparisons, and the search for the first tensor
+ * that is off. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include "engine.h"
+
+enum { CHECK_ARRAYS = 4, ALL_WANTED = (1 << CHECK_ARRAYS) - 1 }; /* hidden, pooled, logits, attention */
+
+extern const char *const check_array_names[CHECK_ARRAYS];
+
+/* What one call gave: arrays in the form of the C's interface, NULL where not wanted or not there. */
+typedef struct CheckRun {
+    float *arrays[CHECK_ARRAYS];
+    int64_t items[CHECK_ARRAYS];
+    const char *complaint; /* of the call itself: a status, a write outside, a crash; NULL: none */
+} CheckRun;
+
+/* The numbers of one sequence in one output (of one head, for attention maps), and what the interpreter gives. */
+typedef struct Piece {
+    int array, output; /* of CheckRun; of the graph */
+    int64_t sequence, head, offset, rows, columns;
+    const double *want;
+} Piece;
+
+typedef struct Pieces {
+    Piece *list; /* sequence by sequence */
+    int64_t count;
+} Pieces;
+
+typedef struct Difference {
+    int64_t elements, bad;  /* compared; outside the bound */
+    double most, allowed;   /* largest |a-b|, and the bound, of the array nearest to its bound */
+    double share;           /* most / allowed */
+    int64_t ulps;           /* largest distance in f32 numbers */
+    int64_t row, column;    /* of the first bad one */
+    double got, want;
+} Difference;
+
+/* --- check_run.c */
+int64_t check_rows(const Engine *engine, const Sequence *sequence);
+Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch);
+/* got [rows][stride] against want [rows][columns]: |a-b| <= 2e-5 * (1 + max |b|), inf the same inf, NaN only NaN. */
+void check_compare(Difference *difference, const float *got, int64_t stride, const double *want, int64_t rows, int64_t columns);
+/* One call in one thread or several, as the engine's `call` says. Inputs end at a page that cannot be read; outputs and
+ * workspace stand between canaries and begin as NaN. Bit i of `wanted`: output i is asked for. `run` lives in `arena`. */
+void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wanted, CheckRun *run);
+/* Sets target and threads of the calls that follow; `pool` and `parallel_for` as in NAME_options. */
+void check_set(Engine *engine, const char *target, int threads, void *pool,
+               void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with));
+
+/* --- check_first.c: runs a batch step by step and says in words which tensor is the first that is off, and where; NULL
+ * when every step is within the bound. */
+const char *check_first(Arena *arena, Engine *engine, const Weights *weights, const char *target, const Batch *batch);
+
+#endif

@@ -1,0 +1,112 @@
+/* check_first.c: which tensor is the first that is off. The C runs every step through the caller's parallel_for, so
+ * that a hook in its place sees each result in the workspace before a later step uses that place again. */
+#include "check.h"
+
+#include <string.h>
+
+typedef struct Watch {
+    Arena *arena;
+    Engine *engine;
+    const Weights *weights;
+    const Batch *batch;
+    Interpretation **wants; /* one a sequence, of the running chunk */
+    int step;
+    int64_t first, end;     /* sequences of the chunk */
+    int64_t rows_before;    /* rows in front of the chunk */
+    const char *found;
+} Watch;
+
+/* Whole sequences up to the plan's rows, as NAME_forward takes them. */
+static void begin_chunk(Watch *w) {
+    const Plan *plan = w->engine->plan;
+    int64_t rows = 0;
+    w->step = 0;
+    w->first = w->end;
+    for (; w->end < w->batch->count; w->end++) {
+        const Sequence *s = &w->batch->sequences[w->end];
+        if (rows + check_rows(w->engine, s) > plan->rows) break;
+        rows += check_rows(w->engine, s);
+        w->wants[w->end] = interpret(w->arena, plan->module, plan->graph, w->weights, s->inputs, s->n_inputs, s->symbols);
+    }
+}
+
+static const float *base_of(const Watch *w, const Buffer *buffer) {
+    const DriverCall *call = &w->engine->call;
+    if (buffer->kind == BUFFER_WORKSPACE) return (const float *)(const void *)((const uint8_t *)call->workspace + w->engine->emitted.control_bytes) + buffer->offset;
+    const char *name = w->engine->plan->graph->outputs[buffer->io].name;
+    const float *base = strcmp(name, "hidden") == 0 ? call->hidden : strcmp(name, "pooled") == 0 ? call->pooled : call->logits;
+    return base + (buffer->rows == ROWS_SEQUENCES ? w->first : w->rows_before) * buffer->stride;
+}
+
+/* The result of a step, or of one of the parts of a joined product, for each sequence of the chunk. */
+static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
+    const Plan *plan = w->engine->plan;
+    const Buffer *buffer = &plan->buffers[s->out.buffer];
+    const Tensor *t = &plan->graph->tensors[tensor];
+    const float *at = base_of(w, buffer) + s->out.column + column;
+    for (int64_t b = w->first; b < w->end && !w->found; b++) {
+        int64_t n = check_rows(w->engine, &w->batch->sequences[b]);
+        int64_t rows = s->rows == ROWS_CHUNK ? n : s->rows == ROWS_SEQUENCES ? 1 : plan->patch_rows;
+        const double *want = w->wants[b]->tensors[tensor];
+        Difference d = {0};
+        if (want) check_compare(&d, at, buffer->stride, want, rows, t->dims[1].n);
+        if (d.bad)
+            w->found = arena_printf(w->arena, "%s (step %s, sequence %lld of %lld rows) at [%lld][%lld]: %.9g, the interpreter has %.9g; %lld of %lld elements are off", t->name, s->name,
+                                    (long long)b, (long long)n, (long long)d.row, (long long)d.column, d.got, d.want, (long long)d.bad, (long long)d.elements);
+        at += rows * buffer->stride;
+    }
+}
+
+static void observe_parts(Watch *w, const Step *s) {
+    const Plan *plan = w->engine->plan;
+    const Graph *g = plan->graph;
+    const Packed *first = s->kind == STEP_GEMM ? &plan->packed[s->weight] : NULL;
+    if (!first || first->shape.dims[0] == s->n) {
+        observe(w, s, s->tensor, 0);
+        return;
+    }
+    int x = g->ops[g->tensors[s->tensor].op].inputs[0];
+    int64_t column = 0;
+    for (const Packed *p = first; column < s->n; p++) {
+        for (int o = 0; o < g->n_ops; o++) {
+            const Op *op = &g->ops[o];
+            if (op->kind != OP_linear || op->inputs[0] != x || g->tensors[op->inputs[1]].weight != p->weight) continue;
+            observe(w, s, op->result, column);
+            break;
+        }
+        column += round_up(p->shape.dims[0], 16);
+    }
+}
+
+static void after_step(void *pool, int count, void (*task)(void *with, int index), void *with) {
+    Watch *w = pool;
+    const Plan *plan = w->engine->plan;
+    for (int i = 0; i < count; i++) task(with, i);
+    if (w->found) return;
+    observe_parts(w, &plan->steps[w->step]);
+    if (++w->step < plan->n_steps) return;
+    for (int64_t b = w->first; b < w->end; b++) w->rows_before += check_rows(w->engine, &w->batch->sequences[b]);
+    begin_chunk(w);
+}
+
+const char *check_first(Arena *arena, Engine *engine, const Weights *weights, const char *target, const Batch *batch) {
+    Watch w = {.arena = arena, .engine = engine, .weights = weights, .batch = batch};
+    w.wants = arena_array(arena, (size_t)batch->count, sizeof *w.wants);
+    begin_chunk(&w);
+    check_set(engine, target, 2, &w, after_step);
+    CheckRun run;
+    check_call(arena, engine, batch, ALL_WANTED, &run);
+    if (w.found) return w.found;
+    if (run.complaint) return arena_printf(arena, "%s (step %s): %s", engine->plan->graph->tensors[engine->plan->steps[w.step].tensor].name, engine->plan->steps[w.step].name, run.complaint);
+    Pieces pieces = check_pieces(arena, engine, batch);
+    for (int64_t i = 0; i < pieces.count; i++) {
+        const Piece *p = &pieces.list[i];
+        const GraphOutput *out = &engine->plan->graph->outputs[p->output];
+        Difference d = {0};
+        check_compare(&d, run.arrays[p->array] + p->offset, p->columns, p->want, p->rows, p->columns);
+        if (!d.bad) continue;
+        return arena_printf(arena, "%s (layer %d, head %lld, sequence %lld) at [%lld][%lld]: %.9g, the interpreter has %.9g", engine->plan->graph->tensors[out->tensor].name, out->layer,
+                            (long long)p->head, (long long)p->sequence, (long long)d.row, (long long)d.column, d.got, d.want);
+    }
+    return NULL;
+}

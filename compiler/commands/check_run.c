@@ -1,0 +1,233 @@
+/* check_run.c: one guarded call of generated C, and how its numbers compare with the interpreter's. */
+#include "check.h"
+
+#include "../../runtime/attn_runtime.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+const char *const check_array_names[CHECK_ARRAYS] = {"hidden", "pooled", "logits", "attention"};
+
+int64_t check_rows(const Engine *engine, const Sequence *s) { return engine->plan->seq.exact ? engine->plan->seq.n : s->symbols[0]; }
+
+/* ---------------------------------------------------------------- where numbers stand */
+
+static int array_of(const char *name) {
+    for (int a = 0; a < CHECK_ARRAYS; a++)
+        if (strcmp(check_array_names[a], name) == 0) return a;
+    bug("the output `%s` has no array", name);
+}
+
+static bool once_a_sequence(const Engine *engine, int output) {
+    for (int b = 0; b < engine->plan->n_buffers; b++) {
+        const Buffer *buffer = &engine->plan->buffers[b];
+        if (buffer->kind == BUFFER_OUTPUT && buffer->io == output) return buffer->rows == ROWS_SEQUENCES;
+    }
+    return false;
+}
+
+Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch) {
+    const Graph *g = engine->module->forward;
+    int64_t most = 0, at[CHECK_ARRAYS] = {0};
+    for (int o = 0; o < g->n_outputs; o++) most += g->outputs[o].layer >= 0 ? g->outputs[o].n_heads : 1;
+    Pieces pieces = {arena_array(arena, (size_t)(most * batch->count), sizeof(Piece)), 0};
+    for (int64_t b = 0; b < batch->count; b++) {
+        const Sequence *s = &batch->sequences[b];
+        int64_t n = check_rows(engine, s);
+        for (int o = 0; o < g->n_outputs; o++) {
+            const GraphOutput *out = &g->outputs[o];
+            int array = array_of(out->name);
+            bool map = out->layer >= 0;
+            for (int64_t h = 0; h < (map ? out->n_heads : 1); h++) {
+                Piece *p = &pieces.list[pieces.count++];
+                *p = (Piece){.array = array, .output = o, .sequence = b, .head = map ? out->heads[h] : -1, .offset = at[array], .rows = n};
+                p->columns = map ? n : g->tensors[out->tensor].dims[1].n;
+                if (!map && once_a_sequence(engine, o)) p->rows = 1;
+                p->want = s->outputs ? s->outputs[o].data + (map ? p->head * n * n : 0) : NULL;
+                at[array] += p->rows * p->columns;
+            }
+        }
+    }
+    return pieces;
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+/* f32 numbers between a and b. */
+static int64_t ulps_between(float a, float b) {
+    int32_t i, j;
+    memcpy(&i, &a, sizeof i);
+    memcpy(&j, &b, sizeof j);
+    int64_t x = i < 0 ? (int64_t)INT32_MIN - i : i, y = j < 0 ? (int64_t)INT32_MIN - j : j;
+    return x > y ? x - y : y - x;
+}
+
+void check_compare(Difference *d, const float *got, int64_t stride, const double *want, int64_t rows, int64_t columns) {
+    double largest = 0;
+    for (int64_t i = 0; i < rows * columns; i++)
+        if (isfinite(want[i]) && fabs(want[i]) > largest) largest = fabs(want[i]);
+    double allowed = 2e-5 * (1 + largest), most = 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) {
+            double a = got[r * stride + c], b = want[r * columns + c], error = fabs(a - b);
+            bool good;
+            if (isnan(b) || isinf((float)b)) {
+                good = isnan(b) ? isnan(a) : a == (double)(float)b;
+                error = good ? 0 : INFINITY;
+            } else {
+                good = error <= allowed; /* false for NaN */
+                if (isnan(error)) error = INFINITY;
+                int64_t ulps = isfinite(a) ? ulps_between((float)a, (float)b) : INT32_MAX;
+                if (ulps > d->ulps) d->ulps = ulps;
+            }
+            if (error > most) most = error;
+            if (!good && d->bad++ == 0) d->row = r, d->column = c, d->got = a, d->want = b;
+        }
+    d->elements += rows * columns;
+    if (most / allowed >= d->share) d->share = most / allowed, d->most = most, d->allowed = allowed;
+}
+
+/* ---------------------------------------------------------------- guards */
+
+enum { CANARY = 64, CANARY_BYTE = 0xc5, NAN_BYTE = 0xff, SHIFT = 4 }; /* outputs are aligned to a float, no more */
+
+typedef struct Pages {
+    void *base;
+    size_t bytes;
+} Pages;
+
+static void pages_free(void *with) {
+    Pages *pages = with;
+    munmap(pages->base, pages->bytes);
+}
+
+/* A copy that cannot be written, and that ends where no memory is. */
+static const void *guarded_input(Arena *arena, const void *data, size_t bytes) {
+    if (!data) return NULL;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (bytes + page - 1) / page * page;
+    Pages *pages = arena_alloc(arena, sizeof *pages);
+    pages->bytes = room + 2 * page;
+    pages->base = mmap(NULL, pages->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages->base == MAP_FAILED) out_of_memory();
+    arena_on_free(arena, pages_free, pages);
+    uint8_t *first = (uint8_t *)pages->base + page;
+    if (mprotect(first, room, PROT_READ | PROT_WRITE)) out_of_memory();
+    memcpy(first + room - bytes, data, bytes);
+    mprotect(first, room, PROT_READ);
+    return first + room - bytes;
+}
+
+static uint8_t *canaries_set(uint8_t *memory, size_t bytes) {
+    memset(memory, CANARY_BYTE, CANARY);
+    memset(memory + CANARY, NAN_BYTE, bytes);
+    memset(memory + CANARY + bytes, CANARY_BYTE, CANARY);
+    return memory + CANARY;
+}
+
+/* NULL, or on which side a canary is gone. */
+static const char *canaries_side(const uint8_t *inside, size_t bytes) {
+    for (size_t i = 0; i < CANARY; i++)
+        if (inside[(ptrdiff_t)i - CANARY] != CANARY_BYTE) return "in front of";
+    for (size_t i = 0; i < CANARY; i++)
+        if (inside[bytes + i] != CANARY_BYTE) return "behind";
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- crashes */
+
+static sigjmp_buf crash_jump;
+static volatile sig_atomic_t crash_armed;
+static const char crash_text[] = "a thread of the pool reads or writes outside its memory (or traps)\n";
+
+static void on_crash(int number) {
+    if (crash_armed) siglongjmp(crash_jump, number);
+    if (write(STDOUT_FILENO, crash_text, sizeof crash_text - 1) < 0) _exit(EXIT_BUG);
+    _exit(EXIT_USER);
+}
+
+/* The call's status, or -1 when it ended by a signal. */
+static int call_caught(Engine *engine) {
+    static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    enum { CAUGHT = sizeof caught / sizeof *caught };
+    struct sigaction action = {.sa_handler = on_crash}, old[CAUGHT];
+    fflush(stdout);
+    for (int i = 0; i < CAUGHT; i++) sigaction(caught[i], &action, &old[i]);
+    int status = -1;
+    crash_armed = engine->call.parallel_for != attn_pool_run; /* with a pool the others would run on */
+    if (!sigsetjmp(crash_jump, 1)) status = engine->forward(&engine->call);
+    crash_armed = 0;
+    for (int i = 0; i < CAUGHT; i++) sigaction(caught[i], &old[i], NULL);
+    return status;
+}
+
+/* ---------------------------------------------------------------- a call */
+
+void check_set(Engine *engine, const char *target, int threads, void *pool,
+               void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with)) {
+    DriverCall *call = &engine->call;
+    call->target = target;
+    call->threads = threads;
+    call->pool = pool;
+    call->parallel_for = parallel_for;
+    int status = engine->init(call);
+    if (status == 3) fail_status(EXIT_CANNOT, "this machine has no %s", target);
+    if (status) bug("the compiled model refuses to begin: %s", engine->text(status));
+}
+
+static void guard_inputs(Arena *arena, Engine *engine, const Batch *batch) {
+    DriverCall *call = &engine->call;
+    const Model *model = engine->module->model;
+    int64_t rows = 0;
+    for (int64_t b = 0; b < batch->count; b++) rows += check_rows(engine, &batch->sequences[b]);
+    int64_t pixels = model->encoder ? batch->count * 3 * model->encoder->image_height * model->encoder->image_width : 0;
+    call->lengths = guarded_input(arena, call->lengths, (size_t)batch->count * sizeof *call->lengths);
+    call->tokens = guarded_input(arena, call->tokens, (size_t)rows * sizeof *call->tokens);
+    call->segments = guarded_input(arena, call->segments, (size_t)rows * sizeof *call->segments);
+    call->features = guarded_input(arena, call->features, (size_t)(rows * model->d_model) * sizeof *call->features);
+    call->pixels = guarded_input(arena, call->pixels, (size_t)pixels * sizeof *call->pixels);
+}
+
+static const char *look_for_damage(Arena *arena, const CheckRun *run, const uint8_t *workspace, size_t workspace_bytes) {
+    for (int a = 0; a < CHECK_ARRAYS; a++) {
+        const char *side = run->arrays[a] ? canaries_side((const uint8_t *)run->arrays[a], (size_t)run->items[a] * sizeof(float)) : NULL;
+        if (side) return arena_printf(arena, "a write %s the output %s", side, check_array_names[a]);
+    }
+    const char *side = canaries_side(workspace, workspace_bytes);
+    return side ? arena_printf(arena, "a write %s the workspace", side) : NULL;
+}
+
+void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wanted, CheckRun *run) {
+    DriverCall *call = &engine->call;
+    Arena *own = arena_new();
+    engine_bind(own, engine, batch);
+    guard_inputs(own, engine, batch);
+    *run = (CheckRun){0};
+    Pieces pieces = check_pieces(own, engine, batch);
+    for (int64_t i = 0; i < pieces.count; i++) run->items[pieces.list[i].array] += pieces.list[i].rows * pieces.list[i].columns;
+    for (int a = 0; a < CHECK_ARRAYS; a++) {
+        if (!run->items[a] || !(wanted >> a & 1)) continue;
+        size_t bytes = (size_t)run->items[a] * sizeof(float);
+        run->arrays[a] = (float *)(void *)canaries_set((uint8_t *)arena_alloc(arena, SHIFT + bytes + 2 * CANARY) + SHIFT, bytes);
+    }
+    call->hidden = run->arrays[0];
+    call->pooled = run->arrays[1];
+    call->logits = run->arrays[2];
+    call->attention = run->arrays[3];
+    void *old = call->workspace;
+    call->workspace_bytes = (size_t)(engine->emitted.workspace_bytes + call->threads * engine->emitted.scratch_bytes);
+    uint8_t *memory = attn_alloc(call->workspace_bytes + 2 * CANARY), *workspace = memory ? canaries_set(memory, call->workspace_bytes) : NULL;
+    if (!workspace) out_of_memory();
+    call->workspace = workspace;
+    int status = call_caught(engine);
+    if (status < 0) run->complaint = "a read or write outside the memory that the call was given (or a trap)";
+    else if (status) run->complaint = arena_printf(arena, "the status `%s`", engine->text(status));
+    else run->complaint = look_for_damage(arena, run, workspace, call->workspace_bytes);
+    attn_free(memory);
+    call->workspace = old;
+    arena_free(own);
+}

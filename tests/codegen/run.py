@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""What the emitted C promises, tried with real compilers: no warning, no loop under `unroll full`, no
+undefined symbol, a small stack, the same bytes for the same input, and the same bits whatever the compiler,
+its optimization and its leave to contract products and sums. TAP on stdout."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ATTNC = os.path.abspath("build/attnc")
+HERE = os.path.dirname(os.path.abspath(__file__))
+STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+QUICK = os.environ.get("ATTNC_QUICK") == "1"
+COMPILERS = [c for c in ("clang", "gcc") if shutil.which(c)]
+
+
+def run(argv, **more):
+    return subprocess.run(argv, capture_output=True, text=True, **more)
+
+
+def report(name, problem=None):
+    print(("not ok " if problem else "ok ") + "codegen/" + name)
+    for line in (problem or "").splitlines()[:20]:
+        print("# " + line)
+
+
+def compile_spec(spec, folder, *more):
+    done = run([ATTNC, "compile", spec, "-o", folder, *more])
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return os.path.join(folder, re.search(r"model (\w+)", open(spec).read()).group(1))
+
+
+def warnings(stem, folder):
+    """C11 with every warning an error, the header as C++17, and what the object asks of others."""
+    for cc in COMPILERS:
+        for flags in (["-O2"], ["-O0"]):
+            done = run([cc, "-std=c11", *flags, *STRICT, "-c", stem + ".c", "-o", folder + "/x.o"])
+            if done.returncode:
+                return f"{cc} {flags}: {done.stderr}"
+        undefined = run(["nm", "-u", folder + "/x.o"]).stdout.split()
+        other = [s for s in undefined if s != "U" and s not in ("memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_")]
+        if other:
+            return f"{cc}: undefined symbols {other}"
+    for cxx in ("clang++", "g++"):
+        if shutil.which(cxx):
+            done = run([cxx, "-std=c++17", *STRICT, "-fsyntax-only", "-x", "c++", stem + ".h"])
+            if done.returncode:
+                return f"{cxx}: {done.stderr}"
+    return None
+
+
+def stack_use(stem, folder):
+    if "gcc" not in COMPILERS:
+        return None
+    run(["gcc", "-std=c11", "-O2", "-fstack-usage", "-c", stem + ".c", "-o", folder + "/x.o"])
+    worst = max(int(line.split("\t")[1]) for line in open(folder + "/x.su"))
+    return None if worst <= 16 << 10 else f"a function uses {worst} bytes of stack"
+
+
+def loops(stem):
+    words = re.compile(r"\b(for|while|do|goto)\b")
+    found = [line for end in (".c", ".h") for line in open(stem + end) if words.search(line)]
+    return "".join(found) or None
+
+
+DRIVER = r"""
+#include "NAME.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static unsigned char workspace[1 << 22] __attribute__((aligned(64)));
+int main(int argc, char **argv) {
+    static float out[1 << 16];
+    static int32_t tokens[64], lengths[1] = {SEQ};
+    NAME_ctx ctx;
+    NAME_options options;
+    NAME_input input;
+    NAME_output output;
+    memset(&options, 0, sizeof options);
+    memset(&input, 0, sizeof input);
+    memset(&output, 0, sizeof output);
+    options.size = sizeof options;
+    options.target = argc > 1 ? argv[1] : NULL;
+    for (int i = 0; i < SEQ; i++) tokens[i] = (i * 7 + 3) % 61;
+    int status = NAME_init(&ctx, NAME_embedded(), UPPER_WEIGHTS_BYTES, &options);
+    if (status == UPPER_NO_TARGET) return 77;
+    input.size = sizeof input;
+    input.batch = 1;
+    input.lengths = lengths;
+    input.tokens = tokens;
+    output.size = sizeof output;
+    output.hidden = out;
+    if (!status) status = NAME_forward(&ctx, &input, &output, workspace, sizeof workspace);
+    if (status) return puts(NAME_status_text(status)), 1;
+    for (int i = 0; i < SEQ * WIDTH; i++) {
+        unsigned bits;
+        memcpy(&bits, &out[i], 4);
+        printf("%08x\n", bits);
+    }
+    return 0;
+}
+"""
+
+
+def same_bits(stem, folder, name, seq, width):
+    """One target gives one answer: contraction, optimization and compiler do not show."""
+    main = folder + "/main.c"
+    text = DRIVER.replace("NAME", name).replace("UPPER", name.upper()).replace("SEQ", str(seq)).replace("WIDTH", str(width))
+    open(main, "w").write(text)
+    variants = []
+    for cc in COMPILERS:
+        variants += [[cc, "-std=c11", "-O2"], [cc, "-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast"]]
+        if not QUICK:
+            variants += [[cc, "-std=gnu11", "-O1"], [cc, "-std=gnu11", "-O2", "-march=native"]]
+    answers = {}
+    for variant in variants:
+        built = run([*variant, "-w", "-I", folder, main, stem + ".c", "-o", folder + "/main"])
+        if built.returncode:
+            return f"{variant}: {built.stderr}"
+        for target in ("scalar", "avx2", "avx512"):
+            done = run([folder + "/main", target])
+            if done.returncode == 77:
+                continue
+            if done.returncode:
+                return f"{variant} {target}: {done.stdout}"
+            first = answers.setdefault(target, (variant, done.stdout))
+            if first[1] != done.stdout:
+                differ = sum(a != b for a, b in zip(first[1].split(), done.stdout.split()))
+                return f"{target}: {differ} numbers of {' '.join(variant)} are not those of {' '.join(first[0])}"
+    return None
+
+
+def main():
+    for spec, seq, width in (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48)):
+        path = f"{HERE}/{spec}.attn"
+        with tempfile.TemporaryDirectory() as folder:
+            stem = compile_spec(path, folder, "--weights", "random:5", "--embed-weights")
+            name = os.path.basename(stem)
+            report(f"{spec}/warnings", warnings(stem, folder))
+            report(f"{spec}/stack", stack_use(stem, folder))
+            report(f"{spec}/bits", same_bits(stem, folder, name, seq, width))
+            if spec.endswith("full"):
+                report(f"{spec}/loops", loops(stem))
+            before = open(stem + ".c").read()
+            compile_spec(path, folder, "--weights", "random:5", "--embed-weights")
+            report(f"{spec}/reproducible", None if before == open(stem + ".c").read() else "two runs differ")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
