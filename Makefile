@@ -1,6 +1,8 @@
 # make            builds build/attnc
 # make check      runs every test and ends with the line `N passed, N failed`
 # make check-quick  the same without the long ones
+# make demo       ranks sentences by meaning, from a fresh clone on: installs, builds and fetches what it lacks
+# make deps       installs the packages that the demo and the tests need
 # make clean
 
 CC = clang
@@ -20,7 +22,8 @@ UNIT_TESTS = $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.
 all: $(B)/attnc
 
 $(B)/attnc: $(B)/compiler/main.o $(B)/libattnc.a
-	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+	$(CC) $(CFLAGS) $^ -o $@.new $(LIBS)
+	@mv $@.new $@
 
 $(B)/libattnc.a: $(OBJECTS)
 	@rm -f $@
@@ -69,8 +72,14 @@ check: $(B)/attnc $(UNIT_TESTS)
 check-quick: $(B)/attnc $(UNIT_TESTS)
 	tests/run --quick
 
+demo:
+	@scripts/demo.sh
+
+deps:
+	scripts/install_packages.sh demo test
+
 clean:
 	rm -rf $(B)
 
-.PHONY: all check check-quick clean
+.PHONY: all check check-quick demo deps clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

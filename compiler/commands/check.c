@@ -8,8 +8,9 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc check SPEC [--weights F] [--seed N] [--target T] [--cc CC] [--threads N] [--small] [--case NAME] [--emitted FILE.c]\n"
+    "attnc check SPEC [--weights F] [--seed N] [--target T] [--cc CC] [--threads N] [--small] [--lengths N,…] [--case NAME] [--emitted FILE.c]\n"
     "  --small         the same model with few layers, narrow and short, at every kind of length\n"
+    "  --lengths N,…   these lengths in place of the usual ones\n"
     "  --case NAME     only that case of the table\n"
     "  --emitted F.c   checks this C in place of a fresh emission (header and driver are fresh)";
 
@@ -23,7 +24,7 @@ typedef struct Case {
 
 typedef struct Checker {
     Arena *arena;
-    const char *path, *weights_path, *target, *cc, *threads_text, *only, *emitted_path;
+    const char *path, *weights_path, *target, *cc, *threads_text, *only, *emitted_path, *lengths_text;
     bool small;
     int64_t seed;
     const char *emitted_c;
@@ -127,16 +128,34 @@ static void add_ragged(Checker *c, const char *name, int64_t count, int64_t rows
     add_case(c, name, lengths, n, true);
 }
 
+static void add_given_lengths(Checker *c, Length seq) {
+    int n = 0;
+    for (const char *at = c->lengths_text; n < MOST_CASES; n++) {
+        size_t length = strcspn(at, ",");
+        int64_t rows = option_integer(usage, "--lengths", arena_copy(c->arena, at, length), 0, 1, INT32_MAX);
+        if (rows > seq.n || (seq.exact && rows < seq.n)) fail("%s: a sequence has %s %lld rows, not %lld", c->path, seq.exact ? "exactly" : "at most", (long long)seq.n, (long long)rows);
+        add_length(c, rows, seq.n);
+        at += length;
+        if (!*at++) return;
+    }
+    fail("more than %d lengths", MOST_CASES);
+}
+
 static void add_cases(Checker *c) {
     Length seq = c->engine->plan->seq;
     int64_t bound = seq.n;
     const int64_t small[] = {1, 2, 15, 16, 17, 31, 33, bound - 1, bound}, full[] = {1, 17 < bound ? 17 : bound};
     c->n_cases = 0;
+    if (c->lengths_text) {
+        add_given_lengths(c, seq);
+        return;
+    }
     if (seq.exact) add_length(c, bound, bound);
     for (int i = 0; c->small && !seq.exact && i < 9; i++) add_length(c, small[i], bound);
     for (int i = 0; !c->small && !seq.exact && i < 2; i++) add_length(c, full[i], bound);
     for (int i = 0; i < c->module->forward->n_inputs; i++)
         if (c->module->forward->inputs[i].optional) add_case(c, "required-inputs", seq.exact ? &bound : &full[1], 1, false);
+    if (c->engine->plan->unroll_full) return; /* one sequence a call */
     if (!c->small && seq.exact) add_case(c, "batch-1", (const int64_t[]){bound, bound}, 2, true);
     if (!c->small && !seq.exact) add_case(c, "batch-1", (const int64_t[]){full[1], 1, full[1]}, 3, true);
     if (!c->small) return;
@@ -290,6 +309,7 @@ static void print_failure(Checker *c) {
     else printf("\nevery step alone is within its bound; what fails is how the call is made (see FAIL above)\n");
     printf("again: attnc check %s --seed %lld --target %s --case %s", c->path, (long long)c->seed, c->first_target, c->first_case->name);
     if (c->small) printf(" --small");
+    if (c->lengths_text) printf(" --lengths %s", c->lengths_text);
     if (c->weights_path) printf(" --weights %s", c->weights_path);
     if (c->cc) printf(" --cc %s", c->cc);
     if (c->first_threads > 1 || c->threads_text) printf(" --threads %d", c->first_threads > 1 ? c->first_threads : c->thread_counts[0]);
@@ -304,6 +324,7 @@ static bool check_pass(Checker *c, Model *model) {
     if (!c->weights) c->weights = load_weights(c->arena, c->module, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed), false);
     EngineOptions options = {.target = c->n_targets == 1 ? c->targets[0] : NULL, .cc = c->cc, .threads = 1, .emitted_c = c->emitted_c};
     c->engine = engine_new(c->arena, c->module, c->weights, &options);
+    if (!c->maps || c->only) print_head();
     add_cases(c);
     for (int t = 0; t < c->n_targets; t++) check_target(c, c->targets[t]);
     if (c->first_case) print_failure(c);
@@ -338,7 +359,7 @@ int command_check(int argc, char **argv) {
     c->arena = arena;
     const char *seed = NULL;
     const Option options[] = {{"--weights", .text = &c->weights_path}, {"--seed", .text = &seed}, {"--target", .text = &c->target}, {"--cc", .text = &c->cc}, {"--threads", .text = &c->threads_text},
-                              {"--small", .flag = &c->small}, {"--case", .text = &c->only}, {"--emitted", .text = &c->emitted_path}};
+                              {"--small", .flag = &c->small}, {"--lengths", .text = &c->lengths_text}, {"--case", .text = &c->only}, {"--emitted", .text = &c->emitted_path}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &c->path, 1);
     c->seed = option_integer(usage, "--seed", seed, 1, 0, INT32_MAX);
     int threads = (int)option_integer(usage, "--threads", c->threads_text, 0, 1, 256);
@@ -349,7 +370,6 @@ int command_check(int argc, char **argv) {
     if (!threads) c->thread_counts[c->n_thread_counts++] = 3;
     for (int t = 0; t < c->n_thread_counts; t++)
         if (!(c->pools[t] = attn_pool_new(c->thread_counts[t]))) fail("a pool of %d threads cannot be made: %s", c->thread_counts[t], strerror(errno));
-    print_head();
     bool fine = check_spec(c);
     for (int t = 0; t < c->n_thread_counts; t++) attn_pool_free(c->pools[t]);
     if (fine) printf("%s: %lld elements within the bound; the same bits alone, in batches, and with other thread counts\n", c->path, (long long)c->compared);

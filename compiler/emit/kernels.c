@@ -143,7 +143,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", out->stride);
-    number(&w, "exact_out", out->kind == BUFFER_OUTPUT);
+    number(&w, "exact_out", out->kind == BUFFER_OUTPUT || (s->has_residual && buffer_of(e, s->other)->kind != BUFFER_WORKSPACE));
     number(&w, "factor_stride", stride_of(e, s->factor));
     number(&w, "other_stride", stride_of(e, s->other));
     number(&w, "has_bias", s->bias != NO_PACKED);

@@ -75,9 +75,17 @@ static int workspace(Fuse *f, int tensor, int64_t columns) {
                                                    .stride = round_up(columns, 16), .columns = columns, .tensor = tensor});
 }
 
+/* Whether the step that gives t also writes an attention map: it runs even where the caller does not want t. */
+static bool gives_map(const Fuse *f, int t) {
+    const Op *mix = writer_of(f, t);
+    for (int o = 0; o < f->graph->n_outputs && mix && mix->kind == OP_mix; o++)
+        if (f->graph->outputs[o].tensor == mix->inputs[0]) return true;
+    return false;
+}
+
 /* The graph output that alone reads t, or -1: then the step writes into the caller's memory. */
 static int sole_output(const Fuse *f, int t) {
-    if (f->uses[t] != 1 || f->plan->taps) return -1;
+    if (f->uses[t] != 1 || f->plan->taps || gives_map(f, t)) return -1;
     for (int o = 0; o < f->graph->n_outputs; o++)
         if (f->graph->outputs[o].tensor == t && f->graph->outputs[o].layer < 0) return o;
     return -1;
@@ -387,6 +395,7 @@ static void fuse_attention(Fuse *f, const Op *scores) {
     cover(f, op);
     if (op->a.has_mask) refuse(op->place, "`mask given`");
     if (op->a.has_prefix) refuse(op->place, "`mask prefix`");
+    if (op->a.sink && op->a.window) refuse(op->place, "`sink N`: first keys that ignore the window");
     step.a.causal = op->a.causal;
     step.a.window = op->a.window;
     step.a.sink = op->a.sink;
@@ -486,7 +495,6 @@ static void refuse_models(const Module *module) {
     const Model *m = module->model;
     if (m->alone) refuse(m->place, "attention alone");
     if (m->encoder && m->decoder) refuse(m->decoder->place, "an encoder with a decoder");
-    if (m->decoder) refuse(m->decoder->place, "a decoder");
 }
 
 Plan *fuse(Arena *arena, const Module *module, const Graph *graph) {

@@ -322,16 +322,23 @@ static float cosine(const float *a, const float *b) {
     return (float)sum;
 }
 
+/* Bytes of a text to print: at most 200, and no half of a character. */
+static int shown_bytes(const Text *text) {
+    if (text->bytes <= 200) return (int)text->bytes;
+    int bytes = 200;
+    while (bytes > 0 && ((unsigned char)text->utf8[bytes] & 0xC0) == 0x80) bytes--;
+    return bytes;
+}
+
 static void answer(Embedder *embedder, const Options *options, const Texts *texts, const float *embeddings,
                    Text query) {
-    printf("\n> %.*s\n", query.bytes > 200 ? 200 : (int)query.bytes, query.utf8);
     float *wanted = embed_and_tell(embedder, &query, 1);
     Ranked *ranked = must_have(malloc(texts->count * sizeof *ranked));
     for (size_t i = 0; i < texts->count; i++) ranked[i] = (Ranked){cosine(wanted, embeddings + i * WIDTH), i};
     qsort(ranked, texts->count, sizeof *ranked, compare_ranked);
     for (size_t i = 0; i < texts->count && i < (size_t)options->top; i++) {
         const Text *text = &texts->list[ranked[i].text];
-        printf("%8.4f  %.*s\n", (double)ranked[i].score, text->bytes > 200 ? 200 : (int)text->bytes, text->utf8);
+        printf("%8.4f  %.*s\n", (double)ranked[i].score, shown_bytes(text), text->utf8);
     }
     fflush(stdout);
     free(ranked);
@@ -349,6 +356,7 @@ static void answer_lines(Embedder *embedder, const Options *options, const Texts
         Text query;
         if (!read_line(stdin, "standard input", &query)) break;
         more = query.bytes > 0;
+        if (more && !terminal) printf("\n> %.*s\n", shown_bytes(&query), query.utf8);
         if (more) answer(embedder, options, texts, embeddings, query);
         free(query.utf8);
     }

@@ -1,0 +1,123 @@
+/* explain.c: attnc explain: what a forward of a spec costs, counted from its plan, and what this machine could do. */
+#include "engine.h"
+#include "peak.h"
+
+#include <string.h>
+
+static const char usage[] = "attnc explain SPEC [--seq N]";
+
+static const char *const targets[] = {"scalar", "avx2", "avx512"};
+enum { TARGETS = sizeof targets / sizeof *targets };
+
+static const char *const kinds[STEP_COUNT] = {"embed", "patches", "prepend", "gemm", "norm", "rope", "attention", "map", "pool", "copy"};
+
+typedef struct Explain {
+    Arena *arena;
+    const Module *module;
+    const Plan *plan;
+    int64_t n; /* rows of the sequence that is counted */
+    double flops, bytes;
+} Explain;
+
+/* "12.3 MB" */
+static const char *amount(Arena *arena, double value, const char *unit) {
+    static const char *const prefixes[] = {"", "k", "M", "G", "T"};
+    int p = 0;
+    while (value >= 1000 && p < 4) value /= 1000, p++;
+    return arena_printf(arena, p ? "%.2f %s%s" : "%.0f %s%s", value, prefixes[p], unit);
+}
+
+static void row(const char *name, const char *text) { printf("%-16s %s\n", name, text); }
+
+static double parameters(const Module *module) {
+    double count = 0;
+    for (size_t i = 0; i < module->weights.count; i++) {
+        int64_t elements = 0;
+        shape_elements(module->weights.specs[i].shape, &elements);
+        count += (double)elements;
+    }
+    return count;
+}
+
+static void print_sizes(const Explain *x) {
+    Arena *a = x->arena;
+    const Plan *plan = x->plan;
+    Text code = text_new(a);
+    Emitted emitted = {0};
+    for (int t = 0; t <= TARGETS; t++) { /* each alone, then all */
+        bool all = t == TARGETS;
+        EmitOptions options = {.targets = all ? targets : &targets[t], .n_targets = all ? TARGETS : 1, .command = "explain", .layout_hash = packed_layout_hash(plan)};
+        emitted = emit(a, plan, &options);
+        text_printf(&code, "%s%s %s", t ? "; " : "", all ? "all" : targets[t], amount(a, (double)emitted.c_bytes, "B"));
+    }
+    row("code", arena_printf(a, "C of %s", code.data));
+    row("weights", arena_printf(a, "%s in the layout of the code (.attnw)", amount(a, 128 + 4 * (double)plan->weight_floats, "B")));
+    row("workspace", arena_printf(a, "%lld bytes, for chunks of %lld rows", (long long)emitted.workspace_bytes, (long long)plan->rows));
+    row("scratch", arena_printf(a, "%lld bytes a thread, behind the workspace", (long long)emitted.scratch_bytes));
+    row("stack", "at most 16384 bytes a function");
+    row("KV cache", "none: an encoder keeps nothing from call to call");
+}
+
+static void print_unrolling(const Explain *x) {
+    const Plan *plan = x->plan;
+    if (plan->unroll_full) row("unrolled", "everything: no loop is left");
+    else row("unrolled", "layers and steps are straight-line code with constant widths and offsets, register tiles are written out; loops run over tiles of rows and columns, over k, and over keys");
+    int count[STEP_COUNT] = {0};
+    Text text = text_new(x->arena);
+    for (int i = 0; i < plan->n_steps; i++) count[plan->steps[i].kind]++;
+    for (int k = 0, n = 0; k < STEP_COUNT; k++)
+        if (count[k]) text_printf(&text, "%s%d %s", n++ ? ", " : "", count[k], kinds[k]);
+    row("steps", arena_printf(x->arena, "%d: %s", plan->n_steps, text.data));
+}
+
+static void print_roofline(const Explain *x) {
+    const char *target = NULL;
+    double peak = 0;
+    for (int t = TARGETS - 1; t >= 0 && peak == 0; t--) {
+        target = targets[t];
+        peak = peak_flops(target);
+    }
+    if (peak == 0) {
+        row("roofline", "not measured: the rate of this machine's multiply-adds is unknown here");
+        return;
+    }
+    double read = read_bandwidth(), compute = x->flops / peak, memory = x->bytes / read;
+    row("roofline", arena_printf(x->arena, "%.3f ms in one thread: %.3f ms of multiply-adds at %s (%s), %.3f ms of bytes at %s", 1e3 * (compute > memory ? compute : memory), 1e3 * compute,
+                                 amount(x->arena, peak, "FLOP/s"), target, 1e3 * memory, amount(x->arena, read, "B/s")));
+}
+
+static void print_steps(const Explain *x) {
+    printf("\n%-10s %-44s %-36s %12s %7s %12s\n", "kind", "step", "shape", "flops", "share", "bytes");
+    for (int i = 0; i < x->plan->n_steps; i++) {
+        const Step *s = &x->plan->steps[i];
+        double flops = step_flops(x->plan, s, x->n), bytes = step_bytes(x->plan, s, x->n);
+        const char *count = flops > 0 ? amount(x->arena, flops, "") : "-", *share = flops > 0 ? arena_printf(x->arena, "%.2f %%", 100 * flops / x->flops) : "-";
+        printf("%-10s %-44s %-36s %12s %7s %12s\n", kinds[s->kind], s->name, s->shape, count, share, amount(x->arena, bytes, "B"));
+    }
+}
+
+int command_explain(int argc, char **argv) {
+    Arena *arena = arena_new();
+    const char *path, *seq = NULL;
+    const Option options[] = {{"--seq", .text = &seq}};
+    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
+    Module *module = build(arena, model_load(arena, path));
+    Explain x = {.arena = arena, .module = module, .plan = plan_model(arena, module, false)};
+    Length bound = x.plan->seq;
+    x.n = option_integer(usage, "--seq", seq, bound.n, 1, bound.n);
+    if (bound.exact && x.n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);
+    for (int i = 0; i < x.plan->n_steps; i++) {
+        x.flops += step_flops(x.plan, &x.plan->steps[i], x.n);
+        x.bytes += step_bytes(x.plan, &x.plan->steps[i], x.n);
+    }
+    printf("%s: one sequence of %lld rows%s\n\n", module->model->name, (long long)x.n, bound.exact ? ", as every one" : x.n == bound.n ? ", the bound" : "");
+    row("parameters", amount(arena, parameters(module), ""));
+    row("flops", arena_printf(arena, "%s: 2 x multiply-adds of matrix products and visible scores", amount(arena, x.flops, "FLOP")));
+    row("bytes moved", arena_printf(arena, "%s: weights, keys and values read, rows read and written, step by step", amount(arena, x.bytes, "B")));
+    print_sizes(&x);
+    print_unrolling(&x);
+    print_roofline(&x);
+    print_steps(&x);
+    arena_free(arena);
+    return EXIT_FINE;
+}

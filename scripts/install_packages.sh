@@ -1,0 +1,100 @@
+#!/bin/bash
+# scripts/install_packages.sh build|demo|test…: installs what these uses lack, with apt-get, on Debian and its kin.
+#
+# What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
+# else the packages are named and the exit status is 1. `demo` is build and what the examples need; `test` all of it.
+# Environment: CC, the compiler that will be used (clang).
+set -eu
+
+compiler=${CC:-clang}
+missing=()
+
+# need PACKAGE TEST…: notes the package if the test fails.
+need() {
+    local package=$1
+    shift
+    "$@" >/dev/null 2>&1 || missing+=("$package")
+}
+
+have_program() { command -v "$1"; }
+have_pip() { python3 -m pip --version || python3 -c "import ensurepip, venv"; }
+
+# A header that the compiler finds; before there is a compiler, one where packages put it.
+have_header() {
+    if command -v "${compiler%% *}"; then
+        $compiler -E -include "$1" -x c /dev/null
+    else
+        [ -e "/usr/include/$1" ]
+    fi
+}
+
+need_build() {
+    need make have_program make
+    need "${compiler%% *}" have_program "${compiler%% *}"
+    need binutils have_program ar
+    need libc6-dev have_header stdlib.h
+    need flex have_program flex
+    need bison have_program bison
+    need libcjson-dev have_header cjson/cJSON.h
+}
+
+need_demo() {
+    need_build
+    need libutf8proc-dev have_header utf8proc.h
+    need python3 have_program python3
+    need python3-pip have_pip
+}
+
+need_test() {
+    need_build
+    need libutf8proc-dev have_header utf8proc.h
+    need python3 have_program python3
+    need clang have_program clang
+    need gcc have_program gcc
+    need g++ have_program g++
+    need libcmocka-dev have_header cmocka.h
+    need valgrind have_program valgrind
+    need gawk have_program awk
+    need git have_program git
+}
+
+find_missing() {
+    missing=()
+    for use in "$@"; do
+        case $use in
+        build | demo | test) "need_$use" ;;
+        *)
+            echo "usage: scripts/install_packages.sh build|demo|test…" >&2
+            exit 2
+            ;;
+        esac
+    done
+    ((${#missing[@]})) || return 0
+    mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+}
+
+give_up() {
+    echo "$1; missing packages (by their Debian names): ${missing[*]}" >&2
+    exit 1
+}
+
+find_missing "$@"
+((${#missing[@]})) || exit 0
+command -v apt-get >/dev/null || give_up "there is no apt-get here"
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+    sudo -n true 2>/dev/null || give_up "installing needs root, or sudo without a password"
+    as_root=(sudo -n)
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+echo "installing ${missing[*]}"
+apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120)
+"${apt[@]}" update >"$log" 2>&1 || true # a stale list may do
+if ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
+    tail -n 10 "$log" >&2
+    give_up "apt-get failed"
+fi
+find_missing "$@"
+((${#missing[@]} == 0)) || give_up "still not found after apt-get"
