@@ -4,12 +4,12 @@
 #include <string.h>
 
 bool dump_stages(Arena *arena, const char *list, const char *path) {
-    static const char *const stages[] = {"ast", "model", "graph", NULL};
+    static const char *const stages[] = {"ast", "model", "graph", "plan", NULL};
     for (const char *at = list; *at;) {
         size_t length = strcspn(at, ",");
         bool known = false;
         for (int i = 0; stages[i]; i++) known |= strlen(stages[i]) == length && strncmp(stages[i], at, length) == 0;
-        if (!known) fail_status(EXIT_USAGE, "--dump knows ast, model and graph, not `%.*s`", (int)length, at);
+        if (!known) fail_status(EXIT_USAGE, "--dump knows ast, model, graph and plan, not `%.*s`", (int)length, at);
         at += length + (at[length] == ',');
     }
     Diagnostics diagnostics = diagnostics_new(arena, stderr);
@@ -22,11 +22,10 @@ bool dump_stages(Arena *arena, const char *list, const char *path) {
         model_print(&text, model, true);
         printf("%shash %016llx\n", text.data, (unsigned long long)model->hash);
     }
-    if (strstr(list, "graph")) {
-        Module *module = build(arena, model);
-        Text text = text_new(arena);
-        graph_print(&text, module, module->forward);
-        fputs(text.data, stdout);
-    }
+    Module *module = strstr(list, "graph") || strstr(list, "plan") ? build(arena, model) : NULL;
+    Text text = text_new(arena);
+    if (strstr(list, "graph")) graph_print(&text, module, module->forward);
+    if (strstr(list, "plan")) plan_print(&text, plan_model(arena, module, false));
+    fputs(text.data, stdout);
     return true;
 }

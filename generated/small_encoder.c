@@ -1,0 +1,2221 @@
+/* small_encoder.c: 2 layers, d_model 32, encoder of at most 16 rows; model hash 891956682cd12f0a
+ *
+ * Made by attnc 0.1.0: attnc compile small_encoder.attn --target avx2
+ * A workspace of 167168 bytes and 1792 a thread; weights of 80896 bytes.
+ * The output of attnc belongs to its user, without conditions. */
+#include "small_encoder.h"
+
+#ifdef __FAST_MATH__
+#error "this file counts on IEEE arithmetic: compile it without -ffast-math"
+#endif
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+typedef struct small_encoder_run {
+    const float *weights;
+    float *workspace, *scratch;
+    size_t rows, sequences;   /* of this chunk */
+    const int32_t *starts;    /* [sequences + 1] first row of each sequence */
+    const int32_t *tokens;
+    float *out_hidden;
+    float *out_pooled;
+    float *out_logits;
+    int threads;
+    void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
+    void *pool;
+} small_encoder_run;
+
+static __attribute__((unused)) void small_encoder_step(small_encoder_run *run, void (*task)(void *with, int index)) {
+    if (run->threads <= 1) task(run, 0);
+    else run->parallel_for(run->pool, run->threads, task, run);
+}
+
+/* ------------------------------------------------------------------ target avx2 */
+#if defined(__x86_64__)
+
+/* ones in the first n lanes */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256i small_encoder_avx2_first(size_t n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* x * 2^n, rounded once. The second factor takes all of n that is a float's power; what is left to the
+ * first is exact, or leaves nothing but zero or infinity to the second. The last product is an fma with
+ * -0 so that no compiler makes it part of a sum. */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_exp2i(__m256 x, __m256 n) {
+    __m256 second = _mm256_max_ps(_mm256_min_ps(n, _mm256_set1_ps(127.0f)), _mm256_set1_ps(-126.0f));
+    __m256i bias = _mm256_set1_epi32(127);
+    __m256i j = _mm256_cvtps_epi32(second), i = _mm256_cvtps_epi32(_mm256_sub_ps(n, second));
+    __m256 power_i = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(i, bias), 23));
+    __m256 power_j = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(j, bias), 23));
+    return _mm256_fmadd_ps(_mm256_mul_ps(x, power_i), power_j, _mm256_set1_ps(-0.0f));
+}
+
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_copysign(__m256 a, __m256 b) {
+    __m256 sign = _mm256_set1_ps(-0.0f);
+    return _mm256_or_ps(_mm256_andnot_ps(sign, a), _mm256_and_ps(sign, b));
+}
+
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+float small_encoder_avx2_sum(__m256 a) {
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+float small_encoder_avx2_hmax(__m256 a) {
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+/* exp(x): 2^n times a polynomial in r, |r| <= ln(2)/2 (at most 2 ulp); NaN stays, the ends are 0 and inf */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_exp(__m256 x) {
+    __m256 t = _mm256_min_ps(_mm256_set1_ps(100.0f), _mm256_max_ps(_mm256_set1_ps(-110.0f), x));
+    __m256 n = _mm256_round_ps(_mm256_mul_ps(t, _mm256_set1_ps(0x1.715476p+0f)), _MM_FROUND_NINT);
+    __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0x1.62e4p-1f), t);
+    r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0x1.7f7d1cp-20f), r);
+    __m256 y = _mm256_set1_ps(0x1.6dd992p-10f);
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0x1.126fbap-7f));
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0x1.55541cp-5f));
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0x1.555404p-3f));
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0.5f));
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(1.0f));
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(1.0f));
+    return small_encoder_avx2_exp2i(y, n);
+}
+
+/* tanh(x): an odd polynomial below 0.625, from there 1 - 2 / (exp(2|x|) + 1) */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_tanh(__m256 x) {
+    __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x), u = _mm256_mul_ps(x, x);
+    __m256 y = _mm256_set1_ps(-0x1.73bf82p-8f);
+    y = _mm256_fmadd_ps(y, u, _mm256_set1_ps(0x1.518fe0p-6f));
+    y = _mm256_fmadd_ps(y, u, _mm256_set1_ps(-0x1.b81dfap-5f));
+    y = _mm256_fmadd_ps(y, u, _mm256_set1_ps(0x1.1105cep-3f));
+    y = _mm256_fmadd_ps(y, u, _mm256_set1_ps(-0x1.555526p-2f));
+    y = _mm256_fmadd_ps(y, u, _mm256_set1_ps(1.0f));
+    __m256 large = _mm256_div_ps(_mm256_set1_ps(2.0f), _mm256_add_ps(small_encoder_avx2_exp(_mm256_add_ps(size, size)), _mm256_set1_ps(1.0f)));
+    large = small_encoder_avx2_copysign(_mm256_sub_ps(_mm256_set1_ps(1.0f), large), x);
+    return _mm256_blendv_ps(large, _mm256_mul_ps(x, y), _mm256_cmp_ps(size, _mm256_set1_ps(0.625f), _CMP_LT_OQ));
+}
+
+/* erf(x): x P(x^2) / Q(x^2) up to 3.92, beyond it 1 (absolute error at most 4e-7) */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_erf(__m256 x) {
+    __m256 t = _mm256_min_ps(_mm256_set1_ps(3.92f), _mm256_max_ps(_mm256_set1_ps(-3.92f), x)), u = _mm256_mul_ps(t, t);
+    __m256 a = _mm256_set1_ps(0x1.11757ep-19f), b = _mm256_set1_ps(0x1.3f4a5ep-15f);
+    a = _mm256_fmadd_ps(a, u, _mm256_set1_ps(0x1.2cbc7ap-12f));
+    b = _mm256_fmadd_ps(b, u, _mm256_set1_ps(0x1.35dc78p-10f));
+    a = _mm256_fmadd_ps(a, u, _mm256_set1_ps(0x1.f7e8dap-9f));
+    b = _mm256_fmadd_ps(b, u, _mm256_set1_ps(0x1.efa3a6p-7f));
+    a = _mm256_fmadd_ps(a, u, _mm256_set1_ps(0x1.b21610p-5f));
+    b = _mm256_fmadd_ps(b, u, _mm256_set1_ps(0x1.d67906p-4f));
+    a = _mm256_fmadd_ps(a, u, _mm256_set1_ps(0x1.89adcep-3f));
+    b = _mm256_fmadd_ps(b, u, _mm256_set1_ps(0x1.01e364p-1f));
+    a = _mm256_fmadd_ps(a, u, _mm256_set1_ps(0x1.20dd74p+0f));
+    b = _mm256_fmadd_ps(b, u, _mm256_set1_ps(1.0f));
+    __m256 y = _mm256_div_ps(_mm256_mul_ps(t, a), b);
+    return _mm256_blendv_ps(y, small_encoder_avx2_copysign(_mm256_set1_ps(1.0f), x), _mm256_cmp_ps(_mm256_set1_ps(3.92f), _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x), _CMP_LT_OQ));
+}
+
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_relu(__m256 x) {
+    return _mm256_max_ps(_mm256_setzero_ps(), x);
+}
+
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_relu2(__m256 x) {
+    __m256 y = _mm256_max_ps(_mm256_setzero_ps(), x);
+    return _mm256_mul_ps(y, y);
+}
+
+/* x (1 + erf(x / sqrt 2)) / 2 */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_gelu(__m256 x) {
+    __m256 half = _mm256_mul_ps(x, _mm256_set1_ps(0.5f));
+    return _mm256_fmadd_ps(half, small_encoder_avx2_erf(_mm256_mul_ps(x, _mm256_set1_ps(0x1.6a09e6p-1f))), half);
+}
+
+/* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_gelu_tanh(__m256 x) {
+    __m256 half = _mm256_mul_ps(x, _mm256_set1_ps(0.5f));
+    __m256 inner = _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(0x1.24425ap-5f), _mm256_set1_ps(0x1.988454p-1f));
+    return _mm256_fmadd_ps(half, small_encoder_avx2_tanh(_mm256_mul_ps(x, inner)), half);
+}
+
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_silu(__m256 x) {
+    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), small_encoder_avx2_exp(_mm256_xor_ps(x, _mm256_set1_ps(-0.0f)))));
+}
+
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_quick_gelu(__m256 x) {
+    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), small_encoder_avx2_exp(_mm256_mul_ps(x, _mm256_set1_ps(-0x1.b3b646p+0f)))));
+}
+
+/* the same of one number */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+float small_encoder_avx2_exp1(float x) {
+    float lanes[8];
+    _mm256_storeu_ps(lanes, small_encoder_avx2_exp(_mm256_set1_ps(x)));
+    return lanes[0];
+}
+
+/* acc + a b, as the vectors round it */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+float small_encoder_avx2_fma1(float acc, float a, float b) {
+    float lanes[8];
+    _mm256_storeu_ps(lanes, _mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_set1_ps(b), _mm256_set1_ps(acc)));
+    return lanes[0];
+}
+
+/* a c + b s */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+float small_encoder_avx2_rotate(float a, float b, float c, float s) {
+    return small_encoder_avx2_fma1(a * c, b, s);
+}
+
+/* rows of 32 columns, looked up, + positions: row `row` of the chunk, row `index` of its sequence */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_rows_row(const small_encoder_run *run, size_t row, size_t sequence, size_t index, const float *table, const float *positions, float *to) {
+    (void)run, (void)row, (void)sequence, (void)index;
+    const size_t id = (size_t)run->tokens[row];
+    const float *from = table + id * 32;
+    const float *position = positions + (index + 0) * 32;
+    for (size_t c = 0; c < 32; c += 8) {
+        {
+            __m256 value = _mm256_loadu_ps(from + c);
+            value = _mm256_add_ps(value, _mm256_loadu_ps(position + c));
+            _mm256_storeu_ps(to + c, value);
+        }
+    }
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_rows(const small_encoder_run *run, const float *table, const float *positions, float *out, size_t thread, size_t threads) {
+    const size_t end = run->rows * (thread + 1) / threads;
+    size_t sequence = 0;
+    for (size_t row = run->rows * thread / threads; row < end; row++) {
+        while (row >= (size_t)run->starts[sequence + 1]) sequence++;
+        small_encoder_avx2_rows_row(run, row, sequence, row - (size_t)run->starts[sequence], table, positions, out + row * 32);
+    }
+}
+
+/* embedding: [rows][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_embedding(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_rows(run, run->weights + 0, run->weights + 2048, run->workspace + 0, (size_t)thread, (size_t)run->threads);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x96_1x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+    }
+    _mm256_storeu_ps(out + 0, acc0_0);
+    _mm256_storeu_ps(out + 8, acc0_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x96_2x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+    }
+    _mm256_storeu_ps(out + 0, acc0_0);
+    _mm256_storeu_ps(out + 8, acc0_1);
+    _mm256_storeu_ps(out + 96, acc1_0);
+    _mm256_storeu_ps(out + 104, acc1_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x96_3x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+    }
+    _mm256_storeu_ps(out + 0, acc0_0);
+    _mm256_storeu_ps(out + 8, acc0_1);
+    _mm256_storeu_ps(out + 96, acc1_0);
+    _mm256_storeu_ps(out + 104, acc1_1);
+    _mm256_storeu_ps(out + 192, acc2_0);
+    _mm256_storeu_ps(out + 200, acc2_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x96_4x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+    }
+    _mm256_storeu_ps(out + 0, acc0_0);
+    _mm256_storeu_ps(out + 8, acc0_1);
+    _mm256_storeu_ps(out + 96, acc1_0);
+    _mm256_storeu_ps(out + 104, acc1_1);
+    _mm256_storeu_ps(out + 192, acc2_0);
+    _mm256_storeu_ps(out + 200, acc2_1);
+    _mm256_storeu_ps(out + 288, acc3_0);
+    _mm256_storeu_ps(out + 296, acc3_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x96_5x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    __m256 acc4_0 = b0;
+    __m256 acc4_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+        const __m256 a4 = _mm256_broadcast_ss(x + (128 + k));
+        acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
+        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
+    }
+    _mm256_storeu_ps(out + 0, acc0_0);
+    _mm256_storeu_ps(out + 8, acc0_1);
+    _mm256_storeu_ps(out + 96, acc1_0);
+    _mm256_storeu_ps(out + 104, acc1_1);
+    _mm256_storeu_ps(out + 192, acc2_0);
+    _mm256_storeu_ps(out + 200, acc2_1);
+    _mm256_storeu_ps(out + 288, acc3_0);
+    _mm256_storeu_ps(out + 296, acc3_1);
+    _mm256_storeu_ps(out + 384, acc4_0);
+    _mm256_storeu_ps(out + 392, acc4_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x96_6x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    __m256 acc4_0 = b0;
+    __m256 acc4_1 = b1;
+    __m256 acc5_0 = b0;
+    __m256 acc5_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+        const __m256 a4 = _mm256_broadcast_ss(x + (128 + k));
+        acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
+        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
+        const __m256 a5 = _mm256_broadcast_ss(x + (160 + k));
+        acc5_0 = _mm256_fmadd_ps(a5, w0, acc5_0);
+        acc5_1 = _mm256_fmadd_ps(a5, w1, acc5_1);
+    }
+    _mm256_storeu_ps(out + 0, acc0_0);
+    _mm256_storeu_ps(out + 8, acc0_1);
+    _mm256_storeu_ps(out + 96, acc1_0);
+    _mm256_storeu_ps(out + 104, acc1_1);
+    _mm256_storeu_ps(out + 192, acc2_0);
+    _mm256_storeu_ps(out + 200, acc2_1);
+    _mm256_storeu_ps(out + 288, acc3_0);
+    _mm256_storeu_ps(out + 296, acc3_1);
+    _mm256_storeu_ps(out + 384, acc4_0);
+    _mm256_storeu_ps(out + 392, acc4_1);
+    _mm256_storeu_ps(out + 480, acc5_0);
+    _mm256_storeu_ps(out + 488, acc5_1);
+}
+
+/* out [rows][96] = x [rows][32] times weight, + bias */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x96(const float *x, const float *w, const float *bias, float *out, size_t rows, size_t thread, size_t threads) {
+    const size_t tiles = (rows + 5) / 6, units = tiles * 6, last = units * (thread + 1) / threads;
+    for (size_t unit = units * thread / threads; unit < last; unit++) {
+        const size_t block = unit / tiles, tile = unit % tiles;
+        const size_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+        const size_t panel = block * 1;
+        const size_t column = panel * 16;
+        switch (height) {
+            case 1: small_encoder_avx2_gemm_32x96_1x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
+            case 2: small_encoder_avx2_gemm_32x96_2x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
+            case 3: small_encoder_avx2_gemm_32x96_3x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
+            case 4: small_encoder_avx2_gemm_32x96_4x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
+            case 5: small_encoder_avx2_gemm_32x96_5x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
+            case 6: small_encoder_avx2_gemm_32x96_6x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
+        }
+    }
+}
+
+/* layer0_attention_query_key_value: [rows][32] x [96][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer0_attention_query_key_value(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_gemm_32x96(run->workspace + 0, run->weights + 2560, run->weights + 5632, run->workspace + 8208, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* keys of one head, [n][96] -> [n/16][8][16], the last panel filled up with zeros */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_attention_pack(const float *key, size_t n, float *panels) {
+    for (size_t j = 0; j < n; j += 16) {
+        const size_t rows = n - j < 16 ? n - j : 16;
+        float *to = panels + j * 8;
+        if (rows == 16) {
+            for (size_t d = 0; d < 8; d++)
+            for (size_t l = 0; l < 16; l++) to[d * 16 + l] = key[(j + l) * 96 + d];
+        } else {
+            for (size_t d = 0; d < 8; d++)
+            for (size_t l = 0; l < 16; l++) to[d * 16 + l] = l < rows ? key[(j + l) * 96 + d] : 0.0f;
+        }
+    }
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_attention_rows4(const float *query, const float *panels, const float *value, size_t i, size_t n, float *block, float *out) {
+    float *mixed = block + 64;
+    (void)i;
+    float sum0;
+    float sum1;
+    float sum2;
+    float sum3;
+    const size_t first = 0;
+    const size_t last = n;
+    {
+        const size_t from = first / 16 * 16, to = last;
+        const size_t padded = (to + 15) / 16 * 16;
+        size_t j = from;
+        for (; j + 16 <= padded; j += 16)
+        {
+            __m256 s0_0 = _mm256_setzero_ps();
+            __m256 s0_1 = _mm256_setzero_ps();
+            __m256 s1_0 = _mm256_setzero_ps();
+            __m256 s1_1 = _mm256_setzero_ps();
+            __m256 s2_0 = _mm256_setzero_ps();
+            __m256 s2_1 = _mm256_setzero_ps();
+            __m256 s3_0 = _mm256_setzero_ps();
+            __m256 s3_1 = _mm256_setzero_ps();
+            const float *panel = panels + j * 8;
+            for (size_t d = 0; d < 8; d++) {
+                const __m256 k0 = _mm256_loadu_ps(panel + (d * 16));
+                const __m256 k1 = _mm256_loadu_ps(panel + (8 + (d * 16)));
+                const __m256 q0 = _mm256_broadcast_ss(query + d);
+                s0_0 = _mm256_fmadd_ps(q0, k0, s0_0);
+                s0_1 = _mm256_fmadd_ps(q0, k1, s0_1);
+                const __m256 q1 = _mm256_broadcast_ss(query + (96 + d));
+                s1_0 = _mm256_fmadd_ps(q1, k0, s1_0);
+                s1_1 = _mm256_fmadd_ps(q1, k1, s1_1);
+                const __m256 q2 = _mm256_broadcast_ss(query + (192 + d));
+                s2_0 = _mm256_fmadd_ps(q2, k0, s2_0);
+                s2_1 = _mm256_fmadd_ps(q2, k1, s2_1);
+                const __m256 q3 = _mm256_broadcast_ss(query + (288 + d));
+                s3_0 = _mm256_fmadd_ps(q3, k0, s3_0);
+                s3_1 = _mm256_fmadd_ps(q3, k1, s3_1);
+            }
+            s0_0 = _mm256_mul_ps(s0_0, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 0 + (j - from) + 0, s0_0);
+            s0_1 = _mm256_mul_ps(s0_1, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 0 + (j - from) + 8, s0_1);
+            s1_0 = _mm256_mul_ps(s1_0, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 16 + (j - from) + 0, s1_0);
+            s1_1 = _mm256_mul_ps(s1_1, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 16 + (j - from) + 8, s1_1);
+            s2_0 = _mm256_mul_ps(s2_0, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 32 + (j - from) + 0, s2_0);
+            s2_1 = _mm256_mul_ps(s2_1, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 32 + (j - from) + 8, s2_1);
+            s3_0 = _mm256_mul_ps(s3_0, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 48 + (j - from) + 0, s3_0);
+            s3_1 = _mm256_mul_ps(s3_1, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 48 + (j - from) + 8, s3_1);
+        }
+        {
+            float *row = block + 0;
+            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+        }
+        {
+            float *row = block + 16;
+            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+        }
+        {
+            float *row = block + 32;
+            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+        }
+        {
+            float *row = block + 48;
+            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+        }
+        {
+            float *row = block + 0;
+            __m256 greatest = _mm256_loadu_ps(row);
+            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
+            float most = small_encoder_avx2_hmax(greatest);
+            const float base = most;
+            __m256 total = _mm256_setzero_ps();
+            for (size_t k = 0; k < padded - from; k += 8) {
+                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
+                _mm256_storeu_ps(row + k, e);
+                total = _mm256_add_ps(total, e);
+            }
+            sum0 = small_encoder_avx2_sum(total);
+        }
+        {
+            float *row = block + 16;
+            __m256 greatest = _mm256_loadu_ps(row);
+            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
+            float most = small_encoder_avx2_hmax(greatest);
+            const float base = most;
+            __m256 total = _mm256_setzero_ps();
+            for (size_t k = 0; k < padded - from; k += 8) {
+                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
+                _mm256_storeu_ps(row + k, e);
+                total = _mm256_add_ps(total, e);
+            }
+            sum1 = small_encoder_avx2_sum(total);
+        }
+        {
+            float *row = block + 32;
+            __m256 greatest = _mm256_loadu_ps(row);
+            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
+            float most = small_encoder_avx2_hmax(greatest);
+            const float base = most;
+            __m256 total = _mm256_setzero_ps();
+            for (size_t k = 0; k < padded - from; k += 8) {
+                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
+                _mm256_storeu_ps(row + k, e);
+                total = _mm256_add_ps(total, e);
+            }
+            sum2 = small_encoder_avx2_sum(total);
+        }
+        {
+            float *row = block + 48;
+            __m256 greatest = _mm256_loadu_ps(row);
+            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
+            float most = small_encoder_avx2_hmax(greatest);
+            const float base = most;
+            __m256 total = _mm256_setzero_ps();
+            for (size_t k = 0; k < padded - from; k += 8) {
+                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
+                _mm256_storeu_ps(row + k, e);
+                total = _mm256_add_ps(total, e);
+            }
+            sum3 = small_encoder_avx2_sum(total);
+        }
+        {
+            __m256 o0_0 = _mm256_setzero_ps();
+            __m256 o1_0 = _mm256_setzero_ps();
+            __m256 o2_0 = _mm256_setzero_ps();
+            __m256 o3_0 = _mm256_setzero_ps();
+            for (size_t j = from; j < to; j++) {
+                const __m256 v0 = _mm256_loadu_ps(value + j * 96 + 0);
+                const __m256 w0 = _mm256_broadcast_ss(block + 0 + (j - from));
+                o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
+                const __m256 w1 = _mm256_broadcast_ss(block + 16 + (j - from));
+                o1_0 = _mm256_fmadd_ps(w1, v0, o1_0);
+                const __m256 w2 = _mm256_broadcast_ss(block + 32 + (j - from));
+                o2_0 = _mm256_fmadd_ps(w2, v0, o2_0);
+                const __m256 w3 = _mm256_broadcast_ss(block + 48 + (j - from));
+                o3_0 = _mm256_fmadd_ps(w3, v0, o3_0);
+            }
+            _mm256_storeu_ps(mixed + 0, o0_0);
+            _mm256_storeu_ps(mixed + 8, o1_0);
+            _mm256_storeu_ps(mixed + 16, o2_0);
+            _mm256_storeu_ps(mixed + 24, o3_0);
+        }
+    }
+    {
+        const __m256 inverse = _mm256_set1_ps(sum0 == 0.0f ? 0.0f : 1.0f / sum0);
+        _mm256_storeu_ps(out + 0, _mm256_mul_ps(_mm256_loadu_ps(mixed + 0), inverse));
+    }
+    {
+        const __m256 inverse = _mm256_set1_ps(sum1 == 0.0f ? 0.0f : 1.0f / sum1);
+        _mm256_storeu_ps(out + 32, _mm256_mul_ps(_mm256_loadu_ps(mixed + 8), inverse));
+    }
+    {
+        const __m256 inverse = _mm256_set1_ps(sum2 == 0.0f ? 0.0f : 1.0f / sum2);
+        _mm256_storeu_ps(out + 64, _mm256_mul_ps(_mm256_loadu_ps(mixed + 16), inverse));
+    }
+    {
+        const __m256 inverse = _mm256_set1_ps(sum3 == 0.0f ? 0.0f : 1.0f / sum3);
+        _mm256_storeu_ps(out + 96, _mm256_mul_ps(_mm256_loadu_ps(mixed + 24), inverse));
+    }
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_attention_rows2(const float *query, const float *panels, const float *value, size_t i, size_t n, float *block, float *out) {
+    float *mixed = block + 64;
+    (void)i;
+    float sum0;
+    float sum1;
+    const size_t first = 0;
+    const size_t last = n;
+    {
+        const size_t from = first / 16 * 16, to = last;
+        const size_t padded = (to + 15) / 16 * 16;
+        size_t j = from;
+        for (; j + 16 <= padded; j += 16)
+        {
+            __m256 s0_0 = _mm256_setzero_ps();
+            __m256 s0_1 = _mm256_setzero_ps();
+            __m256 s1_0 = _mm256_setzero_ps();
+            __m256 s1_1 = _mm256_setzero_ps();
+            const float *panel = panels + j * 8;
+            for (size_t d = 0; d < 8; d++) {
+                const __m256 k0 = _mm256_loadu_ps(panel + (d * 16));
+                const __m256 k1 = _mm256_loadu_ps(panel + (8 + (d * 16)));
+                const __m256 q0 = _mm256_broadcast_ss(query + d);
+                s0_0 = _mm256_fmadd_ps(q0, k0, s0_0);
+                s0_1 = _mm256_fmadd_ps(q0, k1, s0_1);
+                const __m256 q1 = _mm256_broadcast_ss(query + (96 + d));
+                s1_0 = _mm256_fmadd_ps(q1, k0, s1_0);
+                s1_1 = _mm256_fmadd_ps(q1, k1, s1_1);
+            }
+            s0_0 = _mm256_mul_ps(s0_0, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 0 + (j - from) + 0, s0_0);
+            s0_1 = _mm256_mul_ps(s0_1, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 0 + (j - from) + 8, s0_1);
+            s1_0 = _mm256_mul_ps(s1_0, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 16 + (j - from) + 0, s1_0);
+            s1_1 = _mm256_mul_ps(s1_1, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 16 + (j - from) + 8, s1_1);
+        }
+        {
+            float *row = block + 0;
+            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+        }
+        {
+            float *row = block + 16;
+            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+        }
+        {
+            float *row = block + 0;
+            __m256 greatest = _mm256_loadu_ps(row);
+            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
+            float most = small_encoder_avx2_hmax(greatest);
+            const float base = most;
+            __m256 total = _mm256_setzero_ps();
+            for (size_t k = 0; k < padded - from; k += 8) {
+                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
+                _mm256_storeu_ps(row + k, e);
+                total = _mm256_add_ps(total, e);
+            }
+            sum0 = small_encoder_avx2_sum(total);
+        }
+        {
+            float *row = block + 16;
+            __m256 greatest = _mm256_loadu_ps(row);
+            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
+            float most = small_encoder_avx2_hmax(greatest);
+            const float base = most;
+            __m256 total = _mm256_setzero_ps();
+            for (size_t k = 0; k < padded - from; k += 8) {
+                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
+                _mm256_storeu_ps(row + k, e);
+                total = _mm256_add_ps(total, e);
+            }
+            sum1 = small_encoder_avx2_sum(total);
+        }
+        {
+            __m256 o0_0 = _mm256_setzero_ps();
+            __m256 o1_0 = _mm256_setzero_ps();
+            for (size_t j = from; j < to; j++) {
+                const __m256 v0 = _mm256_loadu_ps(value + j * 96 + 0);
+                const __m256 w0 = _mm256_broadcast_ss(block + 0 + (j - from));
+                o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
+                const __m256 w1 = _mm256_broadcast_ss(block + 16 + (j - from));
+                o1_0 = _mm256_fmadd_ps(w1, v0, o1_0);
+            }
+            _mm256_storeu_ps(mixed + 0, o0_0);
+            _mm256_storeu_ps(mixed + 8, o1_0);
+        }
+    }
+    {
+        const __m256 inverse = _mm256_set1_ps(sum0 == 0.0f ? 0.0f : 1.0f / sum0);
+        _mm256_storeu_ps(out + 0, _mm256_mul_ps(_mm256_loadu_ps(mixed + 0), inverse));
+    }
+    {
+        const __m256 inverse = _mm256_set1_ps(sum1 == 0.0f ? 0.0f : 1.0f / sum1);
+        _mm256_storeu_ps(out + 32, _mm256_mul_ps(_mm256_loadu_ps(mixed + 8), inverse));
+    }
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_attention_rows1(const float *query, const float *panels, const float *value, size_t i, size_t n, float *block, float *out) {
+    float *mixed = block + 64;
+    (void)i;
+    float sum0;
+    const size_t first = 0;
+    const size_t last = n;
+    {
+        const size_t from = first / 16 * 16, to = last;
+        const size_t padded = (to + 15) / 16 * 16;
+        size_t j = from;
+        for (; j + 16 <= padded; j += 16)
+        {
+            __m256 s0_0 = _mm256_setzero_ps();
+            __m256 s0_1 = _mm256_setzero_ps();
+            const float *panel = panels + j * 8;
+            for (size_t d = 0; d < 8; d++) {
+                const __m256 k0 = _mm256_loadu_ps(panel + (d * 16));
+                const __m256 k1 = _mm256_loadu_ps(panel + (8 + (d * 16)));
+                const __m256 q0 = _mm256_broadcast_ss(query + d);
+                s0_0 = _mm256_fmadd_ps(q0, k0, s0_0);
+                s0_1 = _mm256_fmadd_ps(q0, k1, s0_1);
+            }
+            s0_0 = _mm256_mul_ps(s0_0, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 0 + (j - from) + 0, s0_0);
+            s0_1 = _mm256_mul_ps(s0_1, _mm256_set1_ps(0x1.6a09e6p-2f));
+            _mm256_storeu_ps(block + 0 + (j - from) + 8, s0_1);
+        }
+        {
+            float *row = block + 0;
+            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+        }
+        {
+            float *row = block + 0;
+            __m256 greatest = _mm256_loadu_ps(row);
+            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
+            float most = small_encoder_avx2_hmax(greatest);
+            const float base = most;
+            __m256 total = _mm256_setzero_ps();
+            for (size_t k = 0; k < padded - from; k += 8) {
+                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
+                _mm256_storeu_ps(row + k, e);
+                total = _mm256_add_ps(total, e);
+            }
+            sum0 = small_encoder_avx2_sum(total);
+        }
+        {
+            __m256 o0_0 = _mm256_setzero_ps();
+            for (size_t j = from; j < to; j++) {
+                const __m256 v0 = _mm256_loadu_ps(value + j * 96 + 0);
+                const __m256 w0 = _mm256_broadcast_ss(block + 0 + (j - from));
+                o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
+            }
+            _mm256_storeu_ps(mixed + 0, o0_0);
+        }
+    }
+    {
+        const __m256 inverse = _mm256_set1_ps(sum0 == 0.0f ? 0.0f : 1.0f / sum0);
+        _mm256_storeu_ps(out + 0, _mm256_mul_ps(_mm256_loadu_ps(mixed + 0), inverse));
+    }
+}
+
+/* attention of 4 heads of 8 over the keys of the same sequence */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_attention(const small_encoder_run *run, const float *q, const float *k, const float *v, float *out, size_t thread, size_t threads) {
+    float *panels = run->scratch + thread * 448, *block = panels + 128;
+    size_t total = 0, unit = 0;
+    for (size_t s = 0; s < run->sequences; s++) total += ((size_t)(run->starts[s + 1] - run->starts[s]) + 3) / 4 * 4;
+    const size_t begin = total * thread / threads, end = total * (thread + 1) / threads;
+    for (size_t s = 0; s < run->sequences && unit < end; s++) {
+        const size_t start = (size_t)run->starts[s], n = (size_t)run->starts[s + 1] - start, blocks = (n + 3) / 4;
+        size_t packed = 4;
+        for (size_t head = 0; head < 4; head++, unit += blocks) {
+            if (unit + blocks <= begin || unit >= end) continue;
+            const size_t kv = head / 1;
+            if (kv != packed) small_encoder_avx2_attention_pack(k + start * 96 + kv * 8, n, panels);
+            packed = kv;
+            const float *query = q + start * 96 + head * 8, *values = v + start * 96 + kv * 8;
+            float *to = out + start * 32 + head * 8;
+            const size_t from = begin > unit ? begin - unit : 0, until = end - unit < blocks ? end - unit : blocks;
+            const size_t stop = until * 4 < n ? until * 4 : n;
+            size_t i = from * 4;
+            for (; i + 4 <= stop; i += 4) small_encoder_avx2_attention_rows4(query + i * 96, panels, values, i, n, block, to + i * 32);
+            for (; i + 2 <= stop; i += 2) small_encoder_avx2_attention_rows2(query + i * 96, panels, values, i, n, block, to + i * 32);
+            for (; i < stop; i++) small_encoder_avx2_attention_rows1(query + i * 96, panels, values, i, n, block, to + i * 32);
+        }
+    }
+}
+
+/* layer0_attention_mixed: 4 heads of 8 */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer0_attention_mixed(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_attention(run, run->workspace + 8208, run->workspace + 8240, run->workspace + 8272, run->workspace + 32800, (size_t)thread, (size_t)run->threads);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x32_1x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x32_2x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
+    _mm256_storeu_ps(out + 32, acc1_0);
+    acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
+    _mm256_storeu_ps(out + 40, acc1_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x32_3x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
+    _mm256_storeu_ps(out + 32, acc1_0);
+    acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
+    _mm256_storeu_ps(out + 40, acc1_1);
+    acc2_0 = _mm256_fmadd_ps(acc2_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 64));
+    _mm256_storeu_ps(out + 64, acc2_0);
+    acc2_1 = _mm256_fmadd_ps(acc2_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 72));
+    _mm256_storeu_ps(out + 72, acc2_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x32_4x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
+    _mm256_storeu_ps(out + 32, acc1_0);
+    acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
+    _mm256_storeu_ps(out + 40, acc1_1);
+    acc2_0 = _mm256_fmadd_ps(acc2_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 64));
+    _mm256_storeu_ps(out + 64, acc2_0);
+    acc2_1 = _mm256_fmadd_ps(acc2_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 72));
+    _mm256_storeu_ps(out + 72, acc2_1);
+    acc3_0 = _mm256_fmadd_ps(acc3_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 96));
+    _mm256_storeu_ps(out + 96, acc3_0);
+    acc3_1 = _mm256_fmadd_ps(acc3_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 104));
+    _mm256_storeu_ps(out + 104, acc3_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x32_5x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    __m256 acc4_0 = b0;
+    __m256 acc4_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+        const __m256 a4 = _mm256_broadcast_ss(x + (128 + k));
+        acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
+        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
+    _mm256_storeu_ps(out + 32, acc1_0);
+    acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
+    _mm256_storeu_ps(out + 40, acc1_1);
+    acc2_0 = _mm256_fmadd_ps(acc2_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 64));
+    _mm256_storeu_ps(out + 64, acc2_0);
+    acc2_1 = _mm256_fmadd_ps(acc2_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 72));
+    _mm256_storeu_ps(out + 72, acc2_1);
+    acc3_0 = _mm256_fmadd_ps(acc3_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 96));
+    _mm256_storeu_ps(out + 96, acc3_0);
+    acc3_1 = _mm256_fmadd_ps(acc3_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 104));
+    _mm256_storeu_ps(out + 104, acc3_1);
+    acc4_0 = _mm256_fmadd_ps(acc4_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 128));
+    _mm256_storeu_ps(out + 128, acc4_0);
+    acc4_1 = _mm256_fmadd_ps(acc4_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 136));
+    _mm256_storeu_ps(out + 136, acc4_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x32_6x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    __m256 acc4_0 = b0;
+    __m256 acc4_1 = b1;
+    __m256 acc5_0 = b0;
+    __m256 acc5_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+        const __m256 a4 = _mm256_broadcast_ss(x + (128 + k));
+        acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
+        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
+        const __m256 a5 = _mm256_broadcast_ss(x + (160 + k));
+        acc5_0 = _mm256_fmadd_ps(a5, w0, acc5_0);
+        acc5_1 = _mm256_fmadd_ps(a5, w1, acc5_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
+    _mm256_storeu_ps(out + 32, acc1_0);
+    acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
+    _mm256_storeu_ps(out + 40, acc1_1);
+    acc2_0 = _mm256_fmadd_ps(acc2_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 64));
+    _mm256_storeu_ps(out + 64, acc2_0);
+    acc2_1 = _mm256_fmadd_ps(acc2_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 72));
+    _mm256_storeu_ps(out + 72, acc2_1);
+    acc3_0 = _mm256_fmadd_ps(acc3_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 96));
+    _mm256_storeu_ps(out + 96, acc3_0);
+    acc3_1 = _mm256_fmadd_ps(acc3_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 104));
+    _mm256_storeu_ps(out + 104, acc3_1);
+    acc4_0 = _mm256_fmadd_ps(acc4_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 128));
+    _mm256_storeu_ps(out + 128, acc4_0);
+    acc4_1 = _mm256_fmadd_ps(acc4_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 136));
+    _mm256_storeu_ps(out + 136, acc4_1);
+    acc5_0 = _mm256_fmadd_ps(acc5_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 160));
+    _mm256_storeu_ps(out + 160, acc5_0);
+    acc5_1 = _mm256_fmadd_ps(acc5_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 168));
+    _mm256_storeu_ps(out + 168, acc5_1);
+}
+
+/* out [rows][32] = x [rows][32] times weight, + bias, + other */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x32(const float *x, const float *w, const float *bias, const float *other, float *out, size_t rows, size_t thread, size_t threads) {
+    const size_t tiles = (rows + 5) / 6, units = tiles * 2, last = units * (thread + 1) / threads;
+    for (size_t unit = units * thread / threads; unit < last; unit++) {
+        const size_t block = unit / tiles, tile = unit % tiles;
+        const size_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+        const size_t panel = block * 1;
+        const size_t column = panel * 16;
+        switch (height) {
+            case 1: small_encoder_avx2_gemm_32x32_1x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+            case 2: small_encoder_avx2_gemm_32x32_2x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+            case 3: small_encoder_avx2_gemm_32x32_3x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+            case 4: small_encoder_avx2_gemm_32x32_4x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+            case 5: small_encoder_avx2_gemm_32x32_5x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+            case 6: small_encoder_avx2_gemm_32x32_6x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+        }
+    }
+}
+
+/* layer0_attention_output: [rows][32] x [32][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer0_attention_output(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_gemm_32x32(run->workspace + 32800, run->weights + 5728, run->weights + 6752, run->workspace + 0, run->workspace + 8208, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* layernorm over 32 columns, eps 1e-05: one row */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_layernorm_32_row(const float *row, const float *weight, const float *bias, float *target) {
+    {
+        const float *from = row + 0;
+        float *to = target + 0;
+        __m256 sum = _mm256_setzero_ps();
+        for (size_t c = 0; c < 32; c += 16) {
+            sum = _mm256_add_ps(sum, _mm256_loadu_ps(from + c));
+            sum = _mm256_add_ps(sum, _mm256_loadu_ps(from + (c + 8)));
+        }
+        const __m256 mean = _mm256_set1_ps(small_encoder_avx2_sum(sum) * 0x1p-5f);
+        __m256 squares = _mm256_setzero_ps();
+        for (size_t c = 0; c < 32; c += 16) {
+            {
+                __m256 d = _mm256_loadu_ps(from + c);
+                d = _mm256_sub_ps(d, mean);
+                squares = _mm256_fmadd_ps(d, d, squares);
+            }
+            {
+                __m256 d = _mm256_loadu_ps(from + (c + 8));
+                d = _mm256_sub_ps(d, mean);
+                squares = _mm256_fmadd_ps(d, d, squares);
+            }
+        }
+        const __m256 variance = _mm256_fmadd_ps(_mm256_set1_ps(small_encoder_avx2_sum(squares)), _mm256_set1_ps(0x1p-5f), _mm256_set1_ps(0x1.4f8b58p-17f));
+        const __m256 inverse = _mm256_div_ps(_mm256_set1_ps(1.0f), _mm256_sqrt_ps(variance));
+        for (size_t c = 0; c < 32; c += 16) {
+            {
+                __m256 d = _mm256_loadu_ps(from + c);
+                d = _mm256_sub_ps(d, mean);
+                const __m256 gain = _mm256_loadu_ps(weight + 0 + c);
+                _mm256_storeu_ps(to + c, _mm256_fmadd_ps(_mm256_mul_ps(d, inverse), gain, _mm256_loadu_ps(bias + 0 + c)));
+            }
+            {
+                __m256 d = _mm256_loadu_ps(from + (c + 8));
+                d = _mm256_sub_ps(d, mean);
+                const __m256 gain = _mm256_loadu_ps(weight + 0 + (c + 8));
+                _mm256_storeu_ps(to + (c + 8), _mm256_fmadd_ps(_mm256_mul_ps(d, inverse), gain, _mm256_loadu_ps(bias + 0 + (c + 8))));
+            }
+        }
+    }
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_layernorm_32(const float *x, const float *weight, const float *bias, float *out, size_t rows, size_t thread, size_t threads) {
+    const size_t end = rows * (thread + 1) / threads;
+    for (size_t row = rows * thread / threads; row < end; row++)
+    small_encoder_avx2_layernorm_32_row(x + row * 32, weight, bias, out + row * 32);
+}
+
+/* layer0_attention_norm_out: [rows][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer0_attention_norm_out(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_layernorm_32(run->workspace + 8208, run->weights + 6784, run->weights + 6816, run->workspace + 8208, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x64_1x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+    }
+    acc0_0 = small_encoder_avx2_relu(acc0_0);
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = small_encoder_avx2_relu(acc0_1);
+    _mm256_storeu_ps(out + 8, acc0_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x64_2x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+    }
+    acc0_0 = small_encoder_avx2_relu(acc0_0);
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = small_encoder_avx2_relu(acc0_1);
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = small_encoder_avx2_relu(acc1_0);
+    _mm256_storeu_ps(out + 64, acc1_0);
+    acc1_1 = small_encoder_avx2_relu(acc1_1);
+    _mm256_storeu_ps(out + 72, acc1_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x64_3x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+    }
+    acc0_0 = small_encoder_avx2_relu(acc0_0);
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = small_encoder_avx2_relu(acc0_1);
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = small_encoder_avx2_relu(acc1_0);
+    _mm256_storeu_ps(out + 64, acc1_0);
+    acc1_1 = small_encoder_avx2_relu(acc1_1);
+    _mm256_storeu_ps(out + 72, acc1_1);
+    acc2_0 = small_encoder_avx2_relu(acc2_0);
+    _mm256_storeu_ps(out + 128, acc2_0);
+    acc2_1 = small_encoder_avx2_relu(acc2_1);
+    _mm256_storeu_ps(out + 136, acc2_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x64_4x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+    }
+    acc0_0 = small_encoder_avx2_relu(acc0_0);
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = small_encoder_avx2_relu(acc0_1);
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = small_encoder_avx2_relu(acc1_0);
+    _mm256_storeu_ps(out + 64, acc1_0);
+    acc1_1 = small_encoder_avx2_relu(acc1_1);
+    _mm256_storeu_ps(out + 72, acc1_1);
+    acc2_0 = small_encoder_avx2_relu(acc2_0);
+    _mm256_storeu_ps(out + 128, acc2_0);
+    acc2_1 = small_encoder_avx2_relu(acc2_1);
+    _mm256_storeu_ps(out + 136, acc2_1);
+    acc3_0 = small_encoder_avx2_relu(acc3_0);
+    _mm256_storeu_ps(out + 192, acc3_0);
+    acc3_1 = small_encoder_avx2_relu(acc3_1);
+    _mm256_storeu_ps(out + 200, acc3_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x64_5x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    __m256 acc4_0 = b0;
+    __m256 acc4_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+        const __m256 a4 = _mm256_broadcast_ss(x + (128 + k));
+        acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
+        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
+    }
+    acc0_0 = small_encoder_avx2_relu(acc0_0);
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = small_encoder_avx2_relu(acc0_1);
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = small_encoder_avx2_relu(acc1_0);
+    _mm256_storeu_ps(out + 64, acc1_0);
+    acc1_1 = small_encoder_avx2_relu(acc1_1);
+    _mm256_storeu_ps(out + 72, acc1_1);
+    acc2_0 = small_encoder_avx2_relu(acc2_0);
+    _mm256_storeu_ps(out + 128, acc2_0);
+    acc2_1 = small_encoder_avx2_relu(acc2_1);
+    _mm256_storeu_ps(out + 136, acc2_1);
+    acc3_0 = small_encoder_avx2_relu(acc3_0);
+    _mm256_storeu_ps(out + 192, acc3_0);
+    acc3_1 = small_encoder_avx2_relu(acc3_1);
+    _mm256_storeu_ps(out + 200, acc3_1);
+    acc4_0 = small_encoder_avx2_relu(acc4_0);
+    _mm256_storeu_ps(out + 256, acc4_0);
+    acc4_1 = small_encoder_avx2_relu(acc4_1);
+    _mm256_storeu_ps(out + 264, acc4_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x64_6x1(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    __m256 acc4_0 = b0;
+    __m256 acc4_1 = b1;
+    __m256 acc5_0 = b0;
+    __m256 acc5_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+        const __m256 a4 = _mm256_broadcast_ss(x + (128 + k));
+        acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
+        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
+        const __m256 a5 = _mm256_broadcast_ss(x + (160 + k));
+        acc5_0 = _mm256_fmadd_ps(a5, w0, acc5_0);
+        acc5_1 = _mm256_fmadd_ps(a5, w1, acc5_1);
+    }
+    acc0_0 = small_encoder_avx2_relu(acc0_0);
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = small_encoder_avx2_relu(acc0_1);
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = small_encoder_avx2_relu(acc1_0);
+    _mm256_storeu_ps(out + 64, acc1_0);
+    acc1_1 = small_encoder_avx2_relu(acc1_1);
+    _mm256_storeu_ps(out + 72, acc1_1);
+    acc2_0 = small_encoder_avx2_relu(acc2_0);
+    _mm256_storeu_ps(out + 128, acc2_0);
+    acc2_1 = small_encoder_avx2_relu(acc2_1);
+    _mm256_storeu_ps(out + 136, acc2_1);
+    acc3_0 = small_encoder_avx2_relu(acc3_0);
+    _mm256_storeu_ps(out + 192, acc3_0);
+    acc3_1 = small_encoder_avx2_relu(acc3_1);
+    _mm256_storeu_ps(out + 200, acc3_1);
+    acc4_0 = small_encoder_avx2_relu(acc4_0);
+    _mm256_storeu_ps(out + 256, acc4_0);
+    acc4_1 = small_encoder_avx2_relu(acc4_1);
+    _mm256_storeu_ps(out + 264, acc4_1);
+    acc5_0 = small_encoder_avx2_relu(acc5_0);
+    _mm256_storeu_ps(out + 320, acc5_0);
+    acc5_1 = small_encoder_avx2_relu(acc5_1);
+    _mm256_storeu_ps(out + 328, acc5_1);
+}
+
+/* out [rows][64] = x [rows][32] times weight, + bias, relu */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x64(const float *x, const float *w, const float *bias, float *out, size_t rows, size_t thread, size_t threads) {
+    const size_t tiles = (rows + 5) / 6, units = tiles * 4, last = units * (thread + 1) / threads;
+    for (size_t unit = units * thread / threads; unit < last; unit++) {
+        const size_t block = unit / tiles, tile = unit % tiles;
+        const size_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+        const size_t panel = block * 1;
+        const size_t column = panel * 16;
+        switch (height) {
+            case 1: small_encoder_avx2_gemm_32x64_1x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
+            case 2: small_encoder_avx2_gemm_32x64_2x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
+            case 3: small_encoder_avx2_gemm_32x64_3x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
+            case 4: small_encoder_avx2_gemm_32x64_4x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
+            case 5: small_encoder_avx2_gemm_32x64_5x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
+            case 6: small_encoder_avx2_gemm_32x64_6x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
+        }
+    }
+}
+
+/* layer0_ffn_up: [rows][32] x [64][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer0_ffn_up(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_gemm_32x64(run->workspace + 8208, run->weights + 6848, run->weights + 8896, run->workspace + 16416, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_64x32_1x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    for (size_t k = 0; k < 64; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_64x32_2x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    for (size_t k = 0; k < 64; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (64 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
+    _mm256_storeu_ps(out + 32, acc1_0);
+    acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
+    _mm256_storeu_ps(out + 40, acc1_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_64x32_3x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    for (size_t k = 0; k < 64; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (64 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (128 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
+    _mm256_storeu_ps(out + 32, acc1_0);
+    acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
+    _mm256_storeu_ps(out + 40, acc1_1);
+    acc2_0 = _mm256_fmadd_ps(acc2_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 64));
+    _mm256_storeu_ps(out + 64, acc2_0);
+    acc2_1 = _mm256_fmadd_ps(acc2_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 72));
+    _mm256_storeu_ps(out + 72, acc2_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_64x32_4x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    for (size_t k = 0; k < 64; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (64 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (128 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (192 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
+    _mm256_storeu_ps(out + 32, acc1_0);
+    acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
+    _mm256_storeu_ps(out + 40, acc1_1);
+    acc2_0 = _mm256_fmadd_ps(acc2_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 64));
+    _mm256_storeu_ps(out + 64, acc2_0);
+    acc2_1 = _mm256_fmadd_ps(acc2_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 72));
+    _mm256_storeu_ps(out + 72, acc2_1);
+    acc3_0 = _mm256_fmadd_ps(acc3_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 96));
+    _mm256_storeu_ps(out + 96, acc3_0);
+    acc3_1 = _mm256_fmadd_ps(acc3_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 104));
+    _mm256_storeu_ps(out + 104, acc3_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_64x32_5x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    __m256 acc4_0 = b0;
+    __m256 acc4_1 = b1;
+    for (size_t k = 0; k < 64; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (64 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (128 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (192 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+        const __m256 a4 = _mm256_broadcast_ss(x + (256 + k));
+        acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
+        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
+    _mm256_storeu_ps(out + 32, acc1_0);
+    acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
+    _mm256_storeu_ps(out + 40, acc1_1);
+    acc2_0 = _mm256_fmadd_ps(acc2_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 64));
+    _mm256_storeu_ps(out + 64, acc2_0);
+    acc2_1 = _mm256_fmadd_ps(acc2_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 72));
+    _mm256_storeu_ps(out + 72, acc2_1);
+    acc3_0 = _mm256_fmadd_ps(acc3_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 96));
+    _mm256_storeu_ps(out + 96, acc3_0);
+    acc3_1 = _mm256_fmadd_ps(acc3_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 104));
+    _mm256_storeu_ps(out + 104, acc3_1);
+    acc4_0 = _mm256_fmadd_ps(acc4_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 128));
+    _mm256_storeu_ps(out + 128, acc4_0);
+    acc4_1 = _mm256_fmadd_ps(acc4_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 136));
+    _mm256_storeu_ps(out + 136, acc4_1);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_64x32_6x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    __m256 acc4_0 = b0;
+    __m256 acc4_1 = b1;
+    __m256 acc5_0 = b0;
+    __m256 acc5_1 = b1;
+    for (size_t k = 0; k < 64; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (64 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (128 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (192 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+        const __m256 a4 = _mm256_broadcast_ss(x + (256 + k));
+        acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
+        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
+        const __m256 a5 = _mm256_broadcast_ss(x + (320 + k));
+        acc5_0 = _mm256_fmadd_ps(a5, w0, acc5_0);
+        acc5_1 = _mm256_fmadd_ps(a5, w1, acc5_1);
+    }
+    acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
+    _mm256_storeu_ps(out + 0, acc0_0);
+    acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
+    _mm256_storeu_ps(out + 8, acc0_1);
+    acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
+    _mm256_storeu_ps(out + 32, acc1_0);
+    acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
+    _mm256_storeu_ps(out + 40, acc1_1);
+    acc2_0 = _mm256_fmadd_ps(acc2_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 64));
+    _mm256_storeu_ps(out + 64, acc2_0);
+    acc2_1 = _mm256_fmadd_ps(acc2_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 72));
+    _mm256_storeu_ps(out + 72, acc2_1);
+    acc3_0 = _mm256_fmadd_ps(acc3_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 96));
+    _mm256_storeu_ps(out + 96, acc3_0);
+    acc3_1 = _mm256_fmadd_ps(acc3_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 104));
+    _mm256_storeu_ps(out + 104, acc3_1);
+    acc4_0 = _mm256_fmadd_ps(acc4_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 128));
+    _mm256_storeu_ps(out + 128, acc4_0);
+    acc4_1 = _mm256_fmadd_ps(acc4_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 136));
+    _mm256_storeu_ps(out + 136, acc4_1);
+    acc5_0 = _mm256_fmadd_ps(acc5_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 160));
+    _mm256_storeu_ps(out + 160, acc5_0);
+    acc5_1 = _mm256_fmadd_ps(acc5_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 168));
+    _mm256_storeu_ps(out + 168, acc5_1);
+}
+
+/* out [rows][32] = x [rows][64] times weight, + bias, + other */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_64x32(const float *x, const float *w, const float *bias, const float *other, float *out, size_t rows, size_t thread, size_t threads) {
+    const size_t tiles = (rows + 5) / 6, units = tiles * 2, last = units * (thread + 1) / threads;
+    for (size_t unit = units * thread / threads; unit < last; unit++) {
+        const size_t block = unit / tiles, tile = unit % tiles;
+        const size_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+        const size_t panel = block * 1;
+        const size_t column = panel * 16;
+        switch (height) {
+            case 1: small_encoder_avx2_gemm_64x32_1x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+            case 2: small_encoder_avx2_gemm_64x32_2x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+            case 3: small_encoder_avx2_gemm_64x32_3x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+            case 4: small_encoder_avx2_gemm_64x32_4x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+            case 5: small_encoder_avx2_gemm_64x32_5x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+            case 6: small_encoder_avx2_gemm_64x32_6x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
+        }
+    }
+}
+
+/* layer0_ffn_down: [rows][64] x [32][64] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer0_ffn_down(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_gemm_64x32(run->workspace + 16416, run->weights + 8960, run->weights + 11008, run->workspace + 8208, run->workspace + 0, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* layer0_ffn_norm_out: [rows][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer0_ffn_norm_out(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_layernorm_32(run->workspace + 0, run->weights + 11040, run->weights + 11072, run->workspace + 0, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* layer1_attention_query_key_value: [rows][32] x [96][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer1_attention_query_key_value(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_gemm_32x96(run->workspace + 0, run->weights + 11104, run->weights + 14176, run->workspace + 8208, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* layer1_attention_mixed: 4 heads of 8 */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer1_attention_mixed(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_attention(run, run->workspace + 8208, run->workspace + 8240, run->workspace + 8272, run->workspace + 32800, (size_t)thread, (size_t)run->threads);
+}
+
+/* layer1_attention_output: [rows][32] x [32][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer1_attention_output(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_gemm_32x32(run->workspace + 32800, run->weights + 14272, run->weights + 15296, run->workspace + 0, run->workspace + 8208, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* layer1_attention_norm_out: [rows][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer1_attention_norm_out(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_layernorm_32(run->workspace + 8208, run->weights + 15328, run->weights + 15360, run->workspace + 8208, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* layer1_ffn_up: [rows][32] x [64][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer1_ffn_up(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_gemm_32x64(run->workspace + 8208, run->weights + 15392, run->weights + 17440, run->workspace + 16416, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* layer1_ffn_down: [rows][64] x [32][64] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer1_ffn_down(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_gemm_64x32(run->workspace + 16416, run->weights + 17504, run->weights + 19552, run->workspace + 8208, run->workspace + 0, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* layer1_ffn_norm_out: [rows][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_layer1_ffn_norm_out(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_layernorm_32(run->workspace + 0, run->weights + 19584, run->weights + 19616, run->workspace + 0, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* mean of the rows of a sequence: one sequence */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_pool_row(const float *from, size_t count, float *to) {
+    (void)count;
+    for (size_t c = 0; c < 32; c += 8) {
+        {
+            __m256 value = _mm256_set1_ps(0.0f);
+            for (size_t i = 0; i < count; i++) {
+                const __m256 next = _mm256_loadu_ps(from + (i * 32) + c);
+                value = _mm256_add_ps(value, next);
+            }
+            value = _mm256_div_ps(value, _mm256_set1_ps((float)count));
+            _mm256_storeu_ps(to + c, value);
+        }
+    }
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_pool(const small_encoder_run *run, const float *x, float *out, size_t thread, size_t threads) {
+    const size_t end = run->sequences * (thread + 1) / threads;
+    for (size_t sequence = run->sequences * thread / threads; sequence < end; sequence++) {
+        const size_t start = (size_t)run->starts[sequence];
+        small_encoder_avx2_pool_row(x + start * 32, (size_t)run->starts[sequence + 1] - start, out + sequence * 32);
+    }
+}
+
+/* pool: [sequences][32] mean */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_pool(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_pool(run, run->workspace + 0, run->workspace + 8208, (size_t)thread, (size_t)run->threads);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x5_1x1_last(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+    }
+    _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x5_2x1_last(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+    }
+    _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
+    _mm256_maskstore_ps(out + 5, small_encoder_avx2_first(5), acc1_0);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x5_3x1_last(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+    }
+    _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
+    _mm256_maskstore_ps(out + 5, small_encoder_avx2_first(5), acc1_0);
+    _mm256_maskstore_ps(out + 10, small_encoder_avx2_first(5), acc2_0);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x5_4x1_last(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+    }
+    _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
+    _mm256_maskstore_ps(out + 5, small_encoder_avx2_first(5), acc1_0);
+    _mm256_maskstore_ps(out + 10, small_encoder_avx2_first(5), acc2_0);
+    _mm256_maskstore_ps(out + 15, small_encoder_avx2_first(5), acc3_0);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x5_5x1_last(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    __m256 acc4_0 = b0;
+    __m256 acc4_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+        const __m256 a4 = _mm256_broadcast_ss(x + (128 + k));
+        acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
+        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
+    }
+    _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
+    _mm256_maskstore_ps(out + 5, small_encoder_avx2_first(5), acc1_0);
+    _mm256_maskstore_ps(out + 10, small_encoder_avx2_first(5), acc2_0);
+    _mm256_maskstore_ps(out + 15, small_encoder_avx2_first(5), acc3_0);
+    _mm256_maskstore_ps(out + 20, small_encoder_avx2_first(5), acc4_0);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x5_6x1_last(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc1_0 = b0;
+    __m256 acc1_1 = b1;
+    __m256 acc2_0 = b0;
+    __m256 acc2_1 = b1;
+    __m256 acc3_0 = b0;
+    __m256 acc3_1 = b1;
+    __m256 acc4_0 = b0;
+    __m256 acc4_1 = b1;
+    __m256 acc5_0 = b0;
+    __m256 acc5_1 = b1;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
+        acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
+        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
+        const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
+        acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
+        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
+        const __m256 a4 = _mm256_broadcast_ss(x + (128 + k));
+        acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
+        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
+        const __m256 a5 = _mm256_broadcast_ss(x + (160 + k));
+        acc5_0 = _mm256_fmadd_ps(a5, w0, acc5_0);
+        acc5_1 = _mm256_fmadd_ps(a5, w1, acc5_1);
+    }
+    _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
+    _mm256_maskstore_ps(out + 5, small_encoder_avx2_first(5), acc1_0);
+    _mm256_maskstore_ps(out + 10, small_encoder_avx2_first(5), acc2_0);
+    _mm256_maskstore_ps(out + 15, small_encoder_avx2_first(5), acc3_0);
+    _mm256_maskstore_ps(out + 20, small_encoder_avx2_first(5), acc4_0);
+    _mm256_maskstore_ps(out + 25, small_encoder_avx2_first(5), acc5_0);
+}
+
+/* out [rows][5] = x [rows][32] times weight, + bias */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x5(const float *x, const float *w, const float *bias, float *out, size_t rows, size_t thread, size_t threads) {
+    const size_t tiles = (rows + 5) / 6, units = tiles * 1, last = units * (thread + 1) / threads;
+    for (size_t unit = units * thread / threads; unit < last; unit++) {
+        const size_t block = unit / tiles, tile = unit % tiles;
+        const size_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+        const size_t panel = block * 1;
+        const size_t column = panel * 16;
+        if (block == 0) {
+            switch (height) {
+                case 1: small_encoder_avx2_gemm_32x5_1x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;
+                case 2: small_encoder_avx2_gemm_32x5_2x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;
+                case 3: small_encoder_avx2_gemm_32x5_3x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;
+                case 4: small_encoder_avx2_gemm_32x5_4x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;
+                case 5: small_encoder_avx2_gemm_32x5_5x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;
+                case 6: small_encoder_avx2_gemm_32x5_6x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;
+            }
+            continue;
+        }
+    }
+}
+
+/* classifier: [rows][32] x [5][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_classifier(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_gemm_32x5(run->workspace + 8208, run->weights + 19648, run->weights + 20160, run->out_logits, run->sequences, (size_t)thread, (size_t)run->threads);
+}
+
+/* copy over 32 columns: one row */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_copy_32_row(const float *from, float *to) {
+    for (size_t c = 0; c < 32; c += 8) {
+        {
+            __m256 value = _mm256_loadu_ps(from + c);
+            _mm256_storeu_ps(to + c, value);
+        }
+    }
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_copy_32(const float *x, float *out, size_t rows, size_t thread, size_t threads) {
+    const size_t end = rows * (thread + 1) / threads;
+    for (size_t row = rows * thread / threads; row < end; row++)
+    small_encoder_avx2_copy_32_row(x + row * 32, out + row * 32);
+}
+
+/* copy_hidden: [rows][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_copy_hidden(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_copy_32(run->workspace + 0, run->out_hidden, run->rows, (size_t)thread, (size_t)run->threads);
+}
+
+/* copy_pooled: [rows][32] */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_step_copy_pooled(void *with, int thread) {
+    small_encoder_run *run = (small_encoder_run *)with;
+    small_encoder_avx2_copy_32(run->workspace + 8208, run->out_pooled, run->sequences, (size_t)thread, (size_t)run->threads);
+}
+
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
+void small_encoder_avx2_chunk(small_encoder_run *run) {
+    small_encoder_step(run, small_encoder_avx2_step_embedding);
+    small_encoder_step(run, small_encoder_avx2_step_layer0_attention_query_key_value);
+    small_encoder_step(run, small_encoder_avx2_step_layer0_attention_mixed);
+    small_encoder_step(run, small_encoder_avx2_step_layer0_attention_output);
+    small_encoder_step(run, small_encoder_avx2_step_layer0_attention_norm_out);
+    small_encoder_step(run, small_encoder_avx2_step_layer0_ffn_up);
+    small_encoder_step(run, small_encoder_avx2_step_layer0_ffn_down);
+    small_encoder_step(run, small_encoder_avx2_step_layer0_ffn_norm_out);
+    small_encoder_step(run, small_encoder_avx2_step_layer1_attention_query_key_value);
+    small_encoder_step(run, small_encoder_avx2_step_layer1_attention_mixed);
+    small_encoder_step(run, small_encoder_avx2_step_layer1_attention_output);
+    small_encoder_step(run, small_encoder_avx2_step_layer1_attention_norm_out);
+    small_encoder_step(run, small_encoder_avx2_step_layer1_ffn_up);
+    small_encoder_step(run, small_encoder_avx2_step_layer1_ffn_down);
+    small_encoder_step(run, small_encoder_avx2_step_layer1_ffn_norm_out);
+    small_encoder_step(run, small_encoder_avx2_step_pool);
+    if (run->out_logits) small_encoder_step(run, small_encoder_avx2_step_classifier);
+    if (run->out_hidden) small_encoder_step(run, small_encoder_avx2_step_copy_hidden);
+    if (run->out_pooled) small_encoder_step(run, small_encoder_avx2_step_copy_pooled);
+}
+
+#endif
+
+const char *small_encoder_status_text(int status) {
+    switch (status) {
+        case SMALL_ENCODER_OK: return "fine";
+        case SMALL_ENCODER_BAD_ARGUMENT: return "a null pointer, a struct of another size, or a bad count";
+        case SMALL_ENCODER_BAD_WEIGHTS: return "the weights are too short, damaged, or of another model, layout or version";
+        case SMALL_ENCODER_NO_TARGET: return "this machine lacks the instructions";
+        case SMALL_ENCODER_SHORT_WORKSPACE: return "the workspace is too small or not aligned";
+        case SMALL_ENCODER_BAD_LENGTH: return "a sequence is empty or too long";
+        case SMALL_ENCODER_BAD_TOKEN: return "an id is outside its table";
+        default: return "unknown status";
+    }
+}
+
+/* What CPUID and XGETBV say: bit 0 AVX2 and FMA, bit 1 AVX-512 F, BW, DQ, VL; both only where the system keeps the registers. */
+static unsigned small_encoder_cpu(void) {
+    unsigned a, b, c, d, features = 0;
+    __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
+    const unsigned highest = a;
+    if (highest < 7) return 0;
+    __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(1), "c"(0));
+    const unsigned leaf1 = c;
+    if (!(leaf1 >> 27 & 1)) return 0;
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
+    if ((low & 0x6) == 0x6 && (leaf1 >> 28 & 1) && (leaf1 >> 12 & 1) && (b >> 5 & 1)) features |= 1;
+    if ((low & 0xe6) == 0xe6 && (b >> 16 & 1) && (b >> 17 & 1) && (b >> 30 & 1) && (b >> 31 & 1)) features |= 2;
+    return features;
+}
+
+/* FNV-1a, 64 bit */
+static uint64_t small_encoder_hash(uint64_t hash, const unsigned char *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t small_encoder_u64(const unsigned char *b) {
+    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
+}
+
+/* The header of a .attnw: magic, version, hashes of model and layout, sizes, checksums. */
+static int small_encoder_good_weights(const unsigned char *bytes, size_t size, int verify) {
+    const uint64_t seed = UINT64_C(0xcbf29ce484222325);
+    if (size < SMALL_ENCODER_WEIGHTS_BYTES || (uintptr_t)bytes % SMALL_ENCODER_ALIGNMENT != 0) return 0;
+    if (small_encoder_u64(bytes) != UINT64_C(0x1a0a0d574e545441) || small_encoder_u64(bytes + 8) != (UINT64_C(1) << 32 | 1)) return 0;
+    if (small_encoder_u64(bytes + 120) != small_encoder_hash(seed, bytes, 120)) return 0;
+    if (small_encoder_u64(bytes + 16) != UINT64_C(0x891956682cd12f0a) || small_encoder_u64(bytes + 56) != UINT64_C(0xe18df08d2db8b820)) return 0;
+    if (small_encoder_u64(bytes + 32) != 128 || small_encoder_u64(bytes + 40) != UINT64_C(80768)) return 0;
+    return !verify || small_encoder_u64(bytes + 48) == small_encoder_hash(seed, bytes + 128, (size_t)80768u);
+}
+
+static int small_encoder_same(const char *a, const char *b) {
+    return *a == *b && (*a == 0 || small_encoder_same(a + 1, b + 1));
+}
+
+static const char *const small_encoder_targets[] = {"avx2"};
+
+/* The best target of this machine, or the wanted one where it is there; -1: none. */
+static int small_encoder_pick(const char *wanted) {
+    const unsigned cpu = small_encoder_cpu();
+#if defined(__x86_64__)
+    if ((cpu >> 0 & 1) && (!wanted || small_encoder_same(wanted, "avx2"))) return 0;
+#endif
+    return -1;
+}
+
+int small_encoder_init(small_encoder_ctx *ctx, const void *weights, size_t bytes, const small_encoder_options *options) {
+    if (!ctx || !weights || (options && options->size != sizeof *options)) return SMALL_ENCODER_BAD_ARGUMENT;
+    const int threads = options && options->threads > 0 ? options->threads : 1;
+    if (options && (options->threads < 0 || options->threads > 4096 || (threads > 1 && !options->parallel_for))) return SMALL_ENCODER_BAD_ARGUMENT;
+    if (!small_encoder_good_weights((const unsigned char *)weights, bytes, options ? options->verify : 0)) return SMALL_ENCODER_BAD_WEIGHTS;
+    const int target = small_encoder_pick(options ? options->target : NULL);
+    if (target < 0) return SMALL_ENCODER_NO_TARGET;
+    ctx->weights = (const float *)(const void *)((const unsigned char *)weights + 128);
+    ctx->target = target;
+    ctx->threads = threads;
+    ctx->parallel_for = options ? options->parallel_for : NULL;
+    ctx->pool = options ? options->pool : NULL;
+    return SMALL_ENCODER_OK;
+}
+
+const char *small_encoder_target(const small_encoder_ctx *ctx) {
+    return ctx ? small_encoder_targets[ctx->target] : "";
+}
+
+static int small_encoder_good_input(const small_encoder_input *input) {
+    size_t rows = 0;
+    for (int b = 0; b < input->batch; b++) {
+        const int32_t length = input->lengths[b];
+        if (length < 1 || length > 16) return SMALL_ENCODER_BAD_LENGTH;
+        rows += (size_t)length;
+    }
+    for (size_t i = 0; i < rows; i++)
+    if (input->tokens[i] < 0 || input->tokens[i] >= 64) return SMALL_ENCODER_BAD_TOKEN;
+    (void)rows;
+    return SMALL_ENCODER_OK;
+}
+
+int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_input *input, small_encoder_output *output, void *workspace, size_t bytes) {
+    if (!ctx || !input || !output || !workspace || input->size != sizeof *input || output->size != sizeof *output) return SMALL_ENCODER_BAD_ARGUMENT;
+    if (input->batch < 1 || !input->lengths || !input->tokens) return SMALL_ENCODER_BAD_ARGUMENT;
+    if (bytes < SMALL_ENCODER_WORKSPACE_BYTES(ctx->threads) || (uintptr_t)workspace % SMALL_ENCODER_ALIGNMENT != 0) return SMALL_ENCODER_SHORT_WORKSPACE;
+    const int status = small_encoder_good_input(input);
+    if (status != SMALL_ENCODER_OK) return status;
+    unsigned char *memory = (unsigned char *)workspace;
+    int32_t *starts = (int32_t *)(void *)memory;
+    small_encoder_run run = {0};
+    run.weights = ctx->weights;
+    run.workspace = (float *)(void *)(memory + 3136);
+    run.scratch = run.workspace + 41008;
+    run.threads = ctx->threads;
+    run.parallel_for = ctx->parallel_for;
+    run.pool = ctx->pool;
+    run.starts = starts;
+    run.tokens = input->tokens;
+    run.out_hidden = output->hidden;
+    run.out_pooled = output->pooled;
+    run.out_logits = output->logits;
+    for (int b = 0; b < input->batch;) {
+        size_t rows = 0, sequences = 0;
+        starts[0] = 0;
+        for (; b < input->batch; b++) {
+            const size_t length = (size_t)(input->lengths[b]);
+            if (rows + length > SMALL_ENCODER_ROWS) break;
+            rows += length;
+            starts[++sequences] = (int32_t)rows;
+        }
+        run.rows = rows;
+        run.sequences = sequences;
+        switch (ctx->target) {
+#if defined(__x86_64__)
+            case 0: small_encoder_avx2_chunk(&run); break;
+#endif
+        }
+        run.tokens += rows;
+        if (run.out_hidden) run.out_hidden += rows * 32;
+        if (run.out_pooled) run.out_pooled += sequences * 32;
+        if (run.out_logits) run.out_logits += sequences * 5;
+    }
+    return SMALL_ENCODER_OK;
+}
