@@ -2,7 +2,7 @@
 # make check      runs every test and ends with the line `N passed, N failed`
 # make check-quick  the same without the long ones
 # make demo       ranks sentences by meaning, from a fresh clone on: installs, builds and fetches what it lacks
-# make deps       installs the packages that the demo and the tests need
+# make deps       installs the packages that the build and the tests need
 # make clean
 
 CC = clang
@@ -76,7 +76,7 @@ demo:
 	@scripts/demo.sh
 
 deps:
-	scripts/install_packages.sh demo test
+	scripts/install_packages.sh test
 
 clean:
 	rm -rf $(B)

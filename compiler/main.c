@@ -1,6 +1,7 @@
 /* main.c: the command line: one subcommand a row. */
 #include "commands/commands.h"
 
+#include <signal.h>
 #include <string.h>
 
 static const struct {
@@ -27,6 +28,8 @@ static void print_help(FILE *to) {
 }
 
 int main(int argc, char **argv) {
+    signal(SIGXFSZ, SIG_IGN); /* a file too large is an error of the write, with its name, not the end of the program */
+    signal(SIGPIPE, SIG_IGN);
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;

@@ -4,13 +4,13 @@
 # Installs what is missing, builds attnc, fetches the weights of MiniLM, writes its C, and runs examples/similarity:
 # asking for queries on a terminal, with examples/similarity/queries.txt elsewhere. Without a network it runs
 # examples/by_hand, whose weights are committed. Everything it makes is in build/.
-# Environment: CC (clang), ATTNC_DEMO_OFFLINE=1 to fetch nothing.
+# Environment: CC (clang); ATTNC_DEMO_OFFLINE=1 fetches nothing; ATTNC_DEMO_FOLDER (build/demo) holds what is made.
 set -eu
 cd "$(dirname "$0")/.."
 
 export CC=${CC:-clang}
 cflags=(-std=c11 -O2)
-out=build/demo
+out=${ATTNC_DEMO_FOLDER:-build/demo}
 
 say() { echo "demo: $*"; }
 
@@ -38,6 +38,7 @@ build_attnc() {
 fetch_weights() {
     if [ -s "$out/model.safetensors" ] && [ -s "$out/vocab.txt" ]; then return; fi
     if [ "${ATTNC_DEMO_OFFLINE:-0}" = 1 ]; then return 1; fi
+    scripts/install_packages.sh fetch || return 1
     say "fetching the weights of MiniLM (90 MB)"
     python3 scripts/fetch_minilm.py "$out"
 }

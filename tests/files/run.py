@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Bad files and bad places to write to: a clear error with file and reason, exit 1, and nothing half-written.
+TAP on stdout."""
+import json
+import os
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+
+ATTNC = os.path.abspath("build/attnc")
+SPEC = os.path.abspath("specs/small_encoder.attn")
+
+
+def run(*args, limit=None):
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    return subprocess.run([ATTNC, *args], capture_output=True, text=True, preexec_fn=small_files if limit else None, timeout=60)
+
+
+def expect(name, done, *parts, status=1, folder=None, left=()):
+    problem = None
+    if done.returncode != status:
+        problem = f"status {done.returncode}, not {status}: {done.stderr}"
+    for part in parts:
+        if part not in done.stderr:
+            problem = f"`{part}` is not in: {done.stderr}"
+    if folder and sorted(os.listdir(folder)) != sorted(left):
+        problem = f"left behind: {sorted(os.listdir(folder))}, expected {sorted(left)}"
+    print(("not ok " if problem else "ok ") + "files/" + name)
+    for line in (problem or "").splitlines():
+        print("# " + line)
+
+
+def tensors():
+    """Name and shape of every tensor of the spec."""
+    lines = run("weights", SPEC).stdout.splitlines()[:-1]
+    return [(line.split()[0], json.loads(line[line.index("["):line.index("]") + 1])) for line in lines]
+
+
+def safetensors(path, specs, values=None):
+    header, at, data = {}, 0, b""
+    for name, shape in specs:
+        count = 1
+        for n in shape:
+            count *= n
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + 4 * count]}
+        at += 4 * count
+        data += struct.pack("<f", 0.5) * count
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def npy(path, descr, shape, data):
+    header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
+    header += b" " * (63 - (len(header) + 10) % 64) + b"\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
+
+
+def main():
+    specs = tensors()
+    with tempfile.TemporaryDirectory() as folder:
+        weights, ids, out = folder + "/w.safetensors", folder + "/ids.npy", folder + "/out"
+        os.mkdir(out)
+        npy(ids, "<i4", (4,), struct.pack("<4i", 1, 2, 3, 4))
+
+        def engine(w=weights, tokens=ids, *more):
+            return run("run", SPEC, "--weights", w, "--in", "tokens=" + tokens, "--out", f"hidden={out}/h.npy", "--engine", "interp", *more)
+
+        safetensors(weights, specs)
+        expect("good", engine(), status=0, folder=out, left=["h.npy"])
+        os.remove(out + "/h.npy")
+        safetensors(weights, [(n.replace("layers.1.ffn.up.weight", "layers.1.ffn.upp.weight"), s) for n, s in specs])
+        expect("missing name", engine(), weights, "encoder.layers.1.ffn.up.weight", "nearest is `encoder.layers.1.ffn.upp.weight`", folder=out)
+        safetensors(weights, [(n, [s[0] + 1, *s[1:]] if n == "encoder.layers.0.ffn.up.weight" else s) for n, s in specs])
+        expect("wrong shape", engine(), weights, "[65, 32]", "[64, 32]", folder=out)
+        safetensors(weights, specs)
+        whole = open(weights, "rb").read()
+        open(weights, "wb").write(whole[:-5])
+        expect("truncated", engine(), weights, folder=out)
+        open(weights, "wb").write(whole + b"12345")
+        expect("oversized", engine(), weights, folder=out)
+        open(weights, "wb").write(struct.pack("<Q", 20) + b"this is not a header" + whole)
+        expect("header is not JSON", engine(), weights, "JSON", folder=out)
+        open(weights, "wb").write(whole.replace(b'"F32"', b'"Q99"', 1))
+        expect("unknown dtype", engine(), weights, "Q99", folder=out)
+        open(weights, "wb").write(whole)
+        expect("missing file", engine(folder + "/none.safetensors"), "none.safetensors", "No such file", folder=out)
+        npy(ids, "<f4", (4,), struct.pack("<4f", 1, 2, 3, 4))
+        expect("ids of the wrong kind", engine(), ids, "integers", folder=out)
+        npy(ids, "<i4", (4,), struct.pack("<4i", 1, 2, 64, 4))
+        expect("id outside the vocabulary", engine(), "64", folder=out)
+        npy(ids, "<i4", (17,), struct.pack("<17i", *[1] * 17))
+        expect("too long", engine(), "17", "16", folder=out)
+        npy(ids, "<i4", (2, 4), struct.pack("<8i", *[1] * 8))
+        mask = folder + "/mask.npy"
+        npy(mask, "<i4", (2, 4), struct.pack("<8i", 1, 1, 0, 0, 1, 0, 1, 0))
+        expect("mask with a hole", engine(weights, ids, "--in", "attention_mask=" + mask), "ones, then zeros", folder=out)
+        npy(mask, "<i4", (2, 4), struct.pack("<8i", 1, 1, 0, 0, 0, 0, 0, 0))
+        expect("mask of an empty sequence", engine(weights, ids, "--in", "attention_mask=" + mask), "length 0", folder=out)
+
+        expect("a full device", run("pack", SPEC, "--weights", "random:1", "-o", "/dev/full"), "/dev/full", "No space left")
+        expect("a full disk", run("pack", SPEC, "--weights", "random:1", "-o", out + "/w.attnw", limit=4096), "w.attnw", folder=out)
+        expect("a full disk while compiling", run("compile", SPEC, "-o", out, limit=4096), "small_encoder", folder=out)
+        expect("an output folder that is a file", run("compile", SPEC, "-o", ids), ids)
+        expect("an output folder that is nowhere", run("compile", SPEC, "-o", out + "/a/b"), out + "/a/b", folder=out)
+        expect("an unknown target", run("compile", SPEC, "-o", out, "--target", "vax"), "vax", status=3, folder=out)
+        expect("no output", run("compile", SPEC), "-o", status=2)
+        expect("an unknown option", run("compile", SPEC, "--taget", "scalar"), "--target", status=2)
+        expect("an unknown command", run("compil", SPEC), "compile", status=2)
+        expect("no command", run(), "usage", status=2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
