@@ -29,7 +29,6 @@ static void print_help(FILE *to) {
 
 int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file too large is an error of the write, with its name, not the end of the program */
-    signal(SIGPIPE, SIG_IGN);
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;

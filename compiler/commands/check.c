@@ -33,9 +33,12 @@ typedef struct Checker {
     int thread_counts[2];
     int n_thread_counts;
     attn_pool *pools[2];
-    /* one pass: the spec as it is, then with every attention map */
-    Module *module;
+    const Module *reference; /* what the interpreter runs: with every attention map */
     const Weights *weights;
+    Case known[MOST_CASES];
+    int n_known;
+    /* one pass: the spec as it is, then with every attention map */
+    const Module *module;
     Engine *engine;
     bool maps;
     Case cases[MOST_CASES];
@@ -81,8 +84,8 @@ static void fill_sequence(const Checker *c, Sequence *s, const char *name, int64
 /* The interpreter's outputs, kept; the rest of it is forgotten. */
 static void interpret_sequence(const Checker *c, Sequence *s) {
     Arena *own = arena_new();
-    const Graph *g = c->module->forward;
-    Interpretation *result = interpret(own, c->module, g, c->weights, s->inputs, s->n_inputs, s->symbols);
+    const Graph *g = c->reference->forward;
+    Interpretation *result = interpret(own, c->reference, g, c->weights, s->inputs, s->n_inputs, s->symbols);
     s->outputs = arena_array(c->arena, (size_t)g->n_outputs, sizeof *s->outputs);
     for (int o = 0; o < g->n_outputs; o++) {
         int64_t elements = 0;
@@ -95,19 +98,46 @@ static void interpret_sequence(const Checker *c, Sequence *s) {
     arena_free(own);
 }
 
-static void add_case(Checker *c, const char *name, const int64_t *lengths, int64_t count, bool optional) {
-    if (c->maps) name = arena_printf(c->arena, "maps-%s", name);
-    if (c->only && strcmp(c->only, name) != 0) return;
-    for (int k = 0; k < c->n_cases; k++)
-        if (strcmp(c->cases[k].name, name) == 0) return;
-    if (c->n_cases == MOST_CASES) bug("more cases than there is room for");
-    Case *one = &c->cases[c->n_cases++];
+/* Interpreted once for both passes, with every output. */
+static const Batch *known_batch(Checker *c, const char *name, const int64_t *lengths, int64_t count, bool optional) {
+    for (int k = 0; k < c->n_known; k++)
+        if (strcmp(c->known[k].name, name) == 0) return c->known[k].batch;
+    if (c->n_known == MOST_CASES) bug("more cases than there is room for");
+    Case *one = &c->known[c->n_known++];
     *one = (Case){.name = name, .batch = arena_alloc(c->arena, sizeof *one->batch)};
     one->batch->count = count;
     one->batch->sequences = arena_array(c->arena, (size_t)count, sizeof *one->batch->sequences);
     for (int64_t b = 0; b < count; b++) {
         fill_sequence(c, &one->batch->sequences[b], name, b, lengths[b], optional);
         interpret_sequence(c, &one->batch->sequences[b]);
+    }
+    return one->batch;
+}
+
+/* Those of the reference's outputs that this pass has, in its order. */
+static OutputArray *outputs_of_pass(const Checker *c, const OutputArray *all) {
+    const Graph *g = c->module->forward, *reference = c->reference->forward;
+    OutputArray *outputs = arena_array(c->arena, (size_t)g->n_outputs, sizeof *outputs);
+    for (int o = 0; o < g->n_outputs; o++)
+        for (int r = 0; r < reference->n_outputs; r++)
+            if (strcmp(reference->outputs[r].name, g->outputs[o].name) == 0 && reference->outputs[r].layer == g->outputs[o].layer) outputs[o] = all[r];
+    return outputs;
+}
+
+static void add_case(Checker *c, const char *name, const int64_t *lengths, int64_t count, bool optional) {
+    const char *shown = c->maps ? arena_printf(c->arena, "maps-%s", name) : name;
+    if (c->only && strcmp(c->only, shown) != 0) return;
+    for (int k = 0; k < c->n_cases; k++)
+        if (strcmp(c->cases[k].name, shown) == 0) return;
+    if (c->n_cases == MOST_CASES) bug("more cases than there is room for");
+    const Batch *known = known_batch(c, name, lengths, count, optional);
+    Case *one = &c->cases[c->n_cases++];
+    *one = (Case){.name = shown, .batch = arena_alloc(c->arena, sizeof *one->batch)};
+    one->batch->count = known->count;
+    one->batch->sequences = arena_array(c->arena, (size_t)known->count, sizeof *one->batch->sequences);
+    for (int64_t b = 0; b < known->count; b++) {
+        one->batch->sequences[b] = known->sequences[b];
+        one->batch->sequences[b].outputs = outputs_of_pass(c, known->sequences[b].outputs);
     }
 }
 
@@ -318,12 +348,10 @@ static void print_failure(Checker *c) {
 }
 
 /* One engine for every target and length; false when something is off. */
-static bool check_pass(Checker *c, Model *model) {
-    c->module = build(c->arena, model);
-    plan_model(c->arena, c->module, false); /* refuses before anything is computed */
-    if (!c->weights) c->weights = load_weights(c->arena, c->module, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed), false);
+static bool check_pass(Checker *c, const Module *module) {
+    c->module = module;
     EngineOptions options = {.target = c->n_targets == 1 ? c->targets[0] : NULL, .cc = c->cc, .threads = 1, .emitted_c = c->emitted_c};
-    c->engine = engine_new(c->arena, c->module, c->weights, &options);
+    c->engine = engine_new(c->arena, module, c->weights, &options);
     if (!c->maps || c->only) print_head();
     add_cases(c);
     for (int t = 0; t < c->n_targets; t++) check_target(c, c->targets[t]);
@@ -333,20 +361,28 @@ static bool check_pass(Checker *c, Model *model) {
 
 static bool wants_pass(const Checker *c, bool maps) { return !c->only || (strncmp(c->only, "maps-", 5) == 0) == maps; }
 
-static bool check_spec(Checker *c) {
+static Module *load_module(const Checker *c, bool maps) {
     Model *model = model_load(c->arena, c->path);
     if (c->small) model = model_small(c->arena, model);
+    const ValueNode all = {.text = "attention=all"};
+    if (maps) model_turn_on(c->arena, model, &all);
+    return build(c->arena, model);
+}
+
+static bool check_spec(Checker *c) {
+    Module *plain = load_module(c, false);
+    plan_model(c->arena, plain, false); /* refuses before anything is computed */
+    Module *maps = load_module(c, true);
+    c->reference = maps;
+    c->weights = load_weights(c->arena, plain, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed), false);
     bool fine = true, any = false;
     if (wants_pass(c, false)) {
-        fine = check_pass(c, model);
+        fine = check_pass(c, plain);
         any = c->n_cases > 0;
     }
-    ValueNode maps = {.text = "attention=all"};
-    int before = build(c->arena, model)->forward->n_outputs;
-    model_turn_on(c->arena, model, &maps);
     c->maps = true;
-    if (fine && !c->emitted_c && wants_pass(c, true) && build(c->arena, model)->forward->n_outputs > before) {
-        fine = check_pass(c, model);
+    if (fine && !c->emitted_c && wants_pass(c, true) && maps->forward->n_outputs > plain->forward->n_outputs) {
+        fine = check_pass(c, maps);
         any |= c->n_cases > 0;
     }
     if (!any) fail("%s: there is no case `%s`", c->path, c->only ? c->only : "");
@@ -364,7 +400,8 @@ int command_check(int argc, char **argv) {
     c->seed = option_integer(usage, "--seed", seed, 1, 0, INT32_MAX);
     int threads = (int)option_integer(usage, "--threads", c->threads_text, 0, 1, 256);
     if (c->small && c->weights_path) usage_error(usage, "`--small` draws its weights from the seed; `--weights` are of the whole model");
-    if (c->emitted_path) c->emitted_c = file_read(arena, c->emitted_path, 64 << 20, NULL);
+    size_t size;
+    if (c->emitted_path) c->emitted_c = file_read(arena, c->emitted_path, 64 << 20, &size);
     choose_targets(c);
     if (threads != 1) c->thread_counts[c->n_thread_counts++] = threads ? threads : 2;
     if (!threads) c->thread_counts[c->n_thread_counts++] = 3;

@@ -13,6 +13,7 @@ typedef struct Watch {
     int step;
     int64_t first, end;     /* sequences of the chunk */
     int64_t rows_before;    /* rows in front of the chunk */
+    CheckRun run;
     const char *found;
 } Watch;
 
@@ -83,7 +84,10 @@ static void after_step(void *pool, int count, void (*task)(void *with, int index
     const Plan *plan = w->engine->plan;
     for (int i = 0; i < count; i++) task(with, i);
     if (w->found) return;
-    observe_parts(w, &plan->steps[w->step]);
+    const Step *s = &plan->steps[w->step];
+    const char *damage = check_damage(w->arena, w->engine, &w->run);
+    if (damage) w->found = arena_printf(w->arena, "%s (step %s): %s", plan->graph->tensors[s->tensor].name, s->name, damage);
+    else observe_parts(w, s);
     if (++w->step < plan->n_steps) return;
     for (int64_t b = w->first; b < w->end; b++) w->rows_before += check_rows(w->engine, &w->batch->sequences[b]);
     begin_chunk(w);
@@ -94,16 +98,15 @@ const char *check_first(Arena *arena, Engine *engine, const Weights *weights, co
     w.wants = arena_array(arena, (size_t)batch->count, sizeof *w.wants);
     begin_chunk(&w);
     check_set(engine, target, 2, &w, after_step);
-    CheckRun run;
-    check_call(arena, engine, batch, ALL_WANTED, &run);
+    check_call(arena, engine, batch, ALL_WANTED, &w.run);
     if (w.found) return w.found;
-    if (run.complaint) return arena_printf(arena, "%s (step %s): %s", engine->plan->graph->tensors[engine->plan->steps[w.step].tensor].name, engine->plan->steps[w.step].name, run.complaint);
+    if (w.run.complaint) return arena_printf(arena, "%s (step %s): %s", engine->plan->graph->tensors[engine->plan->steps[w.step].tensor].name, engine->plan->steps[w.step].name, w.run.complaint);
     Pieces pieces = check_pieces(arena, engine, batch);
     for (int64_t i = 0; i < pieces.count; i++) {
         const Piece *p = &pieces.list[i];
         const GraphOutput *out = &engine->plan->graph->outputs[p->output];
         Difference d = {0};
-        check_compare(&d, run.arrays[p->array] + p->offset, p->columns, p->want, p->rows, p->columns);
+        check_compare(&d, w.run.arrays[p->array] + p->offset, p->columns, p->want, p->rows, p->columns);
         if (!d.bad) continue;
         return arena_printf(arena, "%s (layer %d, head %lld, sequence %lld) at [%lld][%lld]: %.9g, the interpreter has %.9g", engine->plan->graph->tensors[out->tensor].name, out->layer,
                             (long long)p->head, (long long)p->sequence, (long long)d.row, (long long)d.column, d.got, d.want);

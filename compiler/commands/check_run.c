@@ -86,7 +86,7 @@ void check_compare(Difference *d, const float *got, int64_t stride, const double
                 if (ulps > d->ulps) d->ulps = ulps;
             }
             if (error > most) most = error;
-            if (!good && d->bad++ == 0) d->row = r, d->column = c, d->got = a, d->want = b;
+            if (!good && d->bad++ == 0) d->row = r, d->column = c, d->got = isnan(a) ? NAN : a, d->want = isnan(b) ? NAN : b;
         }
     d->elements += rows * columns;
     if (most / allowed >= d->share) d->share = most / allowed, d->most = most, d->allowed = allowed;
@@ -192,12 +192,12 @@ static void guard_inputs(Arena *arena, Engine *engine, const Batch *batch) {
     call->pixels = guarded_input(arena, call->pixels, (size_t)pixels * sizeof *call->pixels);
 }
 
-static const char *look_for_damage(Arena *arena, const CheckRun *run, const uint8_t *workspace, size_t workspace_bytes) {
+const char *check_damage(Arena *arena, const Engine *engine, const CheckRun *run) {
     for (int a = 0; a < CHECK_ARRAYS; a++) {
         const char *side = run->arrays[a] ? canaries_side((const uint8_t *)run->arrays[a], (size_t)run->items[a] * sizeof(float)) : NULL;
         if (side) return arena_printf(arena, "a write %s the output %s", side, check_array_names[a]);
     }
-    const char *side = canaries_side(workspace, workspace_bytes);
+    const char *side = canaries_side(engine->call.workspace, engine->call.workspace_bytes);
     return side ? arena_printf(arena, "a write %s the workspace", side) : NULL;
 }
 
@@ -226,7 +226,7 @@ void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wante
     int status = call_caught(engine);
     if (status < 0) run->complaint = "a read or write outside the memory that the call was given (or a trap)";
     else if (status) run->complaint = arena_printf(arena, "the status `%s`", engine->text(status));
-    else run->complaint = look_for_damage(arena, run, workspace, call->workspace_bytes);
+    else run->complaint = check_damage(arena, engine, run);
     attn_free(memory);
     call->workspace = old;
     arena_free(own);

@@ -323,14 +323,7 @@ static void fuse_linear(Fuse *f, const Op *op) {
             const Op *o = &f->graph->ops[i];
             if (o->kind == OP_linear && !f->done[i] && o->inputs[0] == op->inputs[0] && strcmp(o->where, op->where) == 0 && feeds_attention(f, o)) parts[n++] = o;
         }
-    bool shared = false; /* a weight that another product reads as well keeps its own place */
-    for (int i = 0; i < n; i++)
-        for (int p = 0; p < f->plan->n_packed; p++) shared |= f->plan->packed[p].weight == tensor_of(f, parts[i]->inputs[1])->weight;
-    if (n > 1 && !shared) {
-        fuse_linear_parts(f, parts, n);
-        return;
-    }
-    if (n > 1 && shared) { /* layers with shared weights: the packed parts are there already, in the same order */
+    if (n > 1) {
         fuse_linear_parts(f, parts, n);
         return;
     }
