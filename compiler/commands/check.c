@@ -114,13 +114,19 @@ static const Batch *known_batch(Checker *c, const char *name, const int64_t *len
     return one->batch;
 }
 
-/* Those of the reference's outputs that this pass has, in its order. */
+/* The reference's output that is output `o` of g; a layer with several attentions has several maps, in order. */
+static int reference_output(const Graph *reference, const Graph *g, int o) {
+    int before = 0;
+    for (int i = 0; i < o; i++) before += strcmp(g->outputs[i].name, g->outputs[o].name) == 0 && g->outputs[i].layer == g->outputs[o].layer;
+    for (int r = 0; r < reference->n_outputs; r++)
+        if (strcmp(reference->outputs[r].name, g->outputs[o].name) == 0 && reference->outputs[r].layer == g->outputs[o].layer && before-- == 0) return r;
+    bug("the interpreter has no output `%s`", g->outputs[o].name);
+}
+
 static OutputArray *outputs_of_pass(const Checker *c, const OutputArray *all) {
-    const Graph *g = c->module->forward, *reference = c->reference->forward;
+    const Graph *g = c->module->forward;
     OutputArray *outputs = arena_array(c->arena, (size_t)g->n_outputs, sizeof *outputs);
-    for (int o = 0; o < g->n_outputs; o++)
-        for (int r = 0; r < reference->n_outputs; r++)
-            if (strcmp(reference->outputs[r].name, g->outputs[o].name) == 0 && reference->outputs[r].layer == g->outputs[o].layer) outputs[o] = all[r];
+    for (int o = 0; o < g->n_outputs; o++) outputs[o] = all[reference_output(c->reference->forward, g, o)];
     return outputs;
 }
 
