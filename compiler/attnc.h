@@ -130,7 +130,17 @@ void diagnose(Diagnostics *to, Place at, const char *format, ...) __attribute__(
 void diagnose_note(Diagnostics *to, Place at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* --- syntax/ast.c: the tree as written; no meaning yet. */
-typedef enum ExprKind { EXPR_INTEGER, EXPR_REAL, EXPR_NAME, EXPR_SQRT, EXPR_NEGATE, EXPR_ADD, EXPR_SUB, EXPR_MUL, EXPR_DIV } ExprKind;
+typedef enum ExprKind {
+    EXPR_INTEGER,
+    EXPR_REAL,
+    EXPR_NAME,
+    EXPR_SQRT,
+    EXPR_NEGATE,
+    EXPR_ADD,
+    EXPR_SUB,
+    EXPR_MUL,
+    EXPR_DIV
+} ExprKind;
 
 typedef struct Expr {
     ExprKind kind;
@@ -256,7 +266,14 @@ void npy_write(Arena *arena, const char *path, Dtype dtype, Shape shape, const v
 #define UNSET (-1) /* a field that no level states and whose default depends on others */
 
 enum { INPUT_TOKENS, INPUT_FEATURES, INPUT_PATCHES };
-typedef enum PositionKind { POSITION_NONE, POSITION_SINUSOIDAL, POSITION_LEARNED, POSITION_ROPE, POSITION_ALIBI, POSITION_RELATIVE } PositionKind;
+typedef enum PositionKind {
+    POSITION_NONE,
+    POSITION_SINUSOIDAL,
+    POSITION_LEARNED,
+    POSITION_ROPE,
+    POSITION_ALIBI,
+    POSITION_RELATIVE
+} PositionKind;
 typedef enum Sinusoid { SINUSOID_INTERLEAVED, SINUSOID_HALVES, SINUSOID_FAIRSEQ } Sinusoid;
 typedef enum RopeScaling { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_YARN, ROPE_LONGROPE } RopeScaling;
 typedef enum NormKind { NORM_NONE, NORM_LAYERNORM, NORM_RMSNORM } NormKind;
@@ -264,7 +281,13 @@ typedef enum NormPlace { PLACE_PRE, PLACE_POST, PLACE_AFTER, PLACE_BOTH, PLACE_N
 enum { BIAS_UNSAID, BIAS_ALL, BIAS_NONE };
 typedef enum ScoreKind { SCORE_SCALED_DOT, SCORE_DOT, SCORE_GENERAL, SCORE_ADDITIVE } ScoreKind;
 typedef enum Activation {
-    ACTIVATION_RELU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_SILU, ACTIVATION_RELU2, ACTIVATION_QUICK_GELU, ACTIVATION_TANH,
+    ACTIVATION_RELU,
+    ACTIVATION_GELU,
+    ACTIVATION_GELU_TANH,
+    ACTIVATION_SILU,
+    ACTIVATION_RELU2,
+    ACTIVATION_QUICK_GELU,
+    ACTIVATION_TANH,
 } Activation;
 typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST } PoolKind;
 
@@ -387,7 +410,8 @@ typedef struct SourceName {
     bool transpose, optional;
     bool has_rows;
     int64_t row_begin, row_end;      /* axis 0 of the file's tensor */
-    int64_t groups, parts, take, take_end; /* axis 0 seen as [groups][parts][rest], parts take..take_end-1 taken; groups 0: not */
+    int64_t groups, parts, take,
+        take_end; /* axis 0 seen as [groups][parts][rest], parts take..take_end-1 taken; groups 0: not */
 } SourceName;
 
 typedef struct Model {
@@ -443,7 +467,8 @@ typedef struct WeightTable {
 WeightTable weights_table(Arena *arena, const Model *model);
 const WeightSpec *weight_spec_find(const WeightTable *table, const char *name);
 /* The name that a layer's tensor has, the layer itself or the one that it shares with: "encoder.layers.3.ffn.up.weight". */
-char *layer_weight_name(Arena *arena, const Stack *stack, const Layer *layer, const Sublayer *sublayer, const char *what);
+char *layer_weight_name(Arena *arena, const Stack *stack, const Layer *layer, const Sublayer *sublayer,
+                        const char *what);
 /* The token table of a stack: one name for both stacks when the embedding is tied. */
 const char *token_table_name(Arena *arena, const Model *model, const Stack *stack);
 
@@ -484,7 +509,14 @@ typedef struct Symbol {
 } Symbol;
 
 /* How a derived tensor is computed, in double (ir/derived.c). */
-typedef enum DerivedKind { DERIVED_NONE, DERIVED_SINUSOIDS, DERIVED_ROPE_COS, DERIVED_ROPE_SIN, DERIVED_SLOPES, DERIVED_RELATIVE } DerivedKind;
+typedef enum DerivedKind {
+    DERIVED_NONE,
+    DERIVED_SINUSOIDS,
+    DERIVED_ROPE_COS,
+    DERIVED_ROPE_SIN,
+    DERIVED_SLOPES,
+    DERIVED_RELATIVE
+} DerivedKind;
 
 typedef enum TensorKind { TENSOR_INPUT, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
 
@@ -656,7 +688,16 @@ typedef struct Packed {
 } Packed;
 
 typedef enum StepKind {
-    STEP_EMBED, STEP_PATCHES, STEP_PREPEND, STEP_GEMM, STEP_NORM, STEP_ROPE, STEP_ATTENTION, STEP_MAP, STEP_POOL, STEP_COPY,
+    STEP_EMBED,
+    STEP_PATCHES,
+    STEP_PREPEND,
+    STEP_GEMM,
+    STEP_NORM,
+    STEP_ROPE,
+    STEP_ATTENTION,
+    STEP_MAP,
+    STEP_POOL,
+    STEP_COPY,
     STEP_COUNT
 } StepKind;
 

@@ -24,7 +24,8 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 static void print_help(FILE *to) {
     fprintf(to, "attnc %s: from the spec of a transformer to SIMD C\n\nusage: attnc COMMAND …\n\n", ATTNC_VERSION);
     for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
-    fprintf(to, "\nattnc COMMAND --help shows its options; attnc --dump=STAGE SPEC shows what a stage makes of a spec.\n");
+    fprintf(to,
+            "\nattnc COMMAND --help shows its options; attnc --dump=STAGE SPEC shows what a stage makes of a spec.\n");
 }
 
 int main(int argc, char **argv) {
@@ -57,6 +58,7 @@ int main(int argc, char **argv) {
         names[i] = commands[i].name;
     }
     const char *near = nearest_word(argv[1], names);
-    fprintf(stderr, "attnc: unknown command `%s`%s%s%s; attnc --help lists them\n", argv[1], near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+    fprintf(stderr, "attnc: unknown command `%s`%s%s%s; attnc --help lists them\n", argv[1],
+            near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
     return EXIT_USAGE;
 }

@@ -48,7 +48,8 @@ static void convert(Reader *r, Given *g) {
     shape_elements(a->shape, &count);
     bool integers = a->dtype != DTYPE_F32 && a->dtype != DTYPE_F64 && a->dtype != DTYPE_F16;
     if (g->tensor->dtype == DTYPE_F32) {
-        if (integers) fail("%s: input %s wants floating-point numbers, found %s", a->path, g->input->name, dtype_name(a->dtype));
+        if (integers)
+            fail("%s: input %s wants floating-point numbers, found %s", a->path, g->input->name, dtype_name(a->dtype));
         float *out = arena_array(r->arena, (size_t)count, sizeof *out);
         for (int64_t i = 0; i < count; i++) out[i] = (float)npy_real(a, i);
         g->converted = (const uint8_t *)out;
@@ -68,13 +69,18 @@ static void convert(Reader *r, Given *g) {
 
 static void set_length(Reader *r, const Given *g, Dim dim, int64_t n) {
     if (!dim.symbol) {
-        if (n != dim.n) fail("%s: input %s has %lld where the model wants %lld", g->array.path, g->input->name, (long long)n, (long long)dim.n);
+        if (n != dim.n)
+            fail("%s: input %s has %lld where the model wants %lld", g->array.path, g->input->name, (long long)n,
+                 (long long)dim.n);
         return;
     }
     int64_t *padded = &r->batch->padded[dim.symbol - 1];
     if (n < 1 || n > dim.n)
-        fail("%s: input %s has the length %lld; the spec allows 1 to %lld", g->array.path, g->input->name, (long long)n, (long long)dim.n);
-    if (*padded && *padded != n) fail("%s: input %s has the length %lld, and another input %lld", g->array.path, g->input->name, (long long)n, (long long)*padded);
+        fail("%s: input %s has the length %lld; the spec allows 1 to %lld", g->array.path, g->input->name, (long long)n,
+             (long long)dim.n);
+    if (*padded && *padded != n)
+        fail("%s: input %s has the length %lld, and another input %lld", g->array.path, g->input->name, (long long)n,
+             (long long)*padded);
     *padded = n;
 }
 
@@ -84,11 +90,16 @@ static void check_shape(Reader *r, Given *g, bool *batched, int64_t *count) {
     bool scalar = strcmp(g->input->name, "prefix_length") == 0 && s->rank == 0;
     int extra = scalar ? 0 : s->rank - t->rank;
     if (extra != 0 && extra != 1)
-        fail("%s: input %s has the shape %s; it wants %d dimensions, or one more for a batch", g->array.path, g->input->name, shape_text(r->arena, *s), t->rank);
+        fail("%s: input %s has the shape %s; it wants %d dimensions, or one more for a batch", g->array.path,
+             g->input->name, shape_text(r->arena, *s), t->rank);
     bool this_batched = extra == 1;
-    if (*count >= 0 && *batched != this_batched) fail("%s: input %s %s a batch dimension, unlike the others", g->array.path, g->input->name, this_batched ? "has" : "lacks");
+    if (*count >= 0 && *batched != this_batched)
+        fail("%s: input %s %s a batch dimension, unlike the others", g->array.path, g->input->name,
+             this_batched ? "has" : "lacks");
     int64_t n = this_batched ? s->dims[0] : 1;
-    if (*count >= 0 && n != *count) fail("%s: input %s has %lld sequences, and another input %lld", g->array.path, g->input->name, (long long)n, (long long)*count);
+    if (*count >= 0 && n != *count)
+        fail("%s: input %s has %lld sequences, and another input %lld", g->array.path, g->input->name, (long long)n,
+             (long long)*count);
     if (n < 1) fail("%s: input %s holds no sequence", g->array.path, g->input->name);
     *batched = this_batched;
     *count = n;
@@ -101,7 +112,8 @@ static void read_inputs(Reader *r, const ValueNode *inputs) {
     int64_t count = -1;
     for (const ValueNode *node = inputs; node; node = node->next) {
         char *name;
-        const char *path = split_assignment(r->arena, "attnc run SPEC --weights F --in NAME=F.npy --out NAME=F.npy", "--in", node->text, &name);
+        const char *path = split_assignment(r->arena, "attnc run SPEC --weights F --in NAME=F.npy --out NAME=F.npy",
+                                            "--in", node->text, &name);
         if (strcmp(name, "attention_mask") == 0) {
             r->mask = npy_read(r->arena, path);
             r->has_mask = true;
@@ -134,7 +146,8 @@ static void read_inputs(Reader *r, const ValueNode *inputs) {
 static Dim masked_dim(const Graph *graph) {
     for (int i = 0; i < graph->n_inputs; i++) {
         const char *name = graph->inputs[i].name;
-        if (strcmp(name, "tokens") == 0 || strcmp(name, "source") == 0 || strcmp(name, "features") == 0) return graph->tensors[graph->inputs[i].tensor].dims[0];
+        if (strcmp(name, "tokens") == 0 || strcmp(name, "source") == 0 || strcmp(name, "features") == 0)
+            return graph->tensors[graph->inputs[i].tensor].dims[0];
     }
     return (Dim){0};
 }
@@ -148,7 +161,8 @@ static int64_t masked_length(const NpyArray *mask, int64_t row, int64_t n) {
         if (v && length < i) fail("%s: attention_mask: row %lld is not ones, then zeros", mask->path, (long long)row);
         length += v;
     }
-    if (length == 0) fail("%s: attention_mask: row %lld has no one: a sequence of length 0", mask->path, (long long)row);
+    if (length == 0)
+        fail("%s: attention_mask: row %lld has no one: a sequence of length 0", mask->path, (long long)row);
     return length;
 }
 
@@ -159,12 +173,15 @@ static void read_mask(Reader *r) {
     if (!r->has_mask) return;
     if (!dim.n) fail("%s: this model takes no attention_mask", r->mask.path);
     const Shape *s = &r->mask.shape;
-    bool fits = s->rank == 1 + batch->batched && s->dims[s->rank - 1] == n && (!batch->batched || s->dims[0] == batch->count);
+    bool fits =
+        s->rank == 1 + batch->batched && s->dims[s->rank - 1] == n && (!batch->batched || s->dims[0] == batch->count);
     if (!fits) fail("%s: attention_mask has the shape %s, unlike the tokens", r->mask.path, shape_text(r->arena, *s));
     for (int64_t b = 0; b < batch->count; b++) {
         int64_t length = masked_length(&r->mask, b, n);
         if (dim.symbol) batch->sequences[b].symbols[dim.symbol - 1] = length;
-        else if (length != n) fail("%s: attention_mask: row %lld has %lld ones, and the spec says `seq = %lld`", r->mask.path, (long long)b, (long long)length, (long long)n);
+        else if (length != n)
+            fail("%s: attention_mask: row %lld has %lld ones, and the spec says `seq = %lld`", r->mask.path,
+                 (long long)b, (long long)length, (long long)n);
     }
 }
 
@@ -182,7 +199,8 @@ static InputArray slice(Reader *r, const Given *g, int64_t b, const int64_t *sym
     InputArray array = {g->input->name, t->dtype, real[0], from};
     if (real[1] == padded[1] && real[2] == padded[2]) return array;
     uint8_t *to = arena_array(r->arena, (size_t)(real[0] * real[1]), item);
-    for (int64_t i = 0; i < real[0]; i++) memcpy(to + (size_t)(i * real[1]) * item, from + (size_t)(i * padded[1]) * item, (size_t)real[1] * item);
+    for (int64_t i = 0; i < real[0]; i++)
+        memcpy(to + (size_t)(i * real[1]) * item, from + (size_t)(i * padded[1]) * item, (size_t)real[1] * item);
     array.data = to;
     return array;
 }
@@ -212,7 +230,8 @@ static void place_output(const OutputArray *o, const int64_t *full, float *out) 
     }
     for (int64_t i = 0; i < d[0]; i++)
         for (int64_t j = 0; j < d[1]; j++)
-            for (int64_t k = 0; k < d[2]; k++) out[(i * f[1] + j) * f[2] + k] = (float)o->data[(i * d[1] + j) * d[2] + k];
+            for (int64_t k = 0; k < d[2]; k++)
+                out[(i * f[1] + j) * f[2] + k] = (float)o->data[(i * d[1] + j) * d[2] + k];
 }
 
 static int64_t padded_size(const Batch *batch, Dim dim) { return dim.symbol ? batch->padded[dim.symbol - 1] : dim.n; }
@@ -240,7 +259,8 @@ static void write_rows(Arena *arena, const Module *module, const Batch *batch, i
 }
 
 /* attention [layers][heads][n][m]: the graph's maps of that name, exported heads of each. */
-static void write_maps(Arena *arena, const Module *module, const Batch *batch, const char *name, int layer, const char *path) {
+static void write_maps(Arena *arena, const Module *module, const Batch *batch, const char *name, int layer,
+                       const char *path) {
     const Graph *g = module->forward;
     int64_t layers = 0, heads = 0, n = 0, m = 0;
     for (int o = 0; o < g->n_outputs; o++) {
@@ -265,7 +285,10 @@ static void write_maps(Arena *arena, const Module *module, const Batch *batch, c
             if (strcmp(output->name, name) != 0 || (layer >= 0 && output->layer != layer)) continue;
             OutputArray *all = &batch->sequences[b].outputs[o];
             for (int64_t h = 0; h < heads; h++, to += n * m) {
-                OutputArray one = {all->name, 0, {2, {all->shape.dims[1], all->shape.dims[2]}}, all->data + output->heads[h] * all->shape.dims[1] * all->shape.dims[2]};
+                OutputArray one = {all->name,
+                                   0,
+                                   {2, {all->shape.dims[1], all->shape.dims[2]}},
+                                   all->data + output->heads[h] * all->shape.dims[1] * all->shape.dims[2]};
                 int64_t full[2] = {n, m};
                 place_output(&one, full, to);
             }
@@ -323,7 +346,8 @@ void model_turn_on(const Arena *arena, Model *model, const ValueNode *outputs) {
         bool plain = length == 9 && strncmp(node->text, "attention", 9) == 0;
         if (plain && model->alone && !model->alone->attention.exported) model->alone->attention.exported = true;
         if (plain) export_stack(model->decoder ? model->decoder : model->encoder, false);
-        if (length == 17 && strncmp(node->text, "encoder_attention", 17) == 0 && model->decoder) export_stack(model->encoder, false);
+        if (length == 17 && strncmp(node->text, "encoder_attention", 17) == 0 && model->decoder)
+            export_stack(model->encoder, false);
         if (length == 15 && strncmp(node->text, "cross_attention", 15) == 0) export_stack(model->decoder, true);
     }
     if (model->alone && model->alone->attention.exported && !model->alone->attention.exported_heads) {

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "attnc bench SPEC [--weights F|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC] [--json]";
+static const char usage[] =
+    "attnc bench SPEC [--weights F|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC] [--json]";
 
 /* One sequence of n rows with seeded inputs of every kind that the spec takes. */
 static Batch *one_sequence(Arena *arena, const Module *module, int64_t n) {
@@ -26,7 +27,8 @@ static Batch *one_sequence(Arena *arena, const Module *module, int64_t n) {
         array->data = numbers;
         if (t->dtype != DTYPE_I64) continue;
         const Stack *stack = module->model->encoder ? module->model->encoder : module->model->decoder;
-        int64_t most = strcmp(g->inputs[i].name, "segments") == 0 ? stack->segments : stack->vocab, *ids = arena_array(arena, (size_t)count, sizeof *ids);
+        int64_t most = strcmp(g->inputs[i].name, "segments") == 0 ? stack->segments : stack->vocab,
+                *ids = arena_array(arena, (size_t)count, sizeof *ids);
         for (int64_t k = 0; k < count; k++) ids[k] = (int64_t)(hash_bytes(0, &k, sizeof k) % (uint64_t)most);
         array->data = ids;
     }
@@ -65,15 +67,19 @@ int command_bench(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *weights_path = NULL, *seq = NULL, *threads_text = NULL, *target = NULL, *cc = NULL;
     bool json = false;
-    const Option options[] = {{"--weights", .text = &weights_path}, {"--seq", .text = &seq}, {"--threads", .text = &threads_text}, {"--target", .text = &target}, {"--cc", .text = &cc}, {"--json", .flag = &json}};
+    const Option options[] = {
+        {"--weights", .text = &weights_path}, {"--seq", .text = &seq}, {"--threads", .text = &threads_text},
+        {"--target", .text = &target},        {"--cc", .text = &cc},   {"--json", .flag = &json}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
     Model *model = model_load(arena, path);
     Module *module = build(arena, model);
     const Stack *stack = model->encoder ? model->encoder : model->decoder;
     EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads};
-    Engine *engine = engine_new(arena, module, load_weights(arena, module, weights_path ? weights_path : "random:1", false), &engine_options);
-    int64_t bound = stack->seq.n, n = option_integer(usage, "--seq", seq, stack->seq.exact || bound < 128 ? bound : 128, 1, bound);
+    Engine *engine = engine_new(
+        arena, module, load_weights(arena, module, weights_path ? weights_path : "random:1", false), &engine_options);
+    int64_t bound = stack->seq.n,
+            n = option_integer(usage, "--seq", seq, stack->seq.exact || bound < 128 ? bound : 128, 1, bound);
     if (stack->seq.exact && n != bound) fail("%s: the spec says `seq = %lld`", path, (long long)bound);
     engine_bind(arena, engine, one_sequence(arena, module, n));
 
@@ -88,13 +94,17 @@ int command_bench(int argc, char **argv) {
     if (peak_after > peak) peak = peak_after;
     double rate = flops / t.median, share = peak > 0 ? rate / (peak * threads) : 0;
     if (json)
-        printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": %.4f, \"peak_gflops\": %.4f, \"read_gb_s\": %.4f, "
+        printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": "
+               "%.4f, \"peak_gflops\": %.4f, \"read_gb_s\": %.4f, "
                "\"threads\": %d, \"target\": \"%s\", \"seq\": %lld}\n",
-               t.median, t.least, t.runs, flops, bytes, rate / 1e9, peak / 1e9, read / 1e9, threads, engine->call.picked, (long long)n);
+               t.median, t.least, t.runs, flops, bytes, rate / 1e9, peak / 1e9, read / 1e9, threads,
+               engine->call.picked, (long long)n);
     else
-        printf("%s, %lld rows, %d thread%s, %s: median %.3f ms, best %.3f ms of %d runs\n%.3f GFLOP, %.1f GFLOP/s, %.1f %% of %d x %.1f GFLOP/s measured; %.1f MB touched, one core reads %.1f GB/s\n",
-               model->name, (long long)n, threads, threads == 1 ? "" : "s", engine->call.picked, t.median * 1e3, t.least * 1e3, t.runs, flops / 1e9, rate / 1e9, 100 * share, threads, peak / 1e9,
-               bytes / 1e6, read / 1e9);
+        printf("%s, %lld rows, %d thread%s, %s: median %.3f ms, best %.3f ms of %d runs\n%.3f GFLOP, %.1f GFLOP/s, "
+               "%.1f %% of %d x %.1f GFLOP/s measured; %.1f MB touched, one core reads %.1f GB/s\n",
+               model->name, (long long)n, threads, threads == 1 ? "" : "s", engine->call.picked, t.median * 1e3,
+               t.least * 1e3, t.runs, flops / 1e9, rate / 1e9, 100 * share, threads, peak / 1e9, bytes / 1e6,
+               read / 1e9);
     arena_free(arena);
     return EXIT_FINE;
 }

@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc check SPEC [--weights F] [--seed N] [--target T] [--cc CC] [--threads N] [--small] [--lengths N,…] [--case NAME] [--emitted FILE.c]\n"
+    "attnc check SPEC [--weights F] [--seed N] [--target T] [--cc CC] [--threads N] [--small] [--lengths N,…] [--case "
+    "NAME] [--emitted FILE.c]\n"
     "  --small         the same model with few layers, narrow and short, at every kind of length\n"
     "  --lengths N,…   these lengths in place of the usual ones\n"
     "  --case NAME     only that case of the table\n"
@@ -70,7 +71,8 @@ static void fill_sequence(const Checker *c, Sequence *s, const char *name, int64
             array->data = numbers;
             continue;
         }
-        int64_t most = strcmp(g->inputs[i].name, "segments") == 0 ? stack->segments : stack->vocab, *ids = arena_array(c->arena, (size_t)count, sizeof *ids);
+        int64_t most = strcmp(g->inputs[i].name, "segments") == 0 ? stack->segments : stack->vocab,
+                *ids = arena_array(c->arena, (size_t)count, sizeof *ids);
         uint64_t state = hash_bytes((uint64_t)c->seed + 1, key, strlen(key));
         for (int64_t k = 0; k < count; k++) {
             state = hash_bytes(state, &k, sizeof k);
@@ -117,9 +119,12 @@ static const Batch *known_batch(Checker *c, const char *name, const int64_t *len
 /* The reference's output that is output `o` of g; a layer with several attentions has several maps, in order. */
 static int reference_output(const Graph *reference, const Graph *g, int o) {
     int before = 0;
-    for (int i = 0; i < o; i++) before += strcmp(g->outputs[i].name, g->outputs[o].name) == 0 && g->outputs[i].layer == g->outputs[o].layer;
+    for (int i = 0; i < o; i++)
+        before += strcmp(g->outputs[i].name, g->outputs[o].name) == 0 && g->outputs[i].layer == g->outputs[o].layer;
     for (int r = 0; r < reference->n_outputs; r++)
-        if (strcmp(reference->outputs[r].name, g->outputs[o].name) == 0 && reference->outputs[r].layer == g->outputs[o].layer && before-- == 0) return r;
+        if (strcmp(reference->outputs[r].name, g->outputs[o].name) == 0 &&
+            reference->outputs[r].layer == g->outputs[o].layer && before-- == 0)
+            return r;
     bug("the interpreter has no output `%s`", g->outputs[o].name);
 }
 
@@ -169,7 +174,9 @@ static void add_given_lengths(Checker *c, Length seq) {
     for (const char *at = c->lengths_text; n < MOST_CASES; n++) {
         size_t length = strcspn(at, ",");
         int64_t rows = option_integer(usage, "--lengths", arena_copy(c->arena, at, length), 0, 1, INT32_MAX);
-        if (rows > seq.n || (seq.exact && rows < seq.n)) fail("%s: a sequence has %s %lld rows, not %lld", c->path, seq.exact ? "exactly" : "at most", (long long)seq.n, (long long)rows);
+        if (rows > seq.n || (seq.exact && rows < seq.n))
+            fail("%s: a sequence has %s %lld rows, not %lld", c->path, seq.exact ? "exactly" : "at most",
+                 (long long)seq.n, (long long)rows);
         add_length(c, rows, seq.n);
         at += length;
         if (!*at++) return;
@@ -190,7 +197,8 @@ static void add_cases(Checker *c) {
     for (int i = 0; c->small && !seq.exact && i < 9; i++) add_length(c, small[i], bound);
     for (int i = 0; !c->small && !seq.exact && i < 2; i++) add_length(c, full[i], bound);
     for (int i = 0; i < c->module->forward->n_inputs; i++)
-        if (c->module->forward->inputs[i].optional) add_case(c, "required-inputs", seq.exact ? &bound : &full[1], 1, false);
+        if (c->module->forward->inputs[i].optional)
+            add_case(c, "required-inputs", seq.exact ? &bound : &full[1], 1, false);
     if (c->engine->plan->unroll_full) return; /* one sequence a call */
     if (!c->small && seq.exact) add_case(c, "batch-1", (const int64_t[]){bound, bound}, 2, true);
     if (!c->small && !seq.exact) add_case(c, "batch-1", (const int64_t[]){full[1], 1, full[1]}, 3, true);
@@ -212,10 +220,12 @@ static void note_failure(Checker *c, const char *target, const Case *one, int th
 }
 
 static void print_head(void) {
-    printf("%-8s %-20s %-10s %10s %12s %12s %10s\n", "target", "case", "output", "elements", "max |a-b|", "allowed", "max ulp");
+    printf("%-8s %-20s %-10s %10s %12s %12s %10s\n", "target", "case", "output", "elements", "max |a-b|", "allowed",
+           "max ulp");
 }
 
-static void print_trouble(Checker *c, const char *target, const Case *one, const char *output, const char *text, int threads) {
+static void print_trouble(Checker *c, const char *target, const Case *one, const char *output, const char *text,
+                          int threads) {
     printf("%-8s %-20s %-10s FAIL: %s\n", target, one->name, output, text);
     note_failure(c, target, one, threads);
 }
@@ -227,9 +237,11 @@ static void compare_values(Checker *c, const char *target, const Case *one, cons
         Difference d = {0};
         for (int64_t i = 0; i < pieces->count; i++) {
             const Piece *p = &pieces->list[i];
-            if (p->array == a) check_compare(&d, one->run.arrays[a] + p->offset, p->columns, p->want, p->rows, p->columns);
+            if (p->array == a)
+                check_compare(&d, one->run.arrays[a] + p->offset, p->columns, p->want, p->rows, p->columns);
         }
-        printf("%-8s %-20s %-10s %10lld %12.3e %12.3e %10lld  %s\n", target, one->name, check_array_names[a], (long long)d.elements, d.most, d.allowed, (long long)d.ulps, d.bad ? "FAIL" : "ok");
+        printf("%-8s %-20s %-10s %10lld %12.3e %12.3e %10lld  %s\n", target, one->name, check_array_names[a],
+               (long long)d.elements, d.most, d.allowed, (long long)d.ulps, d.bad ? "FAIL" : "ok");
         c->compared += d.elements;
         if (d.bad) note_failure(c, target, one, 1);
     }
@@ -245,11 +257,14 @@ static void compare_alone(Checker *c, const char *target, const Case *one, const
         CheckRun run;
         check_call(own, c->engine, &single, ALL_WANTED, &run);
         Pieces alone = check_pieces(own, c->engine, &single);
-        const char *trouble = run.complaint ? arena_printf(c->arena, "sequence %lld alone: %s", (long long)b, run.complaint) : NULL;
+        const char *trouble =
+            run.complaint ? arena_printf(c->arena, "sequence %lld alone: %s", (long long)b, run.complaint) : NULL;
         const char *output = "";
         for (int64_t i = 0; i < alone.count && !trouble; i++) {
             const Piece *p = &alone.list[i], *q = &pieces->list[at + i];
-            if (memcmp(run.arrays[p->array] + p->offset, one->run.arrays[q->array] + q->offset, (size_t)(p->rows * p->columns) * sizeof(float)) == 0) continue;
+            if (memcmp(run.arrays[p->array] + p->offset, one->run.arrays[q->array] + q->offset,
+                       (size_t)(p->rows * p->columns) * sizeof(float)) == 0)
+                continue;
             output = check_array_names[p->array];
             trouble = arena_printf(c->arena, "sequence %lld alone gives other bits", (long long)b);
         }
@@ -261,7 +276,8 @@ static void compare_alone(Checker *c, const char *target, const Case *one, const
     }
 }
 
-static void compare_bits(Checker *c, const char *target, const Case *one, const CheckRun *run, const char *how, int threads) {
+static void compare_bits(Checker *c, const char *target, const Case *one, const CheckRun *run, const char *how,
+                         int threads) {
     if (run->complaint) {
         print_trouble(c, target, one, "", arena_printf(c->arena, "%s: %s", how, run->complaint), threads);
         return;
@@ -280,7 +296,8 @@ static void compare_wanted(Checker *c, const char *target, const Case *one) {
         Arena *own = arena_new();
         CheckRun run;
         check_call(own, c->engine, one->batch, a < 0 ? 0 : 1u << a, &run);
-        compare_bits(c, target, one, &run, a < 0 ? "no output wanted" : arena_printf(c->arena, "only %s wanted", check_array_names[a]), 1);
+        compare_bits(c, target, one, &run,
+                     a < 0 ? "no output wanted" : arena_printf(c->arena, "only %s wanted", check_array_names[a]), 1);
         arena_free(own);
     }
 }
@@ -306,7 +323,8 @@ static void check_target(Checker *c, const char *target) {
             Arena *own = arena_new();
             CheckRun run;
             check_call(own, c->engine, c->cases[k].batch, ALL_WANTED, &run);
-            compare_bits(c, target, &c->cases[k], &run, arena_printf(c->arena, "%d threads", c->thread_counts[t]), c->thread_counts[t]);
+            compare_bits(c, target, &c->cases[k], &run, arena_printf(c->arena, "%d threads", c->thread_counts[t]),
+                         c->thread_counts[t]);
             arena_free(own);
         }
     }
@@ -317,7 +335,8 @@ static void check_target(Checker *c, const char *target) {
 static bool machine_has(const char *target) {
 #if defined(__x86_64__)
     if (strcmp(target, "avx512") == 0)
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     if (strcmp(target, "avx2") == 0) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
     return strcmp(target, "scalar") == 0;
@@ -327,7 +346,8 @@ static void choose_targets(Checker *c) {
     static const char *const all[] = {"scalar", "avx2", "avx512"};
     bool native = c->target && strcmp(c->target, "native") == 0;
     if (c->target && !native) {
-        if (!target_known(c->target)) fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", c->target);
+        if (!target_known(c->target))
+            fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", c->target);
         if (!machine_has(c->target)) fail_status(EXIT_CANNOT, "this machine has no %s", c->target);
         c->targets[c->n_targets++] = c->target;
         return;
@@ -343,12 +363,14 @@ static void print_failure(Checker *c) {
     const char *what = check_first(c->arena, c->engine, c->weights, c->first_target, c->first_case->batch);
     if (what) printf("\nthe first tensor that is off: %s\n", what);
     else printf("\nevery step alone is within its bound; what fails is how the call is made (see FAIL above)\n");
-    printf("again: attnc check %s --seed %lld --target %s --case %s", c->path, (long long)c->seed, c->first_target, c->first_case->name);
+    printf("again: attnc check %s --seed %lld --target %s --case %s", c->path, (long long)c->seed, c->first_target,
+           c->first_case->name);
     if (c->small) printf(" --small");
     if (c->lengths_text) printf(" --lengths %s", c->lengths_text);
     if (c->weights_path) printf(" --weights %s", c->weights_path);
     if (c->cc) printf(" --cc %s", c->cc);
-    if (c->first_threads > 1 || c->threads_text) printf(" --threads %d", c->first_threads > 1 ? c->first_threads : c->thread_counts[0]);
+    if (c->first_threads > 1 || c->threads_text)
+        printf(" --threads %d", c->first_threads > 1 ? c->first_threads : c->thread_counts[0]);
     if (c->emitted_path) printf(" --emitted %s", c->emitted_path);
     printf("\n");
 }
@@ -356,7 +378,8 @@ static void print_failure(Checker *c) {
 /* One engine for every target and length; false when something is off. */
 static bool check_pass(Checker *c, const Module *module) {
     c->module = module;
-    EngineOptions options = {.target = c->n_targets == 1 ? c->targets[0] : NULL, .cc = c->cc, .threads = 1, .emitted_c = c->emitted_c};
+    EngineOptions options = {
+        .target = c->n_targets == 1 ? c->targets[0] : NULL, .cc = c->cc, .threads = 1, .emitted_c = c->emitted_c};
     c->engine = engine_new(c->arena, module, c->weights, &options);
     if (!c->maps || c->only) print_head();
     add_cases(c);
@@ -380,7 +403,9 @@ static bool check_spec(Checker *c) {
     plan_model(c->arena, plain, false); /* refuses before anything is computed */
     Module *maps = load_module(c, true);
     c->reference = maps;
-    c->weights = load_weights(c->arena, plain, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed), false);
+    c->weights = load_weights(
+        c->arena, plain, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed),
+        false);
     bool fine = true, any = false;
     if (wants_pass(c, false)) {
         fine = check_pass(c, plain);
@@ -400,23 +425,32 @@ int command_check(int argc, char **argv) {
     Checker *c = arena_alloc(arena, sizeof *c);
     c->arena = arena;
     const char *seed = NULL;
-    const Option options[] = {{"--weights", .text = &c->weights_path}, {"--seed", .text = &seed}, {"--target", .text = &c->target}, {"--cc", .text = &c->cc}, {"--threads", .text = &c->threads_text},
-                              {"--small", .flag = &c->small}, {"--lengths", .text = &c->lengths_text}, {"--case", .text = &c->only}, {"--emitted", .text = &c->emitted_path}};
+    const Option options[] = {{"--weights", .text = &c->weights_path}, {"--seed", .text = &seed},
+                              {"--target", .text = &c->target},        {"--cc", .text = &c->cc},
+                              {"--threads", .text = &c->threads_text}, {"--small", .flag = &c->small},
+                              {"--lengths", .text = &c->lengths_text}, {"--case", .text = &c->only},
+                              {"--emitted", .text = &c->emitted_path}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &c->path, 1);
     c->seed = option_integer(usage, "--seed", seed, 1, 0, INT32_MAX);
     int threads = (int)option_integer(usage, "--threads", c->threads_text, 0, 1, 256);
-    if (c->small && c->weights_path) usage_error(usage, "`--small` draws its weights from the seed; `--weights` are of the whole model");
+    if (c->small && c->weights_path)
+        usage_error(usage, "`--small` draws its weights from the seed; `--weights` are of the whole model");
     size_t size;
     if (c->emitted_path) c->emitted_c = file_read(arena, c->emitted_path, 64 << 20, &size);
     choose_targets(c);
     if (threads != 1) c->thread_counts[c->n_thread_counts++] = threads ? threads : 2;
     if (!threads) c->thread_counts[c->n_thread_counts++] = 3;
     for (int t = 0; t < c->n_thread_counts; t++)
-        if (!(c->pools[t] = attn_pool_new(c->thread_counts[t]))) fail("a pool of %d threads cannot be made: %s", c->thread_counts[t], strerror(errno));
+        if (!(c->pools[t] = attn_pool_new(c->thread_counts[t])))
+            fail("a pool of %d threads cannot be made: %s", c->thread_counts[t], strerror(errno));
     bool fine = check_spec(c);
     for (int t = 0; t < c->n_thread_counts; t++) attn_pool_free(c->pools[t]);
-    if (fine) printf("%s: %lld elements within the bound; the same bits alone, in batches, and with other thread counts\n", c->path, (long long)c->compared);
-    else fprintf(stderr, "attnc: error: %s: the compiled C and the interpreter differ in %lld places\n", c->path, (long long)c->off);
+    if (fine)
+        printf("%s: %lld elements within the bound; the same bits alone, in batches, and with other thread counts\n",
+               c->path, (long long)c->compared);
+    else
+        fprintf(stderr, "attnc: error: %s: the compiled C and the interpreter differ in %lld places\n", c->path,
+                (long long)c->off);
     fflush(stdout);
     arena_free(arena);
     return fine ? EXIT_FINE : EXIT_USER;

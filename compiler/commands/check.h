@@ -41,7 +41,8 @@ typedef struct Difference {
 int64_t check_rows(const Engine *engine, const Sequence *sequence);
 Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch);
 /* got [rows][stride] against want [rows][columns]: |a-b| <= 2e-5 * (1 + max |b|), inf the same inf, NaN only NaN. */
-void check_compare(Difference *difference, const float *got, int64_t stride, const double *want, int64_t rows, int64_t columns);
+void check_compare(Difference *difference, const float *got, int64_t stride, const double *want, int64_t rows,
+                   int64_t columns);
 /* One call in one thread or several, as the engine's `call` says. Inputs end at a page that cannot be read; outputs and
  * workspace stand between canaries and begin as NaN. Bit i of `wanted`: output i is asked for. `run` lives in `arena`. */
 void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wanted, CheckRun *run);

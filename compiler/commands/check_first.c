@@ -27,15 +27,20 @@ static void begin_chunk(Watch *w) {
         const Sequence *s = &w->batch->sequences[w->end];
         if (rows + check_rows(w->engine, s) > plan->rows) break;
         rows += check_rows(w->engine, s);
-        w->wants[w->end] = interpret(w->arena, plan->module, plan->graph, w->weights, s->inputs, s->n_inputs, s->symbols);
+        w->wants[w->end] =
+            interpret(w->arena, plan->module, plan->graph, w->weights, s->inputs, s->n_inputs, s->symbols);
     }
 }
 
 static const float *base_of(const Watch *w, const Buffer *buffer) {
     const DriverCall *call = &w->engine->call;
-    if (buffer->kind == BUFFER_WORKSPACE) return (const float *)(const void *)((const uint8_t *)call->workspace + w->engine->emitted.control_bytes) + buffer->offset;
+    if (buffer->kind == BUFFER_WORKSPACE)
+        return (const float *)(const void *)((const uint8_t *)call->workspace + w->engine->emitted.control_bytes) +
+               buffer->offset;
     const char *name = w->engine->plan->graph->outputs[buffer->io].name;
-    const float *base = strcmp(name, "hidden") == 0 ? call->hidden : strcmp(name, "pooled") == 0 ? call->pooled : call->logits;
+    const float *base = strcmp(name, "hidden") == 0   ? call->hidden
+                        : strcmp(name, "pooled") == 0 ? call->pooled
+                                                      : call->logits;
     return base + (buffer->rows == ROWS_SEQUENCES ? w->first : w->rows_before) * buffer->stride;
 }
 
@@ -52,8 +57,11 @@ static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
         Difference d = {0};
         if (want) check_compare(&d, at, buffer->stride, want, rows, t->dims[1].n);
         if (d.bad)
-            w->found = arena_printf(w->arena, "%s (step %s, sequence %lld of %lld rows) at [%lld][%lld]: %.9g, the interpreter has %.9g; %lld of %lld elements are off", t->name, s->name,
-                                    (long long)b, (long long)n, (long long)d.row, (long long)d.column, d.got, d.want, (long long)d.bad, (long long)d.elements);
+            w->found = arena_printf(w->arena,
+                                    "%s (step %s, sequence %lld of %lld rows) at [%lld][%lld]: %.9g, the interpreter "
+                                    "has %.9g; %lld of %lld elements are off",
+                                    t->name, s->name, (long long)b, (long long)n, (long long)d.row, (long long)d.column,
+                                    d.got, d.want, (long long)d.bad, (long long)d.elements);
         at += rows * buffer->stride;
     }
 }
@@ -86,7 +94,8 @@ static void after_step(void *pool, int count, void (*task)(void *with, int index
     if (w->found) return;
     const Step *s = &plan->steps[w->step];
     const char *damage = check_damage(w->arena, w->engine, &w->run);
-    if (damage) w->found = arena_printf(w->arena, "%s (step %s): %s", plan->graph->tensors[s->tensor].name, s->name, damage);
+    if (damage)
+        w->found = arena_printf(w->arena, "%s (step %s): %s", plan->graph->tensors[s->tensor].name, s->name, damage);
     else observe_parts(w, s);
     if (++w->step < plan->n_steps) return;
     for (int64_t b = w->first; b < w->end; b++) w->rows_before += check_rows(w->engine, &w->batch->sequences[b]);
@@ -100,7 +109,10 @@ const char *check_first(Arena *arena, Engine *engine, const Weights *weights, co
     check_set(engine, target, 2, &w, after_step);
     check_call(arena, engine, batch, ALL_WANTED, &w.run);
     if (w.found) return w.found;
-    if (w.run.complaint) return arena_printf(arena, "%s (step %s): %s", engine->plan->graph->tensors[engine->plan->steps[w.step].tensor].name, engine->plan->steps[w.step].name, w.run.complaint);
+    if (w.run.complaint)
+        return arena_printf(arena, "%s (step %s): %s",
+                            engine->plan->graph->tensors[engine->plan->steps[w.step].tensor].name,
+                            engine->plan->steps[w.step].name, w.run.complaint);
     Pieces pieces = check_pieces(arena, engine, batch);
     for (int64_t i = 0; i < pieces.count; i++) {
         const Piece *p = &pieces.list[i];
@@ -108,8 +120,10 @@ const char *check_first(Arena *arena, Engine *engine, const Weights *weights, co
         Difference d = {0};
         check_compare(&d, w.run.arrays[p->array] + p->offset, p->columns, p->want, p->rows, p->columns);
         if (!d.bad) continue;
-        return arena_printf(arena, "%s (layer %d, head %lld, sequence %lld) at [%lld][%lld]: %.9g, the interpreter has %.9g", engine->plan->graph->tensors[out->tensor].name, out->layer,
-                            (long long)p->head, (long long)p->sequence, (long long)d.row, (long long)d.column, d.got, d.want);
+        return arena_printf(arena,
+                            "%s (layer %d, head %lld, sequence %lld) at [%lld][%lld]: %.9g, the interpreter has %.9g",
+                            engine->plan->graph->tensors[out->tensor].name, out->layer, (long long)p->head,
+                            (long long)p->sequence, (long long)d.row, (long long)d.column, d.got, d.want);
     }
     return NULL;
 }

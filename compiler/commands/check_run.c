@@ -13,7 +13,9 @@
 
 const char *const check_array_names[CHECK_ARRAYS] = {"hidden", "pooled", "logits", "attention"};
 
-int64_t check_rows(const Engine *engine, const Sequence *s) { return engine->plan->seq.exact ? engine->plan->seq.n : s->symbols[0]; }
+int64_t check_rows(const Engine *engine, const Sequence *s) {
+    return engine->plan->seq.exact ? engine->plan->seq.n : s->symbols[0];
+}
 
 /* ---------------------------------------------------------------- where numbers stand */
 
@@ -45,7 +47,12 @@ Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch) {
             bool map = out->layer >= 0;
             for (int64_t h = 0; h < (map ? out->n_heads : 1); h++) {
                 Piece *p = &pieces.list[pieces.count++];
-                *p = (Piece){.array = array, .output = o, .sequence = b, .head = map ? out->heads[h] : -1, .offset = at[array], .rows = n};
+                *p = (Piece){.array = array,
+                             .output = o,
+                             .sequence = b,
+                             .head = map ? out->heads[h] : -1,
+                             .offset = at[array],
+                             .rows = n};
                 p->columns = map ? n : g->tensors[out->tensor].dims[1].n;
                 if (!map && once_a_sequence(engine, o)) p->rows = 1;
                 p->want = s->outputs ? s->outputs[o].data + (map ? p->head * n * n : 0) : NULL;
@@ -86,7 +93,8 @@ void check_compare(Difference *d, const float *got, int64_t stride, const double
                 if (ulps > d->ulps) d->ulps = ulps;
             }
             if (error > most) most = error;
-            if (!good && d->bad++ == 0) d->row = r, d->column = c, d->got = isnan(a) ? NAN : a, d->want = isnan(b) ? NAN : b;
+            if (!good && d->bad++ == 0)
+                d->row = r, d->column = c, d->got = isnan(a) ? NAN : a, d->want = isnan(b) ? NAN : b;
         }
     d->elements += rows * columns;
     if (most / allowed >= d->share) d->share = most / allowed, d->most = most, d->allowed = allowed;
@@ -194,7 +202,9 @@ static void guard_inputs(Arena *arena, Engine *engine, const Batch *batch) {
 
 const char *check_damage(Arena *arena, const Engine *engine, const CheckRun *run) {
     for (int a = 0; a < CHECK_ARRAYS; a++) {
-        const char *side = run->arrays[a] ? canaries_side((const uint8_t *)run->arrays[a], (size_t)run->items[a] * sizeof(float)) : NULL;
+        const char *side = run->arrays[a]
+                               ? canaries_side((const uint8_t *)run->arrays[a], (size_t)run->items[a] * sizeof(float))
+                               : NULL;
         if (side) return arena_printf(arena, "a write %s the output %s", side, check_array_names[a]);
     }
     const char *side = canaries_side(engine->call.workspace, engine->call.workspace_bytes);
@@ -208,11 +218,13 @@ void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wante
     guard_inputs(own, engine, batch);
     *run = (CheckRun){0};
     Pieces pieces = check_pieces(own, engine, batch);
-    for (int64_t i = 0; i < pieces.count; i++) run->items[pieces.list[i].array] += pieces.list[i].rows * pieces.list[i].columns;
+    for (int64_t i = 0; i < pieces.count; i++)
+        run->items[pieces.list[i].array] += pieces.list[i].rows * pieces.list[i].columns;
     for (int a = 0; a < CHECK_ARRAYS; a++) {
         if (!run->items[a] || !(wanted >> a & 1)) continue;
         size_t bytes = (size_t)run->items[a] * sizeof(float);
-        run->arrays[a] = (float *)(void *)canaries_set((uint8_t *)arena_alloc(arena, SHIFT + bytes + 2 * CANARY) + SHIFT, bytes);
+        run->arrays[a] =
+            (float *)(void *)canaries_set((uint8_t *)arena_alloc(arena, SHIFT + bytes + 2 * CANARY) + SHIFT, bytes);
     }
     call->hidden = run->arrays[0];
     call->pooled = run->arrays[1];
@@ -220,7 +232,8 @@ void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wante
     call->attention = run->arrays[3];
     void *old = call->workspace;
     call->workspace_bytes = (size_t)(engine->emitted.workspace_bytes + call->threads * engine->emitted.scratch_bytes);
-    uint8_t *memory = attn_alloc(call->workspace_bytes + 2 * CANARY), *workspace = memory ? canaries_set(memory, call->workspace_bytes) : NULL;
+    uint8_t *memory = attn_alloc(call->workspace_bytes + 2 * CANARY),
+            *workspace = memory ? canaries_set(memory, call->workspace_bytes) : NULL;
     if (!workspace) out_of_memory();
     call->workspace = workspace;
     int status = call_caught(engine);

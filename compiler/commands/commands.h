@@ -22,7 +22,8 @@ typedef struct Option {
 void options_read(Arena *arena, int argc, char **argv, const char *usage, const Option *options, size_t count,
                   const char **operand, int operands);
 _Noreturn void usage_error(const char *usage, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least, int64_t most);
+int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,
+                       int64_t most);
 
 /* Every command returns the exit code. */
 int command_fmt(int argc, char **argv);

@@ -5,9 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char usage[] = "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full] [--embed-weights] [--weights F]";
+static const char usage[] =
+    "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full] [--embed-weights] [--weights F]";
 
-enum { MOST_TEXT_BYTES = 1 << 20 }; /* larger weights are embedded by .incbin: as text they would take minutes to compile */
+enum {
+    MOST_TEXT_BYTES = 1 << 20
+}; /* larger weights are embedded by .incbin: as text they would take minutes to compile */
 
 /* "scalar,avx2" -> its parts; an unknown one is refused. */
 static const char *const *split_targets(Arena *arena, const char *list, int *n) {
@@ -16,7 +19,8 @@ static const char *const *split_targets(Arena *arena, const char *list, int *n) 
         size_t length = strcspn(at, ",");
         const char *name = arena_copy(arena, at, length);
         if (strcmp(name, "native") == 0) name = "avx512"; /* with the others below it, init picks what is there */
-        if (!target_known(name)) fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", name);
+        if (!target_known(name))
+            fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", name);
         for (int i = 0; i < *n; i++)
             if (strcmp(targets[i], name) == 0) usage_error(usage, "the target `%s` stands twice", name);
         targets[(*n)++] = name;
@@ -40,10 +44,15 @@ int command_compile(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *folder = NULL, *target = NULL, *unroll = NULL, *weights_path = NULL;
     bool embed = false;
-    const Option options[] = {{"-o", .text = &folder}, {"--target", .text = &target}, {"--unroll", .text = &unroll}, {"--weights", .text = &weights_path}, {"--embed-weights", .flag = &embed}};
+    const Option options[] = {{"-o", .text = &folder},
+                              {"--target", .text = &target},
+                              {"--unroll", .text = &unroll},
+                              {"--weights", .text = &weights_path},
+                              {"--embed-weights", .flag = &embed}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!folder) usage_error(usage, "`-o DIR` is missing");
-    if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0) usage_error(usage, "`--unroll` is auto or full, not `%s`", unroll);
+    if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0)
+        usage_error(usage, "`--unroll` is auto or full, not `%s`", unroll);
     int n_targets = 0;
     const char *const *targets = split_targets(arena, target ? target : "scalar,avx2,avx512", &n_targets);
 
@@ -53,7 +62,8 @@ int command_compile(int argc, char **argv) {
     Module *module = build(arena, model);
     Plan *plan = plan_model(arena, module, false);
     EmitOptions emit_options = {.targets = targets, .n_targets = n_targets, .layout_hash = packed_layout_hash(plan)};
-    emit_options.command = arena_printf(arena, "attnc compile %s --target %s", base_name(path), target ? target : "scalar,avx2,avx512");
+    emit_options.command =
+        arena_printf(arena, "attnc compile %s --target %s", base_name(path), target ? target : "scalar,avx2,avx512");
     Weights *weights = weights_path ? load_weights(arena, module, weights_path, false) : NULL;
     bool in_text = embed && 128 + 4 * plan->weight_floats <= MOST_TEXT_BYTES;
     if (in_text) emit_options.embedded = packed_bytes(arena, plan, weights, &emit_options.embedded_bytes);
@@ -61,8 +71,11 @@ int command_compile(int argc, char **argv) {
     Emitted emitted = emit(arena, plan, &emit_options);
 
     if (mkdir(folder, 0777) && errno != EEXIST) fail("%s: the folder cannot be made: %s", folder, strerror(errno));
-    if (emitted.assembly) write_file(arena, arena_printf(arena, "%s/%s_weights.S", folder, model->name), emitted.assembly, strlen(emitted.assembly));
-    if (weights && !in_text) packed_write(arena, arena_printf(arena, "%s/%s.attnw", folder, model->name), plan, weights);
+    if (emitted.assembly)
+        write_file(arena, arena_printf(arena, "%s/%s_weights.S", folder, model->name), emitted.assembly,
+                   strlen(emitted.assembly));
+    if (weights && !in_text)
+        packed_write(arena, arena_printf(arena, "%s/%s.attnw", folder, model->name), plan, weights);
     write_file(arena, arena_printf(arena, "%s/%s.h", folder, model->name), emitted.h, emitted.h_bytes);
     write_file(arena, arena_printf(arena, "%s/%s.c", folder, model->name), emitted.c, emitted.c_bytes);
     arena_free(arena);

@@ -111,7 +111,8 @@ static void *symbol(void *library, const char *name) {
 
 static void *load_library(Arena *arena, Engine *engine, Folder *folder, const char *cc) {
     const char *model = engine->module->model->name;
-    const char *c = folder_file(arena, folder, arena_printf(arena, "%s.c", model)), *h = folder_file(arena, folder, arena_printf(arena, "%s.h", model));
+    const char *c = folder_file(arena, folder, arena_printf(arena, "%s.c", model)),
+               *h = folder_file(arena, folder, arena_printf(arena, "%s.h", model));
     const char *driver = folder_file(arena, folder, "driver.c"), *library = folder_file(arena, folder, "model.so");
     write_text(arena, c, engine->emitted.c);
     write_text(arena, h, engine->emitted.h);
@@ -136,8 +137,12 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     const char *target = options->target && strcmp(options->target, "native") != 0 ? options->target : NULL;
     static const char *const all[] = {"scalar", "avx2", "avx512"};
     const char *const one[] = {target};
-    EmitOptions emit_options = {.targets = target ? one : all, .n_targets = target ? 1 : 3, .command = "run", .layout_hash = packed_layout_hash(plan)};
-    if (target && !target_known(target)) fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", target);
+    EmitOptions emit_options = {.targets = target ? one : all,
+                                .n_targets = target ? 1 : 3,
+                                .command = "run",
+                                .layout_hash = packed_layout_hash(plan)};
+    if (target && !target_known(target))
+        fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", target);
     engine->emitted = emit(arena, plan, &emit_options);
     engine->given_c = options->emitted_c != NULL;
     if (engine->given_c) engine->emitted.c = options->emitted_c;
@@ -157,7 +162,8 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
         arena_on_free(arena, free_pool, call->pool);
         call->parallel_for = attn_pool_run;
     }
-    engine->workspace_bytes = call->workspace_bytes = (size_t)(engine->emitted.workspace_bytes + call->threads * engine->emitted.scratch_bytes);
+    engine->workspace_bytes = call->workspace_bytes =
+        (size_t)(engine->emitted.workspace_bytes + call->threads * engine->emitted.scratch_bytes);
     call->workspace = attn_alloc(call->workspace_bytes);
     if (!call->workspace) out_of_memory();
     arena_on_free(arena, free_memory, call->workspace);
@@ -251,7 +257,9 @@ void engine_bind(Arena *arena, Engine *engine, const Batch *batch) {
     call->pixels = stack ? join_rows(arena, batch, "pixels", stack->image_height * stack->image_width) : NULL;
     for (int o = 0; o < g->n_outputs; o++) {
         const GraphOutput *out = &g->outputs[o];
-        int64_t items = out->layer >= 0 ? map_heads(g) * squares : (is_per_sequence(engine, o) ? batch->count : rows) * g->tensors[out->tensor].dims[1].n;
+        int64_t items = out->layer >= 0
+                            ? map_heads(g) * squares
+                            : (is_per_sequence(engine, o) ? batch->count : rows) * g->tensors[out->tensor].dims[1].n;
         *output_field(call, out->name) = arena_array(arena, (size_t)items, sizeof(float));
     }
 }

@@ -9,7 +9,8 @@ static const char usage[] = "attnc explain SPEC [--seq N]";
 static const char *const targets[] = {"scalar", "avx2", "avx512"};
 enum { TARGETS = sizeof targets / sizeof *targets };
 
-static const char *const kinds[STEP_COUNT] = {"embed", "patches", "prepend", "gemm", "norm", "rope", "attention", "map", "pool", "copy"};
+static const char *const kinds[STEP_COUNT] = {"embed", "patches",   "prepend", "gemm", "norm",
+                                              "rope",  "attention", "map",     "pool", "copy"};
 
 typedef struct Explain {
     Arena *arena;
@@ -46,26 +47,36 @@ static void print_sizes(const Explain *x) {
     Emitted emitted = {0};
     for (int t = 0; t <= TARGETS; t++) { /* each alone, then all */
         bool all = t == TARGETS;
-        EmitOptions options = {.targets = all ? targets : &targets[t], .n_targets = all ? TARGETS : 1, .command = "explain", .layout_hash = packed_layout_hash(plan)};
+        EmitOptions options = {.targets = all ? targets : &targets[t],
+                               .n_targets = all ? TARGETS : 1,
+                               .command = "explain",
+                               .layout_hash = packed_layout_hash(plan)};
         emitted = emit(a, plan, &options);
         text_printf(&code, "%s%s %s", t ? "; " : "", all ? "all" : targets[t], amount(a, (double)emitted.c_bytes, "B"));
     }
     row("code", arena_printf(a, "C of %s", code.data));
-    row("weights", arena_printf(a, "%s in the layout of the code (.attnw)", amount(a, 128 + 4 * (double)plan->weight_floats, "B")));
-    row("workspace", arena_printf(a, "%lld bytes, for chunks of %lld rows", (long long)emitted.workspace_bytes, (long long)plan->rows));
+    row("weights", arena_printf(a, "%s in the layout of the code (.attnw)",
+                                amount(a, 128 + 4 * (double)plan->weight_floats, "B")));
+    row("workspace", arena_printf(a, "%lld bytes, for chunks of %lld rows", (long long)emitted.workspace_bytes,
+                                  (long long)plan->rows));
     row("scratch", arena_printf(a, "%lld bytes a thread, behind the workspace", (long long)emitted.scratch_bytes));
     row("stack", "at most 16384 bytes a function");
     double kept = 0; /* floats a row */
     for (int i = 0; i < plan->n_steps; i++)
-        if (plan->steps[i].kind == STEP_ATTENTION) kept += (double)(plan->steps[i].a.kv_heads * (plan->steps[i].a.head_dim + plan->steps[i].value_dim));
+        if (plan->steps[i].kind == STEP_ATTENTION)
+            kept += (double)(plan->steps[i].a.kv_heads * (plan->steps[i].a.head_dim + plan->steps[i].value_dim));
     if (!x->module->model->decoder) row("KV cache", "none: an encoder keeps nothing from call to call");
-    else row("KV cache", arena_printf(a, "keys and values of %lld rows are %s; a forward keeps none of them", (long long)plan->seq.n, amount(a, 4 * kept * (double)plan->seq.n, "B")));
+    else
+        row("KV cache", arena_printf(a, "keys and values of %lld rows are %s; a forward keeps none of them",
+                                     (long long)plan->seq.n, amount(a, 4 * kept * (double)plan->seq.n, "B")));
 }
 
 static void print_unrolling(const Explain *x) {
     const Plan *plan = x->plan;
     if (plan->unroll_full) row("unrolled", "everything: no loop is left");
-    else row("unrolled", "layers and steps are straight-line code with constant widths and offsets, register tiles are written out; loops run over tiles of rows and columns, over k, and over keys");
+    else
+        row("unrolled", "layers and steps are straight-line code with constant widths and offsets, register tiles are "
+                        "written out; loops run over tiles of rows and columns, over k, and over keys");
     int count[STEP_COUNT] = {0};
     Text text = text_new(x->arena);
     for (int i = 0; i < plan->n_steps; i++) count[plan->steps[i].kind]++;
@@ -86,8 +97,10 @@ static void print_roofline(const Explain *x) {
         return;
     }
     double read = read_bandwidth(), compute = x->flops / peak, memory = x->bytes / read;
-    row("roofline", arena_printf(x->arena, "%.3f ms in one thread: %.3f ms of multiply-adds at %s (%s), %.3f ms of bytes at %s", 1e3 * (compute > memory ? compute : memory), 1e3 * compute,
-                                 amount(x->arena, peak, "FLOP/s"), target, 1e3 * memory, amount(x->arena, read, "B/s")));
+    row("roofline",
+        arena_printf(x->arena, "%.3f ms in one thread: %.3f ms of multiply-adds at %s (%s), %.3f ms of bytes at %s",
+                     1e3 * (compute > memory ? compute : memory), 1e3 * compute, amount(x->arena, peak, "FLOP/s"),
+                     target, 1e3 * memory, amount(x->arena, read, "B/s")));
 }
 
 static void print_steps(const Explain *x) {
@@ -95,8 +108,10 @@ static void print_steps(const Explain *x) {
     for (int i = 0; i < x->plan->n_steps; i++) {
         const Step *s = &x->plan->steps[i];
         double flops = step_flops(x->plan, s, x->n), bytes = step_bytes(x->plan, s, x->n);
-        const char *count = flops > 0 ? amount(x->arena, flops, "") : "-", *share = flops > 0 ? arena_printf(x->arena, "%.2f %%", 100 * flops / x->flops) : "-";
-        printf("%-10s %-44s %-36s %12s %7s %12s\n", kinds[s->kind], s->name, s->shape, count, share, amount(x->arena, bytes, "B"));
+        const char *count = flops > 0 ? amount(x->arena, flops, "") : "-",
+                   *share = flops > 0 ? arena_printf(x->arena, "%.2f %%", 100 * flops / x->flops) : "-";
+        printf("%-10s %-44s %-36s %12s %7s %12s\n", kinds[s->kind], s->name, s->shape, count, share,
+               amount(x->arena, bytes, "B"));
     }
 }
 
@@ -114,10 +129,15 @@ int command_explain(int argc, char **argv) {
         x.flops += step_flops(x.plan, &x.plan->steps[i], x.n);
         x.bytes += step_bytes(x.plan, &x.plan->steps[i], x.n);
     }
-    printf("%s: one sequence of %lld rows%s\n\n", module->model->name, (long long)x.n, bound.exact ? ", as every one" : x.n == bound.n ? ", the bound" : "");
+    printf("%s: one sequence of %lld rows%s\n\n", module->model->name, (long long)x.n,
+           bound.exact      ? ", as every one"
+           : x.n == bound.n ? ", the bound"
+                            : "");
     row("parameters", amount(arena, parameters(module), ""));
-    row("flops", arena_printf(arena, "%s: 2 x multiply-adds of matrix products and visible scores", amount(arena, x.flops, "FLOP")));
-    row("bytes moved", arena_printf(arena, "%s: weights, keys and values read, rows read and written, step by step", amount(arena, x.bytes, "B")));
+    row("flops", arena_printf(arena, "%s: 2 x multiply-adds of matrix products and visible scores",
+                              amount(arena, x.flops, "FLOP")));
+    row("bytes moved", arena_printf(arena, "%s: weights, keys and values read, rows read and written, step by step",
+                                    amount(arena, x.bytes, "B")));
     print_sizes(&x);
     print_unrolling(&x);
     print_roofline(&x);

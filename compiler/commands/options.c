@@ -25,7 +25,8 @@ static void unknown_option(Arena *arena, const char *usage, const Option *option
     const char **names = arena_array(arena, count + 1, sizeof *names);
     for (size_t i = 0; i < count; i++) names[i] = options[i].name;
     const char *near = nearest_word(name, names);
-    usage_error(usage, "unknown option `%s`%s%s%s", name, near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+    usage_error(usage, "unknown option `%s`%s%s%s", name, near ? "; did you mean `" : "", near ? near : "",
+                near ? "`?" : "");
 }
 
 static void take(Arena *arena, const char *usage, const Option *option, const char *value) {
@@ -78,12 +79,14 @@ void options_read(Arena *arena, int argc, char **argv, const char *usage, const 
     if (found < operands) usage_error(usage, "%s is missing", found == 0 ? "the first argument" : "an argument");
 }
 
-int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least, int64_t most) {
+int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,
+                       int64_t most) {
     if (!text) return otherwise;
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (errno || *end || end == text || value < least || value > most)
-        usage_error(usage, "`%s` wants an integer from %lld to %lld, found `%s`", name, (long long)least, (long long)most, text);
+        usage_error(usage, "`%s` wants an integer from %lld to %lld, found `%s`", name, (long long)least,
+                    (long long)most, text);
     return value;
 }

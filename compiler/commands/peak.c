@@ -52,7 +52,8 @@ double peak_flops(const char *target) {
     static double (*const avx2[])(void) = {avx2_8, avx2_10, avx2_12};
     static double (*const scalar[])(void) = {scalar_8, scalar_12};
     if (strcmp(target, "avx512") == 0) return __builtin_cpu_supports("avx512f") ? best(avx512, 3) : 0;
-    if (strcmp(target, "avx2") == 0) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? best(avx2, 3) : 0;
+    if (strcmp(target, "avx2") == 0)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? best(avx2, 3) : 0;
     return best(scalar, 2);
 }
 

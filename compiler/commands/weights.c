@@ -18,7 +18,8 @@ int command_weights(int argc, char **argv) {
     for (size_t i = 0; i < table.count; i++) {
         int64_t elements = 0;
         if (!shape_elements(table.specs[i].shape, &elements)) bug("a tensor's size overflows");
-        printf("%-*s  %-16s %12lld\n", width, table.specs[i].name, shape_text(arena, table.specs[i].shape), (long long)elements * 4);
+        printf("%-*s  %-16s %12lld\n", width, table.specs[i].name, shape_text(arena, table.specs[i].shape),
+               (long long)elements * 4);
         total += elements;
     }
     printf("%zu tensors, %lld parameters, %lld bytes as f32\n", table.count, (long long)total, (long long)total * 4);

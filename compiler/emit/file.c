@@ -47,22 +47,30 @@ static bool wants(const File *f, const char *target) {
 /* Lines that repeat over outputs: fields of the struct, of the run, and how they move from chunk to chunk. */
 static void set_outputs(File *f, int64_t maps) {
     const Graph *g = f->plan->graph;
-    Text fields = text_new(f->arena), run = text_new(f->arena), set = text_new(f->arena), advance = text_new(f->arena), driver = text_new(f->arena);
+    Text fields = text_new(f->arena), run = text_new(f->arena), set = text_new(f->arena), advance = text_new(f->arena),
+         driver = text_new(f->arena);
     for (int o = 0; o < g->n_outputs; o++) {
         const GraphOutput *out = &g->outputs[o];
         if (out->layer >= 0) continue;
         const char *rows = "rows";
         int64_t columns = g->tensors[out->tensor].dims[1].n;
         for (int b = 0; b < f->plan->n_buffers; b++)
-            if (f->plan->buffers[b].kind == BUFFER_OUTPUT && f->plan->buffers[b].io == o && f->plan->buffers[b].rows == ROWS_SEQUENCES) rows = "sequences";
-        text_printf(&fields, "%sfloat *%s; /* [%s][%lld] */", fields.size ? "\n" : "", out->name, strcmp(rows, "rows") == 0 ? "rows" : "batch", (long long)columns);
+            if (f->plan->buffers[b].kind == BUFFER_OUTPUT && f->plan->buffers[b].io == o &&
+                f->plan->buffers[b].rows == ROWS_SEQUENCES)
+                rows = "sequences";
+        text_printf(&fields, "%sfloat *%s; /* [%s][%lld] */", fields.size ? "\n" : "", out->name,
+                    strcmp(rows, "rows") == 0 ? "rows" : "batch", (long long)columns);
         text_printf(&run, "%sfloat *out_%s;", run.size ? "\n" : "", out->name);
         text_printf(&driver, "%soutput.%s = call->%s;", driver.size ? "\n" : "", out->name, out->name);
         text_printf(&set, "%srun.out_%s = output->%s;", set.size ? "\n" : "", out->name, out->name);
-        text_printf(&advance, "%sif (run.out_%s) run.out_%s += %s * %lld;", advance.size ? "\n" : "", out->name, out->name, rows, (long long)columns);
+        text_printf(&advance, "%sif (run.out_%s) run.out_%s += %s * %lld;", advance.size ? "\n" : "", out->name,
+                    out->name, rows, (long long)columns);
     }
     if (maps) {
-        text_printf(&fields, "\nfloat *attention; /* for each sequence of n rows [%lld][n][n]: the exported layers' heads, layer by layer */", (long long)maps);
+        text_printf(&fields,
+                    "\nfloat *attention; /* for each sequence of n rows [%lld][n][n]: the exported layers' heads, "
+                    "layer by layer */",
+                    (long long)maps);
         text_printf(&run, "\nfloat *out_attention;");
         text_printf(&set, "\nrun.out_attention = output->attention;");
         text_printf(&driver, "\noutput.attention = call->attention;");
@@ -88,7 +96,9 @@ static void set_targets(File *f) {
         bool guarded = strcmp(isa->guard, "1") != 0;
         text_printf(&names, "%s\"%s\"", index ? ", " : "", isa->name);
         if (guarded) text_printf(&pick, "#if %s\n", isa->guard), text_printf(&call, "#if %s\n", isa->guard);
-        if (target_order[t].bit >= 0) text_printf(&pick, "if ((cpu >> %d & 1) && (!wanted || %s_same(wanted, \"%s\"))) return %d;\n", target_order[t].bit, model, isa->name, index);
+        if (target_order[t].bit >= 0)
+            text_printf(&pick, "if ((cpu >> %d & 1) && (!wanted || %s_same(wanted, \"%s\"))) return %d;\n",
+                        target_order[t].bit, model, isa->name, index);
         else text_printf(&pick, "if (!wanted || %s_same(wanted, \"%s\")) return %d;\n", model, isa->name, index);
         text_printf(&call, "case %d: %s_%s_chunk(&run); break;\n", index, model, isa->name);
         if (guarded) text_printf(&pick, "#endif\n"), text_printf(&call, "#endif\n");
@@ -106,7 +116,8 @@ static void set_targets(File *f) {
 static const char *summary(const File *f) {
     const Model *m = f->plan->module->model;
     const Stack *s = m->encoder ? m->encoder : m->decoder;
-    return arena_printf(f->arena, "%lld layers, d_model %lld, %s of %s %lld rows; model hash %016llx", (long long)s->n_layers, (long long)m->d_model, s->is_decoder ? "decoder" : "encoder",
+    return arena_printf(f->arena, "%lld layers, d_model %lld, %s of %s %lld rows; model hash %016llx",
+                        (long long)s->n_layers, (long long)m->d_model, s->is_decoder ? "decoder" : "encoder",
                         s->seq.exact ? "exactly" : "at most", (long long)s->seq.n, (unsigned long long)m->hash);
 }
 
@@ -118,12 +129,28 @@ static void set_numbers(File *f, Emitted *emitted) {
     emitted->control_bytes = control;
     emitted->workspace_bytes = control + 4 * round_up(plan->workspace_floats, 16);
     emitted->scratch_bytes = 4 * plan->scratch_floats;
-    const struct { const char *name; int64_t value; } numbers[] = {
-        {"seq", plan->seq.n}, {"full", plan->unroll_full}, {"embedded", f->options->embedded || f->options->incbin}, {"seq_exact", plan->seq.exact}, {"rows", plan->rows}, {"weights_bytes", 128 + 4 * plan->weight_floats}, {"data_bytes", 4 * plan->weight_floats},
-        {"workspace_bytes", emitted->workspace_bytes}, {"scratch_bytes", emitted->scratch_bytes}, {"starts_bytes", starts}, {"control_bytes", control},
-        {"workspace_floats", round_up(plan->workspace_floats, 16)}, {"vocab", stack->vocab}, {"segments", stack->segments}, {"d_model", m->d_model},
-        {"image_height", stack->image_height}, {"image_width", stack->image_width}, {"has_tokens", has_input(plan, "tokens")}, {"has_segments", has_input(plan, "segments")},
-        {"has_features", has_input(plan, "features")}, {"has_pixels", has_input(plan, "pixels")}};
+    const struct { const char *name; int64_t value;
+    } numbers[] = {{"seq", plan->seq.n},
+                   {"full", plan->unroll_full},
+                   {"embedded", f->options->embedded || f->options->incbin},
+                   {"seq_exact", plan->seq.exact},
+                   {"rows", plan->rows},
+                   {"weights_bytes", 128 + 4 * plan->weight_floats},
+                   {"data_bytes", 4 * plan->weight_floats},
+                   {"workspace_bytes", emitted->workspace_bytes},
+                   {"scratch_bytes", emitted->scratch_bytes},
+                   {"starts_bytes", starts},
+                   {"control_bytes", control},
+                   {"workspace_floats", round_up(plan->workspace_floats, 16)},
+                   {"vocab", stack->vocab},
+                   {"segments", stack->segments},
+                   {"d_model", m->d_model},
+                   {"image_height", stack->image_height},
+                   {"image_width", stack->image_width},
+                   {"has_tokens", has_input(plan, "tokens")},
+                   {"has_segments", has_input(plan, "segments")},
+                   {"has_features", has_input(plan, "features")},
+                   {"has_pixels", has_input(plan, "pixels")}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) vars_int(f->vars, numbers[i].name, numbers[i].value);
     vars_text(f->vars, "p", m->name);
     vars_text(f->vars, "prefix", m->name);
@@ -144,10 +171,15 @@ static void emit_targets(File *f, Writer *writer) {
     const char *model = f->plan->module->model->name;
     for (int t = 0; t < TARGETS; t++) {
         if (!wants(f, target_order[t].name)) continue;
-        TargetEmitter e = {.arena = f->arena, .writer = writer, .plan = f->plan, .isa = isa_load(f->arena, target_order[t].name), .model = model};
+        TargetEmitter e = {.arena = f->arena,
+                           .writer = writer,
+                           .plan = f->plan,
+                           .isa = isa_load(f->arena, target_order[t].name),
+                           .model = model};
         e.prefix = arena_printf(f->arena, "%s_%s", model, e.isa->name);
         bool guarded = strcmp(e.isa->guard, "1") != 0;
-        writer_line(writer, "/* ------------------------------------------------------------------ target %s */", e.isa->name);
+        writer_line(writer, "/* ------------------------------------------------------------------ target %s */",
+                    e.isa->name);
         if (guarded) writer_line(writer, "#if %s", e.isa->guard);
         emit_target(&e);
         if (guarded) writer_line(writer, "#endif");
@@ -160,7 +192,10 @@ static void embed_weights(File *f, Text *out) {
     const char *model = f->plan->module->model->name;
     const uint8_t *bytes = f->options->embedded;
     size_t floats = (f->options->embedded_bytes - 128) / sizeof(float);
-    text_printf(out, "\n/* the weights: the bytes of a .attnw */\nstatic const struct {\n    uint32_t header[32];\n    float data[%zu];\n} %s_embedded_data __attribute__((aligned(64))) = {{", floats, model);
+    text_printf(out,
+                "\n/* the weights: the bytes of a .attnw */\nstatic const struct {\n    uint32_t header[32];\n    "
+                "float data[%zu];\n} %s_embedded_data __attribute__((aligned(64))) = {{",
+                floats, model);
     for (size_t i = 0; i < 32; i++) {
         uint32_t word;
         memcpy(&word, bytes + 4 * i, sizeof word);
@@ -171,7 +206,8 @@ static void embed_weights(File *f, Text *out) {
         float value;
         memcpy(&value, bytes + 128 + 4 * i, sizeof value);
         if (i % 8 == 0) text_printf(out, "\n    ");
-        if (value != value || value - value != 0) fail("weights that are not finite cannot be embedded as numbers: keep them in a file");
+        if (value != value || value - value != 0)
+            fail("weights that are not finite cannot be embedded as numbers: keep them in a file");
         const char *separator = i % 8 == 7 ? "," : ", ";
         if (value == 0 && !__builtin_signbit(value)) text_printf(out, "0%s", separator);
         else text_printf(out, "%af%s", (double)value, separator);
@@ -181,18 +217,27 @@ static void embed_weights(File *f, Text *out) {
 
 static void embed_by_assembly(File *f, Text *out, Emitted *emitted) {
     const char *model = f->plan->module->model->name;
-    text_printf(out, "\n/* the bytes of %s.attnw, from %s_weights.S */\nextern const unsigned char %s_embedded_data[];\n\nconst void *%s_embedded(void) {\n    return %s_embedded_data;\n}\n",
+    text_printf(out,
+                "\n/* the bytes of %s.attnw, from %s_weights.S */\nextern const unsigned char "
+                "%s_embedded_data[];\n\nconst void *%s_embedded(void) {\n    return %s_embedded_data;\n}\n",
                 model, model, model, model, model);
-    emitted->assembly = arena_printf(f->arena, "/* %s.attnw as read-only data: assemble it with -I and the folder that holds the file */\n    .section .rodata\n    .balign 64\n    .globl %s_embedded_data\n"
-                                     "%s_embedded_data:\n    .incbin \"%s.attnw\"\n#if defined(__linux__) && defined(__ELF__)\n    .section .note.GNU-stack,\"\",%%progbits\n#endif\n", model, model, model, model);
+    emitted->assembly = arena_printf(f->arena,
+                                     "/* %s.attnw as read-only data: assemble it with -I and the folder that holds the "
+                                     "file */\n    .section .rodata\n    .balign 64\n    .globl %s_embedded_data\n"
+                                     "%s_embedded_data:\n    .incbin \"%s.attnw\"\n#if defined(__linux__) && "
+                                     "defined(__ELF__)\n    .section .note.GNU-stack,\"\",%%progbits\n#endif\n",
+                                     model, model, model, model);
 }
 
 /* What is said when the C passes its budget: with several targets, that one alone may fit. */
 static const char *over_budget(const File *f) {
     const Model *m = f->plan->module->model;
-    const char *what = f->plan->unroll_full ? "`unroll full` makes this model too large" : "the C of this model is too large";
-    const char *hint = f->options->n_targets > 1 ? " for all its targets together; a single --target may fit" : "; `unroll auto` has no such bound";
-    return arena_printf(f->arena, "%s:%d:%d: %s%s", m->place.source ? m->place.source->path : m->name, m->place.line, m->place.column, what, hint);
+    const char *what =
+        f->plan->unroll_full ? "`unroll full` makes this model too large" : "the C of this model is too large";
+    const char *hint = f->options->n_targets > 1 ? " for all its targets together; a single --target may fit"
+                                                 : "; `unroll auto` has no such bound";
+    return arena_printf(f->arena, "%s:%d:%d: %s%s", m->place.source ? m->place.source->path : m->name, m->place.line,
+                        m->place.column, what, hint);
 }
 
 Emitted emit(Arena *arena, const Plan *plan, const EmitOptions *options) {
@@ -205,7 +250,8 @@ Emitted emit(Arena *arena, const Plan *plan, const EmitOptions *options) {
     template_expand(arena, h, "model.h.tmpl", f.vars, NULL);
     template_expand(arena, c, "head.c.tmpl", f.vars, NULL);
     bool included = false;
-    for (int t = 0; t < TARGETS; t++) included |= wants(&f, target_order[t].name) && isa_load(arena, target_order[t].name)->include[0];
+    for (int t = 0; t < TARGETS; t++)
+        included |= wants(&f, target_order[t].name) && isa_load(arena, target_order[t].name)->include[0];
     if (included) {
         writer_line(c, "#if defined(__x86_64__)");
         writer_line(c, "#include <immintrin.h>");

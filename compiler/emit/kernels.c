@@ -59,7 +59,8 @@ static const char *kernel(Wanted *w, const char *stem) {
     const char *name = arena_printf(e->arena, "%s_%s", e->prefix, stem);
     for (Kernel *k = e->kernels; k; k = k->next) {
         if (strcmp(k->key, w->key.data) == 0) return k->name;
-        same += strncmp(k->name, name, strlen(name)) == 0 && (k->name[strlen(name)] == '\0' || k->name[strlen(name)] == '_');
+        same += strncmp(k->name, name, strlen(name)) == 0 &&
+                (k->name[strlen(name)] == '\0' || k->name[strlen(name)] == '_');
     }
     if (same) name = arena_printf(e->arena, "%s_%d", name, same + 1);
     Kernel *fresh = arena_alloc(e->arena, sizeof *fresh);
@@ -75,13 +76,17 @@ static const char *kernel(Wanted *w, const char *stem) {
 
 static const Buffer *buffer_of(const TargetEmitter *e, Operand o) { return &e->plan->buffers[o.buffer]; }
 
-static int64_t stride_of(const TargetEmitter *e, Operand o) { return o.buffer == NO_BUFFER ? 0 : buffer_of(e, o)->stride; }
+static int64_t stride_of(const TargetEmitter *e, Operand o) {
+    return o.buffer == NO_BUFFER ? 0 : buffer_of(e, o)->stride;
+}
 
 static const char *address(TargetEmitter *e, Operand o) {
     if (o.buffer == NO_BUFFER) return "NULL";
     const Buffer *b = buffer_of(e, o);
-    if (b->kind == BUFFER_WORKSPACE) return arena_printf(e->arena, "run->workspace + %lld", (long long)(b->offset + o.column));
-    const char *base = b->kind == BUFFER_INPUT ? arena_printf(e->arena, "run->%s", b->name) : arena_printf(e->arena, "run->out_%s", b->name);
+    if (b->kind == BUFFER_WORKSPACE)
+        return arena_printf(e->arena, "run->workspace + %lld", (long long)(b->offset + o.column));
+    const char *base = b->kind == BUFFER_INPUT ? arena_printf(e->arena, "run->%s", b->name)
+                                               : arena_printf(e->arena, "run->out_%s", b->name);
     return o.column ? arena_printf(e->arena, "%s + %lld", base, (long long)o.column) : base;
 }
 
@@ -103,13 +108,19 @@ static const char *rows_text(TargetEmitter *e, RowsKind rows) {
 }
 
 /* The end of a call: rows and the share of a thread, or nothing where all of that is constant. */
-static const char *share(TargetEmitter *e) { return e->plan->unroll_full ? ");" : ", (size_t)thread, (size_t)run->threads);"; }
+static const char *share(TargetEmitter *e) {
+    return e->plan->unroll_full ? ");" : ", (size_t)thread, (size_t)run->threads);";
+}
 static const char *rows_and_share(TargetEmitter *e, RowsKind rows) {
-    return e->plan->unroll_full ? ");" : arena_printf(e->arena, ", %s, (size_t)thread, (size_t)run->threads);", rows_text(e, rows));
+    return e->plan->unroll_full
+               ? ");"
+               : arena_printf(e->arena, ", %s, (size_t)thread, (size_t)run->threads);", rows_text(e, rows));
 }
 
 /* Steps into the caller's memory run only where the caller wants that output. */
-static bool is_optional(const TargetEmitter *e, const Step *s) { return s->out.buffer != NO_BUFFER && buffer_of(e, s->out)->kind == BUFFER_OUTPUT; }
+static bool is_optional(const TargetEmitter *e, const Step *s) {
+    return s->out.buffer != NO_BUFFER && buffer_of(e, s->out)->kind == BUFFER_OUTPUT;
+}
 
 /* ---------------------------------------------------------------- steps: each gives the call of its kernel */
 
@@ -119,7 +130,8 @@ typedef struct Tile {
 
 /* Accumulators fill the registers but for the weights of a row of panels and one broadcast. */
 static Tile gemm_tile(const Isa *isa) {
-    if (isa->registers >= 32 && isa->width >= 8) return (Tile){8, 48 / 16 * isa->width / 16 > 0 ? 48 / 16 * isa->width / 16 : 1};
+    if (isa->registers >= 32 && isa->width >= 8)
+        return (Tile){8, 48 / 16 * isa->width / 16 > 0 ? 48 / 16 * isa->width / 16 : 1};
     if (isa->width >= 8) return (Tile){6, 1};
     if (isa->width >= 4) return isa->registers >= 32 ? (Tile){6, 1} : (Tile){2, 1};
     return (Tile){1, 1};
@@ -131,7 +143,8 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     const Buffer *out = buffer_of(e, s->out);
     bool scaled = s->scale != 1;
     double residual_scale = s->residual_scale;
-    if (scaled && s->has_residual && !s->has_activation && !s->has_factor && s->cap == 0) { /* one factor: no product feeds the sum */
+    if (scaled && s->has_residual && !s->has_activation && !s->has_factor &&
+        s->cap == 0) { /* one factor: no product feeds the sum */
         residual_scale *= s->scale;
         scaled = false;
     }
@@ -143,7 +156,8 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", out->stride);
-    number(&w, "exact_out", out->kind == BUFFER_OUTPUT || (s->has_residual && buffer_of(e, s->other)->kind != BUFFER_WORKSPACE));
+    number(&w, "exact_out",
+           out->kind == BUFFER_OUTPUT || (s->has_residual && buffer_of(e, s->other)->kind != BUFFER_WORKSPACE));
     number(&w, "factor_stride", stride_of(e, s->factor));
     number(&w, "other_stride", stride_of(e, s->other));
     number(&w, "has_bias", s->bias != NO_PACKED);
@@ -157,9 +171,11 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     real(&w, "inverse_cap", s->cap > 0 ? 1 / s->cap : 0);
     real(&w, "residual_scale", residual_scale);
     word(&w, "activation", s->has_activation ? activation_name(s->a.activation) : "none");
-    const char *comment = arena_printf(e->arena, "out [rows][%lld] = x [rows][%lld] times weight%s%s%s%s", (long long)s->n, (long long)s->k, s->bias != NO_PACKED ? ", + bias" : "",
-                                       s->has_activation ? arena_printf(e->arena, ", %s", activation_name(s->a.activation)) : "", s->has_factor ? ", times factor" : "",
-                                       s->has_residual ? ", + other" : "");
+    const char *comment =
+        arena_printf(e->arena, "out [rows][%lld] = x [rows][%lld] times weight%s%s%s%s", (long long)s->n,
+                     (long long)s->k, s->bias != NO_PACKED ? ", + bias" : "",
+                     s->has_activation ? arena_printf(e->arena, ", %s", activation_name(s->a.activation)) : "",
+                     s->has_factor ? ", times factor" : "", s->has_residual ? ", + other" : "");
     vars_text(w.vars, "comment", comment);
     const char *name = kernel(&w, arena_printf(e->arena, "gemm_%lldx%lld", (long long)s->k, (long long)s->n));
     Text call = text_new(e->arena);
@@ -167,7 +183,8 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     if (s->bias != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->bias));
     if (s->has_factor) text_printf(&call, ", %s", address(e, s->factor));
     if (s->has_residual) text_printf(&call, ", %s", address(e, s->other));
-    text_printf(&call, ", %s%s", address(e, s->out), e->plan->unroll_full ? ", run->scratch);" : rows_and_share(e, s->rows));
+    text_printf(&call, ", %s%s", address(e, s->out),
+                e->plan->unroll_full ? ", run->scratch);" : rows_and_share(e, s->rows));
     return call.data;
 }
 
@@ -186,10 +203,12 @@ static const char *call_norm(TargetEmitter *e, const Step *s) {
     number(&w, "out_stride", stride_of(e, s->out));
     real(&w, "eps", s->a.eps);
     real(&w, "inverse_d", 1 / (double)d);
-    vars_text(w.vars, "comment", arena_printf(e->arena, "%s over %lld columns, eps %g", op_name(s->op), (long long)d, s->a.eps));
+    vars_text(w.vars, "comment",
+              arena_printf(e->arena, "%s over %lld columns, eps %g", op_name(s->op), (long long)d, s->a.eps));
     const char *name = kernel(&w, arena_printf(e->arena, "%s_%lld", op_name(s->op), (long long)d));
-    return arena_printf(e->arena, "%s(%s, %s%s%s, %s%s", name, address(e, s->in), weight_at(e, s->weight), s->bias != NO_PACKED ? ", " : "",
-                        s->bias != NO_PACKED ? weight_at(e, s->bias) : "", address(e, s->out), rows_and_share(e, s->rows));
+    return arena_printf(e->arena, "%s(%s, %s%s%s, %s%s", name, address(e, s->in), weight_at(e, s->weight),
+                        s->bias != NO_PACKED ? ", " : "", s->bias != NO_PACKED ? weight_at(e, s->bias) : "",
+                        address(e, s->out), rows_and_share(e, s->rows));
 }
 
 static const char *call_embed(TargetEmitter *e, const Step *s) {
@@ -210,7 +229,9 @@ static const char *call_embed(TargetEmitter *e, const Step *s) {
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", stride_of(e, s->out));
     real(&w, "scale", s->scale);
-    vars_text(w.vars, "comment", arena_printf(e->arena, "rows of %lld columns%s%s%s", (long long)s->n, lookup ? ", looked up" : "", segments ? ", + segments" : "", positions ? ", + positions" : ""));
+    vars_text(w.vars, "comment",
+              arena_printf(e->arena, "rows of %lld columns%s%s%s", (long long)s->n, lookup ? ", looked up" : "",
+                           segments ? ", + segments" : "", positions ? ", + positions" : ""));
     const char *name = kernel(&w, "rows");
     Text call = text_new(e->arena);
     text_printf(&call, "%s(run", name);
@@ -232,7 +253,9 @@ static const char *call_patches(TargetEmitter *e, const Step *s) {
     number(&w, "width", stack->image_width);
     number(&w, "patch", stack->patch);
     number(&w, "out_stride", stride_of(e, s->out));
-    vars_text(w.vars, "comment", arena_printf(e->arena, "squares of %lld x %lld pixels as rows", (long long)stack->patch, (long long)stack->patch));
+    vars_text(w.vars, "comment",
+              arena_printf(e->arena, "squares of %lld x %lld pixels as rows", (long long)stack->patch,
+                           (long long)stack->patch));
     return arena_printf(e->arena, "%s(run, %s%s", kernel(&w, "patches"), address(e, s->out), share(e));
 }
 
@@ -246,9 +269,11 @@ static const char *call_rope(TargetEmitter *e, const Step *s) {
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", stride_of(e, s->out));
     number(&w, "copy", s->in.buffer != s->out.buffer);
-    vars_text(w.vars, "comment", arena_printf(e->arena, "%lld columns of %lld heads rotated by position", (long long)s->a.width, (long long)s->a.heads));
-    return arena_printf(e->arena, "%s(run, %s, %s, %s, %s%s", kernel(&w, "rope"), address(e, s->in), weight_at(e, s->weight), weight_at(e, s->bias),
-                        address(e, s->out), share(e));
+    vars_text(w.vars, "comment",
+              arena_printf(e->arena, "%lld columns of %lld heads rotated by position", (long long)s->a.width,
+                           (long long)s->a.heads));
+    return arena_printf(e->arena, "%s(run, %s, %s, %s, %s%s", kernel(&w, "rope"), address(e, s->in),
+                        weight_at(e, s->weight), weight_at(e, s->bias), address(e, s->out), share(e));
 }
 
 static const char *call_map(TargetEmitter *e, const Step *s) {
@@ -265,10 +290,12 @@ static const char *call_map(TargetEmitter *e, const Step *s) {
     real(&w, "cap", s->a.cap);
     real(&w, "inverse_cap", s->a.cap > 0 ? 1 / s->a.cap : 0);
     word(&w, "activation", activation_name(s->a.activation));
-    vars_text(w.vars, "comment", arena_printf(e->arena, "%s over %lld columns", copy ? "copy" : op_name(s->op), (long long)s->n));
+    vars_text(w.vars, "comment",
+              arena_printf(e->arena, "%s over %lld columns", copy ? "copy" : op_name(s->op), (long long)s->n));
     const char *name = kernel(&w, arena_printf(e->arena, "%s_%lld", copy ? "copy" : op_name(s->op), (long long)s->n));
     return arena_printf(e->arena, "%s(%s%s%s, %s%s", name, address(e, s->in), s->other.buffer != NO_BUFFER ? ", " : "",
-                        s->other.buffer != NO_BUFFER ? address(e, s->other) : "", address(e, s->out), rows_and_share(e, s->rows));
+                        s->other.buffer != NO_BUFFER ? address(e, s->other) : "", address(e, s->out),
+                        rows_and_share(e, s->rows));
 }
 
 static const char *call_pool(TargetEmitter *e, const Step *s) {
@@ -279,8 +306,11 @@ static const char *call_pool(TargetEmitter *e, const Step *s) {
     number(&w, "l2", s->has_activation);
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", stride_of(e, s->out));
-    vars_text(w.vars, "comment", arena_printf(e->arena, "%s of the rows of a sequence%s", pool_name(s->a.pool), s->has_activation ? ", scaled to length 1" : ""));
-    return arena_printf(e->arena, "%s(run, %s, %s%s", kernel(&w, "pool"), address(e, s->in), address(e, s->out), share(e));
+    vars_text(w.vars, "comment",
+              arena_printf(e->arena, "%s of the rows of a sequence%s", pool_name(s->a.pool),
+                           s->has_activation ? ", scaled to length 1" : ""));
+    return arena_printf(e->arena, "%s(run, %s, %s%s", kernel(&w, "pool"), address(e, s->in), address(e, s->out),
+                        share(e));
 }
 
 /* ---------------------------------------------------------------- attention */
@@ -349,14 +379,17 @@ static const char *call_attention(TargetEmitter *e, const Step *s) {
     real(&w, "scale", s->a.scale);
     real(&w, "cap", s->softcap);
     real(&w, "inverse_cap", s->softcap > 0 ? 1 / s->softcap : 0);
-    vars_text(w.vars, "comment", arena_printf(e->arena, "attention of %lld heads of %lld over the keys of the same sequence", (long long)s->a.heads, (long long)s->a.head_dim));
+    vars_text(w.vars, "comment",
+              arena_printf(e->arena, "attention of %lld heads of %lld over the keys of the same sequence",
+                           (long long)s->a.heads, (long long)s->a.head_dim));
     const char *name = kernel(&w, "attention"), *maps = NULL;
     if (s->first_export >= 0) {
         maps = arena_printf(e->arena, "%s_%s_maps", e->prefix, s->name);
         emit_map_table(e, s, maps);
     }
     Text call = text_new(e->arena);
-    text_printf(&call, "%s(run, %s, %s, %s, %s", name, address(e, s->in), address(e, s->other), address(e, s->third), address(e, s->out));
+    text_printf(&call, "%s(run, %s, %s, %s, %s", name, address(e, s->in), address(e, s->other), address(e, s->third),
+                address(e, s->out));
     if (s->relative != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->relative));
     if (s->slopes != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->slopes));
     if (s->sink != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->sink));
@@ -409,7 +442,9 @@ void emit_target(TargetEmitter *e) {
     writer_line(e->writer, "void %s_chunk(%s_run *run) {", e->prefix, e->model);
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
-        if (is_optional(e, s)) writer_line(e->writer, "if (run->out_%s) %s_step(run, %s_step_%s);", buffer_of(e, s->out)->name, e->model, e->prefix, s->name);
+        if (is_optional(e, s))
+            writer_line(e->writer, "if (run->out_%s) %s_step(run, %s_step_%s);", buffer_of(e, s->out)->name, e->model,
+                        e->prefix, s->name);
         else writer_line(e->writer, "%s_step(run, %s_step_%s);", e->model, e->prefix, s->name);
     }
     writer_line(e->writer, "}");

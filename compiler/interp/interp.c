@@ -21,7 +21,9 @@ typedef struct Interp {
     Numbers *numbers; /* one a tensor */
 } Interp;
 
-static int64_t size_of(const Interp *in, Dim dim) { return dim.symbol ? in->symbols[dim.symbol - 1] + dim.plus : dim.n; }
+static int64_t size_of(const Interp *in, Dim dim) {
+    return dim.symbol ? in->symbols[dim.symbol - 1] + dim.plus : dim.n;
+}
 static int64_t extent(const Interp *in, int tensor, int d) {
     const Tensor *t = &in->graph->tensors[tensor];
     return d < t->rank ? size_of(in, t->dims[d]) : 1;
@@ -49,7 +51,8 @@ enum { COLUMN_BLOCK = 64 };
 
 /* x [n][k], weight [d][k], bias [d] or none -> out [n][d]. Columns are innermost, in blocks whose weights
  * are turned first, so that the inner loop runs over neighbours. */
-static void run_linear(Arena *arena, Numbers x, Numbers weight, const Numbers *bias, int64_t n, int64_t k, int64_t d, double *out) {
+static void run_linear(Arena *arena, Numbers x, Numbers weight, const Numbers *bias, int64_t n, int64_t k, int64_t d,
+                       double *out) {
     double *turned = arena_array(arena, (size_t)(k * COLUMN_BLOCK), sizeof *turned);
     for (int64_t c0 = 0; c0 < d; c0 += COLUMN_BLOCK) {
         int64_t columns = d - c0 < COLUMN_BLOCK ? d - c0 : COLUMN_BLOCK;
@@ -70,7 +73,8 @@ static double activate(Activation kind, double x) {
     switch (kind) {
     case ACTIVATION_RELU: return x < 0 ? 0 : x; /* keeps NaN */
     case ACTIVATION_GELU: return x * 0.5 * (1 + erf(x * sqrt(0.5)));
-    case ACTIVATION_GELU_TANH: return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+    case ACTIVATION_GELU_TANH:
+        return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
     case ACTIVATION_SILU: return x / (1 + exp(-x));
     case ACTIVATION_RELU2: return x < 0 ? 0 : x * x;
     case ACTIVATION_QUICK_GELU: return x / (1 + exp(-1.702 * x));
@@ -80,8 +84,8 @@ static double activate(Activation kind, double x) {
 }
 
 /* x [n][groups*d], weight [d] or [groups][d] -> out; each group of d columns is normalized alone. */
-static void run_norm(bool centered, Numbers x, Numbers weight, bool weight_per_group, const Numbers *bias, int64_t n, int64_t groups, int64_t d,
-                     const OpAttributes *a, double *out) {
+static void run_norm(bool centered, Numbers x, Numbers weight, bool weight_per_group, const Numbers *bias, int64_t n,
+                     int64_t groups, int64_t d, const OpAttributes *a, double *out) {
     for (int64_t row = 0; row < n * groups; row++) {
         int64_t base = row * d, first = weight_per_group ? row % groups * d : 0;
         double mean = 0, variance = 0;
@@ -106,7 +110,8 @@ static void run_rope(Numbers x, Numbers cosine, Numbers sine, int64_t n, const O
             for (int64_t p = 0; p < pairs; p++) {
                 int64_t first = i * columns + h * a->head_dim + (a->interleaved ? 2 * p : p);
                 int64_t second = first + (a->interleaved ? 1 : pairs);
-                double c = at(cosine, (begin + i) * pairs + p), s = at(sine, (begin + i) * pairs + p), u = at(x, first), v = at(x, second);
+                double c = at(cosine, (begin + i) * pairs + p), s = at(sine, (begin + i) * pairs + p), u = at(x, first),
+                       v = at(x, second);
                 out[first] = u * c - v * s;
                 out[second] = v * c + u * s;
             }
@@ -127,7 +132,8 @@ static void run_scores(Numbers query, Numbers key, int64_t n, int64_t m, const O
             }
 }
 
-static void run_additive_scores(Numbers query, Numbers key, Numbers vector, int64_t n, int64_t m, int64_t d, double scale, double *out) {
+static void run_additive_scores(Numbers query, Numbers key, Numbers vector, int64_t n, int64_t m, int64_t d,
+                                double scale, double *out) {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < m; j++) {
             double sum = 0;
@@ -147,8 +153,8 @@ static bool visible(const OpAttributes *a, const uint8_t *mask, int64_t prefix, 
 }
 
 /* scores [heads][n][m] -> out [heads][n][m]. A row that sees nothing is 0; a learned sink joins the sum. */
-static void run_softmax(Numbers scores, const uint8_t *mask, int64_t prefix, const Numbers *sink, int64_t heads, int64_t n, int64_t m,
-                        const OpAttributes *a, double *out) {
+static void run_softmax(Numbers scores, const uint8_t *mask, int64_t prefix, const Numbers *sink, int64_t heads,
+                        int64_t n, int64_t m, const OpAttributes *a, double *out) {
     for (int64_t h = 0; h < heads; h++)
         for (int64_t i = 0; i < n; i++) {
             int64_t row = (h * n + i) * m;
@@ -218,14 +224,16 @@ static void run_softmax_op(Interp *in, const Op *op, double *out) {
     const uint8_t *mask = a->has_mask ? in->numbers[op->inputs[next++]].flags : NULL;
     int64_t prefix = a->has_prefix ? in->numbers[op->inputs[next++]].ids[0] : 0;
     const Numbers *sink = a->has_sink ? &in->numbers[op->inputs[next]] : NULL;
-    run_softmax(in->numbers[op->inputs[0]], mask, prefix, sink, extent(in, op->result, 0), extent(in, op->result, 1), extent(in, op->result, 2), a, out);
+    run_softmax(in->numbers[op->inputs[0]], mask, prefix, sink, extent(in, op->result, 0), extent(in, op->result, 1),
+                extent(in, op->result, 2), a, out);
 }
 
 static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, double *out) {
     int heads = op->n_inputs - 1;
     for (int64_t i = 0; i < total * d; i++) {
         int64_t row = i / d;
-        out[i] = row < heads ? at(in->numbers[op->inputs[row]], i % d) : at(in->numbers[op->inputs[heads]], i - heads * d);
+        out[i] =
+            row < heads ? at(in->numbers[op->inputs[row]], i % d) : at(in->numbers[op->inputs[heads]], i - heads * d);
     }
 }
 
@@ -248,20 +256,26 @@ static void run_op(Interp *in, const Op *op) {
     }
     case OP_mul: for (int64_t i = 0; i < count; i++) out[i] = at(x, i) * at(y, i); break;
     case OP_scale: for (int64_t i = 0; i < count; i++) out[i] = a->scale * at(x, i); break;
-    case OP_linear: run_linear(in->arena, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d, out); break;
+    case OP_linear:
+        run_linear(in->arena, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d, out);
+        break;
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
     case OP_layernorm: case OP_rmsnorm:
-        run_norm(op->kind == OP_layernorm, x, y, in->graph->tensors[op->inputs[1]].rank == 2, op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);
+        run_norm(op->kind == OP_layernorm, x, y, in->graph->tensors[op->inputs[1]].rank == 2,
+                 op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);
         break;
     case OP_rope: run_rope(x, y, z, n, a, out); break;
     case OP_scores: run_scores(x, y, d, extent(in, op->result, 2), a, out); break;
-    case OP_additive_scores: run_additive_scores(x, y, z, d, extent(in, op->result, 2), extent(in, op->inputs[0], 1), a->scale, out); break;
+    case OP_additive_scores:
+        run_additive_scores(x, y, z, d, extent(in, op->result, 2), extent(in, op->inputs[0], 1), a->scale, out);
+        break;
     case OP_relative_bias: case OP_alibi: {
         int64_t m = extent(in, op->result, 2), width = extent(in, op->inputs[1], 1);
         for (int64_t i = 0; i < count; i++) {
             int64_t h = i / (d * m), distance = i % m - i / m % d;
-            out[i] = at(x, i) + (op->kind == OP_alibi ? at(y, h) * (double)distance : at(y, h * width + distance + a->offset));
+            out[i] = at(x, i) +
+                     (op->kind == OP_alibi ? at(y, h) * (double)distance : at(y, h * width + distance + a->offset));
         }
         break;
     }
@@ -282,7 +296,9 @@ static void check_ids(const Interp *in, const GraphInput *input, const int64_t *
         if (op->kind != OP_embed || op->inputs[0] != input->tensor) continue;
         int64_t rows = in->graph->tensors[op->inputs[1]].dims[0].n;
         for (int64_t i = 0; i < n; i++)
-            if (ids[i] < 0 || ids[i] >= rows) fail("input %s: id %lld at %lld is outside 0 to %lld", input->name, (long long)ids[i], (long long)i, (long long)rows - 1);
+            if (ids[i] < 0 || ids[i] >= rows)
+                fail("input %s: id %lld at %lld is outside 0 to %lld", input->name, (long long)ids[i], (long long)i,
+                     (long long)rows - 1);
     }
 }
 
@@ -304,7 +320,8 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
         numbers->ids = arena_array(in->arena, (size_t)count, sizeof(int64_t));
         return;
     }
-    if (array->dtype != t->dtype) bug("input %s comes as %s, not %s", input->name, dtype_name(array->dtype), dtype_name(t->dtype));
+    if (array->dtype != t->dtype)
+        bug("input %s comes as %s, not %s", input->name, dtype_name(array->dtype), dtype_name(t->dtype));
     if (t->dtype == DTYPE_F32) numbers->single = array->data;
     else if (t->dtype == DTYPE_U8) numbers->flags = array->data;
     else numbers->ids = array->data;
@@ -338,7 +355,8 @@ Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph
     Interp in = {arena, module, graph, symbols, arena_array(arena, (size_t)graph->n_tensors, sizeof(Numbers))};
     for (int s = 0; s < graph->n_symbols; s++)
         if (symbols[s] < 1 || symbols[s] > graph->symbols[s].bound)
-            fail("the length %s is %lld; it must be 1 to %lld", graph->symbols[s].name, (long long)symbols[s], (long long)graph->symbols[s].bound);
+            fail("the length %s is %lld; it must be 1 to %lld", graph->symbols[s].name, (long long)symbols[s],
+                 (long long)graph->symbols[s].bound);
     for (int i = 0; i < graph->n_inputs; i++) bind_input(&in, &graph->inputs[i], inputs, n_inputs);
     bind_constants(&in, weights);
     for (int o = 0; o < graph->n_ops; o++) run_op(&in, &graph->ops[o]);
@@ -350,7 +368,8 @@ Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph
     for (int o = 0; o < graph->n_outputs; o++) {
         const GraphOutput *output = &graph->outputs[o];
         OutputArray *array = &result->outputs[result->n_outputs++];
-        *array = (OutputArray){.name = output->name, .layer = output->layer, .shape = {graph->tensors[output->tensor].rank, {0}}};
+        *array = (OutputArray){
+            .name = output->name, .layer = output->layer, .shape = {graph->tensors[output->tensor].rank, {0}}};
         int64_t count = 1;
         for (int d = 0; d < array->shape.rank; d++) count *= array->shape.dims[d] = extent(&in, output->tensor, d);
         array->data = widened(arena, in.numbers[output->tensor], count);

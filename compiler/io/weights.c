@@ -80,9 +80,11 @@ typedef struct Found {
     const char *name;         /* that was looked for */
 } Found;
 
-static const FileTensor *find_with_prefixes(Arena *arena, const Model *model, const TensorFile *file, const char *name) {
+static const FileTensor *find_with_prefixes(Arena *arena, const Model *model, const TensorFile *file,
+                                            const char *name) {
     const FileTensor *tensor = tensor_find(file, name);
-    for (int64_t p = 0; p < model->n_prefixes && !tensor; p++) tensor = tensor_find(file, arena_printf(arena, "%s%s", model->prefixes[p], name));
+    for (int64_t p = 0; p < model->n_prefixes && !tensor; p++)
+        tensor = tensor_find(file, arena_printf(arena, "%s%s", model->prefixes[p], name));
     return tensor;
 }
 
@@ -146,7 +148,8 @@ static Matrix transposed(Arena *arena, Matrix m) {
 static Matrix taken(Arena *arena, const FileTensor *tensor, const SourceName *s, Matrix m) {
     int64_t whole = 0;
     if (!mul_fits(s->groups, s->parts, &whole) || m.rows % whole != 0)
-        fail("%s: tensor `%s`: its %lld rows are not %lld groups of %lld parts", tensor->path, tensor->name, (long long)m.rows, (long long)s->groups, (long long)s->parts);
+        fail("%s: tensor `%s`: its %lld rows are not %lld groups of %lld parts", tensor->path, tensor->name,
+             (long long)m.rows, (long long)s->groups, (long long)s->parts);
     int64_t rest = m.rows / whole, parts = s->take_end - s->take, run = parts * rest * m.columns;
     float *out = arena_array(arena, (size_t)(s->groups * run), sizeof *out);
     for (int64_t g = 0; g < s->groups; g++)
@@ -161,7 +164,8 @@ static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found
     if (s && s->transpose) m = transposed(arena, m);
     if (s && s->has_rows) {
         if (s->row_end > m.rows)
-            fail("%s: tensor `%s` has %lld rows, and rows %lld..%lld are wanted for `%s`", tensor->path, tensor->name, (long long)m.rows, (long long)s->row_begin, (long long)s->row_end, spec->name);
+            fail("%s: tensor `%s` has %lld rows, and rows %lld..%lld are wanted for `%s`", tensor->path, tensor->name,
+                 (long long)m.rows, (long long)s->row_begin, (long long)s->row_end, spec->name);
         m.data += s->row_begin * m.columns;
         m.rows = s->row_end - s->row_begin;
     }
@@ -170,10 +174,14 @@ static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
     int64_t rows = spec->shape.dims[0], columns = count / rows;
     bool same = m.columns == columns && (m.rows == rows || (spec->longer && m.rows > rows));
-    if (!same && m.rows * m.columns == count && (m.rank == 1 || spec->shape.rank == 1)) same = true; /* [h*d] for [h][d] */
+    if (!same && m.rows * m.columns == count && (m.rank == 1 || spec->shape.rank == 1))
+        same = true; /* [h*d] for [h][d] */
     if (!same)
-        fail("%s: tensor `%s` has the shape %s%s, and `%s` wants %s", tensor->path, tensor->name, shape_text(arena, tensor->shape),
-             s && (s->transpose || s->has_rows || s->groups) ? arena_printf(arena, " (cut: [%lld, %lld])", (long long)m.rows, (long long)m.columns) : "",
+        fail("%s: tensor `%s` has the shape %s%s, and `%s` wants %s", tensor->path, tensor->name,
+             shape_text(arena, tensor->shape),
+             s && (s->transpose || s->has_rows || s->groups)
+                 ? arena_printf(arena, " (cut: [%lld, %lld])", (long long)m.rows, (long long)m.columns)
+                 : "",
              spec->name, shape_text(arena, spec->shape));
     return m.data;
 }
@@ -181,8 +189,10 @@ static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found
 static _Noreturn void missing(const TensorFile *file, const WeightSpec *spec, const Found *found) {
     const char *near = nearest_word(found->name, file->names);
     if (strcmp(found->name, spec->name) == 0)
-        fail("%s: no tensor `%s`%s%s%s", file->path, spec->name, near ? "; the nearest is `" : "", near ? near : "", near ? "`" : "");
-    fail("%s: no tensor `%s` (for `%s`)%s%s%s", file->path, found->name, spec->name, near ? "; the nearest is `" : "", near ? near : "", near ? "`" : "");
+        fail("%s: no tensor `%s`%s%s%s", file->path, spec->name, near ? "; the nearest is `" : "", near ? near : "",
+             near ? "`" : "");
+    fail("%s: no tensor `%s` (for `%s`)%s%s%s", file->path, found->name, spec->name, near ? "; the nearest is `" : "",
+         near ? near : "", near ? "`" : "");
 }
 
 /* Whether a pattern of `ignore` speaks of NAME: {layer} stands for a number, a final `*` for whatever follows. */
@@ -215,11 +225,14 @@ static bool is_ignored(const Model *model, const char *name) {
 static void report_unused(Arena *arena, const Model *model, const TensorFile *file, const bool *used) {
     for (size_t t = 0; t < file->count; t++) {
         const char *name = file->tensors[t].name;
-        if (!used[t] && !is_ignored(model, name)) fprintf(stderr, "attnc: note: tensor `%s` %s is not used\n", name, shape_text(arena, file->tensors[t].shape));
+        if (!used[t] && !is_ignored(model, name))
+            fprintf(stderr, "attnc: note: tensor `%s` %s is not used\n", name,
+                    shape_text(arena, file->tensors[t].shape));
     }
 }
 
-static const float *load_one(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec, bool *used) {
+static const float *load_one(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec,
+                             bool *used) {
     Found found = find(arena, model, file, spec->name);
     if (found.tensor) {
         used[found.tensor - file->tensors] = true;

@@ -26,11 +26,17 @@ static Dim length_dim(Build *b, const char *name, Length length) {
 }
 
 static Tensor value2(Build *b, const char *what, Dim rows, int64_t columns) {
-    return (Tensor){.name = arena_printf(b->arena, "%s%s", b->stem, what), .dtype = DTYPE_F32, .rank = 2, .dims = {rows, constant(columns)}};
+    return (Tensor){.name = arena_printf(b->arena, "%s%s", b->stem, what),
+                    .dtype = DTYPE_F32,
+                    .rank = 2,
+                    .dims = {rows, constant(columns)}};
 }
 
 static Tensor value3(Build *b, const char *what, int64_t heads, Dim n, Dim m) {
-    return (Tensor){.name = arena_printf(b->arena, "%s%s", b->stem, what), .dtype = DTYPE_F32, .rank = 3, .dims = {constant(heads), n, m}};
+    return (Tensor){.name = arena_printf(b->arena, "%s%s", b->stem, what),
+                    .dtype = DTYPE_F32,
+                    .rank = 3,
+                    .dims = {constant(heads), n, m}};
 }
 
 static int weight_named(Build *b, const char *name) {
@@ -39,13 +45,20 @@ static int weight_named(Build *b, const char *name) {
     int index = (int)(spec - b->module->weights.specs);
     for (int t = 0; t < b->graph->n_tensors; t++)
         if (b->graph->tensors[t].kind == TENSOR_WEIGHT && b->graph->tensors[t].weight == index) return t;
-    Tensor tensor = {.kind = TENSOR_WEIGHT, .name = spec->name, .dtype = DTYPE_F32, .rank = spec->shape.rank, .weight = index, .place = spec->place};
+    Tensor tensor = {.kind = TENSOR_WEIGHT,
+                     .name = spec->name,
+                     .dtype = DTYPE_F32,
+                     .rank = spec->shape.rank,
+                     .weight = index,
+                     .place = spec->place};
     for (int d = 0; d < spec->shape.rank; d++) tensor.dims[d] = constant(spec->shape.dims[d]);
     return graph_tensor(b->arena, b->graph, tensor);
 }
 
 /* The weight STEM + WHAT + ".weight" of a linear or norm. `stem` ends in a dot or is empty. */
-static int weight(Build *b, const char *stem, const char *what) { return weight_named(b, arena_printf(b->arena, "%s%s", stem, what)); }
+static int weight(Build *b, const char *stem, const char *what) {
+    return weight_named(b, arena_printf(b->arena, "%s%s", stem, what));
+}
 
 static int derived(Build *b, Derived wanted) {
     Module *m = b->module;
@@ -59,7 +72,12 @@ static int derived(Build *b, Derived wanted) {
     }
     for (int t = 0; t < b->graph->n_tensors; t++)
         if (b->graph->tensors[t].kind == TENSOR_DERIVED && b->graph->tensors[t].weight == index) return t;
-    Tensor tensor = {.kind = TENSOR_DERIVED, .name = wanted.name, .dtype = DTYPE_F32, .rank = wanted.shape.rank, .weight = index, .place = b->place};
+    Tensor tensor = {.kind = TENSOR_DERIVED,
+                     .name = wanted.name,
+                     .dtype = DTYPE_F32,
+                     .rank = wanted.shape.rank,
+                     .weight = index,
+                     .place = b->place};
     for (int d = 0; d < wanted.shape.rank; d++) tensor.dims[d] = constant(wanted.shape.dims[d]);
     return graph_tensor(b->arena, b->graph, tensor);
 }
@@ -91,7 +109,8 @@ static int emit_op(Build *b, OpKind kind, OpAttributes a, Tensor result, int n, 
 }
 
 #define EMIT(kind, result, attributes, ...) \
-    emit_op(b, OP_##kind, (OpAttributes)attributes, result, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]){__VA_ARGS__})
+    emit_op(b, OP_##kind, (OpAttributes)attributes, result, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), \
+            (int[]){__VA_ARGS__})
 #define ATTRIBUTES(...) {__VA_ARGS__}
 
 /* A value of the shape of x. */
@@ -112,7 +131,8 @@ static int norm(Build *b, const char *stem, const char *what, int x, Norm n, int
     OpAttributes a = {.eps = n.eps, .plus_one = n.plus_one, .groups = groups};
     if (n.kind == NORM_RMSNORM) return emit_op(b, OP_rmsnorm, a, result, 2, (int[]){x, w});
     if (!n.bias) return emit_op(b, OP_layernorm, a, result, 2, (int[]){x, w});
-    return emit_op(b, OP_layernorm, a, result, 3, (int[]){x, w, weight(b, stem, arena_printf(b->arena, "%s.bias", what))});
+    return emit_op(b, OP_layernorm, a, result, 3,
+                   (int[]){x, w, weight(b, stem, arena_printf(b->arena, "%s.bias", what))});
 }
 
 /* ---------------------------------------------------------------- attention */
@@ -120,12 +140,14 @@ static int norm(Build *b, const char *stem, const char *what, int x, Norm n, int
 /* A name for the rotation that differs wherever a number of it does: layers with the same one share a table. */
 static const char *rotation_name(Build *b, const Position *p, int64_t bound) {
     Text numbers = text_new(b->arena);
-    text_printf(&numbers, "%.17g %.17g %.17g %.17g %.17g %.17g %d %lld", p->factor, p->low, p->high, p->beta_fast, p->beta_slow, p->attention_factor,
-                p->untruncated, (long long)p->original);
-    for (int64_t i = 0; p->scaling == ROPE_LONGROPE && i < p->rope_width / 2; i++) text_printf(&numbers, " %.17g %.17g", p->short_factors[i], p->long_factors[i]);
+    text_printf(&numbers, "%.17g %.17g %.17g %.17g %.17g %.17g %d %lld", p->factor, p->low, p->high, p->beta_fast,
+                p->beta_slow, p->attention_factor, p->untruncated, (long long)p->original);
+    for (int64_t i = 0; p->scaling == ROPE_LONGROPE && i < p->rope_width / 2; i++)
+        text_printf(&numbers, " %.17g %.17g", p->short_factors[i], p->long_factors[i]);
     const char *name = arena_printf(b->arena, "%lld.%.17g.%lld", (long long)p->rope_width, p->theta, (long long)bound);
     if (p->scaling == ROPE_PLAIN) return name;
-    return arena_printf(b->arena, "%s.%d.%016llx", name, (int)p->scaling, (unsigned long long)hash_bytes(0, numbers.data, numbers.size));
+    return arena_printf(b->arena, "%s.%d.%016llx", name, (int)p->scaling,
+                        (unsigned long long)hash_bytes(0, numbers.data, numbers.size));
 }
 
 /* Longrope has a table for sequences up to `original` rows and one for longer ones. Where the length is known
@@ -136,30 +158,53 @@ static int rope(Build *b, const char *what, int x, const Attention *a, int64_t h
     Shape shape = {2, {first + bound, p->rope_width / 2}};
     const char *key = rotation_name(b, p, bound);
     if (first) key = arena_printf(b->arena, "%s.both", key);
-    int c = derived(b, (Derived){.kind = DERIVED_ROPE_COS, .name = arena_printf(b->arena, "rope.cos.%s", key), .shape = shape, .position = p, .rows = bound});
-    int s = derived(b, (Derived){.kind = DERIVED_ROPE_SIN, .name = arena_printf(b->arena, "rope.sin.%s", key), .shape = shape, .position = p, .rows = bound});
+    int c = derived(b, (Derived){.kind = DERIVED_ROPE_COS,
+                                 .name = arena_printf(b->arena, "rope.cos.%s", key),
+                                 .shape = shape,
+                                 .position = p,
+                                 .rows = bound});
+    int s = derived(b, (Derived){.kind = DERIVED_ROPE_SIN,
+                                 .name = arena_printf(b->arena, "rope.sin.%s", key),
+                                 .shape = shape,
+                                 .position = p,
+                                 .rows = bound});
     return EMIT(rope, like(b, what, x),
-                ATTRIBUTES(.heads = heads, .head_dim = a->head_dim, .width = p->rope_width, .interleaved = p->rope_interleaved, .offset = first), x, c, s);
+                ATTRIBUTES(.heads = heads, .head_dim = a->head_dim, .width = p->rope_width,
+                           .interleaved = p->rope_interleaved, .offset = first),
+                x, c, s);
 }
 
-static int position_scores(Build *b, const char *stem, const Stack *stack, const Attention *a, int scores, int64_t bound) {
+static int position_scores(Build *b, const char *stem, const Stack *stack, const Attention *a, int scores,
+                           int64_t bound) {
     const Position *p = &a->position;
     Tensor result = *tensor_at(b, scores);
     if (p->kind == POSITION_ALIBI) {
         result.name = arena_printf(b->arena, "%salibi", b->stem);
         double scale = p->alibi_scaled ? a->scale : 1;
-        const char *name = arena_printf(b->arena, "alibi.slopes.%lld.%.17g.%.17g", (long long)a->heads, p->alibi_max, scale);
-        int slopes = derived(b, (Derived){.kind = DERIVED_SLOPES, .name = name, .shape = {1, {a->heads}}, .position = p, .heads = a->heads, .alibi_scale = scale});
+        const char *name =
+            arena_printf(b->arena, "alibi.slopes.%lld.%.17g.%.17g", (long long)a->heads, p->alibi_max, scale);
+        int slopes = derived(b, (Derived){.kind = DERIVED_SLOPES,
+                                          .name = name,
+                                          .shape = {1, {a->heads}},
+                                          .position = p,
+                                          .heads = a->heads,
+                                          .alibi_scale = scale});
         return EMIT(alibi, result, ATTRIBUTES(.heads = a->heads), scores, slopes);
     }
     if (p->kind != POSITION_RELATIVE) return scores;
-    const char *table = p->per_layer ? arena_printf(b->arena, "%srelative.weight", stem) : arena_printf(b->arena, "%s.relative.weight", stack->name);
+    const char *table = p->per_layer ? arena_printf(b->arena, "%srelative.weight", stem)
+                                     : arena_printf(b->arena, "%s.relative.weight", stack->name);
     const WeightSpec *spec = weight_spec_find(&b->module->weights, table);
     if (!spec) bug("no table `%s`", table);
     result.name = arena_printf(b->arena, "%sbiased", b->stem);
     const char *name = arena_printf(b->arena, "%s.%s", table, p->bidirectional ? "by_distance" : "by_distance_back");
-    int bias = derived(b, (Derived){.kind = DERIVED_RELATIVE, .name = name, .shape = {2, {a->heads, 2 * bound - 1}},
-                                    .position = p, .rows = bound, .heads = a->heads, .source = (int)(spec - b->module->weights.specs)});
+    int bias = derived(b, (Derived){.kind = DERIVED_RELATIVE,
+                                    .name = name,
+                                    .shape = {2, {a->heads, 2 * bound - 1}},
+                                    .position = p,
+                                    .rows = bound,
+                                    .heads = a->heads,
+                                    .source = (int)(spec - b->module->weights.specs)});
     return EMIT(relative_bias, result, ATTRIBUTES(.heads = a->heads, .offset = bound - 1), scores, bias);
 }
 
@@ -168,10 +213,13 @@ static int attention_scores(Build *b, const char *stem, const Attention *a, int 
     Tensor result = value3(b, "scores", a->heads, n, m);
     if (a->score == SCORE_ADDITIVE) {
         int q = linear(b, stem, "score.query", query, false), k = linear(b, stem, "score.key", key, false);
-        return EMIT(additive_scores, result, ATTRIBUTES(.scale = a->scale), q, k, weight(b, stem, "score.vector.weight"));
+        return EMIT(additive_scores, result, ATTRIBUTES(.scale = a->scale), q, k,
+                    weight(b, stem, "score.vector.weight"));
     }
     if (a->score == SCORE_GENERAL) key = linear(b, stem, "score", key, false);
-    return EMIT(scores, result, ATTRIBUTES(.scale = a->scale, .heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->head_dim), query, key);
+    return EMIT(scores, result,
+                ATTRIBUTES(.scale = a->scale, .heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->head_dim),
+                query, key);
 }
 
 static int softmax(Build *b, const char *stem, const Attention *a, int scores) {
@@ -199,7 +247,8 @@ static int softmax(Build *b, const char *stem, const Attention *a, int scores) {
 }
 
 /* `stem` is of the weights' names; `stack` is NULL for attention alone. */
-static int attention(Build *b, const char *stem, const Stack *stack, const Attention *a, int query_rows, int key_rows, int value_rows, int64_t bound, int layer) {
+static int attention(Build *b, const char *stem, const Stack *stack, const Attention *a, int query_rows, int key_rows,
+                     int value_rows, int64_t bound, int layer) {
     int query = query_rows, key = key_rows, value = value_rows;
     if (a->projected) {
         query = linear(b, stem, "query", query_rows, a->bias_q);
@@ -221,11 +270,14 @@ static int attention(Build *b, const char *stem, const Stack *stack, const Atten
     }
     int weights = softmax(b, stem, a, scores);
     if (a->exported) {
-        const char *name = a->cross && stack ? "cross_attention" : b->model->encoder && b->model->decoder && stack && !stack->is_decoder ? "encoder_attention" : "attention";
+        const char *name = a->cross && stack                                                       ? "cross_attention"
+                           : b->model->encoder && b->model->decoder && stack && !stack->is_decoder ? "encoder_attention"
+                                                                                                   : "attention";
         graph_output(b->arena, b->graph, (GraphOutput){name, weights, layer, a->exported_heads, a->n_exported_heads});
     }
     Tensor mixed = value2(b, "mixed", rows_of(b, query), a->heads * a->value_dim);
-    int x = EMIT(mix, mixed, ATTRIBUTES(.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->value_dim), weights, value);
+    int x = EMIT(mix, mixed, ATTRIBUTES(.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->value_dim), weights,
+                 value);
     return a->has_output ? linear(b, stem, "output", x, a->bias_o) : x;
 }
 
@@ -294,8 +346,10 @@ static int build_layer(Build *b, const StackRows *rows, int64_t index, int x) {
 }
 
 static int embed_tokens(Build *b, const Stack *stack, int ids, Dim rows) {
-    int x = EMIT(embed, value2(b, "looked_up", rows, stack->embedding_width), ATTRIBUTES(.scale = 1), ids, weight_named(b, token_table_name(b->arena, b->model, stack)));
-    if (stack->embedding_scale != 1) x = EMIT(scale, like(b, "scaled", x), ATTRIBUTES(.scale = stack->embedding_scale), x);
+    int x = EMIT(embed, value2(b, "looked_up", rows, stack->embedding_width), ATTRIBUTES(.scale = 1), ids,
+                 weight_named(b, token_table_name(b->arena, b->model, stack)));
+    if (stack->embedding_scale != 1)
+        x = EMIT(scale, like(b, "scaled", x), ATTRIBUTES(.scale = stack->embedding_scale), x);
     return x;
 }
 
@@ -303,7 +357,8 @@ static int embed_patches(Build *b, const Stack *stack, const char *stem) {
     Dim image[] = {constant(3), constant(stack->image_height), constant(stack->image_width)};
     int pixels = input(b, "pixels", DTYPE_F32, 3, image, false);
     int64_t n = (stack->image_height / stack->patch) * (stack->image_width / stack->patch);
-    int x = EMIT(patches, value2(b, "squares", constant(n), 3 * stack->patch * stack->patch), ATTRIBUTES(.patch = stack->patch), pixels);
+    int x = EMIT(patches, value2(b, "squares", constant(n), 3 * stack->patch * stack->patch),
+                 ATTRIBUTES(.patch = stack->patch), pixels);
     x = linear(b, stem, "patches", x, true);
     if (!stack->class_token) return x;
     Tensor longer = value2(b, "rows", constant(stack->seq.n), columns_of(b, x));
@@ -318,12 +373,16 @@ static int add_positions(Build *b, const Stack *stack, const char *stem, int x) 
     if (p->kind == POSITION_LEARNED) {
         table = weight(b, stem, "positions.weight");
     } else if (p->kind == POSITION_SINUSOIDAL) {
-        table = derived(b, (Derived){.kind = DERIVED_SINUSOIDS, .name = arena_printf(b->arena, "%ssinusoids", stem), .shape = {2, {stack->seq.n, stack->embedding_width}},
-                                     .position = p, .rows = stack->seq.n});
+        table = derived(b, (Derived){.kind = DERIVED_SINUSOIDS,
+                                     .name = arena_printf(b->arena, "%ssinusoids", stem),
+                                     .shape = {2, {stack->seq.n, stack->embedding_width}},
+                                     .position = p,
+                                     .rows = stack->seq.n});
     } else {
         return x;
     }
-    int rows = EMIT(take_rows, like(b, "positions", x), ATTRIBUTES(.offset = p->kind == POSITION_LEARNED ? p->offset : 0), table);
+    int rows = EMIT(take_rows, like(b, "positions", x),
+                    ATTRIBUTES(.offset = p->kind == POSITION_LEARNED ? p->offset : 0), table);
     return EMIT(add, like(b, "with_positions", x), ATTRIBUTES(.scale = 1), x, rows);
 }
 
@@ -339,7 +398,8 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, const char *i
     } else if (stack->input == INPUT_FEATURES) {
         Dim dims[] = {rows, constant(b->model->d_model)};
         x = input(b, "features", DTYPE_F32, 2, dims, false);
-        if (stack->embedding_scale != 1) x = EMIT(scale, like(b, "scaled", x), ATTRIBUTES(.scale = stack->embedding_scale), x);
+        if (stack->embedding_scale != 1)
+            x = EMIT(scale, like(b, "scaled", x), ATTRIBUTES(.scale = stack->embedding_scale), x);
     } else {
         x = embed_patches(b, stack, stem);
     }
@@ -373,7 +433,8 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
     if (head->logits) {
         int w = weight_named(b, head->tied ? token_table_name(b->arena, b->model, stack) : "head.weight");
         Tensor result = value2(b, "logits", rows_of(b, hidden), stack->vocab);
-        int x = head->bias ? EMIT(linear, result, ATTRIBUTES(.scale = 1), hidden, w, weight_named(b, "head.bias")) : EMIT(linear, result, ATTRIBUTES(.scale = 1), hidden, w);
+        int x = head->bias ? EMIT(linear, result, ATTRIBUTES(.scale = 1), hidden, w, weight_named(b, "head.bias"))
+                           : EMIT(linear, result, ATTRIBUTES(.scale = 1), hidden, w);
         if (head->scale != 1) x = EMIT(scale, like(b, "logits_scaled", x), ATTRIBUTES(.scale = head->scale), x);
         if (head->softcap > 0) x = EMIT(softcap, like(b, "logits_capped", x), ATTRIBUTES(.cap = head->softcap), x);
         graph_output(b->arena, b->graph, (GraphOutput){"logits", x, -1, NULL, 0});
@@ -387,7 +448,8 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
         x = EMIT(activation, like(b, "pooler_tanh", x), ATTRIBUTES(.activation = ACTIVATION_TANH), x);
     }
     graph_output(b->arena, b->graph, (GraphOutput){"pooled", x, -1, NULL, 0});
-    if (head->classifier) graph_output(b->arena, b->graph, (GraphOutput){"logits", linear(b, "", "classifier", x, true), -1, NULL, 0});
+    if (head->classifier)
+        graph_output(b->arena, b->graph, (GraphOutput){"logits", linear(b, "", "classifier", x, true), -1, NULL, 0});
 }
 
 static void build_alone(Build *b) {
@@ -397,13 +459,15 @@ static void build_alone(Build *b) {
     b->where = "attention";
     b->stem = "attention.";
     Dim n = length_dim(b, "queries", model->queries), m = a->cross ? length_dim(b, "keys", model->keys) : n;
-    Dim query_dims[] = {n, constant(a->query_width)}, key_dims[] = {m, constant(a->key_width)}, value_dims[] = {m, constant(a->value_width)};
+    Dim query_dims[] = {n, constant(a->query_width)}, key_dims[] = {m, constant(a->key_width)},
+        value_dims[] = {m, constant(a->value_width)};
     int query = input(b, "query", DTYPE_F32, 2, query_dims, false), key = query, value = query;
     if (a->cross) {
         key = input(b, "key", DTYPE_F32, 2, key_dims, false);
         value = input(b, "value", DTYPE_F32, 2, value_dims, a->value_width == a->key_width); /* absent: the keys */
     }
-    int x = attention(b, "attention.", NULL, a, query, key, value, model->queries.n > model->keys.n ? model->queries.n : model->keys.n, 0);
+    int x = attention(b, "attention.", NULL, a, query, key, value,
+                      model->queries.n > model->keys.n ? model->queries.n : model->keys.n, 0);
     graph_output(b->arena, b->graph, (GraphOutput){"context", x, -1, NULL, 0});
 }
 
@@ -413,16 +477,24 @@ Module *build(Arena *arena, const Model *model) {
     Graph *graph = arena_alloc(arena, sizeof *graph);
     graph->name = "forward";
     module->forward = graph;
-    Build b = {.arena = arena, .model = model, .module = module, .graph = graph, .place = model->place, .where = "", .stem = ""};
+    Build b = {.arena = arena,
+               .model = model,
+               .module = module,
+               .graph = graph,
+               .place = model->place,
+               .where = "",
+               .stem = ""};
     bool both = model->encoder && model->decoder;
     if (model->alone) {
         build_alone(&b);
     } else {
         int encoder = NO_TENSOR, hidden;
-        if (model->encoder) encoder = build_stack(&b, model->encoder, both ? "src" : "rows", both ? "source" : "tokens", NO_TENSOR);
+        if (model->encoder)
+            encoder = build_stack(&b, model->encoder, both ? "src" : "rows", both ? "source" : "tokens", NO_TENSOR);
         hidden = encoder;
         if (both) graph_output(arena, graph, (GraphOutput){"encoder_hidden", encoder, -1, NULL, 0});
-        if (model->decoder) hidden = build_stack(&b, model->decoder, both ? "tgt" : "rows", both ? "target" : "tokens", encoder);
+        if (model->decoder)
+            hidden = build_stack(&b, model->decoder, both ? "tgt" : "rows", both ? "target" : "tokens", encoder);
         build_head(&b, model->decoder ? model->decoder : model->encoder, hidden);
     }
     verify(module, graph, "build");

@@ -11,7 +11,8 @@ static void sinusoids(const Derived *d, double *out) {
     int64_t width = d->shape.dims[1], half = width / 2;
     for (int64_t row = 0; row < d->shape.dims[0]; row++)
         for (int64_t i = 0; i < half; i++) {
-            double power = d->position->sinusoid == SINUSOID_FAIRSEQ ? (double)i / (double)(half - 1) : 2 * (double)i / (double)width;
+            double power = d->position->sinusoid == SINUSOID_FAIRSEQ ? (double)i / (double)(half - 1)
+                                                                     : 2 * (double)i / (double)width;
             double angle = (double)(row + d->position->offset) / pow(10000, power);
             bool interleaved = d->position->sinusoid == SINUSOID_INTERLEAVED;
             out[row * width + (interleaved ? 2 * i : i)] = sin(angle);
@@ -71,7 +72,8 @@ static void rope_table(const Derived *d, double *out) {
     int64_t pairs = d->shape.dims[1], before = d->shape.dims[0] - d->rows;
     double amplitude = rope_amplitude(d->position);
     for (int64_t i = 0; i < pairs; i++) {
-        double within = rope_frequency(d->position, i, false), whole = rope_frequency(d->position, i, d->rows > d->position->original);
+        double within = rope_frequency(d->position, i, false),
+               whole = rope_frequency(d->position, i, d->rows > d->position->original);
         for (int64_t row = 0; row < d->shape.dims[0]; row++) {
             double angle = row < before ? (double)row * within : (double)(row - before) * whole;
             out[row * pairs + i] = amplitude * (d->kind == DERIVED_ROPE_COS ? cos(angle) : sin(angle));

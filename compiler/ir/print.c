@@ -5,7 +5,8 @@ static void print_dims(Text *out, const Graph *g, const Tensor *t) {
     text_printf(out, "[");
     for (int d = 0; d < t->rank; d++) {
         if (d) text_printf(out, ", ");
-        if (t->dims[d].symbol) text_printf(out, "%s<=%lld", g->symbols[t->dims[d].symbol - 1].name, (long long)t->dims[d].n);
+        if (t->dims[d].symbol)
+            text_printf(out, "%s<=%lld", g->symbols[t->dims[d].symbol - 1].name, (long long)t->dims[d].n);
         else text_printf(out, "%lld", (long long)t->dims[d].n);
     }
     text_printf(out, "]");
@@ -13,9 +14,12 @@ static void print_dims(Text *out, const Graph *g, const Tensor *t) {
 
 static void print_attributes(Text *out, const Op *op) {
     const OpAttributes *a = &op->a;
-    const struct { const char *name; int64_t value; } integers[] = {
-        {"heads", a->heads}, {"kv_heads", a->kv_heads}, {"head_dim", a->head_dim}, {"offset", a->offset}, {"width", a->width},
-        {"window", a->window}, {"sink", a->sink}, {"groups", a->groups > 1 ? a->groups : 0}, {"patch", a->patch}};
+    const struct { const char *name; int64_t value;
+    } integers[] = {{"heads", a->heads},       {"kv_heads", a->kv_heads},
+                    {"head_dim", a->head_dim}, {"offset", a->offset},
+                    {"width", a->width},       {"window", a->window},
+                    {"sink", a->sink},         {"groups", a->groups > 1 ? a->groups : 0},
+                    {"patch", a->patch}};
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
         if (integers[i].value) text_printf(out, " %s=%lld", integers[i].name, (long long)integers[i].value);
     if (a->scale != 0 && a->scale != 1) text_printf(out, " scale=%.9g", a->scale);
@@ -23,8 +27,11 @@ static void print_attributes(Text *out, const Op *op) {
     if (op->kind == OP_layernorm || op->kind == OP_rmsnorm) text_printf(out, " eps=%.9g", a->eps);
     if (op->kind == OP_activation) text_printf(out, " %s", activation_name(a->activation));
     if (op->kind == OP_pool) text_printf(out, " %s", pool_name(a->pool));
-    const struct { const char *name; bool value; } flags[] = {{"plus_one", a->plus_one}, {"interleaved", a->interleaved}, {"causal", a->causal},
-                                                              {"mask", a->has_mask}, {"prefix", a->has_prefix}, {"sink_learned", a->has_sink}};
+    const struct {
+        const char *name;
+        bool value;
+    } flags[] = {{"plus_one", a->plus_one}, {"interleaved", a->interleaved}, {"causal", a->causal},
+                 {"mask", a->has_mask},     {"prefix", a->has_prefix},       {"sink_learned", a->has_sink}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].value) text_printf(out, " %s", flags[i].name);
 }

@@ -10,11 +10,14 @@ static const struct {
 
 static void verify_tensor(const Module *module, const Graph *g, int t, const char *after) {
     const Tensor *tensor = &g->tensors[t];
-    if (!tensor->name || tensor->rank < 1 || tensor->rank > 3) bug("after %s: tensor %d has no name or a rank of %d", after, t, tensor->rank);
+    if (!tensor->name || tensor->rank < 1 || tensor->rank > 3)
+        bug("after %s: tensor %d has no name or a rank of %d", after, t, tensor->rank);
     for (int d = 0; d < tensor->rank; d++) {
         Dim dim = tensor->dims[d];
-        if (dim.n < 1 || dim.symbol < 0 || dim.symbol > g->n_symbols) bug("after %s: tensor `%s` has a bad dimension %d", after, tensor->name, d);
-        if (dim.symbol && g->symbols[dim.symbol - 1].bound != dim.n) bug("after %s: tensor `%s`: a symbol and its bound disagree", after, tensor->name);
+        if (dim.n < 1 || dim.symbol < 0 || dim.symbol > g->n_symbols)
+            bug("after %s: tensor `%s` has a bad dimension %d", after, tensor->name, d);
+        if (dim.symbol && g->symbols[dim.symbol - 1].bound != dim.n)
+            bug("after %s: tensor `%s`: a symbol and its bound disagree", after, tensor->name);
     }
     if (tensor->kind == TENSOR_WEIGHT && (tensor->weight < 0 || (size_t)tensor->weight >= module->weights.count))
         bug("after %s: tensor `%s` is no weight of the table", after, tensor->name);
@@ -25,33 +28,65 @@ static void verify_tensor(const Module *module, const Graph *g, int t, const cha
 }
 
 #define WANT(condition) \
-    if (!(condition)) bug("after %s: op %d, %s of `%s` (%s): %s does not hold", after, index, op_name(op->kind), result->name, op->where, #condition)
+    if (!(condition)) \
+    bug("after %s: op %d, %s of `%s` (%s): %s does not hold", after, index, op_name(op->kind), result->name, \
+        op->where, #condition)
 
 /* The shapes that ops.def states. */
 static void verify_shapes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
-    const Tensor *y = op->n_inputs > 1 ? &g->tensors[op->inputs[1]] : NULL, *z = op->n_inputs > 2 ? &g->tensors[op->inputs[2]] : NULL;
+    const Tensor *y = op->n_inputs > 1 ? &g->tensors[op->inputs[1]] : NULL,
+                 *z = op->n_inputs > 2 ? &g->tensors[op->inputs[2]] : NULL;
     const OpAttributes *a = &op->a;
     switch (op->kind) {
-    case OP_embed: WANT(x->rank == 1 && y->rank == 2 && dim_equal(result->dims[0], x->dims[0]) && dim_equal(result->dims[1], y->dims[1])); break;
-    case OP_take_rows: WANT(x->rank == 2 && dim_equal(result->dims[1], x->dims[1]) && result->dims[0].n + a->offset <= x->dims[0].n); break;
+    case OP_embed:
+        WANT(x->rank == 1 && y->rank == 2 && dim_equal(result->dims[0], x->dims[0]) &&
+             dim_equal(result->dims[1], y->dims[1]));
+        break;
+    case OP_take_rows:
+        WANT(x->rank == 2 && dim_equal(result->dims[1], x->dims[1]) && result->dims[0].n + a->offset <= x->dims[0].n);
+        break;
     case OP_patches: WANT(x->rank == 3 && a->patch > 0 && result->dims[1].n == 3 * a->patch * a->patch); break;
-    case OP_prepend: WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + op->n_inputs - 1); break;
-    case OP_add: WANT(dim_equal(x->dims[0], result->dims[0]) && (y->rank == 1 || (dim_equal(y->dims[0], x->dims[0]) && dim_equal(y->dims[1], x->dims[1])))); break;
+    case OP_prepend:
+        WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + op->n_inputs - 1);
+        break;
+    case OP_add:
+        WANT(dim_equal(x->dims[0], result->dims[0]) &&
+             (y->rank == 1 || (dim_equal(y->dims[0], x->dims[0]) && dim_equal(y->dims[1], x->dims[1]))));
+        break;
     case OP_mul: WANT(dim_equal(x->dims[0], y->dims[0]) && dim_equal(x->dims[1], y->dims[1])); break;
-    case OP_scale: case OP_activation: case OP_softcap: case OP_l2: case OP_relative_bias: case OP_alibi: case OP_softmax:
-        WANT(x->rank == result->rank && dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
+    case OP_scale:
+    case OP_activation:
+    case OP_softcap:
+    case OP_l2:
+    case OP_relative_bias:
+    case OP_alibi:
+    case OP_softmax:
+        WANT(x->rank == result->rank && dim_equal(x->dims[0], result->dims[0]) &&
+             dim_equal(x->dims[1], result->dims[1]));
         break;
     case OP_rope:
         WANT(dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
         WANT(x->dims[0].n + a->offset <= y->dims[0].n && x->dims[0].n + a->offset <= z->dims[0].n);
         break;
-    case OP_linear: WANT(x->dims[1].n == y->dims[1].n && result->dims[1].n == y->dims[0].n && (!z || z->dims[0].n == y->dims[0].n)); break;
-    case OP_layernorm: case OP_rmsnorm: WANT(a->groups > 0 && x->dims[1].n % a->groups == 0 && (y->rank == 2 ? y->dims[1].n : y->dims[0].n) == x->dims[1].n / a->groups); break;
-    case OP_scores: WANT(x->dims[1].n == a->heads * a->head_dim && y->dims[1].n == a->kv_heads * a->head_dim && a->heads % a->kv_heads == 0); break;
+    case OP_linear:
+        WANT(x->dims[1].n == y->dims[1].n && result->dims[1].n == y->dims[0].n && (!z || z->dims[0].n == y->dims[0].n));
+        break;
+    case OP_layernorm:
+    case OP_rmsnorm:
+        WANT(a->groups > 0 && x->dims[1].n % a->groups == 0 &&
+             (y->rank == 2 ? y->dims[1].n : y->dims[0].n) == x->dims[1].n / a->groups);
+        break;
+    case OP_scores:
+        WANT(x->dims[1].n == a->heads * a->head_dim && y->dims[1].n == a->kv_heads * a->head_dim &&
+             a->heads % a->kv_heads == 0);
+        break;
     case OP_additive_scores: WANT(x->dims[1].n == y->dims[1].n && z->dims[0].n == x->dims[1].n); break;
-    case OP_mix: WANT(x->rank == 3 && dim_equal(x->dims[2], y->dims[0]) && y->dims[1].n == a->kv_heads * a->head_dim && result->dims[1].n == a->heads * a->head_dim); break;
+    case OP_mix:
+        WANT(x->rank == 3 && dim_equal(x->dims[2], y->dims[0]) && y->dims[1].n == a->kv_heads * a->head_dim &&
+             result->dims[1].n == a->heads * a->head_dim);
+        break;
     case OP_pool: WANT(result->dims[0].n == 1 && result->dims[1].n == x->dims[1].n); break;
     case OP_COUNT: WANT(false); break;
     }
@@ -73,5 +108,6 @@ void verify(const Module *module, const Graph *g, const char *after) {
         verify_shapes(g, index, after);
     }
     for (int o = 0; o < g->n_outputs; o++)
-        if (g->outputs[o].tensor < 0 || g->outputs[o].tensor >= g->n_tensors) bug("after %s: output `%s` has no tensor", after, g->outputs[o].name);
+        if (g->outputs[o].tensor < 0 || g->outputs[o].tensor >= g->n_tensors)
+            bug("after %s: output `%s` has no tensor", after, g->outputs[o].name);
 }

@@ -34,15 +34,18 @@ RULE(cross_window, a->cross && a->window && !alone)
 RULE(decoder_open, in_decoder && !a->cross && !a->mask_causal && !a->mask_prefix)
 RULE(rope_odd, a->position.kind == POSITION_ROPE && a->position.rope_width % 2 != 0)
 RULE(rope_nothing, a->position.kind == POSITION_ROPE && a->position.rope_width < 2)
-RULE(rope_factor, a->position.kind == POSITION_ROPE && a->position.scaling != ROPE_PLAIN && !stated(scope, F_rope_factor))
-RULE(rope_original, a->position.kind == POSITION_ROPE && a->position.scaling >= ROPE_LLAMA3 && a->position.original == 0)
+RULE(rope_factor,
+     a->position.kind == POSITION_ROPE && a->position.scaling != ROPE_PLAIN && !stated(scope, F_rope_factor))
+RULE(rope_original,
+     a->position.kind == POSITION_ROPE && a->position.scaling >= ROPE_LLAMA3 && a->position.original == 0)
 RULE(longrope_original, a->position.scaling == ROPE_LONGROPE && a->position.original == 1)
 RULE(rope_low_high, a->position.scaling == ROPE_LLAMA3 && a->position.high <= a->position.low)
 RULE(sink_no_window, a->sink > 0 && a->window == 0)
 RULE(alone_norm, alone && stated(scope, F_norm_place) && get(scope, F_norm_place) != PLACE_NONE)
 RULE(alone_residual, alone && stated(scope, F_residual) && get(scope, F_residual))
 RULE(qk_per_head_all, a->qk_norm_all_heads && a->qk_norm_weight_per_head)
-RULE(relative_buckets, a->position.kind == POSITION_RELATIVE && a->position.buckets < (a->position.bidirectional ? 4 : 2))
+RULE(relative_buckets,
+     a->position.kind == POSITION_RELATIVE && a->position.buckets < (a->position.bidirectional ? 4 : 2))
 RULE(relative_even, a->position.kind == POSITION_RELATIVE && a->position.bidirectional && a->position.buckets % 2 != 0)
 RULE(relative_distance, a->position.kind == POSITION_RELATIVE &&
                             a->position.distance <= a->position.buckets / (a->position.bidirectional ? 4 : 2))
@@ -63,7 +66,8 @@ static const Exclusion exclusions[] = {
     {cross_causal, F_mask_causal, "cross attention sees the whole source: `mask causal` has no meaning there"},
     {cross_prefix, F_mask_prefix, "cross attention sees the whole source: `mask prefix` has no meaning there"},
     {cross_window, F_window, "cross attention sees the whole source: a window has no meaning there"},
-    {decoder_open, F_mask_given, "a decoder generates row by row: its self attention needs `mask causal` or `mask prefix`"},
+    {decoder_open, F_mask_given,
+     "a decoder generates row by row: its self attention needs `mask causal` or `mask prefix`"},
     {rope_nothing, F_rope_partial, "rope rotates no column: `partial` is too small for this head_dim"},
     {rope_odd, F_position, "rope rotates pairs of columns, and the rotated width is odd"},
     {rope_factor, F_rope_scaling, "this rope scaling needs `factor F`"},
@@ -76,7 +80,8 @@ static const Exclusion exclusions[] = {
     {qk_per_head_all, F_qk_norm_weight_per_head, "a norm over all heads has a weight a column already"},
     {relative_buckets, F_relative_buckets, "relative positions need at least 4 buckets (2 where the mask is causal)"},
     {relative_even, F_relative_buckets, "relative positions without a causal mask need an even number of buckets"},
-    {relative_distance, F_relative_distance, "`distance` must be greater than the buckets of single distances (a half of those of one direction)"},
+    {relative_distance, F_relative_distance,
+     "`distance` must be greater than the buckets of single distances (a half of those of one direction)"},
     {relative_alone, F_position, "attention alone needs `position relative per_layer`"},
 };
 
@@ -84,7 +89,8 @@ static bool stands_in(Place place, const Item *item) {
     return place_before(item->place, place) && place_before(place, item->block_end);
 }
 
-static void check_exclusions(Resolver *r, const Scope *scope, const Item *item, const Attention *a, bool alone, bool in_decoder) {
+static void check_exclusions(Resolver *r, const Scope *scope, const Item *item, const Attention *a, bool alone,
+                             bool in_decoder) {
     for (size_t i = 0; i < sizeof exclusions / sizeof exclusions[0]; i++)
         if (exclusions[i].holds(scope, a, alone, in_decoder)) {
             Place place = stated_at(scope, exclusions[i].blame, item->place);
@@ -95,10 +101,12 @@ static void check_exclusions(Resolver *r, const Scope *scope, const Item *item, 
 }
 
 /* `part` must divide `whole`; the note shows where the other half of the conflict stands. */
-static bool must_divide(Resolver *r, const Scope *scope, const Item *item, Field part, const char *part_name, Field whole, const char *whole_name) {
+static bool must_divide(Resolver *r, const Scope *scope, const Item *item, Field part, const char *part_name,
+                        Field whole, const char *whole_name) {
     int64_t p = get(scope, part), w = get(scope, whole);
     if (p > 0 && w % p == 0) return true;
-    diagnose(r->diagnostics, stated_at(scope, part, item->place), "`%s %lld` does not divide `%s %lld`", part_name, (long long)p, whole_name, (long long)w);
+    diagnose(r->diagnostics, stated_at(scope, part, item->place), "`%s %lld` does not divide `%s %lld`", part_name,
+             (long long)p, whole_name, (long long)w);
     if (stated(scope, whole)) diagnose_note(r->diagnostics, scope->fields[whole].place, "`%s` stands here", whole_name);
     return false;
 }
@@ -123,7 +131,8 @@ static void resolve_heads(Resolver *r, const Scope *scope, const Item *item, Att
         a->heads = 1;
     }
     a->kv_heads = stated(scope, F_kv_heads) ? get(scope, F_kv_heads) : a->heads;
-    if (stated(scope, F_kv_heads) && !must_divide(r, scope, item, F_kv_heads, "kv_heads", F_heads, "heads")) a->kv_heads = a->heads;
+    if (stated(scope, F_kv_heads) && !must_divide(r, scope, item, F_kv_heads, "kv_heads", F_heads, "heads"))
+        a->kv_heads = a->heads;
     a->head_dim = get(scope, F_head_dim);
     if (a->head_dim == 0) {
         if (d_model == 0 && alone) {
@@ -141,8 +150,9 @@ static void resolve_heads(Resolver *r, const Scope *scope, const Item *item, Att
 
 static void resolve_bias(const Scope *scope, Attention *a) {
     int64_t said = get(scope, F_bias_given);
-    bool some = stated(scope, F_bias_q) || stated(scope, F_bias_k) || stated(scope, F_bias_v) || stated(scope, F_bias_o) ||
-                stated(scope, F_bias_up) || stated(scope, F_bias_gate) || stated(scope, F_bias_down);
+    bool some = stated(scope, F_bias_q) || stated(scope, F_bias_k) || stated(scope, F_bias_v) ||
+                stated(scope, F_bias_o) || stated(scope, F_bias_up) || stated(scope, F_bias_gate) ||
+                stated(scope, F_bias_down);
     bool all = said == BIAS_ALL || (said == BIAS_UNSAID && !some);
     a->bias_q = a->projected && (all || get(scope, F_bias_q));
     a->bias_k = a->projected && (all || get(scope, F_bias_k));
@@ -168,8 +178,8 @@ static void rope_lists(Resolver *r, const Scope *scope, const Item *item, Positi
     p->long_factors = l->list;
     if (s->n != p->rope_width / 2 || l->n != p->rope_width / 2)
         diagnose(r->diagnostics, stated_at(scope, F_rope_short, item->place),
-                 "longrope needs %lld `short` and %lld `long` factors, found %lld and %lld", (long long)(p->rope_width / 2),
-                 (long long)(p->rope_width / 2), (long long)s->n, (long long)l->n);
+                 "longrope needs %lld `short` and %lld `long` factors, found %lld and %lld",
+                 (long long)(p->rope_width / 2), (long long)(p->rope_width / 2), (long long)s->n, (long long)l->n);
 }
 
 static void resolve_position(Resolver *r, const Scope *scope, const Item *item, Attention *a) {
@@ -183,16 +193,27 @@ static void resolve_position(Resolver *r, const Scope *scope, const Item *item, 
         return;
     }
     if (here && !within && kind != POSITION_NONE)
-        diagnose(r->diagnostics, scope->fields[F_position].place, "these positions are added to the embedding; they have no meaning in attention");
+        diagnose(r->diagnostics, scope->fields[F_position].place,
+                 "these positions are added to the embedding; they have no meaning in attention");
     if (!within) return;
     *p = (Position){
-        .kind = kind, .theta = get_real(scope, F_rope_theta), .factor = get_real(scope, F_rope_factor),
-        .rope_interleaved = get(scope, F_rope_interleaved), .low = get_real(scope, F_rope_low), .high = get_real(scope, F_rope_high),
-        .beta_fast = get_real(scope, F_rope_beta_fast), .beta_slow = get_real(scope, F_rope_beta_slow),
-        .attention_factor = get_real(scope, F_rope_attention_factor), .untruncated = get(scope, F_rope_untruncated),
-        .original = get(scope, F_rope_original), .alibi_max = get_real(scope, F_alibi_max), .alibi_scaled = get(scope, F_alibi_scaled),
-        .buckets = get(scope, F_relative_buckets), .distance = get(scope, F_relative_distance),
-        .per_layer = get(scope, F_relative_per_layer), .bidirectional = !a->mask_causal && !a->mask_prefix,
+        .kind = kind,
+        .theta = get_real(scope, F_rope_theta),
+        .factor = get_real(scope, F_rope_factor),
+        .rope_interleaved = get(scope, F_rope_interleaved),
+        .low = get_real(scope, F_rope_low),
+        .high = get_real(scope, F_rope_high),
+        .beta_fast = get_real(scope, F_rope_beta_fast),
+        .beta_slow = get_real(scope, F_rope_beta_slow),
+        .attention_factor = get_real(scope, F_rope_attention_factor),
+        .untruncated = get(scope, F_rope_untruncated),
+        .original = get(scope, F_rope_original),
+        .alibi_max = get_real(scope, F_alibi_max),
+        .alibi_scaled = get(scope, F_alibi_scaled),
+        .buckets = get(scope, F_relative_buckets),
+        .distance = get(scope, F_relative_distance),
+        .per_layer = get(scope, F_relative_per_layer),
+        .bidirectional = !a->mask_causal && !a->mask_prefix,
         .scaling = (RopeScaling)get(scope, F_rope_scaling),
     };
     if (kind != POSITION_ROPE) return;
@@ -219,18 +240,21 @@ static void resolve_widths(Resolver *r, const Scope *scope, const Item *item, co
         static const Field alone_only[] = {F_d_query, F_d_key, F_d_value, F_queries, F_keys};
         for (size_t i = 0; i < sizeof alone_only / sizeof alone_only[0]; i++)
             if (stated(scope, alone_only[i]))
-                diagnose(r->diagnostics, scope->fields[alone_only[i]].place, "this setting is for attention alone, outside encoder and decoder");
+                diagnose(r->diagnostics, scope->fields[alone_only[i]].place,
+                         "this setting is for attention alone, outside encoder and decoder");
         return;
     }
     if (stated(scope, F_d_query)) a->query_width = get(scope, F_d_query);
     a->key_width = stated(scope, F_d_key) ? get(scope, F_d_key) : a->cross ? d_model : a->query_width;
     a->value_width = stated(scope, F_d_value) ? get(scope, F_d_value) : a->key_width;
     if (!a->cross && (a->key_width != a->query_width || a->value_width != a->query_width)) {
-        diagnose(r->diagnostics, stated_at(scope, F_d_key, item->place), "self attention has one input: d_query, d_key and d_value must be equal");
+        diagnose(r->diagnostics, stated_at(scope, F_d_key, item->place),
+                 "self attention has one input: d_query, d_key and d_value must be equal");
         a->key_width = a->value_width = a->query_width;
     }
     if (a->query_width == 0 || a->key_width == 0) {
-        diagnose(r->diagnostics, item->place, "this attention needs %s or `d_model`", a->query_width ? "`d_key`" : "`d_query`");
+        diagnose(r->diagnostics, item->place, "this attention needs %s or `d_model`",
+                 a->query_width ? "`d_key`" : "`d_query`");
         a->query_width = a->query_width ? a->query_width : 1;
         a->key_width = a->key_width ? a->key_width : 1;
         a->value_width = a->value_width ? a->value_width : 1;
@@ -240,7 +264,9 @@ static void resolve_widths(Resolver *r, const Scope *scope, const Item *item, co
 void resolve_attention(Resolver *r, const Scope *scope, const Item *item, const Stack *stack, Sublayer *sublayer) {
     Attention *a = &sublayer->attention;
     bool alone = !stack, in_decoder = stack && stack->is_decoder;
-    const char *word = item->values && item->values->kind == VALUE_EXPR && item->values->expr->kind == EXPR_NAME ? item->values->expr->text : "";
+    const char *word = item->values && item->values->kind == VALUE_EXPR && item->values->expr->kind == EXPR_NAME
+                           ? item->values->expr->text
+                           : "";
     a->cross = word[0] == 'c';
     a->score = (ScoreKind)get(scope, F_score);
     a->d_score = get(scope, F_d_score);
@@ -249,7 +275,8 @@ void resolve_attention(Resolver *r, const Scope *scope, const Item *item, const 
     resolve_heads(r, scope, item, a, alone);
     a->has_output = get(scope, F_output) == UNSET ? a->projected : get(scope, F_output);
     int64_t inner = 0;
-    if (!mul_fits(a->heads, a->value_dim, &inner) || inner > MOST_INTEGER || !mul_fits(a->heads, a->head_dim, &a->output_width) || a->output_width > MOST_INTEGER) {
+    if (!mul_fits(a->heads, a->value_dim, &inner) || inner > MOST_INTEGER ||
+        !mul_fits(a->heads, a->head_dim, &a->output_width) || a->output_width > MOST_INTEGER) {
         diagnose(r->diagnostics, item->place, "heads * head_dim is out of range");
         inner = 1;
     }

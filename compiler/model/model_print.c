@@ -24,7 +24,8 @@ const char *pool_name(PoolKind kind) {
 
 static void print_norm(Text *out, const char *name, Norm norm) {
     if (norm.kind == NORM_NONE) return;
-    text_printf(out, " %s %s eps %.17g%s%s,", name, norm_kind_name(norm.kind), norm.eps, norm.plus_one ? " plus_one" : "", norm.bias ? "" : " no_bias");
+    text_printf(out, " %s %s eps %.17g%s%s,", name, norm_kind_name(norm.kind), norm.eps,
+                norm.plus_one ? " plus_one" : "", norm.bias ? "" : " no_bias");
 }
 
 static void print_factors(Text *out, const char *name, const double *factors, int64_t n) {
@@ -38,13 +39,18 @@ static void print_position(Text *out, const Position *p) {
     if (p->kind == POSITION_NONE) return;
     text_printf(out, " position %s", position_kind_name(p->kind));
     if (p->kind == POSITION_SINUSOIDAL) text_printf(out, " %s", sinusoids[p->sinusoid]);
-    if (p->kind == POSITION_SINUSOIDAL || p->kind == POSITION_LEARNED) text_printf(out, " offset %lld", (long long)p->offset);
+    if (p->kind == POSITION_SINUSOIDAL || p->kind == POSITION_LEARNED)
+        text_printf(out, " offset %lld", (long long)p->offset);
     if (p->kind == POSITION_ROPE) {
-        text_printf(out, " width %lld%s theta %.17g %s", (long long)p->rope_width, p->rope_interleaved ? " interleaved" : "", p->theta, scalings[p->scaling]);
+        text_printf(out, " width %lld%s theta %.17g %s", (long long)p->rope_width,
+                    p->rope_interleaved ? " interleaved" : "", p->theta, scalings[p->scaling]);
         if (p->scaling) text_printf(out, " factor %.17g", p->factor);
         if (p->scaling == ROPE_LLAMA3) text_printf(out, " low %.17g high %.17g", p->low, p->high);
-        if (p->scaling == ROPE_YARN) text_printf(out, " beta_fast %.17g beta_slow %.17g%s", p->beta_fast, p->beta_slow, p->untruncated ? " untruncated" : "");
-        if (p->scaling >= ROPE_LLAMA3) text_printf(out, " original %lld attention_factor %.17g", (long long)p->original, p->attention_factor);
+        if (p->scaling == ROPE_YARN)
+            text_printf(out, " beta_fast %.17g beta_slow %.17g%s", p->beta_fast, p->beta_slow,
+                        p->untruncated ? " untruncated" : "");
+        if (p->scaling >= ROPE_LLAMA3)
+            text_printf(out, " original %lld attention_factor %.17g", (long long)p->original, p->attention_factor);
         if (p->scaling == ROPE_LONGROPE) {
             print_factors(out, "short", p->short_factors, p->rope_width / 2);
             print_factors(out, "long", p->long_factors, p->rope_width / 2);
@@ -52,23 +58,31 @@ static void print_position(Text *out, const Position *p) {
     }
     if (p->kind == POSITION_ALIBI) text_printf(out, " max %.17g%s", p->alibi_max, p->alibi_scaled ? " scaled" : "");
     if (p->kind == POSITION_RELATIVE)
-        text_printf(out, " buckets %lld distance %lld%s%s", (long long)p->buckets, (long long)p->distance, p->per_layer ? " per_layer" : "", p->bidirectional ? " bidirectional" : "");
+        text_printf(out, " buckets %lld distance %lld%s%s", (long long)p->buckets, (long long)p->distance,
+                    p->per_layer ? " per_layer" : "", p->bidirectional ? " bidirectional" : "");
     text_printf(out, ",");
 }
 
 static void print_attention(Text *out, const Attention *a, bool with_bounds) {
     static const char *const scores[] = {"scaled_dot", "dot", "general", "additive"};
-    text_printf(out, "attention %s: heads %lld, kv_heads %lld, head_dim %lld, value_dim %lld, widths %lld %lld %lld -> %lld, score %s", a->cross ? "cross" : "self",
-                (long long)a->heads, (long long)a->kv_heads, (long long)a->head_dim, (long long)a->value_dim, (long long)a->query_width,
-                (long long)a->key_width, (long long)a->value_width, (long long)a->output_width, scores[a->score]);
+    text_printf(out,
+                "attention %s: heads %lld, kv_heads %lld, head_dim %lld, value_dim %lld, widths %lld %lld %lld -> "
+                "%lld, score %s",
+                a->cross ? "cross" : "self", (long long)a->heads, (long long)a->kv_heads, (long long)a->head_dim,
+                (long long)a->value_dim, (long long)a->query_width, (long long)a->key_width, (long long)a->value_width,
+                (long long)a->output_width, scores[a->score]);
     if (a->score == SCORE_ADDITIVE) text_printf(out, " d_score %lld", (long long)a->d_score);
-    text_printf(out, ", scale %.17g, softcap %.17g, project %s, output %s, bias%s%s%s%s%s,", a->scale, a->softcap, a->projected ? "yes" : "none",
-                a->has_output ? "projected" : "none", a->bias_q ? " q" : "", a->bias_k ? " k" : "", a->bias_v ? " v" : "", a->bias_o ? " o" : "",
+    text_printf(out, ", scale %.17g, softcap %.17g, project %s, output %s, bias%s%s%s%s%s,", a->scale, a->softcap,
+                a->projected ? "yes" : "none", a->has_output ? "projected" : "none", a->bias_q ? " q" : "",
+                a->bias_k ? " k" : "", a->bias_v ? " v" : "", a->bias_o ? " o" : "",
                 a->bias_q || a->bias_k || a->bias_v || a->bias_o ? "" : " none");
     print_norm(out, "qk_norm", a->qk_norm);
-    if (a->qk_norm.kind) text_printf(out, " qk_norm over %s, weight %s,", a->qk_norm_all_heads ? "all heads" : "a head", a->qk_norm_weight_per_head ? "a head" : "shared");
+    if (a->qk_norm.kind)
+        text_printf(out, " qk_norm over %s, weight %s,", a->qk_norm_all_heads ? "all heads" : "a head",
+                    a->qk_norm_weight_per_head ? "a head" : "shared");
     print_position(out, &a->position);
-    text_printf(out, " mask%s%s%s%s", a->mask_causal ? " causal" : "", a->mask_padding ? " padding" : "", a->mask_prefix ? " prefix" : "", a->mask_given ? " given" : "");
+    text_printf(out, " mask%s%s%s%s", a->mask_causal ? " causal" : "", a->mask_padding ? " padding" : "",
+                a->mask_prefix ? " prefix" : "", a->mask_given ? " given" : "");
     if (a->window) text_printf(out, " window %lld", (long long)a->window);
     if (a->sink) text_printf(out, " sink %lld", (long long)a->sink);
     if (a->sink_learned) text_printf(out, " sink learned");
@@ -89,8 +103,10 @@ static void print_sublayer(Text *out, const Sublayer *s, bool with_bounds) {
         return;
     }
     const Ffn *f = &s->ffn;
-    text_printf(out, "ffn: d_ff %lld, activation %s%s, bias%s%s%s%s\n", (long long)f->d_ff, activation_name(f->activation), f->gated ? " gated" : "",
-                f->bias_up ? " up" : "", f->bias_gate ? " gate" : "", f->bias_down ? " down" : "", f->bias_up || f->bias_gate || f->bias_down ? "" : " none");
+    text_printf(out, "ffn: d_ff %lld, activation %s%s, bias%s%s%s%s\n", (long long)f->d_ff,
+                activation_name(f->activation), f->gated ? " gated" : "", f->bias_up ? " up" : "",
+                f->bias_gate ? " gate" : "", f->bias_down ? " down" : "",
+                f->bias_up || f->bias_gate || f->bias_down ? "" : " none");
 }
 
 static void print_length(Text *out, const char *name, Length length) {
@@ -104,10 +120,11 @@ static void print_stack(Text *out, const Stack *s, bool with_bounds) {
     text_printf(out, "    input %s", inputs[s->input]);
     if (s->input == INPUT_TOKENS) text_printf(out, " vocab %lld", (long long)s->vocab);
     if (s->input == INPUT_PATCHES)
-        text_printf(out, " image %lld width %lld patch %lld%s%s", (long long)s->image_height, (long long)s->image_width, (long long)s->patch,
-                    s->class_token ? " class" : "", s->distillation_token ? " distillation" : "");
-    text_printf(out, "\n    embedding width %lld scale %.17g segments %lld%s%s,", (long long)s->embedding_width, s->embedding_scale, (long long)s->segments,
-                s->embedding_projected ? " projected" : "", s->embedding_projected && !s->embedding_projection_bias ? " no_bias" : "");
+        text_printf(out, " image %lld width %lld patch %lld%s%s", (long long)s->image_height, (long long)s->image_width,
+                    (long long)s->patch, s->class_token ? " class" : "", s->distillation_token ? " distillation" : "");
+    text_printf(out, "\n    embedding width %lld scale %.17g segments %lld%s%s,", (long long)s->embedding_width,
+                s->embedding_scale, (long long)s->segments, s->embedding_projected ? " projected" : "",
+                s->embedding_projected && !s->embedding_projection_bias ? " no_bias" : "");
     print_norm(out, "norm", s->embedding_norm);
     print_position(out, &s->position);
     if (s->relative.kind) text_printf(out, " shared by %lld heads:", (long long)s->relative_heads);
@@ -115,7 +132,8 @@ static void print_stack(Text *out, const Stack *s, bool with_bounds) {
     text_printf(out, "\n");
     for (int64_t l = 0; l < s->n_layers; l++) {
         const Layer *layer = &s->layers[l];
-        text_printf(out, "    layer %lld%s%s", (long long)l, layer->parallel ? " parallel" : "", layer->shared_norm ? " shared_norm" : "");
+        text_printf(out, "    layer %lld%s%s", (long long)l, layer->parallel ? " parallel" : "",
+                    layer->shared_norm ? " shared_norm" : "");
         if (layer->weights_of != l) text_printf(out, " with the weights of layer %lld", (long long)layer->weights_of);
         text_printf(out, "\n");
         for (int i = 0; i < layer->count; i++) print_sublayer(out, &layer->sublayers[i], with_bounds);
@@ -128,7 +146,8 @@ static void print_stack(Text *out, const Stack *s, bool with_bounds) {
 }
 
 void model_print(Text *out, const Model *model, bool with_bounds) {
-    text_printf(out, "model %s\n  d_model %lld, dtype %s%s\n", model->name, (long long)model->d_model, dtype_name(model->dtype), model->embedding_tied ? ", embedding tied" : "");
+    text_printf(out, "model %s\n  d_model %lld, dtype %s%s\n", model->name, (long long)model->d_model,
+                dtype_name(model->dtype), model->embedding_tied ? ", embedding tied" : "");
     if (model->encoder) print_stack(out, model->encoder, with_bounds);
     if (model->decoder) print_stack(out, model->decoder, with_bounds);
     if (model->alone) {
@@ -138,7 +157,9 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     }
     const Head *h = &model->head;
     text_printf(out, "  head");
-    if (h->logits) text_printf(out, " logits%s%s softcap %.17g scale %.17g", h->tied ? " tied" : "", h->bias ? " bias" : "", h->softcap, h->scale);
+    if (h->logits)
+        text_printf(out, " logits%s%s softcap %.17g scale %.17g", h->tied ? " tied" : "", h->bias ? " bias" : "",
+                    h->softcap, h->scale);
     if (h->pool) text_printf(out, " pool %s%s", pool_name(h->pool), h->l2 ? " l2" : "");
     if (h->pooler) text_printf(out, " pooler");
     if (h->classifier) text_printf(out, " classifier %lld", (long long)h->classifier);

@@ -12,18 +12,23 @@ static const char *block_word(const Item *item) {
 
 static Norm norm_of(const Scope *scope) {
     NormKind kind = (NormKind)get(scope, F_norm);
-    return (Norm){kind, get_real(scope, F_norm_eps), get(scope, F_norm_plus_one), kind == NORM_LAYERNORM && !get(scope, F_norm_no_bias)};
+    return (Norm){kind, get_real(scope, F_norm_eps), get(scope, F_norm_plus_one),
+                  kind == NORM_LAYERNORM && !get(scope, F_norm_no_bias)};
 }
 
 /* ---------------------------------------------------------------- sublayers and layers */
 
 static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *ffn) {
     int64_t said = get(scope, F_bias_given);
-    bool some = stated(scope, F_bias_q) || stated(scope, F_bias_k) || stated(scope, F_bias_v) || stated(scope, F_bias_o) ||
-                stated(scope, F_bias_up) || stated(scope, F_bias_gate) || stated(scope, F_bias_down);
+    bool some = stated(scope, F_bias_q) || stated(scope, F_bias_k) || stated(scope, F_bias_v) ||
+                stated(scope, F_bias_o) || stated(scope, F_bias_up) || stated(scope, F_bias_gate) ||
+                stated(scope, F_bias_down);
     bool all = said == BIAS_ALL || (said == BIAS_UNSAID && !some);
-    *ffn = (Ffn){.d_ff = get(scope, F_d_ff), .activation = (Activation)get(scope, F_activation), .gated = get(scope, F_gated),
-                 .bias_up = all || get(scope, F_bias_up), .bias_down = all || get(scope, F_bias_down)};
+    *ffn = (Ffn){.d_ff = get(scope, F_d_ff),
+                 .activation = (Activation)get(scope, F_activation),
+                 .gated = get(scope, F_gated),
+                 .bias_up = all || get(scope, F_bias_up),
+                 .bias_down = all || get(scope, F_bias_down)};
     ffn->bias_gate = ffn->gated && (all || get(scope, F_bias_gate));
     if (ffn->d_ff == 0) {
         diagnose(r->diagnostics, item->place, "this ffn needs `d_ff`");
@@ -40,14 +45,21 @@ static void place_norms(const Scope *scope, Sublayer *sublayer) {
     sublayer->norm_out_on_sum = place == PLACE_POST;
 }
 
-static bool is_attention(const Item *item) { return !item->is_let && !item->quoted && item->has_block && strcmp(item->name, "attention") == 0; }
-static bool is_ffn(const Item *item) { return !item->is_let && !item->quoted && item->has_block && strcmp(item->name, "ffn") == 0; }
-static bool is_block(const Item *item, const char *name) { return !item->is_let && !item->quoted && item->has_block && strcmp(item->name, name) == 0; }
+static bool is_attention(const Item *item) {
+    return !item->is_let && !item->quoted && item->has_block && strcmp(item->name, "attention") == 0;
+}
+static bool is_ffn(const Item *item) {
+    return !item->is_let && !item->quoted && item->has_block && strcmp(item->name, "ffn") == 0;
+}
+static bool is_block(const Item *item, const char *name) {
+    return !item->is_let && !item->quoted && item->has_block && strcmp(item->name, name) == 0;
+}
 
 static void attention_word(Resolver *r, const Item *item, bool cross_allowed) {
     const char *word = block_word(item);
     if (!word || (strcmp(word, "self") != 0 && strcmp(word, "cross") != 0))
-        diagnose(r->diagnostics, item->values ? item->values->place : item->place, "an attention is `attention self { … }` or `attention cross { … }`");
+        diagnose(r->diagnostics, item->values ? item->values->place : item->place,
+                 "an attention is `attention self { … }` or `attention cross { … }`");
     else if (!cross_allowed && strcmp(word, "cross") == 0)
         diagnose(r->diagnostics, item->values->place, "cross attention needs an encoder and stands in the decoder");
 }
@@ -76,7 +88,8 @@ static void name_twins(Resolver *r, Layer *layer) {
     for (int i = 0; i < layer->count; i++) {
         int before = 0;
         for (int j = 0; j < i; j++)
-            before += layer->sublayers[j].kind == layer->sublayers[i].kind && layer->sublayers[j].attention.cross == layer->sublayers[i].attention.cross;
+            before += layer->sublayers[j].kind == layer->sublayers[i].kind &&
+                      layer->sublayers[j].attention.cross == layer->sublayers[i].attention.cross;
         if (before) layer->sublayers[i].name = arena_printf(r->arena, "%s%d", layer->sublayers[i].name, before + 1);
     }
 }
@@ -96,10 +109,12 @@ static void check_parallel(Resolver *r, const Scope *scope, const Item *item, La
 }
 
 static Layer resolve_layer(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
-    Layer layer = {.place = item->place, .parallel = get(scope, F_block_parallel), .shared_norm = get(scope, F_block_shared_norm)};
+    Layer layer = {
+        .place = item->place, .parallel = get(scope, F_block_parallel), .shared_norm = get(scope, F_block_shared_norm)};
     int count = 0;
     for (const Item *i = item->items; i; i = i->next) count += is_attention(i) || is_ffn(i);
-    if (count == 0) diagnose(r->diagnostics, item->place, "a layer needs a sublayer: `attention self { … }` or `ffn { … }`");
+    if (count == 0)
+        diagnose(r->diagnostics, item->place, "a layer needs a sublayer: `attention self { … }` or `ffn { … }`");
     if (count > MOST_SUBLAYERS) {
         diagnose(r->diagnostics, item->place, "a layer holds at most %d sublayers", MOST_SUBLAYERS);
         return layer;
@@ -109,7 +124,9 @@ static Layer resolve_layer(Resolver *r, const Scope *scope, const Item *item, St
         if (is_attention(i) || is_ffn(i)) layer.sublayers[layer.count++] = resolve_sublayer(r, scope, i, stack);
     name_twins(r, &layer);
     if (layer.parallel) check_parallel(r, scope, item, &layer);
-    else if (layer.shared_norm) diagnose(r->diagnostics, stated_at(scope, F_block_shared_norm, item->place), "`shared_norm` belongs to `block parallel`");
+    else if (layer.shared_norm)
+        diagnose(r->diagnostics, stated_at(scope, F_block_shared_norm, item->place),
+                 "`shared_norm` belongs to `block parallel`");
     return layer;
 }
 
@@ -189,7 +206,8 @@ static void resolve_layers(Resolver *r, const Scope *outer, const Item *item, St
         patterns += is_block(i, "layer");
         direct += is_attention(i) || is_ffn(i);
     }
-    if (patterns && direct) diagnose(r->diagnostics, item->place, "`layers` holds either `layer` blocks or sublayers, not both");
+    if (patterns && direct)
+        diagnose(r->diagnostics, item->place, "`layers` holds either `layer` blocks or sublayers, not both");
     if (first + n > MOST_LAYERS) {
         diagnose(r->diagnostics, item->place, "at most %d layers", MOST_LAYERS);
         return;
@@ -203,7 +221,8 @@ static void resolve_layers(Resolver *r, const Scope *outer, const Item *item, St
     int64_t p = 0;
     for (const Item *i = item->items; i && patterns; i = i->next)
         if (is_block(i, "layer")) {
-            if (i->values) diagnose(r->diagnostics, i->values->place, "`layer` is followed by its block, not by a value");
+            if (i->values)
+                diagnose(r->diagnostics, i->values->place, "`layer` is followed by its block, not by a value");
             Scope *inner = scope_enter(r, scope, BLOCK_LAYER, i->items);
             pattern[p++] = resolve_layer(r, inner, i, stack);
         }
@@ -230,16 +249,20 @@ static void resolve_input(Resolver *r, const Scope *scope, const Item *item, Sta
             diagnose(r->diagnostics, place, "`patch` must be at most %d, found %lld", MOST_PATCH,
                      (long long)stack->patch);
         } else if (stack->image_height % stack->patch || stack->image_width % stack->patch) {
-            diagnose(r->diagnostics, place, "`patch %lld` does not divide the image, %lld x %lld", (long long)stack->patch,
-                     (long long)stack->image_height, (long long)stack->image_width);
+            diagnose(r->diagnostics, place, "`patch %lld` does not divide the image, %lld x %lld",
+                     (long long)stack->patch, (long long)stack->image_height, (long long)stack->image_width);
         } else {
-            int64_t rows = (stack->image_height / stack->patch) * (stack->image_width / stack->patch) + stack->class_token + stack->distillation_token;
-            if (rows > MOST_ROWS) diagnose(r->diagnostics, place, "the image has more than %d patches", MOST_ROWS), rows = 1;
+            int64_t rows = (stack->image_height / stack->patch) * (stack->image_width / stack->patch) +
+                           stack->class_token + stack->distillation_token;
+            if (rows > MOST_ROWS)
+                diagnose(r->diagnostics, place, "the image has more than %d patches", MOST_ROWS), rows = 1;
             if (stated(scope, F_seq) && get(scope, F_seq) != rows)
-                diagnose(r->diagnostics, scope->fields[F_seq].place, "the image gives %lld rows, not %lld", (long long)rows, (long long)get(scope, F_seq));
+                diagnose(r->diagnostics, scope->fields[F_seq].place, "the image gives %lld rows, not %lld",
+                         (long long)rows, (long long)get(scope, F_seq));
             stack->seq = (Length){rows, true};
         }
-        if (stack->distillation_token && !stack->class_token) diagnose(r->diagnostics, place, "`distillation` needs `class`");
+        if (stack->distillation_token && !stack->class_token)
+            diagnose(r->diagnostics, place, "`distillation` needs `class`");
         if (stack->is_decoder) diagnose(r->diagnostics, place, "a decoder reads tokens or features, not patches");
         return;
     }
@@ -249,7 +272,8 @@ static void resolve_input(Resolver *r, const Scope *scope, const Item *item, Sta
         stack->seq.n = 1;
     }
     if (stated(scope, F_patch) || stated(scope, F_image_height))
-        diagnose(r->diagnostics, stated_at(scope, F_input, item->place), "`image` and `patch` belong to `input patches`");
+        diagnose(r->diagnostics, stated_at(scope, F_input, item->place),
+                 "`image` and `patch` belong to `input patches`");
 }
 
 static void resolve_embedding(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
@@ -273,19 +297,24 @@ static void resolve_embedding(Resolver *r, const Scope *scope, const Item *item,
     }
     if (stack->input != INPUT_TOKENS) {
         stack->vocab = 0;
-        if (stack->segments) diagnose(r->diagnostics, scope->fields[F_segments].place, "`segments` needs `input tokens`");
-        if (stack->embedding_projected) diagnose(r->diagnostics, scope->fields[F_embedding_factor].place, "`embedding factor` needs `input tokens`");
+        if (stack->segments)
+            diagnose(r->diagnostics, scope->fields[F_segments].place, "`segments` needs `input tokens`");
+        if (stack->embedding_projected)
+            diagnose(r->diagnostics, scope->fields[F_embedding_factor].place,
+                     "`embedding factor` needs `input tokens`");
         stack->segments = 0;
     }
 }
 
 static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
     PositionKind kind = (PositionKind)get(scope, F_position);
-    stack->position = (Position){.kind = kind, .sinusoid = (Sinusoid)get(scope, F_sinusoid), .offset = get(scope, F_position_offset)};
+    stack->position =
+        (Position){.kind = kind, .sinusoid = (Sinusoid)get(scope, F_sinusoid), .offset = get(scope, F_position_offset)};
     if (kind != POSITION_SINUSOIDAL && kind != POSITION_LEARNED) stack->position = (Position){0};
     Place place = stated_at(scope, F_position, item->place);
     if (kind == POSITION_SINUSOIDAL && stack->embedding_width % 2)
-        diagnose(r->diagnostics, place, "sinusoidal positions need an even width, found %lld", (long long)stack->embedding_width);
+        diagnose(r->diagnostics, place, "sinusoidal positions need an even width, found %lld",
+                 (long long)stack->embedding_width);
     if (kind == POSITION_SINUSOIDAL && stack->position.sinusoid == SINUSOID_FAIRSEQ && stack->embedding_width < 4)
         diagnose(r->diagnostics, place, "fairseq's positions need a width of at least 4");
     if (stack->position.offset > MOST_ROWS) diagnose(r->diagnostics, place, "`offset` must be at most %d", MOST_ROWS);
@@ -303,8 +332,10 @@ static void share_relative(Resolver *r, Stack *stack) {
                 first = &sub->attention;
                 stack->relative = *p;
                 stack->relative_heads = first->heads;
-            } else if (first->heads != sub->attention.heads || first->position.buckets != p->buckets || first->position.distance != p->distance) {
-                diagnose(r->diagnostics, sub->place, "layers that share relative positions must agree in heads, buckets and distance");
+            } else if (first->heads != sub->attention.heads || first->position.buckets != p->buckets ||
+                       first->position.distance != p->distance) {
+                diagnose(r->diagnostics, sub->place,
+                         "layers that share relative positions must agree in heads, buckets and distance");
                 return;
             }
         }
@@ -331,13 +362,17 @@ static void check_widths(Resolver *r, Stack *stack) {
         for (int s = 0; s < stack->layers[l].count; s++) {
             const Sublayer *sub = &stack->layers[l].sublayers[s];
             if (width != r->model->d_model) {
-                diagnose(r->diagnostics, sub->place, "this sublayer gets rows of width %lld from an attention with `output none`, not `d_model %lld`",
-                         (long long)width, (long long)r->model->d_model);
+                diagnose(
+                    r->diagnostics, sub->place,
+                    "this sublayer gets rows of width %lld from an attention with `output none`, not `d_model %lld`",
+                    (long long)width, (long long)r->model->d_model);
                 return;
             }
             int64_t out = sub->kind == SUBLAYER_ATTENTION ? sub->attention.output_width : width;
             if (out != width && sub->residual) {
-                diagnose(r->diagnostics, sub->place, "`output none` gives rows of width %lld, which cannot be added to the input of width %lld: say `residual no`",
+                diagnose(r->diagnostics, sub->place,
+                         "`output none` gives rows of width %lld, which cannot be added to the input of width %lld: "
+                         "say `residual no`",
                          (long long)out, (long long)width);
                 return;
             }
@@ -350,7 +385,8 @@ static void check_export(Resolver *r, const Scope *scope, const Stack *stack) {
     const FieldValue *layers = &scope->fields[F_export_layers];
     for (int64_t i = 0; i < layers->n; i++)
         if ((int64_t)layers->list[i] >= stack->n_layers)
-            diagnose(r->diagnostics, layers->place, "`export` names layer %lld, and there are %lld, from 0", (long long)layers->list[i], (long long)stack->n_layers);
+            diagnose(r->diagnostics, layers->place, "`export` names layer %lld, and there are %lld, from 0",
+                     (long long)layers->list[i], (long long)stack->n_layers);
 }
 
 static Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_decoder) {
@@ -359,7 +395,8 @@ static Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, b
     stack->place = item->place;
     stack->is_decoder = is_decoder;
     stack->hidden_width = r->model->d_model;
-    if (item->values) diagnose(r->diagnostics, item->values->place, "`%s` is followed by its block, not by a value", stack->name);
+    if (item->values)
+        diagnose(r->diagnostics, item->values->place, "`%s` is followed by its block, not by a value", stack->name);
     Scope *scope = scope_enter(r, outer, is_decoder ? BLOCK_DECODER : BLOCK_ENCODER, item->items);
     resolve_input(r, scope, item, stack);
     resolve_embedding(r, scope, item, stack);
@@ -368,7 +405,8 @@ static Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, b
     check_export_list(r, &scope->fields[F_export_heads], "head");
     for (const Item *i = item->items; i; i = i->next)
         if (is_block(i, "layers")) resolve_layers(r, scope, i, stack);
-    if (!stack->n_layers && !r->diagnostics->errors) diagnose(r->diagnostics, item->place, "`%s` needs `layers N { … }`", stack->name);
+    if (!stack->n_layers && !r->diagnostics->errors)
+        diagnose(r->diagnostics, item->place, "`%s` needs `layers N { … }`", stack->name);
     share_relative(r, stack);
     resolve_final_norm(scope, stack);
     if (r->diagnostics->errors == 0) check_widths(r, stack);
@@ -378,31 +416,131 @@ static Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, b
 
 /* ---------------------------------------------------------------- the model */
 
-static const char *const keywords[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char8_t", "char16_t",
-    "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await", "co_return",
-    "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float",
-    "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
-    "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed", "sizeof",
-    "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
-    "typename", "typeof", "typeof_unqual", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "main",
-    "linux", "unix", "i386", NULL};
+static const char *const keywords[] = {"alignas",
+                                       "alignof",
+                                       "and",
+                                       "and_eq",
+                                       "asm",
+                                       "auto",
+                                       "bitand",
+                                       "bitor",
+                                       "bool",
+                                       "break",
+                                       "case",
+                                       "catch",
+                                       "char",
+                                       "char8_t",
+                                       "char16_t",
+                                       "char32_t",
+                                       "class",
+                                       "compl",
+                                       "concept",
+                                       "const",
+                                       "consteval",
+                                       "constexpr",
+                                       "constinit",
+                                       "const_cast",
+                                       "continue",
+                                       "co_await",
+                                       "co_return",
+                                       "co_yield",
+                                       "decltype",
+                                       "default",
+                                       "delete",
+                                       "do",
+                                       "double",
+                                       "dynamic_cast",
+                                       "else",
+                                       "enum",
+                                       "explicit",
+                                       "export",
+                                       "extern",
+                                       "false",
+                                       "float",
+                                       "for",
+                                       "friend",
+                                       "goto",
+                                       "if",
+                                       "inline",
+                                       "int",
+                                       "long",
+                                       "mutable",
+                                       "namespace",
+                                       "new",
+                                       "noexcept",
+                                       "not",
+                                       "not_eq",
+                                       "nullptr",
+                                       "operator",
+                                       "or",
+                                       "or_eq",
+                                       "private",
+                                       "protected",
+                                       "public",
+                                       "register",
+                                       "reinterpret_cast",
+                                       "requires",
+                                       "restrict",
+                                       "return",
+                                       "short",
+                                       "signed",
+                                       "sizeof",
+                                       "static",
+                                       "static_assert",
+                                       "static_cast",
+                                       "struct",
+                                       "switch",
+                                       "template",
+                                       "this",
+                                       "thread_local",
+                                       "throw",
+                                       "true",
+                                       "try",
+                                       "typedef",
+                                       "typeid",
+                                       "typename",
+                                       "typeof",
+                                       "typeof_unqual",
+                                       "union",
+                                       "unsigned",
+                                       "using",
+                                       "virtual",
+                                       "void",
+                                       "volatile",
+                                       "wchar_t",
+                                       "while",
+                                       "xor",
+                                       "xor_eq",
+                                       "main",
+                                       "linux",
+                                       "unix",
+                                       "i386",
+                                       NULL};
 
 static void check_name(Resolver *r, const Item *item, const char *name) {
     Place place = item->values->place;
     for (const char *const *k = keywords; *k; k++)
-        if (strcmp(*k, name) == 0) diagnose(r->diagnostics, place, "`%s` is a word of C or C++ and cannot name a model", name);
-    if (name[0] == '_') diagnose(r->diagnostics, place, "a model's name begins with a letter: names with a leading underscore are the C library's");
+        if (strcmp(*k, name) == 0)
+            diagnose(r->diagnostics, place, "`%s` is a word of C or C++ and cannot name a model", name);
+    if (name[0] == '_')
+        diagnose(r->diagnostics, place,
+                 "a model's name begins with a letter: names with a leading underscore are the C library's");
 }
 
 static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     Model *model = r->model;
     Head *head = &model->head;
     const Stack *stack = model->decoder ? model->decoder : model->encoder;
-    *head = (Head){.place = stated_at(scope, F_head_logits, item->place), .logits = get(scope, F_head_logits), .tied = get(scope, F_head_tied),
-                   .bias = get(scope, F_head_bias), .softcap = get_real(scope, F_head_softcap), .scale = get_real(scope, F_head_scale),
-                   .pool = get(scope, F_head_pooled) ? (PoolKind)get(scope, F_head_pool) : POOL_NONE, .l2 = get(scope, F_head_l2),
-                   .pooler = get(scope, F_head_pooler), .classifier = get(scope, F_head_classifier)};
+    *head = (Head){.place = stated_at(scope, F_head_logits, item->place),
+                   .logits = get(scope, F_head_logits),
+                   .tied = get(scope, F_head_tied),
+                   .bias = get(scope, F_head_bias),
+                   .softcap = get_real(scope, F_head_softcap),
+                   .scale = get_real(scope, F_head_scale),
+                   .pool = get(scope, F_head_pooled) ? (PoolKind)get(scope, F_head_pool) : POOL_NONE,
+                   .l2 = get(scope, F_head_l2),
+                   .pooler = get(scope, F_head_pooler),
+                   .classifier = get(scope, F_head_classifier)};
     static const Field any[] = {F_head_tied, F_head_pooled, F_head_pooler, F_head_classifier, F_head_pool,
                                 F_head_l2, F_head_bias, F_head_softcap, F_head_scale};
     for (size_t i = 0; i < sizeof any / sizeof any[0]; i++)
@@ -415,13 +553,18 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     bool tied = head->tied || (head->logits && model->embedding_tied);
     if (!head->logits && (head->tied || head->bias || stated(scope, F_head_softcap) || stated(scope, F_head_scale)))
         diagnose(r->diagnostics, head->place, "tied, bias, softcap and scale belong to `head logits`");
-    if ((stated(scope, F_head_pool) || head->l2) && !head->pool) diagnose(r->diagnostics, head->place, "mean, cls, max, last and l2 belong to `head pool`");
+    if ((stated(scope, F_head_pool) || head->l2) && !head->pool)
+        diagnose(r->diagnostics, head->place, "mean, cls, max, last and l2 belong to `head pool`");
     if (head->logits && pooling) diagnose(r->diagnostics, head->place, "`logits` and pooling exclude each other");
-    if (head->l2 && (head->pooler || head->classifier)) diagnose(r->diagnostics, head->place, "`l2` stands alone behind a pool");
+    if (head->l2 && (head->pooler || head->classifier))
+        diagnose(r->diagnostics, head->place, "`l2` stands alone behind a pool");
     if (head->logits && !stack->vocab) diagnose(r->diagnostics, head->place, "`head logits` needs tokens and `vocab`");
     if (tied && stack->hidden_width != stack->embedding_width)
-        diagnose(r->diagnostics, head->place, "a tied head needs embedding rows as wide as the hidden rows: %lld and %lld", (long long)stack->embedding_width, (long long)stack->hidden_width);
-    if (model->decoder && model->encoder && pooling) diagnose(r->diagnostics, head->place, "pooling is for one stack alone");
+        diagnose(r->diagnostics, head->place,
+                 "a tied head needs embedding rows as wide as the hidden rows: %lld and %lld",
+                 (long long)stack->embedding_width, (long long)stack->hidden_width);
+    if (model->decoder && model->encoder && pooling)
+        diagnose(r->diagnostics, head->place, "pooling is for one stack alone");
     head->tied = tied;
 }
 
@@ -439,9 +582,12 @@ static void resolve_tokens(Resolver *r, const Scope *scope) {
     static const Field fields[] = {F_start, F_pad};
     for (int i = 0; i < 2; i++)
         if (get(scope, fields[i]) >= stack->vocab)
-            diagnose(r->diagnostics, scope->fields[fields[i]].place, "token %lld is outside the vocabulary of %lld", (long long)get(scope, fields[i]), (long long)stack->vocab);
+            diagnose(r->diagnostics, scope->fields[fields[i]].place, "token %lld is outside the vocabulary of %lld",
+                     (long long)get(scope, fields[i]), (long long)stack->vocab);
     for (int64_t i = 0; i < end->n; i++)
-        if (list[i] >= stack->vocab) diagnose(r->diagnostics, end->place, "token %lld is outside the vocabulary of %lld", (long long)list[i], (long long)stack->vocab);
+        if (list[i] >= stack->vocab)
+            diagnose(r->diagnostics, end->place, "token %lld is outside the vocabulary of %lld", (long long)list[i],
+                     (long long)stack->vocab);
 }
 
 static void resolve_alone(Resolver *r, const Scope *outer, const Item *item) {
@@ -454,7 +600,8 @@ static void resolve_alone(Resolver *r, const Scope *outer, const Item *item) {
     model->queries = (Length){get(scope, F_queries), get(scope, F_queries_exact)};
     model->keys = (Length){get(scope, F_keys), get(scope, F_keys_exact)};
     bool self = !sublayer->attention.cross;
-    if (!model->queries.n) diagnose(r->diagnostics, item->place, "attention alone needs `queries = N` or `queries <= N`");
+    if (!model->queries.n)
+        diagnose(r->diagnostics, item->place, "attention alone needs `queries = N` or `queries <= N`");
     if (self && !stated(scope, F_keys)) model->keys = model->queries;
     if (!model->keys.n) diagnose(r->diagnostics, item->place, "attention alone needs `keys = N` or `keys <= N`");
     if (self && (model->keys.n != model->queries.n || model->keys.exact != model->queries.exact))
@@ -486,7 +633,9 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     model->place = item->place;
     model->name = name ? name : "unnamed";
     if (name) check_name(r, item, name);
-    else diagnose(r->diagnostics, item->values ? item->values->place : item->place, "a model needs a name: `model NAME { … }`");
+    else
+        diagnose(r->diagnostics, item->values ? item->values->place : item->place,
+                 "a model needs a name: `model NAME { … }`");
     Scope *scope = scope_enter(r, outermost, BLOCK_MODEL, item->items);
     const Item *encoder = only_block(r, item->items, "encoder"), *decoder = only_block(r, item->items, "decoder");
     const Item *alone = only_block(r, item->items, "attention"), *weights = only_block(r, item->items, "weights");
@@ -496,7 +645,9 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     model->dtype = DTYPE_F32;
     if (!encoder && !decoder && !alone && r->diagnostics->errors == 0)
         diagnose(r->diagnostics, item->place, "a model needs `encoder { … }`, `decoder { … }` or an `attention` alone");
-    if (alone && (encoder || decoder)) diagnose(r->diagnostics, alone->place, "attention alone excludes encoder and decoder; in them it stands in `layers`");
+    if (alone && (encoder || decoder))
+        diagnose(r->diagnostics, alone->place,
+                 "attention alone excludes encoder and decoder; in them it stands in `layers`");
     if ((encoder || decoder) && !model->d_model) {
         diagnose(r->diagnostics, item->place, "this model needs `d_model`");
         model->d_model = scope->fields[F_d_model].integer = 1;
@@ -506,7 +657,8 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     if (alone && !encoder && !decoder) resolve_alone(r, scope, alone);
     const Stack *e = model->encoder, *d = model->decoder;
     if (model->embedding_tied && e && d && (e->vocab != d->vocab || e->embedding_width != d->embedding_width))
-        diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->place), "`embedding tied` needs one vocabulary and width for source and target");
+        diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->place),
+                 "`embedding tied` needs one vocabulary and width for source and target");
     if (r->diagnostics->errors == 0) resolve_head(r, scope, item);
     resolve_tokens(r, scope);
     if (weights) resolve_source_names(r, scope, weights);
@@ -524,7 +676,8 @@ Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics) {
         if (item->quoted || strcmp(item->name, "model") != 0) {
             static const char *const only[] = {"model", NULL};
             const char *near = nearest_word(item->name, only);
-            diagnose(diagnostics, item->place, "a file holds `let` lines and one `model NAME { … }`, found `%s`%s", item->name, near ? "; did you mean `model`?" : "");
+            diagnose(diagnostics, item->place, "a file holds `let` lines and one `model NAME { … }`, found `%s`%s",
+                     item->name, near ? "; did you mean `model`?" : "");
         } else if (found) {
             diagnose(diagnostics, item->place, "a file holds one model");
             diagnose_note(diagnostics, found->place, "the first one");
@@ -534,7 +687,8 @@ Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics) {
             if (!item->has_block) diagnose(diagnostics, item->place, "`model` wants a block: `model NAME { … }`");
         }
     }
-    if (!found && !diagnostics->errors) diagnose(diagnostics, (Place){ast->source, 1, 1, 0}, "the file has no model: it must hold `model NAME { … }`");
+    if (!found && !diagnostics->errors)
+        diagnose(diagnostics, (Place){ast->source, 1, 1, 0}, "the file has no model: it must hold `model NAME { … }`");
     if (found && found->has_block) resolve_model(&r, scope, found);
     if (diagnostics->errors) return NULL;
     Text canonical = text_new(arena);

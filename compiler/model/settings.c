@@ -54,7 +54,8 @@ static const SettingRow setting_rows[SETTING_COUNT] = {
 #define RANGE_OR_VALUE_integers(value) RANGE_##value
 #define RANGE_OR_VALUE_reals(value) RANGE_##value
 static const OptionRow option_rows[] = {
-#define OPTION(setting, word, takes, field, value, help) {S_##setting, word, TAKES_##takes, F_##field, RANGE_OR_VALUE_##takes(value)},
+#define OPTION(setting, word, takes, field, value, help) \
+    {S_##setting, word, TAKES_##takes, F_##field, RANGE_OR_VALUE_##takes(value)},
 #include "settings.def"
 };
 enum { OPTION_COUNT = sizeof option_rows / sizeof option_rows[0] };
@@ -122,7 +123,8 @@ static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
         const FieldValue *value = &scope->fields[field];
         if (value->stated && place_before(value->place, expr->place))
             return (Number){true, field_rows[field].type == TYPE_real, value->integer, value->real};
-        diagnose(r->diagnostics, expr->place, "`%s` is not given before this place, at this or an outer level", expr->text);
+        diagnose(r->diagnostics, expr->place, "`%s` is not given before this place, at this or an outer level",
+                 expr->text);
         return no_number();
     }
     const char *names[SETTING_COUNT + 65];
@@ -213,7 +215,8 @@ Number evaluate(Resolver *r, const Scope *scope, const Expr *expr) {
     }
 }
 
-int64_t evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least, int64_t most) {
+int64_t evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least,
+                         int64_t most) {
     Number n = evaluate(r, scope, expr);
     if (!n.ok) return least;
     if (n.is_real) {
@@ -222,9 +225,11 @@ int64_t evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, cons
     }
     if (n.integer < least || n.integer > most) {
         if (n.integer < least)
-            diagnose(r->diagnostics, expr->place, "%s must be at least %lld, found %lld", what, (long long)least, (long long)n.integer);
+            diagnose(r->diagnostics, expr->place, "%s must be at least %lld, found %lld", what, (long long)least,
+                     (long long)n.integer);
         else
-            diagnose(r->diagnostics, expr->place, "%s must be at most %lld, found %lld", what, (long long)most, (long long)n.integer);
+            diagnose(r->diagnostics, expr->place, "%s must be at most %lld, found %lld", what, (long long)most,
+                     (long long)n.integer);
         return least;
     }
     return n.integer;
@@ -233,9 +238,11 @@ int64_t evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, cons
 static double evaluate_real(Resolver *r, const Scope *scope, const Expr *expr, const char *what, Range range) {
     Number n = evaluate(r, scope, expr);
     if (!n.ok) return 1;
-    bool good = range == RANGE_any || (range == RANGE_natural && n.real >= 0) || (range == RANGE_positive && n.real > 0) ||
-                (range == RANGE_unit && n.real > 0 && n.real <= 1);
-    static const char *const wanted[] = {[RANGE_positive] = "greater than 0", [RANGE_natural] = "0 or greater", [RANGE_unit] = "greater than 0 and at most 1"};
+    bool good = range == RANGE_any || (range == RANGE_natural && n.real >= 0) ||
+                (range == RANGE_positive && n.real > 0) || (range == RANGE_unit && n.real > 0 && n.real <= 1);
+    static const char *const wanted[] = {[RANGE_positive] = "greater than 0",
+                                         [RANGE_natural] = "0 or greater",
+                                         [RANGE_unit] = "greater than 0 and at most 1"};
     if (!good) diagnose(r->diagnostics, expr->place, "%s must be %s, found %g", what, wanted[range], n.real);
     return good ? n.real : 1;
 }
@@ -265,17 +272,20 @@ static void store(Scope *scope, Field field, Place place, int64_t integer, doubl
 }
 
 /* Takes the number, or the numbers, behind an option's word; returns the next value. */
-static const Value *take_numbers(Resolver *r, Scope *scope, const OptionRow *option, const char *what, const Value *value, Place place) {
+static const Value *take_numbers(Resolver *r, Scope *scope, const OptionRow *option, const char *what,
+                                 const Value *value, Place place) {
     Range range = (Range)option->value;
     bool integer = option->takes == TAKES_integer || option->takes == TAKES_integers;
     bool list = option->takes == TAKES_integers || option->takes == TAKES_reals;
     if (!value || value->kind != VALUE_EXPR || option_of(option->setting, value)) {
-        diagnose(r->diagnostics, value ? value->place : place, "%s wants %s", what, integer ? "an integer" : "a number");
+        diagnose(r->diagnostics, value ? value->place : place, "%s wants %s", what,
+                 integer ? "an integer" : "a number");
         return value && value->kind != VALUE_EXPR ? value->next : value;
     }
     int64_t least = range == RANGE_natural ? 0 : range == RANGE_positive ? 1 : INT32_MIN, n = 0;
     const Value *stop = value;
-    for (; stop && stop->kind == VALUE_EXPR && !option_of(option->setting, stop) && (list || n == 0); stop = stop->next) n++;
+    for (; stop && stop->kind == VALUE_EXPR && !option_of(option->setting, stop) && (list || n == 0); stop = stop->next)
+        n++;
     double *numbers = arena_array(r->arena, (size_t)n, sizeof *numbers);
     int64_t last = 0;
     for (int64_t i = 0; i < n; i++, value = value->next) {
@@ -300,7 +310,8 @@ static void unknown_option(Resolver *r, SettingId setting, const Value *value) {
             text_printf(&all, "%s%s", n > 1 ? ", " : "", option_rows[o].word);
         }
     words[n] = NULL;
-    const char *name = setting_rows[setting].name, *text = value->expr && value->expr->kind == EXPR_NAME ? value->expr->text : NULL;
+    const char *name = setting_rows[setting].name,
+               *text = value->expr && value->expr->kind == EXPR_NAME ? value->expr->text : NULL;
     const char *near = text ? nearest_word(text, words) : NULL;
     if (value->kind == VALUE_STRING)
         diagnose(r->diagnostics, value->place, "`%s` takes no string", name);
@@ -309,9 +320,11 @@ static void unknown_option(Resolver *r, SettingId setting, const Value *value) {
     else if (near)
         diagnose(r->diagnostics, value->place, "`%s` is not an option of `%s`; did you mean `%s`?", text, name, near);
     else if (text)
-        diagnose(r->diagnostics, value->place, "`%s` is not an option of `%s`%s%s", text, name, n ? "; it has: " : "", all.data);
+        diagnose(r->diagnostics, value->place, "`%s` is not an option of `%s`%s%s", text, name, n ? "; it has: " : "",
+                 all.data);
     else
-        diagnose(r->diagnostics, value->place, "`%s` takes no number here%s%s", name, n ? "; its options: " : "", all.data);
+        diagnose(r->diagnostics, value->place, "`%s` takes no number here%s%s", name, n ? "; its options: " : "",
+                 all.data);
 }
 
 /* The fields that stating this setting anew puts back to their defaults. */
@@ -410,14 +423,16 @@ static void apply_values(Resolver *r, Scope *scope, SettingId setting, const Ite
             if (strcmp(other, option->word) == 0)
                 diagnose(r->diagnostics, v->place, "`%s` stands twice", option->word);
             else
-                diagnose(r->diagnostics, v->place, "`%s` and `%s` exclude each other", other[0] ? other : "the number", option->word);
+                diagnose(r->diagnostics, v->place, "`%s` and `%s` exclude each other", other[0] ? other : "the number",
+                         option->word);
         }
         set_by[option->field] = option;
         if (option->takes == TAKES_flag) {
             store(scope, option->field, v->place, option->value, option->value);
             v = v->next;
         } else {
-            v = take_numbers(r, scope, option, arena_printf(r->arena, "`%s %s`", name, option->word), v->next, v->place);
+            v = take_numbers(r, scope, option, arena_printf(r->arena, "`%s %s`", name, option->word), v->next,
+                             v->place);
         }
     }
     check_together(r, scope, setting, set_by);
@@ -426,13 +441,16 @@ static void apply_values(Resolver *r, Scope *scope, SettingId setting, const Ite
 static void apply_length(Resolver *r, Scope *scope, SettingId setting, const Item *item) {
     const char *name = setting_rows[setting].name;
     if (item->relation == RELATION_NONE)
-        diagnose(r->diagnostics, item->place, "`%s` wants `= N` (always N) or `<= N` (1 to N, given at the call)", name);
+        diagnose(r->diagnostics, item->place, "`%s` wants `= N` (always N) or `<= N` (1 to N, given at the call)",
+                 name);
     Field field = bare_field(setting);
     if (get(scope, field) > MOST_ROWS) {
-        diagnose(r->diagnostics, item->place, "`%s` must be at most %d, found %lld", name, MOST_ROWS, (long long)get(scope, field));
+        diagnose(r->diagnostics, item->place, "`%s` must be at most %d, found %lld", name, MOST_ROWS,
+                 (long long)get(scope, field));
         scope->fields[field].integer = 1;
     }
-    scope->fields[field + 1].integer = item->relation == RELATION_EQUAL; /* NAME_exact stands behind NAME in settings.def */
+    scope->fields[field + 1].integer =
+        item->relation == RELATION_EQUAL; /* NAME_exact stands behind NAME in settings.def */
 }
 
 static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, const Item *item) {
@@ -442,7 +460,8 @@ static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, cons
         Text where = text_new(r->arena);
         for (int b = 0; b < BLOCK_COUNT; b++)
             if (allowed & (1 << b)) text_printf(&where, "%s`%s`", where.size ? ", " : "", block_rows[b].name);
-        diagnose(r->diagnostics, item->place, "`%s` has no meaning in `%s`; it may stand in %s", row->name, block_name(scope->block), where.data);
+        diagnose(r->diagnostics, item->place, "`%s` has no meaning in `%s`; it may stand in %s", row->name,
+                 block_name(scope->block), where.data);
         return;
     }
     if (item->has_block) diagnose(r->diagnostics, item->place, "`%s` takes no block", row->name);
@@ -451,7 +470,8 @@ static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, cons
         return;
     }
     if (item->relation && row->form != FORM_length)
-        diagnose(r->diagnostics, item->place, "`%s` takes its value without `%s`", row->name, item->relation == RELATION_EQUAL ? "=" : "<=");
+        diagnose(r->diagnostics, item->place, "`%s` takes its value without `%s`", row->name,
+                 item->relation == RELATION_EQUAL ? "=" : "<=");
     reset_setting(scope, setting);
     apply_values(r, scope, setting, item);
     if (row->form == FORM_length) apply_length(r, scope, setting, item);

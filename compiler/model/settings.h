@@ -11,8 +11,13 @@ typedef enum Block {
 
 enum {
     IN_FILE = 1 << BLOCK_COUNT,
-    IN_MODEL = 1 << BLOCK_MODEL, IN_ENCODER = 1 << BLOCK_ENCODER, IN_DECODER = 1 << BLOCK_DECODER,
-    IN_LAYERS = 1 << BLOCK_LAYERS, IN_LAYER = 1 << BLOCK_LAYER, IN_ATTENTION = 1 << BLOCK_ATTENTION, IN_FFN = 1 << BLOCK_FFN,
+    IN_MODEL = 1 << BLOCK_MODEL,
+    IN_ENCODER = 1 << BLOCK_ENCODER,
+    IN_DECODER = 1 << BLOCK_DECODER,
+    IN_LAYERS = 1 << BLOCK_LAYERS,
+    IN_LAYER = 1 << BLOCK_LAYER,
+    IN_ATTENTION = 1 << BLOCK_ATTENTION,
+    IN_FFN = 1 << BLOCK_FFN,
 };
 
 typedef enum Field {
@@ -69,7 +74,8 @@ typedef struct Number {
 } Number;
 Number evaluate(Resolver *r, const Scope *scope, const Expr *expr);
 /* An integer in [least, most], or a diagnostic and `least`. `what` names it in the message. */
-int64_t evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least, int64_t most);
+int64_t evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least,
+                         int64_t most);
 
 static inline int64_t get(const Scope *scope, Field field) { return scope->fields[field].integer; }
 static inline double get_real(const Scope *scope, Field field) { return scope->fields[field].real; }

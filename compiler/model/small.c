@@ -151,7 +151,8 @@ static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
     int64_t d = s->from->d_model, small = s->to->d_model;
     if (from->embedding_width == d) stack->embedding_width = small;
     else if (small != d)
-        stack->embedding_width = same_parity(greatest(in_proportion(from->embedding_width, small, d), 6), from->embedding_width);
+        stack->embedding_width =
+            same_parity(greatest(in_proportion(from->embedding_width, small, d), 6), from->embedding_width);
     if (from->embedding_scale == sqrt((double)d)) stack->embedding_scale = sqrt((double)small);
     if (stack->position.kind == POSITION_LEARNED) stack->position.offset = least(from->position.offset, MOST_OFFSET);
 }

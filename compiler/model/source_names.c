@@ -20,10 +20,12 @@ static bool pattern_is_good(const char *pattern) {
 
 static bool has(const char *pattern, const char *part) { return strstr(pattern, part) != NULL; }
 
-static const char *const source_words[] = {"from", "transpose", "rows", "interleaved", "parts", "take", "optional", NULL};
+static const char *const source_words[] = {"from",  "transpose", "rows",     "interleaved",
+                                           "parts", "take",      "optional", NULL};
 
 /* The integer or range behind a word of a line. */
-static const Value *take_range(Resolver *r, const Scope *scope, const Value *word, const char *what, int64_t least, int64_t *begin, int64_t *end) {
+static const Value *take_range(Resolver *r, const Scope *scope, const Value *word, const char *what, int64_t least,
+                               int64_t *begin, int64_t *end) {
     const Value *value = word->next;
     if (!value || value->kind == VALUE_STRING) {
         diagnose(r->diagnostics, word->place, "%s wants a number", what);
@@ -33,7 +35,8 @@ static const Value *take_range(Resolver *r, const Scope *scope, const Value *wor
     if (value->kind == VALUE_RANGE && !end) {
         diagnose(r->diagnostics, value->place, "%s wants one number", what);
     } else if (end) {
-        *end = value->kind == VALUE_RANGE ? evaluate_integer(r, scope, value->until, what, least, MOST_INTEGER) : *begin + 1;
+        *end = value->kind == VALUE_RANGE ? evaluate_integer(r, scope, value->until, what, least, MOST_INTEGER)
+                                          : *begin + 1;
         if (*end <= *begin) diagnose(r->diagnostics, value->place, "the range of %s is empty", what);
     }
     return value->next;
@@ -63,7 +66,9 @@ static void source_line(Resolver *r, const Scope *scope, const Item *item, Sourc
             v = take_range(r, scope, v, "`take`", 0, &out->take, &out->take_end);
         } else {
             const char *near = nearest_word(word, source_words);
-            diagnose(r->diagnostics, v->place, "expected `from \"NAME\"`, `transpose`, `rows A..B`, `interleaved G parts P take I` or `optional`%s%s%s",
+            diagnose(r->diagnostics, v->place,
+                     "expected `from \"NAME\"`, `transpose`, `rows A..B`, `interleaved G parts P take I` or "
+                     "`optional`%s%s%s",
                      near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
             return;
         }
@@ -71,7 +76,8 @@ static void source_line(Resolver *r, const Scope *scope, const Item *item, Sourc
     if (!out->from) diagnose(r->diagnostics, item->place, "this line wants `from \"NAME\"`");
     if (!pattern_is_good(out->canonical) || (out->from && !pattern_is_good(out->from)))
         diagnose(r->diagnostics, item->place, "a tensor's name may hold `{layer}` once and end in `.*`");
-    else if (out->from && (has(out->canonical, "{layer}") < has(out->from, "{layer}") || has(out->canonical, "*") != has(out->from, "*")))
+    else if (out->from && (has(out->canonical, "{layer}") < has(out->from, "{layer}") ||
+                           has(out->canonical, "*") != has(out->from, "*")))
         diagnose(r->diagnostics, item->place, "`{layer}` and `*` must stand on both sides");
     if ((out->groups || out->parts || out->take_end) && (!out->groups || !out->parts || !out->take_end))
         diagnose(r->diagnostics, item->place, "`interleaved G parts P take I` belong together");
@@ -109,7 +115,8 @@ void resolve_source_names(Resolver *r, const Scope *scope, const Item *block) {
         } else if (!item->is_let && strcmp(item->name, "ignore") == 0) {
             model->ignored = string_list(r, item, model->ignored, &model->n_ignored);
         } else {
-            diagnose(r->diagnostics, item->place, "a `weights` block holds lines `\"CANONICAL\" from \"NAME\" …`, `prefix` and `ignore`");
+            diagnose(r->diagnostics, item->place,
+                     "a `weights` block holds lines `\"CANONICAL\" from \"NAME\" …`, `prefix` and `ignore`");
         }
     }
 }

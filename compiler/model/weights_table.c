@@ -33,7 +33,8 @@ static void add(Builder *b, Place place, const char *name, Shape shape, double m
         if (b->table.count) memcpy(grown, b->table.specs, b->table.count * sizeof *grown);
         b->table.specs = grown;
     }
-    b->table.specs[b->table.count++] = (WeightSpec){.name = name, .shape = shape, .mean = mean, .deviation = deviation, .place = place};
+    b->table.specs[b->table.count++] =
+        (WeightSpec){.name = name, .shape = shape, .mean = mean, .deviation = deviation, .place = place};
 }
 
 static Shape vector(int64_t n) { return (Shape){1, {n}}; }
@@ -50,7 +51,8 @@ static void add_norm(Builder *b, Place place, const char *stem, Norm norm, Shape
     if (norm.bias) add(b, place, arena_printf(b->arena, "%s.bias", stem), shape, 0, BIAS_DEVIATION);
 }
 
-char *layer_weight_name(Arena *arena, const Stack *stack, const Layer *layer, const Sublayer *sublayer, const char *what) {
+char *layer_weight_name(Arena *arena, const Stack *stack, const Layer *layer, const Sublayer *sublayer,
+                        const char *what) {
     return arena_printf(arena, "%s.layers.%lld.%s.%s", stack->name, (long long)layer->weights_of, sublayer->name, what);
 }
 
@@ -66,7 +68,9 @@ static bool has_weight(const Builder *b, const char *name) {
 }
 
 static void add_qk_norm(Builder *b, Place place, const char *stem, const Attention *a, int64_t heads) {
-    Shape shape = a->qk_norm_all_heads ? vector(heads * a->head_dim) : a->qk_norm_weight_per_head ? matrix(heads, a->head_dim) : vector(a->head_dim);
+    Shape shape = a->qk_norm_all_heads         ? vector(heads * a->head_dim)
+                  : a->qk_norm_weight_per_head ? matrix(heads, a->head_dim)
+                                               : vector(a->head_dim);
     add_norm(b, place, stem, a->qk_norm, shape);
 }
 
@@ -77,9 +81,12 @@ static void add_attention(Builder *b, const char *stem, const Sublayer *s) {
     double fan = sqrt((double)a->head_dim), neutral = a->scale != 0 ? fabs(1 / (a->scale * fan)) : 1;
     if (a->qk_norm.kind || a->score > SCORE_DOT) neutral = 1;
     if (a->projected) {
-        add_linear(b, s->place, arena_printf(arena, "%squery", stem), a->heads * a->head_dim, a->query_width, a->bias_q, neutral);
-        add_linear(b, s->place, arena_printf(arena, "%skey", stem), a->kv_heads * a->head_dim, a->key_width, a->bias_k, 1);
-        add_linear(b, s->place, arena_printf(arena, "%svalue", stem), a->kv_heads * a->value_dim, a->value_width, a->bias_v, 1);
+        add_linear(b, s->place, arena_printf(arena, "%squery", stem), a->heads * a->head_dim, a->query_width, a->bias_q,
+                   neutral);
+        add_linear(b, s->place, arena_printf(arena, "%skey", stem), a->kv_heads * a->head_dim, a->key_width, a->bias_k,
+                   1);
+        add_linear(b, s->place, arena_printf(arena, "%svalue", stem), a->kv_heads * a->value_dim, a->value_width,
+                   a->bias_v, 1);
     }
     add_qk_norm(b, s->place, arena_printf(arena, "%squery_norm", stem), a, a->heads);
     add_qk_norm(b, s->place, arena_printf(arena, "%skey_norm", stem), a, a->kv_heads);
@@ -92,17 +99,20 @@ static void add_attention(Builder *b, const char *stem, const Sublayer *s) {
     if (a->score == SCORE_ADDITIVE) {
         add_linear(b, s->place, arena_printf(arena, "%sscore.query", stem), a->d_score, a->query_width, false, 1);
         add_linear(b, s->place, arena_printf(arena, "%sscore.key", stem), a->d_score, a->key_width, false, 1);
-        add(b, s->place, arena_printf(arena, "%sscore.vector.weight", stem), vector(a->d_score), 0, 1 / sqrt((double)a->d_score));
+        add(b, s->place, arena_printf(arena, "%sscore.vector.weight", stem), vector(a->d_score), 0,
+            1 / sqrt((double)a->d_score));
     }
     if (a->has_output)
-        add_linear(b, s->place, arena_printf(arena, "%soutput", stem), a->output_width, a->heads * a->value_dim, a->bias_o, 1);
+        add_linear(b, s->place, arena_printf(arena, "%soutput", stem), a->output_width, a->heads * a->value_dim,
+                   a->bias_o, 1);
 }
 
 static void add_sublayer(Builder *b, const Stack *stack, const Layer *layer, int index) {
     const Sublayer *s = &layer->sublayers[index];
     const char *stem = layer_weight_name(b->arena, stack, layer, s, "");
     int64_t d = b->model->d_model, out = s->kind == SUBLAYER_ATTENTION ? s->attention.output_width : d;
-    if (!(layer->shared_norm && index > 0)) add_norm(b, s->place, arena_printf(b->arena, "%snorm_in", stem), s->norm_in, vector(d));
+    if (!(layer->shared_norm && index > 0))
+        add_norm(b, s->place, arena_printf(b->arena, "%snorm_in", stem), s->norm_in, vector(d));
     if (s->kind == SUBLAYER_ATTENTION) {
         add_attention(b, stem, s);
     } else {
@@ -126,20 +136,26 @@ static void add_embedding(Builder *b, const Stack *stack) {
         if (!has_weight(b, tokens)) add(b, p, tokens, matrix(stack->vocab, e), 0, deviation);
     }
     if (stack->input == INPUT_PATCHES) {
-        add_linear(b, p, arena_printf(arena, "%s.embedding.patches", n), b->model->d_model, 3 * stack->patch * stack->patch, true, 1);
+        add_linear(b, p, arena_printf(arena, "%s.embedding.patches", n), b->model->d_model,
+                   3 * stack->patch * stack->patch, true, 1);
         if (stack->class_token) add(b, p, arena_printf(arena, "%s.embedding.class_token", n), vector(e), 0, 1);
-        if (stack->distillation_token) add(b, p, arena_printf(arena, "%s.embedding.distillation_token", n), vector(e), 0, 1);
+        if (stack->distillation_token)
+            add(b, p, arena_printf(arena, "%s.embedding.distillation_token", n), vector(e), 0, 1);
     }
     if (stack->position.kind == POSITION_LEARNED) {
-        add(b, p, arena_printf(arena, "%s.embedding.positions.weight", n), matrix(stack->seq.n + stack->position.offset, e), 0, 0.5);
+        add(b, p, arena_printf(arena, "%s.embedding.positions.weight", n),
+            matrix(stack->seq.n + stack->position.offset, e), 0, 0.5);
         b->table.specs[b->table.count - 1].longer = true;
     }
-    if (stack->segments) add(b, p, arena_printf(arena, "%s.embedding.segments.weight", n), matrix(stack->segments, e), 0, 0.5);
+    if (stack->segments)
+        add(b, p, arena_printf(arena, "%s.embedding.segments.weight", n), matrix(stack->segments, e), 0, 0.5);
     add_norm(b, p, arena_printf(arena, "%s.embedding.norm", n), stack->embedding_norm, vector(e));
     if (stack->embedding_projected)
-        add_linear(b, p, arena_printf(arena, "%s.embedding.projection", n), b->model->d_model, e, stack->embedding_projection_bias, 1);
+        add_linear(b, p, arena_printf(arena, "%s.embedding.projection", n), b->model->d_model, e,
+                   stack->embedding_projection_bias, 1);
     if (stack->relative.kind == POSITION_RELATIVE)
-        add(b, p, arena_printf(arena, "%s.relative.weight", n), matrix(stack->relative.buckets, stack->relative_heads), 0, 1);
+        add(b, p, arena_printf(arena, "%s.relative.weight", n), matrix(stack->relative.buckets, stack->relative_heads),
+            0, 1);
 }
 
 static void add_stack(Builder *b, const Stack *stack) {
@@ -147,14 +163,17 @@ static void add_stack(Builder *b, const Stack *stack) {
     for (int64_t l = 0; l < stack->n_layers; l++)
         if (stack->layers[l].weights_of == l)
             for (int s = 0; s < stack->layers[l].count; s++) add_sublayer(b, stack, &stack->layers[l], s);
-    add_norm(b, stack->place, arena_printf(b->arena, "%s.final_norm", stack->name), stack->final_norm, vector(stack->hidden_width));
+    add_norm(b, stack->place, arena_printf(b->arena, "%s.final_norm", stack->name), stack->final_norm,
+             vector(stack->hidden_width));
 }
 
 static void add_head(Builder *b) {
     const Model *model = b->model;
     const Head *head = &model->head;
     const Stack *stack = model->decoder ? model->decoder : model->encoder;
-    if (head->logits && !head->tied) add(b, head->place, "head.weight", matrix(stack->vocab, stack->hidden_width), 0, 1 / sqrt((double)stack->hidden_width));
+    if (head->logits && !head->tied)
+        add(b, head->place, "head.weight", matrix(stack->vocab, stack->hidden_width), 0,
+            1 / sqrt((double)stack->hidden_width));
     if (head->logits && head->bias) add(b, head->place, "head.bias", vector(stack->vocab), 0, BIAS_DEVIATION);
     if (head->pooler) add_linear(b, head->place, "pooler", stack->hidden_width, stack->hidden_width, true, 1);
     if (head->classifier) add_linear(b, head->place, "classifier", head->classifier, stack->hidden_width, true, 1);

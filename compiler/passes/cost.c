@@ -31,14 +31,18 @@ double step_flops(const Plan *plan, const Step *s, int64_t n) {
         }
         return 2.0 * (double)rows_in(plan, s->rows, n) * (double)s->k * (double)columns;
     }
-    if (s->kind == STEP_ATTENTION) return 2.0 * (double)s->a.heads * visible_pairs(&s->a, n) * (double)(s->a.head_dim + s->value_dim);
+    if (s->kind == STEP_ATTENTION)
+        return 2.0 * (double)s->a.heads * visible_pairs(&s->a, n) * (double)(s->a.head_dim + s->value_dim);
     return 0;
 }
 
 double step_bytes(const Plan *plan, const Step *s, int64_t n) {
     double rows = (double)rows_in(plan, s->rows, n), floats = rows * (double)s->n;
-    if (s->kind == STEP_GEMM) floats += rows * (double)s->k + (double)s->k * (double)s->n + (s->has_residual || s->has_factor ? rows * (double)s->n : 0);
-    else if (s->kind == STEP_ATTENTION) floats += rows * (double)(s->a.heads * s->a.head_dim + s->a.kv_heads * (s->a.head_dim + s->value_dim));
+    if (s->kind == STEP_GEMM)
+        floats += rows * (double)s->k + (double)s->k * (double)s->n +
+                  (s->has_residual || s->has_factor ? rows * (double)s->n : 0);
+    else if (s->kind == STEP_ATTENTION)
+        floats += rows * (double)(s->a.heads * s->a.head_dim + s->a.kv_heads * (s->a.head_dim + s->value_dim));
     else floats += rows * (double)s->n;
     return 4 * floats;
 }

@@ -23,7 +23,9 @@ typedef struct Fuse {
 static const Operand NOWHERE = {NO_BUFFER, 0};
 
 static _Noreturn void refuse(const Place place, const char *what) {
-    if (place.source) fail_status(EXIT_CANNOT, "%s:%d:%d: the generator cannot emit %s yet", place.source->path, place.line, place.column, what);
+    if (place.source)
+        fail_status(EXIT_CANNOT, "%s:%d:%d: the generator cannot emit %s yet", place.source->path, place.line,
+                    place.column, what);
     fail_status(EXIT_CANNOT, "the generator cannot emit %s yet", what);
 }
 
@@ -54,7 +56,8 @@ static const char *step_name(Fuse *f, const char *tensor) {
     char *layers = strstr(name, ".layers.");
     Text out = text_new(f->arena);
     if (layers) {
-        if (f->module->model->encoder && f->module->model->decoder) text_printf(&out, "%.*s_", (int)(layers - name), name);
+        if (f->module->model->encoder && f->module->model->decoder)
+            text_printf(&out, "%.*s_", (int)(layers - name), name);
         name = layers + 8;
         text_printf(&out, "layer");
     }
@@ -63,16 +66,42 @@ static const char *step_name(Fuse *f, const char *tensor) {
 }
 
 static Step new_step(Fuse *f, StepKind kind, const Op *op, int result) {
-    return (Step){.kind = kind, .place = op->place, .name = step_name(f, tensor_of(f, result)->name), .shape = "", .in = NOWHERE, .other = NOWHERE, .third = NOWHERE,
-                  .factor = NOWHERE, .out = NOWHERE, .weight = NO_PACKED, .bias = NO_PACKED, .table3 = NO_PACKED, .a = op->a, .op = op->kind, .scale = 1, .residual_scale = 1,
-                  .ids = -1, .segment_ids = -1, .relative = NO_PACKED, .slopes = NO_PACKED, .sink = NO_PACKED, .first_export = -1, .tensor = result, .rows = f->rows[result]};
+    return (Step){.kind = kind,
+                  .place = op->place,
+                  .name = step_name(f, tensor_of(f, result)->name),
+                  .shape = "",
+                  .in = NOWHERE,
+                  .other = NOWHERE,
+                  .third = NOWHERE,
+                  .factor = NOWHERE,
+                  .out = NOWHERE,
+                  .weight = NO_PACKED,
+                  .bias = NO_PACKED,
+                  .table3 = NO_PACKED,
+                  .a = op->a,
+                  .op = op->kind,
+                  .scale = 1,
+                  .residual_scale = 1,
+                  .ids = -1,
+                  .segment_ids = -1,
+                  .relative = NO_PACKED,
+                  .slopes = NO_PACKED,
+                  .sink = NO_PACKED,
+                  .first_export = -1,
+                  .tensor = result,
+                  .rows = f->rows[result]};
 }
 
 /* ---------------------------------------------------------------- buffers and packed weights */
 
 static int workspace(Fuse *f, int tensor, int64_t columns) {
-    return plan_buffer(f->arena, f->plan, (Buffer){.kind = BUFFER_WORKSPACE, .name = tensor_of(f, tensor)->name, .rows = f->rows[tensor],
-                                                   .stride = round_up(columns, 16), .columns = columns, .tensor = tensor});
+    return plan_buffer(f->arena, f->plan,
+                       (Buffer){.kind = BUFFER_WORKSPACE,
+                                .name = tensor_of(f, tensor)->name,
+                                .rows = f->rows[tensor],
+                                .stride = round_up(columns, 16),
+                                .columns = columns,
+                                .tensor = tensor});
 }
 
 /* Whether the step that gives t also writes an attention map: it runs even where the caller does not want t. */
@@ -95,14 +124,21 @@ static Operand place_result(Fuse *f, int t) {
     int output = sole_output(f, t);
     int64_t columns = columns_of(f, t);
     int buffer = output < 0 ? workspace(f, t, columns)
-                            : plan_buffer(f->arena, f->plan, (Buffer){.kind = BUFFER_OUTPUT, .name = f->graph->outputs[output].name, .rows = f->rows[t], .stride = columns,
-                                                                      .columns = columns, .io = output, .tensor = t});
+                            : plan_buffer(f->arena, f->plan,
+                                          (Buffer){.kind = BUFFER_OUTPUT,
+                                                   .name = f->graph->outputs[output].name,
+                                                   .rows = f->rows[t],
+                                                   .stride = columns,
+                                                   .columns = columns,
+                                                   .io = output,
+                                                   .tensor = t});
     return f->at[t] = (Operand){buffer, 0};
 }
 
 /* Where an in-place step leaves its result: in the input's place when nothing else reads it. */
 static Operand in_place(Fuse *f, int from, int result) {
-    bool shared = f->uses[from] != 1 || f->plan->buffers[f->at[from].buffer].kind != BUFFER_WORKSPACE || sole_output(f, result) >= 0;
+    bool shared = f->uses[from] != 1 || f->plan->buffers[f->at[from].buffer].kind != BUFFER_WORKSPACE ||
+                  sole_output(f, result) >= 0;
     return shared ? place_result(f, result) : (f->at[result] = f->at[from]);
 }
 
@@ -111,13 +147,19 @@ static int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     bool is_weight = tensor->kind == TENSOR_WEIGHT;
     for (int i = 0; i < f->plan->n_packed; i++) {
         Packed *p = &f->plan->packed[i];
-        if ((is_weight ? p->weight : p->derived) != tensor->weight || (is_weight ? p->derived : p->weight) >= 0) continue;
+        if ((is_weight ? p->weight : p->derived) != tensor->weight || (is_weight ? p->derived : p->weight) >= 0)
+            continue;
         if (panels && !p->panels) bug("`%s` is wanted as panels and as rows", tensor->name);
         if (p->plus_one != plus_one) bug("`%s` is wanted with and without one added", tensor->name);
         return i;
     }
-    Packed packed = {.name = tensor->name, .weight = is_weight ? tensor->weight : -1, .derived = is_weight ? -1 : tensor->weight, .panels = panels, .plus_one = plus_one};
-    packed.shape = is_weight ? f->module->weights.specs[tensor->weight].shape : f->module->derived[tensor->weight].shape;
+    Packed packed = {.name = tensor->name,
+                     .weight = is_weight ? tensor->weight : -1,
+                     .derived = is_weight ? -1 : tensor->weight,
+                     .panels = panels,
+                     .plus_one = plus_one};
+    packed.shape =
+        is_weight ? f->module->weights.specs[tensor->weight].shape : f->module->derived[tensor->weight].shape;
     return plan_packed(f->arena, f->plan, packed);
 }
 
@@ -148,14 +190,16 @@ static int absorb_embedding(Fuse *f, Step *step, int result, bool can_scale) {
     for (;;) {
         const Op *reader = only_reader(f, result);
         if (!reader) return result;
-        if (reader->kind == OP_scale && can_scale && step->other.column == 0 && step->bias == NO_PACKED && step->segment_ids < 0) {
+        if (reader->kind == OP_scale && can_scale && step->other.column == 0 && step->bias == NO_PACKED &&
+            step->segment_ids < 0) {
             step->scale *= reader->a.scale;
         } else if (reader->kind == OP_add && reader->inputs[0] == result && reader->a.scale == 1) {
             const Op *other = writer_of(f, reader->inputs[1]);
             if (other && other->kind == OP_take_rows && step->bias == NO_PACKED) {
                 step->bias = pack_tensor(f, other->inputs[0], false, false);
                 step->a.offset = other->a.offset;
-            } else if (other && other->kind == OP_embed && step->segment_ids < 0 && step->kind == STEP_EMBED && step->bias == NO_PACKED) {
+            } else if (other && other->kind == OP_embed && step->segment_ids < 0 && step->kind == STEP_EMBED &&
+                       step->bias == NO_PACKED) {
                 step->segment_ids = input_index(f, other->inputs[0]);
                 step->table3 = pack_tensor(f, other->inputs[1], false, false);
             } else {
@@ -244,7 +288,8 @@ static int absorb_epilogue(Fuse *f, Step *step, int result) {
             step->has_factor = true;
             step->factor = f->at[other];
             stage = RESIDUAL;
-        } else if (reader->kind == OP_add && tensor_of(f, other)->rank == 2 && available(f, other) && (!first || reader->a.scale == 1)) {
+        } else if (reader->kind == OP_add && tensor_of(f, other)->rank == 2 && available(f, other) &&
+                   (!first || reader->a.scale == 1)) {
             step->has_residual = true;
             step->residual_scale = first ? 1 : reader->a.scale;
             step->other = f->at[other];
@@ -280,7 +325,8 @@ static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
         else if (packed != step->weight + i) bug("the parts of `%s` do not follow each other", step->name);
     }
     for (int i = 0; i < n && any_bias; i++) {
-        int packed = parts[i]->n_inputs > 2 ? pack_tensor(f, parts[i]->inputs[2], false, false) : pack_zeros(f, parts[i]->inputs[1], columns_of(f, parts[i]->result));
+        int packed = parts[i]->n_inputs > 2 ? pack_tensor(f, parts[i]->inputs[2], false, false)
+                                            : pack_zeros(f, parts[i]->inputs[1], columns_of(f, parts[i]->result));
         if (i == 0) step->bias = packed;
         else if (packed != step->bias + i) bug("the biases of `%s` do not follow each other", step->name);
     }
@@ -311,7 +357,8 @@ static void fuse_linear_parts(Fuse *f, const Op *const *parts, int n) {
     }
     step.out = (Operand){buffer, 0};
     pack_parts(f, &step, parts, n);
-    step.shape = arena_printf(f->arena, "[rows][%lld] x [%lld][%lld]", (long long)step.k, (long long)step.n, (long long)step.k);
+    step.shape =
+        arena_printf(f->arena, "[rows][%lld] x [%lld][%lld]", (long long)step.k, (long long)step.n, (long long)step.k);
     plan_step(f->arena, f->plan, step);
 }
 
@@ -321,7 +368,9 @@ static void fuse_linear(Fuse *f, const Op *op) {
     if (feeds_attention(f, op))
         for (int i = index_of(f, op); i < f->graph->n_ops && n < 8; i++) {
             const Op *o = &f->graph->ops[i];
-            if (o->kind == OP_linear && !f->done[i] && o->inputs[0] == op->inputs[0] && strcmp(o->where, op->where) == 0 && feeds_attention(f, o)) parts[n++] = o;
+            if (o->kind == OP_linear && !f->done[i] && o->inputs[0] == op->inputs[0] &&
+                strcmp(o->where, op->where) == 0 && feeds_attention(f, o))
+                parts[n++] = o;
         }
     if (n > 1) {
         fuse_linear_parts(f, parts, n);
@@ -335,7 +384,8 @@ static void fuse_linear(Fuse *f, const Op *op) {
     pack_parts(f, &step, &op, 1);
     step.tensor = absorb_epilogue(f, &step, op->result);
     step.out = place_result(f, step.tensor);
-    step.shape = arena_printf(f->arena, "[rows][%lld] x [%lld][%lld]", (long long)step.k, (long long)step.n, (long long)step.k);
+    step.shape =
+        arena_printf(f->arena, "[rows][%lld] x [%lld][%lld]", (long long)step.k, (long long)step.n, (long long)step.k);
     plan_step(f->arena, f->plan, step);
 }
 
@@ -357,7 +407,9 @@ static void fuse_norm(Fuse *f, const Op *op) {
 
 static void fuse_rope(Fuse *f, const Op *op) {
     int x = op->inputs[0];
-    if (op->a.offset) refuse(op->place, "longrope whose factors depend on the length of a call (a bound of at most `original` rows, or `seq = N`, fixes them)");
+    if (op->a.offset)
+        refuse(op->place, "longrope whose factors depend on the length of a call (a bound of at most `original` rows, "
+                          "or `seq = N`, fixes them)");
     f->rows[op->result] = f->rows[x];
     Step step = new_step(f, STEP_ROPE, op, op->result);
     step.n = columns_of(f, x);
@@ -441,7 +493,8 @@ static void fuse_pool(Fuse *f, const Op *op) {
     step.n = columns_of(f, result);
     step.tensor = result;
     step.out = place_result(f, result);
-    step.shape = arena_printf(f->arena, "[sequences][%lld] %s%s", (long long)step.n, pool_name(op->a.pool), step.has_activation ? " l2" : "");
+    step.shape = arena_printf(f->arena, "[sequences][%lld] %s%s", (long long)step.n, pool_name(op->a.pool),
+                              step.has_activation ? " l2" : "");
     plan_step(f->arena, f->plan, step);
 }
 
@@ -455,7 +508,10 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_layernorm: case OP_rmsnorm: fuse_norm(f, op); break;
     case OP_rope: fuse_rope(f, op); break;
     case OP_scores: case OP_additive_scores: fuse_attention(f, op); break;
-    case OP_relative_bias: case OP_alibi: case OP_softmax: case OP_mix: bug("a part of attention at `%s` is left over", op->where); break;
+    case OP_relative_bias:
+    case OP_alibi:
+    case OP_softmax:
+    case OP_mix: bug("a part of attention at `%s` is left over", op->where); break;
     case OP_add: {
         const Op *other = writer_of(f, op->inputs[1]);
         if (other && other->kind == OP_take_rows) fuse_add_positions(f, op);
@@ -476,9 +532,30 @@ static void copy_outputs(Fuse *f) {
         int t = output->tensor;
         if (output->layer >= 0 || sole_output(f, t) >= 0) continue;
         int64_t columns = columns_of(f, t);
-        Step step = {.kind = STEP_COPY, .place = tensor_of(f, t)->place, .name = arena_printf(f->arena, "copy_%s", output->name), .in = f->at[t], .other = NOWHERE, .third = NOWHERE,
-                     .factor = NOWHERE, .weight = NO_PACKED, .bias = NO_PACKED, .table3 = NO_PACKED, .n = columns, .rows = f->rows[t], .tensor = t, .ids = -1, .segment_ids = -1, .first_export = -1};
-        step.out.buffer = plan_buffer(f->arena, f->plan, (Buffer){.kind = BUFFER_OUTPUT, .name = output->name, .rows = f->rows[t], .stride = columns, .columns = columns, .io = o, .tensor = t});
+        Step step = {.kind = STEP_COPY,
+                     .place = tensor_of(f, t)->place,
+                     .name = arena_printf(f->arena, "copy_%s", output->name),
+                     .in = f->at[t],
+                     .other = NOWHERE,
+                     .third = NOWHERE,
+                     .factor = NOWHERE,
+                     .weight = NO_PACKED,
+                     .bias = NO_PACKED,
+                     .table3 = NO_PACKED,
+                     .n = columns,
+                     .rows = f->rows[t],
+                     .tensor = t,
+                     .ids = -1,
+                     .segment_ids = -1,
+                     .first_export = -1};
+        step.out.buffer = plan_buffer(f->arena, f->plan,
+                                      (Buffer){.kind = BUFFER_OUTPUT,
+                                               .name = output->name,
+                                               .rows = f->rows[t],
+                                               .stride = columns,
+                                               .columns = columns,
+                                               .io = o,
+                                               .tensor = t});
         step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)columns);
         plan_step(f->arena, f->plan, step);
     }
@@ -498,9 +575,16 @@ Plan *fuse(Arena *arena, const Module *module, const Graph *graph) {
     const Model *m = module->model;
     plan->seq = (m->encoder ? m->encoder : m->decoder)->seq;
     plan->unroll_full = m->unroll_full;
-    if (m->unroll_full && !plan->seq.exact) refuse(m->place, "`unroll full` of a model whose length is not fixed by `seq = N`");
+    if (m->unroll_full && !plan->seq.exact)
+        refuse(m->place, "`unroll full` of a model whose length is not fixed by `seq = N`");
     size_t n = (size_t)graph->n_tensors;
-    Fuse f = {arena, module, graph, plan, arena_array(arena, n, sizeof(Operand)), arena_array(arena, n, sizeof(RowsKind)), arena_array(arena, n, sizeof(int)),
+    Fuse f = {arena,
+              module,
+              graph,
+              plan,
+              arena_array(arena, n, sizeof(Operand)),
+              arena_array(arena, n, sizeof(RowsKind)),
+              arena_array(arena, n, sizeof(int)),
               arena_array(arena, (size_t)graph->n_ops, sizeof(bool))};
     for (int t = 0; t < graph->n_tensors; t++) f.at[t] = NOWHERE;
     for (int i = 0; i < graph->n_ops; i++)
@@ -510,7 +594,14 @@ Plan *fuse(Arena *arena, const Module *module, const Graph *graph) {
         int t = graph->inputs[i].tensor;
         const Tensor *tensor = &graph->tensors[t];
         if (tensor->dtype == DTYPE_F32 && tensor->rank == 2)
-            f.at[t].buffer = plan_buffer(arena, plan, (Buffer){.kind = BUFFER_INPUT, .name = tensor->name, .rows = ROWS_CHUNK, .stride = tensor->dims[1].n, .columns = tensor->dims[1].n, .io = i, .tensor = t});
+            f.at[t].buffer = plan_buffer(arena, plan,
+                                         (Buffer){.kind = BUFFER_INPUT,
+                                                  .name = tensor->name,
+                                                  .rows = ROWS_CHUNK,
+                                                  .stride = tensor->dims[1].n,
+                                                  .columns = tensor->dims[1].n,
+                                                  .io = i,
+                                                  .tensor = t});
     }
     for (int i = 0; i < graph->n_ops; i++)
         if (!f.done[i]) fuse_op(&f, &graph->ops[i]);

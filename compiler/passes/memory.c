@@ -41,7 +41,8 @@ static int64_t chunk_rows(Length seq) {
 static void size_scratch(Plan *plan) {
     enum { MOST_KEYS = 512, MOST_QUERY_ROWS = 8 };
     bool exported = false;
-    for (int i = 0; i < plan->n_steps; i++) exported |= plan->steps[i].kind == STEP_ATTENTION && plan->steps[i].first_export >= 0;
+    for (int i = 0; i < plan->n_steps; i++)
+        exported |= plan->steps[i].kind == STEP_ATTENTION && plan->steps[i].first_export >= 0;
     int64_t bound = round_up(plan->seq.n, 16);
     plan->key_block = bound <= MOST_KEYS || exported ? bound : MOST_KEYS;
     for (int i = 0; i < plan->n_steps; i++) {
@@ -62,7 +63,8 @@ void plan_memory(Arena *arena, Plan *plan, bool taps) {
     for (int i = 0; i < plan->n_buffers; i++) {
         Buffer *b = &plan->buffers[i];
         if (b->kind != BUFFER_WORKSPACE || b->first < 0) continue;
-        if (!mul_fits(rows_of(plan, b->rows), b->stride, &b->room)) fail("the workspace of `%s` is too large", plan->module->model->name);
+        if (!mul_fits(rows_of(plan, b->rows), b->stride, &b->room))
+            fail("the workspace of `%s` is too large", plan->module->model->name);
         b->room = round_up(b->room, 16) + 16; /* a full vector may be read behind the last row's end */
         if (taps) b->first = 0, b->last = plan->n_steps;
         b->offset = first_fit(plan, placed, n_placed, b);

@@ -52,9 +52,12 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 }
 
 void plan_print(Text *out, const Plan *plan) {
-    static const char *const kinds[] = {"embed", "patches", "prepend", "gemm", "norm", "rope", "attention", "map", "pool", "copy"};
-    text_printf(out, "plan of %s: %d steps, %lld rows a chunk, %lld floats of weights, %lld of workspace, %lld a thread\n", plan->module->model->name, plan->n_steps,
-                (long long)plan->rows, (long long)plan->weight_floats, (long long)plan->workspace_floats, (long long)plan->scratch_floats);
+    static const char *const kinds[] = {"embed", "patches",   "prepend", "gemm", "norm",
+                                        "rope",  "attention", "map",     "pool", "copy"};
+    text_printf(out,
+                "plan of %s: %d steps, %lld rows a chunk, %lld floats of weights, %lld of workspace, %lld a thread\n",
+                plan->module->model->name, plan->n_steps, (long long)plan->rows, (long long)plan->weight_floats,
+                (long long)plan->workspace_floats, (long long)plan->scratch_floats);
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
         text_printf(out, "  %s %s %s", kinds[s->kind], s->name, s->shape);
@@ -69,7 +72,8 @@ void plan_print(Text *out, const Plan *plan) {
     for (int i = 0; i < plan->n_buffers; i++) {
         const Buffer *b = &plan->buffers[i];
         if (b->kind == BUFFER_WORKSPACE)
-            text_printf(out, "  buffer %s at %lld, stride %lld, room %lld, steps %d..%d\n", b->name, (long long)b->offset, (long long)b->stride, (long long)b->room, b->first, b->last);
+            text_printf(out, "  buffer %s at %lld, stride %lld, room %lld, steps %d..%d\n", b->name,
+                        (long long)b->offset, (long long)b->stride, (long long)b->room, b->first, b->last);
     }
     for (int i = 0; i < plan->n_packed; i++) {
         const Packed *p = &plan->packed[i];

@@ -128,7 +128,8 @@ void output_commit(OutputFile *output) {
         fail("%s: cannot be written: %s", output->path, strerror(errno));
     bad = fclose(output->stream);
     output->stream = NULL;
-    if (bad || (output->aside && rename(output->aside, output->path))) fail("%s: cannot be written: %s", output->path, strerror(errno));
+    if (bad || (output->aside && rename(output->aside, output->path)))
+        fail("%s: cannot be written: %s", output->path, strerror(errno));
     output_forget(output);
 }
 

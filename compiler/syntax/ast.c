@@ -38,7 +38,8 @@ Expr *expr_new(Parse *parse, ExprKind kind, Place place, Expr *left, Expr *right
         depth = 1;
     }
     Expr *expr = arena_alloc(parse->arena, sizeof *expr);
-    *expr = (Expr){.kind = kind, .place = place, .depth = depth, .text = "1", .integer = 1, .left = left, .right = right};
+    *expr =
+        (Expr){.kind = kind, .place = place, .depth = depth, .text = "1", .integer = 1, .left = left, .right = right};
     return expr;
 }
 

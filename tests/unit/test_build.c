@@ -49,7 +49,9 @@ static void refuse_plan(const char *text, const char *reason) {
     if (!strstr(trap.message, reason)) fail_msg("`%s` is not in: %s", reason, trap.message);
 }
 
-static const WeightSpec *weight_named(const Module *module, const char *name) { return weight_spec_find(&module->weights, name); }
+static const WeightSpec *weight_named(const Module *module, const char *name) {
+    return weight_spec_find(&module->weights, name);
+}
 
 static void near(double found, double wanted) {
     if (!(fabs(found - wanted) <= 1e-12)) fail_msg("%.17g is not %.17g", found, wanted);
@@ -83,8 +85,9 @@ static void learned_and_relative(void **state) {
 
 static void relative_for_all(void **state) {
     (void)state;
-    Module *m = module_of("model m { d_model 8, vocab 5, encoder { seq <= 6, position relative\n"
-                          "layers 1 { layer { attention self { heads 2 } } }, layers 1 { attention self { heads 2, mask causal } } } }");
+    Module *m = module_of(
+        "model m { d_model 8, vocab 5, encoder { seq <= 6, position relative\n"
+        "layers 1 { layer { attention self { heads 2 } } }, layers 1 { attention self { heads 2, mask causal } } } }");
     assert_true(same_shape(weight_named(m, "encoder.relative.weight"), 32, 2));
     assert_null(weight_named(m, "encoder.embedding.positions.weight"));
     assert_int_equal(m->n_derived, 2); /* the causal layer counts its buckets in one direction */
@@ -94,27 +97,41 @@ static void relative_for_all(void **state) {
 static void rotations_are_told_apart(void **state) {
     (void)state;
     static const char *const others[] = {
-        "llama3 factor 8 low 1 high 4 original 16", "llama3 factor 8 low 2 high 4 original 16", "llama3 factor 8 low 1 high 5 original 16",
-        "llama3 factor 8 low 1 high 4 original 17", "llama3 factor 9 low 1 high 4 original 16", "yarn factor 8 original 16",
-        "yarn factor 8 original 16 beta_fast 31", "yarn factor 8 original 16 beta_slow 2", "yarn factor 8 original 16 untruncated",
-        "yarn factor 8 original 16 attention_factor 1.5", "longrope factor 8 original 16 short 1 2 long 3 4",
-        "longrope factor 8 original 16 short 1 3 long 3 4", "longrope factor 8 original 16 short 1 2 long 3 5", "linear factor 8", "theta 500",
+        "llama3 factor 8 low 1 high 4 original 16",
+        "llama3 factor 8 low 2 high 4 original 16",
+        "llama3 factor 8 low 1 high 5 original 16",
+        "llama3 factor 8 low 1 high 4 original 17",
+        "llama3 factor 9 low 1 high 4 original 16",
+        "yarn factor 8 original 16",
+        "yarn factor 8 original 16 beta_fast 31",
+        "yarn factor 8 original 16 beta_slow 2",
+        "yarn factor 8 original 16 untruncated",
+        "yarn factor 8 original 16 attention_factor 1.5",
+        "longrope factor 8 original 16 short 1 2 long 3 4",
+        "longrope factor 8 original 16 short 1 3 long 3 4",
+        "longrope factor 8 original 16 short 1 2 long 3 5",
+        "linear factor 8",
+        "theta 500",
     };
     enum { N = sizeof others / sizeof *others };
     for (int a = 0; a < N; a++)
         for (int b = 0; b < N; b++) {
-            Module *m = module_of(arena_printf(arena, "model m { d_model 8, vocab 5, encoder { seq <= 16, layers 2 {\n"
-                                                      "layer { attention self { heads 2, position rope %s } }\n"
-                                                      "layer { attention self { heads 2, position rope %s } } } } }", others[a], others[b]));
-            if (m->n_derived != (a == b ? 2 : 4)) fail_msg("`%s` and `%s` make %d tables", others[a], others[b], m->n_derived);
+            Module *m = module_of(arena_printf(arena,
+                                               "model m { d_model 8, vocab 5, encoder { seq <= 16, layers 2 {\n"
+                                               "layer { attention self { heads 2, position rope %s } }\n"
+                                               "layer { attention self { heads 2, position rope %s } } } } }",
+                                               others[a], others[b]));
+            if (m->n_derived != (a == b ? 2 : 4))
+                fail_msg("`%s` and `%s` make %d tables", others[a], others[b], m->n_derived);
         }
 }
 
 /* Stacks of different bounds turned alike: each needs its own number of rows. */
 static void rotations_of_two_bounds(void **state) {
     (void)state;
-    Module *m = module_of("model m { d_model 8, vocab 5, encoder { seq <= 3, layers 1 { attention self { heads 2, position rope } } }\n"
-                          "decoder { seq <= 30, layers 1 { attention self { heads 2, position rope }, attention cross { heads 2 } } } }");
+    Module *m = module_of(
+        "model m { d_model 8, vocab 5, encoder { seq <= 3, layers 1 { attention self { heads 2, position rope } } }\n"
+        "decoder { seq <= 30, layers 1 { attention self { heads 2, position rope }, attention cross { heads 2 } } } }");
     assert_int_equal(m->n_derived, 4);
     for (int d = 0; d < 4; d++) assert_int_equal(m->derived[d].shape.dims[0], d < 2 ? 3 : 30);
 }
@@ -123,7 +140,8 @@ static void rotations_of_two_bounds(void **state) {
 
 #define LONGROPE(seq, original) \
     "model m { d_model 4, vocab 5, norm none, encoder { seq " seq "\n" \
-    "layers 1 { attention self { heads 1, residual no, position rope longrope factor 2 original " original " short 1 1.5 long 2 4 } } } }"
+    "layers 1 { attention self { heads 1, residual no, position rope longrope factor 2 original " original \
+    " short 1 1.5 long 2 4 } } } }"
 
 /* Row `row` of the rotated queries over the queries themselves, as the angle of pair `pair`. */
 static double angle_of(Module *m, int64_t rows, int64_t row, int pair) {
@@ -135,7 +153,8 @@ static double angle_of(Module *m, int64_t rows, int64_t row, int pair) {
     for (int o = 0; o < g->n_ops; o++)
         if (g->ops[o].kind == OP_rope) {
             const double *x = in->tensors[g->ops[o].inputs[0]] + row * 4, *y = in->tensors[g->ops[o].result] + row * 4;
-            double cross = x[pair] * y[pair + 2] - x[pair + 2] * y[pair], dot = x[pair] * y[pair] + x[pair + 2] * y[pair + 2];
+            double cross = x[pair] * y[pair + 2] - x[pair + 2] * y[pair],
+                   dot = x[pair] * y[pair] + x[pair + 2] * y[pair + 2];
             return atan2(cross, dot);
         }
     return NAN;
@@ -185,8 +204,10 @@ static void check_parts(const Plan *plan, const Step *step) {
 /* Layers that share weights read the same biases, and the same zeros where a part has none. */
 static void zeros_are_shared(void **state) {
     (void)state;
-    Plan *plan = plan_of("model m { d_model 8, vocab 5, encoder { seq <= 6, layers 3 shared { attention self { heads 2, bias q v } } } }");
-    const Step *first = gemm_named(plan, "layer0_attention_query_key_value"), *third = gemm_named(plan, "layer2_attention_query_key_value");
+    Plan *plan = plan_of("model m { d_model 8, vocab 5, encoder { seq <= 6, layers 3 shared { attention self { heads "
+                         "2, bias q v } } } }");
+    const Step *first = gemm_named(plan, "layer0_attention_query_key_value"),
+               *third = gemm_named(plan, "layer2_attention_query_key_value");
     check_parts(plan, first);
     assert_int_equal(first->bias, third->bias);
     int zeros = 0;
@@ -196,7 +217,8 @@ static void zeros_are_shared(void **state) {
 
 static void zeros_of_every_layer(void **state) {
     (void)state;
-    Plan *plan = plan_of("model m { d_model 8, vocab 5, encoder { seq <= 6, layers 2 { attention self { heads 2, bias q v } } } }");
+    Plan *plan = plan_of(
+        "model m { d_model 8, vocab 5, encoder { seq <= 6, layers 2 { attention self { heads 2, bias q v } } } }");
     check_parts(plan, gemm_named(plan, "layer0_attention_query_key_value"));
     check_parts(plan, gemm_named(plan, "layer1_attention_query_key_value"));
 }
@@ -207,8 +229,11 @@ static const char *notes_of(const char *ignored, const char *extra) {
     char folder[] = "/tmp/attnc-test-build-XXXXXX";
     assert_non_null(mkdtemp(folder));
     const char *file = arena_printf(arena, "%s/w.safetensors", folder), *log = arena_printf(arena, "%s/log", folder);
-    Module *m = module_of(arena_printf(arena, "model m { attention cross { score general, d_query 1, d_key 1, queries = 1, keys = 1 }\n"
-                                              "weights { prefix \"bert.\" \"model.\"\n%s } }", ignored));
+    Module *m = module_of(
+        arena_printf(arena,
+                     "model m { attention cross { score general, d_query 1, d_key 1, queries = 1, keys = 1 }\n"
+                     "weights { prefix \"bert.\" \"model.\"\n%s } }",
+                     ignored));
     float one = 1;
     NamedTensor tensors[] = {{"attention.score.weight", {2, {1, 1}}, &one}, {extra, {1, {1}}, &one}};
     safetensors_write(arena, file, tensors, 2);
@@ -250,8 +275,15 @@ static void ignored_tensors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(learned_and_relative), TEST(relative_for_all), TEST(rotations_are_told_apart), TEST(rotations_of_two_bounds),
-        TEST(longrope_by_the_rows_at_hand), TEST(longrope_in_a_plan), TEST(zeros_are_shared), TEST(zeros_of_every_layer), TEST(ignored_tensors),
+        TEST(learned_and_relative),
+        TEST(relative_for_all),
+        TEST(rotations_are_told_apart),
+        TEST(rotations_of_two_bounds),
+        TEST(longrope_by_the_rows_at_hand),
+        TEST(longrope_in_a_plan),
+        TEST(zeros_are_shared),
+        TEST(zeros_of_every_layer),
+        TEST(ignored_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,9 @@ static const double *run(OpKind kind, OpAttributes a, int n, const int *inputs, 
 #define INPUTS(...) ((int[]){__VA_ARGS__})
 
 static void near(double found, double wanted) {
-    if (isnan(wanted) ? !isnan(found) : isinf(wanted) ? found != wanted : !(fabs(found - wanted) <= 1e-12 * (1 + fabs(wanted))))
+    if (isnan(wanted)   ? !isnan(found)
+        : isinf(wanted) ? found != wanted
+                        : !(fabs(found - wanted) <= 1e-12 * (1 + fabs(wanted))))
         fail_msg("%.17g is not %.17g", found, wanted);
 }
 
@@ -133,7 +135,8 @@ static void sums_and_products(void **state) {
     (void)state;
     const float *a = drawn("a", 15), *b = drawn("b", 15), *row = drawn("row", 5);
     int x = FLOATS(a, 3, 5), y = FLOATS(b, 3, 5), z = FLOATS(row, 5);
-    const double *sum = RUN(add, A(.scale = -0.5), INPUTS(x, y), 3, 5), *each = RUN(add, A(.scale = 2), INPUTS(x, z), 3, 5);
+    const double *sum = RUN(add, A(.scale = -0.5), INPUTS(x, y), 3, 5),
+                 *each = RUN(add, A(.scale = 2), INPUTS(x, z), 3, 5);
     const double *product = RUN(mul, A(0), INPUTS(x, y), 3, 5), *scaled = RUN(scale, A(.scale = 3), INPUTS(x), 3, 5);
     for (int i = 0; i < 15; i++) {
         near(sum[i], (double)a[i] - 0.5 * (double)b[i]);
@@ -149,7 +152,8 @@ static void linear(void **state) {
     enum { N = 3, K = 7, D = 67 };
     const float *x = drawn("x", N * K), *w = drawn("w", D * K), *b = drawn("b", D);
     int inputs[] = {FLOATS(x, N, K), FLOATS(w, D, K), FLOATS(b, D)};
-    const double *with = RUN(linear, A(0), inputs, N, D), *without = RUN(linear, A(0), INPUTS(inputs[0], inputs[1]), N, D);
+    const double *with = RUN(linear, A(0), inputs, N, D),
+                 *without = RUN(linear, A(0), INPUTS(inputs[0], inputs[1]), N, D);
     for (int i = 0; i < N; i++)
         for (int c = 0; c < D; c++) {
             long double sum = 0;
@@ -189,8 +193,12 @@ static void activations_at_the_edges(void **state) {
     (void)state;
     float x[] = {NAN, INFINITY, -INFINITY};
     static const double wanted[][3] = {
-        [ACTIVATION_RELU] = {NAN, INFINITY, 0},       [ACTIVATION_GELU] = {NAN, INFINITY, NAN}, [ACTIVATION_GELU_TANH] = {NAN, INFINITY, NAN},
-        [ACTIVATION_SILU] = {NAN, INFINITY, NAN},     [ACTIVATION_RELU2] = {NAN, INFINITY, 0},  [ACTIVATION_QUICK_GELU] = {NAN, INFINITY, NAN},
+        [ACTIVATION_RELU] = {NAN, INFINITY, 0},
+        [ACTIVATION_GELU] = {NAN, INFINITY, NAN},
+        [ACTIVATION_GELU_TANH] = {NAN, INFINITY, NAN},
+        [ACTIVATION_SILU] = {NAN, INFINITY, NAN},
+        [ACTIVATION_RELU2] = {NAN, INFINITY, 0},
+        [ACTIVATION_QUICK_GELU] = {NAN, INFINITY, NAN},
         [ACTIVATION_TANH] = {NAN, 1, -1},
     };
     int input = FLOATS(x, 1, 3);
@@ -218,7 +226,8 @@ static void check_norm(NormCase n) {
     weight = n.weight_per_group ? FLOATS(w, n.groups, WIDTH) : FLOATS(w, WIDTH);
     bias = n.weight_per_group ? FLOATS(b, n.groups, WIDTH) : FLOATS(b, WIDTH);
     OpAttributes a = {.eps = 0.01, .plus_one = n.plus_one, .groups = n.groups};
-    const double *out = run(n.layernorm ? OP_layernorm : OP_rmsnorm, a, n.bias ? 3 : 2, INPUTS(in, weight, bias), DIMS(ROWS, columns));
+    const double *out =
+        run(n.layernorm ? OP_layernorm : OP_rmsnorm, a, n.bias ? 3 : 2, INPUTS(in, weight, bias), DIMS(ROWS, columns));
     for (int64_t row = 0; row < ROWS * n.groups; row++) {
         const float *from = x + row * WIDTH;
         int64_t first = n.weight_per_group ? row % n.groups * WIDTH : 0;
@@ -260,7 +269,9 @@ static void check_rope(bool interleaved, int width, int offset, int rows) {
     float *c = drawn("c", 20 * pairs), *s = drawn("s", 20 * pairs);
     for (int i = 0; i < 20 * pairs; i++) c[i] = cosf(turns[i]), s[i] = sinf(turns[i]);
     int inputs[] = {FLOATS(x, rows, COLUMNS), FLOATS(c, 20, pairs), FLOATS(s, 20, pairs)};
-    const double *out = RUN(rope, A(.heads = HEADS, .head_dim = DIM, .width = width, .interleaved = interleaved, .offset = offset), inputs, rows, COLUMNS);
+    const double *out =
+        RUN(rope, A(.heads = HEADS, .head_dim = DIM, .width = width, .interleaved = interleaved, .offset = offset),
+            inputs, rows, COLUMNS);
     for (int i = 0; i < rows; i++)
         for (int h = 0; h < HEADS; h++) {
             const float *from = x + i * COLUMNS + h * DIM;
@@ -289,7 +300,8 @@ static void ropes(void **state) {
 /* The angle a row of pair i, from the tables. */
 static double frequency_of(const Position *p, int64_t rows, int64_t i, double *amplitude) {
     int64_t pairs = p->rope_width / 2;
-    double *c = arena_array(arena, (size_t)(rows * pairs), sizeof *c), *s = arena_array(arena, (size_t)(rows * pairs), sizeof *s);
+    double *c = arena_array(arena, (size_t)(rows * pairs), sizeof *c),
+           *s = arena_array(arena, (size_t)(rows * pairs), sizeof *s);
     Derived d = {.kind = DERIVED_ROPE_COS, .name = "cos", .shape = {2, {rows, pairs}}, .position = p, .rows = rows};
     derived_fill(&d, NULL, c);
     d.kind = DERIVED_ROPE_SIN;
@@ -308,7 +320,8 @@ typedef struct Spot {
 static void check_spots(const Position *p, double amplitude, const Spot *spots, int n) {
     for (int i = 0; i < n; i++) {
         double found_amplitude, found = frequency_of(p, 2, spots[i].pair, &found_amplitude);
-        if (fabs(found / spots[i].frequency - 1) > 1e-6) fail_msg("pair %d: %.9g is not %.9g", spots[i].pair, found, spots[i].frequency);
+        if (fabs(found / spots[i].frequency - 1) > 1e-6)
+            fail_msg("pair %d: %.9g is not %.9g", spots[i].pair, found, spots[i].frequency);
         near(found_amplitude, amplitude);
     }
 }
@@ -316,14 +329,44 @@ static void check_spots(const Position *p, double amplitude, const Spot *spots, 
 /* Values of Hugging Face transformers 5.2, modeling_rope_utils.py, head_dim 64. */
 static void rope_scalings(void **state) {
     (void)state;
-    static const Spot llama3[] = {{0, 1}, {5, 0.128687382}, {10, 0.0165604409}, {13, 0.00483942125}, {14, 0.00321144611},
-                                  {15, 0.00137189368}, {16, 0.000524846022}, {17, 0.000178507791}, {20, 3.42810235e-05}, {31, 3.7673226e-07}};
-    static const Spot yarn[] = {{0, 1}, {8, 0.1}, {10, 0.0562341288}, {11, 0.039736785}, {16, 0.0065384619}, {20, 0.00133788679},
-                                {23, 0.000333380362}, {24, 0.00025}, {31, 3.33380376e-05}};
-    static const Spot untruncated[] = {{8, 0.1}, {11, 0.0407834463}, {16, 0.006556971}, {20, 0.00128563191}, {23, 0.000333380362}};
-    Position p = {.kind = POSITION_ROPE, .rope_width = 64, .theta = 500000, .scaling = ROPE_LLAMA3, .factor = 8, .low = 1, .high = 4, .original = 8192};
+    static const Spot llama3[] = {{0, 1},
+                                  {5, 0.128687382},
+                                  {10, 0.0165604409},
+                                  {13, 0.00483942125},
+                                  {14, 0.00321144611},
+                                  {15, 0.00137189368},
+                                  {16, 0.000524846022},
+                                  {17, 0.000178507791},
+                                  {20, 3.42810235e-05},
+                                  {31, 3.7673226e-07}};
+    static const Spot yarn[] = {{0, 1},
+                                {8, 0.1},
+                                {10, 0.0562341288},
+                                {11, 0.039736785},
+                                {16, 0.0065384619},
+                                {20, 0.00133788679},
+                                {23, 0.000333380362},
+                                {24, 0.00025},
+                                {31, 3.33380376e-05}};
+    static const Spot untruncated[] = {
+        {8, 0.1}, {11, 0.0407834463}, {16, 0.006556971}, {20, 0.00128563191}, {23, 0.000333380362}};
+    Position p = {.kind = POSITION_ROPE,
+                  .rope_width = 64,
+                  .theta = 500000,
+                  .scaling = ROPE_LLAMA3,
+                  .factor = 8,
+                  .low = 1,
+                  .high = 4,
+                  .original = 8192};
     check_spots(&p, 1, llama3, 10);
-    p = (Position){.kind = POSITION_ROPE, .rope_width = 64, .theta = 10000, .scaling = ROPE_YARN, .factor = 4, .original = 4096, .beta_fast = 32, .beta_slow = 1};
+    p = (Position){.kind = POSITION_ROPE,
+                   .rope_width = 64,
+                   .theta = 10000,
+                   .scaling = ROPE_YARN,
+                   .factor = 4,
+                   .original = 4096,
+                   .beta_fast = 32,
+                   .beta_slow = 1};
     check_spots(&p, 1.1386294361119891, yarn, 9);
     p.untruncated = true;
     check_spots(&p, 1.1386294361119891, untruncated, 5);
@@ -332,8 +375,14 @@ static void rope_scalings(void **state) {
     p = (Position){.kind = POSITION_ROPE, .rope_width = 4, .theta = 100, .scaling = ROPE_LINEAR, .factor = 4};
     check_spots(&p, 1, (Spot[]){{0, 0.25}, {1, 0.025}}, 2);
     double near_factors[] = {1, 1.25}, far_factors[] = {2, 4};
-    p = (Position){.kind = POSITION_ROPE, .rope_width = 4, .theta = 100, .scaling = ROPE_LONGROPE, .factor = 4, .original = 16,
-                   .short_factors = near_factors, .long_factors = far_factors};
+    p = (Position){.kind = POSITION_ROPE,
+                   .rope_width = 4,
+                   .theta = 100,
+                   .scaling = ROPE_LONGROPE,
+                   .factor = 4,
+                   .original = 16,
+                   .short_factors = near_factors,
+                   .long_factors = far_factors};
     double amplitude;
     near(frequency_of(&p, 16, 1, &amplitude), 0.1 / 1.25);
     near(frequency_of(&p, 17, 1, &amplitude), 0.1 / 4);
@@ -349,10 +398,13 @@ static void sinusoids(void **state) {
     double out[N * W];
     for (int k = 0; k < 3; k++) {
         Position p = {.kind = POSITION_SINUSOIDAL, .sinusoid = kinds[k], .offset = 2};
-        derived_fill(&(Derived){.kind = DERIVED_SINUSOIDS, .name = "s", .shape = {2, {N, W}}, .position = &p, .rows = N}, NULL, out);
+        derived_fill(
+            &(Derived){.kind = DERIVED_SINUSOIDS, .name = "s", .shape = {2, {N, W}}, .position = &p, .rows = N}, NULL,
+            out);
         for (int i = 0; i < N; i++)
             for (int c = 0; c < W / 2; c++) {
-                double step = log(10000) * (kinds[k] == SINUSOID_FAIRSEQ ? c / 2.0 : c / 3.0), angle = (i + 2) * exp(-step);
+                double step = log(10000) * (kinds[k] == SINUSOID_FAIRSEQ ? c / 2.0 : c / 3.0),
+                       angle = (i + 2) * exp(-step);
                 double complex turn = cexp(I * angle);
                 near(out[i * W + (k == 0 ? 2 * c : c)], cimag(turn));
                 near(out[i * W + (k == 0 ? 2 * c + 1 : c + 3)], creal(turn));
@@ -362,17 +414,22 @@ static void sinusoids(void **state) {
 
 static void alibi(void **state) {
     (void)state;
-    static const double published[] = {0.25, 0.0625, 0.015625, 0.00390625, 0.5, 0.125}; /* transformers' build_alibi_tensor, 6 heads */
+    static const double published[] = {0.25,       0.0625, 0.015625,
+                                       0.00390625, 0.5,    0.125}; /* transformers' build_alibi_tensor, 6 heads */
     double out[6];
     Position p = {.kind = POSITION_ALIBI, .alibi_max = 8};
-    derived_fill(&(Derived){.kind = DERIVED_SLOPES, .name = "s", .shape = {1, {6}}, .position = &p, .heads = 6, .alibi_scale = 0.5}, NULL, out);
+    derived_fill(
+        &(Derived){
+            .kind = DERIVED_SLOPES, .name = "s", .shape = {1, {6}}, .position = &p, .heads = 6, .alibi_scale = 0.5},
+        NULL, out);
     for (int h = 0; h < 6; h++) near(out[h], 0.5 * published[h]);
     const float *x = drawn("x", 2 * 3 * 4);
     float slopes[] = {0.5f, -3};
     const double *sum = RUN(alibi, A(.heads = 2), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(slopes, 2)), 2, 3, 4);
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 4; j++) near(sum[(h * 3 + i) * 4 + j], (double)x[(h * 3 + i) * 4 + j] + (double)slopes[h] * (j - i));
+            for (int j = 0; j < 4; j++)
+                near(sum[(h * 3 + i) * 4 + j], (double)x[(h * 3 + i) * 4 + j] + (double)slopes[h] * (j - i));
 }
 
 /* T5Attention._relative_position_bucket of transformers, 32 buckets up to 128. */
@@ -380,27 +437,38 @@ static void buckets(void **state) {
     (void)state;
     static const int distances[] = {-200, -128, -127, -91, -64, -50, -32, -17, -16, -12, -9, -8, -7, -1, 0,
                                     1, 7, 8, 9, 12, 16, 17, 31, 32, 50, 64, 91, 127, 128, 200};
-    static const int both[] = {15, 15, 15, 15, 14, 13, 12, 10, 10, 9, 8, 8, 7, 1, 0, 17, 23, 24, 24, 25, 26, 26, 27, 28, 29, 30, 31, 31, 31, 31};
-    static const int back[] = {31, 31, 31, 29, 26, 24, 21, 16, 16, 12, 9, 8, 7, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const int both[] = {15, 15, 15, 15, 14, 13, 12, 10, 10, 9,  8,  8,  7,  1,  0,
+                               17, 23, 24, 24, 25, 26, 26, 27, 28, 29, 30, 31, 31, 31, 31};
+    static const int back[] = {31, 31, 31, 29, 26, 24, 21, 16, 16, 12, 9, 8, 7, 1, 0,
+                               0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0, 0, 0};
     enum { BOUND = 201, HEADS = 2, W = 2 * BOUND - 1 };
     float table[32 * HEADS];
     double *out = arena_array(arena, HEADS * W, sizeof *out);
     for (int i = 0; i < 32 * HEADS; i++) table[i] = (float)(i / HEADS + 100 * (i % HEADS));
     for (int way = 0; way < 2; way++) {
         Position p = {.kind = POSITION_RELATIVE, .buckets = 32, .distance = 128, .bidirectional = way == 0};
-        derived_fill(&(Derived){.kind = DERIVED_RELATIVE, .name = "r", .shape = {2, {HEADS, W}}, .position = &p, .rows = BOUND, .heads = HEADS}, table, out);
+        derived_fill(&(Derived){.kind = DERIVED_RELATIVE,
+                                .name = "r",
+                                .shape = {2, {HEADS, W}},
+                                .position = &p,
+                                .rows = BOUND,
+                                .heads = HEADS},
+                     table, out);
         for (int h = 0; h < HEADS; h++)
-            for (int k = 0; k < 30; k++) near(out[h * W + distances[k] + BOUND - 1], (way ? back[k] : both[k]) + 100 * h);
+            for (int k = 0; k < 30; k++)
+                near(out[h * W + distances[k] + BOUND - 1], (way ? back[k] : both[k]) + 100 * h);
     }
 }
 
 static void relative_bias(void **state) {
     (void)state;
     const float *x = drawn("x", 2 * 3 * 4), *bias = drawn("bias", 2 * 9); /* for a bound of 5: distances -4 to 4 */
-    const double *out = RUN(relative_bias, A(.heads = 2, .offset = 4), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(bias, 2, 9)), 2, 3, 4);
+    const double *out =
+        RUN(relative_bias, A(.heads = 2, .offset = 4), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(bias, 2, 9)), 2, 3, 4);
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 4; j++) near(out[(h * 3 + i) * 4 + j], (double)x[(h * 3 + i) * 4 + j] + (double)bias[h * 9 + 4 - i + j]);
+            for (int j = 0; j < 4; j++)
+                near(out[(h * 3 + i) * 4 + j], (double)x[(h * 3 + i) * 4 + j] + (double)bias[h * 9 + 4 - i + j]);
 }
 
 /* ------------------------------------------------------------------ scores and mixing */
@@ -412,14 +480,17 @@ static void grouped_scores_and_mix(void **state) {
     static const int key_head[H] = {0, 0, 0, 1, 1, 1};
     const float *q = drawn("q", N * H * D), *k = drawn("k", M * G * D), *w = drawn("w", H * N * M);
     int key = FLOATS(k, M, G * D);
-    const double *out = RUN(scores, A(.scale = 0.3, .heads = H, .kv_heads = G, .head_dim = D), INPUTS(FLOATS(q, N, H * D), key), H, N, M);
-    const double *mixed = RUN(mix, A(.heads = H, .kv_heads = G, .head_dim = D), INPUTS(FLOATS(w, H, N, M), key), N, H * D);
+    const double *out = RUN(scores, A(.scale = 0.3, .heads = H, .kv_heads = G, .head_dim = D),
+                            INPUTS(FLOATS(q, N, H * D), key), H, N, M);
+    const double *mixed =
+        RUN(mix, A(.heads = H, .kv_heads = G, .head_dim = D), INPUTS(FLOATS(w, H, N, M), key), N, H * D);
     for (int h = 0; h < H; h++)
         for (int i = 0; i < N; i++) {
             double sum[D] = {0};
             for (int j = 0; j < M; j++) {
                 const float *a = q + i * H * D + h * D, *b = k + j * G * D + key_head[h] * D;
-                near(out[(h * N + i) * M + j], 0.3 * ((double)a[0] * (double)b[0] + (double)a[1] * (double)b[1] + (double)a[2] * (double)b[2]));
+                near(out[(h * N + i) * M + j],
+                     0.3 * ((double)a[0] * (double)b[0] + (double)a[1] * (double)b[1] + (double)a[2] * (double)b[2]));
                 for (int c = 0; c < D; c++) sum[c] += (double)w[(h * N + i) * M + j] * (double)b[c];
             }
             for (int c = 0; c < D; c++) near(mixed[i * H * D + h * D + c], sum[c]);
@@ -430,7 +501,8 @@ static void additive_scores(void **state) {
     (void)state;
     enum { N = 2, M = 3, D = 5 };
     const float *q = drawn("q", N * D), *k = drawn("k", M * D), *v = drawn("v", D);
-    const double *out = RUN(additive_scores, A(.scale = 0.5), INPUTS(FLOATS(q, N, D), FLOATS(k, M, D), FLOATS(v, D)), 1, N, M);
+    const double *out =
+        RUN(additive_scores, A(.scale = 0.5), INPUTS(FLOATS(q, N, D), FLOATS(k, M, D), FLOATS(v, D)), 1, N, M);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < M; j++) {
             double sum = 0;
@@ -446,9 +518,11 @@ static void additive_scores(void **state) {
 static void general_scores(void **state) {
     (void)state;
     enum { N = 2, M = 3, Q = 3, K = 4, V = 2 };
-    const char *text = "model m { export attention, attention cross { score general, d_query 3, d_key 4, d_value 2, queries <= 5, keys <= 5 } }";
+    const char *text = "model m { export attention, attention cross { score general, d_query 3, d_key 4, d_value 2, "
+                       "queries <= 5, keys <= 5 } }";
     Diagnostics diagnostics = diagnostics_new(arena, stderr);
-    Model *model = resolve(arena, parse(arena, source_from_text(arena, "t", text, strlen(text)), &diagnostics), &diagnostics);
+    Model *model =
+        resolve(arena, parse(arena, source_from_text(arena, "t", text, strlen(text)), &diagnostics), &diagnostics);
     assert_non_null(model);
     Module *m = build(arena, model);
     assert_int_equal(m->weights.count, 1);
@@ -462,13 +536,15 @@ static void general_scores(void **state) {
             for (int j = 0; j < M; j++) {
                 double score = 0;
                 for (int a = 0; a < Q; a++)
-                    for (int b = 0; b < K; b++) score += (double)q[i * Q + a] * (double)w[a * K + b] * (double)k[j * K + b];
+                    for (int b = 0; b < K; b++)
+                        score += (double)q[i * Q + a] * (double)w[a * K + b] * (double)k[j * K + b];
                 total += p[j] = exp(score);
             }
             for (int j = 0; j < M; j++)
                 for (int c = 0; c < V; c++) context[c] += p[j] / total * (double)v[j * V + c];
             bool map = strcmp(result->outputs[o].name, "attention") == 0;
-            for (int c = 0; c < (map ? M : V); c++) near(result->outputs[o].data[i * (map ? M : V) + c], map ? p[c] / total : context[c]);
+            for (int c = 0; c < (map ? M : V); c++)
+                near(result->outputs[o].data[i * (map ? M : V) + c], map ? p[c] / total : context[c]);
         }
 }
 
@@ -476,7 +552,8 @@ static void general_scores(void **state) {
 static void hidden_values(void **state) {
     (void)state;
     float w[] = {1, 0, 0, 1, 0.5f, 0.5f}, v[] = {3, NAN};
-    const double *out = RUN(mix, A(.heads = 1, .kv_heads = 1, .head_dim = 1), INPUTS(FLOATS(w, 1, 3, 2), FLOATS(v, 2, 1)), 3, 1);
+    const double *out =
+        RUN(mix, A(.heads = 1, .kv_heads = 1, .head_dim = 1), INPUTS(FLOATS(w, 1, 3, 2), FLOATS(v, 2, 1)), 3, 1);
     near(out[0], 3), near(out[1], NAN), near(out[2], NAN);
 }
 
@@ -485,7 +562,8 @@ static void hidden_values(void **state) {
 enum { HEADS = 2, N = 5, M = 6 };
 
 /* `rows`: N strings of M letters, x where the query sees the key. */
-static void check_softmax(const OpAttributes *a, const uint8_t *mask, const int64_t *prefix, const float *sink, const char *const *rows) {
+static void check_softmax(const OpAttributes *a, const uint8_t *mask, const int64_t *prefix, const float *sink,
+                          const char *const *rows) {
     const float *x = drawn("x", HEADS * N * M);
     int inputs[MAX_OP_INPUTS] = {FLOATS(x, HEADS, N, M)}, n = 1;
     OpAttributes at = *a;
@@ -499,7 +577,8 @@ static void check_softmax(const OpAttributes *a, const uint8_t *mask, const int6
             double sum = sink ? exp((double)sink[h]) : 0;
             const float *row = x + (h * N + i) * M;
             for (int j = 0; j < M; j++) sum += rows[i][j] == 'x' ? exp((double)row[j]) : 0;
-            for (int j = 0; j < M; j++) near(out[(h * N + i) * M + j], rows[i][j] == 'x' ? exp((double)row[j]) / sum : 0);
+            for (int j = 0; j < M; j++)
+                near(out[(h * N + i) * M + j], rows[i][j] == 'x' ? exp((double)row[j]) / sum : 0);
         }
 }
 
@@ -507,7 +586,8 @@ static void check_softmax(const OpAttributes *a, const uint8_t *mask, const int6
 
 static void softmax_masks(void **state) {
     static const float sink[] = {0.7f, -2};
-    static const uint8_t mask[N * M] = {1, 0, 1, 1, 1, 0, /**/ 0, 0, 0, 0, 0, 0, /**/ 1, 1, 1, 1, 1, 1, /**/ 0, 0, 0, 0, 0, 1, /**/ 0, 1, 0, 1, 0, 1};
+    static const uint8_t mask[N * M] = {1, 0, 1, 1,      1, 0, /**/ 0, 0, 0, 0,      0, 0, /**/ 1, 1, 1,
+                                        1, 1, 1, /**/ 0, 0, 0, 0,      0, 1, /**/ 0, 1, 0, 1,      0, 1};
     for (int sinks = 0; sinks < 2; sinks++) {
         const float *s = sinks ? sink : NULL;
         int64_t prefix = 3;
@@ -519,17 +599,21 @@ static void softmax_masks(void **state) {
         CHECK(.window = 2, NULL, NULL, "xx....", "xxx...", ".xxx..", "..xxx.", "...xxx");
         CHECK(.window = 1, NULL, NULL, "x.....", ".x....", "..x...", "...x..", "....x.");
         end(state), begin(state);
-        check_softmax(&(OpAttributes){.causal = true, .window = 2}, NULL, NULL, s, SEES("x.....", "xx....", ".xx...", "..xx..", "...xx."));
+        check_softmax(&(OpAttributes){.causal = true, .window = 2}, NULL, NULL, s,
+                      SEES("x.....", "xx....", ".xx...", "..xx..", "...xx."));
         end(state), begin(state);
-        check_softmax(&(OpAttributes){.causal = true, .window = 2, .sink = 1}, NULL, NULL, s, SEES("x.....", "xx....", "xxx...", "x.xx..", "x..xx."));
+        check_softmax(&(OpAttributes){.causal = true, .window = 2, .sink = 1}, NULL, NULL, s,
+                      SEES("x.....", "xx....", "xxx...", "x.xx..", "x..xx."));
         end(state), begin(state);
-        check_softmax(&(OpAttributes){.window = 1, .sink = 2}, NULL, NULL, s, SEES("xx....", "xx....", "xxx...", "xx.x..", "xx..x."));
+        check_softmax(&(OpAttributes){.window = 1, .sink = 2}, NULL, NULL, s,
+                      SEES("xx....", "xx....", "xxx...", "xx.x..", "xx..x."));
         CHECK(0, mask, NULL, "x.xxx.", "......", "xxxxxx", ".....x", ".x.x.x");
         CHECK(.causal = true, mask, NULL, "x.....", "......", "xxx...", "......", ".x.x..");
         CHECK(0, NULL, &prefix, "xxx...", "xxx...", "xxx...", "xxxx..", "xxxxx.");
         CHECK(0, mask, &prefix, "x.x...", "......", "xxx...", "......", ".x.x..");
         end(state), begin(state);
-        check_softmax(&(OpAttributes){.window = 2}, mask, &prefix, s, SEES("x.....", "......", ".xx...", "......", "...x.."));
+        check_softmax(&(OpAttributes){.window = 2}, mask, &prefix, s,
+                      SEES("x.....", "......", ".xx...", "......", "...x.."));
         prefix = 0;
         CHECK(0, NULL, &prefix, "x.....", "xx....", "xxx...", "xxxx..", "xxxxx.");
         prefix = 6;
@@ -545,7 +629,8 @@ static void softmax_at_the_edges(void **state) {
     int in = FLOATS(x, 1, 4, 3), seen = input_of(DTYPE_U8, mask, DIMS(4, 3)), sink = FLOATS(&far, 1);
     const double *out = RUN(softmax, A(.has_mask = true), INPUTS(in, seen), 1, 4, 3);
     near(out[0], 1 / (1 + exp(-1))), near(out[1], 1 / (1 + exp(1))), near(out[2], 0);
-    near(out[3], 0), near(out[4], 1 / (1 + exp(1))), near(out[5], 1 / (1 + exp(-1))); /* the hidden NaN does not count */
+    near(out[3], 0), near(out[4], 1 / (1 + exp(1))),
+        near(out[5], 1 / (1 + exp(-1))); /* the hidden NaN does not count */
     near(out[6], 0), near(out[7], 0.5), near(out[8], 0.5);
     near(out[9], NAN), near(out[10], NAN), near(out[11], 0);
     const double *all = RUN(softmax, A(0), INPUTS(in), 1, 4, 3);
@@ -560,8 +645,10 @@ static void pools(void **state) {
     (void)state;
     const float *x = drawn("x", 5 * 3);
     int in = FLOATS(x, 5, 3);
-    const double *mean = RUN(pool, A(.pool = POOL_MEAN), INPUTS(in), 1, 3), *first = RUN(pool, A(.pool = POOL_CLS), INPUTS(in), 1, 3);
-    const double *most = RUN(pool, A(.pool = POOL_MAX), INPUTS(in), 1, 3), *last = RUN(pool, A(.pool = POOL_LAST), INPUTS(in), 1, 3);
+    const double *mean = RUN(pool, A(.pool = POOL_MEAN), INPUTS(in), 1, 3),
+                 *first = RUN(pool, A(.pool = POOL_CLS), INPUTS(in), 1, 3);
+    const double *most = RUN(pool, A(.pool = POOL_MAX), INPUTS(in), 1, 3),
+                 *last = RUN(pool, A(.pool = POOL_LAST), INPUTS(in), 1, 3);
     const double *unit = RUN(l2, A(0), INPUTS(FLOATS(x, 1, 3)), 1, 3);
     for (int c = 0; c < 3; c++) {
         const float *p = x + c;
@@ -577,11 +664,13 @@ static void pools_at_the_edges(void **state) {
     (void)state;
     float x[] = {1, -INFINITY, -5, NAN, 2, -7, 3, 4, -6};
     int in = FLOATS(x, 3, 3);
-    const double *most = RUN(pool, A(.pool = POOL_MAX), INPUTS(in), 1, 3), *mean = RUN(pool, A(.pool = POOL_MEAN), INPUTS(in), 1, 3);
+    const double *most = RUN(pool, A(.pool = POOL_MAX), INPUTS(in), 1, 3),
+                 *mean = RUN(pool, A(.pool = POOL_MEAN), INPUTS(in), 1, 3);
     near(most[0], NAN), near(most[1], 4), near(most[2], -5);
     near(mean[0], NAN), near(mean[1], -INFINITY), near(mean[2], -6);
     float zero[3] = {0}, odd[3] = {NAN, 1, 2}, tiny[3] = {3e-13f, 4e-13f, 0};
-    const double *none = RUN(l2, A(0), INPUTS(FLOATS(zero, 1, 3)), 1, 3), *nan = RUN(l2, A(0), INPUTS(FLOATS(odd, 1, 3)), 1, 3);
+    const double *none = RUN(l2, A(0), INPUTS(FLOATS(zero, 1, 3)), 1, 3),
+                 *nan = RUN(l2, A(0), INPUTS(FLOATS(odd, 1, 3)), 1, 3);
     const double *small = RUN(l2, A(0), INPUTS(FLOATS(tiny, 1, 3)), 1, 3);
     for (int c = 0; c < 3; c++) near(none[c], 0), near(nan[c], NAN), near(small[c], (double)tiny[c] / 1e-12);
 }
@@ -590,10 +679,30 @@ static void pools_at_the_edges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(embed), TEST(take_rows), TEST(patches), TEST(prepend), TEST(sums_and_products), TEST(linear), TEST(activations),
-        TEST(activations_at_the_edges), TEST(norms), TEST(norms_at_the_edges), TEST(ropes), TEST(rope_scalings), TEST(sinusoids),
-        TEST(alibi), TEST(buckets), TEST(relative_bias), TEST(grouped_scores_and_mix), TEST(additive_scores), TEST(general_scores),
-        TEST(hidden_values), TEST(softmax_masks), TEST(softmax_at_the_edges), TEST(pools), TEST(pools_at_the_edges),
+        TEST(embed),
+        TEST(take_rows),
+        TEST(patches),
+        TEST(prepend),
+        TEST(sums_and_products),
+        TEST(linear),
+        TEST(activations),
+        TEST(activations_at_the_edges),
+        TEST(norms),
+        TEST(norms_at_the_edges),
+        TEST(ropes),
+        TEST(rope_scalings),
+        TEST(sinusoids),
+        TEST(alibi),
+        TEST(buckets),
+        TEST(relative_bias),
+        TEST(grouped_scores_and_mix),
+        TEST(additive_scores),
+        TEST(general_scores),
+        TEST(hidden_values),
+        TEST(softmax_masks),
+        TEST(softmax_at_the_edges),
+        TEST(pools),
+        TEST(pools_at_the_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

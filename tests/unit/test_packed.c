@@ -199,8 +199,10 @@ static void write_and_compare(Case c, const char *name) {
         bool plus_one = strstr(spec->name, "norm") && c.module->model->encoder->final_norm.plus_one;
         for (int64_t k = 0; k < count; k++) {
             float a = c.weights->data[i][k], b = back->data[i][k];
-            if (strstr(spec->name, "relative") && k / 3 == 4) a = 0; /* a key ahead is at least 1 away: nothing reaches this bucket */
-            if (plus_one ? b + 1 != a + 1 : memcmp(&a, &b, sizeof a) != 0) fail_msg("%s: %lld: %a is not %a", spec->name, (long long)k, (double)b, (double)a);
+            if (strstr(spec->name, "relative") && k / 3 == 4)
+                a = 0; /* a key ahead is at least 1 away: nothing reaches this bucket */
+            if (plus_one ? b + 1 != a + 1 : memcmp(&a, &b, sizeof a) != 0)
+                fail_msg("%s: %lld: %a is not %a", spec->name, (long long)k, (double)b, (double)a);
         }
     }
 }
@@ -209,7 +211,10 @@ static void round_trip(void **state) {
     (void)state;
     write_and_compare(odd_case(), "odd.attnw");
     write_and_compare(rotated_case(), "rotated.attnw");
-    write_and_compare(case_of("model plain { d_model 16, vocab 5, encoder { seq <= 4, position sinusoidal, layers 1 { attention self { heads 1 } } } }", "random:1"), "plain.attnw");
+    write_and_compare(case_of("model plain { d_model 16, vocab 5, encoder { seq <= 4, position sinusoidal, layers 1 { "
+                              "attention self { heads 1 } } } }",
+                              "random:1"),
+                      "plain.attnw");
 }
 
 /* With few rows some buckets are never read: they come back as zeros, the others as they were. */
@@ -384,9 +389,21 @@ static void other_models_and_bounds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(panels_of_odd_sizes), TEST(rows_as_they_are), TEST(one_is_added), TEST(derived_tables), TEST(zeros_for_missing_biases),
-        TEST(offsets_and_slack), TEST(round_trip), TEST(unreached_buckets), TEST(same_bytes_again), TEST(header_as_documented),
-        TEST(every_bit_of_the_header), TEST(forged_headers), TEST(truncated_files), TEST(damaged_data), TEST(other_models_and_bounds),
+        TEST(panels_of_odd_sizes),
+        TEST(rows_as_they_are),
+        TEST(one_is_added),
+        TEST(derived_tables),
+        TEST(zeros_for_missing_biases),
+        TEST(offsets_and_slack),
+        TEST(round_trip),
+        TEST(unreached_buckets),
+        TEST(same_bytes_again),
+        TEST(header_as_documented),
+        TEST(every_bit_of_the_header),
+        TEST(forged_headers),
+        TEST(truncated_files),
+        TEST(damaged_data),
+        TEST(other_models_and_bounds),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

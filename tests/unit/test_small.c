@@ -39,7 +39,8 @@ static Model *model_of(const char *text) {
 /* Rows of the table that an id looks up. */
 static int64_t table_rows(const Graph *graph, int tensor) {
     for (int o = 0; o < graph->n_ops; o++)
-        if (graph->ops[o].kind == OP_embed && graph->ops[o].inputs[0] == tensor) return graph->tensors[graph->ops[o].inputs[1]].dims[0].n;
+        if (graph->ops[o].kind == OP_embed && graph->ops[o].inputs[0] == tensor)
+            return graph->tensors[graph->ops[o].inputs[1]].dims[0].n;
     return 2; /* prefix_length */
 }
 
@@ -71,9 +72,11 @@ static InputArray input_for(const Graph *graph, int tensor, const char *name, co
 static void interpret_finite(const Module *module, const Weights *weights, int64_t length) {
     const Graph *graph = module->forward;
     int64_t symbols[4] = {0};
-    for (int s = 0; s < graph->n_symbols; s++) symbols[s] = length < graph->symbols[s].bound ? length : graph->symbols[s].bound;
+    for (int s = 0; s < graph->n_symbols; s++)
+        symbols[s] = length < graph->symbols[s].bound ? length : graph->symbols[s].bound;
     InputArray inputs[MAX_GRAPH_INPUTS];
-    for (int i = 0; i < graph->n_inputs; i++) inputs[i] = input_for(graph, graph->inputs[i].tensor, graph->inputs[i].name, symbols);
+    for (int i = 0; i < graph->n_inputs; i++)
+        inputs[i] = input_for(graph, graph->inputs[i].tensor, graph->inputs[i].name, symbols);
     Interpretation *result = interpret(arena, module, graph, weights, inputs, graph->n_inputs, symbols);
     assert_true(result->n_outputs > 0);
     for (int o = 0; o < result->n_outputs; o++) {
@@ -82,7 +85,9 @@ static void interpret_finite(const Module *module, const Weights *weights, int64
         double most = 0;
         for (int64_t i = 0; i < count; i++) {
             double x = result->outputs[o].data[i];
-            if (!isfinite(x)) fail_msg("%s: %s[%lld] is %g at length %lld", module->model->name, result->outputs[o].name, (long long)i, x, (long long)length);
+            if (!isfinite(x))
+                fail_msg("%s: %s[%lld] is %g at length %lld", module->model->name, result->outputs[o].name,
+                         (long long)i, x, (long long)length);
             most = fmax(most, fabs(x));
         }
         assert_true(most > 0);
@@ -107,8 +112,10 @@ static void check_promises(const Model *small, const Stack *stack) {
                 assert_true(a->position.rope_width >= 2 && a->position.rope_width <= a->head_dim);
                 assert_int_equal(a->position.rope_width % 2, 0);
             }
-            if (a->position.kind == POSITION_RELATIVE) assert_true(a->position.distance > a->position.buckets / (a->position.bidirectional ? 4 : 2));
-            for (int64_t h = 0; a->exported && h < a->n_exported_heads; h++) assert_true(a->exported_heads[h] < a->heads);
+            if (a->position.kind == POSITION_RELATIVE)
+                assert_true(a->position.distance > a->position.buckets / (a->position.bidirectional ? 4 : 2));
+            for (int64_t h = 0; a->exported && h < a->n_exported_heads; h++)
+                assert_true(a->exported_heads[h] < a->heads);
         }
     }
     assert_int_equal(width, stack->hidden_width);
@@ -169,8 +176,10 @@ static void sizes(void **state) {
 
 static void odd_stays_odd(void **state) {
     (void)state;
-    Model *small = model_small(arena, model_of("model m { d_model 231, vocab 30523, start 30000, end 30001 30002, pad 30003, encoder { seq <= 301\n"
-                                               "layers 9 { attention self { heads 3, head_dim 77, value_dim 33 }, ffn { d_ff 1001 } } } }"));
+    Model *small = model_small(
+        arena,
+        model_of("model m { d_model 231, vocab 30523, start 30000, end 30001 30002, pad 30003, encoder { seq <= 301\n"
+                 "layers 9 { attention self { heads 3, head_dim 77, value_dim 33 }, ffn { d_ff 1001 } } } }"));
     const Attention *a = &small->encoder->layers[0].sublayers[0].attention;
     assert_int_equal(a->head_dim, 15);
     assert_int_equal(a->value_dim % 2, 1);
@@ -189,7 +198,8 @@ static void odd_stays_odd(void **state) {
 /* A small model is left as it is, but for the names of another file. */
 static void small_stays(void **state) {
     (void)state;
-    Model *model = model_of("model m { d_model 12, vocab 50, encoder { seq <= 24, layers 3 { attention self { heads 3, position rope partial 0.5 }\n"
+    Model *model = model_of("model m { d_model 12, vocab 50, encoder { seq <= 24, layers 3 { attention self { heads 3, "
+                            "position rope partial 0.5 }\n"
                             "ffn { d_ff 31 } } }, weights { \"head.weight\" from \"x\" } }");
     Model *small = model_small(arena, model);
     assert_int_equal(small->hash, model->hash);
@@ -202,8 +212,12 @@ static void patterns_stay_whole(void **state) {
 #define LAYER(window) "layer { attention self { heads 2, window " window " }, ffn { d_ff 8 } }\n"
 #define MODEL(layers) "model m { d_model 8, vocab 5, encoder { seq <= 512\n layers " layers " } }"
     assert_int_equal(model_small(arena, model_of(MODEL("26 {" LAYER("9") LAYER("none") "}")))->encoder->n_layers, 4);
-    assert_int_equal(model_small(arena, model_of(MODEL("26 {" LAYER("9") LAYER("9") LAYER("none") "}")))->encoder->n_layers, 3);
-    assert_int_equal(model_small(arena, model_of(MODEL("26 {" LAYER("9") LAYER("9") LAYER("9") LAYER("9") LAYER("9") LAYER("none") "}")))->encoder->n_layers, 6);
+    assert_int_equal(
+        model_small(arena, model_of(MODEL("26 {" LAYER("9") LAYER("9") LAYER("none") "}")))->encoder->n_layers, 3);
+    assert_int_equal(model_small(arena, model_of(MODEL("26 {" LAYER("9") LAYER("9") LAYER("9") LAYER("9") LAYER("9")
+                                                           LAYER("none") "}")))
+                         ->encoder->n_layers,
+                     6);
     assert_int_equal(model_small(arena, model_of(MODEL("3 {" LAYER("9") LAYER("none") "}")))->encoder->n_layers, 3);
     Model *shared = model_small(arena, model_of(MODEL("12 shared {" LAYER("300") LAYER("4096") "}")));
     assert_int_equal(shared->encoder->n_layers, 4);
@@ -214,8 +228,9 @@ static void patterns_stay_whole(void **state) {
 
 static void exports_stay(void **state) {
     (void)state;
-    Model *model = model_of("model m { d_model 256, vocab 5, encoder { seq <= 512, export attention layers 9 heads 1 3\n"
-                            "layers 12 { attention self { heads 4 }, ffn { d_ff 8 } } } }");
+    Model *model =
+        model_of("model m { d_model 256, vocab 5, encoder { seq <= 512, export attention layers 9 heads 1 3\n"
+                 "layers 12 { attention self { heads 4 }, ffn { d_ff 8 } } } }");
     const Model *small = model_small(arena, model);
     const Attention *last = &small->encoder->layers[3].sublayers[0].attention;
     assert_false(small->encoder->layers[0].sublayers[0].attention.exported);
@@ -226,11 +241,15 @@ static void exports_stay(void **state) {
 
 static void positions_shrink(void **state) {
     (void)state;
-    Model *small = model_small(arena, model_of("model m { d_model 64, vocab 5, encoder { seq <= 512, layers 1 { attention self { heads 1, position relative } } } }"));
+    Model *small = model_small(arena, model_of("model m { d_model 64, vocab 5, encoder { seq <= 512, layers 1 { "
+                                               "attention self { heads 1, position relative } } } }"));
     assert_int_equal(small->encoder->relative.distance, 17);
     assert_int_equal(small->encoder->layers[0].sublayers[0].attention.position.distance, 17);
-    small = model_small(arena, model_of("model m { d_model 96, vocab 5, decoder { seq <= 4096, layers 1 { attention self { heads 1, mask causal\n"
-                                        "position rope partial 0.125 longrope factor 2 original 2048 short 1 2 3 4 5 6 long 2 3 4 5 6 7 } } } }"));
+    small = model_small(
+        arena,
+        model_of(
+            "model m { d_model 96, vocab 5, decoder { seq <= 4096, layers 1 { attention self { heads 1, mask causal\n"
+            "position rope partial 0.125 longrope factor 2 original 2048 short 1 2 3 4 5 6 long 2 3 4 5 6 7 } } } }"));
     const Position *p = &small->decoder->layers[0].sublayers[0].attention.position;
     assert_int_equal(p->rope_width, 2);
     assert_int_equal(p->original, 24);
@@ -243,7 +262,8 @@ static void images_and_alone(void **state) {
     Model *small = model_small(arena, model_load(arena, "specs/vit_base.attn"));
     assert_int_equal(small->encoder->seq.n, 37);
     assert_int_equal(small->encoder->image_height, 24);
-    small = model_small(arena, model_of("model m { d_model 20, encoder { input patches image 70 width 28 patch 7 class distillation, layers 1 { attention self { heads 1 } } } }"));
+    small = model_small(arena, model_of("model m { d_model 20, encoder { input patches image 70 width 28 patch 7 class "
+                                        "distillation, layers 1 { attention self { heads 1 } } } }"));
     assert_int_equal(small->encoder->patch, 3);
     assert_int_equal(small->encoder->image_width, 12);
     assert_int_equal(small->encoder->seq.n, 6 * 4 + 2);
@@ -251,8 +271,10 @@ static void images_and_alone(void **state) {
     small = model_small(arena, model_load(arena, "specs/bahdanau.attn"));
     const Attention *a = &small->alone->attention;
     assert_true(a->query_width != a->key_width && a->head_dim == a->query_width && a->value_dim == a->value_width);
-    check_one(model_of("model m { attention self { heads 3, head_dim 100, value_dim 101, d_query 2001, queries <= 200, bias all, mask causal } }"));
-    check_one(model_of("model m { attention cross { score dot, project none, d_query 77, d_key 77, d_value 900, queries <= 200, keys = 100, mask given } }"));
+    check_one(model_of("model m { attention self { heads 3, head_dim 100, value_dim 101, d_query 2001, queries <= 200, "
+                       "bias all, mask causal } }"));
+    check_one(model_of("model m { attention cross { score dot, project none, d_query 77, d_key 77, d_value 900, "
+                       "queries <= 200, keys = 100, mask given } }"));
     check_one(model_of("model m { d_model 999, decoder { seq = 5, input features, layers 7 { ffn { d_ff 5000 } } } }"));
 }
 
@@ -260,8 +282,9 @@ static void images_and_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(published_specs), TEST(family_specs), TEST(sizes), TEST(odd_stays_odd), TEST(small_stays), TEST(patterns_stay_whole),
-        TEST(exports_stay), TEST(positions_shrink), TEST(images_and_alone),
+        TEST(published_specs), TEST(family_specs),     TEST(sizes),
+        TEST(odd_stays_odd),   TEST(small_stays),      TEST(patterns_stay_whole),
+        TEST(exports_stay),    TEST(positions_shrink), TEST(images_and_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
