@@ -49,6 +49,7 @@ COUNTS = {
     "vaswani_big": (vaswani(1024), 214245376),  # 213 million
     "restricted": (vaswani(512), 63082496),
     "by_hand": (3 * 6 * 3, 54),
+    "small_encoder": (64 * 32 + 2 * layer(32, 64) + 5 * 33, 19301),
     "bahdanau": (1000 * 1000 + 1000 * 2000 + 1000, 3001000),
     "luong": (1000 * 1000, 1000000),
     "minilm": (bert(384, 1536, 6, 30522, 512, 2, False), 22713216 - 384 * 385),  # BertModel with its pooler: 22713216
