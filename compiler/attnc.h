@@ -667,7 +667,7 @@ typedef struct Buffer {
     int64_t offset;     /* floats from the workspace's start */
     int64_t room;       /* floats */
     int first, last;    /* steps that write and read it */
-    int tensor;         /* whose rows it holds first; for taps */
+    int tensor;         /* whose rows it holds first */
 } Buffer;
 
 typedef struct Operand {
@@ -743,7 +743,6 @@ typedef struct Plan {
     int64_t workspace_floats, scratch_floats; /* without scratch; a thread's scratch */
     int64_t key_block;       /* keys that attention takes at a time */
     bool unroll_full;        /* no loop is left in the C: one sequence of exactly seq.n rows */
-    bool taps;               /* buffers are never shared, so that every step's result can be read afterwards */
 } Plan;
 
 /* --- passes/fuse.c: Graph -> Plan; refuses (exit 3, with the place) what cannot be emitted yet. */
@@ -751,18 +750,19 @@ Plan *fuse(Arena *arena, const Module *module, const Graph *graph);
 /* --- passes/layout.c: offsets of the packed weights. */
 void layout(Plan *plan);
 /* --- passes/memory.c: offsets of the buffers, by liveness. */
-void plan_memory(Arena *arena, Plan *plan, bool taps);
+void plan_memory(Arena *arena, Plan *plan);
 /* --- passes/plan.c: what every pass asks; --dump=plan. */
-Plan *plan_model(Arena *arena, const Module *module, bool taps); /* fuse, layout, memory */
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer);
 int plan_packed(Arena *arena, Plan *plan, Packed packed);
 void plan_step(Arena *arena, Plan *plan, Step step);
 int64_t round_up(int64_t n, int64_t to);
+void plan_print(Text *out, const Plan *plan);
 /* --- passes/cost.c: for one sequence of n rows: 2 x multiply-adds of matrix products and visible scores; bytes of
  * weights, keys and values that a step reads and of rows that it reads and writes. */
 double step_flops(const Plan *plan, const Step *step, int64_t n);
 double step_bytes(const Plan *plan, const Step *step, int64_t n);
-void plan_print(Text *out, const Plan *plan);
+/* --- passes/passes.c: fuse, layout, memory, in this order. */
+Plan *plan_model(Arena *arena, const Module *module);
 
 /* ======================================================================= io/packed.c
  * NAME.attnw: the weights in the layout of a Plan, with a header that says of which model. */

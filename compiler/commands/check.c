@@ -400,7 +400,7 @@ static Module *load_module(const Checker *c, bool maps) {
 
 static bool check_spec(Checker *c) {
     Module *plain = load_module(c, false);
-    plan_model(c->arena, plain, false); /* refuses before anything is computed */
+    plan_model(c->arena, plain); /* refuses before anything is computed */
     Module *maps = load_module(c, true);
     c->reference = maps;
     c->weights = load_weights(

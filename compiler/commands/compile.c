@@ -60,7 +60,7 @@ int command_compile(int argc, char **argv) {
     if (unroll) model->unroll_full = strcmp(unroll, "full") == 0;
     if (embed && !weights_path) usage_error(usage, "`--embed-weights` needs `--weights F`");
     Module *module = build(arena, model);
-    Plan *plan = plan_model(arena, module, false);
+    Plan *plan = plan_model(arena, module);
     EmitOptions emit_options = {.targets = targets, .n_targets = n_targets, .layout_hash = packed_layout_hash(plan)};
     emit_options.command =
         arena_printf(arena, "attnc compile %s --target %s", base_name(path), target ? target : "scalar,avx2,avx512");

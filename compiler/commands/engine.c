@@ -132,7 +132,7 @@ static void *load_library(Arena *arena, Engine *engine, Folder *folder, const ch
 Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options) {
     Engine *engine = arena_alloc(arena, sizeof *engine);
     engine->module = module;
-    Plan *plan = plan_model(arena, module, options->taps);
+    Plan *plan = plan_model(arena, module);
     engine->plan = plan;
     const char *target = options->target && strcmp(options->target, "native") != 0 ? options->target : NULL;
     static const char *const all[] = {"scalar", "avx2", "avx512"};

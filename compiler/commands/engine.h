@@ -25,7 +25,6 @@ typedef struct EngineOptions {
     const char *target;  /* NULL or native: the best one of this machine */
     const char *cc;      /* NULL: $CC, or the first of clang, gcc, cc */
     int threads;
-    bool taps;           /* every step's result stays readable in the workspace */
     const char *emitted_c; /* this C in place of a fresh emission; NULL: none */
 } EngineOptions;
 

@@ -121,7 +121,7 @@ int command_explain(int argc, char **argv) {
     const Option options[] = {{"--seq", .text = &seq}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     Module *module = build(arena, model_load(arena, path));
-    Explain x = {.arena = arena, .module = module, .plan = plan_model(arena, module, false)};
+    Explain x = {.arena = arena, .module = module, .plan = plan_model(arena, module)};
     Length bound = x.plan->seq;
     x.n = option_integer(usage, "--seq", seq, bound.n, 1, bound.n);
     if (bound.exact && x.n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);

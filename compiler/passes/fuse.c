@@ -114,7 +114,7 @@ static bool gives_map(const Fuse *f, int t) {
 
 /* The graph output that alone reads t, or -1: then the step writes into the caller's memory. */
 static int sole_output(const Fuse *f, int t) {
-    if (f->uses[t] != 1 || f->plan->taps || gives_map(f, t)) return -1;
+    if (f->uses[t] != 1 || gives_map(f, t)) return -1;
     for (int o = 0; o < f->graph->n_outputs; o++)
         if (f->graph->outputs[o].tensor == t && f->graph->outputs[o].layer < 0) return o;
     return -1;

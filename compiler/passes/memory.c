@@ -56,8 +56,7 @@ static void size_scratch(Plan *plan) {
     plan->scratch_floats = round_up(plan->scratch_floats, 16);
 }
 
-void plan_memory(Arena *arena, Plan *plan, bool taps) {
-    plan->taps = taps;
+void plan_memory(Arena *arena, Plan *plan) {
     plan->rows = plan->unroll_full ? plan->seq.n : chunk_rows(plan->seq);
     int *placed = arena_array(arena, (size_t)plan->n_buffers, sizeof *placed), n_placed = 0;
     for (int i = 0; i < plan->n_buffers; i++) {
@@ -66,7 +65,6 @@ void plan_memory(Arena *arena, Plan *plan, bool taps) {
         if (!mul_fits(rows_of(plan, b->rows), b->stride, &b->room))
             fail("the workspace of `%s` is too large", plan->module->model->name);
         b->room = round_up(b->room, 16) + 16; /* a full vector may be read behind the last row's end */
-        if (taps) b->first = 0, b->last = plan->n_steps;
         b->offset = first_fit(plan, placed, n_placed, b);
         placed[n_placed++] = i;
         if (b->offset + b->room > plan->workspace_floats) plan->workspace_floats = b->offset + b->room;

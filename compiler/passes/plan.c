@@ -1,4 +1,4 @@
-/* plan.c: growing a plan, printing it, and the order of the passes. */
+/* plan.c: growing a plan, and printing it. */
 #include "../attnc.h"
 
 #include <string.h>
@@ -36,13 +36,6 @@ void plan_step(Arena *arena, Plan *plan, Step step) {
         b->last = plan->n_steps;
     }
     plan->steps[plan->n_steps++] = step;
-}
-
-Plan *plan_model(Arena *arena, const Module *module, bool taps) {
-    Plan *plan = fuse(arena, module, module->forward);
-    layout(plan);
-    plan_memory(arena, plan, taps);
-    return plan;
 }
 
 static void print_operand(Text *out, const Plan *plan, const char *name, Operand o) {

@@ -41,7 +41,7 @@ static Plan *plan_of(const char *text) { return plan_model(arena, module_of(text
 static void refuse_plan(const char *text, const char *reason) {
     Module *module = module_of(text);
     if (failure_trap(&trap) == 0) {
-        plan_model(arena, module, false);
+        plan_model(arena, module);
         failure_release(&trap);
         fail_msg("taken, though: %s", reason);
     }

@@ -69,7 +69,7 @@ static Case case_of(const char *text, const char *seed) {
     Model *model = resolve(arena, parse(arena, source, &diagnostics), &diagnostics);
     assert_non_null(model);
     Case c = {.module = build(arena, model)};
-    c.plan = plan_model(arena, c.module, false);
+    c.plan = plan_model(arena, c.module);
     c.weights = weights_load(arena, model, &c.module->weights, seed, false);
     return c;
 }
