@@ -36,7 +36,7 @@ static Module *module_of(const char *text) {
     return build(arena, model);
 }
 
-static Plan *plan_of(const char *text) { return plan_model(arena, module_of(text), false); }
+static Plan *plan_of(const char *text) { return plan_model(arena, module_of(text)); }
 
 static void refuse_plan(const char *text, const char *reason) {
     Module *module = module_of(text);
