@@ -601,15 +601,15 @@ void small_encoder_avx2_attention_rows4(const float *query, const float *panels,
             __m256 o1_0 = _mm256_setzero_ps();
             __m256 o2_0 = _mm256_setzero_ps();
             __m256 o3_0 = _mm256_setzero_ps();
-            for (size_t j = from; j < to; j++) {
-                const __m256 v0 = _mm256_loadu_ps(value + j * 96 + 0);
-                const __m256 w0 = _mm256_broadcast_ss(block + 0 + (j - from));
+            for (size_t key_row = from; key_row < to; key_row++) {
+                const __m256 v0 = _mm256_loadu_ps(value + key_row * 96 + 0);
+                const __m256 w0 = _mm256_broadcast_ss(block + 0 + (key_row - from));
                 o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
-                const __m256 w1 = _mm256_broadcast_ss(block + 16 + (j - from));
+                const __m256 w1 = _mm256_broadcast_ss(block + 16 + (key_row - from));
                 o1_0 = _mm256_fmadd_ps(w1, v0, o1_0);
-                const __m256 w2 = _mm256_broadcast_ss(block + 32 + (j - from));
+                const __m256 w2 = _mm256_broadcast_ss(block + 32 + (key_row - from));
                 o2_0 = _mm256_fmadd_ps(w2, v0, o2_0);
-                const __m256 w3 = _mm256_broadcast_ss(block + 48 + (j - from));
+                const __m256 w3 = _mm256_broadcast_ss(block + 48 + (key_row - from));
                 o3_0 = _mm256_fmadd_ps(w3, v0, o3_0);
             }
             _mm256_storeu_ps(mixed + 0, o0_0);
@@ -713,11 +713,11 @@ void small_encoder_avx2_attention_rows2(const float *query, const float *panels,
         {
             __m256 o0_0 = _mm256_setzero_ps();
             __m256 o1_0 = _mm256_setzero_ps();
-            for (size_t j = from; j < to; j++) {
-                const __m256 v0 = _mm256_loadu_ps(value + j * 96 + 0);
-                const __m256 w0 = _mm256_broadcast_ss(block + 0 + (j - from));
+            for (size_t key_row = from; key_row < to; key_row++) {
+                const __m256 v0 = _mm256_loadu_ps(value + key_row * 96 + 0);
+                const __m256 w0 = _mm256_broadcast_ss(block + 0 + (key_row - from));
                 o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
-                const __m256 w1 = _mm256_broadcast_ss(block + 16 + (j - from));
+                const __m256 w1 = _mm256_broadcast_ss(block + 16 + (key_row - from));
                 o1_0 = _mm256_fmadd_ps(w1, v0, o1_0);
             }
             _mm256_storeu_ps(mixed + 0, o0_0);
@@ -782,9 +782,9 @@ void small_encoder_avx2_attention_rows1(const float *query, const float *panels,
         }
         {
             __m256 o0_0 = _mm256_setzero_ps();
-            for (size_t j = from; j < to; j++) {
-                const __m256 v0 = _mm256_loadu_ps(value + j * 96 + 0);
-                const __m256 w0 = _mm256_broadcast_ss(block + 0 + (j - from));
+            for (size_t key_row = from; key_row < to; key_row++) {
+                const __m256 v0 = _mm256_loadu_ps(value + key_row * 96 + 0);
+                const __m256 w0 = _mm256_broadcast_ss(block + 0 + (key_row - from));
                 o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
             }
             _mm256_storeu_ps(mixed + 0, o0_0);
