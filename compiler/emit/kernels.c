@@ -94,8 +94,11 @@ static const char *weight_at(TargetEmitter *e, int packed) {
     return arena_printf(e->arena, "run->weights + %lld", (long long)e->plan->packed[packed].offset);
 }
 
-static int64_t constant_rows(const TargetEmitter *e, RowsKind rows) {
-    return rows == ROWS_CHUNK ? e->plan->seq.n : rows == ROWS_SEQUENCES ? 1 : e->plan->patch_rows;
+/* `unroll full`: the number of rows is a constant of the kernel. */
+static void fix_rows(Wanted *w, RowsKind rows) {
+    const Plan *plan = w->e->plan;
+    if (!plan->unroll_full) return;
+    number(w, "rows", rows == ROWS_CHUNK ? plan->seq.n : rows == ROWS_SEQUENCES ? 1 : plan->patch_rows);
 }
 
 static const char *rows_text(TargetEmitter *e, RowsKind rows) {
@@ -130,8 +133,7 @@ typedef struct Tile {
 
 /* Accumulators fill the registers but for the weights of a row of panels and one broadcast. */
 static Tile gemm_tile(const Isa *isa) {
-    if (isa->registers >= 32 && isa->width >= 8)
-        return (Tile){8, 48 / 16 * isa->width / 16 > 0 ? 48 / 16 * isa->width / 16 : 1};
+    if (isa->registers >= 32 && isa->width >= 8) return (Tile){8, isa->width >= 16 ? 3 : 1};
     if (isa->width >= 8) return (Tile){6, 1};
     if (isa->width >= 4) return isa->registers >= 32 ? (Tile){6, 1} : (Tile){2, 1};
     return (Tile){1, 1};
@@ -153,7 +155,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     number(&w, "H_MOST", tile.height);
     number(&w, "P_MOST", tile.panels);
     number(&w, "K_UNROLL", e->plan->unroll_full ? WHOLE : 1);
-    if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
+    fix_rows(&w, s->rows);
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", out->stride);
     number(&w, "exact_out",
@@ -195,7 +197,7 @@ static const char *call_norm(TargetEmitter *e, const Step *s) {
     number(&w, "GROUPS", s->a.groups);
     number(&w, "UNROLL", e->plan->unroll_full ? WHOLE : 2);
     number(&w, "G_UNROLL", e->plan->unroll_full ? WHOLE : 1);
-    if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
+    fix_rows(&w, s->rows);
     number(&w, "centered", s->op == OP_layernorm);
     number(&w, "has_bias", s->bias != NO_PACKED);
     number(&w, "weight_per_group", s->k);
@@ -217,7 +219,7 @@ static const char *call_embed(TargetEmitter *e, const Step *s) {
     int tokens_in_front = prepend ? (s->table3 != NO_PACKED ? 2 : 1) : 0;
     bool segments = s->segment_ids >= 0, positions = s->bias != NO_PACKED;
     number(&w, "N", s->n);
-    if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
+    fix_rows(&w, s->rows);
     word(&w, "source", prepend ? "prepend" : lookup ? "lookup" : "rows");
     word(&w, "ids", lookup ? e->plan->graph->inputs[s->ids].name : "none");
     number(&w, "in_panels", s->table_in_panels);
@@ -261,7 +263,7 @@ static const char *call_patches(TargetEmitter *e, const Step *s) {
 
 static const char *call_rope(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "rope.c.tmpl");
-    if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
+    fix_rows(&w, s->rows);
     number(&w, "HEADS", s->a.heads);
     number(&w, "D", s->a.head_dim);
     number(&w, "WIDTH", s->a.width);
@@ -280,7 +282,7 @@ static const char *call_map(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "map.c.tmpl");
     bool copy = s->kind == STEP_COPY;
     number(&w, "N", s->n);
-    if (e->plan->unroll_full) number(&w, "rows", constant_rows(e, s->rows));
+    fix_rows(&w, s->rows);
     word(&w, "op", copy ? "copy" : op_name(s->op));
     number(&w, "has_other", s->other.buffer != NO_BUFFER);
     number(&w, "x_stride", stride_of(e, s->in));
@@ -301,7 +303,7 @@ static const char *call_map(TargetEmitter *e, const Step *s) {
 static const char *call_pool(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "pool.c.tmpl");
     number(&w, "N", s->n);
-    if (e->plan->unroll_full) number(&w, "rows", e->plan->seq.n);
+    fix_rows(&w, ROWS_CHUNK);
     word(&w, "kind", pool_name(s->a.pool));
     number(&w, "l2", s->has_activation);
     number(&w, "x_stride", stride_of(e, s->in));
