@@ -133,6 +133,37 @@ def same_bits(stem, folder, name, seq, width):
     return None
 
 
+def inner_loops(obj):
+    """(function, fused multiply-adds, vector moves to or from the stack) of each innermost loop with at least 8: the
+    register tiles of products and scores, not the polynomial of exp."""
+    text = run(["objdump", "-d", "--no-show-raw-insn", obj]).stdout
+    for function in re.split(r"\n(?=[0-9a-f]+ <)", text):
+        name = re.match(r"\s*[0-9a-f]+ <(.*)>:", function)
+        lines = re.findall(r"\n\s+([0-9a-f]+):\s+(.*)", function)
+        at = {int(address, 16): i for i, (address, _) in enumerate(lines)}
+        for i, (_, instruction) in enumerate(lines):
+            jump = re.match(r"j\w+\s+([0-9a-f]+) ", instruction)
+            begin = at.get(int(jump.group(1), 16), i) if jump else i
+            body = [text for _, text in lines[begin:i]]
+            fused = sum("vfmadd" in text for text in body)
+            if begin < i and fused >= 8 and not any(text.startswith("j") for text in body):
+                yield name.group(1), fused, sum("mm" in text and ("(%rsp)" in text or "(%rbp)" in text) for text in body)
+
+
+def spills(target, folder):
+    """No register tile of a real model goes through the stack inside its loop, under any compiler."""
+    stem = compile_spec("specs/minilm.attn", folder, "--target", target)
+    for cc in COMPILERS:
+        run([cc, "-std=c11", "-O2", "-c", stem + ".c", "-o", folder + "/x.o"])
+        loops_found = list(inner_loops(folder + "/x.o"))
+        if len(loops_found) < 10:
+            return f"{cc}: only {len(loops_found)} loops found"
+        spilling = [loop for loop in loops_found if loop[2]]
+        if spilling:
+            return f"{cc}: {spilling}"
+    return None
+
+
 # The committed examples of what attnc prints, and how they are made.
 COMMITTED = (("by_hand", "scalar"), ("small_encoder", "avx2"))
 
@@ -150,6 +181,9 @@ def committed():
 
 def main():
     committed()
+    for target in ("avx2", "avx512"):
+        with tempfile.TemporaryDirectory() as folder:
+            report(f"spills/{target}", spills(target, folder))
     for spec, seq, width in (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48)):
         path = f"{HERE}/{spec}.attn"
         with tempfile.TemporaryDirectory() as folder:
