@@ -28,6 +28,8 @@ Arena *arena_new(void);
 void arena_free(Arena *arena);
 void *arena_alloc(Arena *arena, size_t bytes);                     /* aligned to 64 bytes when bytes >= 64, else 16 */
 void *arena_array(Arena *arena, size_t count, size_t size);        /* checked count * size */
+/* `items` with room for one more behind the first `count`, moved and doubled where *room is used up. */
+void *arena_grow(Arena *arena, void *items, int count, int *room, size_t size);
 char *arena_copy(Arena *arena, const char *text, size_t size);     /* a copy ended by NUL */
 char *arena_printf(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void arena_on_free(Arena *arena, void (*run)(void *), void *with); /* run(with) when the arena goes: mmaps, files */
@@ -499,8 +501,7 @@ enum { MAX_OP_INPUTS = 4, NO_TENSOR = -1 };
 /* A number of rows: constant, or a symbol of the graph with a bound. A symbol equals only itself. */
 typedef struct Dim {
     int symbol; /* 0: constant */
-    int64_t n;  /* the constant, or the bound; with a symbol, `plus` rows more than it */
-    int64_t plus;
+    int64_t n;  /* the constant, or the bound */
 } Dim;
 
 typedef struct Symbol {
@@ -520,15 +521,12 @@ typedef enum DerivedKind {
 
 typedef enum TensorKind { TENSOR_INPUT, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
 
-typedef enum Layout { LAYOUT_ROWS, LAYOUT_PANELS } Layout; /* row-major; [N/16][K][16] */
-
 typedef struct Tensor {
     TensorKind kind;
     const char *name;
     Dtype dtype;
     int rank;
     Dim dims[3];
-    Layout layout;
     Place place;
     int op;     /* TENSOR_VALUE: the op that writes it */
     int weight; /* TENSOR_WEIGHT: index in the weight table; TENSOR_DERIVED: index in Module.derived */
@@ -609,7 +607,6 @@ int graph_op(Arena *arena, Graph *graph, Op op, Tensor result); /* returns the r
 void graph_output(Arena *arena, Graph *graph, GraphOutput output);
 bool dim_equal(Dim a, Dim b);
 const char *op_name(OpKind kind);
-const char *op_help(OpKind kind);
 /* --- ir/verify.c: a `bug` when the graph breaks a rule; run after the builder and after every pass. */
 void verify(const Module *module, const Graph *graph, const char *after);
 /* --- ir/print.c: --dump=graph */

@@ -22,7 +22,7 @@ typedef struct Interp {
 } Interp;
 
 static int64_t size_of(const Interp *in, Dim dim) {
-    return dim.symbol ? in->symbols[dim.symbol - 1] + dim.plus : dim.n;
+    return dim.symbol ? in->symbols[dim.symbol - 1] : dim.n;
 }
 static int64_t extent(const Interp *in, int tensor, int d) {
     const Tensor *t = &in->graph->tensors[tensor];

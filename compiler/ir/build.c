@@ -15,14 +15,14 @@ typedef struct Build {
 
 /* ---------------------------------------------------------------- tensors */
 
-static Dim constant(int64_t n) { return (Dim){0, n, 0}; }
+static Dim constant(int64_t n) { return (Dim){0, n}; }
 
 /* A length of the spec: a constant when exact, otherwise a new symbol of the graph. */
 static Dim length_dim(Build *b, const char *name, Length length) {
     if (length.exact) return constant(length.n);
     Graph *g = b->graph;
     g->symbols[g->n_symbols++] = (Symbol){name, length.n};
-    return (Dim){g->n_symbols, length.n, 0};
+    return (Dim){g->n_symbols, length.n};
 }
 
 static Tensor value2(Build *b, const char *what, Dim rows, int64_t columns) {

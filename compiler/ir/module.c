@@ -1,24 +1,14 @@
 /* module.c: growing a graph, and small questions about it. */
 #include "../attnc.h"
 
-#include <string.h>
-
-static void *grow(Arena *arena, void *old, int count, int *room, size_t size) {
-    if (count < *room) return old;
-    *room = *room ? *room * 2 : 64;
-    void *grown = arena_array(arena, (size_t)*room, size);
-    if (count) memcpy(grown, old, (size_t)count * size);
-    return grown;
-}
-
 int graph_tensor(Arena *arena, Graph *graph, Tensor tensor) {
-    graph->tensors = grow(arena, graph->tensors, graph->n_tensors, &graph->room_tensors, sizeof tensor);
+    graph->tensors = arena_grow(arena, graph->tensors, graph->n_tensors, &graph->room_tensors, sizeof tensor);
     graph->tensors[graph->n_tensors] = tensor;
     return graph->n_tensors++;
 }
 
 int graph_op(Arena *arena, Graph *graph, Op op, Tensor result) {
-    graph->ops = grow(arena, graph->ops, graph->n_ops, &graph->room_ops, sizeof op);
+    graph->ops = arena_grow(arena, graph->ops, graph->n_ops, &graph->room_ops, sizeof op);
     result.kind = TENSOR_VALUE;
     result.op = graph->n_ops;
     result.place = op.place;
@@ -28,11 +18,11 @@ int graph_op(Arena *arena, Graph *graph, Op op, Tensor result) {
 }
 
 void graph_output(Arena *arena, Graph *graph, GraphOutput output) {
-    graph->outputs = grow(arena, graph->outputs, graph->n_outputs, &graph->room_outputs, sizeof output);
+    graph->outputs = arena_grow(arena, graph->outputs, graph->n_outputs, &graph->room_outputs, sizeof output);
     graph->outputs[graph->n_outputs++] = output;
 }
 
-bool dim_equal(Dim a, Dim b) { return a.symbol == b.symbol && a.n == b.n && a.plus == b.plus; }
+bool dim_equal(Dim a, Dim b) { return a.symbol == b.symbol && a.n == b.n; }
 
 const char *op_name(OpKind kind) {
     static const char *const names[] = {
@@ -40,12 +30,4 @@ const char *op_name(OpKind kind) {
 #include "ops.def"
     };
     return names[kind];
-}
-
-const char *op_help(OpKind kind) {
-    static const char *const helps[] = {
-#define OP(name, least, most, help) help,
-#include "ops.def"
-    };
-    return helps[kind];
 }

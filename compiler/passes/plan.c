@@ -1,33 +1,23 @@
 /* plan.c: growing a plan, and printing it. */
 #include "../attnc.h"
 
-#include <string.h>
-
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-static void *grow(Arena *arena, void *old, int count, int *room, size_t size) {
-    if (count < *room) return old;
-    *room = *room ? *room * 2 : 64;
-    void *grown = arena_array(arena, (size_t)*room, size);
-    if (count) memcpy(grown, old, (size_t)count * size);
-    return grown;
-}
-
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer) {
-    plan->buffers = grow(arena, plan->buffers, plan->n_buffers, &plan->room_buffers, sizeof buffer);
+    plan->buffers = arena_grow(arena, plan->buffers, plan->n_buffers, &plan->room_buffers, sizeof buffer);
     buffer.first = -1;
     plan->buffers[plan->n_buffers] = buffer;
     return plan->n_buffers++;
 }
 
 int plan_packed(Arena *arena, Plan *plan, Packed packed) {
-    plan->packed = grow(arena, plan->packed, plan->n_packed, &plan->room_packed, sizeof packed);
+    plan->packed = arena_grow(arena, plan->packed, plan->n_packed, &plan->room_packed, sizeof packed);
     plan->packed[plan->n_packed] = packed;
     return plan->n_packed++;
 }
 
 void plan_step(Arena *arena, Plan *plan, Step step) {
-    plan->steps = grow(arena, plan->steps, plan->n_steps, &plan->room_steps, sizeof step);
+    plan->steps = arena_grow(arena, plan->steps, plan->n_steps, &plan->room_steps, sizeof step);
     const Operand touched[] = {step.in, step.other, step.third, step.factor, step.out};
     for (size_t i = 0; i < sizeof touched / sizeof *touched; i++) {
         if (touched[i].buffer == NO_BUFFER) continue;

@@ -86,6 +86,14 @@ void *arena_array(Arena *arena, size_t count, size_t size) {
     return arena_alloc(arena, count * size);
 }
 
+void *arena_grow(Arena *arena, void *items, int count, int *room, size_t size) {
+    if (count < *room) return items;
+    *room = *room ? *room * 2 : 64;
+    void *grown = arena_array(arena, (size_t)*room, size);
+    if (count) memcpy(grown, items, (size_t)count * size);
+    return grown;
+}
+
 char *arena_copy(Arena *arena, const char *text, size_t size) {
     if (size == SIZE_MAX) out_of_memory();
     char *copy = arena_alloc(arena, size + 1);

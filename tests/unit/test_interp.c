@@ -37,7 +37,7 @@ static int64_t sizes(Tensor *tensor, int rank, const int64_t *dims) {
     int64_t count = 1;
     tensor->rank = rank;
     for (int d = 0; d < rank; d++) {
-        tensor->dims[d] = (Dim){0, dims[d], 0};
+        tensor->dims[d] = (Dim){0, dims[d]};
         count *= dims[d];
     }
     return count;
