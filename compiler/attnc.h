@@ -505,8 +505,8 @@ typedef struct Dim {
 } Dim;
 
 typedef struct Symbol {
-    const char *name; /* rows, src, tgt, queries, keys */
-    int64_t bound;
+    const char *name; /* rows, src, tgt, queries, keys; past, total: rows that a state holds before and after a call */
+    int64_t least, bound;
 } Symbol;
 
 /* How a derived tensor is computed, in double (ir/derived.c). */
@@ -519,7 +519,7 @@ typedef enum DerivedKind {
     DERIVED_RELATIVE
 } DerivedKind;
 
-typedef enum TensorKind { TENSOR_INPUT, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
+typedef enum TensorKind { TENSOR_INPUT, TENSOR_STATE, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
 
 typedef struct Tensor {
     TensorKind kind;
@@ -545,6 +545,7 @@ typedef struct Derived {
 
 typedef struct OpAttributes {
     int64_t heads, kv_heads, head_dim, offset, width, window, sink, groups, patch;
+    int past; /* symbol of the rows before row 0; 0: there are none */
     double scale, cap, eps;
     bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink;
     Activation activation;
@@ -564,8 +565,17 @@ typedef struct Op {
 typedef struct GraphInput {
     const char *name; /* tokens, segments, features … as the command line has it */
     int tensor;
-    bool optional; /* absent: zeros */
+    bool optional;  /* absent: zeros */
+    bool of_source; /* its rows are those of the source, or of the keys of attention alone */
 } GraphInput;
+
+/* Keys or values that outlive a call: read from `in`, and afterwards `out`. One of them is NO_TENSOR where a graph
+ * only makes them (the source's, by encode) or only reads them. The same name in two graphs is the same state. */
+typedef struct GraphState {
+    const char *name; /* decoder.layers.0.attention.keys */
+    int in, out;
+    bool of_source;
+} GraphState;
 
 typedef struct GraphOutput {
     const char *name; /* hidden, pooled, logits, encoder_hidden, attention … */
@@ -578,7 +588,7 @@ typedef struct GraphOutput {
 enum { MAX_GRAPH_INPUTS = 8 };
 
 typedef struct Graph {
-    const char *name; /* forward */
+    const char *name; /* forward, encode, decode */
     Tensor *tensors;
     int n_tensors, room_tensors;
     Op *ops;
@@ -589,6 +599,8 @@ typedef struct Graph {
     int n_inputs;
     GraphOutput *outputs;
     int n_outputs, room_outputs;
+    GraphState *states;
+    int n_states, room_states;
 } Graph;
 
 typedef struct Module {
@@ -596,7 +608,10 @@ typedef struct Module {
     WeightTable weights;
     Derived *derived;
     int n_derived;
-    Graph *forward;
+    Graph *forward; /* whole sequences at once; with an encoder and a decoder: source and target */
+    Graph *encode;  /* a source to its hidden rows and to the keys and values of cross attention; NULL: none of both */
+    Graph *decode;  /* appends rows to a state: any number of them (a prefill), or one (a step); NULL: no decoder */
+    const char *no_decode; /* why a model with a decoder has no `decode` */
 } Module;
 
 /* --- ir/build.c */
@@ -605,6 +620,7 @@ Module *build(Arena *arena, const Model *model);
 int graph_tensor(Arena *arena, Graph *graph, Tensor tensor);
 int graph_op(Arena *arena, Graph *graph, Op op, Tensor result); /* returns the result's tensor */
 void graph_output(Arena *arena, Graph *graph, GraphOutput output);
+void graph_state(Arena *arena, Graph *graph, GraphState state);
 bool dim_equal(Dim a, Dim b);
 const char *op_name(OpKind kind);
 /* --- ir/verify.c: a `bug` when the graph breaks a rule; run after the builder and after every pass. */
@@ -640,10 +656,28 @@ typedef struct Interpretation {
 /* rows[symbol - 1] gives each symbol's value; a failure names an input that is missing or has the wrong length. */
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols);
+/* The same for a graph with states: states[i] is what the graph's state i holds, NULL where nothing comes in. */
+Interpretation *interpret_from(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
+                               const InputArray *inputs, int n_inputs, const int64_t *symbols,
+                               const double *const *states);
+
+/* --- interp/session.c: a state that rows are appended to (Module.decode), and its source (Module.encode). */
+typedef struct Session Session;
+
+Session *session_new(Arena *arena, const Module *module, const Weights *weights); /* session_free before the arena's end */
+void session_free(Session *session);
+int64_t session_rows(const Session *session);
+/* A source of `rows` rows; what the state held before is gone. */
+Interpretation *session_encode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows);
+/* `rows` more rows behind those of the state. */
+Interpretation *session_decode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows);
+void session_copy(Session *to, const Session *from);
+void session_rewind(Session *session, int64_t rows); /* back to the first `rows` rows */
 
 /* ======================================================================= passes/
- * A Plan is a straight list of steps over buffers with constant strides and offsets, and packed weights
- * with constant offsets. fuse makes the steps, layout places the weights, memory the buffers. */
+ * A Program is a Plan for each graph of a module, over one set of packed weights and of caches. A Plan is a straight
+ * list of steps over buffers, everything with constant strides and offsets. fuse makes the steps, layout places the
+ * weights and caches, memory the buffers. */
 
 /* How many rows a buffer has in one chunk of a batch. */
 typedef enum RowsKind {
@@ -724,55 +758,63 @@ typedef struct Step {
     int tensor;                 /* the graph tensor that `out` holds afterwards */
 } Step;
 
+typedef struct Program Program;
+
 typedef struct Plan {
-    const Module *module;
+    Program *program;
     const Graph *graph;
     Step *steps;
     int n_steps, room_steps;
     Buffer *buffers;
     int n_buffers, room_buffers;
-    Packed *packed;
-    int n_packed, room_packed;
     Length seq;              /* rows of a sequence */
     int64_t patch_rows;      /* ROWS_PATCHES: a sequence has that many */
     int64_t rows;            /* most rows of a chunk */
-    int64_t weight_floats;   /* the data of .attnw */
     int64_t workspace_floats, scratch_floats; /* without scratch; a thread's scratch */
     int64_t key_block;       /* keys that attention takes at a time */
-    bool unroll_full;        /* no loop is left in the C: one sequence of exactly seq.n rows */
 } Plan;
 
+struct Program {
+    const Module *module;
+    Plan *forward, *encode, *decode; /* NULL where the module has no such graph */
+    Packed *packed;
+    int n_packed, room_packed;
+    int64_t weight_floats;           /* the data of .attnw */
+    bool unroll_full;                /* no loop is left in the C: one sequence of exactly seq.n rows */
+};
+
 /* --- passes/fuse.c: Graph -> Plan; refuses (exit 3, with the place) what cannot be emitted yet. */
-Plan *fuse(Arena *arena, const Module *module, const Graph *graph);
+Plan *fuse(Arena *arena, Program *program, const Graph *graph);
 /* --- passes/layout.c: offsets of the packed weights. */
-void layout(Plan *plan);
+void layout(Program *program);
 /* --- passes/memory.c: offsets of the buffers, by liveness. */
 void plan_memory(Arena *arena, Plan *plan);
 /* --- passes/plan.c: what every pass asks; --dump=plan. */
+int program_packed(Arena *arena, Program *program, Packed packed);
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer);
-int plan_packed(Arena *arena, Plan *plan, Packed packed);
 void plan_step(Arena *arena, Plan *plan, Step step);
 int64_t round_up(int64_t n, int64_t to);
-void plan_print(Text *out, const Plan *plan);
+void program_print(Text *out, const Program *program);
 /* --- passes/cost.c: for one sequence of n rows: 2 x multiply-adds of matrix products and visible scores; bytes of
  * weights, keys and values that a step reads and of rows that it reads and writes. */
 double step_flops(const Plan *plan, const Step *step, int64_t n);
 double step_bytes(const Plan *plan, const Step *step, int64_t n);
 /* --- passes/passes.c: fuse, layout, memory, in this order. */
-Plan *plan_model(Arena *arena, const Module *module);
+Program *plan_model(Arena *arena, const Module *module);
 
 /* ======================================================================= io/packed.c
- * NAME.attnw: the weights in the layout of a Plan, with a header that says of which model. */
-void packed_fill(const Plan *plan, const Packed *packed, const Weights *weights, float *out); /* packed->room floats */
-uint64_t packed_layout_hash(const Plan *plan); /* of every packed tensor's name, place and shape */
-void packed_write(Arena *arena, const char *path, const Plan *plan, const Weights *weights);
-uint8_t *packed_bytes(Arena *arena, const Plan *plan, const Weights *weights, size_t *size); /* the same in memory */
+ * NAME.attnw: the weights in the layout of a Program, with a header that says of which model. */
+/* `out`: packed->room floats. */
+void packed_fill(const Program *program, const Packed *packed, const Weights *weights, float *out);
+uint64_t packed_layout_hash(const Program *program); /* of every packed tensor's name, place and shape */
+void packed_write(Arena *arena, const char *path, const Program *program, const Weights *weights);
+uint8_t *packed_bytes(Arena *arena, const Program *program, const Weights *weights, size_t *size); /* in memory */
 bool packed_is(const char *path); /* whether a file begins as .attnw does */
 /* The canonical weights back; a file of another model or for other bounds is a failure. `verify`: the data's checksum too. */
-Weights *packed_read(Arena *arena, const Plan *plan, const char *path, bool verify);
+Weights *packed_read(Arena *arena, const Program *program, const char *path, bool verify);
 
 /* ======================================================================= emit/file.c
- * The C of a plan, for several targets in one file. */
+ * The C of a program, for several targets in one file. */
 typedef struct EmitOptions {
     const char *const *targets; /* names of isa tables; the file prefers the widest */
     int n_targets;
@@ -792,7 +834,7 @@ typedef struct Emitted {
     int64_t control_bytes;                  /* of the workspace, in front of the plan's buffers */
 } Emitted;
 
-Emitted emit(Arena *arena, const Plan *plan, const EmitOptions *options);
+Emitted emit(Arena *arena, const Program *program, const EmitOptions *options);
 bool target_known(const char *name);
 
 #endif

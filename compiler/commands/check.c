@@ -199,7 +199,7 @@ static void add_cases(Checker *c) {
     for (int i = 0; i < c->module->forward->n_inputs; i++)
         if (c->module->forward->inputs[i].optional)
             add_case(c, "required-inputs", seq.exact ? &bound : &full[1], 1, false);
-    if (c->engine->plan->unroll_full) return; /* one sequence a call */
+    if (c->engine->program->unroll_full) return; /* one sequence a call */
     if (!c->small && seq.exact) add_case(c, "batch-1", (const int64_t[]){bound, bound}, 2, true);
     if (!c->small && !seq.exact) add_case(c, "batch-1", (const int64_t[]){full[1], 1, full[1]}, 3, true);
     if (!c->small) return;

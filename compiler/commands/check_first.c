@@ -28,7 +28,7 @@ static void begin_chunk(Watch *w) {
         if (rows + check_rows(w->engine, s) > plan->rows) break;
         rows += check_rows(w->engine, s);
         w->wants[w->end] =
-            interpret(w->arena, plan->module, plan->graph, w->weights, s->inputs, s->n_inputs, s->symbols);
+            interpret(w->arena, w->engine->module, plan->graph, w->weights, s->inputs, s->n_inputs, s->symbols);
     }
 }
 
@@ -69,7 +69,7 @@ static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
 static void observe_parts(Watch *w, const Step *s) {
     const Plan *plan = w->engine->plan;
     const Graph *g = plan->graph;
-    const Packed *first = s->kind == STEP_GEMM ? &plan->packed[s->weight] : NULL;
+    const Packed *first = s->kind == STEP_GEMM ? &plan->program->packed[s->weight] : NULL;
     if (!first || first->shape.dims[0] == s->n) {
         observe(w, s, s->tensor, 0);
         return;

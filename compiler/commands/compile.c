@@ -60,22 +60,22 @@ int command_compile(int argc, char **argv) {
     if (unroll) model->unroll_full = strcmp(unroll, "full") == 0;
     if (embed && !weights_path) usage_error(usage, "`--embed-weights` needs `--weights F`");
     Module *module = build(arena, model);
-    Plan *plan = plan_model(arena, module);
-    EmitOptions emit_options = {.targets = targets, .n_targets = n_targets, .layout_hash = packed_layout_hash(plan)};
+    Program *program = plan_model(arena, module);
+    EmitOptions emit_options = {.targets = targets, .n_targets = n_targets, .layout_hash = packed_layout_hash(program)};
     emit_options.command =
         arena_printf(arena, "attnc compile %s --target %s", base_name(path), target ? target : "scalar,avx2,avx512");
     Weights *weights = weights_path ? load_weights(arena, module, weights_path, false) : NULL;
-    bool in_text = embed && 128 + 4 * plan->weight_floats <= MOST_TEXT_BYTES;
-    if (in_text) emit_options.embedded = packed_bytes(arena, plan, weights, &emit_options.embedded_bytes);
+    bool in_text = embed && 128 + 4 * program->weight_floats <= MOST_TEXT_BYTES;
+    if (in_text) emit_options.embedded = packed_bytes(arena, program, weights, &emit_options.embedded_bytes);
     emit_options.incbin = embed && !in_text;
-    Emitted emitted = emit(arena, plan, &emit_options);
+    Emitted emitted = emit(arena, program, &emit_options);
 
     if (mkdir(folder, 0777) && errno != EEXIST) fail("%s: the folder cannot be made: %s", folder, strerror(errno));
     if (emitted.assembly)
         write_file(arena, arena_printf(arena, "%s/%s_weights.S", folder, model->name), emitted.assembly,
                    strlen(emitted.assembly));
     if (weights && !in_text)
-        packed_write(arena, arena_printf(arena, "%s/%s.attnw", folder, model->name), plan, weights);
+        packed_write(arena, arena_printf(arena, "%s/%s.attnw", folder, model->name), program, weights);
     write_file(arena, arena_printf(arena, "%s/%s.h", folder, model->name), emitted.h, emitted.h_bytes);
     write_file(arena, arena_printf(arena, "%s/%s.c", folder, model->name), emitted.c, emitted.c_bytes);
     arena_free(arena);

@@ -24,8 +24,12 @@ bool dump_stages(Arena *arena, const char *list, const char *path) {
     }
     Module *module = strstr(list, "graph") || strstr(list, "plan") ? build(arena, model) : NULL;
     Text text = text_new(arena);
-    if (strstr(list, "graph")) graph_print(&text, module, module->forward);
-    if (strstr(list, "plan")) plan_print(&text, plan_model(arena, module));
+    if (strstr(list, "graph")) {
+        graph_print(&text, module, module->forward);
+        if (module->encode) graph_print(&text, module, module->encode);
+        if (module->decode) graph_print(&text, module, module->decode);
+    }
+    if (strstr(list, "plan")) program_print(&text, plan_model(arena, module));
     fputs(text.data, stdout);
     return true;
 }

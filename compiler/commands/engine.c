@@ -132,24 +132,25 @@ static void *load_library(Arena *arena, Engine *engine, Folder *folder, const ch
 Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options) {
     Engine *engine = arena_alloc(arena, sizeof *engine);
     engine->module = module;
-    Plan *plan = plan_model(arena, module);
-    engine->plan = plan;
+    Program *program = plan_model(arena, module);
+    engine->program = program;
+    engine->plan = program->forward;
     const char *target = options->target && strcmp(options->target, "native") != 0 ? options->target : NULL;
     static const char *const all[] = {"scalar", "avx2", "avx512"};
     const char *const one[] = {target};
     EmitOptions emit_options = {.targets = target ? one : all,
                                 .n_targets = target ? 1 : 3,
                                 .command = "run",
-                                .layout_hash = packed_layout_hash(plan)};
+                                .layout_hash = packed_layout_hash(program)};
     if (target && !target_known(target))
         fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", target);
-    engine->emitted = emit(arena, plan, &emit_options);
+    engine->emitted = emit(arena, program, &emit_options);
     engine->given_c = options->emitted_c != NULL;
     if (engine->given_c) engine->emitted.c = options->emitted_c;
     Folder *folder = folder_new(arena);
     const char *packed = folder_file(arena, folder, "model.attnw");
     void *library = load_library(arena, engine, folder, find_cc(arena, options->cc));
-    packed_write(arena, packed, plan, weights);
+    packed_write(arena, packed, program, weights);
     MappedFile file = file_map(arena, packed);
     DriverCall *call = &engine->call;
     call->weights = file.data;

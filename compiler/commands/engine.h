@@ -30,7 +30,8 @@ typedef struct EngineOptions {
 
 typedef struct Engine {
     const Module *module;
-    const Plan *plan;
+    const Program *program;
+    const Plan *plan; /* the forward one */
     Emitted emitted;
     DriverCall call;
     double compile_seconds;

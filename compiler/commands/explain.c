@@ -50,13 +50,13 @@ static void print_sizes(const Explain *x) {
         EmitOptions options = {.targets = all ? targets : &targets[t],
                                .n_targets = all ? TARGETS : 1,
                                .command = "explain",
-                               .layout_hash = packed_layout_hash(plan)};
-        emitted = emit(a, plan, &options);
+                               .layout_hash = packed_layout_hash(plan->program)};
+        emitted = emit(a, plan->program, &options);
         text_printf(&code, "%s%s %s", t ? "; " : "", all ? "all" : targets[t], amount(a, (double)emitted.c_bytes, "B"));
     }
     row("code", arena_printf(a, "C of %s", code.data));
     row("weights", arena_printf(a, "%s in the layout of the code (.attnw)",
-                                amount(a, 128 + 4 * (double)plan->weight_floats, "B")));
+                                amount(a, 128 + 4 * (double)plan->program->weight_floats, "B")));
     row("workspace", arena_printf(a, "%lld bytes, for chunks of %lld rows", (long long)emitted.workspace_bytes,
                                   (long long)plan->rows));
     row("scratch", arena_printf(a, "%lld bytes a thread, behind the workspace", (long long)emitted.scratch_bytes));
@@ -73,7 +73,7 @@ static void print_sizes(const Explain *x) {
 
 static void print_unrolling(const Explain *x) {
     const Plan *plan = x->plan;
-    if (plan->unroll_full) row("unrolled", "everything: no loop is left");
+    if (plan->program->unroll_full) row("unrolled", "everything: no loop is left");
     else
         row("unrolled", "layers and steps are straight-line code with constant widths and offsets, register tiles are "
                         "written out; loops run over tiles of rows and columns, over k, and over keys");
@@ -121,7 +121,7 @@ int command_explain(int argc, char **argv) {
     const Option options[] = {{"--seq", .text = &seq}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     Module *module = build(arena, model_load(arena, path));
-    Explain x = {.arena = arena, .module = module, .plan = plan_model(arena, module)};
+    Explain x = {.arena = arena, .module = module, .plan = plan_model(arena, module)->forward};
     Length bound = x.plan->seq;
     x.n = option_integer(usage, "--seq", seq, bound.n, 1, bound.n);
     if (bound.exact && x.n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);

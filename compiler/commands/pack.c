@@ -14,10 +14,10 @@ int command_pack(int argc, char **argv) {
     if (!from) usage_error(usage, "`--weights` is missing");
     if (!to && !verify) usage_error(usage, "`-o` is missing");
     Module *module = build(arena, model_load(arena, path));
-    Plan *plan = plan_model(arena, module);
-    if (verify) packed_read(arena, plan, from, true);
-    if (to) packed_write(arena, to, plan, load_weights(arena, module, from, verbose));
-    printf("%s: %d tensors, %lld bytes\n", to ? to : from, plan->n_packed, (long long)plan->weight_floats * 4);
+    Program *program = plan_model(arena, module);
+    if (verify) packed_read(arena, program, from, true);
+    if (to) packed_write(arena, to, program, load_weights(arena, module, from, verbose));
+    printf("%s: %d tensors, %lld bytes\n", to ? to : from, program->n_packed, (long long)program->weight_floats * 4);
     arena_free(arena);
     return EXIT_FINE;
 }

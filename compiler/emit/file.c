@@ -21,7 +21,8 @@ bool target_known(const char *name) {
 
 typedef struct File {
     Arena *arena;
-    const Plan *plan;
+    const Program *program;
+    const Plan *plan; /* the forward one */
     const EmitOptions *options;
     TemplateVars *vars;
 } File;
@@ -87,7 +88,7 @@ static void set_outputs(File *f, int64_t maps) {
 /* Lines that repeat over targets: names, choice, call; each under its preprocessor guard. */
 static void set_targets(File *f) {
     Text names = text_new(f->arena), pick = text_new(f->arena), call = text_new(f->arena);
-    const char *model = f->plan->module->model->name;
+    const char *model = f->program->module->model->name;
     int index = 0;
     bool x86 = false;
     for (int t = 0; t < TARGETS; t++) {
@@ -114,7 +115,7 @@ static void set_targets(File *f) {
 }
 
 static const char *summary(const File *f) {
-    const Model *m = f->plan->module->model;
+    const Model *m = f->program->module->model;
     const Stack *s = m->encoder ? m->encoder : m->decoder;
     return arena_printf(f->arena, "%lld layers, d_model %lld, %s of %s %lld rows; model hash %016llx",
                         (long long)s->n_layers, (long long)m->d_model, s->is_decoder ? "decoder" : "encoder",
@@ -122,8 +123,9 @@ static const char *summary(const File *f) {
 }
 
 static void set_numbers(File *f, Emitted *emitted) {
+    const Program *program = f->program;
     const Plan *plan = f->plan;
-    const Model *m = plan->module->model;
+    const Model *m = program->module->model;
     const Stack *stack = m->encoder ? m->encoder : m->decoder;
     int64_t starts = round_up(4 * (plan->rows + 1), 64), control = starts + round_up(8 * plan->rows, 64);
     emitted->control_bytes = control;
@@ -131,12 +133,12 @@ static void set_numbers(File *f, Emitted *emitted) {
     emitted->scratch_bytes = 4 * plan->scratch_floats;
     const struct { const char *name; int64_t value;
     } numbers[] = {{"seq", plan->seq.n},
-                   {"full", plan->unroll_full},
+                   {"full", program->unroll_full},
                    {"embedded", f->options->embedded || f->options->incbin},
                    {"seq_exact", plan->seq.exact},
                    {"rows", plan->rows},
-                   {"weights_bytes", 128 + 4 * plan->weight_floats},
-                   {"data_bytes", 4 * plan->weight_floats},
+                   {"weights_bytes", 128 + 4 * program->weight_floats},
+                   {"data_bytes", 4 * program->weight_floats},
                    {"workspace_bytes", emitted->workspace_bytes},
                    {"scratch_bytes", emitted->scratch_bytes},
                    {"starts_bytes", starts},
@@ -168,7 +170,7 @@ static void set_numbers(File *f, Emitted *emitted) {
 }
 
 static void emit_targets(File *f, Writer *writer) {
-    const char *model = f->plan->module->model->name;
+    const char *model = f->program->module->model->name;
     for (int t = 0; t < TARGETS; t++) {
         if (!wants(f, target_order[t].name)) continue;
         TargetEmitter e = {.arena = f->arena,
@@ -189,7 +191,7 @@ static void emit_targets(File *f, Writer *writer) {
 
 /* Weights in the C itself: the header's words, then hex floats, which every compiler reads to the same bits. */
 static void embed_weights(File *f, Text *out) {
-    const char *model = f->plan->module->model->name;
+    const char *model = f->program->module->model->name;
     const uint8_t *bytes = f->options->embedded;
     size_t floats = (f->options->embedded_bytes - 128) / sizeof(float);
     text_printf(out,
@@ -216,7 +218,7 @@ static void embed_weights(File *f, Text *out) {
 }
 
 static void embed_by_assembly(File *f, Text *out, Emitted *emitted) {
-    const char *model = f->plan->module->model->name;
+    const char *model = f->program->module->model->name;
     text_printf(out,
                 "\n/* the bytes of %s.attnw, from %s_weights.S */\nextern const unsigned char "
                 "%s_embedded_data[];\n\nconst void *%s_embedded(void) {\n    return %s_embedded_data;\n}\n",
@@ -231,21 +233,21 @@ static void embed_by_assembly(File *f, Text *out, Emitted *emitted) {
 
 /* What is said when the C passes its budget: with several targets, that one alone may fit. */
 static const char *over_budget(const File *f) {
-    const Model *m = f->plan->module->model;
+    const Model *m = f->program->module->model;
     const char *what =
-        f->plan->unroll_full ? "`unroll full` makes this model too large" : "the C of this model is too large";
+        f->program->unroll_full ? "`unroll full` makes this model too large" : "the C of this model is too large";
     const char *hint = f->options->n_targets > 1 ? " for all its targets together; a single --target may fit"
                                                  : "; `unroll auto` has no such bound";
     return arena_printf(f->arena, "%s:%d:%d: %s%s", m->place.source ? m->place.source->path : m->name, m->place.line,
                         m->place.column, what, hint);
 }
 
-Emitted emit(Arena *arena, const Plan *plan, const EmitOptions *options) {
+Emitted emit(Arena *arena, const Program *program, const EmitOptions *options) {
     Emitted emitted = {0};
-    File f = {arena, plan, options, vars_new(arena, NULL)};
+    File f = {arena, program, program->forward, options, vars_new(arena, NULL)};
     set_numbers(&f, &emitted);
     const char *over = over_budget(&f);
-    size_t budget = plan->unroll_full ? UNROLLED_BUDGET : BUDGET;
+    size_t budget = program->unroll_full ? UNROLLED_BUDGET : BUDGET;
     Writer *h = writer_new(arena, budget, over), *c = writer_new(arena, budget, over);
     template_expand(arena, h, "model.h.tmpl", f.vars, NULL);
     template_expand(arena, c, "head.c.tmpl", f.vars, NULL);

@@ -32,7 +32,7 @@ static Wanted want(TargetEmitter *e, const char *template_name) {
     vars_text(w.vars, "prefix", e->model);
     vars_text(w.vars, "p_model", e->model);
     text_printf(&w.key, "%s", template_name);
-    bool full = e->plan->unroll_full;
+    bool full = e->plan->program->unroll_full;
     vars_int(w.vars, "full", full);
     vars_int(w.vars, "rows", 0);
     vars_int(w.vars, "UNROLL", full ? WHOLE : 1);
@@ -91,13 +91,13 @@ static const char *address(TargetEmitter *e, Operand o) {
 }
 
 static const char *weight_at(TargetEmitter *e, int packed) {
-    return arena_printf(e->arena, "run->weights + %lld", (long long)e->plan->packed[packed].offset);
+    return arena_printf(e->arena, "run->weights + %lld", (long long)e->plan->program->packed[packed].offset);
 }
 
 /* `unroll full`: the number of rows is a constant of the kernel. */
 static void fix_rows(Wanted *w, RowsKind rows) {
     const Plan *plan = w->e->plan;
-    if (!plan->unroll_full) return;
+    if (!plan->program->unroll_full) return;
     number(w, "rows", rows == ROWS_CHUNK ? plan->seq.n : rows == ROWS_SEQUENCES ? 1 : plan->patch_rows);
 }
 
@@ -112,10 +112,10 @@ static const char *rows_text(TargetEmitter *e, RowsKind rows) {
 
 /* The end of a call: rows and the share of a thread, or nothing where all of that is constant. */
 static const char *share(TargetEmitter *e) {
-    return e->plan->unroll_full ? ");" : ", (size_t)thread, (size_t)run->threads);";
+    return e->plan->program->unroll_full ? ");" : ", (size_t)thread, (size_t)run->threads);";
 }
 static const char *rows_and_share(TargetEmitter *e, RowsKind rows) {
-    return e->plan->unroll_full
+    return e->plan->program->unroll_full
                ? ");"
                : arena_printf(e->arena, ", %s, (size_t)thread, (size_t)run->threads);", rows_text(e, rows));
 }
@@ -154,7 +154,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     number(&w, "N", s->n);
     number(&w, "H_MOST", tile.height);
     number(&w, "P_MOST", tile.panels);
-    number(&w, "K_UNROLL", e->plan->unroll_full ? WHOLE : 1);
+    number(&w, "K_UNROLL", e->plan->program->unroll_full ? WHOLE : 1);
     fix_rows(&w, s->rows);
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", out->stride);
@@ -186,7 +186,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     if (s->has_factor) text_printf(&call, ", %s", address(e, s->factor));
     if (s->has_residual) text_printf(&call, ", %s", address(e, s->other));
     text_printf(&call, ", %s%s", address(e, s->out),
-                e->plan->unroll_full ? ", run->scratch);" : rows_and_share(e, s->rows));
+                e->plan->program->unroll_full ? ", run->scratch);" : rows_and_share(e, s->rows));
     return call.data;
 }
 
@@ -195,8 +195,8 @@ static const char *call_norm(TargetEmitter *e, const Step *s) {
     int64_t d = s->n / s->a.groups;
     number(&w, "D", d);
     number(&w, "GROUPS", s->a.groups);
-    number(&w, "UNROLL", e->plan->unroll_full ? WHOLE : 2);
-    number(&w, "G_UNROLL", e->plan->unroll_full ? WHOLE : 1);
+    number(&w, "UNROLL", e->plan->program->unroll_full ? WHOLE : 2);
+    number(&w, "G_UNROLL", e->plan->program->unroll_full ? WHOLE : 1);
     fix_rows(&w, s->rows);
     number(&w, "centered", s->op == OP_layernorm);
     number(&w, "has_bias", s->bias != NO_PACKED);
@@ -249,7 +249,7 @@ static const char *call_embed(TargetEmitter *e, const Step *s) {
 
 static const char *call_patches(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "patches.c.tmpl");
-    const Stack *stack = e->plan->module->model->encoder;
+    const Stack *stack = e->plan->program->module->model->encoder;
     number(&w, "patch_rows", e->plan->patch_rows);
     number(&w, "height", stack->image_height);
     number(&w, "width", stack->image_width);
@@ -352,8 +352,8 @@ static void attention_tile(Wanted *w, const Isa *isa, int64_t value_dim) {
 
 static const char *call_attention(TargetEmitter *e, const Step *s) {
     const Plan *plan = e->plan;
-    Wanted w = want(e, plan->unroll_full ? "attention_full.c.tmpl" : "attention.c.tmpl");
-    if (plan->unroll_full) number(&w, "N", plan->seq.n);
+    Wanted w = want(e, plan->program->unroll_full ? "attention_full.c.tmpl" : "attention.c.tmpl");
+    if (plan->program->unroll_full) number(&w, "N", plan->seq.n);
     attention_tile(&w, e->isa, s->value_dim);
     number(&w, "D", s->a.head_dim);
     number(&w, "VD", s->value_dim);
@@ -377,7 +377,7 @@ static const char *call_attention(TargetEmitter *e, const Step *s) {
     number(&w, "exported", s->first_export >= 0);
     number(&w, "map_count", s->first_export >= 0 ? map_count(plan) : 0);
     number(&w, "origin", s->a.offset);
-    number(&w, "relative_width", s->relative != NO_PACKED ? plan->packed[s->relative].shape.dims[1] : 0);
+    number(&w, "relative_width", s->relative != NO_PACKED ? plan->program->packed[s->relative].shape.dims[1] : 0);
     real(&w, "scale", s->a.scale);
     real(&w, "cap", s->softcap);
     real(&w, "inverse_cap", s->softcap > 0 ? 1 / s->softcap : 0);
@@ -434,7 +434,7 @@ void emit_target(TargetEmitter *e) {
         writer_line(e->writer, "static %s", attribute);
         writer_line(e->writer, "void %s_step_%s(void *with, int thread) {", e->prefix, s->name);
         writer_line(e->writer, "%s_run *run = (%s_run *)with;", e->model, e->model);
-        if (plan->unroll_full) writer_line(e->writer, "(void)thread;");
+        if (plan->program->unroll_full) writer_line(e->writer, "(void)thread;");
         writer_line(e->writer, "%s", call);
         writer_line(e->writer, "}");
         writer_blank(e->writer);

@@ -100,10 +100,12 @@ static void run_norm(bool centered, Numbers x, Numbers weight, bool weight_per_g
     }
 }
 
-/* x [n][heads*head_dim], cosine and sine [rows][width/2]: pairs of the first `width` columns are rotated. Of more
- * than `offset` rows, the first one finds its angles at row `offset` of the tables. */
-static void run_rope(Numbers x, Numbers cosine, Numbers sine, int64_t n, const OpAttributes *a, double *out) {
-    int64_t pairs = a->width / 2, columns = a->heads * a->head_dim, begin = n > a->offset ? a->offset : 0;
+/* x [n][heads*head_dim], cosine and sine [rows][width/2]: pairs of the first `width` columns are rotated, those of
+ * row i by the angles of row past + i. Of more than `offset` rows in all, row 0 has its angles at row `offset`. */
+static void run_rope(Numbers x, Numbers cosine, Numbers sine, int64_t n, int64_t past, const OpAttributes *a,
+                     double *out) {
+    int64_t pairs = a->width / 2, columns = a->heads * a->head_dim;
+    int64_t begin = past + (past + n > a->offset ? a->offset : 0);
     for (int64_t i = 0; i < n * columns; i++) out[i] = at(x, i);
     for (int64_t i = 0; i < n; i++)
         for (int64_t h = 0; h < a->heads; h++)
@@ -142,35 +144,42 @@ static void run_additive_scores(Numbers query, Numbers key, Numbers vector, int6
         }
 }
 
-static bool visible(const OpAttributes *a, const uint8_t *mask, int64_t prefix, int64_t m, int64_t i, int64_t j) {
+/* What a query may see: `past` rows stand before query 0, `mask` is [n][m] or NULL. */
+typedef struct Sight {
+    const uint8_t *mask;
+    int64_t prefix, past;
+} Sight;
+
+static bool visible(const OpAttributes *a, const Sight *sight, int64_t m, int64_t row, int64_t j) {
+    int64_t i = sight->past + row;
     if (a->has_prefix) {
-        if (j > i && j >= prefix) return false;
+        if (j > i && j >= sight->prefix) return false;
     } else if (a->causal && j > i) {
         return false;
     }
     if (a->window && j >= a->sink && (i > j ? i - j : j - i) >= a->window) return false;
-    return !mask || mask[i * m + j];
+    return !sight->mask || sight->mask[row * m + j];
 }
 
 /* scores [heads][n][m] -> out [heads][n][m]. A row that sees nothing is 0; a learned sink joins the sum. */
-static void run_softmax(Numbers scores, const uint8_t *mask, int64_t prefix, const Numbers *sink, int64_t heads,
-                        int64_t n, int64_t m, const OpAttributes *a, double *out) {
+static void run_softmax(Numbers scores, const Sight *sight, const Numbers *sink, int64_t heads, int64_t n, int64_t m,
+                        const OpAttributes *a, double *out) {
     for (int64_t h = 0; h < heads; h++)
         for (int64_t i = 0; i < n; i++) {
             int64_t row = (h * n + i) * m;
             double most = sink ? at(*sink, h) : -INFINITY, sum = 0;
             for (int64_t j = 0; j < m; j++)
-                if (visible(a, mask, prefix, m, i, j) && !(at(scores, row + j) <= most)) most = at(scores, row + j);
+                if (visible(a, sight, m, i, j) && !(at(scores, row + j) <= most)) most = at(scores, row + j);
             bool sees = false;
             for (int64_t j = 0; j < m; j++) {
-                bool seen = visible(a, mask, prefix, m, i, j);
+                bool seen = visible(a, sight, m, i, j);
                 out[row + j] = seen ? exp(at(scores, row + j) - most) : 0;
                 sum += out[row + j];
                 sees |= seen;
             }
             if (sink) sum += exp(at(*sink, h) - most);
             for (int64_t j = 0; j < m && sees; j++)
-                if (visible(a, mask, prefix, m, i, j)) out[row + j] /= sum;
+                if (visible(a, sight, m, i, j)) out[row + j] /= sum;
         }
 }
 
@@ -218,14 +227,26 @@ static void run_l2(Numbers x, int64_t d, double *out) {
 
 /* ---------------------------------------------------------------- the graph */
 
+static int64_t past_of(const Interp *in, const OpAttributes *a) { return a->past ? in->symbols[a->past - 1] : 0; }
+
 static void run_softmax_op(Interp *in, const Op *op, double *out) {
     const OpAttributes *a = &op->a;
     int next = 1;
-    const uint8_t *mask = a->has_mask ? in->numbers[op->inputs[next++]].flags : NULL;
-    int64_t prefix = a->has_prefix ? in->numbers[op->inputs[next++]].ids[0] : 0;
+    Sight sight = {.past = past_of(in, a)};
+    if (a->has_mask) sight.mask = in->numbers[op->inputs[next++]].flags;
+    if (a->has_prefix) sight.prefix = in->numbers[op->inputs[next++]].ids[0];
     const Numbers *sink = a->has_sink ? &in->numbers[op->inputs[next]] : NULL;
-    run_softmax(in->numbers[op->inputs[0]], mask, prefix, sink, extent(in, op->result, 0), extent(in, op->result, 1),
+    run_softmax(in->numbers[op->inputs[0]], &sight, sink, extent(in, op->result, 0), extent(in, op->result, 1),
                 extent(in, op->result, 2), a, out);
+}
+
+/* The state's rows, then those of x. */
+static void run_append(Interp *in, const Op *op, int64_t total, int64_t d, double *out) {
+    int64_t past = extent(in, op->inputs[0], 0), rows = extent(in, op->inputs[1], 0);
+    if (past + rows != total)
+        bug("%lld rows behind %lld are not %lld", (long long)rows, (long long)past, (long long)total);
+    for (int64_t i = 0; i < past * d; i++) out[i] = at(in->numbers[op->inputs[0]], i);
+    for (int64_t i = 0; i < rows * d; i++) out[past * d + i] = at(in->numbers[op->inputs[1]], i);
 }
 
 static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, double *out) {
@@ -246,7 +267,8 @@ static void run_op(Interp *in, const Op *op) {
     double *out = arena_array(in->arena, (size_t)count, sizeof *out);
     switch (op->kind) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
-    case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, a->offset * d + i); break;
+    case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, (a->offset + past_of(in, a)) * d + i); break;
+    case OP_append: run_append(in, op, n, d, out); break;
     case OP_patches: run_patches(x, extent(in, op->inputs[0], 1), extent(in, op->inputs[0], 2), a->patch, out); break;
     case OP_prepend: run_prepend(in, op, n, d, out); break;
     case OP_add: {
@@ -265,7 +287,7 @@ static void run_op(Interp *in, const Op *op) {
         run_norm(op->kind == OP_layernorm, x, y, in->graph->tensors[op->inputs[1]].rank == 2,
                  op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);
         break;
-    case OP_rope: run_rope(x, y, z, n, a, out); break;
+    case OP_rope: run_rope(x, y, z, n, past_of(in, a), a, out); break;
     case OP_scores: run_scores(x, y, d, extent(in, op->result, 2), a, out); break;
     case OP_additive_scores:
         run_additive_scores(x, y, z, d, extent(in, op->result, 2), extent(in, op->inputs[0], 1), a->scale, out);
@@ -273,7 +295,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_relative_bias: case OP_alibi: {
         int64_t m = extent(in, op->result, 2), width = extent(in, op->inputs[1], 1);
         for (int64_t i = 0; i < count; i++) {
-            int64_t h = i / (d * m), distance = i % m - i / m % d;
+            int64_t h = i / (d * m), distance = i % m - i / m % d - past_of(in, a);
             out[i] = at(x, i) +
                      (op->kind == OP_alibi ? at(y, h) * (double)distance : at(y, h * width + distance + a->offset));
         }
@@ -352,12 +374,20 @@ static const double *widened(Arena *arena, Numbers numbers, int64_t count) {
 
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols) {
+    return interpret_from(arena, module, graph, weights, inputs, n_inputs, symbols, NULL);
+}
+
+Interpretation *interpret_from(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
+                               const InputArray *inputs, int n_inputs, const int64_t *symbols,
+                               const double *const *states) {
     Interp in = {arena, module, graph, symbols, arena_array(arena, (size_t)graph->n_tensors, sizeof(Numbers))};
     for (int s = 0; s < graph->n_symbols; s++)
-        if (symbols[s] < 1 || symbols[s] > graph->symbols[s].bound)
-            fail("the length %s is %lld; it must be 1 to %lld", graph->symbols[s].name, (long long)symbols[s],
-                 (long long)graph->symbols[s].bound);
+        if (symbols[s] < graph->symbols[s].least || symbols[s] > graph->symbols[s].bound)
+            fail("the length %s is %lld; it must be %lld to %lld", graph->symbols[s].name, (long long)symbols[s],
+                 (long long)graph->symbols[s].least, (long long)graph->symbols[s].bound);
     for (int i = 0; i < graph->n_inputs; i++) bind_input(&in, &graph->inputs[i], inputs, n_inputs);
+    for (int i = 0; i < graph->n_states; i++)
+        if (graph->states[i].in != NO_TENSOR) in.numbers[graph->states[i].in].real = states[i];
     bind_constants(&in, weights);
     for (int o = 0; o < graph->n_ops; o++) run_op(&in, &graph->ops[o]);
     Interpretation *result = arena_alloc(arena, sizeof *result);

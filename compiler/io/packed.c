@@ -34,8 +34,8 @@ static uint64_t number_at(const uint8_t *at, int bytes) {
 
 /* ---------------------------------------------------------------- from weights to packed floats */
 
-static void fill_derived(const Plan *plan, const Packed *packed, const Weights *weights, float *out) {
-    const Derived *derived = &plan->module->derived[packed->derived];
+static void fill_derived(const Program *program, const Packed *packed, const Weights *weights, float *out) {
+    const Derived *derived = &program->module->derived[packed->derived];
     int64_t count = 0;
     if (packed->panels || !shape_elements(derived->shape, &count) || count > packed->room)
         bug("the derived tensor `%s` does not fit its place", derived->name);
@@ -49,10 +49,10 @@ static void fill_derived(const Plan *plan, const Packed *packed, const Weights *
 /* Where element [n][k] of an [N][K] matrix stands among its panels [N/16][K][16]. */
 static int64_t panel_index(int64_t n, int64_t k, int64_t K) { return (n / PANEL * K + k) * PANEL + n % PANEL; }
 
-void packed_fill(const Plan *plan, const Packed *packed, const Weights *weights, float *out) {
+void packed_fill(const Program *program, const Packed *packed, const Weights *weights, float *out) {
     memset(out, 0, (size_t)packed->room * sizeof *out);
     if (packed->derived >= 0) {
-        fill_derived(plan, packed, weights, out);
+        fill_derived(program, packed, weights, out);
         return;
     }
     if (packed->weight < 0) return;
@@ -67,10 +67,10 @@ void packed_fill(const Plan *plan, const Packed *packed, const Weights *weights,
 }
 
 /* Shapes and kinds are a part of it: the room alone does not tell 33 rows of 8 from 34. */
-uint64_t packed_layout_hash(const Plan *plan) {
+uint64_t packed_layout_hash(const Program *program) {
     uint64_t hash = 0;
-    for (int i = 0; i < plan->n_packed; i++) {
-        const Packed *p = &plan->packed[i];
+    for (int i = 0; i < program->n_packed; i++) {
+        const Packed *p = &program->packed[i];
         uint8_t numbers[8 * (MAX_RANK + 4)] = {0};
         put_number(numbers, (uint64_t)p->offset, 8);
         put_number(numbers + 8, (uint64_t)p->room, 8);
@@ -85,27 +85,27 @@ uint64_t packed_layout_hash(const Plan *plan) {
 
 /* ---------------------------------------------------------------- writing */
 
-static void make_header(const Plan *plan, uint64_t data_hash, uint8_t *header) {
+static void make_header(const Program *program, uint64_t data_hash, uint8_t *header) {
     memset(header, 0, HEADER);
     memcpy(header, MAGIC, sizeof MAGIC);
     put_number(header + AT_VERSION, VERSION, 4);
     put_number(header + AT_LAYOUT_VERSION, LAYOUT_VERSION, 4);
-    put_number(header + AT_MODEL, plan->module->model->hash, 8);
-    put_number(header + AT_COUNT, (uint64_t)plan->n_packed, 4);
+    put_number(header + AT_MODEL, program->module->model->hash, 8);
+    put_number(header + AT_COUNT, (uint64_t)program->n_packed, 4);
     put_number(header + AT_OFFSET, HEADER, 8);
-    put_number(header + AT_BYTES, (uint64_t)plan->weight_floats * sizeof(float), 8);
+    put_number(header + AT_BYTES, (uint64_t)program->weight_floats * sizeof(float), 8);
     put_number(header + AT_DATA_HASH, data_hash, 8);
-    put_number(header + AT_LAYOUT, packed_layout_hash(plan), 8);
+    put_number(header + AT_LAYOUT, packed_layout_hash(program), 8);
     put_number(header + AT_HEADER_HASH, hash_bytes(0, header, AT_HEADER_HASH), 8);
 }
 
-uint8_t *packed_bytes(Arena *arena, const Plan *plan, const Weights *weights, size_t *size) {
-    *size = HEADER + (size_t)plan->weight_floats * sizeof(float);
+uint8_t *packed_bytes(Arena *arena, const Program *program, const Weights *weights, size_t *size) {
+    *size = HEADER + (size_t)program->weight_floats * sizeof(float);
     uint8_t *bytes = arena_alloc(arena, *size);
     float *data = (float *)(void *)(bytes + HEADER);
-    for (int i = 0; i < plan->n_packed; i++)
-        packed_fill(plan, &plan->packed[i], weights, data + plan->packed[i].offset);
-    make_header(plan, hash_bytes(0, data, (size_t)plan->weight_floats * sizeof *data), bytes);
+    for (int i = 0; i < program->n_packed; i++)
+        packed_fill(program, &program->packed[i], weights, data + program->packed[i].offset);
+    make_header(program, hash_bytes(0, data, (size_t)program->weight_floats * sizeof *data), bytes);
     return bytes;
 }
 
@@ -115,29 +115,29 @@ static uint64_t write_floats(OutputFile *output, uint64_t hash, const float *flo
 }
 
 /* One tensor at a time is in memory beside the weights. */
-void packed_write(Arena *arena, const char *path, const Plan *plan, const Weights *weights) {
+void packed_write(Arena *arena, const char *path, const Program *program, const Weights *weights) {
     int64_t most = 0, at = 0;
-    for (int i = 0; i < plan->n_packed; i++)
-        if (plan->packed[i].room > most) most = plan->packed[i].room;
-    int64_t last = plan->n_packed ? plan->packed[plan->n_packed - 1].offset + plan->packed[plan->n_packed - 1].room : 0;
-    int64_t slack = plan->weight_floats - last;
+    for (int i = 0; i < program->n_packed; i++)
+        if (program->packed[i].room > most) most = program->packed[i].room;
+    int64_t last = program->n_packed ? program->packed[program->n_packed - 1].offset + program->packed[program->n_packed - 1].room : 0;
+    int64_t slack = program->weight_floats - last;
     if (slack > most) most = slack;
     float *floats = arena_array(arena, (size_t)most, sizeof *floats);
     OutputFile *output = output_open(arena, path);
     uint8_t nothing[HEADER] = {0};
     output_write(output, nothing, sizeof nothing);
     uint64_t hash = 0;
-    for (int i = 0; i < plan->n_packed; i++) {
-        const Packed *p = &plan->packed[i];
+    for (int i = 0; i < program->n_packed; i++) {
+        const Packed *p = &program->packed[i];
         if (p->offset != at) bug("the packed tensor `%s` does not follow the one before it", p->name);
-        packed_fill(plan, p, weights, floats);
+        packed_fill(program, p, weights, floats);
         hash = write_floats(output, hash, floats, p->room);
         at += p->room;
     }
     memset(floats, 0, (size_t)slack * sizeof *floats);
     hash = write_floats(output, hash, floats, slack);
     uint8_t header[HEADER];
-    make_header(plan, hash, header);
+    make_header(program, hash, header);
     output_seek(output, 0);
     output_write(output, header, sizeof header);
     output_commit(output);
@@ -154,9 +154,9 @@ bool packed_is(const char *path) {
     return same;
 }
 
-static void check_header(const Plan *plan, const MappedFile *file) {
+static void check_header(const Program *program, const MappedFile *file) {
     const uint8_t *header = file->data;
-    const char *path = file->path, *name = plan->module->model->name;
+    const char *path = file->path, *name = program->module->model->name;
     if (file->size < sizeof MAGIC || memcmp(header, MAGIC, sizeof MAGIC) != 0) fail("%s: not an .attnw file", path);
     if (file->size < HEADER) fail("%s: truncated: %zu bytes, and the header alone has %d", path, file->size, HEADER);
     unsigned version = (unsigned)number_at(header + AT_VERSION, 4);
@@ -168,15 +168,15 @@ static void check_header(const Plan *plan, const MappedFile *file) {
     if (layout != LAYOUT_VERSION)
         fail("%s: has version %u of the layout, and this attnc reads version %d", path, layout, LAYOUT_VERSION);
     if (number_at(header + AT_DTYPE, 4) != 0) fail("%s: its weights are not f32", path);
-    if (number_at(header + AT_MODEL, 8) != plan->module->model->hash)
+    if (number_at(header + AT_MODEL, 8) != program->module->model->hash)
         fail("%s: holds the weights of another model than `%s`, or of an older form of it", path, name);
-    if (number_at(header + AT_LAYOUT, 8) != packed_layout_hash(plan) ||
-        number_at(header + AT_COUNT, 4) != (uint64_t)plan->n_packed)
+    if (number_at(header + AT_LAYOUT, 8) != packed_layout_hash(program) ||
+        number_at(header + AT_COUNT, 4) != (uint64_t)program->n_packed)
         fail("%s: was packed for other bounds of `%s` or by another version of attnc; pack it again", path, name);
     uint64_t bytes = number_at(header + AT_BYTES, 8);
-    if (number_at(header + AT_OFFSET, 8) != HEADER || bytes != (uint64_t)plan->weight_floats * sizeof(float))
+    if (number_at(header + AT_OFFSET, 8) != HEADER || bytes != (uint64_t)program->weight_floats * sizeof(float))
         fail("%s: has %llu bytes of weights where `%s` has %llu", path, (unsigned long long)bytes, name,
-             (unsigned long long)plan->weight_floats * sizeof(float));
+             (unsigned long long)program->weight_floats * sizeof(float));
     for (int i = AT_ZEROS; i < AT_HEADER_HASH; i++)
         if (header[i]) fail("%s: byte %d of the header is not 0", path, i);
     if (file->size - HEADER != bytes)
@@ -214,20 +214,20 @@ static const float *weight_back(Arena *arena, const Packed *packed, const float 
     return out;
 }
 
-Weights *packed_read(Arena *arena, const Plan *plan, const char *path, bool verify) {
+Weights *packed_read(Arena *arena, const Program *program, const char *path, bool verify) {
     MappedFile file = file_map(arena, path);
-    check_header(plan, &file);
+    check_header(program, &file);
     uint64_t expected = number_at(file.data + AT_DATA_HASH, 8);
     if (verify && hash_bytes(0, file.data + HEADER, file.size - HEADER) != expected)
         fail("%s: the weights are damaged: their checksum does not match", path);
-    const WeightTable *table = &plan->module->weights;
+    const WeightTable *table = &program->module->weights;
     Weights *weights = arena_alloc(arena, sizeof *weights);
     weights->table = table;
     weights->data = arena_array(arena, table->count, sizeof *weights->data);
     const float *data = (const float *)(const void *)(file.data + HEADER);
-    for (int i = 0; i < plan->n_packed; i++) {
-        const Packed *p = &plan->packed[i];
-        const Derived *derived = p->derived >= 0 ? &plan->module->derived[p->derived] : NULL;
+    for (int i = 0; i < program->n_packed; i++) {
+        const Packed *p = &program->packed[i];
+        const Derived *derived = p->derived >= 0 ? &program->module->derived[p->derived] : NULL;
         if (p->weight >= 0) weights->data[p->weight] = weight_back(arena, p, data + p->offset);
         else if (derived && derived->kind == DERIVED_RELATIVE)
             weights->data[derived->source] = buckets_back(arena, derived, &table->specs[derived->source],

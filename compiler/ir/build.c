@@ -1,9 +1,17 @@
-/* build.c: from a Model to a Module: every layer as ops over SSA tensors. */
+/* build.c: from a Model to a Module: every layer as ops over SSA tensors.
+ *
+ * A graph is built for each way into the model: `forward` takes whole sequences; `encode` takes a source and leaves
+ * what cross attention reads of it; `decode` appends rows to a state. They share layers and weights, and differ in
+ * where an attention's keys and values come from, and in how many rows stand before the first. */
 #include "../attnc.h"
 
 #include <string.h>
 
+typedef enum Entry { ENTRY_FORWARD, ENTRY_ENCODE, ENTRY_DECODE } Entry;
+
 typedef struct Build {
+    Entry entry;
+    Dim past, total, source; /* ENTRY_DECODE: rows of the state before and after; of the source */
     Arena *arena;
     const Model *model;
     Module *module;
@@ -17,12 +25,15 @@ typedef struct Build {
 
 static Dim constant(int64_t n) { return (Dim){0, n}; }
 
+static Dim symbol_dim(Build *b, const char *name, int64_t least, int64_t bound) {
+    Graph *g = b->graph;
+    g->symbols[g->n_symbols++] = (Symbol){name, least, bound};
+    return (Dim){g->n_symbols, bound};
+}
+
 /* A length of the spec: a constant when exact, otherwise a new symbol of the graph. */
 static Dim length_dim(Build *b, const char *name, Length length) {
-    if (length.exact) return constant(length.n);
-    Graph *g = b->graph;
-    g->symbols[g->n_symbols++] = (Symbol){name, length.n};
-    return (Dim){g->n_symbols, length.n};
+    return length.exact ? constant(length.n) : symbol_dim(b, name, 1, length.n);
 }
 
 static Tensor value2(Build *b, const char *what, Dim rows, int64_t columns) {
@@ -90,9 +101,12 @@ static int input(Build *b, const char *name, Dtype dtype, int rank, const Dim *d
     Tensor tensor = {.kind = TENSOR_INPUT, .name = name, .dtype = dtype, .rank = rank, .place = b->place};
     for (int d = 0; d < rank; d++) tensor.dims[d] = dims[d];
     int t = graph_tensor(b->arena, b->graph, tensor);
-    b->graph->inputs[b->graph->n_inputs++] = (GraphInput){name, t, optional};
+    b->graph->inputs[b->graph->n_inputs++] = (GraphInput){name, t, optional, false};
     return t;
 }
+
+/* The input just made belongs to the source of an encoder with a decoder, or to the keys of attention alone. */
+static void mark_source(Build *b) { b->graph->inputs[b->graph->n_inputs - 1].of_source = true; }
 
 static int input_named(Build *b, const char *name) {
     for (int i = 0; i < b->graph->n_inputs; i++)
@@ -151,10 +165,15 @@ static const char *rotation_name(Build *b, const Position *p, int64_t bound) {
 }
 
 /* Longrope has a table for sequences up to `original` rows and one for longer ones. Where the length is known
- * only at the call, both stand one behind the other; the attribute `offset` tells where the second begins. */
-static int rope(Build *b, const char *what, int x, const Attention *a, int64_t heads, int64_t bound) {
+ * only at the call, both stand one behind the other; the second begins at this row. 0: there is one table. */
+static int64_t second_table(const Position *p, Dim rows, int64_t bound) {
+    return p->scaling == ROPE_LONGROPE && rows.symbol && p->original < bound ? p->original : 0;
+}
+
+/* `past`: the symbol of the rows before those of x. */
+static int rope(Build *b, const char *what, int x, const Attention *a, int64_t heads, int64_t bound, int past) {
     const Position *p = &a->position;
-    int64_t first = p->scaling == ROPE_LONGROPE && rows_of(b, x).symbol && p->original < bound ? p->original : 0;
+    int64_t first = second_table(p, rows_of(b, x), bound);
     Shape shape = {2, {first + bound, p->rope_width / 2}};
     const char *key = rotation_name(b, p, bound);
     if (first) key = arena_printf(b->arena, "%s.both", key);
@@ -170,7 +189,7 @@ static int rope(Build *b, const char *what, int x, const Attention *a, int64_t h
                                  .rows = bound});
     return EMIT(rope, like(b, what, x),
                 ATTRIBUTES(.heads = heads, .head_dim = a->head_dim, .width = p->rope_width,
-                           .interleaved = p->rope_interleaved, .offset = first),
+                           .interleaved = p->rope_interleaved, .offset = first, .past = past),
                 x, c, s);
 }
 
@@ -189,7 +208,7 @@ static int position_scores(Build *b, const char *stem, const Stack *stack, const
                                           .position = p,
                                           .heads = a->heads,
                                           .alibi_scale = scale});
-        return EMIT(alibi, result, ATTRIBUTES(.heads = a->heads), scores, slopes);
+        return EMIT(alibi, result, ATTRIBUTES(.heads = a->heads, .past = b->past.symbol), scores, slopes);
     }
     if (p->kind != POSITION_RELATIVE) return scores;
     const char *table = p->per_layer ? arena_printf(b->arena, "%srelative.weight", stem)
@@ -205,18 +224,16 @@ static int position_scores(Build *b, const char *stem, const Stack *stack, const
                                     .rows = bound,
                                     .heads = a->heads,
                                     .source = (int)(spec - b->module->weights.specs)});
-    return EMIT(relative_bias, result, ATTRIBUTES(.heads = a->heads, .offset = bound - 1), scores, bias);
+    return EMIT(relative_bias, result,
+                ATTRIBUTES(.heads = a->heads, .offset = bound - 1, .past = b->past.symbol), scores, bias);
 }
 
 static int attention_scores(Build *b, const char *stem, const Attention *a, int query, int key) {
     Dim n = rows_of(b, query), m = rows_of(b, key);
     Tensor result = value3(b, "scores", a->heads, n, m);
-    if (a->score == SCORE_ADDITIVE) {
-        int q = linear(b, stem, "score.query", query, false), k = linear(b, stem, "score.key", key, false);
-        return EMIT(additive_scores, result, ATTRIBUTES(.scale = a->scale), q, k,
+    if (a->score == SCORE_ADDITIVE)
+        return EMIT(additive_scores, result, ATTRIBUTES(.scale = a->scale), query, key,
                     weight(b, stem, "score.vector.weight"));
-    }
-    if (a->score == SCORE_GENERAL) key = linear(b, stem, "score", key, false);
     return EMIT(scores, result,
                 ATTRIBUTES(.scale = a->scale, .heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->head_dim),
                 query, key);
@@ -227,6 +244,7 @@ static int softmax(Build *b, const char *stem, const Attention *a, int scores) {
     result.name = arena_printf(b->arena, "%sweights", b->stem);
     int inputs[MAX_OP_INPUTS] = {scores}, n = 1;
     OpAttributes at = {.heads = a->heads, .causal = a->mask_causal, .window = a->window, .sink = a->sink};
+    if (!a->cross) at.past = b->past.symbol;
     if (a->mask_given) {
         Dim dims[] = {result.dims[1], result.dims[2]};
         int mask = input_named(b, "mask");
@@ -246,21 +264,91 @@ static int softmax(Build *b, const char *stem, const Attention *a, int scores) {
     return emit_op(b, OP_softmax, at, result, n, inputs);
 }
 
-/* `stem` is of the weights' names; `stack` is NULL for attention alone. */
-static int attention(Build *b, const char *stem, const Stack *stack, const Attention *a, int query_rows, int key_rows,
-                     int value_rows, int64_t bound, int layer) {
-    int query = query_rows, key = key_rows, value = value_rows;
+/* What scores and mix read: projected, normalized, turned. NO_TENSOR: not made here. */
+typedef struct Heads {
+    int query, key, value;
+} Heads;
+
+static Heads project(Build *b, const char *stem, const Attention *a, Heads rows) {
+    Heads h = rows;
     if (a->projected) {
-        query = linear(b, stem, "query", query_rows, a->bias_q);
-        key = linear(b, stem, "key", key_rows, a->bias_k);
-        value = linear(b, stem, "value", value_rows, a->bias_v);
+        if (h.query != NO_TENSOR) h.query = linear(b, stem, "query", h.query, a->bias_q);
+        if (h.key != NO_TENSOR) h.key = linear(b, stem, "key", h.key, a->bias_k);
+        if (h.value != NO_TENSOR) h.value = linear(b, stem, "value", h.value, a->bias_v);
     }
-    query = norm(b, stem, "query_norm", query, a->qk_norm, a->qk_norm_all_heads ? 1 : a->heads);
-    key = norm(b, stem, "key_norm", key, a->qk_norm, a->qk_norm_all_heads ? 1 : a->kv_heads);
-    if (a->position.kind == POSITION_ROPE) {
-        query = rope(b, "query_rope", query, a, a->heads, bound);
-        key = rope(b, "key_rope", key, a, a->kv_heads, bound);
+    if (h.query != NO_TENSOR)
+        h.query = norm(b, stem, "query_norm", h.query, a->qk_norm, a->qk_norm_all_heads ? 1 : a->heads);
+    if (h.key != NO_TENSOR)
+        h.key = norm(b, stem, "key_norm", h.key, a->qk_norm, a->qk_norm_all_heads ? 1 : a->kv_heads);
+    if (a->score == SCORE_ADDITIVE && h.query != NO_TENSOR) h.query = linear(b, stem, "score.query", h.query, false);
+    if (a->score == SCORE_ADDITIVE && h.key != NO_TENSOR) h.key = linear(b, stem, "score.key", h.key, false);
+    if (a->score == SCORE_GENERAL && h.key != NO_TENSOR) h.key = linear(b, stem, "score", h.key, false);
+    return h;
+}
+
+static int state_tensor(Build *b, const char *what, Dim rows, int64_t columns) {
+    Tensor tensor = value2(b, what, rows, columns);
+    tensor.kind = TENSOR_STATE;
+    tensor.place = b->place;
+    return graph_tensor(b->arena, b->graph, tensor);
+}
+
+/* The rows of the state, then x: what this call's queries may see. */
+static int append(Build *b, const char *what, int x) {
+    const char *name = arena_printf(b->arena, "%s%s", b->stem, what);
+    int64_t columns = columns_of(b, x);
+    int in = state_tensor(b, arena_printf(b->arena, "%s_before", what), b->past, columns);
+    int out = EMIT(append, value2(b, what, b->total, columns), ATTRIBUTES(.past = b->past.symbol), in, x);
+    graph_state(b->arena, b->graph, (GraphState){name, in, out, false});
+    return out;
+}
+
+/* What encode left of the source. */
+static int from_source(Build *b, const char *what, int64_t columns) {
+    int in = state_tensor(b, what, b->source, columns);
+    graph_state(b->arena, b->graph, (GraphState){tensor_at(b, in)->name, in, NO_TENSOR, true});
+    return in;
+}
+
+static int64_t key_columns(const Attention *a) {
+    if (a->score == SCORE_ADDITIVE) return a->d_score;
+    return a->score == SCORE_GENERAL ? a->query_width : a->kv_heads * a->head_dim;
+}
+
+/* Positions by rotation, and the caches. Keys are kept as they were turned, except where the angles of the first rows
+ * change with the number of rows: those are kept plain. */
+static Heads place_heads(Build *b, const Attention *a, Heads h, int64_t bound) {
+    bool cached = b->entry == ENTRY_DECODE && !a->cross, turned = a->position.kind == POSITION_ROPE;
+    int past = b->past.symbol;
+    bool late = cached && turned && second_table(&a->position, rows_of(b, h.key), bound) > 0;
+    if (turned) h.query = rope(b, "query_rope", h.query, a, a->heads, bound, past);
+    if (turned && !late) h.key = rope(b, "key_rope", h.key, a, a->kv_heads, bound, past);
+    if (!cached) return h;
+    h.key = append(b, "keys", h.key);
+    h.value = append(b, "values", h.value);
+    if (late) h.key = rope(b, "key_rope", h.key, a, a->kv_heads, bound, 0);
+    return h;
+}
+
+static void export_map(Build *b, const Stack *stack, const Attention *a, int weights, int layer) {
+    bool of_encoder = b->model->encoder && b->model->decoder && stack && !stack->is_decoder;
+    const char *name = a->cross && stack ? "cross_attention" : of_encoder ? "encoder_attention" : "attention";
+    graph_output(b->arena, b->graph, (GraphOutput){name, weights, layer, a->exported_heads, a->n_exported_heads});
+}
+
+/* `stem` is of the weights' names; `stack` is NULL for attention alone. */
+static int attention(Build *b, const char *stem, const Stack *stack, const Attention *a, Heads rows, int64_t bound,
+                     int layer) {
+    bool kept = b->entry == ENTRY_DECODE && a->cross;
+    if (kept) rows.key = rows.value = NO_TENSOR;
+    Heads h = project(b, stem, a, rows);
+    if (kept) {
+        h.key = from_source(b, "keys", key_columns(a));
+        h.value = from_source(b, "values", a->projected ? a->kv_heads * a->value_dim : a->value_width);
+    } else {
+        h = place_heads(b, a, h, bound);
     }
+    int query = h.query, key = h.key, value = h.value;
     int scores = attention_scores(b, stem, a, query, key);
     scores = position_scores(b, stem, stack, a, scores, bound);
     if (a->softcap > 0) {
@@ -269,12 +357,7 @@ static int attention(Build *b, const char *stem, const Stack *stack, const Atten
         scores = EMIT(softcap, result, ATTRIBUTES(.cap = a->softcap), scores);
     }
     int weights = softmax(b, stem, a, scores);
-    if (a->exported) {
-        const char *name = a->cross && stack                                                       ? "cross_attention"
-                           : b->model->encoder && b->model->decoder && stack && !stack->is_decoder ? "encoder_attention"
-                                                                                                   : "attention";
-        graph_output(b->arena, b->graph, (GraphOutput){name, weights, layer, a->exported_heads, a->n_exported_heads});
-    }
+    if (a->exported) export_map(b, stack, a, weights, layer);
     Tensor mixed = value2(b, "mixed", rows_of(b, query), a->heads * a->value_dim);
     int x = EMIT(mix, mixed, ATTRIBUTES(.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->value_dim), weights,
                  value);
@@ -308,7 +391,7 @@ static int sublayer_body(Build *b, const StackRows *rows, const char *stem, cons
         y = ffn(b, stem, &s->ffn, normed);
     } else {
         int keys = s->attention.cross ? rows->encoder_rows : normed;
-        y = attention(b, stem, rows->stack, &s->attention, normed, keys, keys, rows->bound, layer);
+        y = attention(b, stem, rows->stack, &s->attention, (Heads){normed, keys, keys}, rows->bound, layer);
     }
     return s->norm_out_on_sum ? y : norm(b, stem, "norm_out", y, s->norm_out, 1);
 }
@@ -382,7 +465,7 @@ static int add_positions(Build *b, const Stack *stack, const char *stem, int x) 
         return x;
     }
     int rows = EMIT(take_rows, like(b, "positions", x),
-                    ATTRIBUTES(.offset = p->kind == POSITION_LEARNED ? p->offset : 0), table);
+                    ATTRIBUTES(.offset = p->kind == POSITION_LEARNED ? p->offset : 0, .past = b->past.symbol), table);
     return EMIT(add, like(b, "with_positions", x), ATTRIBUTES(.scale = 1), x, rows);
 }
 
@@ -392,19 +475,25 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, const char *i
     b->place = stack->place;
     b->stem = stem;
     b->where = arena_printf(b->arena, "%s embedding", stack->name);
+    bool of_source = !stack->is_decoder && b->model->decoder && b->entry == ENTRY_FORWARD;
     int x;
     if (stack->input == INPUT_TOKENS) {
-        x = embed_tokens(b, stack, input(b, ids_name, DTYPE_I64, 1, &rows, false), rows);
+        int ids = input(b, ids_name, DTYPE_I64, 1, &rows, false);
+        if (of_source) mark_source(b);
+        x = embed_tokens(b, stack, ids, rows);
     } else if (stack->input == INPUT_FEATURES) {
         Dim dims[] = {rows, constant(b->model->d_model)};
         x = input(b, "features", DTYPE_F32, 2, dims, false);
+        if (of_source) mark_source(b);
         if (stack->embedding_scale != 1)
             x = EMIT(scale, like(b, "scaled", x), ATTRIBUTES(.scale = stack->embedding_scale), x);
     } else {
         x = embed_patches(b, stack, stem);
+        if (of_source) mark_source(b);
     }
     if (stack->segments) {
         int ids = input(b, "segments", DTYPE_I64, 1, &rows, true);
+        if (of_source) mark_source(b);
         int s = EMIT(embed, like(b, "segments", x), ATTRIBUTES(.scale = 1), ids, weight(b, stem, "segments.weight"));
         x = EMIT(add, like(b, "with_segments", x), ATTRIBUTES(.scale = 1), x, s);
     }
@@ -413,8 +502,7 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, const char *i
     return stack->embedding_projected ? linear(b, stem, "projection", x, stack->embedding_projection_bias) : x;
 }
 
-static int build_stack(Build *b, const Stack *stack, const char *symbol, const char *ids_name, int encoder_rows) {
-    Dim rows = length_dim(b, symbol, stack->seq);
+static int build_stack(Build *b, const Stack *stack, Dim rows, const char *ids_name, int encoder_rows) {
     int x = build_embedding(b, stack, rows, ids_name);
     StackRows stack_rows = {stack, stack->seq.n, encoder_rows};
     for (int64_t l = 0; l < stack->n_layers; l++) x = build_layer(b, &stack_rows, l, x);
@@ -424,24 +512,34 @@ static int build_stack(Build *b, const Stack *stack, const char *symbol, const c
     return norm(b, b->stem, "final_norm", x, stack->final_norm, 1);
 }
 
-static void build_head(Build *b, const Stack *stack, int hidden) {
+static int head_logits(Build *b, const Stack *stack, int hidden) {
     const Head *head = &b->model->head;
-    b->place = head->place;
+    int w = weight_named(b, head->tied ? token_table_name(b->arena, b->model, stack) : "head.weight");
+    Tensor result = value2(b, "logits", rows_of(b, hidden), stack->vocab);
+    int x = head->bias ? EMIT(linear, result, ATTRIBUTES(.scale = 1), hidden, w, weight_named(b, "head.bias"))
+                       : EMIT(linear, result, ATTRIBUTES(.scale = 1), hidden, w);
+    if (head->scale != 1) x = EMIT(scale, like(b, "logits_scaled", x), ATTRIBUTES(.scale = head->scale), x);
+    return head->softcap > 0 ? EMIT(softcap, like(b, "logits_capped", x), ATTRIBUTES(.cap = head->softcap), x) : x;
+}
+
+static int pooled_row(Build *b, const Stack *stack, PoolKind kind, int hidden) {
+    return EMIT(pool, value2(b, "pool", constant(1), stack->hidden_width), ATTRIBUTES(.pool = kind), hidden);
+}
+
+static void enter_head(Build *b) {
+    b->place = b->model->head.place;
     b->stem = "";
     b->where = "head";
+}
+
+static void build_head(Build *b, const Stack *stack, int hidden) {
+    const Head *head = &b->model->head;
+    enter_head(b);
     graph_output(b->arena, b->graph, (GraphOutput){"hidden", hidden, -1, NULL, 0});
-    if (head->logits) {
-        int w = weight_named(b, head->tied ? token_table_name(b->arena, b->model, stack) : "head.weight");
-        Tensor result = value2(b, "logits", rows_of(b, hidden), stack->vocab);
-        int x = head->bias ? EMIT(linear, result, ATTRIBUTES(.scale = 1), hidden, w, weight_named(b, "head.bias"))
-                           : EMIT(linear, result, ATTRIBUTES(.scale = 1), hidden, w);
-        if (head->scale != 1) x = EMIT(scale, like(b, "logits_scaled", x), ATTRIBUTES(.scale = head->scale), x);
-        if (head->softcap > 0) x = EMIT(softcap, like(b, "logits_capped", x), ATTRIBUTES(.cap = head->softcap), x);
-        graph_output(b->arena, b->graph, (GraphOutput){"logits", x, -1, NULL, 0});
-    }
+    if (head->logits)
+        graph_output(b->arena, b->graph, (GraphOutput){"logits", head_logits(b, stack, hidden), -1, NULL, 0});
     if (!head->pool && !head->pooler && !head->classifier) return;
-    PoolKind pool = head->pool ? head->pool : POOL_CLS;
-    int x = EMIT(pool, value2(b, "pool", constant(1), stack->hidden_width), ATTRIBUTES(.pool = pool), hidden);
+    int x = pooled_row(b, stack, head->pool ? head->pool : POOL_CLS, hidden);
     if (head->l2) x = EMIT(l2, like(b, "pool_l2", x), ATTRIBUTES(.scale = 1), x);
     if (head->pooler) {
         x = linear(b, "", "pooler", x, true);
@@ -464,39 +562,116 @@ static void build_alone(Build *b) {
     int query = input(b, "query", DTYPE_F32, 2, query_dims, false), key = query, value = query;
     if (a->cross) {
         key = input(b, "key", DTYPE_F32, 2, key_dims, false);
+        mark_source(b);
         value = input(b, "value", DTYPE_F32, 2, value_dims, a->value_width == a->key_width); /* absent: the keys */
+        mark_source(b);
     }
-    int x = attention(b, "attention.", NULL, a, query, key, value,
+    int x = attention(b, "attention.", NULL, a, (Heads){query, key, value},
                       model->queries.n > model->keys.n ? model->queries.n : model->keys.n, 0);
     graph_output(b->arena, b->graph, (GraphOutput){"context", x, -1, NULL, 0});
+}
+
+/* ---------------------------------------------------------------- the ways into a model */
+
+static Build begin(Arena *arena, Module *module, Entry entry, const char *name) {
+    Graph *graph = arena_alloc(arena, sizeof *graph);
+    graph->name = name;
+    return (Build){.entry = entry,
+                   .arena = arena,
+                   .model = module->model,
+                   .module = module,
+                   .graph = graph,
+                   .place = module->model->place,
+                   .where = "",
+                   .stem = ""};
+}
+
+static Graph *build_forward(Arena *arena, Module *module) {
+    Build b = begin(arena, module, ENTRY_FORWARD, "forward");
+    const Model *model = module->model;
+    bool both = model->encoder && model->decoder;
+    if (model->alone) {
+        build_alone(&b);
+        return b.graph;
+    }
+    int encoder = NO_TENSOR, hidden = NO_TENSOR;
+    if (model->encoder) {
+        Dim rows = length_dim(&b, both ? "src" : "rows", model->encoder->seq);
+        encoder = hidden = build_stack(&b, model->encoder, rows, both ? "source" : "tokens", NO_TENSOR);
+    }
+    if (both) graph_output(arena, b.graph, (GraphOutput){"encoder_hidden", encoder, -1, NULL, 0});
+    if (model->decoder) {
+        Dim rows = length_dim(&b, both ? "tgt" : "rows", model->decoder->seq);
+        hidden = build_stack(&b, model->decoder, rows, both ? "target" : "tokens", encoder);
+    }
+    build_head(&b, model->decoder ? model->decoder : model->encoder, hidden);
+    return b.graph;
+}
+
+/* The source's rows, and of each cross attention the keys and values over them. */
+static Graph *build_encode(Arena *arena, Module *module) {
+    Build b = begin(arena, module, ENTRY_ENCODE, "encode");
+    const Stack *encoder = module->model->encoder, *decoder = module->model->decoder;
+    int rows = build_stack(&b, encoder, length_dim(&b, "src", encoder->seq), "source", NO_TENSOR);
+    graph_output(arena, b.graph, (GraphOutput){"encoder_hidden", rows, -1, NULL, 0});
+    StackRows stack_rows = {decoder, decoder->seq.n, rows};
+    for (int64_t l = 0; l < decoder->n_layers; l++)
+        for (int i = 0; i < decoder->layers[l].count; i++) {
+            const Sublayer *s = &decoder->layers[l].sublayers[i];
+            if (s->kind != SUBLAYER_ATTENTION || !s->attention.cross) continue;
+            enter_sublayer(&b, &stack_rows, l, s);
+            const char *stem = layer_weight_name(arena, decoder, &decoder->layers[l], s, "");
+            Heads h = project(&b, stem, &s->attention, (Heads){NO_TENSOR, rows, rows});
+            const char *keys = arena_printf(arena, "%skeys", b.stem), *values = arena_printf(arena, "%svalues", b.stem);
+            graph_state(arena, b.graph, (GraphState){keys, NO_TENSOR, h.key, true});
+            graph_state(arena, b.graph, (GraphState){values, NO_TENSOR, h.value, true});
+        }
+    return b.graph;
+}
+
+/* Rows behind those of a state. Logits are of the last one alone: it is what generation reads. */
+static Graph *build_decode(Arena *arena, Module *module) {
+    Build b = begin(arena, module, ENTRY_DECODE, "decode");
+    const Model *model = module->model;
+    const Stack *decoder = model->decoder;
+    Dim rows = symbol_dim(&b, "rows", 1, decoder->seq.n);
+    b.past = symbol_dim(&b, "past", 0, decoder->seq.n);
+    b.total = symbol_dim(&b, "total", 1, decoder->seq.n);
+    if (model->encoder) b.source = length_dim(&b, "src", model->encoder->seq);
+    int hidden = build_stack(&b, decoder, rows, "tokens", NO_TENSOR);
+    enter_head(&b);
+    graph_output(arena, b.graph, (GraphOutput){"hidden", hidden, -1, NULL, 0});
+    if (model->head.logits) {
+        int logits = head_logits(&b, decoder, pooled_row(&b, decoder, POOL_LAST, hidden));
+        graph_output(arena, b.graph, (GraphOutput){"logits", logits, -1, NULL, 0});
+    }
+    return b.graph;
+}
+
+/* Why a decoder cannot go on from a state; NULL: it can. */
+static const char *no_decode(const Model *model) {
+    if (model->unroll_full) return "`unroll full` leaves no room for a state";
+    const Stack *decoder = model->decoder;
+    for (int64_t l = 0; l < decoder->n_layers; l++)
+        for (int i = 0; i < decoder->layers[l].count; i++) {
+            const Sublayer *s = &decoder->layers[l].sublayers[i];
+            if (s->kind == SUBLAYER_ATTENTION && s->attention.mask_given)
+                return "`mask given` is over whole sequences";
+        }
+    return decoder->input == INPUT_PATCHES ? "an image is one whole sequence" : NULL;
 }
 
 Module *build(Arena *arena, const Model *model) {
     Module *module = arena_alloc(arena, sizeof *module);
     *module = (Module){.model = model, .weights = weights_table(arena, model)};
-    Graph *graph = arena_alloc(arena, sizeof *graph);
-    graph->name = "forward";
-    module->forward = graph;
-    Build b = {.arena = arena,
-               .model = model,
-               .module = module,
-               .graph = graph,
-               .place = model->place,
-               .where = "",
-               .stem = ""};
-    bool both = model->encoder && model->decoder;
-    if (model->alone) {
-        build_alone(&b);
-    } else {
-        int encoder = NO_TENSOR, hidden;
-        if (model->encoder)
-            encoder = build_stack(&b, model->encoder, both ? "src" : "rows", both ? "source" : "tokens", NO_TENSOR);
-        hidden = encoder;
-        if (both) graph_output(arena, graph, (GraphOutput){"encoder_hidden", encoder, -1, NULL, 0});
-        if (model->decoder)
-            hidden = build_stack(&b, model->decoder, both ? "tgt" : "rows", both ? "target" : "tokens", encoder);
-        build_head(&b, model->decoder ? model->decoder : model->encoder, hidden);
+    module->forward = build_forward(arena, module);
+    if (model->decoder) module->no_decode = no_decode(model);
+    if (model->decoder && !module->no_decode) {
+        module->decode = build_decode(arena, module);
+        if (model->encoder) module->encode = build_encode(arena, module);
     }
-    verify(module, graph, "build");
+    const Graph *const graphs[] = {module->forward, module->encode, module->decode};
+    for (int i = 0; i < 3; i++)
+        if (graphs[i]) verify(module, graphs[i], "build");
     return module;
 }

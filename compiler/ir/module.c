@@ -22,6 +22,11 @@ void graph_output(Arena *arena, Graph *graph, GraphOutput output) {
     graph->outputs[graph->n_outputs++] = output;
 }
 
+void graph_state(Arena *arena, Graph *graph, GraphState state) {
+    graph->states = arena_grow(arena, graph->states, graph->n_states, &graph->room_states, sizeof state);
+    graph->states[graph->n_states++] = state;
+}
+
 bool dim_equal(Dim a, Dim b) { return a.symbol == b.symbol && a.n == b.n; }
 
 const char *op_name(OpKind kind) {

@@ -22,6 +22,7 @@ static void print_attributes(Text *out, const Op *op) {
                     {"patch", a->patch}};
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
         if (integers[i].value) text_printf(out, " %s=%lld", integers[i].name, (long long)integers[i].value);
+    if (a->past) text_printf(out, " past");
     if (a->scale != 0 && a->scale != 1) text_printf(out, " scale=%.9g", a->scale);
     if (a->cap != 0) text_printf(out, " cap=%.9g", a->cap);
     if (op->kind == OP_layernorm || op->kind == OP_rmsnorm) text_printf(out, " eps=%.9g", a->eps);
@@ -56,6 +57,12 @@ void graph_print(Text *out, const Module *module, const Graph *g) {
             else text_printf(out, " %s", r->name);
         }
         print_attributes(out, op);
+        text_printf(out, "\n");
+    }
+    for (int i = 0; i < g->n_states; i++) {
+        const GraphState *s = &g->states[i];
+        text_printf(out, "  state %s%s", s->name, s->out == NO_TENSOR ? " only read" : "");
+        if (s->out != NO_TENSOR) text_printf(out, " = %%%d", s->out);
         text_printf(out, "\n");
     }
     for (int i = 0; i < g->n_outputs; i++) {

@@ -47,6 +47,10 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_take_rows:
         WANT(x->rank == 2 && dim_equal(result->dims[1], x->dims[1]) && result->dims[0].n + a->offset <= x->dims[0].n);
         break;
+    case OP_append:
+        WANT(x->kind == TENSOR_STATE && x->dims[1].n == y->dims[1].n && x->dims[1].n == result->dims[1].n);
+        WANT(x->dims[0].symbol && result->dims[0].symbol && result->dims[0].symbol != x->dims[0].symbol);
+        break;
     case OP_patches: WANT(x->rank == 3 && a->patch > 0 && result->dims[1].n == 3 * a->patch * a->patch); break;
     case OP_prepend:
         WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + op->n_inputs - 1);
@@ -68,6 +72,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         break;
     case OP_rope:
         WANT(dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
+        WANT(a->past >= 0 && a->past <= g->n_symbols);
         WANT(x->dims[0].n + a->offset <= y->dims[0].n && x->dims[0].n + a->offset <= z->dims[0].n);
         break;
     case OP_linear:
@@ -106,6 +111,12 @@ void verify(const Module *module, const Graph *g, const char *after) {
             WANT(read->kind != TENSOR_VALUE || read->op < index);
         }
         verify_shapes(g, index, after);
+    }
+    for (int s = 0; s < g->n_states; s++) {
+        const GraphState *state = &g->states[s];
+        if (state->in == NO_TENSOR && state->out == NO_TENSOR) bug("after %s: state `%s` is nothing", after, state->name);
+        if (state->in != NO_TENSOR && g->tensors[state->in].kind != TENSOR_STATE)
+            bug("after %s: state `%s` does not come in as one", after, state->name);
     }
     for (int o = 0; o < g->n_outputs; o++)
         if (g->outputs[o].tensor < 0 || g->outputs[o].tensor >= g->n_tensors)

@@ -26,8 +26,8 @@ double step_flops(const Plan *plan, const Step *s, int64_t n) {
         int64_t columns = 0; /* without the padding between parts */
         int64_t left = s->n;
         for (int p = s->weight; left > 0; p++) {
-            columns += plan->packed[p].shape.dims[0];
-            left -= round_up(plan->packed[p].shape.dims[0], 16);
+            columns += plan->program->packed[p].shape.dims[0];
+            left -= round_up(plan->program->packed[p].shape.dims[0], 16);
         }
         return 2.0 * (double)rows_in(plan, s->rows, n) * (double)s->k * (double)columns;
     }

@@ -13,6 +13,7 @@ typedef struct Fuse {
     Arena *arena;
     const Module *module;
     const Graph *graph;
+    Program *program;
     Plan *plan;
     Operand *at;     /* where each tensor's rows are; buffer NO_BUFFER: nowhere yet */
     RowsKind *rows;  /* each tensor's */
@@ -145,8 +146,8 @@ static Operand in_place(Fuse *f, int from, int result) {
 static int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     const Tensor *tensor = tensor_of(f, t);
     bool is_weight = tensor->kind == TENSOR_WEIGHT;
-    for (int i = 0; i < f->plan->n_packed; i++) {
-        Packed *p = &f->plan->packed[i];
+    for (int i = 0; i < f->program->n_packed; i++) {
+        Packed *p = &f->program->packed[i];
         if ((is_weight ? p->weight : p->derived) != tensor->weight || (is_weight ? p->derived : p->weight) >= 0)
             continue;
         if (panels && !p->panels) bug("`%s` is wanted as panels and as rows", tensor->name);
@@ -160,15 +161,15 @@ static int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
                      .plus_one = plus_one};
     packed.shape =
         is_weight ? f->module->weights.specs[tensor->weight].shape : f->module->derived[tensor->weight].shape;
-    return plan_packed(f->arena, f->plan, packed);
+    return program_packed(f->arena, f->program, packed);
 }
 
 /* Zeros in place of the bias of `weight`: layers that share it share them. */
 static int pack_zeros(Fuse *f, int weight, int64_t n) {
     const char *name = arena_printf(f->arena, "%s.zeros", tensor_of(f, weight)->name);
-    for (int i = 0; i < f->plan->n_packed; i++)
-        if (strcmp(f->plan->packed[i].name, name) == 0) return i;
-    return plan_packed(f->arena, f->plan, (Packed){.name = name, .weight = -1, .derived = -1, .shape = {1, {n}}});
+    for (int i = 0; i < f->program->n_packed; i++)
+        if (strcmp(f->program->packed[i].name, name) == 0) return i;
+    return program_packed(f->arena, f->program, (Packed){.name = name, .weight = -1, .derived = -1, .shape = {1, {n}}});
 }
 
 /* ---------------------------------------------------------------- embedding */
@@ -519,6 +520,7 @@ static void fuse_op(Fuse *f, const Op *op) {
         break;
     }
     case OP_mul: case OP_scale: case OP_activation: case OP_softcap: fuse_map(f, op); break;
+    case OP_append: refuse(op->place, "a state");
     case OP_pool: fuse_pool(f, op); break;
     case OP_l2: bug("l2 without a pool"); break;
     case OP_COUNT: break;
@@ -567,20 +569,21 @@ static void refuse_models(const Module *module) {
     if (m->encoder && m->decoder) refuse(m->decoder->place, "an encoder with a decoder");
 }
 
-Plan *fuse(Arena *arena, const Module *module, const Graph *graph) {
+Plan *fuse(Arena *arena, Program *program, const Graph *graph) {
+    const Module *module = program->module;
     refuse_models(module);
     Plan *plan = arena_alloc(arena, sizeof *plan);
-    plan->module = module;
+    plan->program = program;
     plan->graph = graph;
     const Model *m = module->model;
     plan->seq = (m->encoder ? m->encoder : m->decoder)->seq;
-    plan->unroll_full = m->unroll_full;
     if (m->unroll_full && !plan->seq.exact)
         refuse(m->place, "`unroll full` of a model whose length is not fixed by `seq = N`");
     size_t n = (size_t)graph->n_tensors;
     Fuse f = {arena,
               module,
               graph,
+              program,
               plan,
               arena_array(arena, n, sizeof(Operand)),
               arena_array(arena, n, sizeof(RowsKind)),

@@ -6,10 +6,10 @@
 
 enum { SLACK = 16 };
 
-void layout(Plan *plan) {
+void layout(Program *program) {
     int64_t at = 0;
-    for (int i = 0; i < plan->n_packed; i++) {
-        Packed *p = &plan->packed[i];
+    for (int i = 0; i < program->n_packed; i++) {
+        Packed *p = &program->packed[i];
         int64_t elements = 0;
         if (p->panels) elements = round_up(p->shape.dims[0], 16) * p->shape.dims[1];
         else if (!shape_elements(p->shape, &elements)) bug("the packed tensor `%s` is too large", p->name);
@@ -17,5 +17,5 @@ void layout(Plan *plan) {
         p->room = round_up(elements, 16);
         at += p->room;
     }
-    plan->weight_floats = at + SLACK;
+    program->weight_floats = at + SLACK;
 }

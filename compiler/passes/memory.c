@@ -52,18 +52,18 @@ static void size_scratch(Plan *plan) {
         if (need > plan->scratch_floats) plan->scratch_floats = need;
     }
     enum { TILE_SUMS = 8 * 48 }; /* where tiles that are cut leave their sums */
-    if (plan->unroll_full && plan->scratch_floats < TILE_SUMS) plan->scratch_floats = TILE_SUMS;
+    if (plan->program->unroll_full && plan->scratch_floats < TILE_SUMS) plan->scratch_floats = TILE_SUMS;
     plan->scratch_floats = round_up(plan->scratch_floats, 16);
 }
 
 void plan_memory(Arena *arena, Plan *plan) {
-    plan->rows = plan->unroll_full ? plan->seq.n : chunk_rows(plan->seq);
+    plan->rows = plan->program->unroll_full ? plan->seq.n : chunk_rows(plan->seq);
     int *placed = arena_array(arena, (size_t)plan->n_buffers, sizeof *placed), n_placed = 0;
     for (int i = 0; i < plan->n_buffers; i++) {
         Buffer *b = &plan->buffers[i];
         if (b->kind != BUFFER_WORKSPACE || b->first < 0) continue;
         if (!mul_fits(rows_of(plan, b->rows), b->stride, &b->room))
-            fail("the workspace of `%s` is too large", plan->module->model->name);
+            fail("the workspace of `%s` is too large", plan->program->module->model->name);
         b->room = round_up(b->room, 16) + 16; /* a full vector may be read behind the last row's end */
         b->offset = first_fit(plan, placed, n_placed, b);
         placed[n_placed++] = i;

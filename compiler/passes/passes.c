@@ -1,9 +1,12 @@
 /* passes.c: the passes in their order. */
 #include "../attnc.h"
 
-Plan *plan_model(Arena *arena, const Module *module) {
-    Plan *plan = fuse(arena, module, module->forward);
-    layout(plan);
-    plan_memory(arena, plan);
-    return plan;
+Program *plan_model(Arena *arena, const Module *module) {
+    Program *program = arena_alloc(arena, sizeof *program);
+    program->module = module;
+    program->unroll_full = module->model->unroll_full;
+    program->forward = fuse(arena, program, module->forward);
+    layout(program);
+    plan_memory(arena, program->forward);
+    return program;
 }

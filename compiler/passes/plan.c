@@ -10,10 +10,11 @@ int plan_buffer(Arena *arena, Plan *plan, Buffer buffer) {
     return plan->n_buffers++;
 }
 
-int plan_packed(Arena *arena, Plan *plan, Packed packed) {
-    plan->packed = arena_grow(arena, plan->packed, plan->n_packed, &plan->room_packed, sizeof packed);
-    plan->packed[plan->n_packed] = packed;
-    return plan->n_packed++;
+int program_packed(Arena *arena, Program *program, Packed packed) {
+    program->packed =
+        arena_grow(arena, program->packed, program->n_packed, &program->room_packed, sizeof packed);
+    program->packed[program->n_packed] = packed;
+    return program->n_packed++;
 }
 
 void plan_step(Arena *arena, Plan *plan, Step step) {
@@ -34,12 +35,12 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
     if (o.column) text_printf(out, "+%lld", (long long)o.column);
 }
 
-void plan_print(Text *out, const Plan *plan) {
+static void print_plan(Text *out, const Plan *plan) {
     static const char *const kinds[] = {"embed", "patches",   "prepend", "gemm", "norm",
                                         "rope",  "attention", "map",     "pool", "copy"};
     text_printf(out,
-                "plan of %s: %d steps, %lld rows a chunk, %lld floats of weights, %lld of workspace, %lld a thread\n",
-                plan->module->model->name, plan->n_steps, (long long)plan->rows, (long long)plan->weight_floats,
+                "plan %s of %s: %d steps, %lld rows a chunk, %lld floats of workspace, %lld a thread\n",
+                plan->graph->name, plan->program->module->model->name, plan->n_steps, (long long)plan->rows,
                 (long long)plan->workspace_floats, (long long)plan->scratch_floats);
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
@@ -58,8 +59,15 @@ void plan_print(Text *out, const Plan *plan) {
             text_printf(out, "  buffer %s at %lld, stride %lld, room %lld, steps %d..%d\n", b->name,
                         (long long)b->offset, (long long)b->stride, (long long)b->room, b->first, b->last);
     }
-    for (int i = 0; i < plan->n_packed; i++) {
-        const Packed *p = &plan->packed[i];
+}
+
+void program_print(Text *out, const Program *program) {
+    const Plan *const plans[] = {program->forward, program->encode, program->decode};
+    for (int i = 0; i < 3; i++)
+        if (plans[i]) print_plan(out, plans[i]);
+    text_printf(out, "weights of %s: %lld floats\n", program->module->model->name, (long long)program->weight_floats);
+    for (int i = 0; i < program->n_packed; i++) {
+        const Packed *p = &program->packed[i];
         text_printf(out, "  packed %s at %lld, %s\n", p->name, (long long)p->offset, p->panels ? "panels" : "rows");
     }
 }

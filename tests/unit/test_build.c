@@ -36,7 +36,7 @@ static Module *module_of(const char *text) {
     return build(arena, model);
 }
 
-static Plan *plan_of(const char *text) { return plan_model(arena, module_of(text)); }
+static Plan *plan_of(const char *text) { return plan_model(arena, module_of(text))->forward; }
 
 static void refuse_plan(const char *text, const char *reason) {
     Module *module = module_of(text);
@@ -193,11 +193,11 @@ static const Step *gemm_named(const Plan *plan, const char *name) {
 static void check_parts(const Plan *plan, const Step *step) {
     const char *const parts[] = {"query.bias", "key.weight.zeros", "value.bias"};
     for (int i = 0; i < 3; i++) {
-        const Packed *p = &plan->packed[step->bias + i];
+        const Packed *p = &plan->program->packed[step->bias + i];
         const char *name = strstr(p->name, "attention.");
         assert_non_null(name);
         assert_string_equal(name + strlen("attention."), parts[i]);
-        assert_int_equal(p->offset, plan->packed[step->bias].offset + 16 * i);
+        assert_int_equal(p->offset, plan->program->packed[step->bias].offset + 16 * i);
     }
 }
 
@@ -211,7 +211,7 @@ static void zeros_are_shared(void **state) {
     check_parts(plan, first);
     assert_int_equal(first->bias, third->bias);
     int zeros = 0;
-    for (int i = 0; i < plan->n_packed; i++) zeros += plan->packed[i].weight < 0 && plan->packed[i].derived < 0;
+    for (int i = 0; i < plan->program->n_packed; i++) zeros += plan->program->packed[i].weight < 0 && plan->program->packed[i].derived < 0;
     assert_int_equal(zeros, 1);
 }
 

@@ -48,7 +48,7 @@ static int input_of(Dtype dtype, const void *data, int rank, const int64_t *dims
     sizes(&tensor, rank, dims);
     int t = graph_tensor(arena, &graph, tensor);
     arrays[graph.n_inputs] = (InputArray){tensor.name, dtype, dims[0], data};
-    graph.inputs[graph.n_inputs++] = (GraphInput){tensor.name, t, false};
+    graph.inputs[graph.n_inputs++] = (GraphInput){tensor.name, t, false, false};
     return t;
 }
 

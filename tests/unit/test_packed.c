@@ -59,7 +59,7 @@ static const char rotated_spec[] =
 
 typedef struct Case {
     Module *module;
-    Plan *plan;
+    Program *program;
     Weights *weights;
 } Case;
 
@@ -69,7 +69,7 @@ static Case case_of(const char *text, const char *seed) {
     Model *model = resolve(arena, parse(arena, source, &diagnostics), &diagnostics);
     assert_non_null(model);
     Case c = {.module = build(arena, model)};
-    c.plan = plan_model(arena, c.module);
+    c.program = plan_model(arena, c.module);
     c.weights = weights_load(arena, model, &c.module->weights, seed, false);
     return c;
 }
@@ -77,9 +77,9 @@ static Case case_of(const char *text, const char *seed) {
 static Case odd_case(void) { return case_of(arena_printf(arena, odd_spec, 30), "random:5"); }
 static Case rotated_case(void) { return case_of(arena_printf(arena, rotated_spec, 11), "random:6"); }
 
-static const Packed *packed_named(const Plan *plan, const char *name) {
-    for (int i = 0; i < plan->n_packed; i++)
-        if (strcmp(plan->packed[i].name, name) == 0) return &plan->packed[i];
+static const Packed *packed_named(const Program *program, const char *name) {
+    for (int i = 0; i < program->n_packed; i++)
+        if (strcmp(program->packed[i].name, name) == 0) return &program->packed[i];
     fail_msg("nothing packed is called %s", name);
     return NULL;
 }
@@ -87,7 +87,7 @@ static const Packed *packed_named(const Plan *plan, const char *name) {
 static float *filled(const Case *c, const Packed *packed) {
     float *out = arena_array(arena, (size_t)packed->room, sizeof *out);
     memset(out, 0x7f, (size_t)packed->room * sizeof *out);
-    packed_fill(c->plan, packed, c->weights, out);
+    packed_fill(c->program, packed, c->weights, out);
     return out;
 }
 
@@ -103,7 +103,7 @@ static void panels_of_odd_sizes(void **state) {
     (void)state;
     Case c = odd_case();
     const char *name = "encoder.layers.1.ffn.up.weight"; /* [37][21] */
-    const Packed *p = packed_named(c.plan, name);
+    const Packed *p = packed_named(c.program, name);
     const float *out = filled(&c, p), *data = weight_of(&c, name);
     assert_true(p->panels);
     assert_int_equal(p->room, 48 * 21);
@@ -120,7 +120,7 @@ static void rows_as_they_are(void **state) {
     (void)state;
     Case c = odd_case();
     const char *name = "encoder.embedding.positions.weight"; /* [33][21] */
-    const Packed *p = packed_named(c.plan, name);
+    const Packed *p = packed_named(c.program, name);
     const float *out = filled(&c, p);
     assert_false(p->panels);
     assert_int_equal(p->room, 704);
@@ -132,7 +132,7 @@ static void one_is_added(void **state) {
     (void)state;
     Case c = rotated_case();
     const char *name = "encoder.layers.0.attention.norm_in.weight";
-    const Packed *p = packed_named(c.plan, name);
+    const Packed *p = packed_named(c.program, name);
     assert_true(p->plus_one);
     const float *out = filled(&c, p), *data = weight_of(&c, name);
     for (int i = 0; i < 20; i++) assert_true(out[i] == data[i] + 1);
@@ -143,8 +143,8 @@ static void derived_tables(void **state) {
     (void)state;
     Case c = rotated_case();
     int found = 0;
-    for (int i = 0; i < c.plan->n_packed; i++) {
-        const Packed *p = &c.plan->packed[i];
+    for (int i = 0; i < c.program->n_packed; i++) {
+        const Packed *p = &c.program->packed[i];
         if (p->derived < 0) continue;
         const Derived *d = &c.module->derived[p->derived];
         double wide[33];
@@ -162,8 +162,8 @@ static void zeros_for_missing_biases(void **state) {
     (void)state;
     Case c = odd_case();
     int found = 0;
-    for (int i = 0; i < c.plan->n_packed; i++) {
-        const Packed *p = &c.plan->packed[i];
+    for (int i = 0; i < c.program->n_packed; i++) {
+        const Packed *p = &c.program->packed[i];
         if (p->derived >= 0 || p->weight >= 0) continue;
         const float *out = filled(&c, p);
         for (int k = 0; k < p->room; k++) assert_true(out[k] == 0);
@@ -176,21 +176,21 @@ static void offsets_and_slack(void **state) {
     (void)state;
     Case c = odd_case();
     int64_t at = 0;
-    for (int i = 0; i < c.plan->n_packed; i++) {
-        assert_int_equal(c.plan->packed[i].offset, at);
+    for (int i = 0; i < c.program->n_packed; i++) {
+        assert_int_equal(c.program->packed[i].offset, at);
         assert_int_equal(at % 16, 0);
-        at += c.plan->packed[i].room;
+        at += c.program->packed[i].room;
     }
-    assert_true(c.plan->weight_floats >= at + 16);
+    assert_true(c.program->weight_floats >= at + 16);
 }
 
 /* ------------------------------------------------------------------ files */
 
 static void write_and_compare(Case c, const char *name) {
     const char *path = in_folder(name);
-    packed_write(arena, path, c.plan, c.weights);
+    packed_write(arena, path, c.program, c.weights);
     assert_true(packed_is(path));
-    Weights *back = packed_read(arena, c.plan, path, true);
+    Weights *back = packed_read(arena, c.program, path, true);
     assert_ptr_equal(back->table, &c.module->weights);
     for (size_t i = 0; i < c.module->weights.count; i++) {
         const WeightSpec *spec = &c.module->weights.specs[i];
@@ -222,8 +222,8 @@ static void unreached_buckets(void **state) {
     (void)state;
     Case c = case_of(arena_printf(arena, odd_spec, 2), "random:5");
     const char *path = in_folder("short.attnw");
-    packed_write(arena, path, c.plan, c.weights);
-    Weights *back = packed_read(arena, c.plan, path, true);
+    packed_write(arena, path, c.program, c.weights);
+    Weights *back = packed_read(arena, c.program, path, true);
     const WeightSpec *spec = weight_spec_find(&c.module->weights, "encoder.relative.weight");
     size_t index = (size_t)(spec - c.module->weights.specs);
     for (int b = 0; b < 8; b++)
@@ -237,31 +237,31 @@ static void same_bytes_again(void **state) {
     (void)state;
     Case c = odd_case();
     const char *first = in_folder("first.attnw"), *second = in_folder("second.attnw");
-    packed_write(arena, first, c.plan, c.weights);
-    packed_write(arena, second, c.plan, packed_read(arena, c.plan, first, true));
+    packed_write(arena, first, c.program, c.weights);
+    packed_write(arena, second, c.program, packed_read(arena, c.program, first, true));
     size_t a, b;
     char *one = file_read(arena, first, 1 << 24, &a), *two = file_read(arena, second, 1 << 24, &b);
     assert_int_equal(a, b);
     assert_memory_equal(one, two, a);
-    assert_int_equal(a, 128 + 4 * c.plan->weight_floats);
+    assert_int_equal(a, 128 + 4 * c.program->weight_floats);
 }
 
 static void header_as_documented(void **state) {
     (void)state;
     Case c = odd_case();
     const char *path = in_folder("header.attnw");
-    packed_write(arena, path, c.plan, c.weights);
+    packed_write(arena, path, c.program, c.weights);
     size_t size;
     const char *bytes = file_read(arena, path, 1 << 24, &size);
     assert_memory_equal(bytes, "ATTNW\r\n\x1a\1\0\0\0\1\0\0\0", 16);
     uint64_t words[16];
     memcpy(words, bytes, sizeof words);
     assert_int_equal(words[2], c.module->model->hash);
-    assert_int_equal(words[3], (uint64_t)c.plan->n_packed << 32);
+    assert_int_equal(words[3], (uint64_t)c.program->n_packed << 32);
     assert_int_equal(words[4], 128);
     assert_int_equal(words[5], size - 128);
     assert_int_equal(words[6], hash_bytes(0, bytes + 128, size - 128));
-    assert_int_equal(words[7], packed_layout_hash(c.plan));
+    assert_int_equal(words[7], packed_layout_hash(c.program));
     for (int i = 8; i < 15; i++) assert_int_equal(words[i], 0);
     assert_int_equal(words[15], hash_bytes(0, bytes, 120));
 }
@@ -270,10 +270,10 @@ static void header_as_documented(void **state) {
 
 static FailureTrap trap;
 
-static void refuse(const Plan *plan, const char *path, bool verify, const char *reason) {
+static void refuse(const Program *program, const char *path, bool verify, const char *reason) {
     Arena *volatile short_lived = arena_new();
     if (failure_trap(&trap) == 0) {
-        packed_read(short_lived, plan, path, verify);
+        packed_read(short_lived, program, path, verify);
         failure_release(&trap);
         arena_free(short_lived);
         fail_msg("taken, though: %s", reason);
@@ -291,7 +291,7 @@ typedef struct Image {
 static Image image_of(Case c) {
     Image image;
     const char *path = in_folder("image.attnw");
-    packed_write(arena, path, c.plan, c.weights);
+    packed_write(arena, path, c.program, c.weights);
     image.bytes = file_read(arena, path, 1 << 24, &image.size);
     return image;
 }
@@ -321,44 +321,44 @@ static void every_bit_of_the_header(void **state) {
     for (int bit = 0; bit < 128 * 8; bit++) {
         image.bytes[bit / 8] = (char)(image.bytes[bit / 8] ^ 1 << bit % 8);
         const char *path = put(image.bytes, image.size);
-        refuse(c.plan, path, false, bit < 64 ? "not an .attnw file" : bit < 96 ? "version" : "the header is damaged");
+        refuse(c.program, path, false, bit < 64 ? "not an .attnw file" : bit < 96 ? "version" : "the header is damaged");
         image.bytes[bit / 8] = (char)(image.bytes[bit / 8] ^ 1 << bit % 8);
     }
-    packed_read(arena, c.plan, put(image.bytes, image.size), true);
+    packed_read(arena, c.program, put(image.bytes, image.size), true);
 }
 
 static void forged_headers(void **state) {
     (void)state;
     Case c = rotated_case();
     Image image = image_of(c);
-    refuse(c.plan, forged(image, 8, 2, 4), false, "has version 2 of the format");
-    refuse(c.plan, forged(image, 12, 7, 4), false, "has version 7 of the layout");
-    refuse(c.plan, forged(image, 16, 1, 8), false, "the weights of another model than `rotated`");
-    refuse(c.plan, forged(image, 24, 1, 4), false, "not f32");
-    refuse(c.plan, forged(image, 28, 3, 4), false, "other bounds of `rotated`");
-    refuse(c.plan, forged(image, 32, 192, 8), false, "bytes of weights");
-    refuse(c.plan, forged(image, 40, 1 << 20, 8), false, "has 1048576 bytes of weights");
-    refuse(c.plan, forged(image, 40, UINT64_MAX - 100, 8), false, "bytes of weights");
-    refuse(c.plan, forged(image, 56, 1, 8), false, "other bounds");
-    refuse(c.plan, forged(image, 64, 1, 1), false, "byte 64 of the header is not 0");
-    refuse(c.plan, forged(image, 119, 1, 1), false, "byte 119 of the header is not 0");
-    packed_read(arena, c.plan, forged(image, 48, 1, 8), false);
-    refuse(c.plan, forged(image, 48, 1, 8), true, "the weights are damaged");
+    refuse(c.program, forged(image, 8, 2, 4), false, "has version 2 of the format");
+    refuse(c.program, forged(image, 12, 7, 4), false, "has version 7 of the layout");
+    refuse(c.program, forged(image, 16, 1, 8), false, "the weights of another model than `rotated`");
+    refuse(c.program, forged(image, 24, 1, 4), false, "not f32");
+    refuse(c.program, forged(image, 28, 3, 4), false, "other bounds of `rotated`");
+    refuse(c.program, forged(image, 32, 192, 8), false, "bytes of weights");
+    refuse(c.program, forged(image, 40, 1 << 20, 8), false, "has 1048576 bytes of weights");
+    refuse(c.program, forged(image, 40, UINT64_MAX - 100, 8), false, "bytes of weights");
+    refuse(c.program, forged(image, 56, 1, 8), false, "other bounds");
+    refuse(c.program, forged(image, 64, 1, 1), false, "byte 64 of the header is not 0");
+    refuse(c.program, forged(image, 119, 1, 1), false, "byte 119 of the header is not 0");
+    packed_read(arena, c.program, forged(image, 48, 1, 8), false);
+    refuse(c.program, forged(image, 48, 1, 8), true, "the weights are damaged");
 }
 
 static void truncated_files(void **state) {
     (void)state;
     Case c = rotated_case();
     Image image = image_of(c);
-    refuse(c.plan, put(image.bytes, 0), false, "not an .attnw file");
+    refuse(c.program, put(image.bytes, 0), false, "not an .attnw file");
     assert_false(packed_is(in_folder("changed.attnw")));
-    refuse(c.plan, put(image.bytes, 7), false, "not an .attnw file");
-    refuse(c.plan, put(image.bytes, 8), false, "truncated: 8 bytes");
-    refuse(c.plan, put(image.bytes, 127), false, "truncated: 127 bytes");
-    refuse(c.plan, put(image.bytes, 128), false, "truncated: 128 bytes where");
-    refuse(c.plan, put(image.bytes, image.size - 1), false, "truncated");
-    refuse(c.plan, put(arena_copy(arena, image.bytes, image.size), image.size + 1), false, "oversized");
-    refuse(c.plan, in_folder("nowhere.attnw"), false, "nowhere.attnw");
+    refuse(c.program, put(image.bytes, 7), false, "not an .attnw file");
+    refuse(c.program, put(image.bytes, 8), false, "truncated: 8 bytes");
+    refuse(c.program, put(image.bytes, 127), false, "truncated: 127 bytes");
+    refuse(c.program, put(image.bytes, 128), false, "truncated: 128 bytes where");
+    refuse(c.program, put(image.bytes, image.size - 1), false, "truncated");
+    refuse(c.program, put(arena_copy(arena, image.bytes, image.size), image.size + 1), false, "oversized");
+    refuse(c.program, in_folder("nowhere.attnw"), false, "nowhere.attnw");
     assert_false(packed_is(in_folder("nowhere.attnw")));
     assert_false(packed_is(folder));
 }
@@ -368,8 +368,8 @@ static void damaged_data(void **state) {
     Case c = rotated_case();
     Image image = image_of(c);
     image.bytes[image.size - 1] ^= 1; /* in the slack */
-    packed_read(arena, c.plan, put(image.bytes, image.size), false);
-    refuse(c.plan, put(image.bytes, image.size), true, "the weights are damaged");
+    packed_read(arena, c.program, put(image.bytes, image.size), false);
+    refuse(c.program, put(image.bytes, image.size), true, "the weights are damaged");
 }
 
 /* Bounds are no part of the model's hash; the layout's tells them apart, even where all rooms are equal. */
@@ -380,9 +380,9 @@ static void other_models_and_bounds(void **state) {
     const char *path = put(image.bytes, image.size);
     Case longer = case_of(arena_printf(arena, rotated_spec, 12), "random:6");
     assert_int_equal(longer.module->model->hash, c.module->model->hash);
-    assert_int_equal(longer.plan->weight_floats, c.plan->weight_floats);
-    refuse(longer.plan, path, false, "was packed for other bounds of `rotated`");
-    refuse(odd_case().plan, path, false, "the weights of another model than `odd`");
+    assert_int_equal(longer.program->weight_floats, c.program->weight_floats);
+    refuse(longer.program, path, false, "was packed for other bounds of `rotated`");
+    refuse(odd_case().program, path, false, "the weights of another model than `odd`");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
