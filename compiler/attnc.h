@@ -682,6 +682,7 @@ void session_rewind(Session *session, int64_t rows); /* back to the first `rows`
 /* How many rows a buffer has in one chunk of a batch. */
 typedef enum RowsKind {
     ROWS_CHUNK,     /* all rows of the chunk's sequences, one after another */
+    ROWS_SOURCE,    /* all rows of their sources: what an encoder reads beside a decoder, keys of attention alone */
     ROWS_SEQUENCES, /* one a sequence */
     ROWS_PATCHES    /* a constant number a sequence */
 } RowsKind;
@@ -705,7 +706,18 @@ typedef struct Operand {
     int buffer; /* NO_BUFFER: none */
     int64_t column;
 } Operand;
-enum { NO_BUFFER = -1, NO_PACKED = -1 };
+enum { NO_BUFFER = -1, NO_PACKED = -1, NO_CACHE = -1 };
+
+/* Keys or values of one attention in the caller's state (or source), a head after the other: keys that are read as they
+ * stand lie as panels [slots/16][width][16], all others as rows [slots][width]. A row of a window's cache goes to the
+ * slot of its number modulo `slots`. */
+typedef struct Cache {
+    const char *name; /* of the graphs' state */
+    bool of_source, panels, ring;
+    int64_t heads, width, slots;
+    int64_t window;         /* 0: none, or first keys that ignore it */
+    int64_t offset, room;   /* floats, from the end of the state's header */
+} Cache;
 
 /* A tensor as the code reads it. Several packed in a row make one matrix of neighbouring panels. */
 typedef struct Packed {
@@ -725,6 +737,7 @@ typedef enum StepKind {
     STEP_GEMM,
     STEP_NORM,
     STEP_ROPE,
+    STEP_STORE,
     STEP_ATTENTION,
     STEP_MAP,
     STEP_POOL,
@@ -750,7 +763,14 @@ typedef struct Step {
     /* STEP_EMBED, STEP_PREPEND */
     int ids, segment_ids; /* graph inputs, or -1 */
     bool table_in_panels; /* a tied table */
-    /* STEP_ATTENTION */
+    int cache;                    /* STEP_STORE: that `in` goes to */
+    /* STEP_ATTENTION: keys and values are the operands `other` and `third`, or caches */
+    int keys, values;             /* caches, or NO_CACHE */
+    RowsKind key_rows;
+    int64_t key_bound, key_block; /* most keys; how many are taken at a time */
+    int turn_cos, turn_sin;       /* packed: cached keys are rotated as they are read, as `turn` says */
+    OpAttributes turn;
+    int vector;                   /* packed: of additive scores */
     int64_t value_dim;
     int relative, slopes, sink; /* packed, or NO_PACKED */
     double softcap;
@@ -768,10 +788,12 @@ typedef struct Plan {
     Buffer *buffers;
     int n_buffers, room_buffers;
     Length seq;              /* rows of a sequence */
+    Length source_seq;       /* ROWS_SOURCE */
+    bool cached;             /* its rows stand behind those of a state */
     int64_t patch_rows;      /* ROWS_PATCHES: a sequence has that many */
     int64_t rows;            /* most rows of a chunk */
+    int64_t source_rows;     /* most of their sources */
     int64_t workspace_floats, scratch_floats; /* without scratch; a thread's scratch */
-    int64_t key_block;       /* keys that attention takes at a time */
 } Plan;
 
 struct Program {
@@ -780,26 +802,36 @@ struct Program {
     Packed *packed;
     int n_packed, room_packed;
     int64_t weight_floats;           /* the data of .attnw */
+    Cache *caches;
+    int n_caches, room_caches;
+    int64_t state_floats, source_floats; /* behind their headers */
+    int64_t rewind;                      /* rows that a state can always go back by */
     bool unroll_full;                /* no loop is left in the C: one sequence of exactly seq.n rows */
 };
 
 /* --- passes/fuse.c: Graph -> Plan; refuses (exit 3, with the place) what cannot be emitted yet. */
 Plan *fuse(Arena *arena, Program *program, const Graph *graph);
-/* --- passes/layout.c: offsets of the packed weights. */
+/* --- passes/layout.c: offsets of the packed weights, and of the caches in a state and a source. */
 void layout(Program *program);
 /* --- passes/memory.c: offsets of the buffers, by liveness. */
 void plan_memory(Arena *arena, Plan *plan);
 /* --- passes/plan.c: what every pass asks; --dump=plan. */
 int program_packed(Arena *arena, Program *program, Packed packed);
+int program_cache(Arena *arena, Program *program, Cache cache); /* the one of that name, or a new one */
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer);
 void plan_step(Arena *arena, Plan *plan, Step step);
 int64_t round_up(int64_t n, int64_t to);
 void program_print(Text *out, const Program *program);
-/* --- passes/cost.c: for one sequence of n rows: 2 x multiply-adds of matrix products and visible scores; bytes of
- * weights, keys and values that a step reads and of rows that it reads and writes. */
-double step_flops(const Plan *plan, const Step *step, int64_t n);
-double step_bytes(const Plan *plan, const Step *step, int64_t n);
-/* --- passes/passes.c: fuse, layout, memory, in this order. */
+/* --- passes/cost.c: for one sequence: 2 x multiply-adds of matrix products and visible scores; bytes of weights, keys
+ * and values that a step reads and of rows that it reads and writes. */
+typedef struct CallRows {
+    int64_t rows, source, past; /* of the sequence; of its source or keys; in the state before the call */
+} CallRows;
+
+CallRows call_rows(const Plan *plan, int64_t n); /* n rows, and a source of as many, within the bounds */
+double step_flops(const Plan *plan, const Step *step, const CallRows *call);
+double step_bytes(const Plan *plan, const Step *step, const CallRows *call);
+/* --- passes/passes.c: fuse, memory, layout, in this order. */
 Program *plan_model(Arena *arena, const Module *module);
 
 /* ======================================================================= io/packed.c
@@ -825,13 +857,18 @@ typedef struct EmitOptions {
     bool incbin;                /* the weights come from NAME_weights.S instead */
 } EmitOptions;
 
+typedef struct EntrySizes {
+    int64_t workspace_bytes, scratch_bytes; /* a call needs workspace_bytes + threads * scratch_bytes */
+    int64_t control_bytes;                  /* of the workspace, in front of the plan's buffers */
+} EntrySizes;
+
 typedef struct Emitted {
     const char *c, *h;
     const char *assembly; /* NAME_weights.S with `incbin`, else NULL */
     const char *driver; /* through which attnc itself calls the code: the same entry for every model */
     size_t c_bytes, h_bytes;
-    int64_t workspace_bytes, scratch_bytes; /* a call needs workspace_bytes + threads * scratch_bytes */
-    int64_t control_bytes;                  /* of the workspace, in front of the plan's buffers */
+    EntrySizes forward, encode, decode;
+    int64_t state_bytes, source_bytes;
 } Emitted;
 
 Emitted emit(Arena *arena, const Program *program, const EmitOptions *options);

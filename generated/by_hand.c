@@ -1,7 +1,7 @@
-/* by_hand.c: 1 layers, d_model 6, encoder of exactly 4 rows; model hash 15ddb4f768ecaee6
+/* by_hand.c: encoder of 1 layers over exactly 4 rows, d_model 6; model hash 15ddb4f768ecaee6
  *
  * Made by attnc 0.1.0: attnc compile by_hand.attn --target scalar
- * A workspace of 960 bytes and 1536 a thread; weights of 1344 bytes.
+ * A workspace of 896 bytes and 1536 a thread; weights of 1344 bytes.
  * The output of attnc belongs to its user, without conditions. */
 #include "by_hand.h"
 
@@ -13,6 +13,7 @@ typedef struct by_hand_run {
     const float *weights;
     float *workspace, *scratch;
     size_t rows, sequences;   /* of this chunk */
+    size_t ended;             /* sequences whose last row is in it */
     const int32_t *starts;    /* [sequences + 1] first row of each sequence */
     const float *features;
     float *out_hidden;
@@ -21,7 +22,7 @@ typedef struct by_hand_run {
     void *pool;
 } by_hand_run;
 
-static __attribute__((unused)) void by_hand_step(by_hand_run *run, void (*task)(void *with, int index)) {
+static __attribute__((unused)) void by_hand_run_step(by_hand_run *run, void (*task)(void *with, int index)) {
     task(run, 0);
 }
 
@@ -1836,9 +1837,9 @@ void by_hand_scalar_step_layer0_attention_mixed(void *with, int thread) {
 }
 
 static __attribute__((noinline)) by_hand_SCALAR
-void by_hand_scalar_chunk(by_hand_run *run) {
-    by_hand_step(run, by_hand_scalar_step_layer0_attention_query_key_value);
-    if (run->out_hidden) by_hand_step(run, by_hand_scalar_step_layer0_attention_mixed);
+void by_hand_scalar_forward_chunk(by_hand_run *run) {
+    by_hand_run_step(run, by_hand_scalar_step_layer0_attention_query_key_value);
+    if (run->out_hidden) by_hand_run_step(run, by_hand_scalar_step_layer0_attention_mixed);
 }
 
 const char *by_hand_status_text(int status) {
@@ -1922,7 +1923,7 @@ int by_hand_forward(const by_hand_ctx *ctx, const by_hand_input *input, by_hand_
     int32_t *starts = (int32_t *)(void *)memory;
     by_hand_run run = {0};
     run.weights = ctx->weights;
-    run.workspace = (float *)(void *)(memory + 128);
+    run.workspace = (float *)(void *)(memory + 64);
     run.scratch = run.workspace + 208;
     run.threads = ctx->threads;
     run.parallel_for = ctx->parallel_for;
@@ -1933,9 +1934,9 @@ int by_hand_forward(const by_hand_ctx *ctx, const by_hand_input *input, by_hand_
     starts[0] = 0;
     starts[1] = 4;
     run.rows = 4;
-    run.sequences = 1;
+    run.sequences = run.ended = 1;
     switch (ctx->target) {
-        case 0: by_hand_scalar_chunk(&run); break;
+        case 0: by_hand_scalar_forward_chunk(&run); break;
     }
     return BY_HAND_OK;
 }

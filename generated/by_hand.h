@@ -1,4 +1,4 @@
-/* by_hand.h: 1 layers, d_model 6, encoder of exactly 4 rows; model hash 15ddb4f768ecaee6
+/* by_hand.h: encoder of 1 layers over exactly 4 rows, d_model 6; model hash 15ddb4f768ecaee6
  *
  * Made by attnc 0.1.0: attnc compile by_hand.attn --target scalar
  * The output of attnc belongs to its user, without conditions. */
@@ -13,13 +13,10 @@ extern "C" {
 #endif
 
     enum {
-        BY_HAND_ABI = 1,             /* of the structs below */
-        BY_HAND_SEQ = 4,        /* rows of a sequence: exactly that many */
-        BY_HAND_ROWS = 4,      /* rows that the workspace holds at a time; a batch runs in chunks of whole sequences */
-        BY_HAND_ALIGNMENT = 64       /* of weights and workspace, bytes */
+        BY_HAND_ABI = 2,             /* of the structs below */
+        BY_HAND_ALIGNMENT = 64       /* of weights, workspaces, bytes */
     };
 #define BY_HAND_WEIGHTS_BYTES ((size_t)1344u) /* the whole .attnw */
-#define BY_HAND_WORKSPACE_BYTES(threads) ((size_t)960u + (size_t)(threads) * (size_t)1536u)
 
     /* What a call gives back. Everything is checked before the first write. */
     enum {
@@ -27,9 +24,9 @@ extern "C" {
         BY_HAND_BAD_ARGUMENT,    /* a null pointer, a struct of another size, a count of threads below 1 */
         BY_HAND_BAD_WEIGHTS,     /* too short, damaged, or of another model, layout or version */
         BY_HAND_NO_TARGET,       /* this machine has none of the instruction sets, or not the one that was wanted */
-        BY_HAND_SHORT_WORKSPACE, /* fewer bytes than BY_HAND_WORKSPACE_BYTES, or not aligned */
-        BY_HAND_BAD_LENGTH,      /* a sequence of no rows or of more than BY_HAND_SEQ */
-        BY_HAND_BAD_TOKEN        /* an id outside its table */
+        BY_HAND_SHORT_WORKSPACE, /* fewer bytes than its macro says, or not aligned */
+        BY_HAND_BAD_LENGTH,      /* a sequence of no rows or of more than the bound */
+        BY_HAND_BAD_TOKEN         /* an id outside its table */
     };
     const char *by_hand_status_text(int status);
 
@@ -57,12 +54,18 @@ extern "C" {
     int by_hand_init(by_hand_ctx *ctx, const void *weights, size_t bytes, const by_hand_options *options);
     const char *by_hand_target(const by_hand_ctx *ctx); /* the name of the target that init picked */
 
+    enum {
+        BY_HAND_SEQ = 4,        /* rows of a sequence: exactly that many */
+        BY_HAND_ROWS = 4       /* rows that the workspace holds at a time; a batch runs in chunks of whole sequences */
+    };
+#define BY_HAND_WORKSPACE_BYTES(threads) ((size_t)896u + (size_t)(threads) * (size_t)1536u)
+
     /* Sequences lie one after another, without padding; rows is the sum of their lengths. */
     typedef struct by_hand_input {
         size_t size;            /* sizeof(by_hand_input) */
         int batch;              /* sequences: 1 */
-        const int32_t *lengths; /* [batch] rows of each; NULL: all have BY_HAND_SEQ */
-        const float *features;  /* [rows][6] */
+        const int32_t *lengths; /* [batch] rows of each; NULL: all have 4 */
+        const float *features; /* [rows][6] */
     } by_hand_input;
 
     /* Where results go; NULL: not wanted, and not computed where nothing else needs it. */
@@ -71,7 +74,8 @@ extern "C" {
         float *hidden; /* [rows][3] */
     } by_hand_output;
 
-    /* `workspace`: BY_HAND_WORKSPACE_BYTES(threads) bytes, aligned to BY_HAND_ALIGNMENT, of this call alone. */
+    /* Whole sequences. `workspace`: BY_HAND_WORKSPACE_BYTES(threads) bytes,
+     * aligned to BY_HAND_ALIGNMENT, of this call alone. */
     int by_hand_forward(const by_hand_ctx *ctx, const by_hand_input *input, by_hand_output *output, void *workspace, size_t bytes);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
-/* small_encoder.c: 2 layers, d_model 32, encoder of at most 16 rows; model hash 891956682cd12f0a
+/* small_encoder.c: encoder of 2 layers over at most 16 rows, d_model 32; model hash 891956682cd12f0a
  *
  * Made by attnc 0.1.0: attnc compile small_encoder.attn --target avx2
- * A workspace of 167168 bytes and 1792 a thread; weights of 80896 bytes.
+ * A workspace of 165120 bytes and 1792 a thread; weights of 80896 bytes.
  * The output of attnc belongs to its user, without conditions. */
 #include "small_encoder.h"
 
@@ -17,6 +17,7 @@ typedef struct small_encoder_run {
     const float *weights;
     float *workspace, *scratch;
     size_t rows, sequences;   /* of this chunk */
+    size_t ended;             /* sequences whose last row is in it */
     const int32_t *starts;    /* [sequences + 1] first row of each sequence */
     const int32_t *tokens;
     float *out_hidden;
@@ -27,7 +28,7 @@ typedef struct small_encoder_run {
     void *pool;
 } small_encoder_run;
 
-static __attribute__((unused)) void small_encoder_step(small_encoder_run *run, void (*task)(void *with, int index)) {
+static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *run, void (*task)(void *with, int index)) {
     if (run->threads <= 1) task(run, 0);
     else run->parallel_for(run->pool, run->threads, task, run);
 }
@@ -205,7 +206,8 @@ void small_encoder_avx2_rows(const small_encoder_run *run, const float *table, c
     size_t sequence = 0;
     for (size_t row = run->rows * thread / threads; row < end; row++) {
         while (row >= (size_t)run->starts[sequence + 1]) sequence++;
-        small_encoder_avx2_rows_row(run, row, sequence, row - (size_t)run->starts[sequence], table, positions, out + row * 32);
+        const size_t index = row - (size_t)run->starts[sequence];
+        small_encoder_avx2_rows_row(run, row, sequence, index, table, positions, out + row * 32);
     }
 }
 
@@ -469,7 +471,7 @@ void small_encoder_avx2_attention_pack(const float *key, size_t n, float *panels
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_rows4(const float *query, const float *panels, const float *value, size_t i, size_t n, float *block, float *out) {
     float *mixed = block + 64;
-    (void)i;
+    (void)i, (void)n;
     float sum0;
     float sum1;
     float sum2;
@@ -639,7 +641,7 @@ void small_encoder_avx2_attention_rows4(const float *query, const float *panels,
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_rows2(const float *query, const float *panels, const float *value, size_t i, size_t n, float *block, float *out) {
     float *mixed = block + 64;
-    (void)i;
+    (void)i, (void)n;
     float sum0;
     float sum1;
     const size_t first = 0;
@@ -737,7 +739,7 @@ void small_encoder_avx2_attention_rows2(const float *query, const float *panels,
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_rows1(const float *query, const float *panels, const float *value, size_t i, size_t n, float *block, float *out) {
     float *mixed = block + 64;
-    (void)i;
+    (void)i, (void)n;
     float sum0;
     const size_t first = 0;
     const size_t last = n;
@@ -799,22 +801,25 @@ void small_encoder_avx2_attention_rows1(const float *query, const float *panels,
 /* attention of 4 heads of 8 over the keys of the same sequence */
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention(const small_encoder_run *run, const float *q, const float *k, const float *v, float *out, size_t thread, size_t threads) {
-    float *panels = run->scratch + thread * 448, *block = panels + 128;
+    float *scratch = run->scratch + thread * 448, *block = scratch + 128;
     size_t total = 0, unit = 0;
     for (size_t s = 0; s < run->sequences; s++) total += ((size_t)(run->starts[s + 1] - run->starts[s]) + 3) / 4 * 4;
     const size_t begin = total * thread / threads, end = total * (thread + 1) / threads;
     for (size_t s = 0; s < run->sequences && unit < end; s++) {
-        const size_t start = (size_t)run->starts[s], n = (size_t)run->starts[s + 1] - start, blocks = (n + 3) / 4;
+        const size_t start = (size_t)run->starts[s], rows = (size_t)run->starts[s + 1] - start, blocks = (rows + 3) / 4;
+        const size_t key_start = start, n = rows;
         size_t packed = 4;
         for (size_t head = 0; head < 4; head++, unit += blocks) {
             if (unit + blocks <= begin || unit >= end) continue;
             const size_t kv = head / 1;
-            if (kv != packed) small_encoder_avx2_attention_pack(k + start * 96 + kv * 8, n, panels);
+            const float *keys = k + key_start * 96 + kv * 8, *values = v + key_start * 96 + kv * 8;
+            const float *panels = scratch;
+            if (kv != packed) small_encoder_avx2_attention_pack(keys, n, scratch);
             packed = kv;
-            const float *query = q + start * 96 + head * 8, *values = v + start * 96 + kv * 8;
+            const float *query = q + start * 96 + head * 8;
             float *to = out + start * 32 + head * 8;
             const size_t from = begin > unit ? begin - unit : 0, until = end - unit < blocks ? end - unit : blocks;
-            const size_t stop = until * 4 < n ? until * 4 : n;
+            const size_t stop = until * 4 < rows ? until * 4 : rows;
             size_t i = from * 4;
             for (; i + 4 <= stop; i += 4) small_encoder_avx2_attention_rows4(query + i * 96, panels, values, i, n, block, to + i * 32);
             for (; i + 2 <= stop; i += 2) small_encoder_avx2_attention_rows2(query + i * 96, panels, values, i, n, block, to + i * 32);
@@ -1791,8 +1796,8 @@ void small_encoder_avx2_pool_row(const float *from, size_t count, float *to) {
 
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_pool(const small_encoder_run *run, const float *x, float *out, size_t thread, size_t threads) {
-    const size_t end = run->sequences * (thread + 1) / threads;
-    for (size_t sequence = run->sequences * thread / threads; sequence < end; sequence++) {
+    const size_t end = run->ended * (thread + 1) / threads;
+    for (size_t sequence = run->ended * thread / threads; sequence < end; sequence++) {
         const size_t start = (size_t)run->starts[sequence];
         small_encoder_avx2_pool_row(x + start * 32, (size_t)run->starts[sequence + 1] - start, out + sequence * 32);
     }
@@ -2018,7 +2023,7 @@ void small_encoder_avx2_gemm_32x5(const float *x, const float *w, const float *b
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_step_classifier(void *with, int thread) {
     small_encoder_run *run = (small_encoder_run *)with;
-    small_encoder_avx2_gemm_32x5(run->workspace + 8208, run->weights + 19648, run->weights + 20160, run->out_logits, run->sequences, (size_t)thread, (size_t)run->threads);
+    small_encoder_avx2_gemm_32x5(run->workspace + 8208, run->weights + 19648, run->weights + 20160, run->out_logits, run->ended, (size_t)thread, (size_t)run->threads);
 }
 
 /* copy over 32 columns: one row */
@@ -2050,30 +2055,30 @@ void small_encoder_avx2_step_copy_hidden(void *with, int thread) {
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_step_copy_pooled(void *with, int thread) {
     small_encoder_run *run = (small_encoder_run *)with;
-    small_encoder_avx2_copy_32(run->workspace + 8208, run->out_pooled, run->sequences, (size_t)thread, (size_t)run->threads);
+    small_encoder_avx2_copy_32(run->workspace + 8208, run->out_pooled, run->ended, (size_t)thread, (size_t)run->threads);
 }
 
 static __attribute__((noinline)) __attribute__((target("avx2,fma")))
-void small_encoder_avx2_chunk(small_encoder_run *run) {
-    small_encoder_step(run, small_encoder_avx2_step_embedding);
-    small_encoder_step(run, small_encoder_avx2_step_layer0_attention_query_key_value);
-    small_encoder_step(run, small_encoder_avx2_step_layer0_attention_mixed);
-    small_encoder_step(run, small_encoder_avx2_step_layer0_attention_output);
-    small_encoder_step(run, small_encoder_avx2_step_layer0_attention_norm_out);
-    small_encoder_step(run, small_encoder_avx2_step_layer0_ffn_up);
-    small_encoder_step(run, small_encoder_avx2_step_layer0_ffn_down);
-    small_encoder_step(run, small_encoder_avx2_step_layer0_ffn_norm_out);
-    small_encoder_step(run, small_encoder_avx2_step_layer1_attention_query_key_value);
-    small_encoder_step(run, small_encoder_avx2_step_layer1_attention_mixed);
-    small_encoder_step(run, small_encoder_avx2_step_layer1_attention_output);
-    small_encoder_step(run, small_encoder_avx2_step_layer1_attention_norm_out);
-    small_encoder_step(run, small_encoder_avx2_step_layer1_ffn_up);
-    small_encoder_step(run, small_encoder_avx2_step_layer1_ffn_down);
-    small_encoder_step(run, small_encoder_avx2_step_layer1_ffn_norm_out);
-    small_encoder_step(run, small_encoder_avx2_step_pool);
-    if (run->out_logits) small_encoder_step(run, small_encoder_avx2_step_classifier);
-    if (run->out_hidden) small_encoder_step(run, small_encoder_avx2_step_copy_hidden);
-    if (run->out_pooled) small_encoder_step(run, small_encoder_avx2_step_copy_pooled);
+void small_encoder_avx2_forward_chunk(small_encoder_run *run) {
+    small_encoder_run_step(run, small_encoder_avx2_step_embedding);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_query_key_value);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_mixed);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_output);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_norm_out);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_up);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_down);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_norm_out);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_query_key_value);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_mixed);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_output);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_norm_out);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_up);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_down);
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_norm_out);
+    small_encoder_run_step(run, small_encoder_avx2_step_pool);
+    if (run->out_logits) small_encoder_run_step(run, small_encoder_avx2_step_classifier);
+    if (run->out_hidden) small_encoder_run_step(run, small_encoder_avx2_step_copy_hidden);
+    if (run->out_pooled) small_encoder_run_step(run, small_encoder_avx2_step_copy_pooled);
 }
 
 #endif
@@ -2170,9 +2175,9 @@ static int small_encoder_good_input(const small_encoder_input *input) {
         if (length < 1 || length > 16) return SMALL_ENCODER_BAD_LENGTH;
         rows += (size_t)length;
     }
+    (void)rows;
     for (size_t i = 0; i < rows; i++)
     if (input->tokens[i] < 0 || input->tokens[i] >= 64) return SMALL_ENCODER_BAD_TOKEN;
-    (void)rows;
     return SMALL_ENCODER_OK;
 }
 
@@ -2186,7 +2191,7 @@ int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_inpu
     int32_t *starts = (int32_t *)(void *)memory;
     small_encoder_run run = {0};
     run.weights = ctx->weights;
-    run.workspace = (float *)(void *)(memory + 3136);
+    run.workspace = (float *)(void *)(memory + 1088);
     run.scratch = run.workspace + 41008;
     run.threads = ctx->threads;
     run.parallel_for = ctx->parallel_for;
@@ -2201,15 +2206,15 @@ int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_inpu
         starts[0] = 0;
         for (; b < input->batch; b++) {
             const size_t length = (size_t)(input->lengths[b]);
-            if (rows + length > SMALL_ENCODER_ROWS) break;
+            if (rows + length > 256) break;
             rows += length;
             starts[++sequences] = (int32_t)rows;
         }
         run.rows = rows;
-        run.sequences = sequences;
+        run.sequences = run.ended = sequences;
         switch (ctx->target) {
 #if defined(__x86_64__)
-            case 0: small_encoder_avx2_chunk(&run); break;
+            case 0: small_encoder_avx2_forward_chunk(&run); break;
 #endif
         }
         run.tokens += rows;

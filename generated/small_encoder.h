@@ -1,4 +1,4 @@
-/* small_encoder.h: 2 layers, d_model 32, encoder of at most 16 rows; model hash 891956682cd12f0a
+/* small_encoder.h: encoder of 2 layers over at most 16 rows, d_model 32; model hash 891956682cd12f0a
  *
  * Made by attnc 0.1.0: attnc compile small_encoder.attn --target avx2
  * The output of attnc belongs to its user, without conditions. */
@@ -13,13 +13,10 @@ extern "C" {
 #endif
 
     enum {
-        SMALL_ENCODER_ABI = 1,             /* of the structs below */
-        SMALL_ENCODER_SEQ = 16,        /* rows of a sequence: at most that many */
-        SMALL_ENCODER_ROWS = 256,      /* rows that the workspace holds at a time; a batch runs in chunks of whole sequences */
-        SMALL_ENCODER_ALIGNMENT = 64       /* of weights and workspace, bytes */
+        SMALL_ENCODER_ABI = 2,             /* of the structs below */
+        SMALL_ENCODER_ALIGNMENT = 64       /* of weights, workspaces, bytes */
     };
 #define SMALL_ENCODER_WEIGHTS_BYTES ((size_t)80896u) /* the whole .attnw */
-#define SMALL_ENCODER_WORKSPACE_BYTES(threads) ((size_t)167168u + (size_t)(threads) * (size_t)1792u)
 
     /* What a call gives back. Everything is checked before the first write. */
     enum {
@@ -27,9 +24,9 @@ extern "C" {
         SMALL_ENCODER_BAD_ARGUMENT,    /* a null pointer, a struct of another size, a count of threads below 1 */
         SMALL_ENCODER_BAD_WEIGHTS,     /* too short, damaged, or of another model, layout or version */
         SMALL_ENCODER_NO_TARGET,       /* this machine has none of the instruction sets, or not the one that was wanted */
-        SMALL_ENCODER_SHORT_WORKSPACE, /* fewer bytes than SMALL_ENCODER_WORKSPACE_BYTES, or not aligned */
-        SMALL_ENCODER_BAD_LENGTH,      /* a sequence of no rows or of more than SMALL_ENCODER_SEQ */
-        SMALL_ENCODER_BAD_TOKEN        /* an id outside its table */
+        SMALL_ENCODER_SHORT_WORKSPACE, /* fewer bytes than its macro says, or not aligned */
+        SMALL_ENCODER_BAD_LENGTH,      /* a sequence of no rows or of more than the bound */
+        SMALL_ENCODER_BAD_TOKEN         /* an id outside its table */
     };
     const char *small_encoder_status_text(int status);
 
@@ -57,12 +54,18 @@ extern "C" {
     int small_encoder_init(small_encoder_ctx *ctx, const void *weights, size_t bytes, const small_encoder_options *options);
     const char *small_encoder_target(const small_encoder_ctx *ctx); /* the name of the target that init picked */
 
+    enum {
+        SMALL_ENCODER_SEQ = 16,        /* rows of a sequence: at most that many */
+        SMALL_ENCODER_ROWS = 256       /* rows that the workspace holds at a time; a batch runs in chunks of whole sequences */
+    };
+#define SMALL_ENCODER_WORKSPACE_BYTES(threads) ((size_t)165120u + (size_t)(threads) * (size_t)1792u)
+
     /* Sequences lie one after another, without padding; rows is the sum of their lengths. */
     typedef struct small_encoder_input {
         size_t size;            /* sizeof(small_encoder_input) */
         int batch;              /* sequences, at least 1 */
         const int32_t *lengths; /* [batch] rows of each */
-        const int32_t *tokens;  /* [rows] ids, 0 to 63 */
+        const int32_t *tokens; /* [rows] ids, 0 to 63 */
     } small_encoder_input;
 
     /* Where results go; NULL: not wanted, and not computed where nothing else needs it. */
@@ -73,7 +76,8 @@ extern "C" {
         float *logits; /* [batch][5] */
     } small_encoder_output;
 
-    /* `workspace`: SMALL_ENCODER_WORKSPACE_BYTES(threads) bytes, aligned to SMALL_ENCODER_ALIGNMENT, of this call alone. */
+    /* Whole sequences. `workspace`: SMALL_ENCODER_WORKSPACE_BYTES(threads) bytes,
+     * aligned to SMALL_ENCODER_ALIGNMENT, of this call alone. */
     int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_input *input, small_encoder_output *output, void *workspace, size_t bytes);
 
 #ifdef __cplusplus

@@ -84,9 +84,10 @@ int command_bench(int argc, char **argv) {
     engine_bind(arena, engine, one_sequence(arena, module, n));
 
     double flops = 0, bytes = 0;
+    CallRows rows = call_rows(engine->plan, n);
     for (int i = 0; i < engine->plan->n_steps; i++) {
-        flops += step_flops(engine->plan, &engine->plan->steps[i], n);
-        bytes += step_bytes(engine->plan, &engine->plan->steps[i], n);
+        flops += step_flops(engine->plan, &engine->plan->steps[i], &rows);
+        bytes += step_bytes(engine->plan, &engine->plan->steps[i], &rows);
     }
     double peak = peak_flops(engine->call.picked), read = read_bandwidth();
     Timing t = time_forward(engine);

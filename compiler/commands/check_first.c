@@ -35,7 +35,7 @@ static void begin_chunk(Watch *w) {
 static const float *base_of(const Watch *w, const Buffer *buffer) {
     const DriverCall *call = &w->engine->call;
     if (buffer->kind == BUFFER_WORKSPACE)
-        return (const float *)(const void *)((const uint8_t *)call->workspace + w->engine->emitted.control_bytes) +
+        return (const float *)(const void *)((const uint8_t *)call->workspace + w->engine->emitted.forward.control_bytes) +
                buffer->offset;
     const char *name = w->engine->plan->graph->outputs[buffer->io].name;
     const float *base = strcmp(name, "hidden") == 0   ? call->hidden

@@ -231,7 +231,7 @@ void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wante
     call->logits = run->arrays[2];
     call->attention = run->arrays[3];
     void *old = call->workspace;
-    call->workspace_bytes = (size_t)(engine->emitted.workspace_bytes + call->threads * engine->emitted.scratch_bytes);
+    call->workspace_bytes = (size_t)(engine->emitted.forward.workspace_bytes + call->threads * engine->emitted.forward.scratch_bytes);
     uint8_t *memory = attn_alloc(call->workspace_bytes + 2 * CANARY),
             *workspace = memory ? canaries_set(memory, call->workspace_bytes) : NULL;
     if (!workspace) out_of_memory();

@@ -164,7 +164,7 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
         call->parallel_for = attn_pool_run;
     }
     engine->workspace_bytes = call->workspace_bytes =
-        (size_t)(engine->emitted.workspace_bytes + call->threads * engine->emitted.scratch_bytes);
+        (size_t)(engine->emitted.forward.workspace_bytes + call->threads * engine->emitted.forward.scratch_bytes);
     call->workspace = attn_alloc(call->workspace_bytes);
     if (!call->workspace) out_of_memory();
     arena_on_free(arena, free_memory, call->workspace);

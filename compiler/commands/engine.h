@@ -13,9 +13,11 @@ typedef struct DriverCall {
     const void *weights;
     size_t weights_bytes;
     int batch;
-    const int32_t *lengths, *tokens, *segments;
-    const float *features, *pixels;
-    float *hidden, *pooled, *logits, *attention;
+    const int32_t *lengths, *source_lengths, *tokens, *segments, *source, *target_ids, *prefix_lengths;
+    const float *features, *pixels, *query, *key, *value;
+    const unsigned char *mask;
+    float *hidden, *pooled, *logits, *encoder_hidden, *context, *attention, *encoder_attention, *cross_attention;
+    void *const *states, *const *sources;
     void *workspace;
     size_t workspace_bytes;
     const char *picked;

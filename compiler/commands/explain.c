@@ -17,6 +17,7 @@ typedef struct Explain {
     const Module *module;
     const Plan *plan;
     int64_t n; /* rows of the sequence that is counted */
+    CallRows rows;
     double flops, bytes;
 } Explain;
 
@@ -57,9 +58,9 @@ static void print_sizes(const Explain *x) {
     row("code", arena_printf(a, "C of %s", code.data));
     row("weights", arena_printf(a, "%s in the layout of the code (.attnw)",
                                 amount(a, 128 + 4 * (double)plan->program->weight_floats, "B")));
-    row("workspace", arena_printf(a, "%lld bytes, for chunks of %lld rows", (long long)emitted.workspace_bytes,
+    row("workspace", arena_printf(a, "%lld bytes, for chunks of %lld rows", (long long)emitted.forward.workspace_bytes,
                                   (long long)plan->rows));
-    row("scratch", arena_printf(a, "%lld bytes a thread, behind the workspace", (long long)emitted.scratch_bytes));
+    row("scratch", arena_printf(a, "%lld bytes a thread, behind the workspace", (long long)emitted.forward.scratch_bytes));
     row("stack", "at most 16384 bytes a function");
     double kept = 0; /* floats a row */
     for (int i = 0; i < plan->n_steps; i++)
@@ -107,7 +108,7 @@ static void print_steps(const Explain *x) {
     printf("\n%-10s %-44s %-36s %12s %7s %12s\n", "kind", "step", "shape", "flops", "share", "bytes");
     for (int i = 0; i < x->plan->n_steps; i++) {
         const Step *s = &x->plan->steps[i];
-        double flops = step_flops(x->plan, s, x->n), bytes = step_bytes(x->plan, s, x->n);
+        double flops = step_flops(x->plan, s, &x->rows), bytes = step_bytes(x->plan, s, &x->rows);
         const char *count = flops > 0 ? amount(x->arena, flops, "") : "-",
                    *share = flops > 0 ? arena_printf(x->arena, "%.2f %%", 100 * flops / x->flops) : "-";
         printf("%-10s %-44s %-36s %12s %7s %12s\n", kinds[s->kind], s->name, s->shape, count, share,
@@ -125,9 +126,10 @@ int command_explain(int argc, char **argv) {
     Length bound = x.plan->seq;
     x.n = option_integer(usage, "--seq", seq, bound.n, 1, bound.n);
     if (bound.exact && x.n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);
+    x.rows = call_rows(x.plan, x.n);
     for (int i = 0; i < x.plan->n_steps; i++) {
-        x.flops += step_flops(x.plan, &x.plan->steps[i], x.n);
-        x.bytes += step_bytes(x.plan, &x.plan->steps[i], x.n);
+        x.flops += step_flops(x.plan, &x.plan->steps[i], &x.rows);
+        x.bytes += step_bytes(x.plan, &x.plan->steps[i], &x.rows);
     }
     printf("%s: one sequence of %lld rows%s\n\n", module->model->name, (long long)x.n,
            bound.exact      ? ", as every one"

@@ -158,19 +158,29 @@ bool vars_has_own(const TemplateVars *vars, const char *name);          /* in th
 bool vars_assign(Expansion *x, const char *name, TemplateValue value);          /* an existing one of the template's */
 const TemplateValue *vars_find(const TemplateVars *vars, const char *name);     /* or NULL */
 
+/* ======================================================================= emit/interface.c
+ * Names for the templates of the functions that users call. */
+EntrySizes set_entry(Arena *arena, const Plan *plan, TemplateVars *vars);
+void set_run(Arena *arena, const Program *program, TemplateVars *vars);
+void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_t *state_bytes, int64_t *source_bytes);
+const char *upper_case(Arena *arena, const char *text);
+
 /* ======================================================================= emit/kernels.c
  * One target's part of the file: its kernels, its steps, and the function that runs them on a chunk. */
 typedef struct TargetEmitter {
     Arena *arena;
     Writer *writer;
-    const Plan *plan;
+    const Plan *plan;   /* the one being written */
     const Isa *isa;
     const char *model;  /* the prefix of everything */
     const char *prefix; /* model_target: of everything of this target */
+    const char *stem;   /* the same with the plan's name, except for forward: of the plan's steps */
     struct Kernel *kernels;
 } TargetEmitter;
 
-void emit_target(TargetEmitter *emitter);
+void emit_target(TargetEmitter *emitter, const Program *program);
+int64_t map_count(const Graph *graph, const char *name);     /* heads of all exported maps of that name */
+const char *pairs_of(const Plan *plan, const Step *attention); /* which queries and keys: self_, source_ or cross_pairs */
 const char *hex_float(Arena *arena, double value); /* "0x1.8p+1f" */
 
 #endif

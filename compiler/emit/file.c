@@ -12,6 +12,7 @@ static const struct {
     int bit;
 } target_order[] = {{"avx512", 1}, {"avx2", 0}, {"scalar", -1}};
 enum { TARGETS = sizeof target_order / sizeof *target_order };
+enum { FORWARD, ENCODE, DECODE, ENTRIES };
 
 bool target_known(const char *name) {
     for (int i = 0; i < TARGETS; i++)
@@ -22,21 +23,15 @@ bool target_known(const char *name) {
 typedef struct File {
     Arena *arena;
     const Program *program;
-    const Plan *plan; /* the forward one */
     const EmitOptions *options;
-    TemplateVars *vars;
+    TemplateVars *vars;             /* of the whole file */
+    TemplateVars *entries[ENTRIES]; /* of one way into the model; NULL: it has none such */
 } File;
 
-static const char *upper(Arena *arena, const char *text) {
+const char *upper_case(Arena *arena, const char *text) {
     char *out = arena_copy(arena, text, strlen(text));
     for (char *c = out; *c; c++) *c = (char)toupper((unsigned char)*c);
     return out;
-}
-
-static bool has_input(const Plan *plan, const char *name) {
-    for (int i = 0; i < plan->graph->n_inputs; i++)
-        if (strcmp(plan->graph->inputs[i].name, name) == 0) return true;
-    return false;
 }
 
 static bool wants(const File *f, const char *target) {
@@ -45,49 +40,26 @@ static bool wants(const File *f, const char *target) {
     return false;
 }
 
-/* Lines that repeat over outputs: fields of the struct, of the run, and how they move from chunk to chunk. */
-static void set_outputs(File *f, int64_t maps) {
-    const Graph *g = f->plan->graph;
-    Text fields = text_new(f->arena), run = text_new(f->arena), set = text_new(f->arena), advance = text_new(f->arena),
-         driver = text_new(f->arena);
-    for (int o = 0; o < g->n_outputs; o++) {
-        const GraphOutput *out = &g->outputs[o];
-        if (out->layer >= 0) continue;
-        const char *rows = "rows";
-        int64_t columns = g->tensors[out->tensor].dims[1].n;
-        for (int b = 0; b < f->plan->n_buffers; b++)
-            if (f->plan->buffers[b].kind == BUFFER_OUTPUT && f->plan->buffers[b].io == o &&
-                f->plan->buffers[b].rows == ROWS_SEQUENCES)
-                rows = "sequences";
-        text_printf(&fields, "%sfloat *%s; /* [%s][%lld] */", fields.size ? "\n" : "", out->name,
-                    strcmp(rows, "rows") == 0 ? "rows" : "batch", (long long)columns);
-        text_printf(&run, "%sfloat *out_%s;", run.size ? "\n" : "", out->name);
-        text_printf(&driver, "%soutput.%s = call->%s;", driver.size ? "\n" : "", out->name, out->name);
-        text_printf(&set, "%srun.out_%s = output->%s;", set.size ? "\n" : "", out->name, out->name);
-        text_printf(&advance, "%sif (run.out_%s) run.out_%s += %s * %lld;", advance.size ? "\n" : "", out->name,
-                    out->name, rows, (long long)columns);
+/* An entry's switch over targets. */
+static void set_calls(File *f, const char *entry, TemplateVars *vars) {
+    Text call = text_new(f->arena);
+    const char *model = f->program->module->model->name;
+    int index = 0;
+    for (int t = 0; t < TARGETS; t++) {
+        if (!wants(f, target_order[t].name)) continue;
+        const Isa *isa = isa_load(f->arena, target_order[t].name);
+        bool guarded = strcmp(isa->guard, "1") != 0;
+        if (guarded) text_printf(&call, "#if %s\n", isa->guard);
+        text_printf(&call, "case %d: %s_%s_%s_chunk(&run); break;\n", index++, model, isa->name, entry);
+        if (guarded) text_printf(&call, "#endif\n");
     }
-    if (maps) {
-        text_printf(&fields,
-                    "\nfloat *attention; /* for each sequence of n rows [%lld][n][n]: the exported layers' heads, "
-                    "layer by layer */",
-                    (long long)maps);
-        text_printf(&run, "\nfloat *out_attention;");
-        text_printf(&set, "\nrun.out_attention = output->attention;");
-        text_printf(&driver, "\noutput.attention = call->attention;");
-    }
-    vars_text(f->vars, "output_fields", fields.data);
-    vars_text(f->vars, "driver_outputs", driver.data);
-    vars_text(f->vars, "run_outputs", run.data);
-    vars_text(f->vars, "set_outputs", set.data);
-    vars_text(f->vars, "advance_outputs", advance.data);
-    vars_int(f->vars, "has_maps", maps > 0);
-    vars_int(f->vars, "map_count", maps);
+    if (call.size) call.data[call.size - 1] = '\0';
+    vars_text(vars, "call_targets", call.data);
 }
 
-/* Lines that repeat over targets: names, choice, call; each under its preprocessor guard. */
+/* Lines that repeat over targets: names and choice; each under its preprocessor guard. */
 static void set_targets(File *f) {
-    Text names = text_new(f->arena), pick = text_new(f->arena), call = text_new(f->arena);
+    Text names = text_new(f->arena), pick = text_new(f->arena);
     const char *model = f->program->module->model->name;
     int index = 0;
     bool x86 = false;
@@ -96,77 +68,68 @@ static void set_targets(File *f) {
         const Isa *isa = isa_load(f->arena, target_order[t].name);
         bool guarded = strcmp(isa->guard, "1") != 0;
         text_printf(&names, "%s\"%s\"", index ? ", " : "", isa->name);
-        if (guarded) text_printf(&pick, "#if %s\n", isa->guard), text_printf(&call, "#if %s\n", isa->guard);
+        if (guarded) text_printf(&pick, "#if %s\n", isa->guard);
         if (target_order[t].bit >= 0)
             text_printf(&pick, "if ((cpu >> %d & 1) && (!wanted || %s_same(wanted, \"%s\"))) return %d;\n",
                         target_order[t].bit, model, isa->name, index);
         else text_printf(&pick, "if (!wanted || %s_same(wanted, \"%s\")) return %d;\n", model, isa->name, index);
-        text_printf(&call, "case %d: %s_%s_chunk(&run); break;\n", index, model, isa->name);
-        if (guarded) text_printf(&pick, "#endif\n"), text_printf(&call, "#endif\n");
+        if (guarded) text_printf(&pick, "#endif\n");
         x86 |= target_order[t].bit >= 0;
         index++;
     }
     if (pick.size) pick.data[pick.size - 1] = '\0';
-    if (call.size) call.data[call.size - 1] = '\0';
     vars_text(f->vars, "target_names", names.data);
     vars_text(f->vars, "pick_targets", pick.data);
-    vars_text(f->vars, "call_targets", call.data);
     vars_int(f->vars, "has_x86", x86);
+}
+
+static const char *stack_summary(const File *f, const Stack *s) {
+    return arena_printf(f->arena, "%s of %lld layers over %s %lld rows", s->name, (long long)s->n_layers,
+                        s->seq.exact ? "exactly" : "at most", (long long)s->seq.n);
 }
 
 static const char *summary(const File *f) {
     const Model *m = f->program->module->model;
-    const Stack *s = m->encoder ? m->encoder : m->decoder;
-    return arena_printf(f->arena, "%lld layers, d_model %lld, %s of %s %lld rows; model hash %016llx",
-                        (long long)s->n_layers, (long long)m->d_model, s->is_decoder ? "decoder" : "encoder",
-                        s->seq.exact ? "exactly" : "at most", (long long)s->seq.n, (unsigned long long)m->hash);
+    const char *what = m->alone ? "attention alone" : stack_summary(f, m->encoder ? m->encoder : m->decoder);
+    if (m->encoder && m->decoder) what = arena_printf(f->arena, "%s, %s", what, stack_summary(f, m->decoder));
+    return arena_printf(f->arena, "%s, d_model %lld; model hash %016llx", what, (long long)m->d_model,
+                        (unsigned long long)m->hash);
 }
 
-static void set_numbers(File *f, Emitted *emitted) {
+static void set_numbers(File *f) {
     const Program *program = f->program;
-    const Plan *plan = f->plan;
     const Model *m = program->module->model;
-    const Stack *stack = m->encoder ? m->encoder : m->decoder;
-    int64_t starts = round_up(4 * (plan->rows + 1), 64), control = starts + round_up(8 * plan->rows, 64);
-    emitted->control_bytes = control;
-    emitted->workspace_bytes = control + 4 * round_up(plan->workspace_floats, 16);
-    emitted->scratch_bytes = 4 * plan->scratch_floats;
-    const struct { const char *name; int64_t value;
-    } numbers[] = {{"seq", plan->seq.n},
-                   {"full", program->unroll_full},
-                   {"embedded", f->options->embedded || f->options->incbin},
-                   {"seq_exact", plan->seq.exact},
-                   {"rows", plan->rows},
-                   {"weights_bytes", 128 + 4 * program->weight_floats},
-                   {"data_bytes", 4 * program->weight_floats},
-                   {"workspace_bytes", emitted->workspace_bytes},
-                   {"scratch_bytes", emitted->scratch_bytes},
-                   {"starts_bytes", starts},
-                   {"control_bytes", control},
-                   {"workspace_floats", round_up(plan->workspace_floats, 16)},
-                   {"vocab", stack->vocab},
-                   {"segments", stack->segments},
-                   {"d_model", m->d_model},
-                   {"image_height", stack->image_height},
-                   {"image_width", stack->image_width},
-                   {"has_tokens", has_input(plan, "tokens")},
-                   {"has_segments", has_input(plan, "segments")},
-                   {"has_features", has_input(plan, "features")},
-                   {"has_pixels", has_input(plan, "pixels")}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) vars_int(f->vars, numbers[i].name, numbers[i].value);
+    vars_int(f->vars, "full", program->unroll_full);
+    vars_int(f->vars, "embedded", f->options->embedded || f->options->incbin);
+    vars_int(f->vars, "weights_bytes", 128 + 4 * program->weight_floats);
+    vars_int(f->vars, "data_bytes", 4 * program->weight_floats);
+    vars_int(f->vars, "alone", m->alone != NULL);
     vars_text(f->vars, "p", m->name);
     vars_text(f->vars, "prefix", m->name);
-    vars_text(f->vars, "P", upper(f->arena, m->name));
+    vars_text(f->vars, "P", upper_case(f->arena, m->name));
     vars_text(f->vars, "version", ATTNC_VERSION);
     vars_text(f->vars, "command", f->options->command);
     vars_text(f->vars, "summary", summary(f));
     vars_text(f->vars, "model_hash", arena_printf(f->arena, "0x%016llx", (unsigned long long)m->hash));
     vars_text(f->vars, "layout_hash", arena_printf(f->arena, "0x%016llx", (unsigned long long)f->options->layout_hash));
-    int64_t maps = 0;
-    for (int o = 0; o < plan->graph->n_outputs; o++)
-        if (plan->graph->outputs[o].layer >= 0) maps += plan->graph->outputs[o].n_heads;
-    set_outputs(f, maps);
-    set_targets(f);
+    set_run(f->arena, program, f->vars);
+}
+
+/* Each entry's names, with those of the file behind them. */
+static void set_entries(File *f, Emitted *emitted) {
+    const Program *program = f->program;
+    set_states(f->arena, program, f->vars, &emitted->state_bytes, &emitted->source_bytes);
+    const Plan *const plans[] = {program->forward, program->encode, program->decode};
+    EntrySizes *const sizes[] = {&emitted->forward, &emitted->encode, &emitted->decode};
+    for (int i = 0; i < ENTRIES; i++) {
+        if (!plans[i]) continue;
+        f->entries[i] = vars_new(f->arena, f->vars);
+        *sizes[i] = set_entry(f->arena, plans[i], f->entries[i]);
+        set_calls(f, plans[i]->graph->name, f->entries[i]);
+    }
+    vars_int(f->vars, "workspace_bytes", emitted->forward.workspace_bytes);
+    vars_int(f->vars, "scratch_bytes", emitted->forward.scratch_bytes);
+    if (f->entries[DECODE] && program->encode) vars_int(f->entries[DECODE], "source_seq", program->encode->seq.n);
 }
 
 static void emit_targets(File *f, Writer *writer) {
@@ -175,7 +138,6 @@ static void emit_targets(File *f, Writer *writer) {
         if (!wants(f, target_order[t].name)) continue;
         TargetEmitter e = {.arena = f->arena,
                            .writer = writer,
-                           .plan = f->plan,
                            .isa = isa_load(f->arena, target_order[t].name),
                            .model = model};
         e.prefix = arena_printf(f->arena, "%s_%s", model, e.isa->name);
@@ -183,7 +145,7 @@ static void emit_targets(File *f, Writer *writer) {
         writer_line(writer, "/* ------------------------------------------------------------------ target %s */",
                     e.isa->name);
         if (guarded) writer_line(writer, "#if %s", e.isa->guard);
-        emit_target(&e);
+        emit_target(&e, f->program);
         if (guarded) writer_line(writer, "#endif");
         writer_blank(writer);
     }
@@ -242,14 +204,35 @@ static const char *over_budget(const File *f) {
                         m->place.column, what, hint);
 }
 
+static void emit_header(File *f, Writer *h) {
+    template_expand(f->arena, h, "model.h.tmpl", f->vars, NULL);
+    writer_blank(h);
+    template_expand(f->arena, h, "forward.h.tmpl", f->entries[FORWARD], NULL);
+    if (f->entries[DECODE]) {
+        writer_blank(h);
+        if (f->entries[ENCODE]) template_expand(f->arena, h, "encode.h.tmpl", f->entries[ENCODE], NULL);
+        template_expand(f->arena, h, "decode.h.tmpl", f->entries[DECODE], NULL);
+    }
+    writer_blank(h);
+    template_expand(f->arena, h, "end.h.tmpl", f->vars, NULL);
+}
+
+static void emit_driver(File *f, Writer *driver) {
+    template_expand(f->arena, driver, "driver.c.tmpl", f->entries[FORWARD], NULL);
+    if (f->entries[ENCODE]) template_expand(f->arena, driver, "driver_encode.c.tmpl", f->entries[ENCODE], NULL);
+    if (f->entries[DECODE]) template_expand(f->arena, driver, "driver_decode.c.tmpl", f->entries[DECODE], NULL);
+}
+
 Emitted emit(Arena *arena, const Program *program, const EmitOptions *options) {
     Emitted emitted = {0};
-    File f = {arena, program, program->forward, options, vars_new(arena, NULL)};
-    set_numbers(&f, &emitted);
+    File f = {.arena = arena, .program = program, .options = options, .vars = vars_new(arena, NULL)};
+    set_numbers(&f);
+    set_targets(&f);
+    set_entries(&f, &emitted);
     const char *over = over_budget(&f);
     size_t budget = program->unroll_full ? UNROLLED_BUDGET : BUDGET;
     Writer *h = writer_new(arena, budget, over), *c = writer_new(arena, budget, over);
-    template_expand(arena, h, "model.h.tmpl", f.vars, NULL);
+    emit_header(&f, h);
     template_expand(arena, c, "head.c.tmpl", f.vars, NULL);
     bool included = false;
     for (int t = 0; t < TARGETS; t++)
@@ -263,8 +246,11 @@ Emitted emit(Arena *arena, const Program *program, const EmitOptions *options) {
     template_expand(arena, c, "entry.c.tmpl", f.vars, NULL);
     emit_targets(&f, c);
     template_expand(arena, c, "api.c.tmpl", f.vars, NULL);
+    if (f.entries[DECODE]) template_expand(arena, c, "decode.c.tmpl", f.entries[DECODE], NULL);
+    template_expand(arena, c, "whole.c.tmpl", f.entries[FORWARD], NULL);
+    if (f.entries[ENCODE]) template_expand(arena, c, "whole.c.tmpl", f.entries[ENCODE], NULL);
     Writer *driver = writer_new(arena, BUDGET, over);
-    template_expand(arena, driver, "driver.c.tmpl", f.vars, NULL);
+    emit_driver(&f, driver);
     emitted.driver = writer_text(driver, NULL);
     emitted.h = writer_text(h, &emitted.h_bytes);
     emitted.c = writer_text(c, &emitted.c_bytes);

@@ -104,10 +104,19 @@ static void fix_rows(Wanted *w, RowsKind rows) {
 static const char *rows_text(TargetEmitter *e, RowsKind rows) {
     switch (rows) {
     case ROWS_CHUNK: return "run->rows";
-    case ROWS_SEQUENCES: return "run->sequences";
+    case ROWS_SOURCE: return "run->source_rows";
+    case ROWS_SEQUENCES: return "run->ended";
     case ROWS_PATCHES: return arena_printf(e->arena, "run->sequences * %lld", (long long)e->plan->patch_rows);
     }
     return "0";
+}
+
+/* For kernels that ask where a sequence begins, and how many rows stand before its first. */
+static void sequence_rows(Wanted *w, RowsKind rows) {
+    bool source = rows == ROWS_SOURCE;
+    word(w, "row_count", source ? "source_rows" : "rows");
+    word(w, "starts", source ? "source_starts" : "starts");
+    number(w, "cached", w->e->plan->cached);
 }
 
 /* The end of a call: rows and the share of a thread, or nothing where all of that is constant. */
@@ -220,6 +229,7 @@ static const char *call_embed(TargetEmitter *e, const Step *s) {
     bool segments = s->segment_ids >= 0, positions = s->bias != NO_PACKED;
     number(&w, "N", s->n);
     fix_rows(&w, s->rows);
+    sequence_rows(&w, s->rows);
     word(&w, "source", prepend ? "prepend" : lookup ? "lookup" : "rows");
     word(&w, "ids", lookup ? e->plan->graph->inputs[s->ids].name : "none");
     number(&w, "in_panels", s->table_in_panels);
@@ -249,6 +259,7 @@ static const char *call_embed(TargetEmitter *e, const Step *s) {
 
 static const char *call_patches(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "patches.c.tmpl");
+    number(&w, "cached", 0);
     const Stack *stack = e->plan->program->module->model->encoder;
     number(&w, "patch_rows", e->plan->patch_rows);
     number(&w, "height", stack->image_height);
@@ -264,6 +275,8 @@ static const char *call_patches(TargetEmitter *e, const Step *s) {
 static const char *call_rope(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "rope.c.tmpl");
     fix_rows(&w, s->rows);
+    sequence_rows(&w, s->rows);
+    number(&w, "second_table", s->a.offset);
     number(&w, "HEADS", s->a.heads);
     number(&w, "D", s->a.head_dim);
     number(&w, "WIDTH", s->a.width);
@@ -317,12 +330,17 @@ static const char *call_pool(TargetEmitter *e, const Step *s) {
 
 /* ---------------------------------------------------------------- attention */
 
+static _Noreturn void cannot(Place place, const char *what) {
+    fail_status(EXIT_CANNOT, "%s:%d:%d: the generator cannot emit %s yet", place.source ? place.source->path : "",
+                place.line, place.column, what);
+}
+
 /* Maps of a sequence stand layer by layer, head by head; a head that is not exported has none (-1). */
 static void emit_map_table(TargetEmitter *e, const Step *s, const char *name) {
     const Graph *g = e->plan->graph;
     int64_t first = 0;
     for (int o = 0; o < s->first_export; o++)
-        if (g->outputs[o].layer >= 0) first += g->outputs[o].n_heads;
+        if (strcmp(g->outputs[o].name, g->outputs[s->first_export].name) == 0) first += g->outputs[o].n_heads;
     Text list = text_new(e->arena);
     for (int64_t h = 0; h < s->a.heads; h++) {
         int64_t at = -1;
@@ -335,69 +353,138 @@ static void emit_map_table(TargetEmitter *e, const Step *s, const char *name) {
     writer_blank(e->writer);
 }
 
-static int64_t map_count(const Plan *plan) {
+int64_t map_count(const Graph *g, const char *name) {
     int64_t count = 0;
-    for (int o = 0; o < plan->graph->n_outputs; o++)
-        if (plan->graph->outputs[o].layer >= 0) count += plan->graph->outputs[o].n_heads;
+    for (int o = 0; o < g->n_outputs; o++)
+        if (g->outputs[o].layer >= 0 && strcmp(g->outputs[o].name, name) == 0) count += g->outputs[o].n_heads;
     return count;
 }
 
-static void attention_tile(Wanted *w, const Isa *isa, int64_t value_dim) {
-    int64_t vectors = (value_dim + isa->width - 1) / isa->width;
-    bool wide = isa->registers >= 32 && isa->width >= 16;
-    number(w, "R_MOST", wide ? 8 : isa->width >= 4 ? 4 : 1);
-    number(w, "P_MOST", wide ? 3 : 1);
+const char *pairs_of(const Plan *plan, const Step *s) {
+    bool source_keys = s->keys != NO_CACHE ? plan->program->caches[s->keys].of_source : s->key_rows == ROWS_SOURCE;
+    if (s->rows == ROWS_SOURCE) return "source_pairs";
+    return source_keys ? "cross_pairs" : "self_pairs";
+}
+
+static void attention_tile(Wanted *w, const Isa *isa, const Step *s) {
+    int64_t vectors = (s->value_dim + isa->width - 1) / isa->width;
+    bool wide = isa->registers >= 32 && isa->width >= 16, additive = s->vector != NO_PACKED;
+    number(w, "R_MOST", additive ? 1 : wide ? 8 : isa->width >= 4 ? 4 : 1); /* a tanh a product is enough in one row */
+    number(w, "P_MOST", wide && !additive ? 3 : 1);
     number(w, "C_MOST", isa->width == 1 ? 8 : wide && vectors % 3 == 0 ? 3 : 2);
+}
+
+/* Where the keys and values of a head come from. */
+static void attention_sources(Wanted *w, const Step *s) {
+    TargetEmitter *e = w->e;
+    const Plan *plan = e->plan;
+    const Cache *keys = s->keys == NO_CACHE ? NULL : &plan->program->caches[s->keys];
+    const Cache *values = s->values == NO_CACHE ? NULL : &plan->program->caches[s->values];
+    number(w, "from_cache", keys != NULL);
+    number(w, "of_source", keys ? keys->of_source : s->key_rows == ROWS_SOURCE && s->rows != ROWS_SOURCE);
+    number(w, "in_panels", keys && keys->panels);
+    number(w, "turned", s->turn_cos != NO_PACKED);
+    number(w, "TURN", s->turn.width);
+    number(w, "turn_interleaved", s->turn.interleaved);
+    number(w, "second_table", s->turn.offset);
+    number(w, "slots", keys ? keys->slots : 0);
+    number(w, "ring", keys && keys->ring ? keys->slots : 0);
+    number(w, "k_stride", keys ? s->a.head_dim : stride_of(e, s->other));
+    number(w, "v_stride", values ? s->value_dim : stride_of(e, s->third));
+    number(w, "own_keys", keys ? keys->of_source : s->rows != s->key_rows); /* not one key a query */
+    number(w, "cached", plan->cached);
+    sequence_rows(w, s->rows);
+    word(w, "key_starts", s->key_rows == ROWS_SOURCE ? "source_starts" : "starts");
+    word(w, "pairs", pairs_of(plan, s));
+}
+
+static void attention_scores(Wanted *w, const Step *s) {
+    const Plan *plan = w->e->plan;
+    number(w, "causal", s->a.causal && !s->a.has_prefix);
+    number(w, "prefixed", s->a.has_prefix);
+    number(w, "masked", s->a.has_mask);
+    number(w, "window", s->a.window && s->a.window < s->key_bound ? s->a.window : 0);
+    number(w, "sink_keys", s->a.sink);
+    number(w, "additive", s->vector != NO_PACKED);
+    number(w, "has_relative", s->relative != NO_PACKED);
+    number(w, "has_slopes", s->slopes != NO_PACKED);
+    number(w, "has_sink", s->sink != NO_PACKED);
+    number(w, "has_softcap", s->softcap > 0);
+    number(w, "origin", s->a.offset);
+    number(w, "relative_width", s->relative != NO_PACKED ? plan->program->packed[s->relative].shape.dims[1] : 0);
+    real(w, "scale", s->a.scale);
+    real(w, "cap", s->softcap);
+    real(w, "inverse_cap", s->softcap > 0 ? 1 / s->softcap : 0);
+}
+
+/* The address of a cache behind the header of a state. */
+static const char *cache_at(TargetEmitter *e, int cache, Operand rows) {
+    return cache == NO_CACHE ? address(e, rows)
+                             : arena_printf(e->arena, "%lld", (long long)e->plan->program->caches[cache].offset);
 }
 
 static const char *call_attention(TargetEmitter *e, const Step *s) {
     const Plan *plan = e->plan;
-    Wanted w = want(e, plan->program->unroll_full ? "attention_full.c.tmpl" : "attention.c.tmpl");
-    if (plan->program->unroll_full) number(&w, "N", plan->seq.n);
-    attention_tile(&w, e->isa, s->value_dim);
+    bool full = plan->program->unroll_full;
+    if (full && (s->vector != NO_PACKED || s->a.has_mask || s->a.has_prefix || s->a.sink))
+        cannot(s->place, "`unroll full` with additive scores, a given or prefix mask, or `sink N`");
+    Wanted w = want(e, full ? "attention_full.c.tmpl" : "attention.c.tmpl");
+    if (full) number(&w, "N", plan->seq.n);
+    attention_tile(&w, e->isa, s);
     number(&w, "D", s->a.head_dim);
     number(&w, "VD", s->value_dim);
     number(&w, "HEADS", s->a.heads);
     number(&w, "KV_HEADS", s->a.kv_heads);
     number(&w, "D_UNROLL", 1);
-    number(&w, "KEY_BLOCK", plan->key_block);
-    number(&w, "KEYS_ROOM", round_up(plan->seq.n, 16) * s->a.head_dim);
-    number(&w, "bound", plan->seq.n);
+    number(&w, "KEY_BLOCK", s->key_block);
+    number(&w, "KEYS_ROOM", round_up(s->key_bound, 16) * s->a.head_dim);
+    number(&w, "bound", s->key_bound);
     number(&w, "scratch", plan->scratch_floats);
     number(&w, "q_stride", stride_of(e, s->in));
-    number(&w, "k_stride", stride_of(e, s->other));
-    number(&w, "v_stride", stride_of(e, s->third));
     number(&w, "out_stride", stride_of(e, s->out));
-    number(&w, "causal", s->a.causal);
-    number(&w, "window", s->a.window && s->a.window < plan->seq.n ? s->a.window : 0);
-    number(&w, "has_relative", s->relative != NO_PACKED);
-    number(&w, "has_slopes", s->slopes != NO_PACKED);
-    number(&w, "has_sink", s->sink != NO_PACKED);
-    number(&w, "has_softcap", s->softcap > 0);
+    attention_sources(&w, s);
+    attention_scores(&w, s);
+    const char *map = s->first_export >= 0 ? plan->graph->outputs[s->first_export].name : "";
     number(&w, "exported", s->first_export >= 0);
-    number(&w, "map_count", s->first_export >= 0 ? map_count(plan) : 0);
-    number(&w, "origin", s->a.offset);
-    number(&w, "relative_width", s->relative != NO_PACKED ? plan->program->packed[s->relative].shape.dims[1] : 0);
-    real(&w, "scale", s->a.scale);
-    real(&w, "cap", s->softcap);
-    real(&w, "inverse_cap", s->softcap > 0 ? 1 / s->softcap : 0);
+    word(&w, "map_name", map);
+    number(&w, "map_count", map_count(plan->graph, map));
     vars_text(w.vars, "comment",
               arena_printf(e->arena, "attention of %lld heads of %lld over the keys of the same sequence",
                            (long long)s->a.heads, (long long)s->a.head_dim));
     const char *name = kernel(&w, "attention"), *maps = NULL;
     if (s->first_export >= 0) {
-        maps = arena_printf(e->arena, "%s_%s_maps", e->prefix, s->name);
+        maps = arena_printf(e->arena, "%s_%s_maps", e->stem, s->name);
         emit_map_table(e, s, maps);
     }
     Text call = text_new(e->arena);
-    text_printf(&call, "%s(run, %s, %s, %s, %s", name, address(e, s->in), address(e, s->other), address(e, s->third),
-                address(e, s->out));
+    text_printf(&call, "%s(run, %s, %s, %s, %s", name, address(e, s->in), cache_at(e, s->keys, s->other),
+                cache_at(e, s->values, s->third), address(e, s->out));
     if (s->relative != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->relative));
     if (s->slopes != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->slopes));
     if (s->sink != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->sink));
+    if (s->vector != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->vector));
+    if (s->turn_cos != NO_PACKED) text_printf(&call, ", %s, %s", weight_at(e, s->turn_cos), weight_at(e, s->turn_sin));
     if (maps) text_printf(&call, ", %s", maps);
     text_printf(&call, "%s", share(e));
     return call.data;
+}
+
+static const char *call_store(TargetEmitter *e, const Step *s) {
+    Wanted w = want(e, "store.c.tmpl");
+    const Cache *cache = &e->plan->program->caches[s->cache];
+    number(&w, "HEADS", cache->heads);
+    number(&w, "D", cache->width);
+    number(&w, "slots", cache->slots);
+    number(&w, "ring", cache->ring);
+    number(&w, "in_panels", cache->panels);
+    number(&w, "of_source", cache->of_source);
+    number(&w, "x_stride", stride_of(e, s->in));
+    sequence_rows(&w, s->rows);
+    vars_text(w.vars, "comment",
+              arena_printf(e->arena, "rows of %lld heads of %lld to their slots%s", (long long)cache->heads,
+                           (long long)cache->width, cache->panels ? " in panels" : ""));
+    return arena_printf(e->arena, "%s(run, %s, %lld%s", kernel(&w, "store"), address(e, s->in),
+                        (long long)cache->offset, share(e));
 }
 
 /* ---------------------------------------------------------------- all of it */
@@ -409,6 +496,7 @@ static const char *call_step(TargetEmitter *e, const Step *s) {
     case STEP_GEMM: return call_gemm(e, s);
     case STEP_NORM: return call_norm(e, s);
     case STEP_ROPE: return call_rope(e, s);
+    case STEP_STORE: return call_store(e, s);
     case STEP_ATTENTION: return call_attention(e, s);
     case STEP_MAP: case STEP_COPY: return call_map(e, s);
     case STEP_POOL: return call_pool(e, s);
@@ -417,22 +505,15 @@ static const char *call_step(TargetEmitter *e, const Step *s) {
     bug("a step without a kind");
 }
 
-void emit_target(TargetEmitter *e) {
+/* A function a step, and the one that runs them on a chunk. */
+static void emit_plan(TargetEmitter *e, const char *attribute) {
     const Plan *plan = e->plan;
-    TemplateVars *vars = vars_new(e->arena, NULL);
-    vars_text(vars, "p", e->prefix);
-    vars_text(vars, "prefix", e->model);
-    template_expand_helpers(e->arena, e->writer, vars, e->isa);
-    writer_blank(e->writer);
-    template_expand(e->arena, e->writer, "math.c.tmpl", vars, e->isa);
-    writer_blank(e->writer);
-    const char *attribute = isa_with_prefix(e->arena, e->isa->attribute, e->model);
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
         const char *call = call_step(e, s);
         writer_line(e->writer, "/* %s: %s */", s->name, s->shape);
         writer_line(e->writer, "static %s", attribute);
-        writer_line(e->writer, "void %s_step_%s(void *with, int thread) {", e->prefix, s->name);
+        writer_line(e->writer, "void %s_step_%s(void *with, int thread) {", e->stem, s->name);
         writer_line(e->writer, "%s_run *run = (%s_run *)with;", e->model, e->model);
         if (plan->program->unroll_full) writer_line(e->writer, "(void)thread;");
         writer_line(e->writer, "%s", call);
@@ -441,14 +522,32 @@ void emit_target(TargetEmitter *e) {
     }
     /* not inlined: a caller with more instructions than the target would contract products and sums */
     writer_line(e->writer, "static __attribute__((noinline)) %s", attribute);
-    writer_line(e->writer, "void %s_chunk(%s_run *run) {", e->prefix, e->model);
+    writer_line(e->writer, "void %s_%s_chunk(%s_run *run) {", e->prefix, plan->graph->name, e->model);
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
         if (is_optional(e, s))
-            writer_line(e->writer, "if (run->out_%s) %s_step(run, %s_step_%s);", buffer_of(e, s->out)->name, e->model,
-                        e->prefix, s->name);
-        else writer_line(e->writer, "%s_step(run, %s_step_%s);", e->model, e->prefix, s->name);
+            writer_line(e->writer, "if (run->out_%s) %s_run_step(run, %s_step_%s);", buffer_of(e, s->out)->name, e->model,
+                        e->stem, s->name);
+        else writer_line(e->writer, "%s_run_step(run, %s_step_%s);", e->model, e->stem, s->name);
     }
     writer_line(e->writer, "}");
     writer_blank(e->writer);
+}
+
+void emit_target(TargetEmitter *e, const Program *program) {
+    TemplateVars *vars = vars_new(e->arena, NULL);
+    vars_text(vars, "p", e->prefix);
+    vars_text(vars, "prefix", e->model);
+    template_expand_helpers(e->arena, e->writer, vars, e->isa);
+    writer_blank(e->writer);
+    template_expand(e->arena, e->writer, "math.c.tmpl", vars, e->isa);
+    writer_blank(e->writer);
+    const char *attribute = isa_with_prefix(e->arena, e->isa->attribute, e->model);
+    const Plan *const plans[] = {program->forward, program->encode, program->decode};
+    for (int i = 0; i < 3; i++) {
+        if (!plans[i]) continue;
+        e->plan = plans[i];
+        e->stem = i == 0 ? e->prefix : arena_printf(e->arena, "%s_%s", e->prefix, plans[i]->graph->name);
+        emit_plan(e, attribute);
+    }
 }

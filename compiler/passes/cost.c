@@ -1,27 +1,40 @@
 /* cost.c: what a step costs, counted from the plan. */
 #include "../attnc.h"
 
-static int64_t rows_in(const Plan *plan, RowsKind rows, int64_t n) {
+CallRows call_rows(const Plan *plan, int64_t n) {
+    Length source = plan->source_seq;
+    return (CallRows){.rows = n, .source = source.exact || n > source.n ? source.n : n};
+}
+
+static int64_t rows_in(const Plan *plan, RowsKind rows, const CallRows *call) {
     switch (rows) {
-    case ROWS_CHUNK: return n;
+    case ROWS_CHUNK: return call->rows;
+    case ROWS_SOURCE: return call->source;
     case ROWS_SEQUENCES: return 1;
     case ROWS_PATCHES: return plan->patch_rows;
     }
     return 0;
 }
 
-/* Pairs of a query and a key that it sees. */
-static double visible_pairs(const OpAttributes *a, int64_t n) {
+static int64_t keys_of(const Plan *plan, const Step *s, const CallRows *call) {
+    if (s->keys != NO_CACHE) return plan->program->caches[s->keys].of_source ? call->source : call->past + call->rows;
+    return rows_in(plan, s->key_rows, call);
+}
+
+/* Pairs of a query and a key that it sees; without a prefix or a given mask, which are known only at the call. */
+static double visible_pairs(const OpAttributes *a, int64_t queries, int64_t keys, int64_t past) {
     double pairs = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t low = a->window && i + 1 > a->window ? i + 1 - a->window : 0, high = a->causal ? i + 1 : n;
-        if (a->window && !a->causal && i + a->window < n) high = i + a->window;
-        pairs += (double)(high - low);
+    for (int64_t i = past; i < past + queries; i++) {
+        int64_t low = a->window && i + 1 > a->window ? i + 1 - a->window : 0, high = a->causal ? i + 1 : keys;
+        if (a->window && !a->causal && i + a->window < high) high = i + a->window;
+        if (high > keys) high = keys;
+        if (a->sink) pairs += (double)(low < a->sink ? low : a->sink);
+        if (high > low) pairs += (double)(high - low);
     }
     return pairs;
 }
 
-double step_flops(const Plan *plan, const Step *s, int64_t n) {
+double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
     if (s->kind == STEP_GEMM) {
         int64_t columns = 0; /* without the padding between parts */
         int64_t left = s->n;
@@ -29,20 +42,21 @@ double step_flops(const Plan *plan, const Step *s, int64_t n) {
             columns += plan->program->packed[p].shape.dims[0];
             left -= round_up(plan->program->packed[p].shape.dims[0], 16);
         }
-        return 2.0 * (double)rows_in(plan, s->rows, n) * (double)s->k * (double)columns;
+        return 2.0 * (double)rows_in(plan, s->rows, call) * (double)s->k * (double)columns;
     }
-    if (s->kind == STEP_ATTENTION)
-        return 2.0 * (double)s->a.heads * visible_pairs(&s->a, n) * (double)(s->a.head_dim + s->value_dim);
-    return 0;
+    if (s->kind != STEP_ATTENTION) return 0;
+    double pairs = visible_pairs(&s->a, rows_in(plan, s->rows, call), keys_of(plan, s, call), s->a.past ? call->past : 0);
+    return 2.0 * (double)s->a.heads * pairs * (double)(s->a.head_dim + s->value_dim);
 }
 
-double step_bytes(const Plan *plan, const Step *s, int64_t n) {
-    double rows = (double)rows_in(plan, s->rows, n), floats = rows * (double)s->n;
+double step_bytes(const Plan *plan, const Step *s, const CallRows *call) {
+    double rows = (double)rows_in(plan, s->rows, call), floats = rows * (double)s->n;
     if (s->kind == STEP_GEMM)
         floats += rows * (double)s->k + (double)s->k * (double)s->n +
                   (s->has_residual || s->has_factor ? rows * (double)s->n : 0);
     else if (s->kind == STEP_ATTENTION)
-        floats += rows * (double)(s->a.heads * s->a.head_dim + s->a.kv_heads * (s->a.head_dim + s->value_dim));
+        floats += rows * (double)(s->a.heads * s->a.head_dim) +
+                  (double)(keys_of(plan, s, call) * s->a.kv_heads * (s->a.head_dim + s->value_dim));
     else floats += rows * (double)s->n;
     return 4 * floats;
 }

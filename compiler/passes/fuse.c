@@ -17,7 +17,9 @@ typedef struct Fuse {
     Plan *plan;
     Operand *at;     /* where each tensor's rows are; buffer NO_BUFFER: nowhere yet */
     RowsKind *rows;  /* each tensor's */
-    int *uses;       /* ops and outputs that read it */
+    int *uses;       /* ops, outputs and states that read it */
+    int *cache;      /* where a tensor is in a cache, or NO_CACHE */
+    const Op **turned; /* the rotation that a cached tensor still needs, or NULL */
     bool *done;      /* ops that a step covers */
 } Fuse;
 
@@ -88,6 +90,12 @@ static Step new_step(Fuse *f, StepKind kind, const Op *op, int result) {
                   .relative = NO_PACKED,
                   .slopes = NO_PACKED,
                   .sink = NO_PACKED,
+                  .cache = NO_CACHE,
+                  .keys = NO_CACHE,
+                  .values = NO_CACHE,
+                  .turn_cos = NO_PACKED,
+                  .turn_sin = NO_PACKED,
+                  .vector = NO_PACKED,
                   .first_export = -1,
                   .tensor = result,
                   .rows = f->rows[result]};
@@ -217,8 +225,9 @@ static int absorb_embedding(Fuse *f, Step *step, int result, bool can_scale) {
 }
 
 static void finish_embedding(Fuse *f, Step step, int result, const char *name) {
+    const char *tensor = tensor_of(f, result)->name; /* "encoder.embedding.positions" */
     step.tensor = result;
-    step.name = name;
+    step.name = f->plan->source_seq.n ? arena_printf(f->arena, "%.*s_%s", (int)strcspn(tensor, "."), tensor, name) : name;
     step.n = columns_of(f, result);
     step.out = place_result(f, result);
     step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)step.n);
@@ -226,7 +235,7 @@ static void finish_embedding(Fuse *f, Step step, int result, const char *name) {
 }
 
 static void fuse_embed(Fuse *f, const Op *op) {
-    f->rows[op->result] = ROWS_CHUNK;
+    f->rows[op->result] = f->rows[op->inputs[0]];
     Step step = new_step(f, STEP_EMBED, op, op->result);
     step.ids = input_index(f, op->inputs[0]);
     step.table_in_panels = table_is_tied(f, op->inputs[1]);
@@ -258,7 +267,7 @@ static void fuse_patches(Fuse *f, const Op *op) {
 }
 
 static void fuse_prepend(Fuse *f, const Op *op) {
-    f->rows[op->result] = ROWS_CHUNK;
+    f->rows[op->result] = f->plan->source_seq.n ? ROWS_SOURCE : ROWS_CHUNK; /* a decoder reads no image */
     Step step = new_step(f, STEP_PREPEND, op, op->result);
     step.in = f->at[op->inputs[op->n_inputs - 1]];
     step.weight = pack_tensor(f, op->inputs[0], false, false);
@@ -307,10 +316,12 @@ static int absorb_epilogue(Fuse *f, Step *step, int result) {
 
 /* Whether the result goes into an attention: such linears over the same rows are one product. */
 static bool feeds_attention(const Fuse *f, const Op *op) {
+    for (int s = 0; s < f->graph->n_states; s++)
+        if (f->graph->states[s].out == op->result) return true;
     const Op *reader = only_reader(f, op->result);
     if (!reader) return false;
     switch (reader->kind) {
-    case OP_scores: case OP_mix: case OP_rope: return true;
+    case OP_scores: case OP_mix: case OP_rope: case OP_append: return true;
     case OP_layernorm: case OP_rmsnorm: return strstr(tensor_of(f, reader->result)->name, "_norm") != NULL;
     default: return false;
     }
@@ -408,9 +419,11 @@ static void fuse_norm(Fuse *f, const Op *op) {
 
 static void fuse_rope(Fuse *f, const Op *op) {
     int x = op->inputs[0];
-    if (op->a.offset)
-        refuse(op->place, "longrope whose factors depend on the length of a call (a bound of at most `original` rows, "
-                          "or `seq = N`, fixes them)");
+    if (f->cache[x] != NO_CACHE) { /* turned as attention reads it */
+        f->cache[op->result] = f->cache[x];
+        f->turned[op->result] = op;
+        return;
+    }
     f->rows[op->result] = f->rows[x];
     Step step = new_step(f, STEP_ROPE, op, op->result);
     step.n = columns_of(f, x);
@@ -422,12 +435,90 @@ static void fuse_rope(Fuse *f, const Op *op) {
     plan_step(f->arena, f->plan, step);
 }
 
+/* ---------------------------------------------------------------- states */
+
+/* Heads and width are known when attention reads it. */
+static int cache_named(Fuse *f, const char *name, bool of_source) {
+    return program_cache(f->arena, f->program, (Cache){.name = name, .of_source = of_source});
+}
+
+static void plan_store(Fuse *f, const GraphState *state, int from, int cache, Place place) {
+    Op op = {.kind = OP_append, .place = place};
+    Step step = new_step(f, STEP_STORE, &op, state->out);
+    step.name = step_name(f, state->name);
+    step.in = f->at[from];
+    step.cache = cache;
+    step.rows = f->rows[from];
+    step.n = columns_of(f, from);
+    step.tensor = from;
+    step.shape = arena_printf(f->arena, "[rows][%lld] -> state", (long long)step.n);
+    plan_step(f->arena, f->plan, step);
+}
+
+static const GraphState *state_of(const Fuse *f, const Op *append) {
+    for (int s = 0; s < f->graph->n_states; s++)
+        if (f->graph->states[s].out == append->result) return &f->graph->states[s];
+    bug("what `%s` appends is no state", append->where);
+}
+
+static void fuse_append(Fuse *f, const Op *op) {
+    const GraphState *state = state_of(f, op);
+    int cache = cache_named(f, state->name, false);
+    f->cache[op->result] = cache;
+    f->rows[op->result] = f->rows[op->inputs[1]];
+    plan_store(f, state, op->inputs[1], cache, op->place);
+}
+
+/* What encode makes for the decoder goes to the caller's source at the end. */
+static void store_source(Fuse *f) {
+    for (int s = 0; s < f->graph->n_states; s++) {
+        const GraphState *state = &f->graph->states[s];
+        if (state->in != NO_TENSOR) continue;
+        int cache = cache_named(f, state->name, true);
+        plan_store(f, state, state->out, cache, tensor_of(f, state->out)->place);
+    }
+}
+
+/* The cache that attention reads t from, or NO_CACHE: then t is rows of a buffer. */
+static int read_cache(Fuse *f, int t, bool panels, int64_t heads, int64_t width, int64_t window) {
+    if (f->cache[t] == NO_CACHE) return NO_CACHE;
+    Cache *cache = &f->program->caches[f->cache[t]];
+    *cache = (Cache){.name = cache->name,
+                     .of_source = cache->of_source,
+                     .panels = panels && !f->turned[t],
+                     .heads = heads,
+                     .width = width,
+                     .window = f->turned[t] ? 0 : window};
+    return f->cache[t];
+}
+
+/* Rows of the caller's may end where no whole vector may be read: such values are copied first. */
+static Operand whole_vectors(Fuse *f, const Op *op, int t) {
+    Operand at = f->at[t];
+    if (at.buffer == NO_BUFFER || f->plan->buffers[at.buffer].kind != BUFFER_INPUT || columns_of(f, t) % 16 == 0)
+        return at;
+    Step step = new_step(f, STEP_COPY, op, t);
+    step.name = arena_printf(f->arena, "copy_%s", tensor_of(f, t)->name);
+    step.rows = f->rows[t];
+    step.n = columns_of(f, t);
+    step.in = at;
+    step.out = (Operand){workspace(f, t, step.n), 0};
+    step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)step.n);
+    plan_step(f->arena, f->plan, step);
+    return f->at[t] = step.out;
+}
+
 /* scores [-> bias] [-> cap] -> softmax -> mix, each read by the next alone (the weights by an output too). */
 static void fuse_attention(Fuse *f, const Op *scores) {
     Step step = new_step(f, STEP_ATTENTION, scores, scores->result);
-    if (scores->kind == OP_additive_scores) refuse(scores->place, "additive scores");
+    int key = scores->inputs[1];
+    if (scores->kind == OP_additive_scores) {
+        step.vector = pack_tensor(f, scores->inputs[2], false, false);
+        step.a.heads = step.a.kv_heads = 1;
+        step.a.head_dim = columns_of(f, scores->inputs[0]);
+    }
     step.in = f->at[scores->inputs[0]];
-    step.other = f->at[scores->inputs[1]];
+    step.other = f->at[key];
     const Op *op = only_reader(f, scores->result);
     for (; op && op->kind != OP_softmax; op = only_reader(f, op->result)) {
         if (op->kind == OP_relative_bias) step.relative = pack_tensor(f, op->inputs[1], false, false);
@@ -439,12 +530,12 @@ static void fuse_attention(Fuse *f, const Op *scores) {
     }
     if (!op) bug("attention at `%s` has no softmax", scores->where);
     cover(f, op);
-    if (op->a.has_mask) refuse(op->place, "`mask given`");
-    if (op->a.has_prefix) refuse(op->place, "`mask prefix`");
-    if (op->a.sink && op->a.window) refuse(op->place, "`sink N`: first keys that ignore the window");
+    step.a.has_mask = op->a.has_mask;
+    step.a.has_prefix = op->a.has_prefix;
     step.a.causal = op->a.causal;
     step.a.window = op->a.window;
     step.a.sink = op->a.sink;
+    step.a.past = op->a.past;
     if (op->a.has_sink) step.sink = pack_tensor(f, op->inputs[op->n_inputs - 1], false, false);
     const Op *mix = NULL;
     for (int i = 0; i < f->graph->n_ops; i++)
@@ -453,9 +544,18 @@ static void fuse_attention(Fuse *f, const Op *scores) {
     for (int o = 0; o < f->graph->n_outputs; o++)
         if (f->graph->outputs[o].tensor == op->result) step.first_export = o;
     cover(f, mix);
-    step.third = f->at[mix->inputs[1]];
     step.value_dim = mix->a.head_dim;
-    step.a.kv_heads = scores->a.kv_heads;
+    int64_t window = step.a.sink ? 0 : step.a.window; /* first keys that are always seen are always kept */
+    step.keys = read_cache(f, key, true, step.a.kv_heads, step.a.head_dim, window);
+    step.values = read_cache(f, mix->inputs[1], false, step.a.kv_heads, step.value_dim, window);
+    const Op *turn = f->turned[key];
+    if (turn) {
+        step.turn_cos = pack_tensor(f, turn->inputs[1], false, false);
+        step.turn_sin = pack_tensor(f, turn->inputs[2], false, false);
+        step.turn = turn->a;
+    }
+    step.third = whole_vectors(f, mix, mix->inputs[1]);
+    step.key_rows = f->rows[key];
     f->rows[mix->result] = f->rows[scores->inputs[0]];
     step.rows = f->rows[mix->result];
     step.tensor = mix->result;
@@ -520,7 +620,7 @@ static void fuse_op(Fuse *f, const Op *op) {
         break;
     }
     case OP_mul: case OP_scale: case OP_activation: case OP_softcap: fuse_map(f, op); break;
-    case OP_append: refuse(op->place, "a state");
+    case OP_append: fuse_append(f, op); break;
     case OP_pool: fuse_pool(f, op); break;
     case OP_l2: bug("l2 without a pool"); break;
     case OP_COUNT: break;
@@ -549,6 +649,12 @@ static void copy_outputs(Fuse *f) {
                      .tensor = t,
                      .ids = -1,
                      .segment_ids = -1,
+                     .cache = NO_CACHE,
+                     .keys = NO_CACHE,
+                     .values = NO_CACHE,
+                     .turn_cos = NO_PACKED,
+                     .turn_sin = NO_PACKED,
+                     .vector = NO_PACKED,
                      .first_export = -1};
         step.out.buffer = plan_buffer(f->arena, f->plan,
                                       (Buffer){.kind = BUFFER_OUTPUT,
@@ -563,51 +669,79 @@ static void copy_outputs(Fuse *f) {
     }
 }
 
-static void refuse_models(const Module *module) {
-    const Model *m = module->model;
-    if (m->alone) refuse(m->place, "attention alone");
-    if (m->encoder && m->decoder) refuse(m->decoder->place, "an encoder with a decoder");
+/* The lengths of the graph's rows, and of what they look at. */
+static void set_lengths(Plan *plan, const Model *m) {
+    plan->cached = plan->graph == plan->program->module->decode;
+    if (m->alone) {
+        plan->seq = m->queries;
+        if (m->alone->attention.cross) plan->source_seq = m->keys;
+    } else if (plan->graph == plan->program->module->encode || !m->decoder) {
+        plan->seq = m->encoder->seq;
+    } else {
+        plan->seq = m->decoder->seq;
+        if (m->encoder && !plan->cached) plan->source_seq = m->encoder->seq;
+    }
+    if (!m->unroll_full) return;
+    if (!plan->seq.exact) refuse(m->place, "`unroll full` of a model whose length is not fixed by `seq = N`");
+    if (plan->source_seq.n) refuse(m->place, "`unroll full` of a model with a source or keys of their own");
+}
+
+static void count_uses(Fuse *f) {
+    const Graph *g = f->graph;
+    for (int i = 0; i < g->n_ops; i++)
+        for (int k = 0; k < g->ops[i].n_inputs; k++) f->uses[g->ops[i].inputs[k]]++;
+    for (int o = 0; o < g->n_outputs; o++) f->uses[g->outputs[o].tensor]++;
+    for (int s = 0; s < g->n_states; s++)
+        if (g->states[s].in == NO_TENSOR) f->uses[g->states[s].out]++;
+}
+
+/* Where what comes in is found. */
+static void place_inputs(Fuse *f) {
+    const Graph *g = f->graph;
+    for (int t = 0; t < g->n_tensors; t++) {
+        f->at[t] = NOWHERE;
+        f->cache[t] = NO_CACHE;
+    }
+    for (int i = 0; i < g->n_inputs; i++) {
+        int t = g->inputs[i].tensor;
+        const Tensor *tensor = &g->tensors[t];
+        f->rows[t] = g->inputs[i].of_source ? ROWS_SOURCE : ROWS_CHUNK;
+        if (tensor->dtype != DTYPE_F32 || tensor->rank != 2) continue;
+        f->at[t].buffer = plan_buffer(f->arena, f->plan,
+                                      (Buffer){.kind = BUFFER_INPUT,
+                                               .name = tensor->name,
+                                               .rows = f->rows[t],
+                                               .stride = tensor->dims[1].n,
+                                               .columns = tensor->dims[1].n,
+                                               .io = i,
+                                               .tensor = t});
+    }
+    for (int s = 0; s < g->n_states; s++)
+        if (g->states[s].out == NO_TENSOR) f->cache[g->states[s].in] = cache_named(f, g->states[s].name, true);
 }
 
 Plan *fuse(Arena *arena, Program *program, const Graph *graph) {
-    const Module *module = program->module;
-    refuse_models(module);
     Plan *plan = arena_alloc(arena, sizeof *plan);
     plan->program = program;
     plan->graph = graph;
-    const Model *m = module->model;
-    plan->seq = (m->encoder ? m->encoder : m->decoder)->seq;
-    if (m->unroll_full && !plan->seq.exact)
-        refuse(m->place, "`unroll full` of a model whose length is not fixed by `seq = N`");
+    set_lengths(plan, program->module->model);
     size_t n = (size_t)graph->n_tensors;
-    Fuse f = {arena,
-              module,
-              graph,
-              program,
-              plan,
-              arena_array(arena, n, sizeof(Operand)),
-              arena_array(arena, n, sizeof(RowsKind)),
-              arena_array(arena, n, sizeof(int)),
-              arena_array(arena, (size_t)graph->n_ops, sizeof(bool))};
-    for (int t = 0; t < graph->n_tensors; t++) f.at[t] = NOWHERE;
-    for (int i = 0; i < graph->n_ops; i++)
-        for (int k = 0; k < graph->ops[i].n_inputs; k++) f.uses[graph->ops[i].inputs[k]]++;
-    for (int o = 0; o < graph->n_outputs; o++) f.uses[graph->outputs[o].tensor]++;
-    for (int i = 0; i < graph->n_inputs; i++) {
-        int t = graph->inputs[i].tensor;
-        const Tensor *tensor = &graph->tensors[t];
-        if (tensor->dtype == DTYPE_F32 && tensor->rank == 2)
-            f.at[t].buffer = plan_buffer(arena, plan,
-                                         (Buffer){.kind = BUFFER_INPUT,
-                                                  .name = tensor->name,
-                                                  .rows = ROWS_CHUNK,
-                                                  .stride = tensor->dims[1].n,
-                                                  .columns = tensor->dims[1].n,
-                                                  .io = i,
-                                                  .tensor = t});
-    }
+    Fuse f = {.arena = arena,
+              .module = program->module,
+              .graph = graph,
+              .program = program,
+              .plan = plan,
+              .at = arena_array(arena, n, sizeof(Operand)),
+              .rows = arena_array(arena, n, sizeof(RowsKind)),
+              .uses = arena_array(arena, n, sizeof(int)),
+              .cache = arena_array(arena, n, sizeof(int)),
+              .turned = arena_array(arena, n, sizeof(Op *)),
+              .done = arena_array(arena, (size_t)graph->n_ops, sizeof(bool))};
+    count_uses(&f);
+    place_inputs(&f);
     for (int i = 0; i < graph->n_ops; i++)
         if (!f.done[i]) fuse_op(&f, &graph->ops[i]);
+    store_source(&f);
     copy_outputs(&f);
     return plan;
 }

@@ -5,11 +5,17 @@
 
 #include <stdlib.h>
 
+/* Images are whole sequences, of the source where there is one. */
+static int64_t sequences_of(const Plan *plan) {
+    return plan->source_seq.n ? plan->source_rows / plan->source_seq.n : plan->rows / plan->seq.n;
+}
+
 static int64_t rows_of(const Plan *plan, RowsKind kind) {
     switch (kind) {
     case ROWS_CHUNK: return plan->rows;
-    case ROWS_SEQUENCES: return plan->seq.exact ? plan->rows / plan->seq.n : plan->rows;
-    case ROWS_PATCHES: return plan->rows / plan->seq.n * plan->patch_rows;
+    case ROWS_SOURCE: return plan->source_rows;
+    case ROWS_SEQUENCES: return plan->seq.exact && !plan->cached ? plan->rows / plan->seq.n : plan->rows;
+    case ROWS_PATCHES: return sequences_of(plan) * plan->patch_rows;
     }
     return 0;
 }
@@ -38,17 +44,28 @@ static int64_t chunk_rows(Length seq) {
     return seq.n >= AIM ? seq.n : AIM / seq.n * seq.n;
 }
 
+/* A prefill is cut into chunks wherever that fits. */
+static int64_t decode_rows(Length seq) {
+    enum { MOST = 128 };
+    return seq.n < MOST ? round_up(seq.n, 16) : MOST;
+}
+
+/* Rows that an attention's keys may have. */
+static int64_t key_bound(const Plan *plan, const Step *s) {
+    const Program *program = plan->program;
+    if (s->keys != NO_CACHE && program->caches[s->keys].of_source) return program->module->model->encoder->seq.n;
+    return s->key_rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n;
+}
+
 static void size_scratch(Plan *plan) {
     enum { MOST_KEYS = 512, MOST_QUERY_ROWS = 8 };
-    bool exported = false;
-    for (int i = 0; i < plan->n_steps; i++)
-        exported |= plan->steps[i].kind == STEP_ATTENTION && plan->steps[i].first_export >= 0;
-    int64_t bound = round_up(plan->seq.n, 16);
-    plan->key_block = bound <= MOST_KEYS || exported ? bound : MOST_KEYS;
     for (int i = 0; i < plan->n_steps; i++) {
-        const Step *s = &plan->steps[i];
+        Step *s = &plan->steps[i];
         if (s->kind != STEP_ATTENTION) continue;
-        int64_t need = bound * s->a.head_dim + MOST_QUERY_ROWS * (plan->key_block + round_up(s->value_dim, 16)) + 64;
+        s->key_bound = key_bound(plan, s);
+        int64_t bound = round_up(s->key_bound, 16);
+        s->key_block = bound <= MOST_KEYS || s->first_export >= 0 ? bound : MOST_KEYS; /* a map's row is one block */
+        int64_t need = bound * s->a.head_dim + MOST_QUERY_ROWS * (s->key_block + round_up(s->value_dim, 16)) + 64;
         if (need > plan->scratch_floats) plan->scratch_floats = need;
     }
     enum { TILE_SUMS = 8 * 48 }; /* where tiles that are cut leave their sums */
@@ -57,7 +74,9 @@ static void size_scratch(Plan *plan) {
 }
 
 void plan_memory(Arena *arena, Plan *plan) {
-    plan->rows = plan->program->unroll_full ? plan->seq.n : chunk_rows(plan->seq);
+    bool one = plan->program->unroll_full;
+    plan->rows = one ? plan->seq.n : plan->cached ? decode_rows(plan->seq) : chunk_rows(plan->seq);
+    if (plan->source_seq.n) plan->source_rows = one ? plan->source_seq.n : chunk_rows(plan->source_seq);
     int *placed = arena_array(arena, (size_t)plan->n_buffers, sizeof *placed), n_placed = 0;
     for (int i = 0; i < plan->n_buffers; i++) {
         Buffer *b = &plan->buffers[i];

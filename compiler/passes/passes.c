@@ -1,4 +1,5 @@
-/* passes.c: the passes in their order. */
+/* passes.c: the passes in their order. Packed weights come in the order in which forward reads them; caches are
+ * sized after memory has said how many rows a chunk of decode has. */
 #include "../attnc.h"
 
 Program *plan_model(Arena *arena, const Module *module) {
@@ -6,7 +7,11 @@ Program *plan_model(Arena *arena, const Module *module) {
     program->module = module;
     program->unroll_full = module->model->unroll_full;
     program->forward = fuse(arena, program, module->forward);
+    if (module->decode) program->decode = fuse(arena, program, module->decode);
+    if (module->encode) program->encode = fuse(arena, program, module->encode);
+    Plan *const plans[] = {program->forward, program->encode, program->decode};
+    for (int i = 0; i < 3; i++)
+        if (plans[i]) plan_memory(arena, plans[i]);
     layout(program);
-    plan_memory(arena, program->forward);
     return program;
 }

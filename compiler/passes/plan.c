@@ -1,6 +1,8 @@
 /* plan.c: growing a plan, and printing it. */
 #include "../attnc.h"
 
+#include <string.h>
+
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer) {
@@ -8,6 +10,14 @@ int plan_buffer(Arena *arena, Plan *plan, Buffer buffer) {
     buffer.first = -1;
     plan->buffers[plan->n_buffers] = buffer;
     return plan->n_buffers++;
+}
+
+int program_cache(Arena *arena, Program *program, Cache cache) {
+    for (int i = 0; i < program->n_caches; i++)
+        if (strcmp(program->caches[i].name, cache.name) == 0) return i;
+    program->caches = arena_grow(arena, program->caches, program->n_caches, &program->room_caches, sizeof cache);
+    program->caches[program->n_caches] = cache;
+    return program->n_caches++;
 }
 
 int program_packed(Arena *arena, Program *program, Packed packed) {
@@ -37,7 +47,7 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 
 static void print_plan(Text *out, const Plan *plan) {
     static const char *const kinds[] = {"embed", "patches",   "prepend", "gemm", "norm",
-                                        "rope",  "attention", "map",     "pool", "copy"};
+                                        "rope",  "store",     "attention", "map", "pool", "copy"};
     text_printf(out,
                 "plan %s of %s: %d steps, %lld rows a chunk, %lld floats of workspace, %lld a thread\n",
                 plan->graph->name, plan->program->module->model->name, plan->n_steps, (long long)plan->rows,
@@ -69,5 +79,11 @@ void program_print(Text *out, const Program *program) {
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
         text_printf(out, "  packed %s at %lld, %s\n", p->name, (long long)p->offset, p->panels ? "panels" : "rows");
+    }
+    for (int i = 0; i < program->n_caches; i++) {
+        const Cache *c = &program->caches[i];
+        text_printf(out, "  cache %s of the %s at %lld: %lld heads, %lld %s of %lld%s\n", c->name,
+                    c->of_source ? "source" : "state", (long long)c->offset, (long long)c->heads, (long long)c->slots,
+                    c->panels ? "slots in panels" : "rows", (long long)c->width, c->ring ? ", a ring" : "");
     }
 }
