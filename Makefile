@@ -15,8 +15,8 @@ B = build
 .SECONDARY:
 
 SOURCES = $(filter-out compiler/main.c compiler/emit/embed.c, $(wildcard compiler/*.c compiler/*/*.c))
-EMBEDDED = $(wildcard compiler/emit/templates/*.tmpl compiler/emit/isa/*.isa runtime/attn_runtime.h runtime/attn_runtime.c)
-OBJECTS = $(SOURCES:%.c=$(B)/%.o) $(B)/runtime/attn_runtime.o $(B)/gen/parser.o $(B)/gen/lexer.o $(if $(wildcard compiler/emit/embed.c),$(B)/gen/embedded.o)
+EMBEDDED = $(wildcard compiler/emit/templates/*.tmpl compiler/emit/isa/*.isa runtime/attn_*.h runtime/attn_*.c)
+OBJECTS = $(SOURCES:%.c=$(B)/%.o) $(B)/runtime/attn_runtime.o $(B)/runtime/attn_generate.o $(B)/gen/parser.o $(B)/gen/lexer.o $(if $(wildcard compiler/emit/embed.c),$(B)/gen/embedded.o)
 UNIT_TESTS = $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 
 all: $(B)/attnc
@@ -57,6 +57,11 @@ $(B)/gen/embedded.c: $(B)/embed $(EMBEDDED)
 $(B)/unit/test_runtime: tests/unit/test_runtime.c runtime/attn_runtime.c runtime/attn_runtime.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) tests/unit/test_runtime.c runtime/attn_runtime.c -o $@ -lcmocka -lpthread -lm
+
+$(B)/unit/test_generate $(B)/unit/test_generate_beams: $(B)/unit/%: tests/unit/%.c tests/unit/fake_model.c \
+    tests/unit/fake_model.h runtime/attn_generate.c runtime/attn_generate.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $< tests/unit/fake_model.c runtime/attn_generate.c -o $@ -lcmocka -lpthread -lm
 
 $(B)/unit/test_wordpiece: tests/unit/test_wordpiece.c examples/common/wordpiece.c examples/common/wordpiece.h
 	@mkdir -p $(@D)
