@@ -11,6 +11,7 @@ static const struct {
 } commands[] = {
     {"compile", command_compile, "write a spec's C: DIR/NAME.c, NAME.h, and NAME.attnw with --weights"},
     {"run", command_run, "run a spec with given weights and inputs"},
+    {"generate", command_generate, "continue a prompt: greedy, sampled, or by beam search"},
     {"check", command_check, "the interpreter against a spec's compiled C"},
     {"explain", command_explain, "what a spec costs: flops, bytes, memory, code, step by step"},
     {"bench", command_bench, "time a spec's C on this machine, beside the measured peak"},

@@ -205,9 +205,9 @@ static InputArray slice(Reader *r, const Given *g, int64_t b, const int64_t *sym
     return array;
 }
 
-Batch *batch_read(Arena *arena, const Module *module, const ValueNode *inputs) {
+Batch *batch_read(Arena *arena, const Graph *graph, const ValueNode *inputs) {
     Batch *batch = arena_alloc(arena, sizeof *batch);
-    Reader r = {.arena = arena, .graph = module->forward, .batch = batch};
+    Reader r = {.arena = arena, .graph = graph, .batch = batch};
     read_inputs(&r, inputs);
     batch->sequences = arena_array(arena, (size_t)batch->count, sizeof *batch->sequences);
     for (int64_t b = 0; b < batch->count; b++) memcpy(batch->sequences[b].symbols, batch->padded, sizeof batch->padded);

@@ -20,7 +20,7 @@ typedef struct Batch {
 } Batch;
 
 /* `inputs` are NAME=F.npy; checked against the graph: names, kinds, shapes, ids, masks of ones then zeros. */
-Batch *batch_read(Arena *arena, const Module *module, const ValueNode *inputs);
+Batch *batch_read(Arena *arena, const Graph *graph, const ValueNode *inputs);
 
 /* `outputs` are NAME=F.npy; rows at padding are zero. */
 void batch_write(Arena *arena, const Module *module, const Batch *batch, const ValueNode *outputs);

@@ -103,8 +103,8 @@ static void unload(void *handle) { dlclose(handle); }
 static void free_pool(void *pool) { attn_pool_free(pool); }
 static void free_memory(void *memory) { attn_free(memory); }
 
-static void *symbol(void *library, const char *name) {
-    void *found = dlsym(library, name);
+void *engine_symbol(const Engine *engine, const char *name) {
+    void *found = dlsym(engine->library, name);
     if (!found) bug("the compiled model has no `%s`", name);
     return found;
 }
@@ -149,7 +149,7 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     if (engine->given_c) engine->emitted.c = options->emitted_c;
     Folder *folder = folder_new(arena);
     const char *packed = folder_file(arena, folder, "model.attnw");
-    void *library = load_library(arena, engine, folder, find_cc(arena, options->cc));
+    engine->library = load_library(arena, engine, folder, find_cc(arena, options->cc));
     packed_write(arena, packed, program, weights);
     MappedFile file = file_map(arena, packed);
     DriverCall *call = &engine->call;
@@ -168,9 +168,9 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     call->workspace = attn_alloc(call->workspace_bytes);
     if (!call->workspace) out_of_memory();
     arena_on_free(arena, free_memory, call->workspace);
-    *(void **)&engine->init = symbol(library, "attnc_driver_init");
-    *(void **)&engine->forward = symbol(library, "attnc_driver_forward");
-    *(void **)&engine->text = symbol(library, "attnc_driver_text");
+    *(void **)&engine->init = engine_symbol(engine, "attnc_driver_init");
+    *(void **)&engine->forward = engine_symbol(engine, "attnc_driver_forward");
+    *(void **)&engine->text = engine_symbol(engine, "attnc_driver_text");
     int status = engine->init(call);
     if (status == 3) fail_status(EXIT_CANNOT, "this machine has no %s", target ? target : "known target");
     if (status && engine->given_c) fail("the given C refuses the weights: %s", engine->text(status));

@@ -41,6 +41,7 @@ typedef struct Engine {
     bool given_c;
     int (*init)(DriverCall *call); /* again, after another target, thread count or pool was set */
     int (*forward)(const DriverCall *call);
+    void *library; /* for the symbols of the other entries */
     const char *(*text)(int status);
 } Engine;
 
@@ -52,6 +53,9 @@ void engine_run(Arena *arena, Engine *engine, Batch *batch);
 /* The inputs of a batch in the form that the code takes, and room for its outputs; for timing calls one after another. */
 void engine_bind(Arena *arena, Engine *engine, const Batch *batch);
 void engine_forward(Engine *engine);
+
+/* A function of the compiled code; a bug when it is not there. */
+void *engine_symbol(const Engine *engine, const char *name);
 
 /* Runs a program and waits; its stderr passes through. Returns its exit status, -1 when it cannot be started. */
 int run_program(const char *const *argv);

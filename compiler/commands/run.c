@@ -26,7 +26,7 @@ int command_run(int argc, char **argv) {
     Model *model = model_load(arena, path);
     model_turn_on(arena, model, out);
     Module *module = build(arena, model);
-    Batch *batch = batch_read(arena, module, in);
+    Batch *batch = batch_read(arena, module->forward, in);
     Weights *weights = load_weights(arena, module, weights_path, verbose);
     if (engine && strcmp(engine, "interp") == 0) {
         batch_interpret(arena, module, weights, batch);

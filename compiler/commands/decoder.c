@@ -1,0 +1,228 @@
+/* decoder.c: rows appended to states, by either engine. */
+#include "decoder.h"
+
+#include "../../runtime/attn_runtime.h"
+
+#include <string.h>
+
+struct Decoder {
+    Arena *arena;
+    const Module *module;
+    int slots;
+    int64_t vocab, width; /* of logits and hidden */
+    int64_t prefix;
+    Session **sessions;   /* the interpreter's states */
+    Engine *engine;       /* NULL: the interpreter */
+    void **states, *source, *workspace;
+    size_t workspace_bytes;
+    int (*decode)(const DriverCall *call);
+    int (*encode)(const DriverCall *call);
+    int (*init)(void *state, size_t bytes, const void *source);
+    int (*copy)(void *to, const void *from);
+    int (*rewind)(void *state, int rows);
+};
+
+static void free_memory(void *memory) { attn_free(memory); }
+static void free_session(void *session) { session_free(session); }
+
+static void *aligned(Arena *arena, size_t bytes) {
+    void *memory = attn_alloc(bytes);
+    if (!memory) out_of_memory();
+    arena_on_free(arena, free_memory, memory);
+    return memory;
+}
+
+static size_t workspace_of(EntrySizes sizes, int threads) {
+    return (size_t)(sizes.workspace_bytes + threads * sizes.scratch_bytes);
+}
+
+static void bind_engine(Decoder *d, Engine *engine) {
+    const Emitted *emitted = &engine->emitted;
+    d->engine = engine;
+    *(void **)&d->decode = engine_symbol(engine, "attnc_driver_decode");
+    *(void **)&d->init = engine_symbol(engine, "attnc_driver_state_init");
+    *(void **)&d->copy = engine_symbol(engine, "attnc_driver_state_copy");
+    *(void **)&d->rewind = engine_symbol(engine, "attnc_driver_state_rewind");
+    size_t decode = workspace_of(emitted->decode, engine->call.threads),
+           encode = workspace_of(emitted->encode, engine->call.threads);
+    d->workspace_bytes = encode > decode ? encode : decode;
+    d->workspace = aligned(d->arena, d->workspace_bytes);
+    d->states = arena_array(d->arena, (size_t)d->slots, sizeof *d->states);
+    for (int i = 0; i < d->slots; i++) d->states[i] = aligned(d->arena, (size_t)emitted->state_bytes);
+    if (!d->module->encode) return;
+    *(void **)&d->encode = engine_symbol(engine, "attnc_driver_encode");
+    d->source = aligned(d->arena, (size_t)emitted->source_bytes);
+}
+
+Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights, Engine *engine, int slots) {
+    Decoder *d = arena_alloc(arena, sizeof *d);
+    *d = (Decoder){.arena = arena, .module = module, .slots = slots};
+    if (!module->decode)
+        fail("%s generates nothing: %s", module->model->name,
+             module->no_decode ? module->no_decode : "it has no decoder");
+    for (int o = 0; o < module->decode->n_outputs; o++) {
+        const GraphOutput *out = &module->decode->outputs[o];
+        if (strcmp(out->name, "logits") == 0) d->vocab = module->decode->tensors[out->tensor].dims[1].n;
+        if (strcmp(out->name, "hidden") == 0) d->width = module->decode->tensors[out->tensor].dims[1].n;
+    }
+    if (engine) {
+        bind_engine(d, engine);
+        return d;
+    }
+    d->sessions = arena_array(arena, (size_t)slots, sizeof *d->sessions);
+    for (int i = 0; i < slots; i++) {
+        d->sessions[i] = session_new(arena, module, weights);
+        arena_on_free(arena, free_session, d->sessions[i]);
+    }
+    return d;
+}
+
+/* ---------------------------------------------------------------- the source */
+
+static int32_t *narrow(Arena *arena, const int64_t *ids, int64_t count) {
+    int32_t *out = arena_array(arena, (size_t)count, sizeof *out);
+    for (int64_t i = 0; i < count; i++) out[i] = ids[i] < INT32_MIN || ids[i] > INT32_MAX ? -1 : (int32_t)ids[i];
+    return out;
+}
+
+static int64_t source_rows(const Decoder *d, const Sequence *source) {
+    const Length length = d->module->model->encoder->seq;
+    return length.exact ? length.n : source->symbols[0];
+}
+
+/* A call of the generated code in which nothing is set but what all have in common. */
+static DriverCall new_call(const Decoder *d) {
+    return (DriverCall){.batch = 1, .workspace = d->workspace, .workspace_bytes = d->workspace_bytes};
+}
+
+static void encode(Decoder *d, const Sequence *source) {
+    Arena *own = arena_new();
+    DriverCall call = new_call(d);
+    int32_t length = (int32_t)source_rows(d, source);
+    void *sources[] = {d->source};
+    call.source_lengths = &length;
+    call.sources = sources;
+    for (int i = 0; i < source->n_inputs; i++) {
+        const InputArray *in = &source->inputs[i];
+        if (strcmp(in->name, "source") == 0) call.source = narrow(own, in->data, in->rows);
+        else if (strcmp(in->name, "segments") == 0) call.segments = narrow(own, in->data, in->rows);
+        else if (strcmp(in->name, "features") == 0) call.features = in->data;
+        else if (strcmp(in->name, "pixels") == 0) call.pixels = in->data;
+        else bug("the encoder has no input `%s`", in->name);
+    }
+    int status = d->encode(&call);
+    if (status) fail("the compiled model says: %s", decoder_text(d, status));
+    arena_free(own);
+}
+
+void decoder_begin(Decoder *d, const Sequence *source, int64_t prefix) {
+    d->prefix = prefix;
+    if (d->engine) {
+        if (source) encode(d, source);
+        for (int i = 0; i < d->slots; i++) {
+            int status = d->init(d->states[i], (size_t)d->engine->emitted.state_bytes, d->source);
+            if (status) bug("a state cannot be made: %s", decoder_text(d, status));
+        }
+        return;
+    }
+    Arena *own = arena_new();
+    for (int i = 0; i < d->slots; i++) {
+        if (i > 0) session_copy(d->sessions[i], d->sessions[0]);
+        else if (source)
+            session_encode(own, d->sessions[0], source->inputs, source->n_inputs, source_rows(d, source));
+        else session_rewind(d->sessions[0], 0);
+    }
+    arena_free(own);
+}
+
+/* ---------------------------------------------------------------- rows */
+
+static void take_output(const Interpretation *result, const char *name, float *out) {
+    for (int o = 0; o < result->n_outputs && out; o++) {
+        if (strcmp(result->outputs[o].name, name) != 0) continue;
+        int64_t count = 0;
+        shape_elements(result->outputs[o].shape, &count);
+        for (int64_t i = 0; i < count; i++) out[i] = (float)result->outputs[o].data[i];
+    }
+}
+
+static void interpret_rows(const Decoder *d, int slot, const int32_t *tokens, int64_t rows, float *logits,
+                           float *hidden) {
+    Arena *own = arena_new();
+    int64_t *ids = arena_array(own, (size_t)rows, sizeof *ids);
+    for (int64_t i = 0; i < rows; i++) ids[i] = tokens[i];
+    const InputArray inputs[] = {{"tokens", DTYPE_I64, rows, ids}, {"prefix_length", DTYPE_I64, 1, &d->prefix}};
+    const Interpretation *result = session_decode(own, d->sessions[slot], inputs, 2, rows);
+    take_output(result, "logits", logits);
+    take_output(result, "hidden", hidden);
+    arena_free(own);
+}
+
+int decoder_append(Decoder *d, int count, const int *slots, const int32_t *lengths, const int32_t *tokens,
+                   float *logits, float *hidden) {
+    if (d->engine) {
+        Arena *own = arena_new();
+        DriverCall call = new_call(d);
+        void **states = arena_array(own, (size_t)count, sizeof *states);
+        int32_t *prefixes = arena_array(own, (size_t)count, sizeof *prefixes);
+        for (int i = 0; i < count; i++) states[i] = d->states[slots[i]];
+        for (int i = 0; i < count; i++) prefixes[i] = (int32_t)d->prefix;
+        call.batch = count;
+        call.states = states;
+        call.lengths = lengths;
+        call.tokens = tokens;
+        call.prefix_lengths = prefixes;
+        call.logits = logits;
+        call.hidden = hidden;
+        int status = d->decode(&call);
+        arena_free(own);
+        return status;
+    }
+    for (int i = 0; i < count; i++) {
+        int64_t rows = lengths ? lengths[i] : 1;
+        interpret_rows(d, slots[i], tokens, rows, logits, hidden);
+        tokens += rows;
+        if (logits) logits += d->vocab;
+        if (hidden) hidden += rows * d->width;
+    }
+    return 0;
+}
+
+int decoder_copy(Decoder *d, int to, int from) {
+    if (d->engine) return d->copy(d->states[to], d->states[from]);
+    session_copy(d->sessions[to], d->sessions[from]);
+    return 0;
+}
+
+int decoder_rewind(Decoder *d, int slot, int64_t rows) {
+    if (d->engine) return d->rewind(d->states[slot], (int)rows);
+    session_rewind(d->sessions[slot], rows);
+    return 0;
+}
+
+void *decoder_state(Decoder *d, int slot) { return d->states[slot]; }
+const char *decoder_text(const Decoder *d, int status) { return d->engine ? d->engine->text(status) : ""; }
+
+/* ---------------------------------------------------------------- as attn_generate sees it */
+
+static int model_prefill(void *with, int slot, const int32_t *tokens, int count, float *logits) {
+    const int32_t length = count;
+    return decoder_append(with, 1, &slot, &length, tokens, logits, NULL);
+}
+
+static int model_step(void *with, int count, const int *slots, const int32_t *tokens, float *logits) {
+    return decoder_append(with, count, slots, NULL, tokens, logits, NULL);
+}
+
+static int model_copy(void *with, int to, int from) { return decoder_copy(with, to, from); }
+
+attn_model decoder_model(Decoder *d) {
+    if (!d->vocab) fail("%s has no logits: nothing can be generated", d->module->model->name);
+    return (attn_model){.size = sizeof(attn_model),
+                        .vocab = (int)d->vocab,
+                        .bound = (int)d->module->model->decoder->seq.n,
+                        .with = d,
+                        .prefill = model_prefill,
+                        .step = model_step,
+                        .copy = model_copy};
+}

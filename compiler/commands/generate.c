@@ -1,0 +1,231 @@
+/* generate.c: attnc generate: a prompt continued by either engine, greedy, sampled or by beam search. */
+#include "decoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "attnc generate SPEC --weights F|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --out tokens=F.npy --max-new N "
+    "[--engine interp|compiled] [--target T] [--threads N] [--stream] [-v]\n"
+    "  --beam B             beam search of that width, with --length-penalty A (0.6)\n"
+    "  --temperature T      sampling, with --top-k K, --top-p P, --seed N; otherwise the likeliest token each time\n"
+    "  --min-new N          no end token before that many tokens; --ignore-eos: end tokens are like any other\n"
+    "  --stream             prints each token id as soon as it is certain";
+
+typedef struct Generate {
+    Arena *arena;
+    const Module *module;
+    Decoder *decoder;
+    attn_generate_options options;
+    Batch *prompts, *sources; /* sources NULL: no encoder */
+    bool stream;
+} Generate;
+
+static double option_real(const char *name, const char *text, double otherwise) {
+    if (!text) return otherwise;
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end) usage_error(usage, "`%s` wants a number, found `%s`", name, text);
+    return value;
+}
+
+static uint64_t option_seed(const char *text) {
+    if (!text) return 0;
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (end == text || *end || *text == '-') usage_error(usage, "`--seed` wants a number from 0 on, found `%s`", text);
+    return value;
+}
+
+static bool graph_has(const Graph *graph, const char *name) {
+    for (int i = 0; graph && i < graph->n_inputs; i++)
+        if (strcmp(graph->inputs[i].name, name) == 0) return true;
+    return false;
+}
+
+/* The inputs that a graph takes; a mask goes with the source where there is one. */
+static ValueNode *inputs_of(const Generate *g, const Graph *graph, const ValueNode *all) {
+    ValueNode *list = NULL, **last = &list;
+    bool takes_mask = g->module->encode ? graph == g->module->encode : true;
+    for (const ValueNode *node = all; node; node = node->next) {
+        char *name;
+        split_assignment(g->arena, usage, "--in", node->text, &name);
+        bool mask = strcmp(name, "attention_mask") == 0;
+        if (mask ? !takes_mask : !graph_has(graph, name)) continue;
+        *last = arena_alloc(g->arena, sizeof **last);
+        (*last)->text = node->text;
+        last = &(*last)->next;
+    }
+    return list;
+}
+
+static void refuse_unknown(const Generate *g, const ValueNode *inputs) {
+    for (const ValueNode *node = inputs; node; node = node->next) {
+        char *name;
+        split_assignment(g->arena, usage, "--in", node->text, &name);
+        if (graph_has(g->module->encode, name) || graph_has(g->module->decode, name) ||
+            strcmp(name, "attention_mask") == 0)
+            continue;
+        fail("`%s` is no input of %s's generation; it takes tokens%s", name, g->module->model->name,
+             g->module->encode ? " and those of the encoder: source, attention_mask …" : ", attention_mask …");
+    }
+}
+
+/* A prompt of the start token for every source. */
+static Batch *start_prompts(const Generate *g) {
+    const Model *m = g->module->model;
+    if (m->start < 0) fail("%s has no `start`: give a prompt with --in tokens=F.npy", m->name);
+    Batch *batch = arena_alloc(g->arena, sizeof *batch);
+    batch->batched = g->sources && g->sources->batched;
+    batch->count = g->sources ? g->sources->count : 1;
+    batch->sequences = arena_array(g->arena, (size_t)batch->count, sizeof *batch->sequences);
+    for (int64_t b = 0; b < batch->count; b++) {
+        Sequence *s = &batch->sequences[b];
+        s->symbols[0] = 1;
+        s->inputs[s->n_inputs++] = (InputArray){"tokens", DTYPE_I64, 1, &m->start};
+    }
+    return batch;
+}
+
+static void read_prompts(Generate *g, const ValueNode *inputs) {
+    refuse_unknown(g, inputs);
+    if (!graph_has(g->module->decode, "tokens")) fail("%s takes no tokens", g->module->model->name);
+    if (g->module->encode) g->sources = batch_read(g->arena, g->module->encode, inputs_of(g, g->module->encode, inputs));
+    ValueNode *own = inputs_of(g, g->module->decode, inputs);
+    g->prompts = own ? batch_read(g->arena, g->module->decode, own) : start_prompts(g);
+    if (g->sources && (g->sources->count != g->prompts->count || g->sources->batched != g->prompts->batched))
+        fail("there are %lld sources and %lld prompts", (long long)g->sources->count, (long long)g->prompts->count);
+}
+
+static const InputArray *input_named(const Sequence *s, const char *name) {
+    for (int i = 0; i < s->n_inputs; i++)
+        if (strcmp(s->inputs[i].name, name) == 0) return &s->inputs[i];
+    return NULL;
+}
+
+static int print_token(void *with, int32_t token) {
+    (void)with;
+    printf("%d ", (int)token);
+    return fflush(stdout) != 0;
+}
+
+static _Noreturn void refuse(const Generate *g, int status, const attn_generated *result, int64_t prompt) {
+    long long bound = g->module->model->decoder->seq.n;
+    if (status == ATTN_GENERATE_TOO_LONG)
+        fail("a prompt of %lld and %d new tokens are more than the %lld rows of the spec", (long long)prompt,
+             g->options.max_new, bound);
+    if (status == ATTN_GENERATE_MODEL) fail("the compiled model says: %s", decoder_text(g->decoder, result->model_status));
+    fail("%s", attn_generate_status_text(status));
+}
+
+/* The prompt and the new tokens of one sequence; *count is their number. */
+static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
+    const Sequence *s = &g->prompts->sequences[b];
+    const InputArray *tokens = input_named(s, "tokens"), *prefix = input_named(s, "prefix_length");
+    int64_t n = tokens->rows;
+    int32_t *out = arena_array(g->arena, (size_t)(n + g->options.max_new), sizeof *out);
+    for (int64_t i = 0; i < n; i++) out[i] = (int32_t)((const int64_t *)tokens->data)[i];
+    attn_model model = decoder_model(g->decoder);
+    attn_generated result = {.size = sizeof result, .tokens = out + n};
+    size_t bytes = attn_generate_bytes(&model, &g->options);
+    void *memory = arena_alloc(g->arena, bytes ? bytes : 1);
+    decoder_begin(g->decoder, g->sources ? &g->sources->sequences[b] : NULL,
+                  prefix ? ((const int64_t *)prefix->data)[0] : 0);
+    int status = attn_generate(&model, &g->options, out, (int)n, &result, memory, bytes);
+    if (status) refuse(g, status, &result, n);
+    if (g->stream) printf("\n");
+    *count = n + result.count;
+    return out;
+}
+
+static void write_tokens(const Generate *g, const char *path, int32_t *const *tokens, const int64_t *counts) {
+    const Model *m = g->module->model;
+    int64_t most = 0, batch = g->prompts->count;
+    for (int64_t b = 0; b < batch; b++) most = counts[b] > most ? counts[b] : most;
+    int32_t pad = (int32_t)(m->pad >= 0 ? m->pad : m->n_end ? m->end[0] : 0);
+    int32_t *all = arena_array(g->arena, (size_t)(batch * most), sizeof *all);
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t i = 0; i < most; i++) all[b * most + i] = i < counts[b] ? tokens[b][i] : pad;
+    Shape shape = g->prompts->batched ? (Shape){2, {batch, most}} : (Shape){1, {most}};
+    npy_write(g->arena, path, DTYPE_I32, shape, all);
+}
+
+/* Everything about the options is said before weights are read and C is compiled. */
+static void check_options(const attn_generate_options *o) {
+    if (o->beams < 1) usage_error(usage, "`--beam` is at least 1");
+    if (!(o->temperature >= 0) || o->temperature > 1e6) usage_error(usage, "`--temperature` is 0 or more");
+    if (!(o->top_p > 0) || o->top_p > 1) usage_error(usage, "`--top-p` is greater than 0 and at most 1");
+    if (o->beams > 1 && o->temperature > 0) usage_error(usage, "beam search and `--temperature` exclude each other");
+    if (o->min_new > o->max_new) usage_error(usage, "`--min-new` is more than `--max-new`");
+    if (!(o->length_penalty >= -16 && o->length_penalty <= 16)) usage_error(usage, "`--length-penalty` is -16 to 16");
+}
+
+static const char *out_path(Arena *arena, const ValueNode *out) {
+    char *name;
+    if (!out || out->next) usage_error(usage, "`--out tokens=F.npy` is wanted once");
+    const char *path = split_assignment(arena, usage, "--out", out->text, &name);
+    if (strcmp(name, "tokens") != 0) usage_error(usage, "generate has the output tokens, not `%s`", name);
+    return path;
+}
+
+static void set_ends(Generate *g) {
+    const Model *m = g->module->model;
+    int32_t *end = arena_array(g->arena, (size_t)m->n_end + 1, sizeof *end);
+    for (int64_t i = 0; i < m->n_end; i++) end[i] = (int32_t)m->end[i];
+    g->options.end = end;
+    g->options.end_count = (int)m->n_end;
+    g->options.on_token = g->stream ? print_token : NULL;
+}
+
+int command_generate(int argc, char **argv) {
+    Arena *arena = arena_new();
+    const char *path, *weights_path = NULL, *engine_name = NULL, *target = NULL, *threads = NULL, *cc = NULL;
+    const char *max_new = NULL, *min_new = NULL, *beam = NULL, *penalty = NULL, *temperature = NULL, *top_k = NULL,
+               *top_p = NULL, *seed = NULL;
+    ValueNode *in = NULL, *out = NULL;
+    bool ignore_end = false, stream = false, verbose = false;
+    const Option options[] = {
+        {"--weights", .text = &weights_path}, {"--in", .list = &in},          {"--out", .list = &out},
+        {"--max-new", .text = &max_new},      {"--min-new", .text = &min_new}, {"--beam", .text = &beam},
+        {"--length-penalty", .text = &penalty}, {"--temperature", .text = &temperature}, {"--top-k", .text = &top_k},
+        {"--top-p", .text = &top_p},          {"--seed", .text = &seed},      {"--ignore-eos", .flag = &ignore_end},
+        {"--engine", .text = &engine_name},   {"--target", .text = &target},  {"--threads", .text = &threads},
+        {"--cc", .text = &cc},                {"--stream", .flag = &stream},  {"-v", .flag = &verbose}};
+    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
+    if (!weights_path) usage_error(usage, "`--weights` is missing");
+    if (!max_new) usage_error(usage, "`--max-new` is missing");
+    if (engine_name && strcmp(engine_name, "interp") != 0 && strcmp(engine_name, "compiled") != 0)
+        usage_error(usage, "`--engine` is interp or compiled, not `%s`", engine_name);
+    const char *to = out_path(arena, out);
+    Generate g = {.arena = arena, .stream = stream};
+    g.options = (attn_generate_options){.size = sizeof g.options,
+                                        .max_new = (int)option_integer(usage, "--max-new", max_new, 1, 1, INT32_MAX / 2),
+                                        .min_new = (int)option_integer(usage, "--min-new", min_new, 0, 0, INT32_MAX / 2),
+                                        .temperature = option_real("--temperature", temperature, 0),
+                                        .top_k = (int)option_integer(usage, "--top-k", top_k, 0, 0, INT32_MAX),
+                                        .top_p = option_real("--top-p", top_p, 1),
+                                        .seed = option_seed(seed),
+                                        .beams = (int)option_integer(usage, "--beam", beam, 1, 1, 1024),
+                                        .length_penalty = option_real("--length-penalty", penalty, 0.6),
+                                        .ignore_end = ignore_end};
+    check_options(&g.options);
+    g.module = build(arena, model_load(arena, path));
+    if (!g.module->decode)
+        fail("%s: nothing can be generated: %s", path, g.module->no_decode ? g.module->no_decode : "it has no decoder");
+    set_ends(&g);
+    read_prompts(&g, in);
+    Weights *weights = load_weights(arena, g.module, weights_path, verbose);
+    Engine *engine = NULL;
+    if (!engine_name || strcmp(engine_name, "compiled") == 0) {
+        EngineOptions engine_options = {
+            .target = target, .cc = cc, .threads = (int)option_integer(usage, "--threads", threads, 1, 1, 256)};
+        engine = engine_new(arena, g.module, weights, &engine_options);
+    }
+    g.decoder = decoder_new(arena, g.module, weights, engine, g.options.beams);
+    int64_t batch = g.prompts->count, *counts = arena_array(arena, (size_t)batch, sizeof *counts);
+    int32_t **tokens = arena_array(arena, (size_t)batch, sizeof *tokens);
+    for (int64_t b = 0; b < batch; b++) tokens[b] = continue_prompt(&g, b, &counts[b]);
+    write_tokens(&g, to, tokens, counts);
+    arena_free(arena);
+    return EXIT_FINE;
+}
