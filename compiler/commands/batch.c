@@ -10,6 +10,14 @@ const char *split_assignment(Arena *arena, const char *usage, const char *option
     return equal + 1;
 }
 
+int64_t sequence_extent(const Sequence *s, Dim dim) { return dim.symbol ? s->symbols[dim.symbol - 1] : dim.n; }
+
+int64_t sequence_items(const Sequence *s, const Tensor *t) {
+    int64_t count = 1;
+    for (int d = 0; d < t->rank; d++) count *= sequence_extent(s, t->dims[d]);
+    return count;
+}
+
 /* ---------------------------------------------------------------- reading */
 
 typedef struct Given {
@@ -17,7 +25,6 @@ typedef struct Given {
     const Tensor *tensor;
     NpyArray array;
     const uint8_t *converted; /* the whole array in the tensor's dtype */
-    int64_t row_items;        /* items of one row of the first dimension */
 } Given;
 
 typedef struct Reader {
@@ -87,8 +94,7 @@ static void set_length(Reader *r, const Given *g, Dim dim, int64_t n) {
 static void check_shape(Reader *r, Given *g, bool *batched, int64_t *count) {
     const Tensor *t = g->tensor;
     const Shape *s = &g->array.shape;
-    bool scalar = strcmp(g->input->name, "prefix_length") == 0 && s->rank == 0;
-    int extra = scalar ? 0 : s->rank - t->rank;
+    int extra = s->rank - t->rank;
     if (extra != 0 && extra != 1)
         fail("%s: input %s has the shape %s; it wants %d dimensions, or one more for a batch", g->array.path,
              g->input->name, shape_text(r->arena, *s), t->rank);
@@ -103,8 +109,36 @@ static void check_shape(Reader *r, Given *g, bool *batched, int64_t *count) {
     if (n < 1) fail("%s: input %s holds no sequence", g->array.path, g->input->name);
     *batched = this_batched;
     *count = n;
-    for (int d = 0; d < t->rank && !scalar; d++) set_length(r, g, t->dims[d], s->dims[d + extra]);
+    for (int d = 0; d < t->rank; d++) set_length(r, g, t->dims[d], s->dims[d + extra]);
     convert(r, g);
+}
+
+static bool is_prefix(const GraphInput *input) { return strcmp(input->name, "prefix_length") == 0; }
+
+/* Most rows of the sequence that a prefix is part of. */
+static int64_t prefix_bound(const Graph *g) {
+    for (int i = 0; i < g->n_inputs; i++)
+        if (!g->inputs[i].of_source && !is_prefix(&g->inputs[i])) return g->tensors[g->inputs[i].tensor].dims[0].n;
+    bug("a prefix without rows");
+}
+
+/* A number a sequence, or one for all of them. */
+static void read_prefix(Reader *r, Given *g, int64_t count) {
+    const NpyArray *a = &g->array;
+    int64_t items = 0, bound = prefix_bound(r->graph);
+    shape_elements(a->shape, &items);
+    if (a->shape.rank > 2 || (items != count && items != 1) || (a->shape.rank == 2 && a->shape.dims[1] != 1))
+        fail("%s: input %s has the shape %s; it wants one number, or one for each of %lld sequences", a->path,
+             g->input->name, shape_text(r->arena, a->shape), (long long)count);
+    convert(r, g);
+    int64_t *each = arena_array(r->arena, (size_t)count, sizeof *each);
+    for (int64_t b = 0; b < count; b++) {
+        each[b] = ((const int64_t *)(const void *)g->converted)[items == 1 ? 0 : b];
+        if (each[b] < 0 || each[b] > bound)
+            fail("%s: input %s holds %lld; it may be 0 to %lld", a->path, g->input->name, (long long)each[b],
+                 (long long)bound);
+    }
+    g->converted = (const uint8_t *)each;
 }
 
 static void read_inputs(Reader *r, const ValueNode *inputs) {
@@ -130,7 +164,7 @@ static void read_inputs(Reader *r, const ValueNode *inputs) {
         if (!g) unknown_input(r, name);
         g->tensor = &r->graph->tensors[g->input->tensor];
         g->array = npy_read(r->arena, path);
-        check_shape(r, g, &batched, &count);
+        if (!is_prefix(g->input)) check_shape(r, g, &batched, &count);
     }
     for (int i = 0; i < r->graph->n_inputs; i++) {
         bool found = r->graph->inputs[i].optional;
@@ -138,15 +172,20 @@ static void read_inputs(Reader *r, const ValueNode *inputs) {
         if (!found) fail("input %s is missing: --in %s=FILE.npy", r->graph->inputs[i].name, r->graph->inputs[i].name);
     }
     if (count < 0) fail("this model needs an input");
+    for (int k = 0; k < r->n_given; k++)
+        if (is_prefix(r->given[k].input)) read_prefix(r, &r->given[k], count);
     r->batch->batched = batched;
     r->batch->count = count;
 }
 
 /* The dimension that attention_mask speaks of: rows of tokens, or of source where there is one. */
 static Dim masked_dim(const Graph *graph) {
+    bool has_source = false;
+    for (int i = 0; i < graph->n_inputs; i++) has_source |= graph->inputs[i].of_source;
     for (int i = 0; i < graph->n_inputs; i++) {
         const char *name = graph->inputs[i].name;
-        if (strcmp(name, "tokens") == 0 || strcmp(name, "source") == 0 || strcmp(name, "features") == 0)
+        if (graph->inputs[i].of_source == has_source &&
+            (strcmp(name, "tokens") == 0 || strcmp(name, "source") == 0 || strcmp(name, "features") == 0))
             return graph->tensors[graph->inputs[i].tensor].dims[0];
     }
     return (Dim){0};
@@ -175,7 +214,7 @@ static void read_mask(Reader *r) {
     const Shape *s = &r->mask.shape;
     bool fits =
         s->rank == 1 + batch->batched && s->dims[s->rank - 1] == n && (!batch->batched || s->dims[0] == batch->count);
-    if (!fits) fail("%s: attention_mask has the shape %s, unlike the tokens", r->mask.path, shape_text(r->arena, *s));
+    if (!fits) fail("%s: attention_mask has the shape %s, unlike the rows", r->mask.path, shape_text(r->arena, *s));
     for (int64_t b = 0; b < batch->count; b++) {
         int64_t length = masked_length(&r->mask, b, n);
         if (dim.symbol) batch->sequences[b].symbols[dim.symbol - 1] = length;

@@ -19,6 +19,11 @@ typedef struct Batch {
     int64_t padded[4];    /* the longest length a symbol: what the arrays of a batch are padded to */
 } Batch;
 
+/* How many rows or columns the sequence has in a dimension of its graph. */
+int64_t sequence_extent(const Sequence *sequence, Dim dim);
+/* Items of one of its tensors. */
+int64_t sequence_items(const Sequence *sequence, const Tensor *tensor);
+
 /* `inputs` are NAME=F.npy; checked against the graph: names, kinds, shapes, ids, masks of ones then zeros. */
 Batch *batch_read(Arena *arena, const Graph *graph, const ValueNode *inputs);
 

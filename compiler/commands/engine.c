@@ -180,89 +180,116 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
 
 /* ---------------------------------------------------------------- calls */
 
+#define FIELD(name) {#name, offsetof(DriverCall, name)}
+const CallField call_inputs[CALL_INPUTS] = {
+    FIELD(tokens), FIELD(segments), FIELD(source), {"target", offsetof(DriverCall, target_ids)},
+    {"prefix_length", offsetof(DriverCall, prefix_lengths)}, FIELD(features), FIELD(pixels), FIELD(query), FIELD(key),
+    FIELD(value), FIELD(mask)};
+const CallField call_outputs[CALL_OUTPUTS] = {
+    FIELD(hidden), FIELD(pooled), FIELD(logits), FIELD(attention), FIELD(encoder_hidden), FIELD(context),
+    FIELD(encoder_attention), FIELD(cross_attention)};
+#undef FIELD
+
+void *call_get(const DriverCall *call, CallField field) {
+    void *array;
+    memcpy(&array, (const char *)call + field.at, sizeof array);
+    return array;
+}
+
+void call_set(DriverCall *call, CallField field, const void *array) {
+    memcpy((char *)call + field.at, &array, sizeof array);
+}
+
+int call_output(const char *name) {
+    for (int f = 0; f < CALL_OUTPUTS; f++)
+        if (strcmp(call_outputs[f].name, name) == 0) return f;
+    bug("the output `%s` has no array", name);
+}
+
+/* Rows that are given at the call have a symbol, which the first dimension of an input names. */
+static int64_t rows_of(const Engine *engine, const Sequence *s, Length length, bool of_source) {
+    const Graph *g = engine->plan->graph;
+    if (length.exact || !length.n) return length.n;
+    for (int i = 0; i < g->n_inputs; i++) {
+        Dim rows = g->tensors[g->inputs[i].tensor].dims[0];
+        if (g->inputs[i].of_source == of_source && rows.symbol) return sequence_extent(s, rows);
+    }
+    bug("no input of `%s` has its rows", engine->module->model->name);
+}
+
+int64_t engine_rows(const Engine *engine, const Sequence *s) { return rows_of(engine, s, engine->plan->seq, false); }
+
+int64_t engine_source_rows(const Engine *engine, const Sequence *s) {
+    return rows_of(engine, s, engine->plan->source_seq, true);
+}
+
 static const InputArray *input_of(const Sequence *s, const char *name) {
     for (int i = 0; i < s->n_inputs; i++)
         if (strcmp(s->inputs[i].name, name) == 0) return &s->inputs[i];
     return NULL;
 }
 
-static int64_t sequence_rows(const Engine *engine, const Sequence *s) {
-    return engine->plan->seq.exact ? engine->plan->seq.n : s->symbols[0];
+/* An id that 32 bits cannot hold is outside every table; it stays outside. */
+static void narrow(const int64_t *ids, int64_t count, int32_t *out) {
+    for (int64_t i = 0; i < count; i++) out[i] = ids[i] < INT32_MIN || ids[i] > INT32_MAX ? -1 : (int32_t)ids[i];
 }
 
-static const int32_t *join_ids(Arena *arena, const Batch *batch, const char *name, int64_t rows) {
-    if (!input_of(&batch->sequences[0], name)) return NULL;
-    int32_t *out = arena_array(arena, (size_t)rows, sizeof *out), *to = out;
+/* The arrays of all sequences one behind the other; NULL where the input is absent. */
+static const void *join(Arena *arena, const Batch *batch, const GraphInput *input, const Tensor *t, size_t *bytes) {
+    size_t item = t->dtype == DTYPE_I64 ? sizeof(int32_t) : dtype_bytes(t->dtype);
+    *bytes = 0;
+    if (!input_of(&batch->sequences[0], input->name)) return NULL;
+    for (int64_t b = 0; b < batch->count; b++) *bytes += (size_t)sequence_items(&batch->sequences[b], t) * item;
+    uint8_t *out = arena_alloc(arena, *bytes), *to = out;
     for (int64_t b = 0; b < batch->count; b++) {
-        const InputArray *a = input_of(&batch->sequences[b], name);
-        for (int64_t i = 0; i < a->rows; i++) {
-            int64_t id = ((const int64_t *)a->data)[i];
-            *to++ = id < INT32_MIN || id > INT32_MAX ? -1 : (int32_t)id;
-        }
+        const InputArray *a = input_of(&batch->sequences[b], input->name);
+        int64_t count = sequence_items(&batch->sequences[b], t);
+        if (t->dtype == DTYPE_I64) narrow(a->data, count, (int32_t *)(void *)to);
+        else memcpy(to, a->data, (size_t)count * item);
+        to += (size_t)count * item;
     }
     return out;
 }
 
-static const float *join_rows(Arena *arena, const Batch *batch, const char *name, int64_t items_a_row) {
-    if (!input_of(&batch->sequences[0], name)) return NULL;
-    int64_t total = 0;
-    for (int64_t b = 0; b < batch->count; b++) total += input_of(&batch->sequences[b], name)->rows;
-    float *out = arena_array(arena, (size_t)(total * items_a_row), sizeof *out), *to = out;
-    for (int64_t b = 0; b < batch->count; b++) {
-        const InputArray *a = input_of(&batch->sequences[b], name);
-        memcpy(to, a->data, (size_t)(a->rows * items_a_row) * sizeof *to);
-        to += a->rows * items_a_row;
+static void bind_inputs(Arena *arena, Engine *engine, const Batch *batch) {
+    const Graph *g = engine->plan->graph;
+    for (int f = 0; f < CALL_INPUTS; f++) {
+        call_set(&engine->call, call_inputs[f], NULL);
+        engine->input_bytes[f] = 0;
+        for (int i = 0; i < g->n_inputs; i++)
+            if (strcmp(g->inputs[i].name, call_inputs[f].name) == 0)
+                call_set(&engine->call, call_inputs[f],
+                         join(arena, batch, &g->inputs[i], &g->tensors[g->inputs[i].tensor], &engine->input_bytes[f]));
     }
-    return out;
 }
 
-static int64_t map_heads(const Graph *g) {
-    int64_t n = 0;
-    for (int o = 0; o < g->n_outputs; o++) n += g->outputs[o].layer >= 0 ? g->outputs[o].n_heads : 0;
-    return n;
-}
-
-static float **output_field(DriverCall *call, const char *name) {
-    if (strcmp(name, "hidden") == 0) return &call->hidden;
-    if (strcmp(name, "pooled") == 0) return &call->pooled;
-    if (strcmp(name, "logits") == 0) return &call->logits;
-    return &call->attention;
-}
-
-/* Outputs are a row a sequence behind a pool, a row a row elsewhere. */
-static bool is_per_sequence(const Engine *engine, int output) {
-    for (int b = 0; b < engine->plan->n_buffers; b++) {
-        const Buffer *buffer = &engine->plan->buffers[b];
-        if (buffer->kind == BUFFER_OUTPUT && buffer->io == output) return buffer->rows == ROWS_SEQUENCES;
-    }
-    return false;
+/* Floats of a sequence in an output's array: a map holds the exported heads alone. */
+static int64_t output_items(const Sequence *s, const Graph *g, const GraphOutput *out) {
+    const Tensor *t = &g->tensors[out->tensor];
+    if (out->layer < 0) return sequence_items(s, t);
+    return out->n_heads * sequence_extent(s, t->dims[1]) * sequence_extent(s, t->dims[2]);
 }
 
 void engine_bind(Arena *arena, Engine *engine, const Batch *batch) {
     DriverCall *call = &engine->call;
-    const Graph *g = engine->module->forward;
-    int64_t rows = 0, squares = 0;
-    int32_t *lengths = arena_array(arena, (size_t)batch->count, sizeof *lengths);
+    const Graph *g = engine->plan->graph;
+    int32_t *lengths = arena_array(arena, (size_t)batch->count, sizeof *lengths),
+            *source_lengths = arena_array(arena, (size_t)batch->count, sizeof *source_lengths);
+    int64_t items[CALL_OUTPUTS] = {0};
     for (int64_t b = 0; b < batch->count; b++) {
-        int64_t n = sequence_rows(engine, &batch->sequences[b]);
-        lengths[b] = (int32_t)n;
-        rows += n;
-        squares += n * n;
+        const Sequence *s = &batch->sequences[b];
+        lengths[b] = (int32_t)engine_rows(engine, s);
+        source_lengths[b] = (int32_t)engine_source_rows(engine, s);
+        for (int o = 0; o < g->n_outputs; o++)
+            items[call_output(g->outputs[o].name)] += output_items(s, g, &g->outputs[o]);
     }
     call->batch = (int)batch->count;
     call->lengths = lengths;
-    call->tokens = join_ids(arena, batch, "tokens", rows);
-    call->segments = join_ids(arena, batch, "segments", rows);
-    call->features = join_rows(arena, batch, "features", engine->module->model->d_model);
-    const Stack *stack = engine->module->model->encoder;
-    call->pixels = stack ? join_rows(arena, batch, "pixels", stack->image_height * stack->image_width) : NULL;
-    for (int o = 0; o < g->n_outputs; o++) {
-        const GraphOutput *out = &g->outputs[o];
-        int64_t items = out->layer >= 0
-                            ? map_heads(g) * squares
-                            : (is_per_sequence(engine, o) ? batch->count : rows) * g->tensors[out->tensor].dims[1].n;
-        *output_field(call, out->name) = arena_array(arena, (size_t)items, sizeof(float));
-    }
+    call->source_lengths = source_lengths;
+    bind_inputs(arena, engine, batch);
+    for (int f = 0; f < CALL_OUTPUTS; f++)
+        call_set(call, call_outputs[f],
+                 items[f] ? arena_array(arena, (size_t)items[f], sizeof(float)) : NULL);
 }
 
 void engine_forward(Engine *engine) {
@@ -270,47 +297,34 @@ void engine_forward(Engine *engine) {
     if (status) fail("the compiled model says: %s", engine->text(status));
 }
 
-static const double *widen(Arena *arena, const float *from, int64_t count) {
-    double *out = arena_array(arena, (size_t)count, sizeof *out);
-    for (int64_t i = 0; i < count; i++) out[i] = from[i];
-    return out;
-}
-
-/* A map's heads as the graph has them: those that are not exported stay zero. */
-static const double *widen_map(Arena *arena, const GraphOutput *out, const float *from, int64_t heads, int64_t n) {
-    double *maps = arena_array(arena, (size_t)(heads * n * n), sizeof *maps);
-    for (int64_t h = 0; h < out->n_heads; h++)
-        for (int64_t i = 0; i < n * n; i++) maps[out->heads[h] * n * n + i] = from[h * n * n + i];
-    return maps;
+/* A sequence's numbers of one output, in the graph's form: heads that are not exported are zero. */
+static OutputArray take_output(Arena *arena, const Sequence *s, const Graph *g, const GraphOutput *out,
+                               const float *from) {
+    const Tensor *t = &g->tensors[out->tensor];
+    OutputArray array = {.name = out->name, .layer = out->layer, .shape = {t->rank, {0}}};
+    for (int d = 0; d < t->rank; d++) array.shape.dims[d] = sequence_extent(s, t->dims[d]);
+    double *data = arena_array(arena, (size_t)sequence_items(s, t), sizeof *data);
+    array.data = data;
+    int64_t heads = out->layer < 0 ? 1 : out->n_heads, each = output_items(s, g, out) / heads;
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t i = 0; i < each; i++)
+            data[(out->layer < 0 ? 0 : out->heads[h]) * each + i] = from[h * each + i];
+    return array;
 }
 
 void engine_run(Arena *arena, Engine *engine, Batch *batch) {
     engine_bind(arena, engine, batch);
     engine_forward(engine);
-    const Graph *g = engine->module->forward;
-    int64_t row = 0, squares = 0, all_maps = map_heads(g);
+    const Graph *g = engine->plan->graph;
+    int64_t at[CALL_OUTPUTS] = {0};
     for (int64_t b = 0; b < batch->count; b++) {
         Sequence *s = &batch->sequences[b];
-        int64_t n = sequence_rows(engine, s), map = 0;
         s->outputs = arena_array(arena, (size_t)g->n_outputs, sizeof *s->outputs);
         for (int o = 0; o < g->n_outputs; o++) {
-            const GraphOutput *out = &g->outputs[o];
-            const float *data = *output_field(&engine->call, out->name);
-            OutputArray *array = &s->outputs[o];
-            *array = (OutputArray){.name = out->name, .layer = out->layer};
-            if (out->layer >= 0) {
-                int64_t heads = g->tensors[out->tensor].dims[0].n;
-                array->shape = (Shape){3, {heads, n, n}};
-                array->data = widen_map(arena, out, data + squares * all_maps + map * n * n, heads, n);
-                map += out->n_heads;
-                continue;
-            }
-            bool single = is_per_sequence(engine, o);
-            int64_t columns = g->tensors[out->tensor].dims[1].n, rows = single ? 1 : n;
-            array->shape = (Shape){2, {rows, columns}};
-            array->data = widen(arena, data + (single ? b : row) * columns, rows * columns);
+            int f = call_output(g->outputs[o].name);
+            const float *data = call_get(&engine->call, call_outputs[f]);
+            s->outputs[o] = take_output(arena, s, g, &g->outputs[o], data + at[f]);
+            at[f] += output_items(s, g, &g->outputs[o]);
         }
-        row += n;
-        squares += n * n;
     }
 }

@@ -23,6 +23,20 @@ typedef struct DriverCall {
     const char *picked;
 } DriverCall;
 
+/* An array of a call, by the name that graph and command line have for it. */
+typedef struct CallField {
+    const char *name;
+    size_t at; /* in DriverCall */
+} CallField;
+
+enum { CALL_INPUTS = 11, CALL_OUTPUTS = 8 };
+
+extern const CallField call_inputs[CALL_INPUTS], call_outputs[CALL_OUTPUTS];
+
+void *call_get(const DriverCall *call, CallField field);
+void call_set(DriverCall *call, CallField field, const void *array);
+int call_output(const char *name); /* its place in call_outputs */
+
 typedef struct EngineOptions {
     const char *target;  /* NULL or native: the best one of this machine */
     const char *cc;      /* NULL: $CC, or the first of clang, gcc, cc */
@@ -36,6 +50,7 @@ typedef struct Engine {
     const Plan *plan; /* the forward one */
     Emitted emitted;
     DriverCall call;
+    size_t input_bytes[CALL_INPUTS]; /* of the arrays that are bound; 0: none */
     double compile_seconds;
     size_t workspace_bytes;
     bool given_c;
@@ -50,6 +65,9 @@ typedef struct Engine {
 Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options);
 /* Runs a batch in one call and sets each sequence's outputs. */
 void engine_run(Arena *arena, Engine *engine, Batch *batch);
+/* Rows of a sequence, and of its source or keys (0 where there is none). */
+int64_t engine_rows(const Engine *engine, const Sequence *sequence);
+int64_t engine_source_rows(const Engine *engine, const Sequence *sequence);
 /* The inputs of a batch in the form that the code takes, and room for its outputs; for timing calls one after another. */
 void engine_bind(Arena *arena, Engine *engine, const Batch *batch);
 void engine_forward(Engine *engine);

@@ -344,6 +344,9 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
     }
     if (array->dtype != t->dtype)
         bug("input %s comes as %s, not %s", input->name, dtype_name(array->dtype), dtype_name(t->dtype));
+    if (array->rows != size_of(in, t->dims[0]))
+        fail("input %s has %lld rows; it must have %lld", input->name, (long long)array->rows,
+             (long long)size_of(in, t->dims[0]));
     if (t->dtype == DTYPE_F32) numbers->single = array->data;
     else if (t->dtype == DTYPE_U8) numbers->flags = array->data;
     else numbers->ids = array->data;

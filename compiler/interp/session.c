@@ -1,4 +1,5 @@
-/* session.c: the interpreter's side of a conversation: a source, and rows that are appended to a state. */
+/* session.c: the interpreter's side of a conversation: a source, and rows that are appended to a state. What fails
+ * leaves the state as it was: everything new is made before anything old goes. */
 #include "../attnc.h"
 
 #include <string.h>
@@ -7,11 +8,15 @@ struct Session {
     const Module *module;
     const Weights *weights;
     int64_t rows, source_rows; /* source_rows 0: none yet */
+    int64_t prefix;            /* of `mask prefix`, where there are rows: how many of the first see each other */
     Arena *kept, *source;      /* own the arrays of `states`, those of the source apart */
     const double **states;     /* one a state of the decode graph; NULL: nothing yet */
 };
 
 Session *session_new(Arena *arena, const Module *module, const Weights *weights) {
+    if (!module->decode)
+        fail_status(EXIT_CANNOT, "no rows can be appended: %s",
+                    module->no_decode ? module->no_decode : "the model has no decoder");
     Session *session = arena_alloc(arena, sizeof *session);
     session->module = module;
     session->weights = weights;
@@ -34,20 +39,32 @@ static const double *keep(Arena *arena, const double *from, int64_t count) {
     return to;
 }
 
+static const double **states_copy(Arena *arena, const Session *session) {
+    size_t count = (size_t)session->module->decode->n_states;
+    const double **states = arena_array(arena, count, sizeof *states);
+    memcpy(states, session->states, count * sizeof *states);
+    return states;
+}
+
 static int64_t state_columns(const Graph *graph, const GraphState *state) {
     return graph->tensors[state->in != NO_TENSOR ? state->in : state->out].dims[1].n;
 }
 
 Interpretation *session_encode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows) {
     const Graph *encode = session->module->encode, *decode = session->module->decode;
+    if (!encode) fail("a decoder alone has no source");
+    Length seq = session->module->model->encoder->seq; /* an exact one is no symbol, which `interpret` would check */
+    if (seq.exact && rows != seq.n) fail("the length src is %lld; it must be %lld", (long long)rows, (long long)seq.n);
     const int64_t symbols[] = {rows, 0, 0, 0};
     Interpretation *result = interpret(arena, session->module, encode, session->weights, inputs, n_inputs, symbols);
     Arena *fresh = arena_new();
+    const double **states = states_copy(fresh, session);
     for (int i = 0; i < encode->n_states; i++)
         for (int k = 0; k < decode->n_states; k++)
             if (strcmp(encode->states[i].name, decode->states[k].name) == 0)
-                session->states[k] = keep(fresh, result->tensors[encode->states[i].out],
-                                          rows * state_columns(decode, &decode->states[k]));
+                states[k] = keep(fresh, result->tensors[encode->states[i].out],
+                                 rows * state_columns(decode, &decode->states[k]));
+    memcpy(session->states, states, (size_t)decode->n_states * sizeof *states);
     arena_free(session->source);
     session->source = fresh;
     session->source_rows = rows;
@@ -67,44 +84,77 @@ static void decode_symbols(const Session *session, int64_t rows, int64_t *symbol
     }
 }
 
+/* The prefix that the state has with these inputs. Its rows see each other, so that they come in one call, the first,
+ * and later calls must name the same. */
+static int64_t prefix_of(const Session *session, const InputArray *inputs, int n_inputs, int64_t rows) {
+    const Graph *graph = session->module->decode;
+    bool wanted = false;
+    for (int i = 0; i < graph->n_inputs; i++) wanted |= strcmp(graph->inputs[i].name, "prefix_length") == 0;
+    for (int i = 0; i < n_inputs && wanted; i++) {
+        if (strcmp(inputs[i].name, "prefix_length") != 0 || inputs[i].dtype != DTYPE_I64) continue;
+        int64_t prefix = *(const int64_t *)inputs[i].data;
+        if (session->rows && prefix != session->prefix)
+            fail("prefix_length is %lld, and the state began with %lld", (long long)prefix, (long long)session->prefix);
+        if (!session->rows && (prefix < 0 || prefix > rows))
+            fail("prefix_length is %lld; with %lld first rows it must be 0 to %lld", (long long)prefix, (long long)rows,
+                 (long long)rows);
+        return prefix;
+    }
+    return 0;
+}
+
 Interpretation *session_decode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows) {
     const Graph *graph = session->module->decode;
-    int64_t symbols[4] = {0};
+    int64_t symbols[4] = {0}, bound = session->module->model->decoder->seq.n;
     if (session->module->encode && !session->source_rows) fail("a step needs a source: none was encoded");
+    if (rows > bound - session->rows)
+        fail("%lld more rows do not fit: the state holds %lld of %lld", (long long)rows, (long long)session->rows,
+             (long long)bound);
+    int64_t prefix = prefix_of(session, inputs, n_inputs, rows);
     decode_symbols(session, rows, symbols);
-    Interpretation *result = interpret_from(arena, session->module, graph, session->weights, inputs, n_inputs, symbols,
-                                            session->states);
+    Interpretation *result =
+        interpret_from(arena, session->module, graph, session->weights, inputs, n_inputs, symbols, session->states);
     Arena *fresh = arena_new();
+    const double **states = states_copy(fresh, session);
     for (int i = 0; i < graph->n_states; i++) {
         const GraphState *state = &graph->states[i];
+        if (state->in != NO_TENSOR) result->tensors[state->in] = NULL; /* the session's, and soon gone */
         if (state->out == NO_TENSOR) continue;
-        session->states[i] =
-            keep(fresh, result->tensors[state->out], (session->rows + rows) * state_columns(graph, state));
+        states[i] = keep(fresh, result->tensors[state->out], (session->rows + rows) * state_columns(graph, state));
     }
+    memcpy(session->states, states, (size_t)graph->n_states * sizeof *states);
     arena_free(session->kept);
     session->kept = fresh;
     session->rows += rows;
+    session->prefix = prefix;
     return result;
 }
 
 void session_copy(Session *to, const Session *from) {
     const Graph *graph = from->module->decode;
+    if (to->module != from->module) bug("a state is copied to that of another model");
     Arena *kept = arena_new(), *source = arena_new();
+    const double **states = states_copy(kept, from);
     for (int i = 0; i < graph->n_states; i++) {
         bool of_source = graph->states[i].of_source;
         int64_t rows = of_source ? from->source_rows : from->rows;
-        to->states[i] = keep(of_source ? source : kept, from->states[i], rows * state_columns(graph, &graph->states[i]));
+        states[i] = keep(of_source ? source : kept, from->states[i], rows * state_columns(graph, &graph->states[i]));
     }
+    memcpy(to->states, states, (size_t)graph->n_states * sizeof *states);
     arena_free(to->kept);
     arena_free(to->source);
     to->kept = kept;
     to->source = source;
     to->rows = from->rows;
     to->source_rows = from->source_rows;
+    to->prefix = from->prefix;
 }
 
 void session_rewind(Session *session, int64_t rows) {
     if (rows < 0 || rows > session->rows)
         fail("a state of %lld rows cannot go back to %lld", (long long)session->rows, (long long)rows);
+    if (rows > 0 && rows < session->prefix)
+        fail("a state whose prefix is %lld rows cannot go back to %lld: each of them has seen all",
+             (long long)session->prefix, (long long)rows);
     session->rows = rows;
 }

@@ -238,8 +238,8 @@ static void fuse_embed(Fuse *f, const Op *op) {
     f->rows[op->result] = f->rows[op->inputs[0]];
     Step step = new_step(f, STEP_EMBED, op, op->result);
     step.ids = input_index(f, op->inputs[0]);
-    step.table_in_panels = table_is_tied(f, op->inputs[1]);
-    step.weight = pack_tensor(f, op->inputs[1], step.table_in_panels, false);
+    step.weight = pack_tensor(f, op->inputs[1], table_is_tied(f, op->inputs[1]), false);
+    step.table_in_panels = f->program->packed[step.weight].panels; /* another graph may have tied it */
     finish_embedding(f, step, absorb_embedding(f, &step, op->result, true), "embedding");
 }
 
