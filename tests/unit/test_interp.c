@@ -16,11 +16,13 @@ static Arena *arena;
 static Graph graph;
 static Module module;
 static InputArray arrays[MAX_GRAPH_INPUTS];
+static int64_t past; /* the value of symbol 1 */
 
 static int begin(void **state) {
     (void)state;
     arena = arena_new();
-    graph = (Graph){.name = "test"};
+    past = 0;
+    graph = (Graph){.name = "test", .symbols = {{"past", 0, 6}, {"total", 1, 6}}, .n_symbols = 1};
     module = (Module){.forward = &graph};
     return 0;
 }
@@ -71,7 +73,7 @@ static const double *run(OpKind kind, OpAttributes a, int n, const int *inputs, 
     int t = graph_op(arena, &graph, op, result);
     verify(&module, &graph, "test_interp");
     Weights none = {0};
-    Interpretation *in = interpret(arena, &module, &graph, &none, arrays, graph.n_inputs, (int64_t[4]){0});
+    Interpretation *in = interpret(arena, &module, &graph, &none, arrays, graph.n_inputs, (int64_t[4]){past});
     return in->tensors[t];
 }
 
@@ -639,6 +641,92 @@ static void softmax_at_the_edges(void **state) {
     for (int j = 0; j < 3; j++) near(sunk[j], 0); /* the sink takes it all */
 }
 
+/* ------------------------------------------------------------------ rows behind others */
+
+static void same(const double *found, const double *wanted, int64_t count) {
+    for (int64_t i = 0; i < count; i++) near(found[i], wanted[i]);
+}
+
+enum { ALL = 5, PAST = 2, LAST = 3 }; /* five rows at once, and the last three with two before them */
+
+static void placed_rows_behind_others(void **state) {
+    (void)state;
+    const float *x = drawn("x", ALL * 8), *table = drawn("table", 12 * 4);
+    int t = FLOATS(table, 12, 4), all = FLOATS(x, ALL, 8), last = FLOATS(x + PAST * 8, LAST, 8);
+    past = PAST;
+    const double *rows = RUN(take_rows, A(.offset = 1, .past = 1), INPUTS(t), LAST, 4);
+    for (int i = 0; i < LAST * 4; i++) near(rows[i], table[(1 + PAST) * 4 + i]);
+    for (int offset = 0; offset <= 5; offset++) { /* 5: there are not more rows, the first table serves */
+        OpAttributes a = {.heads = 1, .head_dim = 8, .width = 8, .offset = offset};
+        const double *whole = RUN(rope, a, INPUTS(all, t, t), ALL, 8);
+        a.past = 1;
+        same(RUN(rope, a, INPUTS(last, t, t), LAST, 8), whole + PAST * 8, LAST * 8);
+    }
+}
+
+static void seen_rows_behind_others(void **state) {
+    (void)state;
+    static const uint8_t mask[ALL * M] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1,
+                                          1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 0, 0, 1, 1, 1};
+    const float *x = drawn("x", HEADS * ALL * M), *bias = drawn("bias", HEADS * 11), slopes[] = {0.5f, -3};
+    float some[HEADS * LAST * M];
+    for (int i = 0; i < HEADS * LAST * M; i++) some[i] = x[i + (i / (LAST * M) + 1) * PAST * M];
+    int64_t prefix = 4;
+    int all = FLOATS(x, HEADS, ALL, M), last = FLOATS(some, HEADS, LAST, M), s = FLOATS(slopes, HEADS),
+        b = FLOATS(bias, HEADS, 11), first = input_of(DTYPE_I64, &prefix, DIMS(1)),
+        seen = input_of(DTYPE_U8, mask, DIMS(ALL, M)), seen_last = input_of(DTYPE_U8, mask + PAST * M, DIMS(LAST, M));
+    const struct {
+        OpKind kind;
+        OpAttributes a;
+        int n, with, with_last;
+    } ops[] = {
+        {OP_alibi, A(.heads = HEADS), 2, s, s},
+        {OP_relative_bias, A(.heads = HEADS, .offset = 5), 2, b, b},
+        {OP_softmax, A(.causal = true), 1, 0, 0},
+        {OP_softmax, A(.window = 2), 1, 0, 0},
+        {OP_softmax, A(.causal = true, .window = 2, .sink = 1), 1, 0, 0},
+        {OP_softmax, A(.causal = true, .has_prefix = true), 2, first, first},
+        {OP_softmax, A(.causal = true, .has_mask = true), 2, seen, seen_last},
+    };
+    past = PAST;
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
+        OpAttributes a = ops[o].a;
+        const double *whole = run(ops[o].kind, a, ops[o].n, INPUTS(all, ops[o].with), DIMS(HEADS, ALL, M));
+        a.past = 1;
+        const double *found = run(ops[o].kind, a, ops[o].n, INPUTS(last, ops[o].with_last), DIMS(HEADS, LAST, M));
+        for (int h = 0; h < HEADS; h++) same(found + h * LAST * M, whole + (h * ALL + PAST) * M, LAST * M);
+    }
+}
+
+static void append(void **state) {
+    (void)state;
+    enum { ROWS_IN = 2, D = 3 };
+    static const double held[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    static FailureTrap trap;
+    const float *x = drawn("x", ROWS_IN * D);
+    Tensor before = {.kind = TENSOR_STATE, .name = "before", .dtype = DTYPE_F32, .rank = 2, .dims = {{1, 6}, {0, D}}};
+    Tensor result = {.name = "result", .dtype = DTYPE_F32, .rank = 2, .dims = {{2, 6}, {0, D}}};
+    Op op = {.kind = OP_append, .n_inputs = 2, .where = "test"};
+    op.inputs[0] = graph_tensor(arena, &graph, before), op.inputs[1] = FLOATS(x, ROWS_IN, D);
+    graph.n_symbols = 2;
+    int t = graph_op(arena, &graph, op, result);
+    graph_state(arena, &graph, (GraphState){"rows", op.inputs[0], t, false});
+    verify(&module, &graph, "test_interp");
+    Weights none = {0};
+    for (int64_t rows = 0; rows <= 4; rows += 4) {
+        Interpretation *in = interpret_from(arena, &module, &graph, &none, arrays, 1,
+                                            (int64_t[4]){rows, rows + ROWS_IN}, (const double *[]){rows ? held : NULL});
+        same(in->tensors[t], held, rows * D);
+        for (int i = 0; i < ROWS_IN * D; i++) near(in->tensors[t][rows * D + i], x[i]);
+    }
+    if (failure_trap(&trap) == 0) {
+        interpret_from(arena, &module, &graph, &none, arrays, 1, (int64_t[4]){3, 6}, (const double *[]){held});
+        failure_release(&trap);
+        fail_msg("2 rows behind 3 were 6");
+    }
+    assert_string_equal(trap.message, "2 rows behind 3 are not 6");
+}
+
 /* ------------------------------------------------------------------ heads */
 
 static void pools(void **state) {
@@ -701,6 +789,9 @@ int main(void) {
         TEST(hidden_values),
         TEST(softmax_masks),
         TEST(softmax_at_the_edges),
+        TEST(placed_rows_behind_others),
+        TEST(seen_rows_behind_others),
+        TEST(append),
         TEST(pools),
         TEST(pools_at_the_edges),
     };
