@@ -3,9 +3,12 @@
 # make check-quick  the same without the long ones
 # make demo       ranks sentences by meaning, from a fresh clone on: installs, builds and fetches what it lacks
 # make deps       installs the packages that the build and the tests need
+# make aarch64    builds build/aarch64/attnc, on another machine by a cross compiler; qemu-aarch64 runs it
 # make clean
 
 CC = clang
+HOST_CC = $(CC)
+AARCH64_CC = aarch64-linux-gnu-gcc
 CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wconversion -Wshadow -Werror
 GENERATED_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function
 LIBS = -lcjson -lm -ldl -lpthread
@@ -48,7 +51,7 @@ $(B)/gen/lexer.o: $(B)/gen/parser.h
 
 $(B)/embed: compiler/emit/embed.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $< -o $@
+	$(HOST_CC) $(CFLAGS) $< -o $@
 
 $(B)/gen/embedded.c: $(B)/embed $(EMBEDDED)
 	@mkdir -p $(@D)
@@ -71,6 +74,19 @@ $(B)/unit/%: tests/unit/%.c $(B)/libattnc.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -Icompiler -MMD -MP $< $(B)/libattnc.a -o $@ $(LIBS) -lcmocka -lpthread
 
+# Built on its own by a make in B/aarch64; what runs while building is for this machine.
+AARCH64_ROOT = $(abspath $(B))/aarch64/root
+AARCH64_LIBRARY = $(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu
+
+$(AARCH64_LIBRARY)/libcjson.so:
+	scripts/arm64_library.sh $(AARCH64_ROOT)
+	@touch $@
+
+aarch64: $(AARCH64_LIBRARY)/libcjson.so
+	$(MAKE) B=$(B)/aarch64 HOST_CC='$(HOST_CC)' CC='$(AARCH64_CC)' \
+	    CFLAGS='$(CFLAGS) -isystem $(AARCH64_ROOT)/usr/include' \
+	    LIBS='-L$(AARCH64_LIBRARY) -Wl,-rpath,$(AARCH64_LIBRARY) $(LIBS)' $(B)/aarch64/attnc
+
 check: $(B)/attnc $(UNIT_TESTS)
 	tests/run
 
@@ -86,5 +102,5 @@ deps:
 clean:
 	rm -rf $(B)
 
-.PHONY: all check check-quick demo deps clean
+.PHONY: all aarch64 check check-quick demo deps clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

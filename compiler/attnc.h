@@ -622,6 +622,9 @@ int graph_op(Arena *arena, Graph *graph, Op op, Tensor result); /* returns the r
 void graph_output(Arena *arena, Graph *graph, GraphOutput output);
 void graph_state(Arena *arena, Graph *graph, GraphState state);
 bool dim_equal(Dim a, Dim b);
+/* A number of rows, at least `from` and below `to`, beyond which all angles are others (longrope); 0: none. A state may
+ * not be carried across it. */
+int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);
 const char *op_name(OpKind kind);
 /* --- ir/verify.c: a `bug` when the graph breaks a rule; run after the builder and after every pass. */
 void verify(const Module *module, const Graph *graph, const char *after);
@@ -669,7 +672,8 @@ void session_free(Session *session);
 int64_t session_rows(const Session *session);
 /* A source of `rows` rows; what the state held before is gone. */
 Interpretation *session_encode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows);
-/* `rows` more rows behind those of the state. */
+/* `rows` more rows behind those of the state. A prefix comes whole in the first call, and later calls name the same.
+ * Interpretation.tensors of what the state held are NULL. */
 Interpretation *session_decode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows);
 void session_copy(Session *to, const Session *from);
 void session_rewind(Session *session, int64_t rows); /* back to the first `rows` rows */
@@ -768,8 +772,6 @@ typedef struct Step {
     int keys, values;             /* caches, or NO_CACHE */
     RowsKind key_rows;
     int64_t key_bound, key_block; /* most keys; how many are taken at a time */
-    int turn_cos, turn_sin;       /* packed: cached keys are rotated as they are read, as `turn` says */
-    OpAttributes turn;
     int vector;                   /* packed: of additive scores */
     int64_t value_dim;
     int relative, slopes, sink; /* packed, or NO_PACKED */
@@ -872,6 +874,11 @@ typedef struct Emitted {
 } Emitted;
 
 Emitted emit(Arena *arena, const Program *program, const EmitOptions *options);
-bool target_known(const char *name);
+
+enum { TARGET_COUNT = 4 };
+/* The targets of the processor that attnc itself is built for, least first, whether or not this machine has them. */
+const char *const *targets_here(Arena *arena, int *n);
+bool target_is_base(const char *name); /* every machine of that processor has it, so that nothing is to be probed */
+void target_require(Arena *arena, const char *name); /* a failure, EXIT_CANNOT, when there is no such target */
 
 #endif

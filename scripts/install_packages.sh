@@ -1,6 +1,8 @@
 #!/bin/bash
-# scripts/install_packages.sh build|demo|fetch|test…: installs what these uses lack, with apt-get, on Debian and its
-# kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching weights, `test` for `make check`.
+# scripts/install_packages.sh build|demo|fetch|test|aarch64…: installs what these uses lack, with apt-get, on Debian and
+# its kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching weights, `test` for `make check`,
+# `aarch64` for `make aarch64` and running it on another machine. `test` tries `aarch64` as well and goes on without:
+# the tests that need it are skipped then.
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
 # else the packages are named and the exit status is 1.
@@ -62,13 +64,20 @@ need_test() {
     need git have_program git
 }
 
+need_aarch64() {
+    [ "$(uname -m)" = aarch64 ] && return
+    need gcc-aarch64-linux-gnu have_program aarch64-linux-gnu-gcc
+    need libc6-dev-arm64-cross [ -e /usr/aarch64-linux-gnu/include/stdlib.h ]
+    need qemu-user have_program qemu-aarch64
+}
+
 find_missing() {
     missing=()
     for use in "$@"; do
         case $use in
-        build | demo | fetch | test) "need_$use" ;;
+        build | demo | fetch | test | aarch64) "need_$use" ;;
         *)
-            echo "usage: scripts/install_packages.sh build|demo|fetch|test…" >&2
+            echo "usage: scripts/install_packages.sh build|demo|fetch|test|aarch64…" >&2
             exit 2
             ;;
         esac
@@ -82,23 +91,42 @@ give_up() {
     exit 1
 }
 
+install_missing() {
+    command -v apt-get >/dev/null || give_up "there is no apt-get here"
+    local as_root=()
+    if [ "$(id -u)" != 0 ]; then
+        sudo -n true 2>/dev/null || give_up "installing needs root, or sudo without a password"
+        as_root=(sudo -n)
+    fi
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    echo "installing ${missing[*]}"
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120)
+    "${apt[@]}" update >"$log" 2>&1 || true # a stale list may do
+    if ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
+        tail -n 10 "$log" >&2
+        give_up "apt-get failed"
+    fi
+}
+
 find_missing "$@"
-((${#missing[@]})) || exit 0
-command -v apt-get >/dev/null || give_up "there is no apt-get here"
-as_root=()
-if [ "$(id -u)" != 0 ]; then
-    sudo -n true 2>/dev/null || give_up "installing needs root, or sudo without a password"
-    as_root=(sudo -n)
+if ((${#missing[@]})); then
+    install_missing
+    find_missing "$@"
+    ((${#missing[@]} == 0)) || give_up "still not found after apt-get"
 fi
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-echo "installing ${missing[*]}"
-apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120)
-"${apt[@]}" update >"$log" 2>&1 || true # a stale list may do
-if ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
-    tail -n 10 "$log" >&2
-    give_up "apt-get failed"
-fi
-find_missing "$@"
-((${#missing[@]} == 0)) || give_up "still not found after apt-get"
+# Not a package of this machine: `make aarch64` would fetch it, and may later find no network.
+get_arm64_library() {
+    local root=$here/../build/aarch64/root
+    [ "$(uname -m)" = aarch64 ] || [ -e "$root/usr/lib/aarch64-linux-gnu/libcjson.so" ] ||
+        "$here/arm64_library.sh" "$root"
+}
+
+[[ $0 == */* ]] && here=${0%/*} || here=.
+for use in "$@"; do
+    case $use in
+    test) "$here/install_packages.sh" aarch64 || echo "the tests for aarch64 will be skipped" >&2 ;;
+    aarch64) get_arm64_library ;;
+    esac
+done

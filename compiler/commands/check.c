@@ -15,7 +15,7 @@ static const char usage[] =
     "  --case NAME     only that case of the table\n"
     "  --emitted F.c   checks this C in place of a fresh emission (header and driver are fresh)";
 
-enum { MOST_CASES = 24, MOST_TARGETS = 3 };
+enum { MOST_CASES = 24, MOST_TARGETS = TARGET_COUNT };
 
 typedef struct Case {
     const char *name;
@@ -339,23 +339,23 @@ static bool machine_has(const char *target) {
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     if (strcmp(target, "avx2") == 0) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
-    return strcmp(target, "scalar") == 0;
+    return target_is_base(target);
 }
 
 static void choose_targets(Checker *c) {
-    static const char *const all[] = {"scalar", "avx2", "avx512"};
+    int n_here;
+    const char *const *here = targets_here(c->arena, &n_here);
     bool native = c->target && strcmp(c->target, "native") == 0;
     if (c->target && !native) {
-        if (!target_known(c->target))
-            fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", c->target);
+        target_require(c->arena, c->target);
         if (!machine_has(c->target)) fail_status(EXIT_CANNOT, "this machine has no %s", c->target);
         c->targets[c->n_targets++] = c->target;
         return;
     }
-    for (int t = 0; t < MOST_TARGETS; t++) {
-        if (!machine_has(all[t])) continue;
+    for (int t = 0; t < n_here; t++) {
+        if (!machine_has(here[t])) continue;
         if (native) c->n_targets = 0;
-        c->targets[c->n_targets++] = all[t];
+        c->targets[c->n_targets++] = here[t];
     }
 }
 

@@ -8,19 +8,22 @@
 static const char usage[] =
     "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full] [--embed-weights] [--weights F]";
 
+static const char default_targets[] = "scalar,avx2,avx512";
+
 enum {
     MOST_TEXT_BYTES = 1 << 20
 }; /* larger weights are embedded by .incbin: as text they would take minutes to compile */
 
 /* "scalar,avx2" -> its parts; an unknown one is refused. */
 static const char *const *split_targets(Arena *arena, const char *list, int *n) {
+    int n_here;
+    const char *const *here = targets_here(arena, &n_here);
     const char **targets = arena_array(arena, strlen(list) + 1, sizeof *targets);
     for (const char *at = list;; at++) {
         size_t length = strcspn(at, ",");
         const char *name = arena_copy(arena, at, length);
-        if (strcmp(name, "native") == 0) name = "avx512"; /* with the others below it, init picks what is there */
-        if (!target_known(name))
-            fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", name);
+        if (strcmp(name, "native") == 0) name = here[n_here - 1]; /* with others below it, init picks what is there */
+        target_require(arena, name);
         for (int i = 0; i < *n; i++)
             if (strcmp(targets[i], name) == 0) usage_error(usage, "the target `%s` stands twice", name);
         targets[(*n)++] = name;
@@ -53,8 +56,9 @@ int command_compile(int argc, char **argv) {
     if (!folder) usage_error(usage, "`-o DIR` is missing");
     if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0)
         usage_error(usage, "`--unroll` is auto or full, not `%s`", unroll);
+    if (!target) target = default_targets;
     int n_targets = 0;
-    const char *const *targets = split_targets(arena, target ? target : "scalar,avx2,avx512", &n_targets);
+    const char *const *targets = split_targets(arena, target, &n_targets);
 
     Model *model = model_load(arena, path);
     if (unroll) model->unroll_full = strcmp(unroll, "full") == 0;
@@ -62,8 +66,7 @@ int command_compile(int argc, char **argv) {
     Module *module = build(arena, model);
     Program *program = plan_model(arena, module);
     EmitOptions emit_options = {.targets = targets, .n_targets = n_targets, .layout_hash = packed_layout_hash(program)};
-    emit_options.command =
-        arena_printf(arena, "attnc compile %s --target %s", base_name(path), target ? target : "scalar,avx2,avx512");
+    emit_options.command = arena_printf(arena, "attnc compile %s --target %s", base_name(path), target);
     Weights *weights = weights_path ? load_weights(arena, module, weights_path, false) : NULL;
     bool in_text = embed && 128 + 4 * program->weight_floats <= MOST_TEXT_BYTES;
     if (in_text) emit_options.embedded = packed_bytes(arena, program, weights, &emit_options.embedded_bytes);

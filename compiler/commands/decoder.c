@@ -13,6 +13,8 @@ struct Decoder {
     int64_t prefix;
     Session **sessions;   /* the interpreter's states */
     Engine *engine;       /* NULL: the interpreter */
+    int32_t **history;    /* what was appended to each state, where that may have to be done again; else NULL */
+    int64_t *held;
     void **states, *source, *workspace;
     size_t workspace_bytes;
     int (*decode)(const DriverCall *call);
@@ -54,6 +56,15 @@ static void bind_engine(Decoder *d, Engine *engine) {
     d->source = aligned(d->arena, (size_t)emitted->source_bytes);
 }
 
+/* A state that may not be carried to more rows (graph_crossing) is made anew from its tokens. */
+static void keep_history(Decoder *d) {
+    int64_t bound = d->module->model->decoder->seq.n;
+    if (!graph_crossing(d->module->decode, 1, bound)) return;
+    d->history = arena_array(d->arena, (size_t)d->slots, sizeof *d->history);
+    d->held = arena_array(d->arena, (size_t)d->slots, sizeof *d->held);
+    for (int i = 0; i < d->slots; i++) d->history[i] = arena_array(d->arena, (size_t)bound, sizeof(int32_t));
+}
+
 Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights, Engine *engine, int slots) {
     Decoder *d = arena_alloc(arena, sizeof *d);
     *d = (Decoder){.arena = arena, .module = module, .slots = slots};
@@ -65,6 +76,7 @@ Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights,
         if (strcmp(out->name, "logits") == 0) d->vocab = module->decode->tensors[out->tensor].dims[1].n;
         if (strcmp(out->name, "hidden") == 0) d->width = module->decode->tensors[out->tensor].dims[1].n;
     }
+    keep_history(d);
     if (engine) {
         bind_engine(d, engine);
         return d;
@@ -117,6 +129,7 @@ static void encode(Decoder *d, const Sequence *source) {
 
 void decoder_begin(Decoder *d, const Sequence *source, int64_t prefix) {
     d->prefix = prefix;
+    for (int i = 0; i < d->slots && d->history; i++) d->held[i] = 0;
     if (d->engine) {
         if (source) encode(d, source);
         for (int i = 0; i < d->slots; i++) {
@@ -158,7 +171,7 @@ static void interpret_rows(const Decoder *d, int slot, const int32_t *tokens, in
     arena_free(own);
 }
 
-int decoder_append(Decoder *d, int count, const int *slots, const int32_t *lengths, const int32_t *tokens,
+static int append_rows(Decoder *d, int count, const int *slots, const int32_t *lengths, const int32_t *tokens,
                    float *logits, float *hidden) {
     if (d->engine) {
         Arena *own = arena_new();
@@ -188,7 +201,38 @@ int decoder_append(Decoder *d, int count, const int *slots, const int32_t *lengt
     return 0;
 }
 
+/* One state after the other, each from its history where it would cross. */
+static int append_with_history(Decoder *d, int count, const int *slots, const int32_t *lengths, const int32_t *tokens,
+                               float *logits) {
+    for (int i = 0; i < count; i++) {
+        int slot = slots[i];
+        int32_t rows = lengths ? lengths[i] : 1, total = (int32_t)d->held[slot] + rows;
+        if (total > d->module->model->decoder->seq.n) fail("%d rows are more than the bound of the spec", (int)total);
+        memcpy(d->history[slot] + d->held[slot], tokens, (size_t)rows * sizeof *tokens);
+        bool again = d->held[slot] && graph_crossing(d->module->decode, d->held[slot], total);
+        int status = again ? decoder_rewind(d, slot, 0) : 0;
+        if (status == 0)
+            status = again ? append_rows(d, 1, &slot, &total, d->history[slot], logits, NULL)
+                           : append_rows(d, 1, &slot, &rows, tokens, logits, NULL);
+        if (status) return status;
+        d->held[slot] = total;
+        tokens += rows;
+        if (logits) logits += d->vocab;
+    }
+    return 0;
+}
+
+int decoder_append(Decoder *d, int count, const int *slots, const int32_t *lengths, const int32_t *tokens,
+                   float *logits, float *hidden) {
+    if (d->history && !hidden) return append_with_history(d, count, slots, lengths, tokens, logits);
+    return append_rows(d, count, slots, lengths, tokens, logits, hidden);
+}
+
 int decoder_copy(Decoder *d, int to, int from) {
+    if (d->history) {
+        memcpy(d->history[to], d->history[from], (size_t)d->held[from] * sizeof(int32_t));
+        d->held[to] = d->held[from];
+    }
     if (d->engine) return d->copy(d->states[to], d->states[from]);
     session_copy(d->sessions[to], d->sessions[from]);
     return 0;

@@ -136,14 +136,13 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     engine->program = program;
     engine->plan = program->forward;
     const char *target = options->target && strcmp(options->target, "native") != 0 ? options->target : NULL;
-    static const char *const all[] = {"scalar", "avx2", "avx512"};
-    const char *const one[] = {target};
-    EmitOptions emit_options = {.targets = target ? one : all,
-                                .n_targets = target ? 1 : 3,
+    int n_here;
+    const char *const *here = targets_here(arena, &n_here), *const one[] = {target};
+    EmitOptions emit_options = {.targets = target ? one : here,
+                                .n_targets = target ? 1 : n_here,
                                 .command = "run",
                                 .layout_hash = packed_layout_hash(program)};
-    if (target && !target_known(target))
-        fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; scalar, avx2 and avx512 can", target);
+    if (target) target_require(arena, target);
     engine->emitted = emit(arena, program, &emit_options);
     engine->given_c = options->emitted_c != NULL;
     if (engine->given_c) engine->emitted.c = options->emitted_c;

@@ -6,9 +6,6 @@
 
 static const char usage[] = "attnc explain SPEC [--seq N]";
 
-static const char *const targets[] = {"scalar", "avx2", "avx512"};
-enum { TARGETS = sizeof targets / sizeof *targets };
-
 static const char *const kinds[STEP_COUNT] = {"embed", "patches",   "prepend", "gemm", "norm",
                                               "rope",  "attention", "map",     "pool", "copy"};
 
@@ -19,6 +16,8 @@ typedef struct Explain {
     int64_t n; /* rows of the sequence that is counted */
     CallRows rows;
     double flops, bytes;
+    const char *const *targets; /* least first */
+    int n_targets;
 } Explain;
 
 /* "12.3 MB" */
@@ -46,14 +45,15 @@ static void print_sizes(const Explain *x) {
     const Plan *plan = x->plan;
     Text code = text_new(a);
     Emitted emitted = {0};
-    for (int t = 0; t <= TARGETS; t++) { /* each alone, then all */
-        bool all = t == TARGETS;
-        EmitOptions options = {.targets = all ? targets : &targets[t],
-                               .n_targets = all ? TARGETS : 1,
+    for (int t = 0; t <= x->n_targets; t++) { /* each alone, then all */
+        bool all = t == x->n_targets;
+        EmitOptions options = {.targets = all ? x->targets : &x->targets[t],
+                               .n_targets = all ? x->n_targets : 1,
                                .command = "explain",
                                .layout_hash = packed_layout_hash(plan->program)};
         emitted = emit(a, plan->program, &options);
-        text_printf(&code, "%s%s %s", t ? "; " : "", all ? "all" : targets[t], amount(a, (double)emitted.c_bytes, "B"));
+        text_printf(&code, "%s%s %s", t ? "; " : "", all ? "all" : x->targets[t],
+                    amount(a, (double)emitted.c_bytes, "B"));
     }
     row("code", arena_printf(a, "C of %s", code.data));
     row("weights", arena_printf(a, "%s in the layout of the code (.attnw)",
@@ -89,8 +89,8 @@ static void print_unrolling(const Explain *x) {
 static void print_roofline(const Explain *x) {
     const char *target = NULL;
     double peak = 0;
-    for (int t = TARGETS - 1; t >= 0 && peak == 0; t--) {
-        target = targets[t];
+    for (int t = x->n_targets - 1; t >= 0 && peak == 0; t--) {
+        target = x->targets[t];
         peak = peak_flops(target);
     }
     if (peak == 0) {
@@ -123,6 +123,7 @@ int command_explain(int argc, char **argv) {
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     Module *module = build(arena, model_load(arena, path));
     Explain x = {.arena = arena, .module = module, .plan = plan_model(arena, module)->forward};
+    x.targets = targets_here(arena, &x.n_targets);
     Length bound = x.plan->seq;
     x.n = option_integer(usage, "--seq", seq, bound.n, 1, bound.n);
     if (bound.exact && x.n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);

@@ -6,14 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__) || defined(__aarch64__)
+
 static const double SECONDS = 0.1;
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-/* N independent chains, so that the instruction's latency is hidden. */
-#define CHAINS(name, isa, type, N, set, fma, width) \
-    __attribute__((target(isa), noinline)) static double name(void) { \
+/* N independent chains, so that the instruction's latency is hidden; `held` says that vectors are in registers. */
+#define MEASURE(name, attributes, held, type, N, set, fma, width) \
+    __attribute__(attributes) static double name(void) { \
         type acc[N], a = set(0.999f), b = set(1e-3f); \
         for (int i = 0; i < N; i++) acc[i] = set((float)i); \
         double begin = seconds_now(), end; \
@@ -22,11 +21,28 @@ static const double SECONDS = 0.1;
             for (int r = 0; r < 20000; r++) \
                 _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) acc[i] = fma(acc[i], a, b); \
             rounds += 20000; \
-            for (int i = 0; i < N; i++) __asm__ volatile("" : "+x"(acc[i])); \
+            for (int i = 0; i < N; i++) __asm__ volatile("" : held(acc[i])); \
             end = seconds_now(); \
         } while (end - begin < SECONDS); \
         return 2.0 * (width) * N * (double)rounds / (end - begin); \
     }
+
+static double best(double (*const *chains)(void), int n) {
+    double most = 0;
+    for (int i = 0; i < n; i++) {
+        double rate = chains[i]();
+        if (rate > most) most = rate;
+    }
+    return most;
+}
+
+#endif
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define CHAINS(name, isa, type, N, set, fma, width) \
+    MEASURE(name, (target(isa), noinline), "+x", type, N, set, fma, width)
 CHAINS(avx512_8, "avx512f", __m512, 8, _mm512_set1_ps, _mm512_fmadd_ps, 16)
 CHAINS(avx512_12, "avx512f", __m512, 12, _mm512_set1_ps, _mm512_fmadd_ps, 16)
 CHAINS(avx512_16, "avx512f", __m512, 16, _mm512_set1_ps, _mm512_fmadd_ps, 16)
@@ -38,15 +54,6 @@ CHAINS(avx2_12, "avx2,fma", __m256, 12, _mm256_set1_ps, _mm256_fmadd_ps, 8)
 CHAINS(scalar_8, "sse2", __m128, 8, _mm_set1_ps, SSE_FMA, 4)
 CHAINS(scalar_12, "sse2", __m128, 12, _mm_set1_ps, SSE_FMA, 4)
 
-static double best(double (*const *chains)(void), int n) {
-    double most = 0;
-    for (int i = 0; i < n; i++) {
-        double rate = chains[i]();
-        if (rate > most) most = rate;
-    }
-    return most;
-}
-
 double peak_flops(const char *target) {
     static double (*const avx512[])(void) = {avx512_8, avx512_12, avx512_16};
     static double (*const avx2[])(void) = {avx2_8, avx2_10, avx2_12};
@@ -55,6 +62,24 @@ double peak_flops(const char *target) {
     if (strcmp(target, "avx2") == 0)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? best(avx2, 3) : 0;
     return best(scalar, 2);
+}
+
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+
+#define CHAINS(name, N, fma) MEASURE(name, (noinline), "+w", float32x4_t, N, vdupq_n_f32, fma, 4)
+CHAINS(neon_8, 8, vfmaq_f32)
+CHAINS(neon_12, 12, vfmaq_f32)
+CHAINS(neon_16, 16, vfmaq_f32)
+/* The scalar target's compiler may use vectors, but fuses nothing. */
+#define TWO_ROUNDINGS(acc, a, b) vaddq_f32(vmulq_f32(acc, a), b)
+CHAINS(scalar_8, 8, TWO_ROUNDINGS)
+CHAINS(scalar_16, 16, TWO_ROUNDINGS)
+
+double peak_flops(const char *target) {
+    static double (*const neon[])(void) = {neon_8, neon_12, neon_16};
+    static double (*const scalar[])(void) = {scalar_8, scalar_16};
+    return strcmp(target, "neon") == 0 ? best(neon, 3) : best(scalar, 2);
 }
 
 #else

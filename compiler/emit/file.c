@@ -6,18 +6,49 @@
 
 enum { BUDGET = 64 << 20, UNROLLED_BUDGET = 4 << 20 };
 
-/* Best first: init takes the first one that the machine has. `bit` is that of NAME_cpu(); -1: every machine. */
+/* Best first: init takes the first one that the machine has. `bit` is that of NAME_cpu(), which x86-64 alone has; -1:
+ * every machine of the processor. */
+typedef enum Processor { ANY, X86_64, AARCH64 } Processor;
 static const struct {
     const char *name;
+    Processor processor;
     int bit;
-} target_order[] = {{"avx512", 1}, {"avx2", 0}, {"scalar", -1}};
+} target_order[] = {{"avx512", X86_64, 1}, {"avx2", X86_64, 0}, {"neon", AARCH64, -1}, {"scalar", ANY, -1}};
 enum { TARGETS = sizeof target_order / sizeof *target_order };
+_Static_assert(TARGETS == (int)TARGET_COUNT, "attnc.h counts the targets");
 enum { FORWARD, ENCODE, DECODE, ENTRIES };
 
-bool target_known(const char *name) {
-    for (int i = 0; i < TARGETS; i++)
-        if (strcmp(target_order[i].name, name) == 0) return true;
+#if defined(__x86_64__)
+enum { HERE = X86_64 };
+#elif defined(__aarch64__)
+enum { HERE = AARCH64 };
+#else
+enum { HERE = ANY };
+#endif
+
+static bool is_here(int t) { return target_order[t].processor == ANY || (int)target_order[t].processor == HERE; }
+
+const char *const *targets_here(Arena *arena, int *n) {
+    const char **names = arena_array(arena, TARGETS, sizeof *names);
+    *n = 0;
+    for (int t = TARGETS - 1; t >= 0; t--)
+        if (is_here(t)) names[(*n)++] = target_order[t].name;
+    return names;
+}
+
+bool target_is_base(const char *name) {
+    for (int t = 0; t < TARGETS; t++)
+        if (strcmp(target_order[t].name, name) == 0) return is_here(t) && target_order[t].bit < 0;
     return false;
+}
+
+void target_require(Arena *arena, const char *name) {
+    Text known = text_new(arena);
+    for (int t = TARGETS - 1; t >= 0; t--) {
+        if (strcmp(target_order[t].name, name) == 0) return;
+        text_printf(&known, "%s%s", t == TARGETS - 1 ? "" : t ? ", " : " and ", target_order[t].name);
+    }
+    fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; %s can", name, known.data);
 }
 
 typedef struct File {
@@ -57,23 +88,26 @@ static void set_calls(File *f, const char *entry, TemplateVars *vars) {
     vars_text(vars, "call_targets", call.data);
 }
 
+/* How NAME_pick() comes to a target. Where nothing is probed, the guard stands inside, so that `wanted` is used on
+ * every machine. */
+static void print_pick(const File *f, Text *pick, const Isa *isa, int bit, int index) {
+    const char *model = f->program->module->model->name;
+    const char *fits = arena_printf(f->arena, "!wanted || %s_same(wanted, \"%s\")", model, isa->name);
+    if (strcmp(isa->guard, "1") == 0) text_printf(pick, "if (%s) return %d;\n", fits, index);
+    else if (bit < 0) text_printf(pick, "if (%s) {\n#if %s\nreturn %d;\n#endif\n}\n", fits, isa->guard, index);
+    else text_printf(pick, "#if %s\nif ((cpu >> %d & 1) && (%s)) return %d;\n#endif\n", isa->guard, bit, fits, index);
+}
+
 /* Lines that repeat over targets: names and choice; each under its preprocessor guard. */
 static void set_targets(File *f) {
     Text names = text_new(f->arena), pick = text_new(f->arena);
-    const char *model = f->program->module->model->name;
     int index = 0;
     bool x86 = false;
     for (int t = 0; t < TARGETS; t++) {
         if (!wants(f, target_order[t].name)) continue;
         const Isa *isa = isa_load(f->arena, target_order[t].name);
-        bool guarded = strcmp(isa->guard, "1") != 0;
         text_printf(&names, "%s\"%s\"", index ? ", " : "", isa->name);
-        if (guarded) text_printf(&pick, "#if %s\n", isa->guard);
-        if (target_order[t].bit >= 0)
-            text_printf(&pick, "if ((cpu >> %d & 1) && (!wanted || %s_same(wanted, \"%s\"))) return %d;\n",
-                        target_order[t].bit, model, isa->name, index);
-        else text_printf(&pick, "if (!wanted || %s_same(wanted, \"%s\")) return %d;\n", model, isa->name, index);
-        if (guarded) text_printf(&pick, "#endif\n");
+        print_pick(f, &pick, isa, target_order[t].bit, index);
         x86 |= target_order[t].bit >= 0;
         index++;
     }
@@ -223,6 +257,21 @@ static void emit_driver(File *f, Writer *driver) {
     if (f->entries[DECODE]) template_expand(f->arena, driver, "driver_decode.c.tmpl", f->entries[DECODE], NULL);
 }
 
+/* Each target's header of intrinsics under its guard, once. */
+static void print_includes(const File *f, Writer *c) {
+    const char *before = "";
+    for (int t = 0; t < TARGETS; t++) {
+        if (!wants(f, target_order[t].name)) continue;
+        const Isa *isa = isa_load(f->arena, target_order[t].name);
+        if (!*isa->include || strcmp(isa->include, before) == 0) continue;
+        before = isa->include;
+        writer_line(c, "#if %s", isa->guard);
+        writer_line(c, "#include %s", isa->include);
+        writer_line(c, "#endif");
+        writer_blank(c);
+    }
+}
+
 Emitted emit(Arena *arena, const Program *program, const EmitOptions *options) {
     Emitted emitted = {0};
     File f = {.arena = arena, .program = program, .options = options, .vars = vars_new(arena, NULL)};
@@ -234,15 +283,7 @@ Emitted emit(Arena *arena, const Program *program, const EmitOptions *options) {
     Writer *h = writer_new(arena, budget, over), *c = writer_new(arena, budget, over);
     emit_header(&f, h);
     template_expand(arena, c, "head.c.tmpl", f.vars, NULL);
-    bool included = false;
-    for (int t = 0; t < TARGETS; t++)
-        included |= wants(&f, target_order[t].name) && isa_load(arena, target_order[t].name)->include[0];
-    if (included) {
-        writer_line(c, "#if defined(__x86_64__)");
-        writer_line(c, "#include <immintrin.h>");
-        writer_line(c, "#endif");
-        writer_blank(c);
-    }
+    print_includes(&f, c);
     template_expand(arena, c, "entry.c.tmpl", f.vars, NULL);
     emit_targets(&f, c);
     template_expand(arena, c, "api.c.tmpl", f.vars, NULL);

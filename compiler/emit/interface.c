@@ -256,6 +256,27 @@ static uint64_t state_hash(Arena *arena, const Program *program) {
     return hash_bytes(0, text.data, text.size);
 }
 
+/* Rows beyond which all angles are others (longrope): a state may not be carried across. */
+static void set_switches(Arena *arena, const Program *program, TemplateVars *vars) {
+    Text go = text_new(arena), back = text_new(arena);
+    const char *P = upper_case(arena, program->module->model->name);
+    for (int i = 0; program->decode && i < program->decode->n_steps; i++) {
+        const Step *s = &program->decode->steps[i];
+        if (s->kind != STEP_ROPE || !s->a.offset) continue;
+        long long at = s->a.offset;
+        const char *line = arena_printf(
+            arena, "if (state->rows > 0 && state->rows <= %lld && state->rows + length > %lld) return %s_START_AGAIN;", at,
+            at, P);
+        if (strstr(go.data, line)) continue;
+        add_line(&go, line);
+        add_line(&back, arena_printf(arena, "if (rows > 0 && rows <= %lld && held->rows > %lld) return %s_TOO_FAR;", at,
+                                     at, P));
+    }
+    vars_int(vars, "has_switch", go.size > 0);
+    vars_text(vars, "switch_checks", go.data);
+    vars_text(vars, "rewind_checks", back.data);
+}
+
 /* Sizes of states, and the table by which one is copied. */
 void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_t *state_bytes, int64_t *source_bytes) {
     enum { STATE_HEADER = 64 };
@@ -280,6 +301,7 @@ void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_
     vars_int(vars, "source_bytes", *source_bytes);
     vars_int(vars, "encoder_seq", m->encoder ? m->encoder->seq.n : 0);
     vars_int(vars, "decode_rows", program->decode ? program->decode->rows : 0);
+    set_switches(arena, program, vars);
     vars_text(vars, "cache_table", table.data ? table.data : "");
     vars_text(vars, "state_hash", arena_printf(arena, "0x%016llx", (unsigned long long)state_hash(arena, program)));
 }

@@ -383,10 +383,6 @@ static void attention_sources(Wanted *w, const Step *s) {
     number(w, "from_cache", keys != NULL);
     number(w, "of_source", keys ? keys->of_source : s->key_rows == ROWS_SOURCE && s->rows != ROWS_SOURCE);
     number(w, "in_panels", keys && keys->panels);
-    number(w, "turned", s->turn_cos != NO_PACKED);
-    number(w, "TURN", s->turn.width);
-    number(w, "turn_interleaved", s->turn.interleaved);
-    number(w, "second_table", s->turn.offset);
     number(w, "slots", keys ? keys->slots : 0);
     number(w, "ring", keys && keys->ring ? keys->slots : 0);
     number(w, "k_stride", keys ? s->a.head_dim : stride_of(e, s->other));
@@ -463,7 +459,6 @@ static const char *call_attention(TargetEmitter *e, const Step *s) {
     if (s->slopes != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->slopes));
     if (s->sink != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->sink));
     if (s->vector != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->vector));
-    if (s->turn_cos != NO_PACKED) text_printf(&call, ", %s, %s", weight_at(e, s->turn_cos), weight_at(e, s->turn_sin));
     if (maps) text_printf(&call, ", %s", maps);
     text_printf(&call, "%s", share(e));
     return call.data;

@@ -297,7 +297,7 @@ static void run_op(Interp *in, const Op *op) {
         for (int64_t i = 0; i < count; i++) {
             int64_t h = i / (d * m), distance = i % m - i / m % d - past_of(in, a);
             out[i] = at(x, i) +
-                     (op->kind == OP_alibi ? at(y, h) * (double)distance : at(y, h * width + distance + a->offset));
+                     (op->kind == OP_alibi ? -at(y, h) * fabs((double)distance) : at(y, h * width + distance + a->offset));
         }
         break;
     }

@@ -110,7 +110,11 @@ Interpretation *session_decode(Arena *arena, Session *session, const InputArray 
     if (rows > bound - session->rows)
         fail("%lld more rows do not fit: the state holds %lld of %lld", (long long)rows, (long long)session->rows,
              (long long)bound);
-    int64_t prefix = prefix_of(session, inputs, n_inputs, rows);
+    int64_t prefix = prefix_of(session, inputs, n_inputs, rows),
+            crossed = graph_crossing(graph, session->rows, session->rows + rows);
+    if (session->rows && crossed)
+        fail("rows beyond %lld are turned by other angles: rewind to 0 and give all of them in one call",
+             (long long)crossed);
     decode_symbols(session, rows, symbols);
     Interpretation *result =
         interpret_from(arena, session->module, graph, session->weights, inputs, n_inputs, symbols, session->states);
@@ -156,5 +160,9 @@ void session_rewind(Session *session, int64_t rows) {
     if (rows > 0 && rows < session->prefix)
         fail("a state whose prefix is %lld rows cannot go back to %lld: each of them has seen all",
              (long long)session->prefix, (long long)rows);
+    int64_t crossed = graph_crossing(session->module->decode, rows, session->rows);
+    if (rows > 0 && crossed)
+        fail("a state of more than %lld rows, turned by other angles, cannot go back to %lld", (long long)crossed,
+             (long long)rows);
     session->rows = rows;
 }

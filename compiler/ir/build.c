@@ -166,14 +166,15 @@ static const char *rotation_name(Build *b, const Position *p, int64_t bound) {
 
 /* Longrope has a table for sequences up to `original` rows and one for longer ones. Where the length is known
  * only at the call, both stand one behind the other; the second begins at this row. 0: there is one table. */
-static int64_t second_table(const Position *p, Dim rows, int64_t bound) {
-    return p->scaling == ROPE_LONGROPE && rows.symbol && p->original < bound ? p->original : 0;
+static int64_t second_table(const Build *b, const Position *p, Dim rows, int64_t bound) {
+    bool exact = !rows.symbol || (b->entry == ENTRY_DECODE && b->model->decoder->seq.exact);
+    return p->scaling == ROPE_LONGROPE && !exact && p->original < bound ? p->original : 0;
 }
 
 /* `past`: the symbol of the rows before those of x. */
 static int rope(Build *b, const char *what, int x, const Attention *a, int64_t heads, int64_t bound, int past) {
     const Position *p = &a->position;
-    int64_t first = second_table(p, rows_of(b, x), bound);
+    int64_t first = second_table(b, p, rows_of(b, x), bound);
     Shape shape = {2, {first + bound, p->rope_width / 2}};
     const char *key = rotation_name(b, p, bound);
     if (first) key = arena_printf(b->arena, "%s.both", key);
@@ -315,18 +316,15 @@ static int64_t key_columns(const Attention *a) {
     return a->score == SCORE_GENERAL ? a->query_width : a->kv_heads * a->head_dim;
 }
 
-/* Positions by rotation, and the caches. Keys are kept as they were turned, except where the angles of the first rows
- * change with the number of rows: those are kept plain. */
+/* Positions by rotation, and the caches, in which keys stand as they were turned. */
 static Heads place_heads(Build *b, const Attention *a, Heads h, int64_t bound) {
     bool cached = b->entry == ENTRY_DECODE && !a->cross, turned = a->position.kind == POSITION_ROPE;
     int past = b->past.symbol;
-    bool late = cached && turned && second_table(&a->position, rows_of(b, h.key), bound) > 0;
     if (turned) h.query = rope(b, "query_rope", h.query, a, a->heads, bound, past);
-    if (turned && !late) h.key = rope(b, "key_rope", h.key, a, a->kv_heads, bound, past);
+    if (turned) h.key = rope(b, "key_rope", h.key, a, a->kv_heads, bound, past);
     if (!cached) return h;
     h.key = append(b, "keys", h.key);
     h.value = append(b, "values", h.value);
-    if (late) h.key = rope(b, "key_rope", h.key, a, a->kv_heads, bound, 0);
     return h;
 }
 

@@ -29,6 +29,14 @@ void graph_state(Arena *arena, Graph *graph, GraphState state) {
 
 bool dim_equal(Dim a, Dim b) { return a.symbol == b.symbol && a.n == b.n; }
 
+int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to) {
+    for (int o = 0; o < graph->n_ops; o++) {
+        int64_t at = graph->ops[o].kind == OP_rope ? graph->ops[o].a.offset : 0;
+        if (at && from <= at && to > at) return at;
+    }
+    return 0;
+}
+
 const char *op_name(OpKind kind) {
     static const char *const names[] = {
 #define OP(name, least, most, help) #name,

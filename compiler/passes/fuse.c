@@ -19,7 +19,6 @@ typedef struct Fuse {
     RowsKind *rows;  /* each tensor's */
     int *uses;       /* ops, outputs and states that read it */
     int *cache;      /* where a tensor is in a cache, or NO_CACHE */
-    const Op **turned; /* the rotation that a cached tensor still needs, or NULL */
     bool *done;      /* ops that a step covers */
 } Fuse;
 
@@ -93,8 +92,6 @@ static Step new_step(Fuse *f, StepKind kind, const Op *op, int result) {
                   .cache = NO_CACHE,
                   .keys = NO_CACHE,
                   .values = NO_CACHE,
-                  .turn_cos = NO_PACKED,
-                  .turn_sin = NO_PACKED,
                   .vector = NO_PACKED,
                   .first_export = -1,
                   .tensor = result,
@@ -419,11 +416,6 @@ static void fuse_norm(Fuse *f, const Op *op) {
 
 static void fuse_rope(Fuse *f, const Op *op) {
     int x = op->inputs[0];
-    if (f->cache[x] != NO_CACHE) { /* turned as attention reads it */
-        f->cache[op->result] = f->cache[x];
-        f->turned[op->result] = op;
-        return;
-    }
     f->rows[op->result] = f->rows[x];
     Step step = new_step(f, STEP_ROPE, op, op->result);
     step.n = columns_of(f, x);
@@ -485,10 +477,10 @@ static int read_cache(Fuse *f, int t, bool panels, int64_t heads, int64_t width,
     Cache *cache = &f->program->caches[f->cache[t]];
     *cache = (Cache){.name = cache->name,
                      .of_source = cache->of_source,
-                     .panels = panels && !f->turned[t],
+                     .panels = panels,
                      .heads = heads,
                      .width = width,
-                     .window = f->turned[t] ? 0 : window};
+                     .window = window};
     return f->cache[t];
 }
 
@@ -548,12 +540,6 @@ static void fuse_attention(Fuse *f, const Op *scores) {
     int64_t window = step.a.sink ? 0 : step.a.window; /* first keys that are always seen are always kept */
     step.keys = read_cache(f, key, true, step.a.kv_heads, step.a.head_dim, window);
     step.values = read_cache(f, mix->inputs[1], false, step.a.kv_heads, step.value_dim, window);
-    const Op *turn = f->turned[key];
-    if (turn) {
-        step.turn_cos = pack_tensor(f, turn->inputs[1], false, false);
-        step.turn_sin = pack_tensor(f, turn->inputs[2], false, false);
-        step.turn = turn->a;
-    }
     step.third = whole_vectors(f, mix, mix->inputs[1]);
     step.key_rows = f->rows[key];
     f->rows[mix->result] = f->rows[scores->inputs[0]];
@@ -652,8 +638,6 @@ static void copy_outputs(Fuse *f) {
                      .cache = NO_CACHE,
                      .keys = NO_CACHE,
                      .values = NO_CACHE,
-                     .turn_cos = NO_PACKED,
-                     .turn_sin = NO_PACKED,
                      .vector = NO_PACKED,
                      .first_export = -1};
         step.out.buffer = plan_buffer(f->arena, f->plan,
@@ -735,7 +719,6 @@ Plan *fuse(Arena *arena, Program *program, const Graph *graph) {
               .rows = arena_array(arena, n, sizeof(RowsKind)),
               .uses = arena_array(arena, n, sizeof(int)),
               .cache = arena_array(arena, n, sizeof(int)),
-              .turned = arena_array(arena, n, sizeof(Op *)),
               .done = arena_array(arena, (size_t)graph->n_ops, sizeof(bool))};
     count_uses(&f);
     place_inputs(&f);

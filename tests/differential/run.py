@@ -9,6 +9,7 @@ Environment: ATTNC_QUICK=1 checks fewer specs."""
 import concurrent.futures
 import glob
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -96,8 +97,11 @@ def checks():
 
 
 def check_targets():
-    run = attnc("check", "tests/differential/exact_one.attn", "--target", "neon")
-    result("targets/unknown", run.returncode == 3 and "neon" in run.stderr, tail(run))
+    run = attnc("check", "tests/differential/exact_one.attn", "--target", "mmix")
+    result("targets/unknown", run.returncode == 3 and "mmix" in run.stderr, tail(run))
+    elsewhere = "avx2" if platform.machine() == "aarch64" else "neon"
+    run = attnc("check", "tests/differential/exact_one.attn", "--target", elsewhere)
+    result("targets/elsewhere", run.returncode == 3 and "no " + elsewhere in run.stderr, tail(run))
     run = attnc("check", "tests/differential/exact_one.attn", "--target", "native")
     lines = {line.split()[0] for line in run.stdout.splitlines()[1:-1]}
     result("targets/native", run.returncode == 0 and len(lines - {"target"}) == 1, tail(run))

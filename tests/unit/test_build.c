@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 static Arena *arena;
-static FailureTrap trap;
 
 static int begin(void **state) {
     (void)state;
@@ -37,17 +36,6 @@ static Module *module_of(const char *text) {
 }
 
 static Plan *plan_of(const char *text) { return plan_model(arena, module_of(text))->forward; }
-
-static void refuse_plan(const char *text, const char *reason) {
-    Module *module = module_of(text);
-    if (failure_trap(&trap) == 0) {
-        plan_model(arena, module);
-        failure_release(&trap);
-        fail_msg("taken, though: %s", reason);
-    }
-    assert_int_equal(trap.status, EXIT_CANNOT);
-    if (!strstr(trap.message, reason)) fail_msg("`%s` is not in: %s", reason, trap.message);
-}
 
 static const WeightSpec *weight_named(const Module *module, const char *name) {
     return weight_spec_find(&module->weights, name);
@@ -174,13 +162,6 @@ static void longrope_by_the_rows_at_hand(void **state) {
     near(angle_of(module_of(LONGROPE("= 4", "4")), 4, 2, 1), 0.02 / 1.5);
 }
 
-static void longrope_in_a_plan(void **state) {
-    (void)state;
-    refuse_plan(LONGROPE("<= 8", "4"), "test.attn:2:12: the generator cannot emit longrope");
-    plan_of(LONGROPE("= 8", "4"));
-    plan_of(LONGROPE("<= 4", "4"));
-}
-
 /* ------------------------------------------------------------------ packed biases */
 
 static const Step *gemm_named(const Plan *plan, const char *name) {
@@ -280,7 +261,6 @@ int main(void) {
         TEST(rotations_are_told_apart),
         TEST(rotations_of_two_bounds),
         TEST(longrope_by_the_rows_at_hand),
-        TEST(longrope_in_a_plan),
         TEST(zeros_are_shared),
         TEST(zeros_of_every_layer),
         TEST(ignored_tensors),

@@ -431,7 +431,7 @@ static void alibi(void **state) {
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 4; j++)
-                near(sum[(h * 3 + i) * 4 + j], (double)x[(h * 3 + i) * 4 + j] + (double)slopes[h] * (j - i));
+                near(sum[(h * 3 + i) * 4 + j], (double)x[(h * 3 + i) * 4 + j] - (double)slopes[h] * abs(j - i));
 }
 
 /* T5Attention._relative_position_bucket of transformers, 32 buckets up to 128. */

@@ -195,10 +195,10 @@ static double yarn_real_angle(int pair, int total) {
     return turn_of(pair, 8) * (kept + (1 - kept) / 4);
 }
 
-/* LongRoPE (Ding et al. 2024) as in Phi-3: one divisor a pair up to 6 rows, another beyond. */
+/* LongRoPE (Ding et al. 2024) as in Phi-3: one divisor a pair up to 3 rows, another beyond. */
 static double longrope_angle(int pair, int total) {
     static const double within[] = {1, 1.25, 1.5, 2}, beyond[] = {1.5, 2, 4, 8};
-    return turn_of(pair, 8) / (total > 6 ? beyond[pair] : within[pair]);
+    return turn_of(pair, 8) / (total > 3 ? beyond[pair] : within[pair]);
 }
 
 /* Vaswani et al. 2017, 3.5, from place 3 on. */
@@ -233,8 +233,8 @@ static const Formula formulas[] = {
     {"position rope yarn factor 4 original 100 beta_fast 8", TURN(8, yarn_angle, 1.1386294361119891)},
     {"position rope yarn factor 4 original 100 beta_fast 8 untruncated attention_factor 0.9",
      TURN(8, yarn_real_angle, 0.9)},
-    {"position rope longrope factor 2 original 6 short 1 1.25 1.5 2 long 1.5 2 4 8",
-     TURN(8, longrope_angle, 1.1776471488669862)}, /* sqrt(1 + ln 2 / ln 6) */
+    {"position rope longrope factor 2 original 3 short 1 1.25 1.5 2 long 1.5 2 4 8",
+     TURN(8, longrope_angle, 1.2770786011720099)}, /* sqrt(1 + ln 2 / ln 3) */
     {"qk_norm rmsnorm eps 0.01, position rope", TURN(8, plain_angle, 1), .norm_eps = 0.01},
     {"position sinusoidal offset 3", HEADS(4, 4, 4, 2), .scale = 0.5, .place = sinusoid},
     {"position learned offset 2", HEADS(4, 4, 4, 2), .scale = 0.5, .place = learned},

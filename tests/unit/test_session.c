@@ -222,9 +222,6 @@ static const Case decoders[] = {
     {"rope yarn", TWO("heads 2, head_dim 8, position rope yarn factor 4 original 50",
                       "heads 2, head_dim 8, position rope yarn factor 4 original 50 untruncated attention_factor 1.2")},
     {"longrope within", TWICE("heads 2, position rope longrope factor 2 original 11 short 1 1.5 long 2 4")},
-    {"longrope over original",
-     DECODER("head logits", "layers 1 { attention self { heads 4, kv_heads 2, head_dim 4, window 6\n"
-                            "position rope longrope factor 2 original 5 short 1 1.5 long 2 4 }, " FFN " }")},
     {"alibi", TWO("heads 4, position alibi, softcap 2",
                   "heads 3, head_dim 4, position alibi scaled max 4, window 4, sink learned")},
     {"relative, shared", TWICE("heads 2, position relative buckets 6 distance 8")},
@@ -291,22 +288,6 @@ static void prefixes(void **state) {
             prefix = lengths[p];
             check_splits(0);
         }
-}
-
-/* Where more layers than one are turned by factors of the length, the rows that are held were made with those of their
- * time. A whole pass is met as long as no call passes `original` but the first. */
-static void longrope_of_two_layers(void **state) {
-    (void)state;
-    load("longrope of two layers", TWICE("heads 2, position rope longrope factor 2 original 5 short 1 1.5 long 2 4"));
-    Interpretation *passes[ROOM + 1];
-    passes_of(passes, 0);
-    for (int64_t first = 1; first <= 11; first++) {
-        Session *session = session_new(arena, module, weights);
-        int64_t until = first <= 5 ? 5 : 11;
-        same_rows(decode(session, first), passes[first], 0, first);
-        for (int64_t past = first; past < until; past++) same_rows(decode(session, 1), passes[past + 1], past, 1);
-        session_free(session);
-    }
 }
 
 /* ------------------------------------------------------------------ encoder and decoder */
@@ -399,10 +380,6 @@ static Session *session_of(int64_t source_rows) {
 static const Case mixed[] = {
     {"a decoder", TWO("heads 2, window 3, sink 1, position rope", "heads 4, kv_heads 2, position alibi")},
     {"a pair", BOTH("head logits", SOURCE, "position rope", "heads 2")},
-    {"longrope",
-     DECODER(
-         "",
-         "layers 1 { attention self { heads 2, position rope longrope factor 2 original 4 short 1 1.5 long 2 4 } }")},
 };
 
 /* Other tokens behind a common beginning: the two go apart, and each is what it would be alone. */
@@ -562,6 +539,30 @@ static void refused_decodes(void **state) {
     session_free(session);
 }
 
+/* Factors of the length: a whole pass is met on both sides of `original`, and a state is not carried across it. */
+static void longrope_at_its_bound(void **state) {
+    (void)state;
+    load("longrope", TWICE("heads 2, position rope longrope factor 2 original 5 short 1 1.5 long 2 4"));
+    Interpretation *passes[ROOM + 1];
+    passes_of(passes, 0);
+    for (int64_t first = 1; first <= 11; first++) {
+        Session *session = session_new(arena, module, weights);
+        int64_t until = first <= 5 ? 5 : 11;
+        same_rows(decode(session, first), passes[first], 0, first);
+        for (int64_t past = first; past < until; past++) same_rows(decode(session, 1), passes[past + 1], past, 1);
+        if (first <= 5) {
+            refused_rows(session, 6, 1,
+                         "rows beyond 5 are turned by other angles: rewind to 0 and give all of them in one call");
+            session_rewind(session, 0);
+            same_rows(decode(session, 6), passes[6], 0, 6);
+        }
+        refused_rewind(session, 5, "a state of more than 5 rows, turned by other angles, cannot go back to 5");
+        session_rewind(session, 6);
+        same_rows(decode(session, 1), passes[7], 6, 1);
+        session_free(session);
+    }
+}
+
 static void refused_sources(void **state) {
     (void)state;
     load("a pair", BOTH("head logits", SOURCE, "", "heads 2"));
@@ -704,7 +705,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(decoders_as_whole_passes),
         TEST(prefixes),
-        TEST(longrope_of_two_layers),
+        TEST(longrope_at_its_bound),
         TEST(pairs_as_whole_passes),
         TEST(forks),
         TEST(rewinds),

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""The target of another processor: aarch64's `neon`, by a cross compiler and an emulator. isa/CC: each row of the table
+against its meaning. emitted/NAME: the C compiles without a warning, for aarch64 and for this machine, and asks for no
+symbol. native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do
+not show; `check --small`. TAP on stdout.
+
+Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out."""
+
+import concurrent.futures
+import os
+import platform
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+ATTNC = os.path.join(ROOT, "build/attnc")
+ATTNC_AARCH64 = os.path.join(ROOT, "build/aarch64/attnc")
+QUICK = os.environ.get("ATTNC_QUICK") == "1"
+GCC = "aarch64-linux-gnu-gcc"
+CLANG = "clang --target=aarch64-linux-gnu"
+EMULATOR = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
+STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+MOST_SECONDS = 600
+ALLOWED = {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"}
+EMITTED = ["specs/minilm.attn", "tests/codegen/small_full.attn", "tests/differential/norm_post.attn"]
+CHECKED = [
+    ["specs/minilm.attn", "--lengths", "1,17,33"], ["tests/differential/causal.attn"],
+    ["tests/differential/windows.attn"], ["tests/differential/rope_odd.attn"],
+]
+
+
+def run(command, **more):
+    more |= {"cwd": ROOT, "capture_output": True, "text": True, "timeout": MOST_SECONDS}
+    try:
+        return subprocess.run(command, check=False, **more)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f"it hangs: no end after {MOST_SECONDS} s\n")
+
+
+def run_aarch64(arguments, job=0, **more):
+    """attnc for aarch64, on one processor of this machine: with more, QEMU on x86 lets a load-acquire pass an earlier
+    store-release, which aarch64 forbids, and threads that count on it miss a wake-up."""
+    cpus = sorted(os.sched_getaffinity(0))
+    pinned = ["taskset", "-c", str(cpus[job % len(cpus)]), *shlex.split(EMULATOR)]
+    return run([*pinned, ATTNC_AARCH64, *arguments], **more)
+
+
+def result(name, problem=None, skip=None):
+    print(("not ok " if problem else "ok ") + "portability/" + name + (" # SKIP " + skip if skip else ""))
+    for line in (problem or "").splitlines()[-20:]:
+        print("# " + line)
+    sys.stdout.flush()
+    return not problem
+
+
+def output(done):
+    return f"{done.stdout}{done.stderr}exit {done.returncode}"
+
+
+def isa(cc):
+    # clang contracts scalar products across statements when it is told to, whatever its pragma says
+    tables = ["neon", "scalar"] if cc == GCC else ["neon"]
+    done = run(["build/unit/test_isa", *tables], env=os.environ | {"CC": cc, "EMULATOR": EMULATOR})
+    return None if done.returncode == 0 else output(done)
+
+
+def emitted(spec, compilers):
+    with tempfile.TemporaryDirectory() as folder:
+        done = run([ATTNC, "compile", spec, "-o", folder, "--target", "neon,scalar" if "small" in spec else "neon"])
+        if done.returncode:
+            return output(done)
+        source = next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".c"))
+        for cc in compilers:
+            done = run([*shlex.split(cc), *STRICT, "-c", source, "-o", folder + "/x.o"])
+            if done.returncode:
+                return f"{cc}: {output(done)}"
+            undefined = set(run(["nm", "-u", folder + "/x.o"]).stdout.split()) - {"U"} - ALLOWED
+            if undefined:
+                return f"{cc}: undefined symbols {sorted(undefined)}"
+    return None
+
+
+def build():
+    """(reason to skip, problem) of build/aarch64/attnc."""
+    library = "build/aarch64/root/usr/lib/aarch64-linux-gnu/libcjson.so"
+    if not os.path.exists(os.path.join(ROOT, library)):
+        done = run(["scripts/arm64_library.sh", "build/aarch64/root"])
+        if done.returncode:
+            return done.stderr.strip(), None
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    host = next(cc for cc in ("clang", "gcc", "cc") if shutil.which(cc))
+    done = run(["make", f"-j{os.cpu_count()}", "CC=" + host, "aarch64"], env=alone)
+    return None, output(done) if done.returncode else None
+
+
+def check(job):
+    done = run_aarch64(["check", "--small", "--cc", GCC, *CHECKED[job]], job)
+    rows = {line.split()[0] for line in done.stdout.splitlines()[1:-1] if line}
+    fine = done.returncode == 0 and {"neon", "scalar"} <= rows and done.stdout.rstrip().endswith("thread counts")
+    return None if fine else output(done)
+
+
+def native():
+    spec = "tests/differential/exact_one.attn"
+    done = run_aarch64(["check", "--small", "--cc", GCC, "--target", "native", spec])
+    rows = {line.split()[0] for line in done.stdout.splitlines()[1:-1] if line} - {"target"}
+    return None if done.returncode == 0 and rows == {"neon"} else output(done)
+
+
+def bits():
+    """The same output from each compiler, as it is and with leave to contract."""
+    rows = 19
+    answers = {}
+    with tempfile.TemporaryDirectory() as folder:
+        header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({rows},), }}".ljust(117) + "\n"
+        with open(folder + "/tokens.npy", "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+            file.write(struct.pack(f"<{rows}i", *(7 * i % 61 for i in range(rows))))
+        compilers = [GCC] + ([CLANG] if shutil.which("clang") else [])
+        for cc in [cc + flags for cc in compilers for flags in ("", " -std=gnu11 -O3 -ffp-contract=fast")]:
+            first, *rest = shlex.split(cc)
+            with open(folder + "/cc", "w", encoding="utf-8") as file:
+                file.write(f'#!/bin/sh\nexec {first} "$@" {shlex.join(rest)}\n')
+            os.chmod(folder + "/cc", 0o755)
+            command = ["run", "tests/codegen/small.attn", "--weights", "random:3", "--in",
+                       f"tokens={folder}/tokens.npy", "--out", f"hidden={folder}/hidden.npy", "--engine", "compiled",
+                       "--target", "neon"]
+            done = run_aarch64(command, env=os.environ | {"CC": folder + "/cc"})
+            if done.returncode:
+                return f"{cc}: {output(done)}"
+            with open(folder + "/hidden.npy", "rb") as file:
+                answers.setdefault(file.read(), []).append(cc)
+    return None if len(answers) == 1 else "\n".join(f"{cc} agree" for cc in answers.values())
+
+
+def main():
+    if platform.machine() == "aarch64":
+        result("aarch64", skip="this machine is one: every other test runs on it")
+        return True
+    for program in (GCC, EMULATOR.split()[0], "taskset"):
+        if not shutil.which(program):
+            result("aarch64", skip=program + " is not there: scripts/install_packages.sh aarch64")
+            return True
+    compilers = [GCC] + ([CLANG] if shutil.which("clang") else [])
+    fine = True
+    for cc in compilers:
+        fine &= result("isa/" + cc.split()[0], isa(cc))
+    here = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
+    for spec in EMITTED[:1] if QUICK else EMITTED:
+        fine &= result("emitted/" + os.path.basename(spec), emitted(spec, compilers + here))
+    if QUICK:
+        return fine
+    skip, problem = build()
+    fine &= result("build", problem, skip)
+    if skip or problem:
+        return fine
+    fine &= result("native", native())
+    fine &= result("bits", bits())
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for options, problem in zip(CHECKED, pool.map(check, range(len(CHECKED)))):
+            fine &= result("check/" + os.path.basename(options[0]), problem)
+    return fine
+
+
+if __name__ == "__main__":
+    sys.exit(not main())
