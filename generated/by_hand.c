@@ -1908,7 +1908,7 @@ const char *by_hand_target(const by_hand_ctx *ctx) {
     return ctx ? by_hand_targets[ctx->target] : "";
 }
 
-static int by_hand_good_input(const by_hand_input *input) {
+static int by_hand_check_input(const by_hand_input *input) {
     if (input->lengths && input->lengths[0] != 4) return BY_HAND_BAD_LENGTH;
     return BY_HAND_OK;
 }
@@ -1917,7 +1917,7 @@ int by_hand_forward(const by_hand_ctx *ctx, const by_hand_input *input, by_hand_
     if (!ctx || !input || !output || !workspace || input->size != sizeof *input || output->size != sizeof *output) return BY_HAND_BAD_ARGUMENT;
     if (input->batch != 1 || !input->features) return BY_HAND_BAD_ARGUMENT;
     if (bytes < BY_HAND_WORKSPACE_BYTES(ctx->threads) || (uintptr_t)workspace % BY_HAND_ALIGNMENT != 0) return BY_HAND_SHORT_WORKSPACE;
-    const int status = by_hand_good_input(input);
+    const int status = by_hand_check_input(input);
     if (status != BY_HAND_OK) return status;
     unsigned char *memory = (unsigned char *)workspace;
     int32_t *starts = (int32_t *)(void *)memory;

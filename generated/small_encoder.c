@@ -2168,7 +2168,7 @@ const char *small_encoder_target(const small_encoder_ctx *ctx) {
     return ctx ? small_encoder_targets[ctx->target] : "";
 }
 
-static int small_encoder_good_input(const small_encoder_input *input) {
+static int small_encoder_check_input(const small_encoder_input *input) {
     size_t rows = 0;
     for (int b = 0; b < input->batch; b++) {
         const int32_t length = input->lengths[b];
@@ -2185,7 +2185,7 @@ int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_inpu
     if (!ctx || !input || !output || !workspace || input->size != sizeof *input || output->size != sizeof *output) return SMALL_ENCODER_BAD_ARGUMENT;
     if (input->batch < 1 || !input->lengths || !input->tokens) return SMALL_ENCODER_BAD_ARGUMENT;
     if (bytes < SMALL_ENCODER_WORKSPACE_BYTES(ctx->threads) || (uintptr_t)workspace % SMALL_ENCODER_ALIGNMENT != 0) return SMALL_ENCODER_SHORT_WORKSPACE;
-    const int status = small_encoder_good_input(input);
+    const int status = small_encoder_check_input(input);
     if (status != SMALL_ENCODER_OK) return status;
     unsigned char *memory = (unsigned char *)workspace;
     int32_t *starts = (int32_t *)(void *)memory;

@@ -1,12 +1,13 @@
 /* bench.c: attnc bench: one sequence through the C, again and again, beside what the machine can do. */
-#include "engine.h"
+#include "decoder.h"
 #include "peak.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
-    "attnc bench SPEC [--weights F|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC] [--json]";
+    "attnc bench SPEC [--weights F|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC] [--json] [--decode]\n"
+    "  --decode   one token after the other, --seq N of them, in place of whole sequences";
 
 /* One sequence of n rows with seeded inputs of every kind that the spec takes. */
 static Batch *one_sequence(Arena *arena, const Module *module, int64_t n) {
@@ -63,24 +64,85 @@ static Timing time_forward(Engine *engine) {
     return t;
 }
 
+/* A text of n tokens from an empty state, one step a token; its cost, summed over the steps. */
+static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab) {
+    static double seconds[MOST_RUNS];
+    Timing t = {0};
+    Arena *own = arena_new();
+    float *logits = arena_array(own, (size_t)vocab, sizeof *logits);
+    const int slot = 0;
+    for (double begin = seconds_now(); t.runs < MOST_RUNS && (t.runs < 7 || seconds_now() - begin < 2); t.runs++) {
+        decoder_begin(decoder, NULL, 0);
+        double from = seconds_now();
+        for (int64_t i = 0; i < n; i++) {
+            int32_t token = (int32_t)(hash_bytes(0, &i, sizeof i) % (uint64_t)vocab);
+            int status = decoder_append(decoder, &(DecoderRows){.count = 1, .slots = &slot, .tokens = &token},
+                                        &(DecoderOutputs){.logits = vocab ? logits : NULL});
+            if (status) fail("the compiled model says: %s", decoder_text(decoder, status));
+        }
+        seconds[t.runs] = (seconds_now() - from) / (double)n;
+    }
+    qsort(seconds, (size_t)t.runs, sizeof *seconds, by_size);
+    t.median = seconds[t.runs / 2];
+    t.least = seconds[0];
+    arena_free(own);
+    return t;
+}
+
+static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, int64_t n, bool json) {
+    const Module *module = engine->module;
+    const Plan *plan = engine->program->decode;
+    if (module->encode) fail("`--decode` is for decoders without a source");
+    Decoder *decoder = decoder_new(arena, module, weights, engine, 1);
+    double flops = 0, bytes = 0;
+    for (int64_t past = 0; past < n; past++) {
+        CallRows rows = {.rows = 1, .past = past};
+        for (int i = 0; i < plan->n_steps; i++) {
+            flops += step_flops(plan, &plan->steps[i], &rows) / (double)n;
+            bytes += step_bytes(plan, &plan->steps[i], &rows) / (double)n;
+        }
+    }
+    double read = read_bandwidth();
+    Timing t = time_decode(decoder, n, decoder_model(decoder).vocab);
+    double read_after = read_bandwidth();
+    if (read_after > read) read = read_after;
+    if (json)
+        printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": "
+               "%.4f, \"tokens_s\": %.2f, \"read_gb_s\": %.4f, \"threads\": %d, \"target\": \"%s\", \"seq\": %lld}\n",
+               t.median, t.least, t.runs, flops, bytes, flops / t.median / 1e9, 1 / t.median, read / 1e9,
+               engine->call.threads, engine->call.picked, (long long)n);
+    else
+        printf("%s, decode of %lld tokens from an empty state, %d thread%s, %s: %.1f tokens/s (median of %d texts; best "
+               "%.1f)\n%.2f MB a token, %.2f GB/s: %.1f %% of the %.2f GB/s that one core reads from memory\n",
+               module->model->name, (long long)n, engine->call.threads, engine->call.threads == 1 ? "" : "s",
+               engine->call.picked, 1 / t.median, t.runs, 1 / t.least, bytes / 1e6, bytes / t.median / 1e9,
+               100 * bytes / t.median / read, read / 1e9);
+}
+
 int command_bench(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *weights_path = NULL, *seq = NULL, *threads_text = NULL, *target = NULL, *cc = NULL;
-    bool json = false;
+    bool json = false, decode = false;
     const Option options[] = {
         {"--weights", .text = &weights_path}, {"--seq", .text = &seq}, {"--threads", .text = &threads_text},
-        {"--target", .text = &target},        {"--cc", .text = &cc},   {"--json", .flag = &json}};
+        {"--target", .text = &target},        {"--cc", .text = &cc},   {"--json", .flag = &json},
+        {"--decode", .flag = &decode}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
     Model *model = model_load(arena, path);
     Module *module = build(arena, model);
     const Stack *stack = model->encoder ? model->encoder : model->decoder;
     EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads};
-    Engine *engine = engine_new(
-        arena, module, load_weights(arena, module, weights_path ? weights_path : "random:1", false), &engine_options);
+    Weights *weights = load_weights(arena, module, weights_path ? weights_path : "random:1", false);
+    Engine *engine = engine_new(arena, module, weights, &engine_options);
     int64_t bound = stack->seq.n,
             n = option_integer(usage, "--seq", seq, stack->seq.exact || bound < 128 ? bound : 128, 1, bound);
     if (stack->seq.exact && n != bound) fail("%s: the spec says `seq = %lld`", path, (long long)bound);
+    if (decode) {
+        bench_decode(arena, engine, weights, n, json);
+        arena_free(arena);
+        return EXIT_FINE;
+    }
     engine_bind(arena, engine, one_sequence(arena, module, n));
 
     double flops = 0, bytes = 0;

@@ -36,6 +36,7 @@ typedef struct Checker {
     attn_pool *pools[2];
     const Module *reference; /* what the interpreter runs: with every attention map */
     const Weights *weights;
+    DecodeCheck *decode; /* rows appended to states; NULL: not done */
     Case known[MOST_CASES];
     int n_known;
     /* one pass: the spec as it is, then with every attention map */
@@ -330,6 +331,48 @@ static void check_target(Checker *c, const char *target) {
     }
 }
 
+/* ---------------------------------------------------------------- states */
+
+static void print_states(Checker *c, const char *target, const char *output, const Difference *d) {
+    if (!d->elements) return;
+    printf("%-8s %-20s %-10s %10lld %12.3e %12.3e %10lld  %s\n", target, "decode", output, (long long)d->elements,
+           d->most, d->allowed, (long long)d->ulps, d->bad ? "FAIL" : "ok");
+    c->compared += d->elements;
+    if (d->bad) c->off++;
+}
+
+/* One text appended to states in many ways, with each number of threads. */
+static void check_states(Checker *c, const char *target) {
+    Arena *own = arena_new();
+    DecodeBits bits = {0};
+    for (int t = -1; t < c->n_thread_counts; t++) {
+        int threads = t < 0 ? 1 : c->thread_counts[t];
+        Difference hidden = {0}, logits = {0};
+        check_set(c->engine, target, threads, t < 0 ? NULL : c->pools[t], t < 0 ? NULL : attn_pool_run);
+        const char *trouble = check_decode(c->decode, own, c->engine, &bits, &hidden, &logits);
+        if (t < 0 || hidden.bad) print_states(c, target, "hidden", &hidden);
+        if (t < 0 || logits.bad) print_states(c, target, "logits", &logits);
+        if (!trouble) continue;
+        printf("%-8s %-20s %-10s FAIL: %d thread%s: %s\n", target, "decode", "", threads, threads == 1 ? "" : "s", trouble);
+        c->off++;
+    }
+    arena_free(own);
+}
+
+/* Rows of that text: up to the bound where the model is small. */
+static int64_t text_rows(const Checker *c, const Module *module) {
+    enum { MULTIPLY_ADDS = 300000000, LEAST = 17 };
+    Length seq = module->model->decoder->seq;
+    if (seq.exact || c->small) return seq.n;
+    int64_t rows = LEAST, floats = 1;
+    for (size_t w = 0; w < module->weights.count; w++) {
+        int64_t elements = 0;
+        if (shape_elements(module->weights.specs[w].shape, &elements)) floats += elements;
+    }
+    if (MULTIPLY_ADDS / floats > rows) rows = MULTIPLY_ADDS / floats;
+    return rows < seq.n ? rows : seq.n;
+}
+
 /* ---------------------------------------------------------------- the command */
 
 static bool machine_has(const char *target) {
@@ -385,7 +428,9 @@ static bool check_pass(Checker *c, const Module *module) {
     add_cases(c);
     for (int t = 0; t < c->n_targets; t++) check_target(c, c->targets[t]);
     if (c->first_case) print_failure(c);
-    return !c->first_case;
+    for (int t = 0; t < c->n_targets && c->decode && !c->maps && !c->off; t++) check_states(c, c->targets[t]);
+    if (c->off && !c->first_case) printf("again: attnc check %s --seed %lld --case decode%s\n", c->path, (long long)c->seed, c->small ? " --small" : "");
+    return !c->off;
 }
 
 static bool wants_pass(const Checker *c, bool maps) { return !c->only || (strncmp(c->only, "maps-", 5) == 0) == maps; }
@@ -406,10 +451,13 @@ static bool check_spec(Checker *c) {
     c->weights = load_weights(
         c->arena, plain, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed),
         false);
+    bool states = !c->only || strcmp(c->only, "decode") == 0;
+    if (plain->decode && states && !c->lengths_text)
+        c->decode = check_decode_new(c->arena, maps, c->weights, text_rows(c, plain), c->seed);
     bool fine = true, any = false;
     if (wants_pass(c, false)) {
         fine = check_pass(c, plain);
-        any = c->n_cases > 0;
+        any = c->n_cases > 0 || c->decode;
     }
     c->maps = true;
     if (fine && !c->emitted_c && wants_pass(c, true) && maps->forward->n_outputs > plain->forward->n_outputs) {

@@ -52,6 +52,19 @@ const char *check_damage(Arena *arena, const Engine *engine, const CheckRun *run
 void check_set(Engine *engine, const char *target, int threads, void *pool,
                void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with));
 
+/* --- check_decode.c: a text of n rows appended to states in many ways. */
+typedef struct DecodeCheck DecodeCheck;
+
+/* What one thread gave, for other numbers of threads to meet; NULL at first. Lives in the arena of the first call. */
+typedef struct DecodeBits {
+    const float *hidden, *logits;
+} DecodeBits;
+
+DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed);
+/* NULL, or what is wrong in words; the differences to the interpreter's whole pass come beside. */
+const char *check_decode(DecodeCheck *check, Arena *arena, Engine *engine, DecodeBits *bits, Difference *hidden,
+                         Difference *logits);
+
 /* --- check_first.c: runs a batch step by step and says in words which tensor is the first that is off, and where; NULL
  * when every step is within the bound. */
 const char *check_first(Arena *arena, Engine *engine, const Weights *weights, const char *target, const Batch *batch);

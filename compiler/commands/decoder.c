@@ -27,11 +27,23 @@ struct Decoder {
 static void free_memory(void *memory) { attn_free(memory); }
 static void free_session(void *session) { session_free(session); }
 
-static void *aligned(Arena *arena, size_t bytes) {
-    void *memory = attn_alloc(bytes);
+enum { CANARY = 64, CANARY_BYTE = 0xc5, GARBAGE = 0xff };
+
+/* Memory for the generated code, full of NaN, between canaries. */
+static void *guarded(Arena *arena, size_t bytes) {
+    uint8_t *memory = attn_alloc(bytes + 2 * CANARY);
     if (!memory) out_of_memory();
     arena_on_free(arena, free_memory, memory);
-    return memory;
+    memset(memory, CANARY_BYTE, CANARY);
+    memset(memory + CANARY, GARBAGE, bytes);
+    memset(memory + CANARY + bytes, CANARY_BYTE, CANARY);
+    return memory + CANARY;
+}
+
+static bool damaged(const uint8_t *inside, size_t bytes) {
+    for (size_t i = 0; i < CANARY; i++)
+        if (inside[(ptrdiff_t)i - CANARY] != CANARY_BYTE || inside[bytes + i] != CANARY_BYTE) return true;
+    return false;
 }
 
 static size_t workspace_of(EntrySizes sizes, int threads) {
@@ -48,12 +60,12 @@ static void bind_engine(Decoder *d, Engine *engine) {
     size_t decode = workspace_of(emitted->decode, engine->call.threads),
            encode = workspace_of(emitted->encode, engine->call.threads);
     d->workspace_bytes = encode > decode ? encode : decode;
-    d->workspace = aligned(d->arena, d->workspace_bytes);
+    d->workspace = guarded(d->arena, d->workspace_bytes);
     d->states = arena_array(d->arena, (size_t)d->slots, sizeof *d->states);
-    for (int i = 0; i < d->slots; i++) d->states[i] = aligned(d->arena, (size_t)emitted->state_bytes);
+    for (int i = 0; i < d->slots; i++) d->states[i] = guarded(d->arena, (size_t)emitted->state_bytes);
     if (!d->module->encode) return;
     *(void **)&d->encode = engine_symbol(engine, "attnc_driver_encode");
-    d->source = aligned(d->arena, (size_t)emitted->source_bytes);
+    d->source = guarded(d->arena, (size_t)emitted->source_bytes);
 }
 
 /* A state that may not be carried to more rows (graph_crossing) is made anew from its tokens. */
@@ -171,61 +183,66 @@ static void interpret_rows(const Decoder *d, int slot, const int32_t *tokens, in
     arena_free(own);
 }
 
-static int append_rows(Decoder *d, int count, const int *slots, const int32_t *lengths, const int32_t *tokens,
-                   float *logits, float *hidden) {
+static int append_rows(Decoder *d, const DecoderRows *rows, const DecoderOutputs *out) {
     if (d->engine) {
         Arena *own = arena_new();
         DriverCall call = new_call(d);
-        void **states = arena_array(own, (size_t)count, sizeof *states);
-        int32_t *prefixes = arena_array(own, (size_t)count, sizeof *prefixes);
-        for (int i = 0; i < count; i++) states[i] = d->states[slots[i]];
-        for (int i = 0; i < count; i++) prefixes[i] = (int32_t)d->prefix;
-        call.batch = count;
+        void **states = arena_array(own, (size_t)rows->count, sizeof *states);
+        int32_t *prefixes = arena_array(own, (size_t)rows->count, sizeof *prefixes);
+        for (int i = 0; i < rows->count; i++) states[i] = d->states[rows->slots[i]];
+        for (int i = 0; i < rows->count; i++) prefixes[i] = (int32_t)d->prefix;
+        call.batch = rows->count;
         call.states = states;
-        call.lengths = lengths;
-        call.tokens = tokens;
+        call.lengths = rows->lengths;
+        call.tokens = rows->tokens;
+        call.segments = rows->segments;
+        call.features = rows->features;
         call.prefix_lengths = prefixes;
-        call.logits = logits;
-        call.hidden = hidden;
+        call.logits = out->logits;
+        call.hidden = out->hidden;
+        call.attention = out->attention;
+        call.cross_attention = out->cross_attention;
         int status = d->decode(&call);
         arena_free(own);
         return status;
     }
-    for (int i = 0; i < count; i++) {
-        int64_t rows = lengths ? lengths[i] : 1;
-        interpret_rows(d, slots[i], tokens, rows, logits, hidden);
-        tokens += rows;
+    const int32_t *tokens = rows->tokens;
+    float *logits = out->logits, *hidden = out->hidden;
+    for (int i = 0; i < rows->count; i++) {
+        int64_t n = rows->lengths ? rows->lengths[i] : 1;
+        interpret_rows(d, rows->slots[i], tokens, n, logits, hidden);
+        tokens += n;
         if (logits) logits += d->vocab;
-        if (hidden) hidden += rows * d->width;
+        if (hidden) hidden += n * d->width;
     }
     return 0;
 }
 
 /* One state after the other, each from its history where it would cross. */
-static int append_with_history(Decoder *d, int count, const int *slots, const int32_t *lengths, const int32_t *tokens,
-                               float *logits) {
-    for (int i = 0; i < count; i++) {
-        int slot = slots[i];
-        int32_t rows = lengths ? lengths[i] : 1, total = (int32_t)d->held[slot] + rows;
+static int append_with_history(Decoder *d, const DecoderRows *all, const DecoderOutputs *out) {
+    const int32_t *tokens = all->tokens;
+    DecoderOutputs one = *out;
+    for (int i = 0; i < all->count; i++) {
+        int slot = all->slots[i];
+        int32_t rows = all->lengths ? all->lengths[i] : 1, total = (int32_t)d->held[slot] + rows;
         if (total > d->module->model->decoder->seq.n) fail("%d rows are more than the bound of the spec", (int)total);
         memcpy(d->history[slot] + d->held[slot], tokens, (size_t)rows * sizeof *tokens);
         bool again = d->held[slot] && graph_crossing(d->module->decode, d->held[slot], total);
+        DecoderRows part = {.count = 1, .slots = &slot, .lengths = &rows, .tokens = tokens};
+        if (again) part.lengths = &total, part.tokens = d->history[slot];
         int status = again ? decoder_rewind(d, slot, 0) : 0;
-        if (status == 0)
-            status = again ? append_rows(d, 1, &slot, &total, d->history[slot], logits, NULL)
-                           : append_rows(d, 1, &slot, &rows, tokens, logits, NULL);
+        if (status == 0) status = append_rows(d, &part, &one);
         if (status) return status;
         d->held[slot] = total;
         tokens += rows;
-        if (logits) logits += d->vocab;
+        if (one.logits) one.logits += d->vocab;
     }
     return 0;
 }
 
-int decoder_append(Decoder *d, int count, const int *slots, const int32_t *lengths, const int32_t *tokens,
-                   float *logits, float *hidden) {
-    if (d->history && !hidden) return append_with_history(d, count, slots, lengths, tokens, logits);
-    return append_rows(d, count, slots, lengths, tokens, logits, hidden);
+int decoder_append(Decoder *d, const DecoderRows *rows, const DecoderOutputs *outputs) {
+    bool plain = outputs->hidden || outputs->attention || outputs->cross_attention; /* wanted of these rows alone */
+    return d->history && !plain ? append_with_history(d, rows, outputs) : append_rows(d, rows, outputs);
 }
 
 int decoder_copy(Decoder *d, int to, int from) {
@@ -244,18 +261,28 @@ int decoder_rewind(Decoder *d, int slot, int64_t rows) {
     return 0;
 }
 
-void *decoder_state(Decoder *d, int slot) { return d->states[slot]; }
+
+const char *decoder_damage(const Decoder *d) {
+    const Emitted *emitted = &d->engine->emitted;
+    for (int i = 0; i < d->slots; i++)
+        if (damaged(d->states[i], (size_t)emitted->state_bytes)) return "a write beside a state";
+    if (d->source && damaged(d->source, (size_t)emitted->source_bytes)) return "a write beside the source";
+    return damaged(d->workspace, d->workspace_bytes) ? "a write beside the workspace" : NULL;
+}
+
 const char *decoder_text(const Decoder *d, int status) { return d->engine ? d->engine->text(status) : ""; }
 
 /* ---------------------------------------------------------------- as attn_generate sees it */
 
 static int model_prefill(void *with, int slot, const int32_t *tokens, int count, float *logits) {
     const int32_t length = count;
-    return decoder_append(with, 1, &slot, &length, tokens, logits, NULL);
+    return decoder_append(with, &(DecoderRows){.count = 1, .slots = &slot, .lengths = &length, .tokens = tokens},
+                          &(DecoderOutputs){.logits = logits});
 }
 
 static int model_step(void *with, int count, const int *slots, const int32_t *tokens, float *logits) {
-    return decoder_append(with, count, slots, NULL, tokens, logits, NULL);
+    return decoder_append(with, &(DecoderRows){.count = count, .slots = slots, .tokens = tokens},
+                          &(DecoderOutputs){.logits = logits});
 }
 
 static int model_copy(void *with, int to, int from) { return decoder_copy(with, to, from); }

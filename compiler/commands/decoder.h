@@ -13,13 +13,29 @@ typedef struct Decoder Decoder;
 Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights, Engine *engine, int slots);
 /* Empties every state. `source`: the inputs of the encoder, NULL without one; `prefix`: rows that all rows see. */
 void decoder_begin(Decoder *decoder, const Sequence *source, int64_t prefix);
-/* Appends lengths[i] rows (NULL: one each) to each of `count` states. logits [count][vocab] of their last rows, hidden
- * of all rows; either may be NULL. 0, or a status of the generated code; the interpreter fails by itself. */
-int decoder_append(Decoder *decoder, int count, const int *slots, const int32_t *lengths, const int32_t *tokens,
-                   float *logits, float *hidden);
+
+/* Rows to append: of each state in order. The interpreter takes tokens alone. */
+typedef struct DecoderRows {
+    int count;              /* states */
+    const int *slots;       /* [count] */
+    const int32_t *lengths; /* [count], NULL: one each */
+    const int32_t *tokens, *segments;
+    const float *features;
+} DecoderRows;
+
+/* Where results go; NULL: not wanted. The interpreter gives logits and hidden. */
+typedef struct DecoderOutputs {
+    float *logits;                      /* [count][vocab] of each state's last row */
+    float *hidden;                      /* of all rows */
+    float *attention, *cross_attention; /* maps, as NAME_decoded has them */
+} DecoderOutputs;
+
+/* 0, or a status of the generated code; the interpreter fails by itself. */
+int decoder_append(Decoder *decoder, const DecoderRows *rows, const DecoderOutputs *outputs);
 int decoder_copy(Decoder *decoder, int to, int from);
 int decoder_rewind(Decoder *decoder, int slot, int64_t rows);
-void *decoder_state(Decoder *decoder, int slot); /* the memory of the generated code's */
+/* A write beside a state, the source or the workspace, in words, or NULL. */
+const char *decoder_damage(const Decoder *decoder);
 const char *decoder_text(const Decoder *decoder, int status);
 attn_model decoder_model(Decoder *decoder); /* for attn_generate */
 

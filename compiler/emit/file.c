@@ -102,19 +102,21 @@ static void print_pick(const File *f, Text *pick, const Isa *isa, int bit, int i
 static void set_targets(File *f) {
     Text names = text_new(f->arena), pick = text_new(f->arena);
     int index = 0;
-    bool x86 = false;
+    bool x86 = false, others = false;
     for (int t = 0; t < TARGETS; t++) {
         if (!wants(f, target_order[t].name)) continue;
         const Isa *isa = isa_load(f->arena, target_order[t].name);
         text_printf(&names, "%s\"%s\"", index ? ", " : "", isa->name);
         print_pick(f, &pick, isa, target_order[t].bit, index);
         x86 |= target_order[t].bit >= 0;
+        others |= target_order[t].processor != X86_64;
         index++;
     }
     if (pick.size) pick.data[pick.size - 1] = '\0';
     vars_text(f->vars, "target_names", names.data);
     vars_text(f->vars, "pick_targets", pick.data);
     vars_int(f->vars, "has_x86", x86);
+    vars_int(f->vars, "has_others", others); /* the file is also for machines without CPUID */
 }
 
 static const char *stack_summary(const File *f, const Stack *s) {

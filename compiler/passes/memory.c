@@ -44,10 +44,12 @@ static int64_t chunk_rows(Length seq) {
     return seq.n >= AIM ? seq.n : AIM / seq.n * seq.n;
 }
 
-/* A prefill is cut into chunks wherever that fits. */
-static int64_t decode_rows(Length seq) {
+/* A prefill is cut into chunks wherever that fits; rows of a prefix see each other, so that they stay together. */
+static int64_t decode_rows(const Plan *plan) {
     enum { MOST = 128 };
-    return seq.n < MOST ? round_up(seq.n, 16) : MOST;
+    bool prefixed = false;
+    for (int i = 0; i < plan->n_steps; i++) prefixed |= plan->steps[i].a.has_prefix;
+    return prefixed || plan->seq.n < MOST ? round_up(plan->seq.n, 16) : MOST;
 }
 
 /* Rows that an attention's keys may have. */
@@ -75,7 +77,7 @@ static void size_scratch(Plan *plan) {
 
 void plan_memory(Arena *arena, Plan *plan) {
     bool one = plan->program->unroll_full;
-    plan->rows = one ? plan->seq.n : plan->cached ? decode_rows(plan->seq) : chunk_rows(plan->seq);
+    plan->rows = one ? plan->seq.n : plan->cached ? decode_rows(plan) : chunk_rows(plan->seq);
     if (plan->source_seq.n) plan->source_rows = one ? plan->source_seq.n : chunk_rows(plan->source_seq);
     int *placed = arena_array(arena, (size_t)plan->n_buffers, sizeof *placed), n_placed = 0;
     for (int i = 0; i < plan->n_buffers; i++) {

@@ -1,0 +1,317 @@
+/* check_decode.c: rows appended to states, against whole passes of the interpreter and, bit for bit, against each other:
+ * however a text is cut into calls, whatever other states stand in a call, after forks and rewinds. */
+#include "check.h"
+#include "decoder.h"
+
+#include <string.h>
+
+enum { SLOTS = 5, MOST_SPLITS = 16 };
+
+/* One text: its inputs, and the interpreter's outputs for all of it. */
+struct DecodeCheck {
+    Arena *arena;
+    const Module *reference;
+    const Graph *decode;
+    int64_t n, first, width, vocab; /* rows; least rows of a first call; columns of hidden and logits */
+    int64_t source_rows;
+    Sequence whole, source;         /* inputs of forward and of encode */
+    const int32_t *tokens, *segments, *others; /* others: what a fork goes on with */
+    const float *features;
+    int64_t feature_width, prefix;
+    const double *hidden, *logits;  /* [n][width], [n][vocab] or NULL */
+    const Interpretation *passes;
+};
+
+/* ---------------------------------------------------------------- the text and what it should give */
+
+static const int64_t *ids_below(Arena *arena, const char *key, int64_t count, int64_t below) {
+    int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
+    uint64_t state = hash_bytes(7, key, strlen(key));
+    for (int64_t k = 0; k < count; k++) {
+        state = hash_bytes(state, &k, sizeof k);
+        ids[k] = (int64_t)((state >> 17) % (uint64_t)below);
+    }
+    return ids;
+}
+
+static const int32_t *narrow(Arena *arena, const int64_t *ids, int64_t count) {
+    int32_t *out = arena_array(arena, (size_t)count, sizeof *out);
+    for (int64_t i = 0; i < count; i++) out[i] = (int32_t)ids[i];
+    return out;
+}
+
+static int64_t size_of(Dim dim, const int64_t *symbols) { return dim.symbol ? symbols[dim.symbol - 1] : dim.n; }
+
+/* An input of forward with seeded numbers; those of the decoder are kept in the form that decode takes, too. */
+static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t seed) {
+    const GraphInput *input = &forward->inputs[index];
+    const Tensor *t = &forward->tensors[input->tensor];
+    const Model *m = d->reference->model;
+    const char *key = arena_printf(d->arena, "decode.%lld.%s", (long long)seed, input->name);
+    int64_t rows = size_of(t->dims[0], d->whole.symbols), count = rows;
+    for (int k = 1; k < t->rank; k++) count *= size_of(t->dims[k], d->whole.symbols);
+    InputArray array = {input->name, t->dtype, rows, NULL};
+    bool own = !input->of_source;
+    if (strcmp(input->name, "prefix_length") == 0) {
+        array.data = &d->prefix;
+    } else if (t->dtype == DTYPE_I64) {
+        const Stack *stack = own ? m->decoder : m->encoder;
+        bool segments = strcmp(input->name, "segments") == 0;
+        const int64_t *ids = ids_below(d->arena, key, count, segments ? stack->segments : stack->vocab);
+        array.data = ids;
+        if (own && segments) d->segments = narrow(d->arena, ids, count);
+        else if (own) d->tokens = narrow(d->arena, ids, count);
+    } else {
+        float *numbers = arena_array(d->arena, (size_t)count, sizeof *numbers);
+        random_normal((uint64_t)seed, key, 0, 1, count, numbers);
+        array.data = numbers;
+        if (own) d->features = numbers, d->feature_width = t->dims[1].n;
+    }
+    d->whole.inputs[d->whole.n_inputs++] = array;
+    if (!own) d->source.inputs[d->source.n_inputs++] = array;
+}
+
+static const double *whole_output(const Interpretation *result, const char *name, Arena *arena) {
+    for (int o = 0; o < result->n_outputs; o++) {
+        int64_t count = 0;
+        if (strcmp(result->outputs[o].name, name) != 0) continue;
+        shape_elements(result->outputs[o].shape, &count);
+        double *kept = arena_array(arena, (size_t)count, sizeof *kept);
+        memcpy(kept, result->outputs[o].data, (size_t)count * sizeof *kept);
+        return kept;
+    }
+    return NULL;
+}
+
+DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed) {
+    DecodeCheck *d = arena_alloc(arena, sizeof *d);
+    const Model *m = reference->model;
+    const Graph *forward = reference->forward;
+    *d = (DecodeCheck){.arena = arena, .reference = reference, .decode = reference->decode, .n = n, .first = 1};
+    d->source_rows = !m->encoder ? 0 : m->encoder->seq.exact ? m->encoder->seq.n : (m->encoder->seq.n + 1) / 2;
+    for (int s = 0; s < forward->n_symbols; s++)
+        d->whole.symbols[s] = strcmp(forward->symbols[s].name, "src") == 0 ? d->source_rows : n;
+    d->source.symbols[0] = d->source_rows;
+    d->prefix = n / 3;
+    bool prefixed = false;
+    for (int i = 0; i < forward->n_inputs; i++) {
+        fill_input(d, forward, i, seed);
+        prefixed |= strcmp(forward->inputs[i].name, "prefix_length") == 0;
+    }
+    if (prefixed) d->first = d->prefix ? d->prefix : 1;
+    int64_t crossing = graph_crossing(d->decode, 1, n);
+    if (crossing >= d->first) d->first = crossing + 1; /* earlier rows are turned otherwise than in the whole pass */
+    if (d->tokens) d->others = narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
+    Arena *own = arena_new();
+    const Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
+                                             d->whole.symbols);
+    d->width = m->decoder->hidden_width;
+    d->hidden = whole_output(result, "hidden", arena);
+    if (m->head.logits) d->logits = whole_output(result, "logits", arena), d->vocab = m->decoder->vocab;
+    arena_free(own);
+    return d;
+}
+
+/* ---------------------------------------------------------------- calls */
+
+/* What the generated code gave for rows of the text; `run` calls share it. */
+typedef struct Run {
+    const DecodeCheck *d;
+    Arena *arena;
+    Decoder *decoder;
+    float *hidden, *logits; /* [n][width] of the rows given so far; [vocab] of the last */
+    const char *trouble;    /* the first one, in words */
+} Run;
+
+static Run run_new(const DecodeCheck *d, Arena *arena, Decoder *decoder) {
+    return (Run){.d = d,
+                 .arena = arena,
+                 .decoder = decoder,
+                 .hidden = arena_array(arena, (size_t)(d->n * d->width), sizeof(float)),
+                 .logits = arena_array(arena, (size_t)d->vocab + 1, sizeof(float))};
+}
+
+/* Rows from..from+rows-1 of the text (of the other text's tokens) to the state of a slot. */
+static void give(Run *r, int slot, int64_t from, int64_t rows, bool other) {
+    const DecodeCheck *d = r->d;
+    if (r->trouble || rows < 1) return;
+    const int32_t length = (int32_t)rows;
+    DecoderRows in = {.count = 1, .slots = &slot, .lengths = &length};
+    if (d->tokens) in.tokens = (other && d->others ? d->others : d->tokens) + from;
+    if (d->segments) in.segments = d->segments + from;
+    if (d->features) in.features = d->features + from * d->feature_width;
+    DecoderOutputs out = {.logits = d->vocab ? r->logits : NULL, .hidden = r->hidden + from * d->width};
+    int status = decoder_append(r->decoder, &in, &out);
+    if (status) r->trouble = arena_printf(d->arena, "rows %lld to %lld: the status `%s`", (long long)from,
+                                          (long long)(from + rows - 1), decoder_text(r->decoder, status));
+}
+
+static void give_one_by_one(Run *r, int slot, int64_t from, int64_t until) {
+    for (int64_t i = from; i < until; i++) give(r, slot, i, 1, false);
+}
+
+static void begin(Run *r) { decoder_begin(r->decoder, r->d->source_rows ? &r->d->source : NULL, r->d->prefix); }
+
+static void same_bits(Run *r, const Run *wanted, const char *how) {
+    const DecodeCheck *d = r->d;
+    if (r->trouble) {
+        r->trouble = arena_printf(d->arena, "%s: %s", how, r->trouble);
+        return;
+    }
+    for (int64_t i = 0; i < d->n; i++)
+        if (memcmp(r->hidden + i * d->width, wanted->hidden + i * d->width, (size_t)d->width * sizeof(float)) != 0) {
+            r->trouble = arena_printf(d->arena, "%s: other bits in row %lld of hidden", how, (long long)i);
+            return;
+        }
+    if (d->vocab && memcmp(r->logits, wanted->logits, (size_t)d->vocab * sizeof(float)) != 0)
+        r->trouble = arena_printf(d->arena, "%s: other bits in logits", how);
+}
+
+/* ---------------------------------------------------------------- what must hold */
+
+static int splits_of(const DecodeCheck *d, int64_t *splits) {
+    int n = 0;
+    int64_t wanted[MOST_SPLITS] = {1, 2, 15, 16, 17, d->n / 2, d->n - 1};
+    int count = 7;
+    for (int o = 0; o < d->decode->n_ops && count + 3 <= MOST_SPLITS; o++) {
+        int64_t window = d->decode->ops[o].kind == OP_softmax ? d->decode->ops[o].a.window : 0;
+        bool known = !window;
+        for (int k = 7; k < count; k++) known |= wanted[k] == window;
+        if (known) continue;
+        wanted[count++] = window;
+        wanted[count++] = window - 1;
+        wanted[count++] = window + 1;
+    }
+    for (int i = 0; i < count; i++) {
+        bool twice = wanted[i] < d->first || wanted[i] >= d->n;
+        for (int k = 0; k < n; k++) twice |= splits[k] == wanted[i];
+        if (!twice) splits[n++] = wanted[i];
+    }
+    return n;
+}
+
+/* A prefill of k rows, then steps. */
+static const char *check_splits(Run *r, const Run *all) {
+    int64_t splits[MOST_SPLITS];
+    int count = splits_of(r->d, splits);
+    for (int i = 0; i < count && !r->trouble; i++) {
+        begin(r);
+        give(r, 0, 0, splits[i], false);
+        give_one_by_one(r, 0, splits[i], r->d->n);
+        same_bits(r, all, arena_printf(r->d->arena, "a prefill of %lld, then steps", (long long)splits[i]));
+    }
+    begin(r); /* and in three prefills */
+    int64_t a = r->d->first + (r->d->n - r->d->first) / 3, b = r->d->first + 2 * (r->d->n - r->d->first) / 3;
+    give(r, 0, 0, a, false);
+    give(r, 0, a, b - a, false);
+    give(r, 0, b, r->d->n - b, false);
+    if (!r->trouble) same_bits(r, all, "three prefills");
+    return r->trouble;
+}
+
+/* A fork goes on with other tokens, and the trunk does not notice; a rewound state has forgotten. */
+static const char *check_forks(Run *r, const Run *all) {
+    const DecodeCheck *d = r->d;
+    int64_t half = d->first + (d->n - d->first) / 2, more = d->n - half < 3 ? d->n - half : 3;
+    begin(r);
+    give(r, 0, 0, half, false);
+    int status = decoder_copy(r->decoder, 1, 0);
+    give(r, 1, half, more, true);
+    give_one_by_one(r, 0, half, d->n);
+    same_bits(r, all, "beside a fork");
+    status = status ? status : decoder_rewind(r->decoder, 1, half);
+    give_one_by_one(r, 1, half, d->n);
+    same_bits(r, all, "a fork that went back");
+    status = status ? status : decoder_copy(r->decoder, 2, 1);
+    status = status ? status : decoder_rewind(r->decoder, 2, 0);
+    give(r, 2, 0, d->n, false);
+    same_bits(r, all, "a state rewound to nothing");
+    if (status && !r->trouble) r->trouble = arena_printf(d->arena, "forks: %s", decoder_text(r->decoder, status));
+    return r->trouble;
+}
+
+/* States of several lengths in one call: a ragged prefill, then steps of all that are left. */
+static const char *check_together(Run *r, const Run *all) {
+    const DecodeCheck *d = r->d;
+    int32_t lengths[SLOTS];
+    int64_t held[SLOTS], total = 0;
+    int slots[SLOTS];
+    for (int s = 0; s < SLOTS; s++) {
+        held[s] = d->first + (d->n - d->first) * s / SLOTS;
+        lengths[s] = (int32_t)held[s];
+        total += held[s];
+        slots[s] = SLOTS - 1 - s;
+    }
+    int32_t *tokens = arena_array(r->arena, (size_t)total, sizeof *tokens),
+            *segments = arena_array(r->arena, (size_t)total, sizeof *segments);
+    float *features = arena_array(r->arena, (size_t)(total * (d->feature_width + 1)), sizeof *features),
+          *hidden = arena_array(r->arena, (size_t)(total * d->width), sizeof *hidden),
+          *logits = arena_array(r->arena, (size_t)(SLOTS * d->vocab) + 1, sizeof *logits);
+    begin(r);
+    for (int64_t row = 0; !r->trouble; row++) { /* row 0: the prefill */
+        int count = 0;
+        int64_t at = 0;
+        for (int s = 0; s < SLOTS; s++) {
+            if (row && held[s] == d->n) continue;
+            int64_t from = row ? held[s] : 0;
+            slots[count] = SLOTS - 1 - s;
+            lengths[count++] = row ? 1 : (int32_t)held[s];
+            for (int64_t i = 0; i < lengths[count - 1]; i++, at++) {
+                if (d->tokens) tokens[at] = d->tokens[from + i];
+                if (d->segments) segments[at] = d->segments[from + i];
+                if (d->features)
+                    memcpy(features + at * d->feature_width, d->features + (from + i) * d->feature_width,
+                           (size_t)d->feature_width * sizeof *features);
+            }
+        }
+        if (!count) break;
+        DecoderRows in = {.count = count, .slots = slots, .lengths = row ? NULL : lengths, .tokens = tokens,
+                          .segments = d->segments ? segments : NULL, .features = d->features ? features : NULL};
+        int status = decoder_append(r->decoder, &in,
+                                    &(DecoderOutputs){.hidden = hidden, .logits = d->vocab ? logits : NULL});
+        if (status) return arena_printf(d->arena, "states together: `%s`", decoder_text(r->decoder, status));
+        at = 0;
+        for (int k = 0; k < count; k++) {
+            int s = SLOTS - 1 - slots[k];
+            int64_t from = row ? held[s] : 0;
+            for (int64_t i = 0; i < lengths[k]; i++, at++)
+                if (memcmp(hidden + at * d->width, all->hidden + (from + i) * d->width,
+                           (size_t)d->width * sizeof *hidden) != 0)
+                    return arena_printf(d->arena, "%d states together: other bits in row %lld of hidden", count,
+                                        (long long)(from + i));
+            if (row) held[s]++;
+            if (held[s] == d->n && d->vocab && memcmp(logits + k * d->vocab, all->logits, (size_t)d->vocab * sizeof *logits))
+                return arena_printf(d->arena, "%d states together: other bits in logits", count);
+        }
+    }
+    return r->trouble;
+}
+
+static int compare(Difference *diff, const float *got, const double *want, int64_t rows, int64_t columns) {
+    *diff = (Difference){0};
+    check_compare(diff, got, columns, want, rows, columns);
+    return diff->bad != 0;
+}
+
+const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, DecodeBits *bits, Difference *hidden,
+                         Difference *logits) {
+    Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, SLOTS);
+    Run all = run_new(d, arena, decoder), other = run_new(d, arena, decoder);
+    begin(&all);
+    give(&all, 0, 0, d->n, false);
+    if (all.trouble) return all.trouble;
+    compare(hidden, all.hidden, d->hidden, d->n, d->width);
+    if (d->vocab) compare(logits, all.logits, d->logits + (d->n - 1) * d->vocab, 1, d->vocab);
+    if (!bits->hidden) {
+        bits->hidden = all.hidden;
+        bits->logits = all.logits;
+    } else if (memcmp(bits->hidden, all.hidden, (size_t)(d->n * d->width) * sizeof(float)) != 0 ||
+               memcmp(bits->logits, all.logits, (size_t)d->vocab * sizeof(float)) != 0) {
+        return "other bits than with one thread";
+    }
+    if (d->first >= d->n) return decoder_damage(decoder);
+    const char *trouble = check_splits(&other, &all);
+    if (!trouble) trouble = check_forks(&other, &all);
+    if (!trouble) trouble = check_together(&other, &all);
+    return trouble ? trouble : decoder_damage(decoder);
+}
