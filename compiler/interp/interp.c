@@ -324,6 +324,14 @@ static void check_ids(const Interp *in, const GraphInput *input, const int64_t *
     }
 }
 
+/* Against the bound of the rows that it counts. */
+static void check_prefix(const Interp *in, int64_t prefix) {
+    const Model *m = in->module->model;
+    int64_t bound = m->alone ? m->keys.n : (m->decoder ? m->decoder : m->encoder)->seq.n;
+    if (prefix < 0 || prefix > bound)
+        fail("input prefix_length is %lld; it must be 0 to %lld", (long long)prefix, (long long)bound);
+}
+
 static void bind_input(Interp *in, const GraphInput *input, const InputArray *arrays, int n_arrays) {
     const Tensor *t = &in->graph->tensors[input->tensor];
     int64_t count = 1;
@@ -350,7 +358,8 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
     if (t->dtype == DTYPE_F32) numbers->single = array->data;
     else if (t->dtype == DTYPE_U8) numbers->flags = array->data;
     else numbers->ids = array->data;
-    if (t->dtype == DTYPE_I64) check_ids(in, input, numbers->ids, count);
+    if (strcmp(input->name, "prefix_length") == 0) check_prefix(in, numbers->ids[0]);
+    else if (t->dtype == DTYPE_I64) check_ids(in, input, numbers->ids, count);
 }
 
 static void bind_constants(Interp *in, const Weights *weights) {

@@ -67,12 +67,12 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_relative_bias:
     case OP_alibi:
     case OP_softmax:
+        WANT(!a->has_mask || (dim_equal(y->dims[0], x->dims[1]) && dim_equal(y->dims[1], x->dims[2])));
         WANT(x->rank == result->rank && dim_equal(x->dims[0], result->dims[0]) &&
              dim_equal(x->dims[1], result->dims[1]));
         break;
     case OP_rope:
         WANT(dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
-        WANT(a->past >= 0 && a->past <= g->n_symbols);
         WANT(x->dims[0].n + a->offset <= y->dims[0].n && x->dims[0].n + a->offset <= z->dims[0].n);
         break;
     case OP_linear:
@@ -105,6 +105,7 @@ void verify(const Module *module, const Graph *g, const char *after) {
         if (op->kind < 0 || op->kind >= OP_COUNT) bug("after %s: op %d has no kind", after, index);
         WANT(op->n_inputs >= arity[op->kind].least && op->n_inputs <= arity[op->kind].most);
         WANT(result->kind == TENSOR_VALUE && result->op == index);
+        WANT(op->a.past >= 0 && op->a.past <= g->n_symbols);
         for (int n = 0; n < op->n_inputs; n++) {
             WANT(op->inputs[n] >= 0 && op->inputs[n] < g->n_tensors);
             const Tensor *read = &g->tensors[op->inputs[n]];
@@ -115,8 +116,14 @@ void verify(const Module *module, const Graph *g, const char *after) {
     for (int s = 0; s < g->n_states; s++) {
         const GraphState *state = &g->states[s];
         if (state->in == NO_TENSOR && state->out == NO_TENSOR) bug("after %s: state `%s` is nothing", after, state->name);
+        if (state->in < NO_TENSOR || state->in >= g->n_tensors || state->out < NO_TENSOR || state->out >= g->n_tensors)
+            bug("after %s: state `%s` has no tensor", after, state->name);
         if (state->in != NO_TENSOR && g->tensors[state->in].kind != TENSOR_STATE)
             bug("after %s: state `%s` does not come in as one", after, state->name);
+        if (state->in == NO_TENSOR || state->out == NO_TENSOR) continue;
+        const Tensor *out = &g->tensors[state->out];
+        if (out->kind != TENSOR_VALUE || g->ops[out->op].kind != OP_append || g->ops[out->op].inputs[0] != state->in)
+            bug("after %s: state `%s` does not go on from what came in", after, state->name);
     }
     for (int o = 0; o < g->n_outputs; o++)
         if (g->outputs[o].tensor < 0 || g->outputs[o].tensor >= g->n_tensors)

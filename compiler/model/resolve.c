@@ -659,6 +659,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     if (model->embedding_tied && e && d && (e->vocab != d->vocab || e->embedding_width != d->embedding_width))
         diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->place),
                  "`embedding tied` needs one vocabulary and width for source and target");
+    if (r->diagnostics->errors == 0) check_inputs(r);
     if (r->diagnostics->errors == 0) resolve_head(r, scope, item);
     resolve_tokens(r, scope);
     if (weights) resolve_source_names(r, scope, weights);

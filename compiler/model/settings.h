@@ -92,4 +92,7 @@ void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
 /* model/attention.c */
 void resolve_attention(Resolver *r, const Scope *scope, const Item *item, const Stack *stack, Sublayer *sublayer);
 
+/* --- model/inputs.c: an encoder and a decoder that would both have an input of one name are refused. */
+void check_inputs(Resolver *r);
+
 #endif
