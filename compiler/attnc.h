@@ -830,7 +830,10 @@ typedef struct CallRows {
     int64_t rows, source, past; /* of the sequence; of its source or keys; in the state before the call */
 } CallRows;
 
-CallRows call_rows(const Plan *plan, int64_t n); /* n rows, and a source of as many, within the bounds */
+/* n rows, and a source or keys of as many, within the bounds. */
+CallRows call_rows(const Plan *plan, int64_t n);
+Length call_bound(const Plan *plan); /* which n make a difference: all up to that, or that one */
+int64_t step_rows(const Plan *plan, const Step *step, const CallRows *call);
 double step_flops(const Plan *plan, const Step *step, const CallRows *call);
 double step_bytes(const Plan *plan, const Step *step, const CallRows *call);
 /* --- passes/passes.c: fuse, memory, layout, in this order. */

@@ -24,6 +24,23 @@ int64_t sequence_extent(const Sequence *sequence, Dim dim);
 /* Items of one of its tensors. */
 int64_t sequence_items(const Sequence *sequence, const Tensor *tensor);
 
+/* --- random_inputs.c */
+typedef struct RandomInputs {
+    uint64_t seed;
+    const char *key;    /* the same key and index give the same numbers */
+    int64_t index;
+    bool only_required; /* without inputs that may be absent */
+    bool all_visible;   /* masks hide nothing */
+    bool has_prefix;    /* prefix_length is `prefix`, not drawn */
+    int64_t prefix;
+} RandomInputs;
+
+/* Sets the lengths that the graph leaves open: of the rows, and of their source or keys. */
+void sequence_lengths(const Graph *graph, Sequence *sequence, int64_t rows, int64_t source);
+/* Adds an array for each input of the graph to a sequence whose lengths are set. */
+void sequence_fill(Arena *arena, const Graph *graph, Sequence *sequence, const RandomInputs *how);
+
+/* --- batch.c */
 /* `inputs` are NAME=F.npy; checked against the graph: names, kinds, shapes, ids, masks of ones then zeros. */
 Batch *batch_read(Arena *arena, const Graph *graph, const ValueNode *inputs);
 

@@ -3,36 +3,18 @@
 #include "peak.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const char usage[] =
     "attnc bench SPEC [--weights F|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC] [--json] [--decode]\n"
     "  --decode   one token after the other, --seq N of them, in place of whole sequences";
 
-/* One sequence of n rows with seeded inputs of every kind that the spec takes. */
-static Batch *one_sequence(Arena *arena, const Module *module, int64_t n) {
-    const Graph *g = module->forward;
+/* One sequence with seeded inputs of every kind that the spec takes; given masks hide nothing. */
+static Batch *one_sequence(Arena *arena, const Graph *g, const CallRows *rows) {
     Batch *batch = arena_alloc(arena, sizeof *batch);
     batch->count = 1;
     batch->sequences = arena_alloc(arena, sizeof *batch->sequences);
-    Sequence *s = batch->sequences;
-    for (int k = 0; k < 4; k++) s->symbols[k] = batch->padded[k] = n;
-    for (int i = 0; i < g->n_inputs; i++) {
-        const Tensor *t = &g->tensors[g->inputs[i].tensor];
-        int64_t count = 1, rows = t->dims[0].symbol ? n : t->dims[0].n;
-        for (int d = 0; d < t->rank; d++) count *= t->dims[d].symbol ? n : t->dims[d].n;
-        InputArray *array = &s->inputs[s->n_inputs++];
-        *array = (InputArray){g->inputs[i].name, t->dtype, rows, NULL};
-        float *numbers = arena_array(arena, (size_t)count, sizeof *numbers);
-        random_normal(1, g->inputs[i].name, 0, 1, count, numbers);
-        array->data = numbers;
-        if (t->dtype != DTYPE_I64) continue;
-        const Stack *stack = module->model->encoder ? module->model->encoder : module->model->decoder;
-        int64_t most = strcmp(g->inputs[i].name, "segments") == 0 ? stack->segments : stack->vocab,
-                *ids = arena_array(arena, (size_t)count, sizeof *ids);
-        for (int64_t k = 0; k < count; k++) ids[k] = (int64_t)(hash_bytes(0, &k, sizeof k) % (uint64_t)most);
-        array->data = ids;
-    }
+    sequence_lengths(g, batch->sequences, rows->rows, rows->source);
+    sequence_fill(arena, g, batch->sequences, &(RandomInputs){.seed = 1, .key = "bench", .all_visible = true});
     return batch;
 }
 
@@ -131,22 +113,21 @@ int command_bench(int argc, char **argv) {
     int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
     Model *model = model_load(arena, path);
     Module *module = build(arena, model);
-    const Stack *stack = model->encoder ? model->encoder : model->decoder;
     EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads};
     Weights *weights = load_weights(arena, module, weights_path ? weights_path : "random:1", false);
     Engine *engine = engine_new(arena, module, weights, &engine_options);
-    int64_t bound = stack->seq.n,
-            n = option_integer(usage, "--seq", seq, stack->seq.exact || bound < 128 ? bound : 128, 1, bound);
-    if (stack->seq.exact && n != bound) fail("%s: the spec says `seq = %lld`", path, (long long)bound);
+    Length bound = call_bound(engine->plan);
+    int64_t n = option_integer(usage, "--seq", seq, bound.exact || bound.n < 128 ? bound.n : 128, 1, bound.n);
+    if (bound.exact && n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);
     if (decode) {
         bench_decode(arena, engine, weights, n, json);
         arena_free(arena);
         return EXIT_FINE;
     }
-    engine_bind(arena, engine, one_sequence(arena, module, n));
+    CallRows rows = call_rows(engine->plan, n);
+    engine_bind(arena, engine, one_sequence(arena, module->forward, &rows));
 
     double flops = 0, bytes = 0;
-    CallRows rows = call_rows(engine->plan, n);
     for (int i = 0; i < engine->plan->n_steps; i++) {
         flops += step_flops(engine->plan, &engine->plan->steps[i], &rows);
         bytes += step_bytes(engine->plan, &engine->plan->steps[i], &rows);
@@ -159,13 +140,17 @@ int command_bench(int argc, char **argv) {
     if (json)
         printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": "
                "%.4f, \"peak_gflops\": %.4f, \"read_gb_s\": %.4f, "
-               "\"threads\": %d, \"target\": \"%s\", \"seq\": %lld}\n",
+               "\"threads\": %d, \"target\": \"%s\", \"seq\": %lld, \"rows\": %lld, \"source_rows\": %lld}\n",
                t.median, t.least, t.runs, flops, bytes, rate / 1e9, peak / 1e9, read / 1e9, threads,
-               engine->call.picked, (long long)n);
+               engine->call.picked, (long long)n, (long long)rows.rows, (long long)rows.source);
     else
-        printf("%s, %lld rows, %d thread%s, %s: median %.3f ms, best %.3f ms of %d runs\n%.3f GFLOP, %.1f GFLOP/s, "
+        printf("%s, %lld rows%s, %d thread%s, %s: median %.3f ms, best %.3f ms of %d runs\n%.3f GFLOP, %.1f GFLOP/s, "
                "%.1f %% of %d x %.1f GFLOP/s measured; %.1f MB touched, one core reads %.1f GB/s\n",
-               model->name, (long long)n, threads, threads == 1 ? "" : "s", engine->call.picked, t.median * 1e3,
+               model->name, (long long)rows.rows,
+               rows.source ? arena_printf(arena, " over %lld %s", (long long)rows.source,
+                                          model->alone ? "keys" : "of the source")
+                           : "",
+               threads, threads == 1 ? "" : "s", engine->call.picked, t.median * 1e3,
                t.least * 1e3, t.runs, flops / 1e9, rate / 1e9, 100 * share, threads, peak / 1e9, bytes / 1e6,
                read / 1e9);
     arena_free(arena);

@@ -1,24 +1,46 @@
-/* check.h: what the files of attnc check share: guarded calls, comparisons, and the search for the first tensor
- * that is off. */
+/* check.h: what the files of attnc check share: the cases, guarded calls, comparisons, and the search for the first
+ * tensor that is off. */
 #ifndef CHECK_H
 #define CHECK_H
 
 #include "engine.h"
 
-enum { CHECK_ARRAYS = 4, ALL_WANTED = (1 << CHECK_ARRAYS) - 1 }; /* hidden, pooled, logits, attention */
+enum { ALL_WANTED = (1 << CALL_OUTPUTS) - 1 };
 
-extern const char *const check_array_names[CHECK_ARRAYS];
-
-/* What one call gave: arrays in the form of the C's interface, NULL where not wanted or not there. */
+/* What one call gave: the arrays of call_outputs, NULL where not wanted or not there. */
 typedef struct CheckRun {
-    float *arrays[CHECK_ARRAYS];
-    int64_t items[CHECK_ARRAYS];
+    float *arrays[CALL_OUTPUTS];
+    int64_t items[CALL_OUTPUTS];
     const char *complaint; /* of the call itself: a status, a write outside, a crash; NULL: none */
 } CheckRun;
 
+typedef struct Case {
+    const char *name;
+    Batch *batch; /* its sequences' outputs are the interpreter's */
+    CheckRun run; /* with one thread and every output wanted */
+} Case;
+
+enum { MOST_CASES = 40 };
+
+typedef struct Cases {
+    Arena *arena;
+    const char *usage, *path, *only, *lengths_text; /* as the command line has them, or NULL */
+    bool small;
+    uint64_t seed;
+    const Module *reference; /* what the interpreter runs: with every attention map */
+    const Weights *weights;
+    Case known[MOST_CASES];
+    int n_known;
+    Case list[MOST_CASES]; /* of this pass: the spec as it is, or with every attention map */
+    int count;
+} Cases;
+
+/* --- check_cases.c: sets the list for the engine of a pass. */
+void cases_make(Cases *cases, const Engine *engine, bool maps);
+
 /* The numbers of one sequence in one output (of one head, for attention maps), and what the interpreter gives. */
 typedef struct Piece {
-    int array, output; /* of CheckRun; of the graph */
+    int array, output; /* of call_outputs; of the graph */
     int64_t sequence, head, offset, rows, columns;
     const double *want;
 } Piece;
@@ -38,13 +60,13 @@ typedef struct Difference {
 } Difference;
 
 /* --- check_run.c */
-int64_t check_rows(const Engine *engine, const Sequence *sequence);
 Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch);
 /* got [rows][stride] against want [rows][columns]: |a-b| <= 2e-5 * (1 + max |b|), inf the same inf, NaN only NaN. */
 void check_compare(Difference *difference, const float *got, int64_t stride, const double *want, int64_t rows,
                    int64_t columns);
 /* One call in one thread or several, as the engine's `call` says. Inputs end at a page that cannot be read; outputs and
- * workspace stand between canaries and begin as NaN. Bit i of `wanted`: output i is asked for. `run` lives in `arena`. */
+ * workspace stand between canaries and begin as NaN. Bit i of `wanted`: output i is asked for. `run` lives in
+ * `arena`. */
 void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wanted, CheckRun *run);
 /* While the call runs and after it: a write beside an output or the workspace, in words, or NULL. */
 const char *check_damage(Arena *arena, const Engine *engine, const CheckRun *run);

@@ -12,21 +12,27 @@ typedef struct Watch {
     Interpretation **wants; /* one a sequence, of the running chunk */
     int step;
     int64_t first, end;     /* sequences of the chunk */
-    int64_t rows_before;    /* rows in front of the chunk */
+    int64_t rows_before, source_before; /* rows in front of the chunk */
     CheckRun run;
     const char *found;
 } Watch;
 
-/* Whole sequences up to the plan's rows, as NAME_forward takes them. */
+/* Whole sequences up to the plan's rows and those of their sources, as NAME_forward takes them. */
 static void begin_chunk(Watch *w) {
     const Plan *plan = w->engine->plan;
-    int64_t rows = 0;
+    int64_t rows = 0, source = 0;
+    for (int64_t b = w->first; b < w->end; b++) {
+        w->rows_before += engine_rows(w->engine, &w->batch->sequences[b]);
+        w->source_before += engine_source_rows(w->engine, &w->batch->sequences[b]);
+    }
     w->step = 0;
     w->first = w->end;
     for (; w->end < w->batch->count; w->end++) {
         const Sequence *s = &w->batch->sequences[w->end];
-        if (rows + check_rows(w->engine, s) > plan->rows) break;
-        rows += check_rows(w->engine, s);
+        int64_t n = engine_rows(w->engine, s), m = engine_source_rows(w->engine, s);
+        if (rows + n > plan->rows || source + m > plan->source_rows) break;
+        rows += n;
+        source += m;
         w->wants[w->end] =
             interpret(w->arena, w->engine->module, plan->graph, w->weights, s->inputs, s->n_inputs, s->symbols);
     }
@@ -35,13 +41,24 @@ static void begin_chunk(Watch *w) {
 static const float *base_of(const Watch *w, const Buffer *buffer) {
     const DriverCall *call = &w->engine->call;
     if (buffer->kind == BUFFER_WORKSPACE)
-        return (const float *)(const void *)((const uint8_t *)call->workspace + w->engine->emitted.forward.control_bytes) +
+        return (const float *)(const void *)((const uint8_t *)call->workspace +
+                                             w->engine->emitted.forward.control_bytes) +
                buffer->offset;
-    const char *name = w->engine->plan->graph->outputs[buffer->io].name;
-    const float *base = strcmp(name, "hidden") == 0   ? call->hidden
-                        : strcmp(name, "pooled") == 0 ? call->pooled
-                                                      : call->logits;
-    return base + (buffer->rows == ROWS_SEQUENCES ? w->first : w->rows_before) * buffer->stride;
+    const float *base = call_get(call, call_outputs[call_output(w->engine->plan->graph->outputs[buffer->io].name)]);
+    int64_t before = buffer->rows == ROWS_SEQUENCES ? w->first
+                     : buffer->rows == ROWS_SOURCE  ? w->source_before
+                                                    : w->rows_before;
+    return base + before * buffer->stride;
+}
+
+static int64_t rows_of(const Watch *w, RowsKind kind, const Sequence *s) {
+    switch (kind) {
+    case ROWS_CHUNK: return engine_rows(w->engine, s);
+    case ROWS_SOURCE: return engine_source_rows(w->engine, s);
+    case ROWS_SEQUENCES: return 1;
+    case ROWS_PATCHES: return w->engine->plan->patch_rows;
+    }
+    return 0;
 }
 
 /* The result of a step, or of one of the parts of a joined product, for each sequence of the chunk. */
@@ -51,8 +68,8 @@ static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
     const Tensor *t = &plan->graph->tensors[tensor];
     const float *at = base_of(w, buffer) + s->out.column + column;
     for (int64_t b = w->first; b < w->end && !w->found; b++) {
-        int64_t n = check_rows(w->engine, &w->batch->sequences[b]);
-        int64_t rows = s->rows == ROWS_CHUNK ? n : s->rows == ROWS_SEQUENCES ? 1 : plan->patch_rows;
+        const Sequence *sequence = &w->batch->sequences[b];
+        int64_t rows = rows_of(w, s->rows, sequence);
         const double *want = w->wants[b]->tensors[tensor];
         Difference d = {0};
         if (want) check_compare(&d, at, buffer->stride, want, rows, t->dims[1].n);
@@ -60,8 +77,9 @@ static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
             w->found = arena_printf(w->arena,
                                     "%s (step %s, sequence %lld of %lld rows) at [%lld][%lld]: %.9g, the interpreter "
                                     "has %.9g; %lld of %lld elements are off",
-                                    t->name, s->name, (long long)b, (long long)n, (long long)d.row, (long long)d.column,
-                                    d.got, d.want, (long long)d.bad, (long long)d.elements);
+                                    t->name, s->name, (long long)b, (long long)engine_rows(w->engine, sequence),
+                                    (long long)d.row, (long long)d.column, d.got, d.want, (long long)d.bad,
+                                    (long long)d.elements);
         at += rows * buffer->stride;
     }
 }
@@ -98,7 +116,6 @@ static void after_step(void *pool, int count, void (*task)(void *with, int index
         w->found = arena_printf(w->arena, "%s (step %s): %s", plan->graph->tensors[s->tensor].name, s->name, damage);
     else observe_parts(w, s);
     if (++w->step < plan->n_steps) return;
-    for (int64_t b = w->first; b < w->end; b++) w->rows_before += check_rows(w->engine, &w->batch->sequences[b]);
     begin_chunk(w);
 }
 

@@ -11,40 +11,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-const char *const check_array_names[CHECK_ARRAYS] = {"hidden", "pooled", "logits", "attention"};
-
-int64_t check_rows(const Engine *engine, const Sequence *s) {
-    return engine->plan->seq.exact ? engine->plan->seq.n : s->symbols[0];
-}
-
 /* ---------------------------------------------------------------- where numbers stand */
 
-static int array_of(const char *name) {
-    for (int a = 0; a < CHECK_ARRAYS; a++)
-        if (strcmp(check_array_names[a], name) == 0) return a;
-    bug("the output `%s` has no array", name);
-}
-
-static bool once_a_sequence(const Engine *engine, int output) {
-    for (int b = 0; b < engine->plan->n_buffers; b++) {
-        const Buffer *buffer = &engine->plan->buffers[b];
-        if (buffer->kind == BUFFER_OUTPUT && buffer->io == output) return buffer->rows == ROWS_SEQUENCES;
-    }
-    return false;
-}
-
 Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch) {
-    const Graph *g = engine->module->forward;
-    int64_t most = 0, at[CHECK_ARRAYS] = {0};
+    const Graph *g = engine->plan->graph;
+    int64_t most = 0, at[CALL_OUTPUTS] = {0};
     for (int o = 0; o < g->n_outputs; o++) most += g->outputs[o].layer >= 0 ? g->outputs[o].n_heads : 1;
     Pieces pieces = {arena_array(arena, (size_t)(most * batch->count), sizeof(Piece)), 0};
     for (int64_t b = 0; b < batch->count; b++) {
         const Sequence *s = &batch->sequences[b];
-        int64_t n = check_rows(engine, s);
         for (int o = 0; o < g->n_outputs; o++) {
             const GraphOutput *out = &g->outputs[o];
-            int array = array_of(out->name);
-            bool map = out->layer >= 0;
+            const Dim *dims = g->tensors[out->tensor].dims;
+            int array = call_output(out->name);
+            bool map = out->layer >= 0; /* [heads][n][m] */
             for (int64_t h = 0; h < (map ? out->n_heads : 1); h++) {
                 Piece *p = &pieces.list[pieces.count++];
                 *p = (Piece){.array = array,
@@ -52,10 +32,9 @@ Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch) {
                              .sequence = b,
                              .head = map ? out->heads[h] : -1,
                              .offset = at[array],
-                             .rows = n};
-                p->columns = map ? n : g->tensors[out->tensor].dims[1].n;
-                if (!map && once_a_sequence(engine, o)) p->rows = 1;
-                p->want = s->outputs ? s->outputs[o].data + (map ? p->head * n * n : 0) : NULL;
+                             .rows = sequence_extent(s, dims[map]),
+                             .columns = sequence_extent(s, dims[map + 1])};
+                p->want = s->outputs ? s->outputs[o].data + (map ? p->head * p->rows * p->columns : 0) : NULL;
                 at[array] += p->rows * p->columns;
             }
         }
@@ -189,23 +168,19 @@ void check_set(Engine *engine, const char *target, int threads, void *pool,
 
 static void guard_inputs(Arena *arena, Engine *engine, const Batch *batch) {
     DriverCall *call = &engine->call;
-    const Model *model = engine->module->model;
-    int64_t rows = 0;
-    for (int64_t b = 0; b < batch->count; b++) rows += check_rows(engine, &batch->sequences[b]);
-    int64_t pixels = model->encoder ? batch->count * 3 * model->encoder->image_height * model->encoder->image_width : 0;
-    call->lengths = guarded_input(arena, call->lengths, (size_t)batch->count * sizeof *call->lengths);
-    call->tokens = guarded_input(arena, call->tokens, (size_t)rows * sizeof *call->tokens);
-    call->segments = guarded_input(arena, call->segments, (size_t)rows * sizeof *call->segments);
-    call->features = guarded_input(arena, call->features, (size_t)(rows * model->d_model) * sizeof *call->features);
-    call->pixels = guarded_input(arena, call->pixels, (size_t)pixels * sizeof *call->pixels);
+    size_t bytes = (size_t)batch->count * sizeof *call->lengths;
+    call->lengths = guarded_input(arena, call->lengths, bytes);
+    call->source_lengths = guarded_input(arena, call->source_lengths, bytes);
+    for (int f = 0; f < CALL_INPUTS; f++)
+        call_set(call, call_inputs[f], guarded_input(arena, call_get(call, call_inputs[f]), engine->input_bytes[f]));
 }
 
 const char *check_damage(Arena *arena, const Engine *engine, const CheckRun *run) {
-    for (int a = 0; a < CHECK_ARRAYS; a++) {
+    for (int a = 0; a < CALL_OUTPUTS; a++) {
         const char *side = run->arrays[a]
                                ? canaries_side((const uint8_t *)run->arrays[a], (size_t)run->items[a] * sizeof(float))
                                : NULL;
-        if (side) return arena_printf(arena, "a write %s the output %s", side, check_array_names[a]);
+        if (side) return arena_printf(arena, "a write %s the output %s", side, call_outputs[a].name);
     }
     const char *side = canaries_side(engine->call.workspace, engine->call.workspace_bytes);
     return side ? arena_printf(arena, "a write %s the workspace", side) : NULL;
@@ -220,18 +195,17 @@ void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wante
     Pieces pieces = check_pieces(own, engine, batch);
     for (int64_t i = 0; i < pieces.count; i++)
         run->items[pieces.list[i].array] += pieces.list[i].rows * pieces.list[i].columns;
-    for (int a = 0; a < CHECK_ARRAYS; a++) {
+    for (int a = 0; a < CALL_OUTPUTS; a++) {
+        call_set(call, call_outputs[a], NULL);
         if (!run->items[a] || !(wanted >> a & 1)) continue;
         size_t bytes = (size_t)run->items[a] * sizeof(float);
         run->arrays[a] =
             (float *)(void *)canaries_set((uint8_t *)arena_alloc(arena, SHIFT + bytes + 2 * CANARY) + SHIFT, bytes);
+        call_set(call, call_outputs[a], run->arrays[a]);
     }
-    call->hidden = run->arrays[0];
-    call->pooled = run->arrays[1];
-    call->logits = run->arrays[2];
-    call->attention = run->arrays[3];
     void *old = call->workspace;
-    call->workspace_bytes = (size_t)(engine->emitted.forward.workspace_bytes + call->threads * engine->emitted.forward.scratch_bytes);
+    const EntrySizes *sizes = &engine->emitted.forward;
+    call->workspace_bytes = (size_t)(sizes->workspace_bytes + call->threads * sizes->scratch_bytes);
     uint8_t *memory = attn_alloc(call->workspace_bytes + 2 * CANARY),
             *workspace = memory ? canaries_set(memory, call->workspace_bytes) : NULL;
     if (!workspace) out_of_memory();

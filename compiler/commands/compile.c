@@ -1,4 +1,5 @@
 /* compile.c: attnc compile: the pipeline, from a spec to NAME.c, NAME.h and NAME.attnw. */
+#include "../emit/emit.h"
 #include "engine.h"
 
 #include <errno.h>
@@ -6,7 +7,8 @@
 #include <sys/stat.h>
 
 static const char usage[] =
-    "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full] [--embed-weights] [--weights F]";
+    "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full] [--embed-weights] [--weights F] [--runtime]\n"
+    "  --runtime   writes attn_runtime.[ch] (threads, files) and attn_generate.[ch] (search) beside NAME.c";
 
 static const char default_targets[] = "scalar,avx2,avx512";
 
@@ -43,15 +45,25 @@ static void write_file(Arena *arena, const char *path, const char *text, size_t 
     output_commit(output);
 }
 
+static void write_runtime(Arena *arena, const char *folder) {
+    static const char *const names[] = {"attn_runtime.h", "attn_runtime.c", "attn_generate.h", "attn_generate.c"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = embedded_text(names[i]);
+        if (!text) bug("%s is not in this program", names[i]);
+        write_file(arena, arena_printf(arena, "%s/%s", folder, names[i]), text, strlen(text));
+    }
+}
+
 int command_compile(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *folder = NULL, *target = NULL, *unroll = NULL, *weights_path = NULL;
-    bool embed = false;
+    bool embed = false, runtime = false;
     const Option options[] = {{"-o", .text = &folder},
                               {"--target", .text = &target},
                               {"--unroll", .text = &unroll},
                               {"--weights", .text = &weights_path},
-                              {"--embed-weights", .flag = &embed}};
+                              {"--embed-weights", .flag = &embed},
+                              {"--runtime", .flag = &runtime}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!folder) usage_error(usage, "`-o DIR` is missing");
     if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0)
@@ -79,6 +91,7 @@ int command_compile(int argc, char **argv) {
                    strlen(emitted.assembly));
     if (weights && !in_text)
         packed_write(arena, arena_printf(arena, "%s/%s.attnw", folder, model->name), program, weights);
+    if (runtime) write_runtime(arena, folder);
     write_file(arena, arena_printf(arena, "%s/%s.h", folder, model->name), emitted.h, emitted.h_bytes);
     write_file(arena, arena_printf(arena, "%s/%s.c", folder, model->name), emitted.c, emitted.c_bytes);
     arena_free(arena);

@@ -68,7 +68,8 @@ void engine_run(Arena *arena, Engine *engine, Batch *batch);
 /* Rows of a sequence, and of its source or keys (0 where there is none). */
 int64_t engine_rows(const Engine *engine, const Sequence *sequence);
 int64_t engine_source_rows(const Engine *engine, const Sequence *sequence);
-/* The inputs of a batch in the form that the code takes, and room for its outputs; for timing calls one after another. */
+/* The inputs of a batch in the form that the code takes, and room for its outputs; for timing calls one after
+ * another. */
 void engine_bind(Arena *arena, Engine *engine, const Batch *batch);
 void engine_forward(Engine *engine);
 

@@ -6,15 +6,14 @@
 
 static const char usage[] = "attnc explain SPEC [--seq N]";
 
-static const char *const kinds[STEP_COUNT] = {"embed", "patches",   "prepend", "gemm", "norm",
-                                              "rope",  "attention", "map",     "pool", "copy"};
+static const char *const kinds[STEP_COUNT] = {"embed", "patches",   "prepend", "gemm", "norm", "rope",
+                                              "store", "attention", "map",     "pool", "copy"};
 
 typedef struct Explain {
     Arena *arena;
     const Module *module;
     const Plan *plan;
-    int64_t n; /* rows of the sequence that is counted */
-    CallRows rows;
+    CallRows rows; /* of the sequence that is counted */
     double flops, bytes;
     const char *const *targets; /* least first */
     int n_targets;
@@ -60,16 +59,20 @@ static void print_sizes(const Explain *x) {
                                 amount(a, 128 + 4 * (double)plan->program->weight_floats, "B")));
     row("workspace", arena_printf(a, "%lld bytes, for chunks of %lld rows", (long long)emitted.forward.workspace_bytes,
                                   (long long)plan->rows));
-    row("scratch", arena_printf(a, "%lld bytes a thread, behind the workspace", (long long)emitted.forward.scratch_bytes));
+    row("scratch",
+        arena_printf(a, "%lld bytes a thread, behind the workspace", (long long)emitted.forward.scratch_bytes));
     row("stack", "at most 16384 bytes a function");
-    double kept = 0; /* floats a row */
-    for (int i = 0; i < plan->n_steps; i++)
-        if (plan->steps[i].kind == STEP_ATTENTION)
-            kept += (double)(plan->steps[i].a.kv_heads * (plan->steps[i].a.head_dim + plan->steps[i].value_dim));
-    if (!x->module->model->decoder) row("KV cache", "none: an encoder keeps nothing from call to call");
+    const Model *model = x->module->model;
+    if (!model->decoder)
+        row("KV cache", arena_printf(a, "none: %s keeps nothing from call to call",
+                                     model->encoder ? "an encoder" : "attention alone"));
+    else if (x->module->no_decode) row("KV cache", arena_printf(a, "none: %s", x->module->no_decode));
     else
-        row("KV cache", arena_printf(a, "keys and values of %lld rows are %s; a forward keeps none of them",
-                                     (long long)plan->seq.n, amount(a, 4 * kept * (double)plan->seq.n, "B")));
+        row("KV cache", arena_printf(a, "a state of up to %lld rows takes %s%s", (long long)model->decoder->seq.n,
+                                     amount(a, (double)emitted.state_bytes, "B"),
+                                     model->encoder ? arena_printf(a, ", what encode leaves of a source %s",
+                                                                   amount(a, (double)emitted.source_bytes, "B"))
+                                                    : ""));
 }
 
 static void print_unrolling(const Explain *x) {
@@ -105,14 +108,14 @@ static void print_roofline(const Explain *x) {
 }
 
 static void print_steps(const Explain *x) {
-    printf("\n%-10s %-44s %-36s %12s %7s %12s\n", "kind", "step", "shape", "flops", "share", "bytes");
+    printf("\n%-10s %-44s %-36s %6s %12s %7s %12s\n", "kind", "step", "shape", "rows", "flops", "share", "bytes");
     for (int i = 0; i < x->plan->n_steps; i++) {
         const Step *s = &x->plan->steps[i];
         double flops = step_flops(x->plan, s, &x->rows), bytes = step_bytes(x->plan, s, &x->rows);
         const char *count = flops > 0 ? amount(x->arena, flops, "") : "-",
                    *share = flops > 0 ? arena_printf(x->arena, "%.2f %%", 100 * flops / x->flops) : "-";
-        printf("%-10s %-44s %-36s %12s %7s %12s\n", kinds[s->kind], s->name, s->shape, count, share,
-               amount(x->arena, bytes, "B"));
+        printf("%-10s %-44s %-36s %6lld %12s %7s %12s\n", kinds[s->kind], s->name, s->shape,
+               (long long)step_rows(x->plan, s, &x->rows), count, share, amount(x->arena, bytes, "B"));
     }
 }
 
@@ -124,17 +127,19 @@ int command_explain(int argc, char **argv) {
     Module *module = build(arena, model_load(arena, path));
     Explain x = {.arena = arena, .module = module, .plan = plan_model(arena, module)->forward};
     x.targets = targets_here(arena, &x.n_targets);
-    Length bound = x.plan->seq;
-    x.n = option_integer(usage, "--seq", seq, bound.n, 1, bound.n);
-    if (bound.exact && x.n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);
-    x.rows = call_rows(x.plan, x.n);
+    Length bound = call_bound(x.plan);
+    int64_t n = option_integer(usage, "--seq", seq, bound.n, 1, bound.n);
+    if (bound.exact && n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);
+    x.rows = call_rows(x.plan, n);
     for (int i = 0; i < x.plan->n_steps; i++) {
         x.flops += step_flops(x.plan, &x.plan->steps[i], &x.rows);
         x.bytes += step_bytes(x.plan, &x.plan->steps[i], &x.rows);
     }
-    printf("%s: one sequence of %lld rows%s\n\n", module->model->name, (long long)x.n,
+    const char *over = module->model->alone ? "keys" : "rows of the source";
+    printf("%s: one sequence of %lld rows%s%s\n\n", module->model->name, (long long)x.rows.rows,
+           x.rows.source ? arena_printf(arena, " over %lld %s", (long long)x.rows.source, over) : "",
            bound.exact      ? ", as every one"
-           : x.n == bound.n ? ", the bound"
+           : n == bound.n ? ", the bound"
                             : "");
     row("parameters", amount(arena, parameters(module), ""));
     row("flops", arena_printf(arena, "%s: 2 x multiply-adds of matrix products and visible scores",

@@ -17,7 +17,16 @@ static const char *items(Arena *arena, const char *rows, int64_t each) {
     return each == 1 ? rows : arena_printf(arena, "%s * %lld", rows, (long long)each);
 }
 
-static Field field_of(Arena *arena, const Model *m, const Graph *g, const GraphInput *input) {
+/* Queries and keys of the attentions that read the given mask. */
+static const char *pairs_of_mask(const Plan *plan) {
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_ATTENTION && plan->steps[i].a.has_mask) return pairs_of(plan, &plan->steps[i]);
+    bug("no attention reads the mask of `%s`", plan->program->module->model->name);
+}
+
+static Field field_of(Arena *arena, const Plan *plan, const GraphInput *input) {
+    const Model *m = plan->program->module->model;
+    const Graph *g = plan->graph;
     const Tensor *t = &g->tensors[input->tensor];
     const char *rows = input->of_source ? "source_rows" : "rows", *name = input->name;
     Field f = {.type = "float", .name = name, .optional = input->optional, .of_source = input->of_source};
@@ -33,7 +42,8 @@ static Field field_of(Arena *arena, const Model *m, const Graph *g, const GraphI
         f = (Field){"int32_t", "prefix_lengths", "sequences", "[batch] rows that every row sees; NULL: none", 0, true, false};
     } else if (t->dtype == DTYPE_U8) {
         f.type = "unsigned char";
-        f.step = m->alone && m->alone->attention.cross ? "cross_total" : "self_total";
+        const char *pairs = pairs_of_mask(plan);
+        f.step = arena_printf(arena, "%.*s_total", (int)strcspn(pairs, "_"), pairs);
         f.comment = "for each sequence of n queries and m keys [n][m]: 1 visible, 0 hidden";
     } else if (strcmp(name, "pixels") == 0) {
         int64_t h = t->dims[1].n, w = t->dims[2].n;
@@ -69,7 +79,7 @@ static void set_inputs(Arena *arena, const Plan *plan, TemplateVars *vars) {
     Text fields = text_new(arena), null = text_new(arena), check = text_new(arena), set = text_new(arena),
          advance = text_new(arena), driver = text_new(arena);
     for (int i = 0; i < g->n_inputs; i++) {
-        Field f = field_of(arena, m, g, &g->inputs[i]);
+        Field f = field_of(arena, plan, &g->inputs[i]);
         const char *name = f.name;
         bool keys = strcmp(name, "value") == 0 && f.optional;
         add_line(&fields, arena_printf(arena, "const %s *%s; /* %s */", f.type, name, f.comment));
@@ -227,7 +237,7 @@ void set_run(Arena *arena, const Program *program, TemplateVars *vars) {
     Text in = text_new(arena), out = text_new(arena);
     for (int p = 0; p < 3; p++) {
         for (int i = 0; plans[p] && i < plans[p]->graph->n_inputs; i++) {
-            Field f = field_of(arena, program->module->model, plans[p]->graph, &plans[p]->graph->inputs[i]);
+            Field f = field_of(arena, plans[p], &plans[p]->graph->inputs[i]);
             const char *line = arena_printf(arena, "const %s *%s;", f.type, f.name);
             if (!strstr(in.data, line)) add_line(&in, line);
         }
@@ -300,6 +310,7 @@ void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_
     vars_int(vars, "state_bytes", *state_bytes);
     vars_int(vars, "source_bytes", *source_bytes);
     vars_int(vars, "encoder_seq", m->encoder ? m->encoder->seq.n : 0);
+    vars_int(vars, "decoder_vocab", m->decoder ? m->decoder->vocab : 0);
     vars_int(vars, "decode_rows", program->decode ? program->decode->rows : 0);
     set_switches(arena, program, vars);
     vars_text(vars, "cache_table", table.data ? table.data : "");

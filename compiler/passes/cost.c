@@ -1,9 +1,17 @@
 /* cost.c: what a step costs, counted from the plan. */
 #include "../attnc.h"
 
+static int64_t within(Length length, int64_t n) { return length.exact || n > length.n ? length.n : n; }
+
 CallRows call_rows(const Plan *plan, int64_t n) {
-    Length source = plan->source_seq;
-    return (CallRows){.rows = n, .source = source.exact || n > source.n ? source.n : n};
+    return (CallRows){.rows = within(plan->seq, n), .source = within(plan->source_seq, n)};
+}
+
+Length call_bound(const Plan *plan) {
+    Length open = {0, false}, source = plan->source_seq;
+    if (!plan->seq.exact) open.n = plan->seq.n;
+    if (!source.exact && source.n > open.n) open.n = source.n;
+    return open.n ? open : plan->seq;
 }
 
 static int64_t rows_in(const Plan *plan, RowsKind rows, const CallRows *call) {
@@ -33,6 +41,8 @@ static double visible_pairs(const OpAttributes *a, int64_t queries, int64_t keys
     }
     return pairs;
 }
+
+int64_t step_rows(const Plan *plan, const Step *s, const CallRows *call) { return rows_in(plan, s->rows, call); }
 
 double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
     if (s->kind == STEP_GEMM) {

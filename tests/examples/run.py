@@ -312,6 +312,21 @@ class Examples:
         for compiler in COMPILERS:
             run(compiler, *STRICT, "-c", "main.c", "-o", "main.o", cwd=folder)
 
+    def test_generation_page(self):
+        with open(os.path.join(ROOT, "docs", "generation.md"), encoding="utf-8") as file:
+            blocks = dict(re.findall(r"^```(attn|c|sh)\n(.*?)^```$", file.read(), re.M | re.S))
+        folder = self.path("generation")
+        os.mkdir(folder)
+        self.path("generation/story.attn", blocks["attn"])
+        self.path("generation/main.c", blocks["c"])
+        path = os.path.dirname(ATTNC) + os.pathsep + os.environ["PATH"]
+        done = run("bash", "-euc", blocks["sh"], cwd=folder, PATH=path)
+        expect(re.match(r"(\d+ ){12}\w+\n$", done.out), done.out)
+        again = run("./story", cwd=folder)
+        expect(again.out == done.out, "another text for the same seed: " + again.out)
+        for compiler in COMPILERS:
+            run(compiler, *STRICT, "-c", "main.c", "-o", "main.o", cwd=folder)
+
     def test_readme_commands(self):
         with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
             told = re.findall(r"^\| `attnc (\w+)", file.read(), re.M)

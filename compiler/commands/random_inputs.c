@@ -1,0 +1,80 @@
+/* random_inputs.c: random inputs of every kind that a graph takes, seeded: check and bench run on them. */
+#include "batch.h"
+
+#include <string.h>
+
+void sequence_lengths(const Graph *g, Sequence *s, int64_t rows, int64_t source) {
+    for (int i = 0; i < g->n_inputs; i++) {
+        Dim first = g->tensors[g->inputs[i].tensor].dims[0];
+        if (first.symbol) s->symbols[first.symbol - 1] = g->inputs[i].of_source ? source : rows;
+    }
+}
+
+/* Rows of the table that an input's ids are looked up in; 0: it holds no ids. */
+static int64_t id_table(const Graph *g, int tensor) {
+    for (int o = 0; o < g->n_ops; o++)
+        if (g->ops[o].kind == OP_embed && g->ops[o].inputs[0] == tensor)
+            return g->tensors[g->ops[o].inputs[1]].dims[0].n;
+    return 0;
+}
+
+/* Rows of the sequence that a prefix is part of: those of the first input that is no source. */
+static int64_t own_rows(const Graph *g, const Sequence *s) {
+    for (int i = 0; i < g->n_inputs; i++)
+        if (!g->inputs[i].of_source) return sequence_extent(s, g->tensors[g->inputs[i].tensor].dims[0]);
+    return 1;
+}
+
+typedef struct Stream {
+    uint64_t state;
+} Stream;
+
+static int64_t draw(Stream *stream, int64_t position, int64_t below) {
+    stream->state = hash_bytes(stream->state, &position, sizeof position);
+    return (int64_t)((stream->state >> 17) % (uint64_t)below);
+}
+
+/* [rows][columns]: about every fifth row sees nothing, the others see about half. */
+static uint8_t *random_mask(Arena *arena, Stream *stream, int64_t count, int64_t columns, bool all_visible) {
+    uint8_t *mask = arena_array(arena, (size_t)count, 1);
+    bool blind = false;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t number = draw(stream, k, 1000);
+        if (k % columns == 0) blind = number / 2 % 5 == 0;
+        mask[k] = all_visible || (!blind && number % 2);
+    }
+    return mask;
+}
+
+static const void *random_array(Arena *arena, const Graph *g, const Sequence *s, const GraphInput *input,
+                                const RandomInputs *how) {
+    const Tensor *t = &g->tensors[input->tensor];
+    int64_t count = sequence_items(s, t), table = id_table(g, input->tensor);
+    const char *key = arena_printf(arena, "%s.%lld.%s", how->key, (long long)how->index, input->name);
+    if (t->dtype == DTYPE_F32) {
+        float *numbers = arena_array(arena, (size_t)count, sizeof *numbers);
+        random_normal(how->seed, key, 0, 1, count, numbers);
+        return numbers;
+    }
+    Stream stream = {hash_bytes(how->seed + 1, key, strlen(key))};
+    if (t->dtype == DTYPE_U8)
+        return random_mask(arena, &stream, count, sequence_extent(s, t->dims[1]), how->all_visible);
+    int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
+    if (!table) {
+        ids[0] = how->has_prefix ? how->prefix : draw(&stream, 0, own_rows(g, s) + 1);
+        return ids;
+    }
+    for (int64_t k = 0; k < count; k++) ids[k] = draw(&stream, k, table);
+    ids[count - 1] = table - 1; /* the table's end */
+    return ids;
+}
+
+void sequence_fill(Arena *arena, const Graph *g, Sequence *s, const RandomInputs *how) {
+    for (int i = 0; i < g->n_inputs; i++) {
+        const GraphInput *input = &g->inputs[i];
+        const Tensor *t = &g->tensors[input->tensor];
+        if (input->optional && how->only_required) continue;
+        s->inputs[s->n_inputs++] = (InputArray){input->name, t->dtype, sequence_extent(s, t->dims[0]),
+                                                random_array(arena, g, s, input, how)};
+    }
+}
