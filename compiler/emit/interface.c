@@ -84,7 +84,7 @@ static void set_inputs(Arena *arena, const Plan *plan, TemplateVars *vars) {
         bool keys = strcmp(name, "value") == 0 && f.optional;
         add_line(&fields, arena_printf(arena, "const %s *%s; /* %s */", f.type, name, f.comment));
         if (!f.optional) text_printf(&null, " || !input->%s", name);
-        if (f.table) add_line(&check, id_check(arena, m, &f, plan->program->unroll_full ? plan->seq.n : 0));
+        if (f.table) add_line(&check, id_check(arena, m, &f, !plan->program->unroll_full ? 0 : f.of_source ? plan->source_seq.n : plan->seq.n));
         add_line(&set, arena_printf(arena, keys ? "run.value = input->value ? input->value : input->key;"
                                                 : "run.%s = input->%s;", name, name));
         add_line(&advance, arena_printf(arena, "%srun.%s += %s;",

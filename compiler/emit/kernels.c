@@ -98,7 +98,11 @@ static const char *weight_at(TargetEmitter *e, int packed) {
 static void fix_rows(Wanted *w, RowsKind rows) {
     const Plan *plan = w->e->plan;
     if (!plan->program->unroll_full) return;
-    number(w, "rows", rows == ROWS_CHUNK ? plan->seq.n : rows == ROWS_SEQUENCES ? 1 : plan->patch_rows);
+    const int64_t counts[] = {[ROWS_CHUNK] = plan->seq.n,
+                              [ROWS_SOURCE] = plan->source_seq.n,
+                              [ROWS_SEQUENCES] = 1,
+                              [ROWS_PATCHES] = plan->patch_rows};
+    number(w, "rows", counts[rows]);
 }
 
 static const char *rows_text(TargetEmitter *e, RowsKind rows) {
@@ -330,11 +334,6 @@ static const char *call_pool(TargetEmitter *e, const Step *s) {
 
 /* ---------------------------------------------------------------- attention */
 
-static _Noreturn void cannot(Place place, const char *what) {
-    fail_status(EXIT_CANNOT, "%s:%d:%d: the generator cannot emit %s yet", place.source ? place.source->path : "",
-                place.line, place.column, what);
-}
-
 /* Maps of a sequence stand layer by layer, head by head; a head that is not exported has none (-1). */
 static void emit_map_table(TargetEmitter *e, const Step *s, const char *name) {
     const Graph *g = e->plan->graph;
@@ -422,10 +421,9 @@ static const char *cache_at(TargetEmitter *e, int cache, Operand rows) {
 static const char *call_attention(TargetEmitter *e, const Step *s) {
     const Plan *plan = e->plan;
     bool full = plan->program->unroll_full;
-    if (full && (s->vector != NO_PACKED || s->a.has_mask || s->a.has_prefix || s->a.sink))
-        cannot(s->place, "`unroll full` with additive scores, a given or prefix mask, or `sink N`");
     Wanted w = want(e, full ? "attention_full.c.tmpl" : "attention.c.tmpl");
-    if (full) number(&w, "N", plan->seq.n);
+    if (full) number(&w, "N", s->rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n);
+    if (full) number(&w, "M", s->key_bound);
     attention_tile(&w, e->isa, s);
     number(&w, "D", s->a.head_dim);
     number(&w, "VD", s->value_dim);

@@ -667,7 +667,8 @@ static void set_lengths(Plan *plan, const Model *m) {
     }
     if (!m->unroll_full) return;
     if (!plan->seq.exact) refuse(m->place, "`unroll full` of a model whose length is not fixed by `seq = N`");
-    if (plan->source_seq.n) refuse(m->place, "`unroll full` of a model with a source or keys of their own");
+    if (plan->source_seq.n && !plan->source_seq.exact)
+        refuse(m->place, "`unroll full` of a model whose source or keys are not fixed by `seq = N` or `keys = N`");
 }
 
 static void count_uses(Fuse *f) {
