@@ -356,45 +356,74 @@ void batch_write(Arena *arena, const Module *module, const Batch *batch, const V
                 for (int k = 0; k < n; k++) seen |= strcmp(names[k], g->outputs[o].name) == 0;
                 if (!seen) text_printf(&all, "%s%s", n ? ", " : "", names[n] = g->outputs[o].name), n++;
             }
-            fail("this model has no output `%s`; it has: %s", node->text, all.data);
+            fail("this model has no output `%.*s`; it has: %s", (int)strcspn(node->text, "="), node->text, all.data);
         }
         if (g->outputs[index].layer >= 0) write_maps(arena, module, batch, name, layer, path);
         else write_rows(arena, module, batch, index, path);
     }
 }
 
-static void export_stack(Stack *stack, bool cross) {
-    static int64_t every[1 << 16];
-    for (int64_t h = 0; h < 1 << 16; h++) every[h] = h;
-    for (int64_t l = 0; stack && l < stack->n_layers; l++)
-        for (int s = 0; s < stack->layers[l].count; s++) {
-            Sublayer *sub = &stack->layers[l].sublayers[s];
-            if (sub->kind != SUBLAYER_ATTENTION || sub->attention.cross != cross || sub->attention.exported) continue;
-            if (sub->attention.heads > 1 << 16) fail("attention of more than 65536 heads cannot be exported");
-            sub->attention.exported = true;
-            sub->attention.exported_heads = every;
-            sub->attention.n_exported_heads = sub->attention.heads;
+/* ---------------------------------------------------------------- maps that the spec does not export */
+
+typedef struct MapName {
+    const char *text;
+    size_t length;
+    int64_t layer; /* -1: every one */
+} MapName;
+
+static bool is_map(const Model *model, const Stack *stack, const Attention *a, MapName name) {
+    bool of_encoder = model->decoder && stack && !stack->is_decoder;
+    const char *own = a->cross && stack ? "cross_attention" : of_encoder ? "encoder_attention" : "attention";
+    return strlen(own) == name.length && strncmp(own, name.text, name.length) == 0;
+}
+
+static void export_heads(Attention *a) {
+    enum { MOST_EXPORTED = 1 << 16 };
+    static int64_t every[MOST_EXPORTED];
+    if (a->exported) return;
+    if (a->heads > MOST_EXPORTED) fail("attention of more than %d heads cannot be exported", MOST_EXPORTED);
+    for (int64_t h = 0; h < a->heads; h++) every[h] = h;
+    a->exported = true;
+    a->exported_heads = every;
+    a->n_exported_heads = a->heads;
+}
+
+/* The attentions that give maps of that name: how many are exported, and, with `turn_on`, all of them exported. */
+static int64_t visit_maps(Model *model, MapName name, bool turn_on) {
+    Stack *const stacks[] = {model->encoder, model->decoder};
+    int64_t exported = 0;
+    if (model->alone && is_map(model, NULL, &model->alone->attention, name) && name.layer <= 0) {
+        exported += model->alone->attention.exported;
+        if (turn_on) export_heads(&model->alone->attention);
+    }
+    for (int k = 0; k < 2; k++)
+        for (int64_t l = 0; stacks[k] && l < stacks[k]->n_layers; l++)
+            for (int s = 0; s < stacks[k]->layers[l].count; s++) {
+                Sublayer *sub = &stacks[k]->layers[l].sublayers[s];
+                if (sub->kind != SUBLAYER_ATTENTION || !is_map(model, stacks[k], &sub->attention, name)) continue;
+                if (name.layer >= 0 && name.layer != l) continue;
+                exported += sub->attention.exported;
+                if (turn_on) export_heads(&sub->attention);
+            }
+    return exported;
+}
+
+/* A name alone is what the spec exports; all layers where it exports none. */
+void model_turn_on(Model *model, const ValueNode *outputs) {
+    for (int dotted = 0; dotted < 2; dotted++)
+        for (const ValueNode *node = outputs; node; node = node->next) {
+            MapName name = {node->text, strcspn(node->text, "=."), -1};
+            const char *dot = node->text + name.length;
+            if (dotted != (*dot == '.')) continue;
+            for (const char *at = dot + 1; dotted && *at >= '0' && *at <= '9' && name.layer < INT32_MAX; at++)
+                name.layer = (name.layer < 0 ? 0 : 10 * name.layer) + (*at - '0');
+            if (dotted || visit_maps(model, name, false) == 0) visit_maps(model, name, true);
         }
 }
 
-void model_turn_on(const Arena *arena, Model *model, const ValueNode *outputs) {
-    (void)arena;
-    static const int64_t first = 0;
-    for (const ValueNode *node = outputs; node; node = node->next) {
-        size_t length = strcspn(node->text, "=.");
-        bool plain = length == 9 && strncmp(node->text, "attention", 9) == 0;
-        if (plain && model->alone && !model->alone->attention.exported) model->alone->attention.exported = true;
-        if (plain) export_stack(model->decoder ? model->decoder : model->encoder, false);
-        if (length == 17 && strncmp(node->text, "encoder_attention", 17) == 0 && model->decoder)
-            export_stack(model->encoder, false);
-        if (length == 15 && strncmp(node->text, "cross_attention", 15) == 0) export_stack(model->decoder, true);
-    }
-    if (model->alone && model->alone->attention.exported && !model->alone->attention.exported_heads) {
-        static int64_t heads[1 << 12];
-        for (int64_t h = 0; h < 1 << 12; h++) heads[h] = h;
-        model->alone->attention.exported_heads = model->alone->attention.heads == 1 ? &first : heads;
-        model->alone->attention.n_exported_heads = model->alone->attention.heads;
-    }
+void model_turn_on_all(Model *model) {
+    static const char *const names[] = {"attention", "encoder_attention", "cross_attention"};
+    for (int i = 0; i < 3; i++) visit_maps(model, (MapName){names[i], strlen(names[i]), -1}, true);
 }
 
 void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Batch *batch) {

@@ -46,8 +46,9 @@ Batch *batch_read(Arena *arena, const Graph *graph, const ValueNode *inputs);
 
 /* `outputs` are NAME=F.npy; rows at padding are zero. */
 void batch_write(Arena *arena, const Module *module, const Batch *batch, const ValueNode *outputs);
-/* Outputs that the spec does not export are turned on; a name that the model cannot give is a failure. */
-void model_turn_on(const Arena *arena, Model *model, const ValueNode *outputs);
+/* Maps that `outputs` name and the spec does not export are turned on; or all of them. */
+void model_turn_on(Model *model, const ValueNode *outputs);
+void model_turn_on_all(Model *model);
 
 /* Runs every sequence through the interpreter. */
 void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Batch *batch);

@@ -268,10 +268,7 @@ static bool wants_pass(const Checker *c, bool maps) {
 static Module *load_module(const Checker *c, bool maps) {
     Model *model = model_load(c->arena, c->path);
     if (c->cases.small) model = model_small(c->arena, model);
-    const ValueNode cross = {.text = "cross_attention=all"},
-                    both = {.text = "encoder_attention=all", .next = (ValueNode *)(uintptr_t)&cross},
-                    all = {.text = "attention=all", .next = (ValueNode *)(uintptr_t)&both};
-    if (maps) model_turn_on(c->arena, model, &all);
+    if (maps) model_turn_on_all(model);
     return build(c->arena, model);
 }
 

@@ -87,6 +87,9 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
 const char *check_decode(DecodeCheck *check, Arena *arena, Engine *engine, DecodeBits *bits, Difference *hidden,
                          Difference *logits);
 
+/* The same for the attention maps of two calls, where the engine's module exports them. */
+const char *check_decode_maps(DecodeCheck *check, Arena *arena, Engine *engine, Difference *self, Difference *cross);
+
 /* --- check_first.c: runs a batch step by step and says in words which tensor is the first that is off, and where; NULL
  * when every step is within the bound. */
 const char *check_first(Arena *arena, Engine *engine, const Weights *weights, const char *target, const Batch *batch);

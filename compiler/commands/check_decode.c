@@ -19,7 +19,7 @@ struct DecodeCheck {
     const float *features;
     int64_t feature_width, prefix;
     const double *hidden, *logits;  /* [n][width], [n][vocab] or NULL */
-    const Interpretation *passes;
+    const double **outputs;         /* one a graph output of forward */
 };
 
 /* ---------------------------------------------------------------- the text and what it should give */
@@ -71,16 +71,18 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
     if (!own) d->source.inputs[d->source.n_inputs++] = array;
 }
 
-static const double *whole_output(const Interpretation *result, const char *name, Arena *arena) {
+static void keep_outputs(DecodeCheck *d, const Interpretation *result) {
+    d->outputs = arena_array(d->arena, (size_t)result->n_outputs, sizeof *d->outputs);
     for (int o = 0; o < result->n_outputs; o++) {
+        const OutputArray *out = &result->outputs[o];
         int64_t count = 0;
-        if (strcmp(result->outputs[o].name, name) != 0) continue;
-        shape_elements(result->outputs[o].shape, &count);
-        double *kept = arena_array(arena, (size_t)count, sizeof *kept);
-        memcpy(kept, result->outputs[o].data, (size_t)count * sizeof *kept);
-        return kept;
+        shape_elements(out->shape, &count);
+        double *kept = arena_array(d->arena, (size_t)count, sizeof *kept);
+        memcpy(kept, out->data, (size_t)count * sizeof *kept);
+        d->outputs[o] = kept;
+        if (strcmp(out->name, "hidden") == 0) d->hidden = kept;
+        if (strcmp(out->name, "logits") == 0 && d->reference->model->head.logits) d->logits = kept;
     }
-    return NULL;
 }
 
 DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed) {
@@ -106,8 +108,8 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     const Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
                                              d->whole.symbols);
     d->width = m->decoder->hidden_width;
-    d->hidden = whole_output(result, "hidden", arena);
-    if (m->head.logits) d->logits = whole_output(result, "logits", arena), d->vocab = m->decoder->vocab;
+    d->vocab = m->head.logits ? m->decoder->vocab : 0;
+    keep_outputs(d, result);
     arena_free(own);
     return d;
 }
@@ -314,4 +316,74 @@ const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, DecodeBit
     if (!trouble) trouble = check_forks(&other, &all);
     if (!trouble) trouble = check_together(&other, &all);
     return trouble ? trouble : decoder_damage(decoder);
+}
+
+/* ---------------------------------------------------------------- maps */
+
+/* The whole pass's map of the same name and layer; of several in a layer, the one in the same place. */
+static const double *whole_map(const DecodeCheck *d, const Graph *decode, int output) {
+    const Graph *forward = d->reference->forward;
+    const GraphOutput *wanted = &decode->outputs[output];
+    int before = 0;
+    for (int o = 0; o < output; o++)
+        before += strcmp(decode->outputs[o].name, wanted->name) == 0 && decode->outputs[o].layer == wanted->layer;
+    for (int o = 0; o < forward->n_outputs; o++)
+        if (strcmp(forward->outputs[o].name, wanted->name) == 0 && forward->outputs[o].layer == wanted->layer &&
+            before-- == 0)
+            return d->outputs[o];
+    bug("forward has no map `%s`", wanted->name);
+}
+
+/* All maps of one name, as one call gave them for rows from..from+rows-1. */
+static void compare_maps(const DecodeCheck *d, const Graph *decode, const char *name, const float *got, int64_t from,
+                         int64_t rows, Difference *diff) {
+    bool cross = strcmp(name, "cross_attention") == 0;
+    int64_t m = cross ? d->source_rows : d->n, keys = cross ? m : from + rows;
+    double *want = arena_array(d->arena, (size_t)(rows * keys), sizeof *want);
+    for (int o = 0; o < decode->n_outputs; o++) {
+        const GraphOutput *out = &decode->outputs[o];
+        if (out->layer < 0 || strcmp(out->name, name) != 0) continue;
+        const double *whole = whole_map(d, decode, o);
+        for (int64_t h = 0; h < out->n_heads; h++, got += rows * keys) {
+            for (int64_t i = 0; i < rows; i++)
+                for (int64_t j = 0; j < keys; j++)
+                    want[i * keys + j] = whole[(out->heads[h] * d->n + from + i) * m + j];
+            check_compare(diff, got, keys, want, rows, keys);
+        }
+    }
+}
+
+static int64_t heads_named(const Graph *g, const char *name) {
+    int64_t heads = 0;
+    for (int o = 0; o < g->n_outputs; o++)
+        if (g->outputs[o].layer >= 0 && strcmp(g->outputs[o].name, name) == 0) heads += g->outputs[o].n_heads;
+    return heads;
+}
+
+const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, Difference *self, Difference *cross) {
+    const Graph *decode = engine->module->decode;
+    Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, 1);
+    int64_t n_self = heads_named(decode, "attention"), n_cross = heads_named(decode, "cross_attention"),
+            first = d->first + (d->n - d->first) / 2;
+    const int slot = 0;
+    const int64_t begins[] = {0, first, d->n};
+    *self = *cross = (Difference){0};
+    decoder_begin(decoder, d->source_rows ? &d->source : NULL, d->prefix);
+    for (int part = 0; part < 2; part++) {
+        int64_t from = begins[part], rows = begins[part + 1] - from;
+        if (rows < 1) break;
+        const int32_t length = (int32_t)rows;
+        DecoderRows in = {.count = 1, .slots = &slot, .lengths = &length};
+        if (d->tokens) in.tokens = d->tokens + from;
+        if (d->segments) in.segments = d->segments + from;
+        if (d->features) in.features = d->features + from * d->feature_width;
+        DecoderOutputs out = {0};
+        if (n_self) out.attention = arena_array(arena, (size_t)(n_self * rows * (from + rows)), sizeof(float));
+        if (n_cross) out.cross_attention = arena_array(arena, (size_t)(n_cross * rows * d->source_rows), sizeof(float));
+        int status = decoder_append(decoder, &in, &out);
+        if (status) return decoder_text(decoder, status);
+        if (n_self) compare_maps(d, decode, "attention", out.attention, from, rows, self);
+        if (n_cross) compare_maps(d, decode, "cross_attention", out.cross_attention, from, rows, cross);
+    }
+    return decoder_damage(decoder);
 }

@@ -77,7 +77,8 @@ static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
             w->found = arena_printf(w->arena,
                                     "%s (step %s, sequence %lld of %lld rows) at [%lld][%lld]: %.9g, the interpreter "
                                     "has %.9g; %lld of %lld elements are off",
-                                    t->name, s->name, (long long)b, (long long)engine_rows(w->engine, sequence),
+                                    t->name, s->name, (long long)b,
+                                    (long long)rows_of(w, s->rows == ROWS_SOURCE ? ROWS_SOURCE : ROWS_CHUNK, sequence),
                                     (long long)d.row, (long long)d.column, d.got, d.want, (long long)d.bad,
                                     (long long)d.elements);
         at += rows * buffer->stride;

@@ -24,7 +24,7 @@ int command_run(int argc, char **argv) {
     if (engine && strcmp(engine, "interp") != 0 && strcmp(engine, "compiled") != 0)
         usage_error(usage, "`--engine` is interp or compiled, not `%s`", engine);
     Model *model = model_load(arena, path);
-    model_turn_on(arena, model, out);
+    model_turn_on(model, out);
     Module *module = build(arena, model);
     Batch *batch = batch_read(arena, module->forward, in);
     Weights *weights = load_weights(arena, module, weights_path, verbose);
