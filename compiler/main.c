@@ -16,7 +16,7 @@ static const struct {
     {"explain", command_explain, "what a spec costs: flops, bytes, memory, code, step by step"},
     {"bench", command_bench, "time a spec's C on this machine, beside the measured peak"},
     {"pack", command_pack, "write weights in the layout that the C reads"},
-    {"weights", command_weights, "name, shape and bytes of every tensor of a spec"},
+    {"weights", command_weights, "list the tensors of a spec, or write them as a safetensors file"},
     {"import", command_import, "write the spec of a folder of Hugging Face transformers"},
     {"fmt", command_fmt, "print a spec in its canonical layout"},
 };

@@ -60,6 +60,63 @@ def npy(path, descr, shape, data):
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
 
 
+def contents(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def written_weights(folder, bad):
+    """attnc weights -o: what it writes is what it lists, and as good as where it was read; `bad` lacks a tensor."""
+    out, ids, spec = folder + "/written", folder + "/written.npy", folder + "/gpt2.attn"
+    file, h1, h2 = out + "/w.safetensors", folder + "/h1.npy", folder + "/h2.npy"
+    os.mkdir(out)
+    npy(ids, "<i4", (5,), struct.pack("<5i", 1, 0, 7, 3, 2))
+
+    def write(source, to=file, of=SPEC, limit=None):
+        return run("weights", of, "--weights", source, "-o", to, limit=limit)
+
+    def same_run(name, of, source, output):
+        for weights, path in ((source, h1), (file, h2)):
+            expect(f"{name}: run", run("run", of, "--weights", weights, "--engine", "interp", "--in", "tokens=" + ids,
+                                       "--out", f"{output}={path}"), status=0)
+        same = contents(h1) == contents(h2)
+        print(("ok" if same else "not ok") + f" files/{name}: the same {output}")
+
+    there = {"folder": out, "left": ["w.safetensors"]}
+    expect("written weights: random", write("random:7"), status=0, **there)
+    same_run("written weights: random", SPEC, "random:7", "hidden")
+    first = contents(file)
+    header = json.loads(first[8:8 + struct.unpack_from("<Q", first)[0]])
+    listed = {name: (shape, "F32") for name, shape in tensors()}
+    same = {name: (entry["shape"], entry["dtype"]) for name, entry in header.items()} == listed
+    print(("ok" if same else "not ok") + " files/written weights: the tensors that are listed")
+    run("pack", SPEC, "--weights", "random:7", "-o", folder + "/w.attnw")
+    for source in (folder + "/w.attnw", file):
+        expect("written weights: over the old file", write(source), status=0, **there)
+        name = "written weights: the same bytes from " + source[len(folder):]
+        print(("ok" if contents(file) == first else "not ok") + " files/" + name)
+
+    expect("written weights: a missing tensor", write(bad), bad, "encoder.layers.1.ffn.up.weight", **there)
+    expect("written weights: a full disk", write("random:8", limit=4096), file, **there)
+    print(("ok" if contents(file) == first else "not ok") + " files/written weights: a failure leaves the old file")
+    os.remove(file)
+    expect("written weights: a full disk, no old file", write("random:8", limit=4096), file, folder=out)
+    expect("written weights: a full device", write("random:7", "/dev/full"), "/dev/full", "No space left")
+    nowhere = out + "/a/w.safetensors"
+    expect("written weights: no such folder", write("random:7", nowhere), nowhere, "No such file", folder=out)
+    expect("written weights: to a folder", write("random:7", out), out, folder=out)
+    expect("written weights: no seed", write("random:x"), "random:x", folder=out)
+    expect("written weights: -o alone", run("weights", SPEC, "-o", file), "--weights", status=2, folder=out)
+    alone = run("weights", SPEC, "--weights", "random:7")
+    expect("written weights: --weights alone", alone, "-o", status=2, folder=out)
+
+    fixture = os.path.abspath("tests/parity/fixtures/gpt2_odd")  # its tensors have other names, and are transposed
+    source = fixture + "/model.safetensors"
+    run("import", fixture, "-o", spec)
+    expect("written weights: source names", write(source, of=spec), status=0, **there)
+    same_run("written weights: source names", spec, source, "logits")
+
+
 def main():
     specs = tensors()
     with tempfile.TemporaryDirectory() as folder:
@@ -75,6 +132,7 @@ def main():
         os.remove(out + "/h.npy")
         safetensors(weights, [(n.replace("layers.1.ffn.up.weight", "layers.1.ffn.upp.weight"), s) for n, s in specs])
         expect("missing name", engine(), weights, "encoder.layers.1.ffn.up.weight", "nearest is `encoder.layers.1.ffn.upp.weight`", folder=out)
+        written_weights(folder, weights)
         safetensors(weights, [(n, [s[0] + 1, *s[1:]] if n == "encoder.layers.0.ffn.up.weight" else s) for n, s in specs])
         expect("wrong shape", engine(), weights, "[65, 32]", "[64, 32]", folder=out)
         safetensors(weights, specs)

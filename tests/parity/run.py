@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Parity with Hugging Face transformers: imports each folder of tests/parity/fixtures (and of $ATTNC_FIXTURES/parity),
-runs it, and compares its outputs with the expected ones. Names `batch_X` use the inputs `batch_*`. Speaks TAP."""
+runs it, and compares its outputs with the expected ones. Names `batch_X` use the inputs `batch_*`; of `X.last` there is
+only the last row. tests/parity/vaswani is the same for torch.nn.Transformer and a spec of ours. Speaks TAP."""
 import array
 import ast
 import math
@@ -14,7 +15,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
 TOLERANCE = 5e-5
 MINILM_TOLERANCE = 1e-5
+PROMPT = 9  # tokens that a greedy text begins with
 TARGETS = ("scalar", "avx2", "avx512")
+VASWANI_SPEC = os.path.join(ROOT, "specs", "vaswani_base.attn")
+VASWANI_FOLDER = os.path.join(ROOT, "tests", "parity", "vaswani")
+VASWANI_SEED = 1
 # Outputs that do not follow from the files beside them. Marian's saved file leaves the position table out, and
 # these were computed with a table that is not the sinusoidal one which transformers itself puts in its place.
 NOT_REPRODUCIBLE = {"marian": "computed with a position table that the file does not hold"}
@@ -38,6 +43,14 @@ def read_npy(path):
     return tuple(header["shape"]), numbers
 
 
+def write_ids(path, ids):
+    header = repr({"descr": "<i8", "fortran_order": False, "shape": (len(ids),)}).encode()
+    header += b" " * (63 - (len(header) + 10) % 64) + b"\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+        file.write(struct.pack("<%dq" % len(ids), *ids))
+
+
 def error_of(got, expected):
     """The largest |a - b| / (1 + max |b|), or a reason."""
     if got[0] != expected[0]:
@@ -51,14 +64,20 @@ def error_of(got, expected):
     return worst / scale
 
 
+def last_row(array):
+    shape, numbers = array
+    return (1, *shape[1:]), numbers[len(numbers) - len(numbers) // shape[0]:]
+
+
 def run(*command):
     return subprocess.run([ATTNC, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
 
 
 class Case:
-    def __init__(self, folder, name, scratch):
+    def __init__(self, folder, name, scratch, spec=None, weights=None):
         self.folder, self.name = folder, name
-        self.spec = os.path.join(scratch, name + ".attn")
+        self.spec = spec or os.path.join(scratch, name + ".attn")
+        self.weights = weights or os.path.join(folder, "model.safetensors")
         self.scratch = scratch
         files = sorted(os.listdir(folder))
         self.inputs = [f[3:-4] for f in files if f.startswith("in.") and f.endswith(".npy")]
@@ -69,14 +88,14 @@ class Case:
         wanted = [o for o in self.outputs if o.startswith("batch_") == bool(prefix) and o != "greedy"]
         if not wanted:
             return
-        command = ["run", self.spec, "--weights", os.path.join(self.folder, "model.safetensors"), "--engine", engine]
+        command = ["run", self.spec, "--weights", self.weights, "--engine", engine]
         command += ["--target", target] if target else []
         for name in self.inputs:
             if name.startswith("batch_") == bool(prefix):
                 command += ["--in", "%s=%s" % (name[len(prefix):], os.path.join(self.folder, "in.%s.npy" % name))]
         paths = {o: os.path.join(self.scratch, "%s.%s.npy" % (self.name, o)) for o in wanted}
         for output, path in paths.items():
-            command += ["--out", "%s=%s" % (output[len(prefix):], path)]
+            command += ["--out", "%s=%s" % (output[len(prefix):].removesuffix(".last"), path)]
         result = run(*command)
         for output, path in paths.items():
             if result.returncode == 3:
@@ -84,20 +103,27 @@ class Case:
             elif result.returncode != 0:
                 yield output, "status %d: %s" % (result.returncode, result.stderr.strip()), ""
             else:
-                yield output, error_of(read_npy(path), read_npy(os.path.join(self.folder, "out.%s.npy" % output))), ""
+                got = last_row(read_npy(path)) if output.endswith(".last") else read_npy(path)
+                yield output, error_of(got, read_npy(os.path.join(self.folder, "out.%s.npy" % output))), ""
 
     def check(self, tap):
+        if self.check_import(tap):
+            self.check_outputs(tap, os.environ.get("ATTNC_QUICK") and not self.name.endswith("_odd"))
+
+    def check_import(self, tap):
         result = run("import", self.folder, "-o", self.spec)
         if result.returncode != 0:
             tap.not_ok("%s/import" % self.name, result.stderr.strip())
-            return
+            return False
         again = run("fmt", self.spec)
         with open(self.spec, encoding="utf-8") as file:
             if again.stdout != file.read():
                 tap.not_ok("%s/import" % self.name, "attnc fmt changes the spec")
-                return
+                return False
         tap.ok("%s/import" % self.name)
-        quick = os.environ.get("ATTNC_QUICK") and not self.name.endswith("_odd")
+        return True
+
+    def check_outputs(self, tap, quick):
         for target in (None,) if quick else (None, *TARGETS):
             engine = "compiled" if target else "interp"
             for prefix in ("", "batch_"):
@@ -113,8 +139,34 @@ class Case:
                         tap.not_ok(name, "error %.3g is above %.3g" % (error, TOLERANCE))
                     else:
                         tap.ok(name, "# error %.2g" % error)
-        if "greedy" in self.outputs:
-            tap.ok("%s/greedy" % self.name, "# SKIP attnc generate is not there yet")
+        for engine in ("interp", "compiled") if "greedy" in self.outputs else ():
+            if engine == "interp" or not quick:
+                self.check_greedy(tap, engine)
+
+    def check_greedy(self, tap, engine):
+        """The first PROMPT tokens, or nothing but a source, continued by the likeliest token each time."""
+        name, out = "%s/%s/greedy" % (self.name, engine), os.path.join(self.scratch, "greedy.npy")
+        if self.name in NOT_REPRODUCIBLE:
+            tap.ok(name, "# SKIP " + NOT_REPRODUCIBLE[self.name])
+            return
+        expected = read_npy(os.path.join(self.folder, "out.greedy.npy"))[1]
+        command = ["generate", self.spec, "--weights", self.weights, "--engine", engine, "--ignore-eos"]
+        if "source" in self.inputs:
+            given = 1  # the spec's first token
+            command += ["--in", "source=" + os.path.join(self.folder, "in.source.npy")]
+        else:
+            given, prompt = PROMPT, os.path.join(self.scratch, "prompt.npy")
+            write_ids(prompt, expected[:given])
+            command += ["--in", "tokens=" + prompt]
+        result = run(*command, "--max-new", str(len(expected) - given), "--out", "tokens=" + out)
+        if result.returncode == 3:
+            tap.ok(name, "# SKIP " + result.stderr.strip())
+        elif result.returncode != 0:
+            tap.not_ok(name, "status %d: %s" % (result.returncode, result.stderr.strip()))
+        elif list(read_npy(out)[1]) != list(expected):
+            tap.not_ok(name, "%s, expected %s" % (list(read_npy(out)[1]), list(expected)))
+        else:
+            tap.ok(name)
 
 
 class Tap:
@@ -173,6 +225,9 @@ def main():
                 path = os.path.join(folder, name)
                 if os.path.exists(os.path.join(path, "config.json")) and (not only or name in only):
                     Case(path, name, scratch).check(tap)
+        if not only or "vaswani" in only:
+            case = Case(VASWANI_FOLDER, "vaswani", scratch, VASWANI_SPEC, "random:%d" % VASWANI_SEED)
+            case.check_outputs(tap, os.environ.get("ATTNC_QUICK"))
         minilm = os.path.join(os.environ.get("ATTNC_FIXTURES", ""), "models", "minilm")
         if os.environ.get("ATTNC_FIXTURES") and os.path.isdir(minilm) and (not only or "minilm" in only):
             check_minilm(minilm, scratch, tap)
