@@ -159,9 +159,9 @@ static void check_target(Checker *c, const char *target) {
 
 /* ---------------------------------------------------------------- states */
 
-static void print_states(Checker *c, const char *target, const char *output, const Difference *d) {
+static void print_states(Checker *c, const char *target, const char *name, const char *output, const Difference *d) {
     if (!d->elements) return;
-    printf("%-8s %-20s %-17s %10lld %12.3e %12.3e %10lld  %s\n", target, "decode", output, (long long)d->elements,
+    printf("%-8s %-20s %-17s %10lld %12.3e %12.3e %10lld  %s\n", target, name, output, (long long)d->elements,
            d->most, d->allowed, (long long)d->ulps, d->bad ? "FAIL" : "ok");
     c->compared += d->elements;
     if (d->bad) c->off++;
@@ -176,11 +176,26 @@ static void check_states(Checker *c, const char *target) {
         Difference hidden = {0}, logits = {0};
         check_set(c->engine, target, threads, t < 0 ? NULL : c->pools[t], t < 0 ? NULL : attn_pool_run);
         const char *trouble = check_decode(c->decode, own, c->engine, &bits, &hidden, &logits);
-        if (t < 0 || hidden.bad) print_states(c, target, "hidden", &hidden);
-        if (t < 0 || logits.bad) print_states(c, target, "logits", &logits);
+        if (t < 0 || hidden.bad) print_states(c, target, "decode", "hidden", &hidden);
+        if (t < 0 || logits.bad) print_states(c, target, "decode", "logits", &logits);
         if (!trouble) continue;
         printf("%-8s %-20s %-17s FAIL: %d thread%s: %s\n", target, "decode", "", threads,
                threads == 1 ? "" : "s", trouble);
+        c->off++;
+    }
+    arena_free(own);
+}
+
+/* The same text's attention maps. */
+static void check_state_maps(Checker *c, const char *target) {
+    Arena *own = arena_new();
+    Difference self = {0}, cross = {0};
+    check_set(c->engine, target, 1, NULL, NULL);
+    const char *trouble = check_decode_maps(c->decode, own, c->engine, &self, &cross);
+    print_states(c, target, "maps-decode", "attention", &self);
+    print_states(c, target, "maps-decode", "cross_attention", &cross);
+    if (trouble) {
+        printf("%-8s %-20s %-17s FAIL: %s\n", target, "maps-decode", "", trouble);
         c->off++;
     }
     arena_free(own);
@@ -254,9 +269,12 @@ static bool check_pass(Checker *c, const Module *module, bool maps) {
     cases_make(&c->cases, c->engine, maps);
     for (int t = 0; t < c->n_targets; t++) check_target(c, c->targets[t]);
     if (c->first_case) print_failure(c);
-    for (int t = 0; t < c->n_targets && c->decode && !maps && !c->off; t++) check_states(c, c->targets[t]);
+    for (int t = 0; t < c->n_targets && c->decode && !c->off; t++) {
+        if (maps) check_state_maps(c, c->targets[t]);
+        else check_states(c, c->targets[t]);
+    }
     if (c->off && !c->first_case)
-        printf("again: attnc check %s --seed %lld --case decode%s\n", c->path, (long long)c->seed,
+        printf("again: attnc check %s --seed %lld --case %sdecode%s\n", c->path, (long long)c->seed, maps ? "maps-" : "",
                c->cases.small ? " --small" : "");
     return !c->off;
 }
@@ -280,7 +298,8 @@ static bool check_spec(Checker *c) {
     c->cases.weights = load_weights(
         c->arena, plain, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed),
         false);
-    bool states = !c->cases.only || strcmp(c->cases.only, "decode") == 0;
+    const char *only = c->cases.only;
+    bool states = !only || strcmp(only, "decode") == 0 || strcmp(only, "maps-decode") == 0;
     if (plain->decode && states && !c->cases.lengths_text)
         c->decode = check_decode_new(c->arena, maps, c->cases.weights, text_rows(c, plain), c->seed);
     bool fine = true, any = false;
@@ -290,7 +309,7 @@ static bool check_spec(Checker *c) {
     }
     if (fine && !c->emitted_c && wants_pass(c, true) && maps->forward->n_outputs > plain->forward->n_outputs) {
         fine = check_pass(c, maps, true);
-        any |= c->cases.count > 0;
+        any |= c->cases.count > 0 || c->decode;
     }
     if (!any) fail("%s: there is no case `%s`", c->path, c->cases.only ? c->cases.only : "");
     return fine;
