@@ -94,11 +94,12 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
                t.median, t.least, t.runs, flops, bytes, flops / t.median / 1e9, 1 / t.median, read / 1e9,
                engine->call.threads, engine->call.picked, (long long)n);
     else
-        printf("%s, decode of %lld tokens from an empty state, %d thread%s, %s: %.1f tokens/s (median of %d texts; best "
-               "%.1f)\n%.2f MB a token, %.2f GB/s: %.1f %% of the %.2f GB/s that one core reads from memory\n",
-               module->model->name, (long long)n, engine->call.threads, engine->call.threads == 1 ? "" : "s",
-               engine->call.picked, 1 / t.median, t.runs, 1 / t.least, bytes / 1e6, bytes / t.median / 1e9,
-               100 * bytes / t.median / read, read / 1e9);
+        printf(
+            "%s, decode of %lld tokens from an empty state, %d thread%s, %s: %.1f tokens/s (median of %d texts; best "
+            "%.1f)\n%.2f MB a token, %.2f GB/s: %.1f %% of the %.2f GB/s that one core reads from memory\n",
+            module->model->name, (long long)n, engine->call.threads, engine->call.threads == 1 ? "" : "s",
+            engine->call.picked, 1 / t.median, t.runs, 1 / t.least, bytes / 1e6, bytes / t.median / 1e9,
+            100 * bytes / t.median / read, read / 1e9);
 }
 
 int command_bench(int argc, char **argv) {

@@ -274,8 +274,8 @@ static bool check_pass(Checker *c, const Module *module, bool maps) {
         else check_states(c, c->targets[t]);
     }
     if (c->off && !c->first_case)
-        printf("again: attnc check %s --seed %lld --case %sdecode%s\n", c->path, (long long)c->seed, maps ? "maps-" : "",
-               c->cases.small ? " --small" : "");
+        printf("again: attnc check %s --seed %lld --case %sdecode%s\n", c->path, (long long)c->seed,
+               maps ? "maps-" : "", c->cases.small ? " --small" : "");
     return !c->off;
 }
 

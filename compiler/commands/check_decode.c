@@ -1,5 +1,5 @@
-/* check_decode.c: rows appended to states, against whole passes of the interpreter and, bit for bit, against each other:
- * however a text is cut into calls, whatever other states stand in a call, after forks and rewinds. */
+/* check_decode.c: rows appended to states, against whole passes of the interpreter and, bit for bit, each other: however
+ * a text is cut into calls, whatever other states stand in a call, after forks and rewinds. */
 #include "check.h"
 #include "decoder.h"
 
@@ -282,7 +282,8 @@ static const char *check_together(Run *r, const Run *all) {
                     return arena_printf(d->arena, "%d states together: other bits in row %lld of hidden", count,
                                         (long long)(from + i));
             if (row) held[s]++;
-            if (held[s] == d->n && d->vocab && memcmp(logits + k * d->vocab, all->logits, (size_t)d->vocab * sizeof *logits))
+            if (held[s] == d->n && d->vocab &&
+                memcmp(logits + k * d->vocab, all->logits, (size_t)d->vocab * sizeof *logits))
                 return arena_printf(d->arena, "%d states together: other bits in logits", count);
         }
     }

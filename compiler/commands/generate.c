@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc generate SPEC --weights F|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --out tokens=F.npy --max-new N "
+    "attnc generate SPEC --weights F|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --out tokens=F.npy "
+    "--max-new N "
     "[--engine interp|compiled] [--target T] [--threads N] [--stream] [-v]\n"
     "  --beam B             beam search of that width, with --length-penalty A (0.6)\n"
     "  --temperature T      sampling, with --top-k K, --top-p P, --seed N; otherwise the likeliest token each time\n"
@@ -90,7 +91,8 @@ static Batch *start_prompts(const Generate *g) {
 static void read_prompts(Generate *g, const ValueNode *inputs) {
     refuse_unknown(g, inputs);
     if (!graph_has(g->module->decode, "tokens")) fail("%s takes no tokens", g->module->model->name);
-    if (g->module->encode) g->sources = batch_read(g->arena, g->module->encode, inputs_of(g, g->module->encode, inputs));
+    if (g->module->encode)
+        g->sources = batch_read(g->arena, g->module->encode, inputs_of(g, g->module->encode, inputs));
     ValueNode *own = inputs_of(g, g->module->decode, inputs);
     g->prompts = own ? batch_read(g->arena, g->module->decode, own) : start_prompts(g);
     if (g->sources && (g->sources->count != g->prompts->count || g->sources->batched != g->prompts->batched))
@@ -114,7 +116,8 @@ static _Noreturn void refuse(const Generate *g, int status, const attn_generated
     if (status == ATTN_GENERATE_TOO_LONG)
         fail("a prompt of %lld and %d new tokens are more than the %lld rows of the spec", (long long)prompt,
              g->options.max_new, bound);
-    if (status == ATTN_GENERATE_MODEL) fail("the compiled model says: %s", decoder_text(g->decoder, result->model_status));
+    if (status == ATTN_GENERATE_MODEL)
+        fail("the compiled model says: %s", decoder_text(g->decoder, result->model_status));
     fail("%s", attn_generate_status_text(status));
 }
 
@@ -198,16 +201,17 @@ int command_generate(int argc, char **argv) {
         usage_error(usage, "`--engine` is interp or compiled, not `%s`", engine_name);
     const char *to = out_path(arena, out);
     Generate g = {.arena = arena, .stream = stream};
-    g.options = (attn_generate_options){.size = sizeof g.options,
-                                        .max_new = (int)option_integer(usage, "--max-new", max_new, 1, 1, INT32_MAX / 2),
-                                        .min_new = (int)option_integer(usage, "--min-new", min_new, 0, 0, INT32_MAX / 2),
-                                        .temperature = option_real("--temperature", temperature, 0),
-                                        .top_k = (int)option_integer(usage, "--top-k", top_k, 0, 0, INT32_MAX),
-                                        .top_p = option_real("--top-p", top_p, 1),
-                                        .seed = option_seed(seed),
-                                        .beams = (int)option_integer(usage, "--beam", beam, 1, 1, 1024),
-                                        .length_penalty = option_real("--length-penalty", penalty, 0.6),
-                                        .ignore_end = ignore_end};
+    g.options =
+        (attn_generate_options){.size = sizeof g.options,
+                                .max_new = (int)option_integer(usage, "--max-new", max_new, 1, 1, INT32_MAX / 2),
+                                .min_new = (int)option_integer(usage, "--min-new", min_new, 0, 0, INT32_MAX / 2),
+                                .temperature = option_real("--temperature", temperature, 0),
+                                .top_k = (int)option_integer(usage, "--top-k", top_k, 0, 0, INT32_MAX),
+                                .top_p = option_real("--top-p", top_p, 1),
+                                .seed = option_seed(seed),
+                                .beams = (int)option_integer(usage, "--beam", beam, 1, 1, 1024),
+                                .length_penalty = option_real("--length-penalty", penalty, 0.6),
+                                .ignore_end = ignore_end};
     check_options(&g.options);
     g.module = build(arena, model_load(arena, path));
     if (!g.module->decode)

@@ -180,7 +180,8 @@ typedef struct TargetEmitter {
 
 void emit_target(TargetEmitter *emitter, const Program *program);
 int64_t map_count(const Graph *graph, const char *name);     /* heads of all exported maps of that name */
-const char *pairs_of(const Plan *plan, const Step *attention); /* which queries and keys: self_, source_ or cross_pairs */
+const char *pairs_of(const Plan *plan,
+                     const Step *attention);       /* which queries and keys: self_, source_ or cross_pairs */
 const char *hex_float(Arena *arena, double value); /* "0x1.8p+1f" */
 
 #endif

@@ -39,7 +39,8 @@ static Field field_of(Arena *arena, const Plan *plan, const GraphInput *input) {
         f.comment = arena_printf(arena, "[%s] ids, 0 to %lld%s", rows, (long long)f.table - 1,
                                  input->optional ? "; NULL: all 0" : "");
     } else if (t->dtype == DTYPE_I64) {
-        f = (Field){"int32_t", "prefix_lengths", "sequences", "[batch] rows that every row sees; NULL: none", 0, true, false};
+        f = (Field){"int32_t", "prefix_lengths", "sequences", "[batch] rows that every row sees; NULL: none", 0, true,
+                    false};
     } else if (t->dtype == DTYPE_U8) {
         f.type = "unsigned char";
         const char *pairs = pairs_of_mask(plan);
@@ -63,9 +64,9 @@ static const char *id_check(Arena *arena, const Model *m, const Field *f, int64_
     const char *bad = arena_printf(arena, "%s_BAD_TOKEN", upper_case(arena, m->name));
     const char *given = f->optional ? arena_printf(arena, "input->%s && ", f->name) : "";
     if (!full_rows)
-        return arena_printf(arena,
-                            "for (size_t i = 0; %si < %s; i++)\nif (input->%s[i] < 0 || input->%s[i] >= %lld) return %s;",
-                            given, f->of_source ? "source_rows" : "rows", f->name, f->name, (long long)f->table, bad);
+        return arena_printf(
+            arena, "for (size_t i = 0; %si < %s; i++)\nif (input->%s[i] < 0 || input->%s[i] >= %lld) return %s;", given,
+            f->of_source ? "source_rows" : "rows", f->name, f->name, (long long)f->table, bad);
     Text text = text_new(arena);
     for (int64_t i = 0; i < full_rows; i++)
         add_line(&text, arena_printf(arena, "if (%s(input->%s[%lld] < 0 || input->%s[%lld] >= %lld)) return %s;", given,
@@ -84,7 +85,11 @@ static void set_inputs(Arena *arena, const Plan *plan, TemplateVars *vars) {
         bool keys = strcmp(name, "value") == 0 && f.optional;
         add_line(&fields, arena_printf(arena, "const %s *%s; /* %s */", f.type, name, f.comment));
         if (!f.optional) text_printf(&null, " || !input->%s", name);
-        if (f.table) add_line(&check, id_check(arena, m, &f, !plan->program->unroll_full ? 0 : f.of_source ? plan->source_seq.n : plan->seq.n));
+        if (f.table)
+            add_line(&check, id_check(arena, m, &f,
+                                      !plan->program->unroll_full ? 0
+                                      : f.of_source               ? plan->source_seq.n
+                                                                  : plan->seq.n));
         add_line(&set, arena_printf(arena, keys ? "run.value = input->value ? input->value : input->key;"
                                                 : "run.%s = input->%s;", name, name));
         add_line(&advance, arena_printf(arena, "%srun.%s += %s;",
@@ -154,7 +159,8 @@ static void set_outputs(Arena *arena, const Plan *plan, TemplateVars *vars) {
             add_line(&fields, arena_printf(arena, "float *%s; /* [%s][%lld]%s */", name,
                                            kind == ROWS_SEQUENCES ? "batch" : rows, columns,
                                            plan->cached && kind == ROWS_SEQUENCES ? " of each one's last row" : ""));
-            add_line(&advance, arena_printf(arena, "if (run.out_%s) run.out_%s += %s * %lld;", name, name, rows, columns));
+            add_line(&advance,
+                     arena_printf(arena, "if (run.out_%s) run.out_%s += %s * %lld;", name, name, rows, columns));
         }
         add_line(&set, arena_printf(arena, "run.out_%s = output->%s;", name, name));
         add_line(&driver, arena_printf(arena, "output.%s = call->%s;", name, name));
@@ -168,7 +174,8 @@ static void set_outputs(Arena *arena, const Plan *plan, TemplateVars *vars) {
 static bool has_pairs(const Plan *plan, const char *pairs) {
     for (int i = 0; plan && i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
-        if (s->kind == STEP_ATTENTION && (s->first_export >= 0 || s->a.has_mask) && strcmp(pairs_of(plan, s), pairs) == 0)
+        if (s->kind == STEP_ATTENTION && (s->first_export >= 0 || s->a.has_mask) &&
+            strcmp(pairs_of(plan, s), pairs) == 0)
             return true;
     }
     return false;
@@ -253,7 +260,8 @@ void set_run(Arena *arena, const Program *program, TemplateVars *vars) {
         vars_int(vars, arena_printf(arena, "has_%s", kinds[k]),
                  has_pairs(plans[0], kinds[k]) || has_pairs(plans[1], kinds[k]) || has_pairs(plans[2], kinds[k]));
     vars_int(vars, "has_source_rows", program->forward->source_seq.n > 0);
-    vars_int(vars, "has_decode_maps", has_pairs(program->decode, "self_pairs") || has_pairs(program->decode, "cross_pairs"));
+    vars_int(vars, "has_decode_maps",
+             has_pairs(program->decode, "self_pairs") || has_pairs(program->decode, "cross_pairs"));
 }
 
 static uint64_t state_hash(Arena *arena, const Program *program) {
@@ -275,8 +283,8 @@ static void set_switches(Arena *arena, const Program *program, TemplateVars *var
         if (s->kind != STEP_ROPE || !s->a.offset) continue;
         long long at = s->a.offset;
         const char *line = arena_printf(
-            arena, "if (state->rows > 0 && state->rows <= %lld && state->rows + length > %lld) return %s_START_AGAIN;", at,
-            at, P);
+            arena, "if (state->rows > 0 && state->rows <= %lld && state->rows + length > %lld) return %s_START_AGAIN;",
+            at, at, P);
         if (strstr(go.data, line)) continue;
         add_line(&go, line);
         add_line(&back, arena_printf(arena, "if (rows > 0 && rows <= %lld && held->rows > %lld) return %s_TOO_FAR;", at,

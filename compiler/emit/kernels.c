@@ -519,8 +519,8 @@ static void emit_plan(TargetEmitter *e, const char *attribute) {
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
         if (is_optional(e, s))
-            writer_line(e->writer, "if (run->out_%s) %s_run_step(run, %s_step_%s);", buffer_of(e, s->out)->name, e->model,
-                        e->stem, s->name);
+            writer_line(e->writer, "if (run->out_%s) %s_run_step(run, %s_step_%s);", buffer_of(e, s->out)->name,
+                        e->model, e->stem, s->name);
         else writer_line(e->writer, "%s_run_step(run, %s_step_%s);", e->model, e->stem, s->name);
     }
     writer_line(e->writer, "}");

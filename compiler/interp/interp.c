@@ -296,8 +296,8 @@ static void run_op(Interp *in, const Op *op) {
         int64_t m = extent(in, op->result, 2), width = extent(in, op->inputs[1], 1);
         for (int64_t i = 0; i < count; i++) {
             int64_t h = i / (d * m), distance = i % m - i / m % d - past_of(in, a);
-            out[i] = at(x, i) +
-                     (op->kind == OP_alibi ? -at(y, h) * fabs((double)distance) : at(y, h * width + distance + a->offset));
+            out[i] = at(x, i) + (op->kind == OP_alibi ? -at(y, h) * fabs((double)distance)
+                                                      : at(y, h * width + distance + a->offset));
         }
         break;
     }

@@ -119,7 +119,9 @@ void packed_write(Arena *arena, const char *path, const Program *program, const 
     int64_t most = 0, at = 0;
     for (int i = 0; i < program->n_packed; i++)
         if (program->packed[i].room > most) most = program->packed[i].room;
-    int64_t last = program->n_packed ? program->packed[program->n_packed - 1].offset + program->packed[program->n_packed - 1].room : 0;
+    int64_t last = program->n_packed
+                       ? program->packed[program->n_packed - 1].offset + program->packed[program->n_packed - 1].room
+                       : 0;
     int64_t slack = program->weight_floats - last;
     if (slack > most) most = slack;
     float *floats = arena_array(arena, (size_t)most, sizeof *floats);

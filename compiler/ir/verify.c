@@ -115,7 +115,8 @@ void verify(const Module *module, const Graph *g, const char *after) {
     }
     for (int s = 0; s < g->n_states; s++) {
         const GraphState *state = &g->states[s];
-        if (state->in == NO_TENSOR && state->out == NO_TENSOR) bug("after %s: state `%s` is nothing", after, state->name);
+        if (state->in == NO_TENSOR && state->out == NO_TENSOR)
+            bug("after %s: state `%s` is nothing", after, state->name);
         if (state->in < NO_TENSOR || state->in >= g->n_tensors || state->out < NO_TENSOR || state->out >= g->n_tensors)
             bug("after %s: state `%s` has no tensor", after, state->name);
         if (state->in != NO_TENSOR && g->tensors[state->in].kind != TENSOR_STATE)

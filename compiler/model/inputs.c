@@ -4,7 +4,8 @@
 static void refuse_both(Resolver *r, bool both, const char *what) {
     const Model *m = r->model;
     if (!both) return;
-    diagnose(r->diagnostics, m->decoder->place, "the decoder takes %s, and the encoder does: only one of them can", what);
+    diagnose(r->diagnostics, m->decoder->place, "the decoder takes %s, and the encoder does: only one of them can",
+             what);
     diagnose_note(r->diagnostics, m->encoder->place, "the encoder");
 }
 

@@ -55,7 +55,8 @@ double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
         return 2.0 * (double)rows_in(plan, s->rows, call) * (double)s->k * (double)columns;
     }
     if (s->kind != STEP_ATTENTION) return 0;
-    double pairs = visible_pairs(&s->a, rows_in(plan, s->rows, call), keys_of(plan, s, call), s->a.past ? call->past : 0);
+    double pairs =
+        visible_pairs(&s->a, rows_in(plan, s->rows, call), keys_of(plan, s, call), s->a.past ? call->past : 0);
     return 2.0 * (double)s->a.heads * pairs * (double)(s->a.head_dim + s->value_dim);
 }
 

@@ -224,7 +224,8 @@ static int absorb_embedding(Fuse *f, Step *step, int result, bool can_scale) {
 static void finish_embedding(Fuse *f, Step step, int result, const char *name) {
     const char *tensor = tensor_of(f, result)->name; /* "encoder.embedding.positions" */
     step.tensor = result;
-    step.name = f->plan->source_seq.n ? arena_printf(f->arena, "%.*s_%s", (int)strcspn(tensor, "."), tensor, name) : name;
+    step.name =
+        f->plan->source_seq.n ? arena_printf(f->arena, "%.*s_%s", (int)strcspn(tensor, "."), tensor, name) : name;
     step.n = columns_of(f, result);
     step.out = place_result(f, result);
     step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)step.n);

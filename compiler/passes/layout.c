@@ -11,7 +11,8 @@ enum { SLACK = 16 };
 static void size_cache(Program *program, Cache *c) {
     const Model *m = program->module->model;
     const Stack *stack = c->of_source ? m->encoder : m->decoder;
-    int64_t slots = round_up(stack->seq.n, 16), ring = c->window ? round_up(c->window + program->decode->rows, 16) : slots;
+    int64_t slots = round_up(stack->seq.n, 16),
+            ring = c->window ? round_up(c->window + program->decode->rows, 16) : slots;
     c->ring = ring < slots;
     c->slots = c->ring ? ring : slots;
     if (c->ring && c->slots - c->window < program->rewind) program->rewind = c->slots - c->window;

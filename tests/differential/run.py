@@ -27,7 +27,7 @@ MOST_STACK = 16384
 
 QUICK_SPECS = {
     "norm_post", "parallel_shared", "rope_odd", "relative_per_layer", "features_bare", "patches", "export_some",
-    "unrolled_kinds",
+    "unrolled_kinds", "seq2seq_odd", "alone_given", "prefix",
 }
 FULL = [
     ("specs/by_hand.attn", []),
@@ -36,10 +36,18 @@ FULL = [
     ("specs/gpt2_small.attn", ["--target", "native"]),
     ("tests/differential/many_keys.attn", ["--lengths", "300,512,513,1100"]),
     ("tests/differential/windows.attn", ["--cc", "gcc"]),
+    ("specs/bahdanau.attn", []),
+    ("specs/luong.attn", []),
+    ("specs/t5_small.attn", ["--target", "native"]),
+    ("tests/differential/many_keys_source.attn", ["--lengths", "20,513", "--target", "native"]),
+    ("tests/differential/many_keys_given.attn", ["--lengths", "20,700,1100"]),
+    ("tests/differential/many_keys_additive.attn", ["--lengths", "20,8"]),
+    ("tests/differential/seq2seq_export.attn", ["--cc", "gcc"]),
 ]
 EMITTED = [
     "specs/minilm.attn", "tests/differential/norm_post.attn", "tests/differential/qk_norm.attn",
     "tests/differential/unrolled_kinds.attn", "tests/families/deit.attn",
+    "tests/differential/seq2seq_odd.attn", "tests/differential/alone_given.attn",
 ]
 
 done = 0
@@ -117,9 +125,9 @@ def replay(run):
     return attnc(*shlex.split(line[0])[2:]) if line else None
 
 
-def mutated(name, text, expected, target="scalar"):
+def mutated(name, text, expected, target="scalar", model="norm_post"):
     """`expected` matches the output of a check of this C, and of the command that it prints."""
-    spec = "tests/differential/norm_post.attn"
+    spec = f"tests/differential/{model}.attn"
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "changed.c")
         with open(path, "w", encoding="utf-8") as file:
@@ -136,7 +144,7 @@ def mutated(name, text, expected, target="scalar"):
 
 def change_step(text, target, step, pattern, change):
     """`pattern` in the body of a step's function of one target, replaced once."""
-    begin = text.index(f"norm_post_{target}_step_{step}(void *with")
+    begin = text.index(f"_{target}_step_{step}(void *with")
     end = text.index("\n}", begin)
     body, n = re.subn(pattern, change, text[begin:end], count=1)
     assert n == 1, (step, pattern)
@@ -144,18 +152,18 @@ def change_step(text, target, step, pattern, change):
 
 
 def change_chunk(text, line):
-    changed, n = re.subn(r"(void norm_post_scalar_chunk\(norm_post_run \*run\) \{)", r"\1\n    " + line, text)
+    changed, n = re.subn(r"(void \w+_scalar_forward_chunk\(\w+_run \*run\) \{)", r"\1\n    " + line, text)
     assert n == 1
     return changed
 
 
-def emitted_text(target):
+def emitted_text(target, model="norm_post"):
     with tempfile.TemporaryDirectory() as folder:
-        run = attnc("compile", "tests/differential/norm_post.attn", "-o", folder, "--target", target)
+        run = attnc("compile", f"tests/differential/{model}.attn", "-o", folder, "--target", target)
         if run.returncode:
             result("mutated/compile_" + target, False, tail(run))
             return None
-        with open(os.path.join(folder, "norm_post.c"), encoding="utf-8") as file:
+        with open(os.path.join(folder, model + ".c"), encoding="utf-8") as file:
             return file.read()
 
 
@@ -183,6 +191,19 @@ def mutations():
     mutated("read_behind", change_chunk(text, "if (run->tokens[run->rows] == 1) run->rows++;"), "outside the memory")
     fewer = change_chunk(text, "if (run->sequences > 1 && run->out_pooled) run->sequences--;")
     mutated("batches", fewer, "alone gives other bits")
+    if not (text := emitted_text("scalar", "seq2seq")):
+        return
+    steps = {
+        "encoder_layer1_ffn_up": r"encoder\.layers\.1\.ffn\.",
+        "decoder_layer0_ffn_up": r"decoder\.layers\.0\.ffn\.",
+        "decoder_layer1_cross_attention_key_value": r"decoder\.layers\.1\.cross_attention\.key",
+    }
+    for step, tensor in steps.items():
+        mutated(step, elsewhere(text, "scalar", step), "first tensor that is off: " + tensor, model="seq2seq")
+    written = change_chunk(text, "run->out_encoder_hidden[-1] = 0.0f;")
+    mutated("source_write", written, "write in front of the output encoder_hidden", model="seq2seq")
+    behind = change_chunk(text, "if (run->source[run->source_rows] == 1) run->rows++;")
+    mutated("source_read", behind, "outside the memory", model="seq2seq")
 
 
 # ---------------------------------------------------------------- the emitted C

@@ -192,7 +192,8 @@ static void zeros_are_shared(void **state) {
     check_parts(plan, first);
     assert_int_equal(first->bias, third->bias);
     int zeros = 0;
-    for (int i = 0; i < plan->program->n_packed; i++) zeros += plan->program->packed[i].weight < 0 && plan->program->packed[i].derived < 0;
+    for (int i = 0; i < plan->program->n_packed; i++)
+        zeros += plan->program->packed[i].weight < 0 && plan->program->packed[i].derived < 0;
     assert_int_equal(zeros, 1);
 }
 

@@ -45,7 +45,7 @@ static int end(void **state) {
 
 static const char *in_folder(const char *name) { return arena_printf(arena, "%s/%s", folder, name); }
 
-/* Odd sizes, every kind of packed tensor: tied table, shared relative buckets, learned positions, rotations, plus_one. */
+/* Odd sizes, every kind of tensor: tied table, shared relative buckets, learned positions, rotations, plus_one. */
 static const char odd_spec[] =
     "model odd { d_model 21, vocab 19, head logits tied bias\n"
     "  encoder { seq <= %d, position learned offset 3, segments 3, embedding normalized\n"
@@ -321,7 +321,10 @@ static void every_bit_of_the_header(void **state) {
     for (int bit = 0; bit < 128 * 8; bit++) {
         image.bytes[bit / 8] = (char)(image.bytes[bit / 8] ^ 1 << bit % 8);
         const char *path = put(image.bytes, image.size);
-        refuse(c.program, path, false, bit < 64 ? "not an .attnw file" : bit < 96 ? "version" : "the header is damaged");
+        refuse(c.program, path, false,
+               bit < 64   ? "not an .attnw file"
+               : bit < 96 ? "version"
+                          : "the header is damaged");
         image.bytes[bit / 8] = (char)(image.bytes[bit / 8] ^ 1 << bit % 8);
     }
     packed_read(arena, c.program, put(image.bytes, image.size), true);
