@@ -849,6 +849,7 @@ void by_hand_scalar_attention_mix_0_0(const float *row, const float *value, floa
 static by_hand_SCALAR
 void by_hand_scalar_attention_rows_0(const float *query, const float *panels, const float *value, float *block, float *out) {
     by_hand_scalar_attention_scores_0_0(query, panels, block);
+    (void)value;
     {
         float *row = block + 0;
         const float sum = by_hand_scalar_attention_softmax_0(row);
@@ -1169,6 +1170,7 @@ void by_hand_scalar_attention_mix_1_0(const float *row, const float *value, floa
 static by_hand_SCALAR
 void by_hand_scalar_attention_rows_1(const float *query, const float *panels, const float *value, float *block, float *out) {
     by_hand_scalar_attention_scores_1_0(query, panels, block);
+    (void)value;
     {
         float *row = block + 0;
         const float sum = by_hand_scalar_attention_softmax_1(row);
@@ -1489,6 +1491,7 @@ void by_hand_scalar_attention_mix_2_0(const float *row, const float *value, floa
 static by_hand_SCALAR
 void by_hand_scalar_attention_rows_2(const float *query, const float *panels, const float *value, float *block, float *out) {
     by_hand_scalar_attention_scores_2_0(query, panels, block);
+    (void)value;
     {
         float *row = block + 0;
         const float sum = by_hand_scalar_attention_softmax_2(row);
@@ -1809,6 +1812,7 @@ void by_hand_scalar_attention_mix_3_0(const float *row, const float *value, floa
 static by_hand_SCALAR
 void by_hand_scalar_attention_rows_3(const float *query, const float *panels, const float *value, float *block, float *out) {
     by_hand_scalar_attention_scores_3_0(query, panels, block);
+    (void)value;
     {
         float *row = block + 0;
         const float sum = by_hand_scalar_attention_softmax_3(row);

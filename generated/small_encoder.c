@@ -452,24 +452,8 @@ void small_encoder_avx2_step_layer0_attention_query_key_value(void *with, int th
     small_encoder_avx2_gemm_32x96(run->workspace + 0, run->weights + 2560, run->weights + 5632, run->workspace + 8208, run->rows, (size_t)thread, (size_t)run->threads);
 }
 
-/* keys of one head, [n][96] -> [n/16][8][16], the last panel filled up with zeros */
 static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_attention_pack(const float *key, size_t n, float *panels) {
-    for (size_t j = 0; j < n; j += 16) {
-        const size_t rows = n - j < 16 ? n - j : 16;
-        float *to = panels + j * 8;
-        if (rows == 16) {
-            for (size_t d = 0; d < 8; d++)
-            for (size_t l = 0; l < 16; l++) to[d * 16 + l] = key[(j + l) * 96 + d];
-        } else {
-            for (size_t d = 0; d < 8; d++)
-            for (size_t l = 0; l < 16; l++) to[d * 16 + l] = l < rows ? key[(j + l) * 96 + d] : 0.0f;
-        }
-    }
-}
-
-static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_attention_rows4(const float *query, const float *panels, const float *value, size_t i, size_t n, float *block, float *out) {
+void small_encoder_avx2_attention_of_rows4(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
     float *mixed = block + 64;
     (void)i, (void)n;
     float sum0;
@@ -604,7 +588,7 @@ void small_encoder_avx2_attention_rows4(const float *query, const float *panels,
             __m256 o2_0 = _mm256_setzero_ps();
             __m256 o3_0 = _mm256_setzero_ps();
             for (size_t key_row = from; key_row < to; key_row++) {
-                const __m256 v0 = _mm256_loadu_ps(value + key_row * 96 + 0);
+                const __m256 v0 = _mm256_loadu_ps(value + key_row * v_stride + 0);
                 const __m256 w0 = _mm256_broadcast_ss(block + 0 + (key_row - from));
                 o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
                 const __m256 w1 = _mm256_broadcast_ss(block + 16 + (key_row - from));
@@ -639,7 +623,7 @@ void small_encoder_avx2_attention_rows4(const float *query, const float *panels,
 }
 
 static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_attention_rows2(const float *query, const float *panels, const float *value, size_t i, size_t n, float *block, float *out) {
+void small_encoder_avx2_attention_of_rows2(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
     float *mixed = block + 64;
     (void)i, (void)n;
     float sum0;
@@ -716,7 +700,7 @@ void small_encoder_avx2_attention_rows2(const float *query, const float *panels,
             __m256 o0_0 = _mm256_setzero_ps();
             __m256 o1_0 = _mm256_setzero_ps();
             for (size_t key_row = from; key_row < to; key_row++) {
-                const __m256 v0 = _mm256_loadu_ps(value + key_row * 96 + 0);
+                const __m256 v0 = _mm256_loadu_ps(value + key_row * v_stride + 0);
                 const __m256 w0 = _mm256_broadcast_ss(block + 0 + (key_row - from));
                 o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
                 const __m256 w1 = _mm256_broadcast_ss(block + 16 + (key_row - from));
@@ -737,7 +721,7 @@ void small_encoder_avx2_attention_rows2(const float *query, const float *panels,
 }
 
 static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_attention_rows1(const float *query, const float *panels, const float *value, size_t i, size_t n, float *block, float *out) {
+void small_encoder_avx2_attention_of_rows1(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
     float *mixed = block + 64;
     (void)i, (void)n;
     float sum0;
@@ -785,7 +769,7 @@ void small_encoder_avx2_attention_rows1(const float *query, const float *panels,
         {
             __m256 o0_0 = _mm256_setzero_ps();
             for (size_t key_row = from; key_row < to; key_row++) {
-                const __m256 v0 = _mm256_loadu_ps(value + key_row * 96 + 0);
+                const __m256 v0 = _mm256_loadu_ps(value + key_row * v_stride + 0);
                 const __m256 w0 = _mm256_broadcast_ss(block + 0 + (key_row - from));
                 o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
             }
@@ -798,9 +782,25 @@ void small_encoder_avx2_attention_rows1(const float *query, const float *panels,
     }
 }
 
+/* keys of one head, [n][96] -> [n/16][8][16], the last panel filled up with zeros */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_attention_2_pack(const float *key, size_t n, float *panels) {
+    for (size_t j = 0; j < n; j += 16) {
+        const size_t rows = n - j < 16 ? n - j : 16;
+        float *to = panels + j * 8;
+        if (rows == 16) {
+            for (size_t d = 0; d < 8; d++)
+            for (size_t l = 0; l < 16; l++) to[d * 16 + l] = key[(j + l) * 96 + d];
+        } else {
+            for (size_t d = 0; d < 8; d++)
+            for (size_t l = 0; l < 16; l++) to[d * 16 + l] = l < rows ? key[(j + l) * 96 + d] : 0.0f;
+        }
+    }
+}
+
 /* attention of 4 heads of 8 over the keys of the same sequence */
 static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_attention(const small_encoder_run *run, const float *q, const float *k, const float *v, float *out, size_t thread, size_t threads) {
+void small_encoder_avx2_attention_2(const small_encoder_run *run, const float *q, const float *k, const float *v, float *out, size_t thread, size_t threads) {
     float *scratch = run->scratch + thread * 448, *block = scratch + 128;
     size_t total = 0, unit = 0;
     for (size_t s = 0; s < run->sequences; s++) total += ((size_t)(run->starts[s + 1] - run->starts[s]) + 3) / 4 * 4;
@@ -814,16 +814,16 @@ void small_encoder_avx2_attention(const small_encoder_run *run, const float *q, 
             const size_t kv = head / 1;
             const float *keys = k + key_start * 96 + kv * 8, *values = v + key_start * 96 + kv * 8;
             const float *panels = scratch;
-            if (kv != packed) small_encoder_avx2_attention_pack(keys, n, scratch);
+            if (kv != packed) small_encoder_avx2_attention_2_pack(keys, n, scratch);
             packed = kv;
             const float *query = q + start * 96 + head * 8;
             float *to = out + start * 32 + head * 8;
             const size_t from = begin > unit ? begin - unit : 0, until = end - unit < blocks ? end - unit : blocks;
             const size_t stop = until * 4 < rows ? until * 4 : rows;
             size_t i = from * 4;
-            for (; i + 4 <= stop; i += 4) small_encoder_avx2_attention_rows4(query + i * 96, panels, values, i, n, block, to + i * 32);
-            for (; i + 2 <= stop; i += 2) small_encoder_avx2_attention_rows2(query + i * 96, panels, values, i, n, block, to + i * 32);
-            for (; i < stop; i++) small_encoder_avx2_attention_rows1(query + i * 96, panels, values, i, n, block, to + i * 32);
+            for (; i + 4 <= stop; i += 4) small_encoder_avx2_attention_of_rows4(query + i * 96, panels, values, 96, i, n, block, to + i * 32);
+            for (; i + 2 <= stop; i += 2) small_encoder_avx2_attention_of_rows2(query + i * 96, panels, values, 96, i, n, block, to + i * 32);
+            for (; i < stop; i++) small_encoder_avx2_attention_of_rows1(query + i * 96, panels, values, 96, i, n, block, to + i * 32);
         }
     }
 }
@@ -832,7 +832,7 @@ void small_encoder_avx2_attention(const small_encoder_run *run, const float *q, 
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_step_layer0_attention_mixed(void *with, int thread) {
     small_encoder_run *run = (small_encoder_run *)with;
-    small_encoder_avx2_attention(run, run->workspace + 8208, run->workspace + 8240, run->workspace + 8272, run->workspace + 32800, (size_t)thread, (size_t)run->threads);
+    small_encoder_avx2_attention_2(run, run->workspace + 8208, run->workspace + 8240, run->workspace + 8272, run->workspace + 32800, (size_t)thread, (size_t)run->threads);
 }
 
 static __attribute__((target("avx2,fma")))
@@ -1739,7 +1739,7 @@ void small_encoder_avx2_step_layer1_attention_query_key_value(void *with, int th
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_step_layer1_attention_mixed(void *with, int thread) {
     small_encoder_run *run = (small_encoder_run *)with;
-    small_encoder_avx2_attention(run, run->workspace + 8208, run->workspace + 8240, run->workspace + 8272, run->workspace + 32800, (size_t)thread, (size_t)run->threads);
+    small_encoder_avx2_attention_2(run, run->workspace + 8208, run->workspace + 8240, run->workspace + 8272, run->workspace + 32800, (size_t)thread, (size_t)run->threads);
 }
 
 /* layer1_attention_output: [rows][32] x [32][32] */

@@ -383,18 +383,21 @@ static void attention_sources(Wanted *w, const Step *s) {
     number(w, "of_source", keys ? keys->of_source : s->key_rows == ROWS_SOURCE && s->rows != ROWS_SOURCE);
     number(w, "in_panels", keys && keys->panels);
     number(w, "slots", keys ? keys->slots : 0);
-    number(w, "ring", keys && keys->ring ? keys->slots : 0);
     number(w, "k_stride", keys ? s->a.head_dim : stride_of(e, s->other));
     number(w, "v_stride", values ? s->value_dim : stride_of(e, s->third));
     number(w, "own_keys", keys ? keys->of_source : s->rows != s->key_rows); /* not one key a query */
-    number(w, "cached", plan->cached);
     sequence_rows(w, s->rows);
     word(w, "key_starts", s->key_rows == ROWS_SOURCE ? "source_starts" : "starts");
     word(w, "pairs", pairs_of(plan, s));
 }
 
-static void attention_scores(Wanted *w, const Step *s) {
+/* What a row of queries does with its keys. */
+static void attention_shape(Wanted *w, const Step *s) {
     const Plan *plan = w->e->plan;
+    number(w, "D", s->a.head_dim);
+    number(w, "VD", s->value_dim);
+    number(w, "q_stride", stride_of(w->e, s->in));
+    number(w, "out_stride", stride_of(w->e, s->out));
     number(w, "causal", s->a.causal && !s->a.has_prefix);
     number(w, "prefixed", s->a.has_prefix);
     number(w, "masked", s->a.has_mask);
@@ -407,9 +410,25 @@ static void attention_scores(Wanted *w, const Step *s) {
     number(w, "has_softcap", s->softcap > 0);
     number(w, "origin", s->a.offset);
     number(w, "relative_width", s->relative != NO_PACKED ? plan->program->packed[s->relative].shape.dims[1] : 0);
+    number(w, "exported", s->first_export >= 0);
     real(w, "scale", s->a.scale);
     real(w, "cap", s->softcap);
     real(w, "inverse_cap", s->softcap > 0 ? 1 / s->softcap : 0);
+    attention_tile(w, w->e->isa, s);
+}
+
+/* The functions for rows of queries: forward and decode, and attentions alike, share them. */
+static const char *attention_rows(TargetEmitter *e, const Step *s) {
+    Wanted w = want(e, "attention_rows.c.tmpl");
+    const Cache *keys = s->keys == NO_CACHE ? NULL : &e->plan->program->caches[s->keys];
+    bool own_keys = keys ? keys->of_source : s->rows != s->key_rows;
+    attention_shape(&w, s);
+    number(&w, "D_UNROLL", 1);
+    number(&w, "KEY_BLOCK", s->key_block);
+    number(&w, "MULTI", s->key_bound > s->key_block);
+    number(&w, "clamped", own_keys && (s->a.causal || s->a.window));
+    number(&w, "ring", keys && keys->ring ? keys->slots : 0);
+    return kernel(&w, "attention_of");
 }
 
 /* The address of a cache behind the header of a state. */
@@ -424,22 +443,14 @@ static const char *call_attention(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, full ? "attention_full.c.tmpl" : "attention.c.tmpl");
     if (full) number(&w, "N", s->rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n);
     if (full) number(&w, "M", s->key_bound);
-    attention_tile(&w, e->isa, s);
-    number(&w, "D", s->a.head_dim);
-    number(&w, "VD", s->value_dim);
+    if (!full) word(&w, "rows_name", attention_rows(e, s));
     number(&w, "HEADS", s->a.heads);
     number(&w, "KV_HEADS", s->a.kv_heads);
-    number(&w, "D_UNROLL", 1);
-    number(&w, "KEY_BLOCK", s->key_block);
     number(&w, "KEYS_ROOM", round_up(s->key_bound, 16) * s->a.head_dim);
-    number(&w, "bound", s->key_bound);
     number(&w, "scratch", plan->scratch_floats);
-    number(&w, "q_stride", stride_of(e, s->in));
-    number(&w, "out_stride", stride_of(e, s->out));
+    attention_shape(&w, s);
     attention_sources(&w, s);
-    attention_scores(&w, s);
     const char *map = s->first_export >= 0 ? plan->graph->outputs[s->first_export].name : "";
-    number(&w, "exported", s->first_export >= 0);
     word(&w, "map_name", map);
     number(&w, "map_count", map_count(plan->graph, map));
     vars_text(w.vars, "comment",
