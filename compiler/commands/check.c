@@ -262,8 +262,11 @@ static void print_failure(Checker *c) {
 
 /* One engine for every target and length; false when something is off. */
 static bool check_pass(Checker *c, const Module *module, bool maps) {
-    EngineOptions options = {
-        .target = c->n_targets == 1 ? c->targets[0] : NULL, .cc = c->cc, .threads = 1, .emitted_c = c->emitted_c};
+    EngineOptions options = {.target = c->n_targets == 1 ? c->targets[0] : NULL,
+                             .cc = c->cc,
+                             .threads = 1,
+                             .quick = c->cases.small,
+                             .emitted_c = c->emitted_c};
     c->engine = engine_new(c->arena, module, c->cases.weights, &options);
     if (!maps || c->cases.only) print_head();
     cases_make(&c->cases, c->engine, maps);

@@ -109,7 +109,7 @@ void *engine_symbol(const Engine *engine, const char *name) {
     return found;
 }
 
-static void *load_library(Arena *arena, Engine *engine, Folder *folder, const char *cc) {
+static void *load_library(Arena *arena, Engine *engine, Folder *folder, const char *cc, bool quick) {
     const char *model = engine->module->model->name;
     const char *c = folder_file(arena, folder, arena_printf(arena, "%s.c", model)),
                *h = folder_file(arena, folder, arena_printf(arena, "%s.h", model));
@@ -117,7 +117,7 @@ static void *load_library(Arena *arena, Engine *engine, Folder *folder, const ch
     write_text(arena, c, engine->emitted.c);
     write_text(arena, h, engine->emitted.h);
     write_text(arena, driver, engine->emitted.driver);
-    const char *const argv[] = {cc, "-std=c11", "-O2", "-w", "-shared", "-fPIC", "-o", library, c, driver, NULL};
+    const char *const argv[] = {cc, "-std=c11", quick ? "-O1" : "-O2", "-w", "-shared", "-fPIC", "-o", library, c, driver, NULL};
     double begin = seconds_now();
     int status = run_program(argv);
     engine->compile_seconds = seconds_now() - begin;
@@ -148,7 +148,7 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     if (engine->given_c) engine->emitted.c = options->emitted_c;
     Folder *folder = folder_new(arena);
     const char *packed = folder_file(arena, folder, "model.attnw");
-    engine->library = load_library(arena, engine, folder, find_cc(arena, options->cc));
+    engine->library = load_library(arena, engine, folder, find_cc(arena, options->cc), options->quick);
     packed_write(arena, packed, program, weights);
     MappedFile file = file_map(arena, packed);
     DriverCall *call = &engine->call;
