@@ -100,7 +100,7 @@ static void add_case(Maker *m, const char *name, const CaseRows *rows, int64_t c
 static int64_t source_of(const Maker *m, int64_t rows) {
     Length source = m->source;
     if (source.exact || !source.n) return source.n;
-    const int64_t all[] = {source.n, 1, 17, source.n - 1}, few[] = {33, 1, 17, 5};
+    const int64_t all[] = {source.n, source.n - 1, 17, 1}, few[] = {5, 33, 5, 1};
     const int64_t *choices = m->cases->small || m->cases->lengths_text ? all : few;
     for (int64_t k = rows; k < rows + 4; k++) {
         int64_t n = choices[k % 4];
@@ -193,8 +193,8 @@ static void add_batches(Maker *m) {
     if (m->engine->program->unroll_full) return; /* one sequence a call */
     int64_t usual = usual_rows(m), least = m->seq.exact ? m->seq.n : 1;
     if (!m->cases->small) {
-        const CaseRows few[] = {rows_and_source(m, usual), {least, m->source.exact ? m->source.n : m->source.n > 0},
-                                rows_and_source(m, usual)};
+        int64_t one = m->source.exact ? m->source.n : m->source.n > 0, some = m->source.n < 17 ? m->source.n : 17;
+        const CaseRows few[] = {rows_and_source(m, usual), {least, one}, {usual, m->source.exact ? one : some}};
         add_case(m, "batch-1", few, m->seq.exact ? 2 : 3, (RandomInputs){0});
         return;
     }
