@@ -88,6 +88,31 @@ static Batch *start_prompts(const Generate *g) {
     return batch;
 }
 
+static const InputArray *input_named(const Sequence *s, const char *name) {
+    for (int i = 0; i < s->n_inputs; i++)
+        if (strcmp(s->inputs[i].name, name) == 0) return &s->inputs[i];
+    return NULL;
+}
+
+/* What is wrong with a prompt is said before weights are read and C is compiled, and before ids become narrower. */
+static void check_prompt(const Generate *g, const Sequence *s) {
+    const InputArray *tokens = input_named(s, "tokens");
+    const int64_t *ids = tokens->data;
+    int64_t n = tokens->rows, vocab = g->module->model->decoder->vocab, bound = g->module->model->decoder->seq.n;
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= vocab)
+            fail("input tokens: id %lld at %lld is outside 0 to %lld", (long long)ids[i], (long long)i,
+                 (long long)vocab - 1);
+    const InputArray *prefix = input_named(s, "prefix_length");
+    int64_t rows = prefix ? ((const int64_t *)prefix->data)[0] : 0;
+    if (rows < 0 || rows > n)
+        fail("input prefix_length holds %lld; with a prompt of %lld it may be 0 to %lld", (long long)rows, (long long)n,
+             (long long)n);
+    if (n > bound - g->options.max_new + 1)
+        fail("a prompt of %lld and %d new tokens are more than the %lld rows of the spec", (long long)n,
+             g->options.max_new, (long long)bound);
+}
+
 static void read_prompts(Generate *g, const ValueNode *inputs) {
     refuse_unknown(g, inputs);
     if (!graph_has(g->module->decode, "tokens")) fail("%s takes no tokens", g->module->model->name);
@@ -97,12 +122,7 @@ static void read_prompts(Generate *g, const ValueNode *inputs) {
     g->prompts = own ? batch_read(g->arena, g->module->decode, own) : start_prompts(g);
     if (g->sources && (g->sources->count != g->prompts->count || g->sources->batched != g->prompts->batched))
         fail("there are %lld sources and %lld prompts", (long long)g->sources->count, (long long)g->prompts->count);
-}
-
-static const InputArray *input_named(const Sequence *s, const char *name) {
-    for (int i = 0; i < s->n_inputs; i++)
-        if (strcmp(s->inputs[i].name, name) == 0) return &s->inputs[i];
-    return NULL;
+    for (int64_t b = 0; b < g->prompts->count; b++) check_prompt(g, &g->prompts->sequences[b]);
 }
 
 static int print_token(void *with, int32_t token) {
@@ -111,6 +131,7 @@ static int print_token(void *with, int32_t token) {
     return fflush(stdout) != 0;
 }
 
+<<<<<<< ours
 static _Noreturn void refuse(const Generate *g, int status, const attn_generated *result, int64_t prompt) {
     long long bound = g->module->model->decoder->seq.n;
     if (status == ATTN_GENERATE_TOO_LONG)
@@ -118,6 +139,10 @@ static _Noreturn void refuse(const Generate *g, int status, const attn_generated
              g->options.max_new, bound);
     if (status == ATTN_GENERATE_MODEL)
         fail("the compiled model says: %s", decoder_text(g->decoder, result->model_status));
+=======
+static _Noreturn void refuse(const Generate *g, int status, const attn_generated *result) {
+    if (status == ATTN_GENERATE_MODEL) fail("the compiled model says: %s", decoder_text(g->decoder, result->model_status));
+>>>>>>> theirs
     fail("%s", attn_generate_status_text(status));
 }
 
@@ -135,7 +160,7 @@ static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
     decoder_begin(g->decoder, g->sources ? &g->sources->sequences[b] : NULL,
                   prefix ? ((const int64_t *)prefix->data)[0] : 0);
     int status = attn_generate(&model, &g->options, out, (int)n, &result, memory, bytes);
-    if (status) refuse(g, status, &result, n);
+    if (status) refuse(g, status, &result);
     if (g->stream) printf("\n");
     *count = n + result.count;
     return out;

@@ -1,0 +1,397 @@
+"""attnc generate: texts that are known, both engines with the same tokens, what the options mean, what is refused."""
+import os
+import resource
+import struct
+import tempfile
+
+from common import (FIXTURES, QUICK, ROOT, TARGETS, attnc, lacks_target, read_npy, result, spec_path, spec_text,
+                    write_npy, write_text)
+
+PROMPT = 9  # tokens that the greedy text of a decoder begins with
+# Marian's saved file leaves the position table out; its text was made with one that is not the sinusoidal table.
+NOT_REPRODUCIBLE = {"marian": "computed with a position table that the file does not hold"}
+ENGINES = ("interp",) + TARGETS
+
+
+def engine_options(engine):
+    return ["--engine", "interp"] if engine == "interp" else ["--engine", "compiled", "--target", engine]
+
+
+class Scratch:
+    """Files of one test."""
+
+    def __init__(self, folder):
+        self.folder, self.count = folder, 0
+
+    def path(self, end):
+        self.count += 1
+        return os.path.join(self.folder, "%d.%s" % (self.count, end))
+
+    def ids(self, rows, code="i"):
+        return write_npy(self.path("npy"), rows, code)
+
+    def generate(self, spec, inputs, *options, weights="random:4"):
+        """What attnc did, and the tokens that it wrote, or None."""
+        out = self.path("out.npy")
+        given = [word for name, path in inputs.items() for word in ("--in", "%s=%s" % (name, path))]
+        done = attnc("generate", spec, "--weights", weights, *given, "--out", "tokens=" + out, *options)
+        return done, read_npy(out) if done.returncode == 0 else None
+
+    def tokens(self, spec, inputs, *options, weights="random:4"):
+        done, tokens = self.generate(spec, inputs, *options, weights=weights)
+        if tokens is None:
+            raise Wrong("status %d: %s" % (done.returncode, done.stderr.strip()))
+        return tokens
+
+
+class Wrong(Exception):
+    """A test's finding."""
+
+
+class Skip(Exception):
+    """This machine cannot do it; the reason."""
+
+
+def expect(condition, why):
+    if not condition:
+        raise Wrong(why)
+
+
+def test(name, function, *args):
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            function(Scratch(folder), *args)
+        except Wrong as wrong:
+            result("generate/" + name, str(wrong))
+        except Skip as skip:
+            result("generate/" + name, skip=str(skip))
+        else:
+            result("generate/" + name)
+
+
+# ---------------------------------------------------------------- texts of others
+
+
+def greedy_folders():
+    """(folder, engines): of its own fixtures tests/parity does the interpreter and the best target."""
+    for place, all_engines in ((os.path.join(FIXTURES, "parity") if FIXTURES else "", True),
+                               (os.path.join(ROOT, "tests", "parity", "fixtures"), False)):
+        for i, name in enumerate(sorted(os.listdir(place)) if os.path.isdir(place) else ()):
+            if os.path.exists(os.path.join(place, name, "out.greedy.npy")):
+                yield os.path.join(place, name), ENGINES if all_engines else TARGETS[i % 2:i % 2 + 1]
+
+
+def greedy_text(scratch, folder, engine):
+    name = os.path.basename(folder)
+    if name in NOT_REPRODUCIBLE:
+        raise Skip(NOT_REPRODUCIBLE[name])
+    spec, expected = scratch.path("attn"), read_npy(os.path.join(folder, "out.greedy.npy"))
+    done = attnc("import", folder, "-o", spec)
+    expect(done.returncode == 0, done.stderr)
+    source = os.path.join(folder, "in.source.npy")
+    given = 1 if os.path.exists(source) else PROMPT
+    inputs = {"tokens": scratch.ids(expected[:given])}
+    if given == 1:
+        inputs["source"] = source
+    done, tokens = scratch.generate(spec, inputs, "--ignore-eos", "--max-new", str(len(expected) - given),
+                                    *engine_options(engine), weights=os.path.join(folder, "model.safetensors"))
+    if tokens is None and lacks_target(done):
+        raise Skip(lacks_target(done))
+    expect(tokens is not None, "status %d: %s" % (done.returncode, done.stderr))
+    expect(tokens == expected, "%s, expected %s" % (tokens, expected))
+
+
+def read_pieces(path):
+    """The vocabulary of a llama2.c tokenizer: the longest piece's length, then score, length and bytes of each."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, pieces = 4, []
+    while at < len(data):
+        length = struct.unpack_from("<fi", data, at)[1]
+        pieces.append(data[at + 8:at + 8 + length])
+        at += 8 + length
+    return pieces
+
+
+def text_of(tokens, pieces):
+    text = b""
+    for before, token in zip(tokens, tokens[1:]):
+        piece = pieces[token]
+        if before == 1 and piece.startswith(b" "):
+            piece = piece[1:]
+        if len(piece) == 6 and piece.startswith(b"<0x") and piece.endswith(b">"):
+            piece = bytes([int(piece[3:5], 16)])
+        text += piece
+    return text
+
+
+def story(scratch, engine):
+    folder = os.path.join(FIXTURES, "models", "stories260K")
+    spec = scratch.path("attn")
+    done = attnc("import", folder, "-o", spec)
+    expect(done.returncode == 0, done.stderr)
+    done, tokens = scratch.generate(spec, {"tokens": scratch.ids([1])}, "--max-new", "199", *engine_options(engine),
+                                    weights=os.path.join(folder, "model.safetensors"))
+    if tokens is None and lacks_target(done):
+        raise Skip(lacks_target(done))
+    expect(tokens is not None, "status %d: %s" % (done.returncode, done.stderr))
+    with open(os.path.join(folder, "expected.greedy.200.txt"), "rb") as file:
+        expected = file.read()
+    text = text_of(tokens, read_pieces(os.path.join(folder, "tokenizer.bin"))) + b"\n"  # the file ends its line
+    expect(text == expected, "%r\nexpected %r" % (text, expected))
+
+
+# ---------------------------------------------------------------- both engines, the same tokens
+
+
+def ids(count, vocab, seed=1):
+    """Some ids, the same on every machine."""
+    numbers = []
+    for _ in range(count):
+        seed = (seed * 1664525 + 1013904223) % 2**32
+        numbers.append((seed >> 8) % vocab)
+    return numbers
+
+
+SOURCES = [ids(9, 45, 2), ids(9, 45, 3), ids(9, 45, 4)]
+SOURCE_MASK = [[1] * 9, [1] * 4 + [0] * 5, [1] * 7 + [0] * 2]
+PROMPTS = [ids(30, 61, 5), ids(30, 61, 6)]
+PROMPT_MASK = [[1] * 30, [1] * 3 + [0] * 27]
+BEAMS = ("--beam", "4", "--length-penalty", "0.6")
+SAMPLED = ("--temperature", "0.8", "--top-k", "20", "--top-p", "0.9")
+# name, spec, inputs, options
+SAME = (
+    ("greedy", "ring", {"tokens": ids(3, 61)}, ("--max-new", "60")),
+    ("greedy around the ring", "ring", {"tokens": ids(290, 61)}, ("--max-new", "111")),
+    ("a prompt of the bound's length", "ring", {"tokens": ids(400, 61)}, ("--max-new", "1")),
+    ("the start token alone", "ring", {}, ("--max-new", "12")),
+    ("sampled", "ring", {"tokens": ids(3, 61)}, (*SAMPLED, "--seed", "7", "--max-new", "60")),
+    ("sampled, top-p alone", "longrope", {"tokens": ids(3, 50)}, ("--temperature", "0.8", "--top-p", "0.5", "--max-new", "20")),
+    ("beams around the ring", "ring", {"tokens": ids(160, 61)}, (*BEAMS, "--max-new", "30")),
+    ("prompts of several lengths", "ring", {"tokens": PROMPTS, "attention_mask": PROMPT_MASK}, ("--max-new", "25")),
+    ("beams across other angles", "longrope", {"tokens": ids(22, 50)}, (*BEAMS, "--max-new", "20")),
+    ("greedy across other angles", "longrope", {"tokens": ids(29, 50)}, ("--max-new", "9")),
+    ("prefixes", "prefixed", {"tokens": [ids(20, 37, 8), ids(20, 37, 9)], "prefix_length": [7, 20]}, ("--max-new", "20")),
+    ("beams behind a prefix", "prefixed", {"tokens": ids(20, 37, 8), "prefix_length": [12]}, (*BEAMS, "--max-new", "20")),
+    ("sources", "pair", {"source": SOURCES, "attention_mask": SOURCE_MASK}, ("--max-new", "30")),
+    ("sources and prompts, ends ignored", "pair", {"source": SOURCES, "tokens": [ids(4, 45, i) for i in (1, 2, 3)]},
+     ("--max-new", "44", "--ignore-eos")),
+    ("beams over sources", "pair", {"source": SOURCES, "attention_mask": SOURCE_MASK}, (*BEAMS, "--max-new", "30", "--min-new", "8")),
+    ("beams, none shorter", "pair", {"source": SOURCES}, (*BEAMS, "--max-new", "30", "--min-new", "25")),
+    ("sampled over sources", "pair", {"source": SOURCES}, (*SAMPLED, "--seed", "3", "--max-new", "30", "--min-new", "8")),
+)
+
+
+def same_tokens(scratch, case, engine):
+    _, spec, given, options = case
+    inputs = {name: scratch.ids(rows) for name, rows in given.items()}
+    expected = scratch.tokens(spec_path(spec), inputs, *options, "--engine", "interp")
+    rows = expected if isinstance(expected[0], list) else [expected]
+    expect(any(len(set(row)) > 5 for row in rows) or "bound" in case[0], "the text says too little: %s" % rows)
+    if engine == "interp":
+        again = scratch.tokens(spec_path(spec), inputs, *options, "--engine", "interp")
+        expect(again == expected, "not the same tokens twice")
+        return
+    done, tokens = scratch.generate(spec_path(spec), inputs, *options, *engine_options(engine))
+    if tokens is None and lacks_target(done):
+        raise Skip(lacks_target(done))
+    expect(tokens is not None, "status %d: %s" % (done.returncode, done.stderr))
+    expect(tokens == expected, "%s, by the interpreter %s" % (tokens, expected))
+
+
+# ---------------------------------------------------------------- what options mean
+
+
+def single(scratch, *options, source=0, spec=None, weights="random:5"):
+    """The text of one source alone."""
+    length = sum(SOURCE_MASK[source])
+    return scratch.tokens(spec or spec_path("pair"), {"source": scratch.ids(SOURCES[source][:length])}, *options,
+                          "--engine", "interp", weights=weights)
+
+
+def ends_and_pads(scratch):
+    """Rows are prompt, text and end token, then pad; each is what its source alone gives."""
+    inputs = {"source": scratch.ids(SOURCES), "attention_mask": scratch.ids(SOURCE_MASK)}
+    text = spec_text("pair")
+    seeds = range(1, 40)
+    for seed in seeds:
+        alone = [single(scratch, "--max-new", "40", source=i, weights="random:%d" % seed) for i in range(3)]
+        if len(set(map(len, alone))) == 3 and max(map(len, alone)) < 41:
+            break
+    else:
+        raise Wrong("no weights give three texts that end")
+    for row in alone:
+        expect(row[0] == 0 and row[-1] in (7, 11) and not set(row[1:-1]) & {7, 11}, "an end within a text: %s" % row)
+    weights, longest = "random:%d" % seed, max(map(len, alone))
+    for pad, spec in ((3, text), (7, text.replace("    pad 3\n", ""))):
+        path = write_text(scratch.path("attn"), spec)
+        batch = scratch.tokens(path, inputs, "--max-new", "40", "--engine", "interp", weights=weights)
+        wanted = [row + [pad] * (longest - len(row)) for row in alone]
+        expect(batch == wanted, "%s, expected %s" % (batch, wanted))
+    ignored = scratch.tokens(spec_path("pair"), inputs, "--max-new", "40", "--ignore-eos", "--engine", "interp",
+                             weights=weights)
+    for row, short in zip(ignored, alone):
+        expect(len(row) == 41 and row[:len(short)] == short, "--ignore-eos: %s, and without %s" % (row, short))
+    least = longest + 2
+    later = scratch.tokens(spec_path("pair"), inputs, "--max-new", "40", "--min-new", str(least), "--engine", "interp",
+                           weights=weights)
+    for row in later:
+        expect(not set(row[1:least]) & {7, 11}, "--min-new %d: an end before it: %s" % (least, row))
+
+
+def streams(scratch):
+    """Each new token on standard output, a line for each prompt, as in the file."""
+    inputs = {"source": scratch.ids(SOURCES)}
+    for options in ((), BEAMS, SAMPLED):
+        done, rows = scratch.generate(spec_path("pair"), inputs, "--max-new", "12", "--ignore-eos", "--stream", "--engine",
+                                      "interp", *options)
+        expect(rows is not None, done.stderr)
+        lines = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+        expect(lines == [row[1:] for row in rows], "%s, in the file %s" % (lines, rows))
+    done, rows = scratch.generate(spec_path("pair"), inputs, "--max-new", "2", "--engine", "interp")
+    expect(done.stdout == "", "without --stream: %r" % done.stdout)
+
+
+def shapes(scratch):
+    """A dimension for a batch where the prompt has one; prompts of 64-bit ids; no prompt is the start token."""
+    prompt, options = ids(5, 61), ("--max-new", "4", "--engine", "interp")
+    plain = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids(prompt)}, *options)
+    expect(len(plain) == 9 and plain[:5] == prompt, str(plain))
+    expect(scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt])}, *options) == [plain], "[1][n]")
+    expect(scratch.tokens(spec_path("ring"), {"tokens": scratch.ids(prompt, "q")}, *options) == plain, "64-bit ids")
+    started = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([1])}, *options)
+    expect(scratch.tokens(spec_path("ring"), {}, *options) == started, "no prompt is not the start token")
+
+
+def searches(scratch):
+    """What must give the same text, and what another one."""
+    inputs, common = {"tokens": scratch.ids(ids(5, 61))}, ("--max-new", "40", "--engine", "interp")
+
+    def text(*options):
+        return tuple(scratch.tokens(spec_path("ring"), inputs, *common, *options))
+
+    greedy = text()
+    expect(text("--beam", "1") == greedy, "one beam is greedy")
+    expect(text("--temperature", "0", "--seed", "9") == greedy, "temperature 0 is greedy")
+    expect(text("--temperature", "2", "--top-k", "1", "--seed", "9") == greedy, "top-k 1 is greedy")
+    expect(text("--temperature", "2", "--top-p", "1e-9", "--seed", "9") == greedy, "the smallest nucleus is greedy")
+    expect(text("--temperature", "1") == text("--temperature", "1", "--seed", "0", "--top-p", "1"), "the defaults")
+    sampled = {text("--temperature", "1", "--seed", str(seed)) for seed in range(1, 6)}
+    expect(len(sampled) == 5 and greedy not in sampled, "seeds give texts of their own")
+    expect(text("--beam", "3") == text("--beam", "3", "--length-penalty", "0.6"), "the default length penalty")
+
+
+# ---------------------------------------------------------------- what is refused
+
+UNROLLED = "model u {\n d_model 16, vocab 64, unroll full\n decoder { seq = 8, layers 1 { attention self { heads 2, mask causal } } }\n head logits\n}\n"
+NO_LOGITS = "model u {\n d_model 16, vocab 64\n decoder { seq <= 8, layers 1 { attention self { heads 2, mask causal } } }\n}\n"
+FEATURES = "model u {\n d_model 16, vocab 64\n decoder { seq <= 8, input features, layers 1 { attention self { heads 2, mask causal } } }\n}\n"
+# name, status, parts of the message, spec (a name, a path, a text), inputs, options; None drops a usual option
+REFUSED = (
+    ("beam 0", 2, ["--beam", "1"], "ring", {}, ["--beam", "0"]),
+    ("top-p 0", 2, ["--top-p", "greater than 0"], "ring", {}, ["--top-p", "0"]),
+    ("top-p 1.5", 2, ["--top-p", "at most 1"], "ring", {}, ["--top-p", "1.5"]),
+    ("top-p nan", 2, ["--top-p"], "ring", {}, ["--top-p", "nan"]),
+    ("top-k -1", 2, ["--top-k"], "ring", {}, ["--top-k", "-1"]),
+    ("temperature -1", 2, ["--temperature", "0 or more"], "ring", {}, ["--temperature", "-1"]),
+    ("temperature inf", 2, ["--temperature"], "ring", {}, ["--temperature", "inf"]),
+    ("temperature nan", 2, ["--temperature"], "ring", {}, ["--temperature", "nan"]),
+    ("temperature hot", 2, ["--temperature", "`hot`"], "ring", {}, ["--temperature", "hot"]),
+    ("beams with temperature", 2, ["exclude each other"], "ring", {}, ["--beam", "4", "--temperature", "0.8"]),
+    ("length penalty 99", 2, ["--length-penalty", "-16 to 16"], "ring", {}, ["--length-penalty", "99"]),
+    ("seed -1", 2, ["--seed"], "ring", {}, ["--seed", "-1"]),
+    ("min-new above max-new", 2, ["--min-new", "--max-new"], "ring", {}, ["--min-new", "5"]),
+    ("max-new 0", 2, ["--max-new"], "ring", {}, ["--max-new", "0"]),
+    ("an unknown engine", 2, ["--engine", "`magic`"], "ring", {}, ["--engine", "magic"]),
+    ("no max-new", 2, ["`--max-new` is missing"], "ring", {}, ["--max-new", None]),
+    ("no weights", 2, ["`--weights` is missing"], "ring", {}, ["--weights", None]),
+    ("no out", 2, ["--out tokens=F.npy"], "ring", {}, ["--out", None]),
+    ("out of another name", 2, ["`logits`"], "ring", {}, ["--out", "logits=OUT"]),
+    ("weights that are not there", 1, ["nowhere.safetensors"], "ring", {}, ["--weights", "nowhere.safetensors"]),
+    ("a prompt past the bound", 1, ["401", "1 to 400"], "ring", {"tokens": [1] * 401}, []),
+    ("prompt and max-new past the bound", 1, ["390", "12", "400"], "ring", {"tokens": [1] * 390}, ["--max-new", "12"]),
+    ("far past the bound", 1, ["1000000000"], "ring", {}, ["--max-new", "1000000000"]),
+    ("a token outside the vocabulary", 1, ["tokens", "61", "0 to 60"], "ring", {"tokens": [1, 2, 61]}, []),
+    ("a token below 0", 1, ["tokens", "-1", "0 to 60"], "ring", {"tokens": [1, -1, 6]}, []),
+    ("a token beyond 32 bits", 1, ["tokens", "4294967297"], "ring", {"tokens": [1, 2**32 + 1]}, []),
+    ("a source outside the vocabulary", 1, ["source", "45", "0 to 44"], "pair", {"source": [1, 45]}, ["--engine", "interp"]),
+    ("a prefix longer than the prompt", 1, ["prefix_length"], "prefixed", {"tokens": [1, 2], "prefix_length": [3]}, []),
+    ("an unknown input", 1, ["`toks`", "tokens"], "ring", {"toks": [1]}, []),
+    ("no prompt and no start", 1, ["start", "tokens"], "longrope", {}, []),
+    ("no source", 1, ["source is missing"], "pair", {"tokens": [1]}, []),
+    ("sources and prompts", 1, ["2 sources", "3 prompts"], "pair", {"source": [[1], [2]], "tokens": [[1], [2], [3]]}, []),
+    ("sources and a plain prompt", 1, ["sources", "prompts"], "pair", {"source": [[1], [2]], "tokens": [1]}, []),
+    ("a batch of one and a plain prompt", 1, ["sources", "prompts"], "pair", {"source": [[1]], "tokens": [1]}, []),
+    ("an encoder", 1, ["no decoder"], "specs/minilm.attn", {"tokens": [1]}, []),
+    ("attention alone", 1, ["no decoder"], "specs/bahdanau.attn", {"tokens": [1]}, []),
+    ("unroll full", 1, ["unroll full"], UNROLLED, {"tokens": [1]}, []),
+    ("no logits", 1, ["no logits"], NO_LOGITS, {"tokens": [1]}, ["--engine", "interp"]),
+    ("no tokens", 1, ["takes no tokens"], FEATURES, {}, []),
+)
+
+
+def refused(scratch, status, parts, spec, given, changed):
+    out = scratch.path("out")
+    os.mkdir(out)
+    if spec.startswith("model"):
+        spec = write_text(scratch.path("attn"), spec)
+    else:
+        spec = spec if "/" in spec else spec_path(spec)
+    options = {"--weights": "random:1", "--max-new": "4", "--out": "tokens=" + out + "/x.npy"}
+    for name, value in zip(changed[::2], changed[1::2]):
+        options[name] = value and value.replace("OUT", out + "/x.npy")
+    command = ["generate", spec]
+    for name, value in options.items():
+        command += [name, value] if value else []
+    for name, rows in given.items():
+        flat = rows if isinstance(rows[0], int) else rows[0]
+        command += ["--in", "%s=%s" % (name, scratch.ids(rows, "q" if max(flat) > 2**31 else "i"))]
+    done = attnc(*command)
+    expect(done.returncode == status, "status %d, not %d: %s" % (done.returncode, status, done.stderr))
+    for part in parts:
+        expect(part in done.stderr, "`%s` is not in: %s" % (part, done.stderr))
+    expect(not os.listdir(out), "left behind: %s" % os.listdir(out))
+    expect(not done.stdout, "on standard output: %s" % done.stdout)
+
+
+def full_disk(scratch):
+    """A file that cannot be finished is not there, and one that was there before is as it was."""
+    out = scratch.path("out")
+    os.mkdir(out)
+    prompt = scratch.ids(ids(40, 61))
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+    for before in (None, b"of before"):
+        path = os.path.join(out, "x.npy")
+        if before:
+            with open(path, "wb") as file:
+                file.write(before)
+        done = attnc("generate", spec_path("ring"), "--weights", "random:1", "--in", "tokens=" + prompt, "--out",
+                     "tokens=" + path, "--max-new", "60", "--engine", "interp", preexec_fn=small_files)
+        expect(done.returncode == 1 and "x.npy" in done.stderr, "status %d: %s" % (done.returncode, done.stderr))
+        expect(os.listdir(out) == (["x.npy"] if before else []), "left behind: %s" % os.listdir(out))
+        if before:
+            with open(path, "rb") as file:
+                expect(file.read() == before, "the file of before is gone")
+    done = attnc("generate", spec_path("ring"), "--weights", "random:1", "--in", "tokens=" + prompt, "--out",
+                 "tokens=/dev/full", "--max-new", "4", "--engine", "interp")
+    expect(done.returncode == 1 and "No space left" in done.stderr, "status %d: %s" % (done.returncode, done.stderr))
+
+
+def jobs():
+    """(function, arguments) of every test."""
+    for i, (folder, engines) in enumerate(greedy_folders()):
+        for engine in engines[:i < 3] if QUICK else engines:
+            yield test, ("greedy/%s/%s" % (os.path.basename(folder), engine), greedy_text, folder, engine)
+    if FIXTURES and os.path.isdir(os.path.join(FIXTURES, "models", "stories260K")):
+        for engine in ENGINES[:2] if QUICK else ENGINES:
+            yield test, ("200 tokens/" + engine, story, engine)
+    for i, case in enumerate(SAME):
+        for engine in ENGINES[:2] if QUICK else ("interp", TARGETS[i % 3]):
+            yield test, ("same/%s/%s" % (case[0], engine), same_tokens, case, engine)
+    for function in (ends_and_pads, streams, shapes, searches, full_disk):
+        yield test, (function.__name__.replace("_", " "), function)
+    for name, *rest in REFUSED:
+        yield test, ("refused/" + name, refused, *rest)
