@@ -131,18 +131,9 @@ static int print_token(void *with, int32_t token) {
     return fflush(stdout) != 0;
 }
 
-<<<<<<< ours
-static _Noreturn void refuse(const Generate *g, int status, const attn_generated *result, int64_t prompt) {
-    long long bound = g->module->model->decoder->seq.n;
-    if (status == ATTN_GENERATE_TOO_LONG)
-        fail("a prompt of %lld and %d new tokens are more than the %lld rows of the spec", (long long)prompt,
-             g->options.max_new, bound);
+static _Noreturn void refuse(const Generate *g, int status, const attn_generated *result) {
     if (status == ATTN_GENERATE_MODEL)
         fail("the compiled model says: %s", decoder_text(g->decoder, result->model_status));
-=======
-static _Noreturn void refuse(const Generate *g, int status, const attn_generated *result) {
-    if (status == ATTN_GENERATE_MODEL) fail("the compiled model says: %s", decoder_text(g->decoder, result->model_status));
->>>>>>> theirs
     fail("%s", attn_generate_status_text(status));
 }
 

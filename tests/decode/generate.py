@@ -73,12 +73,11 @@ def test(name, function, *args):
 
 
 def greedy_folders():
-    """(folder, engines): of its own fixtures tests/parity does the interpreter and the best target."""
-    for place, all_engines in ((os.path.join(FIXTURES, "parity") if FIXTURES else "", True),
-                               (os.path.join(ROOT, "tests", "parity", "fixtures"), False)):
-        for i, name in enumerate(sorted(os.listdir(place)) if os.path.isdir(place) else ()):
-            if os.path.exists(os.path.join(place, name, "out.greedy.npy")):
-                yield os.path.join(place, name), ENGINES if all_engines else TARGETS[i % 2:i % 2 + 1]
+    """Folders with a greedy text; tests/parity tries its own fixtures itself."""
+    place = os.path.join(FIXTURES, "parity") if FIXTURES else ""
+    for name in sorted(os.listdir(place)) if os.path.isdir(place) else ():
+        if os.path.exists(os.path.join(place, name, "out.greedy.npy")):
+            yield os.path.join(place, name)
 
 
 def greedy_text(scratch, folder, engine):
@@ -382,8 +381,8 @@ def full_disk(scratch):
 
 def jobs():
     """(function, arguments) of every test."""
-    for i, (folder, engines) in enumerate(greedy_folders()):
-        for engine in engines[:i < 3] if QUICK else engines:
+    for i, folder in enumerate(greedy_folders()):
+        for engine in ENGINES[:i < 3] if QUICK else ENGINES:
             yield test, ("greedy/%s/%s" % (os.path.basename(folder), engine), greedy_text, folder, engine)
     if FIXTURES and os.path.isdir(os.path.join(FIXTURES, "models", "stories260K")):
         for engine in ENGINES[:2] if QUICK else ENGINES:

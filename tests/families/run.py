@@ -65,6 +65,7 @@ COUNTS = {
         2 * 32000 * 2048 + 22 * layer(2048, 5632, kv=256, bias=False, ff_matrices=3, norm_bias=False) + 2048,
         1100048384,
     ),
+    "llama2c_15m": (32000 * 288 + 6 * layer(288, 768, bias=False, ff_matrices=3, norm_bias=False) + 288, 15191712),
     "gemma2_2b": (256000 * 2304 + 26 * layer(2304, 9216, 2048, 1024, False, 3, 4, False) + 2304, 2614341888),
     "qwen3_0_6b": (
         151936 * 1024 + 28 * (layer(1024, 3072, 2048, 1024, False, 3, 2, False) + 2 * 128) + 1024,
