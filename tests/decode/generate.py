@@ -3,6 +3,7 @@ import os
 import resource
 import struct
 import tempfile
+import traceback
 
 from common import (FIXTURES, QUICK, ROOT, TARGETS, attnc, lacks_target, read_npy, result, spec_path, spec_text,
                     write_npy, write_text)
@@ -65,6 +66,8 @@ def test(name, function, *args):
             result("generate/" + name, str(wrong))
         except Skip as skip:
             result("generate/" + name, skip=str(skip))
+        except Exception:  # a fault of the suite must not pass for fewer tests
+            result("generate/" + name, traceback.format_exc())
         else:
             result("generate/" + name)
 
@@ -212,7 +215,7 @@ def ends_and_pads(scratch):
     """Rows are prompt, text and end token, then pad; each is what its source alone gives."""
     inputs = {"source": scratch.ids(SOURCES), "attention_mask": scratch.ids(SOURCE_MASK)}
     text = spec_text("pair")
-    seeds = range(1, 40)
+    seeds = range(50, 400)  # the first ones give texts that are equally long, or do not end
     for seed in seeds:
         alone = [single(scratch, "--max-new", "40", source=i, weights="random:%d" % seed) for i in range(3)]
         if len(set(map(len, alone))) == 3 and max(map(len, alone)) < 41:
