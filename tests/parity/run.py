@@ -10,6 +10,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
@@ -74,8 +76,8 @@ def run(*command):
 
 
 class Case:
-    def __init__(self, folder, name, scratch, spec=None, weights=None):
-        self.folder, self.name = folder, name
+    def __init__(self, folder, name, scratch, spec=None, weights=None, targets=TARGETS):
+        self.folder, self.name, self.targets = folder, name, targets
         self.spec = spec or os.path.join(scratch, name + ".attn")
         self.weights = weights or os.path.join(folder, "model.safetensors")
         self.scratch = scratch
@@ -124,7 +126,7 @@ class Case:
         return True
 
     def check_outputs(self, tap, quick):
-        for target in (None,) if quick else (None, *TARGETS):
+        for target in (None,) if quick else (None, *self.targets):
             engine = "compiled" if target else "interp"
             for prefix in ("", "batch_"):
                 for output, error, why in self.run_group(engine, target, prefix):
@@ -151,6 +153,7 @@ class Case:
             return
         expected = read_npy(os.path.join(self.folder, "out.greedy.npy"))[1]
         command = ["generate", self.spec, "--weights", self.weights, "--engine", engine, "--ignore-eos"]
+        command += ["--target", self.targets[-1]] if engine == "compiled" else []
         if "source" in self.inputs:
             given = 1  # the spec's first token
             command += ["--in", "source=" + os.path.join(self.folder, "in.source.npy")]
@@ -170,17 +173,20 @@ class Case:
 
 
 class Tap:
-    failed = 0
+    def __init__(self):
+        self.failed, self.lock = 0, threading.Lock()
 
     def ok(self, name, note=""):
-        print("ok parity/%s %s" % (name, note), flush=True)
+        with self.lock:
+            print("ok parity/%s %s" % (name, note), flush=True)
 
     def not_ok(self, name, why):
-        self.failed += 1
-        print("not ok parity/%s" % name)
-        for line in why.splitlines()[:8]:
-            print("# " + line)
-        sys.stdout.flush()
+        with self.lock:
+            self.failed += 1
+            print("not ok parity/%s" % name)
+            for line in why.splitlines()[:8]:
+                print("# " + line)
+            sys.stdout.flush()
 
 
 def minilm_weights():
@@ -214,23 +220,29 @@ def check_minilm(folder, scratch, tap):
                     tap.ok(name, "# error %.2g" % error)
 
 
+def cases(scratch, only):
+    """Those of $ATTNC_FIXTURES on every target; of our own, which are many, each on one of them in turn."""
+    own = os.path.join(ROOT, "tests", "parity", "fixtures")
+    given = os.path.join(os.environ.get("ATTNC_FIXTURES", ""), "parity")
+    for folder in (own, given) if os.environ.get("ATTNC_FIXTURES") else (own,):
+        for i, name in enumerate(sorted(os.listdir(folder)) if os.path.isdir(folder) else []):
+            path, place = os.path.join(folder, name), tempfile.mkdtemp(dir=scratch)
+            targets = TARGETS[i % 3:i % 3 + 1] if folder == own else TARGETS
+            if os.path.exists(os.path.join(path, "config.json")) and (not only or name in only):
+                yield Case(path, name, place, targets=targets).check
+    if not only or "vaswani" in only:
+        case = Case(VASWANI_FOLDER, "vaswani", scratch, VASWANI_SPEC, "random:%d" % VASWANI_SEED)
+        yield lambda tap: case.check_outputs(tap, os.environ.get("ATTNC_QUICK"))
+    minilm = os.path.join(os.environ.get("ATTNC_FIXTURES", ""), "models", "minilm")
+    if os.environ.get("ATTNC_FIXTURES") and os.path.isdir(minilm) and (not only or "minilm" in only):
+        yield lambda tap: check_minilm(minilm, scratch, tap)
+
+
 def main():
-    folders = [os.path.join(ROOT, "tests", "parity", "fixtures")]
-    if os.environ.get("ATTNC_FIXTURES"):
-        folders.append(os.path.join(os.environ["ATTNC_FIXTURES"], "parity"))
-    only, tap = sys.argv[1:], Tap()
-    with tempfile.TemporaryDirectory() as scratch:
-        for folder in folders:
-            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-                path = os.path.join(folder, name)
-                if os.path.exists(os.path.join(path, "config.json")) and (not only or name in only):
-                    Case(path, name, scratch).check(tap)
-        if not only or "vaswani" in only:
-            case = Case(VASWANI_FOLDER, "vaswani", scratch, VASWANI_SPEC, "random:%d" % VASWANI_SEED)
-            case.check_outputs(tap, os.environ.get("ATTNC_QUICK"))
-        minilm = os.path.join(os.environ.get("ATTNC_FIXTURES", ""), "models", "minilm")
-        if os.environ.get("ATTNC_FIXTURES") and os.path.isdir(minilm) and (not only or "minilm" in only):
-            check_minilm(minilm, scratch, tap)
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
+        for job in [pool.submit(check, tap) for check in cases(scratch, sys.argv[1:])]:
+            job.result()
     return tap.failed > 0
 
 
