@@ -1,7 +1,7 @@
 /* by_hand.c: encoder of 1 layers over exactly 4 rows, d_model 6; model hash 15ddb4f768ecaee6
  *
  * Made by attnc 0.1.0: attnc compile by_hand.attn --target scalar
- * A workspace of 896 bytes and 1536 a thread; weights of 1344 bytes.
+ * A workspace of 896 bytes and 2496 a thread; weights of 1344 bytes.
  * The output of attnc belongs to its user, without conditions. */
 #include "by_hand.h"
 
@@ -105,6 +105,20 @@ float by_hand_scalar_exp(float x) {
     return by_hand_scalar_exp2i(y, n);
 }
 
+/* 2^x of the weights of attention, at most about 0: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); below
+ * -150 it is 0, NaN stays */
+static inline __attribute__((unused)) by_hand_SCALAR
+float by_hand_scalar_exp2(float x) {
+    float t = by_hand_scalar_max((-160.0f), x), n = by_hand_scalar_round(t), r = (t - n);
+    float y = (0x1.5bba12p-10f);
+    y = by_hand_scalar_fma((0x1.3ceba8p-7f), y, r);
+    y = by_hand_scalar_fma((0x1.c6b7bep-5f), y, r);
+    y = by_hand_scalar_fma((0x1.ebf9bap-3f), y, r);
+    y = by_hand_scalar_fma((0x1.62e428p-1f), y, r);
+    y = by_hand_scalar_fma(1.0f, y, r);
+    return by_hand_scalar_exp2i(y, n);
+}
+
 /* tanh(x): an odd polynomial below 0.625, from there 1 - 2 / (exp(2|x|) + 1) */
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_tanh(float x) {
@@ -120,25 +134,6 @@ float by_hand_scalar_tanh(float x) {
     return (size < 0.625f ? (x * y) : large);
 }
 
-/* erf(x): x P(x^2) / Q(x^2) up to 3.92, beyond it 1 (absolute error at most 4e-7) */
-static inline __attribute__((unused)) by_hand_SCALAR
-float by_hand_scalar_erf(float x) {
-    float t = by_hand_scalar_min(3.92f, by_hand_scalar_max((-3.92f), x)), u = (t * t);
-    float a = (0x1.11757ep-19f), b = (0x1.3f4a5ep-15f);
-    a = by_hand_scalar_fma((0x1.2cbc7ap-12f), a, u);
-    b = by_hand_scalar_fma((0x1.35dc78p-10f), b, u);
-    a = by_hand_scalar_fma((0x1.f7e8dap-9f), a, u);
-    b = by_hand_scalar_fma((0x1.efa3a6p-7f), b, u);
-    a = by_hand_scalar_fma((0x1.b21610p-5f), a, u);
-    b = by_hand_scalar_fma((0x1.d67906p-4f), b, u);
-    a = by_hand_scalar_fma((0x1.89adcep-3f), a, u);
-    b = by_hand_scalar_fma((0x1.01e364p-1f), b, u);
-    a = by_hand_scalar_fma((0x1.20dd74p+0f), a, u);
-    b = by_hand_scalar_fma(1.0f, b, u);
-    float y = ((t * a) / b);
-    return (3.92f < __builtin_fabsf(x) ? __builtin_copysignf(1.0f, x) : y);
-}
-
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_relu(float x) {
     return by_hand_scalar_max(0.0f, x);
@@ -150,11 +145,28 @@ float by_hand_scalar_relu2(float x) {
     return (y * y);
 }
 
-/* x (1 + erf(x / sqrt 2)) / 2 */
+/* x (1 + erf(x / sqrt 2)) / 2: the normal distribution is 1/2 + t P(s), |t| <= 5.25, s = 2 (t / 5.25)^2 - 1 (absolute
+ * error at most 2e-7). There P passes 1/2 by little, so that it is 0 and 1 beyond. */
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_gelu(float x) {
-    float half = (x * 0.5f);
-    return by_hand_scalar_fma(half, half, by_hand_scalar_erf((x * (0x1.6a09e6p-1f))));
+    float t = by_hand_scalar_min(5.25f, by_hand_scalar_max((-5.25f), x));
+    float s = by_hand_scalar_fma((-1.0f), (t * t), (0x1.293726p-4f));
+    float y = (-0x1.23a576p-11f);
+    y = by_hand_scalar_fma((0x1.7e23bcp-10f), y, s);
+    y = by_hand_scalar_fma((-0x1.5f35e2p-10f), y, s);
+    y = by_hand_scalar_fma((0x1.e95cc8p-10f), y, s);
+    y = by_hand_scalar_fma((-0x1.4e92fcp-8f), y, s);
+    y = by_hand_scalar_fma((0x1.294b84p-7f), y, s);
+    y = by_hand_scalar_fma((-0x1.a8bed8p-7f), y, s);
+    y = by_hand_scalar_fma((0x1.2c3cdap-6f), y, s);
+    y = by_hand_scalar_fma((-0x1.997beep-6f), y, s);
+    y = by_hand_scalar_fma((0x1.06abfcp-5f), y, s);
+    y = by_hand_scalar_fma((-0x1.45c954p-5f), y, s);
+    y = by_hand_scalar_fma((0x1.96aec6p-5f), y, s);
+    y = by_hand_scalar_fma((-0x1.12f364p-4f), y, s);
+    y = by_hand_scalar_fma((0x1.13c84ap-3f), y, s);
+    y = by_hand_scalar_min(0.5f, by_hand_scalar_max((-0.5f), (t * y)));
+    return (x * (y + 0.5f));
 }
 
 /* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
@@ -232,213 +244,213 @@ void by_hand_scalar_gemm_6x48_1x1(const float *x, const float *w, float *out) {
     float acc0_14 = b14;
     float acc0_15 = b15;
     {
-        const float w0 = *(w + 0);
-        const float w1 = *(w + 1);
-        const float w2 = *(w + 2);
-        const float w3 = *(w + 3);
-        const float w4 = *(w + 4);
-        const float w5 = *(w + 5);
-        const float w6 = *(w + 6);
-        const float w7 = *(w + 7);
-        const float w8 = *(w + 8);
-        const float w9 = *(w + 9);
-        const float w10 = *(w + 10);
-        const float w11 = *(w + 11);
-        const float w12 = *(w + 12);
-        const float w13 = *(w + 13);
-        const float w14 = *(w + 14);
-        const float w15 = *(w + 15);
         const float a0 = *(x + 0);
+        const float w0 = *(w + 0);
         acc0_0 = by_hand_scalar_fma(acc0_0, a0, w0);
+        const float w1 = *(w + 1);
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
+        const float w2 = *(w + 2);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
+        const float w3 = *(w + 3);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
+        const float w4 = *(w + 4);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
+        const float w5 = *(w + 5);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
+        const float w6 = *(w + 6);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
+        const float w7 = *(w + 7);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
+        const float w8 = *(w + 8);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
+        const float w9 = *(w + 9);
         acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
+        const float w10 = *(w + 10);
         acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
+        const float w11 = *(w + 11);
         acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
+        const float w12 = *(w + 12);
         acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
+        const float w13 = *(w + 13);
         acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
+        const float w14 = *(w + 14);
         acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
+        const float w15 = *(w + 15);
         acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     {
-        const float w0 = *(w + 16);
-        const float w1 = *(w + 17);
-        const float w2 = *(w + 18);
-        const float w3 = *(w + 19);
-        const float w4 = *(w + 20);
-        const float w5 = *(w + 21);
-        const float w6 = *(w + 22);
-        const float w7 = *(w + 23);
-        const float w8 = *(w + 24);
-        const float w9 = *(w + 25);
-        const float w10 = *(w + 26);
-        const float w11 = *(w + 27);
-        const float w12 = *(w + 28);
-        const float w13 = *(w + 29);
-        const float w14 = *(w + 30);
-        const float w15 = *(w + 31);
         const float a0 = *(x + 1);
+        const float w0 = *(w + 16);
         acc0_0 = by_hand_scalar_fma(acc0_0, a0, w0);
+        const float w1 = *(w + 17);
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
+        const float w2 = *(w + 18);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
+        const float w3 = *(w + 19);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
+        const float w4 = *(w + 20);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
+        const float w5 = *(w + 21);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
+        const float w6 = *(w + 22);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
+        const float w7 = *(w + 23);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
+        const float w8 = *(w + 24);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
+        const float w9 = *(w + 25);
         acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
+        const float w10 = *(w + 26);
         acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
+        const float w11 = *(w + 27);
         acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
+        const float w12 = *(w + 28);
         acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
+        const float w13 = *(w + 29);
         acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
+        const float w14 = *(w + 30);
         acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
+        const float w15 = *(w + 31);
         acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     {
-        const float w0 = *(w + 32);
-        const float w1 = *(w + 33);
-        const float w2 = *(w + 34);
-        const float w3 = *(w + 35);
-        const float w4 = *(w + 36);
-        const float w5 = *(w + 37);
-        const float w6 = *(w + 38);
-        const float w7 = *(w + 39);
-        const float w8 = *(w + 40);
-        const float w9 = *(w + 41);
-        const float w10 = *(w + 42);
-        const float w11 = *(w + 43);
-        const float w12 = *(w + 44);
-        const float w13 = *(w + 45);
-        const float w14 = *(w + 46);
-        const float w15 = *(w + 47);
         const float a0 = *(x + 2);
+        const float w0 = *(w + 32);
         acc0_0 = by_hand_scalar_fma(acc0_0, a0, w0);
+        const float w1 = *(w + 33);
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
+        const float w2 = *(w + 34);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
+        const float w3 = *(w + 35);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
+        const float w4 = *(w + 36);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
+        const float w5 = *(w + 37);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
+        const float w6 = *(w + 38);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
+        const float w7 = *(w + 39);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
+        const float w8 = *(w + 40);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
+        const float w9 = *(w + 41);
         acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
+        const float w10 = *(w + 42);
         acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
+        const float w11 = *(w + 43);
         acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
+        const float w12 = *(w + 44);
         acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
+        const float w13 = *(w + 45);
         acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
+        const float w14 = *(w + 46);
         acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
+        const float w15 = *(w + 47);
         acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     {
-        const float w0 = *(w + 48);
-        const float w1 = *(w + 49);
-        const float w2 = *(w + 50);
-        const float w3 = *(w + 51);
-        const float w4 = *(w + 52);
-        const float w5 = *(w + 53);
-        const float w6 = *(w + 54);
-        const float w7 = *(w + 55);
-        const float w8 = *(w + 56);
-        const float w9 = *(w + 57);
-        const float w10 = *(w + 58);
-        const float w11 = *(w + 59);
-        const float w12 = *(w + 60);
-        const float w13 = *(w + 61);
-        const float w14 = *(w + 62);
-        const float w15 = *(w + 63);
         const float a0 = *(x + 3);
+        const float w0 = *(w + 48);
         acc0_0 = by_hand_scalar_fma(acc0_0, a0, w0);
+        const float w1 = *(w + 49);
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
+        const float w2 = *(w + 50);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
+        const float w3 = *(w + 51);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
+        const float w4 = *(w + 52);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
+        const float w5 = *(w + 53);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
+        const float w6 = *(w + 54);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
+        const float w7 = *(w + 55);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
+        const float w8 = *(w + 56);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
+        const float w9 = *(w + 57);
         acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
+        const float w10 = *(w + 58);
         acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
+        const float w11 = *(w + 59);
         acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
+        const float w12 = *(w + 60);
         acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
+        const float w13 = *(w + 61);
         acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
+        const float w14 = *(w + 62);
         acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
+        const float w15 = *(w + 63);
         acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     {
-        const float w0 = *(w + 64);
-        const float w1 = *(w + 65);
-        const float w2 = *(w + 66);
-        const float w3 = *(w + 67);
-        const float w4 = *(w + 68);
-        const float w5 = *(w + 69);
-        const float w6 = *(w + 70);
-        const float w7 = *(w + 71);
-        const float w8 = *(w + 72);
-        const float w9 = *(w + 73);
-        const float w10 = *(w + 74);
-        const float w11 = *(w + 75);
-        const float w12 = *(w + 76);
-        const float w13 = *(w + 77);
-        const float w14 = *(w + 78);
-        const float w15 = *(w + 79);
         const float a0 = *(x + 4);
+        const float w0 = *(w + 64);
         acc0_0 = by_hand_scalar_fma(acc0_0, a0, w0);
+        const float w1 = *(w + 65);
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
+        const float w2 = *(w + 66);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
+        const float w3 = *(w + 67);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
+        const float w4 = *(w + 68);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
+        const float w5 = *(w + 69);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
+        const float w6 = *(w + 70);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
+        const float w7 = *(w + 71);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
+        const float w8 = *(w + 72);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
+        const float w9 = *(w + 73);
         acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
+        const float w10 = *(w + 74);
         acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
+        const float w11 = *(w + 75);
         acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
+        const float w12 = *(w + 76);
         acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
+        const float w13 = *(w + 77);
         acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
+        const float w14 = *(w + 78);
         acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
+        const float w15 = *(w + 79);
         acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     {
-        const float w0 = *(w + 80);
-        const float w1 = *(w + 81);
-        const float w2 = *(w + 82);
-        const float w3 = *(w + 83);
-        const float w4 = *(w + 84);
-        const float w5 = *(w + 85);
-        const float w6 = *(w + 86);
-        const float w7 = *(w + 87);
-        const float w8 = *(w + 88);
-        const float w9 = *(w + 89);
-        const float w10 = *(w + 90);
-        const float w11 = *(w + 91);
-        const float w12 = *(w + 92);
-        const float w13 = *(w + 93);
-        const float w14 = *(w + 94);
-        const float w15 = *(w + 95);
         const float a0 = *(x + 5);
+        const float w0 = *(w + 80);
         acc0_0 = by_hand_scalar_fma(acc0_0, a0, w0);
+        const float w1 = *(w + 81);
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
+        const float w2 = *(w + 82);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
+        const float w3 = *(w + 83);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
+        const float w4 = *(w + 84);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
+        const float w5 = *(w + 85);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
+        const float w6 = *(w + 86);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
+        const float w7 = *(w + 87);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
+        const float w8 = *(w + 88);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
+        const float w9 = *(w + 89);
         acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
+        const float w10 = *(w + 90);
         acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
+        const float w11 = *(w + 91);
         acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
+        const float w12 = *(w + 92);
         acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
+        const float w13 = *(w + 93);
         acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
+        const float w14 = *(w + 94);
         acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
+        const float w15 = *(w + 95);
         acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     *(out + 0) = acc0_0;

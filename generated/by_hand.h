@@ -58,7 +58,7 @@ extern "C" {
         BY_HAND_SEQ = 4,        /* rows of a sequence: exactly that many */
         BY_HAND_ROWS = 4       /* rows that the workspace holds at a time; a batch runs in chunks of whole sequences */
     };
-#define BY_HAND_WORKSPACE_BYTES(threads) ((size_t)896u + (size_t)(threads) * (size_t)1536u)
+#define BY_HAND_WORKSPACE_BYTES(threads) ((size_t)896u + (size_t)(threads) * (size_t)2496u)
 
     /* Sequences lie one after another, without padding; rows is the sum of their lengths. */
     typedef struct by_hand_input {

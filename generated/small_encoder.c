@@ -1,7 +1,7 @@
 /* small_encoder.c: encoder of 2 layers over at most 16 rows, d_model 32; model hash 891956682cd12f0a
  *
  * Made by attnc 0.1.0: attnc compile small_encoder.attn --target avx2
- * A workspace of 165120 bytes and 1792 a thread; weights of 80896 bytes.
+ * A workspace of 165120 bytes and 2816 a thread; weights of 80896 bytes.
  * The output of attnc belongs to its user, without conditions. */
 #include "small_encoder.h"
 
@@ -75,6 +75,16 @@ float small_encoder_avx2_hmax(__m256 a) {
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_zip_low(__m256 a, __m256 b) {
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
+}
+
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_zip_high(__m256 a, __m256 b) {
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31);
+}
+
 /* exp(x): 2^n times a polynomial in r, |r| <= ln(2)/2 (at most 2 ulp); NaN stays, the ends are 0 and inf */
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_exp(__m256 x) {
@@ -88,6 +98,20 @@ __m256 small_encoder_avx2_exp(__m256 x) {
     y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0x1.555404p-3f));
     y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0.5f));
     y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(1.0f));
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(1.0f));
+    return small_encoder_avx2_exp2i(y, n);
+}
+
+/* 2^x of the weights of attention, at most about 0: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); below
+ * -150 it is 0, NaN stays */
+static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
+__m256 small_encoder_avx2_exp2(__m256 x) {
+    __m256 t = _mm256_max_ps(_mm256_set1_ps(-160.0f), x), n = _mm256_round_ps(t, _MM_FROUND_NINT), r = _mm256_sub_ps(t, n);
+    __m256 y = _mm256_set1_ps(0x1.5bba12p-10f);
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0x1.3ceba8p-7f));
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0x1.c6b7bep-5f));
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0x1.ebf9bap-3f));
+    y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0x1.62e428p-1f));
     y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(1.0f));
     return small_encoder_avx2_exp2i(y, n);
 }
@@ -107,25 +131,6 @@ __m256 small_encoder_avx2_tanh(__m256 x) {
     return _mm256_blendv_ps(large, _mm256_mul_ps(x, y), _mm256_cmp_ps(size, _mm256_set1_ps(0.625f), _CMP_LT_OQ));
 }
 
-/* erf(x): x P(x^2) / Q(x^2) up to 3.92, beyond it 1 (absolute error at most 4e-7) */
-static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
-__m256 small_encoder_avx2_erf(__m256 x) {
-    __m256 t = _mm256_min_ps(_mm256_set1_ps(3.92f), _mm256_max_ps(_mm256_set1_ps(-3.92f), x)), u = _mm256_mul_ps(t, t);
-    __m256 a = _mm256_set1_ps(0x1.11757ep-19f), b = _mm256_set1_ps(0x1.3f4a5ep-15f);
-    a = _mm256_fmadd_ps(a, u, _mm256_set1_ps(0x1.2cbc7ap-12f));
-    b = _mm256_fmadd_ps(b, u, _mm256_set1_ps(0x1.35dc78p-10f));
-    a = _mm256_fmadd_ps(a, u, _mm256_set1_ps(0x1.f7e8dap-9f));
-    b = _mm256_fmadd_ps(b, u, _mm256_set1_ps(0x1.efa3a6p-7f));
-    a = _mm256_fmadd_ps(a, u, _mm256_set1_ps(0x1.b21610p-5f));
-    b = _mm256_fmadd_ps(b, u, _mm256_set1_ps(0x1.d67906p-4f));
-    a = _mm256_fmadd_ps(a, u, _mm256_set1_ps(0x1.89adcep-3f));
-    b = _mm256_fmadd_ps(b, u, _mm256_set1_ps(0x1.01e364p-1f));
-    a = _mm256_fmadd_ps(a, u, _mm256_set1_ps(0x1.20dd74p+0f));
-    b = _mm256_fmadd_ps(b, u, _mm256_set1_ps(1.0f));
-    __m256 y = _mm256_div_ps(_mm256_mul_ps(t, a), b);
-    return _mm256_blendv_ps(y, small_encoder_avx2_copysign(_mm256_set1_ps(1.0f), x), _mm256_cmp_ps(_mm256_set1_ps(3.92f), _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x), _CMP_LT_OQ));
-}
-
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_relu(__m256 x) {
     return _mm256_max_ps(_mm256_setzero_ps(), x);
@@ -137,11 +142,28 @@ __m256 small_encoder_avx2_relu2(__m256 x) {
     return _mm256_mul_ps(y, y);
 }
 
-/* x (1 + erf(x / sqrt 2)) / 2 */
+/* x (1 + erf(x / sqrt 2)) / 2: the normal distribution is 1/2 + t P(s), |t| <= 5.25, s = 2 (t / 5.25)^2 - 1 (absolute
+ * error at most 2e-7). There P passes 1/2 by little, so that it is 0 and 1 beyond. */
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_gelu(__m256 x) {
-    __m256 half = _mm256_mul_ps(x, _mm256_set1_ps(0.5f));
-    return _mm256_fmadd_ps(half, small_encoder_avx2_erf(_mm256_mul_ps(x, _mm256_set1_ps(0x1.6a09e6p-1f))), half);
+    __m256 t = _mm256_min_ps(_mm256_set1_ps(5.25f), _mm256_max_ps(_mm256_set1_ps(-5.25f), x));
+    __m256 s = _mm256_fmadd_ps(_mm256_mul_ps(t, t), _mm256_set1_ps(0x1.293726p-4f), _mm256_set1_ps(-1.0f));
+    __m256 y = _mm256_set1_ps(-0x1.23a576p-11f);
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(0x1.7e23bcp-10f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(-0x1.5f35e2p-10f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(0x1.e95cc8p-10f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(-0x1.4e92fcp-8f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(0x1.294b84p-7f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(-0x1.a8bed8p-7f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(0x1.2c3cdap-6f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(-0x1.997beep-6f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(0x1.06abfcp-5f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(-0x1.45c954p-5f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(0x1.96aec6p-5f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(-0x1.12f364p-4f));
+    y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(0x1.13c84ap-3f));
+    y = _mm256_min_ps(_mm256_set1_ps(0.5f), _mm256_max_ps(_mm256_set1_ps(-0.5f), _mm256_mul_ps(t, y)));
+    return _mm256_mul_ps(x, _mm256_add_ps(y, _mm256_set1_ps(0.5f)));
 }
 
 /* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
@@ -219,44 +241,126 @@ void small_encoder_avx2_step_embedding(void *with, int thread) {
 }
 
 static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_gemm_32x96_1x1(const float *x, const float *w, const float *bias, float *out) {
+void small_encoder_avx2_gemm_32x96_1x6(const float *x, const float *w, const float *bias, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    const __m256 b2 = _mm256_loadu_ps(bias + 16);
+    const __m256 b3 = _mm256_loadu_ps(bias + 24);
+    const __m256 b4 = _mm256_loadu_ps(bias + 32);
+    const __m256 b5 = _mm256_loadu_ps(bias + 40);
+    const __m256 b6 = _mm256_loadu_ps(bias + 48);
+    const __m256 b7 = _mm256_loadu_ps(bias + 56);
+    const __m256 b8 = _mm256_loadu_ps(bias + 64);
+    const __m256 b9 = _mm256_loadu_ps(bias + 72);
+    const __m256 b10 = _mm256_loadu_ps(bias + 80);
+    const __m256 b11 = _mm256_loadu_ps(bias + 88);
     __m256 acc0_0 = b0;
     __m256 acc0_1 = b1;
+    __m256 acc0_2 = b2;
+    __m256 acc0_3 = b3;
+    __m256 acc0_4 = b4;
+    __m256 acc0_5 = b5;
+    __m256 acc0_6 = b6;
+    __m256 acc0_7 = b7;
+    __m256 acc0_8 = b8;
+    __m256 acc0_9 = b9;
+    __m256 acc0_10 = b10;
+    __m256 acc0_11 = b11;
     for (size_t k = 0; k < 32; k++) {
-        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
         acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 w2 = _mm256_loadu_ps(w + (512 + (k * 16)));
+        acc0_2 = _mm256_fmadd_ps(a0, w2, acc0_2);
+        const __m256 w3 = _mm256_loadu_ps(w + (520 + (k * 16)));
+        acc0_3 = _mm256_fmadd_ps(a0, w3, acc0_3);
+        const __m256 w4 = _mm256_loadu_ps(w + (1024 + (k * 16)));
+        acc0_4 = _mm256_fmadd_ps(a0, w4, acc0_4);
+        const __m256 w5 = _mm256_loadu_ps(w + (1032 + (k * 16)));
+        acc0_5 = _mm256_fmadd_ps(a0, w5, acc0_5);
+        const __m256 w6 = _mm256_loadu_ps(w + (1536 + (k * 16)));
+        acc0_6 = _mm256_fmadd_ps(a0, w6, acc0_6);
+        const __m256 w7 = _mm256_loadu_ps(w + (1544 + (k * 16)));
+        acc0_7 = _mm256_fmadd_ps(a0, w7, acc0_7);
+        const __m256 w8 = _mm256_loadu_ps(w + (2048 + (k * 16)));
+        acc0_8 = _mm256_fmadd_ps(a0, w8, acc0_8);
+        const __m256 w9 = _mm256_loadu_ps(w + (2056 + (k * 16)));
+        acc0_9 = _mm256_fmadd_ps(a0, w9, acc0_9);
+        const __m256 w10 = _mm256_loadu_ps(w + (2560 + (k * 16)));
+        acc0_10 = _mm256_fmadd_ps(a0, w10, acc0_10);
+        const __m256 w11 = _mm256_loadu_ps(w + (2568 + (k * 16)));
+        acc0_11 = _mm256_fmadd_ps(a0, w11, acc0_11);
     }
     _mm256_storeu_ps(out + 0, acc0_0);
     _mm256_storeu_ps(out + 8, acc0_1);
+    _mm256_storeu_ps(out + 16, acc0_2);
+    _mm256_storeu_ps(out + 24, acc0_3);
+    _mm256_storeu_ps(out + 32, acc0_4);
+    _mm256_storeu_ps(out + 40, acc0_5);
+    _mm256_storeu_ps(out + 48, acc0_6);
+    _mm256_storeu_ps(out + 56, acc0_7);
+    _mm256_storeu_ps(out + 64, acc0_8);
+    _mm256_storeu_ps(out + 72, acc0_9);
+    _mm256_storeu_ps(out + 80, acc0_10);
+    _mm256_storeu_ps(out + 88, acc0_11);
 }
 
 static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_gemm_32x96_2x1(const float *x, const float *w, const float *bias, float *out) {
+void small_encoder_avx2_gemm_32x96_2x3(const float *x, const float *w, const float *bias, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    const __m256 b2 = _mm256_loadu_ps(bias + 16);
+    const __m256 b3 = _mm256_loadu_ps(bias + 24);
+    const __m256 b4 = _mm256_loadu_ps(bias + 32);
+    const __m256 b5 = _mm256_loadu_ps(bias + 40);
     __m256 acc0_0 = b0;
     __m256 acc0_1 = b1;
+    __m256 acc0_2 = b2;
+    __m256 acc0_3 = b3;
+    __m256 acc0_4 = b4;
+    __m256 acc0_5 = b5;
     __m256 acc1_0 = b0;
     __m256 acc1_1 = b1;
+    __m256 acc1_2 = b2;
+    __m256 acc1_3 = b3;
+    __m256 acc1_4 = b4;
+    __m256 acc1_5 = b5;
     for (size_t k = 0; k < 32; k++) {
-        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
-        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
         acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 w2 = _mm256_loadu_ps(w + (512 + (k * 16)));
+        acc0_2 = _mm256_fmadd_ps(a0, w2, acc0_2);
+        acc1_2 = _mm256_fmadd_ps(a1, w2, acc1_2);
+        const __m256 w3 = _mm256_loadu_ps(w + (520 + (k * 16)));
+        acc0_3 = _mm256_fmadd_ps(a0, w3, acc0_3);
+        acc1_3 = _mm256_fmadd_ps(a1, w3, acc1_3);
+        const __m256 w4 = _mm256_loadu_ps(w + (1024 + (k * 16)));
+        acc0_4 = _mm256_fmadd_ps(a0, w4, acc0_4);
+        acc1_4 = _mm256_fmadd_ps(a1, w4, acc1_4);
+        const __m256 w5 = _mm256_loadu_ps(w + (1032 + (k * 16)));
+        acc0_5 = _mm256_fmadd_ps(a0, w5, acc0_5);
+        acc1_5 = _mm256_fmadd_ps(a1, w5, acc1_5);
     }
     _mm256_storeu_ps(out + 0, acc0_0);
     _mm256_storeu_ps(out + 8, acc0_1);
+    _mm256_storeu_ps(out + 16, acc0_2);
+    _mm256_storeu_ps(out + 24, acc0_3);
+    _mm256_storeu_ps(out + 32, acc0_4);
+    _mm256_storeu_ps(out + 40, acc0_5);
     _mm256_storeu_ps(out + 96, acc1_0);
     _mm256_storeu_ps(out + 104, acc1_1);
+    _mm256_storeu_ps(out + 112, acc1_2);
+    _mm256_storeu_ps(out + 120, acc1_3);
+    _mm256_storeu_ps(out + 128, acc1_4);
+    _mm256_storeu_ps(out + 136, acc1_5);
 }
 
 static __attribute__((target("avx2,fma")))
@@ -428,15 +532,34 @@ void small_encoder_avx2_gemm_32x96_6x1(const float *x, const float *w, const flo
 /* out [rows][96] = x [rows][32] times weight, + bias */
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x96(const float *x, const float *w, const float *bias, float *out, size_t rows, size_t thread, size_t threads) {
-    const size_t tiles = (rows + 5) / 6, units = tiles * 6, last = units * (thread + 1) / threads;
-    for (size_t unit = units * thread / threads; unit < last; unit++) {
-        const size_t block = unit / tiles, tile = unit % tiles;
-        const size_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+    if (rows == 0) return;
+    if (rows == 1) {
+        const size_t row = 0, end = 1 * (thread + 1) / threads;
+        for (size_t block = 1 * thread / threads; block < end; block++) {
+            const size_t panel = block * 6;
+            const size_t column = panel * 16;
+            small_encoder_avx2_gemm_32x96_1x6(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column);
+        }
+        return;
+    }
+    if (rows == 2) {
+        const size_t row = 0, end = 2 * (thread + 1) / threads;
+        for (size_t block = 2 * thread / threads; block < end; block++) {
+            const size_t panel = block * 3;
+            const size_t column = panel * 16;
+            small_encoder_avx2_gemm_32x96_2x3(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column);
+        }
+        return;
+    }
+    const size_t tiles = (rows + 5) / 6, least = rows / tiles, taller = rows % tiles;
+    const size_t begin = tiles * 6 * thread / threads, end = tiles * 6 * (thread + 1) / threads;
+    size_t block = begin / tiles, tile = begin % tiles, row = tile * least + (tile < taller ? tile : taller);
+    for (size_t unit = begin, height; unit < end; unit++, row += height, tile++) {
+        if (tile == tiles) block++, tile = 0, row = 0;
+        height = least + (tile < taller);
         const size_t panel = block * 1;
         const size_t column = panel * 16;
         switch (height) {
-            case 1: small_encoder_avx2_gemm_32x96_1x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
-            case 2: small_encoder_avx2_gemm_32x96_2x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
             case 3: small_encoder_avx2_gemm_32x96_3x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
             case 4: small_encoder_avx2_gemm_32x96_4x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
             case 5: small_encoder_avx2_gemm_32x96_5x1(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column); break;
@@ -456,10 +579,7 @@ static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_of_rows4(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
     float *mixed = block + 64;
     (void)i, (void)n;
-    float sum0;
-    float sum1;
-    float sum2;
-    float sum3;
+    float sum[4];
     const size_t first = 0;
     const size_t last = n;
     {
@@ -493,21 +613,13 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
                 s3_0 = _mm256_fmadd_ps(q3, k0, s3_0);
                 s3_1 = _mm256_fmadd_ps(q3, k1, s3_1);
             }
-            s0_0 = _mm256_mul_ps(s0_0, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 0 + (j - from) + 0, s0_0);
-            s0_1 = _mm256_mul_ps(s0_1, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 0 + (j - from) + 8, s0_1);
-            s1_0 = _mm256_mul_ps(s1_0, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 16 + (j - from) + 0, s1_0);
-            s1_1 = _mm256_mul_ps(s1_1, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 16 + (j - from) + 8, s1_1);
-            s2_0 = _mm256_mul_ps(s2_0, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 32 + (j - from) + 0, s2_0);
-            s2_1 = _mm256_mul_ps(s2_1, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 32 + (j - from) + 8, s2_1);
-            s3_0 = _mm256_mul_ps(s3_0, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 48 + (j - from) + 0, s3_0);
-            s3_1 = _mm256_mul_ps(s3_1, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 48 + (j - from) + 8, s3_1);
         }
         {
@@ -526,62 +638,53 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
             float *row = block + 48;
             for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
         }
-        {
-            float *row = block + 0;
-            __m256 greatest = _mm256_loadu_ps(row);
-            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
-            float most = small_encoder_avx2_hmax(greatest);
-            const float base = most;
-            __m256 total = _mm256_setzero_ps();
-            for (size_t k = 0; k < padded - from; k += 8) {
-                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
-                _mm256_storeu_ps(row + k, e);
-                total = _mm256_add_ps(total, e);
-            }
-            sum0 = small_encoder_avx2_sum(total);
+        __m256 greatest0 = _mm256_loadu_ps(block + 0);
+        __m256 greatest1 = _mm256_loadu_ps(block + 16);
+        __m256 greatest2 = _mm256_loadu_ps(block + 32);
+        __m256 greatest3 = _mm256_loadu_ps(block + 48);
+        for (size_t k = 8; k < padded - from; k += 8) {
+            greatest0 = _mm256_max_ps(greatest0, _mm256_loadu_ps(block + 0 + k));
+            greatest1 = _mm256_max_ps(greatest1, _mm256_loadu_ps(block + 16 + k));
+            greatest2 = _mm256_max_ps(greatest2, _mm256_loadu_ps(block + 32 + k));
+            greatest3 = _mm256_max_ps(greatest3, _mm256_loadu_ps(block + 48 + k));
         }
-        {
-            float *row = block + 16;
-            __m256 greatest = _mm256_loadu_ps(row);
-            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
-            float most = small_encoder_avx2_hmax(greatest);
-            const float base = most;
-            __m256 total = _mm256_setzero_ps();
-            for (size_t k = 0; k < padded - from; k += 8) {
-                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
-                _mm256_storeu_ps(row + k, e);
-                total = _mm256_add_ps(total, e);
-            }
-            sum1 = small_encoder_avx2_sum(total);
+        float base[8] = {0};
+        base[0] = small_encoder_avx2_hmax(greatest0) * 0x1.0527dcp-1f;
+        base[1] = small_encoder_avx2_hmax(greatest1) * 0x1.0527dcp-1f;
+        base[2] = small_encoder_avx2_hmax(greatest2) * 0x1.0527dcp-1f;
+        base[3] = small_encoder_avx2_hmax(greatest3) * 0x1.0527dcp-1f;
+        const __m256 less0 = _mm256_set1_ps(-base[0]);
+        __m256 total0 = _mm256_setzero_ps();
+        const __m256 less1 = _mm256_set1_ps(-base[1]);
+        __m256 total1 = _mm256_setzero_ps();
+        const __m256 less2 = _mm256_set1_ps(-base[2]);
+        __m256 total2 = _mm256_setzero_ps();
+        const __m256 less3 = _mm256_set1_ps(-base[3]);
+        __m256 total3 = _mm256_setzero_ps();
+        for (size_t k = 0; k < padded - from; k += 8) {
+            const __m256 e0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 0 + k), _mm256_set1_ps(0x1.0527dcp-1f), less0));
+            _mm256_storeu_ps(block + 0 + k, e0);
+            total0 = _mm256_add_ps(total0, e0);
         }
-        {
-            float *row = block + 32;
-            __m256 greatest = _mm256_loadu_ps(row);
-            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
-            float most = small_encoder_avx2_hmax(greatest);
-            const float base = most;
-            __m256 total = _mm256_setzero_ps();
-            for (size_t k = 0; k < padded - from; k += 8) {
-                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
-                _mm256_storeu_ps(row + k, e);
-                total = _mm256_add_ps(total, e);
-            }
-            sum2 = small_encoder_avx2_sum(total);
+        for (size_t k = 0; k < padded - from; k += 8) {
+            const __m256 e1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 16 + k), _mm256_set1_ps(0x1.0527dcp-1f), less1));
+            _mm256_storeu_ps(block + 16 + k, e1);
+            total1 = _mm256_add_ps(total1, e1);
         }
-        {
-            float *row = block + 48;
-            __m256 greatest = _mm256_loadu_ps(row);
-            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
-            float most = small_encoder_avx2_hmax(greatest);
-            const float base = most;
-            __m256 total = _mm256_setzero_ps();
-            for (size_t k = 0; k < padded - from; k += 8) {
-                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
-                _mm256_storeu_ps(row + k, e);
-                total = _mm256_add_ps(total, e);
-            }
-            sum3 = small_encoder_avx2_sum(total);
+        for (size_t k = 0; k < padded - from; k += 8) {
+            const __m256 e2 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 32 + k), _mm256_set1_ps(0x1.0527dcp-1f), less2));
+            _mm256_storeu_ps(block + 32 + k, e2);
+            total2 = _mm256_add_ps(total2, e2);
         }
+        for (size_t k = 0; k < padded - from; k += 8) {
+            const __m256 e3 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 48 + k), _mm256_set1_ps(0x1.0527dcp-1f), less3));
+            _mm256_storeu_ps(block + 48 + k, e3);
+            total3 = _mm256_add_ps(total3, e3);
+        }
+        sum[0] = small_encoder_avx2_sum(total0);
+        sum[1] = small_encoder_avx2_sum(total1);
+        sum[2] = small_encoder_avx2_sum(total2);
+        sum[3] = small_encoder_avx2_sum(total3);
         {
             __m256 o0_0 = _mm256_setzero_ps();
             __m256 o1_0 = _mm256_setzero_ps();
@@ -605,19 +708,19 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
         }
     }
     {
-        const __m256 inverse = _mm256_set1_ps(sum0 == 0.0f ? 0.0f : 1.0f / sum0);
+        const __m256 inverse = _mm256_set1_ps(sum[0] == 0.0f ? 0.0f : 1.0f / sum[0]);
         _mm256_storeu_ps(out + 0, _mm256_mul_ps(_mm256_loadu_ps(mixed + 0), inverse));
     }
     {
-        const __m256 inverse = _mm256_set1_ps(sum1 == 0.0f ? 0.0f : 1.0f / sum1);
+        const __m256 inverse = _mm256_set1_ps(sum[1] == 0.0f ? 0.0f : 1.0f / sum[1]);
         _mm256_storeu_ps(out + 32, _mm256_mul_ps(_mm256_loadu_ps(mixed + 8), inverse));
     }
     {
-        const __m256 inverse = _mm256_set1_ps(sum2 == 0.0f ? 0.0f : 1.0f / sum2);
+        const __m256 inverse = _mm256_set1_ps(sum[2] == 0.0f ? 0.0f : 1.0f / sum[2]);
         _mm256_storeu_ps(out + 64, _mm256_mul_ps(_mm256_loadu_ps(mixed + 16), inverse));
     }
     {
-        const __m256 inverse = _mm256_set1_ps(sum3 == 0.0f ? 0.0f : 1.0f / sum3);
+        const __m256 inverse = _mm256_set1_ps(sum[3] == 0.0f ? 0.0f : 1.0f / sum[3]);
         _mm256_storeu_ps(out + 96, _mm256_mul_ps(_mm256_loadu_ps(mixed + 24), inverse));
     }
 }
@@ -626,8 +729,7 @@ static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_of_rows2(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
     float *mixed = block + 64;
     (void)i, (void)n;
-    float sum0;
-    float sum1;
+    float sum[2];
     const size_t first = 0;
     const size_t last = n;
     {
@@ -651,13 +753,9 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
                 s1_0 = _mm256_fmadd_ps(q1, k0, s1_0);
                 s1_1 = _mm256_fmadd_ps(q1, k1, s1_1);
             }
-            s0_0 = _mm256_mul_ps(s0_0, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 0 + (j - from) + 0, s0_0);
-            s0_1 = _mm256_mul_ps(s0_1, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 0 + (j - from) + 8, s0_1);
-            s1_0 = _mm256_mul_ps(s1_0, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 16 + (j - from) + 0, s1_0);
-            s1_1 = _mm256_mul_ps(s1_1, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 16 + (j - from) + 8, s1_1);
         }
         {
@@ -668,34 +766,31 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
             float *row = block + 16;
             for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
         }
-        {
-            float *row = block + 0;
-            __m256 greatest = _mm256_loadu_ps(row);
-            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
-            float most = small_encoder_avx2_hmax(greatest);
-            const float base = most;
-            __m256 total = _mm256_setzero_ps();
-            for (size_t k = 0; k < padded - from; k += 8) {
-                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
-                _mm256_storeu_ps(row + k, e);
-                total = _mm256_add_ps(total, e);
-            }
-            sum0 = small_encoder_avx2_sum(total);
+        __m256 greatest0 = _mm256_loadu_ps(block + 0);
+        __m256 greatest1 = _mm256_loadu_ps(block + 16);
+        for (size_t k = 8; k < padded - from; k += 8) {
+            greatest0 = _mm256_max_ps(greatest0, _mm256_loadu_ps(block + 0 + k));
+            greatest1 = _mm256_max_ps(greatest1, _mm256_loadu_ps(block + 16 + k));
         }
-        {
-            float *row = block + 16;
-            __m256 greatest = _mm256_loadu_ps(row);
-            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
-            float most = small_encoder_avx2_hmax(greatest);
-            const float base = most;
-            __m256 total = _mm256_setzero_ps();
-            for (size_t k = 0; k < padded - from; k += 8) {
-                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
-                _mm256_storeu_ps(row + k, e);
-                total = _mm256_add_ps(total, e);
-            }
-            sum1 = small_encoder_avx2_sum(total);
+        float base[8] = {0};
+        base[0] = small_encoder_avx2_hmax(greatest0) * 0x1.0527dcp-1f;
+        base[1] = small_encoder_avx2_hmax(greatest1) * 0x1.0527dcp-1f;
+        const __m256 less0 = _mm256_set1_ps(-base[0]);
+        __m256 total0 = _mm256_setzero_ps();
+        const __m256 less1 = _mm256_set1_ps(-base[1]);
+        __m256 total1 = _mm256_setzero_ps();
+        for (size_t k = 0; k < padded - from; k += 8) {
+            const __m256 e0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 0 + k), _mm256_set1_ps(0x1.0527dcp-1f), less0));
+            _mm256_storeu_ps(block + 0 + k, e0);
+            total0 = _mm256_add_ps(total0, e0);
         }
+        for (size_t k = 0; k < padded - from; k += 8) {
+            const __m256 e1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 16 + k), _mm256_set1_ps(0x1.0527dcp-1f), less1));
+            _mm256_storeu_ps(block + 16 + k, e1);
+            total1 = _mm256_add_ps(total1, e1);
+        }
+        sum[0] = small_encoder_avx2_sum(total0);
+        sum[1] = small_encoder_avx2_sum(total1);
         {
             __m256 o0_0 = _mm256_setzero_ps();
             __m256 o1_0 = _mm256_setzero_ps();
@@ -711,11 +806,11 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
         }
     }
     {
-        const __m256 inverse = _mm256_set1_ps(sum0 == 0.0f ? 0.0f : 1.0f / sum0);
+        const __m256 inverse = _mm256_set1_ps(sum[0] == 0.0f ? 0.0f : 1.0f / sum[0]);
         _mm256_storeu_ps(out + 0, _mm256_mul_ps(_mm256_loadu_ps(mixed + 0), inverse));
     }
     {
-        const __m256 inverse = _mm256_set1_ps(sum1 == 0.0f ? 0.0f : 1.0f / sum1);
+        const __m256 inverse = _mm256_set1_ps(sum[1] == 0.0f ? 0.0f : 1.0f / sum[1]);
         _mm256_storeu_ps(out + 32, _mm256_mul_ps(_mm256_loadu_ps(mixed + 8), inverse));
     }
 }
@@ -724,7 +819,7 @@ static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_of_rows1(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
     float *mixed = block + 64;
     (void)i, (void)n;
-    float sum0;
+    float sum[1];
     const size_t first = 0;
     const size_t last = n;
     {
@@ -743,29 +838,27 @@ void small_encoder_avx2_attention_of_rows1(const float *query, const float *pane
                 s0_0 = _mm256_fmadd_ps(q0, k0, s0_0);
                 s0_1 = _mm256_fmadd_ps(q0, k1, s0_1);
             }
-            s0_0 = _mm256_mul_ps(s0_0, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 0 + (j - from) + 0, s0_0);
-            s0_1 = _mm256_mul_ps(s0_1, _mm256_set1_ps(0x1.6a09e6p-2f));
             _mm256_storeu_ps(block + 0 + (j - from) + 8, s0_1);
         }
         {
             float *row = block + 0;
             for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
         }
-        {
-            float *row = block + 0;
-            __m256 greatest = _mm256_loadu_ps(row);
-            for (size_t k = 8; k < padded - from; k += 8) greatest = _mm256_max_ps(greatest, _mm256_loadu_ps(row + k));
-            float most = small_encoder_avx2_hmax(greatest);
-            const float base = most;
-            __m256 total = _mm256_setzero_ps();
-            for (size_t k = 0; k < padded - from; k += 8) {
-                const __m256 e = small_encoder_avx2_exp(_mm256_sub_ps(_mm256_loadu_ps(row + k), _mm256_set1_ps(base)));
-                _mm256_storeu_ps(row + k, e);
-                total = _mm256_add_ps(total, e);
-            }
-            sum0 = small_encoder_avx2_sum(total);
+        __m256 greatest0 = _mm256_loadu_ps(block + 0);
+        for (size_t k = 8; k < padded - from; k += 8) {
+            greatest0 = _mm256_max_ps(greatest0, _mm256_loadu_ps(block + 0 + k));
         }
+        float base[8] = {0};
+        base[0] = small_encoder_avx2_hmax(greatest0) * 0x1.0527dcp-1f;
+        const __m256 less0 = _mm256_set1_ps(-base[0]);
+        __m256 total0 = _mm256_setzero_ps();
+        for (size_t k = 0; k < padded - from; k += 8) {
+            const __m256 e0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 0 + k), _mm256_set1_ps(0x1.0527dcp-1f), less0));
+            _mm256_storeu_ps(block + 0 + k, e0);
+            total0 = _mm256_add_ps(total0, e0);
+        }
+        sum[0] = small_encoder_avx2_sum(total0);
         {
             __m256 o0_0 = _mm256_setzero_ps();
             for (size_t key_row = from; key_row < to; key_row++) {
@@ -777,7 +870,7 @@ void small_encoder_avx2_attention_of_rows1(const float *query, const float *pane
         }
     }
     {
-        const __m256 inverse = _mm256_set1_ps(sum0 == 0.0f ? 0.0f : 1.0f / sum0);
+        const __m256 inverse = _mm256_set1_ps(sum[0] == 0.0f ? 0.0f : 1.0f / sum[0]);
         _mm256_storeu_ps(out + 0, _mm256_mul_ps(_mm256_loadu_ps(mixed + 0), inverse));
     }
 }
@@ -787,21 +880,59 @@ static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_2_pack(const float *key, size_t n, float *panels) {
     for (size_t j = 0; j < n; j += 16) {
         const size_t rows = n - j < 16 ? n - j : 16;
+        const float *from = key + j * 96;
         float *to = panels + j * 8;
+        size_t begin = 0;
         if (rows == 16) {
-            for (size_t d = 0; d < 8; d++)
-            for (size_t l = 0; l < 16; l++) to[d * 16 + l] = key[(j + l) * 96 + d];
-        } else {
-            for (size_t d = 0; d < 8; d++)
-            for (size_t l = 0; l < 16; l++) to[d * 16 + l] = l < rows ? key[(j + l) * 96 + d] : 0.0f;
+            for (; begin < 8; begin += 8)
+            for (size_t l = 0; l < 16; l += 8) {
+                const size_t d = begin;
+                const __m256 r0_0 = _mm256_loadu_ps(from + (l + 0) * 96 + d);
+                const __m256 r0_1 = _mm256_loadu_ps(from + (l + 1) * 96 + d);
+                const __m256 r0_2 = _mm256_loadu_ps(from + (l + 2) * 96 + d);
+                const __m256 r0_3 = _mm256_loadu_ps(from + (l + 3) * 96 + d);
+                const __m256 r0_4 = _mm256_loadu_ps(from + (l + 4) * 96 + d);
+                const __m256 r0_5 = _mm256_loadu_ps(from + (l + 5) * 96 + d);
+                const __m256 r0_6 = _mm256_loadu_ps(from + (l + 6) * 96 + d);
+                const __m256 r0_7 = _mm256_loadu_ps(from + (l + 7) * 96 + d);
+                const __m256 r1_0 = small_encoder_avx2_zip_low(r0_0, r0_4), r1_1 = small_encoder_avx2_zip_high(r0_0, r0_4);
+                const __m256 r1_2 = small_encoder_avx2_zip_low(r0_1, r0_5), r1_3 = small_encoder_avx2_zip_high(r0_1, r0_5);
+                const __m256 r1_4 = small_encoder_avx2_zip_low(r0_2, r0_6), r1_5 = small_encoder_avx2_zip_high(r0_2, r0_6);
+                const __m256 r1_6 = small_encoder_avx2_zip_low(r0_3, r0_7), r1_7 = small_encoder_avx2_zip_high(r0_3, r0_7);
+                const __m256 r2_0 = small_encoder_avx2_zip_low(r1_0, r1_4), r2_1 = small_encoder_avx2_zip_high(r1_0, r1_4);
+                const __m256 r2_2 = small_encoder_avx2_zip_low(r1_1, r1_5), r2_3 = small_encoder_avx2_zip_high(r1_1, r1_5);
+                const __m256 r2_4 = small_encoder_avx2_zip_low(r1_2, r1_6), r2_5 = small_encoder_avx2_zip_high(r1_2, r1_6);
+                const __m256 r2_6 = small_encoder_avx2_zip_low(r1_3, r1_7), r2_7 = small_encoder_avx2_zip_high(r1_3, r1_7);
+                const __m256 r3_0 = small_encoder_avx2_zip_low(r2_0, r2_4), r3_1 = small_encoder_avx2_zip_high(r2_0, r2_4);
+                const __m256 r3_2 = small_encoder_avx2_zip_low(r2_1, r2_5), r3_3 = small_encoder_avx2_zip_high(r2_1, r2_5);
+                const __m256 r3_4 = small_encoder_avx2_zip_low(r2_2, r2_6), r3_5 = small_encoder_avx2_zip_high(r2_2, r2_6);
+                const __m256 r3_6 = small_encoder_avx2_zip_low(r2_3, r2_7), r3_7 = small_encoder_avx2_zip_high(r2_3, r2_7);
+                _mm256_storeu_ps(to + (d + 0) * 16 + l, r3_0);
+                _mm256_storeu_ps(to + (d + 1) * 16 + l, r3_1);
+                _mm256_storeu_ps(to + (d + 2) * 16 + l, r3_2);
+                _mm256_storeu_ps(to + (d + 3) * 16 + l, r3_3);
+                _mm256_storeu_ps(to + (d + 4) * 16 + l, r3_4);
+                _mm256_storeu_ps(to + (d + 5) * 16 + l, r3_5);
+                _mm256_storeu_ps(to + (d + 6) * 16 + l, r3_6);
+                _mm256_storeu_ps(to + (d + 7) * 16 + l, r3_7);
+            }
         }
+        for (size_t d = begin; d < 8; d++)
+        for (size_t l = 0; l < 16; l++) to[d * 16 + l] = l < rows ? from[l * 96 + d] : 0.0f;
     }
+}
+
+/* values of one head, [n][96] -> [n][16]: the caller's rows may be a page apart */
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_attention_2_gather(const float *value, size_t n, float *rows) {
+    for (size_t j = 0; j < n; j++)
+    for (size_t d = 0; d < 8; d++) rows[j * 16 + d] = value[j * 96 + d];
 }
 
 /* attention of 4 heads of 8 over the keys of the same sequence */
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_2(const small_encoder_run *run, const float *q, const float *k, const float *v, float *out, size_t thread, size_t threads) {
-    float *scratch = run->scratch + thread * 448, *block = scratch + 128;
+    float *scratch = run->scratch + thread * 704, *block = scratch + 384;
     size_t total = 0, unit = 0;
     for (size_t s = 0; s < run->sequences; s++) total += ((size_t)(run->starts[s + 1] - run->starts[s]) + 3) / 4 * 4;
     const size_t begin = total * thread / threads, end = total * (thread + 1) / threads;
@@ -809,21 +940,28 @@ void small_encoder_avx2_attention_2(const small_encoder_run *run, const float *q
         const size_t start = (size_t)run->starts[s], rows = (size_t)run->starts[s + 1] - start, blocks = (rows + 3) / 4;
         const size_t key_start = start, n = rows;
         size_t packed = 4;
+        /* what few rows read is not worth a copy */
+        const int gathered = rows >= 256;
+        const size_t v_row = gathered ? 16 : 96;
         for (size_t head = 0; head < 4; head++, unit += blocks) {
             if (unit + blocks <= begin || unit >= end) continue;
             const size_t kv = head / 1;
             const float *keys = k + key_start * 96 + kv * 8, *values = v + key_start * 96 + kv * 8;
             const float *panels = scratch;
-            if (kv != packed) small_encoder_avx2_attention_2_pack(keys, n, scratch);
+            if (kv != packed) {
+                small_encoder_avx2_attention_2_pack(keys, n, scratch);
+                if (gathered) small_encoder_avx2_attention_2_gather(values, n, scratch + 128);
+            }
             packed = kv;
+            if (gathered) values = scratch + 128;
             const float *query = q + start * 96 + head * 8;
             float *to = out + start * 32 + head * 8;
             const size_t from = begin > unit ? begin - unit : 0, until = end - unit < blocks ? end - unit : blocks;
             const size_t stop = until * 4 < rows ? until * 4 : rows;
             size_t i = from * 4;
-            for (; i + 4 <= stop; i += 4) small_encoder_avx2_attention_of_rows4(query + i * 96, panels, values, 96, i, n, block, to + i * 32);
-            for (; i + 2 <= stop; i += 2) small_encoder_avx2_attention_of_rows2(query + i * 96, panels, values, 96, i, n, block, to + i * 32);
-            for (; i < stop; i++) small_encoder_avx2_attention_of_rows1(query + i * 96, panels, values, 96, i, n, block, to + i * 32);
+            for (; i + 4 <= stop; i += 4) small_encoder_avx2_attention_of_rows4(query + i * 96, panels, values, v_row, i, n, block, to + i * 32);
+            for (; i + 2 <= stop; i += 2) small_encoder_avx2_attention_of_rows2(query + i * 96, panels, values, v_row, i, n, block, to + i * 32);
+            for (; i < stop; i++) small_encoder_avx2_attention_of_rows1(query + i * 96, panels, values, v_row, i, n, block, to + i * 32);
         }
     }
 }
@@ -836,50 +974,82 @@ void small_encoder_avx2_step_layer0_attention_mixed(void *with, int thread) {
 }
 
 static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_gemm_32x32_1x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+void small_encoder_avx2_gemm_32x32_1x2(const float *x, const float *w, const float *bias, const float *other, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    const __m256 b2 = _mm256_loadu_ps(bias + 16);
+    const __m256 b3 = _mm256_loadu_ps(bias + 24);
     __m256 acc0_0 = b0;
     __m256 acc0_1 = b1;
+    __m256 acc0_2 = b2;
+    __m256 acc0_3 = b3;
     for (size_t k = 0; k < 32; k++) {
-        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
         acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 w2 = _mm256_loadu_ps(w + (512 + (k * 16)));
+        acc0_2 = _mm256_fmadd_ps(a0, w2, acc0_2);
+        const __m256 w3 = _mm256_loadu_ps(w + (520 + (k * 16)));
+        acc0_3 = _mm256_fmadd_ps(a0, w3, acc0_3);
     }
     acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
     _mm256_storeu_ps(out + 0, acc0_0);
     acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
     _mm256_storeu_ps(out + 8, acc0_1);
+    acc0_2 = _mm256_fmadd_ps(acc0_2, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 16));
+    _mm256_storeu_ps(out + 16, acc0_2);
+    acc0_3 = _mm256_fmadd_ps(acc0_3, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 24));
+    _mm256_storeu_ps(out + 24, acc0_3);
 }
 
 static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_gemm_32x32_2x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+void small_encoder_avx2_gemm_32x32_2x2(const float *x, const float *w, const float *bias, const float *other, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    const __m256 b2 = _mm256_loadu_ps(bias + 16);
+    const __m256 b3 = _mm256_loadu_ps(bias + 24);
     __m256 acc0_0 = b0;
     __m256 acc0_1 = b1;
+    __m256 acc0_2 = b2;
+    __m256 acc0_3 = b3;
     __m256 acc1_0 = b0;
     __m256 acc1_1 = b1;
+    __m256 acc1_2 = b2;
+    __m256 acc1_3 = b3;
     for (size_t k = 0; k < 32; k++) {
-        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
-        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
         acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 w2 = _mm256_loadu_ps(w + (512 + (k * 16)));
+        acc0_2 = _mm256_fmadd_ps(a0, w2, acc0_2);
+        acc1_2 = _mm256_fmadd_ps(a1, w2, acc1_2);
+        const __m256 w3 = _mm256_loadu_ps(w + (520 + (k * 16)));
+        acc0_3 = _mm256_fmadd_ps(a0, w3, acc0_3);
+        acc1_3 = _mm256_fmadd_ps(a1, w3, acc1_3);
     }
     acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
     _mm256_storeu_ps(out + 0, acc0_0);
     acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
     _mm256_storeu_ps(out + 8, acc0_1);
+    acc0_2 = _mm256_fmadd_ps(acc0_2, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 16));
+    _mm256_storeu_ps(out + 16, acc0_2);
+    acc0_3 = _mm256_fmadd_ps(acc0_3, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 24));
+    _mm256_storeu_ps(out + 24, acc0_3);
     acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
     _mm256_storeu_ps(out + 32, acc1_0);
     acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
     _mm256_storeu_ps(out + 40, acc1_1);
+    acc1_2 = _mm256_fmadd_ps(acc1_2, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 48));
+    _mm256_storeu_ps(out + 48, acc1_2);
+    acc1_3 = _mm256_fmadd_ps(acc1_3, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 56));
+    _mm256_storeu_ps(out + 56, acc1_3);
 }
 
 static __attribute__((target("avx2,fma")))
@@ -1087,15 +1257,34 @@ void small_encoder_avx2_gemm_32x32_6x1(const float *x, const float *w, const flo
 /* out [rows][32] = x [rows][32] times weight, + bias, + other */
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x32(const float *x, const float *w, const float *bias, const float *other, float *out, size_t rows, size_t thread, size_t threads) {
-    const size_t tiles = (rows + 5) / 6, units = tiles * 2, last = units * (thread + 1) / threads;
-    for (size_t unit = units * thread / threads; unit < last; unit++) {
-        const size_t block = unit / tiles, tile = unit % tiles;
-        const size_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+    if (rows == 0) return;
+    if (rows == 1) {
+        const size_t row = 0, end = 1 * (thread + 1) / threads;
+        for (size_t block = 1 * thread / threads; block < end; block++) {
+            const size_t panel = block * 2;
+            const size_t column = panel * 16;
+            small_encoder_avx2_gemm_32x32_1x2(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column);
+        }
+        return;
+    }
+    if (rows == 2) {
+        const size_t row = 0, end = 1 * (thread + 1) / threads;
+        for (size_t block = 1 * thread / threads; block < end; block++) {
+            const size_t panel = block * 2;
+            const size_t column = panel * 16;
+            small_encoder_avx2_gemm_32x32_2x2(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column);
+        }
+        return;
+    }
+    const size_t tiles = (rows + 5) / 6, least = rows / tiles, taller = rows % tiles;
+    const size_t begin = tiles * 2 * thread / threads, end = tiles * 2 * (thread + 1) / threads;
+    size_t block = begin / tiles, tile = begin % tiles, row = tile * least + (tile < taller ? tile : taller);
+    for (size_t unit = begin, height; unit < end; unit++, row += height, tile++) {
+        if (tile == tiles) block++, tile = 0, row = 0;
+        height = least + (tile < taller);
         const size_t panel = block * 1;
         const size_t column = panel * 16;
         switch (height) {
-            case 1: small_encoder_avx2_gemm_32x32_1x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
-            case 2: small_encoder_avx2_gemm_32x32_2x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
             case 3: small_encoder_avx2_gemm_32x32_3x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
             case 4: small_encoder_avx2_gemm_32x32_4x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
             case 5: small_encoder_avx2_gemm_32x32_5x1(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column, out + row * 32 + column); break;
@@ -1169,51 +1358,109 @@ void small_encoder_avx2_step_layer0_attention_norm_out(void *with, int thread) {
     small_encoder_avx2_layernorm_32(run->workspace + 8208, run->weights + 6784, run->weights + 6816, run->workspace + 8208, run->rows, (size_t)thread, (size_t)run->threads);
 }
 
-static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_gemm_32x64_1x1(const float *x, const float *w, const float *bias, float *out) {
-    const __m256 b0 = _mm256_loadu_ps(bias + 0);
-    const __m256 b1 = _mm256_loadu_ps(bias + 8);
-    __m256 acc0_0 = b0;
-    __m256 acc0_1 = b1;
-    for (size_t k = 0; k < 32; k++) {
-        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
-        const __m256 a0 = _mm256_broadcast_ss(x + k);
-        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x64_finish(const float *sums, float *out, size_t rows, size_t stride, size_t panels) {
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < panels * 16; c += 16) {
+            __m256 sum0 = _mm256_loadu_ps(sums + (r * stride * 16 + c + 0));
+            sum0 = small_encoder_avx2_relu(sum0);
+            _mm256_storeu_ps(out + ((r * 64) + c), sum0);
+            __m256 sum1 = _mm256_loadu_ps(sums + (r * stride * 16 + c + 8));
+            sum1 = small_encoder_avx2_relu(sum1);
+            _mm256_storeu_ps(out + ((r * 64) + (c + 8)), sum1);
+        }
     }
-    acc0_0 = small_encoder_avx2_relu(acc0_0);
-    _mm256_storeu_ps(out + 0, acc0_0);
-    acc0_1 = small_encoder_avx2_relu(acc0_1);
-    _mm256_storeu_ps(out + 8, acc0_1);
 }
 
 static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_gemm_32x64_2x1(const float *x, const float *w, const float *bias, float *out) {
+void small_encoder_avx2_gemm_32x64_1x4(const float *x, const float *w, const float *bias, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    const __m256 b2 = _mm256_loadu_ps(bias + 16);
+    const __m256 b3 = _mm256_loadu_ps(bias + 24);
+    const __m256 b4 = _mm256_loadu_ps(bias + 32);
+    const __m256 b5 = _mm256_loadu_ps(bias + 40);
+    const __m256 b6 = _mm256_loadu_ps(bias + 48);
+    const __m256 b7 = _mm256_loadu_ps(bias + 56);
     __m256 acc0_0 = b0;
     __m256 acc0_1 = b1;
+    __m256 acc0_2 = b2;
+    __m256 acc0_3 = b3;
+    __m256 acc0_4 = b4;
+    __m256 acc0_5 = b5;
+    __m256 acc0_6 = b6;
+    __m256 acc0_7 = b7;
+    for (size_t k = 0; k < 32; k++) {
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 w2 = _mm256_loadu_ps(w + (512 + (k * 16)));
+        acc0_2 = _mm256_fmadd_ps(a0, w2, acc0_2);
+        const __m256 w3 = _mm256_loadu_ps(w + (520 + (k * 16)));
+        acc0_3 = _mm256_fmadd_ps(a0, w3, acc0_3);
+        const __m256 w4 = _mm256_loadu_ps(w + (1024 + (k * 16)));
+        acc0_4 = _mm256_fmadd_ps(a0, w4, acc0_4);
+        const __m256 w5 = _mm256_loadu_ps(w + (1032 + (k * 16)));
+        acc0_5 = _mm256_fmadd_ps(a0, w5, acc0_5);
+        const __m256 w6 = _mm256_loadu_ps(w + (1536 + (k * 16)));
+        acc0_6 = _mm256_fmadd_ps(a0, w6, acc0_6);
+        const __m256 w7 = _mm256_loadu_ps(w + (1544 + (k * 16)));
+        acc0_7 = _mm256_fmadd_ps(a0, w7, acc0_7);
+    }
+    float sums[64];
+    _mm256_storeu_ps(sums + 0, acc0_0);
+    _mm256_storeu_ps(sums + 8, acc0_1);
+    _mm256_storeu_ps(sums + 16, acc0_2);
+    _mm256_storeu_ps(sums + 24, acc0_3);
+    _mm256_storeu_ps(sums + 32, acc0_4);
+    _mm256_storeu_ps(sums + 40, acc0_5);
+    _mm256_storeu_ps(sums + 48, acc0_6);
+    _mm256_storeu_ps(sums + 56, acc0_7);
+    small_encoder_avx2_gemm_32x64_finish(sums, out, 1, 4, 4);
+}
+
+static __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_32x64_2x2(const float *x, const float *w, const float *bias, float *out) {
+    const __m256 b0 = _mm256_loadu_ps(bias + 0);
+    const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    const __m256 b2 = _mm256_loadu_ps(bias + 16);
+    const __m256 b3 = _mm256_loadu_ps(bias + 24);
+    __m256 acc0_0 = b0;
+    __m256 acc0_1 = b1;
+    __m256 acc0_2 = b2;
+    __m256 acc0_3 = b3;
     __m256 acc1_0 = b0;
     __m256 acc1_1 = b1;
+    __m256 acc1_2 = b2;
+    __m256 acc1_3 = b3;
     for (size_t k = 0; k < 32; k++) {
-        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
-        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
         acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 w2 = _mm256_loadu_ps(w + (512 + (k * 16)));
+        acc0_2 = _mm256_fmadd_ps(a0, w2, acc0_2);
+        acc1_2 = _mm256_fmadd_ps(a1, w2, acc1_2);
+        const __m256 w3 = _mm256_loadu_ps(w + (520 + (k * 16)));
+        acc0_3 = _mm256_fmadd_ps(a0, w3, acc0_3);
+        acc1_3 = _mm256_fmadd_ps(a1, w3, acc1_3);
     }
-    acc0_0 = small_encoder_avx2_relu(acc0_0);
-    _mm256_storeu_ps(out + 0, acc0_0);
-    acc0_1 = small_encoder_avx2_relu(acc0_1);
-    _mm256_storeu_ps(out + 8, acc0_1);
-    acc1_0 = small_encoder_avx2_relu(acc1_0);
-    _mm256_storeu_ps(out + 64, acc1_0);
-    acc1_1 = small_encoder_avx2_relu(acc1_1);
-    _mm256_storeu_ps(out + 72, acc1_1);
+    float sums[64];
+    _mm256_storeu_ps(sums + 0, acc0_0);
+    _mm256_storeu_ps(sums + 8, acc0_1);
+    _mm256_storeu_ps(sums + 16, acc0_2);
+    _mm256_storeu_ps(sums + 24, acc0_3);
+    _mm256_storeu_ps(sums + 32, acc1_0);
+    _mm256_storeu_ps(sums + 40, acc1_1);
+    _mm256_storeu_ps(sums + 48, acc1_2);
+    _mm256_storeu_ps(sums + 56, acc1_3);
+    small_encoder_avx2_gemm_32x64_finish(sums, out, 2, 2, 2);
 }
 
 static __attribute__((target("avx2,fma")))
@@ -1239,18 +1486,14 @@ void small_encoder_avx2_gemm_32x64_3x1(const float *x, const float *w, const flo
         acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
         acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
     }
-    acc0_0 = small_encoder_avx2_relu(acc0_0);
-    _mm256_storeu_ps(out + 0, acc0_0);
-    acc0_1 = small_encoder_avx2_relu(acc0_1);
-    _mm256_storeu_ps(out + 8, acc0_1);
-    acc1_0 = small_encoder_avx2_relu(acc1_0);
-    _mm256_storeu_ps(out + 64, acc1_0);
-    acc1_1 = small_encoder_avx2_relu(acc1_1);
-    _mm256_storeu_ps(out + 72, acc1_1);
-    acc2_0 = small_encoder_avx2_relu(acc2_0);
-    _mm256_storeu_ps(out + 128, acc2_0);
-    acc2_1 = small_encoder_avx2_relu(acc2_1);
-    _mm256_storeu_ps(out + 136, acc2_1);
+    float sums[48];
+    _mm256_storeu_ps(sums + 0, acc0_0);
+    _mm256_storeu_ps(sums + 8, acc0_1);
+    _mm256_storeu_ps(sums + 16, acc1_0);
+    _mm256_storeu_ps(sums + 24, acc1_1);
+    _mm256_storeu_ps(sums + 32, acc2_0);
+    _mm256_storeu_ps(sums + 40, acc2_1);
+    small_encoder_avx2_gemm_32x64_finish(sums, out, 3, 1, 1);
 }
 
 static __attribute__((target("avx2,fma")))
@@ -1281,22 +1524,16 @@ void small_encoder_avx2_gemm_32x64_4x1(const float *x, const float *w, const flo
         acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
         acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
     }
-    acc0_0 = small_encoder_avx2_relu(acc0_0);
-    _mm256_storeu_ps(out + 0, acc0_0);
-    acc0_1 = small_encoder_avx2_relu(acc0_1);
-    _mm256_storeu_ps(out + 8, acc0_1);
-    acc1_0 = small_encoder_avx2_relu(acc1_0);
-    _mm256_storeu_ps(out + 64, acc1_0);
-    acc1_1 = small_encoder_avx2_relu(acc1_1);
-    _mm256_storeu_ps(out + 72, acc1_1);
-    acc2_0 = small_encoder_avx2_relu(acc2_0);
-    _mm256_storeu_ps(out + 128, acc2_0);
-    acc2_1 = small_encoder_avx2_relu(acc2_1);
-    _mm256_storeu_ps(out + 136, acc2_1);
-    acc3_0 = small_encoder_avx2_relu(acc3_0);
-    _mm256_storeu_ps(out + 192, acc3_0);
-    acc3_1 = small_encoder_avx2_relu(acc3_1);
-    _mm256_storeu_ps(out + 200, acc3_1);
+    float sums[64];
+    _mm256_storeu_ps(sums + 0, acc0_0);
+    _mm256_storeu_ps(sums + 8, acc0_1);
+    _mm256_storeu_ps(sums + 16, acc1_0);
+    _mm256_storeu_ps(sums + 24, acc1_1);
+    _mm256_storeu_ps(sums + 32, acc2_0);
+    _mm256_storeu_ps(sums + 40, acc2_1);
+    _mm256_storeu_ps(sums + 48, acc3_0);
+    _mm256_storeu_ps(sums + 56, acc3_1);
+    small_encoder_avx2_gemm_32x64_finish(sums, out, 4, 1, 1);
 }
 
 static __attribute__((target("avx2,fma")))
@@ -1332,26 +1569,18 @@ void small_encoder_avx2_gemm_32x64_5x1(const float *x, const float *w, const flo
         acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
         acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
     }
-    acc0_0 = small_encoder_avx2_relu(acc0_0);
-    _mm256_storeu_ps(out + 0, acc0_0);
-    acc0_1 = small_encoder_avx2_relu(acc0_1);
-    _mm256_storeu_ps(out + 8, acc0_1);
-    acc1_0 = small_encoder_avx2_relu(acc1_0);
-    _mm256_storeu_ps(out + 64, acc1_0);
-    acc1_1 = small_encoder_avx2_relu(acc1_1);
-    _mm256_storeu_ps(out + 72, acc1_1);
-    acc2_0 = small_encoder_avx2_relu(acc2_0);
-    _mm256_storeu_ps(out + 128, acc2_0);
-    acc2_1 = small_encoder_avx2_relu(acc2_1);
-    _mm256_storeu_ps(out + 136, acc2_1);
-    acc3_0 = small_encoder_avx2_relu(acc3_0);
-    _mm256_storeu_ps(out + 192, acc3_0);
-    acc3_1 = small_encoder_avx2_relu(acc3_1);
-    _mm256_storeu_ps(out + 200, acc3_1);
-    acc4_0 = small_encoder_avx2_relu(acc4_0);
-    _mm256_storeu_ps(out + 256, acc4_0);
-    acc4_1 = small_encoder_avx2_relu(acc4_1);
-    _mm256_storeu_ps(out + 264, acc4_1);
+    float sums[80];
+    _mm256_storeu_ps(sums + 0, acc0_0);
+    _mm256_storeu_ps(sums + 8, acc0_1);
+    _mm256_storeu_ps(sums + 16, acc1_0);
+    _mm256_storeu_ps(sums + 24, acc1_1);
+    _mm256_storeu_ps(sums + 32, acc2_0);
+    _mm256_storeu_ps(sums + 40, acc2_1);
+    _mm256_storeu_ps(sums + 48, acc3_0);
+    _mm256_storeu_ps(sums + 56, acc3_1);
+    _mm256_storeu_ps(sums + 64, acc4_0);
+    _mm256_storeu_ps(sums + 72, acc4_1);
+    small_encoder_avx2_gemm_32x64_finish(sums, out, 5, 1, 1);
 }
 
 static __attribute__((target("avx2,fma")))
@@ -1392,44 +1621,53 @@ void small_encoder_avx2_gemm_32x64_6x1(const float *x, const float *w, const flo
         acc5_0 = _mm256_fmadd_ps(a5, w0, acc5_0);
         acc5_1 = _mm256_fmadd_ps(a5, w1, acc5_1);
     }
-    acc0_0 = small_encoder_avx2_relu(acc0_0);
-    _mm256_storeu_ps(out + 0, acc0_0);
-    acc0_1 = small_encoder_avx2_relu(acc0_1);
-    _mm256_storeu_ps(out + 8, acc0_1);
-    acc1_0 = small_encoder_avx2_relu(acc1_0);
-    _mm256_storeu_ps(out + 64, acc1_0);
-    acc1_1 = small_encoder_avx2_relu(acc1_1);
-    _mm256_storeu_ps(out + 72, acc1_1);
-    acc2_0 = small_encoder_avx2_relu(acc2_0);
-    _mm256_storeu_ps(out + 128, acc2_0);
-    acc2_1 = small_encoder_avx2_relu(acc2_1);
-    _mm256_storeu_ps(out + 136, acc2_1);
-    acc3_0 = small_encoder_avx2_relu(acc3_0);
-    _mm256_storeu_ps(out + 192, acc3_0);
-    acc3_1 = small_encoder_avx2_relu(acc3_1);
-    _mm256_storeu_ps(out + 200, acc3_1);
-    acc4_0 = small_encoder_avx2_relu(acc4_0);
-    _mm256_storeu_ps(out + 256, acc4_0);
-    acc4_1 = small_encoder_avx2_relu(acc4_1);
-    _mm256_storeu_ps(out + 264, acc4_1);
-    acc5_0 = small_encoder_avx2_relu(acc5_0);
-    _mm256_storeu_ps(out + 320, acc5_0);
-    acc5_1 = small_encoder_avx2_relu(acc5_1);
-    _mm256_storeu_ps(out + 328, acc5_1);
+    float sums[96];
+    _mm256_storeu_ps(sums + 0, acc0_0);
+    _mm256_storeu_ps(sums + 8, acc0_1);
+    _mm256_storeu_ps(sums + 16, acc1_0);
+    _mm256_storeu_ps(sums + 24, acc1_1);
+    _mm256_storeu_ps(sums + 32, acc2_0);
+    _mm256_storeu_ps(sums + 40, acc2_1);
+    _mm256_storeu_ps(sums + 48, acc3_0);
+    _mm256_storeu_ps(sums + 56, acc3_1);
+    _mm256_storeu_ps(sums + 64, acc4_0);
+    _mm256_storeu_ps(sums + 72, acc4_1);
+    _mm256_storeu_ps(sums + 80, acc5_0);
+    _mm256_storeu_ps(sums + 88, acc5_1);
+    small_encoder_avx2_gemm_32x64_finish(sums, out, 6, 1, 1);
 }
 
 /* out [rows][64] = x [rows][32] times weight, + bias, relu */
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x64(const float *x, const float *w, const float *bias, float *out, size_t rows, size_t thread, size_t threads) {
-    const size_t tiles = (rows + 5) / 6, units = tiles * 4, last = units * (thread + 1) / threads;
-    for (size_t unit = units * thread / threads; unit < last; unit++) {
-        const size_t block = unit / tiles, tile = unit % tiles;
-        const size_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+    if (rows == 0) return;
+    if (rows == 1) {
+        const size_t row = 0, end = 1 * (thread + 1) / threads;
+        for (size_t block = 1 * thread / threads; block < end; block++) {
+            const size_t panel = block * 4;
+            const size_t column = panel * 16;
+            small_encoder_avx2_gemm_32x64_1x4(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column);
+        }
+        return;
+    }
+    if (rows == 2) {
+        const size_t row = 0, end = 2 * (thread + 1) / threads;
+        for (size_t block = 2 * thread / threads; block < end; block++) {
+            const size_t panel = block * 2;
+            const size_t column = panel * 16;
+            small_encoder_avx2_gemm_32x64_2x2(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column);
+        }
+        return;
+    }
+    const size_t tiles = (rows + 5) / 6, least = rows / tiles, taller = rows % tiles;
+    const size_t begin = tiles * 4 * thread / threads, end = tiles * 4 * (thread + 1) / threads;
+    size_t block = begin / tiles, tile = begin % tiles, row = tile * least + (tile < taller ? tile : taller);
+    for (size_t unit = begin, height; unit < end; unit++, row += height, tile++) {
+        if (tile == tiles) block++, tile = 0, row = 0;
+        height = least + (tile < taller);
         const size_t panel = block * 1;
         const size_t column = panel * 16;
         switch (height) {
-            case 1: small_encoder_avx2_gemm_32x64_1x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
-            case 2: small_encoder_avx2_gemm_32x64_2x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
             case 3: small_encoder_avx2_gemm_32x64_3x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
             case 4: small_encoder_avx2_gemm_32x64_4x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
             case 5: small_encoder_avx2_gemm_32x64_5x1(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column); break;
@@ -1445,54 +1683,86 @@ void small_encoder_avx2_step_layer0_ffn_up(void *with, int thread) {
     small_encoder_avx2_gemm_32x64(run->workspace + 8208, run->weights + 6848, run->weights + 8896, run->workspace + 16416, run->rows, (size_t)thread, (size_t)run->threads);
 }
 
-static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_gemm_64x32_1x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_64x32_1x2(const float *x, const float *w, const float *bias, const float *other, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    const __m256 b2 = _mm256_loadu_ps(bias + 16);
+    const __m256 b3 = _mm256_loadu_ps(bias + 24);
     __m256 acc0_0 = b0;
     __m256 acc0_1 = b1;
+    __m256 acc0_2 = b2;
+    __m256 acc0_3 = b3;
     for (size_t k = 0; k < 64; k++) {
-        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
         acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
+        const __m256 w2 = _mm256_loadu_ps(w + (1024 + (k * 16)));
+        acc0_2 = _mm256_fmadd_ps(a0, w2, acc0_2);
+        const __m256 w3 = _mm256_loadu_ps(w + (1032 + (k * 16)));
+        acc0_3 = _mm256_fmadd_ps(a0, w3, acc0_3);
     }
     acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
     _mm256_storeu_ps(out + 0, acc0_0);
     acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
     _mm256_storeu_ps(out + 8, acc0_1);
+    acc0_2 = _mm256_fmadd_ps(acc0_2, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 16));
+    _mm256_storeu_ps(out + 16, acc0_2);
+    acc0_3 = _mm256_fmadd_ps(acc0_3, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 24));
+    _mm256_storeu_ps(out + 24, acc0_3);
 }
 
-static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_gemm_64x32_2x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
+void small_encoder_avx2_gemm_64x32_2x2(const float *x, const float *w, const float *bias, const float *other, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
+    const __m256 b2 = _mm256_loadu_ps(bias + 16);
+    const __m256 b3 = _mm256_loadu_ps(bias + 24);
     __m256 acc0_0 = b0;
     __m256 acc0_1 = b1;
+    __m256 acc0_2 = b2;
+    __m256 acc0_3 = b3;
     __m256 acc1_0 = b0;
     __m256 acc1_1 = b1;
+    __m256 acc1_2 = b2;
+    __m256 acc1_3 = b3;
     for (size_t k = 0; k < 64; k++) {
-        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
-        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         const __m256 a1 = _mm256_broadcast_ss(x + (64 + k));
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
         acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
+        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
+        const __m256 w2 = _mm256_loadu_ps(w + (1024 + (k * 16)));
+        acc0_2 = _mm256_fmadd_ps(a0, w2, acc0_2);
+        acc1_2 = _mm256_fmadd_ps(a1, w2, acc1_2);
+        const __m256 w3 = _mm256_loadu_ps(w + (1032 + (k * 16)));
+        acc0_3 = _mm256_fmadd_ps(a0, w3, acc0_3);
+        acc1_3 = _mm256_fmadd_ps(a1, w3, acc1_3);
     }
     acc0_0 = _mm256_fmadd_ps(acc0_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 0));
     _mm256_storeu_ps(out + 0, acc0_0);
     acc0_1 = _mm256_fmadd_ps(acc0_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 8));
     _mm256_storeu_ps(out + 8, acc0_1);
+    acc0_2 = _mm256_fmadd_ps(acc0_2, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 16));
+    _mm256_storeu_ps(out + 16, acc0_2);
+    acc0_3 = _mm256_fmadd_ps(acc0_3, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 24));
+    _mm256_storeu_ps(out + 24, acc0_3);
     acc1_0 = _mm256_fmadd_ps(acc1_0, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 32));
     _mm256_storeu_ps(out + 32, acc1_0);
     acc1_1 = _mm256_fmadd_ps(acc1_1, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 40));
     _mm256_storeu_ps(out + 40, acc1_1);
+    acc1_2 = _mm256_fmadd_ps(acc1_2, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 48));
+    _mm256_storeu_ps(out + 48, acc1_2);
+    acc1_3 = _mm256_fmadd_ps(acc1_3, _mm256_set1_ps(0x1p+0f), _mm256_loadu_ps(other + 56));
+    _mm256_storeu_ps(out + 56, acc1_3);
 }
 
-static __attribute__((target("avx2,fma")))
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_64x32_3x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
@@ -1529,7 +1799,7 @@ void small_encoder_avx2_gemm_64x32_3x1(const float *x, const float *w, const flo
     _mm256_storeu_ps(out + 72, acc2_1);
 }
 
-static __attribute__((target("avx2,fma")))
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_64x32_4x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
@@ -1575,7 +1845,7 @@ void small_encoder_avx2_gemm_64x32_4x1(const float *x, const float *w, const flo
     _mm256_storeu_ps(out + 104, acc3_1);
 }
 
-static __attribute__((target("avx2,fma")))
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_64x32_5x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
@@ -1630,7 +1900,7 @@ void small_encoder_avx2_gemm_64x32_5x1(const float *x, const float *w, const flo
     _mm256_storeu_ps(out + 136, acc4_1);
 }
 
-static __attribute__((target("avx2,fma")))
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_64x32_6x1(const float *x, const float *w, const float *bias, const float *other, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
@@ -1697,15 +1967,34 @@ void small_encoder_avx2_gemm_64x32_6x1(const float *x, const float *w, const flo
 /* out [rows][32] = x [rows][64] times weight, + bias, + other */
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_64x32(const float *x, const float *w, const float *bias, const float *other, float *out, size_t rows, size_t thread, size_t threads) {
-    const size_t tiles = (rows + 5) / 6, units = tiles * 2, last = units * (thread + 1) / threads;
-    for (size_t unit = units * thread / threads; unit < last; unit++) {
-        const size_t block = unit / tiles, tile = unit % tiles;
-        const size_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+    if (rows == 0) return;
+    if (rows == 1) {
+        const size_t row = 0, end = 1 * (thread + 1) / threads;
+        for (size_t block = 1 * thread / threads; block < end; block++) {
+            const size_t panel = block * 2;
+            const size_t column = panel * 16;
+            small_encoder_avx2_gemm_64x32_1x2(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column);
+        }
+        return;
+    }
+    if (rows == 2) {
+        const size_t row = 0, end = 1 * (thread + 1) / threads;
+        for (size_t block = 1 * thread / threads; block < end; block++) {
+            const size_t panel = block * 2;
+            const size_t column = panel * 16;
+            small_encoder_avx2_gemm_64x32_2x2(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column);
+        }
+        return;
+    }
+    const size_t tiles = (rows + 5) / 6, least = rows / tiles, taller = rows % tiles;
+    const size_t begin = tiles * 2 * thread / threads, end = tiles * 2 * (thread + 1) / threads;
+    size_t block = begin / tiles, tile = begin % tiles, row = tile * least + (tile < taller ? tile : taller);
+    for (size_t unit = begin, height; unit < end; unit++, row += height, tile++) {
+        if (tile == tiles) block++, tile = 0, row = 0;
+        height = least + (tile < taller);
         const size_t panel = block * 1;
         const size_t column = panel * 16;
         switch (height) {
-            case 1: small_encoder_avx2_gemm_64x32_1x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
-            case 2: small_encoder_avx2_gemm_64x32_2x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
             case 3: small_encoder_avx2_gemm_64x32_3x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
             case 4: small_encoder_avx2_gemm_64x32_4x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
             case 5: small_encoder_avx2_gemm_64x32_5x1(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column, out + row * 32 + column); break;
@@ -1817,10 +2106,10 @@ void small_encoder_avx2_gemm_32x5_1x1_last(const float *x, const float *w, const
     __m256 acc0_0 = b0;
     __m256 acc0_1 = b1;
     for (size_t k = 0; k < 32; k++) {
-        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
+        const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
         acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
+        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
     }
     _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
@@ -1999,16 +2288,41 @@ void small_encoder_avx2_gemm_32x5_6x1_last(const float *x, const float *w, const
 /* out [rows][5] = x [rows][32] times weight, + bias */
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x5(const float *x, const float *w, const float *bias, float *out, size_t rows, size_t thread, size_t threads) {
-    const size_t tiles = (rows + 5) / 6, units = tiles * 1, last = units * (thread + 1) / threads;
-    for (size_t unit = units * thread / threads; unit < last; unit++) {
-        const size_t block = unit / tiles, tile = unit % tiles;
-        const size_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+    if (rows == 0) return;
+    if (rows == 1) {
+        const size_t row = 0, end = 1 * (thread + 1) / threads;
+        for (size_t block = 1 * thread / threads; block < end; block++) {
+            const size_t panel = block * 1;
+            const size_t column = panel * 16;
+            if (block == 0) {
+                small_encoder_avx2_gemm_32x5_1x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column);
+                continue;
+            }
+        }
+        return;
+    }
+    if (rows == 2) {
+        const size_t row = 0, end = 1 * (thread + 1) / threads;
+        for (size_t block = 1 * thread / threads; block < end; block++) {
+            const size_t panel = block * 1;
+            const size_t column = panel * 16;
+            if (block == 0) {
+                small_encoder_avx2_gemm_32x5_2x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column);
+                continue;
+            }
+        }
+        return;
+    }
+    const size_t tiles = (rows + 5) / 6, least = rows / tiles, taller = rows % tiles;
+    const size_t begin = tiles * 1 * thread / threads, end = tiles * 1 * (thread + 1) / threads;
+    size_t block = begin / tiles, tile = begin % tiles, row = tile * least + (tile < taller ? tile : taller);
+    for (size_t unit = begin, height; unit < end; unit++, row += height, tile++) {
+        if (tile == tiles) block++, tile = 0, row = 0;
+        height = least + (tile < taller);
         const size_t panel = block * 1;
         const size_t column = panel * 16;
         if (block == 0) {
             switch (height) {
-                case 1: small_encoder_avx2_gemm_32x5_1x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;
-                case 2: small_encoder_avx2_gemm_32x5_2x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;
                 case 3: small_encoder_avx2_gemm_32x5_3x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;
                 case 4: small_encoder_avx2_gemm_32x5_4x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;
                 case 5: small_encoder_avx2_gemm_32x5_5x1_last(x + row * 32, w + panel * 512, bias + column, out + row * 5 + column); break;

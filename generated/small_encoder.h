@@ -58,7 +58,7 @@ extern "C" {
         SMALL_ENCODER_SEQ = 16,        /* rows of a sequence: at most that many */
         SMALL_ENCODER_ROWS = 256       /* rows that the workspace holds at a time; a batch runs in chunks of whole sequences */
     };
-#define SMALL_ENCODER_WORKSPACE_BYTES(threads) ((size_t)165120u + (size_t)(threads) * (size_t)1792u)
+#define SMALL_ENCODER_WORKSPACE_BYTES(threads) ((size_t)165120u + (size_t)(threads) * (size_t)2816u)
 
     /* Sequences lie one after another, without padding; rows is the sum of their lengths. */
     typedef struct small_encoder_input {

@@ -31,6 +31,14 @@ have_header() {
     fi
 }
 
+clang_major() { clang -dumpversion 2>/dev/null | cut -d. -f1; }
+
+# Clang recommends its sanitizers' libraries, no more; which package holds them is known when clang is there.
+have_sanitizers() {
+    command -v clang || return 0
+    echo 'int main(void) { return 0; }' | clang -fsanitize=thread -x c - -o /dev/null
+}
+
 need_build() {
     need make have_program make
     need "${compiler%% *}" have_program "${compiler%% *}"
@@ -60,6 +68,7 @@ need_test() {
     need g++ have_program g++
     need libcmocka-dev have_header cmocka.h
     need valgrind have_program valgrind
+    need "libclang-rt-$(clang_major)-dev" have_sanitizers
     need gawk have_program awk
     need git have_program git
 }
@@ -109,12 +118,12 @@ install_missing() {
     fi
 }
 
-find_missing "$@"
-if ((${#missing[@]})); then
-    install_missing
+for round in 1 2 3; do # what is found missing may depend on what has been installed
     find_missing "$@"
-    ((${#missing[@]} == 0)) || give_up "still not found after apt-get"
-fi
+    ((${#missing[@]})) || break
+    ((round < 3)) || give_up "still not found after apt-get"
+    install_missing
+done
 
 # Not a package of this machine: `make aarch64` would fetch it, and may later find no network.
 get_arm64_library() {

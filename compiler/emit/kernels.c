@@ -152,6 +152,28 @@ static Tile gemm_tile(const Isa *isa) {
     return (Tile){1, 1};
 }
 
+/* Matrices that add up to more than a second-level cache holds are read from farther away: these floats. */
+enum { STREAM_FLOATS = 1 << 20 };
+
+static bool weights_stream(const Plan *plan) {
+    int64_t floats = 0;
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_GEMM) floats += plan->program->packed[plan->steps[i].weight].room;
+    return floats > STREAM_FLOATS && !plan->program->unroll_full;
+}
+
+/* The matrix that is read after that of `s`; after the last one the next call begins with the first. */
+static const char *weights_after(TargetEmitter *e, const Step *s) {
+    const Plan *plan = e->plan;
+    const Step *next = s;
+    do {
+        next = next + 1 < plan->steps + plan->n_steps ? next + 1 : plan->steps;
+    } while (next->kind != STEP_GEMM);
+    const Packed *matrix = &plan->program->packed[next->weight];
+    return arena_printf(e->arena, "run->weights + %lld + (size_t)thread * %lld / (size_t)run->threads",
+                        (long long)matrix->offset, (long long)matrix->room);
+}
+
 static const char *call_gemm(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "gemm.c.tmpl");
     Tile tile = gemm_tile(e->isa);
@@ -181,6 +203,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     number(&w, "has_activation", s->has_activation);
     number(&w, "has_factor", s->has_factor);
     number(&w, "has_residual", s->has_residual);
+    number(&w, "stream", weights_stream(e->plan));
     real(&w, "scale", s->scale);
     real(&w, "cap", s->cap);
     real(&w, "inverse_cap", s->cap > 0 ? 1 / s->cap : 0);
@@ -195,6 +218,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     const char *name = kernel(&w, arena_printf(e->arena, "gemm_%lldx%lld", (long long)s->k, (long long)s->n));
     Text call = text_new(e->arena);
     text_printf(&call, "%s(%s, %s", name, address(e, s->in), weight_at(e, s->weight));
+    if (weights_stream(e->plan)) text_printf(&call, ", %s", weights_after(e, s));
     if (s->bias != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->bias));
     if (s->has_factor) text_printf(&call, ", %s", address(e, s->factor));
     if (s->has_residual) text_printf(&call, ", %s", address(e, s->other));
@@ -411,6 +435,12 @@ static void attention_shape(Wanted *w, const Step *s) {
     number(w, "origin", s->a.offset);
     number(w, "relative_width", s->relative != NO_PACKED ? plan->program->packed[s->relative].shape.dims[1] : 0);
     number(w, "exported", s->first_export >= 0);
+    /* weights are powers of two: a plain scale moves into the exponent's factor */
+    const double log2_e = 1.4426950408889634;
+    bool scale_later = s->relative == NO_PACKED && s->slopes == NO_PACKED && s->softcap == 0 && s->a.scale > 0;
+    number(w, "scale_later", scale_later);
+    real(w, "unit", scale_later ? s->a.scale * log2_e : log2_e);
+    real(w, "log2_e", log2_e);
     real(w, "scale", s->a.scale);
     real(w, "cap", s->softcap);
     real(w, "inverse_cap", s->softcap > 0 ? 1 / s->softcap : 0);
@@ -446,6 +476,7 @@ static const char *call_attention(TargetEmitter *e, const Step *s) {
     if (!full) word(&w, "rows_name", attention_rows(e, s));
     number(&w, "HEADS", s->a.heads);
     number(&w, "KV_HEADS", s->a.kv_heads);
+    number(&w, "KEYS_BOUND", round_up(s->key_bound, 16));
     number(&w, "KEYS_ROOM", round_up(s->key_bound, 16) * s->a.head_dim);
     number(&w, "scratch", plan->scratch_floats);
     attention_shape(&w, s);

@@ -67,7 +67,9 @@ static void size_scratch(Plan *plan) {
         s->key_bound = key_bound(plan, s);
         int64_t bound = round_up(s->key_bound, 16);
         s->key_block = bound <= MOST_KEYS || s->first_export >= 0 ? bound : MOST_KEYS; /* a map's row is one block */
-        int64_t need = bound * s->a.head_dim + MOST_QUERY_ROWS * (s->key_block + round_up(s->value_dim, 16)) + 64;
+        /* a head's keys and values; scores and weighted values of some rows */
+        int64_t width = round_up(s->value_dim, 16);
+        int64_t need = bound * (s->a.head_dim + width) + MOST_QUERY_ROWS * (s->key_block + width) + 64;
         if (need > plan->scratch_floats) plan->scratch_floats = need;
     }
     enum { TILE_SUMS = 8 * 48 }; /* where tiles that are cut leave their sums */

@@ -135,7 +135,8 @@ def same_bits(stem, folder, name, seq, width):
 
 def inner_loops(obj):
     """(function, fused multiply-adds, vector moves to or from the stack) of each innermost loop with at least 8: the
-    register tiles of products and scores, not the polynomial of exp."""
+    register tiles of products and scores, not the polynomials of exp and of activations, whose constants alone may be
+    more than there are registers."""
     text = run(["objdump", "-d", "--no-show-raw-insn", obj]).stdout
     for function in re.split(r"\n(?=[0-9a-f]+ <)", text):
         name = re.match(r"\s*[0-9a-f]+ <(.*)>:", function)
@@ -146,7 +147,9 @@ def inner_loops(obj):
             begin = at.get(int(jump.group(1), 16), i) if jump else i
             body = [text for _, text in lines[begin:i]]
             fused = sum("vfmadd" in text for text in body)
-            if begin < i and fused >= 8 and not any(text.startswith("j") for text in body):
+            if name.group(1).endswith("_finish") or any(text.startswith("j") for text in body):
+                continue
+            if begin < i and fused >= 8:
                 yield name.group(1), fused, sum("mm" in text and ("(%rsp)" in text or "(%rbp)" in text) for text in body)
 
 
