@@ -575,9 +575,8 @@ void small_encoder_avx2_step_layer0_attention_query_key_value(void *with, int th
     small_encoder_avx2_gemm_32x96(run->workspace + 0, run->weights + 2560, run->weights + 5632, run->workspace + 8208, run->rows, (size_t)thread, (size_t)run->threads);
 }
 
-static __attribute__((target("avx2,fma")))
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_of_rows4(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
-    float *mixed = block + 64;
     (void)i, (void)n;
     float sum[4];
     const size_t first = 0;
@@ -624,19 +623,23 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
         }
         {
             float *row = block + 0;
-            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+            for (size_t k = to / 8 * 8; k < padded; k += 8)
+            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
         }
         {
             float *row = block + 16;
-            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+            for (size_t k = to / 8 * 8; k < padded; k += 8)
+            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
         }
         {
             float *row = block + 32;
-            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+            for (size_t k = to / 8 * 8; k < padded; k += 8)
+            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
         }
         {
             float *row = block + 48;
-            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+            for (size_t k = to / 8 * 8; k < padded; k += 8)
+            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
         }
         __m256 greatest0 = _mm256_loadu_ps(block + 0);
         __m256 greatest1 = _mm256_loadu_ps(block + 16);
@@ -654,12 +657,12 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
         base[2] = small_encoder_avx2_hmax(greatest2) * 0x1.0527dcp-1f;
         base[3] = small_encoder_avx2_hmax(greatest3) * 0x1.0527dcp-1f;
         const __m256 less0 = _mm256_set1_ps(-base[0]);
-        __m256 total0 = _mm256_setzero_ps();
         const __m256 less1 = _mm256_set1_ps(-base[1]);
-        __m256 total1 = _mm256_setzero_ps();
         const __m256 less2 = _mm256_set1_ps(-base[2]);
-        __m256 total2 = _mm256_setzero_ps();
         const __m256 less3 = _mm256_set1_ps(-base[3]);
+        __m256 total0 = _mm256_setzero_ps();
+        __m256 total1 = _mm256_setzero_ps();
+        __m256 total2 = _mm256_setzero_ps();
         __m256 total3 = _mm256_setzero_ps();
         for (size_t k = 0; k < padded - from; k += 8) {
             const __m256 e0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 0 + k), _mm256_set1_ps(0x1.0527dcp-1f), less0));
@@ -681,10 +684,15 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
             _mm256_storeu_ps(block + 48 + k, e3);
             total3 = _mm256_add_ps(total3, e3);
         }
+        float inverse[4];
         sum[0] = small_encoder_avx2_sum(total0);
+        inverse[0] = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
         sum[1] = small_encoder_avx2_sum(total1);
+        inverse[1] = sum[1] == 0.0f ? 0.0f : 1.0f / sum[1];
         sum[2] = small_encoder_avx2_sum(total2);
+        inverse[2] = sum[2] == 0.0f ? 0.0f : 1.0f / sum[2];
         sum[3] = small_encoder_avx2_sum(total3);
+        inverse[3] = sum[3] == 0.0f ? 0.0f : 1.0f / sum[3];
         {
             __m256 o0_0 = _mm256_setzero_ps();
             __m256 o1_0 = _mm256_setzero_ps();
@@ -701,33 +709,16 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
                 const __m256 w3 = _mm256_broadcast_ss(block + 48 + (key_row - from));
                 o3_0 = _mm256_fmadd_ps(w3, v0, o3_0);
             }
-            _mm256_storeu_ps(mixed + 0, o0_0);
-            _mm256_storeu_ps(mixed + 8, o1_0);
-            _mm256_storeu_ps(mixed + 16, o2_0);
-            _mm256_storeu_ps(mixed + 24, o3_0);
+            _mm256_storeu_ps(out + 0, _mm256_mul_ps(o0_0, _mm256_set1_ps(inverse[0])));
+            _mm256_storeu_ps(out + 32, _mm256_mul_ps(o1_0, _mm256_set1_ps(inverse[1])));
+            _mm256_storeu_ps(out + 64, _mm256_mul_ps(o2_0, _mm256_set1_ps(inverse[2])));
+            _mm256_storeu_ps(out + 96, _mm256_mul_ps(o3_0, _mm256_set1_ps(inverse[3])));
         }
-    }
-    {
-        const __m256 inverse = _mm256_set1_ps(sum[0] == 0.0f ? 0.0f : 1.0f / sum[0]);
-        _mm256_storeu_ps(out + 0, _mm256_mul_ps(_mm256_loadu_ps(mixed + 0), inverse));
-    }
-    {
-        const __m256 inverse = _mm256_set1_ps(sum[1] == 0.0f ? 0.0f : 1.0f / sum[1]);
-        _mm256_storeu_ps(out + 32, _mm256_mul_ps(_mm256_loadu_ps(mixed + 8), inverse));
-    }
-    {
-        const __m256 inverse = _mm256_set1_ps(sum[2] == 0.0f ? 0.0f : 1.0f / sum[2]);
-        _mm256_storeu_ps(out + 64, _mm256_mul_ps(_mm256_loadu_ps(mixed + 16), inverse));
-    }
-    {
-        const __m256 inverse = _mm256_set1_ps(sum[3] == 0.0f ? 0.0f : 1.0f / sum[3]);
-        _mm256_storeu_ps(out + 96, _mm256_mul_ps(_mm256_loadu_ps(mixed + 24), inverse));
     }
 }
 
-static __attribute__((target("avx2,fma")))
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_of_rows2(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
-    float *mixed = block + 64;
     (void)i, (void)n;
     float sum[2];
     const size_t first = 0;
@@ -760,11 +751,13 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
         }
         {
             float *row = block + 0;
-            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+            for (size_t k = to / 8 * 8; k < padded; k += 8)
+            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
         }
         {
             float *row = block + 16;
-            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+            for (size_t k = to / 8 * 8; k < padded; k += 8)
+            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
         }
         __m256 greatest0 = _mm256_loadu_ps(block + 0);
         __m256 greatest1 = _mm256_loadu_ps(block + 16);
@@ -776,8 +769,8 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
         base[0] = small_encoder_avx2_hmax(greatest0) * 0x1.0527dcp-1f;
         base[1] = small_encoder_avx2_hmax(greatest1) * 0x1.0527dcp-1f;
         const __m256 less0 = _mm256_set1_ps(-base[0]);
-        __m256 total0 = _mm256_setzero_ps();
         const __m256 less1 = _mm256_set1_ps(-base[1]);
+        __m256 total0 = _mm256_setzero_ps();
         __m256 total1 = _mm256_setzero_ps();
         for (size_t k = 0; k < padded - from; k += 8) {
             const __m256 e0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 0 + k), _mm256_set1_ps(0x1.0527dcp-1f), less0));
@@ -789,8 +782,11 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
             _mm256_storeu_ps(block + 16 + k, e1);
             total1 = _mm256_add_ps(total1, e1);
         }
+        float inverse[2];
         sum[0] = small_encoder_avx2_sum(total0);
+        inverse[0] = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
         sum[1] = small_encoder_avx2_sum(total1);
+        inverse[1] = sum[1] == 0.0f ? 0.0f : 1.0f / sum[1];
         {
             __m256 o0_0 = _mm256_setzero_ps();
             __m256 o1_0 = _mm256_setzero_ps();
@@ -801,23 +797,14 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
                 const __m256 w1 = _mm256_broadcast_ss(block + 16 + (key_row - from));
                 o1_0 = _mm256_fmadd_ps(w1, v0, o1_0);
             }
-            _mm256_storeu_ps(mixed + 0, o0_0);
-            _mm256_storeu_ps(mixed + 8, o1_0);
+            _mm256_storeu_ps(out + 0, _mm256_mul_ps(o0_0, _mm256_set1_ps(inverse[0])));
+            _mm256_storeu_ps(out + 32, _mm256_mul_ps(o1_0, _mm256_set1_ps(inverse[1])));
         }
-    }
-    {
-        const __m256 inverse = _mm256_set1_ps(sum[0] == 0.0f ? 0.0f : 1.0f / sum[0]);
-        _mm256_storeu_ps(out + 0, _mm256_mul_ps(_mm256_loadu_ps(mixed + 0), inverse));
-    }
-    {
-        const __m256 inverse = _mm256_set1_ps(sum[1] == 0.0f ? 0.0f : 1.0f / sum[1]);
-        _mm256_storeu_ps(out + 32, _mm256_mul_ps(_mm256_loadu_ps(mixed + 8), inverse));
     }
 }
 
-static __attribute__((target("avx2,fma")))
+static __attribute__((noinline)) __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_of_rows1(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
-    float *mixed = block + 64;
     (void)i, (void)n;
     float sum[1];
     const size_t first = 0;
@@ -843,7 +830,8 @@ void small_encoder_avx2_attention_of_rows1(const float *query, const float *pane
         }
         {
             float *row = block + 0;
-            for (size_t k = to; k < padded; k++) row[k - from] = -__builtin_inff();
+            for (size_t k = to / 8 * 8; k < padded; k += 8)
+            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
         }
         __m256 greatest0 = _mm256_loadu_ps(block + 0);
         for (size_t k = 8; k < padded - from; k += 8) {
@@ -858,7 +846,9 @@ void small_encoder_avx2_attention_of_rows1(const float *query, const float *pane
             _mm256_storeu_ps(block + 0 + k, e0);
             total0 = _mm256_add_ps(total0, e0);
         }
+        float inverse[1];
         sum[0] = small_encoder_avx2_sum(total0);
+        inverse[0] = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
         {
             __m256 o0_0 = _mm256_setzero_ps();
             for (size_t key_row = from; key_row < to; key_row++) {
@@ -866,35 +856,37 @@ void small_encoder_avx2_attention_of_rows1(const float *query, const float *pane
                 const __m256 w0 = _mm256_broadcast_ss(block + 0 + (key_row - from));
                 o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
             }
-            _mm256_storeu_ps(mixed + 0, o0_0);
+            _mm256_storeu_ps(out + 0, _mm256_mul_ps(o0_0, _mm256_set1_ps(inverse[0])));
         }
-    }
-    {
-        const __m256 inverse = _mm256_set1_ps(sum[0] == 0.0f ? 0.0f : 1.0f / sum[0]);
-        _mm256_storeu_ps(out + 0, _mm256_mul_ps(_mm256_loadu_ps(mixed + 0), inverse));
     }
 }
 
 /* keys of one head, [n][96] -> [n/16][8][16], the last panel filled up with zeros */
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_2_pack(const float *key, size_t n, float *panels) {
+    static const float none[8] = {0};
     for (size_t j = 0; j < n; j += 16) {
         const size_t rows = n - j < 16 ? n - j : 16;
         const float *from = key + j * 96;
         float *to = panels + j * 8;
-        size_t begin = 0;
-        if (rows == 16) {
-            for (; begin < 8; begin += 8)
-            for (size_t l = 0; l < 16; l += 8) {
-                const size_t d = begin;
-                const __m256 r0_0 = _mm256_loadu_ps(from + (l + 0) * 96 + d);
-                const __m256 r0_1 = _mm256_loadu_ps(from + (l + 1) * 96 + d);
-                const __m256 r0_2 = _mm256_loadu_ps(from + (l + 2) * 96 + d);
-                const __m256 r0_3 = _mm256_loadu_ps(from + (l + 3) * 96 + d);
-                const __m256 r0_4 = _mm256_loadu_ps(from + (l + 4) * 96 + d);
-                const __m256 r0_5 = _mm256_loadu_ps(from + (l + 5) * 96 + d);
-                const __m256 r0_6 = _mm256_loadu_ps(from + (l + 6) * 96 + d);
-                const __m256 r0_7 = _mm256_loadu_ps(from + (l + 7) * 96 + d);
+        for (size_t l = 0; l < 16; l += 8) {
+            for (size_t d = 0; d < 8; d += 8) {
+                const float *row0 = l + 0 < rows ? from + (l + 0) * 96 + d : none;
+                const __m256 r0_0 = _mm256_loadu_ps(row0);
+                const float *row1 = l + 1 < rows ? from + (l + 1) * 96 + d : none;
+                const __m256 r0_1 = _mm256_loadu_ps(row1);
+                const float *row2 = l + 2 < rows ? from + (l + 2) * 96 + d : none;
+                const __m256 r0_2 = _mm256_loadu_ps(row2);
+                const float *row3 = l + 3 < rows ? from + (l + 3) * 96 + d : none;
+                const __m256 r0_3 = _mm256_loadu_ps(row3);
+                const float *row4 = l + 4 < rows ? from + (l + 4) * 96 + d : none;
+                const __m256 r0_4 = _mm256_loadu_ps(row4);
+                const float *row5 = l + 5 < rows ? from + (l + 5) * 96 + d : none;
+                const __m256 r0_5 = _mm256_loadu_ps(row5);
+                const float *row6 = l + 6 < rows ? from + (l + 6) * 96 + d : none;
+                const __m256 r0_6 = _mm256_loadu_ps(row6);
+                const float *row7 = l + 7 < rows ? from + (l + 7) * 96 + d : none;
+                const __m256 r0_7 = _mm256_loadu_ps(row7);
                 const __m256 r1_0 = small_encoder_avx2_zip_low(r0_0, r0_4), r1_1 = small_encoder_avx2_zip_high(r0_0, r0_4);
                 const __m256 r1_2 = small_encoder_avx2_zip_low(r0_1, r0_5), r1_3 = small_encoder_avx2_zip_high(r0_1, r0_5);
                 const __m256 r1_4 = small_encoder_avx2_zip_low(r0_2, r0_6), r1_5 = small_encoder_avx2_zip_high(r0_2, r0_6);
@@ -917,8 +909,6 @@ void small_encoder_avx2_attention_2_pack(const float *key, size_t n, float *pane
                 _mm256_storeu_ps(to + (d + 7) * 16 + l, r3_7);
             }
         }
-        for (size_t d = begin; d < 8; d++)
-        for (size_t l = 0; l < 16; l++) to[d * 16 + l] = l < rows ? from[l * 96 + d] : 0.0f;
     }
 }
 
@@ -1325,8 +1315,8 @@ void small_encoder_avx2_layernorm_32_row(const float *row, const float *weight, 
                 squares = _mm256_fmadd_ps(d, d, squares);
             }
         }
-        const __m256 variance = _mm256_fmadd_ps(_mm256_set1_ps(small_encoder_avx2_sum(squares)), _mm256_set1_ps(0x1p-5f), _mm256_set1_ps(0x1.4f8b58p-17f));
-        const __m256 inverse = _mm256_div_ps(_mm256_set1_ps(1.0f), _mm256_sqrt_ps(variance));
+        const float variance = small_encoder_avx2_fma1(0x1.4f8b58p-17f, small_encoder_avx2_sum(squares), 0x1p-5f);
+        const __m256 inverse = _mm256_set1_ps(1.0f / _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(variance))));
         for (size_t c = 0; c < 32; c += 16) {
             {
                 __m256 d = _mm256_loadu_ps(from + c);

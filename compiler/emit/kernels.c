@@ -474,6 +474,8 @@ static const char *call_attention(TargetEmitter *e, const Step *s) {
     if (full) number(&w, "N", s->rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n);
     if (full) number(&w, "M", s->key_bound);
     if (!full) word(&w, "rows_name", attention_rows(e, s));
+    Length length = s->rows == ROWS_SOURCE ? plan->source_seq : plan->seq;
+    number(&w, "exact", length.exact && !plan->cached ? length.n : 0);
     number(&w, "HEADS", s->a.heads);
     number(&w, "KV_HEADS", s->a.kv_heads);
     number(&w, "KEYS_BOUND", round_up(s->key_bound, 16));
