@@ -1,5 +1,7 @@
 """All rows by name, in the order of the report."""
+import rows_decode
 import rows_minilm
+import rows_small
 
-ROWS = {**rows_minilm.ROWS}
+ROWS = {**rows_minilm.ROWS, **rows_small.ROWS, **rows_decode.ROWS}
 QUICK = {"minilm-128-1t", "minilm-16-1t", "small-d32", "small-d128", "decode-15m-1t", "vaswani-greedy", "compile"}

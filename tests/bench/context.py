@@ -74,6 +74,11 @@ class Context:
         library, packed, _ = build.build(spec, weights, target, unroll, cc, out)
         return Entry(name, "ours", dict(params, library=library, weights=packed), ours=True, **more)
 
+    def native(self, name, driver, extra, cc, flags):
+        """A driver of lib/ in C, around a peer's source or libraries; `extra` are the files that it includes."""
+        own = [os.path.join(HERE, "lib", f) for f in (driver, "timer.c")]
+        return build.native(self.path("lib", name), own + extra, cc, flags)
+
     def both(self, spec, weights, params, **more):
         """What clang and gcc make of it."""
         entries = [self.ours("attnc", spec, weights, params, cc="clang", **more)]

@@ -1,7 +1,6 @@
 """The peers: a Python environment of their own in build/bench/venv, and llama.cpp built from source.
 
-BENCH_VENV=DIR takes an environment that is there already; BENCH_LLAMACPP=DIR a folder with llama.h, ggml headers and
-libllama.so. Nothing is fetched twice; what cannot be had is left out, and its rows say why."""
+BENCH_VENV=DIR takes an environment that is there already. Nothing is fetched twice; what cannot be had is left out, and its rows say why."""
 import glob
 import os
 import subprocess
@@ -54,10 +53,7 @@ def python():
 
 
 def llama_cpp():
-    """(folder of headers, folder of libraries), or a text that says why there is none."""
-    given = os.environ.get("BENCH_LLAMACPP")
-    if given:
-        return given, given
+    """(folder of the source, folder of the libraries), or a text that says why there is none."""
     folder = os.path.join(OUT, "llama.cpp")
     build, log = os.path.join(folder, "build"), os.path.join(OUT, "llama.cpp.log")
     os.makedirs(folder, exist_ok=True)

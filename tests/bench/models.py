@@ -5,7 +5,9 @@
     bert-fused OUT ONNX HEADS D    the same through ONNX Runtime's transformer optimizer
     bert-ct2 OUT DIR               CTranslate2's converter
     encoder-onnx OUT F S HEADS OPSET   a post-norm ReLU encoder over features, of tensors as `attnc weights -o` writes them
-    transformer-ct2 OUT F HEADS    an encoder-decoder with one embedding, post-norm, of the same"""
+    transformer-ct2 OUT F HEADS    an encoder-decoder with one embedding, post-norm, of the same
+    llama-bin OUT F HEADS KV_HEADS SEQ ROPE    llama2.c's file of a llama; ROPE is `interleaved` or `half`
+    llama-gguf OUT F HEADS KV_HEADS SEQ ROPE   llama.cpp's"""
 import json
 import math
 import os
@@ -158,8 +160,74 @@ def transformer_ct2(out, path, heads):
     spec.save(out)
 
 
+def interleaved_rows(matrix, heads):
+    """Rows that rotate together next to each other, where the two halves of a head do."""
+    width = matrix.shape[0] // heads
+    return np.ascontiguousarray(matrix.reshape(heads, 2, width // 2, -1).transpose(0, 2, 1, 3)).reshape(matrix.shape)
+
+
+def llama_tensors(path, heads, kv_heads, rope):
+    """Tensors by name, query and key for interleaved rope, and the count of layers."""
+    w = dict(read_safetensors(path))
+    if rope == "half":
+        for name, matrix in w.items():
+            if name.endswith("attention.query.weight") or name.endswith("attention.key.weight"):
+                w[name] = interleaved_rows(matrix, heads if "query" in name else kv_heads)
+    return w, sum(name.endswith("ffn.up.weight") for name in w)
+
+
+def llama_bin(out, path, heads, kv_heads, seq, rope):
+    """Seven integers, then the tensors, of all layers one after another, then two tables that are not read."""
+    heads, kv_heads, seq = int(heads), int(kv_heads), int(seq)
+    w, layers = llama_tensors(path, heads, kv_heads, rope)
+    table = w["decoder.embedding.tokens.weight"]
+    d_ff = w["decoder.layers.0.ffn.up.weight"].shape[0]
+    with open(out, "wb") as file:
+        file.write(struct.pack("<7i", table.shape[1], d_ff, layers, heads, kv_heads, table.shape[0], seq))
+        file.write(table.tobytes())
+        for part in ("attention.norm_in", "attention.query", "attention.key", "attention.value", "attention.output",
+                     "ffn.norm_in", "ffn.gate", "ffn.down", "ffn.up"):
+            for layer in range(layers):
+                file.write(w["decoder.layers.%d.%s.weight" % (layer, part)].tobytes())
+        file.write(w["decoder.final_norm.weight"].tobytes())
+        file.write(bytes(4 * seq * table.shape[1] // heads))
+
+
+def llama_gguf(out, path, heads, kv_heads, seq, rope):
+    import gguf
+    heads, kv_heads, seq = int(heads), int(kv_heads), int(seq)
+    w, layers = llama_tensors(path, heads, kv_heads, rope)
+    table = w["decoder.embedding.tokens.weight"]
+    writer = gguf.GGUFWriter(out, "llama")
+    writer.add_context_length(seq)
+    writer.add_embedding_length(table.shape[1])
+    writer.add_block_count(layers)
+    writer.add_feed_forward_length(w["decoder.layers.0.ffn.up.weight"].shape[0])
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(kv_heads)
+    writer.add_rope_dimension_count(table.shape[1] // heads)
+    writer.add_rope_freq_base(10000.0)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    writer.add_vocab_size(table.shape[0])
+    writer.add_tokenizer_model("none")
+    parts = {"attention.norm_in": "attn_norm", "attention.query": "attn_q", "attention.key": "attn_k",
+             "attention.value": "attn_v", "attention.output": "attn_output", "ffn.norm_in": "ffn_norm",
+             "ffn.gate": "ffn_gate", "ffn.down": "ffn_down", "ffn.up": "ffn_up"}
+    writer.add_tensor("token_embd.weight", np.array(table))
+    writer.add_tensor("output_norm.weight", np.array(w["decoder.final_norm.weight"]))
+    for layer in range(layers):
+        for part, name in parts.items():
+            writer.add_tensor("blk.%d.%s.weight" % (layer, name),
+                              np.array(w["decoder.layers.%d.%s.weight" % (layer, part)]))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 MAKERS = {"bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
-          "transformer-ct2": transformer_ct2}
+          "transformer-ct2": transformer_ct2, "llama-bin": llama_bin, "llama-gguf": llama_gguf}
 
 if __name__ == "__main__":
     MAKERS[sys.argv[1]](*sys.argv[2:])

@@ -66,8 +66,10 @@ def build(spec, weights="random:1", target=None, unroll=None, cc="clang", out=No
     shutil.copy(os.path.join(HERE, "bench.h"), out)
     wanted = digest(sources + own + [os.path.join(HERE, "bench.h")], FLAGS, defines, run([cc, "--version"]))
     weights_path = os.path.join(out, name + ".attnw")
-    if os.path.exists(library) and os.path.exists(stamp) and open(stamp, encoding="utf-8").read() == wanted:
-        return library, weights_path, None
+    if os.path.exists(library) and os.path.exists(stamp):
+        with open(stamp, encoding="utf-8") as file:
+            if file.read() == wanted:
+                return library, weights_path, None
     begin = time.perf_counter()
     run([cc, *FLAGS, *defines, "-I" + out, "-I" + HERE, *sources, *own, "-shared", "-Wl,-Bsymbolic", "-o", library,
          "-lm", "-lpthread"])
@@ -75,6 +77,23 @@ def build(spec, weights="random:1", target=None, unroll=None, cc="clang", out=No
     with open(stamp, "w", encoding="utf-8") as file:
         file.write(wanted)
     return library, weights_path, took
+
+
+def native(library, sources, cc, flags):
+    """A shared library of `sources`, built anew when they, the flags or the compiler change."""
+    stamp = library + ".stamp"
+    wanted = digest(sources, flags, run([cc, "--version"]))
+    if os.path.exists(library) and os.path.exists(stamp):
+        with open(stamp, encoding="utf-8") as file:
+            known = file.read()
+    else:
+        known = ""
+    if known != wanted:
+        run([cc, *flags, "-fPIC", "-shared", "-fvisibility=hidden", "-w", "-I" + HERE,
+             *(s for s in sources if s.startswith(HERE)), "-o", library, *(f for f in flags if f.startswith("-l"))])
+        with open(stamp, "w", encoding="utf-8") as file:
+            file.write(wanted)
+    return library
 
 
 def main():
