@@ -1,6 +1,7 @@
 """Contestants of a row: processes that are started and prepared once and then take turns."""
 import json
 import os
+import select
 import subprocess
 import sys
 import time
@@ -8,7 +9,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 TICKS = os.sysconf("SC_CLK_TCK")
 # Seconds after which a worker that does not answer is given up.
-PREPARE_LIMIT, TURN_LIMIT = 300, 60
+LIMIT = 300
 
 
 class WorkerFailed(Exception):
@@ -35,6 +36,9 @@ class Worker:
             raise WorkerFailed("its process ended") from error
 
     def answer(self):
+        if not select.select([self.process.stdout], [], [], LIMIT)[0]:
+            self.process.kill()
+            raise WorkerFailed("no answer for %d s" % LIMIT)
         line = self.process.stdout.readline()
         if not line:
             code = self.process.wait()
@@ -82,15 +86,24 @@ class Worker:
         self.log.close()
 
 
-def prepare_all(workers, failures):
-    """All load at the same time; those that cannot are left out, with the reason in `failures`."""
-    ready = []
+def prepare_all(workers, paths, failures):
+    """All load at the same time, then each runs once. Those that cannot are left out, with the reason in `failures`."""
     for worker in workers:
         worker.tell(dict(worker.params, do="prepare"))
+    loaded, ready = [], []
     for worker in workers:
         try:
             answer = worker.answer()
             worker.version, worker.note = answer["version"], answer["note"]
+            loaded.append(worker)
+        except WorkerFailed as error:
+            failures[worker.name] = str(error)
+            worker.close()
+    # One after another: pools that spin do not come forward when several want the same cores.
+    for worker in loaded:
+        try:
+            worker.ask({"do": "run", "output": paths[worker.name]})
+            worker.settle()
             ready.append(worker)
         except WorkerFailed as error:
             failures[worker.name] = str(error)

@@ -17,7 +17,7 @@ ROOT = env.ROOT
 class Context:
     def __init__(self, args, meter, cores):
         self.args, self.meter, self.cores = args, meter, cores
-        self.quick, self.peers = args.quick, args.peers
+        self.quick, self.peers, self.root = args.quick, args.peers, ROOT
         for name in ("lib", "models", "inputs", "outputs", "logs"):
             os.makedirs(self.path(name), exist_ok=True)
 

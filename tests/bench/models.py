@@ -5,6 +5,7 @@
     bert-fused OUT ONNX HEADS D    the same through ONNX Runtime's transformer optimizer
     bert-ct2 OUT DIR               CTranslate2's converter
     encoder-onnx OUT F S HEADS OPSET   a post-norm ReLU encoder over features, of tensors as `attnc weights -o` writes them
+    whole-norms OUT ONNX           the same with every output of LayerNormalization named: onnx2c's C needs them
     transformer-ct2 OUT F HEADS    an encoder-decoder with one embedding, post-norm, of the same
     llama-bin OUT F HEADS KV_HEADS SEQ ROPE    llama2.c's file of a llama; ROPE is `interleaved` or `half`
     llama-gguf OUT F HEADS KV_HEADS SEQ ROPE   llama.cpp's"""
@@ -105,6 +106,15 @@ def encoder_onnx(out, path, rows, heads, opset):
     width = weights["encoder.layers.0.attention.query.weight"].shape[1]
     torch.onnx.export(encoder_module(weights, int(heads)), (torch.zeros(1, int(rows), width),), out,
                       opset_version=int(opset), dynamo=False, input_names=["features"], output_names=["hidden"])
+
+
+def whole_norms(out, path):
+    import onnx
+    model = onnx.load(path)
+    for node in model.graph.node:
+        if node.op_type == "LayerNormalization":
+            node.output.extend([node.output[0] + "_mean", node.output[0] + "_inverse"])
+    onnx.save(model, out)
 
 
 def sinusoids(rows, width):
@@ -227,7 +237,7 @@ def llama_gguf(out, path, heads, kv_heads, seq, rope):
 
 
 MAKERS = {"bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
-          "transformer-ct2": transformer_ct2, "llama-bin": llama_bin, "llama-gguf": llama_gguf}
+          "whole-norms": whole_norms, "transformer-ct2": transformer_ct2, "llama-bin": llama_bin, "llama-gguf": llama_gguf}
 
 if __name__ == "__main__":
     MAKERS[sys.argv[1]](*sys.argv[2:])

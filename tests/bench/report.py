@@ -18,11 +18,13 @@ def of_result(result):
             seconds = result.median(name)
             told.update(seconds=seconds, rounds=result.times[name], figure=row.shown(seconds),
                         ratio=result.ratio(own, name), difference=result.differences.get(name),
+                        bound=row.bound if entry.bound is None else entry.bound,
                         peak=result.share(name), read=result.share(name, "bytes"))
         told["failure"] = result.failures.get(name)
         contestants.append(told)
     contestants += [{"name": name, "ours": False, "failure": why} for name, why in row.missing.items()]
-    wrong = ["%s differs by %.3g, more than %.3g" % (n, result.differences[n], row.bound) for n in result.wrong]
+    bounds = {e.name: row.bound if e.bound is None else e.bound for e in row.entries}
+    wrong = ["%s differs by %.3g, more than %.3g" % (n, result.differences[n], bounds[n]) for n in result.wrong]
     wrong += ["%s did not run: %s" % (e.name, result.failures.get(e.name)) for e in row.entries
               if e.ours and e.name not in result.times]
     return {"name": row.name, "title": row.title, "unit": row.unit, "threads": row.threads, "bound": row.bound,
@@ -50,7 +52,7 @@ def percent(value):
 def bar_text(bar):
     shown = percent if bar.get("percent") else number
     if bar["value"] is None:
-        return "%s %s %s: not measured" % (bar["bar"], "<=" if bar.get("most") else ">=", shown(bar["needed"]))
+        return "%s: not measured, %s %s" % (bar["bar"], "<=" if bar["most"] else ">=", shown(bar["needed"]))
     return "%s: %s %s %s, %s" % (bar["bar"], shown(bar["value"]), "<=" if bar["most"] else ">=", shown(bar["needed"]),
                                  bar["state"])
 
@@ -62,12 +64,12 @@ def cells(row):
         if c.get("failure") or "figure" not in c:
             table.append((c["name"], "not run: %s" % (c.get("failure") or "?"), "", "", ""))
             continue
-        share = c["peak"] if c["peak"] is not None else c["read"]
-        what = " of peak" if c["peak"] is not None else " of reads"
-        table.append((c["name"], "%s %s" % (number(c["figure"]), row["unit"]),
-                      "" if c["name"] == row["own"] or c["ratio"] is None else "%s x" % number(c["ratio"]),
+        share = c.get("peak") if c.get("peak") is not None else c.get("read")
+        what = " of peak" if c.get("peak") is not None else " of reads"
+        table.append((c["name"], "%s %s" % (number(c["figure"]), c.get("unit", row["unit"])),
+                      "" if c["name"] == row["own"] or c.get("ratio") is None else "%s x" % number(c["ratio"]),
                       "" if share is None else percent(share) + what,
-                      "" if c["difference"] is None else "differs by %.1e" % c["difference"]))
+                      "" if c.get("difference") is None else "differs by %.1e, bound %.0e" % (c["difference"], c["bound"])))
     return table
 
 

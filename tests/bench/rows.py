@@ -28,6 +28,7 @@ class Row:
         self.bars = more.pop("bars", [])
         self.missing = more.pop("missing", {})    # peers that cannot be had, and why
         self.note = more.pop("note", "")
+        self.rounds = more.pop("rounds", None)    # at most, where a call takes seconds
         assert not more, more
 
     def shown(self, seconds):
@@ -44,7 +45,8 @@ class Bar:
     def judge(self, result):
         value = self.measure(result)
         if value is None:
-            return {"bar": self.text, "needed": self.needed, "value": None, "state": "not measured"}
+            return {"bar": self.text, "needed": self.needed, "value": None, "state": "not measured",
+                    "percent": self.percent, "most": self.most}
         good = value <= self.needed if self.most else value >= self.needed
         return {"bar": self.text, "needed": self.needed, "value": value, "state": "reached" if good else "not reached",
                 "percent": self.percent, "most": self.most}

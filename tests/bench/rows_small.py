@@ -38,6 +38,7 @@ def peers(context, name, weights, shape, paths):
     try:
         models = [context.made("%s-%d.onnx" % (name, opset), "encoder-onnx", weights, rows, heads, opset)
                   for opset in (17, 13)]
+        whole = context.made(name + "-norms.onnx", "whole-norms", models[0])
     except NotRun as error:
         return [], {peer: str(error) for peer in ("onnxruntime", "openvino", *EMITTERS)}
     common = {"inputs": paths, "threads": 1}
@@ -45,7 +46,7 @@ def peers(context, name, weights, shape, paths):
         entries.append(Entry(label, "onnx_runtimes", dict(common, peer=peer, model=models[0])))
     entries.append(Entry(EMITTERS[0], "emitters", dict(common, peer="emx", models=models)))
     if context.args.onnx2c:
-        entries.append(Entry(EMITTERS[1], "emitters", dict(common, peer="onnx2c", models=models,
+        entries.append(Entry(EMITTERS[1], "emitters", dict(common, peer="onnx2c", models=[whole, models[1]],
                                                            program=context.args.onnx2c)))
     else:
         missing[EMITTERS[1]] = "ONNX2C=PATH names the program"

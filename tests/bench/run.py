@@ -70,15 +70,13 @@ def measure(context, row):
     for entry in row.entries:
         tag = "%s.%s" % (row.name, entry.name.replace(" ", "-").replace("/", "-"))
         paths[entry.name] = context.path("outputs", tag + ".npy")
-        workers.append(Worker(entry.name, entry.family, dict(entry.params, output=paths[entry.name]),
-                              entry.cores or cores, context.path("logs", tag + ".log")))
+        workers.append(Worker(entry.name, entry.family, entry.params, entry.cores or cores,
+                              context.path("logs", tag + ".log")))
     try:
-        workers = prepare_all(workers, failures)
+        workers = prepare_all(workers, paths, failures)
         notes = {w.name: (w.version, w.note) for w in workers}
-        for worker in workers:
-            worker.settle()
         times, idle, rates = {}, 0.0, [context.meter.measure()]
-        for number in range(context.args.rounds):
+        for number in range(min(context.args.rounds, row.rounds or context.args.rounds)):
             more, spent = run_rounds(workers, number, context.args.seconds, row.sample, failures)
             for name, seconds in more.items():
                 times.setdefault(name, []).append(seconds)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """One contestant in a process of its own: worker.py FAMILY, then JSON commands on standard input, a line each.
 
-    {"do": "prepare", …}   loads the model and runs it once; answers version, note and the path of its output
+    {"do": "prepare", …}   loads the model; answers version and note
+    {"do": "run", "output": PATH}   runs it once, and keeps what it gave
     {"do": "time", "seconds": S, "sample": S}   answers the median seconds a call
     {"do": "quit"}
 
@@ -30,6 +31,8 @@ def time_calls(run, seconds, sample):
         return clock() - begin
 
     begin, count, took, samples = clock(), 1, repeat(1), []
+    if took >= seconds:
+        return took, 1
     while took < sample:
         if took > sample / 50:
             count = int(count * sample / took) + 1
@@ -56,14 +59,11 @@ class Peer:
         return time_calls(self.run, seconds, sample)
 
 
-def prepare(family, command):
+def run_once(peer, path):
     import numpy as np
-    peer = importlib.import_module("peers." + family).prepare(command)
     peer.run()
-    path = command.get("output")
-    if path:
-        np.save(path, np.asarray(peer.output()))
-    return peer, {"version": peer.version, "note": peer.note}
+    np.save(path, np.asarray(peer.output()))
+    return {}
 
 
 def main():
@@ -77,7 +77,10 @@ def main():
             break
         try:
             if command["do"] == "prepare":
-                peer, answer = prepare(sys.argv[1], command)
+                peer = importlib.import_module("peers." + sys.argv[1]).prepare(command)
+                answer = {"version": peer.version, "note": peer.note}
+            elif command["do"] == "run":
+                answer = run_once(peer, command["output"])
             else:
                 median, calls = peer.time(command["seconds"], command["sample"])
                 answer = {"median": median, "calls": calls}
