@@ -16,6 +16,37 @@ class WorkerFailed(Exception):
     pass
 
 
+def busy_seconds(cores):
+    """What these cores did since the machine started, for anyone; what the hypervisor took counts too."""
+    total = 0
+    with open("/proc/stat", encoding="utf-8") as file:
+        for line in file:
+            fields = line.split()
+            if fields[0][3:].isdigit() and int(fields[0][3:]) in cores:
+                user, nice, system, _, _, irq, softirq, steal = map(int, fields[1:9])
+                total += user + nice + system + irq + softirq + steal
+    return total / TICKS
+
+
+class Strangers:
+    """How much of the row's cores went to processes that are not of this run, while it was measured."""
+    def __init__(self, cores):
+        self.cores, self.spent, self.took = cores, 0.0, 0.0
+
+    def watch(self, workers, action):
+        begin, busy = time.monotonic(), busy_seconds(self.cores)
+        own = sum(w.cpu_seconds() for w in workers) + time.process_time()
+        result = action()
+        own = sum(w.cpu_seconds() for w in workers) + time.process_time() - own
+        self.spent += busy_seconds(self.cores) - busy - own
+        self.took += time.monotonic() - begin
+        return result
+
+    def share(self):
+        """Of one core; 0 to the number of cores."""
+        return max(self.spent / self.took, 0.0) if self.took else 0.0
+
+
 class Worker:
     def __init__(self, name, family, params, cores, log):
         self.name, self.family, self.params = name, family, params
@@ -86,29 +117,32 @@ class Worker:
         self.log.close()
 
 
+def those_that(action, workers, failures):
+    """Does it for each; without those where it fails, with the reason in `failures`."""
+    fine = []
+    for worker in workers:
+        try:
+            action(worker)
+            fine.append(worker)
+        except WorkerFailed as error:
+            failures[worker.name] = str(error)
+            worker.close()
+    return fine
+
+
 def prepare_all(workers, paths, failures):
-    """All load at the same time, then each runs once. Those that cannot are left out, with the reason in `failures`."""
-    for worker in workers:
-        worker.tell(dict(worker.params, do="prepare"))
-    loaded, ready = [], []
-    for worker in workers:
-        try:
-            answer = worker.answer()
-            worker.version, worker.note = answer["version"], answer["note"]
-            loaded.append(worker)
-        except WorkerFailed as error:
-            failures[worker.name] = str(error)
-            worker.close()
-    # One after another: pools that spin do not come forward when several want the same cores.
-    for worker in loaded:
-        try:
-            worker.ask({"do": "run", "output": paths[worker.name]})
-            worker.settle()
-            ready.append(worker)
-        except WorkerFailed as error:
-            failures[worker.name] = str(error)
-            worker.close()
-    return ready
+    """All load at the same time, then each runs once; gives those that could."""
+    def loaded(worker):
+        answer = worker.answer()
+        worker.version, worker.note = answer["version"], answer["note"]
+
+    def ran(worker):
+        worker.ask({"do": "run", "output": paths[worker.name]})
+        worker.settle()
+
+    told = those_that(lambda worker: worker.tell(dict(worker.params, do="prepare")), workers, failures)
+    # The run is one after another: pools that spin do not come forward when several want the same cores.
+    return those_that(ran, those_that(loaded, told, failures), failures)
 
 
 def run_rounds(workers, number, seconds, sample, failures):

@@ -1,6 +1,7 @@
 """What rows are made from: libraries, weights, inputs and models of the peers, kept in build/bench."""
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 
@@ -82,6 +83,6 @@ class Context:
     def both(self, spec, weights, params, **more):
         """What clang and gcc make of it."""
         entries = [self.ours("attnc", spec, weights, params, cc="clang", **more)]
-        if not self.args.no_gcc:
+        if not self.args.no_gcc and shutil.which("gcc"):
             entries.append(self.ours("attnc gcc", spec, weights, params, cc="gcc", **more))
         return entries

@@ -59,9 +59,7 @@ def llama_cpp():
     os.makedirs(folder, exist_ok=True)
     if not glob.glob(os.path.join(folder, "*.tar.gz")):
         say("fetching the source of llama.cpp (log: %s)" % os.path.relpath(log))
-        if not logged([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:",
-                       "--no-build-isolation", "-d", folder, LLAMA_PACKAGE], log) and \
-           not logged([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "-d", folder,
+        if not logged([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "-d", folder,
                        LLAMA_PACKAGE], log):
             return "its source could not be fetched, see %s" % os.path.relpath(log, ROOT)
     source = glob.glob(os.path.join(folder, "*", "vendor", "llama.cpp"))
@@ -78,7 +76,7 @@ def llama_cpp():
         try:
             made = logged([cmake, "-S", source[0], "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DGGML_NATIVE=ON",
                            "-DBUILD_SHARED_LIBS=ON", *off], log) and \
-                logged([cmake, "--build", build, "--target", "llama", "-j", str(os.cpu_count())], log)
+                logged([cmake, "--build", build, "--target", "llama", "-j", str(len(os.sched_getaffinity(0)))], log)
         except OSError as error:
             return "cmake: %s" % error
         if not made:

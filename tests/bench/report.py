@@ -30,7 +30,7 @@ def of_result(result):
     return {"name": row.name, "title": row.title, "unit": row.unit, "threads": row.threads, "bound": row.bound,
             "note": row.note, "contestants": contestants, "bars": [bar.judge(result) for bar in row.bars],
             "own": own, "best_peer": result.best_peer(), "ratio": result.ratio(own, result.best_peer()),
-            "idle": result.idle, "wrong": wrong, "not_run": None}
+            "idle": result.idle, "strangers": result.strangers, "wrong": wrong, "not_run": None}
 
 
 def not_run(name, why, wrong=False):
@@ -73,6 +73,16 @@ def cells(row):
     return table
 
 
+def disturbances(row):
+    """What makes a row's figures doubtful."""
+    out = []
+    if row.get("strangers", 0) > 0.05:
+        out.append("other programs took %.0f %% of a core meanwhile" % (100 * row["strangers"]))
+    if row.get("idle", 0) > 0.05:
+        out.append("idle contestants took up to %.0f %% of a core in another's turn" % (100 * row["idle"]))
+    return out
+
+
 def row_text(row):
     if row["not_run"]:
         return "%s: not run: %s\n" % (row["name"], row["not_run"])
@@ -82,6 +92,7 @@ def row_text(row):
     for line in table:
         lines.append("  %-20s %s" % (line[0], "  ".join(cell.rjust(w) for cell, w in zip(line[1:], widths[1:]))
                                      if not line[1].startswith("not run") else line[1]))
+    lines += ["  disturbed: " + text for text in disturbances(row)]
     lines += ["  bar: " + bar_text(bar) for bar in row["bars"]]
     lines += ["  WRONG: " + text for text in row["wrong"]]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -122,7 +133,7 @@ def summary(whole):
         lines.append((row["name"],
                       "%s %s" % (number(own["figure"]), row["unit"]) if own and "figure" in own else "-",
                       "%s %s, %s" % (number(peer["figure"]), row["unit"], peer["name"]) if peer else "-",
-                      "; ".join(row["wrong"] + [bar_text(bar) for bar in row["bars"]])))
+                      "; ".join(row["wrong"] + disturbances(row) + [bar_text(bar) for bar in row["bars"]])))
     return lines
 
 
@@ -150,7 +161,8 @@ def markdown(whole):
         out += [row["note"], ""] if row["note"] else []
         out += ["| | figure | attnc is faster by | share | check |", "|---|---|---|---|---|"]
         out += ["| %s |" % " | ".join(cell.replace("|", "/") for cell in line) for line in cells(row)]
-        out += [""] + ["- " + bar_text(bar) for bar in row["bars"]] + ["- WRONG: " + w for w in row["wrong"]] + [""]
+        out += [""] + ["- disturbed: " + d for d in disturbances(row)]
+        out += ["- " + bar_text(bar) for bar in row["bars"]] + ["- WRONG: " + w for w in row["wrong"]] + [""]
     return "\n".join(out)
 
 

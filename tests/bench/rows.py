@@ -58,7 +58,7 @@ class Result:
         self.row, self.peaks, self.reads = row, list(peaks), list(reads)
         self.times = {name: values for name, values in times.items() if values}
         self.differences, self.failures, self.wrong = {}, {}, []
-        self.versions, self.notes, self.idle = {}, {}, 0.0
+        self.versions, self.notes, self.idle, self.strangers = {}, {}, 0.0, 0.0
         self.ours = [e.name for e in row.entries if e.ours and not e.cores and e.name in self.times]
         self.peers = [e.name for e in row.entries if not e.ours and e.name in self.times]
 
@@ -89,7 +89,8 @@ class Result:
         rates = [r for r in (self.peaks if what == "flops" else self.reads) if r]
         if amount is None or not rates or name not in self.times:
             return None
-        count = self.row.threads if what == "flops" else 1
+        fewer = next((len(e.cores) for e in self.row.entries if e.name == name and e.cores), self.row.threads)
+        count = fewer if what == "flops" else 1
         return statistics.median(amount / t / (rate * count) for t, rate in zip(self.times[name], rates))
 
 

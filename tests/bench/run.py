@@ -63,7 +63,7 @@ def check_outputs(row, result, paths):
 
 
 def measure(context, row):
-    from contest import Worker, prepare_all, run_rounds
+    from contest import Strangers, Worker, prepare_all, run_rounds
     from rows import Result
     failures, paths, workers, notes = dict(row.missing), {}, [], {}
     cores = context.row_cores(row.threads)
@@ -75,9 +75,10 @@ def measure(context, row):
     try:
         workers = prepare_all(workers, paths, failures)
         notes = {w.name: (w.version, w.note) for w in workers}
-        times, idle, rates = {}, 0.0, [context.meter.measure()]
+        times, idle, rates, strangers = {}, 0.0, [context.meter.measure()], Strangers(cores)
         for number in range(min(context.args.rounds, row.rounds or context.args.rounds)):
-            more, spent = run_rounds(workers, number, context.args.seconds, row.sample, failures)
+            more, spent = strangers.watch(list(workers), lambda turn=number: run_rounds(
+                workers, turn, context.args.seconds, row.sample, failures))
             for name, seconds in more.items():
                 times.setdefault(name, []).append(seconds)
             idle = max(idle, spent)
@@ -89,7 +90,7 @@ def measure(context, row):
     pairs = list(zip(rates, rates[1:]))
     result = Result(row, {n: t for n, t in times.items() if n not in failures},
                     [max(a[0], b[0]) for a, b in pairs], [max(a[1], b[1]) for a, b in pairs])
-    result.failures, result.idle = failures, idle
+    result.failures, result.idle, result.strangers = failures, idle, strangers.share()
     result.versions = {name: note[0] for name, note in notes.items()}
     result.notes = {name: note[1] for name, note in notes.items()}
     check_outputs(row, result, paths)
