@@ -1,6 +1,7 @@
 """The peers: a Python environment of their own in build/bench/venv, and llama.cpp built from source.
 
-BENCH_VENV=DIR takes an environment that is there already. Nothing is fetched twice; what cannot be had is left out, and its rows say why."""
+BENCH_VENV=DIR takes an environment that is there already. Nothing is fetched twice; what cannot be had is left out, and
+its rows say why."""
 import glob
 import os
 import subprocess

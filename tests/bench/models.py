@@ -4,7 +4,7 @@
     bert-onnx OUT DIR S            ONNX of a BERT with static shape [1, S], as transformers and torch export it
     bert-fused OUT ONNX HEADS D    the same through ONNX Runtime's transformer optimizer
     bert-ct2 OUT DIR               CTranslate2's converter
-    encoder-onnx OUT F S HEADS OPSET   a post-norm ReLU encoder over features, of tensors as `attnc weights -o` writes them
+    encoder-onnx OUT F S HEADS OPSET   a post-norm ReLU encoder over features, of what `attnc weights -o` writes
     whole-norms OUT ONNX           the same with every output of LayerNormalization named: onnx2c's C needs them
     transformer-ct2 OUT F HEADS    an encoder-decoder with one embedding, post-norm, of the same
     llama-bin OUT F HEADS KV_HEADS SEQ ROPE    llama2.c's file of a llama; ROPE is `interleaved` or `half`
@@ -237,7 +237,8 @@ def llama_gguf(out, path, heads, kv_heads, seq, rope):
 
 
 MAKERS = {"bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
-          "whole-norms": whole_norms, "transformer-ct2": transformer_ct2, "llama-bin": llama_bin, "llama-gguf": llama_gguf}
+          "whole-norms": whole_norms, "transformer-ct2": transformer_ct2, "llama-bin": llama_bin,
+          "llama-gguf": llama_gguf}
 
 if __name__ == "__main__":
     MAKERS[sys.argv[1]](*sys.argv[2:])

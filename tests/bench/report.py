@@ -69,7 +69,8 @@ def cells(row):
         table.append((c["name"], "%s %s" % (number(c["figure"]), c.get("unit", row["unit"])),
                       "" if c["name"] == row["own"] or c.get("ratio") is None else "%s x" % number(c["ratio"]),
                       "" if share is None else percent(share) + what,
-                      "" if c.get("difference") is None else "differs by %.1e, bound %.0e" % (c["difference"], c["bound"])))
+                      "" if c.get("difference") is None else
+                      "differs by %.1e, bound %.0e" % (c["difference"], c["bound"])))
     return table
 
 

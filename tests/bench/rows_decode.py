@@ -1,5 +1,5 @@
-"""Decoders of llama's kind: 256 tokens one by one from an empty state, and a prompt in one call. Everyone is fed the same
-tokens and computes the logits of each."""
+"""Decoders of llama's kind: 256 tokens one by one from an empty state, and a prompt in one call. Everyone is fed the
+same tokens and computes the logits of each."""
 import functools
 import glob
 import os
@@ -82,7 +82,8 @@ def llamacpp_entries(context, model, params):
         return [], {"llama.cpp": str(error)[-160:]}
     common = dict(params, library=library, model=model, version=llama_version(source))
     # Its fused attention, which is its default, sums in 16 bits.
-    return [Entry("llama.cpp", "llamas", common), Entry("llama.cpp flash", "llamas", dict(common, flash=1), bound=5e-3)], {}
+    return [Entry("llama.cpp", "llamas", common),
+            Entry("llama.cpp flash", "llamas", dict(common, flash=1), bound=5e-3)], {}
 
 
 def peers(context, spec_name, weights, params, threads):

@@ -1,4 +1,4 @@
-"""A transformer of base size with 32000 tokens: one source of 32 tokens in, exactly 32 tokens out, greedy and by beams."""
+"""A transformer of base size with 32000 tokens: a source of 32 tokens in, exactly 32 out, greedy and by beams."""
 import numpy as np
 
 from rows import Entry, NotRun, Row, against, gcc_near_clang

@@ -1,5 +1,5 @@
-"""Checks of the benchmark itself: its reports on made-up times, what it says of wrong results and of programs that fail,
-and one row of ours alone. TAP on stdout; needs neither other programs nor a network."""
+"""Checks of the benchmark itself: its reports on made-up times, what it says of wrong results and of programs that
+fail, and one row of ours alone. TAP on stdout; needs neither other programs nor a network."""
 import json
 import os
 import re
@@ -24,7 +24,8 @@ def made_up(folder, theirs):
     entries = [Entry("attnc", "ours", {}, ours=True), Entry("attnc gcc", "ours", {}, ours=True),
                Entry("peer", "x", {}), Entry("silent", "x", {})]
     row = Row("made-up", "a row <of> a test", entries, flops=1e9, bars=[
-        against(2.4, "x the peer"), of_peak(0.6), gcc_near_clang(), Bar("nothing", 1, lambda r: r.ratio("attnc", "no"))])
+        against(2.4, "x the peer"), of_peak(0.6), gcc_near_clang(),
+        Bar("nothing", 1, lambda r: r.ratio("attnc", "no"))])
     result = Result(row, {"attnc": [2e-3] * 3, "attnc gcc": [2.2e-3] * 3, "peer": [5e-3, 4e-3, 7e-3]}, [1e12] * 3,
                     [2e10] * 3)
     result.failures["silent"] = "no such program"

@@ -6,8 +6,8 @@
     {"do": "time", "seconds": S, "sample": S}   answers the median seconds a call
     {"do": "quit"}
 
-A family is a module of peers/ with prepare(params), which gives an object with run(), output() and version; time() where
-it has a C loop of its own. What it raises is told to the driver, whose row then says why it did not run."""
+A family is a module of peers/ with prepare(params), which gives an object with run(), output() and version; time()
+where it has a C loop of its own. What it raises is told to the driver, whose row then says why it did not run."""
 import importlib
 import json
 import os

@@ -99,11 +99,12 @@ def native(library, sources, cc, flags):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("spec")
-    for option, default in (("weights", "random:1"), ("target", None), ("unroll", None), ("cc", "clang"), ("out", None)):
+    for option, default in (("weights", "random:1"), ("target", None), ("unroll", None), ("cc", "clang"),
+                            ("out", None)):
         parser.add_argument("--" + option, default=default)
     args = parser.parse_args()
     try:
-        library, weights, _ = build(args.spec, args.weights, args.target or None, args.unroll or None, args.cc, args.out)
+        library, weights, _ = build(args.spec, args.weights, args.target, args.unroll, args.cc, args.out)
     except (OSError, RuntimeError) as error:
         sys.exit("build.py: %s" % error)
     print("%s\n%s\n%s" % (library, weights, os.path.join(os.path.dirname(library), "bench.h")))
