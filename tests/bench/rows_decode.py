@@ -82,8 +82,8 @@ def llamacpp_entries(context, model, params):
         return [], {"llama.cpp": str(error)[-160:]}
     common = dict(params, library=library, model=model, version=llama_version(source))
     # Its fused attention, which is its default, sums in 16 bits.
-    return [Entry("llama.cpp", "llamas", common),
-            Entry("llama.cpp flash", "llamas", dict(common, flash=1), bound=5e-3)], {}
+    flash = Entry("llama.cpp flash", "llamas", dict(common, flash=1), bound=5e-3)
+    return [Entry("llama.cpp", "llamas", common)] + ([] if context.quick else [flash]), {}
 
 
 def peers(context, spec_name, weights, params, threads):

@@ -7,63 +7,58 @@ import sys
 
 import numpy as np
 
+from lib import build
 from worker import Peer
 
-FLAGS = ["-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=hidden", "-w"]
+FLAGS = ["-std=gnu11", "-O3", "-march=native", "-lm"]
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def failed(done):
-    text = (done.stderr or done.stdout or "").strip().split("\n")
-    return next((line for line in text if "error" in line.lower()), text[-1])[-160:]
+def emitted(program, arguments, model, path, printed):
+    """Runs `program`; `printed`: the C is what it prints. C that is newer than the model and the program is kept."""
+    found = shutil.which(program) if program else None
+    if not found:
+        raise RuntimeError("there is no program %s" % program)
+    if os.path.exists(path) and os.path.getmtime(path) > max(os.path.getmtime(model), os.path.getmtime(found)):
+        return path
+    done = subprocess.run([found, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError((done.stderr or done.stdout).strip().split("\n")[-1][-160:])
+    if printed:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(done.stdout)
+    return path
 
 
-def emit_emx(model, folder):
-    """Temporaries on the stack and sums in f32, its fastest settings."""
+def emit(params, model):
+    """A file of C and the name of its function."""
+    stem = os.path.splitext(model)[0]
+    if params["peer"] == "onnx2c":
+        return emitted(params["program"], [model], model, stem + ".onnx2c.c", True), "entry"
+    # Temporaries on the stack, weights in the C, and sums in f32: its fastest settings.
+    path = stem + ".emx.c"
     program = os.path.join(os.path.dirname(sys.executable), "emx-onnx-cgen")
-    path = os.path.join(folder, "emx.c")
-    done = subprocess.run([program, "compile", "--color", "never", "--large-temp-threshold", "0",
-                           "--large-weight-threshold", "0", "--fp32-accumulation-strategy", "simple", model, path],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(failed(done))
-    return path, "model"
+    return emitted(program, ["compile", "--color", "never", "--large-temp-threshold", "0", "--large-weight-threshold",
+                             "0", "--fp32-accumulation-strategy", "simple", model, path], model, path, False), "model"
 
 
-def emit_onnx2c(program, model, folder):
-    if not program or not shutil.which(program):
-        raise RuntimeError("ONNX2C=PATH names no program onnx2c")
-    path = os.path.join(folder, "onnx2c.c")
-    done = subprocess.run([program, model], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(failed(done))
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(done.stdout)
-    return path, "entry"
-
-
-def compile_emitted(source, entry, here):
-    library = source[:-2] + ".so"
-    done = subprocess.run(["gcc", *FLAGS, "-I" + os.path.join(here, "lib"), '-DEMITTED_SOURCE="%s"' % source,
-                           "-DEMITTED_ENTRY=" + entry, os.path.join(here, "lib", "emitted.c"),
-                           os.path.join(here, "lib", "timer.c"), "-o", library, "-lm"],
-                          stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError("its C does not compile: " + failed(done))
-    return library
+def compile_emitted(source, entry):
+    own = [os.path.join(HERE, "lib", f) for f in ("emitted.c", "timer.c")]
+    try:
+        return build.native(source[:-2] + ".so", own + [source], "gcc",
+                            FLAGS + ['-DEMITTED_SOURCE="%s"' % source, "-DEMITTED_ENTRY=" + entry])
+    except RuntimeError as error:
+        line = next((line for line in str(error).split("\n") if "error" in line), str(error))
+        raise RuntimeError("its C does not compile: " + line[-160:]) from error
 
 
 class Emitted(Peer):
     def __init__(self, params):
-        here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         library, reasons = None, []
         # As one operator LayerNormalization is what they know best; where that fails, in pieces.
         for model in params["models"]:
-            folder = os.path.splitext(model)[0] + "-" + params["peer"]
-            os.makedirs(folder, exist_ok=True)
             try:
-                source, entry = emit_emx(model, folder) if params["peer"] == "emx" else \
-                    emit_onnx2c(params["program"], model, folder)
-                library = compile_emitted(source, entry, here)
+                library = compile_emitted(*emit(params, model))
                 break
             except RuntimeError as error:
                 reasons.append(str(error))
