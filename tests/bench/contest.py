@@ -47,6 +47,17 @@ class Strangers:
         return max(self.spent / self.took, 0.0) if self.took else 0.0
 
 
+def wait_for_quiet(cores, limit):
+    """Until others leave these cores alone for a moment; seconds of the limit that are left."""
+    begin = time.monotonic()
+    while time.monotonic() - begin < limit:
+        busy, moment = busy_seconds(cores), time.monotonic()
+        time.sleep(0.3)
+        if (busy_seconds(cores) - busy) / (time.monotonic() - moment) < 0.15:
+            break
+    return max(limit - (time.monotonic() - begin), 0)
+
+
 class Worker:
     def __init__(self, name, family, params, cores, log):
         self.name, self.family, self.params = name, family, params

@@ -87,7 +87,8 @@ def row(context, name):
         os.sched_setaffinity(0, before)
     first = figures.lines[0]["name"]
     return {"name": name, "title": "time to compile, on one core", "unit": "", "threads": 1,
-            "contestants": figures.lines, "note": "all targets, but of `--unroll full` %s alone" % context.meter.target, "bars": figures.bars,
+            "contestants": figures.lines,
+            "note": "all targets, but of `--unroll full` %s alone" % context.meter.target, "bars": figures.bars,
             "own": first, "best_peer": None, "ratio": None, "wrong": figures.wrong, "not_run": None}
 
 

@@ -21,6 +21,7 @@ def arguments():
     parser.add_argument("--only", default="", help="rows, or what their names begin with, by commas")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0, help="of a turn")
+    parser.add_argument("--patience", type=float, help="seconds that a row waits for others to leave its cores")
     parser.add_argument("--json", help="where report.json goes as well")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="ours alone")
     parser.add_argument("--no-gcc", action="store_true", help="ours by clang alone")
@@ -30,6 +31,8 @@ def arguments():
     parser.add_argument("--out", default=env.OUT, help="where the report goes")
     args = parser.parse_args()
     args.rounds = args.rounds or (3 if args.quick else 7)
+    if args.patience is None:
+        args.patience = 5 if args.quick else 20
     args.seconds = args.seconds or (0.2 if args.quick else 0.4)
     return args
 
@@ -63,7 +66,7 @@ def check_outputs(row, result, paths):
 
 
 def measure(context, row):
-    from contest import Strangers, Worker, prepare_all, run_rounds
+    from contest import Strangers, Worker, prepare_all, run_rounds, wait_for_quiet
     from rows import Result
     failures, paths, workers, notes = dict(row.missing), {}, [], {}
     cores = context.row_cores(row.threads)
@@ -75,8 +78,9 @@ def measure(context, row):
     try:
         workers = prepare_all(workers, paths, failures)
         notes = {w.name: (w.version, w.note) for w in workers}
-        times, idle, rates, strangers = {}, 0.0, [context.meter.measure()], Strangers(cores)
+        times, idle, rates, strangers, patience = {}, 0.0, [context.meter.measure()], Strangers(cores), context.args.patience
         for number in range(min(context.args.rounds, row.rounds or context.args.rounds)):
+            patience = wait_for_quiet(cores, patience)
             more, spent = strangers.watch(list(workers), lambda turn=number: run_rounds(
                 workers, turn, context.args.seconds, row.sample, failures))
             for name, seconds in more.items():

@@ -94,8 +94,8 @@ def timing(_):
 
 def own_row(folder):
     """Ours alone, through the shared library and its ABI."""
-    done = subprocess.run([sys.executable, os.path.join(HERE, "run.py"), "--only", "small-d8", "--no-peers", "--no-gcc",
-                           "--quick", "--rounds", "1", "--seconds", "0.05", "--out", folder],
+    options = "--only small-d8 --no-peers --no-gcc --quick --rounds 1 --seconds 0.05 --patience 0 --out"
+    done = subprocess.run([sys.executable, os.path.join(HERE, "run.py"), *options.split(), folder],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert re.search(r"attnc +[\d.]+ us", done.stdout), done.stdout
