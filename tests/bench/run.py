@@ -78,7 +78,8 @@ def measure(context, row):
     try:
         workers = prepare_all(workers, paths, failures)
         notes = {w.name: (w.version, w.note) for w in workers}
-        times, idle, rates, strangers, patience = {}, 0.0, [context.meter.measure()], Strangers(cores), context.args.patience
+        times, idle, rates = {}, 0.0, [context.meter.measure()]
+        strangers, patience = Strangers(cores), context.args.patience
         for number in range(min(context.args.rounds, row.rounds or context.args.rounds)):
             patience = wait_for_quiet(cores, patience)
             more, spent = strangers.watch(list(workers), lambda turn=number: run_rounds(

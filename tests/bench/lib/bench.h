@@ -1,7 +1,7 @@
 /* bench.h: one ABI for what attnc generates of any spec, so that a foreign program can dlopen and time it.
  *
- * `make bench-lib SPEC=…` builds libNAME.so, which exports the functions below and no others. One thread may use a model
- * at a time; several models may be open at once. bench_time is for one thread of the process. */
+ * `make bench-lib SPEC=…` builds libNAME.so, which exports the functions below and no others. One thread may use a
+ * model at a time; several models may be open at once. bench_time is for one thread of the process. */
 #ifndef BENCH_H
 #define BENCH_H
 
