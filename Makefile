@@ -2,6 +2,8 @@
 # make check      runs every test and ends with the line `N passed, N failed`
 # make check-quick  the same without the long ones
 # make demo       ranks sentences by meaning, from a fresh clone on: installs, builds and fetches what it lacks
+# make bench      times the emitted C beside other programs, which it fetches: tests/bench/README.md; QUICK=1 is short
+# make bench-lib SPEC=F  builds what attnc writes of a spec as a shared library that any program can time
 # make deps       installs the packages that the build and the tests need
 # make aarch64    builds build/aarch64/attnc, on another machine by a cross compiler; qemu-aarch64 runs it
 # make clean
@@ -96,11 +98,22 @@ check-quick: $(B)/attnc $(UNIT_TESTS)
 demo:
 	@scripts/demo.sh
 
+BENCH_CC = clang
+bench: $(B)/attnc
+	ATTNC=$(abspath $(B)/attnc) LLAMA2C='$(LLAMA2C)' ONNX2C='$(ONNX2C)' BENCH_VENV='$(BENCH_VENV)' \
+	    python3 tests/bench/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) \
+	    $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JSON),--json $(JSON))
+
+bench-lib: $(B)/attnc
+	@$(if $(SPEC),,echo 'make bench-lib needs SPEC=F' >&2; exit 2)
+	ATTNC=$(abspath $(B)/attnc) python3 tests/bench/lib/build.py $(SPEC) --cc $(BENCH_CC) \
+	    $(if $(WEIGHTS),--weights $(WEIGHTS)) $(if $(TARGET),--target $(TARGET)) $(if $(UNROLL),--unroll $(UNROLL))
+
 deps:
 	scripts/install_packages.sh test
 
 clean:
 	rm -rf $(B)
 
-.PHONY: all aarch64 check check-quick demo deps clean
+.PHONY: all aarch64 bench bench-lib check check-quick demo deps clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

