@@ -63,7 +63,8 @@ $(B)/unit/test_runtime: tests/unit/test_runtime.c runtime/attn_runtime.c runtime
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) tests/unit/test_runtime.c runtime/attn_runtime.c -o $@ -lcmocka -lpthread -lm
 
-$(B)/unit/test_generate $(B)/unit/test_generate_beams: $(B)/unit/%: tests/unit/%.c tests/unit/fake_model.c \
+$(B)/unit/test_generate $(B)/unit/test_generate_beams $(B)/unit/test_generate_sweep $(B)/unit/time_generate: $(B)/unit/%: \
+    tests/unit/%.c tests/unit/fake_model.c \
     tests/unit/fake_model.h runtime/attn_generate.c runtime/attn_generate.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $< tests/unit/fake_model.c runtime/attn_generate.c -o $@ -lcmocka -lpthread -lm

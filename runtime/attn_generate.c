@@ -20,38 +20,57 @@
 #pragma GCC optimize("fp-contract=off") /* gcc does not know the standard's pragma */
 #endif
 
-enum { ALIGNMENT = 64, MAX_LENGTH_PENALTY = 16 };
+/* Loops over blocks are plain C that compilers vectorize at -O2; on x86-64 they are compiled a second time for wider
+ * vectors. The bits are the same: each operation is, and sums are added in one fixed order. */
+#ifdef __GNUC__
+#define INLINED static inline __attribute__((always_inline))
+#else
+#define INLINED static inline
+#endif
+#if defined(__GNUC__) && defined(__x86_64__) && !defined(__AVX2__)
+#define WIDER __attribute__((target("avx2")))
+#endif
+
+enum {
+    ALIGNMENT = 64,
+    MAX_LENGTH_PENALTY = 16,
+    BLOCK = 256,     /* logits that are looked at together: 1 KB, and 2 KB of their exponentials */
+    NUCLEUS = 256,   /* most probable tokens that are kept where top_p alone cuts */
+    MAX_HEAP = 1024, /* a larger top_k is cut from a sorted row */
+};
 
 /* ln 2 in two parts; the first has 32 bits, so that its product with an exponent is exact. */
 static const double LN2_HIGH = 0x1.62e42feep-1, LN2_LOW = 0x1.a39ef35793c76p-33;
 
-/* e^x with a relative error below 2e-16. Below -708 it is 0: there the result would be a denormal. */
-static double exp_double(double x) {
-    /* 1/n!, from n = 13 down: at |r| <= ln2 / 2 the first term left out is below 2^-57 */
-    static const double TERMS[] = {0x1.6124613a86d09p-33, 0x1.1eed8eff8d898p-29, 0x1.ae64567f544e4p-26,
-                                   0x1.27e4fb7789f5cp-22, 0x1.71de3a556c734p-19, 0x1.a01a01a01a01ap-16,
-                                   0x1.a01a01a01a01ap-13, 0x1.6c16c16c16c17p-10, 0x1.1111111111111p-7,
-                                   0x1.5555555555555p-5,  0x1.5555555555555p-3,  0.5};
-    if (x < -708) {
-        return 0;
-    }
-    if (x > 709) {
-        return INFINITY;
-    }
-    int exponent = (int)(x * 0x1.71547652b82fep+0 + (x < 0 ? -0.5 : 0.5));
-    double r = (x - exponent * LN2_HIGH) - exponent * LN2_LOW;
-    double square = r * r, odd = TERMS[0], even = TERMS[1]; /* two chains, half as long */
-    for (size_t i = 2; i < sizeof TERMS / sizeof *TERMS; i += 2) {
-        odd = odd * square + TERMS[i];
-        even = even * square + TERMS[i + 1];
-    }
+/* e^x for -708 <= x <= 709 with a relative error below 3e-16; rounding must be to nearest. No branch, no table, no
+ * conversion to an integer, so that a loop of it is vectorized. */
+INLINED double exp_inside(double x) {
+    /* added, it leaves the integer nearest to x / ln 2 in the low bits */
+    const double shift = 0x1.8p52;
+    double shifted = x * 0x1.71547652b82fep+0 + shift, exponent = shifted - shift;
+    double r = (x - exponent * LN2_HIGH) - exponent * LN2_LOW, square = r * r;
+    /* The polynomial 1 + r + ... of degree 11 with the least relative error at |r| <= ln2 / 2, 1.2e-17, found by
+     * Remez's exchange; two chains, half as long. */
+    double odd = 0x1.ad7f7af334b32p-26, even = 0x1.28ad68b76411ap-22;
+    odd = odd * square + 0x1.71df253a4315cp-19;
+    even = even * square + 0x1.a0199a16ccef8p-16;
+    odd = odd * square + 0x1.a01a012a69a31p-13;
+    even = even * square + 0x1.6c16c18426742p-10;
+    odd = odd * square + 0x1.1111111127b9cp-7;
+    even = even * square + 0x1.555555555088cp-5;
+    odd = odd * square + 0x1.55555555554fap-3;
+    even = even * square + 0x1.000000000000ap-1;
     double result = 1 + (r + square * (odd * r + even));
-    uint64_t bits;
+    uint64_t bits, power;
     memcpy(&bits, &result, sizeof bits);
-    bits += (uint64_t)(int64_t)exponent << 52;
+    memcpy(&power, &shifted, sizeof power);
+    bits += power << 52;
     memcpy(&result, &bits, sizeof result);
     return result;
 }
+
+/* e^x. Below -708 it is 0: there the result would soon be a denormal. */
+static double exp_double(double x) { return x < -708 ? 0 : x > 709 ? INFINITY : exp_inside(x); }
 
 /* ln x with a relative error below 4e-16, for finite x >= 1; log_double(1) is 0 and no result is negative. */
 static double log_double(double x) {
@@ -72,7 +91,7 @@ static double log_double(double x) {
     return exponent * LN2_HIGH + (2 * s + (2 * s * sum + exponent * LN2_LOW));
 }
 
-/* A continuation of live beam `beam` by `token`; log_p is that of the whole text then. */
+/* A continuation of live beam `beam` by `token`; log_p is that of the whole text then. In a sweep it is the logit. */
 typedef struct Candidate {
     double log_p;
     int beam;
@@ -93,11 +112,20 @@ typedef struct Run {
 
     float *logits; /* [beams or 1][vocab] */
 
+    /* the sweep over a row of logits, up to some block */
+    bool weighed;   /* the sum is wanted */
+    double per;     /* 1 / temperature; 1 without sampling */
+    float most;     /* the largest logit, minus infinity if none can be chosen */
+    double sum;     /* of weights, e^((logit - most) * per) */
+    Candidate *top; /* [room] the best of the row: a heap, the worst first; sorted by sort_top */
+    size_t kept, room;
+
     /* sampling */
     uint64_t random;
-    int32_t *ids;     /* [vocab] a heap, the best first; behind its end the ones taken from it, the best last */
-    int heap, usable; /* ids in the heap, and in all */
-    double *weights;  /* [vocab] */
+    float *mosts;    /* [blocks] as `most` after each block, where nothing cuts */
+    double *sums;    /* [blocks] the block's own sum at that most */
+    uint64_t *order; /* [ranks] tokens by rank: the key of the logit in the high half, which ascends, then the id */
+    double *weights; /* [ranks] by rank; before that the other half of the sort */
 
     /* beam search; the live beams are ordered, the best first */
     int live;
@@ -107,8 +135,9 @@ typedef struct Run {
     unsigned char *taken;   /* [beams] slots that hold the state of a new live beam */
     Node *nodes;            /* [max_new][beams] by number of tokens - 1 */
     double *penalty;        /* [max_new + 1] lp by number of tokens */
-    Candidate *candidates;  /* [room] a heap, the worst first */
-    size_t count, room;
+    Candidate *candidates;  /* [choices] the best of the rows so far, the best first */
+    Candidate *merged;      /* [choices] */
+    size_t count, choices;
     Candidate finished; /* the best finished text: log_p is its score */
     int length;         /* tokens of it; 0: none */
 } Run;
@@ -128,21 +157,47 @@ static void *carve(char *base, size_t *used, size_t count, size_t size) {
     return part;
 }
 
+/* How sampling cuts. */
+static bool has_top_k(const Run *run) { return run->options->top_k > 0 && run->options->top_k < run->model->vocab; }
+
+static bool has_top_p(const Run *run) { return run->options->top_p > 0 && run->options->top_p < 1; }
+
+static void lay_out_sampling(Run *run, char *base, size_t *used) {
+    size_t vocab = (size_t)run->model->vocab, top_k = (size_t)run->options->top_k, ranks = 0;
+    if (has_top_k(run)) {
+        run->room = top_k <= MAX_HEAP ? top_k : 0;
+        ranks = top_k <= MAX_HEAP ? top_k : vocab;
+    } else if (has_top_p(run)) {
+        run->room = vocab < NUCLEUS ? vocab : NUCLEUS;
+        ranks = vocab;
+    } else {
+        size_t blocks = (vocab - 1) / BLOCK + 1;
+        run->room = 0;
+        run->mosts = carve(base, used, blocks, sizeof *run->mosts);
+        run->sums = carve(base, used, blocks, sizeof *run->sums);
+    }
+    run->order = carve(base, used, ranks, sizeof *run->order);
+    run->weights = carve(base, used, ranks, sizeof *run->weights);
+}
+
 /* Lays the arrays of `run` out from `base`, which is aligned or NULL. Returns their bytes. */
 static size_t lay_out(Run *run, char *base) {
     const attn_generate_options *options = run->options;
     size_t used = 0, vocab = (size_t)run->model->vocab, beams = (size_t)beams_of(options);
     run->logits = carve(base, &used, multiply_sizes(beams, vocab), sizeof *run->logits);
+    run->room = 1;
     if (beams == 1) {
         if (options->temperature > 0) {
-            run->ids = carve(base, &used, vocab, sizeof *run->ids);
-            run->weights = carve(base, &used, vocab, sizeof *run->weights);
+            lay_out_sampling(run, base, &used);
         }
+        run->top = carve(base, &used, run->room, sizeof *run->top);
         return used;
     }
     size_t max_new = (size_t)options->max_new;
     /* As many as `beams` beams can end in, and `beams` more, so that ends cannot starve what goes on. */
-    run->room = multiply_sizes(beams, (size_t)options->end_count + 1);
+    run->choices = multiply_sizes(beams, (size_t)options->end_count + 1);
+    run->room = run->choices < vocab ? run->choices : vocab;
+    run->top = carve(base, &used, run->room, sizeof *run->top);
     run->log_p = carve(base, &used, beams, sizeof *run->log_p);
     run->slots = carve(base, &used, beams, sizeof *run->slots);
     run->new_slots = carve(base, &used, beams, sizeof *run->new_slots);
@@ -150,7 +205,8 @@ static size_t lay_out(Run *run, char *base) {
     run->taken = carve(base, &used, beams, sizeof *run->taken);
     run->nodes = carve(base, &used, multiply_sizes(max_new, beams), sizeof *run->nodes);
     run->penalty = carve(base, &used, max_new + 1, sizeof *run->penalty);
-    run->candidates = carve(base, &used, run->room, sizeof *run->candidates);
+    run->candidates = carve(base, &used, run->choices, sizeof *run->candidates);
+    run->merged = carve(base, &used, run->choices, sizeof *run->merged);
     return used;
 }
 
@@ -161,17 +217,13 @@ static int check_options(const attn_generate_options *options) {
                 options->min_new <= options->max_new && temperature >= 0 && temperature < INFINITY &&
                 options->top_k >= 0 && top_p >= 0 && top_p <= 1 && options->beams >= 0 &&
                 alpha >= -MAX_LENGTH_PENALTY && alpha <= MAX_LENGTH_PENALTY;
-    if (!good || (options->beams > 1 && temperature > 0)) {
-        return ATTN_GENERATE_BAD_OPTION;
-    }
+    if (!good || (options->beams > 1 && temperature > 0)) return ATTN_GENERATE_BAD_OPTION;
     return ATTN_GENERATE_OK;
 }
 
 static int check_tokens(const attn_model *model, const int32_t *tokens, int count) {
     for (int i = 0; i < count; i++) {
-        if (tokens[i] < 0 || tokens[i] >= model->vocab) {
-            return ATTN_GENERATE_BAD_TOKEN;
-        }
+        if (tokens[i] < 0 || tokens[i] >= model->vocab) return ATTN_GENERATE_BAD_TOKEN;
     }
     return ATTN_GENERATE_OK;
 }
@@ -192,9 +244,7 @@ static int check_setup(const attn_model *model, const attn_generate_options *opt
 }
 
 size_t attn_generate_bytes(const attn_model *model, const attn_generate_options *options) {
-    if (check_setup(model, options) != ATTN_GENERATE_OK) {
-        return 0;
-    }
+    if (check_setup(model, options) != ATTN_GENERATE_OK) return 0;
     Run run = {.model = model, .options = options};
     return add_sizes(lay_out(&run, NULL), ALIGNMENT - 1);
 }
@@ -206,15 +256,11 @@ static int check(const attn_model *model, const attn_generate_options *options, 
         return ATTN_GENERATE_BAD_ARGUMENT;
     }
     int status = check_setup(model, options);
-    if (status == ATTN_GENERATE_BAD_ARGUMENT) {
-        return status;
-    }
+    if (status == ATTN_GENERATE_BAD_ARGUMENT) return status;
     result->count = result->ended = result->model_status = 0;
     result->rows = options->rows;
     result->score = 0;
-    if (status != ATTN_GENERATE_OK) {
-        return status;
-    }
+    if (status != ATTN_GENERATE_OK) return status;
     if ((int64_t)options->rows + prompt_count + options->max_new - 1 > model->bound) {
         return ATTN_GENERATE_TOO_LONG;
     }
@@ -233,9 +279,7 @@ static int model_gave(Run *run, int status) {
 
 static bool is_end(const Run *run, int32_t token) {
     for (int i = 0; run->ends && i < run->options->end_count; i++) {
-        if (run->options->end[i] == token) {
-            return true;
-        }
+        if (run->options->end[i] == token) return true;
     }
     return false;
 }
@@ -261,79 +305,175 @@ static int deliver(Run *run, int32_t token) {
     return ATTN_GENERATE_OK;
 }
 
-/* The token of the largest logit, -1 if none can be chosen. NaN fails every comparison. */
-static int32_t argmax(const float *logits, int vocab) {
-    int32_t best = -1;
-    float most = -INFINITY;
-    for (int32_t token = 0; token < vocab; token++) {
-        if (logits[token] > most) {
-            most = logits[token];
-            best = token;
-        }
-    }
-    return best;
-}
-
 /* ln of a token's probability as a part of the largest one's: at most 0, also where both are plus infinity. */
 static double log_ratio(float logit, float most) { return logit == most ? 0 : (double)logit - (double)most; }
 
-/* Sampling. */
+static double weight_of(const Run *run, float logit) { return exp_double(log_ratio(logit, run->most) * run->per); }
 
-static bool larger(const float *logits, int32_t a, int32_t b) {
-    return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
+/* A row of logits by blocks. */
+
+INLINED void halve_largest(float *parts, int half) {
+    for (int i = 0; i < half; i++) parts[i] = parts[half + i] > parts[i] ? parts[half + i] : parts[i];
 }
 
-static void sift_id(Run *run, int at) {
-    int32_t id = run->ids[at];
-    for (int child; (child = 2 * at + 1) < run->heap; at = child) {
-        if (child + 1 < run->heap && larger(run->logits, run->ids[child + 1], run->ids[child])) {
+INLINED void halve_sums(double *parts, int half) {
+    for (int i = 0; i < half; i++) parts[i] += parts[half + i];
+}
+
+/* The largest logit of a block; minus infinity if none can be chosen. NaN fails every comparison. */
+INLINED float largest_inside(const float *block) {
+    float parts[BLOCK / 2];
+    for (int i = 0; i < BLOCK / 2; i++) {
+        float first = block[i] > -INFINITY ? block[i] : -INFINITY, second = block[BLOCK / 2 + i];
+        parts[i] = second > first ? second : first;
+    }
+    halve_largest(parts, 64); /* constants, since only loops of a known length are vectorized at gcc's -O2 */
+    halve_largest(parts, 32);
+    halve_largest(parts, 16);
+    halve_largest(parts, 8);
+    halve_largest(parts, 4);
+    halve_largest(parts, 2);
+    return parts[1] > parts[0] ? parts[1] : parts[0];
+}
+
+/* The sum of the weights of a block, for a finite `most`; 0 each for what cannot be chosen. Instead of a branch e^-708
+ * is taken from each: of one that counts that changes nothing, and it leaves 0 of the others. Two loops, since gcc
+ * makes a branch of a bound inside of the second. */
+INLINED double weigh_inside(const float *block, double most, double per) {
+    double parts[BLOCK];
+    const double least = exp_inside(-708);
+    for (int i = 0; i < BLOCK; i++) {
+        double x = ((double)block[i] - most) * per;
+        parts[i] = x > -708 ? x : -708;
+    }
+    for (int i = 0; i < BLOCK; i++) parts[i] = exp_inside(parts[i]) - least;
+    halve_sums(parts, 128);
+    halve_sums(parts, 64);
+    halve_sums(parts, 32);
+    halve_sums(parts, 16);
+    halve_sums(parts, 8);
+    halve_sums(parts, 4);
+    return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+}
+
+#ifdef WIDER
+WIDER static float largest_wider(const float *block) { return largest_inside(block); }
+
+WIDER static double weigh_wider(const float *block, double most, double per) { return weigh_inside(block, most, per); }
+#endif
+
+static float largest_of(const float *block) {
+#ifdef WIDER
+    if (__builtin_cpu_supports("avx2")) return largest_wider(block);
+#endif
+    return largest_inside(block);
+}
+
+static double weigh(const float *block, double most, double per) {
+#ifdef WIDER
+    if (__builtin_cpu_supports("avx2")) return weigh_wider(block, most, per);
+#endif
+    return weigh_inside(block, most, per);
+}
+
+/* Adds a block to the sum, which is rescaled where the block has a larger logit. Returns the block's own part. */
+static double add_block(Run *run, const float *block, float largest) {
+    if (largest > run->most) {
+        run->sum *= exp_double(log_ratio(run->most, largest) * run->per);
+        run->most = largest;
+    }
+    double part = 0;
+    if (run->most == INFINITY) {
+        for (int i = 0; i < BLOCK; i++) part += block[i] == INFINITY;
+    } else if (largest > -INFINITY) {
+        part = weigh(block, run->most, run->per);
+    }
+    run->sum += part;
+    return part;
+}
+
+static bool better(Candidate a, Candidate b) {
+    return a.log_p > b.log_p || (a.log_p == b.log_p && a.token < b.token);
+}
+
+/* Puts `new` where heap[at] was, in a heap of `count` with the worst first. */
+static void sift_down(Candidate *heap, size_t count, size_t at, Candidate new) {
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && better(heap[child], heap[child + 1])) {
             child++;
         }
-        if (!larger(run->logits, run->ids[child], id)) {
-            break;
-        }
-        run->ids[at] = run->ids[child];
+        if (!better(new, heap[child])) break;
+        heap[at] = heap[child];
     }
-    run->ids[at] = id;
+    heap[at] = new;
 }
 
-/* The token of rank `rank`, 0 the best, of the usable ones. Only as much is sorted as was asked for. */
-static int32_t ranked(Run *run, int rank) {
-    while (run->usable - run->heap <= rank) {
-        int32_t best = run->ids[0];
-        run->ids[0] = run->ids[--run->heap];
-        run->ids[run->heap] = best;
-        sift_id(run, 0);
+/* Keeps the best `room` of the row. */
+static void offer(Run *run, Candidate new) {
+    Candidate *heap = run->top;
+    if (run->kept == run->room) {
+        sift_down(heap, run->kept, 0, new);
+        return;
     }
-    return run->ids[run->usable - 1 - rank];
+    size_t at = run->kept++;
+    for (; at > 0 && better(heap[(at - 1) / 2], new); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    heap[at] = new;
 }
 
-/* Weighs the tokens that top_k and top_p leave, by rank, and gives their number. */
-static int cut(Run *run, float most) {
-    const attn_generate_options *options = run->options;
-    for (int i = run->heap / 2 - 1; i >= 0; i--) {
-        sift_id(run, i);
-    }
-    int kept = options->top_k > 0 && options->top_k < run->usable ? options->top_k : run->usable;
-    double total = 0;
-    for (int i = 0; i < kept; i++) {
-        int32_t token = kept < run->usable ? ranked(run, i) : run->ids[i];
-        run->weights[i] = exp_double(log_ratio(run->logits[token], most) / options->temperature);
-        total += run->weights[i];
-    }
-    if (options->top_p == 0 || options->top_p == 1) {
-        return kept;
-    }
-    double sum = 0;
-    for (int i = 0; i < kept; i++) {
-        run->weights[i] = exp_double(log_ratio(run->logits[ranked(run, i)], most) / options->temperature);
-        sum += run->weights[i];
-        if (sum >= options->top_p * total) {
-            return i + 1;
+/* What a logit must exceed to be kept; of equal ones the earlier have the lower ids and stay. */
+static float bar_of(const Run *run) {
+    return run->room == 0 ? INFINITY : run->kept < run->room ? -INFINITY : (float)run->top[0].log_p;
+}
+
+/* The one pass over a row, [vocab]: its largest logit, the best `room`, and the sum where it is weighed. Most blocks
+ * have nothing above the bar, and are not looked at token by token. */
+static void sweep(Run *run, const float *logits) {
+    float padded[BLOCK];
+    size_t vocab = (size_t)run->model->vocab;
+    run->most = -INFINITY;
+    run->sum = 0;
+    run->kept = 0;
+    for (size_t first = 0; first < vocab; first += BLOCK) {
+        const float *block = logits + first;
+        if (vocab - first < BLOCK) {
+            for (size_t i = 0; i < BLOCK; i++) padded[i] = i < vocab - first ? block[i] : -INFINITY;
+            block = padded;
+        }
+        float largest = largest_of(block), bar = bar_of(run);
+        if (run->weighed) {
+            double part = add_block(run, block, largest);
+            if (run->sums != NULL) {
+                run->sums[first / BLOCK] = part;
+                run->mosts[first / BLOCK] = run->most;
+            }
+        } else if (largest > run->most) {
+            run->most = largest;
+        }
+        for (int i = 0; largest > bar && i < BLOCK; i++) {
+            if (block[i] > bar) {
+                offer(run, (Candidate){(double)block[i], 0, (int32_t)(first + (size_t)i)});
+                bar = bar_of(run);
+            }
         }
     }
-    return kept;
 }
+
+/* Sorts what a sweep kept, the best first. */
+static void sort_top(Run *run) {
+    for (size_t left = run->kept; left > 1; left--) { /* as in heapsort: the worst go to the end */
+        Candidate worst = run->top[0], last = run->top[left - 1];
+        sift_down(run->top, left - 1, 0, last);
+        run->top[left - 1] = worst;
+    }
+}
+
+/* The token of the largest logit, -1 if none can be chosen. */
+static int32_t largest(Run *run) {
+    sweep(run, run->logits);
+    return run->kept > 0 ? run->top[0].token : -1;
+}
+
+/* Sampling. */
 
 /* splitmix64 */
 static double next_fraction(Run *run) {
@@ -345,42 +485,114 @@ static double next_fraction(Run *run) {
     return (double)(z >> 11) * 0x1p-53;
 }
 
-/* A token drawn from the logits, -1 if none can be chosen. */
-static int32_t sample(Run *run) {
-    const attn_generate_options *options = run->options;
-    int vocab = run->model->vocab;
-    int32_t best = argmax(run->logits, vocab);
-    if (best < 0) {
-        return -1;
-    }
-    run->usable = 0;
-    for (int32_t token = 0; token < vocab; token++) {
-        if (run->logits[token] > -INFINITY) {
-            run->ids[run->usable++] = token;
+static int32_t token_at(const Run *run, size_t rank) { return (int32_t)(run->order[rank] & INT32_MAX); }
+
+/* Ranks all tokens whose weight is e^least or more: their number. A radix sort, by bytes of the keys. */
+static size_t rank_all(Run *run, double least) {
+    size_t count = 0, starts[4][256] = {{0}};
+    for (int32_t token = 0; token < run->model->vocab; token++) {
+        float logit = run->logits[token] + 0.0f; /* the zeros are equal */
+        if (logit > -INFINITY && log_ratio(logit, run->most) * run->per >= least) {
+            uint32_t key;
+            memcpy(&key, &logit, sizeof key);
+            key ^= key >> 31 != 0 ? 0 : 0x7fffffff; /* ascends where the logit falls */
+            run->order[count++] = (uint64_t)key << 32 | (uint32_t)token;
+            for (int byte = 0; byte < 4; byte++) starts[byte][key >> 8 * byte & 255]++;
         }
     }
-    run->heap = run->usable;
-    float most = run->logits[best];
-    int kept = run->usable;
-    bool by_rank = (options->top_k > 0 && options->top_k < run->usable) || (options->top_p > 0 && options->top_p < 1);
-    if (by_rank) {
-        kept = cut(run, most);
-    } else {
-        for (int i = 0; i < kept; i++) {
-            run->weights[i] = exp_double(log_ratio(run->logits[run->ids[i]], most) / options->temperature);
+    uint64_t *from = run->order, *to = (uint64_t *)(void *)run->weights;
+    for (int byte = 0; byte < 4; byte++) {
+        size_t start = 0;
+        for (int digit = 0; digit < 256; digit++) {
+            size_t here = starts[byte][digit];
+            starts[byte][digit] = start;
+            start += here;
         }
+        for (size_t i = 0; i < count; i++) to[starts[byte][from[i] >> (32 + 8 * byte) & 255]++] = from[i];
+        uint64_t *swapped = from;
+        from = to;
+        to = swapped;
     }
+    return count; /* after four turns they are in `order` */
+}
+
+/* Weighs by rank until the sum is `enough`. Gives the number of tokens; all `count` where rounding keeps it below. */
+static size_t weigh_ranks(Run *run, size_t count, double enough, double *sum) {
+    *sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        run->weights[i] = weight_of(run, run->logits[token_at(run, i)]);
+        *sum += run->weights[i];
+        if (*sum >= enough) return i + 1;
+    }
+    return count;
+}
+
+/* The ranks of what a sweep kept. */
+static size_t rank_top(Run *run) {
+    sort_top(run);
+    for (size_t i = 0; i < run->kept; i++) run->order[i] = (uint64_t)run->top[i].token;
+    return run->kept;
+}
+
+/* The tokens that top_k leaves and then those that top_p does, weighed by rank: their number. */
+static size_t cut_top_k(Run *run, double *sum) {
+    size_t top_k = (size_t)run->options->top_k, count = run->room > 0 ? rank_top(run) : rank_all(run, -INFINITY);
+    count = count < top_k ? count : top_k;
+    size_t left = weigh_ranks(run, count, INFINITY, sum);
+    return has_top_p(run) ? weigh_ranks(run, left, run->options->top_p * *sum, sum) : left;
+}
+
+/* The nucleus where top_p alone cuts, weighed by rank: its number. If it is larger than what the sweep kept, a second
+ * pass over the row takes the tokens of which it can consist, comparing alone: those that it leaves out, each with less
+ * than a vocab-th part of the weight beyond top_p, do not have that weight together. */
+static size_t cut_top_p(Run *run, double *sum) {
+    double total = run->sum, top_p = run->options->top_p;
+    size_t count = rank_top(run), left = weigh_ranks(run, count, top_p * total, sum);
+    if (*sum >= top_p * total || count < run->room || count == (size_t)run->model->vocab) return left;
+    const double slack = 1e-6; /* more than the error of total and logarithm */
+    double share = (double)run->model->vocab / ((1 - top_p) * total);
+    count = rank_all(run, -log_double(share > 1 ? share : 1) - slack);
+    return weigh_ranks(run, count, top_p * total, sum);
+}
+
+/* A token drawn where nothing cuts: first the block by the sums of the sweep, then the token, weighing that block. */
+static int32_t draw_from_all(Run *run) {
+    size_t vocab = (size_t)run->model->vocab, blocks = (vocab - 1) / BLOCK + 1;
     double total = 0, sum = 0;
-    for (int i = 0; i < kept; i++) {
-        total += run->weights[i];
+    for (size_t b = 0; b < blocks; b++) {
+        run->sums[b] *= exp_double(log_ratio(run->mosts[b], run->most) * run->per);
+        total += run->sums[b];
     }
     double target = next_fraction(run) * total;
-    int drawn = 0;
-    for (int i = 0; i < kept && sum <= target; i++) { /* a weight of 0 cannot carry the sum past the target */
+    int32_t drawn = -1;
+    for (size_t b = 0; b < blocks && drawn < 0; sum += run->sums[b++]) {
+        if (sum + run->sums[b] <= target) continue;
+        double within = sum;
+        size_t first = b * BLOCK, end = vocab - first < BLOCK ? vocab : first + BLOCK;
+        for (size_t i = first; i < end && within <= target; i++) {
+            double weight = run->logits[i] > -INFINITY ? weight_of(run, run->logits[i]) : 0;
+            drawn = weight > 0 ? (int32_t)i : drawn; /* the last one, should rounding keep the sum below the target */
+            within += weight;
+        }
+    }
+    return drawn;
+}
+
+/* A token drawn from the logits, -1 if none can be chosen. */
+static int32_t sample(Run *run) {
+    sweep(run, run->logits);
+    if (run->most == -INFINITY) return -1;
+    if (run->sums != NULL) {
+        return draw_from_all(run);
+    }
+    double total, sum = 0;
+    size_t count = has_top_k(run) ? cut_top_k(run, &total) : cut_top_p(run, &total), drawn = 0;
+    double target = next_fraction(run) * total;
+    for (size_t i = 0; i < count && sum <= target; i++) { /* a weight of 0 cannot carry the sum past the target */
         sum += run->weights[i];
         drawn = i;
     }
-    return by_rank ? ranked(run, drawn) : run->ids[drawn];
+    return token_at(run, drawn);
 }
 
 /* Greedy and sampling: one text, in slot 0. Its prompt has been fed. */
@@ -389,92 +601,56 @@ static int search_one(Run *run) {
     const attn_generate_options *options = run->options;
     for (;;) {
         forbid_ends(run, run->result->count, run->logits);
-        int32_t token = options->temperature > 0 ? sample(run) : argmax(run->logits, model->vocab);
-        if (token < 0) {
-            return ATTN_GENERATE_NO_TOKEN;
-        }
+        int32_t token = options->temperature > 0 ? sample(run) : largest(run);
+        if (token < 0) return ATTN_GENERATE_NO_TOKEN;
         int status = deliver(run, token);
         if (status != ATTN_GENERATE_OK || run->result->ended || run->result->count == options->max_new) {
             return status;
         }
         const int slot = 0;
         status = model_gave(run, model->step(model->with, 1, &slot, &token, run->logits));
-        if (status != ATTN_GENERATE_OK) {
-            return status;
-        }
+        if (status != ATTN_GENERATE_OK) return status;
         run->result->rows++;
     }
 }
 
 /* Beam search. */
 
-static bool better(Candidate a, Candidate b) {
-    if (a.log_p != b.log_p) {
-        return a.log_p > b.log_p;
+/* Merges the first `count` of `top` into the best candidates; both are sorted, and of equals those of earlier beams go
+ * first. */
+static void merge(Run *run, size_t count) {
+    size_t old = 0, new = 0, merged = 0;
+    while (merged < run->choices && (old < run->count || new < count)) {
+        bool from_old = new == count || (old < run->count && run->candidates[old].log_p >= run->top[new].log_p);
+        run->merged[merged++] = from_old ? run->candidates[old++] : run->top[new++];
     }
-    return a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
+    Candidate *swapped = run->candidates;
+    run->candidates = run->merged;
+    run->merged = swapped;
+    run->count = merged;
 }
 
-/* Puts `new` where heap[at] was, in a heap of `count` with the worst first. */
-static void sift_candidate(Candidate *heap, size_t count, size_t at, Candidate new) {
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && better(heap[child], heap[child + 1])) {
-            child++;
-        }
-        if (!better(new, heap[child])) {
-            break;
-        }
-        heap[at] = heap[child];
-    }
-    heap[at] = new;
-}
-
-/* Keeps the best `room` candidates. */
-static void offer(Run *run, Candidate new) {
-    Candidate *heap = run->candidates;
-    if (run->count == run->room) {
-        if (better(new, heap[0])) {
-            sift_candidate(heap, run->count, 0, new);
-        }
-        return;
-    }
-    size_t at = run->count++;
-    for (; at > 0 && better(heap[(at - 1) / 2], new); at = (at - 1) / 2) {
-        heap[at] = heap[(at - 1) / 2];
-    }
-    heap[at] = new;
-}
-
-/* The best `room` continuations of the live beams, which have `length` tokens; the best first. */
+/* The best `choices` continuations of the live beams, which have `length` tokens; the best first. Tokens of one beam
+ * are ranked by their logits, which can tell apart what is equal once it is added to the log_p of the beam. End tokens
+ * that are forbidden have their part of the probability and may crowd others out of `top`, but not the best `beams`. */
 static void rank_continuations(Run *run, int length) {
-    int vocab = run->model->vocab;
+    bool forbidden = run->ends && length < run->options->min_new;
     run->count = 0;
     for (int beam = 0; beam < run->live; beam++) {
-        float *logits = run->logits + (size_t)beam * (size_t)vocab;
-        int32_t best = argmax(logits, vocab);
-        if (best < 0) {
-            continue;
-        }
-        float most = logits[best];
-        double sum = 0;
-        for (int32_t token = 0; token < vocab; token++) {
-            if (logits[token] > -INFINITY) {
-                sum += exp_double(log_ratio(logits[token], most));
+        sweep(run, run->logits + (size_t)beam * (size_t)run->model->vocab);
+        if (run->kept == 0) continue;
+        double log_sum = log_double(run->sum);
+        size_t count = 0;
+        sort_top(run);
+        for (size_t i = 0; i < run->kept; i++) {
+            int32_t token = run->top[i].token;
+            double ratio = log_ratio((float)run->top[i].log_p, run->most);
+            double log_p = run->log_p[beam] + (ratio - log_sum);
+            if (log_p > -INFINITY && !(forbidden && is_end(run, token))) {
+                run->top[count++] = (Candidate){log_p, beam, token};
             }
         }
-        double log_sum = log_double(sum);
-        forbid_ends(run, length, logits);
-        for (int32_t token = 0; token < vocab; token++) {
-            double log_p = run->log_p[beam] + (log_ratio(logits[token], most) - log_sum);
-            if (logits[token] > -INFINITY && log_p > -INFINITY) {
-                offer(run, (Candidate){log_p, beam, token});
-            }
-        }
-    }
-    for (size_t left = run->count; left > 1; left--) { /* as in heapsort: the worst go to the end */
-        Candidate worst = run->candidates[0], last = run->candidates[left - 1];
-        sift_candidate(run->candidates, left - 1, 0, last);
-        run->candidates[left - 1] = worst;
+        merge(run, count);
     }
 }
 
@@ -488,9 +664,7 @@ static void choose(Run *run, int length) {
         Candidate candidate = run->candidates[i];
         bool ends = is_end(run, candidate.token);
         if (!ends) {
-            if (run->live == beams) {
-                continue;
-            }
+            if (run->live == beams) continue;
             /* The old log_p are all in the candidates, so their places are free. */
             run->log_p[run->live] = candidate.log_p;
             run->tokens[run->live] = candidate.token;
@@ -531,9 +705,7 @@ static int place_states(Run *run, int length) {
                 free_slot++;
             }
             int status = model_gave(run, model->copy(model->with, free_slot, run->slots[nodes[i].parent]));
-            if (status != ATTN_GENERATE_OK) {
-                return status;
-            }
+            if (status != ATTN_GENERATE_OK) return status;
             run->new_slots[i] = free_slot++;
         }
     }
@@ -554,9 +726,7 @@ static void fill_penalty(Run *run) {
 }
 
 static int deliver_finished(Run *run) {
-    if (run->length == 0) {
-        return ATTN_GENERATE_NO_TOKEN;
-    }
+    if (run->length == 0) return ATTN_GENERATE_NO_TOKEN;
     int32_t *tokens = run->result->tokens;
     tokens[run->length - 1] = run->finished.token;
     int beam = run->finished.beam;
@@ -590,26 +760,23 @@ static int search_beams(Run *run) {
         if (status == ATTN_GENERATE_OK) {
             status = model_gave(run, model->step(model->with, run->live, run->slots, run->tokens, run->logits));
         }
-        if (status != ATTN_GENERATE_OK) {
-            return status;
-        }
+        if (status != ATTN_GENERATE_OK) return status;
     }
 }
 
 int attn_generate(const attn_model *model, const attn_generate_options *options, const int32_t *prompt,
                   int prompt_count, attn_generated *result, void *memory, size_t bytes) {
     int status = check(model, options, prompt, prompt_count, result, memory, bytes);
-    if (status != ATTN_GENERATE_OK) {
-        return status;
-    }
+    if (status != ATTN_GENERATE_OK) return status;
     Run run = {.model = model, .options = options, .result = result, .random = options->seed};
     run.ends = options->end_count > 0 && !options->ignore_end;
+    run.weighed = beams_of(options) > 1 || (options->temperature > 0 && !has_top_k(&run));
+    /* So that it is finite: the nearest unequal floats still differ in their weights by more than e^708 then. */
+    run.per = options->temperature > 0 ? 1 / (options->temperature > 1e-300 ? options->temperature : 1e-300) : 1;
     char *base = memory;
     lay_out(&run, base + (ALIGNMENT - (uintptr_t)base % ALIGNMENT) % ALIGNMENT);
     status = model_gave(&run, model->prefill(model->with, 0, prompt, prompt_count, run.logits));
-    if (status != ATTN_GENERATE_OK) {
-        return status;
-    }
+    if (status != ATTN_GENERATE_OK) return status;
     result->rows += prompt_count;
     return beams_of(options) > 1 ? search_beams(&run) : search_one(&run);
 }

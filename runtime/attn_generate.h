@@ -2,7 +2,10 @@
  * memory functions. It knows of a model what attn_model says; ATTN_MODEL_OF makes one of code that attnc generated.
  *
  * The same logits, options and seed give the same tokens on every machine: exp and log are this file's own, in double,
- * and so is the random generator.
+ * sums are added in an order that does not depend on the width of vectors, and the random generator is its own, too.
+ *
+ * Each row of logits is passed over once, in blocks. A second pass, which only compares, comes where top_p cuts without
+ * top_k and leaves more than 256 tokens; and all of the row is sorted for a top_k of more than 1024.
  *
  * Chosen is only what can be: a logit that is NaN or minus infinity has probability 0 in every search, and a row with
  * no other is ATTN_GENERATE_NO_TOKEN. Plus infinity takes all the probability; several share it equally. */
@@ -53,14 +56,16 @@ typedef struct attn_model {
  *
  * Sampling (temperature > 0): logits / temperature; of these the top_k largest (Fan et al. 2018), of equal
  * ones the lowest ids; softmax of the rest; the nucleus, the smallest set of most probable tokens whose probabilities
- * sum to at least top_p (Holtzman et al. 2020, section 3.1), never empty; one draw from it, weighted. A token takes one
- * number of splitmix64 (Steele, Lea and Flood 2014) with the seed as its first state, its top 53 bits as a fraction.
+ * sum to at least top_p (Holtzman et al. 2020, section 3.1), never empty; one draw from it, weighted, in the order of
+ * the ranks; of the ids where nothing is cut. A token takes one number of splitmix64 (Steele, Lea and Flood 2014) with
+ * the seed as its first state, its top 53 bits as a fraction.
  *
  * Beam search (beams >= 2; Vaswani et al. 2017, section 6.1 has 4 beams and a length penalty of 0.6): the text with the
  * best score log P / lp, lp = ((5 + n) / 6)^length_penalty (Wu et al. 2016, eq. 14), n its tokens with the end token.
  * P is the softmax over the whole vocabulary, also where min_new forbids end tokens. Of the best
  * beams * (1 + end_count) continuations of all live beams those that end are finished texts and the best `beams` others
- * live on; of equals the one of the better beam and then of the lower id. At max_new tokens the live ones are finished.
+ * live on; of equals the one of the better beam, then of the larger logit (log P of a long text is rounded to more than
+ * they differ by), then of the lower id. At max_new tokens the live ones are finished.
  * It stops when no live beam can beat the best finished text, however it goes on: score <= log P so far / lp, with lp
  * the one that favours it most of the lengths it can still reach. */
 typedef struct attn_generate_options {

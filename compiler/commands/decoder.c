@@ -16,6 +16,8 @@ struct Decoder {
     int32_t **history;    /* what was appended to each state, where that may have to be done again; else NULL */
     int64_t *held;
     void **states, *source, *workspace;
+    void **appended;   /* [slots] states of a call */
+    int32_t *prefixes; /* [slots] of them */
     size_t workspace_bytes;
     int (*decode)(const DriverCall *call);
     int (*encode)(const DriverCall *call);
@@ -63,6 +65,8 @@ static void bind_engine(Decoder *d, Engine *engine) {
     d->workspace = guarded(d->arena, d->workspace_bytes);
     d->states = arena_array(d->arena, (size_t)d->slots, sizeof *d->states);
     for (int i = 0; i < d->slots; i++) d->states[i] = guarded(d->arena, (size_t)emitted->state_bytes);
+    d->appended = arena_array(d->arena, (size_t)d->slots, sizeof *d->appended);
+    d->prefixes = arena_array(d->arena, (size_t)d->slots, sizeof *d->prefixes);
     if (!d->module->encode) return;
     *(void **)&d->encode = engine_symbol(engine, "attnc_driver_encode");
     d->source = guarded(d->arena, (size_t)emitted->source_bytes);
@@ -185,26 +189,23 @@ static void interpret_rows(const Decoder *d, int slot, const int32_t *tokens, in
 
 static int append_rows(Decoder *d, const DecoderRows *rows, const DecoderOutputs *out) {
     if (d->engine) {
-        Arena *own = arena_new();
         DriverCall call = new_call(d);
-        void **states = arena_array(own, (size_t)rows->count, sizeof *states);
-        int32_t *prefixes = arena_array(own, (size_t)rows->count, sizeof *prefixes);
-        for (int i = 0; i < rows->count; i++) states[i] = d->states[rows->slots[i]];
-        for (int i = 0; i < rows->count; i++) prefixes[i] = (int32_t)d->prefix;
+        for (int i = 0; i < rows->count; i++) {
+            d->appended[i] = d->states[rows->slots[i]];
+            d->prefixes[i] = (int32_t)d->prefix;
+        }
         call.batch = rows->count;
-        call.states = states;
+        call.states = d->appended;
         call.lengths = rows->lengths;
         call.tokens = rows->tokens;
         call.segments = rows->segments;
         call.features = rows->features;
-        call.prefix_lengths = prefixes;
+        call.prefix_lengths = d->prefixes;
         call.logits = out->logits;
         call.hidden = out->hidden;
         call.attention = out->attention;
         call.cross_attention = out->cross_attention;
-        int status = d->decode(&call);
-        arena_free(own);
-        return status;
+        return d->decode(&call);
     }
     const int32_t *tokens = rows->tokens;
     float *logits = out->logits, *hidden = out->hidden;
@@ -218,26 +219,47 @@ static int append_rows(Decoder *d, const DecoderRows *rows, const DecoderOutputs
     return 0;
 }
 
+static int32_t rows_of(const DecoderRows *rows, int i) { return rows->lengths ? rows->lengths[i] : 1; }
+
+static bool crosses(const Decoder *d, int slot, int32_t rows) {
+    return d->held[slot] && graph_crossing(d->module->decode, d->held[slot], d->held[slot] + rows);
+}
+
 /* One state after the other, each from its history where it would cross. */
-static int append_with_history(Decoder *d, const DecoderRows *all, const DecoderOutputs *out) {
+static int append_one_by_one(Decoder *d, const DecoderRows *all, const DecoderOutputs *out) {
     const int32_t *tokens = all->tokens;
     DecoderOutputs one = *out;
     for (int i = 0; i < all->count; i++) {
         int slot = all->slots[i];
-        int32_t rows = all->lengths ? all->lengths[i] : 1, total = (int32_t)d->held[slot] + rows;
-        if (total > d->module->model->decoder->seq.n) fail("%d rows are more than the bound of the spec", (int)total);
-        memcpy(d->history[slot] + d->held[slot], tokens, (size_t)rows * sizeof *tokens);
-        bool again = d->held[slot] && graph_crossing(d->module->decode, d->held[slot], total);
+        int32_t rows = rows_of(all, i), total = (int32_t)d->held[slot] + rows;
+        bool again = crosses(d, slot, rows);
         DecoderRows part = {.count = 1, .slots = &slot, .lengths = &rows, .tokens = tokens};
         if (again) part.lengths = &total, part.tokens = d->history[slot];
         int status = again ? decoder_rewind(d, slot, 0) : 0;
         if (status == 0) status = append_rows(d, &part, &one);
         if (status) return status;
-        d->held[slot] = total;
         tokens += rows;
         if (one.logits) one.logits += d->vocab;
     }
     return 0;
+}
+
+static int append_with_history(Decoder *d, const DecoderRows *all, const DecoderOutputs *out) {
+    const int32_t *tokens = all->tokens;
+    bool any = false;
+    for (int i = 0; i < all->count; i++) {
+        int slot = all->slots[i];
+        int32_t rows = rows_of(all, i);
+        int64_t total = d->held[slot] + rows;
+        if (total > d->module->model->decoder->seq.n)
+            fail("%lld rows are more than the bound of the spec", (long long)total);
+        memcpy(d->history[slot] + d->held[slot], tokens, (size_t)rows * sizeof *tokens);
+        any = any || crosses(d, slot, rows);
+        tokens += rows;
+    }
+    int status = any ? append_one_by_one(d, all, out) : append_rows(d, all, out);
+    for (int i = 0; i < all->count && status == 0; i++) d->held[all->slots[i]] += rows_of(all, i);
+    return status;
 }
 
 int decoder_append(Decoder *d, const DecoderRows *rows, const DecoderOutputs *outputs) {
