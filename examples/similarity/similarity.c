@@ -1,102 +1,62 @@
-/* Ranks sentences by what they mean, with the C that `attnc compile specs/minilm.attn` writes.
- *
- *     similarity --weights minilm.attnw --vocab vocab.txt [--file F] [--threads N] [--target T] [--top N] [QUERY]
- *
- * The sentences of the file are embedded in one call. A query comes from the command line or, line by line, from
- * standard input; an empty line or the end of the input ends the program. Exit status: 0, or 1 after an error. */
-#define _POSIX_C_SOURCE 200809L /* getline, clock_gettime, isatty */
+/* Embeds the lines of a file and ranks them by what they mean, with the C that `attnc compile specs/minilm.attn`
+ * writes. --help says how it is used. Exit status: 0, or 1 after an error. */
+#define _POSIX_C_SOURCE 200809L /* strndup, isatty, fdopen */
+#define _FILE_OFFSET_BITS 64
 
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../runtime/attn_runtime.h"
-#include "../common/wordpiece.h"
-#include "minilm.h"
-
-enum { WIDTH = 384 }; /* numbers of an embedding */
+#include "embedder.h"
+#include "progress.h"
 
 typedef struct Options {
-    const char *weights, *vocab, *file, *target, *query;
+    const char *weights, *vocab, *file, *target, *query, *output;
     int threads, top;
-    bool print_tokens, print_embeddings;
+    bool time, print_tokens, print_embeddings;
 } Options;
 
-typedef struct Text {
-    char *utf8;
-    size_t bytes;
-} Text;
+/* Seconds, and what was done in them. */
+typedef struct Times {
+    double reading, tokenizing, embedding, taking;
+    size_t texts, tokens;
+} Times;
 
-typedef struct Texts {
-    Text *list;
-    size_t count, capacity;
-} Texts;
-
-/* Token ids of several texts, one text after another. */
-typedef struct Tokens {
-    int32_t *ids, *lengths; /* [rows], [count] */
-    size_t rows, count;
-} Tokens;
-
-typedef struct Embedder {
-    wordpiece *vocab;
-    attn_file weights;
-    attn_pool *pool;
-    minilm_ctx model;
-    void *workspace;
-    size_t workspace_bytes;
-    bool told_truncation;
-} Embedder;
-
-typedef struct Ranked {
-    float score;
-    size_t text;
-} Ranked;
-
-__attribute__((format(printf, 1, 2), noreturn)) static void die(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fflush(stdout);
-    fputs("similarity: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(1);
-}
-
-static void *must_have(void *memory) {
-    if (!memory) die("out of memory");
-    return memory;
-}
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+/* Texts that were not taken whole. */
+typedef struct Cuts {
+    size_t count, first_line; /* line 0: of no file */
+} Cuts;
 
 /* ---------------------------------------------------------------- the command line */
 
 static void print_help(void) {
     puts("usage: similarity --weights minilm.attnw --vocab vocab.txt [OPTIONS] [QUERY]\n"
          "\n"
-         "Ranks the sentences of a file by how close they are in meaning to QUERY, or to each line of standard input.\n"
+         "Embeds the texts of a file, one a line, and shows those that are closest in meaning to QUERY, or to each line\n"
+         "of standard input, up to an empty one. With -o it writes the embeddings instead.\n"
          "\n"
          "  --weights F          weights as attnc packs them\n"
          "  --vocab F            the vocabulary, a token a line\n"
-         "  --file F             the sentences, one a line (default examples/similarity/sentences.txt)\n"
+         "  --file F             the texts, one a line; - is standard input\n"
+         "                       (default examples/similarity/sentences.txt)\n"
+         "  --top N              texts shown for a query (default 10)\n"
+         "  -o F                 write the embeddings to F, 384 32-bit floats a line in the order of the file: a NumPy\n"
+         "                       array if F ends in .npy, else the bare numbers; - is standard output\n"
+         "  --time               print texts, tokens, times and texts/s to standard error, without the time that\n"
+         "                       loading the model takes\n"
          "  --threads N          threads (default: the CPUs of this machine)\n"
          "  --target T           scalar, avx2 or avx512 (default: the best one of this machine)\n"
-         "  --top N              sentences shown for a query (default 10)\n"
-         "  --print-tokens       print the token ids of the sentences, a line each, and end\n"
-         "  --print-embeddings   print the embeddings of the sentences, a line each, and end");
+         "  --print-tokens       print the token ids of the texts, a line each, and end\n"
+         "  --print-embeddings   print the embeddings of the texts, a line each, and end\n"
+         "\n"
+         "A text of more than 512 tokens or 1 MiB is cut there, which is told. Bytes that are not UTF-8 are skipped.\n"
+         "Blank lines are no texts, but -o writes a row for them too, so that row N is that of line N.\n"
+         "With QUERY or -o a file may be of any size: memory does not grow with it.");
 }
 
 static int parse_count(const char *option, const char *text, int most) {
@@ -118,6 +78,7 @@ static bool parse_valued(Options *options, const char *name, const char *value) 
         {"--vocab", &options->vocab, NULL, 0},
         {"--file", &options->file, NULL, 0},
         {"--target", &options->target, NULL, 0},
+        {"-o", &options->output, NULL, 0},
         {"--threads", NULL, &options->threads, ATTN_MAX_THREADS},
         {"--top", NULL, &options->top, INT_MAX},
     };
@@ -131,6 +92,19 @@ static bool parse_valued(Options *options, const char *name, const char *value) 
     return false;
 }
 
+static void check_options(const Options *options) {
+    if (!options->vocab) die("--vocab is missing; --help shows the options");
+    if (!options->weights && !options->print_tokens) die("--weights is missing; --help shows the options");
+    if (options->query && !*options->query) die("the query is empty");
+    int instead = (options->output != NULL) + options->print_tokens + options->print_embeddings;
+    if (instead > 1) die("one of -o, --print-tokens and --print-embeddings at a time");
+    if (instead && options->query) die("a query goes with none of -o, --print-tokens and --print-embeddings");
+    if (!instead && !options->query && strcmp(options->file, "-") == 0)
+        die("standard input holds the texts: the query belongs on the command line");
+    if (options->output && strcmp(options->output, "-") == 0 && isatty(STDOUT_FILENO))
+        die("-o -: bare numbers are not for a terminal");
+}
+
 static Options parse_options(int argc, char **argv) {
     Options options = {.file = "examples/similarity/sentences.txt", .top = 10};
     bool only_words = false;
@@ -141,7 +115,8 @@ static Options parse_options(int argc, char **argv) {
             else if (strcmp(word, "--help") == 0) {
                 print_help();
                 exit(0);
-            } else if (strcmp(word, "--print-tokens") == 0) options.print_tokens = true;
+            } else if (strcmp(word, "--time") == 0) options.time = true;
+            else if (strcmp(word, "--print-tokens") == 0) options.print_tokens = true;
             else if (strcmp(word, "--print-embeddings") == 0) options.print_embeddings = true;
             else if (parse_valued(&options, word, argv[i + 1])) i++;
             else die("unknown option '%s'; --help shows them all", word);
@@ -151,9 +126,7 @@ static Options parse_options(int argc, char **argv) {
             options.query = word;
         }
     }
-    if (!options.vocab) die("--vocab is missing; --help shows the options");
-    if (!options.weights && !options.print_tokens) die("--weights is missing; --help shows the options");
-    if (options.query && !*options.query) die("the query is empty");
+    check_options(&options);
     if (!options.threads) {
         int cpus = attn_cpu_count();
         options.threads = cpus < ATTN_MAX_THREADS ? cpus : ATTN_MAX_THREADS;
@@ -161,149 +134,116 @@ static Options parse_options(int argc, char **argv) {
     return options;
 }
 
-/* ---------------------------------------------------------------- texts */
+/* ---------------------------------------------------------------- from a file to embeddings */
 
-/* The next line without its line end; false at the end of the file. The caller frees text->utf8. */
-static bool read_line(FILE *file, const char *name, Text *text) {
-    char *line = NULL;
-    size_t capacity = 0;
-    errno = 0;
-    ssize_t length = getline(&line, &capacity, file);
-    if (length < 0) {
-        int error = errno;
-        free(line);
-        if (ferror(file) || error == ENOMEM) die("%s: %s", name, strerror(error));
-        return false;
+static void count_cuts(const Texts *texts, Cuts *cuts) {
+    for (size_t i = 0; i < texts->count; i++) {
+        if (!texts->list[i].cut) continue;
+        if (cuts->count++ == 0) cuts->first_line = texts->list[i].line;
     }
-    size_t bytes = (size_t)length;
-    while (bytes > 0 && (line[bytes - 1] == '\n' || line[bytes - 1] == '\r')) bytes--;
-    *text = (Text){line, bytes};
+}
+
+static void tell_cuts(const char *name, const Cuts *cuts) {
+    if (cuts->count == 0) return;
+    fprintf(stderr, "similarity: %s", name);
+    if (cuts->first_line) fprintf(stderr, ":%zu", cuts->first_line);
+    fprintf(stderr, ": texts of more than %d tokens or %d MiB are cut there", MINILM_SEQ, MAX_TEXT_BYTES >> 20);
+    if (cuts->count > 1) fprintf(stderr, "; %zu lines in all", cuts->count);
+    fputc('\n', stderr);
+}
+
+static void tell_times(const Times *times) {
+    double all = times->reading + times->tokenizing + times->embedding + times->taking;
+    fprintf(stderr, "%zu text%s, %zu tokens: tokenizing %.3f ms, embedding %.3f ms, %.0f texts/s\n", times->texts,
+            times->texts == 1 ? "" : "s", times->tokens, 1e3 * times->tokenizing, 1e3 * times->embedding,
+            times->texts ? (double)times->texts / all : 0);
+}
+
+/* A text that is cut may go on with more than blanks. */
+static bool is_blank(const Texts *texts, const Text *text) {
+    if (text->cut) return false;
+    for (size_t i = 0; i < text->bytes; i++)
+        if (!memchr(" \t\r\v\f", texts->utf8[text->begin + i], 5)) return false;
     return true;
 }
 
-/* The lines of the file that are not empty, at least one. */
-static Texts read_texts(const char *path) {
-    FILE *file = fopen(path, "r");
-    if (!file) die("%s: %s", path, strerror(errno));
-    Texts texts = {0};
-    Text text;
-    while (read_line(file, path, &text)) {
-        if (text.bytes == 0) {
-            free(text.utf8);
-            continue;
-        }
-        if (texts.count == texts.capacity) {
-            texts.capacity = texts.capacity ? 2 * texts.capacity : 64;
-            texts.list = must_have(realloc(texts.list, texts.capacity * sizeof *texts.list));
-        }
-        texts.list[texts.count++] = text;
+/* The next texts of the file; false when there are none. */
+static bool read_batch(Reader *reader, bool keep_blank, Texts *texts) {
+    texts_clear(texts);
+    while (texts->count < BATCH_TEXTS && texts->bytes < BATCH_BYTES && reader_next(reader, texts)) {
+        const Text *last = &texts->list[texts->count - 1];
+        if (keep_blank || !is_blank(texts, last)) continue;
+        texts->bytes = last->begin;
+        texts->count--;
     }
-    fclose(file);
-    if (texts.count == 0) die("%s: no sentences", path);
-    if (texts.count > INT_MAX) die("%s: too many sentences", path);
-    return texts;
+    return texts->count > 0;
 }
 
-static void free_texts(Texts *texts) {
-    for (size_t i = 0; i < texts->count; i++) free(texts->list[i].utf8);
-    free(texts->list);
-}
-
-/* ---------------------------------------------------------------- from text to numbers */
-
-static void open_vocab(Embedder *embedder, const Options *options) {
-    char error[256];
-    embedder->vocab = wordpiece_open(options->vocab, error, sizeof error);
-    if (!embedder->vocab) die("the vocabulary: %s", error);
-}
-
-static void open_model(Embedder *embedder, const Options *options) {
-    int error = attn_map_file(options->weights, &embedder->weights);
-    if (error) die("%s: %s", options->weights, strerror(error));
-    embedder->pool = attn_pool_new(options->threads);
-    if (!embedder->pool) die("cannot start %d threads: %s", options->threads, strerror(errno));
-
-    minilm_options how = {
-        .size = sizeof how,
-        .target = options->target,
-        .threads = options->threads,
-        .parallel_for = attn_pool_run,
-        .pool = embedder->pool,
-    };
-    int status = minilm_init(&embedder->model, embedder->weights.data, embedder->weights.size, &how);
-    if (status == MINILM_NO_TARGET && options->target)
-        die("target '%s': %s", options->target, minilm_status_text(status));
-    if (status) die("%s: %s", options->weights, minilm_status_text(status));
-
-    embedder->workspace_bytes = MINILM_WORKSPACE_BYTES(options->threads);
-    embedder->workspace = must_have(attn_alloc(embedder->workspace_bytes));
-}
-
-static void close_embedder(Embedder *embedder) {
-    attn_free(embedder->workspace);
-    attn_pool_free(embedder->pool);
-    attn_unmap_file(&embedder->weights);
-    wordpiece_free(embedder->vocab);
-}
-
-static Tokens tokenize(Embedder *embedder, const Text *texts, size_t count) {
-    enum { TOO_LONG = MINILM_SEQ + 1 };
-    Tokens tokens = {.lengths = must_have(malloc(count * sizeof *tokens.lengths)), .count = count};
-    size_t capacity = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (capacity - tokens.rows < TOO_LONG) {
-            capacity = 2 * capacity + TOO_LONG;
-            tokens.ids = must_have(realloc(tokens.ids, capacity * sizeof *tokens.ids));
-        }
-        int32_t *ids = tokens.ids + tokens.rows;
-        int length = wordpiece_encode(embedder->vocab, texts[i].utf8, texts[i].bytes, ids, TOO_LONG);
-        if (length == TOO_LONG) {
-            length = wordpiece_encode(embedder->vocab, texts[i].utf8, texts[i].bytes, ids, MINILM_SEQ);
-            if (!embedder->told_truncation)
-                fprintf(stderr, "similarity: texts of more than %d tokens are cut there\n", MINILM_SEQ);
-            embedder->told_truncation = true;
-        }
-        tokens.lengths[i] = (int32_t)length;
-        tokens.rows += (size_t)length;
+/* Calls take(with, batch) for all texts of the file, in its order. */
+static void embed_file(Embedder *embedder, const Options *options, void (*take)(void *, const Batch *), void *with) {
+    static Reader reader;
+    Batch batch = {0};
+    Times times = {0};
+    Cuts cuts = {0};
+    reader_open(&reader, options->file);
+    progress_begin();
+    double from = reader_fraction(&reader), began = seconds();
+    while (read_batch(&reader, options->output != NULL, &batch.texts)) {
+        double read = seconds(), to = reader_fraction(&reader);
+        tokenize(embedder, &batch);
+        double tokenized = seconds();
+        if (!options->print_tokens) embed(embedder, &batch, times.texts, from, to);
+        double embedded = seconds();
+        count_cuts(&batch.texts, &cuts);
+        take(with, &batch);
+        times.reading += read - began;
+        times.tokenizing += tokenized - read;
+        times.embedding += embedded - tokenized;
+        began = seconds();
+        times.taking += began - embedded;
+        times.texts += batch.texts.count;
+        times.tokens += batch.rows;
+        from = to;
     }
-    return tokens;
+    progress_end();
+    tell_cuts(reader.name, &cuts);
+    if (times.texts == 0 && !options->output) die("%s: no texts", reader.name);
+    if (options->time) tell_times(&times);
+    batch_free(&batch);
+    reader_close(&reader);
 }
 
-static void free_tokens(Tokens *tokens) {
-    free(tokens->ids);
-    free(tokens->lengths);
-}
-
-/* One call for all texts; gives [count][WIDTH], rows of length one. The caller frees it. */
-static float *embed(Embedder *embedder, const Tokens *tokens) {
-    float *embeddings = must_have(malloc(tokens->count * WIDTH * sizeof *embeddings));
-    minilm_input input = {
-        .size = sizeof input,
-        .batch = (int)tokens->count,
-        .lengths = tokens->lengths,
-        .tokens = tokens->ids,
-    };
-    minilm_output output = {.size = sizeof output, .pooled = embeddings};
-    int status = minilm_forward(&embedder->model, &input, &output, embedder->workspace, embedder->workspace_bytes);
-    if (status == MINILM_BAD_TOKEN) die("the vocabulary does not belong to this model: it has more tokens");
-    if (status) die("%s", minilm_status_text(status));
-    return embeddings;
-}
-
-static float *embed_and_tell(Embedder *embedder, const Text *texts, size_t count) {
-    double begin = seconds();
-    Tokens tokens = tokenize(embedder, texts, count);
+/* Leaves the embedding of the query, one text, in the batch. */
+static void embed_query(Embedder *embedder, const Options *options, const char *name, Batch *query) {
+    double began = seconds();
+    tokenize(embedder, query);
     double tokenized = seconds();
-    float *embeddings = embed(embedder, &tokens);
-    double end = seconds();
-    printf("%zu text%s, %zu tokens: tokenizing %.3f ms, embedding %.3f ms, %.0f texts/s\n", count,
-           count == 1 ? "" : "s", tokens.rows, 1e3 * (tokenized - begin), 1e3 * (end - tokenized),
-           (double)count / (end - begin));
-    free_tokens(&tokens);
-    return embeddings;
+    embed(embedder, query, 0, -1, -1);
+    Times times = {0, tokenized - began, seconds() - tokenized, 0, 1, query->rows};
+    Cuts cuts = {0};
+    count_cuts(&query->texts, &cuts);
+    tell_cuts(name, &cuts);
+    if (options->time) tell_times(&times);
 }
 
 /* ---------------------------------------------------------------- ranking */
+
+enum { SHOWN_BYTES = 200 }; /* of a text */
+
+typedef struct Ranked {
+    float score;
+    size_t text; /* counted over the whole file */
+    char *shown;
+} Ranked;
+
+/* The best `top` of the texts offered so far are in the list, and others that were better than some when they came.
+ * Once it was trimmed the first `top` of it stand in order. */
+typedef struct Best {
+    const float *query;
+    Ranked *list;
+    size_t top, count, capacity, offered;
+    bool trimmed;
+} Best;
 
 /* Best score first, NaN last, the order of the file among equals. */
 static int compare_ranked(const void *left, const void *right) {
@@ -322,91 +262,225 @@ static float cosine(const float *a, const float *b) {
     return (float)sum;
 }
 
-/* Bytes of a text to print: at most 200, and no half of a character. */
-static int shown_bytes(const Text *text) {
-    if (text->bytes <= 200) return (int)text->bytes;
-    int bytes = 200;
-    while (bytes > 0 && ((unsigned char)text->utf8[bytes] & 0xC0) == 0x80) bytes--;
+/* Bytes of a text to print, with no half of a character. */
+static size_t shown_bytes(const char *utf8, size_t bytes) {
+    if (bytes <= SHOWN_BYTES) return bytes;
+    bytes = SHOWN_BYTES;
+    while (bytes > 0 && ((unsigned char)utf8[bytes] & 0xC0) == 0x80) bytes--;
     return bytes;
 }
 
-static void answer(Embedder *embedder, const Options *options, const Texts *texts, const float *embeddings,
-                   Text query) {
-    float *wanted = embed_and_tell(embedder, &query, 1);
-    Ranked *ranked = must_have(malloc(texts->count * sizeof *ranked));
-    for (size_t i = 0; i < texts->count; i++) ranked[i] = (Ranked){cosine(wanted, embeddings + i * WIDTH), i};
-    qsort(ranked, texts->count, sizeof *ranked, compare_ranked);
-    for (size_t i = 0; i < texts->count && i < (size_t)options->top; i++) {
-        const Text *text = &texts->list[ranked[i].text];
-        printf("%8.4f  %.*s\n", (double)ranked[i].score, shown_bytes(text), text->utf8);
+static void trim(Best *best) {
+    if (best->count > 1) qsort(best->list, best->count, sizeof *best->list, compare_ranked);
+    while (best->count > best->top) free(best->list[--best->count].shown);
+    best->trimmed = best->count == best->top;
+}
+
+static void offer(Best *best, float score, const char *utf8, size_t bytes) {
+    Ranked candidate = {score, best->offered++, NULL};
+    if (best->trimmed && compare_ranked(&candidate, &best->list[best->top - 1]) > 0) return;
+    if (best->count == best->capacity) {
+        best->capacity = best->capacity ? 2 * best->capacity : 64;
+        best->list = must_have(realloc(best->list, best->capacity * sizeof *best->list));
+    }
+    candidate.shown = must_have(strndup(utf8, shown_bytes(utf8, bytes)));
+    best->list[best->count++] = candidate;
+    if (best->count == 2 * best->top) trim(best); /* rare enough for a sort */
+}
+
+static void offer_all(Best *best, const Texts *texts, const float *embeddings) {
+    for (size_t i = 0; i < texts->count; i++) {
+        const Text *text = &texts->list[i];
+        offer(best, cosine(best->query, embeddings + i * WIDTH), texts->utf8 + text->begin, text->bytes);
+    }
+}
+
+static void take_best(void *with, const Batch *batch) {
+    offer_all(with, &batch->texts, batch->embeddings);
+}
+
+/* Control characters of a stranger's text could give a terminal orders. */
+static void print_text(const char *text) {
+    bool terminal = isatty(STDOUT_FILENO);
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        putchar(terminal && (byte < ' ' || byte == 0x7F) ? '?' : byte);
+    }
+    putchar('\n');
+}
+
+static void print_best(Best *best) {
+    trim(best);
+    for (size_t i = 0; i < best->count; i++) {
+        printf("%8.4f  ", (double)best->list[i].score);
+        print_text(best->list[i].shown);
+        free(best->list[i].shown);
     }
     fflush(stdout);
-    free(ranked);
-    free(wanted);
+    free(best->list);
 }
 
-static void answer_lines(Embedder *embedder, const Options *options, const Texts *texts, const float *embeddings) {
-    bool terminal = isatty(STDIN_FILENO);
-    bool more = true;
-    while (more) {
-        if (terminal) {
-            fputs("\nquery (an empty line ends): ", stdout);
-            fflush(stdout);
-        }
-        Text query;
-        if (!read_line(stdin, "standard input", &query)) break;
-        more = query.bytes > 0;
-        if (more && !terminal) printf("\n> %.*s\n", shown_bytes(&query), query.utf8);
-        if (more) answer(embedder, options, texts, embeddings, query);
-        free(query.utf8);
+static void answer_one(Embedder *embedder, const Options *options) {
+    Batch query = {0};
+    texts_add(&query.texts, options->query, strlen(options->query), 0);
+    embed_query(embedder, options, "the query", &query);
+    Best best = {.query = query.embeddings, .top = (size_t)options->top};
+    embed_file(embedder, options, take_best, &best);
+    print_best(&best);
+    batch_free(&query);
+}
+
+/* All texts of the file: queries to come need them. */
+typedef struct Store {
+    Texts texts;
+    float *embeddings;
+    size_t capacity;
+} Store;
+
+static void take_stored(void *with, const Batch *batch) {
+    Store *store = with;
+    const Texts *from = &batch->texts;
+    size_t count = store->texts.count + from->count;
+    if (count > store->capacity) {
+        store->capacity = 2 * store->capacity > count ? 2 * store->capacity : count;
+        store->embeddings = must_have(realloc(store->embeddings, store->capacity * WIDTH * sizeof *store->embeddings));
+    }
+    memcpy(store->embeddings + store->texts.count * WIDTH, batch->embeddings,
+           from->count * WIDTH * sizeof *batch->embeddings);
+    for (size_t i = 0; i < from->count; i++) {
+        const char *utf8 = from->utf8 + from->list[i].begin;
+        texts_add(&store->texts, utf8, shown_bytes(utf8, from->list[i].bytes), from->list[i].line);
     }
 }
 
-/* ---------------------------------------------------------------- what tests compare */
-
-static void print_tokens(Embedder *embedder, const Texts *texts) {
-    Tokens tokens = tokenize(embedder, texts->list, texts->count);
-    const int32_t *id = tokens.ids;
-    for (size_t i = 0; i < tokens.count; i++)
-        for (int32_t left = tokens.lengths[i]; left > 0; left--) printf("%d%c", *id++, left == 1 ? '\n' : ' ');
-    free_tokens(&tokens);
+static void answer_lines(Embedder *embedder, const Options *options) {
+    static Reader lines;
+    Store store = {0};
+    embed_file(embedder, options, take_stored, &store);
+    reader_open(&lines, "-");
+    bool terminal = isatty(STDIN_FILENO);
+    Batch query = {0};
+    for (;;) {
+        if (terminal) fputs("\nquery (an empty line ends): ", stdout);
+        fflush(stdout);
+        texts_clear(&query.texts);
+        if (!reader_next(&lines, &query.texts) || is_blank(&query.texts, query.texts.list)) break;
+        const Text *text = query.texts.list;
+        if (!terminal) printf("\n> %.*s\n", (int)shown_bytes(query.texts.utf8, text->bytes), query.texts.utf8);
+        embed_query(embedder, options, lines.name, &query);
+        Best best = {.query = query.embeddings, .top = (size_t)options->top};
+        offer_all(&best, &store.texts, store.embeddings);
+        print_best(&best);
+    }
+    batch_free(&query);
+    texts_free(&store.texts);
+    free(store.embeddings);
 }
 
-static void print_embeddings(Embedder *embedder, const Texts *texts) {
-    Tokens tokens = tokenize(embedder, texts->list, texts->count);
-    float *embeddings = embed(embedder, &tokens);
-    for (size_t i = 0; i < texts->count * WIDTH; i++)
-        printf("%.9g%c", (double)embeddings[i], i % WIDTH == WIDTH - 1 ? '\n' : ' ');
-    free(embeddings);
-    free_tokens(&tokens);
+/* ---------------------------------------------------------------- writing */
+
+enum { NPY_HEADER = 128 }; /* the format wants a multiple of 64 */
+
+typedef struct Output {
+    const char *path;
+    FILE *file;
+    bool npy;
+    size_t rows;
+} Output;
+
+static bool same_file(const char *path, const struct stat *other) {
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_dev == other->st_dev && status.st_ino == other->st_ino;
+}
+
+/* Opening the file empties it, so it may not be one that is still to be read. */
+static void refuse_inputs(const Options *options) {
+    struct stat status;
+    if (stat(options->output, &status) != 0 || !S_ISREG(status.st_mode)) return;
+    const char *inputs[] = {options->weights, options->vocab, options->file};
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
+        if (same_file(inputs[i], &status)) die("-o %s would write over what is read", options->output);
+    struct stat standard;
+    if (strcmp(options->file, "-") == 0 && fstat(STDIN_FILENO, &standard) == 0 && standard.st_dev == status.st_dev &&
+        standard.st_ino == status.st_ino)
+        die("-o %s would write over what is read", options->output);
+}
+
+static void take_rows(void *with, const Batch *batch) {
+    Output *output = with;
+    size_t numbers = batch->texts.count * WIDTH;
+    if (fwrite(batch->embeddings, sizeof *batch->embeddings, numbers, output->file) != numbers)
+        die("%s: %s", output->path, strerror(errno));
+    output->rows += batch->texts.count;
+}
+
+/* Zeros stand for the header until the number of rows is known: a file left unfinished is no .npy. */
+static void begin_npy(const Output *output) {
+    char zeros[NPY_HEADER] = {0};
+    if (fseeko(output->file, 0, SEEK_SET) != 0)
+        die("%s: a .npy begins with its number of rows, which this output cannot go back to", output->path);
+    if (fwrite(zeros, 1, NPY_HEADER, output->file) != NPY_HEADER) die("%s: %s", output->path, strerror(errno));
+}
+
+static void end_npy(const Output *output) {
+    char header[NPY_HEADER + 1];
+    enum { PRELUDE = 10, REST = NPY_HEADER - PRELUDE };
+    char text[REST];
+    snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %d), }", output->rows, WIDTH);
+    snprintf(header + PRELUDE, REST + 1, "%-*s\n", REST - 1, text);
+    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    header[8] = REST;
+    header[9] = 0;
+    if (fseeko(output->file, 0, SEEK_SET) != 0 || fwrite(header, 1, NPY_HEADER, output->file) != NPY_HEADER)
+        die("%s: %s", output->path, strerror(errno));
+}
+
+static void write_embeddings(Embedder *embedder, const Options *options) {
+    size_t length = strlen(options->output);
+    bool standard = strcmp(options->output, "-") == 0;
+    Output output = {.path = standard ? "standard output" : options->output};
+    output.npy = length >= 4 && strcmp(options->output + length - 4, ".npy") == 0;
+    if (!standard) refuse_inputs(options);
+    output.file = standard ? stdout : fopen(options->output, "wb");
+    if (!output.file) die("%s: %s", output.path, strerror(errno));
+    if (output.npy) begin_npy(&output);
+    embed_file(embedder, options, take_rows, &output);
+    if (output.npy) end_npy(&output);
+    int closed = standard ? fflush(stdout) : fclose(output.file);
+    if (closed != 0) die("%s: %s", output.path, strerror(errno));
+}
+
+static void print_tokens(void *with, const Batch *batch) {
+    (void)with;
+    const int32_t *id = batch->ids;
+    for (size_t i = 0; i < batch->texts.count; i++)
+        for (int32_t left = batch->lengths[i]; left > 0; left--) printf("%d%c", *id++, left == 1 ? '\n' : ' ');
+}
+
+static void print_embeddings(void *with, const Batch *batch) {
+    (void)with;
+    for (size_t i = 0; i < batch->texts.count * WIDTH; i++)
+        printf("%.9g%c", (double)batch->embeddings[i], i % WIDTH == WIDTH - 1 ? '\n' : ' ');
 }
 
 int main(int argc, char **argv) {
     Options options = parse_options(argc, argv);
-    Embedder embedder = {0};
-    open_vocab(&embedder, &options);
-    if (!options.print_tokens) open_model(&embedder, &options);
-    Texts texts = read_texts(options.file);
-
-    if (options.print_tokens) {
-        print_tokens(&embedder, &texts);
-    } else if (options.print_embeddings) {
-        print_embeddings(&embedder, &texts);
-    } else {
-        printf("%s, %d thread%s\n", minilm_target(&embedder.model), options.threads, options.threads == 1 ? "" : "s");
-        float *embeddings = embed_and_tell(&embedder, texts.list, texts.count);
-        if (options.query) {
-            char *utf8 = must_have(strdup(options.query));
-            answer(&embedder, &options, &texts, embeddings, (Text){utf8, strlen(utf8)});
-            free(utf8);
-        } else {
-            answer_lines(&embedder, &options, &texts, embeddings);
-        }
-        free(embeddings);
+    Embedder embedder;
+    embedder_open(&embedder, options.vocab, options.print_tokens ? NULL : options.weights, options.target,
+                  options.threads);
+    if (options.time && !options.print_tokens) {
+        embedder_warm(&embedder);
+        fprintf(stderr, "%s, %d thread%s\n", minilm_target(&embedder.together), options.threads,
+                options.threads == 1 ? "" : "s");
     }
 
-    free_texts(&texts);
-    close_embedder(&embedder);
+    if (options.print_tokens) embed_file(&embedder, &options, print_tokens, NULL);
+    else if (options.print_embeddings) embed_file(&embedder, &options, print_embeddings, NULL);
+    else if (options.output) write_embeddings(&embedder, &options);
+    else if (options.query) answer_one(&embedder, &options);
+    else answer_lines(&embedder, &options);
+
+    embedder_close(&embedder);
     if (ferror(stdout) || fflush(stdout)) die("cannot write: %s", strerror(errno));
     return 0;
 }

@@ -6,12 +6,14 @@ import ast
 import importlib.util
 import json
 import os
+import pty
 import re
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ATTNC = os.path.join(ROOT, "build", "attnc")
@@ -23,7 +25,8 @@ LACKS_TARGET = "this machine lacks the instructions"
 TOLERANCE = 1e-5
 STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 SANITIZE = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-HAND_WRITTEN = ["examples/similarity/similarity.c", "examples/common/wordpiece.c", "runtime/attn_runtime.c"]
+HAND_WRITTEN = ["examples/similarity/%s.c" % name for name in ("similarity", "embedder", "texts", "progress")]
+HAND_WRITTEN += ["examples/common/wordpiece.c", "runtime/attn_runtime.c"]
 
 
 class Failed(Exception):
@@ -135,17 +138,20 @@ class Examples:
             expect(scores == sorted(scores, reverse=True), "the scores do not fall")
 
     def test_queries_from_standard_input(self):
-        done = self.similarity("--top", "3", stdin="first query\r\nsecond\n\nnot read\n")
+        done = self.similarity("--top", "3", "--time", stdin="first query\r\nsecond\n\nnot read\n")
         expect(len(self.ranked(done)) == 6, "not two answers of three lines:\n" + done.out)
         expect("> second\n" in done.out and "not read" not in done.out, "the empty line did not end it")
         expect("query (" not in done.out, "a prompt without a terminal")
-        expect(re.search(r"tokenizing [\d.]+ ms, embedding [\d.]+ ms, \d+ texts/s", done.out), "no times")
+        times = re.findall(r"^(\d+ texts?), \d+ tokens: tokenizing [\d.]+ ms, embedding [\d.]+ ms, \d+ texts/s$", done.err,
+                           re.M)
+        expect(times == ["20 texts", "1 text", "1 text"], "other times: " + done.err)
+        expect(self.similarity(stdin="query\n").err == "", "times that nobody wanted")
         expect(self.ranked(self.similarity(stdin="")) == [], "an answer without a query")
 
     def test_no_sentences(self):
-        for content in ("", "\n\n\r\n"):
+        for content in ("", "\n\n\r\n", " \n\t\n"):
             done = self.similarity("--file", self.path("empty.txt", content), "query", status=1)
-            expect("no sentences" in done.err, done.err)
+            expect("empty.txt: no texts" in done.err, done.err)
 
     def test_files_that_are_not_there(self):
         absent = self.path("absent")
@@ -156,7 +162,8 @@ class Examples:
 
     def test_bad_arguments(self):
         for arguments in (["--threads", "0"], ["--threads", "two"], ["--threads"], ["--top", "-1"], ["--wrong"],
-                          ["--target", "none", "q"], [""], ["one", "two"], ["--threads", "99999999999999999999"]):
+                          ["--target", "none", "q"], [""], ["one", "two"], ["--threads", "99999999999999999999"],
+                          ["-o"], ["-o", "x.npy", "query"], ["-o", "x.npy", "--print-tokens"], ["--file", "-"]):
             done = self.similarity(*arguments, status=1)
             expect(done.err.startswith("similarity: "), "%s: %s" % (arguments, done.err))
         done = run(self.program, "--vocab", SMALL_VOCAB, "query", status=1)
@@ -185,15 +192,28 @@ class Examples:
             expect(name in done.err, done.err)
 
     def test_long_lines(self):
-        lines = "word " * 2000 + "\n" + "x" * 10000 + "\n" + "a b, " * 2000 + "\nshort\n"
-        done = self.similarity("--file", self.path("long.txt", lines), "word " * 2000)
-        expect(done.err.count("are cut") == 1, "the cut is to be told once: " + done.err)
+        lines = "short\n" + "word " * 2000 + "\n" + "x" * 10000 + "\n" + "a b, " * 2000 + "\n"
+        path = self.path("long.txt", lines)
+        done = self.similarity("--file", path, "word " * 2000)
+        told = "texts of more than 512 tokens or 1 MiB are cut there"
+        expect(done.err.splitlines() == ["similarity: the query: " + told,
+                                         "similarity: %s:2: %s; 2 lines in all" % (path, told)], done.err)
         ranked = self.ranked(done)
         expect(len(ranked) == 4 and ranked[0][1].startswith("word word"), done.out[:500])
         expect(max(len(sentence) for _, sentence in ranked) <= 200, "a sentence is shown in full")
-        done = self.similarity("--file", self.path("long.txt"), "--print-tokens")
+        done = self.similarity("--file", path, "--print-tokens")
         lengths = [len(line.split()) for line in done.out.splitlines()]
         expect(max(lengths) == 512 and done.err.count("are cut") == 1, str(lengths))
+
+    def test_one_huge_line(self):
+        """32 MB without an end: read in bounded memory, and what stands beyond the first MiB changes nothing."""
+        path = self.path("huge.txt", b"ab cd " * (32 << 20 // 6))
+        done = self.similarity("--file", path, "--print-embeddings")
+        expect("huge.txt:1: texts of more than 512 tokens or 1 MiB are cut" in done.err, done.err)
+        self.path("huge.txt", b"ab cd " * 1000 + b"\n")
+        expect(self.similarity("--file", path, "--print-embeddings").out == done.out, "other bits")
+        blanks = self.similarity("--file", self.path("huge.txt", b" " * (1 << 20) + b"word\nword\n"), "--print-tokens")
+        expect(len(blanks.out.splitlines()) == 2 and "huge.txt:1: " in blanks.err, blanks.out[:100] + blanks.err)
 
     def test_text_that_is_not_utf8(self):
         lines = b"\xff\xfe\xfd\nfine\nhalf \xe2\x82\n\xc0\x80 overlong\nzero \0 byte\n\xed\xa0\x80\n"
@@ -209,6 +229,107 @@ class Examples:
             sentence = file.read().splitlines()[7]
         alone = self.similarity("--print-embeddings", "--file", self.path("one.txt", sentence)).out
         expect(alone.splitlines() == [all_at_once.splitlines()[7]], "a sentence alone has other bits than in a batch")
+
+    def many_texts(self, count):
+        """Lines of 4 to 57 words, always the same ones."""
+        words = [word.strip() for word in open(SMALL_VOCAB, encoding="utf-8") if word.strip().isalpha()]
+        state, lines = 1, []
+        for _ in range(count):
+            line = []
+            for _ in range(4 + state % 54):
+                state = (state * 48271) % 0x7FFFFFFF
+                line.append(words[state % len(words)])
+            lines.append(" ".join(line))
+        return lines
+
+    def test_bulk(self):
+        """The bits of each text alone and among others, in the order of the file, from a file and a pipe."""
+        lines = self.many_texts(60)
+        lines[7] = lines[31] = ""
+        lines[40] = "long " * 600
+        path, text = self.path("many.txt", "\n".join(lines)), "\n".join(lines) + "\n"
+        for threads in ("1", "2", "5"):
+            self.similarity("--file", path, "-o", self.path("many.npy"), "--threads", threads)
+            rows = read_npy(self.path("many.npy"))
+            expect(len(rows) == 60 and len(rows[0]) == 384, "another shape")
+            with open(self.path("many.npy"), "rb") as file:
+                numbers = file.read()[128:]
+            raw = self.similarity("--file", "-", "-o", "-", "--threads", threads, stdin=text)
+            expect(raw.stdout == numbers, "other bits from standard input")
+        for i in (0, 7, 12, 40, 59):
+            self.path("one.txt", lines[i] + "\n")
+            alone = self.similarity("--file", self.path("one.txt"), "-o", "/dev/stdout")
+            expect(alone.stdout == numbers[i * 1536:(i + 1) * 1536], "line %d has other bits alone" % i)
+        shown = self.similarity("--file", path, "--print-embeddings").out.splitlines()
+        expect(len(shown) == 58, "a blank line was printed")
+        expect(array.array("f", rows_of(shown[7])[0]) == rows[8], "other numbers printed")
+
+    def test_bulk_ranks_as_all_at_once(self):
+        """With the query on the command line only the best are kept; over several batches, and with equal lines."""
+        lines = (["same words"] * 3 + [""] + ["a", "b c"] * 2500)[:4500]
+        path = self.path("equal.txt", "\n".join(lines))
+        for top in ("1", "2", "7", "9999"):
+            streamed = self.similarity("--file", path, "--top", top, "b")
+            stored = self.similarity("--file", path, "--top", top, stdin="b\n")
+            expect(stored.out == "\n> b\n" + streamed.out, "another order, top " + top)
+            expect(len(self.ranked(streamed)) == min(int(top), 4499), "not all shown")
+        expect(self.similarity("--file", "-", "--top", "7", "b", stdin="\n".join(lines)).out == self.similarity(
+            "--file", path, "--top", "7", "b").out, "another order from standard input")
+
+    def test_bulk_of_nothing(self):
+        out = self.path("none.npy")
+        done = self.similarity("--file", self.path("empty.txt", ""), "-o", out, "--time")
+        expect("0 texts, 0 tokens" in done.err, done.err)
+        with open(out, "rb") as file:
+            header = file.read()
+        expect(len(header) == 128 and b"(0, 384)" in header, str(header))
+        expect(self.similarity("--file", "-", "-o", "-").stdout == b"", "numbers of nothing")
+        self.similarity("--file", "-", "-o", out, stdin="\n\n")
+        rows = read_npy(out)
+        expect(len(rows) == 2 and rows[0] == rows[1], "an empty line has no row of its own")
+
+    def test_bulk_outputs_that_cannot_be(self):
+        path = self.path("in.npy", "a text\n")
+        for given in (["--file", path], ["--file", SENTENCES, "--vocab", path]):
+            done = self.similarity(*given, "-o", path, status=1)
+            expect("write over" in done.err or "vocabulary" in done.err, done.err)
+        os.symlink(path, self.path("link.npy"))
+        expect("write over" in self.similarity("--file", path, "-o", self.path("link.npy"), status=1).err, "a link")
+        with open(path, encoding="utf-8") as file:
+            expect(file.read() == "a text\n", "the input was written over")
+        expect("absent" in self.similarity("-o", self.path("absent/x.npy"), status=1).err, "no folder")
+        for name in ("/dev/full", self.path("full.npy")):
+            if not os.path.exists("/dev/full"):
+                break
+            if name != "/dev/full":
+                os.symlink("/dev/full", name)
+            expect("No space left" in self.similarity("-o", name, status=1).err, name)
+        os.mkfifo(self.path("fifo.npy"))
+        hold = os.open(self.path("fifo.npy"), os.O_RDWR)  # so that opening it to write does not wait
+        expect("cannot go back" in self.similarity("-o", self.path("fifo.npy"), status=1).err, "a .npy into a pipe")
+        os.close(hold)
+
+    def test_progress(self):
+        """On a terminal only, gone at the end, and not for what is quick."""
+        path = self.path("many.txt", "\n".join(self.many_texts(500) * 40))
+        for long, file in ((False, SENTENCES), (True, path)):
+            ours, theirs = pty.openpty()
+            command = [self.program, "--weights", self.minilm, "--vocab", SMALL_VOCAB, "-o", self.path("x.npy")]
+            with subprocess.Popen([*command, "--file", file], cwd=ROOT, stderr=theirs) as child:
+                os.close(theirs)
+                shown, end = b"", time.monotonic() + 60
+                while time.monotonic() < end and shown.count(b"texts/s") < 3:
+                    try:
+                        shown += os.read(ours, 4096)
+                    except OSError:  # the program has ended
+                        break
+                if long:
+                    child.kill()
+                expect((child.wait() == 0) != long, "ended by itself with %d" % child.returncode)
+            os.close(ours)
+            told = re.findall(r"\r\[[#-]{24}\] +\d+ %  \d+ texts, \d+ texts/s, \d+:\d\d:\d\d left", shown.decode())
+            expect(len(told) >= 2 if long else shown == b"", "shown: %r" % shown[:300])
+            expect(b"\x1b" not in shown, "an escape code")
 
     def real(self):
         fixtures = os.path.join(os.environ.get("ATTNC_FIXTURES", ""), "models", "minilm")
