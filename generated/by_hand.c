@@ -105,8 +105,8 @@ float by_hand_scalar_exp(float x) {
     return by_hand_scalar_exp2i(y, n);
 }
 
-/* 2^x of the weights of attention, at most about 0: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); below
- * -150 it is 0, NaN stays */
+/* 2^x for x <= 160: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); below -150 it is 0, NaN stays. Where a
+ * power of e is wanted only beside 1, or as a weight, its argument is scaled: that error is relative to the power. */
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_exp2(float x) {
     float t = by_hand_scalar_max((-160.0f), x), n = by_hand_scalar_round(t), r = (t - n);
@@ -119,7 +119,7 @@ float by_hand_scalar_exp2(float x) {
     return by_hand_scalar_exp2i(y, n);
 }
 
-/* tanh(x): an odd polynomial below 0.625, from there 1 - 2 / (exp(2|x|) + 1) */
+/* tanh(x): an odd polynomial below 0.625, from there 1 - 2 / (e^(2|x|) + 1) */
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_tanh(float x) {
     float size = __builtin_fabsf(x), u = (x * x);
@@ -129,7 +129,7 @@ float by_hand_scalar_tanh(float x) {
     y = by_hand_scalar_fma((0x1.1105cep-3f), y, u);
     y = by_hand_scalar_fma((-0x1.555526p-2f), y, u);
     y = by_hand_scalar_fma(1.0f, y, u);
-    float large = (2.0f / (by_hand_scalar_exp((size + size)) + 1.0f));
+    float large = (2.0f / (by_hand_scalar_exp2(by_hand_scalar_min(160.0f, (size * (0x1.715476p+1f)))) + 1.0f));
     large = __builtin_copysignf((1.0f - large), x);
     return (size < 0.625f ? (x * y) : large);
 }
@@ -179,12 +179,12 @@ float by_hand_scalar_gelu_tanh(float x) {
 
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_silu(float x) {
-    return (x / (1.0f + by_hand_scalar_exp((-x))));
+    return (x / (1.0f + by_hand_scalar_exp2(by_hand_scalar_min(160.0f, (x * (-0x1.715476p+0f))))));
 }
 
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_quick_gelu(float x) {
-    return (x / (1.0f + by_hand_scalar_exp((x * (-0x1.b3b646p+0f)))));
+    return (x / (1.0f + by_hand_scalar_exp2(by_hand_scalar_min(160.0f, (x * (-0x1.3a4cbep+1f))))));
 }
 
 /* the same of one number */

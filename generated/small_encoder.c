@@ -102,8 +102,8 @@ __m256 small_encoder_avx2_exp(__m256 x) {
     return small_encoder_avx2_exp2i(y, n);
 }
 
-/* 2^x of the weights of attention, at most about 0: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); below
- * -150 it is 0, NaN stays */
+/* 2^x for x <= 160: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); below -150 it is 0, NaN stays. Where a
+ * power of e is wanted only beside 1, or as a weight, its argument is scaled: that error is relative to the power. */
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_exp2(__m256 x) {
     __m256 t = _mm256_max_ps(_mm256_set1_ps(-160.0f), x), n = _mm256_round_ps(t, _MM_FROUND_NINT), r = _mm256_sub_ps(t, n);
@@ -116,7 +116,7 @@ __m256 small_encoder_avx2_exp2(__m256 x) {
     return small_encoder_avx2_exp2i(y, n);
 }
 
-/* tanh(x): an odd polynomial below 0.625, from there 1 - 2 / (exp(2|x|) + 1) */
+/* tanh(x): an odd polynomial below 0.625, from there 1 - 2 / (e^(2|x|) + 1) */
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_tanh(__m256 x) {
     __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x), u = _mm256_mul_ps(x, x);
@@ -126,7 +126,7 @@ __m256 small_encoder_avx2_tanh(__m256 x) {
     y = _mm256_fmadd_ps(y, u, _mm256_set1_ps(0x1.1105cep-3f));
     y = _mm256_fmadd_ps(y, u, _mm256_set1_ps(-0x1.555526p-2f));
     y = _mm256_fmadd_ps(y, u, _mm256_set1_ps(1.0f));
-    __m256 large = _mm256_div_ps(_mm256_set1_ps(2.0f), _mm256_add_ps(small_encoder_avx2_exp(_mm256_add_ps(size, size)), _mm256_set1_ps(1.0f)));
+    __m256 large = _mm256_div_ps(_mm256_set1_ps(2.0f), _mm256_add_ps(small_encoder_avx2_exp2(_mm256_min_ps(_mm256_set1_ps(160.0f), _mm256_mul_ps(size, _mm256_set1_ps(0x1.715476p+1f)))), _mm256_set1_ps(1.0f)));
     large = small_encoder_avx2_copysign(_mm256_sub_ps(_mm256_set1_ps(1.0f), large), x);
     return _mm256_blendv_ps(large, _mm256_mul_ps(x, y), _mm256_cmp_ps(size, _mm256_set1_ps(0.625f), _CMP_LT_OQ));
 }
@@ -176,12 +176,12 @@ __m256 small_encoder_avx2_gelu_tanh(__m256 x) {
 
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_silu(__m256 x) {
-    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), small_encoder_avx2_exp(_mm256_xor_ps(x, _mm256_set1_ps(-0.0f)))));
+    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), small_encoder_avx2_exp2(_mm256_min_ps(_mm256_set1_ps(160.0f), _mm256_mul_ps(x, _mm256_set1_ps(-0x1.715476p+0f))))));
 }
 
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_quick_gelu(__m256 x) {
-    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), small_encoder_avx2_exp(_mm256_mul_ps(x, _mm256_set1_ps(-0x1.b3b646p+0f)))));
+    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), small_encoder_avx2_exp2(_mm256_min_ps(_mm256_set1_ps(160.0f), _mm256_mul_ps(x, _mm256_set1_ps(-0x1.3a4cbep+1f))))));
 }
 
 /* the same of one number */
@@ -575,82 +575,58 @@ void small_encoder_avx2_step_layer0_attention_query_key_value(void *with, int th
     small_encoder_avx2_gemm_32x96(run->workspace + 0, run->weights + 2560, run->weights + 5632, run->workspace + 8208, run->rows, (size_t)thread, (size_t)run->threads);
 }
 
-static __attribute__((noinline)) __attribute__((target("avx2,fma")))
+static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_of_rows4(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
     (void)i, (void)n;
     float sum[4];
     const size_t first = 0;
     const size_t last = n;
     {
-        const size_t from = first / 16 * 16, to = last;
+        const size_t from = 0, to = last;
         const size_t padded = (to + 15) / 16 * 16;
-        size_t j = from;
-        for (; j + 16 <= padded; j += 16)
-        {
-            __m256 s0_0 = _mm256_setzero_ps();
-            __m256 s0_1 = _mm256_setzero_ps();
-            __m256 s1_0 = _mm256_setzero_ps();
-            __m256 s1_1 = _mm256_setzero_ps();
-            __m256 s2_0 = _mm256_setzero_ps();
-            __m256 s2_1 = _mm256_setzero_ps();
-            __m256 s3_0 = _mm256_setzero_ps();
-            __m256 s3_1 = _mm256_setzero_ps();
-            const float *panel = panels + j * 8;
-            for (size_t d = 0; d < 8; d++) {
-                const __m256 k0 = _mm256_loadu_ps(panel + (d * 16));
-                const __m256 k1 = _mm256_loadu_ps(panel + (8 + (d * 16)));
-                const __m256 q0 = _mm256_broadcast_ss(query + d);
-                s0_0 = _mm256_fmadd_ps(q0, k0, s0_0);
-                s0_1 = _mm256_fmadd_ps(q0, k1, s0_1);
-                const __m256 q1 = _mm256_broadcast_ss(query + (96 + d));
-                s1_0 = _mm256_fmadd_ps(q1, k0, s1_0);
-                s1_1 = _mm256_fmadd_ps(q1, k1, s1_1);
-                const __m256 q2 = _mm256_broadcast_ss(query + (192 + d));
-                s2_0 = _mm256_fmadd_ps(q2, k0, s2_0);
-                s2_1 = _mm256_fmadd_ps(q2, k1, s2_1);
-                const __m256 q3 = _mm256_broadcast_ss(query + (288 + d));
-                s3_0 = _mm256_fmadd_ps(q3, k0, s3_0);
-                s3_1 = _mm256_fmadd_ps(q3, k1, s3_1);
-            }
-            _mm256_storeu_ps(block + 0 + (j - from) + 0, s0_0);
-            _mm256_storeu_ps(block + 0 + (j - from) + 8, s0_1);
-            _mm256_storeu_ps(block + 16 + (j - from) + 0, s1_0);
-            _mm256_storeu_ps(block + 16 + (j - from) + 8, s1_1);
-            _mm256_storeu_ps(block + 32 + (j - from) + 0, s2_0);
-            _mm256_storeu_ps(block + 32 + (j - from) + 8, s2_1);
-            _mm256_storeu_ps(block + 48 + (j - from) + 0, s3_0);
-            _mm256_storeu_ps(block + 48 + (j - from) + 8, s3_1);
+        const size_t j = 0;
+        (void)j, (void)padded, (void)first;
+        __m256 s0_0 = _mm256_setzero_ps();
+        __m256 s0_1 = _mm256_setzero_ps();
+        __m256 s1_0 = _mm256_setzero_ps();
+        __m256 s1_1 = _mm256_setzero_ps();
+        __m256 s2_0 = _mm256_setzero_ps();
+        __m256 s2_1 = _mm256_setzero_ps();
+        __m256 s3_0 = _mm256_setzero_ps();
+        __m256 s3_1 = _mm256_setzero_ps();
+        const float *panel = panels + j * 8;
+        for (size_t d = 0; d < 8; d++) {
+            const __m256 k0_0 = _mm256_loadu_ps(panel + (d * 16));
+            const __m256 k0_1 = _mm256_loadu_ps(panel + (8 + (d * 16)));
+            const __m256 q0 = _mm256_broadcast_ss(query + d);
+            s0_0 = _mm256_fmadd_ps(q0, k0_0, s0_0);
+            s0_1 = _mm256_fmadd_ps(q0, k0_1, s0_1);
+            const __m256 q1 = _mm256_broadcast_ss(query + (96 + d));
+            s1_0 = _mm256_fmadd_ps(q1, k0_0, s1_0);
+            s1_1 = _mm256_fmadd_ps(q1, k0_1, s1_1);
+            const __m256 q2 = _mm256_broadcast_ss(query + (192 + d));
+            s2_0 = _mm256_fmadd_ps(q2, k0_0, s2_0);
+            s2_1 = _mm256_fmadd_ps(q2, k0_1, s2_1);
+            const __m256 q3 = _mm256_broadcast_ss(query + (288 + d));
+            s3_0 = _mm256_fmadd_ps(q3, k0_0, s3_0);
+            s3_1 = _mm256_fmadd_ps(q3, k0_1, s3_1);
         }
-        {
-            float *row = block + 0;
-            for (size_t k = to / 8 * 8; k < padded; k += 8)
-            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
-        }
-        {
-            float *row = block + 16;
-            for (size_t k = to / 8 * 8; k < padded; k += 8)
-            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
-        }
-        {
-            float *row = block + 32;
-            for (size_t k = to / 8 * 8; k < padded; k += 8)
-            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
-        }
-        {
-            float *row = block + 48;
-            for (size_t k = to / 8 * 8; k < padded; k += 8)
-            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
-        }
-        __m256 greatest0 = _mm256_loadu_ps(block + 0);
-        __m256 greatest1 = _mm256_loadu_ps(block + 16);
-        __m256 greatest2 = _mm256_loadu_ps(block + 32);
-        __m256 greatest3 = _mm256_loadu_ps(block + 48);
-        for (size_t k = 8; k < padded - from; k += 8) {
-            greatest0 = _mm256_max_ps(greatest0, _mm256_loadu_ps(block + 0 + k));
-            greatest1 = _mm256_max_ps(greatest1, _mm256_loadu_ps(block + 16 + k));
-            greatest2 = _mm256_max_ps(greatest2, _mm256_loadu_ps(block + 32 + k));
-            greatest3 = _mm256_max_ps(greatest3, _mm256_loadu_ps(block + 48 + k));
-        }
+        s0_0 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s0_0, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 0)), _CMP_LT_OQ));
+        s0_1 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s0_1, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 8)), _CMP_LT_OQ));
+        __m256 greatest0 = s0_0;
+        greatest0 = _mm256_max_ps(greatest0, s0_1);
+        s1_0 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s1_0, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 0)), _CMP_LT_OQ));
+        s1_1 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s1_1, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 8)), _CMP_LT_OQ));
+        __m256 greatest1 = s1_0;
+        greatest1 = _mm256_max_ps(greatest1, s1_1);
+        s2_0 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s2_0, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 0)), _CMP_LT_OQ));
+        s2_1 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s2_1, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 8)), _CMP_LT_OQ));
+        __m256 greatest2 = s2_0;
+        greatest2 = _mm256_max_ps(greatest2, s2_1);
+        s3_0 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s3_0, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 0)), _CMP_LT_OQ));
+        s3_1 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s3_1, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 8)), _CMP_LT_OQ));
+        __m256 greatest3 = s3_0;
+        greatest3 = _mm256_max_ps(greatest3, s3_1);
         float base[8] = {0};
         base[0] = small_encoder_avx2_hmax(greatest0) * 0x1.0527dcp-1f;
         base[1] = small_encoder_avx2_hmax(greatest1) * 0x1.0527dcp-1f;
@@ -661,29 +637,33 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
         const __m256 less2 = _mm256_set1_ps(-base[2]);
         const __m256 less3 = _mm256_set1_ps(-base[3]);
         __m256 total0 = _mm256_setzero_ps();
+        s0_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), less0));
+        _mm256_storeu_ps(block + 0, s0_0);
+        total0 = _mm256_add_ps(total0, s0_0);
+        s0_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_1, _mm256_set1_ps(0x1.0527dcp-1f), less0));
+        _mm256_storeu_ps(block + 8, s0_1);
+        total0 = _mm256_add_ps(total0, s0_1);
         __m256 total1 = _mm256_setzero_ps();
+        s1_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s1_0, _mm256_set1_ps(0x1.0527dcp-1f), less1));
+        _mm256_storeu_ps(block + 16, s1_0);
+        total1 = _mm256_add_ps(total1, s1_0);
+        s1_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s1_1, _mm256_set1_ps(0x1.0527dcp-1f), less1));
+        _mm256_storeu_ps(block + 24, s1_1);
+        total1 = _mm256_add_ps(total1, s1_1);
         __m256 total2 = _mm256_setzero_ps();
+        s2_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s2_0, _mm256_set1_ps(0x1.0527dcp-1f), less2));
+        _mm256_storeu_ps(block + 32, s2_0);
+        total2 = _mm256_add_ps(total2, s2_0);
+        s2_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s2_1, _mm256_set1_ps(0x1.0527dcp-1f), less2));
+        _mm256_storeu_ps(block + 40, s2_1);
+        total2 = _mm256_add_ps(total2, s2_1);
         __m256 total3 = _mm256_setzero_ps();
-        for (size_t k = 0; k < padded - from; k += 8) {
-            const __m256 e0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 0 + k), _mm256_set1_ps(0x1.0527dcp-1f), less0));
-            _mm256_storeu_ps(block + 0 + k, e0);
-            total0 = _mm256_add_ps(total0, e0);
-        }
-        for (size_t k = 0; k < padded - from; k += 8) {
-            const __m256 e1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 16 + k), _mm256_set1_ps(0x1.0527dcp-1f), less1));
-            _mm256_storeu_ps(block + 16 + k, e1);
-            total1 = _mm256_add_ps(total1, e1);
-        }
-        for (size_t k = 0; k < padded - from; k += 8) {
-            const __m256 e2 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 32 + k), _mm256_set1_ps(0x1.0527dcp-1f), less2));
-            _mm256_storeu_ps(block + 32 + k, e2);
-            total2 = _mm256_add_ps(total2, e2);
-        }
-        for (size_t k = 0; k < padded - from; k += 8) {
-            const __m256 e3 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 48 + k), _mm256_set1_ps(0x1.0527dcp-1f), less3));
-            _mm256_storeu_ps(block + 48 + k, e3);
-            total3 = _mm256_add_ps(total3, e3);
-        }
+        s3_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s3_0, _mm256_set1_ps(0x1.0527dcp-1f), less3));
+        _mm256_storeu_ps(block + 48, s3_0);
+        total3 = _mm256_add_ps(total3, s3_0);
+        s3_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s3_1, _mm256_set1_ps(0x1.0527dcp-1f), less3));
+        _mm256_storeu_ps(block + 56, s3_1);
+        total3 = _mm256_add_ps(total3, s3_1);
         float inverse[4];
         sum[0] = small_encoder_avx2_sum(total0);
         inverse[0] = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
@@ -699,15 +679,15 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
             __m256 o2_0 = _mm256_setzero_ps();
             __m256 o3_0 = _mm256_setzero_ps();
             for (size_t key_row = from; key_row < to; key_row++) {
-                const __m256 v0 = _mm256_loadu_ps(value + key_row * v_stride + 0);
+                const __m256 v0_0 = _mm256_loadu_ps(value + key_row * v_stride + 0);
                 const __m256 w0 = _mm256_broadcast_ss(block + 0 + (key_row - from));
-                o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
+                o0_0 = _mm256_fmadd_ps(w0, v0_0, o0_0);
                 const __m256 w1 = _mm256_broadcast_ss(block + 16 + (key_row - from));
-                o1_0 = _mm256_fmadd_ps(w1, v0, o1_0);
+                o1_0 = _mm256_fmadd_ps(w1, v0_0, o1_0);
                 const __m256 w2 = _mm256_broadcast_ss(block + 32 + (key_row - from));
-                o2_0 = _mm256_fmadd_ps(w2, v0, o2_0);
+                o2_0 = _mm256_fmadd_ps(w2, v0_0, o2_0);
                 const __m256 w3 = _mm256_broadcast_ss(block + 48 + (key_row - from));
-                o3_0 = _mm256_fmadd_ps(w3, v0, o3_0);
+                o3_0 = _mm256_fmadd_ps(w3, v0_0, o3_0);
             }
             _mm256_storeu_ps(out + 0, _mm256_mul_ps(o0_0, _mm256_set1_ps(inverse[0])));
             _mm256_storeu_ps(out + 32, _mm256_mul_ps(o1_0, _mm256_set1_ps(inverse[1])));
@@ -717,71 +697,59 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
     }
 }
 
-static __attribute__((noinline)) __attribute__((target("avx2,fma")))
+static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_of_rows2(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
     (void)i, (void)n;
     float sum[2];
     const size_t first = 0;
     const size_t last = n;
     {
-        const size_t from = first / 16 * 16, to = last;
+        const size_t from = 0, to = last;
         const size_t padded = (to + 15) / 16 * 16;
-        size_t j = from;
-        for (; j + 16 <= padded; j += 16)
-        {
-            __m256 s0_0 = _mm256_setzero_ps();
-            __m256 s0_1 = _mm256_setzero_ps();
-            __m256 s1_0 = _mm256_setzero_ps();
-            __m256 s1_1 = _mm256_setzero_ps();
-            const float *panel = panels + j * 8;
-            for (size_t d = 0; d < 8; d++) {
-                const __m256 k0 = _mm256_loadu_ps(panel + (d * 16));
-                const __m256 k1 = _mm256_loadu_ps(panel + (8 + (d * 16)));
-                const __m256 q0 = _mm256_broadcast_ss(query + d);
-                s0_0 = _mm256_fmadd_ps(q0, k0, s0_0);
-                s0_1 = _mm256_fmadd_ps(q0, k1, s0_1);
-                const __m256 q1 = _mm256_broadcast_ss(query + (96 + d));
-                s1_0 = _mm256_fmadd_ps(q1, k0, s1_0);
-                s1_1 = _mm256_fmadd_ps(q1, k1, s1_1);
-            }
-            _mm256_storeu_ps(block + 0 + (j - from) + 0, s0_0);
-            _mm256_storeu_ps(block + 0 + (j - from) + 8, s0_1);
-            _mm256_storeu_ps(block + 16 + (j - from) + 0, s1_0);
-            _mm256_storeu_ps(block + 16 + (j - from) + 8, s1_1);
+        const size_t j = 0;
+        (void)j, (void)padded, (void)first;
+        __m256 s0_0 = _mm256_setzero_ps();
+        __m256 s0_1 = _mm256_setzero_ps();
+        __m256 s1_0 = _mm256_setzero_ps();
+        __m256 s1_1 = _mm256_setzero_ps();
+        const float *panel = panels + j * 8;
+        for (size_t d = 0; d < 8; d++) {
+            const __m256 k0_0 = _mm256_loadu_ps(panel + (d * 16));
+            const __m256 k0_1 = _mm256_loadu_ps(panel + (8 + (d * 16)));
+            const __m256 q0 = _mm256_broadcast_ss(query + d);
+            s0_0 = _mm256_fmadd_ps(q0, k0_0, s0_0);
+            s0_1 = _mm256_fmadd_ps(q0, k0_1, s0_1);
+            const __m256 q1 = _mm256_broadcast_ss(query + (96 + d));
+            s1_0 = _mm256_fmadd_ps(q1, k0_0, s1_0);
+            s1_1 = _mm256_fmadd_ps(q1, k0_1, s1_1);
         }
-        {
-            float *row = block + 0;
-            for (size_t k = to / 8 * 8; k < padded; k += 8)
-            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
-        }
-        {
-            float *row = block + 16;
-            for (size_t k = to / 8 * 8; k < padded; k += 8)
-            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
-        }
-        __m256 greatest0 = _mm256_loadu_ps(block + 0);
-        __m256 greatest1 = _mm256_loadu_ps(block + 16);
-        for (size_t k = 8; k < padded - from; k += 8) {
-            greatest0 = _mm256_max_ps(greatest0, _mm256_loadu_ps(block + 0 + k));
-            greatest1 = _mm256_max_ps(greatest1, _mm256_loadu_ps(block + 16 + k));
-        }
+        s0_0 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s0_0, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 0)), _CMP_LT_OQ));
+        s0_1 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s0_1, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 8)), _CMP_LT_OQ));
+        __m256 greatest0 = s0_0;
+        greatest0 = _mm256_max_ps(greatest0, s0_1);
+        s1_0 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s1_0, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 0)), _CMP_LT_OQ));
+        s1_1 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s1_1, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 8)), _CMP_LT_OQ));
+        __m256 greatest1 = s1_0;
+        greatest1 = _mm256_max_ps(greatest1, s1_1);
         float base[8] = {0};
         base[0] = small_encoder_avx2_hmax(greatest0) * 0x1.0527dcp-1f;
         base[1] = small_encoder_avx2_hmax(greatest1) * 0x1.0527dcp-1f;
         const __m256 less0 = _mm256_set1_ps(-base[0]);
         const __m256 less1 = _mm256_set1_ps(-base[1]);
         __m256 total0 = _mm256_setzero_ps();
+        s0_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), less0));
+        _mm256_storeu_ps(block + 0, s0_0);
+        total0 = _mm256_add_ps(total0, s0_0);
+        s0_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_1, _mm256_set1_ps(0x1.0527dcp-1f), less0));
+        _mm256_storeu_ps(block + 8, s0_1);
+        total0 = _mm256_add_ps(total0, s0_1);
         __m256 total1 = _mm256_setzero_ps();
-        for (size_t k = 0; k < padded - from; k += 8) {
-            const __m256 e0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 0 + k), _mm256_set1_ps(0x1.0527dcp-1f), less0));
-            _mm256_storeu_ps(block + 0 + k, e0);
-            total0 = _mm256_add_ps(total0, e0);
-        }
-        for (size_t k = 0; k < padded - from; k += 8) {
-            const __m256 e1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 16 + k), _mm256_set1_ps(0x1.0527dcp-1f), less1));
-            _mm256_storeu_ps(block + 16 + k, e1);
-            total1 = _mm256_add_ps(total1, e1);
-        }
+        s1_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s1_0, _mm256_set1_ps(0x1.0527dcp-1f), less1));
+        _mm256_storeu_ps(block + 16, s1_0);
+        total1 = _mm256_add_ps(total1, s1_0);
+        s1_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s1_1, _mm256_set1_ps(0x1.0527dcp-1f), less1));
+        _mm256_storeu_ps(block + 24, s1_1);
+        total1 = _mm256_add_ps(total1, s1_1);
         float inverse[2];
         sum[0] = small_encoder_avx2_sum(total0);
         inverse[0] = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
@@ -791,11 +759,11 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
             __m256 o0_0 = _mm256_setzero_ps();
             __m256 o1_0 = _mm256_setzero_ps();
             for (size_t key_row = from; key_row < to; key_row++) {
-                const __m256 v0 = _mm256_loadu_ps(value + key_row * v_stride + 0);
+                const __m256 v0_0 = _mm256_loadu_ps(value + key_row * v_stride + 0);
                 const __m256 w0 = _mm256_broadcast_ss(block + 0 + (key_row - from));
-                o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
+                o0_0 = _mm256_fmadd_ps(w0, v0_0, o0_0);
                 const __m256 w1 = _mm256_broadcast_ss(block + 16 + (key_row - from));
-                o1_0 = _mm256_fmadd_ps(w1, v0, o1_0);
+                o1_0 = _mm256_fmadd_ps(w1, v0_0, o1_0);
             }
             _mm256_storeu_ps(out + 0, _mm256_mul_ps(o0_0, _mm256_set1_ps(inverse[0])));
             _mm256_storeu_ps(out + 32, _mm256_mul_ps(o1_0, _mm256_set1_ps(inverse[1])));
@@ -803,58 +771,50 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
     }
 }
 
-static __attribute__((noinline)) __attribute__((target("avx2,fma")))
+static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_of_rows1(const float *query, const float *panels, const float *value, size_t v_stride, size_t i, size_t n, float *block, float *out) {
     (void)i, (void)n;
     float sum[1];
     const size_t first = 0;
     const size_t last = n;
     {
-        const size_t from = first / 16 * 16, to = last;
+        const size_t from = 0, to = last;
         const size_t padded = (to + 15) / 16 * 16;
-        size_t j = from;
-        for (; j + 16 <= padded; j += 16)
-        {
-            __m256 s0_0 = _mm256_setzero_ps();
-            __m256 s0_1 = _mm256_setzero_ps();
-            const float *panel = panels + j * 8;
-            for (size_t d = 0; d < 8; d++) {
-                const __m256 k0 = _mm256_loadu_ps(panel + (d * 16));
-                const __m256 k1 = _mm256_loadu_ps(panel + (8 + (d * 16)));
-                const __m256 q0 = _mm256_broadcast_ss(query + d);
-                s0_0 = _mm256_fmadd_ps(q0, k0, s0_0);
-                s0_1 = _mm256_fmadd_ps(q0, k1, s0_1);
-            }
-            _mm256_storeu_ps(block + 0 + (j - from) + 0, s0_0);
-            _mm256_storeu_ps(block + 0 + (j - from) + 8, s0_1);
+        const size_t j = 0;
+        (void)j, (void)padded, (void)first;
+        __m256 s0_0 = _mm256_setzero_ps();
+        __m256 s0_1 = _mm256_setzero_ps();
+        const float *panel = panels + j * 8;
+        for (size_t d = 0; d < 8; d++) {
+            const __m256 k0_0 = _mm256_loadu_ps(panel + (d * 16));
+            const __m256 k0_1 = _mm256_loadu_ps(panel + (8 + (d * 16)));
+            const __m256 q0 = _mm256_broadcast_ss(query + d);
+            s0_0 = _mm256_fmadd_ps(q0, k0_0, s0_0);
+            s0_1 = _mm256_fmadd_ps(q0, k0_1, s0_1);
         }
-        {
-            float *row = block + 0;
-            for (size_t k = to / 8 * 8; k < padded; k += 8)
-            _mm256_storeu_ps(row + (k - from), _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), _mm256_loadu_ps(row + (k - from)), _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - k)), _CMP_LT_OQ)));
-        }
-        __m256 greatest0 = _mm256_loadu_ps(block + 0);
-        for (size_t k = 8; k < padded - from; k += 8) {
-            greatest0 = _mm256_max_ps(greatest0, _mm256_loadu_ps(block + 0 + k));
-        }
+        s0_0 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s0_0, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 0)), _CMP_LT_OQ));
+        s0_1 = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), s0_1, _mm256_cmp_ps(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_ps((float)(int)(to - 8)), _CMP_LT_OQ));
+        __m256 greatest0 = s0_0;
+        greatest0 = _mm256_max_ps(greatest0, s0_1);
         float base[8] = {0};
         base[0] = small_encoder_avx2_hmax(greatest0) * 0x1.0527dcp-1f;
         const __m256 less0 = _mm256_set1_ps(-base[0]);
         __m256 total0 = _mm256_setzero_ps();
-        for (size_t k = 0; k < padded - from; k += 8) {
-            const __m256 e0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(_mm256_loadu_ps(block + 0 + k), _mm256_set1_ps(0x1.0527dcp-1f), less0));
-            _mm256_storeu_ps(block + 0 + k, e0);
-            total0 = _mm256_add_ps(total0, e0);
-        }
+        s0_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), less0));
+        _mm256_storeu_ps(block + 0, s0_0);
+        total0 = _mm256_add_ps(total0, s0_0);
+        s0_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_1, _mm256_set1_ps(0x1.0527dcp-1f), less0));
+        _mm256_storeu_ps(block + 8, s0_1);
+        total0 = _mm256_add_ps(total0, s0_1);
         float inverse[1];
         sum[0] = small_encoder_avx2_sum(total0);
         inverse[0] = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
         {
             __m256 o0_0 = _mm256_setzero_ps();
             for (size_t key_row = from; key_row < to; key_row++) {
-                const __m256 v0 = _mm256_loadu_ps(value + key_row * v_stride + 0);
+                const __m256 v0_0 = _mm256_loadu_ps(value + key_row * v_stride + 0);
                 const __m256 w0 = _mm256_broadcast_ss(block + 0 + (key_row - from));
-                o0_0 = _mm256_fmadd_ps(w0, v0, o0_0);
+                o0_0 = _mm256_fmadd_ps(w0, v0_0, o0_0);
             }
             _mm256_storeu_ps(out + 0, _mm256_mul_ps(o0_0, _mm256_set1_ps(inverse[0])));
         }

@@ -389,12 +389,35 @@ const char *pairs_of(const Plan *plan, const Step *s) {
     return source_keys ? "cross_pairs" : "self_pairs";
 }
 
-static void attention_tile(Wanted *w, const Isa *isa, const Step *s) {
+/* Rows of queries, panels of keys, and vectors of values taken at a time. */
+typedef struct RowsTile {
+    int64_t rows, panels, columns;
+} RowsTile;
+
+static RowsTile rows_tile(const Isa *isa, const Step *s) {
     int64_t vectors = (s->value_dim + isa->width - 1) / isa->width;
     bool wide = isa->registers >= 32 && isa->width >= 16, additive = s->vector != NO_PACKED;
-    number(w, "R_MOST", additive ? 1 : wide ? 8 : isa->width >= 4 ? 4 : 1); /* a tanh a product is enough in one row */
-    number(w, "P_MOST", wide && !additive ? 3 : 1);
-    number(w, "C_MOST", isa->width == 1 ? 8 : wide && vectors % 3 == 0 ? 3 : 2);
+    return (RowsTile){additive ? 1 : wide ? 8 : isa->width >= 4 ? 4 : 1, /* a tanh a product is enough in one row */
+                      wide && !additive ? 3 : 1, isa->width == 1 ? 8 : wide && vectors % 3 == 0 ? 3 : 2};
+}
+
+/* Keys so few that the scores of some rows stay in half of the registers. */
+static bool scores_held(const TargetEmitter *e, const Step *s) {
+    RowsTile tile = rows_tile(e->isa, s);
+    bool ring = s->keys != NO_CACHE && e->plan->program->caches[s->keys].ring;
+    return s->key_bound <= s->key_block && s->key_block <= 16 * tile.panels && !s->a.has_mask && !ring && !s->a.sink &&
+           tile.rows * s->key_block <= e->isa->registers / 2 * e->isa->width;
+}
+
+/* `unroll full`: all keys are seen, scores held, and the functions of rows short enough. */
+static bool rows_written_out(const TargetEmitter *e, const Step *s) {
+    bool plain = !s->a.causal && !s->a.has_prefix && !s->a.window && s->rows == s->key_rows && s->first_export < 0 &&
+                 s->relative == NO_PACKED && s->slopes == NO_PACKED && s->sink == NO_PACKED && s->vector == NO_PACKED;
+    RowsTile tile = rows_tile(e->isa, s);
+    int64_t vectors = s->key_block / e->isa->width;
+    int64_t scores = s->a.head_dim * (vectors + tile.rows + tile.rows * vectors);
+    int64_t mix = s->key_bound * (tile.rows + 1) * ((s->value_dim + e->isa->width - 1) / e->isa->width + 1);
+    return e->plan->program->unroll_full && plain && scores_held(e, s) && scores + mix < STATEMENTS / 2;
 }
 
 /* Where the keys and values of a head come from. */
@@ -444,21 +467,43 @@ static void attention_shape(Wanted *w, const Step *s) {
     real(w, "scale", s->a.scale);
     real(w, "cap", s->softcap);
     real(w, "inverse_cap", s->softcap > 0 ? 1 / s->softcap : 0);
-    attention_tile(w, w->e->isa, s);
+    RowsTile tile = rows_tile(w->e->isa, s);
+    number(w, "R_MOST", tile.rows);
+    number(w, "P_MOST", tile.panels);
+    number(w, "C_MOST", tile.columns);
+    number(w, "HELD", scores_held(w->e, s));
 }
 
-/* The functions for rows of queries: forward and decode, and attentions alike, share them. */
-static const char *attention_rows(TargetEmitter *e, const Step *s) {
+/* One row has one chain of multiply-adds for each vector of a head's values: so many heads go together. Not those
+ * that have something of their own besides keys and values. */
+static int64_t heads_across(const TargetEmitter *e, const Step *s) {
+    const Cache *keys = s->keys == NO_CACHE ? NULL : &e->plan->program->caches[s->keys];
+    bool plain = !s->a.has_prefix && !s->a.has_mask && s->first_export < 0 && s->relative == NO_PACKED &&
+                 s->slopes == NO_PACKED && s->sink == NO_PACKED && s->vector == NO_PACKED;
+    if (!plain || !keys || !keys->panels || e->isa->width < 4) return 0;
+    int64_t group = s->a.heads / s->a.kv_heads;
+    for (int64_t across = 4; across > 1; across /= 2)
+        if (s->a.heads % across == 0 && (across % group == 0 || group % across == 0)) return across;
+    return 0;
+}
+
+/* The functions for rows of queries: forward and decode, and attentions alike, share them. `across`: heads of one row,
+ * or 0. */
+static const char *attention_rows(TargetEmitter *e, const Step *s, int64_t across) {
     Wanted w = want(e, "attention_rows.c.tmpl");
     const Cache *keys = s->keys == NO_CACHE ? NULL : &e->plan->program->caches[s->keys];
     bool own_keys = keys ? keys->of_source : s->rows != s->key_rows;
     attention_shape(&w, s);
-    number(&w, "D_UNROLL", 1);
+    number(&w, "D_UNROLL", e->plan->program->unroll_full ? WHOLE : 1);
+    number(&w, "N", e->plan->program->unroll_full ? s->key_bound : 0);
     number(&w, "KEY_BLOCK", s->key_block);
     number(&w, "MULTI", s->key_bound > s->key_block);
     number(&w, "clamped", own_keys && (s->a.causal || s->a.window));
     number(&w, "ring", keys && keys->ring ? keys->slots : 0);
-    return kernel(&w, "attention_of");
+    number(&w, "ACROSS", across);
+    number(&w, "GROUP", s->a.heads / s->a.kv_heads);
+    number(&w, "slots", across ? keys->slots : 0);
+    return kernel(&w, across ? "attention_across" : "attention_of");
 }
 
 /* The address of a cache behind the header of a state. */
@@ -469,11 +514,15 @@ static const char *cache_at(TargetEmitter *e, int cache, Operand rows) {
 
 static const char *call_attention(TargetEmitter *e, const Step *s) {
     const Plan *plan = e->plan;
-    bool full = plan->program->unroll_full;
-    Wanted w = want(e, full ? "attention_full.c.tmpl" : "attention.c.tmpl");
+    bool full = plan->program->unroll_full, held = full && rows_written_out(e, s);
+    Wanted w = want(e, held ? "attention_held.c.tmpl" : full ? "attention_full.c.tmpl" : "attention.c.tmpl");
     if (full) number(&w, "N", s->rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n);
     if (full) number(&w, "M", s->key_bound);
-    if (!full) word(&w, "rows_name", attention_rows(e, s));
+    if (!full || held) word(&w, "rows_name", attention_rows(e, s, 0));
+    int64_t across = full ? 0 : heads_across(e, s);
+    number(&w, "ACROSS", across);
+    number(&w, "GROUP", s->a.heads / s->a.kv_heads);
+    if (across) word(&w, "heads_name", attention_rows(e, s, across));
     Length length = s->rows == ROWS_SOURCE ? plan->source_seq : plan->seq;
     number(&w, "exact", length.exact && !plan->cached ? length.n : 0);
     number(&w, "HEADS", s->a.heads);

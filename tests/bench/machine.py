@@ -74,7 +74,7 @@ class Meter:
     """Bytes and flops a second of one core; in the driver's process, which is pinned while it measures."""
     def __init__(self, out, core):
         self.lib = ctypes.CDLL(library(out))
-        for name in ("machine_peak", "machine_read", "machine_read_wide"):
+        for name in ("machine_peak", "machine_read"):
             getattr(self.lib, name).restype = ctypes.c_double
         self.core, self.target = core, best_target()
         self.peaks, self.reads = [], []
@@ -85,7 +85,7 @@ class Meter:
         os.sched_setaffinity(0, {self.core})
         try:
             peak = self.lib.machine_peak(self.target.encode())
-            read = max(self.lib.machine_read(), self.lib.machine_read_wide())
+            read = self.lib.machine_read()
         finally:
             os.sched_setaffinity(0, before)
         self.peaks.append(peak)
