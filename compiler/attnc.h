@@ -26,6 +26,7 @@ typedef struct Arena Arena;
 
 Arena *arena_new(void);
 void arena_free(Arena *arena);
+void arena_clear(Arena *arena);                                    /* empties it, to be used again */
 void *arena_alloc(Arena *arena, size_t bytes);                     /* aligned to 64 bytes when bytes >= 64, else 16 */
 void *arena_array(Arena *arena, size_t count, size_t size);        /* checked count * size */
 /* `items` with room for one more behind the first `count`, moved and doubled where *room is used up. */
@@ -46,7 +47,10 @@ typedef struct Text {
 } Text;
 
 Text text_new(Arena *arena);
+void text_reserve(Text *text, size_t size); /* room for `size` bytes more, at least */
 void text_add(Text *text, const char *bytes, size_t size);
+void text_add_int(Text *text, int64_t value);
+void text_vprintf(Text *text, const char *format, va_list args);
 void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Arithmetic on sizes that may come from a file: false (and *out unset) on overflow. */

@@ -98,7 +98,7 @@ void template_expand_helpers(Arena *arena, Writer *writer, TemplateVars *vars, c
 const char *embedded_text(const char *name); /* by base name; NULL when there is no such file */
 
 /* ======================================================================= emit/expression.c
- * Inside the engine: values, scopes, expressions, and text with insertions. */
+ * Inside the engine: expressions, and text with insertions. */
 typedef struct TemplateValue {
     bool is_text;
     bool wrapped; /* a text in parentheses of the engine's own, which may go where others stand around it */
@@ -110,12 +110,12 @@ typedef struct TemplateValue {
 typedef struct Frame {
     const char *file;
     int line;
-    const char *how; /* how it was entered: "in macro tile used at", "included at" */
+    const char *macro; /* NULL: a file */
     struct Frame *outer;
 } Frame;
 
 typedef struct Expansion {
-    Arena *arena;
+    Arena *arena; /* of what stays for the expansion, or while a line is put together of that line's parts */
     Writer *writer;
     const Isa *isa;
     TemplateVars *scope;
@@ -146,17 +146,22 @@ bool template_scan_symbol(Scan *scan, const char *symbol); /* passes spaces, the
 const char *template_scan_name(Scan *scan);                /* or NULL */
 TemplateExpr *template_scan_expression(Scan *scan);
 Pieces *template_scan_pieces(Scan *scan);                  /* to the end */
-TemplateValue template_evaluate(Expansion *x, const TemplateExpr *expr);
-int64_t template_evaluate_int(Expansion *x, const TemplateExpr *expr, const char *what);
+TemplateValue template_evaluate(Expansion *x, TemplateExpr *expr);
+int64_t template_evaluate_int(Expansion *x, TemplateExpr *expr, const char *what);
 const char *template_evaluate_pieces(Expansion *x, const Pieces *pieces);
+TemplateValue template_sum(Expansion *x, TemplateValue a, TemplateValue b);
+
+/* ======================================================================= emit/scope.c
+ * Inside the engine too: names, values, scopes. A `name` here is one that name_of gave. */
+const char *name_of(const char *start, size_t size); /* the one copy of it: equal names are equal pointers */
 TemplateValue template_int(int64_t integer);
 TemplateValue template_text(const char *text);
-TemplateValue template_sum(Expansion *x, TemplateValue a, TemplateValue b);
 const char *template_print(Arena *arena, TemplateValue value);
 void vars_set(TemplateVars *vars, const char *name, TemplateValue value);
-bool vars_has_own(const TemplateVars *vars, const char *name);          /* in this scope itself */
-bool vars_assign(Expansion *x, const char *name, TemplateValue value);          /* an existing one of the template's */
-const TemplateValue *vars_find(const TemplateVars *vars, const char *name);     /* or NULL */
+bool vars_has_own(TemplateVars *vars, const char *name);               /* in this scope itself */
+bool vars_assign(Expansion *x, const char *name, TemplateValue value); /* an existing one of the template's */
+const TemplateValue *vars_find(TemplateVars *vars, const char *name);  /* or NULL */
+_Noreturn void unknown_name(const Expansion *x, const char *name);
 
 /* ======================================================================= emit/interface.c
  * Names for the templates of the functions that users call. */
@@ -168,7 +173,8 @@ const char *upper_case(Arena *arena, const char *text);
 /* ======================================================================= emit/kernels.c
  * One target's part of the file: its kernels, its steps, and the function that runs them on a chunk. */
 typedef struct TargetEmitter {
-    Arena *arena;
+    Arena *kept;  /* of what stays until the file is done */
+    Arena *arena; /* emit_target's own, emptied before each step */
     Writer *writer;
     const Plan *plan;   /* the one being written */
     const Isa *isa;

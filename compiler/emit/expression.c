@@ -1,4 +1,4 @@
-/* expression.c: values, scopes, expressions and insertions of the template language (see template.c). */
+/* expression.c: expressions and insertions of the template language (see template.c). */
 #include "emit.h"
 
 #include <string.h>
@@ -24,9 +24,11 @@ struct TemplateExpr {
     int64_t integer;
     const char *text; /* a string, or the name of what is used */
     const char *symbol;
+    char operator; /* the symbol's first byte, where a comparison is '=' */
     TemplateExpr *a, *b, *c;
     Pieces *args[MAX_ARGS];
     int arg_count;
+    size_t op_index; /* where a table held the operation: that of another target mostly holds it there too */
 };
 
 typedef struct Piece {
@@ -38,6 +40,7 @@ typedef struct Piece {
 
 struct Pieces {
     Piece *first;
+    const char *plain; /* the whole text when nothing is inserted, else NULL */
 };
 
 /* ---------------------------------------------------------------------------------- errors */
@@ -59,100 +62,12 @@ void expand_error(const Expansion *x, const char *format, ...) {
     va_end(args);
     size_t used = 0;
     for (const Frame *f = x->frame; f->outer && used < sizeof stack; f = f->outer) {
-        int size = snprintf(stack + used, sizeof stack - used, "%s%s %s:%d", used ? ", " : " (", f->how,
-                            f->outer->file, f->outer->line);
+        const char *how = f->macro ? "in macro " : "included at", *macro = f->macro ? f->macro : "";
+        int size = snprintf(stack + used, sizeof stack - used, "%s%s%s%s %s:%d", used ? ", " : " (", how, macro,
+                            f->macro ? " used at" : "", f->outer->file, f->outer->line);
         used += size > 0 ? (size_t)size : 0;
     }
     bug("template %s:%d: %s%s%s", x->frame->file, x->frame->line, reason, stack, used ? ")" : "");
-}
-
-/* ---------------------------------------------------------------------------------- values and scopes */
-
-typedef struct Var {
-    struct Var *next;
-    const char *name;
-    uint64_t hash;
-    TemplateValue value;
-} Var;
-
-struct TemplateVars {
-    Arena *arena;
-    TemplateVars *parent;
-    Var *vars;
-};
-
-TemplateValue template_int(int64_t integer) { return (TemplateValue){.integer = integer}; }
-TemplateValue template_text(const char *text) { return (TemplateValue){.is_text = true, .text = text}; }
-
-const char *template_print(Arena *arena, TemplateValue value) {
-    return value.is_text ? value.text : arena_printf(arena, "%lld", (long long)value.integer);
-}
-
-TemplateVars *vars_new(Arena *arena, TemplateVars *parent) {
-    TemplateVars *vars = arena_alloc(arena, sizeof *vars);
-    *vars = (TemplateVars){arena, parent, NULL};
-    return vars;
-}
-
-static Var *find_own(const TemplateVars *vars, const char *name, uint64_t hash) {
-    for (Var *v = vars->vars; v; v = v->next)
-        if (v->hash == hash && strcmp(v->name, name) == 0) return v;
-    return NULL;
-}
-
-static uint64_t name_hash(const char *name) { return hash_bytes(0, name, strlen(name)); }
-
-bool vars_has_own(const TemplateVars *vars, const char *name) { return find_own(vars, name, name_hash(name)) != NULL; }
-
-const TemplateValue *vars_find(const TemplateVars *vars, const char *name) {
-    uint64_t hash = name_hash(name);
-    for (; vars; vars = vars->parent) {
-        const Var *v = find_own(vars, name, hash);
-        if (v) return &v->value;
-    }
-    return NULL;
-}
-
-void vars_set(TemplateVars *vars, const char *name, TemplateValue value) {
-    uint64_t hash = name_hash(name);
-    Var *v = find_own(vars, name, hash);
-    if (!v) {
-        v = arena_alloc(vars->arena, sizeof *v);
-        *v = (Var){vars->vars, name, hash, {0}};
-        vars->vars = v;
-    }
-    v->value = value;
-}
-
-void vars_int(TemplateVars *vars, const char *name, int64_t value) {
-    vars_set(vars, arena_copy(vars->arena, name, strlen(name)), template_int(value));
-}
-
-void vars_text(TemplateVars *vars, const char *name, const char *value) {
-    vars_set(vars, arena_copy(vars->arena, name, strlen(name)),
-             template_text(arena_copy(vars->arena, value, strlen(value))));
-}
-
-bool vars_assign(Expansion *x, const char *name, TemplateValue value) {
-    uint64_t hash = name_hash(name);
-    for (TemplateVars *vars = x->scope;; vars = vars->parent) {
-        Var *v = find_own(vars, name, hash);
-        if (v) v->value = value;
-        if (v || vars == x->globals) return v != NULL;
-    }
-}
-
-static _Noreturn void unknown_name(const Expansion *x, const char *name) {
-    size_t count = 0;
-    for (const TemplateVars *vars = x->scope; vars; vars = vars->parent)
-        for (const Var *v = vars->vars; v; v = v->next) count++;
-    const char **names = arena_array(x->arena, count + 1, sizeof *names);
-    count = 0;
-    for (const TemplateVars *vars = x->scope; vars; vars = vars->parent)
-        for (const Var *v = vars->vars; v; v = v->next) names[count++] = v->name;
-    const char *near = nearest_word(name, names);
-    if (near) expand_error(x, "there is no name '%s'; is '%s' meant?", name, near);
-    expand_error(x, "there is no name '%s'", name);
 }
 
 /* ---------------------------------------------------------------------------------- reading */
@@ -181,7 +96,7 @@ const char *template_scan_name(Scan *scan) {
     if (!is_name_start(peek(scan, 0))) return NULL;
     const char *start = scan->at;
     while (is_name_start(peek(scan, 0)) || is_digit(peek(scan, 0))) scan->at++;
-    return arena_copy(scan->arena, start, (size_t)(scan->at - start));
+    return name_of(start, (size_t)(scan->at - start));
 }
 
 static TemplateExpr *new_expr(Scan *scan, TermKind kind) {
@@ -341,6 +256,8 @@ enum { LEVELS = sizeof operators / sizeof operators[0] };
 static TemplateExpr *scan_binary(Scan *scan, int level) {
     if (level == LEVELS) return scan_unary(scan);
     TemplateExpr *left = scan_binary(scan, level + 1);
+    template_scan_spaces(scan);
+    if (!strchr("|&=!<>~+-*/%", peek(scan, 0))) return left; /* mostly: not every level need try its symbols */
     for (int i = 0; operators[level][i];) {
         if (!template_scan_symbol(scan, operators[level][i])) {
             i++;
@@ -348,6 +265,7 @@ static TemplateExpr *scan_binary(Scan *scan, int level) {
         }
         TemplateExpr *expr = new_expr(scan, TERM_BINARY);
         expr->symbol = operators[level][i];
+        expr->operator = strchr("=!<>", expr->symbol[0]) ? '=' : expr->symbol[0];
         expr->a = left;
         expr->b = scan_binary(scan, level + 1);
         left = expr;
@@ -390,12 +308,15 @@ Pieces *template_scan_pieces(Scan *scan) {
         piece->size = (size_t)((dollar ? dollar : scan->end) - scan->at);
         scan->at += piece->size;
     }
+    const Piece *only = pieces->first;
+    if (!only) pieces->plain = "";
+    else if (!only->next && !only->expr) pieces->plain = arena_copy(scan->arena, only->text, only->size);
     return pieces;
 }
 
 /* ---------------------------------------------------------------------------------- evaluating */
 
-int64_t template_evaluate_int(Expansion *x, const TemplateExpr *expr, const char *what) {
+int64_t template_evaluate_int(Expansion *x, TemplateExpr *expr, const char *what) {
     TemplateValue value = template_evaluate(x, expr);
     if (value.is_text) expand_error(x, "%s is the text '%s', a number is needed", what, value.text);
     return value.integer;
@@ -476,16 +397,16 @@ static TemplateValue compare(Expansion *x, const char *symbol, TemplateValue a, 
 
 static TemplateValue evaluate_binary(Expansion *x, const TemplateExpr *expr) {
     const char *symbol = expr->symbol;
-    if (symbol[0] == '&' || symbol[0] == '|') {
+    if (expr->operator == '&' || expr->operator == '|') {
         bool left = template_evaluate_int(x, expr->a, symbol) != 0;
-        if (left == (symbol[0] == '|')) return template_int(left);
+        if (left == (expr->operator == '|')) return template_int(left);
         return template_int(template_evaluate_int(x, expr->b, symbol) != 0);
     }
     TemplateValue a = template_evaluate(x, expr->a), b = template_evaluate(x, expr->b);
-    if (symbol[0] == '~')
+    if (expr->operator == '~')
         return template_text(arena_printf(x->arena, "%s%s", template_print(x->arena, a), template_print(x->arena, b)));
-    if (strchr("=!<>", symbol[0])) return compare(x, symbol, a, b);
-    return arithmetic(x, symbol[0], a, b);
+    if (expr->operator == '=') return compare(x, symbol, a, b);
+    return arithmetic(x, expr->operator, a, b);
 }
 
 static TemplateValue evaluate_function(Expansion *x, const TemplateExpr *expr) {
@@ -500,7 +421,7 @@ static TemplateValue evaluate_function(Expansion *x, const TemplateExpr *expr) {
 }
 
 static const char *prefix_of(Expansion *x) {
-    const TemplateValue *prefix = vars_find(x->scope, "prefix");
+    const TemplateValue *prefix = vars_find(x->scope, name_of("prefix", strlen("prefix")));
     if (!prefix) unknown_name(x, "prefix");
     return template_print(x->arena, *prefix);
 }
@@ -529,14 +450,23 @@ static TemplateValue evaluate_property(Expansion *x, const TemplateExpr *expr) {
     expand_error(x, "there is no property 'v.%s'", expr->text);
 }
 
-static TemplateValue evaluate_operation(Expansion *x, const TemplateExpr *expr) {
-    if (!x->isa) expand_error(x, "v.%s: no target is given", expr->text);
-    const IsaOp *op = isa_find(x->isa, expr->text);
+static const IsaOp *operation_of(Expansion *x, TemplateExpr *expr) {
+    const Isa *isa = x->isa;
+    if (!isa) expand_error(x, "v.%s: no target is given", expr->text);
+    if (expr->op_index < isa->op_count && strcmp(isa->ops[expr->op_index].name, expr->text) == 0)
+        return &isa->ops[expr->op_index];
+    const IsaOp *op = isa_find(isa, expr->text);
     if (!op) {
-        const char *near = nearest_word(expr->text, x->isa->op_names);
-        if (near) expand_error(x, "%s has no operation '%s'; is '%s' meant?", x->isa->name, expr->text, near);
-        expand_error(x, "%s has no operation '%s'", x->isa->name, expr->text);
+        const char *near = nearest_word(expr->text, isa->op_names);
+        if (near) expand_error(x, "%s has no operation '%s'; is '%s' meant?", isa->name, expr->text, near);
+        expand_error(x, "%s has no operation '%s'", isa->name, expr->text);
     }
+    expr->op_index = (size_t)(op - isa->ops);
+    return op;
+}
+
+static TemplateValue evaluate_operation(Expansion *x, TemplateExpr *expr) {
+    const IsaOp *op = operation_of(x, expr);
     if (expr->arg_count != op->param_count)
         expand_error(x, "v.%s takes %d arguments, %d are given", op->name, op->param_count, expr->arg_count);
     const char *args[MAX_ARGS] = {NULL};
@@ -544,7 +474,7 @@ static TemplateValue evaluate_operation(Expansion *x, const TemplateExpr *expr) 
     return template_text(isa_spell(x->arena, op, args, op->needs_prefix ? prefix_of(x) : NULL));
 }
 
-TemplateValue template_evaluate(Expansion *x, const TemplateExpr *expr) {
+TemplateValue template_evaluate(Expansion *x, TemplateExpr *expr) {
     switch (expr->kind) {
     case TERM_INT: return template_int(expr->integer);
     case TERM_STRING: return template_text(expr->text);
@@ -583,6 +513,7 @@ static bool is_enclosed(const Text *before, const Piece *after) {
 }
 
 const char *template_evaluate_pieces(Expansion *x, const Pieces *pieces) {
+    if (pieces->plain) return pieces->plain;
     Text text = text_new(x->arena);
     for (const Piece *piece = pieces->first; piece; piece = piece->next) {
         if (!piece->expr) {
@@ -591,7 +522,7 @@ const char *template_evaluate_pieces(Expansion *x, const Pieces *pieces) {
         }
         TemplateValue value = template_evaluate(x, piece->expr);
         if (!value.is_text) {
-            text_printf(&text, "%lld", (long long)value.integer);
+            text_add_int(&text, value.integer);
             continue;
         }
         size_t size = strlen(value.text);
@@ -618,7 +549,10 @@ const char *isa_spell(Arena *arena, const IsaOp *op, const char *const *args, co
         if (before == ' ' && text.size > 1) before = text.data[text.size - 2] == ',' ? ',' : ' ';
         const char *next = i + 1 < op->piece_count && piece[1].param == ISA_TEXT ? piece[1].text : "";
         bool enclosed = (before == '(' || before == ',') && (next[0] == ')' || next[0] == ',');
-        text_printf(&text, enclosed || stands_alone(arg) ? "%s" : "(%s)", arg);
+        bool bare = enclosed || stands_alone(arg);
+        if (!bare) text_add(&text, "(", 1);
+        text_add(&text, arg, strlen(arg));
+        if (!bare) text_add(&text, ")", 1);
     }
     return text.data;
 }

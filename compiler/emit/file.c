@@ -55,6 +55,7 @@ typedef struct File {
     Arena *arena;
     const Program *program;
     const EmitOptions *options;
+    const Isa *isas[TARGETS];       /* NULL: not wanted */
     TemplateVars *vars;             /* of the whole file */
     TemplateVars *entries[ENTRIES]; /* of one way into the model; NULL: it has none such */
 } File;
@@ -65,10 +66,11 @@ const char *upper_case(Arena *arena, const char *text) {
     return out;
 }
 
-static bool wants(const File *f, const char *target) {
-    for (int i = 0; i < f->options->n_targets; i++)
-        if (strcmp(f->options->targets[i], target) == 0) return true;
-    return false;
+static void load_tables(File *f) {
+    for (int t = 0; t < TARGETS; t++)
+        for (int i = 0; i < f->options->n_targets; i++)
+            if (!f->isas[t] && strcmp(f->options->targets[i], target_order[t].name) == 0)
+                f->isas[t] = isa_load(f->arena, target_order[t].name);
 }
 
 /* An entry's switch over targets. */
@@ -77,8 +79,8 @@ static void set_calls(File *f, const char *entry, TemplateVars *vars) {
     const char *model = f->program->module->model->name;
     int index = 0;
     for (int t = 0; t < TARGETS; t++) {
-        if (!wants(f, target_order[t].name)) continue;
-        const Isa *isa = isa_load(f->arena, target_order[t].name);
+        const Isa *isa = f->isas[t];
+        if (!isa) continue;
         bool guarded = strcmp(isa->guard, "1") != 0;
         if (guarded) text_printf(&call, "#if %s\n", isa->guard);
         text_printf(&call, "case %d: %s_%s_%s_chunk(&run); break;\n", index++, model, isa->name, entry);
@@ -104,8 +106,8 @@ static void set_targets(File *f) {
     int index = 0;
     bool x86 = false, others = false;
     for (int t = 0; t < TARGETS; t++) {
-        if (!wants(f, target_order[t].name)) continue;
-        const Isa *isa = isa_load(f->arena, target_order[t].name);
+        const Isa *isa = f->isas[t];
+        if (!isa) continue;
         text_printf(&names, "%s\"%s\"", index ? ", " : "", isa->name);
         print_pick(f, &pick, isa, target_order[t].bit, index);
         x86 |= target_order[t].bit >= 0;
@@ -171,11 +173,8 @@ static void set_entries(File *f, Emitted *emitted) {
 static void emit_targets(File *f, Writer *writer) {
     const char *model = f->program->module->model->name;
     for (int t = 0; t < TARGETS; t++) {
-        if (!wants(f, target_order[t].name)) continue;
-        TargetEmitter e = {.arena = f->arena,
-                           .writer = writer,
-                           .isa = isa_load(f->arena, target_order[t].name),
-                           .model = model};
+        if (!f->isas[t]) continue;
+        TargetEmitter e = {.kept = f->arena, .writer = writer, .isa = f->isas[t], .model = model};
         e.prefix = arena_printf(f->arena, "%s_%s", model, e.isa->name);
         bool guarded = strcmp(e.isa->guard, "1") != 0;
         writer_line(writer, "/* ------------------------------------------------------------------ target %s */",
@@ -263,8 +262,8 @@ static void emit_driver(File *f, Writer *driver) {
 static void print_includes(const File *f, Writer *c) {
     const char *before = "";
     for (int t = 0; t < TARGETS; t++) {
-        if (!wants(f, target_order[t].name)) continue;
-        const Isa *isa = isa_load(f->arena, target_order[t].name);
+        const Isa *isa = f->isas[t];
+        if (!isa) continue;
         if (!*isa->include || strcmp(isa->include, before) == 0) continue;
         before = isa->include;
         writer_line(c, "#if %s", isa->guard);
@@ -277,6 +276,7 @@ static void print_includes(const File *f, Writer *c) {
 Emitted emit(Arena *arena, const Program *program, const EmitOptions *options) {
     Emitted emitted = {0};
     File f = {.arena = arena, .program = program, .options = options, .vars = vars_new(arena, NULL)};
+    load_tables(&f);
     set_numbers(&f);
     set_targets(&f);
     set_entries(&f, &emitted);

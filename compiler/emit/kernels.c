@@ -5,18 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A name of a template's and its value. */
+typedef struct Constant {
+    enum { INTEGER, WORD, REAL } kind;
+    const char *name;
+    union {
+        int64_t integer;
+        const char *word;
+        float real;
+    };
+} Constant;
+
 /* An instance of a template that stands in the file already. */
 typedef struct Kernel {
-    const char *key, *name;
     struct Kernel *next;
+    const char *template_name, *name;
+    uint64_t hash; /* of the constants */
+    const Constant *constants;
+    int n_constants;
 } Kernel;
 
-/* One being asked for: its constants, and the same as text, by which it is found again. */
+/* One being asked for. Most are there already: names become variables only when the template is expanded. */
 typedef struct Wanted {
     TargetEmitter *e;
-    const char *template_name;
-    TemplateVars *vars;
-    Text key;
+    const char *template_name, *comment;
+    uint64_t hash;
+    Constant *constants;
+    int n_constants, room;
 } Wanted;
 
 const char *hex_float(Arena *arena, double value) { return arena_printf(arena, "%af", (double)(float)value); }
@@ -26,50 +41,98 @@ enum { WHOLE = 1 << 20 }; /* an unrolling that leaves no loop */
 /* `unroll full`: loops are written out, a function has at most that many statements. */
 enum { STATEMENTS = 1900 };
 
-static Wanted want(TargetEmitter *e, const char *template_name) {
-    Wanted w = {e, template_name, vars_new(e->arena, NULL), text_new(e->arena)};
-    vars_text(w.vars, "p", e->prefix);
-    vars_text(w.vars, "prefix", e->model);
-    vars_text(w.vars, "p_model", e->model);
-    text_printf(&w.key, "%s", template_name);
-    bool full = e->plan->program->unroll_full;
-    vars_int(w.vars, "full", full);
-    vars_int(w.vars, "rows", 0);
-    vars_int(w.vars, "UNROLL", full ? WHOLE : 1);
-    vars_int(w.vars, "STATEMENTS", STATEMENTS);
-    return w;
+static void add_constant(Wanted *w, Constant constant, uint64_t bits) {
+    w->constants = arena_grow(w->e->arena, w->constants, w->n_constants, &w->room, sizeof *w->constants);
+    w->constants[w->n_constants++] = constant;
+    w->hash = (w->hash ^ bits) * UINT64_C(0x9e3779b97f4a7c15);
+    w->hash ^= w->hash >> 32;
 }
 
 static void number(Wanted *w, const char *name, int64_t value) {
-    vars_int(w->vars, name, value);
-    text_printf(&w->key, " %s=%lld", name, (long long)value);
+    add_constant(w, (Constant){INTEGER, name, {.integer = value}}, (uint64_t)value);
 }
 
 static void word(Wanted *w, const char *name, const char *value) {
-    vars_text(w->vars, name, value);
-    text_printf(&w->key, " %s=%s", name, value);
+    add_constant(w, (Constant){WORD, name, {.word = value}}, hash_bytes(0, value, strlen(value)));
 }
 
-static void real(Wanted *w, const char *name, double value) { word(w, name, hex_float(w->e->arena, value)); }
+static void real(Wanted *w, const char *name, double value) {
+    float rounded = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    add_constant(w, (Constant){REAL, name, {.real = rounded}}, bits);
+}
+
+static Wanted want(TargetEmitter *e, const char *template_name) {
+    Wanted w = {.e = e, .template_name = template_name};
+    bool full = e->plan->program->unroll_full;
+    number(&w, "full", full);
+    number(&w, "rows", 0);
+    number(&w, "UNROLL", full ? WHOLE : 1);
+    number(&w, "STATEMENTS", STATEMENTS);
+    return w;
+}
+
+static bool same_constant(const Constant *a, const Constant *b) {
+    if (a->kind != b->kind || strcmp(a->name, b->name) != 0) return false;
+    if (a->kind == WORD) return strcmp(a->word, b->word) == 0;
+    return a->kind == REAL ? memcmp(&a->real, &b->real, sizeof a->real) == 0 : a->integer == b->integer;
+}
+
+static bool is_wanted(const Kernel *k, const Wanted *w) {
+    if (k->hash != w->hash || k->n_constants != w->n_constants || strcmp(k->template_name, w->template_name) != 0)
+        return false;
+    for (int i = 0; i < k->n_constants; i++)
+        if (!same_constant(&k->constants[i], &w->constants[i])) return false;
+    return true;
+}
+
+/* The constants as variables; of two that have one name the later one holds. */
+static TemplateVars *variables(const Wanted *w, const char *name) {
+    const TargetEmitter *e = w->e;
+    TemplateVars *vars = vars_new(e->arena, NULL);
+    vars_text(vars, "p", e->prefix);
+    vars_text(vars, "prefix", e->model);
+    vars_text(vars, "p_model", e->model);
+    for (const Constant *c = w->constants; c < w->constants + w->n_constants; c++) {
+        if (c->kind == INTEGER) vars_int(vars, c->name, c->integer);
+        else vars_text(vars, c->name, c->kind == WORD ? c->word : hex_float(e->arena, (double)c->real));
+    }
+    if (w->comment) vars_text(vars, "comment", w->comment);
+    vars_text(vars, "name", name);
+    return vars;
+}
+
+static Kernel *keep_kernel(const Wanted *w, const char *name) {
+    TargetEmitter *e = w->e;
+    Constant *constants = arena_array(e->kept, (size_t)w->n_constants, sizeof *constants);
+    for (int i = 0; i < w->n_constants; i++) {
+        constants[i] = w->constants[i];
+        const char *value = constants[i].word;
+        if (constants[i].kind == WORD) constants[i].word = arena_copy(e->kept, value, strlen(value));
+    }
+    Kernel *kept = arena_alloc(e->kept, sizeof *kept);
+    *kept = (Kernel){e->kernels, w->template_name, arena_copy(e->kept, name, strlen(name)), w->hash, constants,
+                     w->n_constants};
+    e->kernels = kept;
+    return kept;
+}
 
 /* The kernel's function; expands the template when it is the first of its kind. `stem` names it. */
 static const char *kernel(Wanted *w, const char *stem) {
     TargetEmitter *e = w->e;
+    for (const Kernel *k = e->kernels; k; k = k->next)
+        if (is_wanted(k, w)) return k->name;
     int same = 0;
     const char *name = arena_printf(e->arena, "%s_%s", e->prefix, stem);
-    for (Kernel *k = e->kernels; k; k = k->next) {
-        if (strcmp(k->key, w->key.data) == 0) return k->name;
-        same += strncmp(k->name, name, strlen(name)) == 0 &&
-                (k->name[strlen(name)] == '\0' || k->name[strlen(name)] == '_');
-    }
+    size_t size = strlen(name);
+    for (const Kernel *k = e->kernels; k; k = k->next)
+        same += strncmp(k->name, name, size) == 0 && (k->name[size] == '\0' || k->name[size] == '_');
     if (same) name = arena_printf(e->arena, "%s_%d", name, same + 1);
-    Kernel *fresh = arena_alloc(e->arena, sizeof *fresh);
-    *fresh = (Kernel){w->key.data, name, e->kernels};
-    e->kernels = fresh;
-    vars_text(w->vars, "name", name);
-    template_expand(e->arena, e->writer, w->template_name, w->vars, e->isa);
+    const Kernel *kept = keep_kernel(w, name);
+    template_expand(e->arena, e->writer, w->template_name, variables(w, name), e->isa);
     writer_blank(e->writer);
-    return name;
+    return kept->name;
 }
 
 /* ---------------------------------------------------------------- places */
@@ -214,7 +277,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
                      (long long)s->k, s->bias != NO_PACKED ? ", + bias" : "",
                      s->has_activation ? arena_printf(e->arena, ", %s", activation_name(s->a.activation)) : "",
                      s->has_factor ? ", times factor" : "", s->has_residual ? ", + other" : "");
-    vars_text(w.vars, "comment", comment);
+    w.comment = comment;
     const char *name = kernel(&w, arena_printf(e->arena, "gemm_%lldx%lld", (long long)s->k, (long long)s->n));
     Text call = text_new(e->arena);
     text_printf(&call, "%s(%s, %s", name, address(e, s->in), weight_at(e, s->weight));
@@ -242,8 +305,7 @@ static const char *call_norm(TargetEmitter *e, const Step *s) {
     number(&w, "out_stride", stride_of(e, s->out));
     real(&w, "eps", s->a.eps);
     real(&w, "inverse_d", 1 / (double)d);
-    vars_text(w.vars, "comment",
-              arena_printf(e->arena, "%s over %lld columns, eps %g", op_name(s->op), (long long)d, s->a.eps));
+    w.comment = arena_printf(e->arena, "%s over %lld columns, eps %g", op_name(s->op), (long long)d, s->a.eps);
     const char *name = kernel(&w, arena_printf(e->arena, "%s_%lld", op_name(s->op), (long long)d));
     return arena_printf(e->arena, "%s(%s, %s%s%s, %s%s", name, address(e, s->in), weight_at(e, s->weight),
                         s->bias != NO_PACKED ? ", " : "", s->bias != NO_PACKED ? weight_at(e, s->bias) : "",
@@ -269,9 +331,8 @@ static const char *call_embed(TargetEmitter *e, const Step *s) {
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", stride_of(e, s->out));
     real(&w, "scale", s->scale);
-    vars_text(w.vars, "comment",
-              arena_printf(e->arena, "rows of %lld columns%s%s%s", (long long)s->n, lookup ? ", looked up" : "",
-                           segments ? ", + segments" : "", positions ? ", + positions" : ""));
+    w.comment = arena_printf(e->arena, "rows of %lld columns%s%s%s", (long long)s->n, lookup ? ", looked up" : "",
+                           segments ? ", + segments" : "", positions ? ", + positions" : "");
     const char *name = kernel(&w, "rows");
     Text call = text_new(e->arena);
     text_printf(&call, "%s(run", name);
@@ -294,9 +355,8 @@ static const char *call_patches(TargetEmitter *e, const Step *s) {
     number(&w, "width", stack->image_width);
     number(&w, "patch", stack->patch);
     number(&w, "out_stride", stride_of(e, s->out));
-    vars_text(w.vars, "comment",
-              arena_printf(e->arena, "squares of %lld x %lld pixels as rows", (long long)stack->patch,
-                           (long long)stack->patch));
+    w.comment = arena_printf(e->arena, "squares of %lld x %lld pixels as rows", (long long)stack->patch,
+                           (long long)stack->patch);
     return arena_printf(e->arena, "%s(run, %s%s", kernel(&w, "patches"), address(e, s->out), share(e));
 }
 
@@ -312,9 +372,8 @@ static const char *call_rope(TargetEmitter *e, const Step *s) {
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", stride_of(e, s->out));
     number(&w, "copy", s->in.buffer != s->out.buffer);
-    vars_text(w.vars, "comment",
-              arena_printf(e->arena, "%lld columns of %lld heads rotated by position", (long long)s->a.width,
-                           (long long)s->a.heads));
+    w.comment = arena_printf(e->arena, "%lld columns of %lld heads rotated by position", (long long)s->a.width,
+                           (long long)s->a.heads);
     return arena_printf(e->arena, "%s(run, %s, %s, %s, %s%s", kernel(&w, "rope"), address(e, s->in),
                         weight_at(e, s->weight), weight_at(e, s->bias), address(e, s->out), share(e));
 }
@@ -333,8 +392,7 @@ static const char *call_map(TargetEmitter *e, const Step *s) {
     real(&w, "cap", s->a.cap);
     real(&w, "inverse_cap", s->a.cap > 0 ? 1 / s->a.cap : 0);
     word(&w, "activation", activation_name(s->a.activation));
-    vars_text(w.vars, "comment",
-              arena_printf(e->arena, "%s over %lld columns", copy ? "copy" : op_name(s->op), (long long)s->n));
+    w.comment = arena_printf(e->arena, "%s over %lld columns", copy ? "copy" : op_name(s->op), (long long)s->n);
     const char *name = kernel(&w, arena_printf(e->arena, "%s_%lld", copy ? "copy" : op_name(s->op), (long long)s->n));
     return arena_printf(e->arena, "%s(%s%s%s, %s%s", name, address(e, s->in), s->other.buffer != NO_BUFFER ? ", " : "",
                         s->other.buffer != NO_BUFFER ? address(e, s->other) : "", address(e, s->out),
@@ -349,9 +407,8 @@ static const char *call_pool(TargetEmitter *e, const Step *s) {
     number(&w, "l2", s->has_activation);
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", stride_of(e, s->out));
-    vars_text(w.vars, "comment",
-              arena_printf(e->arena, "%s of the rows of a sequence%s", pool_name(s->a.pool),
-                           s->has_activation ? ", scaled to length 1" : ""));
+    w.comment = arena_printf(e->arena, "%s of the rows of a sequence%s", pool_name(s->a.pool),
+                           s->has_activation ? ", scaled to length 1" : "");
     return arena_printf(e->arena, "%s(run, %s, %s%s", kernel(&w, "pool"), address(e, s->in), address(e, s->out),
                         share(e));
 }
@@ -535,9 +592,8 @@ static const char *call_attention(TargetEmitter *e, const Step *s) {
     const char *map = s->first_export >= 0 ? plan->graph->outputs[s->first_export].name : "";
     word(&w, "map_name", map);
     number(&w, "map_count", map_count(plan->graph, map));
-    vars_text(w.vars, "comment",
-              arena_printf(e->arena, "attention of %lld heads of %lld over the keys of the same sequence",
-                           (long long)s->a.heads, (long long)s->a.head_dim));
+    w.comment = arena_printf(e->arena, "attention of %lld heads of %lld over the keys of the same sequence",
+                           (long long)s->a.heads, (long long)s->a.head_dim);
     const char *name = kernel(&w, "attention"), *maps = NULL;
     if (s->first_export >= 0) {
         maps = arena_printf(e->arena, "%s_%s_maps", e->stem, s->name);
@@ -566,9 +622,8 @@ static const char *call_store(TargetEmitter *e, const Step *s) {
     number(&w, "of_source", cache->of_source);
     number(&w, "x_stride", stride_of(e, s->in));
     sequence_rows(&w, s->rows);
-    vars_text(w.vars, "comment",
-              arena_printf(e->arena, "rows of %lld heads of %lld to their slots%s", (long long)cache->heads,
-                           (long long)cache->width, cache->panels ? " in panels" : ""));
+    w.comment = arena_printf(e->arena, "rows of %lld heads of %lld to their slots%s", (long long)cache->heads,
+                           (long long)cache->width, cache->panels ? " in panels" : "");
     return arena_printf(e->arena, "%s(run, %s, %lld%s", kernel(&w, "store"), address(e, s->in),
                         (long long)cache->offset, share(e));
 }
@@ -596,6 +651,7 @@ static void emit_plan(TargetEmitter *e, const char *attribute) {
     const Plan *plan = e->plan;
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
+        arena_clear(e->arena);
         const char *call = call_step(e, s);
         writer_line(e->writer, "/* %s: %s */", s->name, s->shape);
         writer_line(e->writer, "static %s", attribute);
@@ -621,6 +677,7 @@ static void emit_plan(TargetEmitter *e, const char *attribute) {
 }
 
 void emit_target(TargetEmitter *e, const Program *program) {
+    e->arena = arena_new();
     TemplateVars *vars = vars_new(e->arena, NULL);
     vars_text(vars, "p", e->prefix);
     vars_text(vars, "prefix", e->model);
@@ -628,12 +685,13 @@ void emit_target(TargetEmitter *e, const Program *program) {
     writer_blank(e->writer);
     template_expand(e->arena, e->writer, "math.c.tmpl", vars, e->isa);
     writer_blank(e->writer);
-    const char *attribute = isa_with_prefix(e->arena, e->isa->attribute, e->model);
+    const char *attribute = isa_with_prefix(e->kept, e->isa->attribute, e->model);
     const Plan *const plans[] = {program->forward, program->encode, program->decode};
     for (int i = 0; i < 3; i++) {
         if (!plans[i]) continue;
         e->plan = plans[i];
-        e->stem = i == 0 ? e->prefix : arena_printf(e->arena, "%s_%s", e->prefix, plans[i]->graph->name);
+        e->stem = i == 0 ? e->prefix : arena_printf(e->kept, "%s_%s", e->prefix, plans[i]->graph->name);
         emit_plan(e, attribute);
     }
+    arena_free(e->arena);
 }

@@ -525,17 +525,17 @@ static void run_loop(Expansion *x, const Statement *s) {
     run_runtime_loop(x, &loop);
 }
 
-static void enter(Expansion *x, Frame *frame, const char *file, const char *how) {
+static void enter(Expansion *x, Frame *frame, const char *file, const char *macro) {
     int depth = 0;
     for (const Frame *f = x->frame; f; f = f->outer) depth++;
     if (depth >= MAX_BLOCK_DEPTH) expand_error(x, "macros and files are nested too deep");
-    *frame = (Frame){file, 0, how, x->frame};
+    *frame = (Frame){file, 0, macro, x->frame};
     x->frame = frame;
 }
 
 static void run_macro(Expansion *x, const Statement *s) {
     for (const Macro *m = x->macros; m; m = m->next)
-        if (m->statement != s && strcmp(m->statement->name, s->name) == 0)
+        if (m->statement != s && m->statement->name == s->name)
             expand_error(x, "macro '%s' is there already, at %s:%d", s->name, m->file, m->statement->line);
     Macro *macro = arena_alloc(x->arena, sizeof *macro);
     *macro = (Macro){x->macros, s, x->frame->file};
@@ -555,7 +555,7 @@ static void unknown_macro(const Expansion *x, const char *name) {
 
 static void run_use(Expansion *x, const Statement *s) {
     const Macro *m = x->macros;
-    while (m && strcmp(m->statement->name, s->name) != 0) m = m->next;
+    while (m && m->statement->name != s->name) m = m->next;
     if (!m) {
         unknown_macro(x, s->name);
         return;
@@ -565,7 +565,7 @@ static void run_use(Expansion *x, const Statement *s) {
     TemplateVars *outer = x->scope, *own = vars_new(x->arena, x->globals);
     for (int i = 0; i < s->count; i++) vars_set(own, m->statement->params[i], template_evaluate(x, s->args[i]));
     Frame frame;
-    enter(x, &frame, m->file, arena_printf(x->arena, "in macro %s used at", s->name));
+    enter(x, &frame, m->file, s->name);
     x->scope = own;
     run_statements(x, m->statement->body);
     x->scope = outer;
@@ -579,13 +579,19 @@ static void run_include(Expansion *x, const Statement *s) {
         return;
     }
     Frame frame;
-    enter(x, &frame, template->name, "included at");
+    enter(x, &frame, template->name, NULL);
     run_statements(x, template->body);
     x->frame = frame.outer;
 }
 
 static void run_line(Expansion *x, const Statement *s) {
+    static Arena *parts; /* texts that a line is made of, none of which outlives it */
+    if (!parts) parts = arena_new();
+    arena_clear(parts);
+    Arena *outer = x->arena;
+    x->arena = parts;
     const char *text = template_evaluate_pieces(x, s->pieces);
+    x->arena = outer;
     if (text[strspn(text, " \t\n")] != '\0') print_lines(x, text);
 }
 

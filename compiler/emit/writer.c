@@ -1,10 +1,11 @@
 /* writer.c: output text with its indentation, blank lines and fresh names. */
 #include "emit.h"
 
+#include <limits.h>
 #include <string.h>
 
 struct Writer {
-    Text text;
+    Text text, line; /* all of it, and the one of writer_line */
     size_t budget;
     const char *over_budget;
     int braces, brackets; /* open ones; brackets are ( and [ */
@@ -16,8 +17,15 @@ struct Writer {
 };
 
 Writer *writer_new(Arena *arena, size_t budget, const char *over_budget) {
+    /* Memory never touched costs nothing; copies into ever larger buffers would double what is touched. */
+    const size_t usual = (size_t)2 << 20;
     Writer *writer = arena_alloc(arena, sizeof *writer);
-    *writer = (Writer){.text = text_new(arena), .budget = budget, .over_budget = over_budget, .after_opening = true};
+    *writer = (Writer){.text = text_new(arena),
+                       .line = text_new(arena),
+                       .budget = budget,
+                       .over_budget = over_budget,
+                       .after_opening = true};
+    text_reserve(&writer->text, budget < usual ? budget : usual);
     return writer;
 }
 
@@ -41,11 +49,20 @@ static const char *after_literal(const char *at, const char *end) {
     return at < end ? at + 1 : end;
 }
 
+/* Bytes that can mean something to count_line. */
+static const bool is_special[UCHAR_MAX + 1] = {['"'] = true, ['\''] = true, ['/'] = true, ['{'] = true, ['}'] = true,
+                                               ['('] = true, [')'] = true,  ['['] = true, [']'] = true};
+
 /* Counts a line's braces and brackets outside literals and comments; says whether the last thing of
  * the code on it is a `{`. */
 static bool count_line(Writer *writer, const char *at, const char *end) {
     char last = 0;
     while (at < end) {
+        const char *plain = at;
+        while (!writer->in_comment && at < end && !is_special[(unsigned char)*at]) at++;
+        /* only after a `{` it matters whether these are more than spaces */
+        if (last == '{' && strspn(plain, " \t") < (size_t)(at - plain)) last = 0;
+        if (at == end) break;
         if (writer->in_comment) {
             const char *star = memchr(at, '*', (size_t)(end - at));
             if (!star) return last == '{';
@@ -72,7 +89,7 @@ static bool count_line(Writer *writer, const char *at, const char *end) {
         if (c == '}' && writer->braces) writer->braces--;
         if (c == '(' || c == '[') writer->brackets++;
         if ((c == ')' || c == ']') && writer->brackets) writer->brackets--;
-        if (c != ' ' && c != '\t') last = c;
+        last = c;
         at++;
     }
     return last == '{';
@@ -91,17 +108,19 @@ static int indentation(const Writer *writer, const char *line, size_t size) {
     return 4 * braces + (brackets ? 4 : 0);
 }
 
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0'; }
+
 void writer_raw_line(Writer *writer, const char *line, size_t size) {
     while (size && (line[0] == ' ' || line[0] == '\t')) line++, size--;
-    while (size && strchr(" \t\r\n", line[size - 1])) size--;
+    while (size && is_blank(line[size - 1])) size--;
     if (!size) {
         writer_blank(writer);
         return;
     }
     if (writer->blank_wanted && !writer->after_opening && line[0] != '}') put(writer, "\n", 1);
     writer->blank_wanted = false;
-    for (int left = indentation(writer, line, size); left > 0; left -= 8)
-        put(writer, "        ", left < 8 ? (size_t)left : 8);
+    for (int left = indentation(writer, line, size); left > 0; left -= 32)
+        put(writer, "                                ", left < 32 ? (size_t)left : 32);
     put(writer, line, size);
     put(writer, "\n", 1);
     bool directive = writer->in_directive || (!writer->in_comment && line[0] == '#');
@@ -110,20 +129,12 @@ void writer_raw_line(Writer *writer, const char *line, size_t size) {
 }
 
 void writer_line(Writer *writer, const char *format, ...) {
-    va_list args, again;
+    va_list args;
     va_start(args, format);
-    va_copy(again, args);
-    char small[512];
-    int size = vsnprintf(small, sizeof small, format, args);
-    if (size < 0) bug("a format of writer_line is wrong");
-    char *line = small;
-    if ((size_t)size >= sizeof small) {
-        line = arena_alloc(writer->text.arena, (size_t)size + 1);
-        vsnprintf(line, (size_t)size + 1, format, again);
-    }
-    va_end(again);
+    writer->line.size = 0;
+    text_vprintf(&writer->line, format, args);
     va_end(args);
-    writer_raw_line(writer, line, (size_t)size);
+    writer_raw_line(writer, writer->line.data, writer->line.size);
 }
 
 void writer_blank(Writer *writer) { writer->blank_wanted = true; }

@@ -1,6 +1,7 @@
 /* arena.c: memory by stage, growing text, and checked arithmetic. */
 #include "../attnc.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct Cleanup {
 
 struct Arena {
     Block *blocks;
+    Block *spare; /* of BLOCK_BYTES, from before the last arena_clear */
     Cleanup *cleanups;
 };
 
@@ -39,10 +41,27 @@ Arena *arena_new(void) {
     return arena;
 }
 
-void arena_free(Arena *arena) {
-    if (!arena) return;
+/* Runs the cleanups and empties the arena; of its blocks those of BLOCK_BYTES are kept to be filled again, so that
+ * work in small portions stays in memory that the caches hold already. */
+void arena_clear(Arena *arena) {
     for (Cleanup *c = arena->cleanups; c; c = c->next) c->run(c->with);
     for (Block *b = arena->blocks, *next; b; b = next) {
+        next = b->next;
+        if (b->room == BLOCK_BYTES) {
+            b->next = arena->spare;
+            arena->spare = b;
+        } else {
+            free(b);
+        }
+    }
+    arena->blocks = NULL;
+    arena->cleanups = NULL;
+}
+
+void arena_free(Arena *arena) {
+    if (!arena) return;
+    arena_clear(arena);
+    for (Block *b = arena->spare, *next; b; b = next) {
         next = b->next;
         free(b);
     }
@@ -57,16 +76,27 @@ static char *block_start(Block *block) {
     return (char *)block + sizeof *block + (align_up(after, BLOCK_ALIGN) - after);
 }
 
-void *arena_alloc(Arena *arena, size_t bytes) {
+static Block *new_block(Arena *arena, size_t room) {
+    Block *block = room == BLOCK_BYTES ? arena->spare : NULL;
+    if (block) {
+        arena->spare = block->next;
+    } else {
+        if (room > SIZE_MAX - sizeof(Block) - BLOCK_ALIGN) out_of_memory();
+        block = checked_malloc(sizeof(Block) + BLOCK_ALIGN + room);
+        if (!block) out_of_memory();
+    }
+    *block = (Block){.room = room};
+    return block;
+}
+
+/* arena_alloc without the zeros: for bytes that are written at once, or perhaps never touched. */
+static void *take(Arena *arena, size_t bytes) {
     size_t align = bytes >= BLOCK_ALIGN ? BLOCK_ALIGN : 16;
     Block *block = arena->blocks;
     size_t at = block ? align_up(block->used, align) : 0;
     if (!block || at > block->room || bytes > block->room - at) {
         size_t room = bytes > BLOCK_BYTES / 4 ? bytes : BLOCK_BYTES;
-        if (room > SIZE_MAX - sizeof(Block) - BLOCK_ALIGN) out_of_memory();
-        Block *fresh = checked_malloc(sizeof(Block) + BLOCK_ALIGN + room);
-        if (!fresh) out_of_memory();
-        *fresh = (Block){.room = room};
+        Block *fresh = new_block(arena, room);
         if (block && room != BLOCK_BYTES) { /* a large one goes behind, so that the open block stays in use */
             fresh->next = block->next;
             block->next = fresh;
@@ -78,8 +108,10 @@ void *arena_alloc(Arena *arena, size_t bytes) {
         at = 0;
     }
     block->used = at + bytes;
-    return memset(block_start(block) + at, 0, bytes);
+    return block_start(block) + at;
 }
+
+void *arena_alloc(Arena *arena, size_t bytes) { return memset(take(arena, bytes), 0, bytes); }
 
 void *arena_array(Arena *arena, size_t count, size_t size) {
     if (size && count > SIZE_MAX / size) out_of_memory();
@@ -96,8 +128,9 @@ void *arena_grow(Arena *arena, void *items, int count, int *room, size_t size) {
 
 char *arena_copy(Arena *arena, const char *text, size_t size) {
     if (size == SIZE_MAX) out_of_memory();
-    char *copy = arena_alloc(arena, size + 1);
+    char *copy = take(arena, size + 1);
     if (size) memcpy(copy, text, size);
+    copy[size] = '\0';
     return copy;
 }
 
@@ -107,14 +140,63 @@ void arena_on_free(Arena *arena, void (*run)(void *), void *with) {
     arena->cleanups = cleanup;
 }
 
+/* ---------------------------------------------------------------------------------- text */
+
+enum { DIGITS = 20 }; /* of the longest int64_t, with its sign */
+
+/* The number's text, which ends at `end`; gives where it begins. */
+static char *digits_before(char *end, int64_t value) {
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do *--end = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0) *--end = '-';
+    return end;
+}
+
+/* What vsnprintf does, faster for the plain %s, %d and %lld that most of the output is made of; any other conversion
+ * is left to vsnprintf. */
+static int format_text(char *out, size_t room, const char *format, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    size_t size = 0;
+    for (const char *at = format; *at;) {
+        char digits[DIGITS], *end = digits + DIGITS;
+        const char *part = at;
+        size_t part_size = strcspn(at, "%");
+        if (part_size) {
+            at += part_size;
+        } else if (at[1] == 's') {
+            part = va_arg(args, const char *);
+            part_size = strlen(part);
+            at += 2;
+        } else if (at[1] == 'd' || strncmp(at, "%lld", 4) == 0) {
+            part = digits_before(end, at[1] == 'd' ? va_arg(args, int) : va_arg(args, long long));
+            part_size = (size_t)(end - part);
+            at += at[1] == 'd' ? 2 : 4;
+        } else {
+            int all = vsnprintf(out, room, format, again);
+            va_end(again);
+            if (all < 0) bug("the format '%s' is wrong", format);
+            return all;
+        }
+        if (size < room) memcpy(out + size, part, part_size < room - size ? part_size : room - size);
+        size += part_size;
+    }
+    va_end(again);
+    if (size > INT_MAX) out_of_memory();
+    if (room) out[size < room ? size : room - 1] = '\0';
+    return (int)size;
+}
+
 char *arena_printf(Arena *arena, const char *format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int size = vsnprintf(NULL, 0, format, args);
-    if (size < 0) bug("a format of arena_printf is wrong");
-    char *text = arena_alloc(arena, (size_t)size + 1);
-    vsnprintf(text, (size_t)size + 1, format, again);
+    char small[512];
+    size_t size = (size_t)format_text(small, sizeof small, format, args);
+    char *text = take(arena, size + 1);
+    if (size < sizeof small) memcpy(text, small, size + 1);
+    else format_text(text, size + 1, format, again);
     va_end(again);
     va_end(args);
     return text;
@@ -122,35 +204,55 @@ char *arena_printf(Arena *arena, const char *format, ...) {
 
 Text text_new(Arena *arena) { return (Text){.arena = arena, .data = arena_copy(arena, "", 0), .room = 1}; }
 
-void text_add(Text *text, const char *bytes, size_t size) {
+/* Makes the text's room larger where it lies, when nothing stands behind it in the arena's open block. */
+static bool extend(Text *text, size_t more) {
+    Block *block = text->arena->blocks;
+    if (text->data + text->room != block_start(block) + block->used || more > block->room - block->used) return false;
+    block->used += more;
+    text->room += more;
+    return true;
+}
+
+void text_reserve(Text *text, size_t size) {
     if (size >= SIZE_MAX / 4 || text->size >= SIZE_MAX / 4) out_of_memory();
-    if (text->size + size + 1 > text->room) {
-        size_t room = (text->size + size + 1) * 2;
-        char *grown = arena_alloc(text->arena, room);
-        if (text->size) memcpy(grown, text->data, text->size);
-        text->data = grown;
-        text->room = room;
-    }
+    size_t least = text->size + size + 1;
+    if (least <= text->room || extend(text, 2 * least - text->room)) return;
+    char *grown = take(text->arena, 2 * least);
+    memcpy(grown, text->data, text->size + 1);
+    text->data = grown;
+    text->room = 2 * least;
+}
+
+void text_add(Text *text, const char *bytes, size_t size) {
+    if (size >= text->room - text->size) text_reserve(text, size);
     if (size) memcpy(text->data + text->size, bytes, size);
     text->size += size;
     text->data[text->size] = '\0';
 }
 
-void text_printf(Text *text, const char *format, ...) {
-    va_list args, again;
-    va_start(args, format);
+void text_add_int(Text *text, int64_t value) {
+    char digits[DIGITS];
+    const char *first = digits_before(digits + DIGITS, value);
+    text_add(text, first, (size_t)(digits + DIGITS - first));
+}
+
+void text_vprintf(Text *text, const char *format, va_list args) {
+    va_list again;
     va_copy(again, args);
-    char small[512];
-    int size = vsnprintf(small, sizeof small, format, args);
-    if (size < 0) bug("a format of text_printf is wrong");
-    if ((size_t)size < sizeof small) {
-        text_add(text, small, (size_t)size);
-    } else {
-        char *large = arena_alloc(text->arena, (size_t)size + 1);
-        vsnprintf(large, (size_t)size + 1, format, again);
-        text_add(text, large, (size_t)size);
+    size_t room = text->room - text->size;
+    size_t size = (size_t)format_text(text->data + text->size, room, format, args);
+    if (size >= room) {
+        text_reserve(text, size);
+        format_text(text->data + text->size, size + 1, format, again);
     }
+    text->size += size;
     va_end(again);
+}
+
+void text_printf(Text *text, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    text_vprintf(text, format, args);
     va_end(args);
 }
 

@@ -11,6 +11,7 @@ import glob
 import os
 import platform
 import re
+import resource
 import shlex
 import shutil
 import statistics
@@ -263,6 +264,19 @@ def emitted(spec):
             result(f"emitted/{name}/same_bytes", same)
 
 
+def compile_times(folder):
+    """Of the processor, since other tests run beside this one."""
+    def seconds(spec):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        attnc("compile", spec, "-o", folder)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    for spec in sorted(glob.glob("specs/*.attn", root_dir=ROOT)):
+        median = statistics.median(seconds(spec) for _ in range(5))
+        result(f"emitted/{stem(spec)}/compile_cpu_time", median < 0.05, [f"{1000 * median:.1f} ms for attnc compile"])
+
+
 def figures(folder):
     spec = "specs/minilm.attn"
     took = []
@@ -297,6 +311,7 @@ def main():
     for spec in EMITTED[1:2] if QUICK else EMITTED:
         emitted(spec)
     with tempfile.TemporaryDirectory() as folder:
+        compile_times(folder)
         figures(folder)
     explained()
     print(f"1..{done}")

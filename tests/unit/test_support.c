@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -102,6 +103,9 @@ static void cleanup_order(void **state) {
     arena_on_free(own, note_cleanup, b);
     arena_on_free(own, note_cleanup, c);
     assert_string_equal(order, "");
+    arena_clear(own);
+    const char *again = arena_alloc(own, 40000); /* in a block that was in use */
+    for (int i = 0; i < 40000; i++) assert_int_equal(again[i], 0);
     arena_free(own);
     assert_string_equal(order, "cba");
     arena_free(NULL);
@@ -137,6 +141,11 @@ static void texts(void **state) {
     assert_int_equal(text.size, 6000);
     assert_int_equal(text.data[6000], 0);
     assert_memory_equal(text.data + 5990, "5,6,7,8,9,", 10);
+    Text numbers = text_new(arena);
+    text_add_int(&numbers, INT64_MIN);
+    text_printf(&numbers, " %d %lld%% %s %05.1f", INT_MIN, (long long)INT64_MAX, "s", 1.25);
+    assert_string_equal(numbers.data, "-9223372036854775808 -2147483648 9223372036854775807% s 001.2");
+    assert_int_equal(numbers.size, strlen(numbers.data));
     char *wide = arena_printf(arena, "%5000d|%s", 7, "end");
     assert_int_equal(strlen(wide), 5004);
     text_printf(&text, "%s", wide); /* longer than any buffer on the stack */
