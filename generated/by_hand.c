@@ -105,7 +105,7 @@ float by_hand_scalar_exp(float x) {
     return by_hand_scalar_exp2i(y, n);
 }
 
-/* 2^x for x <= 160: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); below -150 it is 0, NaN stays. Where a
+/* 2^x, x at most 160: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); below -150 it is 0, NaN stays. Where a
  * power of e is wanted only beside 1, or as a weight, its argument is scaled: that error is relative to the power. */
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_exp2(float x) {

@@ -102,7 +102,7 @@ __m256 small_encoder_avx2_exp(__m256 x) {
     return small_encoder_avx2_exp2i(y, n);
 }
 
-/* 2^x for x <= 160: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); below -150 it is 0, NaN stays. Where a
+/* 2^x, x at most 160: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); below -150 it is 0, NaN stays. Where a
  * power of e is wanted only beside 1, or as a weight, its argument is scaled: that error is relative to the power. */
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_exp2(__m256 x) {
