@@ -142,8 +142,8 @@ class Examples:
         expect(len(self.ranked(done)) == 6, "not two answers of three lines:\n" + done.out)
         expect("> second\n" in done.out and "not read" not in done.out, "the empty line did not end it")
         expect("query (" not in done.out, "a prompt without a terminal")
-        times = re.findall(r"^(\d+ texts?), \d+ tokens: tokenizing [\d.]+ ms, embedding [\d.]+ ms, \d+ texts/s$", done.err,
-                           re.M)
+        line = r"^(\d+ texts?), \d+ tokens: tokenizing [\d.]+ ms, embedding [\d.]+ ms, \d+ texts/s$"
+        times = re.findall(line, done.err, re.M)
         expect(times == ["20 texts", "1 text", "1 text"], "other times: " + done.err)
         expect(self.similarity(stdin="query\n").err == "", "times that nobody wanted")
         expect(self.ranked(self.similarity(stdin="")) == [], "an answer without a query")
