@@ -241,7 +241,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "gemm.c.tmpl");
     Tile tile = gemm_tile(e->isa);
     const Buffer *out = buffer_of(e, s->out);
-    bool scaled = s->scale != 1;
+    bool scaled = s->scale != 1, stream = weights_stream(e->plan);
     double residual_scale = s->residual_scale;
     if (scaled && s->has_residual && !s->has_activation && !s->has_factor &&
         s->cap == 0) { /* one factor: no product feeds the sum */
@@ -266,7 +266,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     number(&w, "has_activation", s->has_activation);
     number(&w, "has_factor", s->has_factor);
     number(&w, "has_residual", s->has_residual);
-    number(&w, "stream", weights_stream(e->plan));
+    number(&w, "stream", stream);
     real(&w, "scale", s->scale);
     real(&w, "cap", s->cap);
     real(&w, "inverse_cap", s->cap > 0 ? 1 / s->cap : 0);
@@ -281,7 +281,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     const char *name = kernel(&w, arena_printf(e->arena, "gemm_%lldx%lld", (long long)s->k, (long long)s->n));
     Text call = text_new(e->arena);
     text_printf(&call, "%s(%s, %s", name, address(e, s->in), weight_at(e, s->weight));
-    if (weights_stream(e->plan)) text_printf(&call, ", %s", weights_after(e, s));
+    if (stream) text_printf(&call, ", %s", weights_after(e, s));
     if (s->bias != NO_PACKED) text_printf(&call, ", %s", weight_at(e, s->bias));
     if (s->has_factor) text_printf(&call, ", %s", address(e, s->factor));
     if (s->has_residual) text_printf(&call, ", %s", address(e, s->other));
@@ -440,8 +440,13 @@ int64_t map_count(const Graph *g, const char *name) {
     return count;
 }
 
+static const Cache *cache_of(const Plan *plan, int cache) {
+    return cache == NO_CACHE ? NULL : &plan->program->caches[cache];
+}
+
 const char *pairs_of(const Plan *plan, const Step *s) {
-    bool source_keys = s->keys != NO_CACHE ? plan->program->caches[s->keys].of_source : s->key_rows == ROWS_SOURCE;
+    const Cache *keys = cache_of(plan, s->keys);
+    bool source_keys = keys ? keys->of_source : s->key_rows == ROWS_SOURCE;
     if (s->rows == ROWS_SOURCE) return "source_pairs";
     return source_keys ? "cross_pairs" : "self_pairs";
 }
@@ -461,28 +466,35 @@ static RowsTile rows_tile(const Isa *isa, const Step *s) {
 /* Keys so few that the scores of some rows stay in half of the registers. */
 static bool scores_held(const TargetEmitter *e, const Step *s) {
     RowsTile tile = rows_tile(e->isa, s);
-    bool ring = s->keys != NO_CACHE && e->plan->program->caches[s->keys].ring;
+    const Cache *keys = cache_of(e->plan, s->keys);
+    bool ring = keys && keys->ring;
     return s->key_bound <= s->key_block && s->key_block <= 16 * tile.panels && !s->a.has_mask && !ring && !s->a.sink &&
            tile.rows * s->key_block <= e->isa->registers / 2 * e->isa->width;
 }
 
+/* Nothing but queries, keys, values and positions has a part in it. */
+static bool is_plain(const Step *s) {
+    return !s->a.has_prefix && !s->a.has_mask && s->first_export < 0 && s->relative == NO_PACKED &&
+           s->slopes == NO_PACKED && s->sink == NO_PACKED && s->vector == NO_PACKED;
+}
+
 /* `unroll full`: all keys are seen, scores held, and the functions of rows short enough. */
 static bool rows_written_out(const TargetEmitter *e, const Step *s) {
-    bool plain = !s->a.causal && !s->a.has_prefix && !s->a.window && s->rows == s->key_rows && s->first_export < 0 &&
-                 s->relative == NO_PACKED && s->slopes == NO_PACKED && s->sink == NO_PACKED && s->vector == NO_PACKED;
+    bool sees_all = !s->a.causal && !s->a.window && s->rows == s->key_rows;
     RowsTile tile = rows_tile(e->isa, s);
     int64_t vectors = s->key_block / e->isa->width;
     int64_t scores = s->a.head_dim * (vectors + tile.rows + tile.rows * vectors);
     int64_t mix = s->key_bound * (tile.rows + 1) * ((s->value_dim + e->isa->width - 1) / e->isa->width + 1);
-    return e->plan->program->unroll_full && plain && scores_held(e, s) && scores + mix < STATEMENTS / 2;
+    return e->plan->program->unroll_full && is_plain(s) && sees_all && scores_held(e, s) &&
+           scores + mix < STATEMENTS / 2;
 }
 
 /* Where the keys and values of a head come from. */
 static void attention_sources(Wanted *w, const Step *s) {
     TargetEmitter *e = w->e;
     const Plan *plan = e->plan;
-    const Cache *keys = s->keys == NO_CACHE ? NULL : &plan->program->caches[s->keys];
-    const Cache *values = s->values == NO_CACHE ? NULL : &plan->program->caches[s->values];
+    const Cache *keys = cache_of(plan, s->keys);
+    const Cache *values = cache_of(plan, s->values);
     number(w, "from_cache", keys != NULL);
     number(w, "of_source", keys ? keys->of_source : s->key_rows == ROWS_SOURCE && s->rows != ROWS_SOURCE);
     number(w, "in_panels", keys && keys->panels);
@@ -534,10 +546,8 @@ static void attention_shape(Wanted *w, const Step *s) {
 /* One row has one chain of multiply-adds for each vector of a head's values: so many heads go together. Not those
  * that have something of their own besides keys and values. */
 static int64_t heads_across(const TargetEmitter *e, const Step *s) {
-    const Cache *keys = s->keys == NO_CACHE ? NULL : &e->plan->program->caches[s->keys];
-    bool plain = !s->a.has_prefix && !s->a.has_mask && s->first_export < 0 && s->relative == NO_PACKED &&
-                 s->slopes == NO_PACKED && s->sink == NO_PACKED && s->vector == NO_PACKED;
-    if (!plain || !keys || !keys->panels || e->isa->width < 4) return 0;
+    const Cache *keys = cache_of(e->plan, s->keys);
+    if (!is_plain(s) || !keys || !keys->panels || e->isa->width < 4) return 0;
     int64_t group = s->a.heads / s->a.kv_heads;
     for (int64_t across = 4; across > 1; across /= 2)
         if (s->a.heads % across == 0 && (across % group == 0 || group % across == 0)) return across;
@@ -548,7 +558,7 @@ static int64_t heads_across(const TargetEmitter *e, const Step *s) {
  * or 0. */
 static const char *attention_rows(TargetEmitter *e, const Step *s, int64_t across) {
     Wanted w = want(e, "attention_rows.c.tmpl");
-    const Cache *keys = s->keys == NO_CACHE ? NULL : &e->plan->program->caches[s->keys];
+    const Cache *keys = cache_of(e->plan, s->keys);
     bool own_keys = keys ? keys->of_source : s->rows != s->key_rows;
     attention_shape(&w, s);
     number(&w, "D_UNROLL", e->plan->program->unroll_full ? WHOLE : 1);

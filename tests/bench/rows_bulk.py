@@ -1,6 +1,6 @@
 """512 texts of 4 to 57 words with MiniLM's real weights, tokenizing included, 2 threads.
 
-Ours is what examples/similarity does with the lines of a file: its tokenizer, then one call for all texts."""
+Ours is the embedder of examples/similarity, which `similarity --file` gives the lines of a file."""
 import os
 
 import numpy as np
@@ -10,6 +10,8 @@ from lib import build
 from rows import Entry, NotRun, Row, against, gcc_near_clang
 
 TEXTS, BATCHES, THREADS = 512, (1, 8, 32, 64), 2
+EMBEDDER = (("similarity", "embedder.c"), ("similarity", "texts.c"), ("similarity", "progress.c"),
+            ("common", "wordpiece.c"))
 
 
 def write_texts(path, vocab):
@@ -31,14 +33,13 @@ def row(context, name):
     entries, common = [], {"texts": texts, "threads": THREADS}
     for cc in ("clang",) if context.args.no_gcc else ("clang", "gcc"):
         out = context.path("lib", cc)
-        library, weights, _ = build.build(spec, os.path.join(model, "model.safetensors"), cc=cc, out=out)
-        examples = os.path.join(context.root, "examples", "common")
-        bulk = context.native("libbulk-%s.so" % cc, "bulk.c", [], cc, [
-            "-O2", "-I" + examples, os.path.join(examples, "wordpiece.c"), library, "-Wl,-rpath," + out, "-lutf8proc",
-            "-lpthread", "-lm"])
+        _, weights, _ = build.build(spec, os.path.join(model, "model.safetensors"), cc=cc, out=out)
+        examples = [os.path.join(context.root, "examples", *path) for path in EMBEDDER]
+        sources = examples + [os.path.join(out, f) for f in ("minilm.c", "attn_runtime.c")]
+        bulk = context.native("libbulk-%s.so" % cc, "bulk.c", sources, cc, [
+            "-O2", "-I" + out, *sources, "-lutf8proc", "-lpthread", "-lm"])
         entries.append(Entry("attnc" + " gcc" * (cc == "gcc"), "bulk", dict(
-            common, library=library, bulk=bulk, weights=weights, vocab=vocab, count=TEXTS, width=rows_minilm.WIDTH),
-            ours=True))
+            common, bulk=bulk, weights=weights, vocab=vocab, shape=(TEXTS, rows_minilm.WIDTH)), ours=True))
     for batch in BATCHES:
         entries.append(Entry("sentence-tf batch %d" % batch, "bulk", dict(common, model=model, batch=batch)))
     return Row(name, "%d texts of 4 to 57 words, tokenizing included, %d threads" % (TEXTS, THREADS), entries,

@@ -1,5 +1,6 @@
 /* bench_lib.c: bench.h over the generated C of one spec. build.py defines BENCH_NAME and BENCH_CAPS, the spec's name in
- * small and in capital letters, BENCH_HEADER, and BENCH_HAS_FIELD for each field of the generated structs. */
+ * small and in capital letters, BENCH_HEADER, BENCH_HAS_STEP and BENCH_HAS_ENCODE where there are such functions, and
+ * BENCH_INPUTS and BENCH_OUTPUTS: GIVE(field) and WANT(field) for what its structs share with bench_call. */
 #include "bench.h"
 
 #include "timer.h"
@@ -120,36 +121,10 @@ EXPORT bench_model *bench_open(const char *weights, int threads, const char *tar
 static int forward(bench_model *m, const bench_call *call) {
     M(input) input = {.size = sizeof input, .batch = call->batch, .lengths = call->lengths};
     M(output) output = {.size = sizeof output};
-#if BENCH_HAS_SOURCE_LENGTHS
-    input.source_lengths = call->source_lengths;
-#endif
-#if BENCH_HAS_TOKENS
-    input.tokens = call->tokens;
-#endif
-#if BENCH_HAS_SEGMENTS
-    input.segments = call->segments;
-#endif
-#if BENCH_HAS_SOURCE
-    input.source = call->source;
-#endif
-#if BENCH_HAS_TARGET
-    input.target = call->target;
-#endif
-#if BENCH_HAS_FEATURES
-    input.features = call->features;
-#endif
-#if BENCH_HAS_PIXELS
-    input.pixels = call->pixels;
-#endif
-#if BENCH_HAS_HIDDEN
-    output.hidden = call->hidden;
-#endif
-#if BENCH_HAS_POOLED
-    output.pooled = call->pooled;
-#endif
-#if BENCH_HAS_LOGITS
-    output.logits = call->logits;
-#endif
+#define GIVE(field) input.field = call->field;
+#define WANT(field) output.field = call->field;
+    BENCH_INPUTS
+    BENCH_OUTPUTS
     return M(forward)(&m->ctx, &input, &output, m->workspace, m->workspace_bytes);
 }
 

@@ -32,13 +32,21 @@ def model_name(spec):
         return re.search(r"^\s*model\s+(\w+)", file.read(), re.M).group(1)
 
 
-def fields(header, name):
-    """The fields of the generated input and output structs, and which of the optional functions there are."""
-    found = set()
-    for struct in ("input", "output"):
+# What bench_call holds of the fields that generated structs may have.
+INPUTS = ("source_lengths", "tokens", "segments", "source", "target", "features", "pixels")
+OUTPUTS = ("hidden", "pooled", "logits")
+
+
+def abilities(header, name):
+    """Definitions for bench_lib.c: fields of the generated structs, and which of the optional functions there are."""
+    def fields(struct, known, take):
         body = re.search(r"typedef struct %s_%s \{(.*?)\} %s_%s;" % (name, struct, name, struct), header, re.S).group(1)
-        found.update(re.findall(r"\*(\w+);", body))
-    return found | {f for f in ("step", "encode") if re.search(r"\b%s_%s\(" % (name, f), header)}
+        there = re.findall(r"\*(\w+);", body)
+        return " ".join("%s(%s)" % (take, field) for field in known if field in there)
+    shared = ["-DBENCH_INPUTS=" + fields("input", INPUTS, "GIVE"),
+              "-DBENCH_OUTPUTS=" + fields("output", OUTPUTS, "WANT")]
+    return shared + ["-DBENCH_HAS_%s=1" % f.upper() for f in ("step", "encode")
+                     if re.search(r"\b%s_%s\(" % (name, f), header)]
 
 
 def digest(paths, *texts):
@@ -57,9 +65,9 @@ def build(spec, weights="random:1", target=None, unroll=None, cc="clang", out=No
     options = (["--target", target] if target else []) + (["--unroll", unroll] if unroll else [])
     run([ATTNC, "compile", spec, "-o", out, "--weights", weights, "--runtime", *options])
     with open(os.path.join(out, name + ".h"), encoding="utf-8") as file:
-        has = fields(file.read(), name)
+        able = abilities(file.read(), name)
     defines = ["-DBENCH_NAME=" + name, "-DBENCH_CAPS=" + name.upper(), '-DBENCH_HEADER="%s.h"' % name]
-    defines += sorted("-DBENCH_HAS_%s=1" % field.upper() for field in has)
+    defines += able
     sources = [os.path.join(out, f) for f in (name + ".c", "attn_runtime.c", "attn_generate.c")]
     own = [os.path.join(HERE, f) for f in ("bench_lib.c", "timer.c")]
     library, stamp = os.path.join(out, "lib%s.so" % name), os.path.join(out, name + ".stamp")

@@ -16,21 +16,17 @@ class Ours(Peer):
     version = "this tree"
 
     def __init__(self, params):
-        c.CDLL(params["library"], mode=c.RTLD_GLOBAL)
-        self.lib = c.CDLL(params["bulk"])
+        self.lib, self.shape, self.result = c.CDLL(params["bulk"]), params["shape"], None
         self.lib.bulk_open.restype = c.c_void_p
-        self.lib.bulk_open.argtypes = [c.c_char_p, c.c_char_p, c.c_char_p, c.c_int, c.c_int, c.c_void_p]
+        self.lib.bulk_open.argtypes = [c.c_char_p, c.c_char_p, c.c_char_p, c.c_int]
+        self.lib.bulk_run.restype = c.POINTER(c.c_float)
         self.lib.bulk_run.argtypes = [c.c_void_p]
         self.lib.bulk_time.argtypes = [c.c_void_p, c.c_double, c.c_double, c.POINTER(c.c_double), c.POINTER(c.c_long)]
-        self.result = np.zeros((params["count"], params["width"]), np.float32)
         self.bulk = self.lib.bulk_open(params["weights"].encode(), params["vocab"].encode(), params["texts"].encode(),
-                                       params["count"], params["threads"], self.result.ctypes.data)
-        if not self.bulk:
-            raise RuntimeError("the weights, the vocabulary or the texts could not be read")
+                                       params["threads"])
 
     def run(self):
-        if self.lib.bulk_run(self.bulk):
-            raise RuntimeError("a call failed")
+        self.result = np.ctypeslib.as_array(self.lib.bulk_run(self.bulk), self.shape)
 
     def output(self):
         return self.result
