@@ -308,56 +308,6 @@ int attn_cpu_count(void) {
     return online < 1 ? 1 : (int)online;
 }
 
-/* 0 or an errno value; *out is written only on success. */
-static int map_descriptor(int descriptor, attn_file *out) {
-    struct stat status;
-    if (fstat(descriptor, &status) != 0) {
-        return errno;
-    }
-    if (S_ISDIR(status.st_mode)) {
-        return EISDIR;
-    }
-    if (!S_ISREG(status.st_mode) || status.st_size <= 0) {
-        return EINVAL;
-    }
-    size_t size = (size_t)status.st_size;
-    if ((off_t)size != status.st_size) {
-        return EFBIG;
-    }
-    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (data == MAP_FAILED) {
-        return errno;
-    }
-    out->data = data;
-    out->size = size;
-    return 0;
-}
-
-int attn_map_file(const char *path, attn_file *out) {
-    out->data = NULL;
-    out->size = 0;
-    int descriptor;
-    do {
-        /* O_NONBLOCK: a fifo without a writer is refused below instead of waited for. */
-        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    } while (descriptor < 0 && errno == EINTR);
-    if (descriptor < 0) {
-        return errno;
-    }
-    int error = map_descriptor(descriptor, out);
-    close(descriptor);
-    return error;
-}
-
-void attn_unmap_file(attn_file *file) {
-    if (file == NULL || file->data == NULL) {
-        return;
-    }
-    munmap((void *)(uintptr_t)file->data, file->size);
-    file->data = NULL;
-    file->size = 0;
-}
-
 void *attn_alloc(size_t bytes) {
     size_t alignment = bytes >= HUGE_THRESHOLD ? HUGE_PAGE : VECTOR_ALIGNMENT;
     if (bytes > SIZE_MAX - alignment) {
@@ -383,4 +333,91 @@ void *attn_alloc(size_t bytes) {
 
 void attn_free(void *memory) {
     free(memory);
+}
+
+/* 0 or an errno value; *size is written only on success. */
+static int regular_size(int descriptor, size_t *size) {
+    struct stat status;
+    if (fstat(descriptor, &status) != 0) {
+        return errno;
+    }
+    if (S_ISDIR(status.st_mode)) {
+        return EISDIR;
+    }
+    if (!S_ISREG(status.st_mode) || status.st_size <= 0) {
+        return EINVAL;
+    }
+    if ((off_t)(size_t)status.st_size != status.st_size) {
+        return EFBIG;
+    }
+    *size = (size_t)status.st_size;
+    return 0;
+}
+
+static int map_bytes(int descriptor, size_t size, attn_file *out) {
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (data == MAP_FAILED) {
+        return errno;
+    }
+    *out = (attn_file){data, size, 0};
+    return 0;
+}
+
+static int load_bytes(int descriptor, size_t size, attn_file *out) {
+    unsigned char *data = attn_alloc(size);
+    if (data == NULL) {
+        return ENOMEM;
+    }
+    for (size_t have = 0; have < size;) {
+        ssize_t got = read(descriptor, data + have, size - have);
+        if (got > 0) {
+            have += (size_t)got;
+        } else if (got == 0 || errno != EINTR) {
+            int error = got == 0 ? EIO : errno; /* it ends too early: it was cut while being read */
+            attn_free(data);
+            return error;
+        }
+    }
+    *out = (attn_file){data, size, 1};
+    return 0;
+}
+
+static int open_file(const char *path, int (*get)(int descriptor, size_t size, attn_file *out), attn_file *out) {
+    *out = (attn_file){NULL, 0, 0};
+    int descriptor;
+    do {
+        /* O_NONBLOCK: a fifo without a writer is refused below instead of waited for. */
+        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    } while (descriptor < 0 && errno == EINTR);
+    if (descriptor < 0) {
+        return errno;
+    }
+    size_t size = 0;
+    int error = regular_size(descriptor, &size);
+    if (error == 0) {
+        error = get(descriptor, size, out);
+    }
+    close(descriptor);
+    return error;
+}
+
+int attn_map_file(const char *path, attn_file *out) {
+    return open_file(path, map_bytes, out);
+}
+
+int attn_load_file(const char *path, attn_file *out) {
+    return open_file(path, load_bytes, out);
+}
+
+void attn_close_file(attn_file *file) {
+    if (file == NULL || file->data == NULL) {
+        return;
+    }
+    void *data = (void *)(uintptr_t)file->data;
+    if (file->loaded) {
+        attn_free(data);
+    } else {
+        munmap(data, file->size);
+    }
+    *file = (attn_file){NULL, 0, 0};
 }

@@ -12,10 +12,11 @@ enum { ATTN_MAX_THREADS = 256 };
 
 typedef struct attn_pool attn_pool;
 
-/* A file in memory: `size` bytes at `data`, page-aligned and read-only. */
+/* A file in memory: `size` bytes at `data`, at least 64-byte aligned, not to be written. */
 typedef struct attn_file {
     const void *data;
     size_t size;
+    int loaded; /* not 0: a copy of this process's own; 0: a map */
 } attn_file;
 
 /* A pool of `threads` threads, 1 to ATTN_MAX_THREADS, counting the one that calls attn_pool_run: threads - 1 are
@@ -54,8 +55,15 @@ int attn_cpu_count(void);
  * thread; the map may be read by all. */
 int attn_map_file(const char *path, attn_file *out);
 
-/* Unmaps *file and zeroes it. NULL and an already zeroed file are allowed. No thread may still be reading it. */
-void attn_unmap_file(attn_file *file);
+/* Reads the regular file at `path` into memory of attn_alloc. A map costs no copy and is shared by all processes that
+ * have it; a copy is had in huge pages where the system gives them, which read faster: for weights that do not fit a
+ * cache, such as those of a decoder, whose every token reads them all. Errors as of attn_map_file, ENOMEM, what read
+ * gave, and EIO for a file that is cut meanwhile. */
+int attn_load_file(const char *path, attn_file *out);
+
+/* Gives back what either function made and zeroes *file. NULL and an already zeroed file are allowed. No thread may
+ * still be reading it. */
+void attn_close_file(attn_file *file);
 
 /* At least `bytes` bytes of uninitialized memory, 64-byte aligned. From 4 MiB up it is 2 MiB aligned, rounded up to
  * whole 2 MiB pages, and huge pages are asked for where the system has them. NULL with errno ENOMEM on failure; 0 bytes

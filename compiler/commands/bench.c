@@ -114,7 +114,7 @@ int command_bench(int argc, char **argv) {
     int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
     Model *model = model_load(arena, path);
     Module *module = build(arena, model);
-    EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads};
+    EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads, .load = true};
     Weights *weights = load_weights(arena, module, weights_path ? weights_path : "random:1", false);
     Engine *engine = engine_new(arena, module, weights, &engine_options);
     Length bound = call_bound(engine->plan);

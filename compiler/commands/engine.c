@@ -101,6 +101,7 @@ static void write_text(Arena *arena, const char *path, const char *text) {
 
 static void unload(void *handle) { dlclose(handle); }
 static void free_pool(void *pool) { attn_pool_free(pool); }
+static void close_file(void *file) { attn_close_file(file); }
 static void free_memory(void *memory) { attn_free(memory); }
 
 void *engine_symbol(const Engine *engine, const char *name) {
@@ -150,10 +151,13 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     const char *packed = folder_file(arena, folder, "model.attnw");
     engine->library = load_library(arena, engine, folder, find_cc(arena, options->cc), options->quick);
     packed_write(arena, packed, program, weights);
-    MappedFile file = file_map(arena, packed);
     DriverCall *call = &engine->call;
-    call->weights = file.data;
-    call->weights_bytes = file.size;
+    attn_file *file = arena_alloc(arena, sizeof *file);
+    int error = (options->load ? attn_load_file : attn_map_file)(packed, file);
+    if (error) fail("%s: %s", packed, strerror(error));
+    arena_on_free(arena, close_file, file);
+    call->weights = file->data;
+    call->weights_bytes = file->size;
     call->target = target;
     call->threads = options->threads > 0 ? options->threads : 1;
     if (call->threads > 1) {

@@ -41,6 +41,7 @@ typedef struct EngineOptions {
     const char *target;  /* NULL or native: the best one of this machine */
     const char *cc;      /* NULL: $CC, or the first of clang, gcc, cc */
     int threads;
+    bool load;             /* weights in memory of their own, as attn_load_file has them; else a map */
     bool quick;            /* cc -O1: the same bits as -O2, sooner there */
     const char *emitted_c; /* this C in place of a fresh emission; NULL: none */
 } EngineOptions;

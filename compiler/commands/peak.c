@@ -2,6 +2,7 @@
 #include "peak.h"
 
 #include "../attnc.h"
+#include "../../runtime/attn_runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ double read_bandwidth(void) {
         walks[n++] = walk_places;
     }
 #endif
-    uint64_t *data = checked_malloc((size_t)WORDS * sizeof *data), sum = 0;
+    uint64_t *data = attn_alloc((size_t)WORDS * sizeof *data), sum = 0; /* huge pages, as weights may stand in */
     if (!data) out_of_memory();
     memset(data, 1, (size_t)WORDS * sizeof *data);
     double most = 0;
@@ -137,6 +138,6 @@ double read_bandwidth(void) {
         double rate = 8.0 * WORDS / (seconds_now() - begin);
         if (rate > most) most = rate;
     }
-    free(data);
+    attn_free(data);
     return most;
 }

@@ -570,6 +570,7 @@ static const char *attention_rows(TargetEmitter *e, const Step *s, int64_t acros
     number(&w, "ACROSS", across);
     number(&w, "GROUP", s->a.heads / s->a.kv_heads);
     number(&w, "slots", across ? keys->slots : 0);
+    number(&w, "stream", across && weights_stream(e->plan));
     return kernel(&w, across ? "attention_across" : "attention_of");
 }
 

@@ -23,7 +23,7 @@ enum {
 /* ---------------------------------------------------------------- opening */
 
 static void open_weights(Embedder *embedder, const char *path, const char *target) {
-    int error = attn_map_file(path, &embedder->weights);
+    int error = attn_load_file(path, &embedder->weights);
     if (error) die("%s: %s", path, strerror(error));
     minilm_options how = {
         .size = sizeof how,
@@ -55,7 +55,7 @@ void embedder_close(Embedder *embedder) {
     free(embedder->workspaces);
     attn_free(embedder->workspace);
     attn_pool_free(embedder->pool);
-    attn_unmap_file(&embedder->weights);
+    attn_close_file(&embedder->weights);
     wordpiece_free(embedder->vocab);
 }
 

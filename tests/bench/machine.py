@@ -66,7 +66,8 @@ def library(out):
     path = os.path.join(out, "libmachine.so")
     commands = os.path.join(ROOT, "compiler", "commands")
     lib_build.run(["clang", "-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-I" + commands,
-                   os.path.join(HERE, "lib", "machine.c"), os.path.join(commands, "peak.c"), "-o", path])
+                   os.path.join(HERE, "lib", "machine.c"), os.path.join(commands, "peak.c"),
+                   os.path.join(ROOT, "runtime", "attn_runtime.c"), "-lpthread", "-o", path])
     return path
 
 

@@ -353,33 +353,69 @@ static void test_cpu_count(void **state) {
     assert_true(attn_cpu_count() <= sysconf(_SC_NPROCESSORS_CONF));
 }
 
-static void test_map_file(void **state) {
-    (void)state;
+static void refuses(int (*get)(const char *path, attn_file *out), const char *path, int error) {
+    attn_file file = {path, 1, 1};
+    assert_int_equal(get(path, &file), error);
+    assert_null(file.data);
+    assert_int_equal(file.size, 0);
+    assert_int_equal(file.loaded, 0);
+}
+
+static void test_file(int (*get)(const char *path, attn_file *out)) {
     char path[] = "/tmp/attn_runtime_XXXXXX";
     int descriptor = mkstemp(path);
     assert_true(descriptor >= 0);
-    attn_file file = {path, 1};
-    assert_int_equal(attn_map_file(path, &file), EINVAL);
-    assert_null(file.data);
-    assert_int_equal(file.size, 0);
+    refuses(get, path, EINVAL);
     assert_int_equal(write(descriptor, "weights", 7), 7);
     close(descriptor);
-    assert_int_equal(attn_map_file(path, &file), 0);
+    attn_file file;
+    assert_int_equal(get(path, &file), 0);
+    assert_int_equal(file.loaded, get == attn_load_file);
     unlink(path);
     assert_int_equal(file.size, 7);
+    assert_int_equal((uintptr_t)file.data % 64, 0);
     assert_memory_equal(file.data, "weights", 7);
-    attn_unmap_file(&file);
+    attn_close_file(&file);
     assert_null(file.data);
     assert_int_equal(file.size, 0);
-    attn_unmap_file(&file);
-    attn_unmap_file(NULL);
-    assert_int_equal(attn_map_file(path, &file), ENOENT);
-    assert_null(file.data);
-    assert_int_equal(attn_map_file("/tmp", &file), EISDIR);
-    assert_int_equal(attn_map_file("/dev/null", &file), EINVAL);
+    attn_close_file(&file);
+    attn_close_file(NULL);
+    refuses(get, path, ENOENT);
+    refuses(get, "/tmp", EISDIR);
+    refuses(get, "/dev/null", EINVAL);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(attn_map_file(path, &file), EINVAL);
+    refuses(get, path, EINVAL);
     unlink(path);
+}
+
+static void test_map_file(void **state) {
+    (void)state;
+    test_file(attn_map_file);
+}
+
+static void test_load_file(void **state) {
+    (void)state;
+    test_file(attn_load_file);
+}
+
+/* More than one read gives, and than one huge page holds. */
+static void test_load_long_file(void **state) {
+    (void)state;
+    enum { BYTES = 9 << 20 };
+    char path[] = "/tmp/attn_runtime_XXXXXX";
+    int descriptor = mkstemp(path);
+    unsigned char *bytes = malloc(BYTES);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < BYTES; i++) bytes[i] = (unsigned char)(i * 2654435761u >> 13);
+    assert_int_equal(write(descriptor, bytes, BYTES), BYTES);
+    close(descriptor);
+    attn_file file;
+    assert_int_equal(attn_load_file(path, &file), 0);
+    unlink(path);
+    assert_int_equal(file.size, BYTES);
+    assert_memory_equal(file.data, bytes, BYTES);
+    attn_close_file(&file);
+    free(bytes);
 }
 
 static void test_alloc(void **state) {
@@ -415,6 +451,8 @@ int main(void) {
         cmocka_unit_test(test_signals_blocked),
         cmocka_unit_test(test_cpu_count),
         cmocka_unit_test(test_map_file),
+        cmocka_unit_test(test_load_file),
+        cmocka_unit_test(test_load_long_file),
         cmocka_unit_test(test_alloc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,7 @@ EXPORT const char *bench_status_text(int status) {
 EXPORT void bench_close(bench_model *model) {
     if (!model) return;
     attn_pool_free(model->pool);
-    attn_unmap_file(&model->weights);
+    attn_close_file(&model->weights);
     attn_free(model->workspace);
 #if BENCH_HAS_STEP
     for (int i = 0; i < MOST_BEAMS; i++) attn_free(model->states[i]);
@@ -96,7 +96,7 @@ static int open_decoder(bench_model *m, int threads) {
 
 EXPORT bench_model *bench_open(const char *weights, int threads, const char *target) {
     bench_model *m = calloc(1, sizeof *m);
-    int status = m && weights && threads >= 1 ? attn_map_file(weights, &m->weights) : -1;
+    int status = m && weights && threads >= 1 ? attn_load_file(weights, &m->weights) : -1;
     if (status) {
         snprintf(error_text, sizeof error_text, "%s: %s", weights ? weights : "no weights",
                  status > 0 ? strerror(status) : "a wrong argument");

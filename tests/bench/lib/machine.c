@@ -14,7 +14,6 @@ double seconds_now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-void *checked_malloc(size_t bytes) { return malloc(bytes); }
 _Noreturn void out_of_memory(void) { abort(); }
 
 EXPORT double machine_peak(const char *target) { return peak_flops(target); }
