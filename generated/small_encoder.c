@@ -241,31 +241,19 @@ void small_encoder_avx2_step_embedding(void *with, int thread) {
 }
 
 static __attribute__((target("avx2,fma")))
-void small_encoder_avx2_gemm_32x96_1x6(const float *x, const float *w, const float *bias, float *out) {
+void small_encoder_avx2_gemm_32x96_1x3(const float *x, const float *w, const float *bias, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
     const __m256 b1 = _mm256_loadu_ps(bias + 8);
     const __m256 b2 = _mm256_loadu_ps(bias + 16);
     const __m256 b3 = _mm256_loadu_ps(bias + 24);
     const __m256 b4 = _mm256_loadu_ps(bias + 32);
     const __m256 b5 = _mm256_loadu_ps(bias + 40);
-    const __m256 b6 = _mm256_loadu_ps(bias + 48);
-    const __m256 b7 = _mm256_loadu_ps(bias + 56);
-    const __m256 b8 = _mm256_loadu_ps(bias + 64);
-    const __m256 b9 = _mm256_loadu_ps(bias + 72);
-    const __m256 b10 = _mm256_loadu_ps(bias + 80);
-    const __m256 b11 = _mm256_loadu_ps(bias + 88);
     __m256 acc0_0 = b0;
     __m256 acc0_1 = b1;
     __m256 acc0_2 = b2;
     __m256 acc0_3 = b3;
     __m256 acc0_4 = b4;
     __m256 acc0_5 = b5;
-    __m256 acc0_6 = b6;
-    __m256 acc0_7 = b7;
-    __m256 acc0_8 = b8;
-    __m256 acc0_9 = b9;
-    __m256 acc0_10 = b10;
-    __m256 acc0_11 = b11;
     for (size_t k = 0; k < 32; k++) {
         const __m256 a0 = _mm256_broadcast_ss(x + k);
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
@@ -280,18 +268,6 @@ void small_encoder_avx2_gemm_32x96_1x6(const float *x, const float *w, const flo
         acc0_4 = _mm256_fmadd_ps(a0, w4, acc0_4);
         const __m256 w5 = _mm256_loadu_ps(w + (1032 + (k * 16)));
         acc0_5 = _mm256_fmadd_ps(a0, w5, acc0_5);
-        const __m256 w6 = _mm256_loadu_ps(w + (1536 + (k * 16)));
-        acc0_6 = _mm256_fmadd_ps(a0, w6, acc0_6);
-        const __m256 w7 = _mm256_loadu_ps(w + (1544 + (k * 16)));
-        acc0_7 = _mm256_fmadd_ps(a0, w7, acc0_7);
-        const __m256 w8 = _mm256_loadu_ps(w + (2048 + (k * 16)));
-        acc0_8 = _mm256_fmadd_ps(a0, w8, acc0_8);
-        const __m256 w9 = _mm256_loadu_ps(w + (2056 + (k * 16)));
-        acc0_9 = _mm256_fmadd_ps(a0, w9, acc0_9);
-        const __m256 w10 = _mm256_loadu_ps(w + (2560 + (k * 16)));
-        acc0_10 = _mm256_fmadd_ps(a0, w10, acc0_10);
-        const __m256 w11 = _mm256_loadu_ps(w + (2568 + (k * 16)));
-        acc0_11 = _mm256_fmadd_ps(a0, w11, acc0_11);
     }
     _mm256_storeu_ps(out + 0, acc0_0);
     _mm256_storeu_ps(out + 8, acc0_1);
@@ -299,12 +275,6 @@ void small_encoder_avx2_gemm_32x96_1x6(const float *x, const float *w, const flo
     _mm256_storeu_ps(out + 24, acc0_3);
     _mm256_storeu_ps(out + 32, acc0_4);
     _mm256_storeu_ps(out + 40, acc0_5);
-    _mm256_storeu_ps(out + 48, acc0_6);
-    _mm256_storeu_ps(out + 56, acc0_7);
-    _mm256_storeu_ps(out + 64, acc0_8);
-    _mm256_storeu_ps(out + 72, acc0_9);
-    _mm256_storeu_ps(out + 80, acc0_10);
-    _mm256_storeu_ps(out + 88, acc0_11);
 }
 
 static __attribute__((target("avx2,fma")))
@@ -534,11 +504,11 @@ static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x96(const float *x, const float *w, const float *bias, float *out, size_t rows, size_t thread, size_t threads) {
     if (rows == 0) return;
     if (rows == 1) {
-        const size_t row = 0, end = 1 * (thread + 1) / threads;
-        for (size_t block = 1 * thread / threads; block < end; block++) {
-            const size_t panel = block * 6;
+        const size_t row = 0, end = 2 * (thread + 1) / threads;
+        for (size_t block = 2 * thread / threads; block < end; block++) {
+            const size_t panel = block * 3;
             const size_t column = panel * 16;
-            small_encoder_avx2_gemm_32x96_1x6(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column);
+            small_encoder_avx2_gemm_32x96_1x3(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column);
         }
         return;
     }
