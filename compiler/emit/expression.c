@@ -465,12 +465,24 @@ static const IsaOp *operation_of(Expansion *x, TemplateExpr *expr) {
     return op;
 }
 
+/* The row NAME_8 of a table where NAME's count is the number 8, taken off `args`; `op` where there is none. */
+static const IsaOp *operation_of_count(Expansion *x, const IsaOp *op, const char **args) {
+    int at = 0;
+    while (at < op->param_count && op->kinds[at] != ISA_COUNT) at++;
+    if (at == op->param_count || strspn(args[at], "0123456789") != strlen(args[at])) return op;
+    const IsaOp *counted = isa_find(x->isa, arena_printf(x->arena, "%s_%s", op->name, args[at]));
+    if (!counted) return op;
+    for (; at + 1 < op->param_count; at++) args[at] = args[at + 1];
+    return counted;
+}
+
 static TemplateValue evaluate_operation(Expansion *x, TemplateExpr *expr) {
     const IsaOp *op = operation_of(x, expr);
     if (expr->arg_count != op->param_count)
         expand_error(x, "v.%s takes %d arguments, %d are given", op->name, op->param_count, expr->arg_count);
     const char *args[MAX_ARGS] = {NULL};
     for (int i = 0; i < expr->arg_count; i++) args[i] = template_evaluate_pieces(x, expr->args[i]);
+    op = operation_of_count(x, op, args);
     return template_text(isa_spell(x->arena, op, args, op->needs_prefix ? prefix_of(x) : NULL));
 }
 

@@ -23,6 +23,8 @@
  * a vector unless `float` or `void` stands in front of the operation. The C text holds each parameter as
  * $NAME, at most once where the argument may be long, and the helpers' prefix as ${prefix}.
  *
+ * A row NAME_8 stands in for NAME where the count is the number 8; its prototype is without the count.
+ *
  * The meaning is a C expression for lane i of W: vectors and memory are a[i], p[0]; for a store it is
  * what memory holds at p[i] afterwards; for a prefetch it is `nothing`. It may use C's math library and
  *   tree_sum(a)  lanes added in a fixed order: a[i] + a[i + W / 2] for the first half, and so on to one

@@ -14,6 +14,8 @@ static const char table[] = "name toy\nwidth 4\nregisters 8\ntype vec4\nfused ye
                             "op fma(acc, a, b) | toy_fma($a, $b, $acc) | acc[i] + a[i] * b[i] | cost 1\n"
                             "op add(a, b) | $a + $b | a[i] + b[i] | cost 1\n"
                             "op load(read p) | *(const vec4 *)$p | p[i] | cost 1\n"
+                            "op void save(write p, count n, a) | toy_save($p, $n, $a) | i < n ? a[i] : p[i] | cost 2\n"
+                            "op void save_2(write p, a) | toy_pair($p, $a) | i < 2 ? a[i] : p[i] | cost 1\n"
                             "op zero() | 0 | 0 | cost 1\n"
                             "op twice(a) | ${prefix}_twice($a) | 2 * a[i] | cost 1\n"
                             "helper\n"
@@ -109,6 +111,11 @@ static void test_operations(void **state) {
           "acc0_0 = toy_fma(a, b4, acc0_0);\nacc1_0 = toy_fma(a, b4, acc1_0);\n");
     gives("${v.add(a, b)}; ${v.add(a + b, f(c, d)[1])}; ${v.zero()};", "a + b; (a + b) + f(c, d)[1]; 0;\n");
     gives("${v.fma(x + y, ${v.add(a, b)}, c)};", "toy_fma(a + b, c, x + y);\n");
+    /* a row of a count of its own */
+    gives("${v.save(p, 2, a)};", "toy_pair(p, a);\n");
+    gives("${v.save(p, ${four / 2}, a)};", "toy_pair(p, a);\n");
+    gives("${v.save(p, 3, a)};", "toy_save(p, 3, a);\n");
+    gives("${v.save(p, n, a)};", "toy_save(p, n, a);\n");
     gives("${v.load(p + ${n * 4})};", "*(const vec4 *)(p + (rows * 4));\n");
     gives("${v.add(',', \"),\")};", "(',') + (\"),\");\n");
     gives("$let x = v.add(p, q)\n${x}; ${v.twice(x)};", "p + q; tiny_twice(x);\n");
