@@ -700,6 +700,7 @@ int program_cache(Arena *arena, Program *program, Cache cache); /* the one of th
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer);
 void plan_step(Arena *arena, Plan *plan, Step step);
 int64_t round_up(int64_t n, int64_t to);
+int64_t ceil_div(int64_t n, int64_t by);
 void program_print(Text *out, const Program *program);
 /* --- passes/cost.c: for one sequence: 2 x multiply-adds of matrix products and visible scores; bytes of weights, keys
  * and values that a step reads and of rows that it reads and writes. */
@@ -736,6 +737,7 @@ typedef struct EmitOptions {
     uint64_t layout_hash;       /* packed_layout_hash */
     const uint8_t *embedded;    /* the bytes of the .attnw, to stand in the C; or NULL */
     size_t embedded_bytes;
+    bool loops;                 /* no sequence gets code without loops, even where that pays */
     bool incbin;                /* the weights come from NAME_weights.S instead */
 } EmitOptions;
 

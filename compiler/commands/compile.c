@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 
 static const char usage[] =
-    "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full] [--embed-weights] [--weights F] [--runtime]\n"
+    "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full|loops]\n"
+    "               [--embed-weights] [--weights F] [--runtime]\n"
+    "  --unroll    auto: one sequence alone gets code of its own without loops where that pays, see `attnc explain`;\n"
+    "              full: no loop at all, one sequence a call; loops: nothing but loops, the least code\n"
     "  --runtime   writes attn_runtime.[ch] (threads, files) and attn_generate.[ch] (search) beside NAME.c";
 
 static const char default_targets[] = "scalar,avx2,avx512";
@@ -66,8 +69,8 @@ int command_compile(int argc, char **argv) {
                               {"--runtime", .flag = &runtime}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!folder) usage_error(usage, "`-o DIR` is missing");
-    if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0)
-        usage_error(usage, "`--unroll` is auto or full, not `%s`", unroll);
+    if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0 && strcmp(unroll, "loops") != 0)
+        usage_error(usage, "`--unroll` is auto, full or loops, not `%s`", unroll);
     if (!target) target = default_targets;
     int n_targets = 0;
     const char *const *targets = split_targets(arena, target, &n_targets);
@@ -78,7 +81,9 @@ int command_compile(int argc, char **argv) {
     Module *module = build(arena, model);
     Program *program = plan_model(arena, module);
     EmitOptions emit_options = {.targets = targets, .n_targets = n_targets, .layout_hash = packed_layout_hash(program)};
-    emit_options.command = arena_printf(arena, "attnc compile %s --target %s", base_name(path), target);
+    emit_options.command = arena_printf(arena, "attnc compile %s --target %s%s%s", base_name(path), target,
+                                        unroll ? " --unroll " : "", unroll ? unroll : "");
+    emit_options.loops = unroll && strcmp(unroll, "loops") == 0;
     Weights *weights = weights_path ? load_weights(arena, module, weights_path, false) : NULL;
     bool in_text = embed && 128 + 4 * program->weight_floats <= MOST_TEXT_BYTES;
     if (in_text) emit_options.embedded = packed_bytes(arena, program, weights, &emit_options.embedded_bytes);

@@ -1,4 +1,5 @@
 /* explain.c: attnc explain: what a forward of a spec costs, counted from its plan, and what this machine could do. */
+#include "../emit/emit.h"
 #include "engine.h"
 #include "peak.h"
 
@@ -75,12 +76,28 @@ static void print_sizes(const Explain *x) {
                                                     : ""));
 }
 
+/* What `unroll auto` does, and why. */
+static void print_single(const Explain *x) {
+    Arena *a = x->arena;
+    for (int t = 0; t < x->n_targets; t++) {
+        Unrolling u = unroll(x->plan, isa_load(a, x->targets[t]));
+        const char *size = u.code_bytes > 0
+                               ? arena_printf(a, " (about %s of code; loops take %.1f %% of about %.0f cycles)",
+                                              amount(a, u.code_bytes, "B"), 100 * u.saved / u.cycles, u.cycles)
+                               : "";
+        row(t ? "" : "one sequence", u.pays ? arena_printf(a, "%s: written out without loops%s", x->targets[t], size)
+                                            : arena_printf(a, "%s: loops, since %s%s", x->targets[t], u.why_not, size));
+    }
+}
+
 static void print_unrolling(const Explain *x) {
     const Plan *plan = x->plan;
     if (plan->program->unroll_full) row("unrolled", "everything: no loop is left");
-    else
+    else {
         row("unrolled", "layers and steps are straight-line code with constant widths and offsets, register tiles are "
                         "written out; loops run over tiles of rows and columns, over k, and over keys");
+        print_single(x);
+    }
     int count[STEP_COUNT] = {0};
     Text text = text_new(x->arena);
     for (int i = 0; i < plan->n_steps; i++) count[plan->steps[i].kind]++;

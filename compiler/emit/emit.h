@@ -172,6 +172,39 @@ const char *upper_case(Arena *arena, const char *text);
 
 /* ======================================================================= emit/kernels.c
  * One target's part of the file: its kernels, its steps, and the function that runs them on a chunk. */
+/* `unroll full`: a function written out has at most that many statements. */
+enum { STATEMENTS = 1900 };
+
+/* --- tiles.c: what a kernel takes at a time. */
+typedef struct GemmTile {
+    int64_t height, panels; /* rows; 16 columns each */
+} GemmTile;
+
+typedef struct RowsTile {
+    int64_t rows, panels, columns; /* of queries; of 16 keys each; vectors of values */
+} RowsTile;
+
+GemmTile gemm_tile(const Isa *isa);
+RowsTile rows_tile(const Isa *isa, const Step *attention);
+const Cache *cache_of(const Plan *plan, int cache); /* NULL for NO_CACHE */
+/* Keys so few that the scores of some rows stay in half of the registers. */
+bool scores_held(const Plan *plan, const Isa *isa, const Step *attention);
+/* All keys are seen, scores held, and the functions of rows short enough to be written out. */
+bool rows_written_out(const Plan *plan, const Isa *isa, const Step *attention);
+/* One row has one chain of multiply-adds for each vector of a head's values: so many heads go together, or 0. Not those
+ * that have something of their own besides keys and values. */
+int64_t heads_across(const Plan *plan, const Isa *isa, const Step *attention);
+
+/* --- unroll.c: whether `unroll auto` writes out a call of one sequence. */
+typedef struct Unrolling {
+    bool pays;
+    double cycles, saved; /* of such a call with loops; less of them without */
+    double code_bytes;
+    const char *why_not; /* NULL when it pays */
+} Unrolling;
+
+Unrolling unroll(const Plan *plan, const Isa *isa);
+
 typedef struct TargetEmitter {
     Arena *kept;  /* of what stays until the file is done */
     Arena *arena; /* emit_target's own, emptied before each step */
@@ -181,6 +214,9 @@ typedef struct TargetEmitter {
     const char *model;  /* the prefix of everything */
     const char *prefix; /* model_target: of everything of this target */
     const char *stem;   /* the same with the plan's name, except for forward: of the plan's steps */
+    const char *chunk;  /* of the function that runs the steps on a chunk */
+    bool loops;         /* nothing is written out */
+    bool written_out;   /* without loops, for exactly one sequence of the plan's rows */
     struct Kernel *kernels;
 } TargetEmitter;
 

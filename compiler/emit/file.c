@@ -174,7 +174,8 @@ static void emit_targets(File *f, Writer *writer) {
     const char *model = f->program->module->model->name;
     for (int t = 0; t < TARGETS; t++) {
         if (!f->isas[t]) continue;
-        TargetEmitter e = {.kept = f->arena, .writer = writer, .isa = f->isas[t], .model = model};
+        TargetEmitter e = {.kept = f->arena, .writer = writer, .isa = f->isas[t], .model = model,
+                           .loops = f->options->loops};
         e.prefix = arena_printf(f->arena, "%s_%s", model, e.isa->name);
         bool guarded = strcmp(e.isa->guard, "1") != 0;
         writer_line(writer, "/* ------------------------------------------------------------------ target %s */",

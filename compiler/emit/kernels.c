@@ -38,9 +38,6 @@ const char *hex_float(Arena *arena, double value) { return arena_printf(arena, "
 
 enum { WHOLE = 1 << 20 }; /* an unrolling that leaves no loop */
 
-/* `unroll full`: loops are written out, a function has at most that many statements. */
-enum { STATEMENTS = 1900 };
-
 static void add_constant(Wanted *w, Constant constant, uint64_t bits) {
     w->constants = arena_grow(w->e->arena, w->constants, w->n_constants, &w->room, sizeof *w->constants);
     w->constants[w->n_constants++] = constant;
@@ -65,7 +62,7 @@ static void real(Wanted *w, const char *name, double value) {
 
 static Wanted want(TargetEmitter *e, const char *template_name) {
     Wanted w = {.e = e, .template_name = template_name};
-    bool full = e->plan->program->unroll_full;
+    bool full = e->written_out;
     number(&w, "full", full);
     number(&w, "rows", 0);
     number(&w, "UNROLL", full ? WHOLE : 1);
@@ -124,7 +121,8 @@ static const char *kernel(Wanted *w, const char *stem) {
     for (const Kernel *k = e->kernels; k; k = k->next)
         if (is_wanted(k, w)) return k->name;
     int same = 0;
-    const char *name = arena_printf(e->arena, "%s_%s", e->prefix, stem);
+    const char *single = e->written_out && !e->plan->program->unroll_full ? "single_" : "";
+    const char *name = arena_printf(e->arena, "%s_%s%s", e->prefix, single, stem);
     size_t size = strlen(name);
     for (const Kernel *k = e->kernels; k; k = k->next)
         same += strncmp(k->name, name, size) == 0 && (k->name[size] == '\0' || k->name[size] == '_');
@@ -160,7 +158,7 @@ static const char *weight_at(TargetEmitter *e, int packed) {
 /* `unroll full`: the number of rows is a constant of the kernel. */
 static void fix_rows(Wanted *w, RowsKind rows) {
     const Plan *plan = w->e->plan;
-    if (!plan->program->unroll_full) return;
+    if (!w->e->written_out) return;
     const int64_t counts[] = {[ROWS_CHUNK] = plan->seq.n,
                               [ROWS_SOURCE] = plan->source_seq.n,
                               [ROWS_SEQUENCES] = 1,
@@ -188,10 +186,10 @@ static void sequence_rows(Wanted *w, RowsKind rows) {
 
 /* The end of a call: rows and the share of a thread, or nothing where all of that is constant. */
 static const char *share(TargetEmitter *e) {
-    return e->plan->program->unroll_full ? ");" : ", (size_t)thread, (size_t)run->threads);";
+    return e->written_out ? ");" : ", (size_t)thread, (size_t)run->threads);";
 }
 static const char *rows_and_share(TargetEmitter *e, RowsKind rows) {
-    return e->plan->program->unroll_full
+    return e->written_out
                ? ");"
                : arena_printf(e->arena, ", %s, (size_t)thread, (size_t)run->threads);", rows_text(e, rows));
 }
@@ -203,26 +201,15 @@ static bool is_optional(const TargetEmitter *e, const Step *s) {
 
 /* ---------------------------------------------------------------- steps: each gives the call of its kernel */
 
-typedef struct Tile {
-    int64_t height, panels;
-} Tile;
-
-/* Accumulators fill the registers but for the weights of a row of panels and one broadcast. */
-static Tile gemm_tile(const Isa *isa) {
-    if (isa->registers >= 32 && isa->width >= 8) return (Tile){8, isa->width >= 16 ? 3 : 1};
-    if (isa->width >= 8) return (Tile){6, 1};
-    if (isa->width >= 4) return isa->registers >= 32 ? (Tile){6, 1} : (Tile){2, 1};
-    return (Tile){1, 1};
-}
-
 /* Matrices that add up to more than a second-level cache holds are read from farther away: these floats. */
 enum { STREAM_FLOATS = 1 << 20 };
 
-static bool weights_stream(const Plan *plan) {
+static bool weights_stream(const TargetEmitter *e) {
+    const Plan *plan = e->plan;
     int64_t floats = 0;
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_GEMM) floats += plan->program->packed[plan->steps[i].weight].room;
-    return floats > STREAM_FLOATS && !plan->program->unroll_full;
+    return floats > STREAM_FLOATS && !e->written_out;
 }
 
 /* The matrix that is read after that of `s`; after the last one the next call begins with the first. */
@@ -239,9 +226,9 @@ static const char *weights_after(TargetEmitter *e, const Step *s) {
 
 static const char *call_gemm(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, "gemm.c.tmpl");
-    Tile tile = gemm_tile(e->isa);
+    GemmTile tile = gemm_tile(e->isa);
     const Buffer *out = buffer_of(e, s->out);
-    bool scaled = s->scale != 1, stream = weights_stream(e->plan);
+    bool scaled = s->scale != 1, stream = weights_stream(e);
     double residual_scale = s->residual_scale;
     if (scaled && s->has_residual && !s->has_activation && !s->has_factor &&
         s->cap == 0) { /* one factor: no product feeds the sum */
@@ -252,7 +239,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     number(&w, "N", s->n);
     number(&w, "H_MOST", tile.height);
     number(&w, "P_MOST", tile.panels);
-    number(&w, "K_UNROLL", e->plan->program->unroll_full ? WHOLE : 1);
+    number(&w, "K_UNROLL", e->written_out ? WHOLE : 1);
     fix_rows(&w, s->rows);
     number(&w, "x_stride", stride_of(e, s->in));
     number(&w, "out_stride", out->stride);
@@ -286,7 +273,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     if (s->has_factor) text_printf(&call, ", %s", address(e, s->factor));
     if (s->has_residual) text_printf(&call, ", %s", address(e, s->other));
     text_printf(&call, ", %s%s", address(e, s->out),
-                e->plan->program->unroll_full ? ", run->scratch);" : rows_and_share(e, s->rows));
+                e->written_out ? ", run->scratch);" : rows_and_share(e, s->rows));
     return call.data;
 }
 
@@ -295,8 +282,8 @@ static const char *call_norm(TargetEmitter *e, const Step *s) {
     int64_t d = s->n / s->a.groups;
     number(&w, "D", d);
     number(&w, "GROUPS", s->a.groups);
-    number(&w, "UNROLL", e->plan->program->unroll_full ? WHOLE : 2);
-    number(&w, "G_UNROLL", e->plan->program->unroll_full ? WHOLE : 1);
+    number(&w, "UNROLL", e->written_out ? WHOLE : 2);
+    number(&w, "G_UNROLL", e->written_out ? WHOLE : 1);
     fix_rows(&w, s->rows);
     number(&w, "centered", s->op == OP_layernorm);
     number(&w, "has_bias", s->bias != NO_PACKED);
@@ -440,53 +427,11 @@ int64_t map_count(const Graph *g, const char *name) {
     return count;
 }
 
-static const Cache *cache_of(const Plan *plan, int cache) {
-    return cache == NO_CACHE ? NULL : &plan->program->caches[cache];
-}
-
 const char *pairs_of(const Plan *plan, const Step *s) {
     const Cache *keys = cache_of(plan, s->keys);
     bool source_keys = keys ? keys->of_source : s->key_rows == ROWS_SOURCE;
     if (s->rows == ROWS_SOURCE) return "source_pairs";
     return source_keys ? "cross_pairs" : "self_pairs";
-}
-
-/* Rows of queries, panels of keys, and vectors of values taken at a time. */
-typedef struct RowsTile {
-    int64_t rows, panels, columns;
-} RowsTile;
-
-static RowsTile rows_tile(const Isa *isa, const Step *s) {
-    int64_t vectors = (s->value_dim + isa->width - 1) / isa->width;
-    bool wide = isa->registers >= 32 && isa->width >= 16, additive = s->vector != NO_PACKED;
-    return (RowsTile){additive ? 1 : wide ? 8 : isa->width >= 4 ? 4 : 1, /* a tanh a product is enough in one row */
-                      wide && !additive ? 3 : 1, isa->width == 1 ? 8 : wide && vectors % 3 == 0 ? 3 : 2};
-}
-
-/* Keys so few that the scores of some rows stay in half of the registers. */
-static bool scores_held(const TargetEmitter *e, const Step *s) {
-    RowsTile tile = rows_tile(e->isa, s);
-    const Cache *keys = cache_of(e->plan, s->keys);
-    bool ring = keys && keys->ring;
-    return s->key_bound <= s->key_block && s->key_block <= 16 * tile.panels && !s->a.has_mask && !ring && !s->a.sink &&
-           tile.rows * s->key_block <= e->isa->registers / 2 * e->isa->width;
-}
-
-/* Nothing but queries, keys, values and positions has a part in it. */
-static bool is_plain(const Step *s) {
-    return !s->a.has_prefix && !s->a.has_mask && s->first_export < 0 && s->relative == NO_PACKED &&
-           s->slopes == NO_PACKED && s->sink == NO_PACKED && s->vector == NO_PACKED;
-}
-
-/* `unroll full`: all keys are seen, scores held, and the functions of rows short enough. */
-static bool rows_written_out(const TargetEmitter *e, const Step *s) {
-    bool sees_all = !s->a.causal && !s->a.window && s->rows == s->key_rows;
-    RowsTile tile = rows_tile(e->isa, s);
-    int64_t vectors = s->key_block / e->isa->width;
-    int64_t scores = s->a.head_dim * (vectors + tile.rows + tile.rows * vectors);
-    int64_t mix = s->key_bound * (tile.rows + 1) * ((s->value_dim + e->isa->width - 1) / e->isa->width + 1);
-    return e->plan->program->unroll_full && is_plain(s) && sees_all && scores_held(e, s) &&
-           scores + mix < STATEMENTS / 2;
 }
 
 /* Where the keys and values of a head come from. */
@@ -540,18 +485,7 @@ static void attention_shape(Wanted *w, const Step *s) {
     number(w, "R_MOST", tile.rows);
     number(w, "P_MOST", tile.panels);
     number(w, "C_MOST", tile.columns);
-    number(w, "HELD", scores_held(w->e, s));
-}
-
-/* One row has one chain of multiply-adds for each vector of a head's values: so many heads go together. Not those
- * that have something of their own besides keys and values. */
-static int64_t heads_across(const TargetEmitter *e, const Step *s) {
-    const Cache *keys = cache_of(e->plan, s->keys);
-    if (!is_plain(s) || !keys || !keys->panels || e->isa->width < 4) return 0;
-    int64_t group = s->a.heads / s->a.kv_heads;
-    for (int64_t across = 4; across > 1; across /= 2)
-        if (s->a.heads % across == 0 && (across % group == 0 || group % across == 0)) return across;
-    return 0;
+    number(w, "HELD", scores_held(w->e->plan, w->e->isa, s));
 }
 
 /* The functions for rows of queries: forward and decode, and attentions alike, share them. `across`: heads of one row,
@@ -561,8 +495,8 @@ static const char *attention_rows(TargetEmitter *e, const Step *s, int64_t acros
     const Cache *keys = cache_of(e->plan, s->keys);
     bool own_keys = keys ? keys->of_source : s->rows != s->key_rows;
     attention_shape(&w, s);
-    number(&w, "D_UNROLL", e->plan->program->unroll_full ? WHOLE : 1);
-    number(&w, "N", e->plan->program->unroll_full ? s->key_bound : 0);
+    number(&w, "D_UNROLL", e->written_out ? WHOLE : 1);
+    number(&w, "N", e->written_out ? s->key_bound : 0);
     number(&w, "KEY_BLOCK", s->key_block);
     number(&w, "MULTI", s->key_bound > s->key_block);
     number(&w, "clamped", own_keys && (s->a.causal || s->a.window));
@@ -570,7 +504,7 @@ static const char *attention_rows(TargetEmitter *e, const Step *s, int64_t acros
     number(&w, "ACROSS", across);
     number(&w, "GROUP", s->a.heads / s->a.kv_heads);
     number(&w, "slots", across ? keys->slots : 0);
-    number(&w, "stream", across && weights_stream(e->plan));
+    number(&w, "stream", across && weights_stream(e));
     return kernel(&w, across ? "attention_across" : "attention_of");
 }
 
@@ -582,12 +516,12 @@ static const char *cache_at(TargetEmitter *e, int cache, Operand rows) {
 
 static const char *call_attention(TargetEmitter *e, const Step *s) {
     const Plan *plan = e->plan;
-    bool full = plan->program->unroll_full, held = full && rows_written_out(e, s);
+    bool full = e->written_out, held = full && rows_written_out(plan, e->isa, s);
     Wanted w = want(e, held ? "attention_held.c.tmpl" : full ? "attention_full.c.tmpl" : "attention.c.tmpl");
     if (full) number(&w, "N", s->rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n);
     if (full) number(&w, "M", s->key_bound);
     if (!full || held) word(&w, "rows_name", attention_rows(e, s, 0));
-    int64_t across = full ? 0 : heads_across(e, s);
+    int64_t across = full ? 0 : heads_across(plan, e->isa, s);
     number(&w, "ACROSS", across);
     number(&w, "GROUP", s->a.heads / s->a.kv_heads);
     if (across) word(&w, "heads_name", attention_rows(e, s, across));
@@ -657,8 +591,9 @@ static const char *call_step(TargetEmitter *e, const Step *s) {
     bug("a step without a kind");
 }
 
-/* A function a step, and the one that runs them on a chunk. */
-static void emit_plan(TargetEmitter *e, const char *attribute) {
+/* A function a step, and the one that runs them on a chunk. `single`: where one sequence of a thread alone goes on to,
+ * or NULL. */
+static void emit_plan(TargetEmitter *e, const char *attribute, const char *single) {
     const Plan *plan = e->plan;
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
@@ -668,14 +603,20 @@ static void emit_plan(TargetEmitter *e, const char *attribute) {
         writer_line(e->writer, "static %s", attribute);
         writer_line(e->writer, "void %s_step_%s(void *with, int thread) {", e->stem, s->name);
         writer_line(e->writer, "%s_run *run = (%s_run *)with;", e->model, e->model);
-        if (plan->program->unroll_full) writer_line(e->writer, "(void)thread;");
+        if (e->written_out) writer_line(e->writer, "(void)thread;");
         writer_line(e->writer, "%s", call);
         writer_line(e->writer, "}");
         writer_blank(e->writer);
     }
     /* not inlined: a caller with more instructions than the target would contract products and sums */
     writer_line(e->writer, "static __attribute__((noinline)) %s", attribute);
-    writer_line(e->writer, "void %s_%s_chunk(%s_run *run) {", e->prefix, plan->graph->name, e->model);
+    writer_line(e->writer, "void %s_%s_chunk(%s_run *run) {", e->chunk, plan->graph->name, e->model);
+    if (single) {
+        writer_line(e->writer, "if (run->sequences == 1 && run->threads <= 1) {");
+        writer_line(e->writer, "%s_%s_chunk(run);", single, plan->graph->name);
+        writer_line(e->writer, "return;");
+        writer_line(e->writer, "}");
+    }
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
         if (is_optional(e, s))
@@ -685,6 +626,20 @@ static void emit_plan(TargetEmitter *e, const char *attribute) {
     }
     writer_line(e->writer, "}");
     writer_blank(e->writer);
+}
+
+/* `unroll auto`: where it pays, one sequence has code of its own. Returns the prefix of its chunk, or NULL. */
+static const char *emit_single(TargetEmitter *e, const char *attribute) {
+    if (e->loops || !unroll(e->plan, e->isa).pays) return NULL;
+    const char *chunk = e->chunk, *stem = e->stem;
+    e->written_out = true;
+    e->chunk = e->stem = arena_printf(e->kept, "%s_single", stem);
+    emit_plan(e, attribute, NULL);
+    const char *single = e->chunk;
+    e->written_out = false;
+    e->chunk = chunk;
+    e->stem = stem;
+    return single;
 }
 
 void emit_target(TargetEmitter *e, const Program *program) {
@@ -702,7 +657,10 @@ void emit_target(TargetEmitter *e, const Program *program) {
         if (!plans[i]) continue;
         e->plan = plans[i];
         e->stem = i == 0 ? e->prefix : arena_printf(e->kept, "%s_%s", e->prefix, plans[i]->graph->name);
-        emit_plan(e, attribute);
+        e->chunk = e->prefix;
+        e->written_out = program->unroll_full;
+        const char *single = e->written_out ? NULL : emit_single(e, attribute);
+        emit_plan(e, attribute, single);
     }
     arena_free(e->arena);
 }

@@ -73,7 +73,7 @@ static void size_scratch(Plan *plan) {
         if (need > plan->scratch_floats) plan->scratch_floats = need;
     }
     enum { TILE_SUMS = 8 * 48 }; /* where tiles that are cut leave their sums */
-    if (plan->program->unroll_full && plan->scratch_floats < TILE_SUMS) plan->scratch_floats = TILE_SUMS;
+    if (plan->seq.exact && plan->scratch_floats < TILE_SUMS) plan->scratch_floats = TILE_SUMS;
     plan->scratch_floats = round_up(plan->scratch_floats, 16);
 }
 

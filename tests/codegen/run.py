@@ -105,11 +105,16 @@ int main(int argc, char **argv) {
 """
 
 
+def write_driver(folder, name, seq, width):
+    text = DRIVER.replace("NAME", name).replace("UPPER", name.upper())
+    path = folder + "/main.c"
+    open(path, "w").write(text.replace("SEQ", str(seq)).replace("WIDTH", str(width)))
+    return path
+
+
 def same_bits(stem, folder, name, seq, width):
     """One target gives one answer: contraction, optimization and compiler do not show."""
-    main = folder + "/main.c"
-    text = DRIVER.replace("NAME", name).replace("UPPER", name.upper()).replace("SEQ", str(seq)).replace("WIDTH", str(width))
-    open(main, "w").write(text)
+    main = write_driver(folder, name, seq, width)
     variants = []
     for cc in COMPILERS:
         variants += [[cc, "-std=c11", "-O2"], [cc, "-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast"]]
@@ -131,6 +136,37 @@ def same_bits(stem, folder, name, seq, width):
                 differ = sum(a != b for a, b in zip(first[1].split(), done.stdout.split()))
                 return f"{target}: {differ} numbers of {' '.join(variant)} are not those of {' '.join(first[0])}"
     return None
+
+
+def same_ways(path, folder, name, seq, width):
+    """A sequence alone gets the same bits from loops, from code of its own, and from code without any loop (where
+    attention has the same kernel in all three, so not in the scalar target)."""
+    answers = {}
+    for way in ("loops", "auto", "full"):
+        stem = compile_spec(path, folder, "--weights", "random:5", "--embed-weights", "--unroll", way)
+        singles = len(re.findall(rf"{name}_avx512_single_step_\w+\(void", open(stem + ".c").read()))
+        if (singles > 0) != (way == "auto"):
+            return f"--unroll {way}: {singles} steps of a single sequence"
+        built = run(["cc", "-std=c11", "-O2", "-w", "-I", folder, write_driver(folder, name, seq, width), stem + ".c",
+                     "-o", folder + "/main"])
+        if built.returncode:
+            return built.stderr
+        for target in ("scalar", "avx2", "avx512"):
+            if (way, target) == ("full", "scalar"):
+                continue
+            done = run([folder + "/main", target])
+            if done.returncode != 77 and answers.setdefault(target, done.stdout) != done.stdout:
+                return f"{target}: --unroll {way} gives other numbers"
+    return None
+
+
+def single_loops(stem):
+    """Functions of a single sequence have no loop."""
+    functions = re.split(r"(?m)^(?=void |static )", open(stem + ".c").read())
+    words = re.compile(r"\b(for|while|do|goto)\b")
+    single = [f for f in functions if re.match(r"void \w+_single_", f)]
+    found = [f.split("(")[0] for f in single if words.search(f.split("\n}\n")[0])]
+    return "no such function" if not single else "\n".join(found) or None
 
 
 def inner_loops(obj):
@@ -187,7 +223,7 @@ def main():
     for target in ("avx2", "avx512"):
         with tempfile.TemporaryDirectory() as folder:
             report(f"spills/{target}", spills(target, folder))
-    for spec, seq, width in (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48)):
+    for spec, seq, width in (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48), ("single", 5, 16)):
         path = f"{HERE}/{spec}.attn"
         with tempfile.TemporaryDirectory() as folder:
             stem = compile_spec(path, folder, "--weights", "random:5", "--embed-weights")
@@ -197,6 +233,10 @@ def main():
             report(f"{spec}/bits", same_bits(stem, folder, name, seq, width))
             if spec.endswith("full"):
                 report(f"{spec}/loops", loops(stem))
+            if spec == "single":
+                report("single/loops", single_loops(stem))
+                report("single/ways", same_ways(path, folder, name, seq, width))
+                stem = compile_spec(path, folder, "--weights", "random:5", "--embed-weights")
             before = open(stem + ".c").read()
             compile_spec(path, folder, "--weights", "random:5", "--embed-weights")
             report(f"{spec}/reproducible", None if before == open(stem + ".c").read() else "two runs differ")

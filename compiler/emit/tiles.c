@@ -1,0 +1,53 @@
+/* tiles.c: how many rows, panels and columns a kernel takes at a time, by the registers of the target. */
+#include "emit.h"
+
+/* Accumulators fill the registers but for the weights of a row of panels and one broadcast. */
+GemmTile gemm_tile(const Isa *isa) {
+    if (isa->registers >= 32 && isa->width >= 8) return (GemmTile){8, isa->width >= 16 ? 3 : 1};
+    if (isa->width >= 8) return (GemmTile){6, 1};
+    if (isa->width >= 4) return isa->registers >= 32 ? (GemmTile){6, 1} : (GemmTile){2, 1};
+    return (GemmTile){1, 1};
+}
+
+RowsTile rows_tile(const Isa *isa, const Step *s) {
+    int64_t vectors = ceil_div(s->value_dim, isa->width);
+    bool wide = isa->registers >= 32 && isa->width >= 16, additive = s->vector != NO_PACKED;
+    return (RowsTile){additive ? 1 : wide ? 8 : isa->width >= 4 ? 4 : 1, /* a tanh a product is enough in one row */
+                      wide && !additive ? 3 : 1, isa->width == 1 ? 8 : wide && vectors % 3 == 0 ? 3 : 2};
+}
+
+const Cache *cache_of(const Plan *plan, int cache) {
+    return cache == NO_CACHE ? NULL : &plan->program->caches[cache];
+}
+
+bool scores_held(const Plan *plan, const Isa *isa, const Step *s) {
+    RowsTile tile = rows_tile(isa, s);
+    const Cache *keys = cache_of(plan, s->keys);
+    bool ring = keys && keys->ring;
+    return s->key_bound <= s->key_block && s->key_block <= 16 * tile.panels && !s->a.has_mask && !ring && !s->a.sink &&
+           tile.rows * s->key_block <= isa->registers / 2 * isa->width;
+}
+
+/* Nothing but queries, keys, values and positions has a part in it. */
+static bool is_plain(const Step *s) {
+    return !s->a.has_prefix && !s->a.has_mask && s->first_export < 0 && s->relative == NO_PACKED &&
+           s->slopes == NO_PACKED && s->sink == NO_PACKED && s->vector == NO_PACKED;
+}
+
+bool rows_written_out(const Plan *plan, const Isa *isa, const Step *s) {
+    bool sees_all = !s->a.causal && !s->a.window && s->rows == s->key_rows;
+    RowsTile tile = rows_tile(isa, s);
+    int64_t vectors = s->key_block / isa->width;
+    int64_t scores = s->a.head_dim * (vectors + tile.rows + tile.rows * vectors);
+    int64_t mix = s->key_bound * (tile.rows + 1) * (ceil_div(s->value_dim, isa->width) + 1);
+    return is_plain(s) && sees_all && scores_held(plan, isa, s) && scores + mix < STATEMENTS / 2;
+}
+
+int64_t heads_across(const Plan *plan, const Isa *isa, const Step *s) {
+    const Cache *keys = cache_of(plan, s->keys);
+    if (!is_plain(s) || !keys || !keys->panels || isa->width < 4) return 0;
+    int64_t group = s->a.heads / s->a.kv_heads;
+    for (int64_t across = 4; across > 1; across /= 2)
+        if (s->a.heads % across == 0 && (across % group == 0 || group % across == 0)) return across;
+    return 0;
+}

@@ -1,0 +1,84 @@
+/* unroll.c: whether `unroll auto` writes out a call of one sequence, without loops, beside the kernels with loops.
+ *
+ * What that saves is the way into each step and out of its loops, some 30 cycles a step whatever the step does; what it
+ * costs is code, since every row and every k of a tile is written down. So it pays in small models. The constants are
+ * least squares of tests/bench/unroll.csv (tests/bench/unroll.py; Zen 4, AVX-512, clang 14), mostly within 15 %. There
+ * even 92 kB of code, read from the second level at each call, are not slower than loops; but a model is not alone in
+ * its program, and the first-level cache is all it may claim. */
+#include "emit.h"
+
+static const double CYCLES_SAVED = 30; /* of a step */
+static const double CYCLES_A_STEP = 79, CYCLES_A_PRODUCT = 1.26, CYCLES_A_SCORE = 0.85; /* of vectors */
+static const double BYTES_A_STEP = 200, BYTES_A_PRODUCT = 13, BYTES_A_SCORE = 18;       /* of code */
+static const double LEAST_GAIN = 0.02;
+static const double CODE_BYTES = 32768; /* the first-level instruction cache of x86-64 and of many arm cores */
+
+/* The same kernel as an earlier step's: its code is there already. */
+static bool is_known(const Plan *plan, int step) {
+    const Step *s = &plan->steps[step];
+    for (const Step *t = plan->steps; t < s; t++)
+        if (t->kind == s->kind && t->k == s->k && t->n == s->n && t->rows == s->rows && t->op == s->op &&
+            t->has_activation == s->has_activation && t->has_residual == s->has_residual &&
+            t->has_factor == s->has_factor && (t->bias == NO_PACKED) == (s->bias == NO_PACKED))
+            return true;
+    return false;
+}
+
+/* Vectors that `rows` rows of a step's matrix product multiply and add. */
+static double products(const Isa *isa, const Step *s, int64_t rows) {
+    return (double)rows * (double)s->k * (double)ceil_div(s->n, isa->width);
+}
+
+/* The same of the tiles that are written down: rows and panels are cut evenly, so that there are two widths at most. */
+static double tile_products(const Isa *isa, const Step *s, int64_t rows) {
+    GemmTile most = gemm_tile(isa);
+    int64_t height = ceil_div(rows, ceil_div(rows, most.height));
+    int64_t panels = ceil_div(s->n, 16), blocks = ceil_div(panels, most.panels), wide = ceil_div(panels, blocks);
+    int64_t narrow = panels % blocks ? wide - 1 : 0;
+    return (double)height * (double)s->k * (double)((wide + narrow) * ceil_div(16, isa->width));
+}
+
+/* Vectors of scores, exponentials and weighted values of `rows` rows of a head. */
+static double scores(const Isa *isa, const Step *s, int64_t rows) {
+    const int64_t exponential = 20;
+    int64_t keys = s->key_block / isa->width * (s->a.head_dim + exponential);
+    return (double)rows * (double)(keys + s->key_bound * ceil_div(s->value_dim, isa->width));
+}
+
+static bool is_possible(const Plan *plan, const Isa *isa, const char **why) {
+    *why = "rows are not fixed by `seq = N`";
+    if (!plan->seq.exact || (plan->source_seq.n && !plan->source_seq.exact)) return false;
+    *why = "a state's rows are not fixed";
+    if (plan->cached) return false;
+    *why = "its attention is not plain, or of too many keys";
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_ATTENTION && !rows_written_out(plan, isa, &plan->steps[i])) return false;
+    return true;
+}
+
+Unrolling unroll(const Plan *plan, const Isa *isa) {
+    Unrolling u = {0};
+    if (!is_possible(plan, isa, &u.why_not)) return u;
+    CallRows all = call_rows(plan, plan->seq.n);
+    for (int i = 0; i < plan->n_steps; i++) {
+        const Step *s = &plan->steps[i];
+        int64_t rows = step_rows(plan, s, &all);
+        bool fresh = !is_known(plan, i);
+        u.saved += CYCLES_SAVED;
+        u.cycles += CYCLES_A_STEP;
+        u.code_bytes += BYTES_A_STEP;
+        if (s->kind == STEP_GEMM) {
+            u.cycles += CYCLES_A_PRODUCT * products(isa, s, rows);
+            if (fresh) u.code_bytes += BYTES_A_PRODUCT * tile_products(isa, s, rows);
+        } else if (s->kind == STEP_ATTENTION) {
+            int64_t tile = rows_tile(isa, s).rows;
+            u.cycles += CYCLES_A_SCORE * scores(isa, s, rows * s->a.heads);
+            if (fresh) u.code_bytes += BYTES_A_SCORE * scores(isa, s, rows < tile ? rows : tile);
+        }
+    }
+    u.why_not = u.code_bytes > CODE_BYTES         ? "its code would not fit the first-level cache"
+                : u.saved < LEAST_GAIN * u.cycles ? "loops take next to nothing of its time"
+                                                  : NULL;
+    u.pays = u.why_not == NULL;
+    return u;
+}
