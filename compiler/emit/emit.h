@@ -194,6 +194,8 @@ bool rows_written_out(const Plan *plan, const Isa *isa, const Step *attention);
 /* One row has one chain of multiply-adds for each vector of a head's values: so many heads go together, or 0. Not those
  * that have something of their own besides keys and values. */
 int64_t heads_across(const Plan *plan, const Isa *isa, const Step *attention);
+/* Rows written out that are fewer than a tile: so many heads go together, at least 1. */
+int64_t heads_together(const Plan *plan, const Isa *isa, const Step *attention);
 
 /* --- unroll.c: whether `unroll auto` writes out a call of one sequence. */
 typedef struct Unrolling {

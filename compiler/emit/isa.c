@@ -29,6 +29,7 @@
  * what memory holds at p[i] afterwards; for a prefetch it is `nothing`. It may use C's math library and
  *   tree_sum(a)  lanes added in a fixed order: a[i] + a[i + W / 2] for the first half, and so on to one
  *   tree_max(a)  the same with x > y ? x : y
+ *   tree_sum_of(a, n), tree_max_of(a, n)  the same of the first n lanes
  *   any_nan(a)   whether a lane is NaN
  *   anything     no promise */
 #include "emit.h"

@@ -489,8 +489,8 @@ static void attention_shape(Wanted *w, const Step *s) {
 }
 
 /* The functions for rows of queries: forward and decode, and attentions alike, share them. `across`: heads of one row,
- * or 0. */
-static const char *attention_rows(TargetEmitter *e, const Step *s, int64_t across) {
+ * or 0; `together`: heads of all rows, or 1. */
+static const char *attention_rows(TargetEmitter *e, const Step *s, int64_t across, int64_t together) {
     Wanted w = want(e, "attention_rows.c.tmpl");
     const Cache *keys = cache_of(e->plan, s->keys);
     bool own_keys = keys ? keys->of_source : s->rows != s->key_rows;
@@ -502,6 +502,7 @@ static const char *attention_rows(TargetEmitter *e, const Step *s, int64_t acros
     number(&w, "clamped", own_keys && (s->a.causal || s->a.window));
     number(&w, "ring", keys && keys->ring ? keys->slots : 0);
     number(&w, "ACROSS", across);
+    number(&w, "TOGETHER", together);
     number(&w, "GROUP", s->a.heads / s->a.kv_heads);
     number(&w, "slots", across ? keys->slots : 0);
     number(&w, "stream", across && weights_stream(e));
@@ -520,11 +521,13 @@ static const char *call_attention(TargetEmitter *e, const Step *s) {
     Wanted w = want(e, held ? "attention_held.c.tmpl" : full ? "attention_full.c.tmpl" : "attention.c.tmpl");
     if (full) number(&w, "N", s->rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n);
     if (full) number(&w, "M", s->key_bound);
-    if (!full || held) word(&w, "rows_name", attention_rows(e, s, 0));
+    int64_t together = held ? heads_together(plan, e->isa, s) : 1;
+    number(&w, "TOGETHER", together);
+    if (!full || held) word(&w, "rows_name", attention_rows(e, s, 0, together));
     int64_t across = full ? 0 : heads_across(plan, e->isa, s);
     number(&w, "ACROSS", across);
     number(&w, "GROUP", s->a.heads / s->a.kv_heads);
-    if (across) word(&w, "heads_name", attention_rows(e, s, across));
+    if (across) word(&w, "heads_name", attention_rows(e, s, across, 1));
     Length length = s->rows == ROWS_SOURCE ? plan->source_seq : plan->seq;
     number(&w, "exact", length.exact && !plan->cached ? length.n : 0);
     number(&w, "HEADS", s->a.heads);

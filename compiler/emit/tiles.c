@@ -51,3 +51,12 @@ int64_t heads_across(const Plan *plan, const Isa *isa, const Step *s) {
         if (s->a.heads % across == 0 && (across % group == 0 || group % across == 0)) return across;
     return 0;
 }
+
+int64_t heads_together(const Plan *plan, const Isa *isa, const Step *s) {
+    int64_t rows = plan->seq.n, group = s->a.heads / s->a.kv_heads;
+    if (s->rows == ROWS_SOURCE) rows = plan->source_seq.n;
+    int64_t held = isa->registers / 2 * isa->width / s->key_block; /* rows whose scores are */
+    for (int64_t heads = s->a.heads; heads > 1; heads--)
+        if (s->a.heads % heads == 0 && heads * rows <= held && (heads % group == 0 || group % heads == 0)) return heads;
+    return 1;
+}

@@ -71,6 +71,9 @@ static void size_scratch(Plan *plan) {
         int64_t width = round_up(s->value_dim, 16);
         int64_t need = bound * (s->a.head_dim + width) + MOST_QUERY_ROWS * (s->key_block + width) + 64;
         if (need > plan->scratch_floats) plan->scratch_floats = need;
+        /* all heads' keys, and scores that fill half of the registers, where they go together */
+        int64_t together = bound * s->a.kv_heads * s->a.head_dim + 16 * 16;
+        if (plan->seq.exact && bound <= 48 && together > plan->scratch_floats) plan->scratch_floats = together;
     }
     enum { TILE_SUMS = 8 * 48 }; /* where tiles that are cut leave their sums */
     if (plan->seq.exact && plan->scratch_floats < TILE_SUMS) plan->scratch_floats = TILE_SUMS;

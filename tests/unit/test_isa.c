@@ -95,16 +95,18 @@ static const char prelude[] =
     "    for (size_t i = 0; i < W; i++) if (isnan(a[i])) return 1;\n"
     "    return 0;\n"
     "}\n"
-    "static inline float tree(const float *a, int max) {\n"
+    "static inline float tree(const float *a, size_t n, int max) {\n"
     "    float t[W];\n"
     "    memcpy(t, a, sizeof t);\n"
-    "    for (size_t half = W / 2; half; half /= 2)\n"
+    "    for (size_t half = n / 2; half; half /= 2)\n"
     "        for (size_t i = 0; i < half; i++)\n"
     "            t[i] = !max ? t[i] + t[i + half] : t[i] > t[i + half] ? t[i] : t[i + half];\n"
     "    return t[0];\n"
     "}\n"
-    "static inline float tree_sum(const float *a) { return tree(a, 0); }\n"
-    "static inline float tree_max(const float *a) { return tree(a, 1); }\n\n";
+    "#define tree_sum_of(a, n) tree(a, n, 0)\n"
+    "#define tree_max_of(a, n) tree(a, n, 1)\n"
+    "#define tree_sum(a) tree(a, W, 0)\n"
+    "#define tree_max(a) tree(a, W, 1)\n\n";
 
 /* Arrays end where a page without access begins, so that an access past them is seen. */
 static const char epilogue[] =
@@ -139,7 +141,7 @@ static const char epilogue[] =
     "    const float *in[8];\n"
     "    float want[W], got[W];\n"
     "    size_t count = ops[k].fixed ? ops[k].fixed : 1 + (next() >> 8) % W;\n"
-    "    size_t written = ops[k].counted ? count : ops[k].reduced ? 1 : W;\n"
+    "    size_t written = ops[k].reduced ? 1 : ops[k].counted ? count : W;\n"
     "    for (size_t j = 0; j < ops[k].params; j++) {\n"
     "        size_t size = ops[k].kinds[j] == ISA_READ && ops[k].counted ? count : W;\n"
     "        float *lanes = ends[j] - size;\n"
