@@ -714,6 +714,8 @@ Length call_bound(const Plan *plan); /* which n make a difference: all up to tha
 int64_t step_rows(const Plan *plan, const Step *step, const CallRows *call);
 double step_flops(const Plan *plan, const Step *step, const CallRows *call);
 double step_bytes(const Plan *plan, const Step *step, const CallRows *call);
+/* What a step costs in multiply-adds of a product, about: for each of its rows; attention for each row and key. */
+int64_t step_work(const Step *step);
 /* --- passes/passes.c: fuse, memory, layout, in this order. */
 Program *plan_model(Arena *arena, const Module *module);
 

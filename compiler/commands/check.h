@@ -70,7 +70,8 @@ void check_compare(Difference *difference, const float *got, int64_t stride, con
 void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wanted, CheckRun *run);
 /* While the call runs and after it: a write beside an output or the workspace, in words, or NULL. */
 const char *check_damage(Arena *arena, const Engine *engine, const CheckRun *run);
-/* Sets target and threads of the calls that follow; `pool` and `parallel_for` as in NAME_options. */
+/* Sets target and threads of the calls that follow; `pool` and `parallel_for` as in NAME_options. The threads share
+ * every step, however small. */
 void check_set(Engine *engine, const char *target, int threads, void *pool,
                void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with));
 

@@ -161,6 +161,7 @@ void check_set(Engine *engine, const char *target, int threads, void *pool,
     call->threads = threads;
     call->pool = pool;
     call->parallel_for = parallel_for;
+    call->least_work = 1;
     int status = engine->init(call);
     if (status == 3) fail_status(EXIT_CANNOT, "this machine has no %s", target);
     if (status) bug("the compiled model refuses to begin: %s", engine->text(status));

@@ -10,6 +10,7 @@ typedef struct DriverCall {
     int threads;
     void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
     void *pool;
+    size_t least_work;
     const void *weights;
     size_t weights_bytes;
     int batch;

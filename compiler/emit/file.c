@@ -6,6 +6,9 @@
 
 enum { BUDGET = 64 << 20, UNROLLED_BUDGET = 4 << 20 };
 
+/* The default of NAME_options.least_work: docs/performance.md says how it was chosen. */
+enum { LEAST_WORK = 1 << 16 };
+
 /* Best first: init takes the first one that the machine has. `bit` is that of NAME_cpu(), which x86-64 alone has; -1:
  * every machine of the processor. */
 typedef enum Processor { ANY, X86_64, AARCH64 } Processor;
@@ -138,6 +141,7 @@ static void set_numbers(File *f) {
     const Program *program = f->program;
     const Model *m = program->module->model;
     vars_int(f->vars, "full", program->unroll_full);
+    vars_int(f->vars, "least_work", LEAST_WORK);
     vars_int(f->vars, "embedded", f->options->embedded || f->options->incbin);
     vars_int(f->vars, "weights_bytes", 128 + 4 * program->weight_floats);
     vars_int(f->vars, "data_bytes", 4 * program->weight_floats);

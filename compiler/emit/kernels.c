@@ -594,6 +594,15 @@ static const char *call_step(TargetEmitter *e, const Step *s) {
     bug("a step without a kind");
 }
 
+/* The last argument of NAME_run_step. */
+static const char *work_text(TargetEmitter *e, const Step *s) {
+    if (e->plan->program->unroll_full) return "";
+    if (e->written_out) return ", 0"; /* of one thread */
+    const char *of = rows_text(e, s->rows), *pairs = pairs_of(e->plan, s);
+    if (s->kind == STEP_ATTENTION) of = arena_printf(e->arena, "run->%.*s_scores", (int)strcspn(pairs, "_"), pairs);
+    return arena_printf(e->arena, ", %s * UINT64_C(%lld)", of, (long long)step_work(s));
+}
+
 /* A function a step, and the one that runs them on a chunk. `single`: where one sequence of a thread alone goes on to,
  * or NULL. */
 static void emit_plan(TargetEmitter *e, const char *attribute, const char *single) {
@@ -622,10 +631,10 @@ static void emit_plan(TargetEmitter *e, const char *attribute, const char *singl
     }
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
-        if (is_optional(e, s))
-            writer_line(e->writer, "if (run->out_%s) %s_run_step(run, %s_step_%s);", buffer_of(e, s->out)->name,
-                        e->model, e->stem, s->name);
-        else writer_line(e->writer, "%s_run_step(run, %s_step_%s);", e->model, e->stem, s->name);
+        const char *wanted =
+            is_optional(e, s) ? arena_printf(e->arena, "if (run->out_%s) ", buffer_of(e, s->out)->name) : "";
+        writer_line(e->writer, "%s%s_run_step(run, %s_step_%s%s);", wanted, e->model, e->stem, s->name,
+                    work_text(e, s));
     }
     writer_line(e->writer, "}");
     writer_blank(e->writer);

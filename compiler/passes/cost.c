@@ -60,6 +60,16 @@ double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
     return 2.0 * (double)s->a.heads * pairs * (double)(s->a.head_dim + s->value_dim);
 }
 
+/* What an element of a norm, of an activation or of a softmax costs. */
+enum { ELEMENT_WORK = 10 };
+
+int64_t step_work(const Step *s) {
+    if (s->kind == STEP_GEMM) return s->k * s->n;
+    if (s->kind != STEP_ATTENTION) return s->n * ELEMENT_WORK;
+    bool additive = s->vector != NO_PACKED; /* a tanh a product */
+    return s->a.heads * (s->a.head_dim * (additive ? ELEMENT_WORK : 1) + s->value_dim + ELEMENT_WORK);
+}
+
 double step_bytes(const Plan *plan, const Step *s, const CallRows *call) {
     double rows = (double)rows_in(plan, s->rows, call), floats = rows * (double)s->n;
     if (s->kind == STEP_GEMM)

@@ -362,7 +362,8 @@ static void bad_weights(const Setup *s) {
                {other->weights, other->model->weights_bytes, target, 1, 0, BAD_WEIGHTS},
                {s->weights, m->weights_bytes, "z80", 1, 0, NO_TARGET}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        int status = m->init(ctx, bad[i].weights, bad[i].bytes, bad[i].target, bad[i].threads, NULL, NULL, bad[i].size);
+        int status =
+            m->init(ctx, bad[i].weights, bad[i].bytes, bad[i].target, bad[i].threads, NULL, NULL, 0, bad[i].size);
         CHECK(status == bad[i].status, "%s: init %zu: %s", m->name, i, m->text(status));
     }
     free(ctx);

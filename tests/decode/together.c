@@ -76,41 +76,76 @@ static void threads(void) {
 
 /* ---------------------------------------------------------------- a pool inside of a call */
 
-static void pools(const Setup *s) {
-    enum { STATES = 5 };
+enum { STATES = 5, STEPS = 8 };
+
+/* Counts the steps that the threads share. */
+typedef struct Counted {
+    attn_pool *pool;
+    int shared, alone;
+} Counted;
+
+static void count_run(void *with, int count, void (*task)(void *with, int index), void *argument) {
+    Counted *counted = (Counted *)with;
+    *(count > 1 ? &counted->shared : &counted->alone) += 1;
+    attn_pool_run(counted->pool, count, task, argument);
+}
+
+/* The logits of a ragged call and some steps of one row behind it; [0] counts for that call, [1] for the steps. */
+static void ragged(const Setup *s, int threads, Counted *now, Counted counts[2], float *logits) {
     const Model *m = s->model;
-    int rows = s == &setups[LONGROPE] ? 200 : m->seq / 7; /* beyond what longrope turns otherwise */
-    attn_pool *pool = attn_pool_new(3);
+    int rows = m == &models[LONGROPE] ? 200 : m->seq / 7; /* beyond what longrope turns otherwise */
+    void *states[STATES];
+    int32_t lengths[STATES];
+    for (int i = 0; i < STATES; i++) {
+        states[i] = new_state(s);
+        lengths[i] = rows - i > 1 ? rows - i : 1;
+    }
+    Call call = new_call(s, states, STATES, s->tokens);
+    call.bytes = m->workspace(threads);
+    call.lengths = lengths;
+    call.logits = logits;
+    for (int i = 0; i < 2; i++) {
+        now->shared = now->alone = 0;
+        for (int step = 0; step < (i ? STEPS : 1); step++)
+            CHECK(m->decode(&call) == OK, "%s: %s", m->name, i ? "a step" : "a ragged call");
+        call.lengths = NULL;
+        counts[i] = *now;
+    }
+    if (threads > 1) { /* what is enough for fewer threads is short */
+        call.bytes--;
+        CHECK(m->decode(&call) == SHORT_WORKSPACE, "%s: a workspace for fewer threads", m->name);
+    }
+    for (int i = 0; i < STATES; i++) free(states[i]);
+}
+
+/* The same bits whichever steps the threads share: all, those that are worth it, none. */
+static void pools(const Setup *s) {
+    static const size_t least_work[] = {1, 0, SIZE_MAX};
+    const Model *m = s->model;
+    float wanted[STATES * MOST_VOCAB], logits[STATES * MOST_VOCAB];
+    Counted now = {.pool = attn_pool_new(3)}, counts[3][2];
     Setup many = *s;
     many.ctx = block(m->ctx_bytes);
     many.workspace = block(m->workspace(3));
-    int status = m->init(many.ctx, s->weights, m->weights_bytes, target, 3, attn_pool_run, pool, 0);
-    CHECK(status == OK, "%s: init with a pool: %s", m->name, m->text(status));
-    float logits[2][STATES * MOST_VOCAB];
-    void *states[STATES];
-    int32_t lengths[STATES];
-    for (int with = 0; with < 2; with++) {
-        const Setup *now = with ? &many : s;
-        for (int i = 0; i < STATES; i++) {
-            states[i] = new_state(now);
-            lengths[i] = rows - i > 1 ? rows - i : 1;
-        }
-        Call call = new_call(now, states, STATES, s->tokens);
-        call.bytes = m->workspace(with ? 3 : 1);
-        call.lengths = lengths;
-        call.logits = logits[with];
-        CHECK(m->decode(&call) == OK, "%s: a ragged call", m->name);
-        call.lengths = NULL;
-        for (int i = 0; i < 8 && rows + i < m->seq; i++) CHECK(m->decode(&call) == OK, "%s: a step", m->name);
-        if (with) { /* what is enough for one thread is short for three */
-            call.bytes = m->workspace(3) - 1;
-            CHECK(m->decode(&call) == SHORT_WORKSPACE, "%s: a workspace for fewer threads", m->name);
-        }
-        for (int i = 0; i < STATES; i++) free(states[i]);
+    ragged(s, 1, &now, counts[0], wanted);
+    for (int i = 0; i < 3; i++) {
+        int status = m->init(many.ctx, s->weights, m->weights_bytes, target, 3, count_run, &now, least_work[i], 0);
+        CHECK(status == OK, "%s: init with a pool: %s", m->name, m->text(status));
+        ragged(&many, 3, &now, counts[i], logits);
+        CHECK(memcmp(logits, wanted, (size_t)(STATES * m->vocab) * sizeof(float)) == 0,
+              "%s: other bits with a pool, least_work %zu", m->name, least_work[i]);
     }
-    CHECK(memcmp(logits[0], logits[1], (size_t)(STATES * m->vocab) * sizeof(float)) == 0, "%s: other bits with a pool",
-          m->name);
-    attn_pool_free(pool);
+    const Counted *every = counts[0], *most = counts[1], *none = counts[2];
+    CHECK(every[1].alone == 0, "%s: %d steps are not shared", m->name, every[1].alone);
+    CHECK(none[0].shared + none[1].shared == 0, "%s: %d steps are shared", m->name, none[0].shared + none[1].shared);
+    for (int i = 0; i < 2; i++) {
+        CHECK(every[i].shared + every[i].alone == most[i].shared + most[i].alone &&
+                  every[i].shared + every[i].alone == none[i].alone, "%s: steps got lost", m->name);
+        CHECK(most[i].shared < every[i].shared / (i ? 4 : 1), "%s: %d of %d steps are shared", m->name, most[i].shared,
+              every[i].shared);
+    }
+    if (m == &models[RING]) CHECK(most[0].shared > 0, "%s: no step of a large call is shared", m->name);
+    attn_pool_free(now.pool);
     free(many.ctx), free(many.workspace);
 }
 
