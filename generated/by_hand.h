@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
     enum {
-        BY_HAND_ABI = 2,             /* of the structs below */
+        BY_HAND_ABI = 3,             /* of the structs below */
         BY_HAND_ALIGNMENT = 64       /* of weights, workspaces, bytes */
     };
 #define BY_HAND_WEIGHTS_BYTES ((size_t)1344u) /* the whole .attnw */
@@ -36,9 +36,10 @@ extern "C" {
         const char *target; /* "avx512", "avx2", "scalar"; NULL: the best one of this machine */
         int verify;         /* not 0: the checksum of the weights' data is checked as well */
         int threads;        /* 0 and 1: none but the caller's; this code runs on the caller's thread alone */
-        /* calls task(with, i) once with every i below count, and returns when all are done */
+        /* calls task(with, i) once with every i below count, at most `threads`, and returns when all are done */
         void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
         void *pool;
+        size_t least_work; /* without effect here */
     } by_hand_options;
 
     /* Made by by_hand_init; read only from then on, so that any number of threads may use one, each with a workspace. */

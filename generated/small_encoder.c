@@ -23,14 +23,23 @@ typedef struct small_encoder_run {
     float *out_hidden;
     float *out_pooled;
     float *out_logits;
+    uint64_t self_scores;   /* rows times their keys, sequence by sequence: what attention costs */
+    uint64_t least_work;
     int threads;
     void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
     void *pool;
 } small_encoder_run;
 
-static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *run, void (*task)(void *with, int index)) {
-    if (run->threads <= 1) task(run, 0);
-    else run->parallel_for(run->pool, run->threads, task, run);
+/* `work`: multiply-adds, about. Below the bound, waiting for the other threads takes longer than they save. */
+static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *run, void (*task)(void *with, int index), uint64_t work) {
+    const int threads = run->threads;
+    if (threads <= 1) {
+        task(run, 0);
+        return;
+    }
+    if (work < run->least_work) run->threads = 1; /* tasks take their share from it */
+    run->parallel_for(run->pool, run->threads, task, run);
+    run->threads = threads;
 }
 
 /* ------------------------------------------------------------------ target avx2 */
@@ -2294,25 +2303,25 @@ void small_encoder_avx2_step_copy_pooled(void *with, int thread) {
 
 static __attribute__((noinline)) __attribute__((target("avx2,fma")))
 void small_encoder_avx2_forward_chunk(small_encoder_run *run) {
-    small_encoder_run_step(run, small_encoder_avx2_step_embedding);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_query_key_value);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_mixed);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_output);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_norm_out);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_up);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_down);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_norm_out);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_query_key_value);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_mixed);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_output);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_norm_out);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_up);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_down);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_norm_out);
-    small_encoder_run_step(run, small_encoder_avx2_step_pool);
-    if (run->out_logits) small_encoder_run_step(run, small_encoder_avx2_step_classifier);
-    if (run->out_hidden) small_encoder_run_step(run, small_encoder_avx2_step_copy_hidden);
-    if (run->out_pooled) small_encoder_run_step(run, small_encoder_avx2_step_copy_pooled);
+    small_encoder_run_step(run, small_encoder_avx2_step_embedding, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_query_key_value, run->rows * UINT64_C(3072));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_mixed, run->self_scores * UINT64_C(104));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_output, run->rows * UINT64_C(1024));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_norm_out, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_up, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_down, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_norm_out, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_query_key_value, run->rows * UINT64_C(3072));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_mixed, run->self_scores * UINT64_C(104));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_output, run->rows * UINT64_C(1024));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_norm_out, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_up, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_down, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_norm_out, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, small_encoder_avx2_step_pool, run->ended * UINT64_C(320));
+    if (run->out_logits) small_encoder_run_step(run, small_encoder_avx2_step_classifier, run->ended * UINT64_C(160));
+    if (run->out_hidden) small_encoder_run_step(run, small_encoder_avx2_step_copy_hidden, run->rows * UINT64_C(320));
+    if (run->out_pooled) small_encoder_run_step(run, small_encoder_avx2_step_copy_pooled, run->ended * UINT64_C(320));
 }
 
 #endif
@@ -2395,6 +2404,7 @@ int small_encoder_init(small_encoder_ctx *ctx, const void *weights, size_t bytes
     ctx->threads = threads;
     ctx->parallel_for = options ? options->parallel_for : NULL;
     ctx->pool = options ? options->pool : NULL;
+    ctx->least_work = options && options->least_work ? options->least_work : SMALL_ENCODER_LEAST_WORK;
     return SMALL_ENCODER_OK;
 }
 
@@ -2430,6 +2440,7 @@ int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_inpu
     run.threads = ctx->threads;
     run.parallel_for = ctx->parallel_for;
     run.pool = ctx->pool;
+    run.least_work = ctx->least_work;
     run.starts = starts;
     run.tokens = input->tokens;
     run.out_hidden = output->hidden;
@@ -2438,10 +2449,12 @@ int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_inpu
     for (int b = 0; b < input->batch;) {
         size_t rows = 0, sequences = 0;
         starts[0] = 0;
+        run.self_scores = 0;
         for (; b < input->batch; b++) {
             const size_t length = (size_t)(input->lengths[b]);
             if (rows + length > 256) break;
             rows += length;
+            run.self_scores += (uint64_t)length * length;
             starts[++sequences] = (int32_t)rows;
         }
         run.rows = rows;

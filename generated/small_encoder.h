@@ -13,7 +13,8 @@ extern "C" {
 #endif
 
     enum {
-        SMALL_ENCODER_ABI = 2,             /* of the structs below */
+        SMALL_ENCODER_ABI = 3,             /* of the structs below */
+        SMALL_ENCODER_LEAST_WORK = 65536,   /* of small_encoder_options */
         SMALL_ENCODER_ALIGNMENT = 64       /* of weights, workspaces, bytes */
     };
 #define SMALL_ENCODER_WEIGHTS_BYTES ((size_t)80896u) /* the whole .attnw */
@@ -36,9 +37,12 @@ extern "C" {
         const char *target; /* "avx512", "avx2", "scalar"; NULL: the best one of this machine */
         int verify;         /* not 0: the checksum of the weights' data is checked as well */
         int threads;        /* 0 and 1: none but the caller's */
-        /* calls task(with, i) once with every i below count, and returns when all are done */
+        /* calls task(with, i) once with every i below count, at most `threads`, and returns when all are done */
         void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
         void *pool;
+        /* steps of fewer multiply-adds, by a rough count, are not shared by the threads: their count is 1. No bit depends
+         * on it. 0: SMALL_ENCODER_LEAST_WORK */
+        size_t least_work;
     } small_encoder_options;
 
     /* Made by small_encoder_init; read only from then on, so that any number of threads may use one, each with a workspace. */
@@ -47,6 +51,7 @@ extern "C" {
         int target, threads;
         void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
         void *pool;
+        size_t least_work;
     } small_encoder_ctx;
 
     /* `weights`: the bytes of a .attnw, aligned to SMALL_ENCODER_ALIGNMENT; they must stay as long as the ctx is used.
