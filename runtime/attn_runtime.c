@@ -43,7 +43,8 @@
 #define TICKET_STOP 0 /* in place of the number of threads: the workers end */
 
 typedef struct Worker {
-    alignas(CACHE_LINE) _Atomic uint64_t done; /* ticket of the last run it finished */
+    alignas(CACHE_LINE) _Atomic uint64_t done; /* ticket of the last run whose share is finished */
+    _Atomic uint64_t begun;                    /* and of the last one whose share was begun, by whomever */
     attn_pool *pool;
     int index;
     pthread_t thread;
@@ -167,6 +168,19 @@ static void run_share(int first, int step, int count, void (*task)(void *with, i
     }
 }
 
+/* A worker's share of a run is begun once: by the worker, or by the caller if it comes first. The tickets of a worker
+ * only rise, so that one that slept through a run finds it begun. */
+static bool begin_share(Worker *worker, uint64_t ticket) {
+    uint64_t begun = atomic_load_explicit(&worker->begun, memory_order_relaxed);
+    while (begun < ticket) {
+        if (atomic_compare_exchange_weak_explicit(&worker->begun, &begun, ticket, memory_order_acq_rel,
+                                                  memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void *worker_main(void *argument) {
     Worker *worker = argument;
     attn_pool *pool = worker->pool;
@@ -177,7 +191,7 @@ static void *worker_main(void *argument) {
         if (parts == TICKET_STOP) {
             return NULL;
         }
-        if (worker->index < parts) {
+        if (worker->index < parts && begin_share(worker, ticket)) {
             run_share(worker->index, pool->threads, pool->count, pool->task, pool->with);
             post_done(pool, worker, ticket);
         }
@@ -206,6 +220,7 @@ static attn_pool *pool_alloc(int threads) {
     for (int t = 1; t < threads; t++) {
         Worker *worker = &pool->workers[t - 1];
         atomic_init(&worker->done, 0);
+        atomic_init(&worker->begun, 0);
         worker->pool = pool;
         worker->index = t;
     }
@@ -282,6 +297,13 @@ void attn_pool_run(void *pool_pointer, int count, void (*task)(void *with, int i
     pool->count = count;
     uint64_t ticket = post_ticket(pool, parts);
     run_share(0, pool->threads, count, task, with);
+    for (int t = 1; t < parts; t++) {
+        Worker *worker = &pool->workers[t - 1];
+        if (begin_share(worker, ticket)) { /* it sleeps, or waits for a CPU */
+            run_share(t, pool->threads, count, task, with);
+            atomic_store_explicit(&worker->done, ticket, memory_order_relaxed);
+        }
+    }
     for (int t = 1; t < parts; t++) {
         await_worker(pool, &pool->workers[t - 1], ticket);
     }

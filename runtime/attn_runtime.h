@@ -33,8 +33,9 @@ void attn_pool_free(attn_pool *pool);
 int attn_pool_threads(const attn_pool *pool);
 
 /* Calls task(with, i) exactly once for every i in 0..count-1 and returns when all are done; nothing for count <= 0.
- * Index i runs on thread i % threads, each thread's indices in rising order, and thread 0 is the caller. What the
- * caller wrote before is visible to the tasks, and what the tasks wrote is visible to the caller after.
+ * Thread t has the indices t, t + threads and so on, in rising order; thread 0 is the caller, which takes over those of
+ * a thread that has not begun when its own are done. What the caller wrote before is visible to the tasks, and what the
+ * tasks wrote is visible to the caller after.
  *
  * `pool` is an attn_pool *; NULL runs all indices in the caller. So does a call that finds the pool busy, whether from
  * a second thread or from inside one of the pool's own tasks: it never waits for the other run and cannot deadlock.

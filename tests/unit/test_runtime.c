@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -72,34 +73,78 @@ static void test_every_index_once(void **state) {
             attn_pool_run(pool, count, trace_task, &trace);
             assert_true(each_called_once(&trace, count));
             for (int i = 0; i < count; i++) {
+                bool caller = pthread_equal(trace.threads[i], pthread_self()) != 0;
                 for (int j = 0; j < i; j++) {
                     bool same = pthread_equal(trace.threads[i], trace.threads[j]) != 0;
-                    assert_int_equal(same, i % threads == j % threads);
+                    assert_true(i % threads == j % threads ? same : !same || caller);
                 }
-                assert_true(i % threads != 0 || pthread_equal(trace.threads[i], pthread_self()));
+                assert_true(i % threads != 0 || caller);
             }
         }
         attn_pool_free(pool);
     }
 }
 
-/* Static placement must also hold between runs. */
+/* A run in which every thread has begun before the caller ends: nothing is taken over. */
+typedef struct Meeting {
+    Trace trace;
+    atomic_int begun;
+    int parts;
+} Meeting;
+
+static void meet_task(void *with, int index) {
+    Meeting *meeting = with;
+    trace_task(&meeting->trace, index);
+    if (index < meeting->parts) {
+        atomic_fetch_add(&meeting->begun, 1);
+    }
+    while (index == 0 && atomic_load(&meeting->begun) < meeting->parts) {
+        usleep(10);
+    }
+}
+
+static Meeting meet(attn_pool *pool, int count) {
+    Meeting meeting;
+    memset(&meeting, 0, sizeof meeting);
+    meeting.parts = count < attn_pool_threads(pool) ? count : attn_pool_threads(pool);
+    attn_pool_run(pool, count, meet_task, &meeting);
+    return meeting;
+}
+
+/* Placement must also hold between runs. */
 static void test_threads_stay(void **state) {
     (void)state;
     attn_pool *pool = make_pool(3);
-    Trace first;
-    memset(&first, 0, sizeof first);
-    attn_pool_run(pool, 9, trace_task, &first);
+    Meeting first = meet(pool, 9);
     for (int run = 0; run < 100; run++) {
         int count = run % 9 + 1;
-        Trace trace;
-        memset(&trace, 0, sizeof trace);
-        attn_pool_run(pool, count, trace_task, &trace);
+        Meeting next = meet(pool, count);
+        assert_true(each_called_once(&next.trace, count));
         for (int i = 0; i < count; i++) {
-            /* A single index is the caller's in any case. */
-            assert_true(pthread_equal(trace.threads[i], first.threads[i]));
+            assert_true(pthread_equal(next.trace.threads[i], first.trace.threads[i]));
+            assert_int_equal(pthread_equal(next.trace.threads[i], pthread_self()) != 0, i % 3 == 0);
         }
     }
+    attn_pool_free(pool);
+}
+
+/* The caller does not wait until a sleeping thread comes. */
+static void test_late_share_is_taken_over(void **state) {
+    (void)state;
+    attn_pool *pool = make_pool(3);
+    int taken = 0;
+    for (int run = 0; run < 300; run++) {
+        Trace trace;
+        memset(&trace, 0, sizeof trace);
+        usleep(200);
+        attn_pool_run(pool, 6, trace_task, &trace);
+        assert_true(each_called_once(&trace, 6));
+        for (int i = 1; i < 3; i++) {
+            assert_true(pthread_equal(trace.threads[i], trace.threads[i + 3]));
+            taken += pthread_equal(trace.threads[i], pthread_self()) != 0;
+        }
+    }
+    assert_true(taken > 0);
     attn_pool_free(pool);
 }
 
@@ -147,28 +192,40 @@ static void test_many_tiny_runs(void **state) {
     many_runs(8, 2000);
 }
 
-/* The gaps go from well below to well above the spinning time, in the caller and in one worker. */
+/* The gaps go from well below to well above the spinning time, in the caller and in one worker. In two runs of three
+ * the caller goes on only when that worker has begun; in the others it may take over its share. */
+typedef struct Late {
+    Slot slots[8];
+    long run;
+    atomic_long begun;
+} Late;
+
 static void late_worker(void *with, int index) {
-    Slot *slots = with;
+    Late *late = with;
+    if (index == 0) {
+        while (late->run % 3 && atomic_load(&late->begun) != late->run) {
+            sched_yield();
+        }
+        return;
+    }
     if (index == 1) {
-        usleep((useconds_t)(slots[0].value % 12) * 15);
+        atomic_store(&late->begun, late->run);
+        usleep((useconds_t)(late->run % 12) * 15);
     }
-    if (index != 0) {
-        slots[index].value++;
-    }
+    late->slots[index].value++;
 }
 
 static void test_sleep_and_wake(void **state) {
     (void)state;
     for (int threads = 2; threads <= 4; threads++) {
         attn_pool *pool = make_pool(threads);
-        Slot slots[8];
-        memset(slots, 0, sizeof slots);
+        static Late late;
+        memset(&late, 0, sizeof late);
         for (int run = 1; run <= 240; run++) {
-            slots[0].value = run;
-            attn_pool_run(pool, threads, late_worker, slots);
+            late.run = run;
+            attn_pool_run(pool, threads, late_worker, &late);
             for (int i = 1; i < threads; i++) {
-                assert_int_equal(slots[i].value, run);
+                assert_int_equal(late.slots[i].value, run);
             }
             usleep((useconds_t)(run % 10) * 15);
         }
@@ -332,18 +389,22 @@ static void test_bad_thread_counts(void **state) {
 }
 
 static void mask_task(void *with, int index) {
+    atomic_int *blocked = with;
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    ((int *)with)[index] = sigismember(&mask, SIGINT) + sigismember(&mask, SIGUSR1);
+    atomic_store(&blocked[index], sigismember(&mask, SIGINT) + sigismember(&mask, SIGUSR1));
+    while (index == 0 && atomic_load(&blocked[1]) < 0) { /* the other thread is to do the other index */
+        usleep(10);
+    }
 }
 
 static void test_signals_blocked(void **state) {
     (void)state;
     attn_pool *pool = make_pool(2);
-    int blocked[2] = {-1, -1};
+    atomic_int blocked[2] = {-1, -1};
     attn_pool_run(pool, 2, mask_task, blocked);
-    assert_int_equal(blocked[0], 0);
-    assert_int_equal(blocked[1], 2);
+    assert_int_equal(atomic_load(&blocked[0]), 0);
+    assert_int_equal(atomic_load(&blocked[1]), 2);
     attn_pool_free(pool);
 }
 
@@ -439,6 +500,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_index_once),
         cmocka_unit_test(test_threads_stay),
+        cmocka_unit_test(test_late_share_is_taken_over),
         cmocka_unit_test(test_null_pool),
         cmocka_unit_test(test_many_tiny_runs),
         cmocka_unit_test(test_sleep_and_wake),
