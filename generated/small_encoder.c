@@ -33,12 +33,12 @@ typedef struct small_encoder_run {
 /* `work`: multiply-adds, about. Below the bound, waiting for the other threads takes longer than they save. */
 static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *run, void (*task)(void *with, int index), uint64_t work) {
     const int threads = run->threads;
-    if (threads <= 1) {
-        task(run, 0);
+    if (threads > 1 && work >= run->least_work) {
+        run->parallel_for(run->pool, threads, task, run);
         return;
     }
-    if (work < run->least_work) run->threads = 1; /* tasks take their share from it */
-    run->parallel_for(run->pool, run->threads, task, run);
+    run->threads = 1; /* tasks take their share from it */
+    task(run, 0);
     run->threads = threads;
 }
 

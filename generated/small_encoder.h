@@ -40,7 +40,7 @@ extern "C" {
         /* calls task(with, i) once with every i below count, at most `threads`, and returns when all are done */
         void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
         void *pool;
-        /* steps of fewer multiply-adds, by a rough count, are not shared by the threads: their count is 1. No bit depends
+        /* steps of fewer multiply-adds, by a rough count, are run by the caller alone, without parallel_for. No bit depends
          * on it. 0: SMALL_ENCODER_LEAST_WORK */
         size_t least_work;
     } small_encoder_options;

@@ -81,12 +81,13 @@ enum { STATES = 5, STEPS = 8 };
 /* Counts the steps that the threads share. */
 typedef struct Counted {
     attn_pool *pool;
-    int shared, alone;
+    int shared;
 } Counted;
 
 static void count_run(void *with, int count, void (*task)(void *with, int index), void *argument) {
     Counted *counted = (Counted *)with;
-    *(count > 1 ? &counted->shared : &counted->alone) += 1;
+    CHECK(count > 1, "a step that is not shared came to the pool");
+    counted->shared++;
     attn_pool_run(counted->pool, count, task, argument);
 }
 
@@ -105,7 +106,7 @@ static void ragged(const Setup *s, int threads, Counted *now, Counted counts[2],
     call.lengths = lengths;
     call.logits = logits;
     for (int i = 0; i < 2; i++) {
-        now->shared = now->alone = 0;
+        now->shared = 0;
         for (int step = 0; step < (i ? STEPS : 1); step++)
             CHECK(m->decode(&call) == OK, "%s: %s", m->name, i ? "a step" : "a ragged call");
         call.lengths = NULL;
@@ -136,11 +137,9 @@ static void pools(const Setup *s) {
               "%s: other bits with a pool, least_work %zu", m->name, least_work[i]);
     }
     const Counted *every = counts[0], *most = counts[1], *none = counts[2];
-    CHECK(every[1].alone == 0, "%s: %d steps are not shared", m->name, every[1].alone);
-    CHECK(none[0].shared + none[1].shared == 0, "%s: %d steps are shared", m->name, none[0].shared + none[1].shared);
     for (int i = 0; i < 2; i++) {
-        CHECK(every[i].shared + every[i].alone == most[i].shared + most[i].alone &&
-                  every[i].shared + every[i].alone == none[i].alone, "%s: steps got lost", m->name);
+        CHECK(every[i].shared > 0, "%s: no step is shared", m->name);
+        CHECK(none[i].shared == 0, "%s: %d steps are shared", m->name, none[i].shared);
         CHECK(most[i].shared < every[i].shared / (i ? 4 : 1), "%s: %d of %d steps are shared", m->name, most[i].shared,
               every[i].shared);
     }
