@@ -1235,26 +1235,26 @@ void small_encoder_avx2_layernorm_32_row(const float *row, const float *weight, 
     {
         const float *from = row + 0;
         float *to = target + 0;
-        __m256 sum = _mm256_setzero_ps();
+        __m256 sum0 = _mm256_setzero_ps();
         for (size_t c = 0; c < 32; c += 16) {
-            sum = _mm256_add_ps(sum, _mm256_loadu_ps(from + c));
-            sum = _mm256_add_ps(sum, _mm256_loadu_ps(from + (c + 8)));
+            sum0 = _mm256_add_ps(sum0, _mm256_loadu_ps(from + c + 0));
+            sum0 = _mm256_add_ps(sum0, _mm256_loadu_ps(from + (c + 8) + 0));
         }
-        const __m256 mean = _mm256_set1_ps(small_encoder_avx2_sum(sum) * 0x1p-5f);
-        __m256 squares = _mm256_setzero_ps();
+        const __m256 mean = _mm256_set1_ps(small_encoder_avx2_sum(sum0) * 0x1p-5f);
+        __m256 squares0 = _mm256_setzero_ps();
         for (size_t c = 0; c < 32; c += 16) {
             {
-                __m256 d = _mm256_loadu_ps(from + c);
-                d = _mm256_sub_ps(d, mean);
-                squares = _mm256_fmadd_ps(d, d, squares);
+                __m256 d0 = _mm256_loadu_ps(from + c);
+                d0 = _mm256_sub_ps(d0, mean);
+                squares0 = _mm256_fmadd_ps(d0, d0, squares0);
             }
             {
-                __m256 d = _mm256_loadu_ps(from + (c + 8));
-                d = _mm256_sub_ps(d, mean);
-                squares = _mm256_fmadd_ps(d, d, squares);
+                __m256 d0 = _mm256_loadu_ps(from + (c + 8));
+                d0 = _mm256_sub_ps(d0, mean);
+                squares0 = _mm256_fmadd_ps(d0, d0, squares0);
             }
         }
-        const float variance = small_encoder_avx2_fma1(0x1.4f8b58p-17f, small_encoder_avx2_sum(squares), 0x1p-5f);
+        const float variance = small_encoder_avx2_fma1(0x1.4f8b58p-17f, small_encoder_avx2_sum(squares0), 0x1p-5f);
         const __m256 inverse = _mm256_set1_ps(1.0f / _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(variance))));
         for (size_t c = 0; c < 32; c += 16) {
             {
