@@ -22,10 +22,6 @@ typedef struct by_hand_run {
     void *pool;
 } by_hand_run;
 
-static __attribute__((unused)) void by_hand_run_step(by_hand_run *run, void (*task)(void *with, int index)) {
-    task(run, 0);
-}
-
 /* ------------------------------------------------------------------ target scalar */
 
 #if defined(__x86_64__)
@@ -1854,8 +1850,8 @@ void by_hand_scalar_step_layer0_attention_mixed(void *with, int thread) {
 
 static __attribute__((noinline)) by_hand_SCALAR
 void by_hand_scalar_forward_chunk(by_hand_run *run) {
-    by_hand_run_step(run, by_hand_scalar_step_layer0_attention_query_key_value);
-    if (run->out_hidden) by_hand_run_step(run, by_hand_scalar_step_layer0_attention_mixed);
+    by_hand_scalar_step_layer0_attention_query_key_value(run, 0);
+    if (run->out_hidden) by_hand_scalar_step_layer0_attention_mixed(run, 0);
 }
 
 const char *by_hand_status_text(int status) {

@@ -170,12 +170,11 @@ void set_run(Arena *arena, const Program *program, TemplateVars *vars);
 void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_t *state_bytes, int64_t *source_bytes);
 const char *upper_case(Arena *arena, const char *text);
 
-/* ======================================================================= emit/kernels.c
- * One target's part of the file: its kernels, its steps, and the function that runs them on a chunk. */
-/* `unroll full`: a function written out has at most that many statements. */
+/* ======================================================================= emit/tiles.c
+ * What a kernel takes at a time. */
+/* A function that is written out has at most that many statements. */
 enum { STATEMENTS = 1900 };
 
-/* --- tiles.c: what a kernel takes at a time. */
 typedef struct GemmTile {
     int64_t height, panels; /* rows; 16 columns each */
 } GemmTile;
@@ -197,7 +196,8 @@ int64_t heads_across(const Plan *plan, const Isa *isa, const Step *attention);
 /* Rows written out that are fewer than a tile: so many heads go together, at least 1. */
 int64_t heads_together(const Plan *plan, const Isa *isa, const Step *attention);
 
-/* --- unroll.c: whether `unroll auto` writes out a call of one sequence. */
+/* ======================================================================= emit/unroll.c
+ * Whether `unroll auto` writes out a call of one sequence. */
 typedef struct Unrolling {
     bool pays;
     double cycles, saved; /* of such a call with loops; less of them without */
@@ -207,6 +207,8 @@ typedef struct Unrolling {
 
 Unrolling unroll(const Plan *plan, const Isa *isa);
 
+/* ======================================================================= emit/kernels.c
+ * One target's part of the file: its kernels, its steps, and the function that runs them on a chunk. */
 typedef struct TargetEmitter {
     Arena *kept;  /* of what stays until the file is done */
     Arena *arena; /* emit_target's own, emptied before each step */
@@ -216,7 +218,6 @@ typedef struct TargetEmitter {
     const char *model;  /* the prefix of everything */
     const char *prefix; /* model_target: of everything of this target */
     const char *stem;   /* the same with the plan's name, except for forward: of the plan's steps */
-    const char *chunk;  /* of the function that runs the steps on a chunk */
     bool loops;         /* nothing is written out */
     bool written_out;   /* without loops, for exactly one sequence of the plan's rows */
     struct Kernel *kernels;

@@ -594,18 +594,18 @@ static const char *call_step(TargetEmitter *e, const Step *s) {
     bug("a step without a kind");
 }
 
-/* The last argument of NAME_run_step. */
-static const char *work_text(TargetEmitter *e, const Step *s) {
-    if (e->plan->program->unroll_full) return "";
-    if (e->written_out) return ", 0"; /* of one thread */
+/* What a chunk does for a step: what is written out has no threads to share it. */
+static const char *step_call(TargetEmitter *e, const Step *s) {
+    if (e->written_out) return arena_printf(e->arena, "%s_step_%s(run, 0);", e->stem, s->name);
     const char *of = rows_text(e, s->rows), *pairs = pairs_of(e->plan, s);
     if (s->kind == STEP_ATTENTION) of = arena_printf(e->arena, "run->%.*s_scores", (int)strcspn(pairs, "_"), pairs);
-    return arena_printf(e->arena, ", %s * UINT64_C(%lld)", of, (long long)step_work(s));
+    return arena_printf(e->arena, "%s_run_step(run, %s_step_%s, %s * UINT64_C(%lld));", e->model, e->stem, s->name, of,
+                        (long long)step_work(s));
 }
 
-/* A function a step, and the one that runs them on a chunk. `single`: where one sequence of a thread alone goes on to,
- * or NULL. */
-static void emit_plan(TargetEmitter *e, const char *attribute, const char *single) {
+/* A function a step, and `chunk`, which runs them on a chunk. `single`: the same for one sequence and one thread, or
+ * NULL. */
+static void emit_plan(TargetEmitter *e, const char *attribute, const char *chunk, const char *single) {
     const Plan *plan = e->plan;
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
@@ -622,10 +622,10 @@ static void emit_plan(TargetEmitter *e, const char *attribute, const char *singl
     }
     /* not inlined: a caller with more instructions than the target would contract products and sums */
     writer_line(e->writer, "static __attribute__((noinline)) %s", attribute);
-    writer_line(e->writer, "void %s_%s_chunk(%s_run *run) {", e->chunk, plan->graph->name, e->model);
+    writer_line(e->writer, "void %s(%s_run *run) {", chunk, e->model);
     if (single) {
         writer_line(e->writer, "if (run->sequences == 1 && run->threads <= 1) {");
-        writer_line(e->writer, "%s_%s_chunk(run);", single, plan->graph->name);
+        writer_line(e->writer, "%s(run);", single);
         writer_line(e->writer, "return;");
         writer_line(e->writer, "}");
     }
@@ -633,25 +633,23 @@ static void emit_plan(TargetEmitter *e, const char *attribute, const char *singl
         const Step *s = &plan->steps[i];
         const char *wanted =
             is_optional(e, s) ? arena_printf(e->arena, "if (run->out_%s) ", buffer_of(e, s->out)->name) : "";
-        writer_line(e->writer, "%s%s_run_step(run, %s_step_%s%s);", wanted, e->model, e->stem, s->name,
-                    work_text(e, s));
+        writer_line(e->writer, "%s%s", wanted, step_call(e, s));
     }
     writer_line(e->writer, "}");
     writer_blank(e->writer);
 }
 
-/* `unroll auto`: where it pays, one sequence has code of its own. Returns the prefix of its chunk, or NULL. */
+/* `unroll auto`: where it pays, one sequence has code of its own. Returns the function that runs it, or NULL. */
 static const char *emit_single(TargetEmitter *e, const char *attribute) {
-    if (e->loops || !unroll(e->plan, e->isa).pays) return NULL;
-    const char *chunk = e->chunk, *stem = e->stem;
+    if (e->loops || e->written_out || !unroll(e->plan, e->isa).pays) return NULL;
+    const char *stem = e->stem;
+    e->stem = arena_printf(e->kept, "%s_single", stem);
+    const char *chunk = arena_printf(e->kept, "%s_chunk", e->stem);
     e->written_out = true;
-    e->chunk = e->stem = arena_printf(e->kept, "%s_single", stem);
-    emit_plan(e, attribute, NULL);
-    const char *single = e->chunk;
+    emit_plan(e, attribute, chunk, NULL);
     e->written_out = false;
-    e->chunk = chunk;
     e->stem = stem;
-    return single;
+    return chunk;
 }
 
 void emit_target(TargetEmitter *e, const Program *program) {
@@ -669,10 +667,9 @@ void emit_target(TargetEmitter *e, const Program *program) {
         if (!plans[i]) continue;
         e->plan = plans[i];
         e->stem = i == 0 ? e->prefix : arena_printf(e->kept, "%s_%s", e->prefix, plans[i]->graph->name);
-        e->chunk = e->prefix;
         e->written_out = program->unroll_full;
-        const char *single = e->written_out ? NULL : emit_single(e, attribute);
-        emit_plan(e, attribute, single);
+        const char *single = emit_single(e, attribute);
+        emit_plan(e, attribute, arena_printf(e->kept, "%s_%s_chunk", e->prefix, plans[i]->graph->name), single);
     }
     arena_free(e->arena);
 }

@@ -60,7 +60,7 @@ static int64_t key_bound(const Plan *plan, const Step *s) {
 }
 
 static void size_scratch(Plan *plan) {
-    enum { MOST_KEYS = 512, MOST_QUERY_ROWS = 8 };
+    enum { MOST_KEYS = 512, MOST_QUERY_ROWS = 8, HELD_KEYS = 48, HELD_SCORES = 16 * 16 };
     for (int i = 0; i < plan->n_steps; i++) {
         Step *s = &plan->steps[i];
         if (s->kind != STEP_ATTENTION) continue;
@@ -72,8 +72,8 @@ static void size_scratch(Plan *plan) {
         int64_t need = bound * (s->a.head_dim + width) + MOST_QUERY_ROWS * (s->key_block + width) + 64;
         if (need > plan->scratch_floats) plan->scratch_floats = need;
         /* all heads' keys, and scores that fill half of the registers, where they go together */
-        int64_t together = bound * s->a.kv_heads * s->a.head_dim + 16 * 16;
-        if (plan->seq.exact && bound <= 48 && together > plan->scratch_floats) plan->scratch_floats = together;
+        int64_t together = bound * s->a.kv_heads * s->a.head_dim + HELD_SCORES;
+        if (plan->seq.exact && bound <= HELD_KEYS && together > plan->scratch_floats) plan->scratch_floats = together;
     }
     enum { TILE_SUMS = 8 * 48 }; /* where tiles that are cut leave their sums */
     if (plan->seq.exact && plan->scratch_floats < TILE_SUMS) plan->scratch_floats = TILE_SUMS;

@@ -13,6 +13,7 @@ ATTNC = os.path.abspath("build/attnc")
 HERE = os.path.dirname(os.path.abspath(__file__))
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 QUICK = os.environ.get("ATTNC_QUICK") == "1"
+LOOP = re.compile(r"\b(for|while|do|goto)\b")
 COMPILERS = [c for c in ("clang", "gcc") if shutil.which(c)]
 
 
@@ -61,8 +62,7 @@ def stack_use(stem, folder):
 
 
 def loops(stem):
-    words = re.compile(r"\b(for|while|do|goto)\b")
-    found = [line for end in (".c", ".h") for line in open(stem + end) if words.search(line)]
+    found = [line for end in (".c", ".h") for line in open(stem + end) if LOOP.search(line)]
     return "".join(found) or None
 
 
@@ -147,8 +147,8 @@ def same_ways(path, folder, name, seq, width):
         singles = len(re.findall(rf"{name}_avx512_single_step_\w+\(void", open(stem + ".c").read()))
         if (singles > 0) != (way == "auto"):
             return f"--unroll {way}: {singles} steps of a single sequence"
-        built = run(["cc", "-std=c11", "-O2", "-w", "-I", folder, write_driver(folder, name, seq, width), stem + ".c",
-                     "-o", folder + "/main"])
+        built = run([COMPILERS[0], "-std=c11", "-O2", "-w", "-I", folder, write_driver(folder, name, seq, width),
+                     stem + ".c", "-o", folder + "/main"])
         if built.returncode:
             return built.stderr
         for target in ("scalar", "avx2", "avx512"):
@@ -163,9 +163,8 @@ def same_ways(path, folder, name, seq, width):
 def single_loops(stem):
     """Functions of a single sequence have no loop."""
     functions = re.split(r"(?m)^(?=void |static )", open(stem + ".c").read())
-    words = re.compile(r"\b(for|while|do|goto)\b")
     single = [f for f in functions if re.match(r"void \w+_single_", f)]
-    found = [f.split("(")[0] for f in single if words.search(f.split("\n}\n")[0])]
+    found = [f.split("(")[0] for f in single if LOOP.search(f.split("\n}\n")[0])]
     return "no such function" if not single else "\n".join(found) or None
 
 

@@ -50,8 +50,8 @@ typedef struct bench_model bench_model;
 int bench_abi(void);
 const char *bench_name(void); /* of the spec */
 
-/* `weights`: the path of a .attnw, which is read into memory. `target`: "avx512", "avx2", "neon", "scalar"; NULL: the best one.
- * NULL on failure, bench_error says why. */
+/* `weights`: the path of a .attnw, which is read into memory. `target`: "avx512", "avx2", "neon", "scalar"; NULL: the
+ * best one. NULL on failure, bench_error says why. */
 bench_model *bench_open(const char *weights, int threads, const char *target);
 const char *bench_error(void);
 const char *bench_target(const bench_model *model);
