@@ -206,7 +206,7 @@ float by_hand_scalar_rotate(float a, float b, float c, float s) {
 }
 
 static by_hand_SCALAR
-void by_hand_scalar_gemm_6x48_1x1(const float *x, const float *w, float *out) {
+void by_hand_scalar_gemm_6x48_1x3(const float *x, const float *w, float *out) {
     const float b0 = 0.0f;
     const float b1 = 0.0f;
     const float b2 = 0.0f;
@@ -216,13 +216,6 @@ void by_hand_scalar_gemm_6x48_1x1(const float *x, const float *w, float *out) {
     const float b6 = 0.0f;
     const float b7 = 0.0f;
     const float b8 = 0.0f;
-    const float b9 = 0.0f;
-    const float b10 = 0.0f;
-    const float b11 = 0.0f;
-    const float b12 = 0.0f;
-    const float b13 = 0.0f;
-    const float b14 = 0.0f;
-    const float b15 = 0.0f;
     float acc0_0 = b0;
     float acc0_1 = b1;
     float acc0_2 = b2;
@@ -232,13 +225,6 @@ void by_hand_scalar_gemm_6x48_1x1(const float *x, const float *w, float *out) {
     float acc0_6 = b6;
     float acc0_7 = b7;
     float acc0_8 = b8;
-    float acc0_9 = b9;
-    float acc0_10 = b10;
-    float acc0_11 = b11;
-    float acc0_12 = b12;
-    float acc0_13 = b13;
-    float acc0_14 = b14;
-    float acc0_15 = b15;
     {
         const float a0 = *(x + 0);
         const float w0 = *(w + 0);
@@ -247,32 +233,18 @@ void by_hand_scalar_gemm_6x48_1x1(const float *x, const float *w, float *out) {
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
         const float w2 = *(w + 2);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
-        const float w3 = *(w + 3);
+        const float w3 = *(w + 96);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
-        const float w4 = *(w + 4);
+        const float w4 = *(w + 97);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
-        const float w5 = *(w + 5);
+        const float w5 = *(w + 98);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
-        const float w6 = *(w + 6);
+        const float w6 = *(w + 192);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
-        const float w7 = *(w + 7);
+        const float w7 = *(w + 193);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
-        const float w8 = *(w + 8);
+        const float w8 = *(w + 194);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
-        const float w9 = *(w + 9);
-        acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
-        const float w10 = *(w + 10);
-        acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
-        const float w11 = *(w + 11);
-        acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
-        const float w12 = *(w + 12);
-        acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
-        const float w13 = *(w + 13);
-        acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
-        const float w14 = *(w + 14);
-        acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
-        const float w15 = *(w + 15);
-        acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     {
         const float a0 = *(x + 1);
@@ -282,32 +254,18 @@ void by_hand_scalar_gemm_6x48_1x1(const float *x, const float *w, float *out) {
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
         const float w2 = *(w + 18);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
-        const float w3 = *(w + 19);
+        const float w3 = *(w + 112);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
-        const float w4 = *(w + 20);
+        const float w4 = *(w + 113);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
-        const float w5 = *(w + 21);
+        const float w5 = *(w + 114);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
-        const float w6 = *(w + 22);
+        const float w6 = *(w + 208);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
-        const float w7 = *(w + 23);
+        const float w7 = *(w + 209);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
-        const float w8 = *(w + 24);
+        const float w8 = *(w + 210);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
-        const float w9 = *(w + 25);
-        acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
-        const float w10 = *(w + 26);
-        acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
-        const float w11 = *(w + 27);
-        acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
-        const float w12 = *(w + 28);
-        acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
-        const float w13 = *(w + 29);
-        acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
-        const float w14 = *(w + 30);
-        acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
-        const float w15 = *(w + 31);
-        acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     {
         const float a0 = *(x + 2);
@@ -317,32 +275,18 @@ void by_hand_scalar_gemm_6x48_1x1(const float *x, const float *w, float *out) {
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
         const float w2 = *(w + 34);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
-        const float w3 = *(w + 35);
+        const float w3 = *(w + 128);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
-        const float w4 = *(w + 36);
+        const float w4 = *(w + 129);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
-        const float w5 = *(w + 37);
+        const float w5 = *(w + 130);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
-        const float w6 = *(w + 38);
+        const float w6 = *(w + 224);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
-        const float w7 = *(w + 39);
+        const float w7 = *(w + 225);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
-        const float w8 = *(w + 40);
+        const float w8 = *(w + 226);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
-        const float w9 = *(w + 41);
-        acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
-        const float w10 = *(w + 42);
-        acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
-        const float w11 = *(w + 43);
-        acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
-        const float w12 = *(w + 44);
-        acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
-        const float w13 = *(w + 45);
-        acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
-        const float w14 = *(w + 46);
-        acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
-        const float w15 = *(w + 47);
-        acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     {
         const float a0 = *(x + 3);
@@ -352,32 +296,18 @@ void by_hand_scalar_gemm_6x48_1x1(const float *x, const float *w, float *out) {
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
         const float w2 = *(w + 50);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
-        const float w3 = *(w + 51);
+        const float w3 = *(w + 144);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
-        const float w4 = *(w + 52);
+        const float w4 = *(w + 145);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
-        const float w5 = *(w + 53);
+        const float w5 = *(w + 146);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
-        const float w6 = *(w + 54);
+        const float w6 = *(w + 240);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
-        const float w7 = *(w + 55);
+        const float w7 = *(w + 241);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
-        const float w8 = *(w + 56);
+        const float w8 = *(w + 242);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
-        const float w9 = *(w + 57);
-        acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
-        const float w10 = *(w + 58);
-        acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
-        const float w11 = *(w + 59);
-        acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
-        const float w12 = *(w + 60);
-        acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
-        const float w13 = *(w + 61);
-        acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
-        const float w14 = *(w + 62);
-        acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
-        const float w15 = *(w + 63);
-        acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     {
         const float a0 = *(x + 4);
@@ -387,32 +317,18 @@ void by_hand_scalar_gemm_6x48_1x1(const float *x, const float *w, float *out) {
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
         const float w2 = *(w + 66);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
-        const float w3 = *(w + 67);
+        const float w3 = *(w + 160);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
-        const float w4 = *(w + 68);
+        const float w4 = *(w + 161);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
-        const float w5 = *(w + 69);
+        const float w5 = *(w + 162);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
-        const float w6 = *(w + 70);
+        const float w6 = *(w + 256);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
-        const float w7 = *(w + 71);
+        const float w7 = *(w + 257);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
-        const float w8 = *(w + 72);
+        const float w8 = *(w + 258);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
-        const float w9 = *(w + 73);
-        acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
-        const float w10 = *(w + 74);
-        acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
-        const float w11 = *(w + 75);
-        acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
-        const float w12 = *(w + 76);
-        acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
-        const float w13 = *(w + 77);
-        acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
-        const float w14 = *(w + 78);
-        acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
-        const float w15 = *(w + 79);
-        acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     {
         const float a0 = *(x + 5);
@@ -422,67 +338,38 @@ void by_hand_scalar_gemm_6x48_1x1(const float *x, const float *w, float *out) {
         acc0_1 = by_hand_scalar_fma(acc0_1, a0, w1);
         const float w2 = *(w + 82);
         acc0_2 = by_hand_scalar_fma(acc0_2, a0, w2);
-        const float w3 = *(w + 83);
+        const float w3 = *(w + 176);
         acc0_3 = by_hand_scalar_fma(acc0_3, a0, w3);
-        const float w4 = *(w + 84);
+        const float w4 = *(w + 177);
         acc0_4 = by_hand_scalar_fma(acc0_4, a0, w4);
-        const float w5 = *(w + 85);
+        const float w5 = *(w + 178);
         acc0_5 = by_hand_scalar_fma(acc0_5, a0, w5);
-        const float w6 = *(w + 86);
+        const float w6 = *(w + 272);
         acc0_6 = by_hand_scalar_fma(acc0_6, a0, w6);
-        const float w7 = *(w + 87);
+        const float w7 = *(w + 273);
         acc0_7 = by_hand_scalar_fma(acc0_7, a0, w7);
-        const float w8 = *(w + 88);
+        const float w8 = *(w + 274);
         acc0_8 = by_hand_scalar_fma(acc0_8, a0, w8);
-        const float w9 = *(w + 89);
-        acc0_9 = by_hand_scalar_fma(acc0_9, a0, w9);
-        const float w10 = *(w + 90);
-        acc0_10 = by_hand_scalar_fma(acc0_10, a0, w10);
-        const float w11 = *(w + 91);
-        acc0_11 = by_hand_scalar_fma(acc0_11, a0, w11);
-        const float w12 = *(w + 92);
-        acc0_12 = by_hand_scalar_fma(acc0_12, a0, w12);
-        const float w13 = *(w + 93);
-        acc0_13 = by_hand_scalar_fma(acc0_13, a0, w13);
-        const float w14 = *(w + 94);
-        acc0_14 = by_hand_scalar_fma(acc0_14, a0, w14);
-        const float w15 = *(w + 95);
-        acc0_15 = by_hand_scalar_fma(acc0_15, a0, w15);
     }
     *(out + 0) = acc0_0;
     *(out + 1) = acc0_1;
     *(out + 2) = acc0_2;
-    *(out + 3) = acc0_3;
-    *(out + 4) = acc0_4;
-    *(out + 5) = acc0_5;
-    *(out + 6) = acc0_6;
-    *(out + 7) = acc0_7;
-    *(out + 8) = acc0_8;
-    *(out + 9) = acc0_9;
-    *(out + 10) = acc0_10;
-    *(out + 11) = acc0_11;
-    *(out + 12) = acc0_12;
-    *(out + 13) = acc0_13;
-    *(out + 14) = acc0_14;
-    *(out + 15) = acc0_15;
+    *(out + 16) = acc0_3;
+    *(out + 17) = acc0_4;
+    *(out + 18) = acc0_5;
+    *(out + 32) = acc0_6;
+    *(out + 33) = acc0_7;
+    *(out + 34) = acc0_8;
 }
 
 /* out [rows][48] = x [rows][6] times weight */
 static by_hand_SCALAR
 void by_hand_scalar_gemm_6x48(const float *x, const float *w, float *out, float *sums) {
     (void)sums;
-    by_hand_scalar_gemm_6x48_1x1(x + 0, w + 0, out + 0);
-    by_hand_scalar_gemm_6x48_1x1(x + 6, w + 0, out + 48);
-    by_hand_scalar_gemm_6x48_1x1(x + 12, w + 0, out + 96);
-    by_hand_scalar_gemm_6x48_1x1(x + 18, w + 0, out + 144);
-    by_hand_scalar_gemm_6x48_1x1(x + 0, w + 96, out + 16);
-    by_hand_scalar_gemm_6x48_1x1(x + 6, w + 96, out + 64);
-    by_hand_scalar_gemm_6x48_1x1(x + 12, w + 96, out + 112);
-    by_hand_scalar_gemm_6x48_1x1(x + 18, w + 96, out + 160);
-    by_hand_scalar_gemm_6x48_1x1(x + 0, w + 192, out + 32);
-    by_hand_scalar_gemm_6x48_1x1(x + 6, w + 192, out + 80);
-    by_hand_scalar_gemm_6x48_1x1(x + 12, w + 192, out + 128);
-    by_hand_scalar_gemm_6x48_1x1(x + 18, w + 192, out + 176);
+    by_hand_scalar_gemm_6x48_1x3(x + 0, w + 0, out + 0);
+    by_hand_scalar_gemm_6x48_1x3(x + 6, w + 0, out + 48);
+    by_hand_scalar_gemm_6x48_1x3(x + 12, w + 0, out + 96);
+    by_hand_scalar_gemm_6x48_1x3(x + 18, w + 0, out + 144);
 }
 
 /* layer0_attention_query_key_value: [rows][6] x [48][6] */

@@ -615,43 +615,39 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
         const __m256 less1 = _mm256_set1_ps(-base[1]);
         const __m256 less2 = _mm256_set1_ps(-base[2]);
         const __m256 less3 = _mm256_set1_ps(-base[3]);
-        __m256 total0 = _mm256_setzero_ps();
         s0_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), less0));
         _mm256_storeu_ps(block + 0, s0_0);
-        total0 = _mm256_add_ps(total0, s0_0);
         s0_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_1, _mm256_set1_ps(0x1.0527dcp-1f), less0));
         _mm256_storeu_ps(block + 8, s0_1);
+        __m256 total0 = s0_0;
         total0 = _mm256_add_ps(total0, s0_1);
-        __m256 total1 = _mm256_setzero_ps();
         s1_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s1_0, _mm256_set1_ps(0x1.0527dcp-1f), less1));
         _mm256_storeu_ps(block + 16, s1_0);
-        total1 = _mm256_add_ps(total1, s1_0);
         s1_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s1_1, _mm256_set1_ps(0x1.0527dcp-1f), less1));
         _mm256_storeu_ps(block + 24, s1_1);
+        __m256 total1 = s1_0;
         total1 = _mm256_add_ps(total1, s1_1);
-        __m256 total2 = _mm256_setzero_ps();
         s2_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s2_0, _mm256_set1_ps(0x1.0527dcp-1f), less2));
         _mm256_storeu_ps(block + 32, s2_0);
-        total2 = _mm256_add_ps(total2, s2_0);
         s2_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s2_1, _mm256_set1_ps(0x1.0527dcp-1f), less2));
         _mm256_storeu_ps(block + 40, s2_1);
+        __m256 total2 = s2_0;
         total2 = _mm256_add_ps(total2, s2_1);
-        __m256 total3 = _mm256_setzero_ps();
         s3_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s3_0, _mm256_set1_ps(0x1.0527dcp-1f), less3));
         _mm256_storeu_ps(block + 48, s3_0);
-        total3 = _mm256_add_ps(total3, s3_0);
         s3_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s3_1, _mm256_set1_ps(0x1.0527dcp-1f), less3));
         _mm256_storeu_ps(block + 56, s3_1);
+        __m256 total3 = s3_0;
         total3 = _mm256_add_ps(total3, s3_1);
         float inverse[4];
         sum[0] = small_encoder_avx2_sum(total0);
-        inverse[0] = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
+        inverse[0] = 1.0f / sum[0];
         sum[1] = small_encoder_avx2_sum(total1);
-        inverse[1] = sum[1] == 0.0f ? 0.0f : 1.0f / sum[1];
+        inverse[1] = 1.0f / sum[1];
         sum[2] = small_encoder_avx2_sum(total2);
-        inverse[2] = sum[2] == 0.0f ? 0.0f : 1.0f / sum[2];
+        inverse[2] = 1.0f / sum[2];
         sum[3] = small_encoder_avx2_sum(total3);
-        inverse[3] = sum[3] == 0.0f ? 0.0f : 1.0f / sum[3];
+        inverse[3] = 1.0f / sum[3];
         {
             __m256 o0_0 = _mm256_setzero_ps();
             __m256 o1_0 = _mm256_setzero_ps();
@@ -715,25 +711,23 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
         base[1] = small_encoder_avx2_hmax(greatest1) * 0x1.0527dcp-1f;
         const __m256 less0 = _mm256_set1_ps(-base[0]);
         const __m256 less1 = _mm256_set1_ps(-base[1]);
-        __m256 total0 = _mm256_setzero_ps();
         s0_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), less0));
         _mm256_storeu_ps(block + 0, s0_0);
-        total0 = _mm256_add_ps(total0, s0_0);
         s0_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_1, _mm256_set1_ps(0x1.0527dcp-1f), less0));
         _mm256_storeu_ps(block + 8, s0_1);
+        __m256 total0 = s0_0;
         total0 = _mm256_add_ps(total0, s0_1);
-        __m256 total1 = _mm256_setzero_ps();
         s1_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s1_0, _mm256_set1_ps(0x1.0527dcp-1f), less1));
         _mm256_storeu_ps(block + 16, s1_0);
-        total1 = _mm256_add_ps(total1, s1_0);
         s1_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s1_1, _mm256_set1_ps(0x1.0527dcp-1f), less1));
         _mm256_storeu_ps(block + 24, s1_1);
+        __m256 total1 = s1_0;
         total1 = _mm256_add_ps(total1, s1_1);
         float inverse[2];
         sum[0] = small_encoder_avx2_sum(total0);
-        inverse[0] = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
+        inverse[0] = 1.0f / sum[0];
         sum[1] = small_encoder_avx2_sum(total1);
-        inverse[1] = sum[1] == 0.0f ? 0.0f : 1.0f / sum[1];
+        inverse[1] = 1.0f / sum[1];
         {
             __m256 o0_0 = _mm256_setzero_ps();
             __m256 o1_0 = _mm256_setzero_ps();
@@ -778,16 +772,15 @@ void small_encoder_avx2_attention_of_rows1(const float *query, const float *pane
         float base[8] = {0};
         base[0] = small_encoder_avx2_hmax(greatest0) * 0x1.0527dcp-1f;
         const __m256 less0 = _mm256_set1_ps(-base[0]);
-        __m256 total0 = _mm256_setzero_ps();
         s0_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), less0));
         _mm256_storeu_ps(block + 0, s0_0);
-        total0 = _mm256_add_ps(total0, s0_0);
         s0_1 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_1, _mm256_set1_ps(0x1.0527dcp-1f), less0));
         _mm256_storeu_ps(block + 8, s0_1);
+        __m256 total0 = s0_0;
         total0 = _mm256_add_ps(total0, s0_1);
         float inverse[1];
         sum[0] = small_encoder_avx2_sum(total0);
-        inverse[0] = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
+        inverse[0] = 1.0f / sum[0];
         {
             __m256 o0_0 = _mm256_setzero_ps();
             for (size_t key_row = from; key_row < to; key_row++) {
@@ -1240,17 +1233,17 @@ void small_encoder_avx2_layernorm_32_row(const float *row, const float *weight, 
             sum0 = _mm256_add_ps(sum0, _mm256_loadu_ps(from + c + 0));
             sum0 = _mm256_add_ps(sum0, _mm256_loadu_ps(from + (c + 8) + 0));
         }
-        const __m256 mean = _mm256_set1_ps(small_encoder_avx2_sum(sum0) * 0x1p-5f);
+        const __m256 total = _mm256_set1_ps(small_encoder_avx2_sum(sum0));
         __m256 squares0 = _mm256_setzero_ps();
         for (size_t c = 0; c < 32; c += 16) {
             {
                 __m256 d0 = _mm256_loadu_ps(from + c);
-                d0 = _mm256_sub_ps(d0, mean);
+                d0 = _mm256_fnmadd_ps(total, _mm256_set1_ps(0x1p-5f), d0);
                 squares0 = _mm256_fmadd_ps(d0, d0, squares0);
             }
             {
                 __m256 d0 = _mm256_loadu_ps(from + (c + 8));
-                d0 = _mm256_sub_ps(d0, mean);
+                d0 = _mm256_fnmadd_ps(total, _mm256_set1_ps(0x1p-5f), d0);
                 squares0 = _mm256_fmadd_ps(d0, d0, squares0);
             }
         }
@@ -1259,15 +1252,15 @@ void small_encoder_avx2_layernorm_32_row(const float *row, const float *weight, 
         for (size_t c = 0; c < 32; c += 16) {
             {
                 __m256 d = _mm256_loadu_ps(from + c);
-                d = _mm256_sub_ps(d, mean);
+                d = _mm256_fnmadd_ps(total, _mm256_set1_ps(0x1p-5f), d);
                 const __m256 gain = _mm256_loadu_ps(weight + 0 + c);
-                _mm256_storeu_ps(to + c, _mm256_fmadd_ps(_mm256_mul_ps(d, inverse), gain, _mm256_loadu_ps(bias + 0 + c)));
+                _mm256_storeu_ps(to + c, _mm256_fmadd_ps(_mm256_mul_ps(d, gain), inverse, _mm256_loadu_ps(bias + 0 + c)));
             }
             {
                 __m256 d = _mm256_loadu_ps(from + (c + 8));
-                d = _mm256_sub_ps(d, mean);
+                d = _mm256_fnmadd_ps(total, _mm256_set1_ps(0x1p-5f), d);
                 const __m256 gain = _mm256_loadu_ps(weight + 0 + (c + 8));
-                _mm256_storeu_ps(to + (c + 8), _mm256_fmadd_ps(_mm256_mul_ps(d, inverse), gain, _mm256_loadu_ps(bias + 0 + (c + 8))));
+                _mm256_storeu_ps(to + (c + 8), _mm256_fmadd_ps(_mm256_mul_ps(d, gain), inverse, _mm256_loadu_ps(bias + 0 + (c + 8))));
             }
         }
     }
@@ -1290,13 +1283,13 @@ void small_encoder_avx2_step_layer0_attention_norm_out(void *with, int thread) {
 static __attribute__((noinline)) __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x64_finish(const float *sums, float *out, size_t rows, size_t stride, size_t panels) {
     for (size_t r = 0; r < rows; r++) {
-        for (size_t c = 0; c < panels * 16; c += 16) {
-            __m256 sum0 = _mm256_loadu_ps(sums + (r * stride * 16 + c + 0));
+        for (size_t panel = 0; panel < panels; panel++) {
+            __m256 sum0 = _mm256_loadu_ps(sums + (r * stride + panel) * 16 + 0);
             sum0 = small_encoder_avx2_relu(sum0);
-            _mm256_storeu_ps(out + ((r * 64) + c), sum0);
-            __m256 sum1 = _mm256_loadu_ps(sums + (r * stride * 16 + c + 8));
+            _mm256_storeu_ps(out + ((r * 64) + (panel * 16)), sum0);
+            __m256 sum1 = _mm256_loadu_ps(sums + (r * stride + panel) * 16 + 8);
             sum1 = small_encoder_avx2_relu(sum1);
-            _mm256_storeu_ps(out + ((r * 64) + (c + 8)), sum1);
+            _mm256_storeu_ps(out + ((r * 64) + ((panel * 16) + 8)), sum1);
         }
     }
 }
@@ -2031,15 +2024,11 @@ void small_encoder_avx2_step_pool(void *with, int thread) {
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x5_1x1_last(const float *x, const float *w, const float *bias, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
-    const __m256 b1 = _mm256_loadu_ps(bias + 8);
     __m256 acc0_0 = b0;
-    __m256 acc0_1 = b1;
     for (size_t k = 0; k < 32; k++) {
-        const __m256 a0 = _mm256_broadcast_ss(x + k);
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
+        const __m256 a0 = _mm256_broadcast_ss(x + k);
         acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
     }
     _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
 }
@@ -2047,20 +2036,14 @@ void small_encoder_avx2_gemm_32x5_1x1_last(const float *x, const float *w, const
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x5_2x1_last(const float *x, const float *w, const float *bias, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
-    const __m256 b1 = _mm256_loadu_ps(bias + 8);
     __m256 acc0_0 = b0;
-    __m256 acc0_1 = b1;
     __m256 acc1_0 = b0;
-    __m256 acc1_1 = b1;
     for (size_t k = 0; k < 32; k++) {
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
         acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
         acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
-        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
     }
     _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
     _mm256_maskstore_ps(out + 5, small_encoder_avx2_first(5), acc1_0);
@@ -2069,25 +2052,17 @@ void small_encoder_avx2_gemm_32x5_2x1_last(const float *x, const float *w, const
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x5_3x1_last(const float *x, const float *w, const float *bias, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
-    const __m256 b1 = _mm256_loadu_ps(bias + 8);
     __m256 acc0_0 = b0;
-    __m256 acc0_1 = b1;
     __m256 acc1_0 = b0;
-    __m256 acc1_1 = b1;
     __m256 acc2_0 = b0;
-    __m256 acc2_1 = b1;
     for (size_t k = 0; k < 32; k++) {
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
         acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
         acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
-        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
         const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
         acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
-        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
     }
     _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
     _mm256_maskstore_ps(out + 5, small_encoder_avx2_first(5), acc1_0);
@@ -2097,30 +2072,20 @@ void small_encoder_avx2_gemm_32x5_3x1_last(const float *x, const float *w, const
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x5_4x1_last(const float *x, const float *w, const float *bias, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
-    const __m256 b1 = _mm256_loadu_ps(bias + 8);
     __m256 acc0_0 = b0;
-    __m256 acc0_1 = b1;
     __m256 acc1_0 = b0;
-    __m256 acc1_1 = b1;
     __m256 acc2_0 = b0;
-    __m256 acc2_1 = b1;
     __m256 acc3_0 = b0;
-    __m256 acc3_1 = b1;
     for (size_t k = 0; k < 32; k++) {
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
         acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
         acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
-        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
         const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
         acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
-        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
         const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
         acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
-        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
     }
     _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
     _mm256_maskstore_ps(out + 5, small_encoder_avx2_first(5), acc1_0);
@@ -2131,35 +2096,23 @@ void small_encoder_avx2_gemm_32x5_4x1_last(const float *x, const float *w, const
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x5_5x1_last(const float *x, const float *w, const float *bias, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
-    const __m256 b1 = _mm256_loadu_ps(bias + 8);
     __m256 acc0_0 = b0;
-    __m256 acc0_1 = b1;
     __m256 acc1_0 = b0;
-    __m256 acc1_1 = b1;
     __m256 acc2_0 = b0;
-    __m256 acc2_1 = b1;
     __m256 acc3_0 = b0;
-    __m256 acc3_1 = b1;
     __m256 acc4_0 = b0;
-    __m256 acc4_1 = b1;
     for (size_t k = 0; k < 32; k++) {
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
         acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
         acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
-        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
         const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
         acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
-        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
         const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
         acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
-        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
         const __m256 a4 = _mm256_broadcast_ss(x + (128 + k));
         acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
-        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
     }
     _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
     _mm256_maskstore_ps(out + 5, small_encoder_avx2_first(5), acc1_0);
@@ -2171,40 +2124,26 @@ void small_encoder_avx2_gemm_32x5_5x1_last(const float *x, const float *w, const
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_gemm_32x5_6x1_last(const float *x, const float *w, const float *bias, float *out) {
     const __m256 b0 = _mm256_loadu_ps(bias + 0);
-    const __m256 b1 = _mm256_loadu_ps(bias + 8);
     __m256 acc0_0 = b0;
-    __m256 acc0_1 = b1;
     __m256 acc1_0 = b0;
-    __m256 acc1_1 = b1;
     __m256 acc2_0 = b0;
-    __m256 acc2_1 = b1;
     __m256 acc3_0 = b0;
-    __m256 acc3_1 = b1;
     __m256 acc4_0 = b0;
-    __m256 acc4_1 = b1;
     __m256 acc5_0 = b0;
-    __m256 acc5_1 = b1;
     for (size_t k = 0; k < 32; k++) {
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
-        const __m256 w1 = _mm256_loadu_ps(w + (8 + (k * 16)));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
         acc0_0 = _mm256_fmadd_ps(a0, w0, acc0_0);
-        acc0_1 = _mm256_fmadd_ps(a0, w1, acc0_1);
         const __m256 a1 = _mm256_broadcast_ss(x + (32 + k));
         acc1_0 = _mm256_fmadd_ps(a1, w0, acc1_0);
-        acc1_1 = _mm256_fmadd_ps(a1, w1, acc1_1);
         const __m256 a2 = _mm256_broadcast_ss(x + (64 + k));
         acc2_0 = _mm256_fmadd_ps(a2, w0, acc2_0);
-        acc2_1 = _mm256_fmadd_ps(a2, w1, acc2_1);
         const __m256 a3 = _mm256_broadcast_ss(x + (96 + k));
         acc3_0 = _mm256_fmadd_ps(a3, w0, acc3_0);
-        acc3_1 = _mm256_fmadd_ps(a3, w1, acc3_1);
         const __m256 a4 = _mm256_broadcast_ss(x + (128 + k));
         acc4_0 = _mm256_fmadd_ps(a4, w0, acc4_0);
-        acc4_1 = _mm256_fmadd_ps(a4, w1, acc4_1);
         const __m256 a5 = _mm256_broadcast_ss(x + (160 + k));
         acc5_0 = _mm256_fmadd_ps(a5, w0, acc5_0);
-        acc5_1 = _mm256_fmadd_ps(a5, w1, acc5_1);
     }
     _mm256_maskstore_ps(out + 0, small_encoder_avx2_first(5), acc0_0);
     _mm256_maskstore_ps(out + 5, small_encoder_avx2_first(5), acc1_0);
@@ -2352,7 +2291,7 @@ static unsigned small_encoder_cpu(void) {
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
     if ((low & 0x6) == 0x6 && (leaf1 >> 28 & 1) && (leaf1 >> 12 & 1) && (b >> 5 & 1)) features |= 1;
-    if ((low & 0xe6) == 0xe6 && (b >> 16 & 1) && (b >> 17 & 1) && (b >> 30 & 1) && (b >> 31 & 1)) features |= 2;
+    if ((low & 0xe6) == 0xe6 && (b >> 16 & 1) && (b >> 17 & 1) && (b >> 30 & 1) && (b >> 31 & 1) && (features & 1)) features |= 2;
     return features;
 }
 

@@ -65,6 +65,7 @@ typedef struct Isa {
     const char *attribute;   /* of each function that uses it; may hold ${prefix} */
     const char *include;     /* "<immintrin.h>", or "" */
     const char **cpu;        /* features to probe, as __builtin_cpu_supports names them; ended by NULL */
+    const struct Isa *half;  /* vectors of half the lanes on the same processor; or NULL */
     const char *helpers;     /* a template text, to stand in front of the kernels; needs ${prefix} */
     IsaOp *ops;
     size_t op_count;
@@ -73,6 +74,7 @@ typedef struct Isa {
 
 const Isa *isa_load(Arena *arena, const char *name);                         /* from the embedded NAME.isa */
 const Isa *isa_parse(Arena *arena, const char *file_name, const char *text); /* the same for a text at hand */
+const Isa *isa_for(const Isa *isa, int64_t columns);                         /* its half where that holds a row */
 const IsaOp *isa_find(const Isa *isa, const char *name);                     /* or NULL */
 /* The C text of an operation; an argument is put in parentheses where it needs them (in expression.c). */
 const char *isa_spell(Arena *arena, const IsaOp *op, const char *const *args, const char *prefix);
@@ -89,6 +91,9 @@ void vars_text(TemplateVars *vars, const char *name, const char *value);
 
 /* Expands an embedded template into the writer. `isa` may be NULL for a template that uses no `v.`. */
 void template_expand(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *isa);
+/* The same with a table for `u.` of its own. */
+void template_expand_with(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *v,
+                          const Isa *u);
 void template_expand_text(Arena *arena, Writer *writer, const char *name, const char *text, TemplateVars *vars,
                           const Isa *isa);
 /* Prints the table's helpers; `vars` holds "prefix". */
@@ -117,7 +122,7 @@ typedef struct Frame {
 typedef struct Expansion {
     Arena *arena; /* of what stays for the expansion, or while a line is put together of that line's parts */
     Writer *writer;
-    const Isa *isa;
+    const Isa *v, *u;
     TemplateVars *scope;
     TemplateVars *globals; /* what a macro sees */
     Frame *frame;
@@ -183,7 +188,9 @@ typedef struct RowsTile {
     int64_t rows, panels, columns; /* of queries; of 16 keys each; vectors of values */
 } RowsTile;
 
-GemmTile gemm_tile(const Isa *isa);
+/* Columns of a panel that are not padding: 16 but where the parts of the product are narrower. */
+int64_t panel_columns(const Plan *plan, const Step *gemm);
+GemmTile gemm_tile(const Isa *isa, int64_t panel_columns);
 RowsTile rows_tile(const Isa *isa, const Step *attention);
 const Cache *cache_of(const Plan *plan, int cache); /* NULL for NO_CACHE */
 /* Keys so few that the scores of some rows stay in half of the registers. */
@@ -219,6 +226,7 @@ typedef struct TargetEmitter {
     const char *prefix; /* model_target: of everything of this target */
     const char *stem;   /* the same with the plan's name, except for forward: of the plan's steps */
     bool loops;         /* nothing is written out */
+    bool half_helpers;  /* what kernels of the target's half call is there */
     bool written_out;   /* without loops, for exactly one sequence of the plan's rows */
     struct Kernel *kernels;
 } TargetEmitter;

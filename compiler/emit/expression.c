@@ -15,7 +15,7 @@ typedef enum TermKind {
     TERM_CHOICE,
     TERM_FUNCTION,
     TERM_DEFINED,
-    TERM_PROPERTY, /* v.NAME */
+    TERM_PROPERTY, /* v.NAME, u.NAME */
     TERM_OPERATION /* v.NAME(text, text) */
 } TermKind;
 
@@ -24,6 +24,7 @@ struct TemplateExpr {
     int64_t integer;
     const char *text; /* a string, or the name of what is used */
     const char *symbol;
+    char vectors;  /* 'v' or 'u': the table of a property or an operation */
     char operator; /* the symbol's first byte, where a comparison is '=' */
     TemplateExpr *a, *b, *c;
     Pieces *args[MAX_ARGS];
@@ -151,27 +152,29 @@ static void scan_operation_args(Scan *scan, TemplateExpr *expr) {
     template_scan_spaces(scan);
     if (template_scan_symbol(scan, ")")) return;
     for (;;) {
-        if (expr->arg_count == MAX_ARGS) template_scan_error(scan, "v.%s has too many arguments", expr->text);
+        if (expr->arg_count == MAX_ARGS) template_scan_error(scan, "%c.%s has too many arguments", expr->vectors, expr->text);
         template_scan_spaces(scan);
         const char *end = argument_end(scan), *last = end;
         while (last > scan->at && last[-1] == ' ') last--;
         if (last == scan->at)
-            template_scan_error(scan, "argument %d of v.%s is empty", expr->arg_count + 1, expr->text);
+            template_scan_error(scan, "argument %d of %c.%s is empty", expr->arg_count + 1, expr->vectors, expr->text);
         Scan inner = *scan;
         inner.end = last;
         expr->args[expr->arg_count++] = template_scan_pieces(&inner);
         scan->at = end + 1;
         if (*end == ')') return;
-        if (*end != ',') template_scan_error(scan, "'%c' closes nothing in the arguments of v.%s", *end, expr->text);
+        if (*end != ',')
+            template_scan_error(scan, "'%c' closes nothing in the arguments of %c.%s", *end, expr->vectors, expr->text);
     }
 }
 
-static TemplateExpr *scan_vector(Scan *scan) {
+static TemplateExpr *scan_vector(Scan *scan, char vectors) {
     scan->at++; /* the point */
     const char *name = template_scan_name(scan);
-    if (!name) template_scan_error(scan, "a name is missing after 'v.'");
+    if (!name) template_scan_error(scan, "a name is missing after '%c.'", vectors);
     TemplateExpr *expr = new_expr(scan, TERM_PROPERTY);
     expr->text = name;
+    expr->vectors = vectors;
     if (peek(scan, 0) == '(') {
         scan->at++;
         expr->kind = TERM_OPERATION;
@@ -220,7 +223,8 @@ static TemplateExpr *scan_primary(Scan *scan) {
         if (!c) template_scan_error(scan, "an expression ends too early");
         template_scan_error(scan, "an expression cannot go on with '%c'", c);
     }
-    if (strcmp(name, "v") == 0 && peek(scan, 0) == '.' && peek(scan, 1) != '.') return scan_vector(scan);
+    bool vectors = strcmp(name, "v") == 0 || strcmp(name, "u") == 0;
+    if (vectors && peek(scan, 0) == '.' && peek(scan, 1) != '.') return scan_vector(scan, *name);
     if (peek(scan, 0) == '(') {
         scan->at++;
         return scan_function(scan, name);
@@ -426,10 +430,16 @@ static const char *prefix_of(Expansion *x) {
     return template_print(x->arena, *prefix);
 }
 
+static const Isa *table_of(const Expansion *x, const TemplateExpr *expr) {
+    const Isa *isa = expr->vectors == 'u' ? x->u : x->v;
+    if (!isa) expand_error(x, "%c.%s: no target is given", expr->vectors, expr->text);
+    return isa;
+}
+
 static TemplateValue evaluate_property(Expansion *x, const TemplateExpr *expr) {
     static const char *const names[] = {"width", "registers", "fused", "type", "name", "attribute", "guard", NULL};
-    const Isa *isa = x->isa;
-    if (!isa) expand_error(x, "v.%s: no target is given", expr->text);
+    const Isa *isa = table_of(x, expr);
+    char vectors = expr->vectors;
     int which = 0;
     while (names[which] && strcmp(names[which], expr->text) != 0) which++;
     switch (which) {
@@ -445,14 +455,13 @@ static TemplateValue evaluate_property(Expansion *x, const TemplateExpr *expr) {
     default: break;
     }
     const char *near = nearest_word(expr->text, names);
-    if (near) expand_error(x, "there is no property 'v.%s'; is 'v.%s' meant?", expr->text, near);
-    if (isa_find(isa, expr->text)) expand_error(x, "v.%s is an operation and needs arguments", expr->text);
-    expand_error(x, "there is no property 'v.%s'", expr->text);
+    if (near) expand_error(x, "there is no property '%c.%s'; is '%c.%s' meant?", vectors, expr->text, vectors, near);
+    if (isa_find(isa, expr->text)) expand_error(x, "%c.%s is an operation and needs arguments", vectors, expr->text);
+    expand_error(x, "there is no property '%c.%s'", vectors, expr->text);
 }
 
 static const IsaOp *operation_of(Expansion *x, TemplateExpr *expr) {
-    const Isa *isa = x->isa;
-    if (!isa) expand_error(x, "v.%s: no target is given", expr->text);
+    const Isa *isa = table_of(x, expr);
     if (expr->op_index < isa->op_count && strcmp(isa->ops[expr->op_index].name, expr->text) == 0)
         return &isa->ops[expr->op_index];
     const IsaOp *op = isa_find(isa, expr->text);
@@ -466,11 +475,11 @@ static const IsaOp *operation_of(Expansion *x, TemplateExpr *expr) {
 }
 
 /* The row NAME_8 of a table where NAME's count is the number 8, taken off `args`; `op` where there is none. */
-static const IsaOp *operation_of_count(Expansion *x, const IsaOp *op, const char **args) {
+static const IsaOp *operation_of_count(const Expansion *x, const Isa *isa, const IsaOp *op, const char **args) {
     int at = 0;
     while (at < op->param_count && op->kinds[at] != ISA_COUNT) at++;
     if (at == op->param_count || strspn(args[at], "0123456789") != strlen(args[at])) return op;
-    const IsaOp *counted = isa_find(x->isa, arena_printf(x->arena, "%s_%s", op->name, args[at]));
+    const IsaOp *counted = isa_find(isa, arena_printf(x->arena, "%s_%s", op->name, args[at]));
     if (!counted) return op;
     for (; at + 1 < op->param_count; at++) args[at] = args[at + 1];
     return counted;
@@ -479,10 +488,11 @@ static const IsaOp *operation_of_count(Expansion *x, const IsaOp *op, const char
 static TemplateValue evaluate_operation(Expansion *x, TemplateExpr *expr) {
     const IsaOp *op = operation_of(x, expr);
     if (expr->arg_count != op->param_count)
-        expand_error(x, "v.%s takes %d arguments, %d are given", op->name, op->param_count, expr->arg_count);
+        expand_error(x, "%c.%s takes %d arguments, %d are given", expr->vectors, op->name, op->param_count,
+                     expr->arg_count);
     const char *args[MAX_ARGS] = {NULL};
     for (int i = 0; i < expr->arg_count; i++) args[i] = template_evaluate_pieces(x, expr->args[i]);
-    op = operation_of_count(x, op, args);
+    op = operation_of_count(x, table_of(x, expr), op, args);
     return template_text(isa_spell(x->arena, op, args, op->needs_prefix ? prefix_of(x) : NULL));
 }
 

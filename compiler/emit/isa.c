@@ -10,6 +10,7 @@
  *   attribute __attribute__((...))   of each function that uses the table; optional
  *   include <immintrin.h>            optional
  *   cpu avx2 fma                     features to probe; optional
+ *   half avx2_half                   the table of vectors of half the lanes on the same processor; optional
  *
  *   helper                           C in front of the kernels, a template text (see template.c);
  *   ...                              names begin with ${prefix}_, so that several models link together
@@ -47,8 +48,8 @@ typedef struct Table {
 } Table;
 
 static const char *const fields[] = {"name",      "width",   "registers", "type", "fused", "guard",
-                                     "attribute", "include", "cpu",       "helper", "op",  NULL};
-enum { NAME, WIDTH, REGISTERS, TYPE, FUSED, GUARD, ATTRIBUTE, INCLUDE, CPU, HELPER, OP, REQUIRED = GUARD + 1 };
+                                     "attribute", "include", "cpu",       "half", "helper", "op",  NULL};
+enum { NAME, WIDTH, REGISTERS, TYPE, FUSED, GUARD, ATTRIBUTE, INCLUDE, CPU, HALF, HELPER, OP, REQUIRED = GUARD + 1 };
 
 static _Noreturn void table_error(const Table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void table_error(const Table *table, const char *format, ...) {
@@ -224,6 +225,7 @@ static void parse_field(Table *table, int which, char *text) {
     case ATTRIBUTE: isa->attribute = text; break;
     case INCLUDE: isa->include = text; break;
     case CPU: parse_cpu(table, text); break;
+    case HALF: isa->half = isa_load(table->arena, text); break;
     default: parse_op(table, text); break;
     }
 }
@@ -296,6 +298,10 @@ const Isa *isa_load(Arena *arena, const char *name) {
     const Isa *isa = isa_parse(arena, file, text);
     if (strcmp(isa->name, name) != 0) bug("table %s: its name is '%s'", file, isa->name);
     return isa;
+}
+
+const Isa *isa_for(const Isa *isa, int64_t columns) {
+    return isa->half && columns <= isa->half->width ? isa->half : isa;
 }
 
 const IsaOp *isa_find(const Isa *isa, const char *name) {

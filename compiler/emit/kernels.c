@@ -28,6 +28,7 @@ typedef struct Kernel {
 /* One being asked for. Most are there already: names become variables only when the template is expanded. */
 typedef struct Wanted {
     TargetEmitter *e;
+    const Isa *v, *u; /* what the template calls so */
     const char *template_name, *comment;
     uint64_t hash;
     Constant *constants;
@@ -60,14 +61,21 @@ static void real(Wanted *w, const char *name, double value) {
     add_constant(w, (Constant){REAL, name, {.real = rounded}}, bits);
 }
 
-static Wanted want(TargetEmitter *e, const char *template_name) {
-    Wanted w = {.e = e, .template_name = template_name};
+/* `v`, `u`: the target's table, or its half for short rows. */
+static Wanted want_with(TargetEmitter *e, const char *template_name, const Isa *v, const Isa *u) {
+    Wanted w = {.e = e, .template_name = template_name, .v = v, .u = u};
     bool full = e->written_out;
+    number(&w, "v_width", v->width);
+    number(&w, "u_width", u->width);
     number(&w, "full", full);
     number(&w, "rows", 0);
     number(&w, "UNROLL", full ? WHOLE : 1);
     number(&w, "STATEMENTS", STATEMENTS);
     return w;
+}
+
+static Wanted want(TargetEmitter *e, const char *template_name) {
+    return want_with(e, template_name, e->isa, e->isa);
 }
 
 static bool same_constant(const Constant *a, const Constant *b) {
@@ -88,7 +96,7 @@ static bool is_wanted(const Kernel *k, const Wanted *w) {
 static TemplateVars *variables(const Wanted *w, const char *name) {
     const TargetEmitter *e = w->e;
     TemplateVars *vars = vars_new(e->arena, NULL);
-    vars_text(vars, "p", e->prefix);
+    vars_text(vars, "p", arena_printf(e->arena, "%s_%s", e->model, w->v->name));
     vars_text(vars, "prefix", e->model);
     vars_text(vars, "p_model", e->model);
     for (const Constant *c = w->constants; c < w->constants + w->n_constants; c++) {
@@ -115,6 +123,17 @@ static Kernel *keep_kernel(const Wanted *w, const char *name) {
     return kept;
 }
 
+/* What kernels of a table call. */
+static void emit_helpers(TargetEmitter *e, const Isa *isa) {
+    TemplateVars *vars = vars_new(e->arena, NULL);
+    vars_text(vars, "p", arena_printf(e->arena, "%s_%s", e->model, isa->name));
+    vars_text(vars, "prefix", e->model);
+    template_expand_helpers(e->arena, e->writer, vars, isa);
+    writer_blank(e->writer);
+    template_expand(e->arena, e->writer, "math.c.tmpl", vars, isa);
+    writer_blank(e->writer);
+}
+
 /* The kernel's function; expands the template when it is the first of its kind. `stem` names it. */
 static const char *kernel(Wanted *w, const char *stem) {
     TargetEmitter *e = w->e;
@@ -128,7 +147,9 @@ static const char *kernel(Wanted *w, const char *stem) {
         same += strncmp(k->name, name, size) == 0 && (k->name[size] == '\0' || k->name[size] == '_');
     if (same) name = arena_printf(e->arena, "%s_%d", name, same + 1);
     const Kernel *kept = keep_kernel(w, name);
-    template_expand(e->arena, e->writer, w->template_name, variables(w, name), e->isa);
+    if ((w->v != e->isa || w->u != e->isa) && !e->half_helpers) emit_helpers(e, e->isa->half);
+    e->half_helpers |= w->v != e->isa || w->u != e->isa;
+    template_expand_with(e->arena, e->writer, w->template_name, variables(w, name), w->v, w->u);
     writer_blank(e->writer);
     return kept->name;
 }
@@ -225,8 +246,10 @@ static const char *weights_after(TargetEmitter *e, const Step *s) {
 }
 
 static const char *call_gemm(TargetEmitter *e, const Step *s) {
-    Wanted w = want(e, "gemm.c.tmpl");
-    GemmTile tile = gemm_tile(e->isa);
+    const int64_t used = panel_columns(e->plan, s);
+    const Isa *isa = isa_for(e->isa, used);
+    Wanted w = want_with(e, "gemm.c.tmpl", isa, isa);
+    GemmTile tile = gemm_tile(isa, used);
     const Buffer *out = buffer_of(e, s->out);
     bool scaled = s->scale != 1, stream = weights_stream(e);
     double residual_scale = s->residual_scale;
@@ -237,6 +260,7 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
     }
     number(&w, "K", s->k);
     number(&w, "N", s->n);
+    number(&w, "USED", used);
     number(&w, "H_MOST", tile.height);
     number(&w, "P_MOST", tile.panels);
     number(&w, "K_UNROLL", e->written_out ? WHOLE : 1);
@@ -278,8 +302,9 @@ static const char *call_gemm(TargetEmitter *e, const Step *s) {
 }
 
 static const char *call_norm(TargetEmitter *e, const Step *s) {
-    Wanted w = want(e, "norm.c.tmpl");
     int64_t d = s->n / s->a.groups;
+    const Isa *isa = isa_for(e->isa, d);
+    Wanted w = want_with(e, "norm.c.tmpl", isa, isa);
     number(&w, "D", d);
     number(&w, "GROUPS", s->a.groups);
     number(&w, "UNROLL", e->written_out ? WHOLE : 2);
@@ -491,7 +516,8 @@ static void attention_shape(Wanted *w, const Step *s) {
 /* The functions for rows of queries: forward and decode, and attentions alike, share them. `across`: heads of one row,
  * or 0; `together`: heads of all rows, or 1. */
 static const char *attention_rows(TargetEmitter *e, const Step *s, int64_t across, int64_t together) {
-    Wanted w = want(e, "attention_rows.c.tmpl");
+    const Isa *of_keys = e->written_out ? isa_for(e->isa, s->key_bound) : e->isa;
+    Wanted w = want_with(e, "attention_rows.c.tmpl", of_keys, isa_for(e->isa, s->value_dim));
     const Cache *keys = cache_of(e->plan, s->keys);
     bool own_keys = keys ? keys->of_source : s->rows != s->key_rows;
     attention_shape(&w, s);
@@ -518,7 +544,9 @@ static const char *cache_at(TargetEmitter *e, int cache, Operand rows) {
 static const char *call_attention(TargetEmitter *e, const Step *s) {
     const Plan *plan = e->plan;
     bool full = e->written_out, held = full && rows_written_out(plan, e->isa, s);
-    Wanted w = want(e, held ? "attention_held.c.tmpl" : full ? "attention_full.c.tmpl" : "attention.c.tmpl");
+    const Isa *isa = held ? isa_for(e->isa, s->key_bound) : e->isa;
+    Wanted w = want_with(e, held ? "attention_held.c.tmpl" : full ? "attention_full.c.tmpl" : "attention.c.tmpl", isa,
+                         isa);
     if (full) number(&w, "N", s->rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n);
     if (full) number(&w, "M", s->key_bound);
     int64_t together = held ? heads_together(plan, e->isa, s) : 1;
@@ -654,13 +682,7 @@ static const char *emit_single(TargetEmitter *e, const char *attribute) {
 
 void emit_target(TargetEmitter *e, const Program *program) {
     e->arena = arena_new();
-    TemplateVars *vars = vars_new(e->arena, NULL);
-    vars_text(vars, "p", e->prefix);
-    vars_text(vars, "prefix", e->model);
-    template_expand_helpers(e->arena, e->writer, vars, e->isa);
-    writer_blank(e->writer);
-    template_expand(e->arena, e->writer, "math.c.tmpl", vars, e->isa);
-    writer_blank(e->writer);
+    emit_helpers(e, e->isa);
     const char *attribute = isa_with_prefix(e->kept, e->isa->attribute, e->model);
     const Plan *const plans[] = {program->forward, program->encode, program->decode};
     for (int i = 0; i < 3; i++) {

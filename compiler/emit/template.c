@@ -28,7 +28,8 @@
  *
  * `v` is the target: v.width v.registers v.fused are integers, v.type v.name v.attribute v.guard texts;
  * v.OP(TEXT, TEXT) is an operation of its table. The arguments are text, split at commas outside brackets,
- * and may hold ${} themselves: ${v.fma(acc${r}, a, b${c})}. */
+ * and may hold ${} themselves: ${v.fma(acc${r}, a, b${c})}. `u` is the same, or another table of the same
+ * processor (template_expand_with). */
 #include "emit.h"
 
 #include <string.h>
@@ -635,22 +636,29 @@ static void run_block(Expansion *x, const Statement *s) {
     x->scope = outer;
 }
 
-static void expand(Arena *arena, Writer *writer, const Template *template, TemplateVars *vars, const Isa *isa) {
+static void expand(Arena *arena, Writer *writer, const Template *template, TemplateVars *vars, const Isa *v,
+                   const Isa *u) {
     Frame frame = {.file = template->name};
     TemplateVars *globals = vars_new(arena, vars);
-    Expansion x = {.arena = arena, .writer = writer, .isa = isa, .scope = globals, .globals = globals, .frame = &frame};
+    Expansion x = {
+        .arena = arena, .writer = writer, .v = v, .u = u, .scope = globals, .globals = globals, .frame = &frame};
     run_statements(&x, template->body);
 }
 
-void template_expand(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *isa) {
+void template_expand_with(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *v,
+                          const Isa *u) {
     const Template *template = embedded_template(template_name);
     if (!template) bug("template %s: there is no such file", template_name);
-    expand(arena, writer, template, vars, isa);
+    expand(arena, writer, template, vars, v, u);
+}
+
+void template_expand(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *isa) {
+    template_expand_with(arena, writer, template_name, vars, isa, isa);
 }
 
 void template_expand_text(Arena *arena, Writer *writer, const char *name, const char *text, TemplateVars *vars,
                           const Isa *isa) {
-    expand(arena, writer, parse_template(arena, name, text), vars, isa);
+    expand(arena, writer, parse_template(arena, name, text), vars, isa, isa);
 }
 
 void template_expand_helpers(Arena *arena, Writer *writer, TemplateVars *vars, const Isa *isa) {

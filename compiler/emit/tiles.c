@@ -1,12 +1,24 @@
 /* tiles.c: how many rows, panels and columns a kernel takes at a time, by the registers of the target. */
 #include "emit.h"
 
+int64_t panel_columns(const Plan *plan, const Step *s) {
+    int64_t most = 0, left = s->n;
+    for (const Packed *part = &plan->program->packed[s->weight]; left > 0; part++) {
+        int64_t columns = part->shape.dims[0];
+        if (columns > 16) return 16;
+        if (columns > most) most = columns;
+        left -= 16;
+    }
+    return most;
+}
+
 /* Accumulators fill the registers but for the weights of a row of panels and one broadcast. */
-GemmTile gemm_tile(const Isa *isa) {
-    if (isa->registers >= 32 && isa->width >= 8) return (GemmTile){8, isa->width >= 16 ? 3 : 1};
-    if (isa->width >= 8) return (GemmTile){6, 1};
-    if (isa->width >= 4) return isa->registers >= 32 ? (GemmTile){6, 1} : (GemmTile){2, 1};
-    return (GemmTile){1, 1};
+GemmTile gemm_tile(const Isa *isa, int64_t panel_columns) {
+    bool many = isa->registers >= 32;
+    int64_t height = isa->width >= 8 ? (many ? 8 : 6) : isa->width >= 4 ? (many ? 6 : 2) : 1;
+    int64_t vectors = isa->width >= 8 ? (many ? 3 : 2) : 16 / isa->width; /* of a row */
+    int64_t panels = vectors / ceil_div(panel_columns, isa->width);
+    return (GemmTile){height, panels > 1 ? panels : 1};
 }
 
 RowsTile rows_tile(const Isa *isa, const Step *s) {

@@ -30,12 +30,13 @@ static double products(const Isa *isa, const Step *s, int64_t rows) {
 }
 
 /* The same of the tiles that are written down: rows and panels are cut evenly, so that there are two widths at most. */
-static double tile_products(const Isa *isa, const Step *s, int64_t rows) {
-    GemmTile most = gemm_tile(isa);
+static double tile_products(const Plan *plan, const Isa *isa, const Step *s, int64_t rows) {
+    int64_t columns = panel_columns(plan, s);
+    GemmTile most = gemm_tile(isa, columns);
     int64_t height = ceil_div(rows, ceil_div(rows, most.height));
     int64_t panels = ceil_div(s->n, 16), blocks = ceil_div(panels, most.panels), wide = ceil_div(panels, blocks);
     int64_t narrow = panels % blocks ? wide - 1 : 0;
-    return (double)height * (double)s->k * (double)((wide + narrow) * ceil_div(16, isa->width));
+    return (double)height * (double)s->k * (double)((wide + narrow) * ceil_div(columns, isa->width));
 }
 
 /* Vectors of scores, exponentials and weighted values of `rows` rows of a head. */
@@ -69,7 +70,7 @@ Unrolling unroll(const Plan *plan, const Isa *isa) {
         u.code_bytes += BYTES_A_STEP;
         if (s->kind == STEP_GEMM) {
             u.cycles += CYCLES_A_PRODUCT * products(isa, s, rows);
-            if (fresh) u.code_bytes += BYTES_A_PRODUCT * tile_products(isa, s, rows);
+            if (fresh) u.code_bytes += BYTES_A_PRODUCT * tile_products(plan, isa, s, rows);
         } else if (s->kind == STEP_ATTENTION) {
             int64_t tile = rows_tile(isa, s).rows;
             u.cycles += CYCLES_A_SCORE * scores(isa, s, rows * s->a.heads);

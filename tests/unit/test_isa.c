@@ -17,7 +17,7 @@
 
 enum { SKIPPED = 77 };
 
-static const char *const tables[] = {"scalar", "avx2", "avx512", "neon"};
+static const char *const tables[] = {"scalar", "avx2", "avx512", "avx512_half", "neon"};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
 /* ---------------------------------------------------------------------------------- the two files */
@@ -318,7 +318,13 @@ static void test_fields(void **state) {
     assert_string_equal(isa->include, "<immintrin.h>");
     assert_string_equal(isa->cpu[0], "avx512f");
     assert_string_equal(isa->cpu[3], "avx512vl");
-    assert_null(isa->cpu[4]);
+    assert_string_equal(isa->cpu[4], "fma");
+    assert_null(isa->cpu[5]);
+    assert_string_equal(isa->half->name, "avx512_half");
+    assert_int_equal(isa->half->width, 8);
+    assert_null(isa->half->half);
+    assert_ptr_equal(isa_for(isa, 8), isa->half);
+    assert_ptr_equal(isa_for(isa, 9), isa);
     const IsaOp *op = isa_find(isa, "load_part");
     assert_non_null(op);
     assert_int_equal(op->kinds[0], ISA_READ);
@@ -386,8 +392,15 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_table_errors),
     };
-    for (int t = 0; t < n_here && t < TABLES; t++)
-        tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_table, (void *)(uintptr_t)&names[t]);
+    const char *tested[TABLES];
+    int n_tested = 0;
+    for (int t = 0; t < n_here && n_tested + 1 < TABLES; t++) {
+        const Isa *isa = isa_load(arena, names[t]);
+        tested[n_tested++] = names[t];
+        if (isa->half) tested[n_tested++] = isa->half->name;
+    }
+    for (int t = 0; t < n_tested; t++)
+        tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_table, (void *)(uintptr_t)&tested[t]);
     int failed = _cmocka_run_group_tests("tests", tests, (size_t)n, NULL, NULL);
     arena_free(arena);
     return failed;

@@ -119,6 +119,8 @@ static void test_operations(void **state) {
     gives("${v.load(p + ${n * 4})};", "*(const vec4 *)(p + (rows * 4));\n");
     gives("${v.add(',', \"),\")};", "(',') + (\"),\");\n");
     gives("$let x = v.add(p, q)\n${x}; ${v.twice(x)};", "p + q; tiny_twice(x);\n");
+    gives("${u.add(a, b)}; ${u.width};", "a + b; 4;\n");
+    gives("$for u in 0..2\n${u * v.width}\n$end\n", "0\n4\n"); /* a name like others where no point is behind it */
     Fixture f = fixture();
     template_expand_helpers(f.arena, f.writer, f.vars, f.isa);
     assert_string_equal(writer_text(f.writer, NULL), "static vec4 tiny_twice(vec4 a) { return a + a; }\n");
@@ -310,6 +312,8 @@ static void test_limits(void **state) {
                            "template test:2: macros and files are nested too deep (in macro m used at test:2"));
     if (failure_trap(&trap) == 0) template_expand_text(f.arena, f.writer, "test", "${v.width}", f.vars, NULL);
     assert_string_equal(trap.message, "template test:1: v.width: no target is given");
+    if (failure_trap(&trap) == 0) template_expand_text(f.arena, f.writer, "test", "${u.load(p)}", f.vars, NULL);
+    assert_string_equal(trap.message, "template test:1: u.load: no target is given");
     if (failure_trap(&trap) == 0) template_expand(f.arena, f.writer, "none.tmpl", f.vars, NULL);
     assert_string_equal(trap.message, "template none.tmpl: there is no such file");
     arena_free(f.arena);
