@@ -59,7 +59,8 @@ int64_t heads_across(const Plan *plan, const Isa *isa, const Step *s) {
     const Cache *keys = cache_of(plan, s->keys);
     if (!is_plain(s) || !keys || !keys->panels || isa->width < 4) return 0;
     int64_t group = s->a.heads / s->a.kv_heads;
-    for (int64_t across = 4; across > 1; across /= 2)
+    int64_t most = isa_for(isa, s->value_dim) == isa ? 4 : 8; /* half vectors are multiplied two at a time */
+    for (int64_t across = most; across > 1; across /= 2)
         if (s->a.heads % across == 0 && (across % group == 0 || group % across == 0)) return across;
     return 0;
 }
