@@ -31,6 +31,7 @@ typedef enum IsaKind {
     ISA_FLOAT,    /* one float */
     ISA_COUNT,    /* size_t, 1 to width */
     ISA_READ,     /* const float * */
+    ISA_TABLE,    /* const float *: 16 numbers */
     ISA_WRITE,    /* float * */
     ISA_VOID      /* as a result only: the operation is a statement */
 } IsaKind;

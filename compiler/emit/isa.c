@@ -19,8 +19,9 @@
  *   op fma(acc, a, b) | _mm256_fmadd_ps($a, $b, $acc) | fmaf(a[i], b[i], acc[i]) | cost 1
  *
  * An op row is prototype, C text, meaning and cost; an indented line goes on with the row before it. A
- * parameter is a vector unless it says `float`, `count` (size_t, 1 to W), `read` (const float *), `write`
- * (float *) or `integral` (a vector of whole numbers from -252 to 252) in front of its name. The result is
+ * parameter is a vector unless it says `float`, `count` (size_t, 1 to W), `read` (const float *), `table` (the
+ * same of 16 numbers), `write` (float *) or `integral` (a vector of whole numbers from -252 to 252) in front of
+ * its name. The result is
  * a vector unless `float` or `void` stands in front of the operation. The C text holds each parameter as
  * $NAME, at most once where the argument may be long, and the helpers' prefix as ${prefix}.
  *
@@ -31,6 +32,7 @@
  *   tree_sum(a)  lanes added in a fixed order: a[i] + a[i + W / 2] for the first half, and so on to one
  *   tree_max(a)  the same with x > y ? x : y
  *   tree_sum_of(a, n), tree_max_of(a, n)  the same of the first n lanes
+ *   low_bits(x)  the lowest four bits of a float
  *   any_nan(a)   whether a lane is NaN
  *   anything     no promise */
 #include "emit.h"
@@ -91,8 +93,8 @@ static int64_t positive(const Table *table, const char *text) {
 /* ---------------------------------------------------------------------------------- op rows */
 
 static void add_param(const Table *table, IsaOp *op, char *text) {
-    static const char *const words[] = {"integral", "float", "count", "read", "write", NULL};
-    static const IsaKind kinds[] = {ISA_INTEGRAL, ISA_FLOAT, ISA_COUNT, ISA_READ, ISA_WRITE};
+    static const char *const words[] = {"integral", "float", "count", "read", "table", "write", NULL};
+    static const IsaKind kinds[] = {ISA_INTEGRAL, ISA_FLOAT, ISA_COUNT, ISA_READ, ISA_TABLE, ISA_WRITE};
     if (op->param_count == ISA_MAX_PARAMS) table_error(table, "%s has too many parameters", op->name);
     const char *name = take_word(table->arena, &text);
     IsaKind kind = ISA_VECTOR;

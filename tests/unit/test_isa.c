@@ -29,6 +29,7 @@ static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vector
         switch (op->kinds[k]) {
         case ISA_FLOAT: text_printf(c, "    float %s = in[%d][0];\n", name, k); break;
         case ISA_COUNT: text_printf(c, "    size_t %s = count;\n", name); break;
+        case ISA_TABLE:
         case ISA_READ: text_printf(c, "    const float *%s = in[%d];\n", name, k); break;
         case ISA_WRITE: text_printf(c, "    float *%s = out;\n", name); break;
         default:
@@ -91,6 +92,7 @@ static const char prelude[] =
     "typedef void Run(const float *const *in, size_t count, float *out);\n"
     "extern Run *const runs[];\n"
     "static float anything;\n"
+    "static inline unsigned low_bits(float x) { uint32_t b; memcpy(&b, &x, 4); return b & 15; }\n"
     "static inline int any_nan(const float *a) {\n"
     "    for (size_t i = 0; i < W; i++) if (isnan(a[i])) return 1;\n"
     "    return 0;\n"
@@ -143,7 +145,7 @@ static const char epilogue[] =
     "    size_t count = ops[k].fixed ? ops[k].fixed : 1 + (next() >> 8) % W;\n"
     "    size_t written = ops[k].reduced ? 1 : ops[k].counted ? count : W;\n"
     "    for (size_t j = 0; j < ops[k].params; j++) {\n"
-    "        size_t size = ops[k].kinds[j] == ISA_READ && ops[k].counted ? count : W;\n"
+    "        size_t size = ops[k].kinds[j] == ISA_TABLE ? 16 : ops[k].kinds[j] == ISA_READ && ops[k].counted ? count : W;\n"
     "        float *lanes = ends[j] - size;\n"
     "        for (size_t i = 0; i < size; i++) lanes[i] = draw(ops[k].kinds[j]);\n"
     "        in[j] = lanes;\n"
@@ -186,8 +188,8 @@ static int count_in_name(const char *name) {
 
 static const char *make_meanings(Arena *arena, const Isa *isa) {
     Text c = text_new(arena);
-    text_printf(&c, "enum { W = %d, SKIPPED = %d, ISA_INTEGRAL = %d, ISA_READ = %d };\n", (int)isa->width, SKIPPED,
-                ISA_INTEGRAL, ISA_READ);
+    text_printf(&c, "enum { W = %d, SKIPPED = %d, ISA_INTEGRAL = %d, ISA_READ = %d, ISA_TABLE = %d };\n",
+                (int)isa->width, SKIPPED, ISA_INTEGRAL, ISA_READ, ISA_TABLE);
     text_printf(&c, "%s", prelude);
     for (size_t i = 0; i < isa->op_count; i++) print_want(&c, isa, &isa->ops[i]);
     text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n    int counted, stores, reduced;\n"
