@@ -32,6 +32,12 @@ typedef struct by_hand_run {
 #define by_hand_SCALAR
 #endif
 
+static inline __attribute__((unused)) by_hand_SCALAR
+unsigned by_hand_scalar_low_bits(float a) {
+    const union { float number; unsigned bits; } both = {a};
+    return both.bits & 15u;
+}
+
 /* acc + a * b, rounded twice */
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_fma(float acc, float a, float b) {

@@ -84,16 +84,6 @@ float small_encoder_avx2_hmax(__m256 a) {
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
-__m256 small_encoder_avx2_zip_low(__m256 a, __m256 b) {
-    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
-}
-
-static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
-__m256 small_encoder_avx2_zip_high(__m256 a, __m256 b) {
-    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31);
-}
-
 /* exp(x): 2^n times a polynomial in r, |r| <= ln(2)/2 (at most 2 ulp); NaN stays, the ends are 0 and inf */
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_exp(__m256 x) {
@@ -796,49 +786,51 @@ void small_encoder_avx2_attention_of_rows1(const float *query, const float *pane
 /* keys of one head, [n][96] -> [n/16][8][16], the last panel filled up with zeros */
 static __attribute__((target("avx2,fma")))
 void small_encoder_avx2_attention_2_pack(const float *key, size_t n, float *panels) {
-    static const float none[8] = {0};
+    static const float none[4] = {0};
     for (size_t j = 0; j < n; j += 16) {
         const size_t rows = n - j < 16 ? n - j : 16;
         const float *from = key + j * 96;
         float *to = panels + j * 8;
-        for (size_t l = 0; l < 16; l += 8) {
-            for (size_t d = 0; d < 8; d += 8) {
-                const float *row0 = l + 0 < rows ? from + (l + 0) * 96 + d : none;
-                const __m256 r0_0 = _mm256_loadu_ps(row0);
-                const float *row1 = l + 1 < rows ? from + (l + 1) * 96 + d : none;
-                const __m256 r0_1 = _mm256_loadu_ps(row1);
-                const float *row2 = l + 2 < rows ? from + (l + 2) * 96 + d : none;
-                const __m256 r0_2 = _mm256_loadu_ps(row2);
-                const float *row3 = l + 3 < rows ? from + (l + 3) * 96 + d : none;
-                const __m256 r0_3 = _mm256_loadu_ps(row3);
-                const float *row4 = l + 4 < rows ? from + (l + 4) * 96 + d : none;
-                const __m256 r0_4 = _mm256_loadu_ps(row4);
-                const float *row5 = l + 5 < rows ? from + (l + 5) * 96 + d : none;
-                const __m256 r0_5 = _mm256_loadu_ps(row5);
-                const float *row6 = l + 6 < rows ? from + (l + 6) * 96 + d : none;
-                const __m256 r0_6 = _mm256_loadu_ps(row6);
-                const float *row7 = l + 7 < rows ? from + (l + 7) * 96 + d : none;
-                const __m256 r0_7 = _mm256_loadu_ps(row7);
-                const __m256 r1_0 = small_encoder_avx2_zip_low(r0_0, r0_4), r1_1 = small_encoder_avx2_zip_high(r0_0, r0_4);
-                const __m256 r1_2 = small_encoder_avx2_zip_low(r0_1, r0_5), r1_3 = small_encoder_avx2_zip_high(r0_1, r0_5);
-                const __m256 r1_4 = small_encoder_avx2_zip_low(r0_2, r0_6), r1_5 = small_encoder_avx2_zip_high(r0_2, r0_6);
-                const __m256 r1_6 = small_encoder_avx2_zip_low(r0_3, r0_7), r1_7 = small_encoder_avx2_zip_high(r0_3, r0_7);
-                const __m256 r2_0 = small_encoder_avx2_zip_low(r1_0, r1_4), r2_1 = small_encoder_avx2_zip_high(r1_0, r1_4);
-                const __m256 r2_2 = small_encoder_avx2_zip_low(r1_1, r1_5), r2_3 = small_encoder_avx2_zip_high(r1_1, r1_5);
-                const __m256 r2_4 = small_encoder_avx2_zip_low(r1_2, r1_6), r2_5 = small_encoder_avx2_zip_high(r1_2, r1_6);
-                const __m256 r2_6 = small_encoder_avx2_zip_low(r1_3, r1_7), r2_7 = small_encoder_avx2_zip_high(r1_3, r1_7);
-                const __m256 r3_0 = small_encoder_avx2_zip_low(r2_0, r2_4), r3_1 = small_encoder_avx2_zip_high(r2_0, r2_4);
-                const __m256 r3_2 = small_encoder_avx2_zip_low(r2_1, r2_5), r3_3 = small_encoder_avx2_zip_high(r2_1, r2_5);
-                const __m256 r3_4 = small_encoder_avx2_zip_low(r2_2, r2_6), r3_5 = small_encoder_avx2_zip_high(r2_2, r2_6);
-                const __m256 r3_6 = small_encoder_avx2_zip_low(r2_3, r2_7), r3_7 = small_encoder_avx2_zip_high(r2_3, r2_7);
-                _mm256_storeu_ps(to + (d + 0) * 16 + l, r3_0);
-                _mm256_storeu_ps(to + (d + 1) * 16 + l, r3_1);
-                _mm256_storeu_ps(to + (d + 2) * 16 + l, r3_2);
-                _mm256_storeu_ps(to + (d + 3) * 16 + l, r3_3);
-                _mm256_storeu_ps(to + (d + 4) * 16 + l, r3_4);
-                _mm256_storeu_ps(to + (d + 5) * 16 + l, r3_5);
-                _mm256_storeu_ps(to + (d + 6) * 16 + l, r3_6);
-                _mm256_storeu_ps(to + (d + 7) * 16 + l, r3_7);
+        for (size_t l = 0; l < 16; l += 8)
+        for (size_t d = 0; d < 8; d += 4) {
+            if (l + 8 <= rows) {
+                const float *row0 = from + (l + 0) * 96 + d;
+                const float *row1 = from + (l + 1) * 96 + d;
+                const float *row2 = from + (l + 2) * 96 + d;
+                const float *row3 = from + (l + 3) * 96 + d;
+                const float *row4 = from + (l + 4) * 96 + d;
+                const float *row5 = from + (l + 5) * 96 + d;
+                const float *row6 = from + (l + 6) * 96 + d;
+                const float *row7 = from + (l + 7) * 96 + d;
+                const __m256 r0 = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row0)), _mm_loadu_ps(row4), 1);
+                const __m256 r1 = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row1)), _mm_loadu_ps(row5), 1);
+                const __m256 r2 = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row2)), _mm_loadu_ps(row6), 1);
+                const __m256 r3 = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row3)), _mm_loadu_ps(row7), 1);
+                const __m256 s0 = _mm256_unpacklo_ps(r0, r2), s2 = _mm256_unpackhi_ps(r0, r2);
+                const __m256 s1 = _mm256_unpacklo_ps(r1, r3), s3 = _mm256_unpackhi_ps(r1, r3);
+                _mm256_storeu_ps(to + (d + 0) * 16 + l, _mm256_unpacklo_ps(s0, s1));
+                _mm256_storeu_ps(to + (d + 1) * 16 + l, _mm256_unpackhi_ps(s0, s1));
+                _mm256_storeu_ps(to + (d + 2) * 16 + l, _mm256_unpacklo_ps(s2, s3));
+                _mm256_storeu_ps(to + (d + 3) * 16 + l, _mm256_unpackhi_ps(s2, s3));
+            } else {
+                const float *row0 = l + 0 >= rows ? none : from + (l + 0) * 96 + d;
+                const float *row1 = l + 1 >= rows ? none : from + (l + 1) * 96 + d;
+                const float *row2 = l + 2 >= rows ? none : from + (l + 2) * 96 + d;
+                const float *row3 = l + 3 >= rows ? none : from + (l + 3) * 96 + d;
+                const float *row4 = l + 4 >= rows ? none : from + (l + 4) * 96 + d;
+                const float *row5 = l + 5 >= rows ? none : from + (l + 5) * 96 + d;
+                const float *row6 = l + 6 >= rows ? none : from + (l + 6) * 96 + d;
+                const float *row7 = l + 7 >= rows ? none : from + (l + 7) * 96 + d;
+                const __m256 r0 = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row0)), _mm_loadu_ps(row4), 1);
+                const __m256 r1 = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row1)), _mm_loadu_ps(row5), 1);
+                const __m256 r2 = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row2)), _mm_loadu_ps(row6), 1);
+                const __m256 r3 = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row3)), _mm_loadu_ps(row7), 1);
+                const __m256 s0 = _mm256_unpacklo_ps(r0, r2), s2 = _mm256_unpackhi_ps(r0, r2);
+                const __m256 s1 = _mm256_unpacklo_ps(r1, r3), s3 = _mm256_unpackhi_ps(r1, r3);
+                _mm256_storeu_ps(to + (d + 0) * 16 + l, _mm256_unpacklo_ps(s0, s1));
+                _mm256_storeu_ps(to + (d + 1) * 16 + l, _mm256_unpackhi_ps(s0, s1));
+                _mm256_storeu_ps(to + (d + 2) * 16 + l, _mm256_unpacklo_ps(s2, s3));
+                _mm256_storeu_ps(to + (d + 3) * 16 + l, _mm256_unpackhi_ps(s2, s3));
             }
         }
     }
