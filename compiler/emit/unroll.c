@@ -1,15 +1,16 @@
 /* unroll.c: whether `unroll auto` writes out a call of one sequence, without loops, beside the kernels with loops.
  *
- * What that saves is the way into each step and out of its loops, some 30 cycles a step whatever the step does; what it
- * costs is code, since every row and every k of a tile is written down. So it pays in small models. The constants are
- * least squares of tests/bench/unroll.csv (tests/bench/unroll.py; Zen 4, AVX-512, clang 14), mostly within 15 %. There
- * even 92 kB of code, read from the second level at each call, are not slower than loops; but a model is not alone in
- * its program, and the first-level cache is all it may claim. */
+ * What that saves is the way into each step and out of its loops, some 16 cycles a step whatever the step does, and in
+ * attention the waits of a head's few rows, since heads go together; what it costs is code, since every row and every k
+ * of a tile is written down. So it pays in small models. The constants are least squares of tests/bench/unroll.csv
+ * (tests/bench/unroll.py; Zen 4, AVX-512, clang 14), times and code mostly within 15 %. There even 92 kB of code, read
+ * from the second level at each call, are not slower than loops; but a model is not alone in its program, and the
+ * first-level cache is all it may claim. */
 #include "emit.h"
 
-static const double CYCLES_SAVED = 30; /* of a step */
-static const double CYCLES_A_STEP = 79, CYCLES_A_PRODUCT = 1.26, CYCLES_A_SCORE = 0.85; /* of vectors */
-static const double BYTES_A_STEP = 200, BYTES_A_PRODUCT = 13, BYTES_A_SCORE = 18;       /* of code */
+static const double SAVED_A_STEP = 16, SAVED_A_SCORE = 0.4; /* cycles; of vectors, as below */
+static const double CYCLES_A_STEP = 70, CYCLES_A_PRODUCT = 1.3, CYCLES_A_SCORE = 0.48;
+static const double BYTES_A_STEP = 145, BYTES_A_PRODUCT = 13, BYTES_A_SCORE = 17; /* of code */
 static const double LEAST_GAIN = 0.02;
 static const double CODE_BYTES = 32768; /* the first-level instruction cache of x86-64 and of many arm cores */
 
@@ -65,7 +66,7 @@ Unrolling unroll(const Plan *plan, const Isa *isa) {
         const Step *s = &plan->steps[i];
         int64_t rows = step_rows(plan, s, &all);
         bool fresh = !is_known(plan, i);
-        u.saved += CYCLES_SAVED;
+        u.saved += SAVED_A_STEP;
         u.cycles += CYCLES_A_STEP;
         u.code_bytes += BYTES_A_STEP;
         if (s->kind == STEP_GEMM) {
@@ -74,6 +75,7 @@ Unrolling unroll(const Plan *plan, const Isa *isa) {
         } else if (s->kind == STEP_ATTENTION) {
             int64_t tile = rows_tile(isa, s).rows;
             u.cycles += CYCLES_A_SCORE * scores(isa, s, rows * s->a.heads);
+            u.saved += SAVED_A_SCORE * scores(isa, s, rows * s->a.heads);
             if (fresh) u.code_bytes += BYTES_A_SCORE * scores(isa, s, rows < tile ? rows : tile);
         }
     }
