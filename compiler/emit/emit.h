@@ -9,7 +9,8 @@
 
 /* ======================================================================= emit/writer.c
  * Owns output text. A line is given without its indentation; the writer computes it from the braces
- * seen so far (4 spaces a brace, 4 more inside open parentheses, preprocessor lines at column 0). */
+ * seen so far (4 spaces a brace but that of `extern "C" {`, 4 more inside open parentheses, preprocessor lines at
+ * column 0). */
 typedef struct Writer Writer;
 
 /* Beyond `budget` bytes the program ends with EXIT_CANNOT and the message

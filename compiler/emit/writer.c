@@ -110,6 +110,12 @@ static int indentation(const Writer *writer, const char *line, size_t size) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0'; }
 
+/* All of a header stands in that block, at column 0. */
+static bool opens_linkage(const char *line, size_t size) {
+    static const char linkage[] = "extern \"C\" {";
+    return size == sizeof linkage - 1 && memcmp(line, linkage, size) == 0;
+}
+
 void writer_raw_line(Writer *writer, const char *line, size_t size) {
     while (size && (line[0] == ' ' || line[0] == '\t')) line++, size--;
     while (size && is_blank(line[size - 1])) size--;
@@ -125,7 +131,7 @@ void writer_raw_line(Writer *writer, const char *line, size_t size) {
     put(writer, "\n", 1);
     bool directive = writer->in_directive || (!writer->in_comment && line[0] == '#');
     writer->in_directive = directive && line[size - 1] == '\\';
-    writer->after_opening = !directive && count_line(writer, line, line + size);
+    writer->after_opening = !directive && (opens_linkage(line, size) || count_line(writer, line, line + size));
 }
 
 void writer_line(Writer *writer, const char *format, ...) {

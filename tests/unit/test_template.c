@@ -351,6 +351,16 @@ static void test_writer(void **state) {
                         "    }\n#endif\n}\n");
     assert_string_equal(writer_fresh(w, "i"), "i_1");
     assert_string_equal(writer_fresh(w, "acc"), "acc_2");
+    Writer *header = writer_new(arena, 10000, "too much");
+    writer_line(header, "#ifdef __cplusplus");
+    writer_line(header, "extern \"C\" {");
+    writer_line(header, "#endif");
+    writer_line(header, "enum {");
+    writer_line(header, "X");
+    writer_line(header, "};");
+    writer_line(header, "}");
+    assert_string_equal(writer_text(header, NULL),
+                        "#ifdef __cplusplus\nextern \"C\" {\n#endif\nenum {\n    X\n};\n}\n");
     arena_free(arena);
 }
 
