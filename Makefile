@@ -1,11 +1,12 @@
 # make            builds build/attnc
 # make check      runs every test and ends with the line `N passed, N failed`
 # make check-quick  the same without the long ones
-# make demo       ranks sentences by meaning, from a fresh clone on: installs, builds and fetches what it lacks
+# make demo       reads dates, from a fresh clone on: installs and builds what it lacks; demo-similarity ranks sentences
 # make bench      times the emitted C beside other programs, which it fetches: tests/bench/README.md; QUICK=1 is short
 # make bench-lib SPEC=F  builds what attnc writes of a spec as a shared library that any program can time
 # make deps       installs the packages that the build and the tests need
 # make aarch64    builds build/aarch64/attnc, on another machine by a cross compiler; qemu-aarch64 runs it
+# make install    attnc, its man page, completion, runtime and specs under DESTDIR and PREFIX (/usr/local); make uninstall
 # make clean
 
 CC = clang
@@ -20,7 +21,7 @@ B = build
 .SECONDARY:
 
 SOURCES = $(filter-out compiler/main.c compiler/emit/embed.c, $(wildcard compiler/*.c compiler/*/*.c))
-EMBEDDED = $(wildcard compiler/emit/templates/*.tmpl compiler/emit/isa/*.isa runtime/attn_*.h runtime/attn_*.c)
+EMBEDDED = $(wildcard compiler/emit/templates/*.tmpl compiler/emit/isa/*.isa compiler/pages/*.html runtime/attn_*.h runtime/attn_*.c)
 OBJECTS = $(SOURCES:%.c=$(B)/%.o) $(B)/runtime/attn_runtime.o $(B)/runtime/attn_generate.o $(B)/gen/parser.o $(B)/gen/lexer.o $(if $(wildcard compiler/emit/embed.c),$(B)/gen/embedded.o)
 UNIT_TESTS = $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 
@@ -97,7 +98,9 @@ check-quick: $(B)/attnc $(UNIT_TESTS)
 	tests/run --quick
 
 demo:
-	@scripts/demo.sh
+	@scripts/demo.sh dates
+demo-similarity:
+	@scripts/demo.sh similarity
 
 BENCH_CC = clang
 bench: $(B)/attnc
@@ -113,8 +116,24 @@ bench-lib: $(B)/attnc
 deps:
 	scripts/install_packages.sh test
 
+PREFIX = /usr/local
+INSTALLED = $(DESTDIR)$(PREFIX)
+install: $(B)/attnc
+	install -d '$(INSTALLED)/bin' '$(INSTALLED)/share/man/man1' '$(INSTALLED)/share/bash-completion/completions' \
+	    '$(INSTALLED)/share/attnc/runtime' '$(INSTALLED)/share/attnc/specs'
+	install $(B)/attnc '$(INSTALLED)/bin/attnc'
+	install -m 644 packaging/attnc.1 '$(INSTALLED)/share/man/man1/attnc.1'
+	install -m 644 packaging/attnc.bash '$(INSTALLED)/share/bash-completion/completions/attnc'
+	install -m 644 runtime/*.[ch] '$(INSTALLED)/share/attnc/runtime'
+	install -m 644 specs/*.attn '$(INSTALLED)/share/attnc/specs'
+
+uninstall:
+	rm -rf '$(INSTALLED)/share/attnc'
+	rm -f '$(INSTALLED)/bin/attnc' '$(INSTALLED)/share/man/man1/attnc.1' \
+	    '$(INSTALLED)/share/bash-completion/completions/attnc'
+
 clean:
 	rm -rf $(B)
 
-.PHONY: all aarch64 bench bench-lib check check-quick demo deps clean
+.PHONY: all aarch64 bench bench-lib check check-quick demo demo-similarity deps install uninstall clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

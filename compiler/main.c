@@ -11,6 +11,7 @@ static const struct {
 } commands[] = {
     {"compile", command_compile, "write a spec's C: DIR/NAME.c, NAME.h, and NAME.attnw with --weights"},
     {"run", command_run, "run a spec with given weights and inputs"},
+    {"map", command_map, "show the attention of a sequence as a page, every layer and head"},
     {"generate", command_generate, "continue a prompt: greedy, sampled, or by beam search"},
     {"check", command_check, "the interpreter against a spec's compiled C"},
     {"explain", command_explain, "what a spec costs: flops, bytes, memory, code, step by step"},
@@ -26,7 +27,7 @@ static void print_help(FILE *to) {
     fprintf(to, "attnc %s: from the spec of a transformer to SIMD C\n\nusage: attnc COMMAND …\n\n", ATTNC_VERSION);
     for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
     fprintf(to,
-            "\nattnc COMMAND --help shows its options; attnc --dump=STAGE SPEC shows what a stage makes of a spec.\n");
+            "\nattnc help COMMAND shows its options; attnc --dump=STAGE SPEC shows what a stage makes of a spec.\n");
 }
 
 int main(int argc, char **argv) {
@@ -39,7 +40,8 @@ int main(int argc, char **argv) {
         printf("attnc %s\n", ATTNC_VERSION);
         return EXIT_FINE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    bool help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0;
+    if (help && argc == 2) {
         print_help(stdout);
         return EXIT_FINE;
     }
@@ -49,17 +51,18 @@ int main(int argc, char **argv) {
         arena_free(arena);
         return EXIT_FINE;
     }
-    const char *names[COMMANDS + 1] = {0};
+    char help_option[] = "--help", *asks_help[] = {help_option};
+    const char *wanted = help ? argv[2] : argv[1], *names[COMMANDS + 1] = {0};
     for (int i = 0; i < COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0) {
-            int status = commands[i].run(argc - 2, argv + 2);
+        if (strcmp(wanted, commands[i].name) == 0) {
+            int status = help ? commands[i].run(1, asks_help) : commands[i].run(argc - 2, argv + 2);
             if (status == EXIT_FINE && (fflush(stdout) || ferror(stdout))) fail("the output cannot be written");
             return status;
         }
         names[i] = commands[i].name;
     }
-    const char *near = nearest_word(argv[1], names);
-    fprintf(stderr, "attnc: unknown command `%s`%s%s%s; attnc --help lists them\n", argv[1],
+    const char *near = nearest_word(wanted, names);
+    fprintf(stderr, "attnc: unknown command `%s`%s%s%s; attnc help lists them\n", wanted,
             near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
     return EXIT_USAGE;
 }

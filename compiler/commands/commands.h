@@ -29,6 +29,7 @@ int64_t option_integer(const char *usage, const char *name, const char *text, in
 int command_fmt(int argc, char **argv);
 int command_weights(int argc, char **argv);
 int command_run(int argc, char **argv);
+int command_map(int argc, char **argv);
 int command_generate(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_check(int argc, char **argv);

@@ -33,7 +33,7 @@ static int print_file(const char *path, int number) {
 }
 
 int main(int argc, char **argv) {
-    printf("/* The templates and target tables of the compiler, as text; made by compiler/emit/embed.c. */\n");
+    printf("/* The templates, target tables and pages of the compiler, as text; made by compiler/emit/embed.c. */\n");
     printf("#include <string.h>\n\nconst char *embedded_text(const char *name);\n\n");
     for (int i = 1; i < argc; i++) {
         for (int j = 1; j < i; j++)

@@ -1,0 +1,26 @@
+# Completion of attnc in bash: commands and options are what `attnc help` and `attnc help COMMAND` print.
+
+_attnc() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} commands
+    commands=$(attnc help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')
+    COMPREPLY=()
+    if [ "$COMP_CWORD" = 1 ] || { [ "$COMP_CWORD" = 2 ] && [ "$before" = help ]; }; then
+        mapfile -t COMPREPLY < <(compgen -W "$commands help --version" -- "$word")
+        return
+    fi
+    case $before in
+    --target) mapfile -t COMPREPLY < <(compgen -W "scalar avx2 avx512 neon" -- "$word") ;;
+    --unroll) mapfile -t COMPREPLY < <(compgen -W "auto full loops" -- "$word") ;;
+    --engine) mapfile -t COMPREPLY < <(compgen -W "interp compiled" -- "$word") ;;
+    *)
+        if [[ $word == -* ]]; then
+            local options
+            options=$(attnc help "${COMP_WORDS[1]}" 2>/dev/null | grep -oE -- '(^|[^a-z-])--?[a-z][a-z-]*' | grep -oE -- '--?[a-z].*')
+            mapfile -t COMPREPLY < <(compgen -W "$options --help" -- "$word")
+        else
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        fi
+        ;;
+    esac
+}
+complete -o filenames -F _attnc attnc

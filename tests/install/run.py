@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""`make install`: what it leaves, that the program there works, and that man page and completion know every command and
+option. Speaks TAP."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def run(*command, status=0, **environment):
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600,
+                          env={**os.environ, **environment})
+    assert done.returncode == status, "%s: %d\n%s" % (" ".join(command), done.returncode, done.stderr)
+    return done.stdout
+
+
+def files(folder):
+    return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
+
+
+class Install:
+    def __init__(self, folder):
+        self.folder = folder
+        self.prefix = os.path.join(folder, "a b", "usr")  # a path with a space
+        self.attnc = os.path.join(self.prefix, "bin", "attnc")
+
+    def make(self, target):
+        run("make", "-s", target, "DESTDIR=" + os.path.join(self.folder, "a b"), "PREFIX=/usr")
+
+    def commands(self):
+        return re.findall(r"^  (\w+) ", run(self.attnc, "help"), re.M)
+
+    def options(self, command):
+        return set(re.findall(r"(?:^|[^\w-])(--[a-z][a-z-]*|-o)\b", run(self.attnc, "help", command)))
+
+    def test_installs(self):
+        self.make("install")
+        there = files(self.prefix)
+        for name in ("bin/attnc", "share/man/man1/attnc.1", "share/bash-completion/completions/attnc",
+                     "share/attnc/runtime/attn_runtime.c", "share/attnc/specs/minilm.attn"):
+            assert name in there, "%s is not among %s" % (name, there)
+        assert run(self.attnc, "--version").startswith("attnc "), "no version"
+        out = os.path.join(self.folder, "out")
+        run(self.attnc, "compile", os.path.join(self.prefix, "share/attnc/specs/by_hand.attn"), "-o", out)
+        assert "by_hand.c" in files(out), "nothing was compiled"
+
+    def test_help(self):
+        for command in self.commands():
+            assert run(self.attnc, "help", command) == run(self.attnc, command, "--help"), command
+        run(self.attnc, "help", "comple", status=2)
+        run(self.attnc, "comple", status=2)
+
+    def test_man_page(self):
+        with open(os.path.join(self.prefix, "share/man/man1/attnc.1"), encoding="utf-8") as file:
+            page = file.read().replace("\\-", "-")
+        sections = re.split(r"^\.TP\n\.BI (\w+)", page, flags=re.M)
+        assert sorted(sections[1::2]) == sorted(self.commands()), "%s are described" % sections[1::2]
+        for command in self.commands():
+            missing = [o for o in self.options(command) if not re.search(re.escape(o) + r"(?![\w-])", page)]
+            assert not missing, "%s %s is not on the page" % (command, missing)
+        if shutil.which("groff"):
+            done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z", os.path.join(ROOT, "packaging/attnc.1")],
+                                  capture_output=True, text=True, check=False)
+            assert done.returncode == 0 and not done.stderr, done.stderr
+
+    def complete(self, *words):
+        script = os.path.join(self.prefix, "share/bash-completion/completions/attnc")
+        text = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _attnc; printf "%s\\n" "${COMPREPLY[@]}"'
+        path = os.path.dirname(self.attnc) + os.pathsep + os.environ["PATH"]
+        return run("bash", "-c", text, script, *words, PATH=path).split()
+
+    def test_completion(self):
+        assert sorted(self.complete("attnc", "")) == sorted(self.commands() + ["help", "--version"])
+        assert self.complete("attnc", "exp") == ["explain"]
+        assert self.complete("attnc", "help", "im") == ["import"]
+        for command in self.commands():
+            missing = self.options(command) - set(self.complete("attnc", command, "-"))
+            assert not missing, "%s: %s" % (command, missing)
+        assert self.complete("attnc", "compile", "--unroll", "f") == ["full"]
+        assert self.complete("attnc", "compile", "specs/by_h") == ["specs/by_hand.attn"]
+
+    def test_uninstalls(self):
+        self.make("uninstall")
+        assert files(self.prefix) == [], "left: %s" % files(self.prefix)
+
+
+def main():
+    good = True
+    tests = [name for name in vars(Install) if name.startswith("test_")]
+    with tempfile.TemporaryDirectory() as folder:
+        install = Install(folder)
+        for name in tests:
+            try:
+                getattr(install, name)()
+                print("ok install/" + name[5:])
+            except (AssertionError, subprocess.TimeoutExpired) as why:
+                good = False
+                print("not ok install/%s\n# %s" % (name[5:], str(why).replace("\n", "\n# ")))
+    print("1..%d" % len(tests))
+    return 0 if good else 1
+
+
+sys.exit(main())
