@@ -1,9 +1,9 @@
 #!/bin/bash
-# scripts/demo.sh: from a fresh clone to sentences ranked by meaning; what is already there is not made again.
+# scripts/demo.sh [dates|similarity]: from a fresh clone to a model at work; what is already there is not made again.
 #
-# Installs what is missing, builds attnc, fetches the weights of MiniLM, writes its C, and runs examples/similarity:
-# asking for queries on a terminal, with examples/similarity/queries.txt elsewhere. Without a network it runs
-# examples/by_hand, whose weights are committed. Everything it makes is in build/.
+# Installs what is missing, builds attnc, writes the C of the model, and runs the example: asking on a terminal, with
+# lines of examples/ elsewhere. `dates`, the default, has its weights here and needs no network but for packages;
+# `similarity` fetches those of MiniLM. Everything it makes is in build/.
 # Environment: CC (clang); ATTNC_DEMO_OFFLINE=1 fetches nothing; ATTNC_DEMO_FOLDER (build/demo) holds what is made.
 set -eu
 cd "$(dirname "$0")/.."
@@ -66,23 +66,42 @@ run_similarity() {
     fi
 }
 
-run_by_hand() {
-    local weights=examples/by_hand/by_hand.safetensors
-    if older "$out/by_hand" build/attnc specs/by_hand.attn "$weights" examples/by_hand/main.c \
-        examples/by_hand/numbers.h; then
-        say "compiling specs/by_hand.attn"
-        build/attnc compile specs/by_hand.attn -o "$out" --embed-weights --weights "$weights"
-        $CC "${cflags[@]}" -I"$out" examples/by_hand/main.c "$out/by_hand.c" -o "$out/by_hand" -lm
+run_dates() {
+    local folder=examples/dates
+    if older "$out/dates" build/attnc $folder/dates.attn $folder/dates.safetensors $folder/dates.c; then
+        say "compiling $folder/dates.attn, with its weights"
+        build/attnc compile $folder/dates.attn -o "$out" --embed-weights --weights $folder/dates.safetensors
+        $CC "${cflags[@]}" -I"$out" $folder/dates.c "$out/dates.c" -o "$out/dates" -lm
     fi
-    "$out/by_hand"
+    mkdir -p "$out/attention"
+    rm -f "$out"/attention/*
+    if [ -t 0 ] && [ -t 1 ]; then
+        say "write dates as you would on paper, with typos if you like; an end of file (Ctrl-D) ends it"
+        "$out/dates" --ask --time --map "$out/attention"
+    else
+        say "dates: $folder/dates.txt"
+        "$out/dates" --file $folder/dates.txt --time --map "$out/attention"
+    fi
+    [ -e "$out/attention/target.npy" ] || return 0
+    build/attnc map $folder/dates.attn --weights $folder/dates.safetensors --engine interp -o "$out/dates.html" \
+        --in source="$out/attention/source.npy" --in target="$out/attention/target.npy" \
+        --labels source="$out/attention/source.txt" --labels target="$out/attention/target.txt"
+    say "where the model looked in the last date: $out/dates.html, for a browser"
 }
 
-scripts/install_packages.sh demo
+what=${1:-dates}
+case $what in
+dates) scripts/install_packages.sh build ;;
+similarity) scripts/install_packages.sh demo ;;
+*) echo "usage: scripts/demo.sh [dates|similarity]" >&2; exit 2 ;;
+esac
 mkdir -p "$out"
 build_attnc
-if fetch_weights; then
+if [ "$what" = dates ]; then
+    run_dates
+elif fetch_weights; then
     run_similarity
 else
-    say "the weights of MiniLM cannot be had (no network?): running examples/by_hand, whose weights are here"
-    run_by_hand
+    say "the weights of MiniLM cannot be had (no network?); make demo runs a model whose weights are here" >&2
+    exit 1
 fi

@@ -404,11 +404,60 @@ class Examples:
 
     # ---------------------------------------------------------------- scripts and README.md
 
+    # ---------------------------------------------------------------- examples/dates
+
+    def dates(self, *arguments, **more):
+        return run(self.path("dates"), *arguments, **more)
+
+    def test_dates_builds(self):
+        weights = "examples/dates/dates.safetensors"
+        run(ATTNC, "compile", "examples/dates/dates.attn", "-o", self.scratch, "--embed-weights", "--weights", weights)
+        for compiler in COMPILERS:
+            run(compiler, *STRICT, *(SANITIZE if compiler == "gcc" else []), "-I" + self.scratch,
+                "examples/dates/dates.c", self.path("dates.c"), "-o", self.path("dates"), "-lm")
+        expect("usage: dates" in self.dates("--help").out, "no help")
+        expect("--wrong" in self.dates("--wrong", status=2).err, "an option that there is not")
+
+    def test_dates_that_are_shipped(self):
+        """What `make demo` shows; the last line is no date."""
+        wanted = """1997-05-03 2026-11-20 2026-11-20 1999-04-01 2000-02-29 2034-03-17 2031-12-24 1980-07-04 1976-07-04
+                    1988-12-24 2001-09-09 1999-12-31 1999-12-31 1968-03-02 1955-11-05 (no""".split()
+        done = self.dates("--file", "examples/dates/dates.txt")
+        got = [line[34:].split()[0] for line in done.out.splitlines()]
+        expect(got == wanted, "\n".join("%s %s" % pair for pair in zip(got, wanted) if pair[0] != pair[1]))
+
+    def test_dates_held_out(self):
+        """Days that training never saw, in every form; 98 of 100 are right."""
+        drawn = run(sys.executable, "examples/dates/forms.py", "2000", "12345").out
+        lines = [line.split("\t") for line in drawn.splitlines()]
+        done = self.dates(stdin="\n".join(text for _, text in lines) + "\n")
+        right = sum(iso == got for (iso, _), got in zip(lines, done.out.splitlines()))
+        expect(len(done.out.splitlines()) == len(lines) == 2000, "%d answers" % len(done.out.splitlines()))
+        expect(right >= 1960, "%d of 2000 are right" % right)
+
+    def test_dates_bad_input(self):
+        lines = b"\n \t\n" + b"x" * 10000 + b"\n\xff\xfe\xc0 may\n\0\x1b[31m\nno date at all\n3rd of May '97"
+        done = self.dates("--ask", stdin=lines)
+        answers = [line[6:] for line in done.out.splitlines()]
+        expect(answers[:3] == [answers[0], answers[0], "(10000 characters: a date takes at most 48)"], str(answers))
+        expect("empty" in answers[0] and all("no date" in a for a in answers[3:6]), str(answers))
+        expect(answers[6] == "1997-05-03" and len(answers) == 8, "the prompt is not usable afterwards: " + str(answers))
+        shown = self.dates("--file", self.path("codes.txt", lines)).stdout
+        expect(b"\x1b" not in shown and b"?[31m" in shown, "a terminal's command is printed")
+        expect("absent" in self.dates("--file", self.path("absent"), status=1).err, "a file that there is not")
+        expect("cannot be read" in self.dates("--file", self.scratch, status=1).err, "a folder")
+        expect(self.dates("1 jan 2000", "").out.splitlines()[0] == "2000-01-01", "arguments")
+
     def test_demo_without_network(self):
-        done = run("scripts/demo.sh", ATTNC_DEMO_OFFLINE="1", ATTNC_DEMO_FOLDER=self.path("demo"))
-        expect("running examples/by_hand" in done.out and "largest difference" in done.out, done.out)
-        again = run("scripts/demo.sh", ATTNC_DEMO_OFFLINE="1", ATTNC_DEMO_FOLDER=self.path("demo"))
+        environment = {"ATTNC_DEMO_OFFLINE": "1", "ATTNC_DEMO_FOLDER": self.path("demo")}
+        expect("1997-05-03" in run("scripts/demo.sh", **environment).out, "no date")
+        again = run("scripts/demo.sh", **environment)
         expect("compiling" not in again.out and "building" not in again.out, "made twice:\n" + again.out)
+        with open(self.path("demo/dates.html"), encoding="utf-8") as file:
+            page = file.read()
+        expect("cross attention, layer 0" in page and "@" not in page, "no page")
+        expect("make demo" in run("scripts/demo.sh", "similarity", status=1, **environment).err, "weights from nowhere")
+        expect("usage" in run("scripts/demo.sh", "wrong", status=2, **environment).err, "no usage")
 
     def test_missing_packages_are_named(self):
         folder = self.path("bin")
