@@ -53,6 +53,18 @@ void model_turn_on_all(Model *model);
 /* Runs every sequence through the interpreter. */
 void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Batch *batch);
 
+/* --- run.c */
+/* Options of the commands that run a batch; NULL: not given. */
+typedef struct RunOptions {
+    const char *weights, *engine, *target, *threads;
+    bool verbose;
+} RunOptions;
+
+void run_check(const RunOptions *run, const char *usage); /* a usage error where one is missing or wrong */
+/* Loads the weights and sets each sequence's outputs, in the interpreter or compiled. */
+void run_batch(Arena *arena, const Module *module, const RunOptions *run, Batch *batch);
+
+/* --- batch.c */
 /* Splits NAME=VALUE; a missing `=` is a usage error. */
 const char *split_assignment(Arena *arena, const char *usage, const char *option, const char *text, char **name);
 

@@ -1,7 +1,6 @@
 /* map.c: attnc map: the attention of one sequence as a page to look at, every layer and head. */
-#include "engine.h"
-
 #include "../emit/emit.h"
+#include "batch.h"
 
 #include <math.h>
 #include <string.h>
@@ -201,18 +200,16 @@ static void write_page(Arena *arena, const char *path, const char *title, const 
 
 int command_map(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *weights_path = NULL, *out = NULL, *engine = NULL, *target = NULL, *threads = NULL;
+    const char *path, *out = NULL;
+    RunOptions run = {0};
     ValueNode *in = NULL, *labels = NULL;
-    bool verbose = false;
-    const Option options[] = {{"--weights", .text = &weights_path}, {"--in", .list = &in},
-                              {"--labels", .list = &labels},        {"-o", .text = &out},
-                              {"--engine", .text = &engine},        {"--target", .text = &target},
-                              {"--threads", .text = &threads},      {"-v", .flag = &verbose}};
+    const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
+                              {"--labels", .list = &labels},       {"-o", .text = &out},
+                              {"--engine", .text = &run.engine},   {"--target", .text = &run.target},
+                              {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
-    if (!weights_path) usage_error(usage, "`--weights` is missing");
+    run_check(&run, usage);
     if (!out) usage_error(usage, "`-o` is missing");
-    if (engine && strcmp(engine, "interp") != 0 && strcmp(engine, "compiled") != 0)
-        usage_error(usage, "`--engine` is interp or compiled, not `%s`", engine);
     Model *model = model_load(arena, path);
     model_turn_on_all(model);
     Module *module = build(arena, model);
@@ -220,14 +217,7 @@ int command_map(int argc, char **argv) {
     if (batch->count != 1) fail("a page is of one sequence, but the inputs have %lld", (long long)batch->count);
     Maps maps = {.arena = arena, .graph = module->forward, .sequence = batch->sequences};
     for (const ValueNode *node = labels; node; node = node->next) take_labels(&maps, node);
-    Weights *weights = load_weights(arena, module, weights_path, verbose);
-    if (engine && strcmp(engine, "interp") == 0) {
-        batch_interpret(arena, module, weights, batch);
-    } else {
-        EngineOptions engine_options = {.target = target,
-                                        .threads = (int)option_integer(usage, "--threads", threads, 1, 1, 256)};
-        engine_run(arena, engine_new(arena, module, weights, &engine_options), batch);
-    }
+    run_batch(arena, module, &run, batch);
     write_page(arena, out, model->name, page_data(&maps));
     arena_free(arena);
     return EXIT_FINE;

@@ -6,35 +6,41 @@
 static const char usage[] = "attnc run SPEC --weights F|random:SEED --in NAME=F.npy … --out NAME=F.npy … [--engine "
                             "interp|compiled] [--target T] [--threads N] [-v]";
 
+void run_check(const RunOptions *run, const char *usage_text) {
+    if (!run->weights) usage_error(usage_text, "`--weights` is missing");
+    if (run->engine && strcmp(run->engine, "interp") != 0 && strcmp(run->engine, "compiled") != 0)
+        usage_error(usage_text, "`--engine` is interp or compiled, not `%s`", run->engine);
+    option_integer(usage_text, "--threads", run->threads, 1, 1, 256);
+}
+
+void run_batch(Arena *arena, const Module *module, const RunOptions *run, Batch *batch) {
+    Weights *weights = load_weights(arena, module, run->weights, run->verbose);
+    if (run->engine && strcmp(run->engine, "interp") == 0) {
+        batch_interpret(arena, module, weights, batch);
+        return;
+    }
+    EngineOptions options = {.target = run->target,
+                             .threads = (int)option_integer(usage, "--threads", run->threads, 1, 1, 256)};
+    engine_run(arena, engine_new(arena, module, weights, &options), batch);
+}
+
 int command_run(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *weights_path = NULL, *engine = NULL, *target = NULL, *threads = NULL;
+    const char *path;
+    RunOptions run = {0};
     ValueNode *in = NULL, *out = NULL;
-    bool verbose = false;
-    const Option options[] = {{"--weights", .text = &weights_path},
-                              {"--in", .list = &in},
-                              {"--out", .list = &out},
-                              {"--engine", .text = &engine},
-                              {"--target", .text = &target},
-                              {"--threads", .text = &threads},
-                              {"-v", .flag = &verbose}};
+    const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
+                              {"--out", .list = &out},             {"--engine", .text = &run.engine},
+                              {"--target", .text = &run.target},   {"--threads", .text = &run.threads},
+                              {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
-    if (!weights_path) usage_error(usage, "`--weights` is missing");
+    run_check(&run, usage);
     if (!out) usage_error(usage, "`--out` is missing");
-    if (engine && strcmp(engine, "interp") != 0 && strcmp(engine, "compiled") != 0)
-        usage_error(usage, "`--engine` is interp or compiled, not `%s`", engine);
     Model *model = model_load(arena, path);
     model_turn_on(model, out);
     Module *module = build(arena, model);
     Batch *batch = batch_read(arena, module->forward, in);
-    Weights *weights = load_weights(arena, module, weights_path, verbose);
-    if (engine && strcmp(engine, "interp") == 0) {
-        batch_interpret(arena, module, weights, batch);
-    } else {
-        EngineOptions engine_options = {.target = target,
-                                        .threads = (int)option_integer(usage, "--threads", threads, 1, 1, 256)};
-        engine_run(arena, engine_new(arena, module, weights, &engine_options), batch);
-    }
+    run_batch(arena, module, &run, batch);
     batch_write(arena, module, batch, out);
     arena_free(arena);
     return EXIT_FINE;

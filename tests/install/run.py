@@ -97,7 +97,7 @@ def main():
             try:
                 getattr(install, name)()
                 print("ok install/" + name[5:])
-            except (AssertionError, subprocess.TimeoutExpired) as why:
+            except (AssertionError, OSError, subprocess.TimeoutExpired) as why:
                 good = False
                 print("not ok install/%s\n# %s" % (name[5:], str(why).replace("\n", "\n# ")))
     print("1..%d" % len(tests))

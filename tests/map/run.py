@@ -159,7 +159,7 @@ def main():
             try:
                 getattr(maps, name)()
                 print("ok map/" + name[5:])
-            except (AssertionError, subprocess.TimeoutExpired) as why:
+            except (AssertionError, OSError, subprocess.TimeoutExpired) as why:
                 good = False
                 print("not ok map/%s\n# %s" % (name[5:], str(why).replace("\n", "\n# ")))
     print("1..%d" % len(tests))
