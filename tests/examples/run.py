@@ -497,6 +497,25 @@ class Examples:
         for compiler in COMPILERS:
             run(compiler, *STRICT, "-c", "main.c", "-o", "main.o", cwd=folder)
 
+    def test_embedding_page(self):
+        """Its two programs, in the order in which the page builds them."""
+        with open(os.path.join(ROOT, "docs", "embedding-in-your-app.md"), encoding="utf-8") as file:
+            blocks = re.findall(r"^```(attn|c|cpp|sh)\n(.*?)^```$", file.read(), re.M | re.S)
+        folder = self.path("embedding")
+        os.mkdir(folder)
+        path = os.path.dirname(ATTNC) + os.pathsep + os.environ["PATH"]
+        printed = ""
+        for kind, text in blocks:
+            if kind == "sh":
+                printed += run("bash", "-euc", text, cwd=folder, PATH=path).out
+            else:
+                name = {"c": "main.c", "cpp": "main.cpp"}.get(kind) or re.search(r"model (\w+)", text)[1] + ".attn"
+                self.path("embedding/" + name, text)
+        expect(re.fullmatch(r"\w+:( -?0\.\d{4}){3}\n\w+, and \w+: a null pointer[^\n]*\n", printed), printed)
+        for compiler in COMPILERS:
+            run(compiler, *STRICT, "-c", "main.c", "-o", "main.o", cwd=folder)
+            run(compiler, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "main.cpp", cwd=folder)
+
     def test_readme_commands(self):
         with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
             told = re.findall(r"^\| `attnc (\w+)", file.read(), re.M)
