@@ -155,8 +155,8 @@ def nonsense(rng):
     if form < 2:
         return " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 8)))
     if form == 2:
-        sizes = [rng.randint(1, 9) for _ in range(rng.randint(1, 5))]
-        return " ".join("".join(rng.choice(LETTERS) for _ in range(size)) for size in sizes)
+        words = ("".join(rng.choice(LETTERS) for _ in range(rng.randint(1, 9))) for _ in range(rng.randint(1, 5)))
+        return " ".join(words)
     if form == 3:  # a day or a month or a year is missing
         month, day, year = month_name(rng, rng.randrange(12)), ordinal(rng.randint(1, 31)), str(rng.randint(1900, 2099))
         return rng.choice([month, day, year, month + " " + year, day + " " + month, rng.choice(WEEKDAYS)])
