@@ -58,9 +58,11 @@ void batch_interpret(Arena *arena, const Module *module, const Weights *weights,
 typedef struct RunOptions {
     const char *weights, *engine, *target, *threads;
     bool verbose;
+    bool interpreted;  /* set by run_check, as is */
+    int thread_count;
 } RunOptions;
 
-void run_check(const RunOptions *run, const char *usage); /* a usage error where one is missing or wrong */
+void run_check(RunOptions *run, const char *usage); /* a usage error where one is missing or wrong */
 /* Loads the weights and sets each sequence's outputs, in the interpreter or compiled. */
 void run_batch(Arena *arena, const Module *module, const RunOptions *run, Batch *batch);
 

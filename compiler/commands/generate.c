@@ -198,23 +198,22 @@ static void set_ends(Generate *g) {
 
 int command_generate(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *weights_path = NULL, *engine_name = NULL, *target = NULL, *threads = NULL, *cc = NULL;
+    const char *path, *cc = NULL;
+    RunOptions run = {0};
     const char *max_new = NULL, *min_new = NULL, *beam = NULL, *penalty = NULL, *temperature = NULL, *top_k = NULL,
                *top_p = NULL, *seed = NULL;
     ValueNode *in = NULL, *out = NULL;
-    bool ignore_end = false, stream = false, verbose = false;
+    bool ignore_end = false, stream = false;
     const Option options[] = {
-        {"--weights", .text = &weights_path}, {"--in", .list = &in},          {"--out", .list = &out},
+        {"--weights", .text = &run.weights}, {"--in", .list = &in},          {"--out", .list = &out},
         {"--max-new", .text = &max_new},      {"--min-new", .text = &min_new}, {"--beam", .text = &beam},
         {"--length-penalty", .text = &penalty}, {"--temperature", .text = &temperature}, {"--top-k", .text = &top_k},
         {"--top-p", .text = &top_p},          {"--seed", .text = &seed},      {"--ignore-eos", .flag = &ignore_end},
-        {"--engine", .text = &engine_name},   {"--target", .text = &target},  {"--threads", .text = &threads},
-        {"--cc", .text = &cc},                {"--stream", .flag = &stream},  {"-v", .flag = &verbose}};
+        {"--engine", .text = &run.engine},   {"--target", .text = &run.target},  {"--threads", .text = &run.threads},
+        {"--cc", .text = &cc},                {"--stream", .flag = &stream},  {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
-    if (!weights_path) usage_error(usage, "`--weights` is missing");
+    run_check(&run, usage);
     if (!max_new) usage_error(usage, "`--max-new` is missing");
-    if (engine_name && strcmp(engine_name, "interp") != 0 && strcmp(engine_name, "compiled") != 0)
-        usage_error(usage, "`--engine` is interp or compiled, not `%s`", engine_name);
     const char *to = out_path(arena, out);
     Generate g = {.arena = arena, .stream = stream};
     g.options =
@@ -234,11 +233,10 @@ int command_generate(int argc, char **argv) {
         fail("%s: nothing can be generated: %s", path, g.module->no_decode ? g.module->no_decode : "it has no decoder");
     set_ends(&g);
     read_prompts(&g, in);
-    Weights *weights = load_weights(arena, g.module, weights_path, verbose);
+    Weights *weights = load_weights(arena, g.module, run.weights, run.verbose);
     Engine *engine = NULL;
-    if (!engine_name || strcmp(engine_name, "compiled") == 0) {
-        EngineOptions engine_options = {
-            .target = target, .cc = cc, .threads = (int)option_integer(usage, "--threads", threads, 1, 1, 256)};
+    if (!run.interpreted) {
+        EngineOptions engine_options = {.target = run.target, .cc = cc, .threads = run.thread_count};
         engine = engine_new(arena, g.module, weights, &engine_options);
     }
     g.decoder = decoder_new(arena, g.module, weights, engine, g.options.beams);

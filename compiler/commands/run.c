@@ -6,21 +6,21 @@
 static const char usage[] = "attnc run SPEC --weights F|random:SEED --in NAME=F.npy … --out NAME=F.npy … [--engine "
                             "interp|compiled] [--target T] [--threads N] [-v]";
 
-void run_check(const RunOptions *run, const char *usage_text) {
+void run_check(RunOptions *run, const char *usage_text) {
     if (!run->weights) usage_error(usage_text, "`--weights` is missing");
     if (run->engine && strcmp(run->engine, "interp") != 0 && strcmp(run->engine, "compiled") != 0)
         usage_error(usage_text, "`--engine` is interp or compiled, not `%s`", run->engine);
-    option_integer(usage_text, "--threads", run->threads, 1, 1, 256);
+    run->interpreted = run->engine && strcmp(run->engine, "interp") == 0;
+    run->thread_count = (int)option_integer(usage_text, "--threads", run->threads, 1, 1, 256);
 }
 
 void run_batch(Arena *arena, const Module *module, const RunOptions *run, Batch *batch) {
     Weights *weights = load_weights(arena, module, run->weights, run->verbose);
-    if (run->engine && strcmp(run->engine, "interp") == 0) {
+    if (run->interpreted) {
         batch_interpret(arena, module, weights, batch);
         return;
     }
-    EngineOptions options = {.target = run->target,
-                             .threads = (int)option_integer(usage, "--threads", run->threads, 1, 1, 256)};
+    EngineOptions options = {.target = run->target, .threads = run->thread_count};
     engine_run(arena, engine_new(arena, module, weights, &options), batch);
 }
 

@@ -192,7 +192,7 @@ typedef struct RowsTile {
 
 /* Columns of a panel that are not padding: 16 but where the parts of the product are narrower. */
 int64_t panel_columns(const Plan *plan, const Step *gemm);
-GemmTile gemm_tile(const Isa *isa, int64_t panel_columns);
+GemmTile gemm_tile(const Isa *isa, int64_t used); /* of a panel's columns */
 RowsTile rows_tile(const Isa *isa, const Step *attention);
 const Cache *cache_of(const Plan *plan, int cache); /* NULL for NO_CACHE */
 /* Keys so few that the scores of some rows stay in half of the registers. */

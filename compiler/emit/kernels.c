@@ -147,8 +147,9 @@ static const char *kernel(Wanted *w, const char *stem) {
         same += strncmp(k->name, name, size) == 0 && (k->name[size] == '\0' || k->name[size] == '_');
     if (same) name = arena_printf(e->arena, "%s_%d", name, same + 1);
     const Kernel *kept = keep_kernel(w, name);
-    if ((w->v != e->isa || w->u != e->isa) && !e->half_helpers) emit_helpers(e, e->isa->half);
-    e->half_helpers |= w->v != e->isa || w->u != e->isa;
+    bool needs_half = w->v != e->isa || w->u != e->isa;
+    if (needs_half && !e->half_helpers) emit_helpers(e, e->isa->half);
+    e->half_helpers |= needs_half;
     template_expand_with(e->arena, e->writer, w->template_name, variables(w, name), w->v, w->u);
     writer_blank(e->writer);
     return kept->name;

@@ -13,11 +13,11 @@ int64_t panel_columns(const Plan *plan, const Step *s) {
 }
 
 /* Accumulators fill the registers but for the weights of a row of panels and one broadcast. */
-GemmTile gemm_tile(const Isa *isa, int64_t panel_columns) {
+GemmTile gemm_tile(const Isa *isa, int64_t used) {
     bool many = isa->registers >= 32;
     int64_t height = isa->width >= 8 ? (many ? 8 : 6) : isa->width >= 4 ? (many ? 6 : 2) : 1;
     int64_t vectors = isa->width >= 8 ? (many ? 3 : 2) : 16 / isa->width; /* of a row */
-    int64_t panels = vectors / ceil_div(panel_columns, isa->width);
+    int64_t panels = vectors / ceil_div(used, isa->width);
     return (GemmTile){height, panels > 1 ? panels : 1};
 }
 

@@ -106,6 +106,7 @@ static int translate(Translator *t, const char *text, int32_t length, Translatio
     for (int count = 0; !status && count <= ISO_LENGTH; count++) {
         result->target[count] = token;
         status = dates_step(&t->ctx, states, &token, 1, &output, t->decode_workspace, sizeof t->decode_workspace);
+        if (status) break;
         result->target[count + 1] = token = likeliest(logits, &result->probability);
         result->steps = count + 1;
         if (token == END) break;

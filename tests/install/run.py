@@ -6,7 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tap import run_tests  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -88,20 +90,5 @@ class Install:
         assert files(self.prefix) == [], "left: %s" % files(self.prefix)
 
 
-def main():
-    good = True
-    tests = [name for name in vars(Install) if name.startswith("test_")]
-    with tempfile.TemporaryDirectory() as folder:
-        install = Install(folder)
-        for name in tests:
-            try:
-                getattr(install, name)()
-                print("ok install/" + name[5:])
-            except (AssertionError, OSError, subprocess.TimeoutExpired) as why:
-                good = False
-                print("not ok install/%s\n# %s" % (name[5:], str(why).replace("\n", "\n# ")))
-    print("1..%d" % len(tests))
-    return 0 if good else 1
-
-
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(run_tests("install", Install))

@@ -8,7 +8,9 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tap import run_tests  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ATTNC = os.path.join(ROOT, "build", "attnc")
@@ -150,20 +152,5 @@ class Map:
         assert not os.path.exists(self.path("none.html")), "half a page"
 
 
-def main():
-    good = True
-    tests = [name for name in vars(Map) if name.startswith("test_")]
-    with tempfile.TemporaryDirectory() as folder:
-        maps = Map(folder)
-        for name in tests:
-            try:
-                getattr(maps, name)()
-                print("ok map/" + name[5:])
-            except (AssertionError, OSError, subprocess.TimeoutExpired) as why:
-                good = False
-                print("not ok map/%s\n# %s" % (name[5:], str(why).replace("\n", "\n# ")))
-    print("1..%d" % len(tests))
-    return 0 if good else 1
-
-
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(run_tests("map", Map))
