@@ -6,6 +6,7 @@
 # make bench-lib SPEC=F  builds what attnc writes of a spec as a shared library that any program can time
 # make deps       installs the packages that the build and the tests need
 # make aarch64    builds build/aarch64/attnc, on another machine by a cross compiler; qemu-aarch64 runs it
+# make language-tables  renews the tables of docs/language.md from compiler/model/settings.def
 # make install    attnc, its man page, completion, runtime and specs under DESTDIR and PREFIX (/usr/local); make uninstall
 # make clean
 
@@ -91,10 +92,20 @@ aarch64: $(AARCH64_LIBRARY)/libcjson.so
 	    CFLAGS='$(CFLAGS) -isystem $(AARCH64_ROOT)/usr/include' \
 	    LIBS='-L$(AARCH64_LIBRARY) -Wl,-rpath,$(AARCH64_LIBRARY) $(LIBS)' $(B)/aarch64/attnc
 
-check: $(B)/attnc $(UNIT_TESTS)
+# The page as it is where anything is wrong: a half-written one never takes its place.
+LANGUAGE_PAGE = docs/language.md
+language-tables: $(B)/language_tables
+	$(B)/language_tables $(LANGUAGE_PAGE) >$(LANGUAGE_PAGE).part-new || { rm -f $(LANGUAGE_PAGE).part-new; exit 1; }
+	@mv $(LANGUAGE_PAGE).part-new $(LANGUAGE_PAGE)
+
+$(B)/language_tables: scripts/language_tables.c compiler/model/settings.def compiler/model/settings.h compiler/attnc.h
+	@mkdir -p $(@D)
+	$(HOST_CC) $(CFLAGS) $< -o $@
+
+check: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
 	tests/run
 
-check-quick: $(B)/attnc $(UNIT_TESTS)
+check-quick: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
 	tests/run --quick
 
 demo:
@@ -135,5 +146,5 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-.PHONY: all aarch64 bench bench-lib check check-quick demo demo-similarity deps install uninstall clean
+.PHONY: all aarch64 bench bench-lib check check-quick demo demo-similarity deps install language-tables uninstall clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

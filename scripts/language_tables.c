@@ -1,0 +1,244 @@
+/* language_tables.c: docs/language.md with its tables renewed from compiler/model/settings.def.
+ *
+ *     language_tables PAGE      prints the page
+ *
+ * A table stands between the lines `<!-- table: NAME -->` and `<!-- end -->`; NAME is a setting's, or `blocks` or
+ * `kept`. Exit 1, with the line at fault, where a marker has no end, names no table or stands twice, or a table of
+ * settings.def has no marker. */
+#include "../compiler/model/settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct FieldText {
+    const char *initial, *reset; /* as settings.def writes them */
+    double value;
+} FieldText;
+
+static const FieldText field_texts[FIELD_COUNT] = {
+#define FIELD(name, type, default_value, reset) [F_##name] = {#default_value, #reset, default_value},
+#include "../compiler/model/settings.def"
+};
+
+typedef struct SettingText {
+    const char *name, *form, *help;
+    int blocks;
+} SettingText;
+
+static const SettingText settings[] = {
+#define SETTING(name, blocks, form, help) {#name, #form, help, blocks},
+#include "../compiler/model/settings.def"
+};
+enum { SETTINGS = sizeof settings / sizeof settings[0] };
+
+/* `value` is text here: of a flag the constant that it sets, of a number its range. */
+typedef struct OptionText {
+    const char *setting, *word, *takes, *value, *help;
+    Field field;
+    double sets;
+} OptionText;
+
+#define SETS_flag(value) value
+#define SETS_integer(value) 0
+#define SETS_real(value) 0
+#define SETS_integers(value) 0
+#define SETS_reals(value) 0
+static const OptionText options[] = {
+#define OPTION(setting, word, takes, field, value, help) \
+    {#setting, word, #takes, #value, help, F_##field, SETS_##takes(value)},
+#include "../compiler/model/settings.def"
+};
+enum { OPTIONS = sizeof options / sizeof options[0] };
+
+static const struct {
+    const char *name, *help;
+    int parents;
+} blocks[BLOCK_COUNT] = {
+#define BLOCK(name, parents, help) {#name, help, parents},
+#include "../compiler/model/settings.def"
+};
+
+static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
+
+/* A cell of a table: a bar would end it. */
+static void put_cell(const char *text) {
+    for (; *text; text++) {
+        if (*text == '|') putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void put_blocks(int set) {
+    const char *before = "";
+    for (int b = 0; b < BLOCK_COUNT; b++)
+        if (set & 1 << b) {
+            printf("%s`%s`", before, blocks[b].name);
+            before = ", ";
+        }
+    if (set & IN_FILE) printf("the file");
+}
+
+static bool is_flag(const OptionText *o) { return is(o->takes, "flag"); }
+
+static const char *takes_text(const OptionText *o) {
+    static const struct {
+        const char *takes, *range, *text;
+    } texts[] = {
+        {"integer", "positive", "integer > 0"}, {"integer", "natural", "integer >= 0"},
+        {"real", "any", "number"}, {"real", "positive", "number > 0"}, {"real", "natural", "number >= 0"},
+        {"real", "unit", "number > 0, <= 1"},
+        {"integers", "natural", "integers >= 0"}, {"reals", "positive", "numbers > 0"},
+    };
+    if (is_flag(o)) return "";
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (is(o->takes, texts[i].takes) && is(o->value, texts[i].range)) return texts[i].text;
+    fprintf(stderr, "language_tables: no text for %s %s\n", o->takes, o->value);
+    exit(1);
+}
+
+static int flags_of(Field field) {
+    int count = 0;
+    for (int i = 0; i < OPTIONS; i++) count += options[i].field == field && is_flag(&options[i]);
+    return count;
+}
+
+/* A number outside the option's range is no number at all: `none`. */
+static const char *default_text(const OptionText *o) {
+    const FieldText *field = &field_texts[o->field];
+    if (is(field->initial, "UNSET")) return "open";
+    if (!is_flag(o)) {
+        bool list = is(o->takes, "integers") || is(o->takes, "reals");
+        bool fits = is(o->value, "any") || field->value > 0 || (is(o->value, "natural") && field->value >= 0);
+        return fits && !list ? field->initial : "none";
+    }
+    if (o->sets == field->value) return "default";
+    return flags_of(o->field) > 1 ? "" : "off";
+}
+
+static void put_where(const SettingText *s) {
+    char first = s->help[0];
+    bool word = first >= 'a' && first <= 'z' && s->help[1] != '_';
+    if (word) putchar(first - 'a' + 'A');
+    printf("%s. Stands in ", word ? s->help + 1 : s->help);
+    put_blocks(s->blocks);
+    puts(s->blocks == IN_MODEL ? "." : " or around.");
+}
+
+/* A setting of one value has a sentence in place of a table. */
+static void put_setting(const SettingText *s) {
+    int count = 0;
+    for (int i = 0; i < OPTIONS; i++) count += is(options[i].setting, s->name);
+    put_where(s);
+    if (count > 1) puts("\n| option | takes | meaning | default |\n|---|---|---|---|");
+    for (int i = 0; i < OPTIONS; i++) {
+        const OptionText *o = &options[i];
+        if (!is(o->setting, s->name)) continue;
+        if (count == 1 && !o->word[0]) {
+            printf("Takes %s (%s): %s.", is(s->form, "length") ? "`= N` or `<= N`" : "a value", takes_text(o), o->help);
+            if (!strstr(s->help, "default:")) printf(" Default: %s.", default_text(o));
+            puts("");
+            continue;
+        }
+        if (o->word[0]) printf("| `%s` | ", o->word);
+        else printf("| the value | ");
+        printf("%s | ", takes_text(o));
+        put_cell(o->help);
+        printf(" | %s |\n", default_text(o));
+    }
+}
+
+static void put_block_table(void) {
+    puts("| block | stands in | meaning |\n|---|---|---|");
+    for (int b = 0; b < BLOCK_COUNT; b++) {
+        printf("| `%s` | ", blocks[b].name);
+        put_blocks(blocks[b].parents);
+        printf(" | ");
+        put_cell(blocks[b].help);
+        puts(" |");
+    }
+}
+
+/* The options of a setting whose field has this rule. */
+static void put_kept_of(const SettingText *s, const char *rule, const char *meaning) {
+    int count = 0;
+    for (int i = 0; i < OPTIONS; i++) {
+        const OptionText *o = &options[i];
+        const char *reset = field_texts[o->field].reset;
+        if (!is(o->setting, s->name) || is(reset, "whole") || is(reset, "kept") != is(rule, "kept")) continue;
+        if (!count++) printf("| `%s` | ", s->name);
+        else printf(", ");
+        if (o->word[0]) printf("`%s`", o->word);
+        else printf("the value");
+    }
+    if (count) printf(" | %s |\n", meaning);
+}
+
+static void put_kept(void) {
+    puts("| setting | options | stated again without them |\n|---|---|---|");
+    for (int s = 0; s < SETTINGS; s++) {
+        put_kept_of(&settings[s], "kept", "they stay");
+        put_kept_of(&settings[s], "by field", "they stay, but go back to their defaults where a kind is named");
+    }
+}
+
+/* ---------------------------------------------------------------- the page */
+
+static const char *path;
+static int line_number;
+
+static _Noreturn void stop(const char *why, const char *name) {
+    fprintf(stderr, "%s:%d: %s%s%s\n", path, line_number, why, name[0] ? ": " : "", name);
+    exit(1);
+}
+
+/* NAME of a line `<!-- table: NAME -->`, or NULL; the line is cut behind it. */
+static char *marker(char *line) {
+    static const char begin[] = "<!-- table: ";
+    if (strncmp(line, begin, sizeof begin - 1) != 0) return NULL;
+    char *name = line + sizeof begin - 1, *end = strstr(name, " -->");
+    if (!end || end[4] != '\n') stop("a marker is `<!-- table: NAME -->`", "");
+    *end = '\0';
+    return name;
+}
+
+static bool put_table(const char *name, bool *seen) {
+    int index = is(name, "blocks") ? SETTINGS : is(name, "kept") ? SETTINGS + 1 : -1;
+    for (int s = 0; s < SETTINGS; s++)
+        if (is(settings[s].name, name)) index = s;
+    if (index < 0) return false;
+    if (seen[index]) stop("this table stands twice", name);
+    seen[index] = true;
+    printf("<!-- table: %s -->\n", name);
+    if (index < SETTINGS) put_setting(&settings[index]);
+    else if (index == SETTINGS) put_block_table();
+    else put_kept();
+    return true;
+}
+
+int main(int count, char **words) {
+    static char line[1 << 14];
+    bool seen[SETTINGS + 2] = {0}, inside = false;
+    path = count == 2 ? words[1] : "";
+    FILE *page = count == 2 ? fopen(path, "r") : NULL;
+    if (!page) {
+        fprintf(stderr, "usage: language_tables PAGE\n");
+        return 2;
+    }
+    while (fgets(line, sizeof line, page)) {
+        line_number++;
+        if (!strchr(line, '\n')) stop("a line without end, or too long", "");
+        bool end = is(line, "<!-- end -->\n");
+        if (end && !inside) stop("an end without a table", "");
+        if (inside && strncmp(line, "<!-- table", 10) == 0) stop("a table before the last one has its end", "");
+        char *name = inside ? NULL : marker(line);
+        if (name && !put_table(name, seen)) stop("neither a setting nor `blocks` or `kept`", name);
+        if (!name && (end || !inside)) fputs(line, stdout);
+        inside = name || (inside && !end);
+    }
+    if (inside || ferror(page)) stop("the page ends inside a table", "");
+    for (int s = 0; s < SETTINGS + 2; s++)
+        if (!seen[s]) stop("no table of", s < SETTINGS ? settings[s].name : s == SETTINGS ? "blocks" : "kept");
+    if (fclose(page) || fflush(stdout) || ferror(stdout)) stop("the page cannot be written", "");
+    return 0;
+}
