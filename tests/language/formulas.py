@@ -1,0 +1,416 @@
+"""The page's formulas against the interpreter."""
+import math
+
+from model import Model, draw, flat, near, write_safetensors
+from page import Matrix, Row
+
+NOTHING = "layers 1 { ffn { d_ff 1, norm none } }"  # with its weights at 0, rows pass as they are
+STILL = {"encoder.layers.0.ffn.down.weight": [[0.0]] * 6, "encoder.layers.0.ffn.down.bias": [0.0] * 6}
+
+
+class Formulas:
+    def __init__(self, folder, page):
+        self.folder, self.page = folder, page
+
+    def model(self, spec, chosen=None):
+        return Model(self.folder, spec, chosen)
+
+    def still(self, settings, model=""):
+        """An encoder of width 6 whose only layer does nothing: its hidden rows are its embedding."""
+        return self.model("model t { d_model 6, vocab 11\n%s\nencoder { seq <= 9\n%s\n%s } }"
+                          % (model, settings, NOTHING), STILL)
+
+    def rows(self, m, count, width=6):
+        return [Row(row) for row in draw(m.dice, count, width)]
+
+    # ------------------------------------------------------------ embedding and position
+
+    def test_embedding(self):
+        m = self.still("segments 3, position learned offset 2, embedding scale 2.5")
+        ids, segments = [3, 0, 10, 3], [1, 2, 0, 1]
+        table = m.weight("encoder.embedding.positions.weight")
+        f = self.page.formulas("embedding", tokens=m.weight("encoder.embedding.tokens.weight"), scale=2.5,
+                               segment_table=m.weight("encoder.embedding.segments.weight"),
+                               position_row=lambda t: table[t + 2])
+        wanted = [f["row"](i, g, t) for t, (i, g) in enumerate(zip(ids, segments))]
+        near(m.outputs("hidden", {"tokens": ids, "segments": segments})[0], wanted, "embedding")
+        near(m.outputs("hidden", {"tokens": ids})[0], [f["row"](i, 0, t) for t, i in enumerate(ids)], "no segments")
+
+    def test_embedding_factor(self):
+        m = self.still("embedding factor 4 normalized, norm layernorm eps 0.5")
+        names = {"eps": 0.5, "weight": m.weight("encoder.embedding.norm.weight"),
+                 "bias": m.weight("encoder.embedding.norm.bias")}
+        table = m.weight("encoder.embedding.tokens.weight")
+        wanted = [m.linear("encoder.embedding.projection", self.page.meaning("norm", "layernorm", {"x": table[i],
+                                                                                                   **names}))
+                  for i in (7, 0, 4)]
+        near(m.outputs("hidden", {"tokens": [7, 0, 4]})[0], wanted, "embedding factor normalized")
+
+    def test_patches(self):
+        spec = "model t { d_model 6\nencoder { input patches image 4 width 6 patch 2 class distillation\n%s } }"
+        m = self.model(spec % NOTHING, STILL)
+        pixels = draw(m.dice, 3, 4, 6)
+        f = self.page.formulas("patches", p=2, pixels=pixels)
+        wanted = [m.weight("encoder.embedding.class_token"), m.weight("encoder.embedding.distillation_token")]
+        for line in range(2):
+            for column in range(3):
+                square = Row(f["square"](line, column, c, y, x) for c in range(3) for y in range(2) for x in range(2))
+                wanted.append(m.linear("encoder.embedding.patches", square))
+        near(m.outputs("hidden", {"pixels": pixels})[0], wanted, "patches")
+
+    def test_sinusoids(self):
+        for words, fairseq, halves, offset in (("", False, False, 0), ("halves offset 3", False, True, 3),
+                                               ("fairseq offset 2", True, True, 2)):
+            m = self.still("input features, position sinusoidal " + words)
+            f = self.page.formulas("sinusoidal", d=6, fairseq=fairseq, offset=offset)
+            wanted = [[0.0] * 6 for _ in range(9)]
+            for row in range(9):
+                for i in range(3):
+                    wanted[row][i if halves else 2 * i] = math.sin(f["angle"](row, i))
+                    wanted[row][3 + i if halves else 2 * i + 1] = math.cos(f["angle"](row, i))
+            near(m.outputs("hidden", {"features": [[0.0] * 6] * 9})[0], wanted, "sinusoidal " + words)
+
+    # ------------------------------------------------------------ norms, blocks, ffn
+
+    def test_norms(self):
+        for words, kind, plus in (("layernorm eps 0.25", "layernorm", 0), ("rmsnorm eps 0.5", "rmsnorm", 0),
+                                  ("rmsnorm plus_one eps 1e-6", "rmsnorm", 1),
+                                  ("layernorm no_bias plus_one", "layernorm", 1)):
+            m = self.still("input features, embedding normalized, norm %s" % words)
+            given = self.rows(m, 5)
+            eps = float(words.split("eps ")[1]) if "eps" in words else float(self.page.table("norm")["eps"][2])
+            names = {"eps": eps, "weight": m.weight("encoder.embedding.norm.weight") + plus,
+                     "bias": m.weight("encoder.embedding.norm.bias") if "encoder.embedding.norm.bias" in m.shapes
+                     else 0}
+            wanted = [self.page.meaning("norm", kind, {"x": x, **names}) for x in given]
+            near(m.outputs("hidden", {"features": given})[0], wanted, "norm " + words)
+
+    def norm(self, m, stem):
+        """layernorm, with the page's default eps."""
+        names = {"eps": float(self.page.table("norm")["eps"][2]), "weight": m.weight(stem + ".weight"),
+                 "bias": m.weight(stem + ".bias")}
+        return lambda x: self.page.meaning("norm", "layernorm", {"x": x, **names})
+
+    def ffn(self, m, stem, gated=False, activation="relu"):
+        names = {"f": lambda x: Row(self.page.meaning("activation", activation, {"x": v}) for v in x)}
+        for part in ("up", "down") + (("gate",) if gated else ()):
+            names[part] = m.weight("%s.%s.weight" % (stem, part))
+            names[part + "_bias"] = m.weight("%s.%s.bias" % (stem, part))
+        return self.page.formulas("ffn", **names)["gated" if gated else "plain"]
+
+    def test_activations(self):
+        kinds = [word for word in self.page.table("activation") if word != "gated"]
+        assert len(kinds) == 6, str(kinds)
+        one = [[float(i == j) for j in range(6)] for i in range(6)]
+        for kind in kinds:
+            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\n"
+                           "layers 1 { ffn { d_ff 6, activation %s, bias none, norm none, residual no } } } }" % kind,
+                           {"encoder.layers.0.ffn.up.weight": one, "encoder.layers.0.ffn.down.weight": one})
+            given = self.rows(m, 5) + [Row([-30.0, 0.0, 30.0, 1e-3, -5.0, 5.0])]
+            wanted = [Row(self.page.meaning("activation", kind, {"x": v}) for v in x) for x in given]
+            near(m.outputs("hidden", {"features": given})[0], wanted, "activation " + kind)
+
+    def test_gated(self):
+        m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\n"
+                       "layers 1 { ffn { d_ff 8, activation silu gated, norm none, residual no } } } }")
+        given = self.rows(m, 4)
+        f = self.ffn(m, "encoder.layers.0.ffn", True, "silu")
+        near(m.outputs("hidden", {"features": given})[0], [f(x) for x in given], "gated")
+
+    def test_norm_places(self):
+        for place in ("none", "pre", "post", "after", "both"):
+            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features, final_norm no\n"
+                           "layers 1 { ffn { d_ff 8, norm %s } } } }" % place)
+            stem, given = "encoder.layers.0.ffn.", self.rows(m, 4)
+            names = {"f": self.ffn(m, "encoder.layers.0.ffn")}
+            for side, words in (("norm_in", ("n", "n1")), ("norm_out", ("n", "n2"))):
+                if stem + side + ".weight" in m.shapes:
+                    names.update({word: self.norm(m, stem + side) for word in words})
+            wanted = [self.page.meaning("norm", place, {"x": x, **names}) for x in given]
+            near(m.outputs("hidden", {"features": given})[0], wanted, "norm " + place)
+
+    def test_residual(self):
+        for words, option in (("yes", "yes"), ("no", "no"), ("scale 0.25", "scale")):
+            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\n"
+                           "layers 1 { ffn { d_ff 8, norm none, residual %s } } } }" % words)
+            names, given = {"f": self.ffn(m, "encoder.layers.0.ffn"), "s": 0.25}, self.rows(m, 4)
+            wanted = [self.page.meaning("residual", option, {"x": x, **names}) for x in given]
+            near(m.outputs("hidden", {"features": given})[0], wanted, "residual " + words)
+
+    def test_final_norm(self):
+        m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\nlayers 1 { ffn { d_ff 8 } } } }")
+        given, stem = self.rows(m, 4), "encoder.layers.0.ffn"
+        f, n, last = self.ffn(m, stem), self.norm(m, stem + ".norm_in"), self.norm(m, "encoder.final_norm")
+        near(m.outputs("hidden", {"features": given})[0], [last(x + f(n(x))) for x in given], "final_norm")
+
+    def test_parallel(self):
+        for words in ("parallel", "parallel shared_norm"):
+            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features, final_norm no, block %s\n"
+                           "layers 1 { attention self { heads 2 }, ffn { d_ff 8 } } } }" % words)
+            stem, given = "encoder.layers.0.", self.rows(m, 4)
+            first = self.norm(m, stem + "attention.norm_in")
+            second = first if "shared" in words else self.norm(m, stem + "ffn.norm_in")
+            assert ("shared" in words) == (stem + "ffn.norm_in.weight" not in m.shapes), "another norm"
+            rows = [first(x) for x in given]
+            attended = self.attend(m, stem + "attention", rows, rows, 2)
+            wanted = [self.page.meaning("block", "parallel", {
+                "x": x, "n1": lambda r: r, "n2": second, "ffn": self.ffn(m, stem + "ffn"),
+                "attention": lambda _, y=y: y}) for x, y in zip(given, attended)]
+            near(m.outputs("hidden", {"features": given})[0], wanted, words)
+
+    # ------------------------------------------------------------ attention
+
+    def attend(self, m, stem, queries, keys, heads, kv_heads=None, turn=None, normed=None, **names):
+        """Rows behind the output projection, by the page's formulas; `turn(x, row)` is rope on one head's columns."""
+        kv_heads = kv_heads or heads
+        turn, normed = turn or (lambda x, row: x), normed or (lambda which, parts: parts)
+
+        def heads_of(which, x, count):
+            x = m.linear(stem + "." + which, x)
+            width = len(x) // count
+            return [x[h * width:(h + 1) * width] for h in range(count)]
+        q = [[turn(part, i) for part in normed("query", heads_of("query", x, heads))] for i, x in enumerate(queries)]
+        k = [[turn(part, j) for part in normed("key", heads_of("key", x, kv_heads))] for j, x in enumerate(keys)]
+        v = [heads_of("value", x, kv_heads) for x in keys]
+        given = {"scale": 1 / math.sqrt(len(q[0][0])), "softcap": 0, "sink": None, "bias": lambda h, i, j: 0,
+                 "visible": lambda i, j: True, **names}
+        f = self.page.formulas("attention", q=q, k=k, v=v, heads=heads, kv_heads=kv_heads, keys=range(len(keys)),
+                               **given)
+        self.weights = [[[f["weight"](h, i, j) for j in range(len(keys))] for i in range(len(queries))]
+                        for h in range(heads)]
+        rows = []
+        for i in range(len(queries)):
+            columns = Row(c for h in range(heads) for c in f["context"](h, i))
+            rows.append(m.linear(stem + ".output", columns))
+        return rows
+
+    def compare(self, settings, word="self", n=7, keys=None, inputs=None, heads=2, **names):
+        """Attention alone, of width 8; its maps and its context."""
+        lengths = "queries <= 9" + ("" if word == "self" else ", keys <= 9")
+        spec = "model t { d_model 8, export attention\nattention %s { heads %d, %s\n%s } }"
+        m = self.model(spec % (word, heads, lengths, settings))
+        queries = self.rows(m, n, 8)
+        given = {"query": queries}
+        if word == "cross":
+            given["key"] = keys or self.rows(m, 5, 8)
+        if callable(names.get("normed")):
+            names["normed"] = names["normed"](m)
+        if names.get("sink") == "learned":
+            names["sink"] = m.weight("attention.sink.weight")
+        if "bias" in names:
+            names["bias"] = names["bias"](m)
+        wanted = self.attend(m, "attention", queries, given.get("key", queries), heads, **names)
+        context, maps = m.outputs("context attention", {**given, **(inputs or {})})
+        near(context, wanted, settings)
+        near(maps, [self.weights], "the map of " + settings)
+        return m
+
+    def test_attention(self):
+        self.compare("value_dim 3")
+        self.compare("", "cross")
+        self.compare("kv_heads 2", heads=4, kv_heads=2)
+        self.compare("kv_heads 1, head_dim 6", heads=4, kv_heads=1)
+        self.compare("scale 1.5", scale=1.5)
+        self.compare("score dot", scale=1)
+        self.compare("softcap 0.5", softcap=0.5)
+        self.compare("sink learned", sink="learned")
+
+    def test_masks(self):
+        given = {"causal": False, "prefix": False, "prefix_length": 0, "window": 0, "first": 0,
+                 "mask": [[1] * 9 for _ in range(9)]}
+
+        def visible(**names):
+            return self.page.formulas("mask", **{**given, **names})["visible"]
+        spots = [[int((3 * i + 5 * j) % 4 != 0) for j in range(5)] for i in range(7)]
+        self.compare("mask causal", visible=visible(causal=True))
+        self.compare("mask causal", "cross", visible=visible(causal=True))
+        self.compare("mask prefix", inputs={"prefix_length": [3]}, visible=visible(prefix=True, prefix_length=3))
+        self.compare("mask causal prefix", inputs={"prefix_length": [4]},
+                     visible=visible(causal=True, prefix=True, prefix_length=4))
+        self.compare("mask given", "cross", inputs={"mask": spots}, visible=visible(mask=spots))
+        self.compare("window 3", visible=visible(window=3))
+        self.compare("mask causal window 3, sink 2", visible=visible(causal=True, window=3, first=2))
+        self.compare("mask prefix, window 2", inputs={"prefix_length": [4]},
+                     visible=visible(prefix=True, prefix_length=4, window=2))
+
+    def test_rope(self):
+        kinds = {"": ("rope rotation", {"amplitude": 1}), "linear factor 3": ("rope linear rotation", {"amplitude": 1}),
+                 "llama3 factor 8 low 1 high 4 original 40": ("rope llama3 rotation", {"amplitude": 1}),
+                 "yarn factor 4 original 16": ("rope yarn rotation", {}),
+                 "yarn factor 4 original 16 attention_factor 1.5 beta_fast 3 beta_slow 0.5":
+                     ("rope yarn rotation", {"amplitude": 1.5}),
+                 "longrope factor 2 original 5 short 1 1.5 long 2 3": ("rope longrope rotation", {})}
+        base = {"theta": 50, "head_dim": 8, "partial": 0.5, "factor": 0, "low": 1, "high": 4, "original": 1,
+                "beta_fast": 32, "beta_slow": 1}
+        for words, (labels, more) in kinds.items():
+            numbers, parts = dict(base), words.split()
+            for name, value in zip(parts, parts[1:]):
+                if name in numbers or name == "attention_factor":
+                    numbers[name] = float(value)
+            for interleaved in ("", "interleaved "):
+                for n in (4, 7):
+                    f = self.page.formulas("rope", **numbers)
+                    f = self.page.formulas(labels, **{**numbers, **more}, **({"scaled": f["frequency"]} if not words
+                                                                             else {}), n=n, short=[1, 1.5], long=[2, 3])
+
+                    def turn(x, row, f=f, interleaved=interleaved):
+                        out = list(x)
+                        for i in range(f["width"] // 2):
+                            a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + f["width"] // 2)
+                            out[a], out[b] = (f["first"](x[a], x[b], row, i), f["second"](x[a], x[b], row, i))
+                        return Row(out)
+                    self.compare("head_dim 8, position rope %spartial 0.5 theta 50 %s" % (interleaved, words), n=n,
+                                 turn=turn)
+
+    def test_alibi(self):
+        for heads, words, m, scaled in ((4, "", 8, False), (6, "max 4", 4, False), (2, "scaled", 8, True)):
+            f = self.page.formulas("alibi", heads=heads, m=m, scaled=scaled, scale=0.5)
+            self.compare("head_dim 4, position alibi " + words, heads=heads, bias=lambda model, f=f: f["bias"])
+
+    def test_relative(self):
+        for words, mask, both in (("buckets 8 distance 6", "", True), ("buckets 6 distance 8", ", mask causal", False),
+                                  ("", "", True)):
+            numbers = dict(zip(words.split()[::2], map(int, words.split()[1::2])))
+            table = self.page.table("position")
+            f = self.page.formulas("relative", both=both, **{
+                name: numbers.get(name, int(table[name][2])) for name in ("buckets", "distance")})
+            self.compare("position relative per_layer " + words + mask, n=9,
+                         visible=lambda i, j, both=both: both or j <= i,
+                         bias=lambda m, f=f: lambda h, i, j:
+                         m.weight("attention.relative.weight")[f["bucket"](i, j)][h])
+        # the published table: 32 buckets, distance 128, at every distance
+        f = self.page.formulas("relative", both=True, buckets=32, distance=128)
+        buckets = [f["bucket"](0, j) for j in range(200)]
+        assert buckets[:9] == [0] + list(range(17, 25)) and buckets[16] == 26 and buckets[127] == buckets[199] == 31
+
+    def test_qk_norm(self):
+        def norms(kind, all_heads):
+            def of(m):
+                def normed(which, parts):
+                    whole = Row(c for part in parts for c in part)
+                    weight = m.weight("attention.%s_norm.weight" % which)
+                    bias = m.weight("attention.%s_norm.bias" % which) if kind == "layernorm" else None
+
+                    def n(x, h):
+                        take = (lambda w: w[h]) if isinstance(weight, Matrix) else (lambda w: w)
+                        names = {"x": x, "eps": 0.25, "weight": take(weight), "bias": take(bias) if bias else 0}
+                        return self.page.meaning("norm", kind, names)
+                    if not all_heads:
+                        return [n(part, h) for h, part in enumerate(parts)]
+                    whole, width = n(whole, 0), len(parts[0])
+                    return [whole[h * width:(h + 1) * width] for h in range(len(parts))]
+                return normed
+            return of
+        for words, kind in (("rmsnorm", "rmsnorm"), ("layernorm", "layernorm"), ("rmsnorm all_heads", "rmsnorm"),
+                            ("layernorm weight_per_head", "layernorm")):
+            self.compare("kv_heads 2, qk_norm %s eps 0.25" % words, heads=4, kv_heads=2,
+                         normed=norms(kind, "all_heads" in words))
+
+    def test_scores(self):
+        for kind, label in (("general", "general"), ("additive, d_score 5", "additive")):
+            m = self.model("model t { attention cross { score %s, scale 0.5\nd_query 6, d_key 8, d_value 3\n"
+                           "queries <= 4, keys <= 6 } }" % kind)
+            q, k, v = self.rows(m, 4), self.rows(m, 6, 8), self.rows(m, 6, 3)
+            names = {"q": q, "k": k, "scale": 0.5}
+            if label == "general":
+                names["W"] = m.weight("attention.score.weight")
+            else:
+                names.update(W=m.weight("attention.score.query.weight"), U=m.weight("attention.score.key.weight"),
+                             v=m.weight("attention.score.vector.weight"))
+            score = self.page.formulas(label, **names)["score"]
+            wanted = []
+            for i in range(4):
+                weights = [math.exp(score(i, j)) for j in range(6)]
+                wanted.append(sum(w * x for w, x in zip(weights, v)) / math.fsum(weights))
+            near(m.outputs("context", {"query": q, "key": k, "value": v})[0], wanted, "score " + kind)
+
+    # ------------------------------------------------------------ head
+
+    def test_logits(self):
+        for words, scale, softcap, tied in (("logits bias scale 0.5 softcap 2", 0.5, 2, False),
+                                            ("logits tied", 1, 0, True), ("logits scale 3", 3, 0, False)):
+            m = self.still("", "head " + words)
+            hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10]})
+            f = self.page.formulas("logits", scale=scale, softcap=softcap,
+                                   W=m.weight("encoder.embedding.tokens.weight" if tied else "head.weight"),
+                                   b=m.weight("head.bias") if "bias" in words else 0)
+            near(logits, [f["capped" if softcap else "logits"](x) for x in hidden], words)
+
+    def test_pools(self):
+        def columns(rows, f):
+            return Row(f([row[c] for row in rows]) for c in range(6))
+        pools = {"mean": lambda rows: columns(rows, lambda x: math.fsum(x) / len(x)), "cls": lambda rows: rows[0],
+                 "max": lambda rows: columns(rows, max), "last": lambda rows: rows[-1]}
+        l2 = self.page.formulas("pool")["l2"]
+        for word, pool in pools.items():
+            for more in ("", " l2"):
+                m = self.still("", "head pool " + word + more)
+                hidden, pooled = m.outputs("hidden pooled", {"tokens": [1, 5, 10, 4]})
+                near(pooled, l2(pool(hidden)) if more else pool(hidden), "pool " + word + more)
+        m = self.still("", "head pool max pooler classifier 3")
+        hidden, pooled, logits = m.outputs("hidden pooled logits", {"tokens": [1, 5, 10, 4]})
+        pooler = self.page.formulas("pool", W=m.weight("pooler.weight"), b=m.weight("pooler.bias"))["pooler"]
+        near(pooled, pooler(pools["max"](hidden)), "pooler")
+        near(logits, m.linear("classifier", pooled), "classifier")
+        m = self.still("", "head classifier 3")
+        hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
+        near(logits, m.linear("classifier", hidden[0]), "classifier of row 0")
+
+    # ------------------------------------------------------------ the edges, and names
+
+    def test_no_key(self):
+        """A row that sees nothing: weights and context 0, and the output's bias; a hidden key spreads no NaN."""
+        for sink in ("", ", sink learned"):
+            m = self.model("model t { d_model 8, export attention\n"
+                           "attention cross { heads 2, mask given, queries <= 4, keys <= 4%s } }" % sink)
+            keys = self.rows(m, 3, 8)
+            given = {"query": self.rows(m, 2, 8), "key": keys[:2] + [Row([math.nan] * 8)],
+                     "mask": [[0, 0, 0], [1, 1, 0]]}
+            context, maps = m.outputs("context attention", given)
+            near(context[0], m.weight("attention.output.bias"), "the row without keys" + sink)
+            assert all(w == 0 for h in range(2) for w in maps[0][h][0]), "weights of a row that sees nothing"
+            assert all(math.isfinite(c) for c in context[1]), "a hidden key is seen" + sink
+
+    def test_padding(self):
+        m = self.still("position learned", "head pool mean")
+        tokens, mask = [[1, 2, 3, 4], [5, 6, 7, 8]], [[1, 1, 1, 1], [1, 1, 0, 0]]
+        hidden, pooled = m.outputs("hidden pooled", {"tokens": tokens, "attention_mask": mask})
+        alone, alone_pooled = m.outputs("hidden pooled", {"tokens": [5, 6]})
+        near(hidden[1][:2], alone, "rows before padding")
+        near(pooled[1], alone_pooled, "the pool of a padded row")
+        assert all(c == 0 for row in hidden[1][2:] for c in row), "rows at padding"
+
+    def test_source_names(self):
+        """The page's `weights` block: a file of other names and layouts gives what the canonical one gives."""
+        example = next(body for body in self.page.examples() if "weights {" in body)
+        m = self.model(example)
+        for end, value in (("weight", 1.0), ("bias", 0.0)):  # one tensor of all layers
+            for layer in (0, 1):
+                m.values["decoder.layers.%d.ffn.norm_in.%s" % (layer, end)] = [value + 0.1 * c for c in range(8)]
+        m.values["head.bias"] = [0.0] * 20  # optional: zeros
+        write_safetensors(m.file, {name: (m.shapes[name], flat(v)) for name, v in m.values.items()})
+
+        def transposed(rows):
+            return [list(column) for column in zip(*rows)] if hasattr(rows[0], "__len__") else rows
+        there = {"model.wte.weight": m.values["decoder.embedding.tokens.weight"],
+                 "transformer.wpe.weight": m.values["decoder.embedding.positions.weight"]}
+        for end in ("weight", "bias"):
+            there["shared_norm." + end] = m.values["decoder.layers.0.ffn.norm_in." + end]
+            there["ln_f." + end] = m.values["decoder.final_norm." + end]
+            for layer in range(2):
+                def part(name, layer=layer, end=end):
+                    return m.values["decoder.layers.%d.%s.%s" % (layer, name, end)]
+                h = "model.h.%d." % layer
+                there[h + "ln_1." + end] = part("attention.norm_in")
+                there[h + "qkv." + end] = [row for head in range(2) for name in ("query", "key", "value")
+                                           for row in part("attention." + name)[4 * head:4 * head + 4]]
+                there[h + "proj." + end] = transposed(part("attention.output"))
+                there[h + "gate_up." + end] = transposed(part("ffn.gate") + part("ffn.up"))
+                there[h + "down." + end] = transposed(part("ffn.down"))
+
+        def shape(values):
+            return [len(values)] + (shape(values[0]) if hasattr(values[0], "__len__") else [])
+        file = self.folder + "/renamed.safetensors"
+        write_safetensors(file, {name: (shape(v), flat(v)) for name, v in there.items()})
+        tokens = {"tokens": [3, 1, 19, 4]}
+        near(m.outputs("logits", tokens, file)[0], m.outputs("logits", tokens)[0], "the renamed file")

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""docs/language.md: its tables are those of settings.def, every setting has its section, its examples compile, its
+diagnostics are what attnc says, and its formulas are what the interpreter computes. Speaks TAP."""
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+from formulas import Formulas  # noqa: E402
+from model import ATTNC, ROOT, run  # noqa: E402
+from page import Page  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+PATH = os.path.join(ROOT, "docs", "language.md")
+TABLES = os.path.join(ROOT, "build", "language_tables")
+SMALL = ("turned", "sinks", "scored")  # examples that are compared with the interpreter, compiled
+
+# Where a line of the table of refusals stands: the page's words for it.
+FRAMES = {
+    "encoder": "model m {\nd_model 8, vocab 11\nencoder {\nseq <= 8\nlayers 1 {\n%s\n}\n}\n}\n",
+    "decoder": "model m {\nd_model 8, vocab 11\ndecoder {\nseq <= 8\nlayers 1 {\n%s\n}\n}\n}\n",
+    "over": "model m {\nd_model 8, vocab 11\nencoder { seq <= 8, layers 1 { attention self { heads 2 } } }\n"
+            "decoder {\nseq <= 8\nlayers 1 {\nattention self { heads 2 }\n%s\n}\n}\n}\n",
+    "alone": "model m {\n%s\n}\n",
+    "stack": "model m {\nd_model 8, vocab 11\nencoder {\n%s\n"
+             "layers 1 { attention self { heads 2 }, ffn { d_ff 16 } }\n}\n}\n",
+    "model": "model m {\nd_model 8, vocab 11\nencoder { seq <= 8, layers 1 { attention self { heads 2 } } }\n%s\n}\n",
+}
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+def items_of(spec, setting):
+    """The values of each item of that name, as words; comments and the weights block are gone."""
+    text = re.sub(r"#[^\n]*", "", spec).split("weights {")[0]
+    return [set(re.findall(r"\w+", values)) | ({"="} if sign == "=" else {"<="} if sign else set())
+            for sign, values in re.findall(r"(?<!\w)%s\b\s*(<?=)?([^,\n{}]*)" % setting, text)]
+
+
+class Language(Formulas):
+    def __init__(self, folder):
+        super().__init__(folder, Page(PATH))
+        self.settings = re.findall(r"^### (\w+)$", self.page.text, re.M)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    # ------------------------------------------------------------ the page and the table
+
+    def test_tables(self):
+        run("make", "-s", "build/language_tables")
+        assert run(TABLES, PATH).stdout == self.page.text, "the page is old: make language-tables"
+
+    def test_renewal(self):
+        """`make language-tables` renews an old page, and leaves a bad one as it is."""
+        old = self.page.text.replace("| 10000 |", "| 10001 |")
+        bad = old.replace("table: pad ", "table: pads ")
+        for text, wanted, status in ((old, self.page.text, 0), (bad, bad, 2)):
+            path = self.write("renewed.md", text)
+            run("make", "-s", "language-tables", "LANGUAGE_PAGE=" + path, status=status)
+            assert read(path) == wanted and not os.path.exists(path + ".part-new"), "another page"
+
+    def test_bad_pages(self):
+        for change, why in ((lambda t: t.replace("<!-- table: sink -->\n", ""), "an end without a table"),
+                            (lambda t: t.replace("table: sink ", "table: sinks "), "neither a setting"),
+                            (lambda t: t.replace("table: sink ", "table: mask "), "stands twice"),
+                            (lambda t: t[:t.rindex("<!-- end -->")], "the page ends inside a table"),
+                            (lambda t: t.replace("<!-- end -->\n", "", 1), "before the last one has its end"),
+                            (lambda t: re.sub(r"<!-- table: pad -->.*?<!-- end -->\n", "", t, flags=re.S),
+                             "no table of: pad")):
+            done = run(TABLES, self.write("page.md", change(self.page.text)), status=1)
+            assert why in done.stderr, done.stderr
+
+    def test_sections(self):
+        """As many as the table has settings, in its order (the tables' markers are checked by language_tables)."""
+        listed = re.findall(r"^SETTING\((\w+),", read("compiler", "model", "settings.def"), re.M)
+        assert self.settings == listed, "sections %s, settings %s" % (self.settings, listed)
+        for name, body in self.page.sections.items():
+            assert body.startswith("<!-- table: %s -->\n" % name), "%s: its table does not come first" % name
+            rest = body.split("<!-- end -->\n", 1)[1]
+            examples = re.findall(r"^```attn\n(.*?)^```$", rest, re.S | re.M)
+            assert len(examples) == 1, "%s: %d examples" % (name, len(examples))
+            assert items_of(examples[0], name), "%s is not in its example" % name
+            meaning = rest.split("Used by:")[0]
+            assert "Used by:" in rest and len(meaning.split()) >= 5, "%s: no meaning" % name
+            assert "`" in meaning, "%s: no formula, option or shape" % name
+
+    def test_used_by(self):
+        links = dict(re.findall(r"^\[([^\]]+)\]: \.\./(\S+)$", self.page.text, re.M))
+        text = " ".join(self.page.text.split())
+        used, count = set(re.findall(r"\[([A-Za-z][^\]]*)\](?![:(\[])", text)), 0
+        for name, path in links.items():
+            assert os.path.isfile(os.path.join(ROOT, path)), "%s: %s is not there" % (name, path)
+            assert name in used, "[%s] is not used" % name
+        for name, body in self.page.sections.items():
+            text = " ".join(re.search(r"^Used by:(.*?)\n\n", body, re.S | re.M).group(1).split())
+            words = set()
+            for code, link in re.findall(r"`([^`]*)`|\[([^\]]+)\]", text):
+                if code:
+                    words = set(code.split())
+                    continue
+                assert link in links, "%s: [%s] leads nowhere" % (name, link)
+                found = items_of(read(links[link]), name)
+                assert any(words <= item for item in found), "%s: %s does not say `%s %s`" % (
+                    name, links[link], name, " ".join(sorted(words)))
+                count += 1
+            nobody = re.search(r"[Nn]o spec in this tree says ([^.;]*)", text)
+            for folder in ("specs", "tests/families") if nobody else ():
+                words = re.findall(r"`(\w+)`", nobody.group(1))
+                assert words or nobody.group(1) == "it", nobody.group(0)
+                for file in os.listdir(os.path.join(ROOT, folder)):
+                    for item in items_of(read(folder, file), name) if file.endswith(".attn") else ():
+                        assert words and not item & set(words), "%s/%s says `%s`" % (folder, file, name)
+        assert count > 100, "%d names" % count
+
+    # ------------------------------------------------------------ examples and diagnostics
+
+    def test_examples(self):
+        names = set()
+        for body in self.page.examples():
+            name = re.search(r"^model (\w+)", body, re.M).group(1)
+            assert name not in names, "two examples `%s`" % name
+            names.add(name)
+            path = self.write(name + ".attn", body)
+            formatted = self.write("formatted.attn", run(ATTNC, "fmt", path).stdout)
+            for spec in (path, formatted):
+                run(ATTNC, "compile", spec, "-o", os.path.join(self.folder, "out"), "--target", "scalar")
+            models = [run(ATTNC, "--dump=model", spec).stdout for spec in (path, formatted)]
+            assert models[0] == models[1], "%s: fmt changes it" % name
+        assert len(names) == len(self.settings) + 5, "%d examples" % len(names)
+
+    def test_examples_compiled(self):
+        for body in self.page.examples():
+            name = re.search(r"^model (\w+)", body, re.M).group(1)
+            if name in SMALL:
+                run(ATTNC, "check", self.write(name + ".attn", body), "--small", "--target", "scalar")
+
+    def test_restated(self):
+        """What the page says of settings that are stated again."""
+        dumps = {}
+        for body in self.page.examples():
+            name = re.search(r"^model (\w+)", body, re.M).group(1)
+            if name in ("restated", "kept", "pattern"):
+                dumps[name] = run(ATTNC, "--dump=model", self.write(name + ".attn", body)).stdout
+        thetas = re.findall(r"theta (\d+)", dumps["restated"])
+        assert thetas == ["500000", "10000"], dumps["restated"]
+        norms = re.findall(r"norm_out of the sum rmsnorm eps (\S+)", dumps["kept"])
+        assert len(norms) == 2 and all(float(eps) == 1e-6 for eps in norms), dumps["kept"]
+        assert "norm_in" not in dumps["kept"], dumps["kept"]
+        windows = [("window 16" in line, "1000000" in line) for line in dumps["pattern"].splitlines()
+                   if "heads" in line and "position" in line]
+        window, every = (True, False), (False, True)
+        assert windows == [(False, False), window, window, every, window, window], dumps["pattern"]
+
+    def test_diagnostics(self):
+        pairs = re.findall(r"^```attn error\n(.*?)^```\n\n```text\n(.*?)^```$", self.page.text, re.S | re.M)
+        assert pairs and len(pairs) == self.page.text.count("```attn error"), "an error without its text"
+        for spec, text in pairs:
+            self.write(text.split(":")[0], spec)
+            done = run(ATTNC, "weights", text.split(":")[0], status=1, folder=self.folder)
+            assert done.stderr == text, done.stderr
+
+    def test_refused(self):
+        rows = re.findall(r"^\| `(.*?)` \| `(encoder|decoder|over|alone|stack|model)` \| (.*) \|$",
+                          self.page.text.split("## What is refused")[1], re.M)
+        assert len(rows) > 60, "%d rows" % len(rows)
+        for spec, where, why in rows:
+            path = self.write("refused.attn", FRAMES[where] % spec)
+            said = run(ATTNC, "weights", path, status=1).stderr
+            found = re.findall(r"^%s:\d+:\d+: error: (.*)$" % re.escape(path), said, re.M)
+            assert found == [why], "%s: %s" % (spec, found)
+
+    def test_refused_all(self):
+        """Every row of the compiler's table of exclusions is on the page."""
+        source = read("compiler", "model", "attention.c")
+        table = source[source.index("exclusions[] = {"):]
+        table = table[:table.index("\n};")]
+        rows = re.findall(r"\{\w+, F_\w+,\s*\"((?:[^\"\\]|\\.)*)\"\}", table)
+        rules = re.findall(r"^RULE\(", source, re.M)
+        assert len(rows) == len(rules) > 20, "%d rows and %d rules" % (len(rows), len(rules))
+        for reason in rows:
+            assert "| %s |\n" % reason in self.page.text, "not on the page: " + reason
+
+
+# tap.py runs what the class itself holds
+for test in [name for name in vars(Formulas) if name.startswith("test_")]:
+    setattr(Language, test, vars(Formulas)[test])
+
+if __name__ == "__main__":
+    sys.exit(run_tests("language", Language))
