@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""make_grammar.py > packaging/attn.tmLanguage.json: the TextMate grammar of specs, from compiler/model/settings.def.
+
+A word has a color where attnc takes it: a setting in the blocks that it may stand in, an option behind its setting. All
+else stays plain, so that a misspelt word shows. The regular expressions are within what Oniguruma, which editors use,
+and Python's re, which the test uses, read alike."""
+import json
+import os
+import re
+import sys
+
+MODEL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "compiler", "model")
+
+# Words that the table lacks, by the file that reads them.
+BLOCK_WORDS = {"attention": ["self", "cross"], "layers": ["shared"]}  # behind the block's name; resolve.c
+LIST_WORDS = ["prefix", "ignore"]  # in `weights`; source_names.c
+SOURCE_WORDS = ["from", "transpose", "rows", "interleaved", "parts", "take", "optional"]  # so, behind a string
+
+NAME = "[A-Za-z_][A-Za-z0-9_]*"
+ITEM_END = "(?=[,{}#]|$)"
+
+
+def read(name):
+    with open(os.path.join(MODEL, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def read_rows(text):
+    """Of settings.def: {block: parents}, {setting: (blocks, form)}, {setting: {word: takes}}."""
+    blocks, settings, options = {}, {}, {}
+    for line in text.splitlines():
+        if not re.match(r"(BLOCK|SETTING|OPTION)\(", line):
+            continue
+        found = re.fullmatch(r'(\w+)\((\w+), (?:"(\w*)", )?([\w |]+?), (?:(\w+), (?:\w+, )?)?".*"\)', line)
+        if not found:
+            sys.exit("settings.def: this line is not understood: " + line)
+        kind, name, word, third, fourth = found.groups()
+        if kind == "BLOCK":
+            blocks[name] = {place[3:].lower() for place in third.split(" | ")}
+        elif kind == "SETTING":
+            settings[name] = ({place[3:].lower() for place in third.split(" | ")}, fourth)
+            options[name] = {}
+        else:
+            options[name][word] = third
+    return blocks, settings, options
+
+
+def places(setting_blocks, blocks):
+    """The blocks that a setting speaks of and all around them, as with_ancestors of settings.c has it."""
+    found = set(setting_blocks)
+    while True:
+        more = found | {parent for block in found for parent in blocks[block]} - {"file"}
+        if more == found:
+            return found
+        found = more
+
+
+def any_of(words):
+    """A regular expression that finds one of the words, whole."""
+    return r"\b(?:%s)\b" % "|".join(sorted(words))
+
+
+def scoped(match, scope):
+    return {"match": match, "name": scope + ".attn"}
+
+
+def include(*names):
+    return [{"include": "#" + name} for name in names]
+
+
+def region(begin, end, patterns, **captures):
+    """From `begin` to `end`; captures are group numbers `_N` of begin with their scopes."""
+    rule = {"begin": begin, "end": end, "patterns": patterns}
+    if captures:
+        rule["beginCaptures"] = {group[1:]: {"name": scope + ".attn"} for group, scope in captures.items()}
+    return rule
+
+
+def braces(patterns):
+    rule = region(r"\{", r"\}", patterns, _0="punctuation.section.block.begin")
+    return rule | {"endCaptures": {"0": {"name": "punctuation.section.block.end.attn"}}}
+
+
+def common(numeric):
+    """What does not depend on a block; `numeric`: the settings whose number an expression may name."""
+    number = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    placeholder = scoped(r"\{layer\}|\*(?=\")", "constant.other.placeholder")
+    string = region(r'"(?=[^"]*")', '"', [placeholder])
+    anything = r'[^\s,{}#"]|"[^"]*"'
+    return {
+        "comment": scoped("#.*$", "comment.line.number-sign"),
+        "comma": scoped(",", "punctuation.separator"),
+        "string": string | {"name": "string.quoted.double.attn"},
+        "let": region(r"\b(let)\s+(%s)\s*(=)" % NAME, ITEM_END, include("expression"), _1="keyword.other.let",
+                      _2="variable.other.constant", _3="keyword.operator.assignment"),
+        # what begins with no word of its place, to its end; a block of it as well
+        "unknown": {"patterns": [{"match": r"(?:%s)(?:[^,{}#\"]|\"[^\"]*\")*" % anything},
+                                 region(r"\{", r"\}", include("comment", "unknown"))]},
+        "expression": {"patterns": [
+            scoped(r"(?:(?<=\.\.)|(?<![A-Za-z0-9_.]))%s(?![A-Za-z0-9_])(?!\.(?!\.))" % number, "constant.numeric"),
+            scoped(r"\bsqrt\b", "support.function"),
+            scoped(any_of(numeric), "variable.language"),
+            scoped("[-+*/]", "keyword.operator.arithmetic"),
+            region(r"\(", r"\)|(?=[,{}])", include("comment", "expression")),
+        ]},
+    }
+
+
+def setting_rule(name, form, options):
+    words = [word for word in options if word]
+    patterns = [scoped(any_of(words), "constant.language.option")] if words else []
+    if form == "length":
+        patterns.append(scoped("<=|=", "keyword.operator.relational"))
+    if any(takes != "flag" for takes in options.values()):
+        patterns += include("expression")
+    return region(r"\b(%s)\b" % name, ITEM_END, patterns, _1="support.type.property-name")
+
+
+def block_rule(name, items):
+    """`items`: what may stand between its braces."""
+    head = [scoped(any_of(BLOCK_WORDS[name]), "storage.modifier")] if name in BLOCK_WORDS else []
+    if name == "layers":
+        head += include("expression")
+    begin, captures = r"\b(%s)\b" % name, {"_1": "keyword.control.block"}
+    if name == "model":
+        begin += r"(?:[ \t]+(%s))?" % NAME
+        captures["_2"] = "entity.name.type"
+    return region(begin, r"(?<=\})|(?=[,}#]|$)", head + [braces(items)], **captures)
+
+
+def weights_items():
+    words = scoped(any_of(SOURCE_WORDS), "keyword.other.source")
+    bounds = scoped(r"\.\.", "keyword.operator.range")
+    return include("comment", "comma") + [
+        region(r"\b(%s)\b" % "|".join(LIST_WORDS), ITEM_END, include("string"), _1="support.type.property-name"),
+        region('(?=")', ITEM_END, include("string") + [words, bounds] + include("expression")),
+    ] + include("unknown")
+
+
+def grammar():
+    blocks, settings, options = read_rows(read("settings.def"))
+    for file, words in (("resolve.c", sum(BLOCK_WORDS.values(), [])), ("source_names.c", LIST_WORDS + SOURCE_WORDS)):
+        gone = [word for word in words if '"%s"' % word not in read(file)]
+        if gone:
+            sys.exit("%s no longer reads %s" % (file, " ".join(gone)))
+    repository = common([name for name in settings if options[name].get("", "flag") in ("integer", "real")])
+    for name, (_, form) in settings.items():
+        repository["setting_" + name] = setting_rule(name, form, options[name])
+    for block in blocks:
+        inside = ["block_" + inner for inner in blocks if block in blocks[inner]]
+        inside += ["setting_" + name for name, (where, _) in settings.items() if block in places(where, blocks)]
+        items = include("comment", "comma", "let", *inside, "unknown")
+        repository["block_" + block] = block_rule(block, weights_items() if block == "weights" else items)
+    top = ["block_" + block for block in blocks if "file" in blocks[block]]
+    return {
+        "comment": "Written by packaging/make_grammar.py from compiler/model/settings.def",
+        "name": "attn",
+        "scopeName": "source.attn",
+        "fileTypes": ["attn"],
+        "patterns": include("comment", "comma", "let", *top, "unknown"),
+        "repository": repository,
+    }
+
+
+def pretty(value, indent=0):
+    """JSON whose objects and arrays stand on one line where they fit."""
+    text = json.dumps(value)
+    if indent + len(text) < 110 or not isinstance(value, (dict, list)):
+        return text
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    pairs = value.items() if isinstance(value, dict) else [("", one) for one in value]
+    parts = [(json.dumps(key) + ": " if key else "") + pretty(one, indent + 1) for key, one in pairs]
+    lines = []  # short parts share one
+    for part in parts:
+        if lines and "\n" not in part + lines[-1] and indent + len(lines[-1] + part) < 110:
+            lines[-1] += ", " + part
+        else:
+            lines.append(part)
+    space = "\n" + " " * (indent + 1)
+    return begin + space + ("," + space).join(lines) + "\n" + " " * indent + end
+
+
+if __name__ == "__main__":
+    print(pretty(grammar()))
