@@ -7,7 +7,8 @@
 # make deps       installs the packages that the build and the tests need
 # make aarch64    builds build/aarch64/attnc, on another machine by a cross compiler; qemu-aarch64 runs it
 # make language-tables  renews the tables of docs/language.md from compiler/model/settings.def
-# make install    attnc, its man page, completion, runtime and specs under DESTDIR and PREFIX (/usr/local); make uninstall
+# make install    attnc and what goes with it, see packaging/README.md, under DESTDIR and PREFIX (/usr/local),
+#                 libraries in its folder LIB (lib); make uninstall, with the same names, takes them away
 # make clean
 
 CC = clang
@@ -128,20 +129,48 @@ deps:
 	scripts/install_packages.sh test
 
 PREFIX = /usr/local
+LIB = lib
 INSTALLED = $(DESTDIR)$(PREFIX)
-install: $(B)/attnc
+VERSION = $(shell sed -n 's/^.define ATTNC_VERSION "\(.*\)"/\1/p' compiler/attnc.h)
+FROM_LIB = $(subst $() ,/,$(patsubst %,..,$(subst /, ,$(LIB))))
+
+# For programs of any kind, a shared library too.
+RUNTIME_OBJECTS = $(B)/pic/attn_runtime.o $(B)/pic/attn_generate.o
+$(B)/pic/%.o: runtime/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -fPIC -MMD -MP -c $< -o $@
+
+$(B)/libattn_runtime.a: $(RUNTIME_OBJECTS)
+	@rm -f $@
+	ar rcs $@ $^
+
+all: $(B)/libattn_runtime.a
+
+# $(call fill,F,TO): packaging/F at TO, with the version, and where it finds PREFIX and LIB from its own place, so that
+# the tree may be moved.
+fill = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@LIB@|$(LIB)|g' -e 's|@FROM_LIB@|$(FROM_LIB)|g' 'packaging/$1' \
+	    >'$(INSTALLED)/$2' && chmod 644 '$(INSTALLED)/$2'
+
+install: $(B)/attnc $(B)/libattn_runtime.a
 	install -d '$(INSTALLED)/bin' '$(INSTALLED)/share/man/man1' '$(INSTALLED)/share/bash-completion/completions' \
-	    '$(INSTALLED)/share/attnc/runtime' '$(INSTALLED)/share/attnc/specs'
+	    '$(INSTALLED)/share/attnc/runtime' '$(INSTALLED)/share/attnc/specs' '$(INSTALLED)/share/attnc/editors' \
+	    '$(INSTALLED)/$(LIB)/pkgconfig' '$(INSTALLED)/$(LIB)/cmake/attnc'
 	install $(B)/attnc '$(INSTALLED)/bin/attnc'
-	install -m 644 packaging/attnc.1 '$(INSTALLED)/share/man/man1/attnc.1'
 	install -m 644 packaging/attnc.bash '$(INSTALLED)/share/bash-completion/completions/attnc'
+	install -m 644 packaging/attn.tmLanguage.json '$(INSTALLED)/share/attnc/editors'
 	install -m 644 runtime/*.[ch] '$(INSTALLED)/share/attnc/runtime'
 	install -m 644 specs/*.attn '$(INSTALLED)/share/attnc/specs'
+	install -m 644 $(B)/libattn_runtime.a '$(INSTALLED)/$(LIB)'
+	$(call fill,attnc.1,share/man/man1/attnc.1)
+	$(call fill,attnc.pc.in,$(LIB)/pkgconfig/attnc.pc)
+	$(call fill,attnc-config.cmake.in,$(LIB)/cmake/attnc/attnc-config.cmake)
+	$(call fill,attnc-config-version.cmake.in,$(LIB)/cmake/attnc/attnc-config-version.cmake)
 
 uninstall:
-	rm -rf '$(INSTALLED)/share/attnc'
+	rm -rf '$(INSTALLED)/share/attnc' '$(INSTALLED)/$(LIB)/cmake/attnc'
 	rm -f '$(INSTALLED)/bin/attnc' '$(INSTALLED)/share/man/man1/attnc.1' \
-	    '$(INSTALLED)/share/bash-completion/completions/attnc'
+	    '$(INSTALLED)/share/bash-completion/completions/attnc' '$(INSTALLED)/$(LIB)/pkgconfig/attnc.pc' \
+	    '$(INSTALLED)/$(LIB)/libattn_runtime.a'
 
 clean:
 	rm -rf $(B)

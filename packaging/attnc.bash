@@ -2,6 +2,8 @@
 
 _attnc() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} commands
+    # --OPTION=VALUE is three words to bash
+    if [ "$word" = = ]; then word=; elif [ "$before" = = ]; then before=${COMP_WORDS[COMP_CWORD - 2]}; fi
     commands=$(attnc help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')
     COMPREPLY=()
     if [ "$COMP_CWORD" = 1 ] || { [ "$COMP_CWORD" = 2 ] && [ "$before" = help ]; }; then
@@ -9,7 +11,11 @@ _attnc() {
         return
     fi
     case $before in
-    --target) mapfile -t COMPREPLY < <(compgen -W "scalar avx2 avx512 neon" -- "$word") ;;
+    --target) # several may stand there, with commas
+        local earlier=
+        [[ $word == *,* ]] && earlier=${word%,*},
+        mapfile -t COMPREPLY < <(compgen -P "$earlier" -W "scalar avx2 avx512 neon native" -- "${word##*,}")
+        ;;
     --unroll) mapfile -t COMPREPLY < <(compgen -W "auto full loops" -- "$word") ;;
     --engine) mapfile -t COMPREPLY < <(compgen -W "interp compiled" -- "$word") ;;
     *)

@@ -43,7 +43,10 @@ class Install:
         self.make("install")
         there = files(self.prefix)
         for name in ("bin/attnc", "share/man/man1/attnc.1", "share/bash-completion/completions/attnc",
-                     "share/attnc/runtime/attn_runtime.c", "share/attnc/specs/minilm.attn"):
+                     "share/attnc/runtime/attn_runtime.c", "share/attnc/runtime/attn_generate.h",
+                     "share/attnc/specs/minilm.attn", "share/attnc/editors/attn.tmLanguage.json",
+                     "lib/libattn_runtime.a", "lib/pkgconfig/attnc.pc", "lib/cmake/attnc/attnc-config.cmake",
+                     "lib/cmake/attnc/attnc-config-version.cmake"):
             assert name in there, "%s is not among %s" % (name, there)
         assert run(self.attnc, "--version").startswith("attnc "), "no version"
         out = os.path.join(self.folder, "out")
@@ -59,6 +62,10 @@ class Install:
     def test_man_page(self):
         with open(os.path.join(self.prefix, "share/man/man1/attnc.1"), encoding="utf-8") as file:
             page = file.read().replace("\\-", "-")
+        assert "--version" in page and run(self.attnc, "--version").strip() in page, "no version"
+        places = re.findall(r"^\.I PREFIX/(\S+)", page, re.M)
+        gone = [place for place in places if not os.path.exists(os.path.join(self.prefix, place))]
+        assert len(places) > 5 and not gone, "%s is on the page, not in its place" % gone
         sections = re.split(r"^\.TP\n\.BI (\w+)", page, flags=re.M)
         assert sorted(sections[1::2]) == sorted(self.commands()), "%s are described" % sections[1::2]
         for command in self.commands():
@@ -83,6 +90,9 @@ class Install:
             missing = self.options(command) - set(self.complete("attnc", command, "-"))
             assert not missing, "%s: %s" % (command, missing)
         assert self.complete("attnc", "compile", "--unroll", "f") == ["full"]
+        assert self.complete("attnc", "compile", "--unroll", "=", "l") == ["loops"]
+        assert self.complete("attnc", "compile", "--unroll", "=") == ["auto", "full", "loops"]
+        assert self.complete("attnc", "compile", "--target", "scalar,av") == ["scalar,avx2", "scalar,avx512"]
         assert self.complete("attnc", "compile", "specs/by_h") == ["specs/by_hand.attn"]
 
     def test_uninstalls(self):
