@@ -71,6 +71,8 @@ need_test() {
     need "libclang-rt-$(clang_major)-dev" have_sanitizers
     need gawk have_program awk
     need git have_program git
+    need pkgconf have_program pkg-config
+    need cmake have_program cmake
 }
 
 need_aarch64() {
