@@ -41,6 +41,12 @@ int command_pack(int argc, char **argv);
 /* What --weights names: .attnw, or whatever weights_load takes. */
 Weights *load_weights(Arena *arena, const Module *module, const char *source, bool verbose);
 
+/* Writes the embedded page `name` to `path`, with its @TITLE@, which stands as it is, and its @DATA@, JSON. */
+void page_write(Arena *arena, const char *path, const char *name, const char *title, const char *data);
+/* A string of that JSON: in quotes; what could end the script or the text is spelled as a number, what is no UTF-8 is
+ * U+FFFD. */
+void page_string(Text *out, const char *text);
+
 /* --dump=ast,model: prints the stages that the list names; true when something was printed. */
 bool dump_stages(Arena *arena, const char *list, const char *path);
 

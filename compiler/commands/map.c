@@ -1,5 +1,4 @@
 /* map.c: attnc map: the attention of one sequence as a page to look at, every layer and head. */
-#include "../emit/emit.h"
 #include "batch.h"
 
 #include <math.h>
@@ -94,32 +93,6 @@ static void take_labels(Maps *m, const ValueNode *node) {
 
 /* ---------------------------------------------------------------- the page's data, as JSON */
 
-/* Bytes of a character of UTF-8, 0 where none begins. */
-static size_t character(const unsigned char *at) {
-    if (*at < 0x80) return 1;
-    if (*at < 0xc2 || *at > 0xf4) return 0;
-    size_t more = *at < 0xe0 ? 1 : *at < 0xf0 ? 2 : 3;
-    for (size_t i = 1; i <= more; i++)
-        if ((at[i] & 0xc0) != 0x80) return 0;
-    if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) || (*at == 0xf0 && at[1] < 0x90) ||
-        (*at == 0xf4 && at[1] > 0x8f))
-        return 0;
-    return more + 1;
-}
-
-/* In quotes; what could end the script or the text is spelled as a number, what is no UTF-8 is U+FFFD. */
-static void add_string(Text *out, const char *text) {
-    text_printf(out, "\"");
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        size_t size = character(at);
-        if (size == 0) text_printf(out, "\\ufffd");
-        else if (*at < ' ' || strchr("\"\\<>&", *at)) text_printf(out, "\\u%04x", (unsigned)*at);
-        else text_add(out, (const char *)at, size);
-        at += size ? size : 1;
-    }
-    text_printf(out, "\"");
-}
-
 /* Two digits of 64 a weight. */
 static void add_weights(Text *out, const double *weights, int64_t count) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -140,14 +113,14 @@ static void add_group(Maps *m, Text *out, const GraphOutput *output, const Outpu
     const Axis *row = axis_of(m, of_encoder, rows), *column = axis_of(m, of_encoder || keys_apart, columns);
     const char *kind = cross ? "cross attention" : of_encoder ? "attention in the encoder" : "self-attention";
     text_printf(out, "{\"title\":");
-    add_string(out, arena_printf(m->arena, "%s, layer %d", kind, output->layer));
+    page_string(out, arena_printf(m->arena, "%s, layer %d", kind, output->layer));
     text_printf(out, ",\"maps\":[");
     for (int64_t h = 0; h < output->n_heads; h++) {
         text_printf(out, "%s{\"head\":%lld,\"rows\":%lld,\"columns\":%lld,\"rowLabels\":", h ? ",\n" : "\n",
                     (long long)output->heads[h], (long long)rows, (long long)columns);
-        add_string(out, row->name);
+        page_string(out, row->name);
         text_printf(out, ",\"columnLabels\":");
-        add_string(out, column->name);
+        page_string(out, column->name);
         text_printf(out, ",\"weights\":\"");
         add_weights(out, map->data + output->heads[h] * rows * columns, rows * columns);
         text_printf(out, "\"}");
@@ -171,31 +144,16 @@ static const char *page_data(Maps *m) {
     text_printf(&out, "],\n\"labels\":{");
     for (int i = 0; i < m->n_axes; i++) {
         text_printf(&out, "%s", i ? ",\n" : "\n");
-        add_string(&out, m->axes[i].name);
+        page_string(&out, m->axes[i].name);
         text_printf(&out, ":[");
         for (int64_t k = 0; k < m->axes[i].count; k++) {
             if (k) text_printf(&out, ",");
-            add_string(&out, m->axes[i].labels[k]);
+            page_string(&out, m->axes[i].labels[k]);
         }
         text_printf(&out, "]");
     }
     text_printf(&out, "}}");
     return out.data;
-}
-
-/* The page with @NAME@ filled in. */
-static void write_page(Arena *arena, const char *path, const char *title, const char *data) {
-    OutputFile *file = output_open(arena, path);
-    const char *page = embedded_text("map.html");
-    for (const char *at; (at = strchr(page, '@')) != NULL;) {
-        bool is_title = strncmp(at, "@TITLE@", 7) == 0, is_data = strncmp(at, "@DATA@", 6) == 0;
-        output_write(file, page, (size_t)(at - page) + (is_title || is_data ? 0 : 1));
-        if (is_title) output_write(file, title, strlen(title));
-        if (is_data) output_write(file, data, strlen(data));
-        page = at + (is_title ? 7 : is_data ? 6 : 1);
-    }
-    output_write(file, page, strlen(page));
-    output_commit(file);
 }
 
 int command_map(int argc, char **argv) {
@@ -218,7 +176,7 @@ int command_map(int argc, char **argv) {
     Maps maps = {.arena = arena, .graph = module->forward, .sequence = batch->sequences};
     for (const ValueNode *node = labels; node; node = node->next) take_labels(&maps, node);
     run_batch(arena, module, &run, batch);
-    write_page(arena, out, model->name, page_data(&maps));
+    page_write(arena, out, "map.html", model->name, page_data(&maps));
     arena_free(arena);
     return EXIT_FINE;
 }
