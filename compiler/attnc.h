@@ -699,6 +699,7 @@ int program_packed(Arena *arena, Program *program, Packed packed);
 int program_cache(Arena *arena, Program *program, Cache cache); /* the one of that name, or a new one */
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer);
 void plan_step(Arena *arena, Plan *plan, Step step);
+const char *step_kind_name(StepKind kind); /* "gemm" */
 int64_t round_up(int64_t n, int64_t to);
 int64_t ceil_div(int64_t n, int64_t by);
 void program_print(Text *out, const Program *program);
@@ -748,11 +749,21 @@ typedef struct EntrySizes {
     int64_t control_bytes;                  /* of the workspace, in front of the plan's buffers */
 } EntrySizes;
 
+/* A stretch of the C that has a name of its own: a kernel's functions, or what stands between two kernels. */
+typedef struct CodePart {
+    const char *target; /* NULL: of all targets */
+    const char *kind;   /* of a kernel: its template; else helpers, steps or shared */
+    const char *name;   /* of a kernel without the model's and the target's; steps: of the graph */
+    size_t bytes;
+} CodePart;
+
 typedef struct Emitted {
     const char *c, *h;
     const char *assembly; /* NAME_weights.S with `incbin`, else NULL */
     const char *driver; /* through which attnc itself calls the code: the same entry for every model */
     size_t c_bytes, h_bytes;
+    const CodePart *parts; /* one after another they are all of the C but embedded weights */
+    int n_parts;
     EntrySizes forward, encode, decode;
     int64_t state_bytes, source_bytes;
 } Emitted;

@@ -22,6 +22,9 @@ void writer_blank(Writer *writer); /* never two in a row, nor at the start, afte
 const char *writer_fresh(Writer *writer, const char *stem);          /* "stem_12": another number at each call */
 const char *writer_text(const Writer *writer, size_t *size);         /* what was written so far; size may be NULL */
 size_t writer_room(const Writer *writer);                            /* bytes left of the budget */
+/* What was written since the last part ended is a part, or belongs to the last one where that has the same names. */
+void writer_part(Writer *writer, const char *target, const char *kind, const char *name);
+const CodePart *writer_parts(const Writer *writer, int *n);
 _Noreturn void writer_over_budget(const Writer *writer);
 
 /* ======================================================================= emit/isa.c

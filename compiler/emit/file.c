@@ -292,11 +292,14 @@ Emitted emit(Arena *arena, const Program *program, const EmitOptions *options) {
     template_expand(arena, c, "head.c.tmpl", f.vars, NULL);
     print_includes(&f, c);
     template_expand(arena, c, "entry.c.tmpl", f.vars, NULL);
+    writer_part(c, NULL, "shared", "shared");
     emit_targets(&f, c);
     template_expand(arena, c, "api.c.tmpl", f.vars, NULL);
     if (f.entries[DECODE]) template_expand(arena, c, "decode.c.tmpl", f.entries[DECODE], NULL);
     template_expand(arena, c, "whole.c.tmpl", f.entries[FORWARD], NULL);
     if (f.entries[ENCODE]) template_expand(arena, c, "whole.c.tmpl", f.entries[ENCODE], NULL);
+    writer_part(c, NULL, "shared", "shared");
+    emitted.parts = writer_parts(c, &emitted.n_parts);
     Writer *driver = writer_new(arena, BUDGET, over);
     emit_driver(&f, driver);
     emitted.driver = writer_text(driver, NULL);

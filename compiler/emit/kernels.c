@@ -132,6 +132,7 @@ static void emit_helpers(TargetEmitter *e, const Isa *isa) {
     writer_blank(e->writer);
     template_expand(e->arena, e->writer, "math.c.tmpl", vars, isa);
     writer_blank(e->writer);
+    writer_part(e->writer, e->isa->name, "helpers", "helpers");
 }
 
 /* The kernel's function; expands the template when it is the first of its kind. `stem` names it. */
@@ -152,6 +153,9 @@ static const char *kernel(Wanted *w, const char *stem) {
     e->half_helpers |= needs_half;
     template_expand_with(e->arena, e->writer, w->template_name, variables(w, name), w->v, w->u);
     writer_blank(e->writer);
+    const int stem_size = (int)strcspn(w->template_name, ".");
+    writer_part(e->writer, e->isa->name, arena_printf(e->arena, "%.*s", stem_size, w->template_name),
+                kept->name + strlen(e->prefix) + 1);
     return kept->name;
 }
 
@@ -648,6 +652,7 @@ static void emit_plan(TargetEmitter *e, const char *attribute, const char *chunk
         writer_line(e->writer, "%s", call);
         writer_line(e->writer, "}");
         writer_blank(e->writer);
+        writer_part(e->writer, e->isa->name, "steps", plan->graph->name);
     }
     /* not inlined: a caller with more instructions than the target would contract products and sums */
     writer_line(e->writer, "static __attribute__((noinline)) %s", attribute);
@@ -666,6 +671,7 @@ static void emit_plan(TargetEmitter *e, const char *attribute, const char *chunk
     }
     writer_line(e->writer, "}");
     writer_blank(e->writer);
+    writer_part(e->writer, e->isa->name, "steps", plan->graph->name);
 }
 
 /* `unroll auto`: where it pays, one sequence has code of its own. Returns the function that runs it, or NULL. */

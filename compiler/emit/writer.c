@@ -14,6 +14,9 @@ struct Writer {
     bool blank_wanted;
     bool after_opening; /* nothing printed yet, or the last line ended in { */
     int fresh;
+    CodePart *parts;
+    int n_parts, room_parts;
+    size_t in_parts; /* bytes */
 };
 
 Writer *writer_new(Arena *arena, size_t budget, const char *over_budget) {
@@ -147,6 +150,26 @@ void writer_blank(Writer *writer) { writer->blank_wanted = true; }
 
 const char *writer_fresh(Writer *writer, const char *stem) {
     return arena_printf(writer->text.arena, "%s_%d", stem, ++writer->fresh);
+}
+
+static bool same_name(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+
+void writer_part(Writer *writer, const char *target, const char *kind, const char *name) {
+    Arena *arena = writer->text.arena;
+    CodePart *last = writer->n_parts ? &writer->parts[writer->n_parts - 1] : NULL;
+    if (!last || !same_name(last->target, target) || !same_name(last->kind, kind) || !same_name(last->name, name)) {
+        writer->parts = arena_grow(arena, writer->parts, writer->n_parts, &writer->room_parts, sizeof *last);
+        last = &writer->parts[writer->n_parts++];
+        *last = (CodePart){target ? arena_copy(arena, target, strlen(target)) : NULL,
+                           arena_copy(arena, kind, strlen(kind)), arena_copy(arena, name, strlen(name)), 0};
+    }
+    last->bytes += writer->text.size - writer->in_parts;
+    writer->in_parts = writer->text.size;
+}
+
+const CodePart *writer_parts(const Writer *writer, int *n) {
+    *n = writer->n_parts;
+    return writer->parts;
 }
 
 const char *writer_text(const Writer *writer, size_t *size) {

@@ -52,25 +52,34 @@ static const Op *writer_of(const Fuse *f, int t) {
     return tensor->kind == TENSOR_VALUE ? &f->graph->ops[tensor->op] : NULL;
 }
 
+/* "encoder.layers.3.attention.query" -> "layer3", with the stack's name in front where there are two; *rest is what
+ * follows. NULL, and *rest the whole name, outside of layers. */
+static const char *layer_name(Fuse *f, const char *tensor, const char **rest) {
+    const char *layers = strstr(tensor, ".layers.");
+    *rest = tensor;
+    if (!layers) return NULL;
+    bool two = f->module->model->encoder && f->module->model->decoder;
+    const char *number = layers + 8;
+    *rest = number + strcspn(number, ".");
+    return arena_printf(f->arena, "%.*s%slayer%.*s", two ? (int)(layers - tensor) : 0, tensor, two ? "_" : "",
+                        (int)(*rest - number), number);
+}
+
 /* "encoder.layers.3.attention.query" -> "layer3_attention_query" */
 static const char *step_name(Fuse *f, const char *tensor) {
-    char *name = arena_copy(f->arena, tensor, strlen(tensor));
-    char *layers = strstr(name, ".layers.");
-    Text out = text_new(f->arena);
-    if (layers) {
-        if (f->module->model->encoder && f->module->model->decoder)
-            text_printf(&out, "%.*s_", (int)(layers - name), name);
-        name = layers + 8;
-        text_printf(&out, "layer");
-    }
-    for (; *name; name++) text_printf(&out, "%c", *name == '.' ? '_' : *name);
-    return out.data;
+    const char *rest, *layer = layer_name(f, tensor, &rest);
+    char *name = arena_printf(f->arena, "%s%s", layer ? layer : "", rest);
+    for (char *c = name; *c; c++)
+        if (*c == '.') *c = '_';
+    return name;
 }
 
 static Step new_step(Fuse *f, StepKind kind, const Op *op, int result) {
+    const char *tensor = tensor_of(f, result)->name, *rest;
     return (Step){.kind = kind,
                   .place = op->place,
-                  .name = step_name(f, tensor_of(f, result)->name),
+                  .name = step_name(f, tensor),
+                  .layer = layer_name(f, tensor, &rest),
                   .shape = "",
                   .in = NOWHERE,
                   .other = NOWHERE,

@@ -46,16 +46,20 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
     if (o.column) text_printf(out, "+%lld", (long long)o.column);
 }
 
+const char *step_kind_name(StepKind kind) {
+    static const char *const names[STEP_COUNT] = {"embed", "patches",   "prepend", "gemm", "norm", "rope",
+                                                  "store", "attention", "map",     "pool", "copy"};
+    return names[kind];
+}
+
 static void print_plan(Text *out, const Plan *plan) {
-    static const char *const kinds[] = {"embed", "patches",   "prepend", "gemm", "norm",
-                                        "rope",  "store",     "attention", "map", "pool", "copy"};
     text_printf(out,
                 "plan %s of %s: %d steps, %lld rows a chunk, %lld floats of workspace, %lld a thread\n",
                 plan->graph->name, plan->program->module->model->name, plan->n_steps, (long long)plan->rows,
                 (long long)plan->workspace_floats, (long long)plan->scratch_floats);
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
-        text_printf(out, "  %s %s %s", kinds[s->kind], s->name, s->shape);
+        text_printf(out, "  %s %s %s", step_kind_name(s->kind), s->name, s->shape);
         print_operand(out, plan, "in", s->in);
         print_operand(out, plan, "other", s->other);
         print_operand(out, plan, "third", s->third);

@@ -75,6 +75,7 @@ typedef enum StepKind {
 typedef struct Step {
     StepKind kind;
     const char *name;  /* layer3_query_key_value: of its function */
+    const char *layer; /* layer3, encoder_layer3 beside a decoder: what its name begins with; NULL outside of layers */
     const char *shape; /* for its comment */
     Place place;
     RowsKind rows;

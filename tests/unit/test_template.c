@@ -364,6 +364,51 @@ static void test_writer(void **state) {
     arena_free(arena);
 }
 
+/* Parts follow each other without a gap; what has the same names as the part before it belongs to it. */
+static void test_writer_parts(void **state) {
+    (void)state;
+    static const CodePart wanted[] = {{NULL, "shared", "shared", 2},
+                                      {"one", "gemm", "gemm_2x2", 5},
+                                      {"one", "steps", "forward", 4},
+                                      {"two", "steps", "forward", 3},
+                                      {NULL, "steps", "forward", 2}};
+    Arena *arena = arena_new();
+    Writer *w = writer_new(arena, 10000, "too much");
+    int n = 1;
+    assert_null(writer_parts(w, &n));
+    assert_int_equal(n, 0);
+    writer_line(w, "a");
+    writer_part(w, NULL, "shared", "shared");
+    char name[] = "gemm_2x2"; /* a name may go when its part has ended */
+    writer_line(w, "b");
+    writer_line(w, "c;");
+    writer_part(w, "one", "gemm", name);
+    name[0] = 'x';
+    writer_line(w, "d");
+    writer_part(w, "one", "steps", "forward");
+    writer_line(w, "e");
+    writer_part(w, "one", "steps", "forward");
+    writer_blank(w);
+    writer_line(w, "f");
+    writer_part(w, "two", "steps", "forward");
+    writer_line(w, "g");
+    writer_part(w, NULL, "steps", "forward");
+    const CodePart *parts = writer_parts(w, &n);
+    assert_int_equal(n, sizeof wanted / sizeof *wanted);
+    size_t size, sum = 0;
+    for (int i = 0; i < n; i++) {
+        if (wanted[i].target) assert_string_equal(parts[i].target, wanted[i].target);
+        else assert_null(parts[i].target);
+        assert_string_equal(parts[i].kind, wanted[i].kind);
+        assert_string_equal(parts[i].name, wanted[i].name);
+        assert_int_equal(parts[i].bytes, wanted[i].bytes);
+        sum += parts[i].bytes;
+    }
+    writer_text(w, &size);
+    assert_int_equal(sum, size);
+    arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),           cmocka_unit_test(test_expressions),
@@ -375,6 +420,7 @@ int main(void) {
         cmocka_unit_test(test_include),         cmocka_unit_test(test_statement_errors),
         cmocka_unit_test(test_expression_errors), cmocka_unit_test(test_error_stack),
         cmocka_unit_test(test_limits),          cmocka_unit_test(test_writer),
+        cmocka_unit_test(test_writer_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
