@@ -1,0 +1,90 @@
+/* explain_page.c: attnc explain --html: the counts as JSON, which pages/explain.html draws. */
+#include "explain.h"
+
+#include "commands.h"
+
+static void add_text(Text *out, const char *key, const char *text) {
+    text_printf(out, "\"%s\":", key);
+    if (text) page_string(out, text);
+    else text_printf(out, "null");
+    text_printf(out, ",");
+}
+
+static void add_head(const Explain *x, Text *out) {
+    add_text(out, "model", x->module->model->name);
+    add_text(out, "call", x->call);
+    text_printf(out, "\"parameters\":%.0f,\"flops\":%.0f,\"bytes\":%.0f,\n", x->parameters, x->flops, x->bytes);
+    text_printf(out, "\"weights\":%lld,\"workspace\":%lld,\"chunk\":%lld,\"scratch\":%lld,\"code\":%zu,\"targets\":[",
+                (long long)(128 + 4 * x->plan->program->weight_floats), (long long)x->code.forward.workspace_bytes,
+                (long long)x->plan->rows, (long long)x->code.forward.scratch_bytes, x->code.c_bytes);
+    for (int t = 0; t < x->n_targets; t++) {
+        if (t) text_printf(out, ",");
+        page_string(out, x->targets[t]);
+    }
+    text_printf(out, "],\n\"roofs\":");
+    if (x->peak > 0) {
+        text_printf(out, "{");
+        add_text(out, "target", x->peak_target);
+        text_printf(out, "\"flops\":%.9e,\"read\":%.9e}", x->peak, x->read);
+    } else {
+        text_printf(out, "null");
+    }
+}
+
+static void add_steps(const Explain *x, Text *out) {
+    for (int i = 0; i < x->plan->n_steps; i++) {
+        const Step *s = &x->plan->steps[i];
+        text_printf(out, "%s\n{", i ? "," : "");
+        add_text(out, "kind", step_kind_name(s->kind));
+        add_text(out, "name", s->name);
+        add_text(out, "layer", s->layer);
+        add_text(out, "shape", s->shape);
+        text_printf(out, "\"rows\":%lld,\"flops\":%.0f,\"bytes\":%.0f}",
+                    (long long)step_rows(x->plan, s, &x->rows), step_flops(x->plan, s, &x->rows),
+                    step_bytes(x->plan, s, &x->rows));
+    }
+}
+
+/* `offset` in bytes from the workspace's start; from the step that first writes it to the last that reads it. */
+static void add_buffer(Text *out, const char *name, int64_t offset, int64_t bytes, int first, int last) {
+    text_printf(out, "\n{");
+    add_text(out, "name", name);
+    text_printf(out, "\"offset\":%lld,\"bytes\":%lld,\"first\":%d,\"last\":%d}", (long long)offset, (long long)bytes,
+                first, last);
+}
+
+static void add_buffers(const Explain *x, Text *out) {
+    int64_t control = x->code.forward.control_bytes;
+    add_buffer(out, "arrays of the call", 0, control, 0, x->plan->n_steps - 1);
+    for (int i = 0; i < x->plan->n_buffers; i++) {
+        const Buffer *b = &x->plan->buffers[i];
+        if (b->kind != BUFFER_WORKSPACE || b->first < 0) continue;
+        text_printf(out, ",");
+        add_buffer(out, b->name, control + 4 * b->offset, 4 * b->room, b->first, b->last);
+    }
+}
+
+static void add_parts(const Explain *x, Text *out) {
+    for (int i = 0; i < x->code.n_parts; i++) {
+        const CodePart *part = &x->code.parts[i];
+        text_printf(out, "%s\n{", i ? "," : "");
+        add_text(out, "target", part->target);
+        add_text(out, "kind", part->kind);
+        add_text(out, "name", part->name);
+        text_printf(out, "\"bytes\":%zu}", part->bytes);
+    }
+}
+
+void explain_page(const Explain *x, const char *path) {
+    Text out = text_new(x->arena);
+    text_printf(&out, "{");
+    add_head(x, &out);
+    text_printf(&out, ",\n\"steps\":[");
+    add_steps(x, &out);
+    text_printf(&out, "],\n\"buffers\":[");
+    add_buffers(x, &out);
+    text_printf(&out, "],\n\"parts\":[");
+    add_parts(x, &out);
+    text_printf(&out, "]}");
+    page_write(x->arena, path, "explain.html", x->module->model->name, out.data);
+}

@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""`attnc explain --html`: a page of every spec, its numbers those of the text, its buffers those of the plan, its code
+that of `attnc compile`; what a browser makes of it; and what is said of bad calls. Speaks TAP.
+
+Environment: ATTNC_QUICK=1 takes fewer specs."""
+import concurrent.futures
+import html
+import html.parser
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tap import Skip, run_tests  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+ATTNC = os.path.join(ROOT, "build", "attnc")
+DIFFERENTIAL = "tests/differential/"
+SPECS = ["specs/" + name for name in sorted(os.listdir(os.path.join(ROOT, "specs"))) if name.endswith(".attn")]
+# beside the published models: two parts of which one is of fixed length, maps, patches, nothing but attention, no loops
+SPECS += [DIFFERENTIAL + name for name in ("seq2seq_exact_source.attn", "export_some.attn", "patches.attn",
+                                           "alone_exact_keys.attn", "unrolled_pair.attn")]
+if os.environ.get("ATTNC_QUICK") == "1":
+    SPECS = ["specs/minilm.attn", "specs/by_hand.attn", DIFFERENTIAL + "seq2seq_exact_source.attn"]
+
+
+def run(*command, status=0):
+    done = subprocess.run([ATTNC, *command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == status, "%s: %d\n%s" % (" ".join(command), done.returncode, done.stderr)
+    return done
+
+
+def amount(value, unit):
+    """As explain.c prints it."""
+    p = 0
+    while value >= 1000 and p < 4:
+        value, p = value / 1000, p + 1
+    return "%.*f %s%s" % (2 if p else 0, value, ["", "k", "M", "G", "T"][p], unit)
+
+
+class Page(html.parser.HTMLParser):
+    """Every element closed in its order, nothing from elsewhere; `data` is what the script draws."""
+    VOID = {"meta", "br"}
+
+    def __init__(self, path):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.json = [], [], ""
+        with open(path, encoding="utf-8") as file:
+            self.text = file.read()
+        assert self.text.startswith("<!DOCTYPE html>\n"), "no page"
+        self.feed(self.text)
+        self.close()
+        assert not self.open, "left open: %s" % self.open
+        assert "http" not in self.text.replace("http://www.w3.org/2000/svg", ""), "something from elsewhere"
+        self.data = json.loads(self.json)
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for key, value in attrs:
+            assert key not in ("src", "href", "srcset", "data", "action"), "<%s %s=%s>" % (tag, key, value)
+            if key == "id":
+                assert value not in self.ids, "%s twice" % value
+                self.ids.append(value)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, "</%s> in %s" % (tag, self.open)
+        self.open.pop()
+
+    def handle_data(self, data):
+        if self.open[-1:] == ["script"] and self.ids[-1] == "data" and not self.json:
+            self.json = data
+
+
+class Explain:
+    def __init__(self, folder):
+        self.folder, self.pages = folder, {}
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, spec):
+        name = self.path(os.path.basename(spec) + ".html")
+        text = run("explain", spec, "--html", name).stdout
+        return Page(name), text
+
+    def each(self):
+        """(spec, page, text) of every spec, made once."""
+        if not self.pages:
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                self.pages = dict(zip(SPECS, pool.map(self.write, SPECS)))
+        return [(spec, page, text) for spec, (page, text) in self.pages.items()]
+
+    def made(self, wanted):
+        """(page, text) of one of them."""
+        return next((page, text) for spec, page, text in self.each() if spec == wanted)
+
+    def test_every_spec(self):
+        for spec, page, _ in self.each():
+            name = os.path.splitext(os.path.basename(spec))[0]
+            assert page.data["model"] == name, "%s: %s" % (spec, page.data["model"])
+            assert "<h1>%s</h1>" % name in page.text, spec
+
+    def compare(self, spec, data, text):
+        """Numbers of the page against what is printed."""
+        lines = text.splitlines()
+        assert lines[0] == "%s: %s" % (data["model"], data["call"]), lines[0]
+        facts = dict((line[:16].strip(), line[17:]) for line in lines[2:lines.index("", 2)] if line[0] != " ")
+        flops, moved = sum(s["flops"] for s in data["steps"]), sum(s["bytes"] for s in data["steps"])
+        assert (flops, moved) == (data["flops"], data["bytes"]), "%s: %d, %d" % (spec, flops, moved)
+        for fact, begin in (("parameters", amount(data["parameters"], "")),
+                            ("flops", amount(flops, "FLOP") + ":"), ("bytes moved", amount(moved, "B") + ":"),
+                            ("weights", amount(data["weights"], "B")),
+                            ("workspace", "%d bytes, for chunks of %d rows" % (data["workspace"], data["chunk"])),
+                            ("scratch", "%d bytes a thread" % data["scratch"]),
+                            ("steps", "%d: " % len(data["steps"]))):
+            assert facts[fact].startswith(begin), "%s, %s: %s, not %s" % (spec, fact, facts[fact], begin)
+        sizes = facts["code"]
+        assert re.findall(r"(\w+) [\d.]+ k?M?B", sizes) == data["targets"] + ["all"], sizes
+        assert sizes.endswith("all " + amount(data["code"], "B")), sizes
+        table = lines[lines.index("", 2) + 2:]
+        assert len(table) == len(data["steps"]), "%s: %d steps" % (spec, len(table))
+        for line, s in zip(table, data["steps"]):
+            count = (amount(s["flops"], ""), "%.2f %%" % (100 * s["flops"] / flops)) if s["flops"] else ("-", "-")
+            want = "%-10s %-44s %-36s %6d %12s %7s %12s" % (s["kind"], s["name"], s["shape"], s["rows"], *count,
+                                                           amount(s["bytes"], "B"))
+            assert line == want, "%s: printed %s\nwritten %s" % (spec, line, want)
+        roofs = data["roofs"]
+        if roofs is None:
+            assert facts["roofline"].startswith("not measured"), facts["roofline"]
+            return
+        both = (flops / roofs["flops"], moved / roofs["read"])
+        want = "%.3f ms in one thread: %.3f ms of multiply-adds at %s (%s), %.3f ms of bytes at %s" % (
+            1e3 * max(both), 1e3 * both[0], amount(roofs["flops"], "FLOP/s"), roofs["target"], 1e3 * both[1],
+            amount(roofs["read"], "B/s"))
+        assert facts["roofline"] == want, "%s: printed %s\nwritten %s" % (spec, facts["roofline"], want)
+
+    def test_numbers_are_those_printed(self):
+        for spec, page, text in self.each():
+            self.compare(spec, page.data, text)
+
+    def test_rows(self):
+        whole = self.made("specs/minilm.attn")[0].data
+        text = run("explain", "specs/minilm.attn", "--seq", "16", "--html", self.path("rows.html")).stdout
+        data = Page(self.path("rows.html")).data
+        self.compare("minilm, 16 rows", data, text)
+        assert {s["rows"] for s in data["steps"]} == {16, 1} and data["flops"] < whole["flops"] / 32, data["call"]
+        assert (data["buffers"], data["parts"]) == (whole["buffers"], whole["parts"]), "rows change the code"
+
+    def test_text_is_the_same_without(self):
+        def known(text):
+            return [line for line in text.splitlines() if not line.startswith("roofline ")]
+        _, text = self.made("specs/by_hand.attn")
+        assert known(run("explain", "specs/by_hand.attn").stdout) == known(text), "another text"
+
+    def test_same_page_again(self):
+        first, second = self.made("specs/by_hand.attn")[0].data, self.write("specs/by_hand.attn")[0].data
+        assert {**first, "roofs": 0} == {**second, "roofs": 0}, "another page"
+
+    def test_layers(self):
+        for spec, page, _ in self.each():
+            for s in page.data["steps"]:
+                named = re.match(r"((?:encoder_|decoder_)?layer\d+)_\w+$", s["name"])
+                assert s["layer"] == (named and named.group(1)), "%s: %s of %s" % (spec, s["name"], s["layer"])
+
+    def test_buffers_fill_the_workspace(self):
+        for spec, page, _ in self.each():
+            data, n = page.data, len(page.data["steps"])
+            buffers = data["buffers"]
+            assert max(b["offset"] + b["bytes"] for b in buffers) == data["workspace"], spec
+            for b in buffers:
+                assert b["bytes"] > 0 <= b["offset"] and 0 <= b["first"] <= b["last"] < n, "%s: %s" % (spec, b)
+            for i, a in enumerate(buffers):
+                for b in buffers[:i]:
+                    apart = a["last"] < b["first"] or b["last"] < a["first"]
+                    beside = a["offset"] + a["bytes"] <= b["offset"] or b["offset"] + b["bytes"] <= a["offset"]
+                    assert apart or beside, "%s: %s and %s" % (spec, a, b)
+
+    def test_buffers_live_as_the_plan_says(self):
+        for spec, page, _ in self.each():
+            lines = run("--dump=plan", spec).stdout.splitlines()
+            steps = lines[1:1 + len(page.data["steps"])]
+            for buffer in page.data["buffers"][1:]:
+                word = re.compile(r" (?:in|other|third|factor|out)=%s(?:\+\d+)?(?= |$)" % re.escape(buffer["name"]))
+                touched = [i for i, line in enumerate(steps) if word.search(line)]
+                assert [touched[0], touched[-1]] == [buffer["first"], buffer["last"]], "%s: %s, %s" % (
+                    spec, buffer, touched)
+
+    def test_parts_are_the_code(self):
+        for spec, page, _ in self.each():
+            data = page.data
+            assert sum(p["bytes"] for p in data["parts"]) == data["code"], "%s: parts do not add up" % spec
+            assert all(p["bytes"] > 0 for p in data["parts"]), spec
+            self.compare_code(spec, data)
+
+    def compare_code(self, spec, data):
+        """Each kernel's part of the C of `attnc compile` holds its functions, whole, and no other part has them."""
+        run("compile", spec, "--target", ",".join(data["targets"]), "-o", self.path("code"))
+        with open(self.path("code/%s.c" % data["model"]), "rb") as file:
+            code = file.read()
+        at = len(code) - data["code"]  # the command line in the head is longer
+        assert 0 <= at < 200, "%s: %d bytes, %d on the page" % (spec, len(code), data["code"])
+        names = [(p["target"], p["name"]) for p in data["parts"] if p["kind"] not in ("helpers", "steps", "shared")]
+        assert len(set(names)) == len(names), "%s: a kernel twice" % spec
+        for i, part in enumerate(data["parts"]):
+            begin = 0 if i == 0 else at
+            at += part["bytes"]
+            text = code[begin:at].decode()
+            prefix = r"%s_%s_" % (data["model"], part["target"])
+            functions = re.findall(r"^(?:\w+ )*%s(\w+)\(.*\{$" % prefix, text, re.M) if part["target"] else []
+            what = "%s: %s" % (spec, part)
+            assert text.count("{") == text.count("}") and text.endswith("\n"), what
+            if part["kind"] == "shared":
+                assert part["target"] is None, what
+            elif part["kind"] == "steps":
+                assert all(re.search(r"(^|_)(step_\w+|chunk)$", f) for f in functions) and functions, what
+            elif part["kind"] == "helpers":
+                assert functions and not any("step_" in f for f in functions), what
+            else:
+                own = re.compile(r"%s(_|$)" % part["name"])
+                assert functions and all(own.match(f) for f in functions), "%s: %s" % (what, functions)
+                assert os.path.exists(os.path.join(ROOT, "compiler/emit/templates", part["kind"] + ".c.tmpl")), what
+
+    def test_browser(self):
+        """The script runs, every buffer and step has its rectangle, and no two texts overlap at 1280 x 800."""
+        browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if not browser:
+            raise Skip("no chromium")
+        with open(os.path.join(HERE, "look.js"), encoding="utf-8") as file:
+            look = "<script>\n%s</script>\n</body>" % file.read()
+        for spec, page, _ in self.each():
+            if page.data["model"] not in ("by_hand", "gemma2_2b", "vaswani_base", "seq2seq_exact_source",
+                                          "unrolled_pair"):
+                continue
+            texts = [page.text]
+            if "by_hand" in spec:  # a machine that cannot be measured
+                texts.append(re.sub(r'"roofs":\{.*?\}', '"roofs":null', page.text))
+                assert texts[1] != texts[0], "the roofs are not found"
+            for text in texts:
+                with open(self.path("look.html"), "w", encoding="utf-8") as file:
+                    file.write(text.replace("</body>", look))
+                done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,800",
+                                       "--user-data-dir=" + self.path("profile"), "--dump-dom",
+                                       "file://" + self.path("look.html")],
+                                      capture_output=True, text=True, check=False, timeout=120)
+                found = re.search(r'<pre id="found">(\{.*?\})</pre>', done.stdout)
+                assert found, "%s: the script failed\n%s" % (spec, done.stderr[-2000:])
+                seen = json.loads(html.unescape(found.group(1)))
+                assert not seen["wrong"], "%s: %s" % (spec, seen["wrong"])
+                counted = len({(s["kind"], s["shape"], s["rows"], s["flops"], s["bytes"]) for s in page.data["steps"]})
+                want = {"marks": counted, "time": len(page.data["steps"]), "memory": len(page.data["buffers"]) + 1}
+                assert {key: seen[key] for key in want} == want, "%s: %s, not %s" % (spec, seen, want)
+
+    def test_bad_calls(self):
+        spec, folder = "specs/by_hand.attn", self.path("folder")
+        os.mkdir(folder)
+        for path, why in ((folder, "Is a directory"), (self.path("absent/x.html"), "No such file"),
+                          ("/dev/full", "No space left")):
+            done = run("explain", spec, "--html", path, status=1)
+            assert path + ": cannot be written: " + why in done.stderr and not done.stdout, done.stderr + done.stdout
+        for options in (["--html"], ["--html", "a", "--html", "b"], ["--html", "a", "--seq", "0"], ["--htm", "a"]):
+            done = run("explain", spec, *options, status=2)
+            assert "usage: attnc explain SPEC" in done.stderr and not done.stdout, done.stderr
+        with open(self.path("bad.attn"), "w", encoding="utf-8") as file:
+            file.write("model bad {\n")
+        old = self.path("old.html")
+        with open(old, "w", encoding="utf-8") as file:
+            file.write("old")
+        run("explain", self.path("bad.attn"), "--html", old, status=1)
+        with open(old, encoding="utf-8") as file:
+            assert file.read() == "old", "the old page is gone"
+        left = [name for name in os.listdir(self.folder) if "part" in name] + os.listdir(folder)
+        assert not left and not os.path.exists(os.path.join(ROOT, "a")), "left: %s" % left
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests("explain", Explain))
