@@ -72,9 +72,10 @@ $(B)/unit/test_generate $(B)/unit/test_generate_beams $(B)/unit/test_generate_sw
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $< tests/unit/fake_model.c runtime/attn_generate.c -o $@ -lcmocka -lpthread -lm
 
-$(B)/unit/test_wordpiece: tests/unit/test_wordpiece.c examples/common/wordpiece.c examples/common/wordpiece.h
+TOKENIZER = $(wildcard examples/common/tokenizer/*.[ch])
+$(B)/unit/test_tokenizer: tests/unit/test_tokenizer.c $(TOKENIZER)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) tests/unit/test_wordpiece.c examples/common/wordpiece.c -o $@ -lutf8proc -lcmocka -lpthread -lm
+	$(CC) $(CFLAGS) $(filter %.c,$^) -o $@ -lonig -lcjson -lutf8proc -lcmocka -lpthread -lm
 
 $(B)/unit/%: tests/unit/%.c $(B)/libattnc.a
 	@mkdir -p $(@D)

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 
 export CC=${CC:-clang}
 cflags=(-std=c11 -O2)
+tokenizer_libraries=(-lonig -lcjson -lutf8proc -lpthread -lm)
 out=${ATTNC_DEMO_FOLDER:-build/demo}
 
 say() { echo "demo: $*"; }
@@ -44,16 +45,16 @@ fetch_weights() {
 }
 
 run_similarity() {
-    local sources=(examples/similarity/*.c examples/common/wordpiece.c runtime/attn_runtime.c)
+    local sources=(examples/similarity/*.c examples/common/tokenizer/*.c runtime/attn_runtime.c)
     if older "$out/minilm.attnw" build/attnc specs/minilm.attn "$out/model.safetensors"; then
         say "compiling specs/minilm.attn and packing its weights"
         build/attnc compile specs/minilm.attn -o "$out" --weights "$out/model.safetensors"
         touch "$out/minilm.attnw"
     fi
     if older "$out/similarity" "$out/minilm.c" "$out/minilm.h" "${sources[@]}" examples/similarity/*.h \
-        examples/common/wordpiece.h runtime/attn_runtime.h; then
+        examples/common/tokenizer/*.h runtime/attn_runtime.h; then
         say "building examples/similarity"
-        $CC "${cflags[@]}" -I"$out" "${sources[@]}" "$out/minilm.c" -o "$out/similarity" -lutf8proc -lpthread -lm
+        $CC "${cflags[@]}" -I"$out" "${sources[@]}" "$out/minilm.c" -o "$out/similarity" "${tokenizer_libraries[@]}"
     fi
     local command=("$out/similarity" --weights "$out/minilm.attnw" --vocab "$out/vocab.txt"
         --file examples/similarity/sentences.txt --top 5 --time)

@@ -52,6 +52,7 @@ need_build() {
 need_demo() {
     need_build
     need libutf8proc-dev have_header utf8proc.h
+    need libonig-dev have_header oniguruma.h
 }
 
 need_fetch() {

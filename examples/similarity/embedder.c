@@ -42,7 +42,7 @@ static void open_weights(Embedder *embedder, const char *path, const char *targe
 void embedder_open(Embedder *embedder, const char *vocab, const char *weights, const char *target, int threads) {
     *embedder = (Embedder){.threads = threads};
     char error[256];
-    embedder->vocab = wordpiece_open(vocab, error, sizeof error);
+    embedder->vocab = tokenizer_open(vocab, error, sizeof error);
     if (!embedder->vocab) die("the vocabulary: %s", error);
     embedder->pool = attn_pool_new(threads);
     if (!embedder->pool) die("cannot start %d threads: %s", threads, strerror(errno));
@@ -56,7 +56,7 @@ void embedder_close(Embedder *embedder) {
     attn_free(embedder->workspace);
     attn_pool_free(embedder->pool);
     attn_close_file(&embedder->weights);
-    wordpiece_free(embedder->vocab);
+    tokenizer_free(embedder->vocab);
 }
 
 void embedder_warm(Embedder *embedder) {
@@ -76,9 +76,10 @@ void batch_free(Batch *batch) {
 /* ---------------------------------------------------------------- tokens */
 
 typedef struct TokenizeJob {
-    const wordpiece *vocab;
+    const tokenizer *vocab;
     Batch *batch;
     atomic_size_t next;
+    atomic_int status; /* of a text that failed */
 } TokenizeJob;
 
 /* Each text into its own slot: where the one before it ends is not known yet. */
@@ -92,7 +93,11 @@ static void tokenize_some(void *with, int thread) {
             Text *text = &texts->list[i];
             const char *utf8 = texts->utf8 ? texts->utf8 + text->begin : NULL; /* all texts may be empty */
             int32_t *ids = job->batch->ids + i * SLOT;
-            int length = wordpiece_encode(job->vocab, utf8, text->bytes, ids, SLOT);
+            int length = tokenizer_encode(job->vocab, utf8, text->bytes, true, ids, SLOT);
+            if (length < 0) {
+                atomic_store(&job->status, length);
+                length = 0;
+            }
             if (length == SLOT) {
                 ids[MINILM_SEQ - 1] = ids[MINILM_SEQ]; /* [SEP] ends what is kept */
                 length = MINILM_SEQ;
@@ -116,7 +121,10 @@ void tokenize(Embedder *embedder, Batch *batch) {
     }
     TokenizeJob job = {.vocab = embedder->vocab, .batch = batch};
     atomic_init(&job.next, 0);
+    atomic_init(&job.status, 0);
     attn_pool_run(embedder->pool, count < TEXTS_AT_A_TIME ? 1 : embedder->threads, tokenize_some, &job);
+    int status = atomic_load(&job.status);
+    if (status) die("the vocabulary: %s", tokenizer_error_text(status));
 
     batch->rows = 0;
     for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,7 @@
 """512 texts of 4 to 57 words with MiniLM's real weights, tokenizing included, 2 threads.
 
 Ours is the embedder of examples/similarity, which `similarity --file` gives the lines of a file."""
+import glob
 import os
 
 import numpy as np
@@ -10,8 +11,7 @@ from lib import build
 from rows import Entry, NotRun, Row, against, gcc_near_clang
 
 TEXTS, BATCHES, THREADS = 512, (1, 8, 32, 64), 2
-EMBEDDER = (("similarity", "embedder.c"), ("similarity", "texts.c"), ("similarity", "progress.c"),
-            ("common", "wordpiece.c"))
+EMBEDDER = ("similarity/embedder.c", "similarity/texts.c", "similarity/progress.c", "common/tokenizer/*.c")
 
 
 def write_texts(path, vocab):
@@ -34,10 +34,10 @@ def row(context, name):
     for cc in ("clang",) if context.args.no_gcc else ("clang", "gcc"):
         out = context.path("lib", cc)
         _, weights, _ = build.build(spec, os.path.join(model, "model.safetensors"), cc=cc, out=out)
-        examples = [os.path.join(context.root, "examples", *path) for path in EMBEDDER]
+        examples = [file for path in EMBEDDER for file in glob.glob(os.path.join(context.root, "examples", path))]
         sources = examples + [os.path.join(out, f) for f in ("minilm.c", "attn_runtime.c")]
         bulk = context.native("libbulk-%s.so" % cc, "bulk.c", sources, cc, [
-            "-O2", "-I" + out, *sources, "-lutf8proc", "-lpthread", "-lm"])
+            "-O2", "-I" + out, *sources, "-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm"])
         entries.append(Entry("attnc" + " gcc" * (cc == "gcc"), "bulk", dict(
             common, bulk=bulk, weights=weights, vocab=vocab, shape=(TEXTS, rows_minilm.WIDTH)), ours=True))
     for batch in BATCHES:

@@ -3,6 +3,7 @@
 the weights of MiniLM and $ATTNC_FIXTURES are at hand, compared with what PyTorch gives. Speaks TAP."""
 import array
 import ast
+import glob
 import importlib.util
 import json
 import os
@@ -17,7 +18,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ATTNC = os.path.join(ROOT, "build", "attnc")
-SMALL_VOCAB = os.path.join(ROOT, "tests", "parity", "fixtures", "wordpiece", "vocab.txt")
+SMALL_VOCAB = os.path.join(ROOT, "tests", "tokenizers", "fixtures", "vocab.txt")
 SENTENCES = os.path.join(ROOT, "examples", "similarity", "sentences.txt")
 COMPILERS = [c for c in ("clang", "gcc") if shutil.which(c)]
 TARGETS = ("scalar", "avx2", "avx512")
@@ -26,7 +27,8 @@ TOLERANCE = 1e-5
 STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 SANITIZE = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 HAND_WRITTEN = ["examples/similarity/%s.c" % name for name in ("similarity", "embedder", "texts", "progress")]
-HAND_WRITTEN += ["examples/common/wordpiece.c", "runtime/attn_runtime.c"]
+TOKENIZER = sorted(os.path.relpath(file, ROOT) for file in glob.glob(ROOT + "/examples/common/tokenizer/*.c"))
+HAND_WRITTEN += [*TOKENIZER, "runtime/attn_runtime.c"]
 
 
 class Failed(Exception):
@@ -116,7 +118,7 @@ class Examples:
     def test_similarity_builds(self):
         """Strictly with each compiler; the program that is tried on bad input has sanitizers where gcc is there."""
         run(ATTNC, "compile", "specs/minilm.attn", "-o", self.scratch, "--weights", "random:1")
-        libraries = ["-lutf8proc", "-lpthread", "-lm"]
+        libraries = ["-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm"]
         for compiler in COMPILERS:
             generated = self.path("minilm.o")
             run(compiler, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-c", self.path("minilm.c"), "-o", generated)

@@ -1,0 +1,406 @@
+#!/usr/bin/env python3
+"""Makes what tests/tokenizers compares with, by the PyPI packages `tokenizers` and `sentencepiece`.
+
+    cases.py --fixtures         writes fixtures/*.json, small tokenizers of every kind, anew: their ids change
+    cases.py --answers          writes fixtures/*.crc: what `tokenizers` answers for the texts of lines.py
+    cases.py --compare ENCODE TOKENIZER [--count N] [--seed S]
+                                both on further texts: prints the first that differ; ENCODE is built of encode.c
+    cases.py --tables           prints the tables of examples/common/tokenizer/unicode.c
+"""
+import argparse
+import base64
+import collections
+import glob
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
+                        trainers)
+
+import lines
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIXTURES = os.path.join(HERE, "fixtures")
+BLOCK = 8  # texts to a checksum
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+          r"|\s+(?!\S)|\s+")
+CLIP = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+RULES = [("\ufb01", "fi"), ("\ufb00", "ff"), ("\u212b", "\xc5"), ("\u2126", "\u03a9"), ("\xbd", "1\u20442"),
+         ("\u2122", "TM"), ("\u2116", "No"), ("\u2460", "1"), ("\u3000", " "), ("\xb2", "2"), ("\u01c6", "d\u017e"),
+         ("e\u0301", "\xe9"), ("a\u0308", "\xe4"), ("\xad", ""), ("\n", " "), ("\t", " "), ("\r", " "), ("\xa0", " "),
+         ("\u2026", "..."), ("\u1100\u1161", "\uac00"), ("\uff76\uff9e", "\u30ac"), ("\ufeff", "")]
+
+
+def corpus():
+    """Without NUL, which no token may hold: tokenizer.json is read by a library whose strings end there."""
+    return [lines.decoded(line).replace("\0", "") for line in lines.lines(3000, seed=77)]
+
+
+def train(tokenizer, trainer):
+    tokenizer.train_from_iterator(corpus(), trainer)
+    return tokenizer
+
+
+def train_unigram(tokenizer, size, special):
+    """On characters that are not rare, so that there are unknown ones."""
+    texts = corpus()
+    often = {char for char, count in collections.Counter("".join(texts)).items() if count > 12}
+    texts = ["".join(char for char in text if char in often) for text in texts]
+    tokenizer.train_from_iterator(texts, trainers.UnigramTrainer(
+        vocab_size=size, special_tokens=special, unk_token="<unk>", show_progress=False))
+
+
+def wordpiece(lowercase):
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(cleanup=lowercase)
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    train(tokenizer, trainers.WordPieceTrainer(vocab_size=1500, special_tokens=special, show_progress=False,
+                                               limit_alphabet=600))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    return tokenizer
+
+
+def gpt2():
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    return train(tokenizer, trainers.BpeTrainer(vocab_size=1200, special_tokens=["<|endoftext|>"], show_progress=False,
+                                                initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+
+
+def roberta():
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    special = ["<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True, single_word=True)]
+    train(tokenizer, trainers.BpeTrainer(vocab_size=900, special_tokens=special, show_progress=False,
+                                         initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer.add_tokens([AddedToken("the quick", normalized=True), AddedToken("Lily", single_word=True, rstrip=True)])
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    return tokenizer
+
+
+def llama3():
+    tokenizer = Tokenizer(models.BPE(ignore_merges=True))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(LLAMA3), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    tokenizer.decoder = decoders.ByteLevel()
+    special = ["<|im_start|>", "<|endoftext|>"]
+    train(tokenizer, trainers.BpeTrainer(vocab_size=1200, special_tokens=special, show_progress=False,
+                                         initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), processors.TemplateProcessing(
+        single="<|im_start|> $A", special_tokens=[("<|im_start|>", 0)])])
+    return tokenizer
+
+
+def with_bytes(tokenizer_json):
+    """Byte tokens behind <unk>, <s>, </s>, as sentencepiece lays them out."""
+    data = json.loads(tokenizer_json)
+    first = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % byte for byte in range(256)]
+    old = sorted(data["model"]["vocab"], key=data["model"]["vocab"].get)
+    names = first + [name for name in old if name not in set(first)]
+    data["model"]["vocab"] = {name: i for i, name in enumerate(names)}
+    data["model"]["byte_fallback"] = True
+    return Tokenizer.from_str(json.dumps(data))
+
+
+def llama2(legacy):
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
+    if legacy:
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    else:
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
+                                           decoders.Strip(" ", 1, 0)])
+    # Merges are learned inside words, as sentencepiece does.
+    inside = Tokenizer(models.BPE(unk_token="<unk>"))
+    inside.pre_tokenizer = pre_tokenizers.Metaspace()
+    train(inside, trainers.BpeTrainer(vocab_size=900, special_tokens=["<unk>", "<s>", "</s>"], limit_alphabet=300,
+                                      show_progress=False))
+    data, learned = json.loads(tokenizer.to_str()), json.loads(inside.to_str())
+    data["model"]["vocab"], data["model"]["merges"] = learned["model"]["vocab"], learned["model"]["merges"]
+    tokenizer = with_bytes(json.dumps(data))
+    tokenizer.add_special_tokens(["<unk>", "<s>", "</s>"])
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return tokenizer
+
+
+def clip():
+    tokenizer = Tokenizer(models.BPE(end_of_word_suffix="</w>", unk_token="<|endoftext|>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "),
+                                                 normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(CLIP), "removed", invert=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    tokenizer.decoder = decoders.BPEDecoder()
+    train(tokenizer, trainers.BpeTrainer(vocab_size=1200, special_tokens=["<s>", "<|endoftext|>"], show_progress=False,
+                                         end_of_word_suffix="</w>",
+                                         initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A <|endoftext|>", special_tokens=[("<s>", 0), ("<|endoftext|>", 1)])
+    return tokenizer
+
+
+def charsmap(rules):
+    """sentencepiece's table of these rules, or of its own nmt_nfkc."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2 as proto
+    with tempfile.TemporaryDirectory() as folder:
+        text, model, tsv = (os.path.join(folder, name) for name in ("text", "model", "rules.tsv"))
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("one two three four five six seven\n" * 20)
+        more = {"normalization_rule_name": "nmt_nfkc"}
+        if rules:
+            with open(tsv, "w", encoding="utf-8") as file:
+                for source, target in rules:
+                    file.write("%s\t%s\n" % (" ".join("%X" % ord(c) for c in source), " ".join("%X" % ord(c) for c in target)))
+            more = {"normalization_rule_tsv": tsv}
+        sentencepiece.SentencePieceTrainer.train(input=text, model_prefix=model, vocab_size=30, hard_vocab_limit=False,
+                                                       minloglevel=2, **more)
+        with open(model + ".model", "rb") as file:
+            return proto.ModelProto.FromString(file.read()).normalizer_spec.precompiled_charsmap
+
+
+def with_charsmap(tokenizer, rules):
+    """Puts the table where the tokenizer has a normalizer that stands for it."""
+    data = json.loads(tokenizer.to_str())
+    steps = data["normalizer"]["normalizers"]
+    steps[[step["type"] for step in steps].index("Nmt")] = {
+        "type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap(rules)).decode()}
+    return Tokenizer.from_str(json.dumps(data))
+
+
+def xlm_roberta(rules=RULES):
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    special = ["<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True)]
+    train_unigram(tokenizer, 1200, special)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    return with_charsmap(tokenizer, rules)
+
+
+def albert():
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([
+        normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents(),
+        normalizers.Lowercase(), normalizers.Strip()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    tokenizer.decoder = decoders.Metaspace()
+    special = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+    train_unigram(tokenizer, 900, special)
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return tokenizer
+
+
+def unigram_bytes():
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.Punctuation("contiguous"),
+        pre_tokenizers.Metaspace(prepend_scheme="first")])
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])
+    train_unigram(tokenizer, 700, ["<unk>", "</s>"])
+    data = json.loads(tokenizer.to_str())
+    kept = [entry for entry in data["model"]["vocab"] if len(entry[0]) > 1 or ord(entry[0]) < 0x500]
+    data["model"]["vocab"] = kept + [["<0x%02X>" % byte, -20.0] for byte in range(256)]
+    data["model"]["byte_fallback"] = True
+    return Tokenizer.from_str(json.dumps(data))
+
+
+def word_level():
+    tokenizer = Tokenizer(models.WordLevel(unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.Strip(right=False)])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Whitespace(), pre_tokenizers.CharDelimiterSplit("-"), pre_tokenizers.Digits(),
+        pre_tokenizers.Split("er", "merged_with_previous"), pre_tokenizers.Split(Regex("[aeiou]"), "merged_with_next"),
+        pre_tokenizers.Split(Regex(r"\p{Lu}"), "contiguous")])
+    return train(tokenizer, trainers.WordLevelTrainer(vocab_size=1500, special_tokens=["<unk>"], show_progress=False))
+
+
+KINDS = {"bert_uncased": lambda: wordpiece(True), "bert_cased": lambda: wordpiece(False), "gpt2": gpt2,
+         "roberta": roberta, "llama3": llama3, "llama2": lambda: llama2(True), "mistral": lambda: llama2(False),
+         "clip": clip, "xlm_roberta": xlm_roberta, "albert": albert, "unigram_bytes": unigram_bytes,
+         "word_level": word_level}
+
+
+def answer(tokenizer, before, line):
+    ids = tokenizer.encode(lines.decoded(line)).ids
+    return "%s\t%s" % (" ".join(map(str, before + ids)), tokenizer.decode(ids).encode().hex())
+
+
+def llama2c(path):
+    """A tokenizer of `tokenizers` that does what llama2.c's run.c does with a tokenizer.bin."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, pieces = 4, []
+    while at < len(data):
+        score, size = struct.unpack_from("<fi", data, at)
+        pieces.append((data[at + 8:at + 8 + size].decode(), score))
+        at += 8 + size
+    vocab = {piece: i for i, (piece, _) in enumerate(pieces)}
+    merges = [(piece[:cut], piece[cut:]) for piece, _ in sorted(pieces, key=lambda entry: -entry[1])
+              for cut in range(1, len(piece)) if piece[:cut] in vocab and piece[cut:] in vocab]
+    tokenizer = Tokenizer(models.BPE(vocab, merges, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Prepend(" ")
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    return tokenizer
+
+
+def vocab_txt(path):
+    with open(path, encoding="utf-8") as file:
+        vocab = {line.rstrip("\n"): i for i, line in enumerate(file)}
+    tokenizer = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", vocab["[SEP]"]), ("[CLS]", vocab["[CLS]"]))
+    return tokenizer
+
+
+def open_tokenizer(path):
+    """Of a file, with the ids that it puts in front of every text."""
+    if path.endswith(".bin"):
+        return llama2c(path), [1]
+    if path.endswith(".txt"):
+        return vocab_txt(path), []
+    tokenizer = Tokenizer.from_file(path)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer, []
+
+
+def write_fixtures():
+    os.makedirs(FIXTURES, exist_ok=True)
+    for name, make in KINDS.items():
+        data = json.loads(make().to_str())
+        with open(os.path.join(FIXTURES, name + ".json"), "w", encoding="utf-8") as file:
+            json.dump(data, file, ensure_ascii=False, separators=(",", ":"))
+            file.write("\n")
+    write_llama2c(os.path.join(FIXTURES, "llama2.json"), os.path.join(FIXTURES, "llama2c.bin"))
+
+
+def write_llama2c(json_path, path):
+    """The same vocabulary as llama2.c has it: spaces as they are, and a score for each piece."""
+    with open(json_path, encoding="utf-8") as file:
+        model = json.load(file)["model"]
+    learned = {"".join(merge if isinstance(merge, list) else merge.split(" ")): -float(i)
+               for i, merge in enumerate(model["merges"])}
+    names = sorted(model["vocab"], key=model["vocab"].get)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<i", max(len(name.encode()) for name in names)))
+        for name in names:
+            text = {"<s>": "\n<s>\n", "</s>": "\n</s>\n"}.get(name, name.replace("▁", " ")).encode()
+            file.write(struct.pack("<fi", learned.get(name, -1e6), len(text)) + text)
+
+
+def checksums(answers):
+    return ["%08x" % zlib.crc32("\n".join(answers[i:i + BLOCK]).encode()) for i in range(0, len(answers), BLOCK)]
+
+
+def write_answers():
+    drawn = lines.lines()
+    for path in sorted(glob.glob(os.path.join(FIXTURES, "*"))):
+        if path.endswith(".crc"):
+            continue
+        tokenizer, before = open_tokenizer(path)
+        with open(os.path.splitext(path)[0] + ".crc", "w", encoding="ascii") as file:
+            file.write("\n".join(checksums([answer(tokenizer, before, line) for line in drawn])) + "\n")
+
+
+def ours(encode, path, drawn):
+    given = b"".join(struct.pack("<I", len(line)) + line for line in drawn)
+    done = subprocess.run([encode, path], input=given, stdout=subprocess.PIPE, check=True)
+    return done.stdout.decode().split("\n")[:-1]
+
+
+def compare(encode, path, count, seed):
+    drawn, (tokenizer, before) = lines.lines(count, seed), open_tokenizer(path)
+    wrong = 0
+    for line, got in zip(drawn, ours(encode, path, drawn), strict=True):
+        expected = answer(tokenizer, before, line)
+        if expected == got:
+            continue
+        wrong += 1
+        if wrong <= 5:
+            print("%r\n  expected %s\n  got      %s" % (line, expected, got))
+    print("%s: %d of %d texts differ" % (os.path.basename(path), wrong, count))
+    return wrong == 0
+
+
+def ranges_of(wanted, skipped):
+    """Runs of wanted code points; a skipped one is not asked of the table, so a run may pass over it."""
+    runs, last = [], None
+    for code in range(0x110000):
+        if 0xD800 <= code <= 0xDFFF or skipped(code):
+            continue
+        if not wanted(code):
+            last = None
+        elif last is None:
+            runs.append([code, code])
+            last = code
+        else:
+            runs[-1][1] = last = code
+    return runs
+
+
+def print_tables():
+    clean = normalizers.BertNormalizer(True, False, False, False)
+    strip = normalizers.BertNormalizer(False, False, True, False)
+    marks, decompose, splitter = normalizers.StripAccents(), normalizers.NFD(), pre_tokenizers.BertPreTokenizer()
+
+    def nonspacing(code):
+        return strip.normalize_str(chr(code)) == ""
+
+    tables = {
+        "CLEANED": (lambda c: clean.normalize_str(chr(c)) == "", lambda c: False),
+        "NONSPACING_MARKS": (nonspacing, lambda c: decompose.normalize_str(chr(c)) != chr(c)),
+        "OTHER_MARKS": (lambda c: marks.normalize_str(chr(c)) == "", nonspacing),
+        "PUNCTUATION": (lambda c: len(splitter.pre_tokenize_str("a%cb" % c)) == 3, lambda c: c < 0x80),
+    }
+    for name, (wanted, skipped) in tables.items():
+        print("static const CharRange %s[] = {" % name)
+        row = "   "
+        for low, high in ranges_of(wanted, skipped):
+            item = " {0x%x, 0x%x}," % (low, high)
+            if len(row) + len(item) > 120:
+                print(row)
+                row = "   "
+            row += item
+        print(row + "\n};\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fixtures", action="store_true")
+    parser.add_argument("--answers", action="store_true")
+    parser.add_argument("--tables", action="store_true")
+    parser.add_argument("--compare", nargs=2, metavar=("ENCODE", "TOKENIZER"))
+    parser.add_argument("--count", type=int, default=10000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if options.fixtures:
+        write_fixtures()
+    if options.answers:
+        write_answers()
+    if options.tables:
+        print_tables()
+    if options.compare:
+        return 0 if compare(*options.compare, options.count, options.seed) else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+/* encode TOKENIZER: reads texts from standard input, each behind its length in bytes (uint32, little-endian), and
+ * prints for each a line: its ids, a tab, and the text that they decode to, in hexadecimal. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../examples/common/tokenizer/tokenizer.h"
+
+enum { MOST_BYTES = 1 << 24 };
+
+static void show(const tokenizer *t, const char *text, size_t size, int32_t *ids, int room) {
+    int count = tokenizer_encode(t, text, size, true, ids, room);
+    if (count < 0) {
+        printf("%s\t\n", tokenizer_error_text(count));
+        return;
+    }
+    for (int i = 0; i < count; i++) printf(i ? " %d" : "%d", (int)ids[i]);
+    size_t bytes = 0;
+    char *decoded = tokenizer_decode(t, ids, count, &bytes);
+    printf("\t");
+    for (size_t i = 0; i < bytes; i++) printf("%02x", (unsigned)(unsigned char)decoded[i]);
+    printf("\n");
+    free(decoded);
+}
+
+int main(int argc, char **argv) {
+    char why[256];
+    tokenizer *t = argc == 2 ? tokenizer_open(argv[1], why, sizeof why) : NULL;
+    if (!t) return fprintf(stderr, "encode: %s\n", argc == 2 ? why : "usage: encode TOKENIZER"), 1;
+    uint32_t size;
+    while (fread(&size, 1, sizeof size, stdin) == sizeof size) {
+        if (size > MOST_BYTES) return fprintf(stderr, "encode: a text of %lu bytes\n", (unsigned long)size), 1;
+        int room = 4 * (int)size + 64;
+        char *text = malloc((size_t)size + 1); /* of just that size where it is not empty, for sanitizers */
+        int32_t *ids = malloc((size_t)room * sizeof *ids);
+        if (!text || !ids || fread(text, 1, size, stdin) != size) return fputs("encode: short input\n", stderr), 1;
+        show(t, text, size, ids, room);
+        free(text);
+        free(ids);
+    }
+    tokenizer_free(t);
+    return 0;
+}

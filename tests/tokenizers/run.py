@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""The tokenizer of examples/common: the ids of every kind for 10,000 texts, and the texts that they decode to, against
+what the PyPI package `tokenizers` gave (fixtures/*.crc, by cases.py), and files that are damaged. Speaks TAP."""
+import glob
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.dirname(HERE))
+import lines  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+SOURCES = [os.path.join(HERE, "encode.c"), *sorted(glob.glob(os.path.join(ROOT, "examples/common/tokenizer/*.c")))]
+LIBRARIES = ["-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm"]
+STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+SANITIZE = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+BLOCK = 8  # texts to a checksum, as in cases.py
+CAUGHT = 99  # exit status of a sanitizer's report
+QUICK = os.environ.get("ATTNC_QUICK") == "1"
+
+
+def fixture(name):
+    return os.path.join(HERE, "fixtures", name)
+
+
+def read_fixture(name):
+    with open(fixture(name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def crc_of(answers):
+    return "%08x" % zlib.crc32("\n".join(answers).encode())
+
+
+class Tokenizers:
+    def __init__(self, scratch):
+        self.scratch = scratch
+        self.fast, self.checked = (os.path.join(scratch, name) for name in ("encode", "encode_checked"))
+
+    def path(self, name, content):
+        path = os.path.join(self.scratch, name)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def run(self, program, path, texts, status=0):
+        given = b"".join(struct.pack("<I", len(text)) + text for text in texts)
+        options = "exitcode=%d:allocator_may_return_null=1" % CAUGHT
+        done = subprocess.run([program, path], input=given, capture_output=True, timeout=120, check=False,
+                              env={**os.environ, "ASAN_OPTIONS": options, "UBSAN_OPTIONS": options})
+        assert status is None or done.returncode == status, "%s: exit status %d\n%s" % (
+            path, done.returncode, done.stderr.decode(errors="replace")[-1500:])
+        return done
+
+    def answers(self, program, path, texts):
+        return self.run(program, path, texts).stdout.decode().split("\n")[:-1]
+
+    def ids(self, path, text):
+        return [int(word) for word in self.answers(self.checked, path, [text])[0].split("\t")[0].split()]
+
+    def test_builds_strictly(self):
+        for compiler, program, more in (("clang", self.fast, []), ("gcc", self.checked, SANITIZE)):
+            assert shutil.which(compiler), compiler + " is missing"
+            done = subprocess.run([compiler, *STRICT, *more, *SOURCES, "-o", program, *LIBRARIES], capture_output=True,
+                                  check=False, timeout=300)
+            assert done.returncode == 0, done.stderr.decode()[-2000:]
+
+    def test_ids_and_texts_of_all_kinds(self):
+        drawn, names = lines.lines(), sorted(glob.glob(fixture("*.crc")))
+        assert len(names) == 14, "%d kinds" % len(names)
+        for name in names:
+            (path,) = (p for p in glob.glob(name[:-4] + ".*") if not p.endswith(".crc"))
+            with open(name, encoding="ascii") as file:
+                expected = file.read().split()
+            assert len(expected) * BLOCK == len(drawn), name
+            count = 2000 if QUICK else len(drawn)
+            got = self.answers(self.fast, path, drawn[:count])
+            assert len(got) == count, path
+            wrong = [i for i in range(0, count, BLOCK) if crc_of(got[i:i + BLOCK]) != expected[i // BLOCK]]
+            assert not wrong, "%s: %d of %d blocks of texts differ, the first from text %d on: %r" % (
+                path, len(wrong), count // BLOCK, wrong[0], drawn[wrong[0]:wrong[0] + BLOCK])
+            checked = self.answers(self.checked, path, drawn[:800])
+            assert checked == got[:800], path + ": other ids under sanitizers"
+
+    def test_llama2c_as_its_program_does(self):
+        """run.c's loop, as written: the pair of the best score, the leftmost of equals; scores are often equal here."""
+        pieces = [b"<unk>", b"\n<s>\n", b"\n</s>\n"] + [b"<0x%02X>" % byte for byte in range(256)]
+        pieces += [bytes([c]) for c in range(32, 127)] + ["é".encode(), "…".encode()]
+        words = [b"th", b"he", b"the", b" t", b" th", b" the", b"in", b"ing", b"an", b"nd", b"and", b" a", b"aa", b"aaa",
+                 b"aaaa", b"  ", b"    ", b"er", b"ere", b"re", b"ll", b"lll"]
+        scores = [-1e6] * len(pieces) + [-float(i // 4) for i in range(len(words))]
+        pieces += words
+        vocab = {piece: i for i, piece in reversed(list(enumerate(pieces)))}
+        data = struct.pack("<i", max(map(len, pieces)))
+        data += b"".join(struct.pack("<fi", score, len(piece)) + piece for piece, score in zip(pieces, scores))
+        path = self.path("ties.bin", data)
+
+        def encode(text):
+            ids = [vocab[b" "]] if text else []
+            for char in text.decode("utf-8", "replace"):
+                known = vocab.get(char.encode())
+                ids += [known] if known is not None else [byte + 3 for byte in char.encode()]
+            while True:
+                best = max(((scores[vocab[pieces[a] + pieces[b]]], -i) for i, (a, b) in enumerate(zip(ids, ids[1:]))
+                            if pieces[a] + pieces[b] in vocab), default=None)
+                if best is None:
+                    return [1] + ids
+                at = -best[1]
+                ids[at:at + 2] = [vocab[pieces[ids[at]] + pieces[ids[at + 1]]]]
+
+        draw = random.Random(3)
+        texts = [b"", b" ", "\N{SNOWMAN}".encode(), b"\xff"] + [
+            "".join(draw.choice(["the", "ing", "a", "l", " ", "ere", "h", "é", "☃", "<s>", "n"]) for _ in range(14)).encode()
+            for _ in range(300)]
+        got = self.answers(self.checked, path, texts)
+        for text, answer in zip(texts, got):
+            assert answer.split("\t")[0] == " ".join(map(str, encode(text))), "%r: %s, not %s" % (text, answer, encode(text))
+
+    def test_long_texts(self):
+        """A million characters that are one word, or none, take no square of that."""
+        for name in ("gpt2.json", "llama2.json", "xlm_roberta.json", "bert_uncased.json", "clip.json"):
+            for text in (b"a" * 1000000, b"ab" * 5000, b" " * 1000000, b"\n" * 10000, b"\xff" * 10000, b"\0" * 10000):
+                assert len(self.answers(self.fast, fixture(name), [text])) == 1, name
+        assert self.ids(fixture("bert_uncased.json"), b"a" * 10000) == [2, 1, 3], "a long word is [UNK]"
+
+    def test_damaged_files(self):
+        """Cut anywhere or with a byte changed: refused in one line, or read as something else, and never a crash."""
+        draw, texts = random.Random(7), lines.lines(40, seed=9)
+        for name in ("gpt2.json", "llama2c.bin", "xlm_roberta.json", "vocab.txt", "clip.json", "roberta.json"):
+            with open(fixture(name), "rb") as file:
+                whole = file.read()
+            for turn in range(8 if QUICK else 24):
+                data = bytearray(whole)
+                if turn % 2:
+                    del data[draw.randrange(len(data)):]
+                for _ in range(0 if turn % 2 else 1 + turn):
+                    data[draw.randrange(len(data))] = draw.choice(b'\0 "{}[],:0\\\xff' + bytes([draw.randrange(256)]))
+                done = self.run(self.checked, self.path("damaged", bytes(data)), texts, status=None)
+                said = done.stderr.decode(errors="replace")
+                assert done.returncode in (0, 1), "%s: exit status %d\n%s" % (name, done.returncode, said[-2000:])
+                if done.returncode == 1:
+                    assert said.count("\n") == 1 and said.startswith("encode: "), said
+
+    def refused(self, words, content):
+        done = self.run(self.checked, self.path("refused.json", content), [], status=1)
+        said = done.stderr.decode()
+        assert words in said and said.count("\n") == 1, "%r does not say %r" % (said, words)
+
+    def changed(self, name, change):
+        data = read_fixture(name)
+        change(data)
+        return json.dumps(data)
+
+    def test_what_is_not_known_is_refused(self):
+        def put(path, value):
+            def change(data):
+                for key in path[:-1]:
+                    data = data[key]
+                data[path[-1]] = value
+            return change
+
+        gpt2, xlm = "gpt2.json", "xlm_roberta.json"
+        for words, name, path, value in (
+                ("the model 'Magic' is not known", gpt2, ["model", "type"], "Magic"),
+                ("'dropout'", gpt2, ["model", "dropout"], 0.1),
+                ("merge 3 has a token that is not in", gpt2, ["model", "merges", 3], ["nowhere", "a"]),
+                ("merge 0 is not of two tokens", gpt2, ["model", "merges", 0], "a b c"),
+                ("merge 0 is not of two tokens", gpt2, ["model", "merges", 0], 7),
+                ("has no 'merges'", gpt2, ["model", "merges"], None),
+                ("has no id", gpt2, ["model", "vocab", "new"], -1),
+                ("has no id", gpt2, ["model", "vocab", "new"], 1.5),
+                ("has no id", gpt2, ["model", "vocab", "new"], 1e9),
+                ("no 'vocab' of names", gpt2, ["model", "vocab"], []),
+                ("the unknown token 'none'", gpt2, ["model", "unk_token"], "none"),
+                ("the pre-tokenizer 'UnicodeScripts'", gpt2, ["pre_tokenizer"], {"type": "UnicodeScripts"}),
+                ("a pre-tokenizer without a 'type'", gpt2, ["pre_tokenizer"], {}),
+                ("without 'pretokenizers'", gpt2, ["pre_tokenizer"], {"type": "Sequence"}),
+                ("the normalizer 'Other'", gpt2, ["normalizer"], {"type": "Other"}),
+                ("the decoder 'CTC'", gpt2, ["decoder"], {"type": "CTC"}),
+                ("the post-processor 'Other'", gpt2, ["post_processor"], {"type": "Other"}),
+                ("an added token without", gpt2, ["added_tokens", 0, "content"], ""),
+                ("the regular expression '(a'", gpt2, ["pre_tokenizer"],
+                 {"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated", "invert": False}),
+                ("'behavior' 'Maybe'", gpt2, ["pre_tokenizer"],
+                 {"type": "Split", "pattern": {"String": "a"}, "behavior": "Maybe", "invert": False}),
+                ("neither 'String' nor 'Regex'", gpt2, ["normalizer"], {"type": "Replace", "pattern": {}, "content": ""}),
+                ("'precompiled_charsmap' is damaged", gpt2, ["normalizer"],
+                 {"type": "Precompiled", "precompiled_charsmap": "AAA"}),
+                ("'precompiled_charsmap' is damaged", gpt2, ["normalizer"],
+                 {"type": "Precompiled", "precompiled_charsmap": "////////"}),
+                ("'unk_id' is not in the vocabulary", xlm, ["model", "unk_id"], 10000000),
+                ("entry 5 of 'vocab'", xlm, ["model", "vocab", 5], ["x"]),
+                ("'replacement' is not one character", xlm, ["pre_tokenizer", "replacement"], "ab"),
+                ("'prepend_scheme' 'often'", xlm, ["pre_tokenizer", "prepend_scheme"], "often"),
+                ("has no ids", xlm, ["post_processor", "special_tokens"], {}),
+                ("has a part", xlm, ["post_processor", "single", 0], {"Other": {}}),
+                ("this is no tokenizer.json", xlm, ["model"], None)):
+            self.refused(words, self.changed(name, put(path, value)))
+        for words, content in (("no JSON", '{"model": '), ("a NUL", '{"model": "\\u0000"}'), ("not UTF-8", b'{"\xff": 1}'),
+                               ("fewer than the bytes", struct.pack("<ifi", 1, 0.0, 1) + b"a"),
+                               ("ends inside token", struct.pack("<ifi", 1, 0.0, 1) + b"abc"),
+                               ("a length of", struct.pack("<ifi", 1, 0.0, 1 << 20) + b"abc")):
+            self.refused(words, content)
+
+    def test_a_pattern_without_end(self):
+        """An expression that backtracks for ages gives an error, not a hang."""
+        evil = {"type": "Split", "pattern": {"Regex": "(a|aa)+$"}, "behavior": "Isolated", "invert": False}
+        content = self.changed("gpt2.json", lambda data: data.update(pre_tokenizer=evil))
+        answers = self.answers(self.fast, self.path("evil.json", content), [b"a" * 100 + b"b"])
+        assert answers == ["the tokenizer's regular expression takes too long for this text\t"], answers
+
+    def test_added_tokens(self):
+        """Where `lstrip`, `rstrip`, `single_word` and `normalized` hold, and which of two beginnings is the longer."""
+        data = read_fixture("bert_uncased.json")
+        more = [("[A]", {"lstrip": True}), ("[AB]", {"rstrip": True}), ("mix", {"single_word": True}),
+                ("ÀB", {"normalized": True, "special": False})]
+        for i, (content, how) in enumerate(more):
+            data["added_tokens"].append({"id": 2000 + i, "content": content, "single_word": False, "lstrip": False,
+                                         "rstrip": False, "normalized": False, "special": True, **how})
+        path = self.path("added.json", json.dumps(data))
+        x = self.ids(path, b"x")[1:-1]
+        for text, expected in (("x  [A]x", x + [2000] + x), ("[AB]  x", [2001] + x), ("[A][AB]", [2000, 2001]),
+                               ("x mix x", x + [2002] + x), ("mix", [2002]), ("xàbx", x + [2003] + x),
+                               ("AB", [2003])):
+            got = self.ids(path, text.encode())
+            assert got == [2] + expected + [3], "%r: %s, not %s" % (text, got, expected)
+        assert 2002 not in self.ids(path, b"mixx") + self.ids(path, b"_mix"), "a part of a word"
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests("tokenizers", Tokenizers))
