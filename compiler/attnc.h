@@ -446,6 +446,9 @@ typedef struct Model {
 Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics);
 Model *model_load(Arena *arena, const char *path); /* read, parse, resolve; prints diagnostics and exits 1 on errors */
 
+/* --- model/names.c: why this cannot be a model's name, or NULL. */
+const char *model_name_fault(Arena *arena, const char *name);
+
 /* --- model/model_print.c: every resolved number, canonically; --dump=model, and what the hash is over. */
 void model_print(Text *out, const Model *model, bool with_bounds);
 const char *norm_kind_name(NormKind kind);

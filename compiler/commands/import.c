@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-static const char usage[] = "attnc import DIR -o SPEC [--seq N], or attnc import --list";
+static const char usage[] =
+    "attnc import DIR -o SPEC [--name NAME] [--seq N], or attnc import --list\n"
+    "  --name NAME   what the model is called, and its C; without it, its family's name";
 
 static void print_families(Arena *arena) {
     for (int f = 0; families[f]; f++) {
@@ -17,9 +19,10 @@ static void print_families(Arena *arena) {
 
 int command_import(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *directory = NULL, *to = NULL, *seq = NULL, *notes = "";
+    const char *directory = NULL, *to = NULL, *name = NULL, *seq = NULL, *notes = "";
     bool list = false;
-    const Option options[] = {{"-o", .text = &to}, {"--seq", .text = &seq}, {"--list", .flag = &list}};
+    const Option options[] = {{"-o", .text = &to}, {"--name", .text = &name}, {"--seq", .text = &seq},
+                              {"--list", .flag = &list}};
     for (int i = 0; i < argc; i++) list |= strcmp(argv[i], "--list") == 0;
     if (list && argc > 1) usage_error(usage, "`--list` stands alone");
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &directory, list ? 0 : 1);
@@ -29,8 +32,10 @@ int command_import(int argc, char **argv) {
         return EXIT_FINE;
     }
     if (!to) usage_error(usage, "`-o` is missing");
+    const char *fault = name ? model_name_fault(arena, name) : NULL;
+    if (fault) usage_error(usage, "`--name`: %s", fault);
     int64_t bound = option_integer(usage, "--seq", seq, 0, 1, INT32_MAX);
-    const char *text = import_spec(arena, directory, to, bound, &notes);
+    const char *text = import_spec(arena, directory, to, name, bound, &notes);
     OutputFile *output = output_open(arena, to);
     output_write(output, text, strlen(text));
     output_commit(output);

@@ -319,6 +319,12 @@ void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_
     vars_int(vars, "source_bytes", *source_bytes);
     vars_int(vars, "encoder_seq", m->encoder ? m->encoder->seq.n : 0);
     vars_int(vars, "decoder_vocab", m->decoder ? m->decoder->vocab : 0);
+    Text end = text_new(arena);
+    for (int64_t i = 0; i < m->n_end; i++) text_printf(&end, "%s%lld", i ? ", " : "", (long long)m->end[i]);
+    vars_int(vars, "start_token", m->start);
+    vars_int(vars, "pad_token", m->pad);
+    vars_int(vars, "end_tokens", m->n_end);
+    vars_text(vars, "end_token_list", end.data ? end.data : "");
     vars_int(vars, "decode_rows", program->decode ? program->decode->rows : 0);
     set_switches(arena, program, vars);
     vars_text(vars, "cache_table", table.data ? table.data : "");

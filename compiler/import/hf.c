@@ -4,21 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What can be no name of a model in C and C++17. */
-static const char keywords[] =
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while alignas "
-        "alignof "
-    "and and_eq asm bitand bitor bool catch char16_t char32_t class compl const_cast constexpr decltype delete "
-    "dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq "
-    "private protected public reinterpret_cast static_assert static_cast template this thread_local throw true try "
-    "typeid typename using virtual wchar_t xor xor_eq main model";
-
+/* What the model is called where the user does not say: its type, made a name of C. */
 static const char *model_name(Arena *arena, const char *type) {
     char *name = arena_copy(arena, type, strlen(type));
     for (char *c = name; *c; c++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *c)) *c = '_';
-    bool good = !strchr("0123456789_", name[0]) && !word_find(arena, keywords, name);
+    bool good = strcmp(name, "model") != 0 && !model_name_fault(arena, name);
     return good ? name : arena_printf(arena, "model_%s", name);
 }
 
@@ -100,7 +91,8 @@ static const char *spec_text(Import *import) {
         import->type);
     for (const char *note = import->notes.data; *note; note += strcspn(note, "\n") + 1) text_printf(&out, "# %.*s\n",
         (int)strcspn(note, "\n"), note);
-    text_printf(&out, "model %s {\n%s\nweights {\n", model_name(import->arena, import->type), body.data);
+    const char *name = import->name ? import->name : model_name(import->arena, import->type);
+    text_printf(&out, "model %s {\n%s\nweights {\n", name, body.data);
     fill_tensors(import, &out);
     text_printf(&out, "}\n}\n");
     return out.data;
@@ -122,8 +114,9 @@ static const char *weights_of(Arena *arena, const char *directory) {
     return !file_exists(path) && file_exists(index) ? index : path;
 }
 
-const char *import_spec(Arena *arena, const char *directory, const char *spec_path, int64_t seq, const char **notes) {
-    Import import = {.arena = arena, .seq = seq, .notes = text_new(arena),
+const char *import_spec(Arena *arena, const char *directory, const char *spec_path, const char *name, int64_t seq,
+                        const char **notes) {
+    Import import = {.arena = arena, .name = name, .seq = seq, .notes = text_new(arena),
         .config_path = arena_printf(arena, "%s/config.json", directory)};
     import.config = config_read(arena, import.config_path);
     find_family(&import);

@@ -95,12 +95,14 @@ typedef struct Import {
     Variable *variables;
     const char **layer_types; /* NULL: none */
     int64_t n_layer_types;
+    const char *name; /* of the model; NULL: as its family is called */
     int64_t seq; /* of --seq; 0: not given */
     Text notes;  /* lines, each a comment of the spec and a word to the user */
 } Import;
 
 /* --- hf.c: the spec, formatted and checked against the file's tensors; *notes is what the user should know. */
-const char *import_spec(Arena *arena, const char *directory, const char *spec_path, int64_t seq, const char **notes);
+const char *import_spec(Arena *arena, const char *directory, const char *spec_path, const char *name, int64_t seq,
+                        const char **notes);
 
 /* --- config.c */
 cJSON *config_read(Arena *arena, const char *path);

@@ -160,6 +160,10 @@ def bounds():
     Folder("llama_odd").accepted("seq_beyond_rope", "seq <= 4096", options=("--seq", "4096"))
     Folder("llama_odd").config(max_position_embeddings=131072).accepted("most", "seq <= 2048")
     Folder("vit_odd").refused("seq_of_images", "--seq", options=("--seq", "5"))
+    Folder("bert_odd").accepted("name", "model my_bert2 {", options=("--name", "my_bert2"))
+    for name, word in (("while", "a word of C"), ("2bert", "is no name"), ("a b", "is no name"), ("", "is no name"),
+                       ("_x", "begins with a letter"), ("x" * 64, "too long"), ("a\x1bb", "is no name")):
+        Folder("bert_odd").refused("name_%d" % len(name), word, options=("--name", name), status=2)
     Folder("bert_odd").refused("seq_zero", "--seq", options=("--seq", "0"), status=2)
     folder = Folder("bert_odd").config(architectures=Folder)
     folder.accepted("no_class", "BertModel")

@@ -1,0 +1,263 @@
+/* Continues a text with a small llama, word by word as it comes, with the C that `attnc compile` writes for a spec that
+ * `attnc import --name story` made. --help says how it is used. Exit status: 0, or 1 after an error. */
+#include "../../runtime/attn_generate.h"
+#include "../../runtime/attn_runtime.h"
+#include "../common/tokenizer/tokenizer.h"
+#include "story.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+ATTN_MODEL_OF(story);
+
+enum { MOST_LINE = 1 << 16 }; /* bytes of a beginning */
+
+typedef struct Teller {
+    tokenizer *tokens;
+    attn_file weights;
+    attn_pool *pool;
+    story_ctx ctx;
+    void *state, *workspace, *memory;
+    size_t workspace_bytes, memory_bytes;
+    attn_model model;
+    story_generator generator;
+    void *states[1];
+    attn_generate_options how;
+    bool times;
+} Teller;
+
+/* What is being told: all ids so far, and how many bytes of their text were shown. */
+typedef struct Telling {
+    const tokenizer *tokens;
+    int32_t ids[STORY_SEQ];
+    int count;
+    size_t shown;
+    double showing; /* seconds, which are not the model's */
+} Telling;
+
+static _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static _Noreturn void die(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("story: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputs("\n", stderr);
+    exit(1);
+}
+
+static void *must_have(void *memory) {
+    if (!memory) die("out of memory");
+    return memory;
+}
+
+static double now(void) {
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static void open_model(Teller *t, const char *weights, const char *tokens, int threads) {
+    char why[256];
+    t->tokens = tokenizer_open(tokens, why, sizeof why);
+    if (!t->tokens) die("the tokenizer: %s", why);
+    if (tokenizer_size(t->tokens) > STORY_VOCAB)
+        die("%s does not belong to this model: it has ids up to %d, and the model %d tokens", tokens,
+            (int)tokenizer_size(t->tokens) - 1, STORY_VOCAB);
+    int error = attn_load_file(weights, &t->weights);
+    if (error) die("%s: %s", weights, strerror(error));
+    t->pool = attn_pool_new(threads);
+    if (!t->pool) die("cannot start %d threads: %s", threads, strerror(errno));
+    story_options options = {.size = sizeof options, .threads = threads, .parallel_for = attn_pool_run, .pool = t->pool};
+    int status = story_init(&t->ctx, t->weights.data, t->weights.size, &options);
+    if (status) die("%s: %s", weights, story_status_text(status));
+    t->workspace_bytes = STORY_DECODE_WORKSPACE_BYTES(threads);
+    t->workspace = must_have(attn_alloc(t->workspace_bytes));
+    t->states[0] = t->state = must_have(attn_alloc(STORY_STATE_BYTES));
+    t->generator = (story_generator){&t->ctx, t->states, t->workspace, t->workspace_bytes, 0};
+    t->model = story_generator_model(&t->generator, STORY_VOCAB, STORY_SEQ);
+    t->memory_bytes = attn_generate_bytes(&t->model, &t->how);
+    if (!t->memory_bytes) die("%s", attn_generate_status_text(ATTN_GENERATE_BAD_OPTION));
+    t->memory = must_have(malloc(t->memory_bytes));
+}
+
+static void close_model(Teller *t) {
+    free(t->memory);
+    attn_free(t->state);
+    attn_free(t->workspace);
+    attn_pool_free(t->pool);
+    attn_close_file(&t->weights);
+    tokenizer_free(t->tokens);
+}
+
+/* ---------------------------------------------------------------- telling */
+
+/* Bytes of the text before a U+FFFD at its end, which may be the beginning of a character. */
+static size_t whole(const char *text, size_t size) {
+    while (size >= 3 && memcmp(text + size - 3, "\xef\xbf\xbd", 3) == 0) size -= 3;
+    return size;
+}
+
+/* A model may write anything; a terminal takes some of it for commands. */
+static void put_text(const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool command = (c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
+        putchar(command ? '?' : c);
+    }
+    fflush(stdout);
+}
+
+static void show(Telling *telling, bool all) {
+    size_t size = 0;
+    char *text = must_have(tokenizer_decode(telling->tokens, telling->ids, telling->count, &size));
+    size_t end = all ? size : whole(text, size);
+    if (end > telling->shown) {
+        put_text(text + telling->shown, end - telling->shown);
+        telling->shown = end;
+    }
+    free(text);
+}
+
+static int on_token(void *with, int32_t token) {
+    Telling *telling = with;
+    double from = now();
+    if (telling->count < STORY_SEQ) telling->ids[telling->count++] = token;
+    show(telling, false);
+    telling->showing += now() - from;
+    return ferror(stdout) != 0; /* nobody reads any more */
+}
+
+/* The ids of a beginning, or a word about it. The model may want a token in front that the tokenizer does not put. */
+static bool begin(const Teller *t, const char *text, size_t bytes, Telling *telling) {
+    int32_t ids[STORY_SEQ + 1];
+    int count = tokenizer_encode(t->tokens, text, bytes, true, ids, STORY_SEQ + 1);
+    if (count < 0) return fprintf(stderr, "story: %s\n", tokenizer_error_text(count)), false;
+    if (count >= STORY_SEQ) {
+        fprintf(stderr, "story: the beginning is too long: the model holds %d tokens, with those that it adds\n", STORY_SEQ);
+        return false;
+    }
+#ifdef STORY_START_TOKEN
+    if (count == 0 || ids[0] != STORY_START_TOKEN) telling->ids[telling->count++] = STORY_START_TOKEN;
+#endif
+    for (int i = 0; i < count && telling->count < STORY_SEQ; i++) telling->ids[telling->count++] = ids[i];
+    if (telling->count > 0) return true;
+    fputs("story: an empty line: write how the story begins\n", stderr);
+    return false;
+}
+
+/* Tells one story; false where it cannot begin like that. */
+static bool tell(Teller *t, const char *text, size_t bytes) {
+    Telling telling = {.tokens = t->tokens};
+    if (!begin(t, text, bytes, &telling)) return false;
+    int32_t prompt[STORY_SEQ], made[STORY_SEQ];
+    int fed = telling.count, room = STORY_SEQ - fed + 1;
+    memcpy(prompt, telling.ids, (size_t)fed * sizeof *prompt);
+    int status = story_state_init(t->state, STORY_STATE_BYTES);
+    if (status) die("%s", story_status_text(status));
+    attn_generate_options how = t->how;
+    if (how.max_new > room) how.max_new = room;
+    how.on_token = on_token;
+    how.on_token_with = &telling;
+    attn_generated result = {.size = sizeof result, .tokens = made};
+    show(&telling, false);
+    double from = now();
+    status = attn_generate(&t->model, &how, prompt, fed, &result, t->memory, t->memory_bytes);
+    double seconds = now() - from - telling.showing;
+    show(&telling, true);
+    puts("");
+    if (status == ATTN_GENERATE_MODEL) die("%s", story_status_text(result.model_status));
+    if (status && status != ATTN_GENERATE_STOPPED) die("%s", attn_generate_status_text(status));
+    if (t->times)
+        fprintf(stderr, "(%d tokens after %d, %.0f tokens/s, %.0f us each)\n", result.count, fed,
+                (double)(fed + result.count - 1) / seconds, 1e6 * seconds / (double)(fed + result.count - 1));
+    t->how.seed++; /* the same beginning goes on otherwise next time */
+    return true;
+}
+
+/* Each line of standard input is a beginning. Of a line that is longer than any the rest is read and left out. */
+static bool tell_lines(Teller *t, const char *prompt) {
+    static char line[MOST_LINE];
+    bool fine = true;
+    for (int c = 0; c != EOF;) {
+        if (*prompt) fputs(prompt, stdout), fflush(stdout);
+        size_t size = 0;
+        while ((c = getchar()) != EOF && c != '\n')
+            if (c != '\r' && size < MOST_LINE) line[size++] = (char)c;
+        if (c == EOF && size == 0) break;
+        fine &= tell(t, line, size);
+    }
+    if (*prompt) puts("");
+    return fine;
+}
+
+/* ---------------------------------------------------------------- the command line */
+
+static void print_help(void) {
+    puts("usage: story --weights F.attnw --tokenizer F [options] [BEGINNING...]\n"
+         "\n"
+         "Continues each BEGINNING, or each line of standard input.\n"
+         "\n"
+         "  --tokenizer F    a tokenizer.json, or a tokenizer.bin of llama2.c\n"
+         "  --tokens N       at most N tokens (256)\n"
+         "  --temperature T  how freely to choose: 0 takes the likeliest token (0.8)\n"
+         "  --top-p P        chooses among the likeliest tokens of probability P together (0.9)\n"
+         "  --seed N         of the choices (1); each story has the next one\n"
+         "  --threads N      (1)\n"
+         "  --ask            asks for one beginning after the other\n"
+         "  --time           tells how many tokens a second there were");
+}
+
+static double number(const char *option, const char *text, double least, double most, bool whole_number) {
+    char *end;
+    double value = text ? strtod(text, &end) : NAN;
+    if (!text || end == text || *end || !(value >= least && value <= most) || (whole_number && value != floor(value)))
+        die("%s takes a %snumber from %g to %g", option, whole_number ? "whole " : "", least, most);
+    return value;
+}
+
+int main(int argc, char **argv) {
+    static Teller teller;
+#ifdef STORY_END_TOKENS
+    static const int32_t ends[] = STORY_END_TOKENS;
+    teller.how.end = ends;
+    teller.how.end_count = sizeof ends / sizeof *ends;
+#endif
+    teller.how.size = sizeof teller.how;
+    teller.how.max_new = 256 < STORY_SEQ ? 256 : STORY_SEQ;
+    teller.how.temperature = 0.8, teller.how.top_p = 0.9, teller.how.seed = 1;
+    const char *weights = NULL, *tokens = NULL, *prompt = "";
+    int threads = 1, first = 1;
+    for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
+        const char *option = argv[first], *value = first + 1 < argc ? argv[first + 1] : NULL;
+        if (strcmp(option, "--help") == 0) return print_help(), 0;
+        if (strcmp(option, "--ask") == 0) prompt = "beginning> ";
+        else if (strcmp(option, "--time") == 0) teller.times = true;
+        else {
+            if (strcmp(option, "--weights") == 0) weights = value;
+            else if (strcmp(option, "--tokenizer") == 0) tokens = value;
+            else if (strcmp(option, "--tokens") == 0) teller.how.max_new = (int)number(option, value, 1, STORY_SEQ, true);
+            else if (strcmp(option, "--temperature") == 0) teller.how.temperature = number(option, value, 0, 100, false);
+            else if (strcmp(option, "--top-p") == 0) teller.how.top_p = number(option, value, 0.001, 1, false);
+            else if (strcmp(option, "--seed") == 0) teller.how.seed = (uint64_t)number(option, value, 0, 1e15, true);
+            else if (strcmp(option, "--threads") == 0) threads = (int)number(option, value, 1, 64, true);
+            else die("what is '%s'? --help shows the options", option);
+            first++;
+        }
+    }
+    if (!weights || !tokens) die("%s is missing; --help shows the options", weights ? "--tokenizer" : "--weights");
+    open_model(&teller, weights, tokens, threads);
+    bool fine = true;
+    for (int i = first; i < argc; i++) fine &= tell(&teller, argv[i], strlen(argv[i]));
+    if (first == argc) fine = tell_lines(&teller, prompt) || *prompt;
+    close_model(&teller);
+    return fine && !ferror(stdout) ? 0 : 1;
+}
