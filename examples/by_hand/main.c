@@ -3,7 +3,7 @@
  *
  *     by_hand [scalar|avx2|avx512]
  *
- * Exit status: 0 if both agree, else 1. */
+ * Exit status: 0 if both agree, 1 if not or if the machine lacks the target, 2 for wrong usage. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -29,20 +29,31 @@ static void project(float projected[ROWS][HEAD], const float weight[HEAD][FEATUR
         }
 }
 
-static void softmax(float row[ROWS]) {
-    float most = row[0], sum = 0;
-    for (int i = 1; i < ROWS; i++) most = fmaxf(most, row[i]);
-    for (int i = 0; i < ROWS; i++) sum += row[i] = expf(row[i] - most);
-    for (int i = 0; i < ROWS; i++) row[i] /= sum;
+/* attention = the softmax of each row of `scaled`, by way of the two tables before it */
+static void softmax(const float scaled[ROWS][ROWS], float attention[ROWS][ROWS]) {
+    float power[ROWS][ROWS], sum[ROWS] = {0};
+    for (int i = 0; i < ROWS; i++) {
+        float most = scaled[i][0];
+        for (int j = 1; j < ROWS; j++) most = fmaxf(most, scaled[i][j]);
+        for (int j = 0; j < ROWS; j++) sum[i] += power[i][j] = expf(scaled[i][j] - most);
+        for (int j = 0; j < ROWS; j++) attention[i][j] = power[i][j] / sum[i];
+    }
+    print_table("powers [4][4]: e to the scaled score less the largest of its row", &power[0][0], ROWS, ROWS);
+    print_table("sums [4][1] of the powers of a row", sum, ROWS, 1);
+    print_table("attention [4][4]: powers / sums, the softmax of each row", &attention[0][0], ROWS, ROWS);
 }
 
 static void attend_by_hand(float mixed[ROWS][HEAD]) {
-    float query[ROWS][HEAD], key[ROWS][HEAD], value[ROWS][HEAD], score[ROWS][ROWS];
+    float query[ROWS][HEAD], key[ROWS][HEAD], value[ROWS][HEAD];
+    float score[ROWS][ROWS], scaled[ROWS][ROWS], attention[ROWS][ROWS];
+    print_table("features [4][6]", &FEATURES[0][0], ROWS, FEATURE);
+    print_table("query weight [3][6]", &QUERY_WEIGHT[0][0], HEAD, FEATURE);
+    print_table("key weight [3][6]", &KEY_WEIGHT[0][0], HEAD, FEATURE);
+    print_table("value weight [3][6]", &VALUE_WEIGHT[0][0], HEAD, FEATURE);
     project(query, QUERY_WEIGHT);
     project(key, KEY_WEIGHT);
     project(value, VALUE_WEIGHT);
-    print_table("features [4][6]", &FEATURES[0][0], ROWS, FEATURE);
-    print_table("queries [4][3]", &query[0][0], ROWS, HEAD);
+    print_table("queries [4][3]: each feature times each row of the query weight", &query[0][0], ROWS, HEAD);
     print_table("keys [4][3]", &key[0][0], ROWS, HEAD);
     print_table("values [4][3]", &value[0][0], ROWS, HEAD);
 
@@ -50,21 +61,22 @@ static void attend_by_hand(float mixed[ROWS][HEAD]) {
         for (int j = 0; j < ROWS; j++) {
             score[i][j] = 0;
             for (int k = 0; k < HEAD; k++) score[i][j] += query[i][k] * key[j][k];
-            score[i][j] /= sqrtf(HEAD);
+            scaled[i][j] = score[i][j] / sqrtf(HEAD);
         }
-    print_table("scores: queries times keys / sqrt(3) [4][4]", &score[0][0], ROWS, ROWS);
-    for (int i = 0; i < ROWS; i++) softmax(score[i]);
-    print_table("attention: softmax of each row [4][4]", &score[0][0], ROWS, ROWS);
+    print_table("scores [4][4]: each query times each key", &score[0][0], ROWS, ROWS);
+    print_table("scaled [4][4]: scores / sqrt(3)", &scaled[0][0], ROWS, ROWS);
+    softmax(scaled, attention);
 
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < HEAD; k++) {
             mixed[i][k] = 0;
-            for (int j = 0; j < ROWS; j++) mixed[i][k] += score[i][j] * value[j][k];
+            for (int j = 0; j < ROWS; j++) mixed[i][k] += attention[i][j] * value[j][k];
         }
     print_table("by hand: attention times values [4][3]", &mixed[0][0], ROWS, HEAD);
 }
 
 int main(int argc, char **argv) {
+    if (argc > 2) return fprintf(stderr, "usage: by_hand [scalar|avx2|avx512]\n"), 2;
     static _Alignas(BY_HAND_ALIGNMENT) unsigned char workspace[BY_HAND_WORKSPACE_BYTES(1)];
     by_hand_options options = {.size = sizeof options, .target = argc > 1 ? argv[1] : NULL};
     by_hand_ctx model;
