@@ -72,8 +72,8 @@ $(B)/unit/test_generate $(B)/unit/test_generate_beams $(B)/unit/test_generate_sw
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $< tests/unit/fake_model.c runtime/attn_generate.c -o $@ -lcmocka -lpthread -lm
 
-TOKENIZER = $(wildcard examples/common/tokenizer/*.[ch])
-$(B)/unit/test_tokenizer: tests/unit/test_tokenizer.c $(TOKENIZER)
+TOKENIZER_SOURCES = $(wildcard examples/common/tokenizer/*.[ch])
+$(B)/unit/test_tokenizer: tests/unit/test_tokenizer.c $(TOKENIZER_SOURCES)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(filter %.c,$^) -o $@ -lonig -lcjson -lutf8proc -lcmocka -lpthread -lm
 
@@ -114,6 +114,8 @@ demo:
 	@scripts/demo.sh dates
 demo-similarity:
 	@scripts/demo.sh similarity
+demo-story:
+	@MODEL='$(MODEL)' TOKENIZER='$(TOKENIZER)' scripts/demo.sh story
 
 BENCH_CC = clang
 bench: $(B)/attnc
@@ -176,5 +178,5 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-.PHONY: all aarch64 bench bench-lib check check-quick demo demo-similarity deps install language-tables uninstall clean
+.PHONY: all aarch64 bench bench-lib check check-quick demo demo-similarity demo-story deps install language-tables uninstall clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,10 +1,15 @@
 #!/bin/bash
-# scripts/demo.sh [dates|similarity]: from a fresh clone to a model at work; what is already there is not made again.
+# scripts/demo.sh [dates|similarity|story]: from a fresh clone to a model at work; what is there is not made again.
 #
 # Installs what is missing, builds attnc, writes the C of the model, and runs the example: asking on a terminal, with
-# lines of examples/ elsewhere. `dates`, the default, has its weights here and needs no network but for packages;
-# `similarity` fetches those of MiniLM. Everything it makes is in build/.
-# Environment: CC (clang); ATTNC_DEMO_OFFLINE=1 fetches nothing; ATTNC_DEMO_FOLDER (build/demo) holds what is made.
+# lines of examples/ elsewhere. `dates`, the default, and `story` have their weights here and need no network but for
+# packages; `similarity` fetches those of MiniLM. Everything it makes is in build/.
+#
+# `story` tells with the llama of MODEL: a folder with config.json, model.safetensors and tokenizer.json (or
+# tokenizer.bin), or a llama2.c checkpoint with tokenizer.bin beside it. Without MODEL it takes stories260K in
+# $ATTNC_FIXTURES/models, or the one in examples/story/model.
+# Environment: CC (clang); MODEL and TOKENIZER, for story; ATTNC_DEMO_OFFLINE=1 fetches nothing; ATTNC_DEMO_FOLDER
+# (build/demo) holds what is made.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -90,16 +95,78 @@ run_dates() {
     say "where the model looked in the last date: $out/dates.html, for a browser"
 }
 
+fail() {
+    say "$*" >&2
+    exit 1
+}
+
+# story_model: sets `model`, a folder as Hugging Face saves it, `weights` in it, and `tokenizer`.
+story_model() {
+    local fixture=${ATTNC_FIXTURES:-}/models/stories260K folder
+    model=${MODEL:-}
+    if [ -z "$model" ]; then
+        model=examples/story/model
+        if [ -d "$fixture" ]; then model=$fixture; fi
+    fi
+    [ -e "$model" ] || fail "there is no $model"
+    folder=$model
+    if [ ! -d "$model" ]; then
+        folder=$(dirname "$model")
+        if older "$out/from_llama2c" examples/story/from_llama2c.c; then
+            $CC "${cflags[@]}" examples/story/from_llama2c.c runtime/attn_runtime.c -o "$out/from_llama2c" -lpthread
+        fi
+        say "reading $model"
+        "$out/from_llama2c" "$model" -o "$out/story_model"
+        model=$out/story_model
+    fi
+    weights=$model/model.safetensors
+    if [ ! -e "$weights" ] && [ -e "$weights.index.json" ]; then weights=$weights.index.json; fi
+    tokenizer=${TOKENIZER:-$folder/tokenizer.json}
+    if [ -z "${TOKENIZER:-}" ] && [ ! -e "$tokenizer" ]; then tokenizer=$folder/tokenizer.bin; fi
+    for file in "$model/config.json" "$weights" "$tokenizer"; do
+        [ -e "$file" ] || fail "there is no $file; MODEL is a folder with config.json, model.safetensors and" \
+            "tokenizer.json, or a llama2.c checkpoint with tokenizer.bin beside it"
+    done
+}
+
+run_story() {
+    local sources=(examples/story/story.c examples/common/tokenizer/*.c runtime/attn_generate.c runtime/attn_runtime.c)
+    local model weights tokenizer
+    story_model
+    local folder=$out/story made_from
+    made_from=$(cd "$model" && pwd)
+    mkdir -p "$folder"
+    if [ "$(cat "$folder/made_from" 2>/dev/null)" != "$made_from" ] ||
+        older "$folder/story" build/attnc "$model/config.json" "$weights" "${sources[@]}"; then
+        rm -f "$folder/made_from"
+        say "compiling the model of $model"
+        build/attnc import "$model" -o "$folder/story.attn" --name story
+        build/attnc compile "$folder/story.attn" -o "$folder" --weights "$weights"
+        $CC "${cflags[@]}" -I"$folder" "${sources[@]}" "$folder/story.c" -o "$folder/story" "${tokenizer_libraries[@]}"
+        echo "$made_from" >"$folder/made_from"
+    fi
+    local command=("$folder/story" --weights "$folder/story.attnw" --tokenizer "$tokenizer" --time)
+    if [ -t 0 ] && [ -t 1 ]; then
+        say "write how a story begins; an end of file (Ctrl-D) ends it"
+        "${command[@]}" --ask
+    else
+        say "beginnings: examples/story/beginnings.txt"
+        "${command[@]}" <examples/story/beginnings.txt
+    fi
+}
+
 what=${1:-dates}
 case $what in
 dates) scripts/install_packages.sh build ;;
-similarity) scripts/install_packages.sh demo ;;
-*) echo "usage: scripts/demo.sh [dates|similarity]" >&2; exit 2 ;;
+similarity | story) scripts/install_packages.sh demo ;;
+*) echo "usage: scripts/demo.sh [dates|similarity|story]" >&2; exit 2 ;;
 esac
 mkdir -p "$out"
 build_attnc
 if [ "$what" = dates ]; then
     run_dates
+elif [ "$what" = story ]; then
+    run_story
 elif fetch_weights; then
     run_similarity
 else

@@ -17,7 +17,7 @@
 
 ATTN_MODEL_OF(story);
 
-enum { MOST_LINE = 1 << 16 }; /* bytes of a beginning */
+enum { MOST_LINE = 1 << 16, MOST_ENDS = 64 }; /* bytes of a beginning; end tokens */
 
 typedef struct Teller {
     tokenizer *tokens;
@@ -174,6 +174,7 @@ static bool tell(Teller *t, const char *text, size_t bytes) {
     double seconds = now() - from - telling.showing;
     show(&telling, true);
     puts("");
+    fflush(stdout); /* before the times, which go to standard error */
     if (status == ATTN_GENERATE_MODEL) die("%s", story_status_text(result.model_status));
     if (status && status != ATTN_GENERATE_STOPPED) die("%s", attn_generate_status_text(status));
     if (t->times)
@@ -197,6 +198,21 @@ static bool tell_lines(Teller *t, const char *prompt) {
     }
     if (*prompt) puts("");
     return fine;
+}
+
+/* What ends a story: the model's own end tokens, and its start token, with which llama2.c's models begin another. */
+static int fill_ends(int32_t *ends) {
+    int count = 0;
+#ifdef STORY_END_TOKENS
+    static const int32_t own[] = STORY_END_TOKENS;
+    for (size_t i = 0; i < sizeof own / sizeof *own && count < MOST_ENDS - 1; i++) ends[count++] = own[i];
+#endif
+#ifdef STORY_START_TOKEN
+    bool known = false;
+    for (int i = 0; i < count; i++) known |= ends[i] == STORY_START_TOKEN;
+    if (!known) ends[count++] = STORY_START_TOKEN;
+#endif
+    return count;
 }
 
 /* ---------------------------------------------------------------- the command line */
@@ -226,11 +242,9 @@ static double number(const char *option, const char *text, double least, double 
 
 int main(int argc, char **argv) {
     static Teller teller;
-#ifdef STORY_END_TOKENS
-    static const int32_t ends[] = STORY_END_TOKENS;
+    static int32_t ends[MOST_ENDS];
     teller.how.end = ends;
-    teller.how.end_count = sizeof ends / sizeof *ends;
-#endif
+    teller.how.end_count = fill_ends(ends);
     teller.how.size = sizeof teller.how;
     teller.how.max_new = 256 < STORY_SEQ ? 256 : STORY_SEQ;
     teller.how.temperature = 0.8, teller.how.top_p = 0.9, teller.how.seed = 1;
