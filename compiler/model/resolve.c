@@ -302,6 +302,9 @@ static void resolve_embedding(Resolver *r, const Scope *scope, const Item *item,
         if (stack->embedding_projected)
             diagnose(r->diagnostics, scope->fields[F_embedding_factor].place,
                      "`embedding factor` needs `input tokens`");
+        if (stack->input == INPUT_PATCHES && stack->embedding_scale != 1)
+            diagnose(r->diagnostics, stated_at(scope, F_embedding_scale, item->place),
+                     "`embedding scale` needs `input tokens` or `input features`");
         stack->segments = 0;
     }
 }
