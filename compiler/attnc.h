@@ -57,6 +57,10 @@ void text_printf(Text *text, const char *format, ...) __attribute__((format(prin
 bool mul_fits(int64_t a, int64_t b, int64_t *out);
 bool add_fits(int64_t a, int64_t b, int64_t *out);
 
+/* ======================================================================= support/terminal.c, support/progress.c
+ * What a terminal shows: colour, text that cannot command it, and how far work is. */
+#include "support/terminal.h"
+
 /* ======================================================================= support/failure.c
  * The three ways to end early, and the exit codes of the contract. A message is one line without a
  * final newline. With a trap set (tests, fuzzers) a failure jumps there; otherwise it prints

@@ -23,11 +23,67 @@ static const struct {
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
+static const char help_usage[] = "attnc help [COMMAND]", version_usage[] = "attnc --version";
+
 static void print_help(FILE *to) {
     fprintf(to, "attnc %s: from the spec of a transformer to SIMD C\n\nusage: attnc COMMAND …\n\n", ATTNC_VERSION);
     for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
     fprintf(to,
-            "\nattnc help COMMAND shows its options; attnc --dump=STAGE SPEC shows what a stage makes of a spec.\n");
+            "\nattnc help COMMAND shows its options; attnc --dump=STAGE SPEC shows what a stage makes of a spec.\n"
+            "Each takes --color=auto|always|never: colour on a terminal, everywhere, or nowhere.\n");
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c) {
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
+}
+
+static int run_command(const char *name, int argc, char **argv) {
+    const char *names[COMMANDS + 4] = {0};
+    for (int i = 0; i < COMMANDS; i++) {
+        if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc, argv);
+        names[i] = commands[i].name;
+    }
+    names[COMMANDS] = "help";
+    names[COMMANDS + 1] = "--help";
+    names[COMMANDS + 2] = "--version";
+    const char *near = nearest_word(name, names);
+    size_t length = strlen(name);
+    bool spec = !near && length > 5 && strcmp(name + length - 5, ".attn") == 0;
+    say(stderr, "attnc: unknown command `%s`%s%s%s%s; attnc help lists them\n", name, near ? "; did you mean `" : "",
+        near ? near : "", near ? "`?" : "", spec ? ": a command stands in front of the spec" : "");
+    return EXIT_USAGE;
+}
+
+/* No options but those that all have. */
+static void read_nothing(const char *usage, int argc, char **argv) {
+    Arena *arena = arena_new();
+    options_read(arena, argc, argv, usage, NULL, 0, NULL, 0);
+    arena_free(arena);
+}
+
+/* argv: what stands behind `help`. */
+static int show_help(int argc, char **argv) {
+    char option[] = "--help", *asks_help[] = {option};
+    if (argc == 0 || strncmp(argv[0], "--color", 7) == 0) {
+        read_nothing(help_usage, argc, argv);
+        print_help(stdout);
+        return EXIT_FINE;
+    }
+    if (argc > 1) usage_error(help_usage, "`%s` is one argument too many", argv[1]);
+    if (!is_one_of(argv[0], "help", "--help", "-h")) return run_command(argv[0], 1, asks_help);
+    printf("usage: %s\n", help_usage);
+    return EXIT_FINE;
+}
+
+/* argv: all behind the program's name, at least one. */
+static int run(int argc, char **argv) {
+    const char *first = argv[0];
+    if (is_one_of(first, "help", "--help", "-h")) return show_help(argc - 1, argv + 1);
+    if (strncmp(first, "--dump", 6) == 0 && (!first[6] || first[6] == '=')) return command_dump(argc, argv);
+    if (!is_one_of(first, "--version", "-V", "version")) return run_command(first, argc - 1, argv + 1);
+    read_nothing(version_usage, argc - 1, argv + 1);
+    printf("attnc %s\n", ATTNC_VERSION);
+    return EXIT_FINE;
 }
 
 int main(int argc, char **argv) {
@@ -36,33 +92,8 @@ int main(int argc, char **argv) {
         print_help(stderr);
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("attnc %s\n", ATTNC_VERSION);
-        return EXIT_FINE;
-    }
-    bool help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0;
-    if (help && argc == 2) {
-        print_help(stdout);
-        return EXIT_FINE;
-    }
-    if (strncmp(argv[1], "--dump=", 7) == 0 && argc == 3) {
-        Arena *arena = arena_new();
-        dump_stages(arena, argv[1] + 7, argv[2]);
-        arena_free(arena);
-        return EXIT_FINE;
-    }
-    char help_option[] = "--help", *asks_help[] = {help_option};
-    const char *wanted = help ? argv[2] : argv[1], *names[COMMANDS + 1] = {0};
-    for (int i = 0; i < COMMANDS; i++) {
-        if (strcmp(wanted, commands[i].name) == 0) {
-            int status = help ? commands[i].run(1, asks_help) : commands[i].run(argc - 2, argv + 2);
-            if (status == EXIT_FINE && (fflush(stdout) || ferror(stdout))) fail("the output cannot be written");
-            return status;
-        }
-        names[i] = commands[i].name;
-    }
-    const char *near = nearest_word(wanted, names);
-    fprintf(stderr, "attnc: unknown command `%s`%s%s%s; attnc help lists them\n", wanted,
-            near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
-    return EXIT_USAGE;
+    int status = run(argc - 1, argv + 1);
+    progress_end();
+    if (status == EXIT_FINE) finish_output();
+    return status;
 }

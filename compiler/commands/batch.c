@@ -427,8 +427,11 @@ void model_turn_on_all(Model *model) {
 }
 
 void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Batch *batch) {
+    progress_begin("interpreting %s", module->model->name);
     for (int64_t b = 0; b < batch->count; b++) {
         Sequence *s = &batch->sequences[b];
+        progress_at(b, batch->count, "sequences");
         s->outputs = interpret(arena, module, module->forward, weights, s->inputs, s->n_inputs, s->symbols)->outputs;
     }
+    progress_end();
 }

@@ -33,9 +33,11 @@ typedef struct Timing {
 /* At least 15 runs and 1.5 s; the first ones, uncounted, warm caches and clock. */
 static Timing time_forward(Engine *engine) {
     static double seconds[MOST_RUNS];
+    progress_begin("timing");
     for (double begin = seconds_now(); seconds_now() - begin < 0.3;) engine_forward(engine);
     Timing t = {0};
     for (double begin = seconds_now(); t.runs < MOST_RUNS && (t.runs < 15 || seconds_now() - begin < 1.5); t.runs++) {
+        progress_tick();
         double from = seconds_now();
         engine_forward(engine);
         seconds[t.runs] = seconds_now() - from;
@@ -53,8 +55,10 @@ static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab) {
     Arena *own = arena_new();
     float *logits = arena_array(own, (size_t)vocab, sizeof *logits);
     const int slot = 0;
+    progress_begin("timing");
     for (double begin = seconds_now(); t.runs < MOST_RUNS && (t.runs < 7 || seconds_now() - begin < 2); t.runs++) {
         decoder_begin(decoder, NULL, 0);
+        progress_tick();
         double from = seconds_now();
         for (int64_t i = 0; i < n; i++) {
             int32_t token = (int32_t)(hash_bytes(0, &i, sizeof i) % (uint64_t)vocab);
@@ -88,6 +92,7 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
     Timing t = time_decode(decoder, n, decoder_model(decoder).vocab);
     double read_after = read_bandwidth();
     if (read_after > read) read = read_after;
+    progress_end();
     if (json)
         printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": "
                "%.4f, \"tokens_s\": %.2f, \"read_gb_s\": %.4f, \"threads\": %d, \"target\": \"%s\", \"seq\": %lld}\n",
@@ -137,6 +142,7 @@ int command_bench(int argc, char **argv) {
     Timing t = time_forward(engine);
     double peak_after = peak_flops(engine->call.picked);
     if (peak_after > peak) peak = peak_after;
+    progress_end();
     double rate = flops / t.median, share = peak > 0 ? rate / (peak * threads) : 0;
     if (json)
         printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": "

@@ -47,13 +47,27 @@ static void note_failure(Checker *c, const char *target, const Case *one, int th
 }
 
 static void print_head(void) {
+    progress_hide();
     printf("%-8s %-20s %-17s %10s %12s %12s %10s\n", "target", "case", "output", "elements", "max |a-b|", "allowed",
            "max ulp");
 }
 
+static void print_row(const char *target, const char *name, const char *output, const Difference *d) {
+    progress_hide();
+    printf("%-8s %-20s %-17s %10lld %12.3e %12.3e %10lld  %s%s%s\n", target, name, output, (long long)d->elements,
+           d->most, d->allowed, (long long)d->ulps, paint(stdout, d->bad ? PAINT_ERROR : PAINT_GOOD),
+           d->bad ? "FAIL" : "ok", paint(stdout, PAINT_NONE));
+}
+
+static void print_fail(const char *target, const char *name, const char *output, const char *text) {
+    progress_hide();
+    printf("%-8s %-20s %-17s %sFAIL%s: %s\n", target, name, output, paint(stdout, PAINT_ERROR),
+           paint(stdout, PAINT_NONE), text);
+}
+
 static void print_trouble(Checker *c, const char *target, const Case *one, const char *output, const char *text,
                           int threads) {
-    printf("%-8s %-20s %-17s FAIL: %s\n", target, one->name, output, text);
+    print_fail(target, one->name, output, text);
     note_failure(c, target, one, threads);
 }
 
@@ -67,8 +81,7 @@ static void compare_values(Checker *c, const char *target, const Case *one, cons
             if (p->array == a)
                 check_compare(&d, one->run.arrays[a] + p->offset, p->columns, p->want, p->rows, p->columns);
         }
-        printf("%-8s %-20s %-17s %10lld %12.3e %12.3e %10lld  %s\n", target, one->name, call_outputs[a].name,
-               (long long)d.elements, d.most, d.allowed, (long long)d.ulps, d.bad ? "FAIL" : "ok");
+        print_row(target, one->name, call_outputs[a].name, &d);
         c->compared += d.elements;
         if (d.bad) note_failure(c, target, one, 1);
     }
@@ -131,8 +144,10 @@ static void compare_wanted(Checker *c, const char *target, const Case *one) {
 
 static void check_target(Checker *c, const char *target) {
     check_set(c->engine, target, 1, NULL, NULL);
+    progress_begin("checking %s", target);
     for (int k = 0; k < c->cases.count; k++) {
         Case *one = &c->cases.list[k];
+        progress_at(k, c->cases.count, "cases");
         check_call(c->arena, c->engine, one->batch, ALL_WANTED, &one->run);
         if (one->run.complaint) {
             print_trouble(c, target, one, "", one->run.complaint, 1);
@@ -145,7 +160,9 @@ static void check_target(Checker *c, const char *target) {
     }
     for (int t = 0; t < c->n_thread_counts; t++) {
         check_set(c->engine, target, c->thread_counts[t], c->pools[t], attn_pool_run);
+        progress_begin("checking %s in %d threads", target, c->thread_counts[t]);
         for (int k = 0; k < c->cases.count; k++) {
+            progress_at(k, c->cases.count, "cases");
             if (c->cases.list[k].run.complaint) continue;
             Arena *own = arena_new();
             CheckRun run;
@@ -161,8 +178,7 @@ static void check_target(Checker *c, const char *target) {
 
 static void print_states(Checker *c, const char *target, const char *name, const char *output, const Difference *d) {
     if (!d->elements) return;
-    printf("%-8s %-20s %-17s %10lld %12.3e %12.3e %10lld  %s\n", target, name, output, (long long)d->elements,
-           d->most, d->allowed, (long long)d->ulps, d->bad ? "FAIL" : "ok");
+    print_row(target, name, output, d);
     c->compared += d->elements;
     if (d->bad) c->off++;
 }
@@ -175,12 +191,13 @@ static void check_states(Checker *c, const char *target) {
         int threads = t < 0 ? 1 : c->thread_counts[t];
         Difference hidden = {0}, logits = {0};
         check_set(c->engine, target, threads, t < 0 ? NULL : c->pools[t], t < 0 ? NULL : attn_pool_run);
+        progress_begin("checking states, %s in %d thread%s", target, threads, threads == 1 ? "" : "s");
         const char *trouble = check_decode(c->decode, own, c->engine, &bits, &hidden, &logits);
         if (t < 0 || hidden.bad) print_states(c, target, "decode", "hidden", &hidden);
         if (t < 0 || logits.bad) print_states(c, target, "decode", "logits", &logits);
         if (!trouble) continue;
-        printf("%-8s %-20s %-17s FAIL: %d thread%s: %s\n", target, "decode", "", threads,
-               threads == 1 ? "" : "s", trouble);
+        print_fail(target, "decode", "",
+                   arena_printf(c->arena, "%d thread%s: %s", threads, threads == 1 ? "" : "s", trouble));
         c->off++;
     }
     arena_free(own);
@@ -191,11 +208,12 @@ static void check_state_maps(Checker *c, const char *target) {
     Arena *own = arena_new();
     Difference self = {0}, cross = {0};
     check_set(c->engine, target, 1, NULL, NULL);
+    progress_begin("checking the maps of states, %s", target);
     const char *trouble = check_decode_maps(c->decode, own, c->engine, &self, &cross);
     print_states(c, target, "maps-decode", "attention", &self);
     print_states(c, target, "maps-decode", "cross_attention", &cross);
     if (trouble) {
-        printf("%-8s %-20s %-17s FAIL: %s\n", target, "maps-decode", "", trouble);
+        print_fail(target, "maps-decode", "", trouble);
         c->off++;
     }
     arena_free(own);
@@ -246,18 +264,20 @@ static void choose_targets(Checker *c) {
 }
 
 static void print_failure(Checker *c) {
+    progress_begin("looking for the first tensor that is off");
     const char *what = check_first(c->arena, c->engine, c->cases.weights, c->first_target, c->first_case->batch);
+    progress_hide();
     if (what) printf("\nthe first tensor that is off: %s\n", what);
     else printf("\nevery step alone is within its bound; what fails is how the call is made (see FAIL above)\n");
-    printf("again: attnc check %s --seed %lld --target %s --case %s", c->path, (long long)c->seed, c->first_target,
+    say(stdout, "again: attnc check %s --seed %lld --target %s --case %s", c->path, (long long)c->seed, c->first_target,
            c->first_case->name);
     if (c->cases.small) printf(" --small");
     if (c->cases.lengths_text) printf(" --lengths %s", c->cases.lengths_text);
-    if (c->weights_path) printf(" --weights %s", c->weights_path);
-    if (c->cc) printf(" --cc %s", c->cc);
+    if (c->weights_path) say(stdout, " --weights %s", c->weights_path);
+    if (c->cc) say(stdout, " --cc %s", c->cc);
     if (c->first_threads > 1 || c->threads_text)
         printf(" --threads %d", c->first_threads > 1 ? c->first_threads : c->thread_counts[0]);
-    if (c->emitted_path) printf(" --emitted %s", c->emitted_path);
+    if (c->emitted_path) say(stdout, " --emitted %s", c->emitted_path);
     printf("\n");
 }
 
@@ -278,7 +298,7 @@ static bool check_pass(Checker *c, const Module *module, bool maps) {
         else check_states(c, c->targets[t]);
     }
     if (c->off && !c->first_case)
-        printf("again: attnc check %s --seed %lld --case %sdecode%s\n", c->path, (long long)c->seed,
+        say(stdout, "again: attnc check %s --seed %lld --case %sdecode%s\n", c->path, (long long)c->seed,
                maps ? "maps-" : "", c->cases.small ? " --small" : "");
     return !c->off;
 }
@@ -347,12 +367,15 @@ int command_check(int argc, char **argv) {
             fail("a pool of %d threads cannot be made: %s", c->thread_counts[t], strerror(errno));
     bool fine = check_spec(c);
     for (int t = 0; t < c->n_thread_counts; t++) attn_pool_free(c->pools[t]);
-    if (fine)
-        printf("%s: %lld elements within the bound; the same bits alone, in batches, and with other thread counts\n",
-               c->path, (long long)c->compared);
-    else
-        fprintf(stderr, "attnc: error: %s: the compiled C and the interpreter differ in %lld places\n", c->path,
-                (long long)c->off);
+    progress_end();
+    if (fine) {
+        say(stdout,
+            "%s: %lld elements within the bound; the same bits alone, in batches, and with other thread counts\n",
+            c->path, (long long)c->compared);
+    } else {
+        say_head(stderr, PAINT_ERROR, "error");
+        say(stderr, "%s: the compiled C and the interpreter differ in %lld places\n", c->path, (long long)c->off);
+    }
     fflush(stdout);
     arena_free(arena);
     return fine ? EXIT_FINE : EXIT_USER;

@@ -17,6 +17,7 @@ typedef struct CheckRun {
 typedef struct Case {
     const char *name;
     Batch *batch; /* its sequences' outputs are the interpreter's */
+    const Batch *known; /* the same with the outputs of every pass */
     CheckRun run; /* with one thread and every output wanted */
 } Case;
 

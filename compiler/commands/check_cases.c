@@ -35,7 +35,21 @@ static void interpret_sequence(const Cases *c, Sequence *s) {
     arena_free(own);
 }
 
-/* Interpreted once for both passes, with every output. Seeded by the case and the sequence, so that a case alone has
+/* Once for both passes, with every output. */
+static void interpret_known(Cases *c) {
+    const char *what = "interpreting";
+    for (int k = 0; k < c->n_known; k++)
+        for (int64_t b = 0; b < c->known[k].batch->count; b++) {
+            Sequence *s = &c->known[k].batch->sequences[b];
+            if (s->outputs) continue;
+            if (what) progress_begin("%s", what);
+            what = NULL;
+            progress_at(k, c->n_known, "cases");
+            interpret_sequence(c, s);
+        }
+}
+
+/* Seeded by the case and the sequence, so that a case alone has
  * the same inputs. */
 static const Batch *known_batch(Cases *c, const char *name, const CaseRows *rows, int64_t count, RandomInputs how) {
     for (int k = 0; k < c->n_known; k++)
@@ -51,7 +65,6 @@ static const Batch *known_batch(Cases *c, const char *name, const CaseRows *rows
         Sequence *s = &one->batch->sequences[how.index];
         sequence_lengths(c->reference->forward, s, rows[how.index].rows, rows[how.index].source);
         sequence_fill(c->arena, c->reference->forward, s, &how);
-        interpret_sequence(c, s);
     }
     return one->batch;
 }
@@ -75,6 +88,14 @@ static OutputArray *outputs_of_pass(const Maker *m, const OutputArray *all) {
     return outputs;
 }
 
+static void take_outputs(const Maker *m) {
+    Cases *c = m->cases;
+    interpret_known(c);
+    for (int k = 0; k < c->count; k++)
+        for (int64_t b = 0; b < c->list[k].batch->count; b++)
+            c->list[k].batch->sequences[b].outputs = outputs_of_pass(m, c->list[k].known->sequences[b].outputs);
+}
+
 static void add_case(Maker *m, const char *name, const CaseRows *rows, int64_t count, RandomInputs how) {
     Cases *c = m->cases;
     const char *shown = m->maps ? arena_printf(c->arena, "maps-%s", name) : name;
@@ -84,13 +105,10 @@ static void add_case(Maker *m, const char *name, const CaseRows *rows, int64_t c
     if (c->count == MOST_CASES) bug("more cases than there is room for");
     const Batch *known = known_batch(c, name, rows, count, how);
     Case *one = &c->list[c->count++];
-    *one = (Case){.name = shown, .batch = arena_alloc(c->arena, sizeof *one->batch)};
+    *one = (Case){.name = shown, .known = known, .batch = arena_alloc(c->arena, sizeof *one->batch)};
     one->batch->count = known->count;
     one->batch->sequences = arena_array(c->arena, (size_t)known->count, sizeof *one->batch->sequences);
-    for (int64_t b = 0; b < known->count; b++) {
-        one->batch->sequences[b] = known->sequences[b];
-        one->batch->sequences[b].outputs = outputs_of_pass(m, known->sequences[b].outputs);
-    }
+    memcpy(one->batch->sequences, known->sequences, (size_t)known->count * sizeof *known->sequences);
 }
 
 /* ---------------------------------------------------------------- lengths */
@@ -209,9 +227,10 @@ void cases_make(Cases *cases, const Engine *engine, bool maps) {
     cases->count = 0;
     if (cases->lengths_text) {
         add_given_lengths(&m);
-        return;
+    } else {
+        add_lengths(&m);
+        add_inputs(&m);
+        add_batches(&m);
     }
-    add_lengths(&m);
-    add_inputs(&m);
-    add_batches(&m);
+    take_outputs(&m);
 }

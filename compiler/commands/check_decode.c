@@ -105,6 +105,7 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     if (crossing >= d->first) d->first = crossing + 1; /* earlier rows are turned otherwise than in the whole pass */
     if (d->tokens) d->others = narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
     Arena *own = arena_new();
+    progress_begin("interpreting a text of %lld rows", (long long)n);
     const Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
                                              d->whole.symbols);
     d->width = m->decoder->hidden_width;
@@ -138,6 +139,7 @@ static void give(Run *r, int slot, int64_t from, int64_t rows, bool other) {
     const DecodeCheck *d = r->d;
     if (r->trouble || rows < 1) return;
     const int32_t length = (int32_t)rows;
+    progress_tick();
     DecoderRows in = {.count = 1, .slots = &slot, .lengths = &length};
     if (d->tokens) in.tokens = (other && d->others ? d->others : d->tokens) + from;
     if (d->segments) in.segments = d->segments + from;
@@ -269,6 +271,7 @@ static const char *check_together(Run *r, const Run *all) {
         if (!count) break;
         DecoderRows in = {.count = count, .slots = slots, .lengths = row ? NULL : lengths, .tokens = tokens,
                           .segments = d->segments ? segments : NULL, .features = d->features ? features : NULL};
+        progress_tick();
         int status = decoder_append(r->decoder, &in,
                                     &(DecoderOutputs){.hidden = hidden, .logits = d->vocab ? logits : NULL});
         if (status) return arena_printf(d->arena, "states together: `%s`", decoder_text(r->decoder, status));

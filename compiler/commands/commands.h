@@ -17,11 +17,12 @@ typedef struct Option {
     ValueNode **list; /* given several times, in order */
 } Option;
 
-/* Reads argv after the subcommand; operands go to operand[0..operands-1], all of them required.
+/* Reads argv after the subcommand, and --color and --help, which every one has; operands go to operand[0..operands-1], all of them required.
  * A mistake prints the reason and the usage and exits 2. */
 void options_read(Arena *arena, int argc, char **argv, const char *usage, const Option *options, size_t count,
                   const char **operand, int operands);
 _Noreturn void usage_error(const char *usage, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void finish_output(void); /* a failure when not all of it could be written to stdout */
 int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,
                        int64_t most);
 
@@ -47,7 +48,7 @@ void page_write(Arena *arena, const char *path, const char *name, const char *ti
  * U+FFFD. */
 void page_string(Text *out, const char *text);
 
-/* --dump=ast,model: prints the stages that the list names; true when something was printed. */
-bool dump_stages(Arena *arena, const char *list, const char *path);
+/* --dump=ast,model SPEC: prints the stages that the list names; argv begins at --dump=. */
+int command_dump(int argc, char **argv);
 
 #endif

@@ -88,6 +88,7 @@ int command_compile(int argc, char **argv) {
     bool in_text = embed && 128 + 4 * program->weight_floats <= MOST_TEXT_BYTES;
     if (in_text) emit_options.embedded = packed_bytes(arena, program, weights, &emit_options.embedded_bytes);
     emit_options.incbin = embed && !in_text;
+    progress_begin("writing the C of %s", model->name);
     Emitted emitted = emit(arena, program, &emit_options);
 
     if (mkdir(folder, 0777) && errno != EEXIST) fail("%s: the folder cannot be made: %s", folder, strerror(errno));

@@ -303,6 +303,7 @@ static int model_prefill(void *with, int slot, const int32_t *tokens, int count,
 }
 
 static int model_step(void *with, int count, const int *slots, const int32_t *tokens, float *logits) {
+    progress_more(1);
     return decoder_append(with, &(DecoderRows){.count = count, .slots = slots, .tokens = tokens},
                           &(DecoderOutputs){.logits = logits});
 }

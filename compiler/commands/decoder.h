@@ -37,6 +37,6 @@ int decoder_rewind(Decoder *decoder, int slot, int64_t rows);
 /* A write beside a state, the source or the workspace, in words, or NULL. */
 const char *decoder_damage(const Decoder *decoder);
 const char *decoder_text(const Decoder *decoder, int status);
-attn_model decoder_model(Decoder *decoder); /* for attn_generate */
+attn_model decoder_model(Decoder *decoder); /* for attn_generate; a step is one more of the progress */
 
 #endif

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-bool dump_stages(Arena *arena, const char *list, const char *path) {
+static const char usage[] = "attnc --dump=STAGE[,STAGE…] SPEC";
+
+static void dump_stages(Arena *arena, const char *list, const char *path) {
     static const char *const stages[] = {"ast", "model", "graph", "plan", NULL};
     for (const char *at = list; *at;) {
         size_t length = strcspn(at, ",");
@@ -31,5 +33,14 @@ bool dump_stages(Arena *arena, const char *list, const char *path) {
     }
     if (strstr(list, "plan")) program_print(&text, plan_model(arena, module));
     fputs(text.data, stdout);
-    return true;
+}
+
+int command_dump(int argc, char **argv) {
+    Arena *arena = arena_new();
+    const char *list = NULL, *path;
+    const Option options[] = {{"--dump", .text = &list}};
+    options_read(arena, argc, argv, usage, options, 1, &path, 1);
+    dump_stages(arena, list, path);
+    arena_free(arena);
+    return EXIT_FINE;
 }

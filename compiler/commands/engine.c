@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- the compiler */
@@ -21,8 +22,13 @@ int run_program(const char *const *argv) {
         _exit(127);
     }
     int status = 0;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) return -1;
+    const struct timespec pause = {.tv_nsec = 5000000};
+    for (pid_t ended = 0; ended != child;) {
+        ended = waitpid(child, &status, progress_is_wanted() ? WNOHANG : 0);
+        if (ended < 0 && errno != EINTR) return -1;
+        if (ended == 0) nanosleep(&pause, NULL);
+        progress_tick();
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -119,6 +125,7 @@ static void *load_library(Arena *arena, Engine *engine, Folder *folder, const ch
     write_text(arena, h, engine->emitted.h);
     write_text(arena, driver, engine->emitted.driver);
     const char *const argv[] = {cc, "-std=c11", quick ? "-O1" : "-O2", "-w", "-shared", "-fPIC", "-o", library, c, driver, NULL};
+    progress_begin("compiling %s with %s", model, cc);
     double begin = seconds_now();
     int status = run_program(argv);
     engine->compile_seconds = seconds_now() - begin;
@@ -144,6 +151,7 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
                                 .command = "run",
                                 .layout_hash = packed_layout_hash(program)};
     if (target) target_require(arena, target);
+    progress_begin("writing the C of %s", module->model->name);
     engine->emitted = emit(arena, program, &emit_options);
     engine->given_c = options->emitted_c != NULL;
     if (engine->given_c) engine->emitted.c = options->emitted_c;

@@ -41,6 +41,7 @@ static void measure_roofs(Explain *x) {
         x->peak = peak_flops(x->peak_target);
     }
     if (x->peak > 0) x->read = read_bandwidth();
+    progress_end();
 }
 
 /* ---------------------------------------------------------------- printing */

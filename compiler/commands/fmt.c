@@ -19,7 +19,7 @@ int command_fmt(int argc, char **argv) {
         output_write(output, text, strlen(text));
         output_commit(output);
     } else {
-        fputs(text, stdout);
+        say(stdout, "%s", text);
     }
     arena_free(arena);
     return EXIT_FINE;

@@ -7,7 +7,7 @@
 static const char usage[] =
     "attnc generate SPEC --weights F|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --out tokens=F.npy "
     "--max-new N "
-    "[--engine interp|compiled] [--target T] [--threads N] [--stream] [-v]\n"
+    "[--engine interp|compiled] [--target T] [--cc CC] [--threads N] [--stream] [-v]\n"
     "  --beam B             beam search of that width, with --length-penalty A (0.6)\n"
     "  --temperature T      sampling, with --top-k K, --top-p P, --seed N; otherwise the likeliest token each time\n"
     "  --min-new N          no end token before that many tokens; --ignore-eos: end tokens are like any other\n"
@@ -20,7 +20,10 @@ typedef struct Generate {
     attn_generate_options options;
     Batch *prompts, *sources; /* sources NULL: no encoder */
     bool stream;
+    int64_t done, most; /* new tokens of all prompts: how many there are, and may be */
 } Generate;
+
+static const char new_tokens[] = "new tokens at most";
 
 static double option_real(const char *name, const char *text, double otherwise) {
     if (!text) return otherwise;
@@ -153,6 +156,9 @@ static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
     int status = attn_generate(&model, &g->options, out, (int)n, &result, memory, bytes);
     if (status) refuse(g, status, &result);
     if (g->stream) printf("\n");
+    g->done += result.count;
+    g->most -= g->options.max_new - result.count;
+    progress_at(g->done, g->most, new_tokens);
     *count = n + result.count;
     return out;
 }
@@ -242,6 +248,10 @@ int command_generate(int argc, char **argv) {
     g.decoder = decoder_new(arena, g.module, weights, engine, g.options.beams);
     int64_t batch = g.prompts->count, *counts = arena_array(arena, (size_t)batch, sizeof *counts);
     int32_t **tokens = arena_array(arena, (size_t)batch, sizeof *tokens);
+    g.most = batch * g.options.max_new;
+    if (stream && terminal_is(stdout)) progress_end(); /* tokens show by themselves how it goes */
+    else progress_begin("generating");
+    progress_at(0, g.most, new_tokens);
     for (int64_t b = 0; b < batch; b++) tokens[b] = continue_prompt(&g, b, &counts[b]);
     write_tokens(&g, to, tokens, counts);
     arena_free(arena);

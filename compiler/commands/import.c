@@ -24,8 +24,8 @@ int command_import(int argc, char **argv) {
     const Option options[] = {{"-o", .text = &to}, {"--name", .text = &name}, {"--seq", .text = &seq},
                               {"--list", .flag = &list}};
     for (int i = 0; i < argc; i++) list |= strcmp(argv[i], "--list") == 0;
-    if (list && argc > 1) usage_error(usage, "`--list` stands alone");
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &directory, list ? 0 : 1);
+    if (list && (to || seq || name)) usage_error(usage, "`--list` stands alone");
     if (list) {
         print_families(arena);
         arena_free(arena);
@@ -39,8 +39,10 @@ int command_import(int argc, char **argv) {
     OutputFile *output = output_open(arena, to);
     output_write(output, text, strlen(text));
     output_commit(output);
-    for (const char *note = notes; *note; note += strcspn(note, "\n") + 1) fprintf(stderr, "attnc: note: %.*s\n",
-        (int)strcspn(note, "\n"), note);
+    for (const char *note = notes; *note; note += strcspn(note, "\n") + 1) {
+        say_head(stderr, PAINT_NOTE, "note");
+        say(stderr, "%.*s\n", (int)strcspn(note, "\n"), note);
+    }
     arena_free(arena);
     return EXIT_FINE;
 }

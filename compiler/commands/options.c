@@ -5,11 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+void finish_output(void) {
+    if (fflush(stdout) || ferror(stdout)) fail("the output cannot be written");
+}
+
 _Noreturn void usage_error(const char *usage, const char *format, ...) {
     va_list args;
     va_start(args, format);
     fputs("attnc: ", stderr);
-    vfprintf(stderr, format, args);
+    vsay(stderr, format, args);
     fprintf(stderr, "\nusage: %s\n", usage);
     va_end(args);
     exit(EXIT_USAGE);
@@ -22,8 +26,10 @@ static const Option *option_find(const Option *options, size_t count, const char
 }
 
 static void unknown_option(Arena *arena, const char *usage, const Option *options, size_t count, const char *name) {
-    const char **names = arena_array(arena, count + 1, sizeof *names);
+    const char **names = arena_array(arena, count + 3, sizeof *names);
     for (size_t i = 0; i < count; i++) names[i] = options[i].name;
+    names[count] = "--color";
+    names[count + 1] = "--help";
     const char *near = nearest_word(name, names);
     usage_error(usage, "unknown option `%s`%s%s%s", name, near ? "; did you mean `" : "", near ? near : "",
                 near ? "`?" : "");
@@ -42,10 +48,14 @@ static void take(Arena *arena, const char *usage, const Option *option, const ch
     *tail = node;
 }
 
+static const char common[] = "  --color=auto|always|never   colour on a terminal, everywhere, or nowhere\n";
+
 void options_read(Arena *arena, int argc, char **argv, const char *usage, const Option *options, size_t count,
                   const char **operand, int operands) {
     int found = 0;
     bool only_operands = false;
+    const char *choice = NULL;
+    const Option color = {"--color", .text = &choice};
     for (int i = 0; i < argc; i++) {
         const char *arg = argv[i];
         if (only_operands || arg[0] != '-' || !arg[1]) {
@@ -57,13 +67,15 @@ void options_read(Arena *arena, int argc, char **argv, const char *usage, const 
             only_operands = true;
             continue;
         }
-        if (strcmp(arg, "--help") == 0) {
-            printf("usage: %s\n", usage);
+        if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+            printf("usage: %s\n%s", usage, common);
+            finish_output();
             exit(EXIT_FINE);
         }
         const char *equal = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
         size_t length = equal ? (size_t)(equal - arg) : strlen(arg);
         const Option *option = option_find(options, count, arg, length);
+        if (!option) option = option_find(&color, 1, arg, length);
         if (!option) unknown_option(arena, usage, options, count, arena_copy(arena, arg, length));
         if (option->flag) {
             if (equal) usage_error(usage, "`%s` takes no value", option->name);
@@ -76,6 +88,8 @@ void options_read(Arena *arena, int argc, char **argv, const char *usage, const 
             usage_error(usage, "`%s` wants a value", option->name);
         }
     }
+    if (choice && !color_choose(choice))
+        usage_error(usage, "`--color` is auto, always or never, not `%s`", choice);
     if (found < operands) usage_error(usage, "%s is missing", found == 0 ? "the first argument" : "an argument");
 }
 

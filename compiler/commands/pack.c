@@ -17,7 +17,9 @@ int command_pack(int argc, char **argv) {
     Program *program = plan_model(arena, module);
     if (verify) packed_read(arena, program, from, true);
     if (to) packed_write(arena, to, program, load_weights(arena, module, from, verbose));
-    printf("%s: %d tensors, %lld bytes\n", to ? to : from, program->n_packed, (long long)program->weight_floats * 4);
+    progress_end();
+    say(stdout, "%s: %d tensors, %lld bytes\n", to ? to : from, program->n_packed,
+        (long long)program->weight_floats * 4);
     arena_free(arena);
     return EXIT_FINE;
 }

@@ -30,7 +30,9 @@ static const double SECONDS = 0.1;
 
 static double best(double (*const *chains)(void), int n) {
     double most = 0;
+    progress_begin("measuring what this machine can do");
     for (int i = 0; i < n; i++) {
+        progress_tick();
         double rate = chains[i]();
         if (rate > most) most = rate;
     }
@@ -131,7 +133,9 @@ double read_bandwidth(void) {
     if (!data) out_of_memory();
     memset(data, 1, (size_t)WORDS * sizeof *data);
     double most = 0;
+    progress_begin("measuring how fast this machine reads");
     for (int run = 0; run < 6; run++) {
+        progress_tick();
         double begin = seconds_now();
         sum += walks[run % n](data);
         __asm__ volatile("" : "+r"(sum));

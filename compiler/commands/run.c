@@ -21,7 +21,10 @@ void run_batch(Arena *arena, const Module *module, const RunOptions *run, Batch 
         return;
     }
     EngineOptions options = {.target = run->target, .threads = run->thread_count};
-    engine_run(arena, engine_new(arena, module, weights, &options), batch);
+    Engine *engine = engine_new(arena, module, weights, &options);
+    progress_begin("running %s", module->model->name);
+    engine_run(arena, engine, batch);
+    progress_end();
 }
 
 int command_run(int argc, char **argv) {

@@ -35,7 +35,8 @@ static void write_tensors(Arena *arena, const Module *module, const char *from, 
         total += elements_of(&table->specs[i]);
     }
     safetensors_write(arena, to, tensors, table->count);
-    printf("%s: %zu tensors, %lld bytes\n", to, table->count, (long long)total * 4);
+    progress_end();
+    say(stdout, "%s: %zu tensors, %lld bytes\n", to, table->count, (long long)total * 4);
 }
 
 int command_weights(int argc, char **argv) {

@@ -56,6 +56,7 @@ static void run_linear(Arena *arena, Numbers x, Numbers weight, const Numbers *b
     double *turned = arena_array(arena, (size_t)(k * COLUMN_BLOCK), sizeof *turned);
     for (int64_t c0 = 0; c0 < d; c0 += COLUMN_BLOCK) {
         int64_t columns = d - c0 < COLUMN_BLOCK ? d - c0 : COLUMN_BLOCK;
+        progress_tick();
         for (int64_t c = 0; c < columns; c++)
             for (int64_t j = 0; j < k; j++) turned[j * COLUMN_BLOCK + c] = at(weight, (c0 + c) * k + j);
         for (int64_t i = 0; i < n; i++) {
@@ -401,7 +402,10 @@ Interpretation *interpret_from(Arena *arena, const Module *module, const Graph *
     for (int i = 0; i < graph->n_states; i++)
         if (graph->states[i].in != NO_TENSOR) in.numbers[graph->states[i].in].real = states[i];
     bind_constants(&in, weights);
-    for (int o = 0; o < graph->n_ops; o++) run_op(&in, &graph->ops[o]);
+    for (int o = 0; o < graph->n_ops; o++) {
+        progress_step(o, graph->n_ops);
+        run_op(&in, &graph->ops[o]);
+    }
     Interpretation *result = arena_alloc(arena, sizeof *result);
     result->outputs = arena_array(arena, (size_t)graph->n_outputs, sizeof *result->outputs);
     result->tensors = arena_array(arena, (size_t)graph->n_tensors, sizeof *result->tensors);

@@ -125,6 +125,7 @@ void packed_write(Arena *arena, const char *path, const Program *program, const 
     int64_t slack = program->weight_floats - last;
     if (slack > most) most = slack;
     float *floats = arena_array(arena, (size_t)most, sizeof *floats);
+    progress_begin("packing weights");
     OutputFile *output = output_open(arena, path);
     uint8_t nothing[HEADER] = {0};
     output_write(output, nothing, sizeof nothing);
@@ -132,6 +133,7 @@ void packed_write(Arena *arena, const char *path, const Program *program, const 
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
         if (p->offset != at) bug("the packed tensor `%s` does not follow the one before it", p->name);
+        progress_at(at * 4 / 1000000, program->weight_floats * 4 / 1000000, "MB");
         packed_fill(program, p, weights, floats);
         hash = write_floats(output, hash, floats, p->room);
         at += p->room;
@@ -220,6 +222,7 @@ Weights *packed_read(Arena *arena, const Program *program, const char *path, boo
     MappedFile file = file_map(arena, path);
     check_header(program, &file);
     uint64_t expected = number_at(file.data + AT_DATA_HASH, 8);
+    progress_begin("reading %s", path);
     if (verify && hash_bytes(0, file.data + HEADER, file.size - HEADER) != expected)
         fail("%s: the weights are damaged: their checksum does not match", path);
     const WeightTable *table = &program->module->weights;
@@ -230,6 +233,7 @@ Weights *packed_read(Arena *arena, const Program *program, const char *path, boo
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
         const Derived *derived = p->derived >= 0 ? &program->module->derived[p->derived] : NULL;
+        progress_at(i, program->n_packed, "tensors");
         if (p->weight >= 0) weights->data[p->weight] = weight_back(arena, p, data + p->offset);
         else if (derived && derived->kind == DERIVED_RELATIVE)
             weights->data[derived->source] = buckets_back(arena, derived, &table->specs[derived->source],

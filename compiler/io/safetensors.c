@@ -471,6 +471,10 @@ void safetensors_write(Arena *arena, const char *path, const NamedTensor *tensor
     uint64_t length = header.size;
     output_write(output, &length, sizeof length);
     output_write(output, header.data, header.size);
-    for (size_t i = 0; i < count; i++) output_write(output, tensors[i].data, f32_bytes(arena, path, &tensors[i]));
+    progress_begin("writing %s", path);
+    for (size_t i = 0; i < count; i++) {
+        progress_at((int64_t)i, (int64_t)count, "tensors");
+        output_write(output, tensors[i].data, f32_bytes(arena, path, &tensors[i]));
+    }
     output_commit(output);
 }

@@ -225,9 +225,9 @@ static bool is_ignored(const Model *model, const char *name) {
 static void report_unused(Arena *arena, const Model *model, const TensorFile *file, const bool *used) {
     for (size_t t = 0; t < file->count; t++) {
         const char *name = file->tensors[t].name;
-        if (!used[t] && !is_ignored(model, name))
-            fprintf(stderr, "attnc: note: tensor `%s` %s is not used\n", name,
-                    shape_text(arena, file->tensors[t].shape));
+        if (used[t] || is_ignored(model, name)) continue;
+        say_head(stderr, PAINT_NOTE, "note");
+        say(stderr, "tensor `%s` %s is not used\n", name, shape_text(arena, file->tensors[t].shape));
     }
 }
 
@@ -252,12 +252,20 @@ Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table
         char *end;
         uint64_t seed = strtoull(source + 7, &end, 10);
         if (*end || end == source + 7) fail("--weights random:SEED wants a number, found `%s`", source);
-        for (size_t i = 0; i < table->count; i++) weights->data[i] = draw(arena, &table->specs[i], seed);
+        progress_begin("drawing weights");
+        for (size_t i = 0; i < table->count; i++) {
+            progress_at((int64_t)i, (int64_t)table->count, "tensors");
+            weights->data[i] = draw(arena, &table->specs[i], seed);
+        }
         return weights;
     }
     TensorFile *file = safetensors_open(arena, source);
     bool *used = arena_array(arena, file->count, sizeof *used);
-    for (size_t i = 0; i < table->count; i++) weights->data[i] = load_one(arena, model, file, &table->specs[i], used);
+    progress_begin("reading %s", source);
+    for (size_t i = 0; i < table->count; i++) {
+        progress_at((int64_t)i, (int64_t)table->count, "tensors");
+        weights->data[i] = load_one(arena, model, file, &table->specs[i], used);
+    }
     if (verbose) report_unused(arena, model, file, used);
     return weights;
 }

@@ -16,8 +16,9 @@ void failure_release(FailureTrap *trap) {
     innermost = trap->outer;
 }
 
-static _Noreturn void end(int status, const char *prefix, const char *format, va_list args) {
+static _Noreturn void end(int status, const char *what, const char *format, va_list args) {
     outputs_discard();
+    progress_end();
     FailureTrap *trap = innermost;
     if (trap) {
         innermost = trap->outer;
@@ -26,8 +27,8 @@ static _Noreturn void end(int status, const char *prefix, const char *format, va
         longjmp(trap->jump, 1);
     }
     fflush(stdout);
-    fputs(prefix, stderr);
-    vfprintf(stderr, format, args);
+    say_head(stderr, PAINT_ERROR, what);
+    vsay(stderr, format, args);
     fputc('\n', stderr);
     exit(status);
 }
@@ -35,25 +36,25 @@ static _Noreturn void end(int status, const char *prefix, const char *format, va
 void fail(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    end(EXIT_USER, "attnc: error: ", format, args);
+    end(EXIT_USER, "error", format, args);
 }
 
 void fail_status(int status, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    end(status, "attnc: error: ", format, args);
+    end(status, "error", format, args);
 }
 
 void bug(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    end(EXIT_BUG, "attnc: internal error, please report it: ", format, args);
+    end(EXIT_BUG, "internal error, please report it", format, args);
 }
 
 static _Noreturn void end_plain(int status, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    end(status, "attnc: error: ", format, args);
+    end(status, "error", format, args);
 }
 
 void out_of_memory(void) { end_plain(EXIT_MEMORY, "out of memory"); }

@@ -197,7 +197,7 @@ static void print_items(FILE *to, Arena *arena, const Item *items, int depth) {
     for (const Item *item = items; item; item = item->next) {
         Text head = text_new(arena);
         format_head(&head, item);
-        fprintf(to, "%4d:%-3d %*s%s\n", item->place.line, item->place.column, 2 * depth, "", head.data);
+        say(to, "%4d:%-3d %*s%s\n", item->place.line, item->place.column, 2 * depth, "", head.data);
         print_items(to, arena, item->items, depth + 1);
     }
 }

@@ -9,8 +9,8 @@ Diagnostics diagnostics_new(Arena *arena, FILE *to) {
 
 enum { SHOWN_BEFORE = 60, SHOWN_WIDTH = 110 };
 
-/* Adds the line of `at` and a caret below it; a long line is shown around the place. */
-static void show_line(Text *out, Place at) {
+/* Adds the line of `at` and a caret below it; a long line is shown around the place. Where the caret's line begins. */
+static size_t show_line(Text *out, Place at) {
     const char *text = at.source->text, *end = text + at.source->size;
     for (int line = 1; line < at.line && text < end; line++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
@@ -24,28 +24,45 @@ static void show_line(Text *out, Place at) {
     size_t from = column > SHOWN_BEFORE ? column - SHOWN_BEFORE : 0;
     size_t shown = length - from < SHOWN_WIDTH ? length - from : SHOWN_WIDTH;
     text_add(out, "    ", 4);
-    for (size_t i = from; i < from + shown; i++) {
-        char byte = text[i];
-        if (byte != '\t' && (unsigned char)byte < ' ') byte = '?';
-        text_add(out, &byte, 1);
-    }
-    text_add(out, "\n    ", 5);
+    text_add(out, text + from, shown);
+    text_add(out, "\n", 1);
+    size_t carets = out->size;
+    text_add(out, "    ", 4);
     for (size_t i = from; i < column; i++) text_add(out, text[i] == '\t' ? "\t" : " ", 1);
     text_add(out, "^", 1);
     for (int i = 1; i < at.length && column + (size_t)i < from + shown; i++) text_add(out, "~", 1);
     text_add(out, "\n", 1);
+    return carets;
 }
 
-static void add(Diagnostics *to, Place at, const char *what, const char *format, va_list args) {
-    size_t begin = to->log.size;
+static void print_part(FILE *to, Paint with, const Text *log, size_t from, size_t until) {
+    fprintf(to, "%s%.*s%s", paint(to, with), (int)(until - from), log->data + from, paint(to, PAINT_NONE));
+}
+
+/* PLACE: WHAT: MESSAGE, and below it the line and its caret: the place bold, WHAT and the caret in `with`. */
+static void add(Diagnostics *to, Place at, Paint with, const char *what, const char *format, va_list args) {
+    Text *log = &to->log;
+    size_t begin = log->size;
     char message[600];
     vsnprintf(message, sizeof message, format, args);
     if (at.source)
-        text_printf(&to->log, "%s:%d:%d: %s: %s\n", at.source->path, at.line, at.column, what, message);
+        text_printf(log, "%s:%d:%d: ", at.source->path, at.line, at.column);
     else
-        text_printf(&to->log, "attnc: %s: %s\n", what, message);
-    if (at.source) show_line(&to->log, at);
-    if (to->to) fwrite(to->log.data + begin, 1, to->log.size - begin, to->to);
+        text_printf(log, "attnc: ");
+    size_t place = log->size;
+    text_printf(log, "%s:", what);
+    size_t word = log->size;
+    text_printf(log, " %s\n", message);
+    size_t caret = at.source ? show_line(log, at) : log->size;
+    text_disarm(log->data + begin, log->size - begin);
+    if (!to->to) return;
+    progress_hide();
+    print_part(to->to, PAINT_PLACE, log, begin, place);
+    print_part(to->to, with, log, place, word);
+    fwrite(log->data + word, 1, caret - word, to->to);
+    if (!at.source) return;
+    print_part(to->to, with, log, caret, log->size - 1);
+    fputc('\n', to->to);
 }
 
 void diagnose(Diagnostics *to, Place at, const char *format, ...) {
@@ -60,7 +77,7 @@ void diagnose(Diagnostics *to, Place at, const char *format, ...) {
     }
     va_list args;
     va_start(args, format);
-    add(to, at, "error", format, args);
+    add(to, at, PAINT_ERROR, "error", format, args);
     va_end(args);
 }
 
@@ -68,6 +85,6 @@ void diagnose_note(Diagnostics *to, Place at, const char *format, ...) {
     if (to->errors > MAX_DIAGNOSTICS) return;
     va_list args;
     va_start(args, format);
-    add(to, at, "note", format, args);
+    add(to, at, PAINT_NOTE, "note", format, args);
     va_end(args);
 }
