@@ -17,6 +17,7 @@ _attnc() {
         mapfile -t COMPREPLY < <(compgen -P "$earlier" -W "scalar avx2 avx512 neon native" -- "${word##*,}")
         ;;
     --unroll) mapfile -t COMPREPLY < <(compgen -W "auto full loops" -- "$word") ;;
+    --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$word") ;;
     --engine) mapfile -t COMPREPLY < <(compgen -W "interp compiled" -- "$word") ;;
     *)
         if [[ $word == -* ]]; then
