@@ -4,23 +4,10 @@
 
 #include <string.h>
 
-/* Bytes of a character of UTF-8, 0 where none begins. */
-static size_t character(const unsigned char *at) {
-    if (*at < 0x80) return 1;
-    if (*at < 0xc2 || *at > 0xf4) return 0;
-    size_t more = *at < 0xe0 ? 1 : *at < 0xf0 ? 2 : 3;
-    for (size_t i = 1; i <= more; i++)
-        if ((at[i] & 0xc0) != 0x80) return 0;
-    if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) || (*at == 0xf0 && at[1] < 0x90) ||
-        (*at == 0xf4 && at[1] > 0x8f))
-        return 0;
-    return more + 1;
-}
-
 void page_string(Text *out, const char *text) {
     text_printf(out, "\"");
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        size_t size = character(at);
+        size_t size = utf8_bytes(at, strlen((const char *)at));
         if (size == 0) text_printf(out, "\\ufffd");
         else if (*at < ' ' || strchr("\"\\<>&", *at)) text_printf(out, "\\u%04x", (unsigned)*at);
         else text_add(out, (const char *)at, size);

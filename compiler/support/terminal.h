@@ -11,6 +11,8 @@ bool color_choose(const char *choice);
 typedef enum Paint { PAINT_NONE, PAINT_PLACE, PAINT_ERROR, PAINT_NOTE, PAINT_GOOD } Paint;
 const char *paint(FILE *to, Paint with); /* the code that begins it, to be ended by PAINT_NONE's; "" without colour */
 
+/* Bytes of the character of UTF-8 at `at`, of which `left` >= 1 bytes are there; 0 where none begins. */
+size_t utf8_bytes(const unsigned char *at, size_t left);
 /* Each byte of a control character but newline and tab becomes `?`. */
 void text_disarm(char *text, size_t size);
 void say_head(FILE *to, Paint with, const char *word); /* "attnc: WORD: " */
