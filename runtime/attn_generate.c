@@ -34,9 +34,11 @@
 enum {
     ALIGNMENT = 64,
     MAX_LENGTH_PENALTY = 16,
-    BLOCK = 256,     /* logits that are looked at together: 1 KB, and 2 KB of their exponentials */
-    NUCLEUS = 256,   /* most probable tokens that are kept where top_p alone cuts */
-    MAX_HEAP = 1024, /* a larger top_k is cut from a sorted row */
+    BLOCK = 256,        /* logits that are looked at together: 1 KB, and 2 KB of their exponentials */
+    NUCLEUS = 256,      /* where top_p alone cuts, at most so many of the most probable tokens are kept, */
+    LEAST_NUCLEUS = 32, /* at least so many, */
+    NUCLEUS_PART = 16,  /* and in between a 16th of the vocabulary */
+    MAX_HEAP = 1024,    /* a larger top_k is cut from a sorted row */
 };
 
 /* ln 2 in two parts; the first has 32 bits, so that its product with an exponent is exact. */
@@ -168,7 +170,9 @@ static void lay_out_sampling(Run *run, char *base, size_t *used) {
         run->room = top_k <= MAX_HEAP ? top_k : 0;
         ranks = top_k <= MAX_HEAP ? top_k : vocab;
     } else if (has_top_p(run)) {
-        run->room = vocab < NUCLEUS ? vocab : NUCLEUS;
+        size_t room = vocab / NUCLEUS_PART; /* few of few: keeping many takes longer than the second pass they save */
+        room = room < LEAST_NUCLEUS ? LEAST_NUCLEUS : room > NUCLEUS ? NUCLEUS : room;
+        run->room = room < vocab ? room : vocab;
         ranks = vocab;
     } else {
         size_t blocks = (vocab - 1) / BLOCK + 1;
@@ -582,9 +586,7 @@ static int32_t draw_from_all(Run *run) {
 static int32_t sample(Run *run) {
     sweep(run, run->logits);
     if (run->most == -INFINITY) return -1;
-    if (run->sums != NULL) {
-        return draw_from_all(run);
-    }
+    if (run->sums != NULL) return draw_from_all(run);
     double total, sum = 0;
     size_t count = has_top_k(run) ? cut_top_k(run, &total) : cut_top_p(run, &total), drawn = 0;
     double target = next_fraction(run) * total;

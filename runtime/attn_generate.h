@@ -5,7 +5,8 @@
  * sums are added in an order that does not depend on the width of vectors, and the random generator is its own, too.
  *
  * Each row of logits is passed over once, in blocks. A second pass, which only compares, comes where top_p cuts without
- * top_k and leaves more than 256 tokens; and all of the row is sorted for a top_k of more than 1024.
+ * top_k and leaves more tokens than were kept (256; of a small vocabulary a 16th, but 32 at least); and all of the row
+ * is sorted for a top_k of more than 1024.
  *
  * Chosen is only what can be: a logit that is NaN or minus infinity has probability 0 in every search, and a row with
  * no other is ATTN_GENERATE_NO_TOKEN. Plus infinity takes all the probability; several share it equally. */
