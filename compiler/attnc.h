@@ -450,6 +450,10 @@ typedef struct Model {
 Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics);
 Model *model_load(Arena *arena, const char *path); /* read, parse, resolve; prints diagnostics and exits 1 on errors */
 
+/* --- model/source_names.c: matches the name of a tensor against a line's pattern; *layer gets what stood for {layer},
+ * *suffix what stood for `*`. */
+bool source_name_matches(Arena *arena, const char *pattern, const char *name, const char **layer, const char **suffix);
+
 /* --- model/names.c: why this cannot be a model's name, or NULL. */
 const char *model_name_fault(Arena *arena, const char *name);
 

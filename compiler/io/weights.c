@@ -38,26 +38,6 @@ static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed) {
 
 /* ---------------------------------------------------------------- names */
 
-/* Matches NAME against PATTERN; *layer gets what stood for {layer}, *suffix what stood for `*`. */
-static bool matches(Arena *arena, const char *pattern, const char *name, const char **layer, const char **suffix) {
-    while (*pattern) {
-        if (strncmp(pattern, "{layer}", 7) == 0) {
-            size_t digits = strspn(name, "0123456789");
-            if (!digits) return false;
-            *layer = arena_copy(arena, name, digits);
-            pattern += 7;
-            name += digits;
-        } else if (*pattern == '*') {
-            if (strcmp(name, "weight") != 0 && strcmp(name, "bias") != 0) return false;
-            *suffix = name;
-            return true;
-        } else if (*pattern++ != *name++) {
-            return false;
-        }
-    }
-    return *name == '\0';
-}
-
 static char *filled(Arena *arena, const char *pattern, const char *layer, const char *suffix) {
     Text out = text_new(arena);
     while (*pattern) {
@@ -94,7 +74,7 @@ static Found find(Arena *arena, const Model *model, const TensorFile *file, cons
     for (int64_t i = 0; i < model->n_source_names; i++) {
         const SourceName *source = &model->source_names[i];
         const char *layer = NULL, *suffix = NULL;
-        if (!matches(arena, source->canonical, canonical, &layer, &suffix)) continue;
+        if (!source_name_matches(arena, source->canonical, canonical, &layer, &suffix)) continue;
         const char *name = filled(arena, source->from, layer, suffix);
         if (!found.source) {
             found.name = name;
@@ -186,13 +166,29 @@ static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found
     return m.data;
 }
 
-static _Noreturn void missing(const TensorFile *file, const WeightSpec *spec, const Found *found) {
-    const char *near = nearest_word(found->name, file->names);
-    if (strcmp(found->name, spec->name) == 0)
-        fail("%s: no tensor `%s`%s%s%s", file->path, spec->name, near ? "; the nearest is `" : "", near ? near : "",
-             near ? "`" : "");
-    fail("%s: no tensor `%s` (for `%s`)%s%s%s", file->path, found->name, spec->name, near ? "; the nearest is `" : "",
-         near ? near : "", near ? "`" : "");
+/* Names what is missing, what it may be called in the file, and what else of the file nothing speaks of. */
+static _Noreturn void missing(Arena *arena, const Model *model, const TensorFile *file, const WeightTable *table,
+                              const WeightSpec *spec) {
+    bool *claimed = arena_array(arena, file->count, sizeof *claimed);
+    size_t absent = 0, free_names = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        Found found = find(arena, model, file, table->specs[i].name);
+        if (found.tensor) claimed[found.tensor - file->tensors] = true;
+        else absent += !found.source || !found.source->optional;
+    }
+    const char **names = arena_array(arena, file->count + 1, sizeof *names);
+    for (size_t t = 0; t < file->count; t++)
+        if (!claimed[t]) names[free_names++] = file->tensors[t].name;
+    const char *wanted = find(arena, model, file, spec->name).name, *near = nearest_word(wanted, names);
+    Text text = text_new(arena);
+    text_printf(&text, "no tensor `%s`", wanted);
+    if (strcmp(wanted, spec->name) != 0) text_printf(&text, " (for `%s`)", spec->name);
+    if (near) text_printf(&text, "; the nearest is `%s`", near);
+    if (absent > 1) text_printf(&text, "; %zu others are missing", absent - 1);
+    if (free_names > 0 && !near)
+        text_printf(&text, "; nothing speaks of `%s`%s: a `weights` block in the spec maps names", names[0],
+                    free_names > 1 ? arena_printf(arena, " and %zu more", free_names - 1) : "");
+    fail("%s: %s", file->path, text.data);
 }
 
 /* Whether a pattern of `ignore` speaks of NAME: {layer} stands for a number, a final `*` for whatever follows. */
@@ -231,14 +227,14 @@ static void report_unused(Arena *arena, const Model *model, const TensorFile *fi
     }
 }
 
-static const float *load_one(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec,
-                             bool *used) {
+static const float *load_one(Arena *arena, const Model *model, const TensorFile *file, const WeightTable *table,
+                             const WeightSpec *spec, bool *used) {
     Found found = find(arena, model, file, spec->name);
     if (found.tensor) {
         used[found.tensor - file->tensors] = true;
         return cut(arena, spec, &found);
     }
-    if (!found.source || !found.source->optional) missing(file, spec, &found);
+    if (!found.source || !found.source->optional) missing(arena, model, file, table, spec);
     int64_t count = 0;
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
     return arena_array(arena, (size_t)count, sizeof(float));
@@ -264,7 +260,7 @@ Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table
     progress_begin("reading %s", source);
     for (size_t i = 0; i < table->count; i++) {
         progress_at((int64_t)i, (int64_t)table->count, "tensors");
-        weights->data[i] = load_one(arena, model, file, &table->specs[i], used);
+        weights->data[i] = load_one(arena, model, file, table, &table->specs[i], used);
     }
     if (verbose) report_unused(arena, model, file, used);
     return weights;

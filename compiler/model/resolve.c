@@ -589,6 +589,11 @@ Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics) {
         diagnose(diagnostics, (Place){ast->source, 1, 1, 0}, "the file has no model: it must hold `model NAME { … }`");
     if (found && found->has_block) resolve_model(&r, scope, found);
     if (diagnostics->errors) return NULL;
+    if (model->n_source_names > 0) {
+        WeightTable table = weights_table(arena, model);
+        check_source_names(&r, &table);
+        if (diagnostics->errors) return NULL;
+    }
     Text canonical = text_new(arena);
     model_print(&canonical, model, false);
     model->hash = hash_bytes(0, canonical.data, canonical.size);

@@ -89,6 +89,7 @@ enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS 
 
 /* model/source_names.c */
 void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
+void check_source_names(Resolver *r, const WeightTable *table); /* each line speaks of a tensor of the model */
 /* model/attention.c */
 void resolve_attention(Resolver *r, const Scope *scope, const Item *item, const Stack *stack, Sublayer *sublayer);
 

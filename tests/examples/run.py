@@ -26,6 +26,7 @@ LACKS_TARGET = "this machine lacks the instructions"
 TOLERANCE = 1e-5
 STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 SANITIZE = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+TOKENIZER_LIBRARIES = ["-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm"]
 HAND_WRITTEN = ["examples/similarity/%s.c" % name for name in ("similarity", "embedder", "texts", "progress")]
 TOKENIZER = sorted(os.path.relpath(file, ROOT) for file in glob.glob(ROOT + "/examples/common/tokenizer/*.c"))
 HAND_WRITTEN += [*TOKENIZER, "runtime/attn_runtime.c"]
@@ -118,12 +119,12 @@ class Examples:
     def test_similarity_builds(self):
         """Strictly with each compiler; the program that is tried on bad input has sanitizers where gcc is there."""
         run(ATTNC, "compile", "specs/minilm.attn", "-o", self.scratch, "--weights", "random:1")
-        libraries = ["-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm"]
         for compiler in COMPILERS:
             generated = self.path("minilm.o")
             run(compiler, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-c", self.path("minilm.c"), "-o", generated)
             sanitize = SANITIZE if compiler == "gcc" else []
-            run(compiler, *STRICT, *sanitize, "-I" + self.scratch, *HAND_WRITTEN, generated, "-o", self.program, *libraries)
+            run(compiler, *STRICT, *sanitize, "-I" + self.scratch, *HAND_WRITTEN, generated, "-o", self.program,
+                *TOKENIZER_LIBRARIES)
 
     def ranked(self, done):
         """(score, sentence) in the order shown."""
@@ -366,6 +367,77 @@ class Examples:
             raise
         expect_close(rows_of(done.out), read_npy(os.path.join(fixtures, "out.embeddings.npy")), TOLERANCE)
 
+    # ---------------------------------------------------------------- examples/story
+
+    def story(self, *arguments, **more):
+        """With the small model of the folder, by a program that has sanitizers."""
+        model = os.path.join(ROOT, "examples", "story", "model")
+        out = self.path("story")
+        if not os.path.isdir(out):
+            os.makedirs(out)
+            run(ATTNC, "import", model, "-o", out + "/story.attn", "--name", "story")
+            run(ATTNC, "compile", out + "/story.attn", "-o", out, "--weights", model + "/model.safetensors",
+                "--target", "avx2,scalar")
+            run("gcc", "-O2", "-c", out + "/story.c", "-o", out + "/model.o")
+            for compiler, options in (("clang", []), ("gcc", SANITIZE)):
+                run(compiler, *STRICT, *options, "-I" + out, "examples/story/story.c", *TOKENIZER,
+                    "runtime/attn_generate.c", "runtime/attn_runtime.c", out + "/model.o", "-o", out + "/story",
+                    *TOKENIZER_LIBRARIES)
+        return run(out + "/story", "--weights", more.pop("weights", out + "/story.attnw"), "--tokenizer",
+                   more.pop("tokenizer", model + "/tokenizer.json"), *arguments, **more)
+
+    def test_story_is_what_pytorch_continues(self):
+        """Greedy: the text of the ids that training recorded, by the names that byte-level BPE gives them."""
+        with open(os.path.join(ROOT, "examples/story/model/tokenizer.json"), encoding="utf-8") as file:
+            names = {id: name for name, id in json.load(file)["model"]["vocab"].items()}
+        shown = [c for c in range(256) if 33 <= c <= 126 or 161 <= c <= 172 or c >= 174]
+        bytes_of = {chr(c): c for c in shown}
+        bytes_of.update({chr(256 + i): c for i, c in enumerate(c for c in range(256) if c not in shown)})
+        with open(os.path.join(ROOT, "examples/story/model/expected.json"), encoding="utf-8") as file:
+            cases = json.load(file)
+        expect(len(cases) >= 3, "few cases")
+        for case in cases:
+            ids = case["prompt"][1:] + case["continued"]
+            told = self.story("--temperature", "0", "--tokens", str(len(case["continued"])), case["text"])
+            wanted = bytes(bytes_of[c] for id in ids if id != case["prompt"][0] for c in names[id])
+            expect(told.stdout == wanted + b"\n", "%r, not %r" % (told.stdout, wanted))
+
+    def test_story_has_a_seed(self):
+        whole = self.story("--tokens", "60", "The").out
+        expect(self.story("--tokens", "60", "The").out == whole, "another story with the same seed")
+        expect(self.story("--tokens", "60", "--seed", "2", "The").out != whole, "the same story with another seed")
+        both = self.story("--tokens", "60", "The", "The").out
+        expect(both == whole + self.story("--tokens", "60", "--seed", "2", "The").out, "the second has no other seed")
+        threads = self.story("--tokens", "60", "--threads", "3", "The").out
+        expect(threads == whole, "another story in three threads")
+
+    def test_story_from_lines(self):
+        lines = "Once\n\nOne day\r\n" + "x" * 10000 + "\n" + "Then "
+        done = self.story("--tokens", "5", "--time", stdin=lines, status=1)
+        expect("the beginning is too long" in done.err, done.err)
+        expect(len(re.findall(r"^\(\d+ tokens after \d+, \d+ tokens/s, [\d.]+ us each\)$", done.err, re.M)) == 4, done.err)
+        expect(done.out.startswith("Once") and "\nOne day" in done.out and "\nThen" in done.out, done.out)
+
+    def test_story_of_broken_text(self):
+        for text in (b"\xff\xfe\xfd\n", b"half \xe2\x82\n", b"zero \0 byte\n", b"\x1b[31mred\n", b"\xf0\x9f\x98\x80\n"):
+            done = self.story("--tokens", "8", stdin=text)
+            expect(b"\x1b" not in done.stdout, "a command for the terminal")
+            expect(done.stdout.decode() and done.err == "", done.err)
+
+    def test_story_of_other_files(self):
+        done = self.story("a", tokenizer=os.path.join(ROOT, "tests/tokenizers/fixtures/xlm_roberta.json"), status=1)
+        expect("does not belong to this model: it has ids up to" in done.err, done.err)
+        for name, word in (("absent.json", "No such file"), ("", "directory")):
+            expect(word in self.story("a", tokenizer=self.path(name), status=1).err, "no word about " + name)
+        with open(self.path("story/story.attnw"), "rb") as file:
+            short = file.read()[:50000]
+        self.story("a", weights=self.path("short.attnw", short), status=1)
+        self.story("a", weights=self.minilm, status=1)
+        for arguments in (["--tokens", "0"], ["--tokens", "x"], ["--temperature", "-1"], ["--top-p", "2"], ["--tokens"],
+                          ["--what"], ["--threads", "0"], ["--seed", "1.5"]):
+            expect(self.story(*arguments, status=1).err.startswith("story: "), str(arguments))
+        expect("usage: story" in self.story("--help").out, "no help")
+
     # ---------------------------------------------------------------- examples/by_hand
 
     def test_by_hand_files_are_their_scripts(self):
@@ -459,6 +531,12 @@ class Examples:
             page = file.read()
         expect("cross attention, layer 0" in page and "@" not in page, "no page")
         expect("make demo" in run("scripts/demo.sh", "similarity", status=1, **environment).err, "weights from nowhere")
+        own = {**environment, "MODEL": "examples/story/model"}
+        told = run("scripts/demo.sh", "story", **own)
+        expect("Once upon a time" in told.out and "tokens/s" in told.err, "no story")
+        expect("compiling" not in run("scripts/demo.sh", "story", **own).out, "made twice")
+        nowhere = run("scripts/demo.sh", "story", status=1, **{**own, "MODEL": self.path("nowhere")}).err
+        expect("there is no " in nowhere, nowhere)
         expect("usage" in run("scripts/demo.sh", "wrong", status=2, **environment).err, "no usage")
 
     def test_missing_packages_are_named(self):

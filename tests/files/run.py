@@ -133,6 +133,11 @@ def main():
         safetensors(weights, [(n.replace("layers.1.ffn.up.weight", "layers.1.ffn.upp.weight"), s) for n, s in specs])
         expect("missing name", engine(), weights, "encoder.layers.1.ffn.up.weight", "nearest is `encoder.layers.1.ffn.upp.weight`", folder=out)
         written_weights(folder, weights)
+        # the nearest is none that another layer has; what nothing speaks of is named
+        safetensors(weights, [(n.replace("layers.1.attention.query.weight", "layers.1.attention.q.weight"), s) for n, s in specs])
+        expect("nearest is not taken", engine(), weights, "nothing speaks of `encoder.layers.1.attention.q.weight`", folder=out)
+        safetensors(weights, [("elsewhere.%d" % i if n.startswith("encoder.layers") else n, s) for i, (n, s) in enumerate(specs)])
+        expect("foreign names", engine(), weights, "others are missing", "nothing speaks of `elsewhere.", "`weights` block", folder=out)
         safetensors(weights, [(n, [s[0] + 1, *s[1:]] if n == "encoder.layers.0.ffn.up.weight" else s) for n, s in specs])
         expect("wrong shape", engine(), weights, "[65, 32]", "[64, 32]", folder=out)
         safetensors(weights, specs)
