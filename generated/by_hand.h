@@ -57,6 +57,7 @@ const char *by_hand_target(const by_hand_ctx *ctx); /* the name of the target th
 
 enum {
     BY_HAND_SEQ = 4,        /* rows of a sequence: exactly that many */
+    BY_HAND_HIDDEN_WIDTH = 3,
     BY_HAND_ROWS = 4       /* rows that the workspace holds at a time; a batch runs in chunks of whole sequences */
 };
 #define BY_HAND_WORKSPACE_BYTES(threads) ((size_t)896u + (size_t)(threads) * (size_t)2496u)

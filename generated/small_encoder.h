@@ -61,6 +61,9 @@ const char *small_encoder_target(const small_encoder_ctx *ctx); /* the name of t
 
 enum {
     SMALL_ENCODER_SEQ = 16,        /* rows of a sequence: at most that many */
+    SMALL_ENCODER_HIDDEN_WIDTH = 32,
+    SMALL_ENCODER_POOLED_WIDTH = 32,
+    SMALL_ENCODER_LOGITS_WIDTH = 5,
     SMALL_ENCODER_ROWS = 256       /* rows that the workspace holds at a time; a batch runs in chunks of whole sequences */
 };
 #define SMALL_ENCODER_WORKSPACE_BYTES(threads) ((size_t)165120u + (size_t)(threads) * (size_t)2816u)

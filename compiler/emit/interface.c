@@ -138,7 +138,9 @@ static const char *map_comment(Arena *arena, const char *name, const char *pairs
 
 static void set_outputs(Arena *arena, const Plan *plan, TemplateVars *vars) {
     const Graph *g = plan->graph;
-    Text fields = text_new(arena), set = text_new(arena), advance = text_new(arena), driver = text_new(arena);
+    Text fields = text_new(arena), set = text_new(arena), advance = text_new(arena), driver = text_new(arena),
+         widths = text_new(arena);
+    const char *P = upper_case(arena, plan->program->module->model->name);
     for (int o = 0; o < g->n_outputs; o++) {
         const GraphOutput *out = &g->outputs[o];
         const char *name = out->name;
@@ -161,11 +163,13 @@ static void set_outputs(Arena *arena, const Plan *plan, TemplateVars *vars) {
                                            plan->cached && kind == ROWS_SEQUENCES ? " of each one's last row" : ""));
             add_line(&advance,
                      arena_printf(arena, "if (run.out_%s) run.out_%s += %s * %lld;", name, name, rows, columns));
+            add_line(&widths, arena_printf(arena, "%s_%s_WIDTH = %lld,", P, upper_case(arena, name), columns));
         }
         add_line(&set, arena_printf(arena, "run.out_%s = output->%s;", name, name));
         add_line(&driver, arena_printf(arena, "output.%s = call->%s;", name, name));
     }
     vars_text(vars, "output_fields", fields.data);
+    vars_text(vars, "output_widths", widths.data ? widths.data : "");
     vars_text(vars, "set_outputs", set.data);
     vars_text(vars, "advance_outputs", advance.data);
     vars_text(vars, "driver_outputs", driver.data);
