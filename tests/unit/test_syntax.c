@@ -389,9 +389,9 @@ static void hashes(void **state) {
 static void source_names(void **state) {
     (void)state;
     const Model *m = small("weights { prefix \"a.\" \"b.\"\nprefix \"c.\", ignore \"x.*\"\n"
-                           "\"p.{layer}.*\" from \"q.{layer}.*\" rows 8..d_model transpose\n"
-                           "\"r\" from \"s\" interleaved 4 parts 3 take 1 optional,"
-                           "\"t\" from \"u\" interleaved 1 parts 4 take 1..3 }",
+                           "\"encoder.layers.{layer}.attention.query.*\" from \"q.{layer}.*\" rows 8..d_model transpose\n"
+                           "\"encoder.layers.0.attention.key.weight\" from \"s\" interleaved 4 parts 3 take 1 optional,"
+                           "\"encoder.embedding.tokens.weight\" from \"u\" interleaved 1 parts 4 take 1..3 }",
                            "encoder", "", "");
     assert_true(m->n_prefixes == 3 && m->n_ignored == 1 && m->n_source_names == 3);
     assert_string_equal(m->prefixes[2], "c.");

@@ -15,6 +15,8 @@ double seconds_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 _Noreturn void out_of_memory(void) { abort(); }
+void progress_begin(const char *what, ...) { (void)what; }
+void progress_tick(void) {}
 
 EXPORT double machine_peak(const char *target) { return peak_flops(target); }
 EXPORT double machine_read(void) { return read_bandwidth(); }
