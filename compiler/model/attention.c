@@ -11,45 +11,72 @@ typedef struct Exclusion {
     const char *reason;
 } Exclusion;
 
+static bool all_known(const Scope *scope, const Field *fields, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!known(scope, fields[i])) return false;
+    return true;
+}
+
 static bool bare_score(const Attention *a) { return a->score == SCORE_GENERAL || a->score == SCORE_ADDITIVE; }
 
-#define RULE(name, condition) \
+#define WIDTHS F_heads, F_head_dim, F_d_model /* the fields that give a head its width */
+/* A rule's condition, and the fields that it reads: it is not asked while one of them is in doubt. */
+#define RULE(name, condition, ...) \
     static bool name(const Scope *scope, const Attention *a, bool alone, bool in_decoder) { \
         (void)scope, (void)a, (void)alone, (void)in_decoder; \
-        return condition; \
+        static const Field reads[] = {__VA_ARGS__}; \
+        return all_known(scope, reads, sizeof reads / sizeof reads[0]) && (condition); \
     }
-RULE(bare_in_self, bare_score(a) && !alone && !a->cross)
-RULE(bare_heads, bare_score(a) && a->heads > 1)
-RULE(bare_projected, bare_score(a) && a->projected)
-RULE(bare_head_dim, !a->projected && (stated(scope, F_head_dim) || stated(scope, F_value_dim)))
-RULE(bare_kv_heads, !a->projected && !bare_score(a) && a->heads > 1)
-RULE(additive_width, a->score == SCORE_ADDITIVE && a->d_score == 0)
-RULE(score_width, a->score != SCORE_ADDITIVE && stated(scope, F_d_score))
-RULE(dot_widths, !a->projected && !bare_score(a) && a->query_width != a->key_width)
-RULE(bare_qk_norm, bare_score(a) && a->qk_norm.kind != NORM_NONE)
-RULE(bare_position, bare_score(a) && a->position.kind != POSITION_NONE)
-RULE(cross_causal, a->cross && a->mask_causal && !alone)
-RULE(cross_prefix, a->cross && a->mask_prefix && !alone)
-RULE(cross_window, a->cross && a->window && !alone)
-RULE(decoder_open, in_decoder && !a->cross && !a->mask_causal && !a->mask_prefix)
-RULE(rope_odd, a->position.kind == POSITION_ROPE && a->position.rope_width % 2 != 0)
-RULE(rope_nothing, a->position.kind == POSITION_ROPE && a->position.rope_width < 2)
+RULE(bare_in_self, bare_score(a) && !alone && !a->cross, F_score)
+RULE(bare_heads, bare_score(a) && a->heads > 1, F_score, F_heads)
+RULE(bare_projected, bare_score(a) && a->projected, F_score, F_project)
+RULE(bare_head_dim, !a->projected && (stated(scope, F_head_dim) || stated(scope, F_value_dim)), F_score, F_project)
+RULE(bare_kv_heads, !a->projected && !bare_score(a) && a->heads > 1, F_score, F_project, F_heads)
+RULE(additive_width, a->score == SCORE_ADDITIVE && a->d_score == 0, F_score, F_d_score)
+RULE(score_width, a->score != SCORE_ADDITIVE && stated(scope, F_d_score), F_score)
+RULE(dot_widths,
+     !a->projected && !bare_score(a) && a->query_width != a->key_width,
+     F_score, F_project, F_d_model, F_d_query, F_d_key)
+RULE(bare_qk_norm, bare_score(a) && a->qk_norm.kind != NORM_NONE, F_score, F_qk_norm)
+RULE(bare_position, bare_score(a) && a->position.kind != POSITION_NONE, F_score, F_position)
+RULE(cross_causal, a->cross && a->mask_causal && !alone, F_mask_causal)
+RULE(cross_prefix, a->cross && a->mask_prefix && !alone, F_mask_prefix)
+RULE(cross_window, a->cross && a->window && !alone, F_window)
+RULE(decoder_open,
+     in_decoder && !a->cross && !a->mask_causal && !a->mask_prefix,
+     F_mask_given, F_mask_causal, F_mask_prefix)
+RULE(rope_odd,
+     a->position.kind == POSITION_ROPE && a->position.rope_width % 2 != 0 && !(a->position.rope_width < 2 &&
+     stated(scope, F_rope_partial)),
+     F_position, F_rope_partial, WIDTHS)
+RULE(rope_nothing,
+     a->position.kind == POSITION_ROPE && a->position.rope_width < 2 && stated(scope, F_rope_partial),
+     F_position, F_rope_partial, WIDTHS)
 RULE(rope_factor,
-     a->position.kind == POSITION_ROPE && a->position.scaling != ROPE_PLAIN && !stated(scope, F_rope_factor))
+     a->position.kind == POSITION_ROPE && a->position.scaling != ROPE_PLAIN && !stated(scope, F_rope_factor),
+     F_position, F_rope_factor)
 RULE(rope_original,
-     a->position.kind == POSITION_ROPE && a->position.scaling >= ROPE_LLAMA3 && a->position.original == 0)
-RULE(longrope_original, a->position.scaling == ROPE_LONGROPE && a->position.original == 1)
-RULE(rope_low_high, a->position.scaling == ROPE_LLAMA3 && a->position.high <= a->position.low)
-RULE(sink_no_window, a->sink > 0 && a->window == 0)
-RULE(alone_norm, alone && stated(scope, F_norm_place) && get(scope, F_norm_place) != PLACE_NONE)
-RULE(alone_residual, alone && stated(scope, F_residual) && get(scope, F_residual))
-RULE(qk_per_head_all, a->qk_norm_all_heads && a->qk_norm_weight_per_head)
+     a->position.kind == POSITION_ROPE && a->position.scaling >= ROPE_LLAMA3 && a->position.original == 0,
+     F_position, F_rope_original)
+RULE(longrope_original, a->position.scaling == ROPE_LONGROPE && a->position.original == 1, F_position, F_rope_original)
+RULE(rope_low_high,
+     a->position.scaling == ROPE_LLAMA3 && a->position.high <= a->position.low,
+     F_position, F_rope_low, F_rope_high)
+RULE(sink_no_window, a->sink > 0 && a->window == 0, F_sink, F_window)
+RULE(alone_norm, alone && stated(scope, F_norm_place) && get(scope, F_norm_place) != PLACE_NONE, F_norm_place)
+RULE(alone_residual, alone && stated(scope, F_residual) && get(scope, F_residual), F_residual)
+RULE(qk_per_head_all, a->qk_norm_all_heads && a->qk_norm_weight_per_head, F_qk_norm)
 RULE(relative_buckets,
-     a->position.kind == POSITION_RELATIVE && a->position.buckets < (a->position.bidirectional ? 4 : 2))
-RULE(relative_even, a->position.kind == POSITION_RELATIVE && a->position.bidirectional && a->position.buckets % 2 != 0)
-RULE(relative_distance, a->position.kind == POSITION_RELATIVE &&
-                            a->position.distance <= a->position.buckets / (a->position.bidirectional ? 4 : 2))
-RULE(relative_alone, alone && a->position.kind == POSITION_RELATIVE && !a->position.per_layer)
+     a->position.kind == POSITION_RELATIVE && a->position.buckets < (a->position.bidirectional ? 4 : 2),
+     F_position, F_relative_buckets, F_mask_given)
+RULE(relative_even,
+     a->position.kind == POSITION_RELATIVE && a->position.bidirectional && a->position.buckets % 2 != 0,
+     F_position, F_relative_buckets, F_mask_given)
+RULE(relative_distance,
+     a->position.kind == POSITION_RELATIVE && a->position.distance <= a->position.buckets / (a->position.bidirectional
+     ? 4 : 2),
+     F_position, F_relative_buckets, F_relative_distance, F_mask_given)
+RULE(relative_alone, alone && a->position.kind == POSITION_RELATIVE && !a->position.per_layer, F_position)
 #undef RULE
 
 static const Exclusion exclusions[] = {
@@ -92,7 +119,7 @@ static bool stands_in(Place place, const Item *item) {
 static void check_exclusions(Resolver *r, const Scope *scope, const Item *item, const Attention *a, bool alone,
                              bool in_decoder) {
     for (size_t i = 0; i < sizeof exclusions / sizeof exclusions[0]; i++)
-        if (exclusions[i].holds(scope, a, alone, in_decoder)) {
+        if (known(scope, exclusions[i].blame) && exclusions[i].holds(scope, a, alone, in_decoder)) {
             Place place = stated_at(scope, exclusions[i].blame, item->place);
             diagnose(r->diagnostics, place, "%s", exclusions[i].reason);
             if (scope->fields[exclusions[i].blame].stated && !stands_in(place, item))
@@ -100,18 +127,20 @@ static void check_exclusions(Resolver *r, const Scope *scope, const Item *item, 
         }
 }
 
-/* `part` must divide `whole`; the note shows where the other half of the conflict stands. */
-static bool must_divide(Resolver *r, const Scope *scope, const Item *item, Field part, const char *part_name,
+/* `part` must divide `whole`, or is in doubt from here on; the note shows where the other half of the conflict
+ * stands. */
+static bool must_divide(Resolver *r, Scope *scope, const Item *item, Field part, const char *part_name,
                         Field whole, const char *whole_name) {
     int64_t p = get(scope, part), w = get(scope, whole);
-    if (p > 0 && w % p == 0) return true;
+    if (!known(scope, part) || !known(scope, whole) || (p > 0 && w % p == 0)) return true;
+    doubt(scope, part);
     diagnose(r->diagnostics, stated_at(scope, part, item->place), "`%s %lld` does not divide `%s %lld`", part_name,
              (long long)p, whole_name, (long long)w);
     if (stated(scope, whole)) diagnose_note(r->diagnostics, scope->fields[whole].place, "`%s` stands here", whole_name);
     return false;
 }
 
-static void resolve_heads(Resolver *r, const Scope *scope, const Item *item, Attention *a, bool alone) {
+static void resolve_heads(Resolver *r, Scope *scope, const Item *item, Attention *a, bool alone) {
     int64_t d_model = get(scope, F_d_model);
     if (!a->projected) { /* rows as they come: one head over whole rows */
         a->heads = stated(scope, F_heads) ? get(scope, F_heads) : 1;
@@ -122,12 +151,14 @@ static void resolve_heads(Resolver *r, const Scope *scope, const Item *item, Att
     }
     a->heads = get(scope, F_heads);
     if (a->heads == 0) {
-        diagnose(r->diagnostics, item->place, "this attention needs `heads`");
+        if (known(scope, F_heads)) diagnose(r->diagnostics, item->place, "this attention needs `heads`");
+        doubt(scope, F_heads);
         a->heads = 1;
     }
     if (a->heads > MOST_HEADS) {
         diagnose(r->diagnostics, stated_at(scope, F_heads, item->place), "at most %d heads, found %lld", MOST_HEADS,
                  (long long)a->heads);
+        doubt(scope, F_heads);
         a->heads = 1;
     }
     a->kv_heads = stated(scope, F_kv_heads) ? get(scope, F_kv_heads) : a->heads;
@@ -136,7 +167,9 @@ static void resolve_heads(Resolver *r, const Scope *scope, const Item *item, Att
     a->head_dim = get(scope, F_head_dim);
     if (a->head_dim == 0) {
         if (d_model == 0 && alone) {
-            diagnose(r->diagnostics, item->place, "this attention needs `head_dim` or `d_model`");
+            if (known(scope, F_head_dim) && known(scope, F_d_model))
+                diagnose(r->diagnostics, item->place, "this attention needs `head_dim` or `d_model`");
+            doubt(scope, F_head_dim);
             a->head_dim = 1;
         } else if (stated(scope, F_heads) && stated(scope, F_d_model) &&
                    !must_divide(r, scope, item, F_heads, "heads", F_d_model, "d_model")) {
@@ -176,6 +209,8 @@ static void rope_lists(Resolver *r, const Scope *scope, const Item *item, Positi
     const FieldValue *s = &scope->fields[F_rope_short], *l = &scope->fields[F_rope_long];
     p->short_factors = s->list;
     p->long_factors = l->list;
+    static const Field reads[] = {F_position, F_rope_partial, F_rope_short, F_rope_long, WIDTHS};
+    if (!all_known(scope, reads, sizeof reads / sizeof reads[0])) return;
     if (s->n != p->rope_width / 2 || l->n != p->rope_width / 2)
         diagnose(r->diagnostics, stated_at(scope, F_rope_short, item->place),
                  "longrope needs %lld `short` and %lld `long` factors, found %lld and %lld",
@@ -247,21 +282,24 @@ static void resolve_widths(Resolver *r, const Scope *scope, const Item *item, co
     if (stated(scope, F_d_query)) a->query_width = get(scope, F_d_query);
     a->key_width = stated(scope, F_d_key) ? get(scope, F_d_key) : a->cross ? d_model : a->query_width;
     a->value_width = stated(scope, F_d_value) ? get(scope, F_d_value) : a->key_width;
-    if (!a->cross && (a->key_width != a->query_width || a->value_width != a->query_width)) {
+    static const Field widths[] = {F_d_model, F_d_query, F_d_key, F_d_value};
+    bool sure = all_known(scope, widths, sizeof widths / sizeof widths[0]);
+    if (sure && !a->cross && (a->key_width != a->query_width || a->value_width != a->query_width)) {
         diagnose(r->diagnostics, stated_at(scope, F_d_key, item->place),
                  "self attention has one input: d_query, d_key and d_value must be equal");
         a->key_width = a->value_width = a->query_width;
     }
     if (a->query_width == 0 || a->key_width == 0) {
-        diagnose(r->diagnostics, item->place, "this attention needs %s or `d_model`",
-                 a->query_width ? "`d_key`" : "`d_query`");
+        if (sure)
+            diagnose(r->diagnostics, item->place, "this attention needs %s or `d_model`",
+                     a->query_width ? "`d_key`" : "`d_query`");
         a->query_width = a->query_width ? a->query_width : 1;
         a->key_width = a->key_width ? a->key_width : 1;
         a->value_width = a->value_width ? a->value_width : 1;
     }
 }
 
-void resolve_attention(Resolver *r, const Scope *scope, const Item *item, const Stack *stack, Sublayer *sublayer) {
+void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack *stack, Sublayer *sublayer) {
     Attention *a = &sublayer->attention;
     bool alone = !stack, in_decoder = stack && stack->is_decoder;
     const char *word = item->values && item->values->kind == VALUE_EXPR && item->values->expr->kind == EXPR_NAME

@@ -31,7 +31,7 @@ static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *
                  .bias_down = all || get(scope, F_bias_down)};
     ffn->bias_gate = ffn->gated && (all || get(scope, F_bias_gate));
     if (ffn->d_ff == 0) {
-        diagnose(r->diagnostics, item->place, "this ffn needs `d_ff`");
+        if (known(scope, F_d_ff)) diagnose(r->diagnostics, item->place, "this ffn needs `d_ff`");
         ffn->d_ff = 1;
     }
     if (item->values) diagnose(r->diagnostics, item->values->place, "`ffn` is followed by its block, not by a value");
@@ -78,7 +78,7 @@ static Sublayer resolve_sublayer(Resolver *r, const Scope *outer, const Item *it
     place_norms(scope, &sublayer);
     sublayer.residual = get(scope, F_residual);
     sublayer.residual_scale = get_real(scope, F_residual_scale);
-    if (!sublayer.residual && stated(scope, F_residual_scale) && get_real(scope, F_residual_scale) != 1)
+    if (!sublayer.residual && known(scope, F_residual) && stated(scope, F_residual_scale) && get_real(scope, F_residual_scale) != 1)
         diagnose(r->diagnostics, scope->fields[F_residual_scale].place, "`residual no` excludes a scale");
     return sublayer;
 }
@@ -113,7 +113,7 @@ static Layer resolve_layer(Resolver *r, const Scope *scope, const Item *item, St
         .place = item->place, .parallel = get(scope, F_block_parallel), .shared_norm = get(scope, F_block_shared_norm)};
     int count = 0;
     for (const Item *i = item->items; i; i = i->next) count += is_attention(i) || is_ffn(i);
-    if (count == 0)
+    if (count == 0 && !scope->lost)
         diagnose(r->diagnostics, item->place, "a layer needs a sublayer: `attention self { … }` or `ffn { … }`");
     if (count > MOST_SUBLAYERS) {
         diagnose(r->diagnostics, item->place, "a layer holds at most %d sublayers", MOST_SUBLAYERS);
@@ -123,8 +123,8 @@ static Layer resolve_layer(Resolver *r, const Scope *scope, const Item *item, St
     for (const Item *i = item->items; i; i = i->next)
         if (is_attention(i) || is_ffn(i)) layer.sublayers[layer.count++] = resolve_sublayer(r, scope, i, stack);
     name_twins(r, &layer);
-    if (layer.parallel) check_parallel(r, scope, item, &layer);
-    else if (layer.shared_norm)
+    if (layer.parallel && !scope->lost && known(scope, F_norm_place)) check_parallel(r, scope, item, &layer);
+    if (!layer.parallel && layer.shared_norm && known(scope, F_block_parallel))
         diagnose(r->diagnostics, stated_at(scope, F_block_shared_norm, item->place),
                  "`shared_norm` belongs to `block parallel`");
     return layer;
@@ -135,14 +135,16 @@ static int64_t layer_count(Resolver *r, const Scope *scope, const Item *item, bo
     const Value *v = item->values;
     if (!v || v->kind != VALUE_EXPR) {
         diagnose(r->diagnostics, item->place, "`layers` wants their number: `layers N { … }`");
+        r->layers_doubted = true;
         return 1;
     }
-    int64_t n = evaluate_integer(r, scope, v->expr, "`layers`", 1, MOST_LAYERS);
+    Number n = evaluate_integer(r, scope, v->expr, "`layers`", 1, MOST_LAYERS);
+    if (!n.ok) r->layers_doubted = true;
     v = v->next;
     *shared = v && v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME && strcmp(v->expr->text, "shared") == 0;
     if (*shared) v = v->next;
     if (v) diagnose(r->diagnostics, v->place, "behind `layers N` may only stand `shared`");
-    return n;
+    return n.integer;
 }
 
 /* `export` names a layer or head once; numbers out of range are found later. */
@@ -210,9 +212,11 @@ static void resolve_layers(Resolver *r, const Scope *outer, const Item *item, St
         diagnose(r->diagnostics, item->place, "`layers` holds either `layer` blocks or sublayers, not both");
     if (first + n > MOST_LAYERS) {
         diagnose(r->diagnostics, item->place, "at most %d layers", MOST_LAYERS);
+        r->layers_doubted = true;
         return;
     }
-    if (patterns > n) {
+    if (patterns > n && !r->layers_doubted) {
+        r->layers_doubted = true;
         diagnose(r->diagnostics, item->place, "the pattern has %lld layers, and `layers` says %lld",
                  (long long)patterns, (long long)n);
         return;
@@ -234,7 +238,7 @@ static void resolve_layers(Resolver *r, const Scope *outer, const Item *item, St
 
 /* ---------------------------------------------------------------- stacks */
 
-static void resolve_input(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
+static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
     stack->input = (int)get(scope, F_input);
     if (stack->input == INPUT_PATCHES) {
         stack->image_height = get(scope, F_image_height);
@@ -243,7 +247,10 @@ static void resolve_input(Resolver *r, const Scope *scope, const Item *item, Sta
         stack->class_token = get(scope, F_class_token);
         stack->distillation_token = get(scope, F_distillation_token);
         Place place = stated_at(scope, F_input, item->place);
-        if (!stack->image_height || !stack->patch) {
+        bool sure = known(scope, F_image_height) && known(scope, F_image_width) && known(scope, F_patch);
+        if (!sure) {
+            stack->seq = (Length){1, true};
+        } else if (!stack->image_height || !stack->patch) {
             diagnose(r->diagnostics, place, "`input patches` needs `image N` and `patch N`");
         } else if (stack->patch > MOST_PATCH) {
             diagnose(r->diagnostics, place, "`patch` must be at most %d, found %lld", MOST_PATCH,
@@ -256,27 +263,29 @@ static void resolve_input(Resolver *r, const Scope *scope, const Item *item, Sta
                            stack->class_token + stack->distillation_token;
             if (rows > MOST_ROWS)
                 diagnose(r->diagnostics, place, "the image has more than %d patches", MOST_ROWS), rows = 1;
-            if (stated(scope, F_seq) && get(scope, F_seq) != rows)
+            if (stated(scope, F_seq) && known(scope, F_seq) && get(scope, F_seq) != rows)
                 diagnose(r->diagnostics, scope->fields[F_seq].place, "the image gives %lld rows, not %lld",
                          (long long)rows, (long long)get(scope, F_seq));
             stack->seq = (Length){rows, true};
         }
-        if (stack->distillation_token && !stack->class_token)
+        if (stack->distillation_token && !stack->class_token && known(scope, F_input))
             diagnose(r->diagnostics, place, "`distillation` needs `class`");
         if (stack->is_decoder) diagnose(r->diagnostics, place, "a decoder reads tokens or features, not patches");
         return;
     }
     stack->seq = (Length){get(scope, F_seq), get(scope, F_seq_exact)};
     if (!stack->seq.n) {
-        diagnose(r->diagnostics, item->place, "`%s` needs `seq = N` or `seq <= N`", stack->name);
+        if (known(scope, F_seq) && known(scope, F_input))
+            diagnose(r->diagnostics, item->place, "`%s` needs `seq = N` or `seq <= N`", stack->name);
+        doubt(scope, F_seq);
         stack->seq.n = 1;
     }
-    if (stated(scope, F_patch) || stated(scope, F_image_height))
+    if (known(scope, F_input) && (stated(scope, F_patch) || stated(scope, F_image_height)))
         diagnose(r->diagnostics, stated_at(scope, F_input, item->place),
                  "`image` and `patch` belong to `input patches`");
 }
 
-static void resolve_embedding(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
+static void resolve_embedding(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
     int64_t d_model = r->model->d_model;
     stack->vocab = get(scope, F_vocab);
     stack->segments = get(scope, F_segments);
@@ -288,13 +297,15 @@ static void resolve_embedding(Resolver *r, const Scope *scope, const Item *item,
     if (get(scope, F_embedding_tied) && !r->model->embedding_tied)
         diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->place),
                  "`embedding tied` is said of the whole model: it stands outside `%s`", stack->name);
-    if (!get(scope, F_embedding_factor_bias) && !stack->embedding_projected)
+    if (!get(scope, F_embedding_factor_bias) && !stack->embedding_projected && known(scope, F_embedding_factor))
         diagnose(r->diagnostics, stated_at(scope, F_embedding_factor_bias, item->place),
                  "`embedding no_bias` needs `factor`");
     if (stack->input == INPUT_TOKENS && !stack->vocab) {
-        diagnose(r->diagnostics, item->place, "`%s` reads tokens and needs `vocab`", stack->name);
-        stack->vocab = 1;
+        if (known(scope, F_vocab) && known(scope, F_input))
+            diagnose(r->diagnostics, item->place, "`%s` reads tokens and needs `vocab`", stack->name);
+        doubt(scope, F_vocab);
     }
+    if (!known(scope, F_vocab)) stack->vocab = 0; /* no token is outside of what is not known */
     if (stack->input != INPUT_TOKENS) {
         stack->vocab = 0;
         if (stack->segments)
@@ -315,6 +326,7 @@ static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *
         (Position){.kind = kind, .sinusoid = (Sinusoid)get(scope, F_sinusoid), .offset = get(scope, F_position_offset)};
     if (kind != POSITION_SINUSOIDAL && kind != POSITION_LEARNED) stack->position = (Position){0};
     Place place = stated_at(scope, F_position, item->place);
+    if (!known(scope, F_position) || !known(scope, F_d_model) || !known(scope, F_embedding_factor)) return;
     if (kind == POSITION_SINUSOIDAL && stack->embedding_width % 2)
         diagnose(r->diagnostics, place, "sinusoidal positions need an even width, found %lld",
                  (long long)stack->embedding_width);
@@ -335,8 +347,9 @@ static void share_relative(Resolver *r, Stack *stack) {
                 first = &sub->attention;
                 stack->relative = *p;
                 stack->relative_heads = first->heads;
-            } else if (first->heads != sub->attention.heads || first->position.buckets != p->buckets ||
-                       first->position.distance != p->distance) {
+            } else if (r->diagnostics->errors == 0 && /* a number that was refused agrees with none */
+                       (first->heads != sub->attention.heads || first->position.buckets != p->buckets ||
+                        first->position.distance != p->distance)) {
                 diagnose(r->diagnostics, sub->place,
                          "layers that share relative positions must agree in heads, buckets and distance");
                 return;
@@ -386,7 +399,8 @@ static void check_widths(Resolver *r, Stack *stack) {
 
 static void check_export(Resolver *r, const Scope *scope, const Stack *stack) {
     const FieldValue *layers = &scope->fields[F_export_layers];
-    for (int64_t i = 0; i < layers->n; i++)
+    bool sure = !r->layers_doubted && known(scope, F_export_layers);
+    for (int64_t i = 0; i < layers->n && sure; i++)
         if ((int64_t)layers->list[i] >= stack->n_layers)
             diagnose(r->diagnostics, layers->place, "`export` names layer %lld, and there are %lld, from 0",
                      (long long)layers->list[i], (long long)stack->n_layers);
@@ -401,6 +415,7 @@ static Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, b
     if (item->values)
         diagnose(r->diagnostics, item->values->place, "`%s` is followed by its block, not by a value", stack->name);
     Scope *scope = scope_enter(r, outer, is_decoder ? BLOCK_DECODER : BLOCK_ENCODER, item->items);
+    r->layers_doubted = false;
     resolve_input(r, scope, item, stack);
     resolve_embedding(r, scope, item, stack);
     resolve_stack_position(r, scope, item, stack);
@@ -408,6 +423,7 @@ static Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, b
     check_export_list(r, &scope->fields[F_export_heads], "head");
     for (const Item *i = item->items; i; i = i->next)
         if (is_block(i, "layers")) resolve_layers(r, scope, i, stack);
+    if (scope->lost) r->layers_doubted = true;
     if (!stack->n_layers && !r->diagnostics->errors)
         diagnose(r->diagnostics, item->place, "`%s` needs `layers N { … }`", stack->name);
     share_relative(r, stack);
@@ -497,11 +513,12 @@ static void resolve_alone(Resolver *r, const Scope *outer, const Item *item) {
     model->queries = (Length){get(scope, F_queries), get(scope, F_queries_exact)};
     model->keys = (Length){get(scope, F_keys), get(scope, F_keys_exact)};
     bool self = !sublayer->attention.cross;
-    if (!model->queries.n)
+    if (!model->queries.n && known(scope, F_queries))
         diagnose(r->diagnostics, item->place, "attention alone needs `queries = N` or `queries <= N`");
     if (self && !stated(scope, F_keys)) model->keys = model->queries;
-    if (!model->keys.n) diagnose(r->diagnostics, item->place, "attention alone needs `keys = N` or `keys <= N`");
-    if (self && (model->keys.n != model->queries.n || model->keys.exact != model->queries.exact))
+    bool sure = known(scope, F_queries) && known(scope, F_keys);
+    if (!model->keys.n && sure) diagnose(r->diagnostics, item->place, "attention alone needs `keys = N` or `keys <= N`");
+    if (self && sure && (model->keys.n != model->queries.n || model->keys.exact != model->queries.exact))
         diagnose(r->diagnostics, stated_at(scope, F_keys, item->place), "self attention has as many keys as queries");
     check_export_list(r, &scope->fields[F_export_heads], "head");
     if (stated(scope, F_export_layers))
@@ -524,15 +541,29 @@ static const Item *only_block(Resolver *r, const Item *items, const char *name) 
     return found;
 }
 
+/* The name behind `model`, or "unnamed" and a diagnostic: of `nano-gpt`, which reads as a difference, too. */
+static const char *name_of(Resolver *r, const Item *item) {
+    const char *name = block_word(item);
+    const Value *first = item->values;
+    if (name) {
+        check_name(r, item, name);
+        return name;
+    }
+    if (first && first->kind == VALUE_EXPR && (first->next || first->expr->kind != EXPR_INTEGER)) {
+        Place place = first->place;
+        for (const Value *v = first; v; v = v->next)
+            if (v->place.line == place.line) place.length = v->place.column + v->place.length - place.column;
+        diagnose(r->diagnostics, place, "`%.63s` is no name: letters, digits and `_`", text_at(r->arena, place));
+    } else {
+        diagnose(r->diagnostics, first ? first->place : item->place, "a model needs a name: `model NAME { … }`");
+    }
+    return "unnamed";
+}
+
 static void resolve_model(Resolver *r, const Scope *outermost, const Item *item) {
     Model *model = r->model;
-    const char *name = block_word(item);
     model->place = item->place;
-    model->name = name ? name : "unnamed";
-    if (name) check_name(r, item, name);
-    else
-        diagnose(r->diagnostics, item->values ? item->values->place : item->place,
-                 "a model needs a name: `model NAME { … }`");
+    model->name = name_of(r, item);
     Scope *scope = scope_enter(r, outermost, BLOCK_MODEL, item->items);
     const Item *encoder = only_block(r, item->items, "encoder"), *decoder = only_block(r, item->items, "decoder");
     const Item *alone = only_block(r, item->items, "attention"), *weights = only_block(r, item->items, "weights");
@@ -546,14 +577,16 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
         diagnose(r->diagnostics, alone->place,
                  "attention alone excludes encoder and decoder; in them it stands in `layers`");
     if ((encoder || decoder) && !model->d_model) {
-        diagnose(r->diagnostics, item->place, "this model needs `d_model`");
+        if (known(scope, F_d_model)) diagnose(r->diagnostics, item->place, "this model needs `d_model`");
+        doubt(scope, F_d_model);
         model->d_model = scope->fields[F_d_model].integer = 1;
     }
     if (encoder) model->encoder = resolve_stack(r, scope, encoder, false);
     if (decoder) model->decoder = resolve_stack(r, scope, decoder, true);
     if (alone && !encoder && !decoder) resolve_alone(r, scope, alone);
     const Stack *e = model->encoder, *d = model->decoder;
-    if (model->embedding_tied && e && d && (e->vocab != d->vocab || e->embedding_width != d->embedding_width))
+    if (model->embedding_tied && e && d && r->diagnostics->errors == 0 &&
+        (e->vocab != d->vocab || e->embedding_width != d->embedding_width))
         diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->place),
                  "`embedding tied` needs one vocabulary and width for source and target");
     if (r->diagnostics->errors == 0) check_inputs(r);

@@ -121,6 +121,7 @@ static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
     Field field = row ? bare_field((SettingId)(row - setting_rows)) : FIELD_COUNT;
     if (field != FIELD_COUNT) {
         const FieldValue *value = &scope->fields[field];
+        if (value->doubted && (!value->stated || place_before(value->place, expr->place))) return no_number();
         if (value->stated && place_before(value->place, expr->place))
             return (Number){true, field_rows[field].type == TYPE_real, value->integer, value->real};
         diagnose(r->diagnostics, expr->place, "`%s` is not given before this place, at this or an outer level",
@@ -215,36 +216,50 @@ Number evaluate(Resolver *r, const Scope *scope, const Expr *expr) {
     }
 }
 
-int64_t evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least,
-                         int64_t most) {
-    Number n = evaluate(r, scope, expr);
-    if (!n.ok) return least;
-    if (n.is_real) {
-        diagnose(r->diagnostics, expr->place, "%s wants an integer, found the real number %g", what, n.real);
-        return least;
-    }
-    if (n.integer < least || n.integer > most) {
-        if (n.integer < least)
-            diagnose(r->diagnostics, expr->place, "%s must be at least %lld, found %lld", what, (long long)least,
-                     (long long)n.integer);
-        else
-            diagnose(r->diagnostics, expr->place, "%s must be at most %lld, found %lld", what, (long long)most,
-                     (long long)n.integer);
-        return least;
-    }
-    return n.integer;
+/* Only a value that begins with a sign has this kind outside of parentheses. `range`: what it must be, or NULL. */
+static bool refuse_sign(Resolver *r, const Expr *expr, const char *what, const char *range) {
+    if (expr->kind != EXPR_NEGATE) return false;
+    ExprKind kind = expr->left->kind;
+    bool sum = kind == EXPR_ADD || kind == EXPR_SUB || kind == EXPR_NEGATE; /* it stands in parentheses */
+    diagnose(r->diagnostics, expr->place, "a value cannot begin with a sign; a negative number is `0 - %s%s%s`%s%s%s%s",
+             sum ? "(" : "", text_at(r->arena, expr->left->place), sum ? ")" : "", range ? ", and " : "", range ? what : "", range ? " must be " : "",
+             range ? range : "");
+    return true;
 }
 
-static double evaluate_real(Resolver *r, const Scope *scope, const Expr *expr, const char *what, Range range) {
+Number evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least,
+                        int64_t most) {
+    const Number refused = {.integer = least, .real = (double)least};
+    const char *range = least >= 0 ? arena_printf(r->arena, "at least %lld", (long long)least) : NULL;
+    if (refuse_sign(r, expr, what, range)) return refused;
     Number n = evaluate(r, scope, expr);
-    if (!n.ok) return 1;
-    bool good = range == RANGE_any || (range == RANGE_natural && n.real >= 0) ||
-                (range == RANGE_positive && n.real > 0) || (range == RANGE_unit && n.real > 0 && n.real <= 1);
-    static const char *const wanted[] = {[RANGE_positive] = "greater than 0",
+    if (!n.ok) return refused;
+    if (n.is_real) {
+        diagnose(r->diagnostics, expr->place, "%s wants an integer, found the real number %g", what, n.real);
+        return refused;
+    }
+    if (n.integer < least || n.integer > most) {
+        diagnose(r->diagnostics, expr->place, "%s must be at %s %lld, found %lld", what,
+                 n.integer < least ? "least" : "most", (long long)(n.integer < least ? least : most),
+                 (long long)n.integer);
+        return refused;
+    }
+    return n;
+}
+
+static Number evaluate_real(Resolver *r, const Scope *scope, const Expr *expr, const char *what, Range range) {
+    const Number refused = {.real = 1};
+    static const char *const wanted[] = {[RANGE_any] = NULL,
+                                         [RANGE_positive] = "greater than 0",
                                          [RANGE_natural] = "0 or greater",
                                          [RANGE_unit] = "greater than 0 and at most 1"};
+    if (refuse_sign(r, expr, what, wanted[range])) return refused;
+    Number n = evaluate(r, scope, expr);
+    if (!n.ok) return refused;
+    bool good = range == RANGE_any || (range == RANGE_natural && n.real >= 0) ||
+                (range == RANGE_positive && n.real > 0) || (range == RANGE_unit && n.real > 0 && n.real <= 1);
     if (!good) diagnose(r->diagnostics, expr->place, "%s must be %s, found %g", what, wanted[range], n.real);
-    return good ? n.real : 1;
+    return good ? n : refused;
 }
 
 /* ---------------------------------------------------------------- one setting */
@@ -260,6 +275,8 @@ static const OptionRow *option_of(SettingId setting, const Value *value) {
     if (value->kind != VALUE_EXPR || value->expr->kind != EXPR_NAME) return NULL;
     return option_named(setting, value->expr->text);
 }
+
+static bool option_word(const Value *value) { return value->kind == VALUE_EXPR && value->expr->kind == EXPR_NAME; }
 
 static void reset_fields(Scope *scope, Field field) {
     const FieldRow *row = &field_rows[field];
@@ -280,6 +297,7 @@ static const Value *take_numbers(Resolver *r, Scope *scope, const OptionRow *opt
     if (!value || value->kind != VALUE_EXPR || option_of(option->setting, value)) {
         diagnose(r->diagnostics, value ? value->place : place, "%s wants %s", what,
                  integer ? "an integer" : "a number");
+        doubt(scope, option->field);
         return value && value->kind != VALUE_EXPR ? value->next : value;
     }
     int64_t least = range == RANGE_natural ? 0 : range == RANGE_positive ? 1 : INT32_MIN, n = 0;
@@ -287,12 +305,16 @@ static const Value *take_numbers(Resolver *r, Scope *scope, const OptionRow *opt
     for (; stop && stop->kind == VALUE_EXPR && !option_of(option->setting, stop) && (list || n == 0); stop = stop->next)
         n++;
     double *numbers = arena_array(r->arena, (size_t)n, sizeof *numbers);
-    int64_t last = 0;
+    Number last = {0};
+    bool good = true;
     for (int64_t i = 0; i < n; i++, value = value->next) {
-        if (integer) last = evaluate_integer(r, scope, value->expr, what, least, MOST_INTEGER);
-        numbers[i] = integer ? (double)last : evaluate_real(r, scope, value->expr, what, range);
+        last = integer ? evaluate_integer(r, scope, value->expr, what, least, MOST_INTEGER)
+                       : evaluate_real(r, scope, value->expr, what, range);
+        numbers[i] = last.real;
+        good = good && last.ok;
     }
-    store(scope, option->field, place, last, numbers[n - 1]);
+    store(scope, option->field, place, integer ? last.integer : 0, last.real);
+    if (!good) doubt(scope, option->field);
     if (list) {
         scope->fields[option->field].list = numbers;
         scope->fields[option->field].n = n;
@@ -303,28 +325,30 @@ static const Value *take_numbers(Resolver *r, Scope *scope, const OptionRow *opt
 static void unknown_option(Resolver *r, SettingId setting, const Value *value) {
     const char *words[OPTION_COUNT + 1];
     int n = 0;
-    Text all = text_new(r->arena);
     for (int o = 0; o < OPTION_COUNT; o++)
-        if (option_rows[o].setting == setting && option_rows[o].word[0]) {
-            words[n++] = option_rows[o].word;
-            text_printf(&all, "%s%s", n > 1 ? ", " : "", option_rows[o].word);
-        }
+        if (option_rows[o].setting == setting && option_rows[o].word[0]) words[n++] = option_rows[o].word;
     words[n] = NULL;
     const char *name = setting_rows[setting].name,
                *text = value->expr && value->expr->kind == EXPR_NAME ? value->expr->text : NULL;
-    const char *near = text ? nearest_word(text, words) : NULL;
-    if (value->kind == VALUE_STRING)
-        diagnose(r->diagnostics, value->place, "`%s` takes no string", name);
-    else if (value->kind == VALUE_RANGE)
-        diagnose(r->diagnostics, value->place, "`%s` takes no range", name);
-    else if (near)
-        diagnose(r->diagnostics, value->place, "`%s` is not an option of `%s`; did you mean `%s`?", text, name, near);
-    else if (text)
-        diagnose(r->diagnostics, value->place, "`%s` is not an option of `%s`%s%s", text, name, n ? "; it has: " : "",
-                 all.data);
-    else
-        diagnose(r->diagnostics, value->place, "`%s` takes no number here%s%s", name, n ? "; its options: " : "",
-                 all.data);
+    const char *near = text ? synonym_of(name, text) : NULL;
+    if (text && !near) near = nearest_word(text, words);
+    Text message = text_new(r->arena);
+    if (value->kind != VALUE_EXPR) {
+        text_printf(&message, "`%s` takes no %s", name, value->kind == VALUE_STRING ? "string" : "range");
+    } else if (near) {
+        text_printf(&message, "`%s` is not an option of `%s`; did you mean `%s`?", text, name, near);
+    } else {
+        if (text) text_printf(&message, "`%s` is not an option of `%s`", text, name);
+        else text_printf(&message, "`%s` takes no number here", name);
+        for (int i = 0; i < n; i++)
+            message_word(&message, i ? "," : text ? "; it has:" : "; its options:", words[i]);
+    }
+    diagnose(r->diagnostics, value->place, "%s", message.data);
+}
+
+static void doubt_setting(Scope *scope, SettingId setting) {
+    for (int o = 0; o < OPTION_COUNT; o++)
+        if (option_rows[o].setting == setting) doubt(scope, option_rows[o].field);
 }
 
 /* The fields that stating this setting anew puts back to their defaults. */
@@ -385,7 +409,7 @@ static void check_together(Resolver *r, const Scope *scope, SettingId setting, c
     const char *name = setting_rows[setting].name;
     for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
         const OptionRow *option = set_by[needs[i].option];
-        if (option && !(needs[i].values & 1 << get(scope, needs[i].on)))
+        if (option && known(scope, needs[i].on) && !(needs[i].values & 1 << get(scope, needs[i].on)))
             diagnose(r->diagnostics, scope->fields[needs[i].option].place, "`%s %s` needs `%s`", name, option->word,
                      needs[i].wanted);
     }
@@ -397,16 +421,64 @@ static void check_together(Resolver *r, const Scope *scope, SettingId setting, c
                          set_by[sole[i]]->word, set_by[f]->word);
 }
 
+static bool may_stand(const Scope *scope, const char *word) {
+    Block block;
+    const SettingRow *row = setting_named(word);
+    if (row) return with_ancestors(row->blocks) & 1 << scope->block;
+    return block_named(word, &block) && block_rows[block].parents & 1 << scope->block;
+}
+
+/* Where `value` of an item is a word that begins another, without a comma before it: says so, and cuts the item. */
+static bool cut_item(Resolver *r, const Scope *scope, Item *item, const Value *value) {
+    if (value->kind != VALUE_EXPR || value->expr->kind != EXPR_NAME || !may_stand(scope, value->expr->text))
+        return false;
+    const char *name = value->expr->text;
+    diagnose(r->diagnostics, value->place, "`%s` is a %s of its own: a comma or a new line belongs before it", name,
+             setting_named(name) ? "setting" : "block");
+    Item *rest = arena_alloc(r->arena, sizeof *rest);
+    *rest = (Item){.place = value->place, .name = name, .values = value->next, .has_block = item->has_block,
+                   .block_end = item->block_end, .items = item->items, .next = item->next};
+    Value **cut = &item->values;
+    while (*cut != value) cut = &(*cut)->next;
+    *cut = NULL;
+    item->has_block = false;
+    item->items = NULL;
+    item->next = rest;
+    return true;
+}
+
+/* The word of `eps -1e-6`, which reads as a difference, where it is an option that takes a number; else NULL. */
+static const OptionRow *option_with_sign(SettingId setting, const Value *value) {
+    if (value->kind != VALUE_EXPR || value->expr->kind != EXPR_SUB || value->expr->left->kind != EXPR_NAME)
+        return NULL;
+    const OptionRow *option = option_named(setting, value->expr->left->text);
+    return option && option->takes != TAKES_flag ? option : NULL;
+}
+
+/* Such a value as the two that were meant: the word, and a number with its sign. */
+static const Value *split_sign(Resolver *r, const Value *value) {
+    const Expr *difference = value->expr;
+    Value *word = arena_alloc(r->arena, sizeof *word), *number = arena_alloc(r->arena, sizeof *number);
+    Expr *negated = arena_alloc(r->arena, sizeof *negated);
+    *negated = (Expr){.kind = EXPR_NEGATE, .place = difference->right->place, .depth = difference->depth,
+                      .left = difference->right};
+    *number = (Value){.kind = VALUE_EXPR, .place = negated->place, .expr = negated, .next = value->next};
+    *word = (Value){.kind = VALUE_EXPR, .place = difference->left->place, .expr = difference->left, .next = number};
+    return word;
+}
+
 /* Values of one item, read twice for settings whose fields depend on a kind: the kind is applied first,
  * so that `norm eps 1e-6 rmsnorm` and `norm rmsnorm eps 1e-6` mean the same. */
-static void apply_values(Resolver *r, Scope *scope, SettingId setting, const Item *item) {
+static void apply_values(Resolver *r, Scope *scope, SettingId setting, Item *item) {
     const char *name = setting_rows[setting].name;
+    bool good = true;
     const OptionRow *set_by[FIELD_COUNT] = {0};
     for (const Value *v = item->values; v; v = v->next) {
         const OptionRow *option = option_of(setting, v);
         if (option && option->takes == TAKES_flag) reset_dependents(scope, option->field);
     }
     for (const Value *v = item->values; v;) {
+        if (option_with_sign(setting, v)) v = split_sign(r, v);
         const OptionRow *option = option_of(setting, v), *bare = option_named(setting, "");
         if (!option && bare && v->kind == VALUE_EXPR && !set_by[bare->field]) {
             v = take_numbers(r, scope, bare, arena_printf(r->arena, "`%s`", name), v, item->place);
@@ -414,8 +486,12 @@ static void apply_values(Resolver *r, Scope *scope, SettingId setting, const Ite
             continue;
         }
         if (!option) {
+            if (v != item->values && cut_item(r, scope, item, v)) break;
             unknown_option(r, setting, v);
+            good = false;
+            bool word = option_word(v);
             v = v->next;
+            while (word && v && v->kind == VALUE_EXPR && !option_word(v)) v = v->next; /* the unknown word's numbers */
             continue;
         }
         if (set_by[option->field]) {
@@ -435,6 +511,7 @@ static void apply_values(Resolver *r, Scope *scope, SettingId setting, const Ite
                              v->place);
         }
     }
+    if (!good) doubt_setting(scope, setting);
     check_together(r, scope, setting, set_by);
 }
 
@@ -444,7 +521,9 @@ static void apply_length(Resolver *r, Scope *scope, SettingId setting, const Ite
         diagnose(r->diagnostics, item->place, "`%s` wants `= N` (always N) or `<= N` (1 to N, given at the call)",
                  name);
     Field field = bare_field(setting);
+    if (item->relation == RELATION_NONE) doubt(scope, field);
     if (get(scope, field) > MOST_ROWS) {
+        doubt(scope, field);
         diagnose(r->diagnostics, item->place, "`%s` must be at most %d, found %lld", name, MOST_ROWS,
                  (long long)get(scope, field));
         scope->fields[field].integer = 1;
@@ -453,7 +532,7 @@ static void apply_length(Resolver *r, Scope *scope, SettingId setting, const Ite
         item->relation == RELATION_EQUAL; /* NAME_exact stands behind NAME in settings.def */
 }
 
-static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, const Item *item) {
+static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, Item *item) {
     SettingId setting = (SettingId)(row - setting_rows);
     int allowed = with_ancestors(row->blocks);
     if (!(allowed & (1 << scope->block))) {
@@ -464,9 +543,9 @@ static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, cons
                  block_name(scope->block), where.data);
         return;
     }
-    if (item->has_block) diagnose(r->diagnostics, item->place, "`%s` takes no block", row->name);
     if (!item->values) {
-        diagnose(r->diagnostics, item->place, "`%s` wants a value", row->name);
+        diagnose(r->diagnostics, item->place, "`%s` %s", row->name, item->has_block ? "takes no block" : "wants a value");
+        doubt_setting(scope, setting);
         return;
     }
     if (item->relation && row->form != FORM_length)
@@ -475,6 +554,7 @@ static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, cons
     reset_setting(scope, setting);
     apply_values(r, scope, setting, item);
     if (row->form == FORM_length) apply_length(r, scope, setting, item);
+    if (item->has_block) diagnose(r->diagnostics, item->place, "`%s` takes no block", row->name);
 }
 
 /* ---------------------------------------------------------------- scopes */
@@ -500,7 +580,8 @@ bool scope_let(Resolver *r, Scope *scope, const Item *item) {
             diagnose_note(r->diagnostics, b->place, "given here");
             break;
         }
-    Number n = evaluate(r, scope, item->values->expr);
+    Number n = {0};
+    if (!refuse_sign(r, item->values->expr, NULL, NULL)) n = evaluate(r, scope, item->values->expr);
     Binding *binding = arena_alloc(r->arena, sizeof *binding);
     *binding = (Binding){item->name, item->place, n.is_real, n.ok, n.integer, n.real, scope->lets};
     scope->lets = binding;
@@ -513,27 +594,60 @@ void refuse_relation(Resolver *r, const Item *item) {
                  item->relation == RELATION_EQUAL ? "=" : "<=");
 }
 
-static void unknown_item(Resolver *r, Block block, const Item *item) {
-    const char *names[SETTING_COUNT + BLOCK_COUNT + 1];
+/* The settings and blocks that may stand in a block: blocks first. */
+static int words_of(Block block, const char **words) {
     int n = 0;
-    for (int s = 0; s < SETTING_COUNT; s++)
-        if (with_ancestors(setting_rows[s].blocks) & (1 << block)) names[n++] = setting_rows[s].name;
     for (int b = 0; b < BLOCK_COUNT; b++)
-        if (block_rows[b].parents & (1 << block)) names[n++] = block_rows[b].name;
-    names[n] = NULL;
-    const char *near = item->quoted ? NULL : nearest_word(item->name, names);
-    if (item->quoted)
-        diagnose(r->diagnostics, item->place, "a line that begins with a string belongs in `weights { … }`");
-    else diagnose(r->diagnostics, item->place, "`%s` is not a setting or block of `%s`%s%s%s", item->name,
-                  block_name(block),
-             near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+        if (block_rows[b].parents & (1 << block)) words[n++] = block_rows[b].name;
+    for (int s = 0; s < SETTING_COUNT; s++)
+        if (with_ancestors(setting_rows[s].blocks) & (1 << block)) words[n++] = setting_rows[s].name;
+    words[n] = NULL;
+    return n;
 }
 
-Scope *scope_enter(Resolver *r, const Scope *outer, Block block, const Item *items) {
+static void unknown_item(Resolver *r, Scope *scope, const Item *item) {
+    const char *words[SETTING_COUNT + BLOCK_COUNT + 1];
+    int n = words_of(scope->block, words);
+    Block inner;
+    if (item->quoted) {
+        diagnose(r->diagnostics, item->place, "a line that begins with a string belongs in `weights { … }`");
+        return;
+    }
+    Text message = text_new(r->arena);
+    text_printf(&message, "`%s` is not a setting or block of `%s`", item->name, block_name(scope->block));
+    const char *near = synonym_of("", item->name);
+    if (!near) near = nearest_word(item->name, words);
+    if (near) text_printf(&message, "; did you mean `%s`?", near);
+    for (int i = 0; i < n && !near && !(r->listed & 1 << scope->block); i++)
+        message_word(&message, i ? "," : "; it holds:", words[i]);
+    if (!near) r->listed |= 1 << scope->block;
+    diagnose(r->diagnostics, item->place, "%s", message.data);
+    const char *first = near ? arena_copy(r->arena, near, strcspn(near, " ")) : "";
+    const SettingRow *meant = setting_named(first);
+    if (meant) doubt_setting(scope, (SettingId)(meant - setting_rows));
+    if (item->has_block || block_named(first, &inner)) scope->lost = true;
+}
+
+static void misplaced_block(Resolver *r, Block block, Block inner, const Item *item) {
+    static const char *const forms[BLOCK_COUNT] = {
+        [BLOCK_MODEL] = "`model NAME { … }`",   [BLOCK_ENCODER] = "`encoder { … }`",
+        [BLOCK_DECODER] = "`decoder { … }`",    [BLOCK_LAYERS] = "`layers N { … }`",
+        [BLOCK_LAYER] = "`layer { … }`",        [BLOCK_ATTENTION] = "`attention self { … }`",
+        [BLOCK_FFN] = "`ffn { … }`",            [BLOCK_WEIGHTS] = "`weights { … }`",
+    };
+    Text where = text_new(r->arena);
+    for (int b = 0; b < BLOCK_COUNT; b++)
+        if (block_rows[inner].parents & (1 << b)) text_printf(&where, "%s%s", where.size ? " or " : "", forms[b]);
+    diagnose(r->diagnostics, item->place, "a block `%s` cannot stand in `%s`; it stands %s%s", item->name,
+             block_name(block), where.size ? "in " : "in a file once, around all", where.data);
+}
+
+Scope *scope_enter(Resolver *r, const Scope *outer, Block block, Item *items) {
     Scope *scope = arena_alloc(r->arena, sizeof *scope);
     *scope = *outer;
     scope->block = block;
-    for (const Item *item = items; item; item = item->next) {
+    scope->lost = false;
+    for (Item *item = items; item; item = item->next) {
         Block inner;
         if (scope_let(r, scope, item)) continue;
         const SettingRow *row = item->quoted ? NULL : setting_named(item->name);
@@ -546,11 +660,13 @@ Scope *scope_enter(Resolver *r, const Scope *outer, Block block, const Item *ite
                 }
             apply_setting(r, scope, row, item);
         } else if (item->quoted || !block_named(item->name, &inner)) {
-            unknown_item(r, block, item);
+            unknown_item(r, scope, item);
         } else if (!(block_rows[inner].parents & (1 << block))) {
-            diagnose(r->diagnostics, item->place, "a block `%s` cannot stand in `%s`", item->name, block_name(block));
+            misplaced_block(r, block, inner, item);
+            scope->lost = true;
         } else if (!item->has_block) {
             diagnose(r->diagnostics, item->place, "`%s` wants a block: `%s … { … }`", item->name, item->name);
+            scope->lost = true;
         } else {
             refuse_relation(r, item);
         }

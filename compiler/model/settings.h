@@ -32,7 +32,8 @@ typedef struct FieldValue {
     const double *list;
     int64_t n; /* of the list */
     bool stated;
-    Place place; /* where it was stated */
+    bool doubted; /* what was said of it is refused, or it is missing and that is said: no check may use it */
+    Place place;  /* where it was stated */
 } FieldValue;
 
 typedef struct Binding {
@@ -49,18 +50,22 @@ typedef struct Scope {
     Block block;
     FieldValue fields[FIELD_COUNT];
     Binding *lets;
+    bool lost; /* a block among its items was refused */
 } Scope;
 
 typedef struct Resolver {
     Arena *arena;
     Diagnostics *diagnostics;
     Model *model;
-    int lets; /* so far */
+    int lets;            /* so far */
+    int listed;          /* blocks (bits) of which it was said what may stand in them */
+    bool layers_doubted; /* the number of layers of the stack at hand was refused */
 } Resolver;
 
 Scope *scope_outermost(Resolver *r);
-/* The scope of a block: evaluates its lets and settings; leaves the items that are blocks to the caller. */
-Scope *scope_enter(Resolver *r, const Scope *outer, Block block, const Item *items);
+/* The scope of a block: evaluates its lets and settings; leaves the items that are blocks to the caller. Where a
+ * comma is missing between two items of one line, it says so and makes two of the one. */
+Scope *scope_enter(Resolver *r, const Scope *outer, Block block, Item *items);
 bool scope_let(Resolver *r, Scope *scope, const Item *item);
 bool place_before(Place a, Place b);
 void refuse_relation(Resolver *r, const Item *item); /* `=` or `<=` where none belongs */
@@ -73,13 +78,15 @@ typedef struct Number {
     double real; /* set for integers too */
 } Number;
 Number evaluate(Resolver *r, const Scope *scope, const Expr *expr);
-/* An integer in [least, most], or a diagnostic and `least`. `what` names it in the message. */
-int64_t evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least,
-                         int64_t most);
+/* An integer in [least, most], or a diagnostic, `least` and not ok. `what` names it in the message. */
+Number evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least,
+                        int64_t most);
 
 static inline int64_t get(const Scope *scope, Field field) { return scope->fields[field].integer; }
 static inline double get_real(const Scope *scope, Field field) { return scope->fields[field].real; }
 static inline bool stated(const Scope *scope, Field field) { return scope->fields[field].stated; }
+static inline bool known(const Scope *scope, Field field) { return !scope->fields[field].doubted; }
+static inline void doubt(Scope *scope, Field field) { scope->fields[field].doubted = true; }
 /* Where a field was stated, or `otherwise`. */
 Place stated_at(const Scope *scope, Field field, Place otherwise);
 
@@ -91,7 +98,14 @@ enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS 
 void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
 void check_source_names(Resolver *r, const WeightTable *table); /* each line speaks of a tensor of the model */
 /* model/attention.c */
-void resolve_attention(Resolver *r, const Scope *scope, const Item *item, const Stack *stack, Sublayer *sublayer);
+void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack *stack, Sublayer *sublayer);
+
+/* --- model/words.c */
+/* What a spec says for a word that another program has for it, or NULL; `in` as in synonyms.def. */
+const char *synonym_of(const char *in, const char *word);
+/* Adds `before` and, behind a space, a word of a list; a line that passes 100 columns goes on indented. */
+void message_word(Text *message, const char *before, const char *word);
+const char *text_at(Arena *arena, Place place); /* what a spec says there */
 
 /* --- model/inputs.c: an encoder and a decoder that would both have an input of one name are refused. */
 void check_inputs(Resolver *r);

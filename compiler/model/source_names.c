@@ -31,11 +31,11 @@ static const Value *take_range(Resolver *r, const Scope *scope, const Value *wor
         diagnose(r->diagnostics, word->place, "%s wants a number", what);
         return value;
     }
-    *begin = evaluate_integer(r, scope, value->expr, what, least, MOST_INTEGER);
+    *begin = evaluate_integer(r, scope, value->expr, what, least, MOST_INTEGER).integer;
     if (value->kind == VALUE_RANGE && !end) {
         diagnose(r->diagnostics, value->place, "%s wants one number", what);
     } else if (end) {
-        *end = value->kind == VALUE_RANGE ? evaluate_integer(r, scope, value->until, what, least, MOST_INTEGER)
+        *end = value->kind == VALUE_RANGE ? evaluate_integer(r, scope, value->until, what, least, MOST_INTEGER).integer
                                           : *begin + 1;
         if (*end <= *begin) diagnose(r->diagnostics, value->place, "the range of %s is empty", what);
     }
@@ -44,10 +44,12 @@ static const Value *take_range(Resolver *r, const Scope *scope, const Value *wor
 
 static void source_line(Resolver *r, const Scope *scope, const Item *item, SourceName *out) {
     *out = (SourceName){.place = item->place, .canonical = item->name};
+    Place from_place = item->place;
     for (const Value *v = item->values; v;) {
         const char *word = v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME ? v->expr->text : "";
         if (strcmp(word, "from") == 0 && v->next && v->next->kind == VALUE_STRING) {
             out->from = v->next->string;
+            from_place = v->next->place;
             v = v->next->next;
         } else if (strcmp(word, "transpose") == 0) {
             out->transpose = true;
@@ -74,8 +76,10 @@ static void source_line(Resolver *r, const Scope *scope, const Item *item, Sourc
         }
     }
     if (!out->from) diagnose(r->diagnostics, item->place, "this line wants `from \"NAME\"`");
-    if (!pattern_is_good(out->canonical) || (out->from && !pattern_is_good(out->from)))
-        diagnose(r->diagnostics, item->place, "a tensor's name may hold `{layer}` once and end in `.*`");
+    bool canonical_good = pattern_is_good(out->canonical), from_good = !out->from || pattern_is_good(out->from);
+    if (!canonical_good || !from_good)
+        diagnose(r->diagnostics, canonical_good ? from_place : item->place,
+                 "a tensor's name may hold `{layer}` once and end in `.*`");
     else if (out->from && (has(out->canonical, "{layer}") < has(out->from, "{layer}") ||
                            has(out->canonical, "*") != has(out->from, "*")))
         diagnose(r->diagnostics, item->place, "`{layer}` and `*` must stand on both sides");

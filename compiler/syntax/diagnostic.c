@@ -43,7 +43,7 @@ static void print_part(FILE *to, Paint with, const Text *log, size_t from, size_
 static void add(Diagnostics *to, Place at, Paint with, const char *what, const char *format, va_list args) {
     Text *log = &to->log;
     size_t begin = log->size;
-    char message[600];
+    char message[1200];
     vsnprintf(message, sizeof message, format, args);
     if (at.source)
         text_printf(log, "%s:%d:%d: ", at.source->path, at.line, at.column);

@@ -3,7 +3,8 @@
  *     item: NAME [= | <=] value* [block]
  *
  * A value begins with a word, a number, a string or sqrt; a sign or a bare parenthesis cannot begin one,
- * so that `eps 1e-6` is two values and `d_ff 4*d_model` one. */
+ * so that `eps 1e-6` is two values and `d_ff 4*d_model` one. A sign behind the item's name is read all the same, as
+ * EXPR_NEGATE, which stands nowhere else outside of parentheses: resolve refuses it and says the range. */
 %define api.pure full
 %define api.prefix {spec_}
 %define api.location.type {Place}
@@ -31,8 +32,8 @@
 #define YYLLOC_DEFAULT(Current, Rhs, N) \
     ((Current) = (N) ? place_join(YYRHSLOC(Rhs, 1), YYRHSLOC(Rhs, N)) : YYRHSLOC(Rhs, 0))
 
-int lex_lex(SPEC_STYPE *value, Place *place, void *scanner);
-#define spec_lex lex_lex
+static int next_token(SPEC_STYPE *value, Place *place, void *scanner);
+#define spec_lex next_token
 static void spec_error(Place *place, void *scanner, Parse *parse, const char *message);
 static Item *item_new(Parse *parse, Place place, const char *name);
 static Value *value_new(Parse *parse, ValueKind kind, Place place);
@@ -43,7 +44,7 @@ static Expr *name_new(Parse *parse, Place place, const char *name);
 %token STRAY "stray character" '{' "`{`" '}' "`}`" '(' "`(`" ')' "`)`" '=' "`=`" '+' "`+`" '-' "`-`" '*' "`*`" '/' "`/`"
 
 %type <text> NAME STRING
-%type <number> NUMBER sum product first primary term inner
+%type <number> NUMBER sum product first primary term inner signed
 %type <item> item
 %type <items> items
 %type <value> value
@@ -85,6 +86,12 @@ item:
                                             $$->values = value_new(parse, VALUE_EXPR, @sum);
                                             $$->values->expr = $sum;
                                         }
+  | LET NAME '=' signed                 {
+                                            $$ = item_new(parse, @NAME, $NAME);
+                                            $$->is_let = true;
+                                            $$->values = value_new(parse, VALUE_EXPR, @signed);
+                                            $$->values->expr = $signed;
+                                        }
 
 relation: %empty { $$ = RELATION_NONE; } | '=' { $$ = RELATION_EQUAL; } | AT_MOST { $$ = RELATION_AT_MOST; }
 
@@ -94,6 +101,11 @@ block:
 
 values:
     %empty                              { $$.first = NULL; $$.tail = NULL; }
+  | signed                              {
+                                            $$.first = value_new(parse, VALUE_EXPR, @$);
+                                            $$.first->expr = $signed;
+                                            $$.tail = &$$.first->next;
+                                        }
   | values[before] value                {
                                             $$ = $before;
                                             if ($$.first) *$$.tail = $value; else $$.first = $value;
@@ -109,6 +121,8 @@ sum:
     product
   | sum[a] '+' term[b]                  { $$ = expr_new(parse, EXPR_ADD, @$, $a, $b); }
   | sum[a] '-' term[b]                  { $$ = expr_new(parse, EXPR_SUB, @$, $a, $b); }
+
+signed: '-' term                        { $$ = expr_new(parse, EXPR_NEGATE, @$, $term, NULL); }
 
 product:
     first
@@ -167,6 +181,47 @@ static void spec_error(Place *place, void *scanner, Parse *parse, const char *me
     diagnose(parse->diagnostics, *place, "%s", message);
 }
 
+int lex_lex(SPEC_STYPE *value, Place *place, void *scanner);
+Parse *lex_get_extra(void *scanner);
+
+static void no_separator(Parse *parse, const char *what) {
+    diagnose(parse->diagnostics, parse->word_place, "`%s` is a%s %s of its own: a comma or a new line belongs before it",
+             parse->word, what[0] == 'i' ? "n" : "", what);
+}
+
+/* The lexer's tokens. A word right behind a block's end lacks the separator before it: it is supplied. */
+static int next_token(SPEC_STYPE *value, Place *place, void *scanner) {
+    Parse *parse = lex_get_extra(scanner);
+    if (parse->held) {
+        parse->held = false;
+        parse->before = SEP;
+        parse->last = NAME;
+        *place = parse->word_place;
+        value->text = parse->word;
+        return NAME;
+    }
+    int token = lex_lex(value, place, scanner);
+    if (token == NAME) {
+        parse->word = value->text;
+        parse->word_place = *place;
+        parse->word_behind = parse->last;
+    }
+    if (token == NAME && parse->last == '}' && parse->depth) {
+        no_separator(parse, "item");
+        parse->held = true;
+        token = SEP;
+    }
+    parse->before = parse->last;
+    parse->last = token;
+    return token;
+}
+
+/* The last word stands where a value has ended, so that an item could begin with it. */
+static bool begins_anew(const Parse *parse) {
+    int behind = parse->word_behind;
+    return behind == NAME || behind == NUMBER || behind == STRING || behind == ')' || behind == '}';
+}
+
 /* A lexer that has already said precisely what is wrong silences the generic message. */
 static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Parse *parse) {
     (void)scanner;
@@ -175,6 +230,11 @@ static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Par
         return 0;
     }
     yysymbol_kind_t expected[6], found = yypcontext_token(context);
+    bool relation = parse->last == '=' || parse->last == AT_MOST;
+    if (begins_anew(parse) && (parse->last == NAME || (relation && parse->before == NAME))) {
+        no_separator(parse, relation ? "setting" : "item");
+        return 0;
+    }
     int count = yypcontext_expected_tokens(context, expected, 6);
     Text text = text_new(parse->arena);
     if (found == YYSYMBOL_YYEOF && parse->depth > 0)

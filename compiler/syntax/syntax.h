@@ -28,6 +28,11 @@ typedef struct Parse {
     int deep_line;         /* where an expression was last found too deep */
     bool stopped;          /* a limit was passed: the rest is not read */
     bool precise;          /* the last error was reported by the lexer, precisely */
+    int before, last;      /* the last two tokens that the parser got */
+    const char *word;      /* the last NAME */
+    Place word_place;
+    int word_behind;       /* the token before it */
+    bool held;             /* that NAME waits behind a supplied separator */
 } Parse;
 
 Expr *expr_new(Parse *parse, ExprKind kind, Place place, Expr *left, Expr *right);

@@ -53,11 +53,17 @@ def diagnostics(stderr, path):
         match = re.match(re.escape(path) + r":(\d+):(\d+): (error|note): (.*)$", line)
         if not match:
             continue
-        found.append((match[3], match[1] + ":" + match[2], match[4]))
-        if len(lines) < i + 3 or not lines[i + 1].startswith("    ") or not re.match(r"\s*\^~*$", lines[i + 2]):
+        caret = next((j for j in range(i + 1, len(lines)) if not re.match(r" {4}", lines[j])
+                      or re.match(r"\s*\^~*$", lines[j])), len(lines) - 1)
+        more = lines[i + 1:caret - 1]  # of a long message
+        found.append((match[3], match[1] + ":" + match[2], " ".join([match[4]] + [part.strip() for part in more])))
+        if caret < i + 2 or not re.match(r"\s*\^~*$", lines[caret]):
             problems.append("no source line and caret under: " + line)
-        elif len(lines[i + 2].rstrip("~")) > len(lines[i + 1]) + 1:
+        elif len(lines[caret].rstrip("~")) > len(lines[caret - 1]) + 1:
             problems.append("the caret stands behind its line: " + line)
+        for part in more:
+            if not re.match(r" {8}\S", part) or len(part) > 100 or len(more) > 5:
+                problems.append("a long message is not wrapped: " + part)
     return found, problems
 
 

@@ -144,11 +144,11 @@ static void carets(void **state) {
     for (int i = 0; i < 400; i++) text_printf(&text, " ");
     text_printf(&text, "model m {");
     for (int i = 0; i < 400; i++) text_printf(&text, " ");
-    text_printf(&text, "nonsense }");
+    text_printf(&text, "d_modell }");
     tree(text.data);
-    refused(text.data, "spec:1:810: error: `nonsense`"); /* a long line is shown around the place */
+    refused(text.data, "spec:1:810: error: `d_modell`"); /* a long line is shown around the place */
     assert_true(diagnostics.log.size < 600);
-    assert_non_null(strstr(diagnostics.log.data, " nonsense }\n"));
+    assert_non_null(strstr(diagnostics.log.data, " d_modell }\n"));
 }
 
 /* ------------------------------------------------------------------ formatter */
