@@ -78,7 +78,8 @@ static Sublayer resolve_sublayer(Resolver *r, const Scope *outer, const Item *it
     place_norms(scope, &sublayer);
     sublayer.residual = get(scope, F_residual);
     sublayer.residual_scale = get_real(scope, F_residual_scale);
-    if (!sublayer.residual && known(scope, F_residual) && stated(scope, F_residual_scale) && get_real(scope, F_residual_scale) != 1)
+    if (!sublayer.residual && known(scope, F_residual) && stated(scope, F_residual_scale) &&
+        get_real(scope, F_residual_scale) != 1)
         diagnose(r->diagnostics, scope->fields[F_residual_scale].place, "`residual no` excludes a scale");
     return sublayer;
 }
@@ -517,7 +518,8 @@ static void resolve_alone(Resolver *r, const Scope *outer, const Item *item) {
         diagnose(r->diagnostics, item->place, "attention alone needs `queries = N` or `queries <= N`");
     if (self && !stated(scope, F_keys)) model->keys = model->queries;
     bool sure = known(scope, F_queries) && known(scope, F_keys);
-    if (!model->keys.n && sure) diagnose(r->diagnostics, item->place, "attention alone needs `keys = N` or `keys <= N`");
+    if (!model->keys.n && sure)
+        diagnose(r->diagnostics, item->place, "attention alone needs `keys = N` or `keys <= N`");
     if (self && sure && (model->keys.n != model->queries.n || model->keys.exact != model->queries.exact))
         diagnose(r->diagnostics, stated_at(scope, F_keys, item->place), "self attention has as many keys as queries");
     check_export_list(r, &scope->fields[F_export_heads], "head");

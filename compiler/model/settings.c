@@ -222,7 +222,8 @@ static bool refuse_sign(Resolver *r, const Expr *expr, const char *what, const c
     ExprKind kind = expr->left->kind;
     bool sum = kind == EXPR_ADD || kind == EXPR_SUB || kind == EXPR_NEGATE; /* it stands in parentheses */
     diagnose(r->diagnostics, expr->place, "a value cannot begin with a sign; a negative number is `0 - %s%s%s`%s%s%s%s",
-             sum ? "(" : "", text_at(r->arena, expr->left->place), sum ? ")" : "", range ? ", and " : "", range ? what : "", range ? " must be " : "",
+             sum ? "(" : "", text_at(r->arena, expr->left->place), sum ? ")" : "",
+             range ? ", and " : "", range ? what : "", range ? " must be " : "",
              range ? range : "");
     return true;
 }
@@ -544,7 +545,8 @@ static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, Item
         return;
     }
     if (!item->values) {
-        diagnose(r->diagnostics, item->place, "`%s` %s", row->name, item->has_block ? "takes no block" : "wants a value");
+        diagnose(r->diagnostics, item->place, "`%s` %s", row->name,
+                 item->has_block ? "takes no block" : "wants a value");
         doubt_setting(scope, setting);
         return;
     }
