@@ -186,7 +186,8 @@ Parse *lex_get_extra(void *scanner);
 
 static void no_separator(Parse *parse, const char *what) {
     diagnose(parse->diagnostics, parse->word_place,
-             "`%s` is a%s %s of its own: a comma or a new line belongs before it", parse->word, what[0] == 'i' ? "n" : "", what);
+             "`%s` is a%s %s of its own: a comma or a new line belongs before it", parse->word,
+             what[0] == 'i' ? "n" : "", what);
 }
 
 /* The lexer's tokens. A word right behind a block's end lacks the separator before it: it is supplied. */
