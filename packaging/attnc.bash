@@ -18,7 +18,7 @@ _attnc() {
         ;;
     --unroll) mapfile -t COMPREPLY < <(compgen -W "auto full loops" -- "$word") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$word") ;;
-    --engine) mapfile -t COMPREPLY < <(compgen -W "interp compiled" -- "$word") ;;
+    --engine) mapfile -t COMPREPLY < <(compgen -W "compiled interp" -- "$word") ;;
     *)
         if [[ $word == -* ]]; then
             local options

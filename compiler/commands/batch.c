@@ -141,13 +141,12 @@ static void read_prefix(Reader *r, Given *g, int64_t count) {
     g->converted = (const uint8_t *)each;
 }
 
-static void read_inputs(Reader *r, const ValueNode *inputs) {
+static void read_inputs(Reader *r, const char *usage, const ValueNode *inputs) {
     bool batched = false;
     int64_t count = -1;
     for (const ValueNode *node = inputs; node; node = node->next) {
         char *name;
-        const char *path = split_assignment(r->arena, "attnc run SPEC --weights F --in NAME=F.npy --out NAME=F.npy",
-                                            "--in", node->text, &name);
+        const char *path = split_assignment(r->arena, usage, "--in", node->text, &name);
         if (strcmp(name, "attention_mask") == 0) {
             r->mask = npy_read(r->arena, path);
             r->has_mask = true;
@@ -244,16 +243,36 @@ static InputArray slice(Reader *r, const Given *g, int64_t b, const int64_t *sym
     return array;
 }
 
-Batch *batch_read(Arena *arena, const Graph *graph, const ValueNode *inputs) {
+/* The ids of the sequence's last input against the table that they are looked up in; what is padding may be any. */
+static void check_ids(const Reader *r, const Given *g, int64_t b) {
+    const Sequence *s = &r->batch->sequences[b];
+    const InputArray *array = &s->inputs[s->n_inputs - 1];
+    const int64_t *ids = array->data;
+    for (int o = 0; o < r->graph->n_ops; o++) {
+        const Op *op = &r->graph->ops[o];
+        if (op->kind != OP_embed || op->inputs[0] != g->input->tensor) continue;
+        int64_t rows = r->graph->tensors[op->inputs[1]].dims[0].n;
+        for (int64_t i = 0; i < array->rows; i++)
+            if (ids[i] < 0 || ids[i] >= rows)
+                fail("%s: input %s: id %lld at %s%lld is outside 0 to %lld", g->array.path, array->name,
+                     (long long)ids[i], r->batch->batched ? arena_printf(r->arena, "%lld, ", (long long)b) : "",
+                     (long long)i, (long long)rows - 1);
+    }
+}
+
+Batch *batch_read(Arena *arena, const char *usage, const Graph *graph, const ValueNode *inputs) {
     Batch *batch = arena_alloc(arena, sizeof *batch);
     Reader r = {.arena = arena, .graph = graph, .batch = batch};
-    read_inputs(&r, inputs);
+    read_inputs(&r, usage, inputs);
     batch->sequences = arena_array(arena, (size_t)batch->count, sizeof *batch->sequences);
     for (int64_t b = 0; b < batch->count; b++) memcpy(batch->sequences[b].symbols, batch->padded, sizeof batch->padded);
     read_mask(&r);
     for (int64_t b = 0; b < batch->count; b++) {
         Sequence *s = &batch->sequences[b];
-        for (int k = 0; k < r.n_given; k++) s->inputs[s->n_inputs++] = slice(&r, &r.given[k], b, s->symbols);
+        for (int k = 0; k < r.n_given; k++) {
+            s->inputs[s->n_inputs++] = slice(&r, &r.given[k], b, s->symbols);
+            check_ids(&r, &r.given[k], b);
+        }
     }
     return batch;
 }
@@ -335,31 +354,39 @@ static void write_maps(Arena *arena, const Module *module, const Batch *batch, c
     npy_write(arena, path, DTYPE_F32, shape, out);
 }
 
-void batch_write(Arena *arena, const Module *module, const Batch *batch, const ValueNode *outputs) {
+typedef struct Wanted {
+    const char *path, *name;
+    int index, layer; /* of the first output of that name; layer -1: none is named */
+} Wanted;
+
+static Wanted wanted_output(Arena *arena, const char *usage, const Module *module, const char *text) {
     const Graph *g = module->forward;
+    char *name;
+    Wanted w = {.path = split_assignment(arena, usage, "--out", text, &name), .index = -1, .layer = -1};
+    w.name = name;
+    char *dot = strchr(name, '.');
+    if (dot) {
+        w.layer = (int)option_integer(usage, "--out NAME.LAYER", dot + 1, 0, 0, 100000);
+        *dot = '\0';
+    }
+    for (int o = 0; o < g->n_outputs; o++)
+        if (strcmp(g->outputs[o].name, name) == 0 && (w.layer < 0 || g->outputs[o].layer == w.layer)) w.index = o;
+    if (w.index < 0)
+        fail("this model has no output `%.*s`; it has: %s", (int)strcspn(text, "="), text,
+             output_names(arena, module));
+    return w;
+}
+
+void batch_check_outputs(Arena *arena, const char *usage, const Module *module, const ValueNode *outputs) {
+    for (const ValueNode *node = outputs; node; node = node->next) wanted_output(arena, usage, module, node->text);
+}
+
+void batch_write(Arena *arena, const char *usage, const Module *module, const Batch *batch,
+                 const ValueNode *outputs) {
     for (const ValueNode *node = outputs; node; node = node->next) {
-        char *name;
-        const char *path = split_assignment(arena, "attnc run", "--out", node->text, &name);
-        char *dot = strchr(name, '.');
-        int layer = -1, index = -1;
-        if (dot) {
-            layer = (int)option_integer("attnc run", "--out NAME.LAYER", dot + 1, 0, 0, 100000);
-            *dot = '\0';
-        }
-        for (int o = 0; o < g->n_outputs; o++)
-            if (strcmp(g->outputs[o].name, name) == 0 && (layer < 0 || g->outputs[o].layer == layer)) index = o;
-        if (index < 0) {
-            const char **names = arena_array(arena, (size_t)g->n_outputs + 1, sizeof *names);
-            Text all = text_new(arena);
-            for (int o = 0, n = 0; o < g->n_outputs; o++) {
-                bool seen = false;
-                for (int k = 0; k < n; k++) seen |= strcmp(names[k], g->outputs[o].name) == 0;
-                if (!seen) text_printf(&all, "%s%s", n ? ", " : "", names[n] = g->outputs[o].name), n++;
-            }
-            fail("this model has no output `%.*s`; it has: %s", (int)strcspn(node->text, "="), node->text, all.data);
-        }
-        if (g->outputs[index].layer >= 0) write_maps(arena, module, batch, name, layer, path);
-        else write_rows(arena, module, batch, index, path);
+        Wanted w = wanted_output(arena, usage, module, node->text);
+        if (module->forward->outputs[w.index].layer >= 0) write_maps(arena, module, batch, w.name, w.layer, w.path);
+        else write_rows(arena, module, batch, w.index, w.path);
     }
 }
 
@@ -388,12 +415,17 @@ static void export_heads(Attention *a) {
     a->n_exported_heads = a->heads;
 }
 
-/* The attentions that give maps of that name: how many are exported, and, with `turn_on`, all of them exported. */
-static int64_t visit_maps(Model *model, MapName name, bool turn_on) {
+typedef struct MapCount {
+    int64_t there, exported; /* attentions that give maps of a name, and those that the spec exports */
+} MapCount;
+
+/* With `turn_on`, all of them are exported. */
+static MapCount visit_maps(const Model *model, MapName name, bool turn_on) {
     Stack *const stacks[] = {model->encoder, model->decoder};
-    int64_t exported = 0;
+    MapCount count = {0};
     if (model->alone && is_map(model, NULL, &model->alone->attention, name) && name.layer <= 0) {
-        exported += model->alone->attention.exported;
+        count.there++;
+        count.exported += model->alone->attention.exported;
         if (turn_on) export_heads(&model->alone->attention);
     }
     for (int k = 0; k < 2; k++)
@@ -402,10 +434,11 @@ static int64_t visit_maps(Model *model, MapName name, bool turn_on) {
                 Sublayer *sub = &stacks[k]->layers[l].sublayers[s];
                 if (sub->kind != SUBLAYER_ATTENTION || !is_map(model, stacks[k], &sub->attention, name)) continue;
                 if (name.layer >= 0 && name.layer != l) continue;
-                exported += sub->attention.exported;
+                count.there++;
+                count.exported += sub->attention.exported;
                 if (turn_on) export_heads(&sub->attention);
             }
-    return exported;
+    return count;
 }
 
 /* A name alone is what the spec exports; all layers where it exports none. */
@@ -417,13 +450,25 @@ void model_turn_on(Model *model, const ValueNode *outputs) {
             if (dotted != (*dot == '.')) continue;
             for (const char *at = dot + 1; dotted && *at >= '0' && *at <= '9' && name.layer < INT32_MAX; at++)
                 name.layer = (name.layer < 0 ? 0 : 10 * name.layer) + (*at - '0');
-            if (dotted || visit_maps(model, name, false) == 0) visit_maps(model, name, true);
+            if (dotted || visit_maps(model, name, false).exported == 0) visit_maps(model, name, true);
         }
 }
 
+static const char *const map_names[] = {"attention", "encoder_attention", "cross_attention"};
+
 void model_turn_on_all(Model *model) {
-    static const char *const names[] = {"attention", "encoder_attention", "cross_attention"};
-    for (int i = 0; i < 3; i++) visit_maps(model, (MapName){names[i], strlen(names[i]), -1}, true);
+    for (int i = 0; i < 3; i++) visit_maps(model, (MapName){map_names[i], strlen(map_names[i]), -1}, true);
+}
+
+const char *output_names(Arena *arena, const Module *module) {
+    const Graph *g = module->forward;
+    Text all = text_new(arena);
+    for (int o = 0; o < g->n_outputs; o++)
+        if (g->outputs[o].layer < 0) text_printf(&all, "%s%s", all.size ? ", " : "", g->outputs[o].name);
+    for (int i = 0; i < 3; i++)
+        if (visit_maps(module->model, (MapName){map_names[i], strlen(map_names[i]), -1}, false).there > 0)
+            text_printf(&all, "%s%s%s", all.size ? ", " : "", map_names[i], module->model->alone ? "" : "[.LAYER]");
+    return all.data;
 }
 
 void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Batch *batch) {

@@ -41,11 +41,16 @@ void sequence_lengths(const Graph *graph, Sequence *sequence, int64_t rows, int6
 void sequence_fill(Arena *arena, const Graph *graph, Sequence *sequence, const RandomInputs *how);
 
 /* --- batch.c */
-/* `inputs` are NAME=F.npy; checked against the graph: names, kinds, shapes, ids, masks of ones then zeros. */
-Batch *batch_read(Arena *arena, const Graph *graph, const ValueNode *inputs);
+/* `inputs` are NAME=F.npy; checked against the graph: names, kinds, shapes, ids, masks of ones then zeros. A value
+ * without NAME= is an error of `usage`. */
+Batch *batch_read(Arena *arena, const char *usage, const Graph *graph, const ValueNode *inputs);
 
-/* `outputs` are NAME=F.npy; rows at padding are zero. */
-void batch_write(Arena *arena, const Module *module, const Batch *batch, const ValueNode *outputs);
+/* What --out may name, "hidden, attention[.LAYER]": the graph's outputs, and maps that the spec does not export. */
+const char *output_names(Arena *arena, const Module *module);
+/* `outputs` are NAME=F.npy: a failure where the graph lacks one. */
+void batch_check_outputs(Arena *arena, const char *usage, const Module *module, const ValueNode *outputs);
+/* Rows at padding are zero. */
+void batch_write(Arena *arena, const char *usage, const Module *module, const Batch *batch, const ValueNode *outputs);
 /* Maps that `outputs` name and the spec does not export are turned on; or all of them. */
 void model_turn_on(Model *model, const ValueNode *outputs);
 void model_turn_on_all(Model *model);
@@ -56,7 +61,7 @@ void batch_interpret(Arena *arena, const Module *module, const Weights *weights,
 /* --- run.c */
 /* Options of the commands that run a batch; NULL: not given. */
 typedef struct RunOptions {
-    const char *weights, *engine, *target, *threads;
+    const char *weights, *engine, *target, *cc, *threads;
     bool verbose;
     bool interpreted;  /* set by run_check, as is */
     int thread_count;

@@ -5,8 +5,12 @@
 #include <stdlib.h>
 
 static const char usage[] =
-    "attnc bench SPEC [--weights F|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC] [--json] [--decode]\n"
-    "  --decode   one token after the other, --seq N of them, in place of whole sequences";
+    "attnc bench SPEC [--weights F[,F…]|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC]\n"
+    "                 [--json] [--decode]\n" HELP_WEIGHTS " (random:1)\n"
+    "  --seq N              rows of the sequence, and of its source or keys (128, or the spec's bound if less)\n"
+    "  --threads N          1 to 256 (1)\n" HELP_TARGET HELP_CC
+    "  --json               one line for programs, times in seconds\n"
+    "  --decode             one token after the other, --seq N of them, in place of whole sequences";
 
 /* One sequence with seeded inputs of every kind that the spec takes; given masks hide nothing. */
 static Batch *one_sequence(Arena *arena, const Graph *g, const CallRows *rows) {
@@ -93,6 +97,7 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
     double read_after = read_bandwidth();
     if (read_after > read) read = read_after;
     progress_end();
+    double share = bytes / t.median / read;
     if (json)
         printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": "
                "%.4f, \"tokens_s\": %.2f, \"read_gb_s\": %.4f, \"threads\": %d, \"target\": \"%s\", \"seq\": %lld}\n",
@@ -101,10 +106,13 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
     else
         printf(
             "%s, decode of %lld tokens from an empty state, %d thread%s, %s: %.1f tokens/s (median of %d texts; best "
-            "%.1f)\n%.2f MB a token, %.2f GB/s: %.1f %% of the %.2f GB/s that one core reads from memory\n",
+            "%.1f)\n%s a token, %s: %.1f %% of the %s that one core reads from memory%s\n",
             module->model->name, (long long)n, engine->call.threads, engine->call.threads == 1 ? "" : "s",
-            engine->call.picked, 1 / t.median, t.runs, 1 / t.least, bytes / 1e6, bytes / t.median / 1e9,
-            100 * bytes / t.median / read, read / 1e9);
+            engine->call.picked, 1 / t.median, t.runs, 1 / t.least, amount_text(arena, bytes, "B"),
+            amount_text(arena, bytes / t.median, "B/s"), 100 * share, amount_text(arena, read, "B/s"),
+            share <= 1                   ? ""
+            : engine->call.threads == 1 ? " (the weights stay in the caches)"
+                                        : " (caches and the other cores give the rest)");
 }
 
 int command_bench(int argc, char **argv) {
@@ -151,15 +159,16 @@ int command_bench(int argc, char **argv) {
                t.median, t.least, t.runs, flops, bytes, rate / 1e9, peak / 1e9, read / 1e9, threads,
                engine->call.picked, (long long)n, (long long)rows.rows, (long long)rows.source);
     else
-        printf("%s, %lld rows%s, %d thread%s, %s: median %.3f ms, best %.3f ms of %d runs\n%.3f GFLOP, %.1f GFLOP/s, "
-               "%.1f %% of %d x %.1f GFLOP/s measured; %.1f MB touched, one core reads %.1f GB/s\n",
+        printf("%s, %lld rows%s, %d thread%s, %s: median %s, best %s of %d runs\n%s, %s, "
+               "%.1f %% of %d x %s measured; %s touched, one core reads %s\n",
                model->name, (long long)rows.rows,
                rows.source ? arena_printf(arena, " over %lld %s", (long long)rows.source,
                                           model->alone ? "keys" : "of the source")
                            : "",
-               threads, threads == 1 ? "" : "s", engine->call.picked, t.median * 1e3,
-               t.least * 1e3, t.runs, flops / 1e9, rate / 1e9, 100 * share, threads, peak / 1e9, bytes / 1e6,
-               read / 1e9);
+               threads, threads == 1 ? "" : "s", engine->call.picked,
+               duration_text(arena, t.median), duration_text(arena, t.least), t.runs,
+               amount_text(arena, flops, "FLOP"), amount_text(arena, rate, "FLOP/s"), 100 * share, threads,
+               amount_text(arena, peak, "FLOP/s"), amount_text(arena, bytes, "B"), amount_text(arena, read, "B/s"));
     arena_free(arena);
     return EXIT_FINE;
 }

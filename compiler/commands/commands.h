@@ -17,14 +17,31 @@ typedef struct Option {
     ValueNode **list; /* given several times, in order */
 } Option;
 
-/* Reads argv after the subcommand, and --color and --help, which every one has; operands go to operand[0..operands-1], all of them required.
- * A mistake prints the reason and the usage and exits 2. */
+/* A usage is how the command is called, then a line "  --option VALUE   what it does" for each option. Those of several
+ * commands are here. */
+#define HELP_WEIGHTS \
+    "  --weights F[,F…]     safetensors files, an index.json of such files, or a packed .attnw; or random:SEED:\n" \
+    "                       drawn from that number with unit scale, for trying" /* its end, or a default, follows */
+#define HELP_TARGET_NAMES "scalar, avx2, avx512, neon, or native, the best of this machine"
+#define HELP_TARGET "  --target T           instruction set: " HELP_TARGET_NAMES " (the default)\n"
+#define HELP_ENGINE \
+    "  --engine E           compiled (the default; needs a C compiler), or interp: no compiler, slow, in double\n"
+#define HELP_CC "  --cc CC              the C compiler; without it $CC, else the first there of clang, gcc, cc\n"
+#define HELP_THREADS "  --threads N          of the compiled engine, 1 to 256 (1)\n"
+#define HELP_VERBOSE "  -v                   names the tensors of the weights' files that are not used"
+
+/* Reads argv after the subcommand, and --color and --help, which every one has; operands go to operand[0..operands-1],
+ * all of them required. A mistake prints the reason and how the command is called, and exits 2. */
 void options_read(Arena *arena, int argc, char **argv, const char *usage, const Option *options, size_t count,
                   const char **operand, int operands);
 _Noreturn void usage_error(const char *usage, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void finish_output(void); /* a failure when not all of it could be written to stdout */
 int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,
                        int64_t most);
+
+/* --- amount.c */
+const char *amount_text(Arena *arena, double value, const char *unit); /* "12.34 MB" */
+const char *duration_text(Arena *arena, double seconds);               /* "1.234 ms": four digits, from ns to s */
 
 /* Every command returns the exit code. */
 int command_fmt(int argc, char **argv);

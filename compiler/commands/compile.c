@@ -6,14 +6,22 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define DEFAULT_TARGETS "scalar,avx2,avx512"
+
 static const char usage[] =
     "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full|loops]\n"
-    "               [--embed-weights] [--weights F] [--runtime]\n"
-    "  --unroll    auto: one sequence alone gets code of its own without loops where that pays, see `attnc explain`;\n"
-    "              full: no loop at all, one sequence a call; loops: nothing but loops, the least code\n"
-    "  --runtime   writes attn_runtime.[ch] (threads, files) and attn_generate.[ch] (search) beside NAME.c";
-
-static const char default_targets[] = "scalar,avx2,avx512";
+    "                 [--weights F[,F…]|random:SEED] [--embed-weights] [--runtime] [-v]\n"
+    "  -o DIR               the folder for NAME.c and NAME.h, made where there is none\n"
+    "  --target T[,T…]      instruction sets; with several, the C takes the best that its machine has: scalar, avx2,\n"
+    "                       avx512, neon, or native, the best of this machine (" DEFAULT_TARGETS ")\n"
+    "  --unroll HOW         auto (the default, if the spec says nothing): one sequence alone gets code of its own\n"
+    "                       without loops where that pays, see `attnc explain`; full: no loop at all, one sequence a\n"
+    "                       call; loops: nothing but loops, the least code\n" HELP_WEIGHTS ";\n"
+    "                       they become NAME.attnw, in the layout that the C reads\n"
+    "  --embed-weights      puts the weights into the C; those above 1 MB through NAME_weights.S, which takes in\n"
+    "                       NAME.attnw when it is assembled\n"
+    "  --runtime            writes attn_runtime.[ch] (threads, files) and attn_generate.[ch] (search) beside NAME.c\n"
+    HELP_VERBOSE;
 
 enum {
     MOST_TEXT_BYTES = 1 << 20
@@ -60,18 +68,19 @@ static void write_runtime(Arena *arena, const char *folder) {
 int command_compile(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *folder = NULL, *target = NULL, *unroll = NULL, *weights_path = NULL;
-    bool embed = false, runtime = false;
+    bool embed = false, runtime = false, verbose = false;
     const Option options[] = {{"-o", .text = &folder},
                               {"--target", .text = &target},
                               {"--unroll", .text = &unroll},
                               {"--weights", .text = &weights_path},
                               {"--embed-weights", .flag = &embed},
-                              {"--runtime", .flag = &runtime}};
+                              {"--runtime", .flag = &runtime},
+                              {"-v", .flag = &verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!folder) usage_error(usage, "`-o DIR` is missing");
     if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0 && strcmp(unroll, "loops") != 0)
         usage_error(usage, "`--unroll` is auto, full or loops, not `%s`", unroll);
-    if (!target) target = default_targets;
+    if (!target) target = DEFAULT_TARGETS;
     int n_targets = 0;
     const char *const *targets = split_targets(arena, target, &n_targets);
 
@@ -84,7 +93,7 @@ int command_compile(int argc, char **argv) {
     emit_options.command = arena_printf(arena, "attnc compile %s --target %s%s%s", base_name(path), target,
                                         unroll ? " --unroll " : "", unroll ? unroll : "");
     emit_options.loops = unroll && strcmp(unroll, "loops") == 0;
-    Weights *weights = weights_path ? load_weights(arena, module, weights_path, false) : NULL;
+    Weights *weights = weights_path ? load_weights(arena, module, weights_path, verbose) : NULL;
     bool in_text = embed && 128 + 4 * program->weight_floats <= MOST_TEXT_BYTES;
     if (in_text) emit_options.embedded = packed_bytes(arena, program, weights, &emit_options.embedded_bytes);
     emit_options.incbin = embed && !in_text;

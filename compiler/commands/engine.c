@@ -43,16 +43,17 @@ static bool in_path(Arena *arena, const char *program) {
     return false;
 }
 
-const char *find_cc(Arena *arena, const char *wanted) {
-    if (!wanted) wanted = getenv("CC");
+static const char *find_cc(Arena *arena, const EngineOptions *options) {
+    const char *wanted = options->cc ? options->cc : getenv("CC");
+    const char *instead = options->or_interp ? "; --engine interp needs none" : "";
     if (wanted && *wanted) {
-        if (!in_path(arena, wanted)) fail("the C compiler `%s` is not there", wanted);
+        if (!in_path(arena, wanted)) fail("the C compiler `%s` is not there%s", wanted, instead);
         return wanted;
     }
     static const char *const usual[] = {"clang", "gcc", "cc"};
     for (int i = 0; i < 3; i++)
         if (in_path(arena, usual[i])) return usual[i];
-    fail("no C compiler: install clang or gcc, or name one with --cc");
+    fail("no C compiler: install clang or gcc, or name one with --cc%s", instead);
 }
 
 /* ---------------------------------------------------------------- a folder for the pieces */
@@ -124,7 +125,8 @@ static void *load_library(Arena *arena, Engine *engine, Folder *folder, const ch
     write_text(arena, c, engine->emitted.c);
     write_text(arena, h, engine->emitted.h);
     write_text(arena, driver, engine->emitted.driver);
-    const char *const argv[] = {cc, "-std=c11", quick ? "-O1" : "-O2", "-w", "-shared", "-fPIC", "-o", library, c, driver, NULL};
+    const char *const argv[] = {cc,   "-std=c11", quick ? "-O1" : "-O2", "-w", "-shared", "-fPIC",
+                                "-o", library,    c,                     driver, NULL};
     progress_begin("compiling %s with %s", model, cc);
     double begin = seconds_now();
     int status = run_program(argv);
@@ -157,7 +159,7 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     if (engine->given_c) engine->emitted.c = options->emitted_c;
     Folder *folder = folder_new(arena);
     const char *packed = folder_file(arena, folder, "model.attnw");
-    engine->library = load_library(arena, engine, folder, find_cc(arena, options->cc), options->quick);
+    engine->library = load_library(arena, engine, folder, find_cc(arena, options), options->quick);
     packed_write(arena, packed, program, weights);
     DriverCall *call = &engine->call;
     attn_file *file = arena_alloc(arena, sizeof *file);

@@ -43,6 +43,7 @@ typedef struct EngineOptions {
     const char *cc;      /* NULL: $CC, or the first of clang, gcc, cc */
     int threads;
     bool load;             /* weights in memory of their own, as attn_load_file has them; else a map */
+    bool or_interp;        /* the command has --engine interp too: said where there is no compiler */
     bool quick;            /* cc -O1: the same bits as -O2, sooner there */
     const char *emitted_c; /* this C in place of a fresh emission; NULL: none */
 } EngineOptions;
@@ -81,6 +82,5 @@ void *engine_symbol(const Engine *engine, const char *name);
 
 /* Runs a program and waits; its stderr passes through. Returns its exit status, -1 when it cannot be started. */
 int run_program(const char *const *argv);
-const char *find_cc(Arena *arena, const char *wanted);
 
 #endif

@@ -7,7 +7,9 @@
 
 static const char usage[] =
     "attnc explain SPEC [--seq N] [--html F.html]\n"
-    "  --html F   writes a page too: roofline and time of the steps, what the workspace holds when, code by kernel";
+    "  --seq N              rows of the sequence that is counted, and of its source or keys (the spec's bound)\n"
+    "  --html F.html        writes a page too: roofline and time of the steps, what the workspace holds when, code by\n"
+    "                       kernel";
 
 /* ---------------------------------------------------------------- counting */
 
@@ -46,14 +48,6 @@ static void measure_roofs(Explain *x) {
 
 /* ---------------------------------------------------------------- printing */
 
-/* "12.3 MB" */
-static const char *amount(Arena *arena, double value, const char *unit) {
-    static const char *const prefixes[] = {"", "k", "M", "G", "T"};
-    int p = 0;
-    while (value >= 1000 && p < 4) value /= 1000, p++;
-    return arena_printf(arena, p ? "%.2f %s%s" : "%.0f %s%s", value, prefixes[p], unit);
-}
-
 static void row(const char *name, const char *text) { printf("%-16s %s\n", name, text); }
 
 static void print_sizes(const Explain *x) {
@@ -62,10 +56,10 @@ static void print_sizes(const Explain *x) {
     const Emitted *emitted = &x->code;
     Text code = text_new(a);
     for (int t = 0; t < x->n_targets; t++)
-        text_printf(&code, "%s %s; ", x->targets[t], amount(a, (double)x->code_bytes[t], "B"));
-    row("code", arena_printf(a, "C of %sall %s", code.data, amount(a, (double)emitted->c_bytes, "B")));
+        text_printf(&code, "%s %s; ", x->targets[t], amount_text(a, (double)x->code_bytes[t], "B"));
+    row("code", arena_printf(a, "C of %sall %s", code.data, amount_text(a, (double)emitted->c_bytes, "B")));
     row("weights", arena_printf(a, "%s in the layout of the code (.attnw)",
-                                amount(a, 128 + 4 * (double)plan->program->weight_floats, "B")));
+                                amount_text(a, 128 + 4 * (double)plan->program->weight_floats, "B")));
     row("workspace", arena_printf(a, "%lld bytes, for chunks of %lld rows", (long long)emitted->forward.workspace_bytes,
                                   (long long)plan->rows));
     row("scratch",
@@ -78,9 +72,9 @@ static void print_sizes(const Explain *x) {
     else if (x->module->no_decode) row("KV cache", arena_printf(a, "none: %s", x->module->no_decode));
     else
         row("KV cache", arena_printf(a, "a state of up to %lld rows takes %s%s", (long long)model->decoder->seq.n,
-                                     amount(a, (double)emitted->state_bytes, "B"),
+                                     amount_text(a, (double)emitted->state_bytes, "B"),
                                      model->encoder ? arena_printf(a, ", what encode leaves of a source %s",
-                                                                   amount(a, (double)emitted->source_bytes, "B"))
+                                                                   amount_text(a, (double)emitted->source_bytes, "B"))
                                                     : ""));
 }
 
@@ -91,7 +85,7 @@ static void print_single(const Explain *x) {
         Unrolling u = unroll(x->plan, isa_load(a, x->targets[t]));
         const char *size = u.code_bytes > 0
                                ? arena_printf(a, " (about %s of code; loops take %.1f %% of about %.0f cycles)",
-                                              amount(a, u.code_bytes, "B"), 100 * u.saved / u.cycles, u.cycles)
+                                              amount_text(a, u.code_bytes, "B"), 100 * u.saved / u.cycles, u.cycles)
                                : "";
         row(t ? "" : "one sequence", u.pays ? arena_printf(a, "%s: written out without loops%s", x->targets[t], size)
                                             : arena_printf(a, "%s: loops, since %s%s", x->targets[t], u.why_not, size));
@@ -121,10 +115,10 @@ static void print_roofline(const Explain *x) {
     }
     double compute = x->flops / x->peak, memory = x->bytes / x->read;
     row("roofline",
-        arena_printf(x->arena, "%.3f ms in one thread: %.3f ms of multiply-adds at %s (%s), %.3f ms of bytes at %s",
-                     1e3 * (compute > memory ? compute : memory), 1e3 * compute,
-                     amount(x->arena, x->peak, "FLOP/s"), x->peak_target, 1e3 * memory,
-                     amount(x->arena, x->read, "B/s")));
+        arena_printf(x->arena, "%s in one thread: %s of multiply-adds at %s (%s), %s of bytes at %s",
+                     duration_text(x->arena, compute > memory ? compute : memory), duration_text(x->arena, compute),
+                     amount_text(x->arena, x->peak, "FLOP/s"), x->peak_target, duration_text(x->arena, memory),
+                     amount_text(x->arena, x->read, "B/s")));
 }
 
 static void print_steps(const Explain *x) {
@@ -132,21 +126,21 @@ static void print_steps(const Explain *x) {
     for (int i = 0; i < x->plan->n_steps; i++) {
         const Step *s = &x->plan->steps[i];
         double flops = step_flops(x->plan, s, &x->rows), bytes = step_bytes(x->plan, s, &x->rows);
-        const char *count = flops > 0 ? amount(x->arena, flops, "") : "-",
+        const char *count = flops > 0 ? amount_text(x->arena, flops, "") : "-",
                    *share = flops > 0 ? arena_printf(x->arena, "%.2f %%", 100 * flops / x->flops) : "-";
         printf("%-10s %-44s %-36s %6lld %12s %7s %12s\n", step_kind_name(s->kind), s->name, s->shape,
-               (long long)step_rows(x->plan, s, &x->rows), count, share, amount(x->arena, bytes, "B"));
+               (long long)step_rows(x->plan, s, &x->rows), count, share, amount_text(x->arena, bytes, "B"));
     }
 }
 
 static void print_text(const Explain *x) {
     Arena *a = x->arena;
     printf("%s: %s\n\n", x->module->model->name, x->call);
-    row("parameters", amount(a, x->parameters, ""));
+    row("parameters", amount_text(a, x->parameters, ""));
     row("flops", arena_printf(a, "%s: 2 x multiply-adds of matrix products and visible scores",
-                              amount(a, x->flops, "FLOP")));
+                              amount_text(a, x->flops, "FLOP")));
     row("bytes moved", arena_printf(a, "%s: weights, keys and values read, rows read and written, step by step",
-                                    amount(a, x->bytes, "B")));
+                                    amount_text(a, x->bytes, "B")));
     print_sizes(x);
     print_unrolling(x);
     print_roofline(x);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const char usage[] = "attnc fmt SPEC [-o FILE]";
+static const char usage[] = "attnc fmt SPEC [-o FILE]\n"
+                            "  -o FILE              where it goes, the spec itself too; without it to stdout";
 
 int command_fmt(int argc, char **argv) {
     Arena *arena = arena_new();

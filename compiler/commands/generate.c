@@ -5,13 +5,24 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc generate SPEC --weights F|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --out tokens=F.npy "
-    "--max-new N "
-    "[--engine interp|compiled] [--target T] [--cc CC] [--threads N] [--stream] [-v]\n"
-    "  --beam B             beam search of that width, with --length-penalty A (0.6)\n"
-    "  --temperature T      sampling, with --top-k K, --top-p P, --seed N; otherwise the likeliest token each time\n"
-    "  --min-new N          no end token before that many tokens; --ignore-eos: end tokens are like any other\n"
-    "  --stream             prints each token id as soon as it is certain";
+    "attnc generate SPEC --weights F[,F…]|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --max-new N\n"
+    "                 [--out tokens=F.npy] [--stream] [--min-new N] [--ignore-eos] [--beam B] [--length-penalty A]\n"
+    "                 [--temperature T] [--top-k K] [--top-p P] [--seed N]\n"
+    "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS "\n"
+    "  --in NAME=F.npy      tokens: the prompt (the spec's `start`); source and the encoder's other inputs;\n"
+    "                       attention_mask, ones then zeros, says how long padded sequences are\n"
+    "  --max-new N          new tokens at most\n"
+    "  --out tokens=F.npy   prompt and new tokens, as an array; without it the new ids are printed, a line a prompt\n"
+    "  --stream             prints each new id as soon as it is certain\n"
+    "  --min-new N          no end token before that many new tokens (0)\n"
+    "  --ignore-eos         end tokens are like any other\n"
+    "  --beam B             beam search of that width, 1 to 1024 (1: the likeliest token each time)\n"
+    "  --length-penalty A   of beam search, -16 to 16 (0.6)\n"
+    "  --temperature T      sampling at that temperature; 0 is none (0)\n"
+    "  --top-k K            of sampling: among the K likeliest tokens; 0 is all (0)\n"
+    "  --top-p P            of sampling: among the likeliest that together have that share, above 0 to 1 (1)\n"
+    "  --seed N             of sampling: what is drawn from (0)\n"
+    HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 typedef struct Generate {
     Arena *arena;
@@ -97,15 +108,10 @@ static const InputArray *input_named(const Sequence *s, const char *name) {
     return NULL;
 }
 
-/* What is wrong with a prompt is said before weights are read and C is compiled, and before ids become narrower. */
+/* What is wrong with a prompt, beside its ids, is said before weights are read and C is compiled. */
 static void check_prompt(const Generate *g, const Sequence *s) {
     const InputArray *tokens = input_named(s, "tokens");
-    const int64_t *ids = tokens->data;
-    int64_t n = tokens->rows, vocab = g->module->model->decoder->vocab, bound = g->module->model->decoder->seq.n;
-    for (int64_t i = 0; i < n; i++)
-        if (ids[i] < 0 || ids[i] >= vocab)
-            fail("input tokens: id %lld at %lld is outside 0 to %lld", (long long)ids[i], (long long)i,
-                 (long long)vocab - 1);
+    int64_t n = tokens->rows, bound = g->module->model->decoder->seq.n;
     const InputArray *prefix = input_named(s, "prefix_length");
     int64_t rows = prefix ? ((const int64_t *)prefix->data)[0] : 0;
     if (rows < 0 || rows > n)
@@ -120,9 +126,9 @@ static void read_prompts(Generate *g, const ValueNode *inputs) {
     refuse_unknown(g, inputs);
     if (!graph_has(g->module->decode, "tokens")) fail("%s takes no tokens", g->module->model->name);
     if (g->module->encode)
-        g->sources = batch_read(g->arena, g->module->encode, inputs_of(g, g->module->encode, inputs));
+        g->sources = batch_read(g->arena, usage, g->module->encode, inputs_of(g, g->module->encode, inputs));
     ValueNode *own = inputs_of(g, g->module->decode, inputs);
-    g->prompts = own ? batch_read(g->arena, g->module->decode, own) : start_prompts(g);
+    g->prompts = own ? batch_read(g->arena, usage, g->module->decode, own) : start_prompts(g);
     if (g->sources && (g->sources->count != g->prompts->count || g->sources->batched != g->prompts->batched))
         fail("there are %lld sources and %lld prompts", (long long)g->sources->count, (long long)g->prompts->count);
     for (int64_t b = 0; b < g->prompts->count; b++) check_prompt(g, &g->prompts->sequences[b]);
@@ -175,6 +181,14 @@ static void write_tokens(const Generate *g, const char *path, int32_t *const *to
     npy_write(g->arena, path, DTYPE_I32, shape, all);
 }
 
+static void print_tokens(const Generate *g, int32_t *const *tokens, const int64_t *counts) {
+    for (int64_t b = 0; b < g->prompts->count; b++) {
+        int64_t first = input_named(&g->prompts->sequences[b], "tokens")->rows;
+        for (int64_t i = first; i < counts[b]; i++) printf("%s%d", i > first ? " " : "", (int)tokens[b][i]);
+        printf("\n");
+    }
+}
+
 /* Everything about the options is said before weights are read and C is compiled. */
 static void check_options(const attn_generate_options *o) {
     if (o->beams < 1) usage_error(usage, "`--beam` is at least 1");
@@ -185,9 +199,11 @@ static void check_options(const attn_generate_options *o) {
     if (!(o->length_penalty >= -16 && o->length_penalty <= 16)) usage_error(usage, "`--length-penalty` is -16 to 16");
 }
 
+/* NULL: the ids are printed. */
 static const char *out_path(Arena *arena, const ValueNode *out) {
     char *name;
-    if (!out || out->next) usage_error(usage, "`--out tokens=F.npy` is wanted once");
+    if (!out) return NULL;
+    if (out->next) usage_error(usage, "`--out tokens=F.npy` is wanted once");
     const char *path = split_assignment(arena, usage, "--out", out->text, &name);
     if (strcmp(name, "tokens") != 0) usage_error(usage, "generate has the output tokens, not `%s`", name);
     return path;
@@ -204,7 +220,7 @@ static void set_ends(Generate *g) {
 
 int command_generate(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *cc = NULL;
+    const char *path;
     RunOptions run = {0};
     const char *max_new = NULL, *min_new = NULL, *beam = NULL, *penalty = NULL, *temperature = NULL, *top_k = NULL,
                *top_p = NULL, *seed = NULL;
@@ -216,7 +232,7 @@ int command_generate(int argc, char **argv) {
         {"--length-penalty", .text = &penalty}, {"--temperature", .text = &temperature}, {"--top-k", .text = &top_k},
         {"--top-p", .text = &top_p},          {"--seed", .text = &seed},      {"--ignore-eos", .flag = &ignore_end},
         {"--engine", .text = &run.engine},   {"--target", .text = &run.target},  {"--threads", .text = &run.threads},
-        {"--cc", .text = &cc},                {"--stream", .flag = &stream},  {"-v", .flag = &run.verbose}};
+        {"--cc", .text = &run.cc},             {"--stream", .flag = &stream},  {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
     if (!max_new) usage_error(usage, "`--max-new` is missing");
@@ -242,7 +258,8 @@ int command_generate(int argc, char **argv) {
     Weights *weights = load_weights(arena, g.module, run.weights, run.verbose);
     Engine *engine = NULL;
     if (!run.interpreted) {
-        EngineOptions engine_options = {.target = run.target, .cc = cc, .threads = run.thread_count};
+        EngineOptions engine_options = {
+            .target = run.target, .cc = run.cc, .threads = run.thread_count, .or_interp = true};
         engine = engine_new(arena, g.module, weights, &engine_options);
     }
     g.decoder = decoder_new(arena, g.module, weights, engine, g.options.beams);
@@ -253,7 +270,9 @@ int command_generate(int argc, char **argv) {
     else progress_begin("generating");
     progress_at(0, g.most, new_tokens);
     for (int64_t b = 0; b < batch; b++) tokens[b] = continue_prompt(&g, b, &counts[b]);
-    write_tokens(&g, to, tokens, counts);
+    if (to) write_tokens(&g, to, tokens, counts);
+    progress_end();
+    if (!to && !stream) print_tokens(&g, tokens, counts);
     arena_free(arena);
     return EXIT_FINE;
 }

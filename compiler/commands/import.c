@@ -6,7 +6,10 @@
 
 static const char usage[] =
     "attnc import DIR -o SPEC [--name NAME] [--seq N], or attnc import --list\n"
-    "  --name NAME   what the model is called, and its C; without it, its family's name";
+    "  -o SPEC              the spec to write\n"
+    "  --name NAME          what the model is called, and its C; without it, its family's name\n"
+    "  --seq N              the most rows of a sequence (those of the config)\n"
+    "  --list               the model types that are known, and their families";
 
 static void print_families(Arena *arena) {
     for (int f = 0; families[f]; f++) {

@@ -5,9 +5,12 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc map SPEC --weights F|random:SEED --in NAME=F.npy … [--labels [NAME=]F …] -o F.html\n"
-    "               [--engine interp|compiled] [--target T] [--threads N] [-v]\n"
-    "  --labels F   a symbol a line, one for each row of the input NAME; without it ids and row numbers are shown";
+    "attnc map SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … [--labels [NAME=]F …] -o F.html\n"
+    "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS "\n"
+    "  --in NAME=F.npy      an input, of one sequence\n"
+    "  --labels [NAME=]F    a symbol a line, one for each row of the input NAME; without it ids and row numbers are\n"
+    "                       shown\n"
+    "  -o F.html            the page\n" HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 enum { MOST_LABELS = 64 << 20, LEVELS = 4095 };
 
@@ -164,14 +167,15 @@ int command_map(int argc, char **argv) {
     const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
                               {"--labels", .list = &labels},       {"-o", .text = &out},
                               {"--engine", .text = &run.engine},   {"--target", .text = &run.target},
-                              {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose}};
+                              {"--cc", .text = &run.cc},           {"--threads", .text = &run.threads},
+                              {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
     if (!out) usage_error(usage, "`-o` is missing");
     Model *model = model_load(arena, path);
     model_turn_on_all(model);
     Module *module = build(arena, model);
-    Batch *batch = batch_read(arena, module->forward, in);
+    Batch *batch = batch_read(arena, usage, module->forward, in);
     if (batch->count != 1) fail("a page is of one sequence, but the inputs have %lld", (long long)batch->count);
     Maps maps = {.arena = arena, .graph = module->forward, .sequence = batch->sequences};
     for (const ValueNode *node = labels; node; node = node->next) take_labels(&maps, node);

@@ -14,7 +14,8 @@ _Noreturn void usage_error(const char *usage, const char *format, ...) {
     va_start(args, format);
     fputs("attnc: ", stderr);
     vsay(stderr, format, args);
-    fprintf(stderr, "\nusage: %s\n", usage);
+    const char *options = strstr(usage, "\n  -");
+    fprintf(stderr, "\nusage: %.*s\n", (int)(options ? (size_t)(options - usage) : strlen(usage)), usage);
     va_end(args);
     exit(EXIT_USAGE);
 }
@@ -48,7 +49,9 @@ static void take(Arena *arena, const char *usage, const Option *option, const ch
     *tail = node;
 }
 
-static const char common[] = "  --color=auto|always|never   colour on a terminal, everywhere, or nowhere\n";
+static const char common[] =
+    "  --color=auto|always|never\n"
+    "                       colour on a terminal (auto, the default), everywhere, or nowhere\n";
 
 void options_read(Arena *arena, int argc, char **argv, const char *usage, const Option *options, size_t count,
                   const char **operand, int operands) {

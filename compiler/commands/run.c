@@ -3,8 +3,12 @@
 
 #include <string.h>
 
-static const char usage[] = "attnc run SPEC --weights F|random:SEED --in NAME=F.npy … --out NAME=F.npy … [--engine "
-                            "interp|compiled] [--target T] [--threads N] [-v]";
+static const char usage[] =
+    "attnc run SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … --out NAME=F.npy …\n"
+    "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS "\n"
+    "  --in NAME=F.npy      an input; attention_mask, ones then zeros, says how long padded sequences are\n"
+    "  --out NAME=F.npy     where an output goes; NAME.LAYER: one layer of attention; with no --out, they are named\n"
+    HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 void run_check(RunOptions *run, const char *usage_text) {
     if (!run->weights) usage_error(usage_text, "`--weights` is missing");
@@ -20,7 +24,8 @@ void run_batch(Arena *arena, const Module *module, const RunOptions *run, Batch 
         batch_interpret(arena, module, weights, batch);
         return;
     }
-    EngineOptions options = {.target = run->target, .threads = run->thread_count};
+    EngineOptions options = {
+        .target = run->target, .cc = run->cc, .threads = run->thread_count, .or_interp = true};
     Engine *engine = engine_new(arena, module, weights, &options);
     progress_begin("running %s", module->model->name);
     engine_run(arena, engine, batch);
@@ -34,17 +39,18 @@ int command_run(int argc, char **argv) {
     ValueNode *in = NULL, *out = NULL;
     const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
                               {"--out", .list = &out},             {"--engine", .text = &run.engine},
-                              {"--target", .text = &run.target},   {"--threads", .text = &run.threads},
-                              {"-v", .flag = &run.verbose}};
+                              {"--target", .text = &run.target},   {"--cc", .text = &run.cc},
+                              {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
-    if (!out) usage_error(usage, "`--out` is missing");
     Model *model = model_load(arena, path);
     model_turn_on(model, out);
     Module *module = build(arena, model);
-    Batch *batch = batch_read(arena, module->forward, in);
+    if (!out) fail_status(EXIT_USAGE, "`--out NAME=F.npy` is missing; %s has: %s", path, output_names(arena, module));
+    batch_check_outputs(arena, usage, module, out);
+    Batch *batch = batch_read(arena, usage, module->forward, in);
     run_batch(arena, module, &run, batch);
-    batch_write(arena, module, batch, out);
+    batch_write(arena, usage, module, batch, out);
     arena_free(arena);
     return EXIT_FINE;
 }

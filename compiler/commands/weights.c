@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-static const char usage[] = "attnc weights SPEC [--weights F|random:SEED -o OUT.safetensors]";
+static const char usage[] =
+    "attnc weights SPEC [--weights F[,F…]|random:SEED -o OUT.safetensors]\n" HELP_WEIGHTS "\n"
+    "  -o OUT.safetensors   writes the tensors by the names of the list; without both the list is printed";
 
 static int64_t elements_of(const WeightSpec *spec) {
     int64_t elements = 0;

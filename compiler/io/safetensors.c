@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { PREFIX_BYTES = 8, JSON_LIMIT = 100 * 1000 * 1000 };
 
@@ -372,6 +373,9 @@ static TensorFile open_index(Arena *arena, const char *path) {
 
 static TensorFile open_part(Arena *arena, const char *path) {
     static const char SUFFIX[] = ".index.json";
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        fail("%s: cannot be read: it is a folder; give its files, separated by commas", path);
     size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
     bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
     return index ? open_index(arena, path) : open_file(arena, path);

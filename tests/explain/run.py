@@ -42,6 +42,14 @@ def amount(value, unit):
     return "%.*f %s%s" % (2 if p else 0, value, ["", "k", "M", "G", "T"][p], unit)
 
 
+def duration(seconds):
+    """As explain.c prints it: four digits."""
+    u = 0
+    while seconds < 1 and u < 3:
+        seconds, u = seconds * 1000, u + 1
+    return "%.*f %s" % (3 if seconds < 10 else 2 if seconds < 100 else 1, seconds, ["s", "ms", "us", "ns"][u])
+
+
 class Page(html.parser.HTMLParser):
     """Every element closed in its order, nothing from elsewhere; `data` is what the script draws."""
     VOID = {"meta", "br"}
@@ -134,9 +142,9 @@ class Explain:
             assert facts["roofline"].startswith("not measured"), facts["roofline"]
             return
         both = (flops / roofs["flops"], moved / roofs["read"])
-        want = "%.3f ms in one thread: %.3f ms of multiply-adds at %s (%s), %.3f ms of bytes at %s" % (
-            1e3 * max(both), 1e3 * both[0], amount(roofs["flops"], "FLOP/s"), roofs["target"], 1e3 * both[1],
-            amount(roofs["read"], "B/s"))
+        want = "%s in one thread: %s of multiply-adds at %s (%s), %s of bytes at %s" % (
+            duration(max(both)), duration(both[0]), amount(roofs["flops"], "FLOP/s"), roofs["target"],
+            duration(both[1]), amount(roofs["read"], "B/s"))
         assert facts["roofline"] == want, "%s: printed %s\nwritten %s" % (spec, facts["roofline"], want)
 
     def test_numbers_are_those_printed(self):
@@ -254,6 +262,29 @@ class Explain:
                 counted = len({(s["kind"], s["shape"], s["rows"], s["flops"], s["bytes"]) for s in page.data["steps"]})
                 want = {"marks": counted, "time": len(page.data["steps"]), "memory": len(page.data["buffers"]) + 1}
                 assert {key: seen[key] for key in want} == want, "%s: %s, not %s" % (spec, seen, want)
+
+    def test_words(self):
+        """What the marks and the dashed line are called."""
+        text = self.made("specs/by_hand.attn")[0].text
+        assert "no step was timed; `attnc bench` times the whole" in text, "marks that look measured"
+        assert "end of the workspace, ${amount(data.workspace" in text and "ever used" not in text, "another end"
+
+    def test_bench(self):
+        """What takes nanoseconds has digits too; what reads faster than memory is explained."""
+        text = run("bench", "specs/by_hand.attn").stdout
+        found = re.search(r"median ([\d.]+) (?:ns|us), best ([\d.]+) (?:ns|us) of \d+ runs\n"
+                          r"624 FLOP, ([\d.]+) [kMG]?FLOP/s, [\d.]+ % of 1 x [\d.]+ [MGT]FLOP/s measured; "
+                          r"([\d.]+) kB touched, one core reads [\d.]+ GB/s\n$", text)
+        assert found and all(float(number) > 0 for number in found.groups()), text
+        spec = self.path("cached.attn")
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write("model cached { d_model 256, vocab 64, decoder { seq <= 16, layers 1 {"
+                       " attention self { heads 4, mask causal }, ffn { d_ff 1024 } } }, head logits }\n")
+        text = run("bench", spec, "--decode").stdout
+        found = re.search(r"^[\d.]+ MB a token, [\d.]+ [kMG]B/s: ([\d.]+) % of the [\d.]+ GB/s that one core "
+                          r"reads from memory(.*)$", text, re.M)
+        assert found, text
+        assert found.group(2) == (" (the weights stay in the caches)" if float(found.group(1)) > 100 else ""), text
 
     def test_bad_calls(self):
         spec, folder = "specs/by_hand.attn", self.path("folder")

@@ -13,10 +13,11 @@ ATTNC = os.path.abspath("build/attnc")
 SPEC = os.path.abspath("specs/small_encoder.attn")
 
 
-def run(*args, limit=None):
+def run(*args, limit=None, **environment):
     def small_files():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    return subprocess.run([ATTNC, *args], capture_output=True, text=True, preexec_fn=small_files if limit else None, timeout=60)
+    return subprocess.run([ATTNC, *args], capture_output=True, text=True, preexec_fn=small_files if limit else None,
+                          timeout=60, env={**os.environ, **environment})
 
 
 def expect(name, done, *parts, status=1, folder=None, left=()):
@@ -63,6 +64,95 @@ def npy(path, descr, shape, data):
 def contents(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+def expect_equal(name, a, b):
+    print(("ok" if a == b else "not ok") + " files/" + name)
+    if a != b:
+        print("# %s\n# %s" % (repr(a), repr(b)))
+
+
+def bad_calls(folder):
+    """What is wrong with an input or an output is said at once, with the file, the place and what there is."""
+    out, ids, mask = folder + "/calls", folder + "/calls.npy", folder + "/calls_mask.npy"
+    os.mkdir(out)
+
+    def call(*more, weights="random:1", given="tokens=" + ids, to=f"hidden={out}/h.npy", **environment):
+        return run("run", SPEC, "--weights", weights, "--in", given, *(["--out", to] if to else []), *more,
+                   **environment)
+
+    npy(ids, "<i4", (4,), struct.pack("<4i", 1, 2, 3, 300))
+    for engine in ("compiled", "interp"):
+        expect("an id outside, " + engine, call("--engine", engine),
+               ids + ": input tokens: id 300 at 3 is outside 0 to 63", folder=out)
+    npy(ids, "<i8", (2, 3), struct.pack("<6q", 1, 2, 3, 4, -1, 1 << 40))
+    expect("an id outside, in a batch", call(), ids + ": input tokens: id -1 at 1, 1 is outside 0 to 63", folder=out)
+    npy(ids, "<i8", (2, 3), struct.pack("<6q", 1, 2, 3, 4, 5, 1 << 40))
+    npy(mask, "<i4", (2, 3), struct.pack("<6i", 1, 1, 1, 1, 1, 0))
+    expect("an id outside, as padding", call("--in", "attention_mask=" + mask), status=0, folder=out, left=["h.npy"])
+    os.remove(out + "/h.npy")
+
+    npy(ids, "<i4", (4,), struct.pack("<4i", 1, 2, 3, 4))
+    names = "it has: hidden, pooled, logits, attention[.LAYER]\n"
+    expect("an unknown output", call(to=f"logit={out}/l.npy"), "no output `logit`; " + names, folder=out)
+    expect("an unknown output beside a good one", call("--out", f"attention.2={out}/l.npy"),
+           "no output `attention.2`; " + names, folder=out)
+    expect("no output named", call(to=None), names[3:], status=2, folder=out)
+    lone = call(given=ids)
+    expect("an input without its name", lone, "`--in` wants NAME=FILE", status=2, folder=out)
+    usage = lone.stderr[lone.stderr.find("usage: "):]
+    help_text = run("help", "run").stdout
+    expect_equal("a usage error and help show the same", help_text[:help_text.find("  --weights F")], usage)
+    for command in (call(weights=folder), run("check", SPEC, "--weights", folder)):
+        expect("weights in a folder", command,
+               folder + ": cannot be read: it is a folder; give its files, separated by commas")
+
+    bare = {"PATH": folder, "CC": ""}
+    expect("no compiler", call(**bare), "name one with --cc; --engine interp needs none", folder=out)
+    expect("no compiler, no interpreter", run("bench", SPEC, **bare), "name one with --cc\n")
+    expect("no such compiler", call("--cc", folder + "/cc"), folder + "/cc` is not there", folder=out)
+    expect("a compiler by its name", call("--cc", "cc", CC="absent"), status=0, folder=out, left=["h.npy"])
+    os.remove(out + "/h.npy")
+
+
+def packed_counts(folder):
+    """attnc pack counts the tensors that attnc weights lists, and apart from them what the spec makes."""
+    for spec, made in (("specs/small_encoder", " and 1 table made from the spec"), ("specs/minilm", ""),
+                       ("tests/differential/relative_shared", ""),
+                       ("tests/differential/seq2seq_shared", " and 1 table made from the spec")):
+        listed = run("weights", spec + ".attn").stdout.splitlines()[-1].split(",")[0]
+        path = folder + "/counts.attnw"
+        counted = run("pack", spec + ".attn", "--weights", "random:1", "-o", path).stdout
+        expect_equal("tensors of " + spec, counted, "%s: %s%s, %d bytes\n" % (path, listed, made,
+                                                                            os.path.getsize(path) - 128))
+
+
+def verbose(folder, weights, specs):
+    """-v names what is not used, wherever weights are read."""
+    safetensors(weights, [*specs, ("spare", [2])])
+    note, to = "tensor `spare` [2] is not used", folder + "/verbose"
+    ids = folder + "/verbose.npy"
+    npy(ids, "<i4", (1,), struct.pack("<i", 1))
+    for command in (["compile", SPEC, "-o", to], ["pack", SPEC, "-o", to + ".attnw"],
+                    ["run", SPEC, "--engine", "interp", "--in", "tokens=" + ids, "--out", f"hidden={to}_out.npy"]):
+        expect(command[0] + " -v", run(*command, "--weights", weights, "-v"), note, status=0)
+        expect_equal(command[0] + " without -v", run(*command, "--weights", weights).stderr, "")
+
+
+def generated(folder):
+    """attnc generate without --out prints the new ids, those that --out holds behind the prompt."""
+    spec, ids, out = "tests/differential/decoder_only.attn", folder + "/prompt.npy", folder + "/generated.npy"
+    npy(ids, "<i4", (2, 3), struct.pack("<6i", 1, 2, 3, 4, 5, 6))
+    call = ["generate", spec, "--weights", "random:2", "--engine", "interp", "--in", "tokens=" + ids, "--max-new", "4",
+            "--ignore-eos"]
+    expect("generate to a file", run(*call, "--out", "tokens=" + out), status=0)
+    tokens = struct.unpack("<14i", contents(out)[-56:])
+    lines = "".join(" ".join(str(t) for t in tokens[at + 3:at + 7]) + "\n" for at in (0, 7))
+    expect_equal("generate without --out prints the ids", run(*call).stdout, lines)
+    expect_equal("generate --stream without --out prints them once", run(*call, "--stream").stdout,
+                 lines.replace("\n", " \n"))
+    npy(ids, "<i4", (3,), struct.pack("<3i", 1, 2, 999))
+    expect("generate: an id outside", run(*call), ids + ": input tokens: id 999 at 2 is outside 0 to ")
 
 
 def written_weights(folder, bad):
@@ -138,6 +228,10 @@ def main():
         expect("nearest is not taken", engine(), weights, "nothing speaks of `encoder.layers.1.attention.q.weight`", folder=out)
         safetensors(weights, [("elsewhere.%d" % i if n.startswith("encoder.layers") else n, s) for i, (n, s) in enumerate(specs)])
         expect("foreign names", engine(), weights, "others are missing", "nothing speaks of `elsewhere.", "`weights` block", folder=out)
+        bad_calls(folder)
+        packed_counts(folder)
+        generated(folder)
+        verbose(folder, weights, specs)
         safetensors(weights, [(n, [s[0] + 1, *s[1:]] if n == "encoder.layers.0.ffn.up.weight" else s) for n, s in specs])
         expect("wrong shape", engine(), weights, "[65, 32]", "[64, 32]", folder=out)
         safetensors(weights, specs)

@@ -37,7 +37,7 @@ class Install:
         return re.findall(r"^  (\w+) ", run(self.attnc, "help"), re.M)
 
     def options(self, command):
-        return set(re.findall(r"(?:^|[^\w-])(--[a-z][a-z-]*|-o)\b", run(self.attnc, "help", command)))
+        return set(re.findall(r"(?:^|[^\w-])(--[a-z][a-z-]*|-[ov])\b", run(self.attnc, "help", command)))
 
     def test_installs(self):
         self.make("install")
@@ -58,6 +58,29 @@ class Install:
             assert run(self.attnc, "help", command) == run(self.attnc, command, "--help"), command
         run(self.attnc, "help", "comple", status=2)
         run(self.attnc, "comple", status=2)
+
+    def test_help_of_options(self):
+        """Each option in how a command is called is one that it takes, and has a line that tells of it; no other."""
+        for command in self.commands():
+            lines = run(self.attnc, "help", command).splitlines()
+            begin = next(i for i, line in enumerate(lines) if line.startswith("  -"))
+            called = " ".join(lines[:begin])
+            told = [re.match(r"  (--?[a-z][a-z-]*)", line).group(1) for line in lines[begin:]
+                    if line.startswith("  -")]
+            assert told[-1] == "--color" and len(set(told)) == len(told), "%s: %s" % (command, told)
+            options = set(re.findall(r"(?:^|[ \[])(--?[a-z][a-z-]*)", called))
+            assert options == set(told[:-1]), "%s is called with %s, and tells %s" % (command, options, told)
+            assert "" not in lines and all(len(line) <= 120 for line in lines), "%s: %s" % (command, lines)
+            for line in lines[begin:]:
+                told_of = re.match(r"  --?[a-z-]+(?:[ =]\S+)*  +\S|  --color=\S+$|" + 23 * " " + r"\S", line)
+                assert told_of, "%s: `%s` tells nothing" % (command, line)
+            known = self.known(command)
+            assert options == known, "%s takes %s, and is called with %s" % (command, known, options)
+
+    def known(self, command):
+        """The options that its source reads."""
+        with open(os.path.join(ROOT, "compiler", "commands", command + ".c"), encoding="utf-8") as file:
+            return set(re.findall(r'\{"(--?[a-z][a-z-]*)", \.(?:text|flag|list) =', file.read()))
 
     def test_man_page(self):
         with open(os.path.join(self.prefix, "share/man/man1/attnc.1"), encoding="utf-8") as file:

@@ -2,15 +2,17 @@
 """`attnc map`: the page's numbers are those of `attnc run`, its symbols those of the labels, on every kind of attention;
 and what it says of bad input. Speaks TAP."""
 import ast
+import html
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import run_tests  # noqa: E402
+from tap import Skip, run_tests  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ATTNC = os.path.join(ROOT, "build", "attnc")
@@ -137,6 +139,40 @@ class Map:
             assert why in done.stderr, done.stderr
         assert not os.path.exists(self.path("none.html")), "half a page"
 
+    def look(self, page):
+        """What a browser makes of a page."""
+        browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if not browser:
+            raise Skip("no chromium")
+        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,800",
+                               "--user-data-dir=" + self.path("profile"), "--dump-dom", "file://" + page],
+                              capture_output=True, text=True, check=False, timeout=120)
+        return html.unescape(done.stdout)
+
+    def test_browser(self):
+        """The scale has the colours of the maps; that a head can be chosen is said where one can."""
+        wide = self.path("wide.attn")
+        with open(DIFFERENTIAL + "/alibi.attn", encoding="utf-8") as file:
+            text = file.read()
+        with open(wide, "w", encoding="utf-8") as file:
+            file.write(text.replace("seq <= 40", "seq <= 60"))
+        for spec, n in ((DIFFERENTIAL + "/alibi.attn", 5), (wide, 45)):
+            page = self.page(spec, *self.ids("tokens", [i % 9 for i in range(n)]), "--engine", "interp")
+            seen = self.look(self.path("page.html"))
+            shown = re.search(r'<span id="choose"( hidden="")?>([^<]*)</span>', seen)
+            assert shown and shown.group(2) == " Choose a head to enlarge it.", "nothing is said of choosing"
+            small = len(re.findall(r'<figure class="small', seen))
+            assert bool(shown.group(1)) == (n == 5) and small == (0 if n == 5 else 12), "%d small heads" % small
+            scale = re.search(r'<svg id="scale".*?</svg>', seen, re.S).group(0)
+            assert re.findall(r"<text[^>]*>([^<]*)<", scale) == ["0", "0.1", "0.25", "0.5", "0.75", "1"], scale
+            colour = r'fill="(#0b4f9c)" fill-opacity="([\d.]+)"'
+            strips = re.findall(colour, scale)
+            assert [s[1] for s in strips] == ["%.3f" % (i / 100) ** 0.5 for i in range(101)], strips
+            first = weights_of(page["groups"][0]["maps"][0])
+            drawn = re.findall(colour, seen[seen.index("</figcaption>"):])[:len([w for w in first if w >= 0.004])]
+            for weight, (_, opacity) in zip([w for w in first if w >= 0.004], drawn):
+                assert abs(float(opacity) - weight ** 0.5) < 6e-4, "%g is drawn as %s" % (weight, opacity)
+
     def test_bad_calls(self):
         spec, given = DIFFERENTIAL + "/alibi.attn", self.ids("tokens", [3, 1, 4])
         write_npy(self.path("two.npy"), [1, 2, 3, 4], [2, 2])
@@ -146,6 +182,19 @@ class Map:
                    "attention_mask=" + mask, "-o", self.path("none.html"), status=1)
         assert "one sequence" in done.stderr, done.stderr
         run("map", spec, *given, "-o", self.path("none.html"), status=2)
+        done = run("map", spec, "--weights", "random:3", "--in", self.path("two.npy"), "-o", self.path("none.html"),
+                   status=2)
+        help_text = run("help", "map").stdout
+        usage = done.stderr[done.stderr.index("usage: "):]
+        assert help_text.startswith(usage) and help_text[len(usage):].startswith("  --"), done.stderr
+        bad = self.ids("tokens", [3, 1, 41])
+        for engine in ("compiled", "interp"):
+            done = run("map", spec, "--weights", "random:3", *bad, "--engine", engine, "-o", self.path("none.html"),
+                       status=1)
+            assert "tokens.npy: input tokens: id 41 at 2 is outside 0 to 40" in done.stderr, done.stderr
+        done = run("map", spec, "--weights", "random:3", *self.ids("tokens", [3]), "--cc", "absent-cc", "-o",
+                   self.path("none.html"), status=1)
+        assert "`absent-cc` is not there; --engine interp needs none" in done.stderr, done.stderr
         run("map", spec, "--weights", "random:3", *given, status=2)
         run("map", spec, "--weights", "random:3", *given, "--engine", "none", "-o", self.path("none.html"), status=2)
         run("map", spec, "--weights", "random:3", *given, "-o", self.path("absent/x.html"), status=1)
