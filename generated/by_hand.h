@@ -26,7 +26,7 @@ enum {
     BY_HAND_NO_TARGET,       /* this machine has none of the instruction sets, or not the one that was wanted */
     BY_HAND_SHORT_WORKSPACE, /* fewer bytes than its macro says, or not aligned */
     BY_HAND_BAD_LENGTH,      /* a sequence of no rows or of more than the bound */
-    BY_HAND_BAD_TOKEN         /* an id outside its table */
+    BY_HAND_BAD_TOKEN        /* an id outside its table */
 };
 const char *by_hand_status_text(int status);
 

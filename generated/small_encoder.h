@@ -27,7 +27,7 @@ enum {
     SMALL_ENCODER_NO_TARGET,       /* this machine has none of the instruction sets, or not the one that was wanted */
     SMALL_ENCODER_SHORT_WORKSPACE, /* fewer bytes than its macro says, or not aligned */
     SMALL_ENCODER_BAD_LENGTH,      /* a sequence of no rows or of more than the bound */
-    SMALL_ENCODER_BAD_TOKEN         /* an id outside its table */
+    SMALL_ENCODER_BAD_TOKEN        /* an id outside its table */
 };
 const char *small_encoder_status_text(int status);
 
