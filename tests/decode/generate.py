@@ -307,7 +307,7 @@ REFUSED = (
     ("an unknown engine", 2, ["--engine", "`magic`"], "ring", {}, ["--engine", "magic"]),
     ("no max-new", 2, ["`--max-new` is missing"], "ring", {}, ["--max-new", None]),
     ("no weights", 2, ["`--weights` is missing"], "ring", {}, ["--weights", None]),
-    ("no out", 2, ["--out tokens=F.npy"], "ring", {}, ["--out", None]),
+    ("out without its name", 2, ["`--out` wants NAME=FILE"], "ring", {}, ["--out", "OUT"]),
     ("out of another name", 2, ["`logits`"], "ring", {}, ["--out", "logits=OUT"]),
     ("weights that are not there", 1, ["nowhere.safetensors"], "ring", {}, ["--weights", "nowhere.safetensors"]),
     ("a prompt past the bound", 1, ["401", "1 to 400"], "ring", {"tokens": [1] * 401}, []),
