@@ -6,6 +6,7 @@
 # make bench-lib SPEC=F  builds what attnc writes of a spec as a shared library that any program can time
 # make deps       installs the packages that the build and the tests need
 # make aarch64    builds build/aarch64/attnc, on another machine by a cross compiler; qemu-aarch64 runs it
+# make fuzz-inputs  builds build/fuzz/fuzz_*, which read hostile input: tests/fuzz/run.py runs them (clang, libFuzzer)
 # make language-tables  renews the tables of docs/language.md from compiler/model/settings.def
 # make install    attnc and what goes with it, see packaging/README.md, under DESTDIR and PREFIX (/usr/local),
 #                 libraries in its folder LIB (lib); make uninstall, with the same names, takes them away
@@ -94,6 +95,35 @@ aarch64: $(AARCH64_LIBRARY)/libcjson.so
 	    CFLAGS='$(CFLAGS) -isystem $(AARCH64_ROOT)/usr/include' \
 	    LIBS='-L$(AARCH64_LIBRARY) -Wl,-rpath,$(AARCH64_LIBRARY) $(LIBS)' $(B)/aarch64/attnc
 
+# Everything that reads a file, and tests/fuzz/inputs/arena.c in the place of the compiler's.
+FUZZ = $(B)/fuzz
+FUZZ_CC = clang
+FUZZ_SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_CFLAGS = -std=c11 -D_GNU_SOURCE -O1 -g -fno-omit-frame-pointer -Wall -Wextra $(FUZZ_SANITIZE)
+FUZZ_FOLDERS = support syntax model io import ir passes
+FUZZ_SOURCES = $(filter-out compiler/support/arena.c,$(wildcard $(FUZZ_FOLDERS:%=compiler/%/*.c))) \
+    $(wildcard examples/common/tokenizer/*.c) tests/fuzz/inputs/arena.c tests/fuzz/inputs/target.c
+FUZZ_OBJECTS = $(FUZZ_SOURCES:%.c=$(FUZZ)/%.o) $(FUZZ)/gen/parser.o $(FUZZ)/gen/lexer.o
+FUZZERS = $(patsubst tests/fuzz/inputs/%.c,$(FUZZ)/%,$(wildcard tests/fuzz/inputs/fuzz_*.c))
+
+fuzz-inputs: $(FUZZERS)
+
+$(FUZZ)/%.o: %.c $(B)/gen/parser.h
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -Wconversion -Wshadow -Werror -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+
+$(FUZZ)/gen/%.o: $(B)/gen/%.c $(B)/gen/parser.h
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -Wno-unused-function -fsanitize=fuzzer-no-link -Icompiler -Icompiler/syntax \
+	    -MMD -MP -c $< -o $@
+
+$(FUZZ)/libread.a: $(FUZZ_OBJECTS)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(FUZZERS): $(FUZZ)/%: $(FUZZ)/tests/fuzz/inputs/%.o $(FUZZ)/libread.a
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $^ -o $@ -lonig -lutf8proc $(LIBS)
+
 # The page as it is where anything is wrong: a half-written one never takes its place.
 LANGUAGE_PAGE = docs/language.md
 language-tables: $(B)/language_tables
@@ -178,5 +208,5 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-.PHONY: all aarch64 bench bench-lib check check-quick demo demo-similarity demo-story deps install language-tables uninstall clean
+.PHONY: all aarch64 bench bench-lib check check-quick demo demo-similarity demo-story deps fuzz-inputs install language-tables uninstall clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""The fuzz targets of inputs/ (`make fuzz-inputs`): libFuzzer with AddressSanitizer, LeakSanitizer and UBSan.
+planted: each kind of fault is reported, and nothing else. pinned_NAME: inputs that once were findings (pinned/NAME/*).
+NAME: the fuzzer runs from the seeds for ATTNC_FUZZ_SECONDS (6, or 3 with ATTNC_QUICK=1) and finds nothing; of what it
+finds, the input is printed with the command that replays it. Speaks TAP."""
+
+import base64
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.dirname(HERE))
+import seeds  # noqa: E402
+from tap import Skip, run_tests  # noqa: E402
+
+QUICK = os.environ.get("ATTNC_QUICK") == "1"
+SECONDS = int(os.environ.get("ATTNC_FUZZ_SECONDS") or (3 if QUICK else 6))
+LIMITS = ["-timeout=5", "-rss_limit_mb=2048"]
+SANITIZERS = "allocator_may_return_null=1:max_allocation_size_mb=512:detect_leaks=1:quarantine_size_mb=32"
+EMPTY_TARGET = "int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n > 9 ? 0 : 0; }"
+TELLING = re.compile(r"BROKEN: |runtime error: |ERROR: |SUMMARY: |^ *#\d+ 0x.* in .*(compiler|examples|tests/fuzz)/")
+# Letter of inputs/fuzz_planted.c: what the report says. "" and m (out of memory) are none.
+PLANTED = {
+    "": None,
+    "m": None,
+    "b": "BROKEN: planted",
+    "s": "status that no file can cause",
+    "o": "heap-buffer-overflow",
+    "u": "signed integer overflow",
+    "f": "a file stays open",
+    "l": "detected memory leaks",
+    "r": "an arena is not freed",
+    "h": "timeout",
+}
+
+
+def fuzzer(name):
+    return os.path.join(ROOT, "build/fuzz/fuzz_" + name)
+
+
+def run(name, *words, scratch, seconds):
+    """Exit status and what was said; a fuzzer that does not end is a failure like any other."""
+    env = {**os.environ, "ASAN_OPTIONS": SANITIZERS, "UBSAN_OPTIONS": "print_stacktrace=1", "TMPDIR": scratch}
+    try:
+        done = subprocess.run([fuzzer(name), *words], cwd=ROOT, env=env, capture_output=True, timeout=seconds,
+                              check=False)
+    except subprocess.TimeoutExpired:
+        return 1, "the fuzzer itself does not end"
+    return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+
+
+def story(name, said, data):
+    """Of a report what tells the fault, and how to see it again."""
+    lines = [line.rstrip()[:300] for line in said.split("\n") if TELLING.search(line)] or said.split("\n")[-10:]
+    text = ["%s: a finding" % name, *lines[:30]]
+    if data is not None:
+        text += [
+            "the input in base64, and how to replay it:",
+            base64.b64encode(data).decode(),
+            "base64 -d <<<'...' >input && ASAN_OPTIONS=%s build/fuzz/fuzz_%s -timeout=5 input" % (SANITIZERS, name),
+            "when it is mended, the input belongs to tests/fuzz/pinned/%s" % name,
+        ]
+    return "\n".join(text)
+
+
+def fuzz(name, folder):
+    """None, or the story of what was found in SECONDS."""
+    seeds.write(folder, name)
+    os.makedirs(os.path.join(folder, "corpus"))
+    longest = seeds.TARGETS[name][2]
+    status, said = run(
+        name, *LIMITS, "-max_total_time=%d" % SECONDS, "-max_len=%d" % longest, "-close_fd_mask=2",
+        "-dict=" + os.path.join(folder, "words"), "-artifact_prefix=%s/found-" % folder,
+        os.path.join(folder, "corpus"), os.path.join(folder, "seeds"), scratch=folder, seconds=SECONDS + 120)
+    inputs = sorted(glob.glob(os.path.join(folder, "found-*")))
+    ran = re.search(r"^Done (\d+) runs", said, re.M)
+    if status == 0 and not inputs and ran and int(ran.group(1)) > 0:
+        return None
+    data = None
+    if inputs:
+        with open(inputs[0], "rb") as file:
+            data = file.read()
+    return story(name, said, data)
+
+
+class Fuzz:
+    results = None
+
+    def __init__(self, scratch):
+        self.scratch = scratch
+
+    def require(self):
+        if not os.path.exists(fuzzer("planted")):
+            raise Skip("clang here has no libFuzzer")
+
+    def test_builds(self):
+        program, source = (os.path.join(self.scratch, name) for name in ("empty", "empty.c"))
+        with open(source, "w", encoding="ascii") as file:
+            file.write(EMPTY_TARGET + "\n")
+        command = ["clang", "-fsanitize=fuzzer,address,undefined", source, "-o", program]
+        if not shutil.which("clang") or subprocess.run(command, capture_output=True, check=False).returncode:
+            for path in glob.glob(os.path.join(ROOT, "build/fuzz/fuzz_*")):
+                os.remove(path)
+            raise Skip("clang here has no libFuzzer")
+        made = subprocess.run(["make", "-s", "-j2", "fuzz-inputs"], cwd=ROOT, capture_output=True, text=True,
+                              check=False)
+        assert made.returncode == 0, made.stderr[-3000:]
+        names = {path[len(fuzzer("")):] for path in glob.glob(fuzzer("*"))}
+        assert names == {*seeds.TARGETS, "planted"}, "targets: %s" % sorted(names)
+
+    def test_planted(self):
+        self.require()
+        for letter, said in PLANTED.items():
+            path = os.path.join(self.scratch, "planted")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(letter)
+            prefix = "-artifact_prefix=%s/" % self.scratch
+            status, text = run("planted", path, "-timeout=1", prefix, scratch=self.scratch, seconds=60)
+            assert (status != 0) == bool(said), "`%s` ends with status %d: %s" % (letter, status, text[-1000:])
+            assert not said or said in text, "`%s` does not say `%s`: %s" % (letter, said, text[-1000:])
+
+    def fuzzed(self, name):
+        """All are run at the first call, two at a time."""
+        self.require()
+        if self.results is None:
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                begun = {n: pool.submit(fuzz, n, os.path.join(self.scratch, n)) for n in seeds.TARGETS}
+                self.results = {n: job.result() for n, job in begun.items()}
+        assert not self.results[name], self.results[name]
+
+    def pinned(self, name):
+        self.require()
+        paths = sorted(glob.glob(os.path.join(HERE, "pinned", name, "*")))
+        for path in paths:
+            prefix = "-artifact_prefix=%s/" % self.scratch
+            status, said = run(name, path, *LIMITS, prefix, scratch=self.scratch, seconds=60)
+            with open(path, "rb") as file:
+                assert status == 0, os.path.relpath(path, ROOT) + "\n" + story(name, said, file.read())
+
+
+def add_tests():
+    for name in seeds.TARGETS:
+        if os.path.isdir(os.path.join(HERE, "pinned", name)):
+            setattr(Fuzz, "test_pinned_" + name, lambda self, name=name: self.pinned(name))
+    for name in seeds.TARGETS:
+        setattr(Fuzz, "test_" + name, lambda self, name=name: self.fuzzed(name))
+
+
+if __name__ == "__main__":
+    add_tests()
+    sys.exit(run_tests("fuzz", Fuzz))

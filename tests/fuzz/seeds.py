@@ -1,0 +1,168 @@
+"""Seeds and dictionaries of the targets in inputs/. Most seeds are files that other tests have, cut so that a change
+meets something; the rest is made here."""
+
+import glob
+import json
+import os
+import re
+import struct
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TEXT = "Hello, wörld! 42 <s>\n\u4e2d\u56fd e\u0301 \U0001f642".encode() + b"\xff\xc3"
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), "rb") as file:
+        return file.read()
+
+
+def found(pattern):
+    return sorted(glob.glob(os.path.join(ROOT, pattern)))
+
+
+# ---------------------------------------------------------------- seeds: lists of inputs
+
+
+def spec():
+    patterns = ("tests/golden/*/*.attn", "tests/families/*.attn", "tests/differential/*.attn", "specs/*.attn")
+    inputs = [read(path) for pattern in patterns for path in found(pattern)]
+    return [data for data in inputs if len(data) <= 2048]
+
+
+def safetensors_file(header, data):
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def safetensors():
+    sizes = {"F32": 4, "F16": 2, "BF16": 2, "F64": 8, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+    kinds, at = {"__metadata__": {"format": "pt"}}, 0
+    for dtype, size in sizes.items():
+        kinds[dtype.lower()] = {"dtype": dtype, "shape": [2, 1], "data_offsets": [at, at + 2 * size]}
+        at += 2 * size
+    empty = {"none": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}}
+    one = {"a": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}}
+    index = {"metadata": {"total_size": 8}, "weight_map": {"a": "a"}}
+    files = ((kinds, bytes(range(at))), (empty, b""), (one, b"\0\0\x80?"))
+    return [*(safetensors_file(header, data) for header, data in files), json.dumps(index).encode()]
+
+
+def npy_file(descr, shape, data, version=1):
+    text = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode() + b"\n"
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text + data
+
+
+def npy():
+    sizes = {"<f4": 4, "<f2": 2, "<f8": 8, "<i8": 8, "<i4": 4, "<i2": 2, "|i1": 1, "|u1": 1, "|b1": 1}
+    inputs = [npy_file(descr, (2, 1), bytes(range(2 * size))) for descr, size in sizes.items()]
+    return [*inputs, npy_file("<f4", (), b"1234", 2), npy_file("<f4", (0, 3), b"", 3), npy_file(">f4", (1,), b"1234")]
+
+
+def attnw():
+    magic = b"ATTNW\r\n\x1a" + struct.pack("<II", 1, 1)
+    return [b"\0", b"\x04", b"\x08", b"\x0c", b"\0\x01\0", b"\0\xff\xff", b"\x06\0\0" + struct.pack("<HBB", 130, 0, 64),
+            b"\x02\0\0" + struct.pack("<HBB", 8, 2, 0), b"\x02\0\0" + struct.pack("<HBB", 32, 0, 1),
+            b"\x02\0\0" + struct.pack("<HBB", 64, 1, 0), b"\x03" + magic + bytes(112), b"\x0b" + magic + bytes(300)]
+
+
+def folders():
+    """Folders as attnc import reads them, as inputs/fuzz_import.c wants them: config, NUL, a line a tensor."""
+    inputs = []
+    for path in found("tests/parity/fixtures/*/config.json"):
+        file = read(os.path.join(os.path.dirname(path), "model.safetensors"))
+        header = json.loads(file[8 : 8 + struct.unpack_from("<Q", file)[0]])
+        header.pop("__metadata__", None)
+        config = json.dumps(json.loads(read(path)), separators=(",", ":"))
+        lines = ["%s %s\n" % (name, tensor["shape"]) for name, tensor in header.items()]
+        inputs.append(config.encode() + b"\0" + "".join(lines).encode())
+    return inputs
+
+
+def with_text(file):
+    return file + TEXT + struct.pack("<H", len(TEXT))
+
+
+def shorter(tokenizer):
+    """A tokenizer.json with the first tokens of its vocabulary, those of one character, and the merges among them."""
+    model, most = tokenizer["model"], 64
+    vocab = model["vocab"]
+    if isinstance(vocab, list):
+        model["vocab"] = vocab[:most]
+    else:
+        kept = {name for name, i in vocab.items() if i < most or len(name) == 1 and len(vocab) < 4096}
+        kept |= {str(model.get("unk_token"))}
+        kept |= {token["content"] for token in tokenizer.get("added_tokens", [])}
+        merges = []
+        for merge in model.get("merges", []):
+            left, right = merge if isinstance(merge, list) else merge.split(" ")
+            if len(merges) < most and {left, right} <= kept and left + right in vocab:
+                merges.append(merge)
+                kept.add(left + right)
+        if "merges" in model:
+            model["merges"] = merges
+        model["vocab"] = {name: i for name, i in vocab.items() if name in kept}
+    return json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def tokenizer():
+    inputs = []
+    for path in found("tests/tokenizers/fixtures/*.json"):
+        with open(path, encoding="utf-8") as file:
+            inputs.append(with_text(shorter(json.load(file))))
+    words = read("tests/tokenizers/fixtures/vocab.txt").split(b"\n")
+    inputs.append(with_text(b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + b"\n".join(
+        word for word in words if word and not word.startswith(b"["))[:1500].rsplit(b"\n", 1)[0]))
+    pieces, at = read("tests/tokenizers/fixtures/llama2c.bin"), 4
+    for _ in range(300):
+        at += 8 + struct.unpack_from("<I", pieces, at + 4)[0]
+    return [*inputs, with_text(pieces[:at])]
+
+
+# ---------------------------------------------------------------- dictionaries: sets of words
+
+
+def strings(*patterns):
+    """The words in the string literals of C."""
+    text = "\n".join(read(path).decode() for pattern in patterns for path in found(pattern))
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    literals = re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)
+    return {word for literal in literals for word in re.findall(r"[A-Za-z_0-9.]{2,40}", literal)}
+
+
+def settings():
+    text = read("compiler/model/settings.def").decode()
+    words = set(re.findall(r"^(?:BLOCK|SETTING)\((\w+),", text, re.M))
+    words |= set(re.findall(r'^OPTION\(\w+, "(\w+)",', text, re.M))
+    return words | set("let <= = { } .. sqrt ( ) # \" * / + - , model self cross".split())
+
+
+JSON = {"{", "}", "[", "]", ":", ",", "true", "false", "null", "1e999", "-1", "0.5", "9007199254740993", "\\u0000"}
+
+
+def keys(*patterns):
+    return {'"%s"' % word for word in strings(*patterns)} | JSON
+
+
+TARGETS = {  # name: seeds, dictionary, the longest input
+    "spec": (spec, lambda: settings() | strings("compiler/model/source_names.c"), 2048),
+    "safetensors": (safetensors, lambda: keys("compiler/io/safetensors.c") | {'"%s"' % d for d in (
+        "F32", "F16", "BF16", "F64", "I64", "I32", "I16", "I8", "U8", "BOOL")}, 2048),
+    "npy": (npy, lambda: strings("compiler/io/npy.c") | {"'descr'", "'shape'", "True", "(", ")"}, 512),
+    "attnw": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
+    "import": (folders, lambda: keys("compiler/import/*.c"), 16384),
+    "tokenizer": (tokenizer, lambda: keys("examples/common/tokenizer/json*.c"), 16384),
+}
+
+
+def write(folder, name):
+    """The seeds of a target in folder/seeds, its dictionary in folder/words."""
+    make, words, _ = TARGETS[name]
+    os.makedirs(os.path.join(folder, "seeds"))
+    for i, data in enumerate(make()):
+        with open(os.path.join(folder, "seeds", "%03d" % i), "wb") as file:
+            file.write(data)
+    with open(os.path.join(folder, "words"), "w", encoding="ascii") as file:
+        for word in sorted(words()):
+            file.write('"%s"\n' % "".join(
+                chr(b) if 32 <= b < 127 and b not in b'"\\' else "\\x%02x" % b for b in word.encode()))
