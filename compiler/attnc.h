@@ -479,6 +479,7 @@ typedef struct WeightSpec {
 typedef struct WeightTable {
     WeightSpec *specs;
     size_t count;
+    const WeightSpec **by_name; /* the same, sorted; NULL in a table that weights_table did not make */
 } WeightTable;
 
 WeightTable weights_table(Arena *arena, const Model *model);

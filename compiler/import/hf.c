@@ -102,7 +102,7 @@ static const char *spec_text(Import *import) {
 static void check_tensors(const Model *model, const WeightTable *table, const char *weights_path) {
     for (size_t i = 0; i < table->count; i++) {
         Arena *arena = arena_new();
-        const WeightTable one = {&table->specs[i], 1};
+        const WeightTable one = {&table->specs[i], 1, NULL};
         weights_load(arena, model, &one, weights_path, false);
         arena_free(arena);
     }

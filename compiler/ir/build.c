@@ -19,6 +19,7 @@ typedef struct Build {
     Place place;
     const char *where; /* "encoder layer 3 attention" */
     const char *stem;  /* of the names of values: "encoder.layers.3.attention." */
+    int *of_weight;    /* [weights of the table]: 1 + its tensor in the graph, or 0; NULL before the first */
 } Build;
 
 /* ---------------------------------------------------------------- tensors */
@@ -54,8 +55,8 @@ static int weight_named(Build *b, const char *name) {
     const WeightSpec *spec = weight_spec_find(&b->module->weights, name);
     if (!spec) bug("the builder asks for the weight `%s`, which the table does not have", name);
     int index = (int)(spec - b->module->weights.specs);
-    for (int t = 0; t < b->graph->n_tensors; t++)
-        if (b->graph->tensors[t].kind == TENSOR_WEIGHT && b->graph->tensors[t].weight == index) return t;
+    if (!b->of_weight) b->of_weight = arena_array(b->arena, b->module->weights.count, sizeof *b->of_weight);
+    if (b->of_weight[index]) return b->of_weight[index] - 1;
     Tensor tensor = {.kind = TENSOR_WEIGHT,
                      .name = spec->name,
                      .dtype = DTYPE_F32,
@@ -63,7 +64,9 @@ static int weight_named(Build *b, const char *name) {
                      .weight = index,
                      .place = spec->place};
     for (int d = 0; d < spec->shape.rank; d++) tensor.dims[d] = constant(spec->shape.dims[d]);
-    return graph_tensor(b->arena, b->graph, tensor);
+    int t = graph_tensor(b->arena, b->graph, tensor);
+    b->of_weight[index] = t + 1;
+    return t;
 }
 
 /* The weight STEM + WHAT + ".weight" of a linear or norm. `stem` ends in a dot or is empty. */

@@ -2,6 +2,7 @@
 #include "../attnc.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Builder {
@@ -179,17 +180,37 @@ static void add_head(Builder *b) {
     if (head->classifier) add_linear(b, head->place, "classifier", head->classifier, stack->hidden_width, true, 1);
 }
 
+static int compare_specs(const void *left, const void *right) {
+    const WeightSpec *a = *(const WeightSpec *const *)left, *b = *(const WeightSpec *const *)right;
+    int order = strcmp(a->name, b->name);
+    return order ? order : (a > b) - (a < b);
+}
+
 WeightTable weights_table(Arena *arena, const Model *model) {
     Builder b = {.arena = arena, .model = model};
     if (model->encoder) add_stack(&b, model->encoder);
     if (model->decoder) add_stack(&b, model->decoder);
     if (model->alone) add_attention(&b, "attention.", model->alone);
     if (!model->alone) add_head(&b);
+    size_t count = b.table.count;
+    b.table.by_name = arena_array(arena, count, sizeof *b.table.by_name);
+    for (size_t i = 0; i < count; i++) b.table.by_name[i] = &b.table.specs[i];
+    if (count) qsort(b.table.by_name, count, sizeof *b.table.by_name, compare_specs);
     return b.table;
 }
 
 const WeightSpec *weight_spec_find(const WeightTable *table, const char *name) {
-    for (size_t i = 0; i < table->count; i++)
-        if (strcmp(table->specs[i].name, name) == 0) return &table->specs[i];
-    return NULL;
+    if (!table->by_name) {
+        for (size_t i = 0; i < table->count; i++)
+            if (strcmp(table->specs[i].name, name) == 0) return &table->specs[i];
+        return NULL;
+    }
+    size_t low = 0;
+    for (size_t rest = table->count; rest; rest /= 2) { /* the first that is not before it */
+        size_t middle = low + rest / 2;
+        if (strcmp(table->by_name[middle]->name, name) >= 0) continue;
+        low = middle + 1;
+        rest--;
+    }
+    return low < table->count && strcmp(table->by_name[low]->name, name) == 0 ? table->by_name[low] : NULL;
 }
