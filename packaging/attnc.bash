@@ -14,7 +14,7 @@ _attnc() {
     --target) # several may stand there, with commas
         local earlier=
         [[ $word == *,* ]] && earlier=${word%,*},
-        mapfile -t COMPREPLY < <(compgen -P "$earlier" -W "scalar avx2 avx512 neon native" -- "${word##*,}")
+        mapfile -t COMPREPLY < <(compgen -P "$earlier" -W "scalar sse2 avx2 avx512 neon native" -- "${word##*,}")
         ;;
     --unroll) mapfile -t COMPREPLY < <(compgen -W "auto full loops" -- "$word") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$word") ;;

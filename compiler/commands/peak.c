@@ -52,19 +52,19 @@ CHAINS(avx512_16, "avx512f", __m512, 16, _mm512_set1_ps, _mm512_fmadd_ps, 16)
 CHAINS(avx2_8, "avx2,fma", __m256, 8, _mm256_set1_ps, _mm256_fmadd_ps, 8)
 CHAINS(avx2_10, "avx2,fma", __m256, 10, _mm256_set1_ps, _mm256_fmadd_ps, 8)
 CHAINS(avx2_12, "avx2,fma", __m256, 12, _mm256_set1_ps, _mm256_fmadd_ps, 8)
-/* The scalar target's compiler may use SSE: that is its machine. */
+/* Of sse2, and of the scalar target, whose compiler may use SSE: that is its machine. */
 #define SSE_FMA(acc, a, b) _mm_add_ps(_mm_mul_ps(acc, a), b)
-CHAINS(scalar_8, "sse2", __m128, 8, _mm_set1_ps, SSE_FMA, 4)
-CHAINS(scalar_12, "sse2", __m128, 12, _mm_set1_ps, SSE_FMA, 4)
+CHAINS(sse2_8, "sse2", __m128, 8, _mm_set1_ps, SSE_FMA, 4)
+CHAINS(sse2_12, "sse2", __m128, 12, _mm_set1_ps, SSE_FMA, 4)
 
 double peak_flops(const char *target) {
     static double (*const avx512[])(void) = {avx512_8, avx512_12, avx512_16};
     static double (*const avx2[])(void) = {avx2_8, avx2_10, avx2_12};
-    static double (*const scalar[])(void) = {scalar_8, scalar_12};
+    static double (*const sse2[])(void) = {sse2_8, sse2_12};
     if (strcmp(target, "avx512") == 0) return __builtin_cpu_supports("avx512f") ? best(avx512, 3) : 0;
     if (strcmp(target, "avx2") == 0)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? best(avx2, 3) : 0;
-    return best(scalar, 2);
+    return best(sse2, 2);
 }
 
 #elif defined(__aarch64__)

@@ -10,13 +10,18 @@ enum { BUDGET = 64 << 20, UNROLLED_BUDGET = 4 << 20 };
 enum { LEAST_WORK = 1 << 16 };
 
 /* Best first: init takes the first one that the machine has. `bit` is that of NAME_cpu(), which x86-64 alone has; -1:
- * every machine of the processor. */
+ * every machine of the processor. `on_request`: nobody gets it who does not name it. */
 typedef enum Processor { ANY, X86_64, AARCH64 } Processor;
 static const struct {
     const char *name;
     Processor processor;
     int bit;
-} target_order[] = {{"avx512", X86_64, 1}, {"avx2", X86_64, 0}, {"neon", AARCH64, -1}, {"scalar", ANY, -1}};
+    bool on_request;
+} target_order[] = {{"avx512", X86_64, 1, false},
+                    {"avx2", X86_64, 0, false},
+                    {"sse2", X86_64, -1, true},
+                    {"neon", AARCH64, -1, false},
+                    {"scalar", ANY, -1, false}};
 enum { TARGETS = sizeof target_order / sizeof *target_order };
 _Static_assert(TARGETS == (int)TARGET_COUNT, "attnc.h counts the targets");
 enum { FORWARD, ENCODE, DECODE, ENTRIES };
@@ -35,7 +40,7 @@ const char *const *targets_here(Arena *arena, int *n) {
     const char **names = arena_array(arena, TARGETS, sizeof *names);
     *n = 0;
     for (int t = TARGETS - 1; t >= 0; t--)
-        if (is_here(t)) names[(*n)++] = target_order[t].name;
+        if (is_here(t) && !target_order[t].on_request) names[(*n)++] = target_order[t].name;
     return names;
 }
 

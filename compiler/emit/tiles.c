@@ -21,11 +21,16 @@ GemmTile gemm_tile(const Isa *isa, int64_t used) {
     return (GemmTile){height, panels > 1 ? panels : 1};
 }
 
+/* Vectors of a panel times four rows are all registers, or more. */
+static bool is_narrow(const Isa *isa) { return isa->width < 8 && isa->registers < 32; }
+
 RowsTile rows_tile(const Isa *isa, const Step *s) {
     int64_t vectors = ceil_div(s->value_dim, isa->width);
     bool wide = isa->registers >= 32 && isa->width >= 16, additive = s->vector != NO_PACKED;
-    return (RowsTile){additive ? 1 : wide ? 8 : isa->width >= 4 ? 4 : 1, /* a tanh a product is enough in one row */
-                      wide && !additive ? 3 : 1, isa->width == 1 ? 8 : wide && vectors % 3 == 0 ? 3 : 2};
+    int64_t rows = wide ? 8 : isa->width == 1 ? 1 : is_narrow(isa) ? 2 : 4;
+    return (RowsTile){additive ? 1 : rows, /* a tanh a product is enough in one row */
+                      wide && !additive ? 3 : 1,
+                      isa->width == 1 ? 8 : is_narrow(isa) ? 4 : wide && vectors % 3 == 0 ? 3 : 2};
 }
 
 const Cache *cache_of(const Plan *plan, int cache) {
@@ -59,7 +64,7 @@ int64_t heads_across(const Plan *plan, const Isa *isa, const Step *s) {
     const Cache *keys = cache_of(plan, s->keys);
     if (!is_plain(s) || !keys || !keys->panels || isa->width < 4) return 0;
     int64_t group = s->a.heads / s->a.kv_heads;
-    int64_t most = isa_for(isa, s->value_dim) == isa ? 4 : 8; /* half vectors are multiplied two at a time */
+    int64_t most = isa_for(isa, s->value_dim) != isa ? 8 : is_narrow(isa) ? 2 : 4; /* two half vectors go at a time */
     for (int64_t across = most; across > 1; across /= 2)
         if (s->a.heads % across == 0 && (across % group == 0 || group % across == 0)) return across;
     return 0;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What the emitted C promises, tried with real compilers: no warning, no loop under `unroll full`, no
 undefined symbol, a small stack, the same bytes for the same input, and the same bits whatever the compiler,
-its optimization and its leave to contract products and sums. TAP on stdout."""
+its optimization and its leave to contract products and sums; of sse2, that it has no newer instruction. TAP on
+stdout."""
 import os
 import re
 import shutil
@@ -112,7 +113,7 @@ def write_driver(folder, name, seq, width):
     return path
 
 
-def same_bits(stem, folder, name, seq, width):
+def same_bits(stem, folder, name, seq, width, targets=("scalar", "avx2", "avx512")):
     """One target gives one answer: contraction, optimization and compiler do not show."""
     main = write_driver(folder, name, seq, width)
     variants = []
@@ -125,7 +126,7 @@ def same_bits(stem, folder, name, seq, width):
         built = run([*variant, "-w", "-I", folder, main, stem + ".c", "-o", folder + "/main"])
         if built.returncode:
             return f"{variant}: {built.stderr}"
-        for target in ("scalar", "avx2", "avx512"):
+        for target in targets:
             done = run([folder + "/main", target])
             if done.returncode == 77:
                 continue
@@ -168,8 +169,12 @@ def single_loops(stem):
     return "no such function" if not single else "\n".join(found) or None
 
 
-def inner_loops(obj):
-    """(function, fused multiply-adds, vector moves to or from the stack) of each innermost loop with at least 8: the
+# A jump: not the innermost; sse2's conversion: the exponent of exp, whose products are mulps like a tile's
+SKIPPED = ("j", "cvtps2dq")
+
+
+def inner_loops(obj, product):
+    """(function, products, vector moves to or from the stack) of each innermost loop with at least 8 products: the
     register tiles of products and scores, not the polynomials of exp and of activations, whose constants alone may be
     more than there are registers."""
     text = run(["objdump", "-d", "--no-show-raw-insn", obj]).stdout
@@ -181,24 +186,49 @@ def inner_loops(obj):
             jump = re.match(r"j\w+\s+([0-9a-f]+) ", instruction)
             begin = at.get(int(jump.group(1), 16), i) if jump else i
             body = [text for _, text in lines[begin:i]]
-            fused = sum("vfmadd" in text for text in body)
-            if name.group(1).endswith("_finish") or any(text.startswith("j") for text in body):
+            products = sum(product in text for text in body)
+            if name.group(1).endswith("_finish") or any(text.startswith(SKIPPED) for text in body):
                 continue
-            if begin < i and fused >= 8:
-                yield name.group(1), fused, sum("mm" in text and ("(%rsp)" in text or "(%rbp)" in text) for text in body)
+            if begin < i and products >= 8:
+                stacked = sum("mm" in text and ("(%rsp)" in text or "(%rbp)" in text) for text in body)
+                yield name.group(1), products, stacked
 
 
 def spills(target, folder):
     """No register tile of a real model goes through the stack inside its loop, under any compiler."""
     stem = compile_spec("specs/minilm.attn", folder, "--target", target)
     for cc in COMPILERS:
-        run([cc, "-std=c11", "-O2", "-c", stem + ".c", "-o", folder + "/x.o"])
-        loops_found = list(inner_loops(folder + "/x.o"))
-        if len(loops_found) < 10:
+        obj = f"{folder}/{cc}.o"
+        run([cc, "-std=c11", "-O2", "-c", stem + ".c", "-o", obj])
+        loops_found = list(inner_loops(obj, "mulps" if target == "sse2" else "vfmadd"))
+        if len(loops_found) < (8 if target == "sse2" else 10):  # its tiles of one row are too small to count
             return f"{cc}: only {len(loops_found)} loops found"
         spilling = [loop for loop in loops_found if loop[2]]
         if spilling:
             return f"{cc}: {spilling}"
+    return None
+
+
+# Of AVX and all that came after, and of SSE3 to SSE4.2
+NEWER = re.compile(
+    r"v\w+|addsubp[sd]|h(add|sub)p[sd]|mov(sh|sl|d)dup|lddqu|palignr|pshufb|pabs[bwd]|psign[bwd]|ph(add|sub)s?[wd]|"
+    r"ph(add|sub)sw|pmulhrsw|pmaddubsw|blendv?p[sd]|pblend\w+|round[ps][sd]|dpp[sd]|p(min|max)(s[bd]|u[wd])|"
+    r"pmov[sz]x\w+|pmul(ld|dq)|ptest|pextr[bdq]|pinsr[bdq]|extractps|insertps|packusdw|pcmp(eq|gt)q|pcmp[ei]str\w|"
+    r"mpsadbw|phminposuw|movntdqa|popcnt|crc32\w?")
+
+
+def newer_instructions(folder, target):
+    """What spills() compiled: nothing newer than SSE2 is in sse2, while the same search finds it in other targets."""
+    for cc in COMPILERS:
+        text = run(["objdump", "-d", "--no-show-raw-insn", f"{folder}/{cc}.o"]).stdout
+        functions = re.split(r"\n(?=[0-9a-f]+ <)", text)
+        kernels = "".join(f for f in functions if f"_{target}_" in f.split(">", 1)[0])
+        words = re.findall(r"\n\s+[0-9a-f]+:\s+(\w+)", kernels)
+        found = sorted({word for word in words if NEWER.fullmatch(word)})
+        if len(words) < 1000:
+            return f"{cc}: only {len(words)} instructions found"
+        if (target == "sse2") == bool(found):
+            return f"{cc}: {found or 'nothing newer is found'}"
     return None
 
 
@@ -219,9 +249,10 @@ def committed():
 
 def main():
     committed()
-    for target in ("avx2", "avx512"):
+    for target in ("sse2", "avx2", "avx512"):
         with tempfile.TemporaryDirectory() as folder:
             report(f"spills/{target}", spills(target, folder))
+            report(f"newer_instructions/{target}", newer_instructions(folder, target))
     for spec, seq, width in (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48), ("single", 5, 16)):
         path = f"{HERE}/{spec}.attn"
         with tempfile.TemporaryDirectory() as folder:
@@ -232,6 +263,9 @@ def main():
             report(f"{spec}/bits", same_bits(stem, folder, name, seq, width))
             if spec.endswith("full"):
                 report(f"{spec}/loops", loops(stem))
+            if spec == "small":
+                stem = compile_spec(path, folder, "--weights", "random:5", "--embed-weights", "--target", "sse2")
+                report("small/bits_sse2", same_bits(stem, folder, name, seq, width, ["sse2"]))
             if spec == "single":
                 report("single/loops", single_loops(stem))
                 report("single/ways", same_ways(path, folder, name, seq, width))

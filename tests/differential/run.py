@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """small/NAME: `attnc check --small` of every spec of specs/, tests/families/ and this folder that can be emitted.
-full/NAME: the same of whole models, or at given lengths. mutated/NAME: check sees a changed kernel, names its tensor,
+full/NAME: the same of whole models, or at given lengths. sse2/NAME: the target that only those get who name it, on some
+specs. mutated/NAME: check sees a changed kernel, names its tensor,
 and the command that it prints fails likewise. emitted/NAME: what every C compiler has to say about the emitted C, its
 size, its stack, its symbols, and that the same spec gives the same bytes.
 
@@ -44,6 +45,14 @@ FULL = [
     ("tests/differential/many_keys_given.attn", ["--lengths", "20,700,1100"]),
     ("tests/differential/many_keys_additive.attn", ["--lengths", "20,8"]),
     ("tests/differential/seq2seq_export.attn", ["--cc", "gcc"]),
+]
+SSE2 = [  # and what compiles it
+    ("specs/minilm.attn", ["--lengths", "1,17,33"]), ("tests/differential/norm_post.attn", ["--small", "--cc", "gcc"]),
+    ("tests/differential/windows.attn", ["--small", "--cc", "gcc"]), ("tests/differential/rope_odd.attn", ["--small"]),
+    ("tests/differential/parallel_shared.attn", ["--small", "--cc", "gcc"]),
+    ("tests/differential/unrolled_kinds.attn", ["--small"]), ("tests/differential/prefix.attn", ["--small"]),
+    ("tests/differential/seq2seq_odd.attn", ["--small", "--cc", "gcc"]),
+    ("tests/differential/many_keys_additive.attn", ["--small"]), ("tests/differential/patches.attn", ["--small"]),
 ]
 EMITTED = [
     "specs/minilm.attn", "tests/differential/norm_post.attn", "tests/differential/qk_norm.attn",
@@ -100,6 +109,8 @@ def checks():
             # the families repeat what the specs of this folder take apart on every target: the best one is enough
             jobs.append(("small", spec, ["--small"] + (["--target", "native"] if "families" in spec else [])))
     jobs += [("full", spec, options) for spec, options in FULL[: 1 if QUICK else None]]
+    if platform.machine() == "x86_64":
+        jobs += [("sse2", spec, ["--target", "sse2", *options]) for spec, options in SSE2[: 3 if QUICK else None]]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, fine, notes, skip in pool.map(check, jobs):
             result(name, fine, notes, skip)

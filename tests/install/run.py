@@ -116,6 +116,7 @@ class Install:
         assert self.complete("attnc", "compile", "--unroll", "=", "l") == ["loops"]
         assert self.complete("attnc", "compile", "--unroll", "=") == ["auto", "full", "loops"]
         assert self.complete("attnc", "compile", "--target", "scalar,av") == ["scalar,avx2", "scalar,avx512"]
+        assert self.complete("attnc", "check", "--target", "ss") == ["sse2"]
         assert self.complete("attnc", "compile", "specs/by_h") == ["specs/by_hand.attn"]
 
     def test_uninstalls(self):

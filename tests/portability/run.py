@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The target of another processor: aarch64's `neon`, by a cross compiler and an emulator. isa/CC: each row of the table
-against its meaning. emitted/NAME: the C compiles without a warning, for aarch64 and for this machine, and asks for no
-symbol. native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do
-not show; `check --small`. TAP on stdout.
+"""Targets of other machines. sse2/CPU: one file with all targets of x86-64 picks sse2 on emulated processors without
+AVX, and AVX2 on one that has it, with the bits that this machine gets. aarch64's `neon`, by a cross compiler and an
+emulator. isa/CC: each row of the table against its meaning. emitted/NAME: the C compiles without a warning, for aarch64 and for
+this machine, and asks for no symbol. native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers
+and their leave to contract do not show; `check --small`. TAP on stdout.
 
 Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out."""
 
@@ -25,6 +26,10 @@ CLANG = "clang --target=aarch64-linux-gnu"
 EMULATOR = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 MOST_SECONDS = 600
+X86_EMULATOR = "qemu-x86_64"
+# The first has SSE2 and nothing newer; instructions of SSE3 and of AVX end a program there.
+OLD_X86 = ("kvm64,-sse3", "core2duo", "Nehalem")
+NEW_X86 = "Haswell"
 ALLOWED = {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"}
 EMITTED = ["specs/minilm.attn", "tests/codegen/small_full.attn", "tests/differential/norm_post.attn"]
 CHECKED = [
@@ -34,7 +39,7 @@ CHECKED = [
 
 
 def run(command, **more):
-    more |= {"cwd": ROOT, "capture_output": True, "text": True, "timeout": MOST_SECONDS}
+    more = {"cwd": ROOT} | more | {"capture_output": True, "text": True, "timeout": MOST_SECONDS}
     try:
         return subprocess.run(command, check=False, **more)
     except subprocess.TimeoutExpired:
@@ -59,6 +64,74 @@ def result(name, problem=None, skip=None):
 
 def output(done):
     return f"{done.stdout}{done.stderr}exit {done.returncode}"
+
+
+ILLEGAL = "int main(void) { __asm__ volatile(\"vfmadd231ps %xmm0, %xmm0, %xmm0\"); return 0; }\n"
+PICKS = r"""
+#include "small.h"
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv) {
+    static unsigned char workspace[SMALL_WORKSPACE_BYTES(1)] __attribute__((aligned(64)));
+    static float hidden[16 * 48];
+    int32_t lengths[1] = {13}, tokens[13];
+    for (int i = 0; i < 13; i++) tokens[i] = (i * 7 + 3) % 61;
+    small_options options = {.size = sizeof options, .target = argc > 1 ? argv[1] : NULL};
+    small_input input = {.size = sizeof input, .batch = 1, .lengths = lengths, .tokens = tokens};
+    small_output output = {.size = sizeof output, .hidden = hidden};
+    small_ctx model;
+    int status = small_init(&model, small_embedded(), SMALL_WEIGHTS_BYTES, &options);
+    if (!status) status = small_forward(&model, &input, &output, workspace, sizeof workspace);
+    if (status) return puts(small_status_text(status)), status == SMALL_NO_TARGET ? 77 : 1;
+    puts(small_target(&model));
+    for (int i = 0; i < 13 * 48; i++) {
+        unsigned bits;
+        memcpy(&bits, &hidden[i], sizeof bits);
+        printf("%08x\n", bits);
+    }
+    return 0;
+}
+"""
+
+
+def old_x86(cc):
+    """(processor, problem) of each emulated one."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = run([ATTNC, "compile", "tests/codegen/small.attn", "-o", folder, "--target", "scalar,sse2,avx2,avx512",
+                    "--weights", "random:5", "--embed-weights"])
+        if done.returncode:
+            return [("compile", output(done))]
+        for name, text in (("main.c", PICKS), ("illegal.c", ILLEGAL)):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        build_main = [cc, *STRICT, "main.c", "small.c", "-o", "main"]
+        for command in (build_main, [cc, "illegal.c", "-o", "illegal"]):
+            done = run(command, cwd=folder)
+            if done.returncode:
+                return [("compile", output(done))]
+        native = {target: run([folder + "/main", target]) for target in ("sse2", "avx2")}
+
+        def emulated(cpu, program, *arguments):
+            return run([X86_EMULATOR, "-cpu", cpu, f"{folder}/{program}", *arguments])
+
+        def picks(cpu, target):
+            done = emulated(cpu, "main")
+            if done.returncode or not done.stdout.startswith(target + "\n"):
+                return f"it does not pick {target}\n{done.stdout[:20]}{done.stderr}exit {done.returncode}"
+            if native[target].returncode != 77 and done.stdout != native[target].stdout:
+                return "the bits are not those of this machine"
+            return None
+
+        problems = [(NEW_X86, picks(NEW_X86, "avx2"))]
+        for cpu in OLD_X86:
+            problem = picks(cpu, "sse2")
+            if not problem and emulated(cpu, "illegal").returncode == 0:
+                problem = "it runs a fused multiply-add, so that nothing is shown"
+            refused = emulated(cpu, "main", "avx2")
+            if not problem and refused.returncode != 77:
+                problem = "it does not refuse avx2: " + output(refused)[-200:]
+            problems.append((cpu, problem))
+        return problems
 
 
 def isa(cc):
@@ -138,15 +211,20 @@ def bits():
 
 
 def main():
+    fine = True
+    if platform.machine() == "x86_64" and shutil.which(X86_EMULATOR):
+        for cpu, problem in old_x86("gcc" if shutil.which("gcc") else "clang"):
+            fine &= result("sse2/" + cpu, problem)
+    else:
+        result("sse2", skip=X86_EMULATOR + " is not there, or this machine is no x86-64")
     if platform.machine() == "aarch64":
         result("aarch64", skip="this machine is one: every other test runs on it")
-        return True
+        return fine
     for program in (GCC, EMULATOR.split()[0], "taskset"):
         if not shutil.which(program):
             result("aarch64", skip=program + " is not there: scripts/install_packages.sh aarch64")
-            return True
+            return fine
     compilers = [GCC] + ([CLANG] if shutil.which("clang") else [])
-    fine = True
     for cc in compilers:
         fine &= result("isa/" + cc.split()[0], isa(cc))
     here = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
