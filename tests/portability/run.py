@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Targets of other machines. sse2/CPU: one file with all targets of x86-64 picks sse2 on emulated processors without
 AVX, and AVX2 on one that has it, with the bits that this machine gets. aarch64's `neon`, by a cross compiler and an
-emulator. isa/CC: each row of the table against its meaning. emitted/NAME: the C compiles without a warning, for aarch64 and for
-this machine, and asks for no symbol. native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers
-and their leave to contract do not show; `check --small`. TAP on stdout.
+emulator. isa/CC: each row of the table against its meaning. emitted/NAME: the C compiles without a warning, for aarch64
+and for this machine, and asks for no symbol. native, bits, check/NAME: attnc itself, built for aarch64, picks neon;
+compilers and their leave to contract do not show; `check --small`. TAP on stdout.
 
 Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out."""
 
