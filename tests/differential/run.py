@@ -257,7 +257,7 @@ def emitted(spec):
     warnings = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
     strict = ["-std=c11", "-O2", *warnings, "-c", name + ".c", "-o"]
     cpp = ["-std=c++17", "-fsyntax-only", *warnings, "-x", "c++"]
-    for target in ["", "scalar", "avx2", "avx512"]:
+    for target in ["", "scalar", "sse2", "avx2", "avx512"]:
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
             run = attnc("compile", spec, "-o", folder, *(["--target", target] if target else []))
             if run.returncode:
