@@ -80,6 +80,14 @@ static void find_bound(Import *import) {
     variable_set(import, "bound", arena_printf(import->arena, "%lld", (long long)(import->seq ? import->seq : bound)));
 }
 
+/* Of the spec without its weights block; empty where that is no valid spec, which is said later. */
+static WeightTable tensors_of(Import *import, const char *text) {
+    Diagnostics quiet = diagnostics_new(import->arena, NULL);
+    Ast *ast = parse(import->arena, source_from_text(import->arena, "spec", text, strlen(text)), &quiet);
+    Model *model = quiet.errors ? NULL : resolve(import->arena, ast, &quiet);
+    return model ? weights_table(import->arena, model) : (WeightTable){0};
+}
+
 static const char *spec_text(Import *import) {
     Text out = text_new(import->arena), body = text_new(import->arena);
     const char *task = variable_get(import, "task", 4);
@@ -92,8 +100,10 @@ static const char *spec_text(Import *import) {
     for (const char *note = import->notes.data; *note; note += strcspn(note, "\n") + 1) text_printf(&out, "# %.*s\n",
         (int)strcspn(note, "\n"), note);
     const char *name = import->name ? import->name : model_name(import->arena, import->type);
-    text_printf(&out, "model %s {\n%s\nweights {\n", name, body.data);
-    fill_tensors(import, &out);
+    text_printf(&out, "model %s {\n%s\n", name, body.data);
+    WeightTable table = tensors_of(import, arena_printf(import->arena, "%s}\n", out.data));
+    text_printf(&out, "weights {\n");
+    fill_tensors(import, &table, &out);
     text_printf(&out, "}\n}\n");
     return out.data;
 }

@@ -125,6 +125,7 @@ const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object)
 bool condition_holds(const Import *import, const char *text, size_t size);
 const FileTensor *tensor_of(const Import *import, const char *name); /* under one of the prefixes; or NULL */
 void fill_spec(Import *import, Text *out);
-void fill_tensors(Import *import, Text *out);
+/* The lines of the weights block; those of tensors that `table` lacks are left out, none if it is empty. */
+void fill_tensors(Import *import, const WeightTable *table, Text *out);
 
 #endif

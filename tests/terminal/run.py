@@ -7,6 +7,7 @@ import re
 import struct
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -186,7 +187,10 @@ class Terminal:
     # ------------------------------------------------------------ progress
 
     def run_slow(self, count):
-        write_ids(self.path("in%d.npy" % count), [count, 60])
+        path = self.path("in%d.npy" % count)
+        if not os.path.exists(path):  # calls stand beside each other: none may meet a file that is being written
+            write_ids(path + ".part%d" % threading.get_ident(), [count, 60])
+            os.replace(path + ".part%d" % threading.get_ident(), path)
         return ["run", self.slow, "--weights", "random:1", "--engine", "interp", "--in",
                 "tokens=" + self.path("in%d.npy" % count)]
 
