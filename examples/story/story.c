@@ -76,7 +76,8 @@ static void open_model(Teller *t, const char *weights, const char *tokens, int t
     if (error) die("%s: %s", weights, strerror(error));
     t->pool = attn_pool_new(threads);
     if (!t->pool) die("cannot start %d threads: %s", threads, strerror(errno));
-    story_options options = {.size = sizeof options, .threads = threads, .parallel_for = attn_pool_run, .pool = t->pool};
+    story_options options = {.size = sizeof options, .threads = threads};
+    options.parallel_for = attn_pool_run, options.pool = t->pool;
     int status = story_init(&t->ctx, t->weights.data, t->weights.size, &options);
     if (status) die("%s: %s", weights, story_status_text(status));
     t->workspace_bytes = STORY_DECODE_WORKSPACE_BYTES(threads);
@@ -142,7 +143,8 @@ static bool begin(const Teller *t, const char *text, size_t bytes, Telling *tell
     int count = tokenizer_encode(t->tokens, text, bytes, true, ids, STORY_SEQ + 1);
     if (count < 0) return fprintf(stderr, "story: %s\n", tokenizer_error_text(count)), false;
     if (count >= STORY_SEQ) {
-        fprintf(stderr, "story: the beginning is too long: the model holds %d tokens, with those that it adds\n", STORY_SEQ);
+        fprintf(stderr, "story: the beginning is too long: the model holds %d tokens, with those that it adds\n",
+                STORY_SEQ);
         return false;
     }
 #ifdef STORY_START_TOKEN
@@ -243,11 +245,11 @@ static double number(const char *option, const char *text, double least, double 
 int main(int argc, char **argv) {
     static Teller teller;
     static int32_t ends[MOST_ENDS];
-    teller.how.end = ends;
-    teller.how.end_count = fill_ends(ends);
-    teller.how.size = sizeof teller.how;
-    teller.how.max_new = 256 < STORY_SEQ ? 256 : STORY_SEQ;
-    teller.how.temperature = 0.8, teller.how.top_p = 0.9, teller.how.seed = 1;
+    attn_generate_options *how = &teller.how;
+    how->size = sizeof *how;
+    how->end = ends, how->end_count = fill_ends(ends);
+    how->max_new = 256 < STORY_SEQ ? 256 : STORY_SEQ;
+    how->temperature = 0.8, how->top_p = 0.9, how->seed = 1;
     const char *weights = NULL, *tokens = NULL, *prompt = "";
     int threads = 1, first = 1;
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
@@ -258,10 +260,10 @@ int main(int argc, char **argv) {
         else {
             if (strcmp(option, "--weights") == 0) weights = value;
             else if (strcmp(option, "--tokenizer") == 0) tokens = value;
-            else if (strcmp(option, "--tokens") == 0) teller.how.max_new = (int)number(option, value, 1, STORY_SEQ, true);
-            else if (strcmp(option, "--temperature") == 0) teller.how.temperature = number(option, value, 0, 100, false);
-            else if (strcmp(option, "--top-p") == 0) teller.how.top_p = number(option, value, 0.001, 1, false);
-            else if (strcmp(option, "--seed") == 0) teller.how.seed = (uint64_t)number(option, value, 0, 1e15, true);
+            else if (strcmp(option, "--tokens") == 0) how->max_new = (int)number(option, value, 1, STORY_SEQ, true);
+            else if (strcmp(option, "--temperature") == 0) how->temperature = number(option, value, 0, 100, false);
+            else if (strcmp(option, "--top-p") == 0) how->top_p = number(option, value, 0.001, 1, false);
+            else if (strcmp(option, "--seed") == 0) how->seed = (uint64_t)number(option, value, 0, 1e15, true);
             else if (strcmp(option, "--threads") == 0) threads = (int)number(option, value, 1, 64, true);
             else die("what is '%s'? --help shows the options", option);
             first++;
