@@ -483,6 +483,8 @@ typedef struct WeightTable {
 } WeightTable;
 
 WeightTable weights_table(Arena *arena, const Model *model);
+/* --- model/source_names.c: whether a line's pattern matches a tensor of the table. */
+bool source_name_speaks(Arena *arena, const char *pattern, const WeightTable *table);
 const WeightSpec *weight_spec_find(const WeightTable *table, const char *name);
 /* The name of a layer's tensor, its own or that of the layer it shares with: "encoder.layers.3.ffn.up.weight". */
 char *layer_weight_name(Arena *arena, const Stack *stack, const Layer *layer, const Sublayer *sublayer,

@@ -199,14 +199,6 @@ static void quoted_list(const Import *import, const char *word, const char *word
     if (any) text_printf(out, "\n");
 }
 
-static bool speaks_of_a_tensor(Import *import, const WeightTable *table, const char *canonical) {
-    for (size_t i = 0; i < table->count; i++) {
-        const char *layer, *suffix;
-        if (source_name_matches(import->arena, canonical, table->specs[i].name, &layer, &suffix)) return true;
-    }
-    return table->count == 0;
-}
-
 void fill_tensors(Import *import, const WeightTable *table, Text *out) {
     Text lines = text_new(import->arena);
     const char *tensors = import->family->tensors, *canonical_stem = "", *source_stem = "";
@@ -231,7 +223,8 @@ void fill_tensors(Import *import, const WeightTable *table, Text *out) {
         }
         const char *stem = *canonical == '.' ? canonical_stem : "";
         canonical = arena_printf(import->arena, "%s%.*s", stem, (int)first, canonical);
-        if (!speaks_of_a_tensor(import, table, canonical)) continue; /* this config's model lacks it */
+        /* this config's model lacks it */
+        if (table->count && !source_name_speaks(import->arena, canonical, table)) continue;
         text_printf(out, "\"%s\" from \"%s%.*s\"%s\n", canonical, *source == '.' ? source_stem : "", (int)second,
                     source, at);
     }

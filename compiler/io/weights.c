@@ -167,12 +167,12 @@ static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found
 }
 
 /* Names what is missing, what it may be called in the file, and what else of the file nothing speaks of. */
-static _Noreturn void missing(Arena *arena, const Model *model, const TensorFile *file, const WeightTable *table,
-                              const WeightSpec *spec) {
+static _Noreturn void missing(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec) {
+    const WeightTable table = weights_table(arena, model); /* whole, whatever part of it is being loaded */
     bool *claimed = arena_array(arena, file->count, sizeof *claimed);
     size_t absent = 0, free_names = 0;
-    for (size_t i = 0; i < table->count; i++) {
-        Found found = find(arena, model, file, table->specs[i].name);
+    for (size_t i = 0; i < table.count; i++) {
+        Found found = find(arena, model, file, table.specs[i].name);
         if (found.tensor) claimed[found.tensor - file->tensors] = true;
         else absent += !found.source || !found.source->optional;
     }
@@ -227,14 +227,14 @@ static void report_unused(Arena *arena, const Model *model, const TensorFile *fi
     }
 }
 
-static const float *load_one(Arena *arena, const Model *model, const TensorFile *file, const WeightTable *table,
-                             const WeightSpec *spec, bool *used) {
+static const float *load_one(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec,
+                             bool *used) {
     Found found = find(arena, model, file, spec->name);
     if (found.tensor) {
         used[found.tensor - file->tensors] = true;
         return cut(arena, spec, &found);
     }
-    if (!found.source || !found.source->optional) missing(arena, model, file, table, spec);
+    if (!found.source || !found.source->optional) missing(arena, model, file, spec);
     int64_t count = 0;
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
     return arena_array(arena, (size_t)count, sizeof(float));
@@ -260,7 +260,7 @@ Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table
     progress_begin("reading %s", source);
     for (size_t i = 0; i < table->count; i++) {
         progress_at((int64_t)i, (int64_t)table->count, "tensors");
-        weights->data[i] = load_one(arena, model, file, table, &table->specs[i], used);
+        weights->data[i] = load_one(arena, model, file, &table->specs[i], used);
     }
     if (verbose) report_unused(arena, model, file, used);
     return weights;

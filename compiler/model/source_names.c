@@ -152,10 +152,10 @@ static const char *name_of_any_layer(Arena *arena, const char *name) {
     return arena_printf(arena, "%.*s{layer}%s", (int)(number - name), name, rest);
 }
 
-static bool names_a_tensor(Arena *arena, const SourceName *line, const WeightTable *table) {
+bool source_name_speaks(Arena *arena, const char *pattern, const WeightTable *table) {
     for (size_t i = 0; i < table->count; i++) {
         const char *layer, *suffix;
-        if (source_name_matches(arena, line->canonical, table->specs[i].name, &layer, &suffix)) return true;
+        if (source_name_matches(arena, pattern, table->specs[i].name, &layer, &suffix)) return true;
     }
     return false;
 }
@@ -165,9 +165,11 @@ void check_source_names(Resolver *r, const WeightTable *table) {
     const char **names = NULL;
     for (int64_t i = 0; i < model->n_source_names; i++) {
         const SourceName *line = &model->source_names[i];
-        if (names_a_tensor(r->arena, line, table)) continue;
-        if (!names) names = arena_array(r->arena, table->count + 1, sizeof *names);
-        for (size_t n = 0; n < table->count; n++) names[n] = name_of_any_layer(r->arena, table->specs[n].name);
+        if (source_name_speaks(r->arena, line->canonical, table)) continue;
+        if (!names) {
+            names = arena_array(r->arena, table->count + 1, sizeof *names);
+            for (size_t n = 0; n < table->count; n++) names[n] = name_of_any_layer(r->arena, table->specs[n].name);
+        }
         const char *near = nearest_word(line->canonical, names);
         diagnose(r->diagnostics, line->place, "this model has no tensor `%s`%s%s%s", line->canonical,
                  near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");

@@ -1,5 +1,4 @@
 /* models.c: WordPiece, Unigram and word level; bpe.c has the fourth. Each makes the ids of one word. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "internal.h"

@@ -184,22 +184,24 @@ void put_lower(Buffer *to, int32_t c) {
     else put_char(to, utf8proc_tolower(c));
 }
 
+/* The bytes of the character at text[0 .. size), size > 0, and that; 0 where none begins. */
+static size_t read_char(const char *text, size_t size, utf8proc_int32_t *c) {
+    utf8proc_ssize_t most = size < 4 ? (utf8proc_ssize_t)size : 4;
+    utf8proc_ssize_t bytes = utf8proc_iterate((const utf8proc_uint8_t *)text, most, c);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
 int32_t char_at(const char *text, size_t size, size_t *bytes) {
     utf8proc_int32_t c;
-    utf8proc_ssize_t most = size < 4 ? (utf8proc_ssize_t)size : 4;
-    utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)text, most, &c);
-    *bytes = step > 0 ? (size_t)step : 1;
-    return step > 0 ? c : 0xfffd;
+    size_t read = read_char(text, size, &c);
+    *bytes = read ? read : 1;
+    return read ? c : 0xfffd;
 }
 
 bool is_utf8(const char *text, size_t size) {
-    for (size_t at = 0, step; at < size; at += step) {
-        utf8proc_int32_t c;
-        utf8proc_ssize_t most = size - at < 4 ? (utf8proc_ssize_t)(size - at) : 4;
-        utf8proc_ssize_t read = utf8proc_iterate((const utf8proc_uint8_t *)text + at, most, &c);
-        if (read <= 0) return false;
-        step = (size_t)read;
-    }
+    utf8proc_int32_t c;
+    for (size_t at = 0, step; at < size; at += step)
+        if (!(step = read_char(text + at, size - at, &c))) return false;
     return true;
 }
 
@@ -221,12 +223,9 @@ void put_valid(Buffer *to, const char *text, size_t size) {
     size_t kept = 0;
     for (size_t at = 0; at < size;) {
         utf8proc_int32_t c;
-        utf8proc_ssize_t most = size - at < 4 ? (utf8proc_ssize_t)(size - at) : 4;
-        utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)text + at, most, &c);
-        if (step > 0) {
-            at += (size_t)step;
-            continue;
-        }
+        size_t step = read_char(text + at, size - at, &c);
+        at += step;
+        if (step) continue;
         put_bytes(to, text + kept, at - kept);
         put_bytes(to, "\xef\xbf\xbd", 3);
         at += maximal_subpart((const unsigned char *)text + at, size - at);
