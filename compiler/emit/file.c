@@ -244,7 +244,8 @@ static const char *over_budget(const File *f) {
     const char *what =
         f->program->unroll_full ? "`unroll full` makes this model too large" : "the C of this model is too large";
     const char *hint = f->options->n_targets > 1 ? " for all its targets together; a single --target may fit"
-                                                 : "; `unroll auto` has no such bound";
+                       : f->program->unroll_full  ? "; `unroll auto` has a far larger bound"
+                                                  : "";
     return arena_printf(f->arena, "%s:%d:%d: %s%s", m->place.source ? m->place.source->path : m->name, m->place.line,
                         m->place.column, what, hint);
 }

@@ -231,11 +231,7 @@ static bool is_optional(const TargetEmitter *e, const Step *s) {
 enum { STREAM_FLOATS = 1 << 20 };
 
 static bool weights_stream(const TargetEmitter *e) {
-    const Plan *plan = e->plan;
-    int64_t floats = 0;
-    for (int i = 0; i < plan->n_steps; i++)
-        if (plan->steps[i].kind == STEP_GEMM) floats += plan->program->packed[plan->steps[i].weight].room;
-    return floats > STREAM_FLOATS && !e->written_out;
+    return e->plan->matrix_floats > STREAM_FLOATS && !e->written_out;
 }
 
 /* The matrix that is read after that of `s`; after the last one the next call begins with the first. */

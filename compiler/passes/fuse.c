@@ -18,7 +18,9 @@ typedef struct Fuse {
     Operand *at;     /* where each tensor's rows are; buffer NO_BUFFER: nowhere yet */
     RowsKind *rows;  /* each tensor's */
     int *uses;       /* ops, outputs and states that read it */
+    int *reader;     /* the last op that reads it, or -1 */
     int *cache;      /* where a tensor is in a cache, or NO_CACHE */
+    int *state;      /* the state that a tensor is the end of, or -1 */
     bool *done;      /* ops that a step covers */
 } Fuse;
 
@@ -36,11 +38,7 @@ static int64_t columns_of(const Fuse *f, int t) { return tensor_of(f, t)->dims[t
 
 /* The only op that reads t, or NULL when there are several, or t is an output. */
 static const Op *only_reader(const Fuse *f, int t) {
-    if (f->uses[t] != 1) return NULL;
-    for (int i = 0; i < f->graph->n_ops; i++)
-        for (int n = 0; n < f->graph->ops[i].n_inputs; n++)
-            if (f->graph->ops[i].inputs[n] == t) return &f->graph->ops[i];
-    return NULL; /* an output reads it */
+    return f->uses[t] == 1 && f->reader[t] >= 0 ? &f->graph->ops[f->reader[t]] : NULL;
 }
 
 static int index_of(const Fuse *f, const Op *op) { return (int)(op - f->graph->ops); }
@@ -160,13 +158,12 @@ static Operand in_place(Fuse *f, int from, int result) {
 static int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     const Tensor *tensor = tensor_of(f, t);
     bool is_weight = tensor->kind == TENSOR_WEIGHT;
-    for (int i = 0; i < f->program->n_packed; i++) {
-        Packed *p = &f->program->packed[i];
-        if ((is_weight ? p->weight : p->derived) != tensor->weight || (is_weight ? p->derived : p->weight) >= 0)
-            continue;
+    int *index = &(is_weight ? f->program->of_weight : f->program->of_derived)[tensor->weight];
+    if (*index != NO_PACKED) {
+        const Packed *p = &f->program->packed[*index];
         if (panels && !p->panels) bug("`%s` is wanted as panels and as rows", tensor->name);
         if (p->plus_one != plus_one) bug("`%s` is wanted with and without one added", tensor->name);
-        return i;
+        return *index;
     }
     Packed packed = {.name = tensor->name,
                      .weight = is_weight ? tensor->weight : -1,
@@ -175,15 +172,17 @@ static int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
                      .plus_one = plus_one};
     packed.shape =
         is_weight ? f->module->weights.specs[tensor->weight].shape : f->module->derived[tensor->weight].shape;
-    return program_packed(f->arena, f->program, packed);
+    return *index = program_packed(f->arena, f->program, packed);
 }
 
 /* Zeros in place of the bias of `weight`: layers that share it share them. */
 static int pack_zeros(Fuse *f, int weight, int64_t n) {
-    const char *name = arena_printf(f->arena, "%s.zeros", tensor_of(f, weight)->name);
-    for (int i = 0; i < f->program->n_packed; i++)
-        if (strcmp(f->program->packed[i].name, name) == 0) return i;
-    return program_packed(f->arena, f->program, (Packed){.name = name, .weight = -1, .derived = -1, .shape = {1, {n}}});
+    const Tensor *tensor = tensor_of(f, weight);
+    int *index = &f->program->zeros_of[tensor->weight];
+    if (*index != NO_PACKED) return *index;
+    const char *name = arena_printf(f->arena, "%s.zeros", tensor->name);
+    return *index = program_packed(f->arena, f->program,
+                                   (Packed){.name = name, .weight = -1, .derived = -1, .shape = {1, {n}}});
 }
 
 /* ---------------------------------------------------------------- embedding */
@@ -323,8 +322,7 @@ static int absorb_epilogue(Fuse *f, Step *step, int result) {
 
 /* Whether the result goes into an attention: such linears over the same rows are one product. */
 static bool feeds_attention(const Fuse *f, const Op *op) {
-    for (int s = 0; s < f->graph->n_states; s++)
-        if (f->graph->states[s].out == op->result) return true;
+    if (f->state[op->result] >= 0) return true;
     const Op *reader = only_reader(f, op->result);
     if (!reader) return false;
     switch (reader->kind) {
@@ -387,6 +385,7 @@ static void fuse_linear(Fuse *f, const Op *op) {
     if (feeds_attention(f, op))
         for (int i = index_of(f, op); i < f->graph->n_ops && n < 8; i++) {
             const Op *o = &f->graph->ops[i];
+            if (o->kind == OP_mix) break; /* this attention has all it reads */
             if (o->kind == OP_linear && !f->done[i] && o->inputs[0] == op->inputs[0] &&
                 strcmp(o->where, op->where) == 0 && feeds_attention(f, o))
                 parts[n++] = o;
@@ -458,9 +457,8 @@ static void plan_store(Fuse *f, const GraphState *state, int from, int cache, Pl
 }
 
 static const GraphState *state_of(const Fuse *f, const Op *append) {
-    for (int s = 0; s < f->graph->n_states; s++)
-        if (f->graph->states[s].out == append->result) return &f->graph->states[s];
-    bug("what `%s` appends is no state", append->where);
+    if (f->state[append->result] < 0) bug("what `%s` appends is no state", append->where);
+    return &f->graph->states[f->state[append->result]];
 }
 
 static void fuse_append(Fuse *f, const Op *op) {
@@ -539,10 +537,8 @@ static void fuse_attention(Fuse *f, const Op *scores) {
     step.a.sink = op->a.sink;
     step.a.past = op->a.past;
     if (op->a.has_sink) step.sink = pack_tensor(f, op->inputs[op->n_inputs - 1], false, false);
-    const Op *mix = NULL;
-    for (int i = 0; i < f->graph->n_ops; i++)
-        if (f->graph->ops[i].kind == OP_mix && f->graph->ops[i].inputs[0] == op->result) mix = &f->graph->ops[i];
-    if (!mix) bug("attention at `%s` has no values", scores->where);
+    const Op *mix = f->reader[op->result] < 0 ? NULL : &f->graph->ops[f->reader[op->result]];
+    if (!mix || mix->kind != OP_mix) bug("attention at `%s` has no values", scores->where);
     for (int o = 0; o < f->graph->n_outputs; o++)
         if (f->graph->outputs[o].tensor == op->result) step.first_export = o;
     cover(f, mix);
@@ -683,11 +679,17 @@ static void set_lengths(Plan *plan, const Model *m) {
 
 static void count_uses(Fuse *f) {
     const Graph *g = f->graph;
+    for (int t = 0; t < g->n_tensors; t++) f->reader[t] = f->state[t] = -1;
     for (int i = 0; i < g->n_ops; i++)
-        for (int k = 0; k < g->ops[i].n_inputs; k++) f->uses[g->ops[i].inputs[k]]++;
+        for (int k = 0; k < g->ops[i].n_inputs; k++) {
+            f->uses[g->ops[i].inputs[k]]++;
+            f->reader[g->ops[i].inputs[k]] = i;
+        }
     for (int o = 0; o < g->n_outputs; o++) f->uses[g->outputs[o].tensor]++;
-    for (int s = 0; s < g->n_states; s++)
+    for (int s = 0; s < g->n_states; s++) {
         if (g->states[s].in == NO_TENSOR) f->uses[g->states[s].out]++;
+        if (g->states[s].out != NO_TENSOR) f->state[g->states[s].out] = s;
+    }
 }
 
 /* Where what comes in is found. */
@@ -729,7 +731,9 @@ Plan *fuse(Arena *arena, Program *program, const Graph *graph) {
               .at = arena_array(arena, n, sizeof(Operand)),
               .rows = arena_array(arena, n, sizeof(RowsKind)),
               .uses = arena_array(arena, n, sizeof(int)),
+              .reader = arena_array(arena, n, sizeof(int)),
               .cache = arena_array(arena, n, sizeof(int)),
+              .state = arena_array(arena, n, sizeof(int)),
               .done = arena_array(arena, (size_t)graph->n_ops, sizeof(bool))};
     count_uses(&f);
     place_inputs(&f);

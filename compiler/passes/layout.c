@@ -32,6 +32,12 @@ static void layout_caches(Program *program) {
     program->source_floats += SLACK_BEHIND;
 }
 
+static void add_up_matrices(Plan *plan) {
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_GEMM)
+            plan->matrix_floats += plan->program->packed[plan->steps[i].weight].room;
+}
+
 void layout(Program *program) {
     int64_t at = 0;
     for (int i = 0; i < program->n_packed; i++) {
@@ -44,5 +50,8 @@ void layout(Program *program) {
         at += p->room;
     }
     program->weight_floats = at + SLACK;
+    Plan *const plans[] = {program->forward, program->encode, program->decode};
+    for (int i = 0; i < 3; i++)
+        if (plans[i]) add_up_matrices(plans[i]);
     layout_caches(program);
 }

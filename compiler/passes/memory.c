@@ -3,7 +3,7 @@
  * together: activations of one block stay close. */
 #include "../attnc.h"
 
-#include <stdlib.h>
+#include <limits.h>
 
 /* Images are whole sequences, of the source where there is one. */
 static int64_t sequences_of(const Plan *plan) {
@@ -21,6 +21,25 @@ static int64_t rows_of(const Plan *plan, RowsKind kind) {
 }
 
 static bool together(const Buffer *a, const Buffer *b) { return a->first <= b->last && b->first <= a->last; }
+
+/* For each buffer the first step that touches it or one behind it in the list. */
+static int *first_from(Arena *arena, const Plan *plan) {
+    int *first = arena_array(arena, (size_t)plan->n_buffers + 1, sizeof *first);
+    first[plan->n_buffers] = INT_MAX;
+    for (int i = plan->n_buffers - 1; i >= 0; i--) {
+        int own = plan->buffers[i].first;
+        first[i] = own >= 0 && own < first[i + 1] ? own : first[i + 1];
+    }
+    return first;
+}
+
+/* Leaves out those that no buffer to come is alive together with; how many remain. */
+static int still_alive(const Plan *plan, int *placed, int n_placed, int first) {
+    int kept = 0;
+    for (int i = 0; i < n_placed; i++)
+        if (plan->buffers[placed[i]].last >= first) placed[kept++] = placed[i];
+    return kept;
+}
 
 /* The lowest offset at which `b` fits among the placed ones. */
 static int64_t first_fit(const Plan *plan, const int *placed, int n_placed, const Buffer *b) {
@@ -85,12 +104,14 @@ void plan_memory(Arena *arena, Plan *plan) {
     plan->rows = one ? plan->seq.n : plan->cached ? decode_rows(plan) : chunk_rows(plan->seq);
     if (plan->source_seq.n) plan->source_rows = one ? plan->source_seq.n : chunk_rows(plan->source_seq);
     int *placed = arena_array(arena, (size_t)plan->n_buffers, sizeof *placed), n_placed = 0;
+    const int *first = first_from(arena, plan);
     for (int i = 0; i < plan->n_buffers; i++) {
         Buffer *b = &plan->buffers[i];
         if (b->kind != BUFFER_WORKSPACE || b->first < 0) continue;
         if (!mul_fits(rows_of(plan, b->rows), b->stride, &b->room))
             fail("the workspace of `%s` is too large", plan->program->module->model->name);
         b->room = round_up(b->room, 16) + 16; /* a full vector may be read behind the last row's end */
+        n_placed = still_alive(plan, placed, n_placed, first[i]);
         b->offset = first_fit(plan, placed, n_placed, b);
         placed[n_placed++] = i;
         if (b->offset + b->room > plan->workspace_floats) plan->workspace_floats = b->offset + b->room;

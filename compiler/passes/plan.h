@@ -120,6 +120,7 @@ typedef struct Plan {
     int64_t rows;            /* most rows of a chunk */
     int64_t source_rows;     /* most of their sources */
     int64_t workspace_floats, scratch_floats; /* without scratch; a thread's scratch */
+    int64_t matrix_floats;   /* of the weights that its products read */
 } Plan;
 
 struct Program {
@@ -127,6 +128,8 @@ struct Program {
     Plan *forward, *encode, *decode; /* NULL where the module has no such graph */
     Packed *packed;
     int n_packed, room_packed;
+    int *of_weight, *of_derived;     /* the packed one of each weight and derived tensor of the module, or NO_PACKED */
+    int *zeros_of;                   /* that stands in place of a weight's bias, or NO_PACKED */
     int64_t weight_floats;           /* the data of .attnw */
     Cache *caches;
     int n_caches, room_caches;
