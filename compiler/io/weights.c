@@ -1,6 +1,7 @@
 /* weights.c: a model's weights, found in a file by canonical or source names, or drawn from a seed. */
 #include "../attnc.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -227,16 +228,28 @@ static void report_unused(Arena *arena, const Model *model, const TensorFile *fi
     }
 }
 
+/* A training that went wrong, or a damaged file, leaves numbers that make every output NaN: they are taken, but said. */
+static void report_not_finite(const TensorFile *file, const char *name, const float *data, int64_t count) {
+    int64_t odd = 0;
+    for (int64_t i = 0; i < count; i++) odd += !isfinite(data[i]);
+    if (!odd) return;
+    say_head(stderr, PAINT_NOTE, "note");
+    say(stderr, "%s: %lld of %lld numbers of `%s` are infinite or NaN\n", file->path, (long long)odd, (long long)count,
+        name);
+}
+
 static const float *load_one(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec,
                              bool *used) {
     Found found = find(arena, model, file, spec->name);
-    if (found.tensor) {
-        used[found.tensor - file->tensors] = true;
-        return cut(arena, spec, &found);
-    }
-    if (!found.source || !found.source->optional) missing(arena, model, file, spec);
     int64_t count = 0;
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    if (found.tensor) {
+        used[found.tensor - file->tensors] = true;
+        const float *data = cut(arena, spec, &found);
+        report_not_finite(file, found.name, data, count);
+        return data;
+    }
+    if (!found.source || !found.source->optional) missing(arena, model, file, spec);
     return arena_array(arena, (size_t)count, sizeof(float));
 }
 

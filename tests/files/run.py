@@ -207,6 +207,18 @@ def written_weights(folder, bad):
     same_run("written weights: source names", spec, source, "logits")
 
 
+def not_finite(folder, specs):
+    """Such numbers are packed, and said."""
+    weights, packed = folder + "/odd.safetensors", folder + "/odd.attnw"
+    safetensors(weights, specs)
+    expect_equal("finite numbers: no note", run("pack", SPEC, "--weights", weights, "-o", packed).stderr, "")
+    with open(weights, "r+b") as file:
+        file.seek(-8, os.SEEK_END)
+        file.write(struct.pack("<2f", float("nan"), float("-inf")))
+    done = run("pack", SPEC, "--weights", weights, "-o", packed)
+    expect("infinite and NaN", done, weights, "2 of ", "`%s`" % specs[-1][0], "infinite or NaN", status=0)
+
+
 def main():
     specs = tensors()
     with tempfile.TemporaryDirectory() as folder:
@@ -228,6 +240,7 @@ def main():
         expect("nearest is not taken", engine(), weights, "nothing speaks of `encoder.layers.1.attention.q.weight`", folder=out)
         safetensors(weights, [("elsewhere.%d" % i if n.startswith("encoder.layers") else n, s) for i, (n, s) in enumerate(specs)])
         expect("foreign names", engine(), weights, "others are missing", "nothing speaks of `elsewhere.", "`weights` block", folder=out)
+        not_finite(folder, specs)
         bad_calls(folder)
         packed_counts(folder)
         generated(folder)
