@@ -784,11 +784,13 @@ typedef struct Emitted {
 
 Emitted emit(Arena *arena, const Program *program, const EmitOptions *options);
 
-enum { TARGET_COUNT = 5 };
+/* ======================================================================= emit/targets.c */
+enum { MOST_TARGETS = 16 };
 /* The targets of the processor that attnc itself is built for, least first, whether or not this machine has them; not
- * sse2, which is for those who name it. */
+ * those that are there on request alone. */
 const char *const *targets_here(Arena *arena, int *n);
 bool target_is_base(const char *name); /* every machine of that processor has it, so that nothing is to be probed */
 void target_require(Arena *arena, const char *name); /* a failure, EXIT_CANNOT, when there is no such target */
+const char *target_names(Arena *arena, const char *last); /* "scalar, avx2 and neon", where `last` is " and " */
 
 #endif

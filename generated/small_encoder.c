@@ -8,6 +8,9 @@
 #ifdef __FAST_MATH__
 #error "this file counts on IEEE arithmetic: compile it without -ffast-math"
 #endif
+#if defined(__FLT_EVAL_METHOD__) && (__FLT_EVAL_METHOD__ < 0 || __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
+#error "this file counts on floats that are rounded at once: compile it for SSE, with -msse2 -mfpmath=sse"
+#endif
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -2270,7 +2273,7 @@ const char *small_encoder_status_text(int status) {
     }
 }
 
-/* What CPUID and XGETBV say: bit 0 AVX2 and FMA, bit 1 AVX-512 F, BW, DQ, VL; both only where the system keeps the registers. */
+/* What CPUID has, and what registers the system keeps, as XGETBV tells: a bit for each target that asks for more than x86-64. */
 static unsigned small_encoder_cpu(void) {
     unsigned a, b, c, d, features = 0;
     __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
@@ -2279,11 +2282,10 @@ static unsigned small_encoder_cpu(void) {
     __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(1), "c"(0));
     const unsigned leaf1 = c;
     if (!(leaf1 >> 27 & 1)) return 0;
-    unsigned low, high;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    unsigned kept, high;
+    __asm__ volatile("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
     __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
-    if ((low & 0x6) == 0x6 && (leaf1 >> 28 & 1) && (leaf1 >> 12 & 1) && (b >> 5 & 1)) features |= 1;
-    if ((low & 0xe6) == 0xe6 && (b >> 16 & 1) && (b >> 17 & 1) && (b >> 30 & 1) && (b >> 31 & 1) && (features & 1)) features |= 2;
+    if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) features |= 1u << 0; /* avx2 */
     return features;
 }
 

@@ -12,9 +12,10 @@ _attnc() {
     fi
     case $before in
     --target) # several may stand there, with commas
-        local earlier=
+        local earlier= targets
+        targets=$(attnc help compile 2>/dev/null | sed -n 's/^ *\(.*\) or native, the best.*/\1 native/p')
         [[ $word == *,* ]] && earlier=${word%,*},
-        mapfile -t COMPREPLY < <(compgen -P "$earlier" -W "scalar sse2 avx2 avx512 neon native" -- "${word##*,}")
+        mapfile -t COMPREPLY < <(compgen -P "$earlier" -W "${targets//,/}" -- "${word##*,}")
         ;;
     --unroll) mapfile -t COMPREPLY < <(compgen -W "auto full loops" -- "$word") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$word") ;;

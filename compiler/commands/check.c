@@ -11,15 +11,13 @@ static const char usage[] =
     "attnc check SPEC [--weights F[,F…]|random:SEED] [--seed N] [--target T] [--cc CC] [--threads N] [--small]\n"
     "                 [--lengths N,…] [--case NAME] [--emitted FILE.c]\n" HELP_WEIGHTS "\n"
     "  --seed N             what inputs are drawn from, and weights without --weights (1)\n"
-    "  --target T           one instruction set: " HELP_TARGET_NAMES "\n"
+    "  --target T           one instruction set: " HELP_TARGETS "\n"
     "                       (all that this machine has)\n" HELP_CC
     "  --threads N          compares calls in N threads, 1 to 256, with those in one (2, then 3)\n"
     "  --small              the same model with few layers, narrow and short, at every kind of length\n"
     "  --lengths N,…        these lengths in place of the usual ones\n"
     "  --case NAME          only that case of the table\n"
     "  --emitted FILE.c     checks this C in place of a fresh emission (header and driver are fresh)";
-
-enum { MOST_TARGETS = TARGET_COUNT };
 
 typedef struct Checker {
     Arena *arena;

@@ -13,7 +13,7 @@ typedef struct Explain {
     double parameters, flops, bytes;
     const char *const *targets; /* least first */
     int n_targets;
-    size_t code_bytes[TARGET_COUNT]; /* the C of each target alone */
+    size_t code_bytes[MOST_TARGETS]; /* the C of each target alone */
     Emitted code;                    /* of all of them */
     const char *peak_target;
     double peak, read; /* flops and bytes a second of one core (peak.h); 0 where they cannot be measured */

@@ -49,6 +49,14 @@ static void take(Arena *arena, const char *usage, const Option *option, const ch
     *tail = node;
 }
 
+/* `usage` with the names of all targets where it says @TARGETS@. */
+static const char *with_targets(Arena *arena, const char *usage) {
+    static const char mark[] = "@TARGETS@";
+    const char *at = strstr(usage, mark);
+    if (!at) return usage;
+    return arena_printf(arena, "%.*s%s%s", (int)(at - usage), usage, target_names(arena, ", "), at + sizeof mark - 1);
+}
+
 static const char common[] =
     "  --color=auto|always|never\n"
     "                       colour on a terminal (auto, the default), everywhere, or nowhere\n";
@@ -71,7 +79,7 @@ void options_read(Arena *arena, int argc, char **argv, const char *usage, const 
             continue;
         }
         if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
-            printf("usage: %s\n%s", usage, common);
+            printf("usage: %s\n%s", with_targets(arena, usage), common);
             finish_output();
             exit(EXIT_FINE);
         }

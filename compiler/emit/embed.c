@@ -34,7 +34,8 @@ static int print_file(const char *path, int number) {
 
 int main(int argc, char **argv) {
     printf("/* The templates, target tables and pages of the compiler, as text; made by compiler/emit/embed.c. */\n");
-    printf("#include <string.h>\n\nconst char *embedded_text(const char *name);\n\n");
+    printf("#include <string.h>\n\nconst char *embedded_text(const char *name);\n");
+    printf("const char *embedded_name(int i);\n\n");
     for (int i = 1; i < argc; i++) {
         for (int j = 1; j < i; j++)
             if (strcmp(base_name(argv[i]), base_name(argv[j])) == 0) {
@@ -50,6 +51,7 @@ int main(int argc, char **argv) {
     printf("    for (int i = 0; files[i].name; i++)\n");
     printf("        if (strcmp(files[i].name, name) == 0) return files[i].text;\n");
     printf("    return NULL;\n}\n");
+    printf("\nconst char *embedded_name(int i) { return files[i].name; }\n");
     if (fflush(stdout) || ferror(stdout)) {
         perror("embed");
         return 1;

@@ -9,61 +9,13 @@ enum { BUDGET = 64 << 20, UNROLLED_BUDGET = 4 << 20 };
 /* The default of NAME_options.least_work: docs/performance.md says how it was chosen. */
 enum { LEAST_WORK = 1 << 16 };
 
-/* Best first: init takes the first one that the machine has. `bit` is that of NAME_cpu(), which x86-64 alone has; -1:
- * every machine of the processor. `on_request`: nobody gets it who does not name it. */
-typedef enum Processor { ANY, X86_64, AARCH64 } Processor;
-static const struct {
-    const char *name;
-    Processor processor;
-    int bit;
-    bool on_request;
-} target_order[] = {{"avx512", X86_64, 1, false},
-                    {"avx2", X86_64, 0, false},
-                    {"sse2", X86_64, -1, true},
-                    {"neon", AARCH64, -1, false},
-                    {"scalar", ANY, -1, false}};
-enum { TARGETS = sizeof target_order / sizeof *target_order };
-_Static_assert(TARGETS == (int)TARGET_COUNT, "attnc.h counts the targets");
 enum { FORWARD, ENCODE, DECODE, ENTRIES };
-
-#if defined(__x86_64__)
-enum { HERE = X86_64 };
-#elif defined(__aarch64__)
-enum { HERE = AARCH64 };
-#else
-enum { HERE = ANY };
-#endif
-
-static bool is_here(int t) { return target_order[t].processor == ANY || (int)target_order[t].processor == HERE; }
-
-const char *const *targets_here(Arena *arena, int *n) {
-    const char **names = arena_array(arena, TARGETS, sizeof *names);
-    *n = 0;
-    for (int t = TARGETS - 1; t >= 0; t--)
-        if (is_here(t) && !target_order[t].on_request) names[(*n)++] = target_order[t].name;
-    return names;
-}
-
-bool target_is_base(const char *name) {
-    for (int t = 0; t < TARGETS; t++)
-        if (strcmp(target_order[t].name, name) == 0) return is_here(t) && target_order[t].bit < 0;
-    return false;
-}
-
-void target_require(Arena *arena, const char *name) {
-    Text known = text_new(arena);
-    for (int t = TARGETS - 1; t >= 0; t--) {
-        if (strcmp(target_order[t].name, name) == 0) return;
-        text_printf(&known, "%s%s", t == TARGETS - 1 ? "" : t ? ", " : " and ", target_order[t].name);
-    }
-    fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; %s can", name, known.data);
-}
 
 typedef struct File {
     Arena *arena;
     const Program *program;
     const EmitOptions *options;
-    const Isa *isas[TARGETS];       /* NULL: not wanted */
+    const Isa *isas[MOST_TARGETS + 1]; /* best first, ended by NULL */
     TemplateVars *vars;             /* of the whole file */
     TemplateVars *entries[ENTRIES]; /* of one way into the model; NULL: it has none such */
 } File;
@@ -75,24 +27,23 @@ const char *upper_case(Arena *arena, const char *text) {
 }
 
 static void load_tables(File *f) {
-    for (int t = 0; t < TARGETS; t++)
+    int n = 0;
+    for (const Isa *const *isa = targets_all(f->arena); *isa; isa++)
         for (int i = 0; i < f->options->n_targets; i++)
-            if (!f->isas[t] && strcmp(f->options->targets[i], target_order[t].name) == 0)
-                f->isas[t] = isa_load(f->arena, target_order[t].name);
+            if (strcmp(f->options->targets[i], (*isa)->name) == 0) f->isas[n++] = *isa;
 }
+
+static bool is_guarded(const Isa *isa) { return strcmp(isa->guard, "1") != 0; }
 
 /* An entry's switch over targets. */
 static void set_calls(File *f, const char *entry, TemplateVars *vars) {
     Text call = text_new(f->arena);
     const char *model = f->program->module->model->name;
-    int index = 0;
-    for (int t = 0; t < TARGETS; t++) {
+    for (int t = 0; f->isas[t]; t++) {
         const Isa *isa = f->isas[t];
-        if (!isa) continue;
-        bool guarded = strcmp(isa->guard, "1") != 0;
-        if (guarded) text_printf(&call, "#if %s\n", isa->guard);
-        text_printf(&call, "case %d: %s_%s_%s_chunk(&run); break;\n", index++, model, isa->name, entry);
-        if (guarded) text_printf(&call, "#endif\n");
+        if (is_guarded(isa)) text_printf(&call, "#if %s\n", isa->guard);
+        text_printf(&call, "case %d: %s_%s_%s_chunk(&run); break;\n", t, model, isa->name, entry);
+        if (is_guarded(isa)) text_printf(&call, "#endif\n");
     }
     if (call.size) call.data[call.size - 1] = '\0';
     vars_text(vars, "call_targets", call.data);
@@ -100,32 +51,29 @@ static void set_calls(File *f, const char *entry, TemplateVars *vars) {
 
 /* How NAME_pick() comes to a target. Where nothing is probed, the guard stands inside, so that `wanted` is used on
  * every machine. */
-static void print_pick(const File *f, Text *pick, const Isa *isa, int bit, int index) {
+static void print_pick(const File *f, Text *pick, const Isa *isa, int t) {
     const char *model = f->program->module->model->name;
     const char *fits = arena_printf(f->arena, "!wanted || %s_same(wanted, \"%s\")", model, isa->name);
-    if (strcmp(isa->guard, "1") == 0) text_printf(pick, "if (%s) return %d;\n", fits, index);
-    else if (bit < 0) text_printf(pick, "if (%s) {\n#if %s\nreturn %d;\n#endif\n}\n", fits, isa->guard, index);
-    else text_printf(pick, "#if %s\nif ((cpu >> %d & 1) && (%s)) return %d;\n#endif\n", isa->guard, bit, fits, index);
+    if (!is_guarded(isa)) text_printf(pick, "if (%s) return %d;\n", fits, t);
+    else if (!*isa->cpu) text_printf(pick, "if (%s) {\n#if %s\nreturn %d;\n#endif\n}\n", fits, isa->guard, t);
+    else text_printf(pick, "#if %s\nif ((cpu >> %d & 1) && (%s)) return %d;\n#endif\n", isa->guard, t, fits, t);
 }
 
 /* Lines that repeat over targets: names and choice; each under its preprocessor guard. */
 static void set_targets(File *f) {
     Text names = text_new(f->arena), pick = text_new(f->arena);
-    int index = 0;
-    bool x86 = false, others = false;
-    for (int t = 0; t < TARGETS; t++) {
-        const Isa *isa = f->isas[t];
-        if (!isa) continue;
-        text_printf(&names, "%s\"%s\"", index ? ", " : "", isa->name);
-        print_pick(f, &pick, isa, target_order[t].bit, index);
-        x86 |= target_order[t].bit >= 0;
-        others |= target_order[t].processor != X86_64;
-        index++;
+    bool others = false;
+    for (int t = 0; f->isas[t]; t++) {
+        text_printf(&names, "%s\"%s\"", t ? ", " : "", f->isas[t]->name);
+        print_pick(f, &pick, f->isas[t], t);
+        others |= strcmp(f->isas[t]->processor, "x86_64") != 0;
     }
     if (pick.size) pick.data[pick.size - 1] = '\0';
+    const char *probes = target_probes(f->arena, f->isas);
     vars_text(f->vars, "target_names", names.data);
     vars_text(f->vars, "pick_targets", pick.data);
-    vars_int(f->vars, "has_x86", x86);
+    vars_text(f->vars, "probe_targets", probes);
+    vars_int(f->vars, "has_probes", *probes != '\0');
     vars_int(f->vars, "has_others", others); /* the file is also for machines without CPUID */
 }
 
@@ -176,22 +124,29 @@ static void set_entries(File *f, Emitted *emitted) {
     }
     vars_int(f->vars, "workspace_bytes", emitted->forward.workspace_bytes);
     vars_int(f->vars, "scratch_bytes", emitted->forward.scratch_bytes);
+    int64_t bytes[] = {128 + 4 * program->weight_floats, emitted->state_bytes, emitted->source_bytes}, scratch = 0;
+    int64_t most = 0;
+    for (int i = 0; i < 3; i++) {
+        if (bytes[i] > most) most = bytes[i];
+        if (plans[i] && sizes[i]->workspace_bytes > most) most = sizes[i]->workspace_bytes;
+        if (plans[i] && sizes[i]->scratch_bytes > scratch) scratch = sizes[i]->scratch_bytes;
+    }
+    vars_int(f->vars, "most_bytes", most); /* of what has to be in memory in one piece */
+    vars_int(f->vars, "most_scratch", scratch);
     if (f->entries[DECODE] && program->encode) vars_int(f->entries[DECODE], "source_seq", program->encode->seq.n);
 }
 
 static void emit_targets(File *f, Writer *writer) {
     const char *model = f->program->module->model->name;
-    for (int t = 0; t < TARGETS; t++) {
-        if (!f->isas[t]) continue;
+    for (int t = 0; f->isas[t]; t++) {
         TargetEmitter e = {.kept = f->arena, .writer = writer, .isa = f->isas[t], .model = model,
                            .loops = f->options->loops};
         e.prefix = arena_printf(f->arena, "%s_%s", model, e.isa->name);
-        bool guarded = strcmp(e.isa->guard, "1") != 0;
         writer_line(writer, "/* ------------------------------------------------------------------ target %s */",
                     e.isa->name);
-        if (guarded) writer_line(writer, "#if %s", e.isa->guard);
+        if (is_guarded(e.isa)) writer_line(writer, "#if %s", e.isa->guard);
         emit_target(&e, f->program);
-        if (guarded) writer_line(writer, "#endif");
+        if (is_guarded(e.isa)) writer_line(writer, "#endif");
         writer_blank(writer);
     }
 }
@@ -230,12 +185,14 @@ static void embed_by_assembly(File *f, Text *out, Emitted *emitted) {
                 "\n/* the bytes of %s.attnw, from %s_weights.S */\nextern const unsigned char "
                 "%s_embedded_data[];\n\nconst void *%s_embedded(void) {\n    return %s_embedded_data;\n}\n",
                 model, model, model, model, model);
-    emitted->assembly = arena_printf(f->arena,
-                                     "/* %s.attnw as read-only data: assemble it with -I and the folder that holds the "
-                                     "file */\n    .section .rodata\n    .balign 64\n    .globl %s_embedded_data\n"
-                                     "%s_embedded_data:\n    .incbin \"%s.attnw\"\n#if defined(__linux__) && "
-                                     "defined(__ELF__)\n    .section .note.GNU-stack,\"\",%%progbits\n#endif\n",
-                                     model, model, model, model);
+    emitted->assembly = arena_printf(
+        f->arena,
+        "/* %s.attnw as read-only data: assemble it with -I and the folder that holds the file */\n"
+        "#if defined(__wasm__)\n    .type %s_embedded_data,@object\n    .size %s_embedded_data, %lld\n"
+        "    .section .rodata.%s_embedded_data,\"\",@\n#else\n    .section .rodata\n#endif\n"
+        "    .p2align 6\n    .globl %s_embedded_data\n%s_embedded_data:\n    .incbin \"%s.attnw\"\n"
+        "#if defined(__linux__) && defined(__ELF__)\n    .section .note.GNU-stack,\"\",%%progbits\n#endif\n",
+        model, model, model, 128 + 4 * (long long)f->program->weight_floats, model, model, model, model);
 }
 
 /* What is said when the C passes its budget: with several targets, that one alone may fit. */
@@ -272,9 +229,8 @@ static void emit_driver(File *f, Writer *driver) {
 /* Each target's header of intrinsics under its guard, once. */
 static void print_includes(const File *f, Writer *c) {
     const char *before = "";
-    for (int t = 0; t < TARGETS; t++) {
+    for (int t = 0; f->isas[t]; t++) {
         const Isa *isa = f->isas[t];
-        if (!isa) continue;
         if (!*isa->include || strcmp(isa->include, before) == 0) continue;
         before = isa->include;
         writer_line(c, "#if %s", isa->guard);

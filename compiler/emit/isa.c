@@ -2,6 +2,10 @@
  *
  *   # a comment
  *   name avx2                        each of these once; the rest of the line is the value
+ *   rank 20                          init takes the highest that the machine has; a table without is no target, but half
+ *                                    of one
+ *   processor x86_64                 what attnc is built for where it may run this, or `any`
+ *   on_request yes                   whether nobody gets it who does not name it; optional
  *   width 8                          lanes of a vector
  *   registers 16
  *   type __m256
@@ -9,7 +13,7 @@
  *   guard defined(__x86_64__)        preprocessor condition; 1 for everywhere
  *   attribute __attribute__((...))   of each function that uses the table; optional
  *   include <immintrin.h>            optional
- *   cpu avx2 fma                     features to probe; optional
+ *   cpu avx2 fma                     features to probe; optional. targets.c knows how
  *   half avx2_half                   the table of vectors of half the lanes on the same processor; optional
  *
  *   helper                           C in front of the kernels, a template text (see template.c);
@@ -49,9 +53,11 @@ typedef struct Table {
     unsigned seen; /* a bit for each field */
 } Table;
 
-static const char *const fields[] = {"name",      "width",   "registers", "type", "fused", "guard",
-                                     "attribute", "include", "cpu",       "half", "helper", "op",  NULL};
-enum { NAME, WIDTH, REGISTERS, TYPE, FUSED, GUARD, ATTRIBUTE, INCLUDE, CPU, HALF, HELPER, OP, REQUIRED = GUARD + 1 };
+static const char *const fields[] = {"name", "processor",  "width",     "registers", "type", "fused", "guard",
+                                     "rank", "on_request", "attribute", "include",   "cpu",  "half",  "helper",
+                                     "op",   NULL};
+enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, FUSED, GUARD,
+       RANK, ON_REQUEST, ATTRIBUTE, INCLUDE, CPU, HALF, HELPER, OP, REQUIRED = GUARD + 1 };
 
 static _Noreturn void table_error(const Table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void table_error(const Table *table, const char *format, ...) {
@@ -209,6 +215,12 @@ static void parse_cpu(Table *table, char *text) {
     if (*text) table_error(table, "'%s' is no feature", text);
 }
 
+static bool is_yes(const Table *table, int which, const char *text) {
+    bool yes = strcmp(text, "yes") == 0;
+    if (!yes && strcmp(text, "no") != 0) table_error(table, "'%s' is yes or no", fields[which]);
+    return yes;
+}
+
 static void parse_field(Table *table, int which, char *text) {
     Isa *isa = table->isa;
     if (which != OP && (table->seen & (1u << which))) table_error(table, "'%s' is there twice", fields[which]);
@@ -216,13 +228,13 @@ static void parse_field(Table *table, int which, char *text) {
     if (!*text) table_error(table, "'%s' has no value", fields[which]);
     switch (which) {
     case NAME: isa->name = text; break;
+    case PROCESSOR: isa->processor = text; break;
+    case RANK: isa->rank = positive(table, text); break;
+    case ON_REQUEST: isa->on_request = is_yes(table, which, text); break;
     case WIDTH: isa->width = positive(table, text); break;
     case REGISTERS: isa->registers = positive(table, text); break;
     case TYPE: isa->type = text; break;
-    case FUSED:
-        isa->fused = strcmp(text, "yes") == 0;
-        if (!isa->fused && strcmp(text, "no") != 0) table_error(table, "'fused' is yes or no");
-        break;
+    case FUSED: isa->fused = is_yes(table, which, text); break;
     case GUARD: isa->guard = text; break;
     case ATTRIBUTE: isa->attribute = text; break;
     case INCLUDE: isa->include = text; break;

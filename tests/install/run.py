@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`make install`: what it leaves, that the program there works, and that man page and completion know every command and
 option. Speaks TAP."""
+import glob
 import os
 import re
 import shutil
@@ -117,6 +118,9 @@ class Install:
         assert self.complete("attnc", "compile", "--unroll", "=") == ["auto", "full", "loops"]
         assert self.complete("attnc", "compile", "--target", "scalar,av") == ["scalar,avx2", "scalar,avx512"]
         assert self.complete("attnc", "check", "--target", "ss") == ["sse2"]
+        tables = [open(path, encoding="utf-8").read() for path in glob.glob(ROOT + "/compiler/emit/isa/*.isa")]
+        targets = {re.search(r"^name (\w+)", table, re.M).group(1) for table in tables if "\nrank " in table}
+        assert set(self.complete("attnc", "compile", "--target", "")) == targets | {"native"}
         assert self.complete("attnc", "compile", "specs/by_h") == ["specs/by_hand.attn"]
 
     def test_uninstalls(self):

@@ -17,8 +17,7 @@
 
 enum { SKIPPED = 77 };
 
-static const char *const tables[] = {"scalar", "sse2", "avx2", "avx512", "avx512_half", "neon"};
-enum { TABLES = sizeof tables / sizeof tables[0] };
+enum { MOST_TABLES = 2 * MOST_TARGETS }; /* each target may have a half */
 
 /* ---------------------------------------------------------------------------------- the two files */
 
@@ -88,7 +87,7 @@ static void print_want(Text *c, const Isa *isa, const IsaOp *op) {
 static const char prelude[] =
     "#define _GNU_SOURCE\n"
     "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n"
-    "#include <string.h>\n#include <sys/mman.h>\n"
+    "#include <string.h>\n#if !defined(__wasm__)\n#include <sys/mman.h>\n#endif\n"
     "typedef void Run(const float *const *in, size_t count, float *out);\n"
     "extern Run *const runs[];\n"
     "static float anything;\n"
@@ -110,7 +109,8 @@ static const char prelude[] =
     "#define tree_sum(a) tree(a, W, 0)\n"
     "#define tree_max(a) tree(a, W, 1)\n\n";
 
-/* Arrays end where a page without access begins, so that an access past them is seen. */
+/* Arrays end where a page without access begins, so that an access past them is seen. Memory of WebAssembly has no such
+ * pages but behind its end: the array that was asked for last is there. */
 static const char epilogue[] =
     "static uint32_t bits(float x) { uint32_t b; memcpy(&b, &x, 4); return b; }\n"
     "static float from_bits(uint32_t b) { float x; memcpy(&x, &b, 4); return x; }\n"
@@ -132,9 +132,13 @@ static const char epilogue[] =
     "    return ((float)(next() >> 8) / 8388608.0f - 1.0f) * (r & 4 ? 100.0f : 1.0f);\n"
     "}\n"
     "static float *guarded(void) { /* the end of an array */\n"
+    "#if defined(__wasm__)\n"
+    "    return (float *)((__builtin_wasm_memory_grow(0, 1) + 1) * 65536);\n"
+    "#else\n"
     "    char *page = mmap(NULL, 131072, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
     "    if (page == MAP_FAILED || mprotect(page + 65536, 65536, PROT_NONE)) return NULL;\n"
     "    return (float *)(void *)(page + 65536);\n"
+    "#endif\n"
     "}\n"
     "static int differs(float got, float want) {\n"
     "    return bits(want) != bits(anything) && bits(got) != bits(want) && !(isnan(got) && isnan(want));\n"
@@ -167,9 +171,10 @@ static const char epilogue[] =
     "    return 1;\n"
     "}\n"
     "int main(void) {\n"
-    "    float *ends[8], *end = guarded();\n"
-    "    for (int j = 0; j < 8; j++) if (!(ends[j] = guarded())) return 1;\n"
-    "    if (!end || !CPU) return end ? SKIPPED : 1;\n"
+    "    float *ends[8];\n"
+    "    for (int j = 7; j >= 0; j--) if (!(ends[j] = guarded())) return 1;\n"
+    "    float *end = ends[0]; /* a store's first parameter is what it writes */\n"
+    "    if (!CPU) return SKIPPED;\n"
     "    anything = from_bits(0x7fedcba9);\n"
     "    int bad = 0;\n"
     "    for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {\n"
@@ -289,9 +294,15 @@ static size_t general_ops(const Isa *isa) {
 static void test_tables_agree(void **state) {
     (void)state;
     Arena *arena = arena_new();
-    const Isa *first = isa_load(arena, tables[0]);
-    for (int t = 1; t < TABLES; t++) {
-        const Isa *isa = isa_load(arena, tables[t]);
+    const Isa *first = isa_load(arena, "scalar"), *tables[MOST_TABLES + 1] = {NULL};
+    int n = 0;
+    for (const Isa *const *isa = targets_all(arena); *isa; isa++) {
+        tables[n++] = *isa;
+        if ((*isa)->half) tables[n++] = (*isa)->half;
+    }
+    assert_true(n >= 7);
+    for (int t = 0; t < n; t++) {
+        const Isa *isa = tables[t];
         assert_int_equal(general_ops(isa), general_ops(first));
         for (size_t i = 0; i < first->op_count; i++) {
             if (count_in_name(first->ops[i].name)) continue;
@@ -318,10 +329,14 @@ static void test_fields(void **state) {
     assert_true(isa->fused);
     assert_string_equal(isa->guard, "defined(__x86_64__)");
     assert_string_equal(isa->include, "<immintrin.h>");
-    assert_string_equal(isa->cpu[0], "avx512f");
-    assert_string_equal(isa->cpu[3], "avx512vl");
-    assert_string_equal(isa->cpu[4], "fma");
-    assert_null(isa->cpu[5]);
+    assert_int_equal(isa->rank, 30);
+    assert_string_equal(isa->processor, "x86_64");
+    assert_false(isa->on_request);
+    assert_true(isa_load(arena, "sse2")->on_request);
+    assert_string_equal(isa->cpu[0], "avx2");
+    assert_string_equal(isa->cpu[4], "avx512vl");
+    assert_string_equal(isa->cpu[5], "fma");
+    assert_null(isa->cpu[6]);
     assert_string_equal(isa->half->name, "avx512_half");
     assert_int_equal(isa->half->width, 8);
     assert_null(isa->half->half);
@@ -340,7 +355,7 @@ static void test_fields(void **state) {
     arena_free(arena);
 }
 
-#define HEAD "name x\nwidth 1\nregisters 1\ntype float\nfused no\nguard 1\n"
+#define HEAD "name x\nprocessor any\nwidth 1\nregisters 1\ntype float\nfused no\nguard 1\n"
 
 static void refuses(const char *text, const char *message) {
     Arena *arena = arena_new();
@@ -358,25 +373,28 @@ static void refuses(const char *text, const char *message) {
 
 static void test_table_errors(void **state) {
     (void)state;
-    refuses("name x\n", "table x.isa:1: 'width' is missing");
+    refuses("name x\n", "table x.isa:1: 'processor' is missing");
+    refuses("name x\nprocessor any\n", "table x.isa:2: 'width' is missing");
+    refuses("on_request often\n", "table x.isa:1: 'on_request' is yes or no");
+    refuses("rank high\n", "table x.isa:1: 'high' is no number from 1 to 1000");
     refuses("nmae x\n", "table x.isa:1: there is no field 'nmae'; nearest is name");
     refuses("name x\nname y\n", "table x.isa:2: 'name' is there twice");
     refuses("\n# a\nwidth many\n", "table x.isa:3: 'many' is no number from 1 to 1000");
     refuses("fused perhaps\n", "table x.isa:1: 'fused' is yes or no");
     refuses("type\n", "table x.isa:1: 'type' has no value");
-    refuses(HEAD "helper\nint x;\n", "table x.isa:8: the helper of line 7 has no end");
+    refuses(HEAD "helper\nint x;\n", "table x.isa:9: the helper of line 8 has no end");
     refuses(HEAD "op f(a)\n",
-            "table x.isa:7: a row is PROTOTYPE | C TEXT | MEANING | cost N; '|' is missing after the prototype");
-    refuses(HEAD "op f(a) | $a | a || a | 1\n", "table x.isa:7: f: 'cost N' is missing");
-    refuses(HEAD "op f(a) | $b | a | cost 1\n", "table x.isa:7: f: there is no parameter '$b'");
-    refuses(HEAD "op f(a) | | a | cost 1\n", "table x.isa:7: f has no C text");
-    refuses(HEAD "op f(a) | $a | | cost 1\n", "table x.isa:7: f has no meaning");
-    refuses(HEAD "op f a | $a | a | cost 1\n", "table x.isa:7: 'f' is no kind of result");
-    refuses(HEAD "op f(int a) | $a | a | cost 1\n", "table x.isa:7: 'int' is no kind of parameter");
-    refuses(HEAD "op f(a, a) | $a | a | cost 1\n", "table x.isa:7: f has two parameters 'a'");
-    refuses(HEAD "op f(a,) | $a | a | cost 1\n", "table x.isa:7: f: a parameter is missing after a comma");
-    refuses(HEAD "op f(a, b, c, d, e, g, h) | $a | a | cost 1\n", "table x.isa:7: f has too many parameters");
-    refuses(HEAD "op f(a)\n  | $a | a | cost 1\nop f(a) | $a | a | cost 1\n", "table x.isa:9: f has two rows");
+            "table x.isa:8: a row is PROTOTYPE | C TEXT | MEANING | cost N; '|' is missing after the prototype");
+    refuses(HEAD "op f(a) | $a | a || a | 1\n", "table x.isa:8: f: 'cost N' is missing");
+    refuses(HEAD "op f(a) | $b | a | cost 1\n", "table x.isa:8: f: there is no parameter '$b'");
+    refuses(HEAD "op f(a) | | a | cost 1\n", "table x.isa:8: f has no C text");
+    refuses(HEAD "op f(a) | $a | | cost 1\n", "table x.isa:8: f has no meaning");
+    refuses(HEAD "op f a | $a | a | cost 1\n", "table x.isa:8: 'f' is no kind of result");
+    refuses(HEAD "op f(int a) | $a | a | cost 1\n", "table x.isa:8: 'int' is no kind of parameter");
+    refuses(HEAD "op f(a, a) | $a | a | cost 1\n", "table x.isa:8: f has two parameters 'a'");
+    refuses(HEAD "op f(a,) | $a | a | cost 1\n", "table x.isa:8: f: a parameter is missing after a comma");
+    refuses(HEAD "op f(a, b, c, d, e, g, h) | $a | a | cost 1\n", "table x.isa:8: f has too many parameters");
+    refuses(HEAD "op f(a)\n  | $a | a | cost 1\nop f(a) | $a | a | cost 1\n", "table x.isa:10: f has two rows");
     Arena *arena = arena_new();
     FailureTrap trap;
     if (failure_trap(&trap) == 0) isa_load(arena, "nothing");
@@ -384,26 +402,47 @@ static void test_table_errors(void **state) {
     arena_free(arena);
 }
 
+/* What x86-64 is asked for each target, beside OSXSAVE and AVX, bits 27 and 28 of leaf 1's ECX. */
+static void test_probes(void **state) {
+    (void)state;
+    Arena *arena = arena_new();
+    const Isa *const isas[] = {isa_load(arena, "avx512"), isa_load(arena, "avx2"), isa_load(arena, "sse2"), NULL};
+    assert_string_equal(
+        target_probes(arena, isas),
+        "if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0xc0030020u) == 0xc0030020u && (kept & 0xe6u) == 0xe6u) "
+        "features |= 1u << 0; /* avx512 */\n"
+        "if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
+        "features |= 1u << 1; /* avx2 */");
+    assert_string_equal(target_probes(arena, isas + 2), "");
+    arena_free(arena);
+}
+
+/* Any C may be emitted here; what runs is of this processor, or what the command line names. */
+static int tested_tables(Arena *arena, int argc, char **argv, const char **names) {
+    int n = 0, n_here;
+    const char *const *here = targets_here(arena, &n_here);
+    for (const Isa *const *isa = targets_all(arena); *isa; isa++) {
+        bool wanted = target_is_base((*isa)->name);
+        for (int t = 0; t < n_here; t++) wanted |= strcmp(here[t], (*isa)->name) == 0;
+        if (argc > 1) wanted = false;
+        for (int a = 1; a < argc; a++) wanted |= strcmp(argv[a], (*isa)->name) == 0;
+        if (wanted) names[n++] = (*isa)->name;
+        if (wanted && (*isa)->half) names[n++] = (*isa)->half->name;
+    }
+    return n;
+}
+
 int main(int argc, char **argv) {
     Arena *arena = arena_new();
-    int n_here, n = 3;
-    const char *const *here = targets_here(arena, &n_here);
-    const char **names = arena_array(arena, (size_t)n_here + 1, sizeof *names);
-    for (int t = 0; t < n_here; t++) names[t] = here[t];
-    if (target_is_base("sse2")) names[n_here++] = "sse2"; /* which is there for those who name it */
-    if (argc > 1) names = (const char **)argv + 1, n_here = argc - 1;
-    struct CMUnitTest tests[3 + 2 * TABLES] = {
+    int n = 4;
+    struct CMUnitTest tests[4 + MOST_TABLES] = {
         cmocka_unit_test(test_tables_agree),
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_table_errors),
+        cmocka_unit_test(test_probes),
     };
-    const char *tested[2 * TABLES]; /* each with its half */
-    int n_tested = 0;
-    for (int t = 0; t < n_here && t < TABLES; t++) {
-        const Isa *isa = isa_load(arena, names[t]);
-        tested[n_tested++] = names[t];
-        if (isa->half) tested[n_tested++] = isa->half->name;
-    }
+    const char *tested[MOST_TABLES];
+    int n_tested = tested_tables(arena, argc, argv, tested);
     for (int t = 0; t < n_tested; t++)
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_table, (void *)(uintptr_t)&tested[t]);
     int failed = _cmocka_run_group_tests("tests", tests, (size_t)n, NULL, NULL);
