@@ -1,6 +1,7 @@
 # make            builds build/attnc
 # make check      runs every test and ends with the line `N passed, N failed`
 # make check-quick  the same without the long ones
+# make check-long  the same with all that each group can try, for hours: ATTNC_LONG=1 in its environment
 # make demo       reads dates, from a fresh clone on: installs and builds what it lacks; demo-similarity ranks sentences
 # make bench      times the emitted C beside other programs, which it fetches: tests/bench/README.md; QUICK=1 is short
 # make bench-lib SPEC=F  builds what attnc writes of a spec as a shared library that any program can time
@@ -140,6 +141,9 @@ check: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
 check-quick: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
 	tests/run --quick
 
+check-long: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
+	tests/run --long
+
 demo:
 	@scripts/demo.sh dates
 demo-similarity:
@@ -208,5 +212,5 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-.PHONY: all aarch64 bench bench-lib check check-quick demo demo-similarity demo-story deps fuzz-inputs install language-tables uninstall clean
+.PHONY: all aarch64 bench bench-lib check check-long check-quick demo demo-similarity demo-story deps fuzz-inputs install language-tables uninstall clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
