@@ -288,7 +288,7 @@ static bool check_pass(Checker *c, const Module *module, bool maps) {
     EngineOptions options = {.target = c->n_targets == 1 ? c->targets[0] : NULL,
                              .cc = c->cc,
                              .threads = 1,
-                             .quick = c->cases.small,
+                             .level = c->cases.small ? "-O1" : NULL,
                              .emitted_c = c->emitted_c};
     c->engine = engine_new(c->arena, module, c->cases.weights, &options);
     if (!maps || c->cases.only) print_head();

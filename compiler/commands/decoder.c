@@ -55,10 +55,10 @@ static size_t workspace_of(EntrySizes sizes, int threads) {
 static void bind_engine(Decoder *d, Engine *engine) {
     const Emitted *emitted = &engine->emitted;
     d->engine = engine;
-    *(void **)&d->decode = engine_symbol(engine, "attnc_driver_decode");
-    *(void **)&d->init = engine_symbol(engine, "attnc_driver_state_init");
-    *(void **)&d->copy = engine_symbol(engine, "attnc_driver_state_copy");
-    *(void **)&d->rewind = engine_symbol(engine, "attnc_driver_state_rewind");
+    *(void **)&d->decode = engine_symbol(engine, "decode");
+    *(void **)&d->init = engine_symbol(engine, "state_init");
+    *(void **)&d->copy = engine_symbol(engine, "state_copy");
+    *(void **)&d->rewind = engine_symbol(engine, "state_rewind");
     size_t decode = workspace_of(emitted->decode, engine->call.threads),
            encode = workspace_of(emitted->encode, engine->call.threads);
     d->workspace_bytes = encode > decode ? encode : decode;
@@ -68,7 +68,7 @@ static void bind_engine(Decoder *d, Engine *engine) {
     d->appended = arena_array(d->arena, (size_t)d->slots, sizeof *d->appended);
     d->prefixes = arena_array(d->arena, (size_t)d->slots, sizeof *d->prefixes);
     if (!d->module->encode) return;
-    *(void **)&d->encode = engine_symbol(engine, "attnc_driver_encode");
+    *(void **)&d->encode = engine_symbol(engine, "encode");
     d->source = guarded(d->arena, (size_t)emitted->source_bytes);
 }
 

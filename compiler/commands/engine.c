@@ -59,9 +59,10 @@ static const char *find_cc(Arena *arena, const EngineOptions *options) {
 /* ---------------------------------------------------------------- a folder for the pieces */
 
 typedef struct Folder {
+    Arena *arena;
     char *path;
-    const char *files[8];
-    int n;
+    const char **files;
+    int n, room;
     struct Folder *next;
 } Folder;
 
@@ -88,6 +89,7 @@ static Folder *folder_new(Arena *arena) {
     registered = true;
     const char *base = getenv("TMPDIR");
     Folder *folder = arena_alloc(arena, sizeof *folder);
+    folder->arena = arena;
     folder->path = arena_printf(arena, "%s/attnc-XXXXXX", base && *base ? base : "/tmp");
     if (!mkdtemp(folder->path)) fail("%s: a folder for compiling cannot be made: %s", folder->path, strerror(errno));
     folder->next = folders;
@@ -96,14 +98,17 @@ static Folder *folder_new(Arena *arena) {
     return folder;
 }
 
-static const char *folder_file(Arena *arena, Folder *folder, const char *name) {
-    return folder->files[folder->n++] = arena_printf(arena, "%s/%s", folder->path, name);
+static const char *folder_file(Folder *folder, const char *name) {
+    folder->files = arena_grow(folder->arena, folder->files, folder->n, &folder->room, sizeof *folder->files);
+    return folder->files[folder->n++] = arena_printf(folder->arena, "%s/%s", folder->path, name);
 }
 
-static void write_text(Arena *arena, const char *path, const char *text) {
-    OutputFile *output = output_open(arena, path);
+static const char *folder_write(Folder *folder, const char *name, const char *text) {
+    const char *path = folder_file(folder, name);
+    OutputFile *output = output_open(folder->arena, path);
     output_write(output, text, strlen(text));
     output_commit(output);
+    return path;
 }
 
 static void unload(void *handle) { dlclose(handle); }
@@ -112,55 +117,76 @@ static void close_file(void *file) { attn_close_file(file); }
 static void free_memory(void *memory) { attn_free(memory); }
 
 void *engine_symbol(const Engine *engine, const char *name) {
-    void *found = dlsym(engine->library, name);
-    if (!found) bug("the compiled model has no `%s`", name);
+    const char *model = engine->module->model->name;
+    void *found = dlsym(engine->library, arena_printf(engine->arena, "%s_driver_%s", model, name));
+    if (!found) bug("the compiled model `%s` has no `%s`", model, name);
     return found;
 }
 
-static void *load_library(Arena *arena, Engine *engine, Folder *folder, const char *cc, bool quick) {
-    const char *model = engine->module->model->name;
-    const char *c = folder_file(arena, folder, arena_printf(arena, "%s.c", model)),
-               *h = folder_file(arena, folder, arena_printf(arena, "%s.h", model));
-    const char *driver = folder_file(arena, folder, "driver.c"), *library = folder_file(arena, folder, "model.so");
-    write_text(arena, c, engine->emitted.c);
-    write_text(arena, h, engine->emitted.h);
-    write_text(arena, driver, engine->emitted.driver);
-    const char *const argv[] = {cc,   "-std=c11", quick ? "-O1" : "-O2", "-w", "-shared", "-fPIC",
-                                "-o", library,    c,                     driver, NULL};
+/* ---------------------------------------------------------------- from a module to calls */
+
+Engine *engine_write(Arena *arena, const Module *module, const EngineOptions *options) {
+    Engine *engine = arena_alloc(arena, sizeof *engine);
+    engine->arena = arena;
+    engine->module = module;
+    engine->program = plan_model(arena, module);
+    engine->plan = engine->program->forward;
+    const char *target = options->target && strcmp(options->target, "native") != 0 ? options->target : NULL;
+    int n = 1;
+    const char *const one[] = {target}, *const *targets = target ? one : targets_here(arena, &n);
+    if (options->n_targets) targets = options->targets, n = options->n_targets;
+    for (int t = 0; t < n; t++) target_require(arena, targets[t]);
+    EmitOptions emit_options = {.targets = targets,
+                                .n_targets = n,
+                                .command = "run",
+                                .layout_hash = packed_layout_hash(engine->program)};
+    progress_begin("writing the C of %s", module->model->name);
+    engine->emitted = emit(arena, engine->program, &emit_options);
+    engine->given_c = options->emitted_c != NULL;
+    if (engine->given_c) engine->emitted.c = options->emitted_c;
+    engine->call.target = target;
+    return engine;
+}
+
+/* The models of one library, as one source: their names differ, and so does all that they define. */
+static const char *write_sources(Folder *folder, Engine *const *engines, int n) {
+    Text all = text_new(folder->arena);
+    for (int i = 0; i < n; i++) {
+        const char *model = engines[i]->module->model->name;
+        folder_write(folder, arena_printf(folder->arena, "%s.c", model), engines[i]->emitted.c);
+        folder_write(folder, arena_printf(folder->arena, "%s.h", model), engines[i]->emitted.h);
+        folder_write(folder, arena_printf(folder->arena, "%s_driver.c", model), engines[i]->emitted.driver);
+        if (i) text_printf(&all, "#ifdef __clang__\n#pragma clang fp contract(on)\n#endif\n"); /* as at a file's begin */
+        text_printf(&all, "#include \"%s.c\"\n#include \"%s_driver.c\"\n", model, model);
+    }
+    return folder_write(folder, "all.c", all.data);
+}
+
+void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOptions *options) {
+    Folder *folder = folder_new(arena);
+    const char *cc = find_cc(arena, options), *model = engines[0]->module->model->name;
+    const char *source = write_sources(folder, engines, n), *library = folder_file(folder, "model.so");
+    const char *const argv[] = {cc,        "-std=c11", options->level ? options->level : "-O2", "-w", "-shared", "-fPIC",
+                                "-o", library, source, NULL};
     progress_begin("compiling %s with %s", model, cc);
     double begin = seconds_now();
     int status = run_program(argv);
-    engine->compile_seconds = seconds_now() - begin;
-    if (status != 0 && engine->given_c) fail("%s does not compile the given C (status %d)", cc, status);
+    double seconds = seconds_now() - begin;
+    if (status != 0 && engines[0]->given_c) fail("%s does not compile the given C (status %d)", cc, status);
     if (status != 0) bug("%s does not compile the C of `%s` (status %d)", cc, model, status);
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (!handle) fail("the compiled model cannot be loaded: %s", dlerror());
     arena_on_free(arena, unload, handle);
-    return handle;
+    for (int i = 0; i < n; i++) {
+        engines[i]->library = handle;
+        engines[i]->compile_seconds = seconds / n;
+    }
 }
 
-Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options) {
-    Engine *engine = arena_alloc(arena, sizeof *engine);
-    engine->module = module;
-    Program *program = plan_model(arena, module);
-    engine->program = program;
-    engine->plan = program->forward;
-    const char *target = options->target && strcmp(options->target, "native") != 0 ? options->target : NULL;
-    int n_here;
-    const char *const *here = targets_here(arena, &n_here), *const one[] = {target};
-    EmitOptions emit_options = {.targets = target ? one : here,
-                                .n_targets = target ? 1 : n_here,
-                                .command = "run",
-                                .layout_hash = packed_layout_hash(program)};
-    if (target) target_require(arena, target);
-    progress_begin("writing the C of %s", module->model->name);
-    engine->emitted = emit(arena, program, &emit_options);
-    engine->given_c = options->emitted_c != NULL;
-    if (engine->given_c) engine->emitted.c = options->emitted_c;
-    Folder *folder = folder_new(arena);
-    const char *packed = folder_file(arena, folder, "model.attnw");
-    engine->library = load_library(arena, engine, folder, find_cc(arena, options), options->quick);
-    packed_write(arena, packed, program, weights);
+void engine_load(Engine *engine, const Weights *weights, const EngineOptions *options) {
+    Arena *arena = engine->arena;
+    const char *packed = folder_file(folder_new(arena), "model.attnw");
+    packed_write(arena, packed, engine->program, weights);
     DriverCall *call = &engine->call;
     attn_file *file = arena_alloc(arena, sizeof *file);
     int error = (options->load ? attn_load_file : attn_map_file)(packed, file);
@@ -168,7 +194,6 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     arena_on_free(arena, close_file, file);
     call->weights = file->data;
     call->weights_bytes = file->size;
-    call->target = target;
     call->threads = options->threads > 0 ? options->threads : 1;
     if (call->threads > 1) {
         call->pool = attn_pool_new(call->threads);
@@ -181,13 +206,19 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     call->workspace = attn_alloc(call->workspace_bytes);
     if (!call->workspace) out_of_memory();
     arena_on_free(arena, free_memory, call->workspace);
-    *(void **)&engine->init = engine_symbol(engine, "attnc_driver_init");
-    *(void **)&engine->forward = engine_symbol(engine, "attnc_driver_forward");
-    *(void **)&engine->text = engine_symbol(engine, "attnc_driver_text");
+    *(void **)&engine->init = engine_symbol(engine, "init");
+    *(void **)&engine->forward = engine_symbol(engine, "forward");
+    *(void **)&engine->text = engine_symbol(engine, "text");
     int status = engine->init(call);
-    if (status == 3) fail_status(EXIT_CANNOT, "this machine has no %s", target ? target : "known target");
+    if (status == 3) fail_status(EXIT_CANNOT, "this machine has no %s", call->target ? call->target : "known target");
     if (status && engine->given_c) fail("the given C refuses the weights: %s", engine->text(status));
     if (status) bug("the compiled model refuses its weights: %s", engine->text(status));
+}
+
+Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options) {
+    Engine *engine = engine_write(arena, module, options);
+    engines_compile(arena, &engine, 1, options);
+    engine_load(engine, weights, options);
     return engine;
 }
 

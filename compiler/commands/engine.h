@@ -40,15 +40,18 @@ int call_output(const char *name); /* its place in call_outputs */
 
 typedef struct EngineOptions {
     const char *target;  /* NULL or native: the best one of this machine */
+    const char *const *targets; /* the code has these; without any, `target` or all of this processor */
+    int n_targets;
     const char *cc;      /* NULL: $CC, or the first of clang, gcc, cc */
     int threads;
     bool load;             /* weights in memory of their own, as attn_load_file has them; else a map */
     bool or_interp;        /* the command has --engine interp too: said where there is no compiler */
-    bool quick;            /* cc -O1: the same bits as -O2, sooner there */
+    const char *level;     /* of the compiler's optimization, the same bits at each; NULL: -O2 */
     const char *emitted_c; /* this C in place of a fresh emission; NULL: none */
 } EngineOptions;
 
 typedef struct Engine {
+    Arena *arena;
     const Module *module;
     const Program *program;
     const Plan *plan; /* the forward one */
@@ -67,6 +70,11 @@ typedef struct Engine {
 /* Emits, compiles (cc -std=c11 -O2), packs the weights and loads all of it. A target that this machine lacks is a
  * failure with exit 3. */
 Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options);
+/* Its three parts: plans and emits; compiles several, of different names, into one library, loaded until the arena ends;
+ * packs the weights and begins. */
+Engine *engine_write(Arena *arena, const Module *module, const EngineOptions *options);
+void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOptions *options);
+void engine_load(Engine *engine, const Weights *weights, const EngineOptions *options);
 /* Runs a batch in one call and sets each sequence's outputs. */
 void engine_run(Arena *arena, Engine *engine, Batch *batch);
 /* Rows of a sequence, and of its source or keys (0 where there is none). */
@@ -77,7 +85,7 @@ int64_t engine_source_rows(const Engine *engine, const Sequence *sequence);
 void engine_bind(Arena *arena, Engine *engine, const Batch *batch);
 void engine_forward(Engine *engine);
 
-/* A function of the compiled code; a bug when it is not there. */
+/* A function of the driver, without the model's name and _driver_; a bug when it is not there. */
 void *engine_symbol(const Engine *engine, const char *name);
 
 /* Runs a program and waits; its stderr passes through. Returns its exit status, -1 when it cannot be started. */
