@@ -92,6 +92,28 @@ const char *check_decode(DecodeCheck *check, Arena *arena, Engine *engine, Decod
 /* The same for the attention maps of two calls, where the engine's module exports them. */
 const char *check_decode_maps(DecodeCheck *check, Arena *arena, Engine *engine, Difference *self, Difference *cross);
 
+/* --- check_compare.c: what a pass compares, and what came of it so far. */
+typedef struct Checks {
+    Arena *arena;
+    Cases *cases;
+    Engine *engine;
+    DecodeCheck *decode; /* rows appended to states; NULL: not done */
+    int thread_counts[2], n_thread_counts; /* beside one thread */
+    struct attn_pool *pools[2];
+    int64_t compared, off;    /* elements; rows of the table that failed */
+    const char *first_target; /* of the first failure */
+    const Case *first_case;
+    int first_threads;
+    /* Of a case: how far an output is off; what else is wrong. */
+    void (*row)(void *with, const char *target, const char *name, const char *output, const Difference *d);
+    void (*trouble)(void *with, const char *target, const char *name, const char *output, const char *text);
+    void *with;
+} Checks;
+
+void checks_run(Checks *checks, const char *target);
+void checks_states(Checks *checks, const char *target);
+void checks_state_maps(Checks *checks, const char *target);
+
 /* --- check_first.c: runs a batch step by step and says in words which tensor is the first that is off, and where; NULL
  * when every step is within the bound. */
 const char *check_first(Arena *arena, Engine *engine, const Weights *weights, const char *target, const Batch *batch);

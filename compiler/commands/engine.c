@@ -32,6 +32,17 @@ int run_program(const char *const *argv) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+bool machine_has(const char *target) {
+#if defined(__x86_64__)
+    if (strcmp(target, "avx512") == 0)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("fma");
+    if (strcmp(target, "avx2") == 0) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    return target_is_base(target);
+}
+
 static bool in_path(Arena *arena, const char *program) {
     if (strchr(program, '/')) return access(program, X_OK) == 0;
     const char *path = getenv("PATH");

@@ -88,6 +88,9 @@ void engine_forward(Engine *engine);
 /* A function of the driver, without the model's name and _driver_; a bug when it is not there. */
 void *engine_symbol(const Engine *engine, const char *name);
 
+/* Of a target of its processor. */
+bool machine_has(const char *target);
+
 /* Runs a program and waits; its stderr passes through. Returns its exit status, -1 when it cannot be started. */
 int run_program(const char *const *argv);
 

@@ -1,0 +1,169 @@
+/* check_compare.c: every case of a pass on one target: against the interpreter, each sequence alone, with outputs that
+ * are not wanted, in several threads; and states. */
+#include "check.h"
+
+#include "../../runtime/attn_runtime.h"
+
+#include <string.h>
+
+static void count_failure(Checks *c, const char *target, const Case *one, int threads) {
+    c->off++;
+    if (c->first_case) return;
+    c->first_case = one;
+    c->first_target = target;
+    c->first_threads = threads;
+}
+
+static void note_failure(Checks *c, const char *target, const Case *one, const char *output, const char *text,
+                         int threads) {
+    c->trouble(c->with, target, one->name, output, text);
+    count_failure(c, target, one, threads);
+}
+
+/* A row an output: the worst of its sequences. */
+static void compare_values(Checks *c, const char *target, const Case *one, const Pieces *pieces) {
+    for (int a = 0; a < CALL_OUTPUTS; a++) {
+        if (!one->run.arrays[a]) continue;
+        Difference d = {0};
+        for (int64_t i = 0; i < pieces->count; i++) {
+            const Piece *p = &pieces->list[i];
+            if (p->array == a)
+                check_compare(&d, one->run.arrays[a] + p->offset, p->columns, p->want, p->rows, p->columns);
+        }
+        c->row(c->with, target, one->name, call_outputs[a].name, &d);
+        c->compared += d.elements;
+        if (d.bad) count_failure(c, target, one, 1);
+    }
+}
+
+/* Each sequence of a batch alone: the same bits. */
+static void compare_alone(Checks *c, const char *target, const Case *one, const Pieces *pieces) {
+    if (one->batch->count < 2) return;
+    int64_t at = 0;
+    for (int64_t b = 0; b < one->batch->count; b++) {
+        Arena *own = arena_new();
+        Batch single = {.sequences = &one->batch->sequences[b], .count = 1};
+        CheckRun run;
+        check_call(own, c->engine, &single, ALL_WANTED, &run);
+        Pieces alone = check_pieces(own, c->engine, &single);
+        const char *trouble =
+            run.complaint ? arena_printf(c->arena, "sequence %lld alone: %s", (long long)b, run.complaint) : NULL;
+        const char *output = "";
+        for (int64_t i = 0; i < alone.count && !trouble; i++) {
+            const Piece *p = &alone.list[i], *q = &pieces->list[at + i];
+            if (memcmp(run.arrays[p->array] + p->offset, one->run.arrays[q->array] + q->offset,
+                       (size_t)(p->rows * p->columns) * sizeof(float)) == 0)
+                continue;
+            output = call_outputs[p->array].name;
+            trouble = arena_printf(c->arena, "sequence %lld alone gives other bits", (long long)b);
+        }
+        at += alone.count;
+        arena_free(own);
+        if (!trouble) continue;
+        note_failure(c, target, one, output, trouble, 1);
+        return;
+    }
+}
+
+static void compare_bits(Checks *c, const char *target, const Case *one, const CheckRun *run, const char *how,
+                         int threads) {
+    if (run->complaint) {
+        note_failure(c, target, one, "", arena_printf(c->arena, "%s: %s", how, run->complaint), threads);
+        return;
+    }
+    for (int a = 0; a < CALL_OUTPUTS; a++)
+        if (run->arrays[a] && memcmp(run->arrays[a], one->run.arrays[a], (size_t)run->items[a] * sizeof(float)) != 0)
+            note_failure(c, target, one, call_outputs[a].name, arena_printf(c->arena, "%s: other bits", how), threads);
+}
+
+/* Nothing, and each output alone. */
+static void compare_wanted(Checks *c, const char *target, const Case *one) {
+    int outputs = 0;
+    for (int a = 0; a < CALL_OUTPUTS; a++) outputs += one->run.arrays[a] != NULL;
+    for (int a = -1; a < CALL_OUTPUTS; a++) {
+        if (a >= 0 && (outputs < 2 || !one->run.arrays[a])) continue;
+        Arena *own = arena_new();
+        CheckRun run;
+        check_call(own, c->engine, one->batch, a < 0 ? 0 : 1u << a, &run);
+        compare_bits(c, target, one, &run,
+                     a < 0 ? "no output wanted" : arena_printf(c->arena, "only %s wanted", call_outputs[a].name), 1);
+        arena_free(own);
+    }
+}
+
+void checks_run(Checks *c, const char *target) {
+    check_set(c->engine, target, 1, NULL, NULL);
+    progress_begin("checking %s", target);
+    for (int k = 0; k < c->cases->count; k++) {
+        Case *one = &c->cases->list[k];
+        progress_at(k, c->cases->count, "cases");
+        check_call(c->arena, c->engine, one->batch, ALL_WANTED, &one->run);
+        if (one->run.complaint) {
+            note_failure(c, target, one, "", one->run.complaint, 1);
+            continue;
+        }
+        Pieces pieces = check_pieces(c->arena, c->engine, one->batch);
+        compare_values(c, target, one, &pieces);
+        compare_alone(c, target, one, &pieces);
+        compare_wanted(c, target, one);
+    }
+    for (int t = 0; t < c->n_thread_counts; t++) {
+        check_set(c->engine, target, c->thread_counts[t], c->pools[t], attn_pool_run);
+        progress_begin("checking %s in %d threads", target, c->thread_counts[t]);
+        for (int k = 0; k < c->cases->count; k++) {
+            progress_at(k, c->cases->count, "cases");
+            if (c->cases->list[k].run.complaint) continue;
+            Arena *own = arena_new();
+            CheckRun run;
+            check_call(own, c->engine, c->cases->list[k].batch, ALL_WANTED, &run);
+            compare_bits(c, target, &c->cases->list[k], &run, arena_printf(c->arena, "%d threads", c->thread_counts[t]),
+                         c->thread_counts[t]);
+            arena_free(own);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- states */
+
+static void states_row(Checks *c, const char *target, const char *name, const char *output, const Difference *d) {
+    if (!d->elements) return;
+    c->row(c->with, target, name, output, d);
+    c->compared += d->elements;
+    if (d->bad) c->off++;
+}
+
+/* One text appended to states in many ways, with each number of threads. */
+void checks_states(Checks *c, const char *target) {
+    Arena *own = arena_new();
+    DecodeBits bits = {0};
+    for (int t = -1; t < c->n_thread_counts; t++) {
+        int threads = t < 0 ? 1 : c->thread_counts[t];
+        Difference hidden = {0}, logits = {0};
+        check_set(c->engine, target, threads, t < 0 ? NULL : c->pools[t], t < 0 ? NULL : attn_pool_run);
+        progress_begin("checking states, %s in %d thread%s", target, threads, threads == 1 ? "" : "s");
+        const char *trouble = check_decode(c->decode, own, c->engine, &bits, &hidden, &logits);
+        if (t < 0 || hidden.bad) states_row(c, target, "decode", "hidden", &hidden);
+        if (t < 0 || logits.bad) states_row(c, target, "decode", "logits", &logits);
+        if (!trouble) continue;
+        c->trouble(c->with, target, "decode", "",
+                   arena_printf(c->arena, "%d thread%s: %s", threads, threads == 1 ? "" : "s", trouble));
+        c->off++;
+    }
+    arena_free(own);
+}
+
+/* The same text's attention maps. */
+void checks_state_maps(Checks *c, const char *target) {
+    Arena *own = arena_new();
+    Difference self = {0}, cross = {0};
+    check_set(c->engine, target, 1, NULL, NULL);
+    progress_begin("checking the maps of states, %s", target);
+    const char *trouble = check_decode_maps(c->decode, own, c->engine, &self, &cross);
+    states_row(c, target, "maps-decode", "attention", &self);
+    states_row(c, target, "maps-decode", "cross_attention", &cross);
+    if (trouble) {
+        c->trouble(c->with, target, "maps-decode", "", trouble);
+        c->off++;
+    }
+    arena_free(own);
+}
