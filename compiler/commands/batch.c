@@ -343,10 +343,9 @@ static void write_maps(Arena *arena, const Module *module, const Batch *batch, c
             if (strcmp(output->name, name) != 0 || (layer >= 0 && output->layer != layer)) continue;
             OutputArray *all = &batch->sequences[b].outputs[o];
             for (int64_t h = 0; h < heads; h++, to += n * m) {
-                OutputArray one = {all->name,
-                                   0,
-                                   {2, {all->shape.dims[1], all->shape.dims[2]}},
-                                   all->data + output->heads[h] * all->shape.dims[1] * all->shape.dims[2]};
+                OutputArray one = {.name = all->name,
+                                   .shape = {2, {all->shape.dims[1], all->shape.dims[2]}},
+                                   .data = all->data + output->heads[h] * all->shape.dims[1] * all->shape.dims[2]};
                 int64_t full[2] = {n, m};
                 place_output(&one, full, to);
             }

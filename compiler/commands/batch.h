@@ -33,6 +33,8 @@ typedef struct RandomInputs {
     bool all_visible;   /* masks hide nothing */
     bool has_prefix;    /* prefix_length is `prefix`, not drawn */
     int64_t prefix;
+    void (*alter)(void *with, float *numbers, int64_t count); /* real numbers, after they were drawn; or NULL */
+    void *with;
 } RandomInputs;
 
 /* Sets the lengths that the graph leaves open: of the rows, and of their source or keys. */

@@ -27,6 +27,8 @@ typedef struct Cases {
     Arena *arena;
     const char *usage, *path, *only, *lengths_text; /* as the command line has them, or NULL */
     bool small;
+    bool stressed; /* numbers of any size: bounds are what f32 can promise */
+    RandomInputs inputs; /* what is said here holds for the inputs of all cases */
     uint64_t seed;
     const Module *reference; /* what the interpreter runs: with every attention map */
     const Weights *weights;
@@ -44,6 +46,7 @@ typedef struct Piece {
     int array, output; /* of call_outputs; of the graph */
     int64_t sequence, head, offset, rows, columns;
     const double *want;
+    double spread; /* of the output */
 } Piece;
 
 typedef struct Pieces {
@@ -62,9 +65,17 @@ typedef struct Difference {
 
 /* --- check_run.c */
 Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch);
-/* got [rows][stride] against want [rows][columns]: |a-b| <= 2e-5 * (1 + max |b|), inf the same inf, NaN only NaN. */
+/* got [rows][stride] against want [rows][columns]: |a-b| <= 2e-5 * (1 + max |b|), or 8 times the spread where that is
+ * more; inf the same inf, NaN only NaN. */
 void check_compare(Difference *difference, const float *got, int64_t stride, const double *want, int64_t rows,
-                   int64_t columns);
+                   int64_t columns, double spread);
+/* Sets the spread of each output of a graph: how far one of its numbers moves in a few interpretations with rounded
+ * results; inf where it does not stay finite, or the same inf or NaN. */
+void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *sequence,
+                  OutputArray *outputs);
+/* As a share of 1 + max |b|, which must not pass MOST_SPREAD for the comparison to say anything. */
+double check_spread_share(const OutputArray *output);
+#define MOST_SPREAD 1e-2
 /* One call in one thread or several, as the engine's `call` says. Inputs end at a page that cannot be read; outputs and
  * workspace stand between canaries and begin as NaN. Bit i of `wanted`: output i is asked for. `run` lives in
  * `arena`. */
@@ -84,7 +95,10 @@ typedef struct DecodeBits {
     const float *hidden, *logits;
 } DecodeBits;
 
-DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed);
+/* `stressed` as in Cases; then check_decode_spread is the largest share of its outputs. */
+DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed,
+                              bool stressed);
+double check_decode_spread(const DecodeCheck *check);
 /* NULL, or what is wrong in words; the differences to the interpreter's whole pass come beside. */
 const char *check_decode(DecodeCheck *check, Arena *arena, Engine *engine, DecodeBits *bits, Difference *hidden,
                          Difference *logits);

@@ -33,6 +33,7 @@ static void interpret_sequence(const Cases *c, Sequence *s) {
         s->outputs[o].data = kept;
     }
     arena_free(own);
+    if (c->stressed) check_spread(c->reference, g, c->weights, s, s->outputs);
 }
 
 /* Once for both passes, with every output. */
@@ -61,6 +62,8 @@ static const Batch *known_batch(Cases *c, const char *name, const CaseRows *rows
     one->batch->sequences = arena_array(c->arena, (size_t)count, sizeof *one->batch->sequences);
     how.seed = c->seed;
     how.key = name;
+    how.alter = c->inputs.alter;
+    how.with = c->inputs.with;
     for (how.index = 0; how.index < count; how.index++) {
         Sequence *s = &one->batch->sequences[how.index];
         sequence_lengths(c->reference->forward, s, rows[how.index].rows, rows[how.index].source);

@@ -28,7 +28,7 @@ static void compare_values(Checks *c, const char *target, const Case *one, const
         for (int64_t i = 0; i < pieces->count; i++) {
             const Piece *p = &pieces->list[i];
             if (p->array == a)
-                check_compare(&d, one->run.arrays[a] + p->offset, p->columns, p->want, p->rows, p->columns);
+                check_compare(&d, one->run.arrays[a] + p->offset, p->columns, p->want, p->rows, p->columns, p->spread);
         }
         c->row(c->with, target, one->name, call_outputs[a].name, &d);
         c->compared += d.elements;

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "decoder.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { SLOTS = 5, MOST_SPLITS = 16 };
@@ -20,6 +21,7 @@ struct DecodeCheck {
     int64_t feature_width, prefix;
     const double *hidden, *logits;  /* [n][width], [n][vocab] or NULL */
     const double **outputs;         /* one a graph output of forward */
+    double hidden_spread, logits_spread, spread; /* as check_spread has them; the largest share */
 };
 
 /* ---------------------------------------------------------------- the text and what it should give */
@@ -80,12 +82,18 @@ static void keep_outputs(DecodeCheck *d, const Interpretation *result) {
         double *kept = arena_array(d->arena, (size_t)count, sizeof *kept);
         memcpy(kept, out->data, (size_t)count * sizeof *kept);
         d->outputs[o] = kept;
-        if (strcmp(out->name, "hidden") == 0) d->hidden = kept;
-        if (strcmp(out->name, "logits") == 0 && d->reference->model->head.logits) d->logits = kept;
+        d->spread = fmax(d->spread, check_spread_share(out));
+        if (strcmp(out->name, "hidden") == 0) d->hidden = kept, d->hidden_spread = out->spread;
+        if (strcmp(out->name, "logits") != 0 || !d->reference->model->head.logits) continue;
+        d->logits = kept;
+        d->logits_spread = out->spread;
     }
 }
 
-DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed) {
+double check_decode_spread(const DecodeCheck *d) { return d->spread; }
+
+DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed,
+                              bool stressed) {
     DecodeCheck *d = arena_alloc(arena, sizeof *d);
     const Model *m = reference->model;
     const Graph *forward = reference->forward;
@@ -106,8 +114,9 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     if (d->tokens) d->others = narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
     Arena *own = arena_new();
     progress_begin("interpreting a text of %lld rows", (long long)n);
-    const Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
-                                             d->whole.symbols);
+    Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
+                                       d->whole.symbols);
+    if (stressed) check_spread(reference, forward, weights, &d->whole, result->outputs);
     d->width = m->decoder->hidden_width;
     d->vocab = m->head.logits ? m->decoder->vocab : 0;
     keep_outputs(d, result);
@@ -293,9 +302,10 @@ static const char *check_together(Run *r, const Run *all) {
     return r->trouble;
 }
 
-static int compare(Difference *diff, const float *got, const double *want, int64_t rows, int64_t columns) {
+static int compare(Difference *diff, const float *got, const double *want, int64_t rows, int64_t columns,
+                   double spread) {
     *diff = (Difference){0};
-    check_compare(diff, got, columns, want, rows, columns);
+    check_compare(diff, got, columns, want, rows, columns, spread);
     return diff->bad != 0;
 }
 
@@ -306,8 +316,8 @@ const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, DecodeBit
     begin(&all);
     give(&all, 0, 0, d->n, false);
     if (all.trouble) return all.trouble;
-    compare(hidden, all.hidden, d->hidden, d->n, d->width);
-    if (d->vocab) compare(logits, all.logits, d->logits + (d->n - 1) * d->vocab, 1, d->vocab);
+    compare(hidden, all.hidden, d->hidden, d->n, d->width, d->hidden_spread);
+    if (d->vocab) compare(logits, all.logits, d->logits + (d->n - 1) * d->vocab, 1, d->vocab, d->logits_spread);
     if (!bits->hidden) {
         bits->hidden = all.hidden;
         bits->logits = all.logits;
@@ -352,7 +362,7 @@ static void compare_maps(const DecodeCheck *d, const Graph *decode, const char *
             for (int64_t i = 0; i < rows; i++)
                 for (int64_t j = 0; j < keys; j++)
                     want[i * keys + j] = whole[(out->heads[h] * d->n + from + i) * m + j];
-            check_compare(diff, got, keys, want, rows, keys);
+            check_compare(diff, got, keys, want, rows, keys, 0);
         }
     }
 }

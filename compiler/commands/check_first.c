@@ -72,7 +72,7 @@ static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
         int64_t rows = rows_of(w, s->rows, sequence);
         const double *want = w->wants[b]->tensors[tensor];
         Difference d = {0};
-        if (want) check_compare(&d, at, buffer->stride, want, rows, t->dims[1].n);
+        if (want) check_compare(&d, at, buffer->stride, want, rows, t->dims[1].n, 0);
         if (d.bad)
             w->found = arena_printf(w->arena,
                                     "%s (step %s, sequence %lld of %lld rows) at [%lld][%lld]: %.9g, the interpreter "
@@ -136,7 +136,7 @@ const char *check_first(Arena *arena, Engine *engine, const Weights *weights, co
         const Piece *p = &pieces.list[i];
         const GraphOutput *out = &engine->plan->graph->outputs[p->output];
         Difference d = {0};
-        check_compare(&d, w.run.arrays[p->array] + p->offset, p->columns, p->want, p->rows, p->columns);
+        check_compare(&d, w.run.arrays[p->array] + p->offset, p->columns, p->want, p->rows, p->columns, p->spread);
         if (!d.bad) continue;
         return arena_printf(arena,
                             "%s (layer %d, head %lld, sequence %lld) at [%lld][%lld]: %.9g, the interpreter has %.9g",

@@ -34,6 +34,7 @@ Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch) {
                              .offset = at[array],
                              .rows = sequence_extent(s, dims[map]),
                              .columns = sequence_extent(s, dims[map + 1])};
+                p->spread = s->outputs ? s->outputs[o].spread : 0;
                 p->want = s->outputs ? s->outputs[o].data + (map ? p->head * p->rows * p->columns : 0) : NULL;
                 at[array] += p->rows * p->columns;
             }
@@ -53,11 +54,46 @@ static int64_t ulps_between(float a, float b) {
     return x > y ? x - y : y - x;
 }
 
-void check_compare(Difference *d, const float *got, int64_t stride, const double *want, int64_t rows, int64_t columns) {
+static double largest_of(const double *numbers, int64_t count) {
     double largest = 0;
-    for (int64_t i = 0; i < rows * columns; i++)
-        if (isfinite(want[i]) && fabs(want[i]) > largest) largest = fabs(want[i]);
-    double allowed = 2e-5 * (1 + largest), most = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (isfinite(numbers[i]) && fabs(numbers[i]) > largest) largest = fabs(numbers[i]);
+    return largest;
+}
+
+/* Of two results of one number. */
+static double apart(double a, double b) {
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b) ? 0 : INFINITY;
+    return a == b ? 0 : fabs(a - b);
+}
+
+void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *s,
+                  OutputArray *outputs) {
+    enum { RUNS = 4 };
+    for (uint64_t run = 1; run <= RUNS; run++) {
+        Arena *own = arena_new();
+        const Interpretation *rounded =
+            interpret_rounded(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, run);
+        for (int o = 0; o < graph->n_outputs; o++) {
+            int64_t count = 0;
+            shape_elements(outputs[o].shape, &count);
+            for (int64_t i = 0; i < count; i++)
+                outputs[o].spread =
+                    fmax(outputs[o].spread, apart(rounded->outputs[o].data[i], outputs[o].data[i]));
+        }
+        arena_free(own);
+    }
+}
+
+double check_spread_share(const OutputArray *output) {
+    int64_t count = 0;
+    shape_elements(output->shape, &count);
+    return output->spread / (1 + largest_of(output->data, count));
+}
+
+void check_compare(Difference *d, const float *got, int64_t stride, const double *want, int64_t rows, int64_t columns,
+                   double spread) {
+    double allowed = fmax(2e-5 * (1 + largest_of(want, rows * columns)), 8 * spread), most = 0;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) {
             double a = got[r * stride + c], b = want[r * columns + c], error = fabs(a - b);

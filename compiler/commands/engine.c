@@ -167,7 +167,7 @@ static const char *write_sources(Folder *folder, Engine *const *engines, int n) 
         folder_write(folder, arena_printf(folder->arena, "%s.c", model), engines[i]->emitted.c);
         folder_write(folder, arena_printf(folder->arena, "%s.h", model), engines[i]->emitted.h);
         folder_write(folder, arena_printf(folder->arena, "%s_driver.c", model), engines[i]->emitted.driver);
-        if (i) text_printf(&all, "#ifdef __clang__\n#pragma clang fp contract(on)\n#endif\n"); /* as at a file's begin */
+        if (i) text_printf(&all, "#ifdef __clang__\n#pragma clang fp contract(on)\n#endif\n"); /* as a file begins */
         text_printf(&all, "#include \"%s.c\"\n#include \"%s_driver.c\"\n", model, model);
     }
     return folder_write(folder, "all.c", all.data);
@@ -177,8 +177,8 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     Folder *folder = folder_new(arena);
     const char *cc = find_cc(arena, options), *model = engines[0]->module->model->name;
     const char *source = write_sources(folder, engines, n), *library = folder_file(folder, "model.so");
-    const char *const argv[] = {cc,        "-std=c11", options->level ? options->level : "-O2", "-w", "-shared", "-fPIC",
-                                "-o", library, source, NULL};
+    const char *level = options->level ? options->level : "-O2";
+    const char *const argv[] = {cc, "-std=c11", level, "-w", "-shared", "-fPIC", "-o", library, source, NULL};
     progress_begin("compiling %s with %s", model, cc);
     double begin = seconds_now();
     int status = run_program(argv);

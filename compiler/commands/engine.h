@@ -70,8 +70,8 @@ typedef struct Engine {
 /* Emits, compiles (cc -std=c11 -O2), packs the weights and loads all of it. A target that this machine lacks is a
  * failure with exit 3. */
 Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options);
-/* Its three parts: plans and emits; compiles several, of different names, into one library, loaded until the arena ends;
- * packs the weights and begins. */
+/* Its three parts: plans and emits; compiles several, of different names, into one library, which is loaded until the
+ * arena ends; packs the weights and begins. */
 Engine *engine_write(Arena *arena, const Module *module, const EngineOptions *options);
 void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOptions *options);
 void engine_load(Engine *engine, const Weights *weights, const EngineOptions *options);
@@ -85,7 +85,7 @@ int64_t engine_source_rows(const Engine *engine, const Sequence *sequence);
 void engine_bind(Arena *arena, Engine *engine, const Batch *batch);
 void engine_forward(Engine *engine);
 
-/* A function of the driver, without the model's name and _driver_; a bug when it is not there. */
+/* A function of the driver by its name behind MODEL_driver_; a bug when it is not there. */
 void *engine_symbol(const Engine *engine, const char *name);
 
 /* Of a target of its processor. */

@@ -54,6 +54,7 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
     if (t->dtype == DTYPE_F32) {
         float *numbers = arena_array(arena, (size_t)count, sizeof *numbers);
         random_normal(how->seed, key, 0, 1, count, numbers);
+        if (how->alter) how->alter(how->with, numbers, count);
         return numbers;
     }
     Stream stream = {hash_bytes(how->seed + 1, key, strlen(key))};

@@ -18,7 +18,8 @@ typedef struct Interp {
     const Module *module;
     const Graph *graph;
     const int64_t *symbols;
-    Numbers *numbers; /* one a tensor */
+    Numbers *numbers;  /* one a tensor */
+    uint64_t rounding; /* what directions are drawn from; 0: results stay as they are */
 } Interp;
 
 static int64_t size_of(const Interp *in, Dim dim) {
@@ -259,6 +260,18 @@ static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, doub
     }
 }
 
+/* Each number becomes one of the two f32 numbers around it. */
+static void round_result(Interp *in, double *out, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        float nearest = (float)out[i];
+        in->rounding = in->rounding * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        bool up = in->rounding >> 63;
+        if ((double)nearest < out[i] && up) nearest = nextafterf(nearest, INFINITY);
+        else if ((double)nearest > out[i] && !up) nearest = nextafterf(nearest, -INFINITY);
+        out[i] = (double)nearest;
+    }
+}
+
 static void run_op(Interp *in, const Op *op) {
     const OpAttributes *a = &op->a;
     Numbers x = in->numbers[op->inputs[0]], y = {0}, z = {0};
@@ -308,6 +321,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_l2: run_l2(x, d, out); break;
     case OP_COUNT: break;
     }
+    if (in->rounding) round_result(in, out, count);
     in->numbers[op->result].real = out;
 }
 
@@ -385,6 +399,43 @@ static const double *widened(Arena *arena, Numbers numbers, int64_t count) {
     return wide;
 }
 
+static Interpretation *run_graph(Interp *in, const Weights *weights, const InputArray *inputs, int n_inputs,
+                                 const double *const *states) {
+    const Graph *graph = in->graph;
+    const int64_t *symbols = in->symbols;
+    for (int s = 0; s < graph->n_symbols; s++)
+        if (symbols[s] < graph->symbols[s].least || symbols[s] > graph->symbols[s].bound)
+            fail("the length %s is %lld; it must be %lld to %lld", graph->symbols[s].name, (long long)symbols[s],
+                 (long long)graph->symbols[s].least, (long long)graph->symbols[s].bound);
+    for (int i = 0; i < graph->n_inputs; i++) bind_input(in, &graph->inputs[i], inputs, n_inputs);
+    for (int i = 0; i < graph->n_states; i++)
+        if (graph->states[i].in != NO_TENSOR) in->numbers[graph->states[i].in].real = states[i];
+    bind_constants(in, weights);
+    for (int o = 0; o < graph->n_ops; o++) {
+        progress_step(o, graph->n_ops);
+        run_op(in, &graph->ops[o]);
+    }
+    Interpretation *result = arena_alloc(in->arena, sizeof *result);
+    result->outputs = arena_array(in->arena, (size_t)graph->n_outputs, sizeof *result->outputs);
+    result->tensors = arena_array(in->arena, (size_t)graph->n_tensors, sizeof *result->tensors);
+    for (int t = 0; t < graph->n_tensors; t++) result->tensors[t] = in->numbers[t].real;
+    for (int s = 0; s < graph->n_symbols; s++) result->symbols[s] = symbols[s];
+    for (int o = 0; o < graph->n_outputs; o++) {
+        const GraphOutput *output = &graph->outputs[o];
+        OutputArray *array = &result->outputs[result->n_outputs++];
+        *array = (OutputArray){
+            .name = output->name, .layer = output->layer, .shape = {graph->tensors[output->tensor].rank, {0}}};
+        int64_t count = 1;
+        for (int d = 0; d < array->shape.rank; d++) count *= array->shape.dims[d] = extent(in, output->tensor, d);
+        array->data = widened(in->arena, in->numbers[output->tensor], count);
+    }
+    return result;
+}
+
+static Interp begin(Arena *arena, const Module *module, const Graph *graph, const int64_t *symbols) {
+    return (Interp){arena, module, graph, symbols, arena_array(arena, (size_t)graph->n_tensors, sizeof(Numbers)), 0};
+}
+
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols) {
     return interpret_from(arena, module, graph, weights, inputs, n_inputs, symbols, NULL);
@@ -393,32 +444,13 @@ Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph
 Interpretation *interpret_from(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                                const InputArray *inputs, int n_inputs, const int64_t *symbols,
                                const double *const *states) {
-    Interp in = {arena, module, graph, symbols, arena_array(arena, (size_t)graph->n_tensors, sizeof(Numbers))};
-    for (int s = 0; s < graph->n_symbols; s++)
-        if (symbols[s] < graph->symbols[s].least || symbols[s] > graph->symbols[s].bound)
-            fail("the length %s is %lld; it must be %lld to %lld", graph->symbols[s].name, (long long)symbols[s],
-                 (long long)graph->symbols[s].least, (long long)graph->symbols[s].bound);
-    for (int i = 0; i < graph->n_inputs; i++) bind_input(&in, &graph->inputs[i], inputs, n_inputs);
-    for (int i = 0; i < graph->n_states; i++)
-        if (graph->states[i].in != NO_TENSOR) in.numbers[graph->states[i].in].real = states[i];
-    bind_constants(&in, weights);
-    for (int o = 0; o < graph->n_ops; o++) {
-        progress_step(o, graph->n_ops);
-        run_op(&in, &graph->ops[o]);
-    }
-    Interpretation *result = arena_alloc(arena, sizeof *result);
-    result->outputs = arena_array(arena, (size_t)graph->n_outputs, sizeof *result->outputs);
-    result->tensors = arena_array(arena, (size_t)graph->n_tensors, sizeof *result->tensors);
-    for (int t = 0; t < graph->n_tensors; t++) result->tensors[t] = in.numbers[t].real;
-    for (int s = 0; s < graph->n_symbols; s++) result->symbols[s] = symbols[s];
-    for (int o = 0; o < graph->n_outputs; o++) {
-        const GraphOutput *output = &graph->outputs[o];
-        OutputArray *array = &result->outputs[result->n_outputs++];
-        *array = (OutputArray){
-            .name = output->name, .layer = output->layer, .shape = {graph->tensors[output->tensor].rank, {0}}};
-        int64_t count = 1;
-        for (int d = 0; d < array->shape.rank; d++) count *= array->shape.dims[d] = extent(&in, output->tensor, d);
-        array->data = widened(arena, in.numbers[output->tensor], count);
-    }
-    return result;
+    Interp in = begin(arena, module, graph, symbols);
+    return run_graph(&in, weights, inputs, n_inputs, states);
+}
+
+Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
+                                  const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed) {
+    Interp in = begin(arena, module, graph, symbols);
+    in.rounding = hash_bytes(0, &seed, sizeof seed) | 1;
+    return run_graph(&in, weights, inputs, n_inputs, NULL);
 }
