@@ -96,15 +96,19 @@ aarch64: $(AARCH64_LIBRARY)/libcjson.so
 	    CFLAGS='$(CFLAGS) -isystem $(AARCH64_ROOT)/usr/include' \
 	    LIBS='-L$(AARCH64_LIBRARY) -Wl,-rpath,$(AARCH64_LIBRARY) $(LIBS)' $(B)/aarch64/attnc
 
-# Everything that reads a file, and tests/fuzz/inputs/arena.c in the place of the compiler's.
+# Everything that reads a file, and tests/fuzz/inputs/arena.c in the place of the compiler's, but for fuzz_arena.
 FUZZ = $(B)/fuzz
 FUZZ_CC = clang
 FUZZ_SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_CFLAGS = -std=c11 -D_GNU_SOURCE -O1 -g -fno-omit-frame-pointer -Wall -Wextra $(FUZZ_SANITIZE)
-FUZZ_FOLDERS = support syntax model io import ir passes
-FUZZ_SOURCES = $(filter-out compiler/support/arena.c,$(wildcard $(FUZZ_FOLDERS:%=compiler/%/*.c))) \
-    $(wildcard examples/common/tokenizer/*.c) tests/fuzz/inputs/arena.c tests/fuzz/inputs/target.c
-FUZZ_OBJECTS = $(FUZZ_SOURCES:%.c=$(FUZZ)/%.o) $(FUZZ)/gen/parser.o $(FUZZ)/gen/lexer.o
+FUZZ_FOLDERS = support syntax model io import ir passes emit
+FUZZ_SOURCES = $(filter-out compiler/support/arena.c compiler/emit/embed.c, \
+        $(wildcard $(FUZZ_FOLDERS:%=compiler/%/*.c))) \
+    $(wildcard examples/common/tokenizer/*.c runtime/*.c) \
+    $(filter-out tests/fuzz/inputs/fuzz_%,$(wildcard tests/fuzz/inputs/*.c))
+FUZZ_OBJECTS = $(FUZZ_SOURCES:%.c=$(FUZZ)/%.o) $(FUZZ)/gen/parser.o $(FUZZ)/gen/lexer.o $(FUZZ)/gen/embedded.o \
+    $(FUZZ)/gen/loaded.o
+FUZZ_LOADED = tests/fuzz/inputs/loaded.attn
 FUZZERS = $(patsubst tests/fuzz/inputs/%.c,$(FUZZ)/%,$(wildcard tests/fuzz/inputs/fuzz_*.c))
 
 fuzz-inputs: $(FUZZERS)
@@ -118,12 +122,30 @@ $(FUZZ)/gen/%.o: $(B)/gen/%.c $(B)/gen/parser.h
 	$(FUZZ_CC) $(FUZZ_CFLAGS) -Wno-unused-function -fsanitize=fuzzer-no-link -Icompiler -Icompiler/syntax \
 	    -MMD -MP -c $< -o $@
 
+$(FUZZ)/gen/embedded.o: $(FUZZ)/gen/embedded.c
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -c $< -o $@
+
+$(FUZZ)/gen/embedded.c: $(B)/embed $(EMBEDDED) $(FUZZ_LOADED)
+	@mkdir -p $(@D)
+	$(B)/embed $(EMBEDDED) $(FUZZ_LOADED) > $@
+
+$(FUZZ)/gen/loaded.c $(FUZZ)/gen/loaded.h &: $(FUZZ_LOADED) $(B)/attnc
+	@mkdir -p $(@D)
+	$(B)/attnc compile $(FUZZ_LOADED) -o $(FUZZ)/gen
+
+$(FUZZ)/gen/loaded.o: $(FUZZ)/gen/loaded.c
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -Wconversion -Werror -fsanitize=fuzzer-no-link -c $< -o $@
+
+$(FUZZ)/tests/fuzz/inputs/fuzz_loader.o: $(FUZZ)/gen/loaded.h
+$(FUZZ)/tests/fuzz/inputs/fuzz_loader.o: FUZZ_CFLAGS += -I$(FUZZ)/gen
+$(FUZZ)/fuzz_arena: $(FUZZ)/compiler/support/arena.o
+
 $(FUZZ)/libread.a: $(FUZZ_OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^
 
 $(FUZZERS): $(FUZZ)/%: $(FUZZ)/tests/fuzz/inputs/%.o $(FUZZ)/libread.a
-	$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $^ -o $@ -lonig -lutf8proc $(LIBS)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(filter-out %.a,$^) $(FUZZ)/libread.a -o $@ -lonig -lutf8proc $(LIBS)
 
 # The page as it is where anything is wrong: a half-written one never takes its place.
 LANGUAGE_PAGE = docs/language.md

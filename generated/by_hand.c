@@ -1754,7 +1754,7 @@ const char *by_hand_status_text(int status) {
     switch (status) {
         case BY_HAND_OK: return "fine";
         case BY_HAND_BAD_ARGUMENT: return "a null pointer, a struct of another size, or a bad count";
-        case BY_HAND_BAD_WEIGHTS: return "the weights are too short, damaged, or of another model, layout or version";
+        case BY_HAND_BAD_WEIGHTS: return "the weights are damaged, or of another size, model, layout or version";
         case BY_HAND_NO_TARGET: return "this machine lacks the instructions";
         case BY_HAND_SHORT_WORKSPACE: return "the workspace is too small or not aligned";
         case BY_HAND_BAD_LENGTH: return "a sequence is empty or too long";
@@ -1774,14 +1774,16 @@ static uint64_t by_hand_u64(const unsigned char *b) {
     return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
 }
 
-/* The header of a .attnw: magic, version, hashes of model and layout, sizes, checksums. */
+/* The header of a .attnw: magic, version, hashes of model and layout, dtype, sizes, zeros, checksums. */
 static int by_hand_good_weights(const unsigned char *bytes, size_t size, int verify) {
     const uint64_t seed = UINT64_C(0xcbf29ce484222325);
-    if (size < BY_HAND_WEIGHTS_BYTES || (uintptr_t)bytes % BY_HAND_ALIGNMENT != 0) return 0;
+    if (size != BY_HAND_WEIGHTS_BYTES || (uintptr_t)bytes % BY_HAND_ALIGNMENT != 0) return 0;
     if (by_hand_u64(bytes) != UINT64_C(0x1a0a0d574e545441) || by_hand_u64(bytes + 8) != (UINT64_C(1) << 32 | 1)) return 0;
     if (by_hand_u64(bytes + 120) != by_hand_hash(seed, bytes, 120)) return 0;
     if (by_hand_u64(bytes + 16) != UINT64_C(0x15ddb4f768ecaee6) || by_hand_u64(bytes + 56) != UINT64_C(0x6c3145c1f1741413)) return 0;
+    if (by_hand_u64(bytes + 24) != UINT64_C(3) << 32) return 0; /* of f32 */
     if (by_hand_u64(bytes + 32) != 128 || by_hand_u64(bytes + 40) != UINT64_C(1216)) return 0;
+    if (by_hand_u64(bytes + 64) | by_hand_u64(bytes + 72) | by_hand_u64(bytes + 80) | by_hand_u64(bytes + 88) | by_hand_u64(bytes + 96) | by_hand_u64(bytes + 104) | by_hand_u64(bytes + 112)) return 0;
     return !verify || by_hand_u64(bytes + 48) == by_hand_hash(seed, bytes + 128, (size_t)1216u);
 }
 

@@ -22,7 +22,7 @@ enum {
 enum {
     BY_HAND_OK = 0,
     BY_HAND_BAD_ARGUMENT,    /* a null pointer, a struct of another size, a count of threads below 1 */
-    BY_HAND_BAD_WEIGHTS,     /* too short, damaged, or of another model, layout or version */
+    BY_HAND_BAD_WEIGHTS,     /* damaged, or of another size, model, layout or version */
     BY_HAND_NO_TARGET,       /* this machine has none of the instruction sets, or not the one that was wanted */
     BY_HAND_SHORT_WORKSPACE, /* fewer bytes than its macro says, or not aligned */
     BY_HAND_BAD_LENGTH,      /* a sequence of no rows or of more than the bound */

@@ -2264,7 +2264,7 @@ const char *small_encoder_status_text(int status) {
     switch (status) {
         case SMALL_ENCODER_OK: return "fine";
         case SMALL_ENCODER_BAD_ARGUMENT: return "a null pointer, a struct of another size, or a bad count";
-        case SMALL_ENCODER_BAD_WEIGHTS: return "the weights are too short, damaged, or of another model, layout or version";
+        case SMALL_ENCODER_BAD_WEIGHTS: return "the weights are damaged, or of another size, model, layout or version";
         case SMALL_ENCODER_NO_TARGET: return "this machine lacks the instructions";
         case SMALL_ENCODER_SHORT_WORKSPACE: return "the workspace is too small or not aligned";
         case SMALL_ENCODER_BAD_LENGTH: return "a sequence is empty or too long";
@@ -2299,14 +2299,16 @@ static uint64_t small_encoder_u64(const unsigned char *b) {
     return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
 }
 
-/* The header of a .attnw: magic, version, hashes of model and layout, sizes, checksums. */
+/* The header of a .attnw: magic, version, hashes of model and layout, dtype, sizes, zeros, checksums. */
 static int small_encoder_good_weights(const unsigned char *bytes, size_t size, int verify) {
     const uint64_t seed = UINT64_C(0xcbf29ce484222325);
-    if (size < SMALL_ENCODER_WEIGHTS_BYTES || (uintptr_t)bytes % SMALL_ENCODER_ALIGNMENT != 0) return 0;
+    if (size != SMALL_ENCODER_WEIGHTS_BYTES || (uintptr_t)bytes % SMALL_ENCODER_ALIGNMENT != 0) return 0;
     if (small_encoder_u64(bytes) != UINT64_C(0x1a0a0d574e545441) || small_encoder_u64(bytes + 8) != (UINT64_C(1) << 32 | 1)) return 0;
     if (small_encoder_u64(bytes + 120) != small_encoder_hash(seed, bytes, 120)) return 0;
     if (small_encoder_u64(bytes + 16) != UINT64_C(0x891956682cd12f0a) || small_encoder_u64(bytes + 56) != UINT64_C(0xe18df08d2db8b820)) return 0;
+    if (small_encoder_u64(bytes + 24) != UINT64_C(36) << 32) return 0; /* of f32 */
     if (small_encoder_u64(bytes + 32) != 128 || small_encoder_u64(bytes + 40) != UINT64_C(80768)) return 0;
+    if (small_encoder_u64(bytes + 64) | small_encoder_u64(bytes + 72) | small_encoder_u64(bytes + 80) | small_encoder_u64(bytes + 88) | small_encoder_u64(bytes + 96) | small_encoder_u64(bytes + 104) | small_encoder_u64(bytes + 112)) return 0;
     return !verify || small_encoder_u64(bytes + 48) == small_encoder_hash(seed, bytes + 128, (size_t)80768u);
 }
 

@@ -23,7 +23,7 @@ enum {
 enum {
     SMALL_ENCODER_OK = 0,
     SMALL_ENCODER_BAD_ARGUMENT,    /* a null pointer, a struct of another size, a count of threads below 1 */
-    SMALL_ENCODER_BAD_WEIGHTS,     /* too short, damaged, or of another model, layout or version */
+    SMALL_ENCODER_BAD_WEIGHTS,     /* damaged, or of another size, model, layout or version */
     SMALL_ENCODER_NO_TARGET,       /* this machine has none of the instruction sets, or not the one that was wanted */
     SMALL_ENCODER_SHORT_WORKSPACE, /* fewer bytes than its macro says, or not aligned */
     SMALL_ENCODER_BAD_LENGTH,      /* a sequence of no rows or of more than the bound */

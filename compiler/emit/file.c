@@ -98,6 +98,7 @@ static void set_numbers(File *f) {
     vars_int(f->vars, "embedded", f->options->embedded || f->options->incbin);
     vars_int(f->vars, "weights_bytes", 128 + 4 * program->weight_floats);
     vars_int(f->vars, "data_bytes", 4 * program->weight_floats);
+    vars_int(f->vars, "packed_count", program->n_packed);
     vars_int(f->vars, "alone", m->alone != NULL);
     vars_text(f->vars, "p", m->name);
     vars_text(f->vars, "prefix", m->name);

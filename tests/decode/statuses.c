@@ -359,6 +359,7 @@ static void bad_weights(const Setup *s) {
                {s->weights, m->weights_bytes, target, -1, 0, BAD_ARGUMENT},
                {s->weights, m->weights_bytes, target, 1, 4, BAD_ARGUMENT},
                {s->weights, m->weights_bytes - 1, target, 1, 0, BAD_WEIGHTS},
+               {s->weights, m->weights_bytes + 1, target, 1, 0, BAD_WEIGHTS},
                {other->weights, other->model->weights_bytes, target, 1, 0, BAD_WEIGHTS},
                {s->weights, m->weights_bytes, "z80", 1, 0, NO_TARGET}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

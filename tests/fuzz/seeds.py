@@ -30,6 +30,13 @@ def spec():
     return [data for data in inputs if len(data) <= 2048]
 
 
+def emit():
+    """Specs behind a byte that names the target and the rest; a few, since to emit one takes long."""
+    specs = [read(path) for path in found("tests/differential/*.attn")]
+    small = [data for data in specs if len(data) <= 500][::3]
+    return [bytes([i % 5 + 8 * (i % 5)]) + data for i, data in enumerate(small)]
+
+
 def safetensors_file(header, data):
     text = json.dumps(header, separators=(",", ":")).encode()
     return struct.pack("<Q", len(text)) + text + data
@@ -66,6 +73,25 @@ def attnw():
             b"\x02\0\0" + struct.pack("<HBB", 64, 1, 0), b"\x03" + magic + bytes(112), b"\x0b" + magic + bytes(300)]
 
 
+def arena():
+    actions = b"\0\1\xff\1\x0f\xff\5\x0b\xff\x09\0\0\7\0\x80"
+    return [b"", bytes(range(0, 30)) * 4, b"\3\1\x90\x04\1\x50" * 40, actions * 5]
+
+
+def generate():
+    """Options as inputs/fuzz_generate.c has them, and logits."""
+    inputs, logits = [], struct.pack("<12f", 1, -2, 0.5, float("inf"), float("nan"), 3, 3, -float("inf"), 0, 7, 1e-9, 2)
+    ways = ((0, 0, 0, 0, 0, 17), (1, 0.9, 0, 0, 0, 17), (0.7, 0, 0, 5, 0, 1100), (0, 0, 0.6, 0, 4, 17),
+            (0, 0, -1, 0, 9, 40), (2, 0.5, 0, 3, 1, 300))
+    for temperature, top_p, penalty, top_k, beams, vocab in ways:
+        for small in (0, 1):
+            numbers = struct.pack("<3d4i4i6i", temperature, top_p, penalty, top_k, 2 * small, 12, 3 * small, 9, 2, 3, 1,
+                                  1, 2, 3, 0, 0, 0)
+            few = struct.pack("<H8B6x", vocab, 30, beams, 2 * small, 3, 0, 9 * small, 0, 1)
+            inputs.append(numbers + few + logits + bytes(range(0, 256, 3)) * small)
+    return inputs
+
+
 def folders():
     """Folders as attnc import reads them, as inputs/fuzz_import.c wants them: config, NUL, a line a tensor."""
     inputs = []
@@ -76,6 +102,10 @@ def folders():
         config = json.dumps(json.loads(read(path)), separators=(",", ":"))
         lines = ["%s %s\n" % (name, tensor["shape"]) for name, tensor in header.items()]
         inputs.append(config.encode() + b"\0" + "".join(lines).encode())
+        cut, more = len(lines) // 2, [b"@name spare\n", b"@seq 3\n", b'@index {"weight_map":{"a":"a.safetensors"}}\n']
+        halves = "@shard\n" + "".join(lines[:cut]) + "@shard\n" + "".join(lines[cut:])
+        if len(inputs) % 3 == 1:
+            inputs.append(config.encode() + b"\0" + more[len(inputs) // 3 % 3] + halves.encode())
     return inputs
 
 
@@ -146,12 +176,16 @@ def keys(*patterns):
 
 TARGETS = {  # name: seeds, dictionary, the longest input
     "spec": (spec, lambda: settings() | strings("compiler/model/source_names.c"), 2048),
+    "emit": (emit, settings, 2048),
     "safetensors": (safetensors, lambda: keys("compiler/io/safetensors.c") | {'"%s"' % d for d in (
         "F32", "F16", "BF16", "F64", "I64", "I32", "I16", "I8", "U8", "BOOL")}, 2048),
     "npy": (npy, lambda: strings("compiler/io/npy.c") | {"'descr'", "'shape'", "True", "(", ")"}, 512),
     "attnw": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
-    "import": (folders, lambda: keys("compiler/import/*.c"), 16384),
+    "loader": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
+    "import": (folders, lambda: keys("compiler/import/*.c") | {"@shard\n", "@name ", "@seq ", "@index "}, 16384),
     "tokenizer": (tokenizer, lambda: keys("examples/common/tokenizer/json*.c"), 16384),
+    "generate": (generate, lambda: {"\0\0\0\0", "\x01\0\0\0"}, 1024),
+    "arena": (arena, lambda: {"\x09\0\0", "\x05\x0f\x7f"}, 768),
 }
 
 

@@ -80,6 +80,8 @@ bool arenas_free(void) {
     return any;
 }
 
+void arenas_keep(void) { arenas = NULL; }
+
 void *arena_alloc(Arena *arena, size_t bytes) {
     Piece *piece = required(16, sizeof *piece);
     *piece = (Piece){NULL, arena->pieces};

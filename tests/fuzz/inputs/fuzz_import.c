@@ -1,7 +1,9 @@
-/* fuzz_import.c: config.json beside a valid model.safetensors, as attnc import reads them.
+/* fuzz_import.c: config.json beside valid tensors, as attnc import reads them.
  *
- * The input: the config; behind its first NUL the tensors that the file holds, a line each: `NAME [2, 3]`, as in
- * tests/families/NAME.public. Their numbers are zeros. */
+ * The input: the config; behind its first NUL the tensors that there are, a line each: `NAME [2, 3]`, as in
+ * tests/families/NAME.public. Their numbers are zeros. They are in model.safetensors; after a line `@shard` in the
+ * first of two files with an index, and after another one in the second. `@index TEXT` is the index instead of the
+ * right one; `@name NAME` and `@seq N` are what the command line says. */
 #include "target.h"
 #include "../../../compiler/import/import.h"
 
@@ -36,34 +38,93 @@ static int64_t add_tensor(Text *json, const char *line, size_t size, int64_t at)
     return until;
 }
 
-static void write_tensors(Arena *arena, const char *lines) {
-    Text json = text_new(arena);
-    text_add(&json, "{", 1);
-    int64_t bytes = 0;
+/* A file of tensors that is being made, as its lines come. */
+typedef struct Shard {
+    Text json;
+    int64_t bytes;
+} Shard;
+
+typedef struct Folder {
+    Shard shards[2];
+    int n_shards;      /* 0: all in one model.safetensors */
+    Text map;          /* the entries of the index's weight_map */
+    const char *index; /* the index as the input has it, or NULL */
+    const char *name;  /* --name, or NULL */
+    int64_t seq;       /* --seq, or 0 */
+} Folder;
+
+static const char *const shard_names[] = {"a.safetensors", "b.safetensors"};
+
+static Shard shard_new(Arena *arena) {
+    Shard shard = {text_new(arena), 0};
+    text_add(&shard.json, "{", 1);
+    return shard;
+}
+
+static void write_shard(Arena *arena, Shard *shard, const char *name) {
+    text_add(&shard->json, "}", 1);
+    size_t header = shard->json.size, bytes = 8 + header + (size_t)shard->bytes;
+    uint8_t *file = arena_alloc(arena, bytes);
+    for (int i = 0; i < 8; i++) file[i] = (uint8_t)((uint64_t)header >> 8 * i);
+    memcpy(file + 8, shard->json.data, header);
+    memory_file(arena, name, file, bytes);
+}
+
+/* What the command line would say: attnc import refuses a wrong name or number before it reads a file. */
+static void set_option(Arena *arena, Folder *folder, const char *line) {
+    if (strncmp(line, "@name ", 6) == 0 && !model_name_fault(arena, line + 6)) folder->name = line + 6;
+    if (strncmp(line, "@index ", 7) == 0) folder->index = line + 7;
+    if (strcmp(line, "@shard") == 0 && folder->n_shards < 2) folder->n_shards++;
+    if (strncmp(line, "@seq ", 5) == 0) {
+        long long seq = strtoll(line + 5, NULL, 10);
+        if (seq >= 1 && seq <= INT32_MAX) folder->seq = seq;
+    }
+}
+
+static Folder read_lines(Arena *arena, const char *lines) {
+    Folder folder = {.shards = {shard_new(arena), shard_new(arena)}, .map = text_new(arena)};
     for (size_t size; *lines; lines += size + (lines[size] == '\n')) {
         size = strcspn(lines, "\n");
-        int64_t until = add_tensor(&json, lines, size, bytes);
-        if (until >= 0) bytes = until;
+        if (*lines == '@') {
+            set_option(arena, &folder, arena_copy(arena, lines, size));
+            continue;
+        }
+        int place = folder.n_shards == 2;
+        Shard *shard = &folder.shards[place];
+        int64_t until = add_tensor(&shard->json, lines, size, shard->bytes);
+        if (until < 0) continue;
+        shard->bytes = until;
+        text_printf(&folder.map, "%s\"%.*s\":\"%s\"", folder.map.size ? "," : "", (int)strcspn(lines, " "), lines,
+                    shard_names[place]);
     }
-    text_add(&json, "}", 1);
-    uint8_t *file = arena_alloc(arena, 8 + json.size + (size_t)bytes);
-    uint64_t header = json.size;
-    memcpy(file, &header, 8);
-    memcpy(file + 8, json.data, json.size);
-    memory_file(arena, "model.safetensors", file, 8 + json.size + (size_t)bytes);
+    return folder;
+}
+
+static void write_folder(Arena *arena, Folder *folder) {
+    memory_file_absent("model.safetensors");
+    memory_file_absent("model.safetensors.index.json");
+    if (!folder->n_shards && !folder->index) {
+        write_shard(arena, &folder->shards[0], "model.safetensors");
+        return;
+    }
+    for (int i = 0; i < 2; i++) write_shard(arena, &folder->shards[i], shard_names[i]);
+    const char *index = folder->index ? folder->index : arena_printf(arena, "{\"weight_map\":{%s}}", folder->map.data);
+    memory_file(arena, "model.safetensors.index.json", index, strlen(index));
 }
 
 static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     const char *text = arena_copy(arena, (const char *)data, size), *notes = "";
     size_t config = strlen(text);
-    write_tensors(arena, config < size ? text + config + 1 : "");
-    char *folder = arena_printf(arena, "%s", memory_file(arena, "config.json", text, config));
-    *strrchr(folder, '/') = '\0';
-    const char *spec = import_spec(arena, folder, "spec", NULL, 0, &notes);
+    Folder folder = read_lines(arena, config < size ? text + config + 1 : "");
+    write_folder(arena, &folder);
+    char *path = arena_printf(arena, "%s", memory_file(arena, "config.json", text, config));
+    *strrchr(path, '/') = '\0';
+    const char *spec = import_spec(arena, path, "spec", folder.name, folder.seq, &notes);
     Diagnostics diagnostics = diagnostics_new(arena, NULL);
     Ast *ast = parse(arena, source_from_text(arena, "spec", spec, strlen(spec)), &diagnostics);
     Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
     if (!model) broken("import makes a spec with errors");
+    if (folder.name && strcmp(model->name, folder.name) != 0) broken("import makes a model of another name");
     build(arena, model);
 }
 

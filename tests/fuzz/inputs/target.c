@@ -24,11 +24,12 @@ void broken(const char *promise) {
 
 /* ---------------------------------------------------------------- files in memory */
 
-enum { MOST_FILES = 4 };
+enum { MOST_FILES = 8 };
 
 typedef struct MemoryFile {
     const char *name;
     int descriptor;
+    bool there;
     char path[128]; /* a link to the descriptor */
 } MemoryFile;
 
@@ -48,9 +49,21 @@ static void make_folder(void) {
     atexit(drop_folder);
 }
 
-static MemoryFile *file_of(const char *name) {
+static MemoryFile *file_known(const char *name) {
     for (int i = 0; i < n_files; i++)
         if (strcmp(files[i].name, name) == 0) return &files[i];
+    return NULL;
+}
+
+static void link_file(MemoryFile *file) {
+    char target[40];
+    snprintf(target, sizeof target, "/proc/self/fd/%d", file->descriptor);
+    if (symlink(target, file->path)) broken("the harness has no file in memory");
+    file->there = true;
+}
+
+static MemoryFile *file_of(const char *name) {
+    if (file_known(name)) return file_known(name);
     if (!*folder) make_folder();
     if (n_files == MOST_FILES) broken("the harness has too many files");
     MemoryFile *file = &files[n_files++];
@@ -58,10 +71,8 @@ static MemoryFile *file_of(const char *name) {
     int descriptor = memfd_create(name, MFD_CLOEXEC);
     file->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, FIRST_OWN);
     close(descriptor);
-    char target[40];
-    snprintf(target, sizeof target, "/proc/self/fd/%d", file->descriptor);
+    if (file->descriptor < 0) broken("the harness has no file in memory");
     snprintf(file->path, sizeof file->path, "%s/%s", folder, name);
-    if (file->descriptor < 0 || symlink(target, file->path)) broken("the harness has no file in memory");
     return file;
 }
 
@@ -69,7 +80,15 @@ const char *memory_file(Arena *arena, const char *name, const void *data, size_t
     MemoryFile *file = file_of(name);
     if (ftruncate(file->descriptor, 0) || pwrite(file->descriptor, data, size, 0) != (ssize_t)size)
         broken("the harness cannot write a file");
+    if (!file->there) link_file(file);
     return arena_copy(arena, file->path, strlen(file->path));
+}
+
+void memory_file_absent(const char *name) {
+    MemoryFile *file = file_known(name);
+    if (!file || !file->there) return;
+    if (unlink(file->path)) broken("the harness cannot take a file away");
+    file->there = false;
 }
 
 /* ---------------------------------------------------------------- one input */

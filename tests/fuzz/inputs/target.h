@@ -7,6 +7,7 @@
 #define TESTS_FUZZ_TARGET_H
 
 #include "../../../compiler/attnc.h"
+#include "../../../compiler/passes/plan.h"
 
 /* Runs `read` on the input, within a failure trap and an arena that is freed behind it. */
 typedef void Read(Arena *arena, const uint8_t *data, size_t size);
@@ -15,13 +16,27 @@ int run_target(Read *read, const uint8_t *data, size_t size);
 /* The path of a file of these bytes in memory. A name stands for one file, which the next call with it overwrites; all
  * are in one folder. Read-only for the target: nothing is to be written beside it. */
 const char *memory_file(Arena *arena, const char *name, const void *data, size_t size);
+void memory_file_absent(const char *name); /* until it is written again */
 
 /* A promise that the code under test has broken: ends the run as a crash of which the report says why. */
 _Noreturn void broken(const char *promise);
+
+/* --- changed.c: the .attnw file of a spec, as an input changes it. The input of a target that reads one: a byte of
+ * flags, then a little-endian i16 by which the file becomes longer or shorter, then changes of four bytes: a u16 place
+ * and two bytes. With AS_FILE the file is what stands behind the flags. */
+enum {
+    AS_FILE = 1, /* the input has a file of its own */
+    MEND = 2,    /* the header's checksum is made right again */
+    VERIFY = 4   /* the checksum of the data is checked, too */
+};
+Program *program_of(Arena *arena, const char *spec);
+uint8_t *changed_weights(Arena *arena, const Program *program, uint8_t flags, const uint8_t *data, size_t size,
+                         size_t *bytes);
 
 /* --- arena.c: the same functions as compiler/support/arena.c has, but each piece of memory is an allocation of its
  * own, so that AddressSanitizer knows where it ends, and all of an input have a budget. */
 void budget_begin(void);
 bool arenas_free(void); /* all there are, as a failure ends them with the program; whether there was one */
+void arenas_keep(void); /* those there are now stay: what is made once a process, before the first input */
 
 #endif
