@@ -194,8 +194,7 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     }
 }
 
-void engine_load(Engine *engine, const Weights *weights, const EngineOptions *options) {
-    Arena *arena = engine->arena;
+void engine_load(Arena *arena, Engine *engine, const Weights *weights, const EngineOptions *options) {
     const char *packed = folder_file(folder_new(arena), "model.attnw");
     packed_write(arena, packed, engine->program, weights);
     DriverCall *call = &engine->call;
@@ -229,7 +228,7 @@ void engine_load(Engine *engine, const Weights *weights, const EngineOptions *op
 Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options) {
     Engine *engine = engine_write(arena, module, options);
     engines_compile(arena, &engine, 1, options);
-    engine_load(engine, weights, options);
+    engine_load(arena, engine, weights, options);
     return engine;
 }
 

@@ -71,10 +71,10 @@ typedef struct Engine {
  * failure with exit 3. */
 Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options);
 /* Its three parts: plans and emits; compiles several, of different names, into one library, which is loaded until the
- * arena ends; packs the weights and begins. */
+ * arena ends; packs the weights and begins, which may be done again, with others. */
 Engine *engine_write(Arena *arena, const Module *module, const EngineOptions *options);
 void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOptions *options);
-void engine_load(Engine *engine, const Weights *weights, const EngineOptions *options);
+void engine_load(Arena *arena, Engine *engine, const Weights *weights, const EngineOptions *options);
 /* Runs a batch in one call and sets each sequence's outputs. */
 void engine_run(Arena *arena, Engine *engine, Batch *batch);
 /* Rows of a sequence, and of its source or keys (0 where there is none). */

@@ -79,8 +79,7 @@ bool block_named(const char *name, Block *block) {
     return false;
 }
 
-/* A setting may stand in the blocks that it speaks of and in all around them. */
-static int with_ancestors(int blocks) {
+int with_ancestors(int blocks) {
     for (int before = 0; before != blocks;) {
         before = blocks;
         for (int b = 0; b < BLOCK_COUNT; b++)

@@ -71,6 +71,7 @@ bool place_before(Place a, Place b);
 void refuse_relation(Resolver *r, const Item *item); /* `=` or `<=` where none belongs */
 bool block_named(const char *name, Block *block);
 const char *block_name(Block block);
+int with_ancestors(int blocks); /* a setting may stand in the blocks that it speaks of and in all around them */
 
 typedef struct Number {
     bool ok, is_real;

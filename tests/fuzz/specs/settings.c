@@ -1,0 +1,433 @@
+/* settings.c: what may stand behind the name of each setting, with regard to the place where it is said. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const SettingRow setting_rows[SETTING_COUNT] = {
+#define SETTING(name, blocks, form, help) [S_##name] = {#name, blocks},
+#include "../../../compiler/model/settings.def"
+};
+
+const OptionRow option_rows[] = {
+#define OPTION(setting, word, takes, field, value, help) {S_##setting, word, #takes},
+#include "../../../compiler/model/settings.def"
+};
+const int option_count = COUNT(option_rows);
+
+/* Words one behind the other. */
+typedef struct Words {
+    Draw *d;
+    Text text;
+} Words;
+
+static Words words_new(Draw *d) { return (Words){d, text_new(d->arena)}; }
+static void add(Words *w, const char *word) { text_printf(&w->text, "%s%s", w->text.size ? " " : "", word); }
+static void maybe(Words *w, int percent, const char *word) {
+    if (dice_chance(&w->d->dice, percent)) add(w, word);
+}
+static const char *words_done(const Words *w) { return w->text.size ? w->text.data : NULL; }
+static bool has_word(const char *text, const char *word) {
+    size_t n = strlen(word);
+    for (const char *at = text; at && (at = strstr(at, word)); at += n)
+        if ((at == text || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+    return false;
+}
+
+static const char *integer(Draw *d, int64_t n) { return arena_printf(d->arena, "%lld", (long long)n); }
+static const char *any_real(Draw *d) {
+    return DICE_WORD(&d->dice, "1", "0.5", "2", "0.125", "0 - 0.75", "1.5", "0", "3/7", "1/sqrt(7)", "1e0");
+}
+static const char *eps(Draw *d) { return DICE_WORD(&d->dice, "1e-5", "1e-6", "1e-12", "0.1", "1e-3", "1", "1e-8"); }
+
+/* A real width/whole that is a part of it, so that floor(whole * part) is `width`. */
+static const char *part(Draw *d, int64_t width, int64_t whole) {
+    return width == whole ? "1" : arena_printf(d->arena, "%lld/%lld", (long long)width, (long long)whole);
+}
+
+/* ---------------------------------------------------------------- the model's shape and input */
+
+static const char *of_width(Draw *d) {
+    return integer(d, DICE_NUMBER(&d->dice, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 20, 24, 31, 32, 33, 35, 40, 48));
+}
+
+static const char *of_vocab(Draw *d, const Section *s) {
+    (void)s;
+    return integer(d, DICE_NUMBER(&d->dice, 2, 3, 7, 15, 16, 17, 33, 40, 64, 70, 1));
+}
+
+static const char *length(Draw *d, int exact) {
+    const char *relation = dice_chance(&d->dice, exact) ? "=" : "<=";
+    int64_t n = DICE_NUMBER(&d->dice, 1, 2, 3, 5, 8, 9, 15, 16, 17, 18, 20, 24, 31, 33, 40);
+    if (dice_chance(&d->dice, 1)) n = DICE_NUMBER(&d->dice, 63, 65, 130, 300, 513, 530); /* some over a block of keys */
+    return arena_printf(d->arena, "%s %lld", relation, (long long)n);
+}
+static const char *of_seq(Draw *d, const Section *s) { return (void)s, length(d, 25); }
+static const char *of_queries(Draw *d, const Section *s) { return (void)s, length(d, 40); }
+static const char *of_keys(Draw *d, const Section *s) { return (void)s, length(d, 40); }
+
+static const char *of_input(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    bool decoder = s->block == BLOCK_DECODER, first = s->block != BLOCK_MODEL;
+    int64_t which = dice_below(&d->dice, 10);
+    if (which < 4 || !first || (d->has_encoder && decoder && !d->wants_source_tokens)) return "tokens";
+    if (which < 8 || decoder) return "features";
+    int64_t patch = dice_between(&d->dice, 1, 4), high = dice_between(&d->dice, 1, 4), wide = high;
+    add(&w, arena_printf(d->arena, "patches image %lld", (long long)(patch * high)));
+    if (dice_chance(&d->dice, 40)) {
+        wide = dice_between(&d->dice, 1, 5);
+        add(&w, arena_printf(d->arena, "width %lld", (long long)(patch * wide)));
+    }
+    add(&w, arena_printf(d->arena, "patch %lld", (long long)patch));
+    if (dice_chance(&d->dice, 50)) {
+        add(&w, "class");
+        maybe(&w, 40, "distillation");
+    }
+    return words_done(&w);
+}
+
+static const char *of_embedding(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    const char *input = said(s, S_input);
+    bool tokens = !input || has_word(input, "tokens"), patches = input && has_word(input, "patches");
+    if (s->block == BLOCK_MODEL) maybe(&w, 35, "tied");
+    if (!patches && dice_chance(&d->dice, 45)) {
+        add(&w, "scale");
+        add(&w, dice_chance(&d->dice, 30) ? "sqrt(d_model)" : any_real(d));
+    }
+    maybe(&w, 45, "normalized");
+    if (tokens && dice_chance(&d->dice, s->block == BLOCK_MODEL ? 10 : 40)) {
+        add(&w, arena_printf(d->arena, "factor %s", of_width(d)));
+        maybe(&w, 40, "no_bias");
+    }
+    return words_done(&w);
+}
+
+static const char *of_segments(Draw *d, const Section *s) {
+    const char *input = said(s, S_input);
+    if (input && !has_word(input, "tokens")) return NULL;
+    if (s->block == BLOCK_MODEL && d->has_encoder && d->has_decoder) return NULL;
+    return integer(d, dice_between(&d->dice, 1, 4));
+}
+
+/* ---------------------------------------------------------------- position */
+
+static void rope_scaling(Draw *d, Words *w, int64_t pairs) {
+    const char *kind = DICE_WORD(&d->dice, "linear", "llama3", "yarn", "longrope");
+    maybe(w, 40, "scaling");
+    add(w, kind);
+    add(w, arena_printf(d->arena, "factor %s", DICE_WORD(&d->dice, "2", "4", "8", "1.5", "0.5")));
+    int64_t original = DICE_NUMBER(&d->dice, 2, 3, 5, 8, 16, 17, 32, 64);
+    if (strcmp(kind, "linear") != 0) add(w, arena_printf(d->arena, "original %lld", (long long)original));
+    if (strcmp(kind, "llama3") == 0) {
+        if (dice_chance(&d->dice, 40)) add(w, arena_printf(d->arena, "low %s", DICE_WORD(&d->dice, "0.5", "1", "2")));
+        if (dice_chance(&d->dice, 40)) add(w, arena_printf(d->arena, "high %s", DICE_WORD(&d->dice, "3", "4", "16")));
+    }
+    if (strcmp(kind, "yarn") == 0) {
+        if (dice_chance(&d->dice, 40)) add(w, arena_printf(d->arena, "beta_fast %s", DICE_WORD(&d->dice, "32", "8")));
+        if (dice_chance(&d->dice, 40)) add(w, arena_printf(d->arena, "beta_slow %s", DICE_WORD(&d->dice, "1", "0.5")));
+        maybe(w, 40, "untruncated");
+    }
+    if (strcmp(kind, "yarn") == 0 || strcmp(kind, "longrope") == 0)
+        if (dice_chance(&d->dice, 40))
+            add(w, arena_printf(d->arena, "attention_factor %s", DICE_WORD(&d->dice, "0.5", "1.25", "1")));
+    for (int list = 0; list < 2 && strcmp(kind, "longrope") == 0; list++) {
+        add(w, list ? "long" : "short");
+        for (int64_t i = 0; i < pairs; i++) add(w, DICE_WORD(&d->dice, "1", "1.1", "2.5", "7"));
+    }
+}
+
+static const char *of_rope(Draw *d) {
+    Words w = words_new(d);
+    int64_t most = d->head_dim / 2 * 2, width = most;
+    if (most < 2) return NULL;
+    if (dice_chance(&d->dice, 30)) width = 2 * dice_between(&d->dice, 1, most / 2);
+    add(&w, "rope");
+    maybe(&w, 40, "interleaved");
+    if (width != d->head_dim || dice_chance(&d->dice, 20))
+        add(&w, arena_printf(d->arena, "partial %s", part(d, width, d->head_dim)));
+    if (dice_chance(&d->dice, 40))
+        add(&w, arena_printf(d->arena, "theta %s", DICE_WORD(&d->dice, "100", "10000", "500000", "2.5", "1e6")));
+    if (dice_chance(&d->dice, 45)) rope_scaling(d, &w, width / 2);
+    return words_done(&w);
+}
+
+static const char *of_relative(Draw *d, bool per_layer) {
+    Words w = words_new(d);
+    add(&w, "relative");
+    int64_t buckets = 32;
+    if (dice_chance(&d->dice, 60))
+        add(&w, arena_printf(d->arena, "buckets %lld", (long long)(buckets = 2 * dice_between(&d->dice, 2, 12))));
+    if (dice_chance(&d->dice, 50))
+        add(&w, arena_printf(d->arena, "distance %lld", (long long)(buckets / 2 + dice_between(&d->dice, 1, 30))));
+    if (per_layer) add(&w, "per_layer");
+    return words_done(&w);
+}
+
+static const char *of_alibi(Draw *d) {
+    Words w = words_new(d);
+    add(&w, "alibi");
+    if (dice_chance(&d->dice, 40)) add(&w, arena_printf(d->arena, "max %s", DICE_WORD(&d->dice, "8", "1", "4.5")));
+    maybe(&w, 40, "scaled");
+    return words_done(&w);
+}
+
+/* What is added to the embedding. */
+static const char *of_added(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    const char *embedding = said(s, S_embedding);
+    int64_t width = said_number(s, S_d_model);
+    bool even = width % 2 == 0 && !(embedding && strstr(embedding, "factor"));
+    if (even && dice_chance(&d->dice, 50)) {
+        add(&w, "sinusoidal");
+        if (dice_chance(&d->dice, 50)) add(&w, width >= 4 ? DICE_WORD(&d->dice, "halves", "fairseq") : "halves");
+    } else {
+        add(&w, "learned");
+    }
+    if (dice_chance(&d->dice, 40)) add(&w, arena_printf(d->arena, "offset %s", DICE_WORD(&d->dice, "2", "1", "0", "9")));
+    return words_done(&w);
+}
+
+static const char *of_position(Draw *d, const Section *s) {
+    bool in_attention = s->block == BLOCK_ATTENTION, stack = s->block == BLOCK_ENCODER || s->block == BLOCK_DECODER;
+    int64_t which = dice_below(&d->dice, 12);
+    if (in_attention && (d->cross || d->bare)) return d->cross && !d->alone && dice_chance(&d->dice, 90) ? NULL : "none";
+    if (stack && which < 7) return of_added(d, s);
+    if (which == 11) return "none";
+    if (in_attention && which < 6) return of_rope(d);
+    if (which < 8) return of_relative(d, d->alone || (in_attention && dice_chance(&d->dice, 70)));
+    return of_alibi(d);
+}
+
+/* ---------------------------------------------------------------- norms and the block */
+
+static const char *of_norm(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    const char *kind = NULL;
+    if (dice_chance(&d->dice, 60)) add(&w, kind = DICE_WORD(&d->dice, "layernorm", "rmsnorm"));
+    if (d->alone) maybe(&w, 50, "none");
+    else if (dice_chance(&d->dice, 60) || !kind)
+        add(&w, DICE_WORD(&d->dice, "pre", "post", "after", "both", "pre", "none"));
+    if (dice_chance(&d->dice, 40)) add(&w, arena_printf(d->arena, "eps %s", eps(d)));
+    maybe(&w, 25, "plus_one");
+    if (kind && kind[0] == 'l') maybe(&w, 40, "no_bias");
+    (void)s;
+    return words_done(&w);
+}
+
+static const char *of_final_norm(Draw *d, const Section *s) { return (void)s, DICE_WORD(&d->dice, "yes", "no"); }
+
+/* A parallel block is for layers of one attention and one ffn, which draw.c sees to. */
+static const char *of_block(Draw *d, const Section *s) {
+    return (void)s, DICE_WORD(&d->dice, "sequential", "parallel", "parallel", "parallel shared_norm");
+}
+
+static const char *of_residual(Draw *d, const Section *s) {
+    (void)s;
+    if (d->alone) return "no";
+    if (dice_chance(&d->dice, 25)) return "no";
+    if (dice_chance(&d->dice, 20)) return "yes";
+    return arena_printf(d->arena, "%sscale %s", dice_chance(&d->dice, 30) ? "yes " : "", any_real(d));
+}
+
+static const char *of_bias(Draw *d, const Section *s) {
+    static const char *const all[] = {"q", "k", "v", "o", "up", "gate", "down"};
+    (void)s;
+    if (dice_chance(&d->dice, 20)) return "all";
+    if (dice_chance(&d->dice, 25)) return "none";
+    Words w = words_new(d);
+    for (int i = 0; i < COUNT(all); i++) maybe(&w, 40, all[i]);
+    return words_done(&w);
+}
+
+/* ---------------------------------------------------------------- attention */
+
+static const char *of_heads(Draw *d, const Section *s) {
+    (void)s;
+    if (d->bare) return "1";
+    return integer(d, DICE_NUMBER(&d->dice, 1, 2, 3, 4, 1, 2, 4, 5, 6, 8));
+}
+
+static const char *of_kv_heads(Draw *d, const Section *s) {
+    int64_t heads = said_number(s, S_heads), n = dice_between(&d->dice, 1, 8);
+    if (d->bare) return NULL;
+    while (heads % n) n--;
+    return integer(d, n);
+}
+
+static const char *of_head_dim(Draw *d, const Section *s) {
+    (void)s;
+    if (d->bare) return NULL;
+    return integer(d, DICE_NUMBER(&d->dice, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 16, 17, 18, 20, 24, 31, 32, 33, 40));
+}
+
+static const char *of_value_dim(Draw *d, const Section *s) { return of_head_dim(d, s); }
+
+/* `none` where rows keep their width, or nothing comes behind that would mind. */
+static const char *of_output(Draw *d, const Section *s) {
+    int64_t value = said_number(s, S_value_dim) ? said_number(s, S_value_dim) : d->head_dim;
+    const char *residual = said(s, S_residual);
+    bool no_residual = residual && has_word(residual, "no");
+    bool fits = d->alone || d->heads * value == said_number(s, S_d_model) || (d->last && no_residual);
+    return fits && dice_chance(&d->dice, 60) ? "none" : "projected";
+}
+
+static const char *of_project(Draw *d, const Section *s) {
+    return (void)s, d->bare ? "none" : "yes";
+}
+
+static const char *of_qk_norm(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    (void)s;
+    if (d->bare || dice_chance(&d->dice, 10)) return "none";
+    const char *kind = DICE_WORD(&d->dice, "layernorm", "rmsnorm");
+    add(&w, kind);
+    if (dice_chance(&d->dice, 60)) add(&w, DICE_WORD(&d->dice, "all_heads", "weight_per_head"));
+    if (dice_chance(&d->dice, 40)) add(&w, arena_printf(d->arena, "eps %s", eps(d)));
+    maybe(&w, 25, "plus_one");
+    if (kind[0] == 'l') maybe(&w, 40, "no_bias");
+    return words_done(&w);
+}
+
+static const char *of_scale(Draw *d, const Section *s) { return (void)s, any_real(d); }
+
+static const char *of_softcap(Draw *d, const Section *s) {
+    return (void)s, DICE_WORD(&d->dice, "0", "0.5", "5", "30", "50", "1e-3");
+}
+
+static const char *of_sink(Draw *d, const Section *s) {
+    const char *mask = said(s, S_mask), *window = said(s, S_window);
+    bool has_window = (mask && has_word(mask, "window")) || (window && !has_word(window, "none"));
+    if (!has_window || dice_chance(&d->dice, 40)) return dice_chance(&d->dice, 90) ? "learned" : "0 learned";
+    return arena_printf(d->arena, "%s%s", DICE_WORD(&d->dice, "1", "2", "4", "17"),
+                        dice_chance(&d->dice, 30) ? " learned" : "");
+}
+
+static const char *of_score(Draw *d, const Section *s) {
+    bool others = said(s, S_qk_norm) || said(s, S_head_dim) || said(s, S_value_dim) || said_number(s, S_heads) > 1;
+    bool cross = s->block == BLOCK_ATTENTION && (d->cross || d->alone);
+    if (cross && !others && dice_chance(&d->dice, 60)) {
+        d->bare = true;
+        return DICE_WORD(&d->dice, "general", "additive");
+    }
+    return DICE_WORD(&d->dice, "scaled_dot", "dot");
+}
+
+static void maybe_window(Words *w, int percent) {
+    if (dice_chance(&w->d->dice, percent))
+        add(w, arena_printf(w->d->arena, "window %s", DICE_WORD(&w->d->dice, "1", "2", "3", "5", "8", "16", "17", "40")));
+}
+
+static const char *of_mask(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    if (s->block != BLOCK_ATTENTION) return d->has_decoder ? "causal" : DICE_WORD(&d->dice, "causal", "padding", "prefix");
+    bool crossed = d->cross && !d->alone, needs = d->in_decoder && !d->cross;
+    const char *kind = crossed ? "cross" : d->in_decoder ? "decoder" : "encoder";
+    bool given = (!d->given || strcmp(d->given, kind) == 0) && dice_chance(&d->dice, d->in_decoder ? 10 : 20);
+    if (!needs && dice_chance(&d->dice, 15)) return "none";
+    if (given) add(&w, "given"), d->given = kind;
+    if (!crossed && dice_chance(&d->dice, 50)) add(&w, "causal");
+    if (!crossed && dice_chance(&d->dice, 30)) add(&w, "prefix");
+    if (needs && !has_word(w.text.data, "causal") && !has_word(w.text.data, "prefix")) add(&w, "causal");
+    if (!w.text.size) add(&w, "padding");
+    else maybe(&w, 25, "padding");
+    if (!crossed) maybe_window(&w, 30);
+    return words_done(&w);
+}
+
+static const char *of_window(Draw *d, const Section *s) {
+    const char *mask = said(s, S_mask);
+    if (d->cross && !d->alone) return "none";
+    if (mask && has_word(mask, "window")) return NULL;
+    return DICE_WORD(&d->dice, "none", "1", "2", "3", "4", "7", "9", "16", "20");
+}
+
+static const char *of_d_query(Draw *d, const Section *s) { return (void)s, of_width(d); }
+static const char *of_d_key(Draw *d, const Section *s) {
+    return d->cross ? of_width(d) : said(s, S_d_query);
+}
+static const char *of_d_value(Draw *d, const Section *s) { return of_d_key(d, s); }
+static const char *of_d_score(Draw *d, const Section *s) {
+    const char *score = said(s, S_score);
+    return score && has_word(score, "additive") ? of_width(d) : NULL;
+}
+
+/* ---------------------------------------------------------------- ffn, head, tokens, the C */
+
+static const char *of_d_ff(Draw *d, const Section *s) {
+    int64_t width = said_number(s, S_d_model);
+    if (dice_chance(&d->dice, 20)) return width <= 20 ? "4*d_model" : "d_model + 1";
+    return integer(d, DICE_NUMBER(&d->dice, 1, 2, 3, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 40, 47, 64, 66, 80));
+}
+
+static const char *of_activation(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    (void)s;
+    add(&w, DICE_WORD(&d->dice, "relu", "gelu", "gelu_tanh", "silu", "relu2", "quick_gelu"));
+    maybe(&w, 40, "gated");
+    return words_done(&w);
+}
+
+static const char *of_head(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    (void)s;
+    bool both = d->has_encoder && d->has_decoder;
+    if (d->alone || dice_chance(&d->dice, 10)) return "none";
+    if (d->vocab && (both || dice_chance(&d->dice, d->has_decoder ? 70 : 35))) {
+        add(&w, "logits");
+        maybe(&w, 30, "tied");
+        maybe(&w, 30, "bias");
+        if (dice_chance(&d->dice, 30)) add(&w, arena_printf(d->arena, "softcap %s", DICE_WORD(&d->dice, "30", "0.5")));
+        if (dice_chance(&d->dice, 30)) add(&w, arena_printf(d->arena, "scale %s", any_real(d)));
+        return words_done(&w);
+    }
+    if (both) return NULL;
+    bool pool = dice_chance(&d->dice, 75), more = dice_chance(&d->dice, 60);
+    if (pool) {
+        add(&w, "pool");
+        if (dice_chance(&d->dice, 85)) add(&w, DICE_WORD(&d->dice, "mean", "cls", "max", "last"));
+        if (!more) maybe(&w, 60, "l2");
+    }
+    if (!more) return words_done(&w);
+    bool pooler = dice_chance(&d->dice, 60);
+    if (pooler) add(&w, "pooler");
+    if (!pooler || dice_chance(&d->dice, 50))
+        add(&w, arena_printf(d->arena, "classifier %s", DICE_WORD(&d->dice, "1", "2", "5", "16", "17", "33")));
+    return words_done(&w);
+}
+
+static const char *token(Draw *d) { return integer(d, dice_below(&d->dice, d->vocab ? d->vocab : 9)); }
+static const char *of_start(Draw *d, const Section *s) { return (void)s, token(d); }
+static const char *of_pad(Draw *d, const Section *s) { return (void)s, token(d); }
+static const char *of_end(Draw *d, const Section *s) {
+    (void)s;
+    return dice_chance(&d->dice, 50) ? token(d) : arena_printf(d->arena, "%s %s", token(d), token(d));
+}
+
+static const char *of_export(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    bool stack = s->block == BLOCK_ENCODER || s->block == BLOCK_DECODER;
+    add(&w, "attention");
+    if (stack && dice_chance(&d->dice, 40)) add(&w, "layers 0");
+    if (dice_chance(&d->dice, 40)) add(&w, "heads 0");
+    return words_done(&w);
+}
+
+static const char *of_unroll(Draw *d, const Section *s) {
+    (void)s;
+    return d->has_decoder || dice_chance(&d->dice, 50) ? "auto" : "full";
+}
+
+static const char *of_d_model(Draw *d, const Section *s) { return (void)s, of_width(d); }
+static const char *of_dtype(Draw *d, const Section *s) { return (void)d, (void)s, "f32"; }
+
+static const char *(*const sayers[SETTING_COUNT])(Draw *d, const Section *s) = {
+#define SETTING(name, blocks, form, help) [S_##name] = of_##name, /* a new setting needs its function here */
+#include "../../../compiler/model/settings.def"
+};
+
+void say_something(Draw *d, Section *section, SettingId setting) {
+    const char *text = sayers[setting](d, section);
+    if (!text) return;
+    state(d, section, setting, text);
+}

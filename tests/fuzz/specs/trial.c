@@ -1,0 +1,285 @@
+/* trial.c: specs in a process of their own: written, compiled together, and each compared with the interpreter. */
+#include "fuzz.h"
+
+#include "../../../runtime/attn_runtime.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *const outcome_names[OUTCOME_COUNT] = {"fine", "refused", "wrong", "bug", "crash"};
+
+const char *outcome_name(Outcome outcome) { return outcome_names[outcome]; }
+
+/* ---------------------------------------------------------------- the line in front of a spec */
+
+const char *trial_text(Arena *arena, const Trial *t) {
+    Text text = text_new(arena);
+    text_printf(&text, "# fuzz targets ");
+    for (int i = 0; i < t->n_targets; i++) text_printf(&text, "%s%s", i ? "," : "", t->targets[i]);
+    text_printf(&text, " threads %d weights %s:%llu", t->threads, stress_name(t->stress), (unsigned long long)t->seed);
+    if (t->only) text_printf(&text, " case %s", t->only);
+    text_printf(&text, "\n%s", t->text);
+    return text.data;
+}
+
+static void take_targets(Arena *arena, Trial *t, const char *list) {
+    for (const char *at = list; *at && t->n_targets < MOST_TARGETS; at += strspn(at, ",")) {
+        size_t n = strcspn(at, ",");
+        const char *target = arena_copy(arena, at, n);
+        target_require(arena, target);
+        if (machine_has(target)) t->targets[t->n_targets++] = target;
+        at += n;
+    }
+}
+
+Trial trial_of_text(Arena *arena, const char *text) {
+    Trial t = {.threads = 2};
+    char targets[100], stress[20], only[64];
+    unsigned long long seed;
+    int threads, n = sscanf(text, "# fuzz targets %99s threads %d weights %19[^:]:%llu case %63s", targets, &threads,
+                            stress, &seed, only);
+    if (n < 4 || !stress_named(stress, &t.stress)) fail("the first line of a spec to replay is `# fuzz targets …`");
+    t.threads = threads;
+    t.seed = seed;
+    if (n > 4) t.only = arena_copy(arena, only, strlen(only));
+    take_targets(arena, &t, targets);
+    t.text = strchr(text, '\n') + 1;
+    return t;
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+static void add_message(Trial *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_message(Trial *t, const char *format, ...) {
+    size_t used = strlen(t->message);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(t->message + used, MESSAGE - used, format, args);
+    va_end(args);
+}
+
+typedef struct Hearing {
+    Trial *trial;
+    Checks *checks;
+    int told, troubles;
+} Hearing;
+
+static void hear_row(void *with, const char *target, const char *name, const char *output, const Difference *d) {
+    Hearing *h = with;
+    if (!d->bad || h->told++ > 4) return;
+    add_message(h->trial, "%s %s %s: |a-b| %.3g, allowed %.3g; [%lld][%lld] is %.9g, the interpreter has %.9g\n", target,
+                name, output, d->most, d->allowed, (long long)d->row, (long long)d->column, d->got, d->want);
+}
+
+static void hear_trouble(void *with, const char *target, const char *name, const char *output, const char *text) {
+    Hearing *h = with;
+    h->troubles++;
+    if (h->told++ > 4) return;
+    add_message(h->trial, "%s %s %s: %s\n", target, name, output, text);
+}
+
+enum { LONGEST_TEXT = 70 };
+
+/* One set of weights. The largest spread comes back: above MOST_SPREAD nothing was compared. */
+static double compare(Trial *t, Engine *engine, attn_pool *pool, Stress stress, uint64_t seed, bool stressed,
+                      int *troubles) {
+    Arena *arena = arena_new();
+    const Module *module = engine->module;
+    Cases cases = {.arena = arena, .path = "drawn.attn", .small = true, .seed = seed, .reference = module,
+                   .stressed = stressed, .only = t->only && strcmp(t->only, "decode") != 0 ? t->only : NULL};
+    cases.weights = stressed_weights(arena, module, stress, seed, &cases.inputs);
+    Checks checks = {.arena = arena, .cases = &cases, .engine = engine, .thread_counts = {t->threads},
+                     .n_thread_counts = 1, .pools = {pool}, .row = hear_row, .trouble = hear_trouble};
+    Hearing hearing = {t, &checks, 0, 0};
+    checks.with = &hearing;
+    if (!t->only || cases.only) cases_make(&cases, engine, false);
+    double spread = 0;
+    for (int k = 0; k < cases.count && stressed; k++)
+        for (int64_t b = 0; b < cases.list[k].batch->count; b++)
+            for (int o = 0; o < module->forward->n_outputs; o++)
+                spread = fmax(spread, check_spread_share(&cases.list[k].batch->sequences[b].outputs[o]));
+    if (module->decode && !cases.only && spread <= MOST_SPREAD) {
+        int64_t bound = module->model->decoder->seq.n, rows = bound < LONGEST_TEXT ? bound : LONGEST_TEXT;
+        checks.decode = check_decode_new(arena, module, cases.weights, module->model->decoder->seq.exact ? bound : rows,
+                                         (int64_t)(seed % 1000003), stressed);
+        spread = fmax(spread, check_decode_spread(checks.decode));
+    }
+    if (spread <= MOST_SPREAD) {
+        t->message[0] = 0;
+        engine_load(arena, engine, cases.weights, &(EngineOptions){.threads = 1});
+        for (int i = 0; i < t->n_targets; i++) {
+            checks_run(&checks, t->targets[i]);
+            if (checks.decode && !checks.off) checks_states(&checks, t->targets[i]);
+        }
+        t->compared = checks.compared;
+        t->outcome = checks.off ? OUTCOME_WRONG : OUTCOME_FINE;
+    }
+    *troubles = hearing.troubles;
+    arena_free(arena);
+    return spread;
+}
+
+/* Weights are drawn again, and at last of unit scale, where f32 promises nothing of them. Narrow norms and the like can
+ * make that so of unit scale too. */
+static void compare_trial(Trial *t, Engine *engine, attn_pool *pool) {
+    enum { TIMES = 4 };
+    for (int i = 0; i < 2 * TIMES; i++) {
+        Stress stress = i < TIMES ? t->stress : STRESS_UNIT;
+        bool stressed = stress != STRESS_UNIT;
+        int troubles;
+        uint64_t seed = t->seed + (uint64_t)i * 1000;
+        double spread = compare(t, engine, pool, stress, seed, stressed, &troubles);
+        if (!stressed && t->outcome == OUTCOME_WRONG && !troubles) {
+            spread = compare(t, engine, pool, stress, seed, true, &troubles);
+            t->delicate = spread > MOST_SPREAD || t->outcome == OUTCOME_FINE;
+        }
+        if (spread <= MOST_SPREAD) return;
+        t->redrawn++;
+        t->outcome = OUTCOME_FINE; /* until something is compared */
+        t->message[0] = 0;
+    }
+}
+
+/* ---------------------------------------------------------------- writing and compiling */
+
+static const char *planted(Arena *arena, const char *c, const char *plant) {
+    const char *arrow = strstr(plant, "=>");
+    if (!arrow) fail("a plant is FROM=>TO");
+    size_t n = (size_t)(arrow - plant);
+    const char *from = arena_copy(arena, plant, n);
+    Text text = text_new(arena);
+    for (const char *hit; (hit = strstr(c, from)); c = hit + n) {
+        text_add(&text, c, (size_t)(hit - c));
+        text_printf(&text, "%s", arrow + 2);
+    }
+    text_printf(&text, "%s", c);
+    return text.data;
+}
+
+static void take_failure(Trial *t, const FailureTrap *trap, const char *when) {
+    t->outcome = trap->status == EXIT_CANNOT ? OUTCOME_REFUSED : OUTCOME_BUG;
+    t->message[0] = 0;
+    add_message(t, "%s%s\n", when, trap->message);
+}
+
+static Engine *write_engine(Arena *arena, const Workshop *shop, Trial *t) {
+    FailureTrap trap;
+    Engine *volatile engine = NULL;
+    if (failure_trap(&trap) == 0) {
+        Diagnostics diagnostics = diagnostics_new(arena, NULL);
+        Ast *ast = parse(arena, source_from_text(arena, "drawn.attn", t->text, strlen(t->text)), &diagnostics);
+        Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
+        if (!model) fail_status(EXIT_CANNOT, "%s", diagnostics.log.data);
+        EngineOptions options = {.targets = t->targets, .n_targets = t->n_targets};
+        engine = engine_write(arena, build(arena, model), &options);
+        if (shop->plant) engine->emitted.c = planted(arena, engine->emitted.c, shop->plant);
+        failure_release(&trap);
+    } else {
+        take_failure(t, &trap, "");
+        return NULL;
+    }
+    return engine;
+}
+
+static bool compile(Arena *arena, const Workshop *shop, Engine *const *engines, int n, FailureTrap *trap) {
+    if (failure_trap(trap) == 0) {
+        engines_compile(arena, engines, n, &(EngineOptions){.cc = shop->cc, .level = shop->level});
+        failure_release(trap);
+        return true;
+    }
+    return false;
+}
+
+/* In the process that does it. */
+static void try_here(const Workshop *shop, Trial *const *trials, int n) {
+    Arena *arena = arena_new();
+    Engine **engines = arena_array(arena, (size_t)n, sizeof *engines);
+    Trial **tried = arena_array(arena, (size_t)n, sizeof *tried);
+    attn_pool *pools[] = {attn_pool_new(2), attn_pool_new(3)};
+    int written = 0;
+    FailureTrap trap;
+    for (int i = 0; i < n; i++) {
+        Engine *engine = write_engine(arena, shop, trials[i]);
+        if (!engine) continue;
+        tried[written] = trials[i];
+        engines[written++] = engine;
+    }
+    bool together = written && compile(arena, shop, engines, written, &trap);
+    for (int i = 0; i < written; i++) {
+        Trial *t = tried[i];
+        if (!together && !compile(arena, shop, &engines[i], 1, &trap)) {
+            take_failure(t, &trap, "");
+        } else if (failure_trap(&trap) == 0) {
+            compare_trial(t, engines[i], pools[t->threads == 3]);
+            failure_release(&trap);
+        } else {
+            take_failure(t, &trap, "while comparing: ");
+        }
+    }
+    for (int i = 0; i < 2; i++) attn_pool_free(pools[i]);
+    arena_free(arena);
+}
+
+/* ---------------------------------------------------------------- processes */
+
+struct Job {
+    Trial *const *trials;
+    int n;
+    FILE *results; /* the trials, as they are behind the child's work */
+    pid_t child;
+};
+
+int job_process(const Job *job) { return (int)job->child; }
+
+Job *job_begin(Arena *arena, const Workshop *shop, Trial *const *trials, int n) {
+    Job *job = arena_alloc(arena, sizeof *job);
+    *job = (Job){trials, n, tmpfile(), 0};
+    if (!job->results) fail("a temporary file cannot be made: %s", strerror(errno));
+    fflush(NULL);
+    job->child = fork();
+    if (job->child < 0) fail("a process cannot be made: %s", strerror(errno));
+    if (job->child) return job;
+    alarm((unsigned)(shop->seconds * n));
+    try_here(shop, trials, n);
+    for (int i = 0; i < n; i++) fwrite(trials[i], sizeof *trials[i], 1, job->results);
+    fflush(job->results);
+    exit(EXIT_FINE);
+}
+
+void job_end(const Workshop *shop, Job *job, int status) {
+    bool whole = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FINE;
+    rewind(job->results);
+    for (int i = 0; i < job->n && whole; i++) {
+        Trial done;
+        whole = fread(&done, sizeof done, 1, job->results) == 1;
+        if (!whole) break;
+        Trial *t = job->trials[i];
+        t->outcome = done.outcome;
+        t->redrawn = done.redrawn;
+        t->delicate = done.delicate;
+        t->compared = done.compared;
+        memcpy(t->message, done.message, MESSAGE);
+    }
+    fclose(job->results);
+    if (whole) return;
+    for (int i = 0; i < job->n && job->n > 1; i++) try_all(shop, &job->trials[i], 1);
+    if (job->n > 1) return;
+    Trial *t = job->trials[0];
+    t->outcome = OUTCOME_CRASH;
+    t->message[0] = 0;
+    if (WIFSIGNALED(status)) add_message(t, "signal %d: %s\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else add_message(t, "the process ended with %d\n", WEXITSTATUS(status));
+}
+
+void try_all(const Workshop *shop, Trial *const *trials, int n) {
+    Arena *arena = arena_new();
+    Job *job = job_begin(arena, shop, trials, n);
+    int status = 0;
+    while (waitpid(job->child, &status, 0) < 0 && errno == EINTR) continue;
+    job_end(shop, job, status);
+    arena_free(arena);
+}
