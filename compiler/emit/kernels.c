@@ -488,7 +488,7 @@ static void attention_shape(Wanted *w, const Step *s) {
     number(w, "causal", s->a.causal && !s->a.has_prefix);
     number(w, "prefixed", s->a.has_prefix);
     number(w, "masked", s->a.has_mask);
-    number(w, "window", s->a.window && s->a.window < s->key_bound ? s->a.window : 0);
+    number(w, "window", s->a.window);
     number(w, "sink_keys", s->a.sink);
     number(w, "additive", s->vector != NO_PACKED);
     number(w, "has_relative", s->relative != NO_PACKED);

@@ -78,12 +78,19 @@ static int64_t key_bound(const Plan *plan, const Step *s) {
     return s->key_rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n;
 }
 
+/* A window whose edge no query and key are apart enough to meet hides nothing, and there is nothing to ignore. */
+static void drop_window(const Plan *plan, Step *s) {
+    int64_t queries = s->rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n;
+    if (s->a.window >= queries && s->a.window >= s->key_bound) s->a.window = s->a.sink = 0;
+}
+
 static void size_scratch(Plan *plan) {
     enum { MOST_KEYS = 512, MOST_QUERY_ROWS = 8, HELD_KEYS = 48, HELD_SCORES = 16 * 16 };
     for (int i = 0; i < plan->n_steps; i++) {
         Step *s = &plan->steps[i];
         if (s->kind != STEP_ATTENTION) continue;
         s->key_bound = key_bound(plan, s);
+        drop_window(plan, s);
         int64_t bound = round_up(s->key_bound, 16);
         s->key_block = bound <= MOST_KEYS || s->first_export >= 0 ? bound : MOST_KEYS; /* a map's row is one block */
         /* a head's keys and values; scores and weighted values of some rows */
