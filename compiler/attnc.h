@@ -57,6 +57,14 @@ void text_printf(Text *text, const char *format, ...) __attribute__((format(prin
 bool mul_fits(int64_t a, int64_t b, int64_t *out);
 bool add_fits(int64_t a, int64_t b, int64_t *out);
 
+/* ======================================================================= support/elementary.c
+ *
+ * For whatever ends in a file: the same bits on every machine. Of more than 0 is the x of log and pow. */
+double portable_log(double x);
+double portable_pow(double x, double y);
+double portable_sin(double x);
+double portable_cos(double x);
+
 /* ======================================================================= support/terminal.c, support/progress.c
  * What a terminal shows: colour, text that cannot command it, and how far work is. */
 #include "support/terminal.h"

@@ -76,7 +76,9 @@ static double original(const Rope *rope) {
     return value;
 }
 
-static double stretched(double scale, double mscale) { return scale <= 1 ? 1 : 0.1 * mscale * log(scale) + 1; }
+static double stretched(double scale, double mscale) {
+    return scale <= 1 ? 1 : 0.1 * mscale * portable_log(scale) + 1;
+}
 
 static void add_yarn(const Rope *rope, Text *out) {
     double factor = required(rope, "factor"), attention = real(rope, "attention_factor");

@@ -1,5 +1,6 @@
 /* derived.c: tensors that follow from the spec (and, for relative positions, from a weight): sinusoids,
- * rotations, slopes, buckets. Computed in double, by the interpreter and by pack alike. */
+ * rotations, slopes, buckets. Computed in double, by the interpreter and by pack alike, and the same on every machine:
+ * with support/elementary.c in place of libm. */
 #include "../attnc.h"
 
 #include <math.h>
@@ -9,15 +10,17 @@ static const double TURN = 6.283185307179586476925286766559;
 /* "Attention Is All You Need" 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) the cosine. */
 static void sinusoids(const Derived *d, double *out) {
     int64_t width = d->shape.dims[1], half = width / 2;
-    for (int64_t row = 0; row < d->shape.dims[0]; row++)
-        for (int64_t i = 0; i < half; i++) {
-            double power = d->position->sinusoid == SINUSOID_FAIRSEQ ? (double)i / (double)(half - 1)
-                                                                     : 2 * (double)i / (double)width;
-            double angle = (double)(row + d->position->offset) / pow(10000, power);
-            bool interleaved = d->position->sinusoid == SINUSOID_INTERLEAVED;
-            out[row * width + (interleaved ? 2 * i : i)] = sin(angle);
-            out[row * width + (interleaved ? 2 * i + 1 : half + i)] = cos(angle);
+    bool interleaved = d->position->sinusoid == SINUSOID_INTERLEAVED;
+    for (int64_t i = 0; i < half; i++) {
+        double power = d->position->sinusoid == SINUSOID_FAIRSEQ ? (double)i / (double)(half - 1)
+                                                                 : 2 * (double)i / (double)width;
+        double wavelength = portable_pow(10000, power);
+        for (int64_t row = 0; row < d->shape.dims[0]; row++) {
+            double angle = (double)(row + d->position->offset) / wavelength;
+            out[row * width + (interleaved ? 2 * i : i)] = portable_sin(angle);
+            out[row * width + (interleaved ? 2 * i + 1 : half + i)] = portable_cos(angle);
         }
+    }
 }
 
 /* LLaMA 3.1: wavelengths beyond original/low are stretched by factor, those under original/high are kept,
@@ -32,7 +35,8 @@ static double llama3_frequency(const Position *p, double frequency) {
 
 /* YaRN (Peng et al. 2023): the dimension at which `rotations` turns fit into the original bound. */
 static double yarn_dimension(const Position *p, double rotations) {
-    return (double)p->rope_width * log((double)p->original / (rotations * TURN)) / (2 * log(p->theta));
+    double turns = portable_log((double)p->original / (rotations * TURN));
+    return (double)p->rope_width * turns / (2 * portable_log(p->theta));
 }
 
 static double yarn_frequency(const Position *p, int64_t i, double frequency) {
@@ -48,7 +52,7 @@ static double yarn_frequency(const Position *p, int64_t i, double frequency) {
 
 /* Radians a row of pair i. */
 static double rope_frequency(const Position *p, int64_t i, bool longer) {
-    double frequency = pow(p->theta, -2 * (double)i / (double)p->rope_width);
+    double frequency = portable_pow(p->theta, -2 * (double)i / (double)p->rope_width);
     switch (p->scaling) {
     case ROPE_PLAIN: break;
     case ROPE_LINEAR: return frequency / p->factor;
@@ -62,9 +66,9 @@ static double rope_frequency(const Position *p, int64_t i, bool longer) {
 /* What multiplies sines and cosines. */
 static double rope_amplitude(const Position *p) {
     if (p->attention_factor > 0) return p->attention_factor;
-    if (p->scaling == ROPE_YARN) return p->factor > 1 ? 0.1 * log(p->factor) + 1 : 1;
-    if (p->scaling == ROPE_LONGROPE) return p->factor > 1 ? sqrt(1 + log(p->factor) / log((double)p->original)) : 1;
-    return 1;
+    if (p->scaling == ROPE_YARN) return p->factor > 1 ? 0.1 * portable_log(p->factor) + 1 : 1;
+    if (p->scaling != ROPE_LONGROPE || p->factor <= 1) return 1;
+    return sqrt(1 + portable_log(p->factor) / portable_log((double)p->original));
 }
 
 /* [rows][pairs]; where the shape has more rows, those for sequences up to `original` stand before them. */
@@ -76,7 +80,8 @@ static void rope_table(const Derived *d, double *out) {
                whole = rope_frequency(d->position, i, d->rows > d->position->original);
         for (int64_t row = 0; row < d->shape.dims[0]; row++) {
             double angle = row < before ? (double)row * within : (double)(row - before) * whole;
-            out[row * pairs + i] = amplitude * (d->kind == DERIVED_ROPE_COS ? cos(angle) : sin(angle));
+            double turned = d->kind == DERIVED_ROPE_COS ? portable_cos(angle) : portable_sin(angle);
+            out[row * pairs + i] = amplitude * turned;
         }
     }
 }
@@ -89,7 +94,7 @@ static void slopes(const Derived *d, double *out) {
     for (int64_t h = 0; h < d->heads; h++) {
         double exponent = h < power ? d->position->alibi_max * (double)(h + 1) / (double)power
                                     : d->position->alibi_max * (double)(2 * (h - power) + 1) / (double)(2 * power);
-        out[h] = d->alibi_scale * pow(2, -exponent);
+        out[h] = d->alibi_scale * portable_pow(2, -exponent);
     }
 }
 
@@ -106,15 +111,18 @@ static int64_t bucket(const Position *p, int64_t distance) {
     }
     int64_t exact = buckets / 2;
     if (distance < exact) return base + distance;
-    float part = (float)log((double)((float)distance / (float)exact)) / (float)log((double)p->distance / (double)exact);
+    float part = (float)portable_log((double)((float)distance / (float)exact));
+    part /= (float)portable_log((double)p->distance / (double)exact);
     int64_t large = exact + (int64_t)(part * (float)(buckets - exact));
     return base + (large < buckets ? large : buckets - 1);
 }
 
 static void relative(const Derived *d, const float *source, double *out) {
     int64_t width = d->shape.dims[1], origin = d->rows - 1;
-    for (int64_t h = 0; h < d->heads; h++)
-        for (int64_t i = 0; i < width; i++) out[h * width + i] = source[bucket(d->position, i - origin) * d->heads + h];
+    for (int64_t i = 0; i < width; i++) {
+        const float *row = source + bucket(d->position, i - origin) * d->heads;
+        for (int64_t h = 0; h < d->heads; h++) out[h * width + i] = row[h];
+    }
 }
 
 void derived_fill(const Derived *derived, const float *source, double *out) {
