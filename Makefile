@@ -9,6 +9,7 @@
 # make aarch64    builds build/aarch64/attnc, on another machine by a cross compiler; qemu-aarch64 runs it
 # make fuzz-inputs  builds build/fuzz/fuzz_*, which read hostile input: tests/fuzz/run.py runs them (clang, libFuzzer)
 # make language-tables  renews the tables of docs/language.md from compiler/model/settings.def
+# make mutants    how many planted wrongs the tests catch, as a table: tests/mutants; SEED=N draws others
 # make install    attnc and what goes with it, see packaging/README.md, under DESTDIR and PREFIX (/usr/local),
 #                 libraries in its folder LIB (lib); make uninstall, with the same names, takes them away
 # make clean
@@ -169,6 +170,9 @@ check-quick: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
 check-long: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
 	tests/run --long
 
+mutants: $(B)/attnc
+	python3 tests/mutants/run.py --all $(if $(SEED),--seed $(SEED))
+
 demo:
 	@scripts/demo.sh dates
 demo-similarity:
@@ -237,5 +241,5 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-.PHONY: all aarch64 bench bench-lib check check-long check-quick demo demo-similarity demo-story deps fuzz-inputs install language-tables uninstall clean
+.PHONY: all aarch64 bench bench-lib check check-long check-quick demo demo-similarity demo-story deps fuzz-inputs install language-tables mutants uninstall clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
