@@ -44,6 +44,12 @@ static const int32_t *narrow(Arena *arena, const int64_t *ids, int64_t count) {
 
 static int64_t size_of(Dim dim, const int64_t *symbols) { return dim.symbol ? symbols[dim.symbol - 1] : dim.n; }
 
+static bool has_input(const Graph *graph, const char *name) {
+    for (int i = 0; graph && i < graph->n_inputs; i++)
+        if (strcmp(graph->inputs[i].name, name) == 0) return true;
+    return false;
+}
+
 /* An input of forward with seeded numbers; those of the decoder are kept in the form that decode takes, too. */
 static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t seed) {
     const GraphInput *input = &forward->inputs[index];
@@ -53,7 +59,7 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
     int64_t rows = size_of(t->dims[0], d->whole.symbols), count = rows;
     for (int k = 1; k < t->rank; k++) count *= size_of(t->dims[k], d->whole.symbols);
     InputArray array = {input->name, t->dtype, rows, NULL};
-    bool own = !input->of_source;
+    bool own = !has_input(d->reference->encode, input->name);
     if (strcmp(input->name, "prefix_length") == 0) {
         array.data = &d->prefix;
     } else if (t->dtype == DTYPE_I64) {
@@ -63,6 +69,11 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
         array.data = ids;
         if (own && segments) d->segments = narrow(d->arena, ids, count);
         else if (own) d->tokens = narrow(d->arena, ids, count);
+    } else if (t->dtype == DTYPE_U8) {
+        const int64_t *seen = ids_below(d->arena, key, count, 3);
+        uint8_t *mask = arena_array(d->arena, (size_t)count, 1);
+        for (int64_t k = 0; k < count; k++) mask[k] = seen[k] > 0;
+        array.data = mask;
     } else {
         float *numbers = arena_array(d->arena, (size_t)count, sizeof *numbers);
         random_normal((uint64_t)seed, key, 0, 1, count, numbers);

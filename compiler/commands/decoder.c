@@ -136,6 +136,8 @@ static void encode(Decoder *d, const Sequence *source) {
         else if (strcmp(in->name, "segments") == 0) call.segments = narrow(own, in->data, in->rows);
         else if (strcmp(in->name, "features") == 0) call.features = in->data;
         else if (strcmp(in->name, "pixels") == 0) call.pixels = in->data;
+        else if (strcmp(in->name, "mask") == 0) call.mask = in->data;
+        else if (strcmp(in->name, "prefix_length") == 0) call.prefix_lengths = narrow(own, in->data, 1);
         else bug("the encoder has no input `%s`", in->name);
     }
     int status = d->encode(&call);

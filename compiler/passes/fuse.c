@@ -260,9 +260,13 @@ static void fuse_add_positions(Fuse *f, const Op *op) {
     finish_embedding(f, step, op->result, "embedding");
 }
 
+/* The rows that an image gives; a decoder reads none. */
+static RowsKind image_rows(const Fuse *f) { return f->plan->source_seq.n ? ROWS_SOURCE : ROWS_CHUNK; }
+
 static void fuse_patches(Fuse *f, const Op *op) {
-    f->rows[op->result] = ROWS_PATCHES;
+    const Length seq = f->plan->source_seq.n ? f->plan->source_seq : f->plan->seq;
     f->plan->patch_rows = tensor_of(f, op->result)->dims[0].n;
+    f->rows[op->result] = f->plan->patch_rows < seq.n ? ROWS_PATCHES : image_rows(f); /* others come in front, or none */
     Step step = new_step(f, STEP_PATCHES, op, op->result);
     step.ids = input_index(f, op->inputs[0]);
     step.k = tensor_of(f, op->inputs[0])->dims[1].n; /* height */
@@ -273,7 +277,7 @@ static void fuse_patches(Fuse *f, const Op *op) {
 }
 
 static void fuse_prepend(Fuse *f, const Op *op) {
-    f->rows[op->result] = f->plan->source_seq.n ? ROWS_SOURCE : ROWS_CHUNK; /* a decoder reads no image */
+    f->rows[op->result] = image_rows(f);
     Step step = new_step(f, STEP_PREPEND, op, op->result);
     step.in = f->at[op->inputs[op->n_inputs - 1]];
     step.weight = pack_tensor(f, op->inputs[0], false, false);
