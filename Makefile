@@ -8,6 +8,7 @@
 # make deps       installs the packages that the build and the tests need
 # make aarch64    builds build/aarch64/attnc, on another machine by a cross compiler; qemu-aarch64 runs it
 # make fuzz-inputs  builds build/fuzz/fuzz_*, which read hostile input: tests/fuzz/run.py runs them (clang, libFuzzer)
+# make fuzz-specs   builds build/fuzz/specs, which draws specs and compares the C of each with the interpreter: see its --help
 # make language-tables  renews the tables of docs/language.md from compiler/model/settings.def
 # make mutants    how many planted wrongs the tests catch, as a table: tests/mutants; SEED=N draws others
 # make install    attnc and what goes with it, see packaging/README.md, under DESTDIR and PREFIX (/usr/local),
@@ -151,6 +152,14 @@ $(FUZZ)/libread.a: $(FUZZ_OBJECTS)
 $(FUZZERS): $(FUZZ)/%: $(FUZZ)/tests/fuzz/inputs/%.o $(FUZZ)/libread.a
 	$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(filter-out %.a,$^) $(FUZZ)/libread.a -o $@ -lonig -lutf8proc $(LIBS)
 
+SPECS_OBJECTS = $(patsubst %.c,$(B)/%.o,$(wildcard tests/fuzz/specs/*.c))
+
+fuzz-specs: $(FUZZ)/specs
+
+$(FUZZ)/specs: $(SPECS_OBJECTS) $(B)/libattnc.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+
 # The page as it is where anything is wrong: a half-written one never takes its place.
 LANGUAGE_PAGE = docs/language.md
 language-tables: $(B)/language_tables
@@ -241,5 +250,5 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-.PHONY: all aarch64 bench bench-lib check check-long check-quick demo demo-similarity demo-story deps fuzz-inputs install language-tables mutants uninstall clean
+.PHONY: all aarch64 bench bench-lib check check-long check-quick demo demo-similarity demo-story deps fuzz-inputs fuzz-specs install language-tables mutants uninstall clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -526,7 +526,7 @@ static const char *attention_rows(TargetEmitter *e, const Step *s, int64_t acros
     number(&w, "N", e->written_out ? s->key_bound : 0);
     number(&w, "KEY_BLOCK", s->key_block);
     number(&w, "MULTI", s->key_bound > s->key_block);
-    number(&w, "clamped", own_keys && (s->a.causal || s->a.window));
+    number(&w, "clamped", own_keys && (s->a.causal || s->a.has_prefix || s->a.window));
     number(&w, "ring", keys && keys->ring ? keys->slots : 0);
     number(&w, "ACROSS", across);
     number(&w, "TOGETHER", together);

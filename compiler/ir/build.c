@@ -20,6 +20,7 @@ typedef struct Build {
     const char *where; /* "encoder layer 3 attention" */
     const char *stem;  /* of the names of values: "encoder.layers.3.attention." */
     int *of_weight;    /* [weights of the table]: 1 + its tensor in the graph, or 0; NULL before the first */
+    bool of_source; /* the stack at hand reads the source of another */
 } Build;
 
 /* ---------------------------------------------------------------- tensors */
@@ -253,6 +254,7 @@ static int softmax(Build *b, const char *stem, const Attention *a, int scores) {
         Dim dims[] = {result.dims[1], result.dims[2]};
         int mask = input_named(b, "mask");
         inputs[n++] = mask != NO_TENSOR ? mask : input(b, "mask", DTYPE_U8, 2, dims, false);
+        if (mask == NO_TENSOR && b->of_source) mark_source(b);
         at.has_mask = true;
     }
     if (a->mask_prefix) {
@@ -476,7 +478,7 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, const char *i
     b->place = stack->place;
     b->stem = stem;
     b->where = arena_printf(b->arena, "%s embedding", stack->name);
-    bool of_source = !stack->is_decoder && b->model->decoder && b->entry == ENTRY_FORWARD;
+    const bool of_source = b->of_source = !stack->is_decoder && b->model->decoder && b->entry == ENTRY_FORWARD;
     int x;
     if (stack->input == INPUT_TOKENS) {
         int ids = input(b, ids_name, DTYPE_I64, 1, &rows, false);

@@ -24,6 +24,7 @@ static const char usage[] =
     "  --found DIR          where specs that fail are written (build/fuzz/found)\n"
     "  --log FILE           a line a spec, added to\n"
     "  --table FILE         how often each setting and pair of settings was drawn\n"
+    "  --pair A,B           whether a spec can have both, as the table names them\n"
     "  --probe              finds out of pairs that were not drawn whether any spec can have them\n"
     "  --dry                draws, and runs nothing\n"
     "  --print              prints what is drawn\n"
@@ -267,6 +268,29 @@ static bool tell_refusals(const Main *m) {
     return fine;
 }
 
+static int word_named(Arena *arena, const char *name) {
+    for (int w = 0; w < word_count(); w++)
+        if (strcmp(word_name(arena, w), name) == 0) return w;
+    fail("no option or form is called `%s`", name);
+}
+
+static void tell_pairs(Arena *arena, const ValueNode *pairs) {
+    for (; pairs; pairs = pairs->next) {
+        const char *comma = strchr(pairs->text, ',');
+        if (!comma) usage_error(usage, "`--pair` wants A,B, found `%s`", pairs->text);
+        int one = word_named(arena, arena_copy(arena, pairs->text, (size_t)(comma - pairs->text))),
+            other = word_named(arena, comma + 1);
+        if (one > other) {
+            int before = one;
+            one = other;
+            other = before;
+        }
+        const char *why = pair_excluded(arena, one, other);
+        printf("%s: %s, %s%s%s\n", why ? "cannot" : "can be had", word_name(arena, one), word_name(arena, other),
+               why ? ": " : "", why ? why : "");
+    }
+}
+
 static FILE *open_or_fail(const char *path, const char *mode) {
     FILE *file = path ? fopen(path, mode) : NULL;
     if (path && !file) fail("%s: %s", path, strerror(errno));
@@ -279,7 +303,7 @@ int main(int argc, char **argv) {
     const char *seed = NULL, *from = NULL, *count = NULL, *targets = NULL, *jobs = NULL, *batch = NULL, *seconds = NULL,
                *tries = NULL, *found = NULL, *log = NULL, *table = NULL;
     bool probe = false, dry = false, print = false;
-    ValueNode *files = NULL;
+    ValueNode *files = NULL, *asked = NULL;
     m.shop.level = NULL;
     const Option options[] = {
         {"--seed", .text = &seed},         {"--from", .text = &from},     {"--count", .text = &count},
@@ -287,7 +311,8 @@ int main(int argc, char **argv) {
         {"--level", .text = &m.shop.level}, {"--cc", .text = &m.shop.cc}, {"--seconds", .text = &seconds},
         {"--tries", .text = &tries},       {"--found", .text = &found},   {"--log", .text = &log},
         {"--table", .text = &table},       {"--probe", .flag = &probe},   {"--dry", .flag = &dry},
-        {"--print", .flag = &print},       {"--plant", .text = &m.shop.plant}, {"--replay", .list = &files}};
+        {"--print", .flag = &print},       {"--plant", .text = &m.shop.plant}, {"--replay", .list = &files},
+        {"--pair", .list = &asked}};
     options_read(arena, argc - 1, argv + 1, usage, options, COUNT(options), NULL, 0);
     m.seed = (uint64_t)option_integer(usage, "--seed", seed, 1, 0, INT32_MAX);
     m.from = (uint64_t)option_integer(usage, "--from", from, 0, 0, INT32_MAX);
@@ -305,6 +330,7 @@ int main(int argc, char **argv) {
     m.begin = seconds_now();
     find_targets(&m);
     if (files) return replay(&m, files);
+    tell_pairs(arena, asked);
     if (dry || print) only_draw(&m, print);
     else run(&m);
     if (print) return EXIT_FINE;

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""The differential fuzzer of specs, tests/fuzz/specs (`make fuzz-specs`): specs drawn over the whole language, the
+interpreter against the C of each on the targets of this machine. knows_every_setting: whatever settings.def has is
+drawn, and what is refused may be. same_everywhere: a spec is what its seed and number say. pairs: the table tells what
+was drawn together, and why the rest cannot be. planted: a fault in the C is found, made small, and found again by the
+command that is printed. pinned: specs that once were findings (tests/fuzz/pinned/specs). random: FUZZ_SPECS specs (200;
+15 with ATTNC_QUICK=1) of the seed FUZZ_SEED (1), each on two targets. Speaks TAP."""
+
+import glob
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.dirname(HERE))
+from tap import run_tests  # noqa: E402
+
+QUICK = os.environ.get("ATTNC_QUICK") == "1"
+SPECS = int(os.environ.get("FUZZ_SPECS") or (15 if QUICK else 200))
+SEED = os.environ.get("FUZZ_SEED", "1")
+PROGRAM = "build/fuzz/specs"
+
+
+class FuzzSpecs:
+    def __init__(self, scratch):
+        self.scratch = scratch
+
+    def run(self, *words, seconds=600):
+        """Exit status and what was said. The time is for machines that are much slower."""
+        env = {**os.environ, "TMPDIR": self.scratch}
+        done = subprocess.run([PROGRAM, *words], cwd=ROOT, env=env, capture_output=True, timeout=seconds, check=False)
+        return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+
+    def test_builds(self):
+        made = subprocess.run(["make", "-s", "-j2", "fuzz-specs"], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stderr[-3000:]
+
+    def test_knows_every_setting(self):
+        status, said = self.run("--dry", "--count", "3000", "--seed", SEED)
+        assert status == 0 and "never drawn" not in said, said
+
+    def test_same_everywhere(self):
+        status, some = self.run("--print", "--count", "6", "--from", "37", "--seed", "5")
+        assert status == 0 and some.count("\nmodel s") == 6, some
+        status, later = self.run("--print", "--count", "2", "--from", "41", "--seed", "5")
+        assert status == 0 and some.endswith(later), "spec 41 depends on what was drawn before it:\n" + some + later
+        status, other = self.run("--print", "--count", "6", "--from", "37", "--seed", "6")
+        assert status == 0 and other != some, "another seed draws the same"
+
+    def test_pairs(self):
+        table = os.path.join(self.scratch, "table")
+        status, said = self.run("--pair", "position rope,heads N", "--pair", "norm pre,norm post", "--count", "20", "--dry",
+                                "--table", table)
+        assert status == 0, said
+        with open(table, encoding="utf-8") as file:
+            text = file.read()
+        assert "can be had: position rope, heads N" in said, said
+        assert "cannot: norm pre, norm post: `pre` and `post` exclude each other" in said, said
+        assert re.search(r"^ +20  d_model N$", text, re.M), text[:300]
+
+    def test_planted(self):
+        """A fault of every model with a softcap: the cap is another."""
+        found = os.path.join(self.scratch, "found")
+        plant = "_exp2(=>_exp("
+        status, said = self.run("--count", "4", "--seed", "3", "--targets", "scalar", "--plant", plant, "--found", found,
+                                "--tries", "60")
+        assert status == 1 and " 0 wrong" not in said, said
+        again = re.findall(r"^again: (.*)$", said, re.M)
+        assert len(again) >= 2, said
+        whole, small = (shlex.split(line) for line in again[:2])
+        sizes = [os.path.getsize(words[words.index("--replay") + 1]) for words in (whole, small)]
+        assert sizes[1] < sizes[0], "it was not made smaller: %s\n%s" % (sizes, said)
+        for words in (whole, small):
+            status, replayed = self.run(*words[1:])
+            assert status == 1 and ": wrong\n" in replayed, "%s does not fail again:\n%s" % (words, replayed)
+        status, replayed = self.run("--replay", small[small.index("--replay") + 1])
+        assert status == 0 and ": fine\n" in replayed, "it fails without the fault:\n" + replayed
+
+    def test_pinned(self):
+        paths = sorted(glob.glob(os.path.join(ROOT, "tests/fuzz/pinned/specs/*.attn")))
+        words = [word for path in paths for word in ("--replay", os.path.relpath(path, ROOT))]
+        status, said = self.run(*words)
+        assert paths and status == 0 and said.count(": fine\n") == len(paths), said
+
+    def test_random(self):
+        found = os.path.join(ROOT, "build/fuzz/found")
+        status, said = self.run("--count", str(SPECS), "--seed", SEED, "--targets", "two", "--jobs", "2", "--found", found,
+                                seconds=120 + 20 * SPECS)
+        assert status == 0 and "%d specs, 0 wrong" % SPECS in said, said[-6000:]
+        for line in said.split("\n")[-4:]:
+            print("# " + line)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests("fuzz_specs", FuzzSpecs))
