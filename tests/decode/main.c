@@ -111,7 +111,7 @@ static void set_up(Setup *s, const Model *m, const char *folder) {
     s->model = m;
     s->weights = read_file(folder, m->name, m->weights_bytes);
     s->ctx = block(m->ctx_bytes);
-    int status = m->init(s->ctx, s->weights, m->weights_bytes, target, 1, NULL, NULL, 0, 0);
+    int status = m->init(s->ctx, s->weights, m->weights_bytes, target, 1, NULL, NULL, 0, 0, 0);
     if (status == NO_TARGET) exit(77);
     CHECK(status == OK, "%s: init: %s", m->name, m->text(status));
     s->workspace = block(m->workspace(1));

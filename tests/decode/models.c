@@ -19,7 +19,7 @@
     SAME_STATUSES(NAME);                                                                                               \
     static size_t name##_workspace(int threads) { return NAME##_DECODE_WORKSPACE_BYTES(threads); }                     \
     static int name##_make(void *ctx, const void *weights, size_t bytes, const char *wanted, int threads,              \
-                           ParallelFor *parallel_for, void *pool, size_t least_work, int options_size) {               \
+                           ParallelFor *parallel_for, void *pool, size_t least_work, int options_size, int verify) {   \
         name##_options options = {0};                                                                                  \
         options.size = sizeof options + (size_t)options_size;                                                          \
         options.target = wanted;                                                                                       \
@@ -27,6 +27,7 @@
         options.parallel_for = parallel_for;                                                                           \
         options.pool = pool;                                                                                           \
         options.least_work = least_work;                                                                               \
+        options.verify = verify;                                                                                       \
         return name##_init((name##_ctx *)ctx, weights, bytes, &options);                                               \
     }                                                                                                                  \
     static int name##_call(const Call *call) {                                                                         \

@@ -364,10 +364,49 @@ static void bad_weights(const Setup *s) {
                {s->weights, m->weights_bytes, "z80", 1, 0, NO_TARGET}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int status =
-            m->init(ctx, bad[i].weights, bad[i].bytes, bad[i].target, bad[i].threads, NULL, NULL, 0, bad[i].size);
+            m->init(ctx, bad[i].weights, bad[i].bytes, bad[i].target, bad[i].threads, NULL, NULL, 0, bad[i].size, 0);
         CHECK(status == bad[i].status, "%s: init %zu: %s", m->name, i, m->text(status));
     }
     free(ctx);
+}
+
+/* A byte of the weights is another. That of the data only `verify` sees; that of the header, whose checksum is made
+ * good again, every call must see by itself. */
+static void damaged_weights(const Setup *s) {
+    enum { HEADER = 128, HASHED = 120, AT_DATA_HASH = 48 };
+    const Model *m = s->model;
+    void *ctx = block(m->ctx_bytes);
+    unsigned char *bytes = block_like(s->weights, m->weights_bytes);
+    const size_t in_data[] = {HEADER, HEADER + (m->weights_bytes - HEADER) / 2, m->weights_bytes - 1};
+    for (size_t i = 0; i < sizeof in_data / sizeof *in_data; i++)
+        for (int verify = 0; verify < 2; verify++) {
+            int wanted = verify ? BAD_WEIGHTS : OK;
+            bytes[in_data[i]] ^= 1;
+            int status = m->init(ctx, bytes, m->weights_bytes, target, 1, NULL, NULL, 0, 0, verify);
+            CHECK(status == wanted, "%s: byte %zu, verify %d: %s", m->name, in_data[i], verify, m->text(status));
+            bytes[in_data[i]] ^= 1;
+            status = m->init(ctx, bytes, m->weights_bytes, target, 1, NULL, NULL, 0, 0, verify);
+            CHECK(status == OK, "%s: whole, verify %d: %s", m->name, verify, m->text(status));
+        }
+    for (size_t at = 0; at < HEADER; at++) {
+        if (at / 8 == AT_DATA_HASH / 8) continue; /* the data's checksum: only `verify` reads it */
+        bytes[at] ^= 1;
+        if (at < HASHED) {
+            uint64_t hash = UINT64_C(0xcbf29ce484222325);
+            for (size_t i = 0; i < HASHED; i++) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+            for (int i = 0; i < 8; i++) bytes[HASHED + i] = (unsigned char)(hash >> 8 * i);
+        }
+        int status = m->init(ctx, bytes, m->weights_bytes, target, 1, NULL, NULL, 0, 0, 0);
+        CHECK(status == BAD_WEIGHTS, "%s: byte %zu of the header: %s", m->name, at, m->text(status));
+        memcpy(bytes, s->weights, HEADER);
+    }
+    free(bytes), free(ctx);
+    unsigned char *elsewhere = block(m->weights_bytes + 64);
+    memcpy(elsewhere + 4, s->weights, m->weights_bytes);
+    ctx = block(m->ctx_bytes);
+    int status = m->init(ctx, elsewhere + 4, m->weights_bytes, target, 1, NULL, NULL, 0, 0, 0);
+    CHECK(status == BAD_WEIGHTS, "%s: weights that are not aligned: %s", m->name, m->text(status));
+    free(elsewhere), free(ctx);
 }
 
 void test_statuses(void) {
@@ -384,6 +423,8 @@ void test_statuses(void) {
     }
     for (int i = 0; i < MODELS; i++) bad_weights(&setups[i]);
     verdict("refused: init");
+    for (int i = 0; i < MODELS; i++) damaged_weights(&setups[i]);
+    verdict("refused: damaged weights");
     bad_sources(&setups[PAIR]);
     lost_source(&setups[PAIR]);
     verdict("refused: sources");

@@ -130,7 +130,7 @@ static void pools(const Setup *s) {
     many.workspace = block(m->workspace(3));
     ragged(s, 1, &now, counts[0], wanted);
     for (int i = 0; i < 3; i++) {
-        int status = m->init(many.ctx, s->weights, m->weights_bytes, target, 3, count_run, &now, least_work[i], 0);
+        int status = m->init(many.ctx, s->weights, m->weights_bytes, target, 3, count_run, &now, least_work[i], 0, 0);
         CHECK(status == OK, "%s: init with a pool: %s", m->name, m->text(status));
         ragged(&many, 3, &now, counts[i], logits);
         CHECK(memcmp(logits, wanted, (size_t)(STATES * m->vocab) * sizeof(float)) == 0,
