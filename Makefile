@@ -73,6 +73,13 @@ $(B)/unit/test_runtime: tests/unit/test_runtime.c runtime/attn_runtime.c runtime
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) tests/unit/test_runtime.c runtime/attn_runtime.c -o $@ -lcmocka -lpthread -lm
 
+RUNTIME_WRAPS = posix_memalign free mmap64 munmap open64 close fstat64 read pthread_create pthread_join pthread_mutex_init \
+    pthread_mutex_destroy pthread_cond_init pthread_cond_destroy
+$(B)/unit/test_runtime_faults: tests/unit/test_runtime_faults.c runtime/attn_runtime.c runtime/attn_runtime.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) tests/unit/test_runtime_faults.c runtime/attn_runtime.c -o $@ $(RUNTIME_WRAPS:%=-Wl,--wrap=%) \
+	    -lcmocka -lpthread
+
 $(B)/unit/test_generate $(B)/unit/test_generate_beams $(B)/unit/test_generate_sweep $(B)/unit/time_generate: $(B)/unit/%: \
     tests/unit/%.c tests/unit/fake_model.c \
     tests/unit/fake_model.h runtime/attn_generate.c runtime/attn_generate.h

@@ -198,6 +198,24 @@ static void *worker_main(void *argument) {
     }
 }
 
+/* 0, or an errno value and nothing is left of them. */
+static int locks_init(attn_pool *pool) {
+    int error = pthread_mutex_init(&pool->mutex, NULL);
+    if (error != 0) {
+        return error;
+    }
+    error = pthread_cond_init(&pool->posted, NULL);
+    if (error == 0) {
+        error = pthread_cond_init(&pool->finished, NULL);
+        if (error == 0) {
+            return 0;
+        }
+        pthread_cond_destroy(&pool->posted);
+    }
+    pthread_mutex_destroy(&pool->mutex);
+    return error;
+}
+
 /* NULL with errno set on failure. The new pool has no threads besides the caller yet. */
 static attn_pool *pool_alloc(int threads) {
     void *memory;
@@ -224,9 +242,7 @@ static attn_pool *pool_alloc(int threads) {
         worker->pool = pool;
         worker->index = t;
     }
-    if ((error = pthread_mutex_init(&pool->mutex, NULL)) != 0 ||
-        (error = pthread_cond_init(&pool->posted, NULL)) != 0 ||
-        (error = pthread_cond_init(&pool->finished, NULL)) != 0) {
+    if ((error = locks_init(pool)) != 0) {
         free(pool);
         errno = error;
         return NULL;
