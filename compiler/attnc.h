@@ -77,6 +77,8 @@ enum { EXIT_FINE = 0, EXIT_USER = 1, EXIT_USAGE = 2, EXIT_CANNOT = 3, EXIT_BUG =
 
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));         /* the user's: exit 1 */
 _Noreturn void fail_status(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Ended by what errno says: exit 1, or 5 where that is memory. */
+_Noreturn void fail_system(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 _Noreturn void bug(const char *format, ...) __attribute__((format(printf, 1, 2)));          /* ours: exit 4 */
 _Noreturn void out_of_memory(void);                                                         /* exit 5 */
 
@@ -93,8 +95,7 @@ void failure_push(FailureTrap *trap);
 void failure_release(FailureTrap *trap);
 
 /* ======================================================================= support/files.c
- * Files are read whole or mapped; they are written aside and renamed, so that a reader sees the old
- * file or the new one, never a half. Every failure names the file and the system's reason. */
+ * Files are read whole or mapped. Every failure names the file and the system's reason. */
 typedef struct MappedFile {
     const char *path;
     const uint8_t *data; /* NULL only when size is 0 */
@@ -105,19 +106,15 @@ MappedFile file_map(Arena *arena, const char *path);                        /* u
 char *file_read(Arena *arena, const char *path, size_t limit, size_t *size); /* fails above `limit` bytes */
 bool file_exists(const char *path);
 
-typedef struct OutputFile OutputFile;
-OutputFile *output_open(Arena *arena, const char *path);
-FILE *output_stream(OutputFile *output);
-void output_write(OutputFile *output, const void *bytes, size_t size);
-void output_seek(OutputFile *output, uint64_t offset); /* to patch a header */
-void output_commit(OutputFile *output);                /* flush, check, fsync, rename */
-void outputs_discard(void);                            /* removes what was not committed */
-
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size); /* FNV-1a, 64 bit; seed 0 begins */
 double seconds_now(void);                                           /* monotonic clock */
 
 /* The word of `words` (ended by NULL) nearest to `word`, or NULL when none is near enough to be meant. */
 const char *nearest_word(const char *word, const char *const *words);
+
+/* ======================================================================= support/outputs.c
+ * Files that are written, folders for a while, and what is left of both when the program ends early. */
+#include "support/outputs.h"
 
 /* ======================================================================= syntax/
  * A spec's text and places in it. Lines and columns count from 1; columns count bytes. */

@@ -88,6 +88,7 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file too large is an error of the write, with its name, not the end of the program */
+    interruptions_watch();
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;

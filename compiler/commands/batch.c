@@ -382,11 +382,13 @@ void batch_check_outputs(Arena *arena, const char *usage, const Module *module, 
 
 void batch_write(Arena *arena, const char *usage, const Module *module, const Batch *batch,
                  const ValueNode *outputs) {
+    outputs_hold();
     for (const ValueNode *node = outputs; node; node = node->next) {
         Wanted w = wanted_output(arena, usage, module, node->text);
         if (module->forward->outputs[w.index].layer >= 0) write_maps(arena, module, batch, w.name, w.layer, w.path);
         else write_rows(arena, module, batch, w.index, w.path);
     }
+    outputs_release();
 }
 
 /* ---------------------------------------------------------------- maps that the spec does not export */

@@ -190,7 +190,7 @@ int command_check(int argc, char **argv) {
     if (!threads) k->thread_counts[k->n_thread_counts++] = 3;
     for (int t = 0; t < k->n_thread_counts; t++)
         if (!(k->pools[t] = attn_pool_new(k->thread_counts[t])))
-            fail("a pool of %d threads cannot be made: %s", k->thread_counts[t], strerror(errno));
+            fail_system(errno, "a pool of %d threads cannot be made", k->thread_counts[t]);
     bool fine = check_spec(c);
     for (int t = 0; t < k->n_thread_counts; t++) attn_pool_free(k->pools[t]);
     progress_end();

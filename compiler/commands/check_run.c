@@ -170,6 +170,7 @@ static const char crash_text[] = "a thread of the pool reads or writes outside i
 static void on_crash(int number) {
     if (crash_armed) siglongjmp(crash_jump, number);
     progress_hide();
+    folders_remove();
     if (write(STDOUT_FILENO, crash_text, sizeof crash_text - 1) < 0) _exit(EXIT_BUG);
     _exit(EXIT_USER);
 }

@@ -100,7 +100,8 @@ int command_compile(int argc, char **argv) {
     progress_begin("writing the C of %s", model->name);
     Emitted emitted = emit(arena, program, &emit_options);
 
-    if (mkdir(folder, 0777) && errno != EEXIST) fail("%s: the folder cannot be made: %s", folder, strerror(errno));
+    if (mkdir(folder, 0777) && errno != EEXIST) fail_system(errno, "%s: the folder cannot be made", folder);
+    outputs_hold();
     if (emitted.assembly)
         write_file(arena, arena_printf(arena, "%s/%s_weights.S", folder, model->name), emitted.assembly,
                    strlen(emitted.assembly));
@@ -109,6 +110,7 @@ int command_compile(int argc, char **argv) {
     if (runtime) write_runtime(arena, folder);
     write_file(arena, arena_printf(arena, "%s/%s.h", folder, model->name), emitted.h, emitted.h_bytes);
     write_file(arena, arena_printf(arena, "%s/%s.c", folder, model->name), emitted.c, emitted.c_bytes);
+    outputs_release();
     arena_free(arena);
     return EXIT_FINE;
 }

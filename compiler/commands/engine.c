@@ -13,23 +13,34 @@
 
 /* ---------------------------------------------------------------- the compiler */
 
+enum { CANNOT_RUN = 127 }; /* what shells say as well */
+
 int run_program(const char *const *argv) {
     fflush(NULL);
+    sigset_t before;
+    interruptions_block(&before);
     pid_t child = fork();
-    if (child < 0) return -1;
     if (child == 0) {
+        interruptions_restore(&before);
         execvp(argv[0], (char *const *)(uintptr_t)argv);
-        _exit(127);
+        _exit(CANNOT_RUN);
     }
+    int error = errno;
+    interruptions_child(child > 0 ? child : 0);
+    interruptions_restore(&before);
+    if (child < 0) fail_system(error, "%s: no process can be made for it", argv[0]);
     int status = 0;
     const struct timespec pause = {.tv_nsec = 5000000};
     for (pid_t ended = 0; ended != child;) {
         ended = waitpid(child, &status, progress_is_wanted() ? WNOHANG : 0);
-        if (ended < 0 && errno != EINTR) return -1;
+        if (ended < 0 && errno != EINTR) fail_system(errno, "%s: its end cannot be awaited", argv[0]);
         if (ended == 0) nanosleep(&pause, NULL);
         progress_tick();
     }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    interruptions_child(0);
+    if (WIFSIGNALED(status)) fail("%s: ended by signal %d: %s", argv[0], WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (WEXITSTATUS(status) == CANNOT_RUN) fail("%s: cannot be run", argv[0]);
+    return WEXITSTATUS(status);
 }
 
 bool machine_has(const char *target) {
@@ -58,8 +69,9 @@ static const char *find_cc(Arena *arena, const EngineOptions *options) {
     const char *wanted = options->cc ? options->cc : getenv("CC");
     const char *instead = options->or_interp ? "; --engine interp needs none" : "";
     if (wanted && *wanted) {
-        if (!in_path(arena, wanted)) fail("the C compiler `%s` is not there%s", wanted, instead);
-        return wanted;
+        if (in_path(arena, wanted)) return wanted;
+        if (strchr(wanted, '/') && errno != ENOENT) fail_system(errno, "the C compiler `%s` cannot be run", wanted);
+        fail("the C compiler `%s` is not there%s", wanted, instead);
     }
     static const char *const usual[] = {"clang", "gcc", "cc"};
     for (int i = 0; i < 3; i++)
@@ -67,56 +79,11 @@ static const char *find_cc(Arena *arena, const EngineOptions *options) {
     fail("no C compiler: install clang or gcc, or name one with --cc%s", instead);
 }
 
-/* ---------------------------------------------------------------- a folder for the pieces */
+/* ---------------------------------------------------------------- the library */
 
-typedef struct Folder {
-    Arena *arena;
-    char *path;
-    const char **files;
-    int n, room;
-    struct Folder *next;
-} Folder;
-
-static Folder *folders; /* not removed yet; a failure leaves through exit() */
-
-static void folder_remove(void *with) {
-    Folder *folder = with;
-    for (Folder **at = &folders; *at; at = &(*at)->next)
-        if (*at == folder) {
-            *at = folder->next;
-            break;
-        }
-    for (int i = 0; i < folder->n; i++) unlink(folder->files[i]);
-    rmdir(folder->path);
-}
-
-static void folders_remove(void) {
-    while (folders) folder_remove(folders);
-}
-
-static Folder *folder_new(Arena *arena) {
-    static bool registered;
-    if (!registered) atexit(folders_remove);
-    registered = true;
-    const char *base = getenv("TMPDIR");
-    Folder *folder = arena_alloc(arena, sizeof *folder);
-    folder->arena = arena;
-    folder->path = arena_printf(arena, "%s/attnc-XXXXXX", base && *base ? base : "/tmp");
-    if (!mkdtemp(folder->path)) fail("%s: a folder for compiling cannot be made: %s", folder->path, strerror(errno));
-    folder->next = folders;
-    folders = folder;
-    arena_on_free(arena, folder_remove, folder);
-    return folder;
-}
-
-static const char *folder_file(Folder *folder, const char *name) {
-    folder->files = arena_grow(folder->arena, folder->files, folder->n, &folder->room, sizeof *folder->files);
-    return folder->files[folder->n++] = arena_printf(folder->arena, "%s/%s", folder->path, name);
-}
-
-static const char *folder_write(Folder *folder, const char *name, const char *text) {
+static const char *folder_write(Arena *arena, Folder *folder, const char *name, const char *text) {
     const char *path = folder_file(folder, name);
-    OutputFile *output = output_open(folder->arena, path);
+    OutputFile *output = output_open(arena, path);
     output_write(output, text, strlen(text));
     output_commit(output);
     return path;
@@ -160,23 +127,23 @@ Engine *engine_write(Arena *arena, const Module *module, const EngineOptions *op
 }
 
 /* The models of one library, as one source: their names differ, and so does all that they define. */
-static const char *write_sources(Folder *folder, Engine *const *engines, int n) {
-    Text all = text_new(folder->arena);
+static const char *write_sources(Arena *arena, Folder *folder, Engine *const *engines, int n) {
+    Text all = text_new(arena);
     for (int i = 0; i < n; i++) {
         const char *model = engines[i]->module->model->name;
-        folder_write(folder, arena_printf(folder->arena, "%s.c", model), engines[i]->emitted.c);
-        folder_write(folder, arena_printf(folder->arena, "%s.h", model), engines[i]->emitted.h);
-        folder_write(folder, arena_printf(folder->arena, "%s_driver.c", model), engines[i]->emitted.driver);
+        folder_write(arena, folder, arena_printf(arena, "%s.c", model), engines[i]->emitted.c);
+        folder_write(arena, folder, arena_printf(arena, "%s.h", model), engines[i]->emitted.h);
+        folder_write(arena, folder, arena_printf(arena, "%s_driver.c", model), engines[i]->emitted.driver);
         if (i) text_printf(&all, "#ifdef __clang__\n#pragma clang fp contract(on)\n#endif\n"); /* as a file begins */
         text_printf(&all, "#include \"%s.c\"\n#include \"%s_driver.c\"\n", model, model);
     }
-    return folder_write(folder, "all.c", all.data);
+    return folder_write(arena, folder, "all.c", all.data);
 }
 
 void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOptions *options) {
     Folder *folder = folder_new(arena);
     const char *cc = find_cc(arena, options), *model = engines[0]->module->model->name;
-    const char *source = write_sources(folder, engines, n), *library = folder_file(folder, "model.so");
+    const char *source = write_sources(arena, folder, engines, n), *library = folder_file(folder, "model.so");
     const char *level = options->level ? options->level : "-O2";
     const char *const argv[] = {cc, "-std=c11", level, "-w", "-shared", "-fPIC", "-o", library, source, NULL};
     progress_begin("compiling %s with %s", model, cc);
@@ -185,7 +152,10 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     double seconds = seconds_now() - begin;
     if (status != 0 && engines[0]->given_c) fail("%s does not compile the given C (status %d)", cc, status);
     if (status != 0) bug("%s does not compile the C of `%s` (status %d)", cc, model, status);
+    errno = 0;
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    int error = errno;
+    if (!handle && error == ENOMEM) fail_system(error, "the compiled model cannot be loaded: %s", dlerror());
     if (!handle) fail("the compiled model cannot be loaded: %s", dlerror());
     arena_on_free(arena, unload, handle);
     for (int i = 0; i < n; i++) {
@@ -200,14 +170,14 @@ void engine_load(Arena *arena, Engine *engine, const Weights *weights, const Eng
     DriverCall *call = &engine->call;
     attn_file *file = arena_alloc(arena, sizeof *file);
     int error = (options->load ? attn_load_file : attn_map_file)(packed, file);
-    if (error) fail("%s: %s", packed, strerror(error));
+    if (error) fail_system(error, "%s: cannot be read", packed);
     arena_on_free(arena, close_file, file);
     call->weights = file->data;
     call->weights_bytes = file->size;
     call->threads = options->threads > 0 ? options->threads : 1;
     if (call->threads > 1) {
         call->pool = attn_pool_new(call->threads);
-        if (!call->pool) fail("a pool of %d threads cannot be made: %s", call->threads, strerror(errno));
+        if (!call->pool) fail_system(errno, "a pool of %d threads cannot be made", call->threads);
         arena_on_free(arena, free_pool, call->pool);
         call->parallel_for = attn_pool_run;
     }

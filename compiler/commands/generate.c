@@ -143,6 +143,7 @@ static int print_token(void *with, int32_t token) {
 static _Noreturn void refuse(const Generate *g, int status, const attn_generated *result) {
     if (status == ATTN_GENERATE_MODEL)
         fail("the compiled model says: %s", decoder_text(g->decoder, result->model_status));
+    if (status == ATTN_GENERATE_STOPPED) finish_output(); /* by print_token, which knows no other reason */
     fail("%s", attn_generate_status_text(status));
 }
 

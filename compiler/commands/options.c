@@ -6,7 +6,8 @@
 #include <string.h>
 
 void finish_output(void) {
-    if (fflush(stdout) || ferror(stdout)) fail("the output cannot be written");
+    if (fflush(stdout)) fail_system(errno, "the output cannot be written");
+    if (ferror(stdout)) fail("the output cannot be written"); /* earlier, and nobody kept the reason */
 }
 
 _Noreturn void usage_error(const char *usage, const char *format, ...) {

@@ -1,6 +1,7 @@
 /* failure.c: how the program ends early. */
 #include "../attnc.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,19 +17,23 @@ void failure_release(FailureTrap *trap) {
     innermost = trap->outer;
 }
 
-static _Noreturn void end(int status, const char *what, const char *format, va_list args) {
+/* why NULL: the message says it. */
+static _Noreturn void end(int status, const char *what, const char *why, const char *format, va_list args) {
     outputs_discard();
     progress_end();
     FailureTrap *trap = innermost;
     if (trap) {
         innermost = trap->outer;
         trap->status = status;
-        vsnprintf(trap->message, sizeof trap->message, format, args);
+        size_t room = sizeof trap->message;
+        int size = vsnprintf(trap->message, room, format, args);
+        if (why && size >= 0 && (size_t)size < room) snprintf(trap->message + size, room - (size_t)size, ": %s", why);
         longjmp(trap->jump, 1);
     }
     fflush(stdout);
     say_head(stderr, PAINT_ERROR, what);
     vsay(stderr, format, args);
+    if (why) fprintf(stderr, ": %s", why);
     fputc('\n', stderr);
     exit(status);
 }
@@ -36,25 +41,31 @@ static _Noreturn void end(int status, const char *what, const char *format, va_l
 void fail(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    end(EXIT_USER, "error", format, args);
+    end(EXIT_USER, "error", NULL, format, args);
+}
+
+void fail_system(int error, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    end(error == ENOMEM ? EXIT_MEMORY : EXIT_USER, "error", strerror(error), format, args);
 }
 
 void fail_status(int status, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    end(status, "error", format, args);
+    end(status, "error", NULL, format, args);
 }
 
 void bug(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    end(EXIT_BUG, "internal error, please report it", format, args);
+    end(EXIT_BUG, "internal error, please report it", NULL, format, args);
 }
 
 static _Noreturn void end_plain(int status, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    end(status, "error", format, args);
+    end(status, "error", NULL, format, args);
 }
 
 void out_of_memory(void) { end_plain(EXIT_MEMORY, "out of memory"); }

@@ -1,10 +1,9 @@
-/* files.c: reading, mapping and writing files, and a few small helpers that every stage shares. */
+/* files.c: reading and mapping files, and a few small helpers that every stage shares. */
 #define _POSIX_C_SOURCE 200809L
 #include "../attnc.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -24,13 +23,14 @@ static void unmap(void *with) {
 /* Opens a regular file for reading; fails with the file's name otherwise. */
 static int open_regular(const char *path, size_t *size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) fail("%s: cannot be opened: %s", path, strerror(errno));
+    if (fd < 0) fail_system(errno, "%s: cannot be opened", path);
     struct stat info;
     int bad = fstat(fd, &info);
     if (bad || !S_ISREG(info.st_mode) || info.st_size < 0) {
-        const char *why = bad ? strerror(errno) : S_ISDIR(info.st_mode) ? "it is a folder" : "it is not a regular file";
+        int error = errno;
         close(fd);
-        fail("%s: cannot be read: %s", path, why);
+        if (bad) fail_system(error, "%s: cannot be read", path);
+        fail("%s: cannot be read: %s", path, S_ISDIR(info.st_mode) ? "it is a folder" : "it is not a regular file");
     }
     *size = (size_t)info.st_size;
     return fd;
@@ -43,7 +43,7 @@ MappedFile file_map(Arena *arena, const char *path) {
         void *data = mmap(NULL, file.size, PROT_READ, MAP_PRIVATE, fd, 0);
         int error = errno;
         close(fd);
-        if (data == MAP_FAILED) fail("%s: cannot be mapped: %s", path, strerror(error));
+        if (data == MAP_FAILED) fail_system(error, "%s: cannot be mapped", path);
         Mapping *mapping = arena_alloc(arena, sizeof *mapping);
         *mapping = (Mapping){data, file.size};
         arena_on_free(arena, unmap, mapping);
@@ -69,7 +69,7 @@ char *file_read(Arena *arena, const char *path, size_t limit, size_t *size) {
         if (got < 0) {
             int error = errno;
             close(fd);
-            fail("%s: cannot be read: %s", path, strerror(error));
+            fail_system(error, "%s: cannot be read", path);
         }
         if (got == 0) break;
         have += (size_t)got;
@@ -80,66 +80,6 @@ char *file_read(Arena *arena, const char *path, size_t limit, size_t *size) {
 }
 
 bool file_exists(const char *path) { return access(path, F_OK) == 0; }
-
-struct OutputFile {
-    OutputFile *next; /* the open ones, so that a failure anywhere can remove them */
-    const char *path, *aside; /* aside NULL: a device or a pipe, written in place */
-    FILE *stream;
-};
-
-static OutputFile *open_outputs;
-
-OutputFile *output_open(Arena *arena, const char *path) {
-    OutputFile *output = arena_alloc(arena, sizeof *output);
-    output->path = arena_copy(arena, path, strlen(path));
-    struct stat info;
-    bool in_place = stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
-    if (!in_place) output->aside = arena_printf(arena, "%s.part-%ld", path, (long)getpid());
-    output->stream = fopen(in_place ? path : output->aside, "wb");
-    if (!output->stream) fail("%s: cannot be written: %s", path, strerror(errno));
-    output->next = open_outputs;
-    open_outputs = output;
-    return output;
-}
-
-FILE *output_stream(OutputFile *output) { return output->stream; }
-
-void output_write(OutputFile *output, const void *bytes, size_t size) {
-    if (size && fwrite(bytes, 1, size, output->stream) != size)
-        fail("%s: cannot be written: %s", output->path, strerror(errno));
-}
-
-void output_seek(OutputFile *output, uint64_t offset) {
-    if (fseeko(output->stream, (off_t)offset, SEEK_SET))
-        fail("%s: cannot be written: %s", output->path, strerror(errno));
-}
-
-static void output_forget(OutputFile *output) {
-    OutputFile **link = &open_outputs;
-    while (*link && *link != output) link = &(*link)->next;
-    if (*link) *link = output->next;
-}
-
-void output_commit(OutputFile *output) {
-    int bad = fflush(output->stream) || ferror(output->stream);
-    if (bad) fail("%s: cannot be written: %s", output->path, strerror(errno));
-    /* A pipe or a special file cannot be synced; only a disk's refusal is an error. */
-    if (fsync(fileno(output->stream)) && errno != EINVAL && errno != EROFS)
-        fail("%s: cannot be written: %s", output->path, strerror(errno));
-    bad = fclose(output->stream);
-    output->stream = NULL;
-    if (bad || (output->aside && rename(output->aside, output->path)))
-        fail("%s: cannot be written: %s", output->path, strerror(errno));
-    output_forget(output);
-}
-
-void outputs_discard(void) {
-    for (OutputFile *output = open_outputs; output; output = output->next) {
-        if (output->stream) fclose(output->stream);
-        if (output->aside) unlink(output->aside);
-    }
-    open_outputs = NULL;
-}
 
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size) {
     const uint8_t *at = bytes;

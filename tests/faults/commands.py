@@ -1,0 +1,109 @@
+"""The commands that tests/faults tries, with small inputs."""
+import json
+import os
+import struct
+import subprocess
+
+KINDS = ("out_of_memory", "failing_calls", "interrupted_calls", "short_calls", "killed", "stopped")
+FIXTURE = "tests/parity/fixtures/gpt2_odd"
+ENCODER, DECODER = "specs/small_encoder.attn", "tests/differential/decoder_only.attn"
+
+# A compiler that remembers: the same C gives the same library, and a run takes milliseconds.
+CC = """#!/bin/sh
+for argument; do
+    case $before in -o) library=$argument ;; esac
+    before=$argument
+done
+kept=%s/$(cat "${library%%/*}"/*.[ch] | cksum | tr ' ' -).so
+if [ ! -e "$kept" ]; then
+    clang "$@" || exit
+    cp "$library" "$kept.$$" && mv "$kept.$$" "$kept"
+else
+    cp "$kept" "$library"
+fi
+"""
+
+
+class Command:
+    """`@` in an argument is the folder of the outputs. Of each kind of fault at most `most` are tried, without
+    ATTNC_LONG. steady: the output is the same each time. also: what an error may say in place of the system's reason."""
+    def __init__(self, name, arguments, outputs=(), most=120, steady=True, kinds=KINDS, also=()):
+        self.name, self.arguments, self.outputs = name, arguments.split(), outputs
+        self.most, self.steady, self.kinds, self.also = most, steady, kinds, also
+
+
+def write_ids(path, ids):
+    header = "{'descr': '<i4', 'fortran_order': False, 'shape': (%d,), }" % len(ids)
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        file.write(struct.pack("<%di" % len(ids), *ids))
+
+
+def write_shards(folder):
+    """The fixture's tensors in two files with an index."""
+    os.mkdir(folder)
+    with open(FIXTURE + "/model.safetensors", "rb") as file:
+        whole = file.read()
+    size, = struct.unpack_from("<Q", whole)
+    header = json.loads(whole[8:8 + size])
+    names = [name for name in header if name != "__metadata__"]
+    places = {}
+    for shard, part in enumerate((names[:len(names) // 2], names[len(names) // 2:])):
+        path, own, data = "model-%d.safetensors" % shard, {}, b""
+        for name in part:
+            begin, end = header[name]["data_offsets"]
+            own[name] = {**header[name], "data_offsets": [len(data), len(data) + end - begin]}
+            data += whole[8 + size + begin:8 + size + end]
+            places[name] = path
+        text = json.dumps(own).encode()
+        with open(os.path.join(folder, path), "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + data)
+    with open(folder + "/model.safetensors.index.json", "w", encoding="utf-8") as file:
+        json.dump({"metadata": {}, "weight_map": places}, file)
+    with open(FIXTURE + "/config.json", "rb") as file, open(folder + "/config.json", "wb") as copy:
+        copy.write(file.read())
+
+
+def commands(folder, attnc, quick):
+    ids, sharded, cc, kept = (os.path.join(folder, name) for name in ("ids.npy", "sharded", "cc", "libraries"))
+    weights, packed = folder + "/w.safetensors", folder + "/w.attnw"
+    write_ids(ids, [1, 2, 3, 4])
+    write_shards(sharded)
+    os.mkdir(kept)
+    with open(cc, "w", encoding="utf-8") as file:
+        file.write(CC % kept)
+    os.chmod(cc, 0o755)
+    subprocess.run([attnc, "weights", ENCODER, "--weights", "random:3", "-o", weights], check=True, stdout=-3, timeout=60)
+    subprocess.run([attnc, "pack", ENCODER, "--weights", weights, "-o", packed], check=True, stdout=-3, timeout=60)
+    compiled = "--engine compiled --target scalar --cc " + cc
+    prompt = f"--in tokens={ids} --max-new 3 --ignore-eos"
+    few = [
+        Command("fmt", f"fmt {ENCODER}"),
+        Command("fmt -o", f"fmt {ENCODER} -o @/a.attn", ["a.attn"]),
+        Command("compile", f"compile {ENCODER} -o @ --target scalar,avx2 --runtime --weights {weights}",
+                ["small_encoder.c", "small_encoder.h", "small_encoder.attnw", "attn_runtime.c", "attn_runtime.h",
+                 "attn_generate.c", "attn_generate.h"]),
+        Command("run compiled", f"run {ENCODER} --weights {packed} --in tokens={ids} --out hidden=@/h.npy --out "
+                f"pooled=@/p.npy --threads 2 {compiled}", ["h.npy", "p.npy"]),
+    ]
+    return few if quick else few + [
+        Command("help", "help"),
+        Command("help compile", "help compile"),
+        Command("version", "--version"),
+        Command("dump", f"--dump=ast,model,graph,plan {ENCODER}"),
+        Command("weights", f"weights {ENCODER}"),
+        Command("weights -o", f"weights {ENCODER} --weights {packed} -o @/w.safetensors", ["w.safetensors"]),
+        Command("pack", f"pack {ENCODER} --weights {weights} -o @/w.attnw", ["w.attnw"]),
+        Command("run interp", f"run {ENCODER} --weights {weights} --in tokens={ids} --out hidden=@/h.npy --engine interp",
+                ["h.npy"]),
+        Command("generate interp", f"generate {DECODER} --weights random:1 {prompt} --out tokens=@/t.npy --engine interp",
+                ["t.npy"]),
+        Command("generate compiled", f"generate {DECODER} --weights random:1 {prompt} --beam 2 --stream {compiled}"),
+        Command("import", f"import {FIXTURE} -o @/g.attn", ["g.attn"]),
+        Command("import sharded", f"import {sharded} -o @/g.attn", ["g.attn"]),
+        Command("map", f"map {ENCODER} --weights random:1 --in tokens={ids} -o @/m.html --engine interp", ["m.html"]),
+        Command("explain", f"explain {ENCODER} --html @/e.html", ["e.html"], most=6, steady=False),
+        Command("bench", f"bench {ENCODER} --seq 4 --target scalar --cc {cc}", most=4, steady=False),
+        Command("check", f"check {ENCODER} --target scalar --lengths 1,3 --cc {cc}", most=40),
+    ]
