@@ -19,7 +19,7 @@ CC = clang
 HOST_CC = $(CC)
 AARCH64_CC = aarch64-linux-gnu-gcc
 CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wconversion -Wshadow -Werror
-GENERATED_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function
+GENERATED_CFLAGS = $(CFLAGS) -Wno-unused-function
 LIBS = -lcjson -lm -ldl -lpthread
 B = build
 

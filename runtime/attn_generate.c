@@ -569,9 +569,10 @@ static int32_t draw_from_all(Run *run) {
     }
     double target = next_fraction(run) * total;
     int32_t drawn = -1;
-    for (size_t b = 0; b < blocks && drawn < 0; sum += run->sums[b++]) {
-        if (sum + run->sums[b] <= target) continue;
+    for (size_t b = 0; b < blocks && drawn < 0; b++) {
         double within = sum;
+        sum += run->sums[b];
+        if (sum <= target) continue;
         size_t first = b * BLOCK, end = vocab - first < BLOCK ? vocab : first + BLOCK;
         for (size_t i = first; i < end && within <= target; i++) {
             double weight = run->logits[i] > -INFINITY ? weight_of(run, run->logits[i]) : 0;

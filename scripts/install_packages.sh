@@ -68,6 +68,7 @@ need_test() {
     need gcc have_program gcc
     need g++ have_program g++
     need libcmocka-dev have_header cmocka.h
+    need clang-tidy have_program clang-tidy
     need valgrind have_program valgrind
     need "libclang-rt-$(clang_major)-dev" have_sanitizers
     need gawk have_program awk

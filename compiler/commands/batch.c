@@ -37,7 +37,7 @@ typedef struct Reader {
     Batch *batch;
 } Reader;
 
-static void unknown_input(Reader *r, const char *name) {
+static _Noreturn void unknown_input(Reader *r, const char *name) {
     const char *names[MAX_GRAPH_INPUTS + 2];
     int n = 0;
     Text all = text_new(r->arena);
@@ -282,7 +282,7 @@ Batch *batch_read(Arena *arena, const char *usage, const Graph *graph, const Val
 /* Copies a sequence's output into its padded place; `full` are the padded sizes. */
 static void place_output(const OutputArray *o, const int64_t *full, float *out) {
     int64_t d[3] = {1, 1, 1}, f[3] = {1, 1, 1};
-    for (int i = 0; i < o->shape.rank; i++) {
+    for (int i = 0; i < o->shape.rank && i < 3; i++) {
         d[i] = o->shape.dims[i];
         f[i] = full[i];
     }

@@ -64,6 +64,7 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
         array.data = &d->prefix;
     } else if (t->dtype == DTYPE_I64) {
         const Stack *stack = own ? m->decoder : m->encoder;
+        if (!stack) bug("the input %s has no stack", input->name);
         bool segments = strcmp(input->name, "segments") == 0;
         const int64_t *ids = ids_below(d->arena, key, count, segments ? stack->segments : stack->vocab);
         array.data = ids;
@@ -216,7 +217,7 @@ static int splits_of(const DecodeCheck *d, int64_t *splits) {
 
 /* A prefill of k rows, then steps. */
 static const char *check_splits(Run *r, const Run *all) {
-    int64_t splits[MOST_SPLITS];
+    int64_t splits[MOST_SPLITS] = {0};
     int count = splits_of(r->d, splits);
     for (int i = 0; i < count && !r->trouble; i++) {
         begin(r);
@@ -306,7 +307,7 @@ static const char *check_together(Run *r, const Run *all) {
                                         (long long)(from + i));
             if (row) held[s]++;
             if (held[s] == d->n && d->vocab &&
-                memcmp(logits + k * d->vocab, all->logits, (size_t)d->vocab * sizeof *logits))
+                memcmp(logits + k * d->vocab, all->logits, (size_t)d->vocab * sizeof *logits) != 0)
                 return arena_printf(d->arena, "%d states together: other bits in logits", count);
         }
     }

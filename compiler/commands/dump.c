@@ -24,7 +24,8 @@ static void dump_stages(Arena *arena, const char *list, const char *path) {
         model_print(&text, model, true);
         printf("%shash %016llx\n", text.data, (unsigned long long)model->hash);
     }
-    Module *module = strstr(list, "graph") || strstr(list, "plan") ? build(arena, model) : NULL;
+    if (!strstr(list, "graph") && !strstr(list, "plan")) return;
+    Module *module = build(arena, model);
     Text text = text_new(arena);
     if (strstr(list, "graph")) {
         graph_print(&text, module, module->forward);

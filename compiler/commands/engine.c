@@ -267,6 +267,7 @@ static const void *join(Arena *arena, const Batch *batch, const GraphInput *inpu
     uint8_t *out = arena_alloc(arena, *bytes), *to = out;
     for (int64_t b = 0; b < batch->count; b++) {
         const InputArray *a = input_of(&batch->sequences[b], input->name);
+        if (!a) bug("the input %s is not in every sequence", input->name);
         int64_t count = sequence_items(&batch->sequences[b], t);
         if (t->dtype == DTYPE_I64) narrow(a->data, count, (int32_t *)(void *)to);
         else memcpy(to, a->data, (size_t)count * item);

@@ -478,7 +478,7 @@ static const IsaOp *operation_of(Expansion *x, TemplateExpr *expr) {
 static const IsaOp *operation_of_count(const Expansion *x, const Isa *isa, const IsaOp *op, const char **args) {
     int at = 0;
     while (at < op->param_count && op->kinds[at] != ISA_COUNT) at++;
-    if (at == op->param_count || strspn(args[at], "0123456789") != strlen(args[at])) return op;
+    if (at == op->param_count || !args[at] || strspn(args[at], "0123456789") != strlen(args[at])) return op;
     const IsaOp *counted = isa_find(isa, arena_printf(x->arena, "%s_%s", op->name, args[at]));
     if (!counted) return op;
     for (; at + 1 < op->param_count; at++) args[at] = args[at + 1];
@@ -491,7 +491,7 @@ static TemplateValue evaluate_operation(Expansion *x, TemplateExpr *expr) {
         expand_error(x, "%c.%s takes %d arguments, %d are given", expr->vectors, op->name, op->param_count,
                      expr->arg_count);
     const char *args[MAX_ARGS] = {NULL};
-    for (int i = 0; i < expr->arg_count; i++) args[i] = template_evaluate_pieces(x, expr->args[i]);
+    for (int i = 0; i < op->param_count; i++) args[i] = template_evaluate_pieces(x, expr->args[i]);
     op = operation_of_count(x, table_of(x, expr), op, args);
     return template_text(isa_spell(x->arena, op, args, op->needs_prefix ? prefix_of(x) : NULL));
 }
@@ -563,6 +563,7 @@ const char *isa_spell(Arena *arena, const IsaOp *op, const char *const *args, co
         const IsaPiece *piece = &op->pieces[i];
         if (piece->param < 0) {
             const char *plain = piece->param == ISA_PREFIX ? prefix : piece->text;
+            if (!plain) bug("%s: the prefix of its table is missing", op->name);
             text_add(&text, plain, strlen(plain));
             continue;
         }

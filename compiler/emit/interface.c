@@ -242,21 +242,24 @@ EntrySizes set_entry(Arena *arena, const Plan *plan, TemplateVars *vars) {
     return sizes;
 }
 
+static void add_fields(Arena *arena, const Plan *plan, Text *in, Text *out) {
+    for (int i = 0; i < plan->graph->n_inputs; i++) {
+        Field f = field_of(arena, plan, &plan->graph->inputs[i]);
+        const char *line = arena_printf(arena, "const %s *%s;", f.type, f.name);
+        if (!strstr(in->data, line)) add_line(in, line);
+    }
+    for (int o = 0; o < plan->graph->n_outputs; o++) {
+        const char *line = arena_printf(arena, "float *out_%s;", plan->graph->outputs[o].name);
+        if (!strstr(out->data, line)) add_line(out, line);
+    }
+}
+
 /* One struct carries the inputs and outputs of every entry to the kernels. */
 void set_run(Arena *arena, const Program *program, TemplateVars *vars) {
     const Plan *const plans[] = {program->forward, program->encode, program->decode};
     Text in = text_new(arena), out = text_new(arena);
-    for (int p = 0; p < 3; p++) {
-        for (int i = 0; plans[p] && i < plans[p]->graph->n_inputs; i++) {
-            Field f = field_of(arena, plans[p], &plans[p]->graph->inputs[i]);
-            const char *line = arena_printf(arena, "const %s *%s;", f.type, f.name);
-            if (!strstr(in.data, line)) add_line(&in, line);
-        }
-        for (int o = 0; plans[p] && o < plans[p]->graph->n_outputs; o++) {
-            const char *line = arena_printf(arena, "float *out_%s;", plans[p]->graph->outputs[o].name);
-            if (!strstr(out.data, line)) add_line(&out, line);
-        }
-    }
+    for (int p = 0; p < 3; p++)
+        if (p == 0 || plans[p]) add_fields(arena, plans[p], &in, &out);
     vars_text(vars, "run_inputs", in.data);
     vars_text(vars, "run_outputs", out.data);
     static const char *const kinds[] = {"self_pairs", "source_pairs", "cross_pairs"};

@@ -288,7 +288,8 @@ const Isa *isa_parse(Arena *arena, const char *file_name, const char *text) {
         int begun = table.line, lines = 0;
         Text whole = text_new(arena);
         text_printf(&whole, "%s", line);
-        for (; is_space(*text); lines++) text_printf(&whole, " %s", trim(take_line(arena, &text)));
+        for (char *more; is_space(*text) && (more = take_line(arena, &text)) != NULL; lines++)
+            text_printf(&whole, " %s", trim(more));
         char *rest = whole.data;
         const char *word = take_word(arena, &rest);
         int which = 0;

@@ -49,18 +49,19 @@ static void find_class(Import *import) {
     if (list && !cJSON_IsNull(list) && (!cJSON_IsArray(list) || (given && (given->next || !cJSON_IsString(given)))))
         fail("%s: `architectures` is %s; a list of one class is understood", import->config_path,
             config_value(arena, list));
+    const char *wanted = given ? given->valuestring : NULL;
     Text known = text_new(arena);
     size_t size;
     for (const char *word; (word = next_word(&classes, &size));) {
         size_t length = strcspn(word, "=");
         import->class_name = arena_printf(arena, "%s%.*s", stem, (int)length, word);
         text_printf(&known, " %s", import->class_name);
-        if (given && strcmp(given->valuestring, import->class_name) != 0) continue;
+        if (wanted && strcmp(wanted, import->class_name) != 0) continue;
         variable_set(import, "task", arena_copy(arena, word + length + 1, size - length - 1));
         return;
     }
     fail("%s: `architectures` is \"%.100s\"; for `%s`, one of%s is understood", import->config_path,
-        given->valuestring, import->type, known.data);
+        wanted ? wanted : "", import->type, known.data);
 }
 
 enum { MOST_BOUND = 2048 };

@@ -153,6 +153,7 @@ static const char *layer_type_of(const Import *import, const char *pattern, int6
     int64_t n = 0;
     for (const char *w; n < 8 && (w = next_word(&pattern, &size)); n++) words[n] = w, sizes[n] = size;
     const char *names[3] = {"every", "first", "from"};
+    if (!n) bug("a pattern of layers holds no word");
     int64_t pick = layer % n, first = 0;
     for (int i = 0; i < 3; i++) {
         if (n != 4 || sizes[0] != strlen(names[i]) || memcmp(words[0], names[i], sizes[0]) != 0) continue;
@@ -167,7 +168,9 @@ static const char *layer_type_of(const Import *import, const char *pattern, int6
 enum { MOST_LAYERS = 4096 };
 
 static void layer_types(Import *import, const ConfigKey *key, const cJSON *item) {
-    int64_t layers = strtoll(variable_get(import, "layers", 6), NULL, 10), count = 0;
+    const char *number_of = variable_get(import, "layers", 6);
+    if (!number_of) bug("the layers are not counted yet");
+    int64_t layers = strtoll(number_of, NULL, 10), count = 0;
     if (layers > MOST_LAYERS) fail("%s: %lld layers are too many; at most %d are understood", import->config_path,
         (long long)layers, MOST_LAYERS);
     import->layer_types = arena_array(import->arena, (size_t)layers, sizeof *import->layer_types);

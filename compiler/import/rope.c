@@ -34,7 +34,7 @@ static const cJSON *member(const Rope *rope, const char *name) {
 /* A positive number, or NAN where there is none. */
 static double real(const Rope *rope, const char *name) {
     const cJSON *item = member(rope, name);
-    if (!item) return NAN;
+    if (!item || !rope->object) return NAN;
     if (!cJSON_IsNumber(item) || !(item->valuedouble > 0) || !isfinite(item->valuedouble))
         fail("%s: `%s.%s` is %s; a positive number is understood", rope->import->config_path, rope->object->string,
             name, config_value(rope->import->arena, item));

@@ -274,7 +274,7 @@ static void round_result(Interp *in, double *out, int64_t count) {
 
 static void run_op(Interp *in, const Op *op) {
     const OpAttributes *a = &op->a;
-    Numbers x = in->numbers[op->inputs[0]], y = {0}, z = {0};
+    Numbers x = in->numbers[op->inputs[0]], y = x, z = x; /* y and z are read where the op has them */
     if (op->n_inputs > 1) y = in->numbers[op->inputs[1]];
     if (op->n_inputs > 2) z = in->numbers[op->inputs[2]];
     int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1), count = n * d * extent(in, op->result, 2);
@@ -408,6 +408,7 @@ static Interpretation *run_graph(Interp *in, const Weights *weights, const Input
             fail("the length %s is %lld; it must be %lld to %lld", graph->symbols[s].name, (long long)symbols[s],
                  (long long)graph->symbols[s].least, (long long)graph->symbols[s].bound);
     for (int i = 0; i < graph->n_inputs; i++) bind_input(in, &graph->inputs[i], inputs, n_inputs);
+    if (graph->n_states && !states) bug("the states of %s are not given", graph->name);
     for (int i = 0; i < graph->n_states; i++)
         if (graph->states[i].in != NO_TENSOR) in->numbers[graph->states[i].in].real = states[i];
     bind_constants(in, weights);

@@ -196,7 +196,8 @@ static const float *buckets_back(Arena *arena, const Derived *derived, const Wei
     float *numbers = arena_array(arena, (size_t)(buckets * heads), sizeof *numbers);
     float *out = arena_array(arena, (size_t)(buckets * heads), sizeof *out);
     double *bucket = arena_array(arena, (size_t)(heads * width), sizeof *bucket);
-    for (int64_t i = 0; i < buckets * heads; i++) numbers[i] = (float)(i / heads);
+    for (int64_t b = 0; b < buckets; b++)
+        for (int64_t h = 0; h < heads; h++) numbers[b * heads + h] = (float)b;
     derived_fill(derived, numbers, bucket);
     for (int64_t h = 0; h < heads; h++)
         for (int64_t i = 0; i < width; i++)

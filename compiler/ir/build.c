@@ -216,7 +216,7 @@ static int position_scores(Build *b, const char *stem, const Stack *stack, const
         return EMIT(alibi, result, ATTRIBUTES(.heads = a->heads, .past = b->past.symbol), scores, slopes);
     }
     if (p->kind != POSITION_RELATIVE) return scores;
-    const char *table = p->per_layer ? arena_printf(b->arena, "%srelative.weight", stem)
+    const char *table = p->per_layer || !stack ? arena_printf(b->arena, "%srelative.weight", stem)
                                      : arena_printf(b->arena, "%s.relative.weight", stack->name);
     const WeightSpec *spec = weight_spec_find(&b->module->weights, table);
     if (!spec) bug("no table `%s`", table);
@@ -537,6 +537,7 @@ static void enter_head(Build *b) {
 
 static void build_head(Build *b, const Stack *stack, int hidden) {
     const Head *head = &b->model->head;
+    if (!stack) bug("a head without a stack");
     enter_head(b);
     graph_output(b->arena, b->graph, (GraphOutput){"hidden", hidden, -1, NULL, 0});
     if (head->logits)

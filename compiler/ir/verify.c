@@ -36,8 +36,9 @@ static void verify_tensor(const Module *module, const Graph *g, int t, const cha
 static void verify_shapes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
-    const Tensor *y = op->n_inputs > 1 ? &g->tensors[op->inputs[1]] : NULL,
-                 *z = op->n_inputs > 2 ? &g->tensors[op->inputs[2]] : NULL;
+    /* y and z are read where the op has them */
+    const Tensor *y = op->n_inputs > 1 ? &g->tensors[op->inputs[1]] : x,
+                 *z = op->n_inputs > 2 ? &g->tensors[op->inputs[2]] : x;
     const OpAttributes *a = &op->a;
     switch (op->kind) {
     case OP_embed:
@@ -76,7 +77,8 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->dims[0].n + a->offset <= y->dims[0].n && x->dims[0].n + a->offset <= z->dims[0].n);
         break;
     case OP_linear:
-        WANT(x->dims[1].n == y->dims[1].n && result->dims[1].n == y->dims[0].n && (!z || z->dims[0].n == y->dims[0].n));
+        WANT(x->dims[1].n == y->dims[1].n && result->dims[1].n == y->dims[0].n &&
+             (op->n_inputs < 3 || z->dims[0].n == y->dims[0].n));
         break;
     case OP_layernorm:
     case OP_rmsnorm:

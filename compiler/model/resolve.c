@@ -231,7 +231,7 @@ static void resolve_layers(Resolver *r, const Scope *outer, const Item *item, St
             Scope *inner = scope_enter(r, scope, BLOCK_LAYER, i->items);
             pattern[p++] = resolve_layer(r, inner, i, stack);
         }
-    if (!patterns) pattern[p++] = resolve_layer(r, scope, item, stack);
+    if (!p) pattern[p++] = resolve_layer(r, scope, item, stack);
     if (!stack->layers) stack->layers = arena_array(r->arena, MOST_LAYERS, sizeof *stack->layers);
     for (int64_t i = 0; i < n; i++) place_layer(r, stack, scope, &pattern[i % p], shared ? first + i % p : first + i);
     stack->pattern = first ? stack->n_layers : p;

@@ -172,6 +172,7 @@ static void add_head(Builder *b) {
     const Model *model = b->model;
     const Head *head = &model->head;
     const Stack *stack = model->decoder ? model->decoder : model->encoder;
+    if (!stack) return; /* attention alone has no head */
     if (head->logits && !head->tied)
         add(b, head->place, "head.weight", matrix(stack->vocab, stack->hidden_width), 0,
             1 / sqrt((double)stack->hidden_width));

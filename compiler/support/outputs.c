@@ -152,7 +152,7 @@ enum { ENDING = sizeof ending / sizeof *ending };
 
 static volatile sig_atomic_t watching, running; /* process ids: this one's, and the child's */
 
-/* Only what POSIX allows in a handler; SA_RESETHAND has put the default back, which ends the program when this returns. */
+/* Only what POSIX allows in a handler; SA_RESETHAND has put the default back, which ends the program on return. */
 static void on_ending(int number) {
     if (getpid() != watching) { /* a child that runs nothing of its own yet */
         raise(number);

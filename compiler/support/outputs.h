@@ -1,8 +1,8 @@
 /* outputs.h: what the program puts into the file system. Included by attnc.h alone.
  *
- * A file is written aside, as PATH.part-PID, and renamed when it is whole and on the disk, so that a reader sees the old
- * file or the new one, never a half. What ends the program early takes away what lies aside, and its folders: a failure,
- * and the signals that a user, a terminal or a pipe sends. Only SIGKILL and a loss of power leave them. */
+ * A file is written aside, as PATH.part-PID, and renamed when it is whole and on the disk, so that a reader sees the
+ * old file or the new one, never a half. What ends the program early takes away what lies aside, and its folders: a
+ * failure, and the signals that a user, a terminal or a pipe sends. Only SIGKILL and a loss of power leave them. */
 #ifndef OUTPUTS_H
 #define OUTPUTS_H
 
@@ -17,8 +17,8 @@ void output_seek(OutputFile *output, uint64_t offset); /* to patch a header */
 void output_commit(OutputFile *output);                /* flush, check, fsync, rename */
 void outputs_discard(void);                            /* removes what was not committed */
 
-/* Between these two, files that are committed stay aside; then they are renamed together, in their order. So those of one
- * command are all old or all new, but for what ends the program between two renames. */
+/* Between these two, files that are committed stay aside; then they are renamed together, in their order. So those of
+ * one command are all old or all new, but for what ends the program between two renames. */
 void outputs_hold(void);
 void outputs_release(void);
 

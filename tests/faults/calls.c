@@ -9,8 +9,8 @@
  *   before:SIG    the signal SIG arrives in front of call AT
  *   after:SIG     the signal SIG arrives behind call AT
  *
- * REPORT then holds `hit NAME PATH`, if call AT came, `descriptors N` open above 2 when the program ended by itself, and
- * `status N` or `signal N`. */
+ * REPORT then holds `hit NAME PATH`, if call AT came, `descriptors N` open above 2 when the program ended by itself,
+ * and `status N` or `signal N`. */
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>

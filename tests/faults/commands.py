@@ -26,7 +26,8 @@ fi
 
 class Command:
     """`@` in an argument is the folder of the outputs. Of each kind of fault at most `most` are tried, without
-    ATTNC_LONG. steady: the output is the same each time. also: what an error may say in place of the system's reason."""
+    ATTNC_LONG. steady: the output is the same each time. also: what an error may say in place of the system's
+    reason."""
     def __init__(self, name, arguments, outputs=(), most=120, steady=True, kinds=KINDS, also=()):
         self.name, self.arguments, self.outputs = name, arguments.split(), outputs
         self.most, self.steady, self.kinds, self.also = most, steady, kinds, also
@@ -74,8 +75,9 @@ def commands(folder, attnc, quick):
     with open(cc, "w", encoding="utf-8") as file:
         file.write(CC % kept)
     os.chmod(cc, 0o755)
-    subprocess.run([attnc, "weights", ENCODER, "--weights", "random:3", "-o", weights], check=True, stdout=-3, timeout=60)
-    subprocess.run([attnc, "pack", ENCODER, "--weights", weights, "-o", packed], check=True, stdout=-3, timeout=60)
+    for make in (["weights", ENCODER, "--weights", "random:3", "-o", weights],
+                 ["pack", ENCODER, "--weights", weights, "-o", packed]):
+        subprocess.run([attnc, *make], check=True, stdout=subprocess.DEVNULL, timeout=60)
     compiled = "--engine compiled --target scalar --cc " + cc
     prompt = f"--in tokens={ids} --max-new 3 --ignore-eos"
     few = [
@@ -95,10 +97,10 @@ def commands(folder, attnc, quick):
         Command("weights", f"weights {ENCODER}"),
         Command("weights -o", f"weights {ENCODER} --weights {packed} -o @/w.safetensors", ["w.safetensors"]),
         Command("pack", f"pack {ENCODER} --weights {weights} -o @/w.attnw", ["w.attnw"]),
-        Command("run interp", f"run {ENCODER} --weights {weights} --in tokens={ids} --out hidden=@/h.npy --engine interp",
-                ["h.npy"]),
-        Command("generate interp", f"generate {DECODER} --weights random:1 {prompt} --out tokens=@/t.npy --engine interp",
-                ["t.npy"]),
+        Command("run interp", f"run {ENCODER} --weights {weights} --in tokens={ids} --engine interp "
+                "--out hidden=@/h.npy", ["h.npy"]),
+        Command("generate interp", f"generate {DECODER} --weights random:1 {prompt} --engine interp "
+                "--out tokens=@/t.npy", ["t.npy"]),
         Command("generate compiled", f"generate {DECODER} --weights random:1 {prompt} --beam 2 --stream {compiled}"),
         Command("import", f"import {FIXTURE} -o @/g.attn", ["g.attn"]),
         Command("import sharded", f"import {sharded} -o @/g.attn", ["g.attn"]),

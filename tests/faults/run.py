@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every allocation and every system call of attnc fails once, and attnc ends at every moment: a clear error with the right
-status, nothing half-written, nothing left behind. TAP on stdout.
+"""Every allocation and every system call of attnc fails once, and attnc ends at every moment: a clear error with the
+right status, nothing half-written, nothing left behind. TAP on stdout.
 
 calls.c does something to one system call, memory.c to one allocation. ATTNC_LONG=1 tries all of them; without it long
 commands try some, evenly spread. `run.py NAME…` tries these commands alone."""
@@ -89,9 +89,9 @@ class Trial:
 
     def same(self, got):
         """All that the command does was done; figures that change from run to run are left out."""
-        steady = self.command.steady
-        return (got.files if steady else sorted(got.files)) == (self.good.files if steady else sorted(self.good.files)) \
-            and (got.out == self.good.out if steady else len(got.out.split()) == len(self.good.out.split()))
+        if self.command.steady:
+            return got.files == self.good.files and got.out == self.good.out
+        return sorted(got.files) == sorted(self.good.files) and len(got.out.split()) == len(self.good.out.split())
 
     def old_or_new(self, got):
         for name in self.command.outputs:
@@ -224,7 +224,8 @@ def build_tools(folder):
     here = os.path.dirname(os.path.abspath(__file__))
     base = ["clang", "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(base + [here + "/calls.c", "-o", tools["calls"]], check=True, timeout=120)
-    subprocess.run(base + ["-shared", "-fPIC", here + "/memory.c", "-o", tools["memory"], "-ldl"], check=True, timeout=120)
+    subprocess.run(base + ["-shared", "-fPIC", here + "/memory.c", "-o", tools["memory"], "-ldl"], check=True,
+                   timeout=120)
     return tools
 
 

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Static analysis of the compiler, the runtime and emitted C: the warnings of gcc and clang, gcc -fanalyzer, and
+clang-tidy with .clang-tidy's list, which holds clang's static analyzer. Each tool is shown planted faults first.
+
+`run.py FILE…` looks at these files alone. ATTNC_QUICK=1 leaves out the files of compiler/ but support/. Speaks TAP."""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+OF_ATTNC = ["-D_GNU_SOURCE", "-Icompiler", "-Icompiler/syntax", "-Ibuild/gen"]
+# Its rows are intrinsics and statements in lists, and what is const is said where it matters to a caller.
+OF_EMITTED = "--checks=-readability-*"
+
+
+def command(tool, path):
+    """clang and gcc look at a file with their warnings, the analyzer without optimization, which would move what it
+    names."""
+    of_attnc = [] if path.startswith("generated/") else OF_ATTNC
+    if path.startswith("build/gen/"):
+        of_attnc = OF_ATTNC + ["-Wno-unused-function"]  # flex writes one that lexer.l replaces
+    if tool == "clang":
+        return ["clang", "-fsyntax-only", "-std=c11", *WARNINGS, *of_attnc, path]
+    if tool == "gcc":
+        return ["gcc", "-O1", "-std=c11", *WARNINGS, *of_attnc, "-c", path, "-o", os.devnull]
+    if tool == "gcc -fanalyzer":
+        return ["gcc", "-O0", "-fanalyzer", "-fdiagnostics-plain-output", "-Werror", "-std=c11", *of_attnc, "-c", path,
+                "-o", os.devnull]
+    checks = [OF_EMITTED] if path.startswith("generated/") else []
+    return ["clang-tidy", "--quiet", *checks, path, "--", "-std=c11", *of_attnc]
+
+
+def look(tool, path):
+    """What a tool says of a file; "" if nothing. clang-tidy looks at one file a process: its list of variable
+    arguments takes a second file's for the first one's."""
+    done = subprocess.run(command(tool, path), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=900, check=False)
+    return "" if done.returncode == 0 else done.stdout or "status %d" % done.returncode
+
+
+def tell(good, name, details=""):
+    print("%s analysis/%s" % ("ok" if good else "not ok", name))
+    for line in [] if good else details.splitlines()[:60]:
+        print("# " + line[:300])
+    sys.stdout.flush()
+
+
+# A fault, and the words with which each tool must speak of it.
+PLANTED = {
+    "clang": [("int f(long a); int f(long a) { int b = a; return b; }", "-Wshorten-64-to-32"),
+              ("int x; int f(int x); int f(int x) { return x; }", "-Wshadow"),
+              ("int f(int a); int f(int a) { if (a = 2) return 3; return a; }", "-Wparentheses")],
+    "gcc": [("int f(long a); int f(long a) { int b = a; return b; }", "-Werror=conversion"),
+            ("int x; int f(int x); int f(int x) { return x; }", "-Werror=shadow"),
+            ("int f(int a); int f(int a) { int b; return a + b; }", "-Werror=uninitialized")],
+    "gcc -fanalyzer": [("#include <stdlib.h>\nvoid f(void); void f(void) { char *p = malloc(3); free(p); free(p); }",
+                        "double-free"),
+                       ("#include <stdlib.h>\nvoid f(void); void f(void) { int *p = malloc(8); *p = 1; free(p); }",
+                        "possible-null"),
+                       ("#include <stdio.h>\nint f(void); int f(void) { return fopen(\"a\", \"r\") != NULL; }",
+                        "file-leak")],
+    "clang-tidy": [("int f(const int *p); int f(const int *p) { if (!p) return *p; return 0; }",
+                    "clang-analyzer-core.NullDereference"),
+                   ("#include <stdlib.h>\nint *f(int n); int *f(int n) { int *p = malloc(4); return n ? 0 : p; }",
+                    "clang-analyzer-unix.Malloc"),
+                   ("int f(int a); int f(int a) { if (a) return 1; else return 1; }", "bugprone-branch-clone"),
+                   ("double f(int a); double f(int a) { return a / 3; }", "bugprone-integer-division"),
+                   ("void f(float *a); void f(float *a) { for (float x = 0; x < 3; x += 1) *a += x; }",
+                    "cert-flp30-c"),
+                   ("int f(int a); int f(int a) { if (a) return 1; return 1 == 1 && a == a; }", "misc-redundant"),
+                   ("void f(int *a); void f(int *a) { *a = 1; return; }", "readability-redundant-control-flow")],
+}
+
+
+def planted(pool):
+    for tool, faults in PLANTED.items():
+        with tempfile.TemporaryDirectory(dir=os.path.join(ROOT, "build")) as folder:  # where .clang-tidy is in force
+            paths = []
+            for number, (text, _) in enumerate(faults):
+                paths.append(os.path.join(folder, "planted_%d.c" % number))
+                with open(paths[-1], "w", encoding="utf-8") as file:
+                    file.write(text + "\n")
+            said = list(pool.map(lambda path, tool=tool: look(tool, path), paths))
+        missed = ["%s\nsays of `%s`:\n%s" % (words, text, told)
+                  for (text, words), told in zip(faults, said) if not re.search(words, told)]
+        tell(not missed, tool + " sees planted faults", "\n".join(missed))
+
+
+def reasons():
+    """Each check that .clang-tidy leaves out is named in its comment."""
+    with open(os.path.join(ROOT, ".clang-tidy"), encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    out = [line.strip(" ,") for line in lines if line.startswith("  -") and line.strip(" ,") != "-*"]
+    comment = "\n".join(line for line in lines if line.startswith("#"))
+    bare = [name for name in out if name not in comment]
+    tell(out and not bare, "each check that is left out has its reason", "\n".join(bare))
+
+
+def main():
+    os.chdir(ROOT)
+    own = sorted(path for folder in ("compiler", "runtime")
+                 for path in glob.glob(folder + "/**/*.c", recursive=True))
+    emitted = sorted(glob.glob("generated/*.c"))
+    skeletons = ["build/gen/parser.c", "build/gen/lexer.c"]
+    if os.environ.get("ATTNC_QUICK") == "1":
+        own = [path for path in own if path.startswith(("runtime/", "compiler/support/"))]
+    if sys.argv[1:]:
+        own, emitted, skeletons = sys.argv[1:], [], []
+    with ThreadPoolExecutor(2) as pool:
+        planted(pool)
+        reasons()
+        for tool in PLANTED:
+            # flex's and bison's own code is theirs: warnings alone, as the analyzers would judge their skeletons.
+            paths = own + emitted + (skeletons if tool in ("clang", "gcc") else [])
+            said = list(pool.map(lambda path, tool=tool: look(tool, path), paths))
+            bad = [path + "\n" + told for path, told in zip(paths, said) if told]
+            tell(not bad, "%s: %d files" % (tool, len(paths)), "\n".join(bad))
+    print("1..%d" % (2 * len(PLANTED) + 1))
+
+
+if __name__ == "__main__":
+    main()
