@@ -148,7 +148,8 @@ static void in_front(Tracer *t) {
     if (t->is_brk) set(t->child, offsetof(struct user_regs_struct, rdi), 0); /* then it says what there is */
     else if (fails && r.orig_rax != SYS_close) /* which closes in any case */
         set(t->child, offsetof(struct user_regs_struct, orig_rax), (unsigned long long)-1);
-    if (strcmp(t->how, "short") == 0 && r.rdx > 1) set(t->child, offsetof(struct user_regs_struct, rdx), 1);
+    int moves = call->names == DESCRIPTOR && (strstr(call->name, "read") || strstr(call->name, "write"));
+    if (strcmp(t->how, "short") == 0 && moves && r.rdx > 1) set(t->child, offsetof(struct user_regs_struct, rdx), 1);
 }
 
 static void behind(Tracer *t) {
