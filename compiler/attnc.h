@@ -765,6 +765,7 @@ typedef struct EmitOptions {
     const uint8_t *embedded;    /* the bytes of the .attnw, to stand in the C; or NULL */
     size_t embedded_bytes;
     bool loops;                 /* no sequence gets code without loops, even where that pays */
+    bool serves;                /* the driver is a program that answers calls, for another machine */
     bool incbin;                /* the weights come from NAME_weights.S instead */
 } EmitOptions;
 

@@ -33,7 +33,7 @@ const char *by_hand_status_text(int status);
 /* How to run; zeros are defaults. */
 typedef struct by_hand_options {
     size_t size;        /* sizeof(by_hand_options) */
-    const char *target; /* "avx512", "avx2", "scalar"; NULL: the best one of this machine */
+    const char *target; /* "scalar"; NULL: the best one of this machine */
     int verify;         /* not 0: the checksum of the weights' data is checked as well */
     int threads;        /* 0 and 1: none but the caller's; this code runs on the caller's thread alone */
     /* calls task(with, i) once with every i below count, at most `threads`, and returns when all are done */

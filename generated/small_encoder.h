@@ -34,7 +34,7 @@ const char *small_encoder_status_text(int status);
 /* How to run; zeros are defaults. */
 typedef struct small_encoder_options {
     size_t size;        /* sizeof(small_encoder_options) */
-    const char *target; /* "avx512", "avx2", "scalar"; NULL: the best one of this machine */
+    const char *target; /* "avx2"; NULL: the best one of this machine */
     int verify;         /* not 0: the checksum of the weights' data is checked as well */
     int threads;        /* 0 and 1: none but the caller's */
     /* calls task(with, i) once with every i below count, at most `threads`, and returns when all are done */

@@ -9,7 +9,7 @@
 
 static const char usage[] =
     "attnc check SPEC [--weights F[,F…]|random:SEED] [--seed N] [--target T] [--cc CC] [--threads N] [--small]\n"
-    "                 [--lengths N,…] [--case NAME] [--emitted FILE.c]\n" HELP_WEIGHTS "\n"
+    "                 [--lengths N,…] [--case NAME] [--emitted FILE.c] [--run COMMAND]\n" HELP_WEIGHTS "\n"
     "  --seed N             what inputs are drawn from, and weights without --weights (1)\n"
     "  --target T           one instruction set: " HELP_TARGETS "\n"
     "                       (all that this machine has)\n" HELP_CC
@@ -17,11 +17,13 @@ static const char usage[] =
     "  --small              the same model with few layers, narrow and short, at every kind of length\n"
     "  --lengths N,…        these lengths in place of the usual ones\n"
     "  --case NAME          only that case of the table\n"
-    "  --emitted FILE.c     checks this C in place of a fresh emission (header and driver are fresh)";
+    "  --emitted FILE.c     checks this C in place of a fresh emission (header and driver are fresh)\n"
+    "  --run COMMAND        for another machine: CC makes a program; COMMAND PROGRAM, an emulator say, runs it, and it is\n"
+    "                       asked over its standard input and output; needs --target";
 
 typedef struct Checker {
     Arena *arena;
-    const char *path, *weights_path, *target, *cc, *threads_text, *emitted_path;
+    const char *path, *weights_path, *target, *cc, *threads_text, *emitted_path, *run;
     int64_t seed;
     const char *emitted_c;
     const char *targets[MOST_TARGETS];
@@ -75,7 +77,7 @@ static void choose_targets(Checker *c) {
     bool native = c->target && strcmp(c->target, "native") == 0;
     if (c->target && !native) {
         target_require(c->arena, c->target);
-        if (!machine_has(c->target)) fail_status(EXIT_CANNOT, "this machine has no %s", c->target);
+        if (!c->run && !machine_has(c->target)) fail_status(EXIT_CANNOT, "this machine has no %s", c->target);
         c->targets[c->n_targets++] = c->target;
         return;
     }
@@ -89,9 +91,11 @@ static void choose_targets(Checker *c) {
 static void print_failure(Checker *c) {
     progress_begin("looking for the first tensor that is off");
     const Checks *k = &c->checks;
-    const char *what = check_first(c->arena, k->engine, c->cases.weights, k->first_target, k->first_case->batch);
+    const char *what =
+        c->run ? NULL : check_first(c->arena, k->engine, c->cases.weights, k->first_target, k->first_case->batch);
     progress_hide();
-    if (what) printf("\nthe first tensor that is off: %s\n", what);
+    if (c->run) printf("\nthe steps cannot be looked into where another program runs them\n");
+    else if (what) printf("\nthe first tensor that is off: %s\n", what);
     else printf("\nevery step alone is within its bound; what fails is how the call is made (see FAIL above)\n");
     say(stdout, "again: attnc check %s --seed %lld --target %s --case %s", c->path, (long long)c->seed,
            k->first_target, k->first_case->name);
@@ -102,6 +106,7 @@ static void print_failure(Checker *c) {
     if (k->first_threads > 1 || c->threads_text)
         printf(" --threads %d", k->first_threads > 1 ? k->first_threads : k->thread_counts[0]);
     if (c->emitted_path) say(stdout, " --emitted %s", c->emitted_path);
+    if (c->run) say(stdout, " --run '%s'", c->run);
     printf("\n");
 }
 
@@ -109,6 +114,7 @@ static void print_failure(Checker *c) {
 static bool check_pass(Checker *c, const Module *module, bool maps) {
     EngineOptions options = {.target = c->n_targets == 1 ? c->targets[0] : NULL,
                              .cc = c->cc,
+                             .run = c->run,
                              .threads = 1,
                              .level = c->cases.small ? "-O1" : NULL,
                              .emitted_c = c->emitted_c};
@@ -173,12 +179,14 @@ int command_check(int argc, char **argv) {
                               {"--target", .text = &c->target},        {"--cc", .text = &c->cc},
                               {"--threads", .text = &c->threads_text}, {"--small", .flag = &c->cases.small},
                               {"--lengths", .text = &c->cases.lengths_text}, {"--case", .text = &c->cases.only},
-                              {"--emitted", .text = &c->emitted_path}};
+                              {"--emitted", .text = &c->emitted_path}, {"--run", .text = &c->run}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &c->path, 1);
     c->seed = option_integer(usage, "--seed", seed, 1, 0, INT32_MAX);
     int threads = (int)option_integer(usage, "--threads", c->threads_text, 0, 1, 256);
     if (c->cases.small && c->weights_path)
         usage_error(usage, "`--small` draws its weights from the seed; `--weights` are of the whole model");
+    if (c->run && (!c->target || strcmp(c->target, "native") == 0))
+        usage_error(usage, "`--run` needs `--target T`: which of the other machine's");
     c->cases.path = c->path;
     c->cases.seed = (uint64_t)c->seed;
     size_t size;

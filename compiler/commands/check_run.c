@@ -184,7 +184,7 @@ static int call_caught(Engine *engine) {
     for (int i = 0; i < CAUGHT; i++) sigaction(caught[i], &action, &old[i]);
     int status = -1;
     crash_armed = engine->call.parallel_for != attn_pool_run; /* with a pool the others would run on */
-    if (!sigsetjmp(crash_jump, 1)) status = engine->forward(&engine->call);
+    if (!sigsetjmp(crash_jump, 1)) status = engine_call(engine);
     crash_armed = 0;
     for (int i = 0; i < CAUGHT; i++) sigaction(caught[i], &old[i], NULL);
     return status;
@@ -200,9 +200,9 @@ void check_set(Engine *engine, const char *target, int threads, void *pool,
     call->pool = pool;
     call->parallel_for = parallel_for;
     call->least_work = 1;
-    int status = engine->init(call);
+    int status = engine_init(engine);
     if (status == 3) fail_status(EXIT_CANNOT, "this machine has no %s", target);
-    if (status) bug("the compiled model refuses to begin: %s", engine->text(status));
+    if (status) bug("the compiled model refuses to begin: %s", engine_text(engine, status));
 }
 
 static void guard_inputs(Arena *arena, Engine *engine, const Batch *batch) {
@@ -251,7 +251,7 @@ void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wante
     call->workspace = workspace;
     int status = call_caught(engine);
     if (status < 0) run->complaint = "a read or write outside the memory that the call was given (or a trap)";
-    else if (status) run->complaint = arena_printf(arena, "the status `%s`", engine->text(status));
+    else if (status) run->complaint = arena_printf(arena, "the status `%s`", engine_text(engine, status));
     else run->complaint = check_damage(arena, engine, run);
     attn_free(memory);
     call->workspace = old;

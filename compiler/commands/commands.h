@@ -23,7 +23,7 @@ typedef struct Option {
     "  --weights F[,F…]     safetensors files, an index.json of such files, or a packed .attnw; or random:SEED:\n" \
     "                       drawn from that number with unit scale, for trying" /* its end, or a default, follows */
 #define HELP_TARGETS "@TARGETS@ or native, the best of this machine" /* options.c knows them */
-#define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS " (the default)\n"
+#define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n                       (the default)\n"
 #define HELP_ENGINE \
     "  --engine E           compiled (the default; needs a C compiler), or interp: no compiler, slow, in double\n"
 #define HELP_CC "  --cc CC              the C compiler; without it $CC, else the first there of clang, gcc, cc\n"

@@ -18,12 +18,9 @@ struct Decoder {
     void **states, *source, *workspace;
     void **appended;   /* [slots] states of a call */
     int32_t *prefixes; /* [slots] of them */
+    int64_t *rows;     /* [slots] in each state, and of the source */
+    int64_t source_rows;
     size_t workspace_bytes;
-    int (*decode)(const DriverCall *call);
-    int (*encode)(const DriverCall *call);
-    int (*init)(void *state, size_t bytes, const void *source);
-    int (*copy)(void *to, const void *from);
-    int (*rewind)(void *state, int rows);
 };
 
 static void free_memory(void *memory) { attn_free(memory); }
@@ -55,10 +52,6 @@ static size_t workspace_of(EntrySizes sizes, int threads) {
 static void bind_engine(Decoder *d, Engine *engine) {
     const Emitted *emitted = &engine->emitted;
     d->engine = engine;
-    *(void **)&d->decode = engine_symbol(engine, "decode");
-    *(void **)&d->init = engine_symbol(engine, "state_init");
-    *(void **)&d->copy = engine_symbol(engine, "state_copy");
-    *(void **)&d->rewind = engine_symbol(engine, "state_rewind");
     size_t decode = workspace_of(emitted->decode, engine->call.threads),
            encode = workspace_of(emitted->encode, engine->call.threads);
     d->workspace_bytes = encode > decode ? encode : decode;
@@ -67,8 +60,8 @@ static void bind_engine(Decoder *d, Engine *engine) {
     for (int i = 0; i < d->slots; i++) d->states[i] = guarded(d->arena, (size_t)emitted->state_bytes);
     d->appended = arena_array(d->arena, (size_t)d->slots, sizeof *d->appended);
     d->prefixes = arena_array(d->arena, (size_t)d->slots, sizeof *d->prefixes);
+    d->rows = arena_array(d->arena, (size_t)d->slots, sizeof *d->rows);
     if (!d->module->encode) return;
-    *(void **)&d->encode = engine_symbol(engine, "encode");
     d->source = guarded(d->arena, (size_t)emitted->source_bytes);
 }
 
@@ -128,6 +121,7 @@ static void encode(Decoder *d, const Sequence *source) {
     DriverCall call = new_call(d);
     int32_t length = (int32_t)source_rows(d, source);
     void *sources[] = {d->source};
+    d->source_rows = length;
     call.source_lengths = &length;
     call.sources = sources;
     for (int i = 0; i < source->n_inputs; i++) {
@@ -140,7 +134,7 @@ static void encode(Decoder *d, const Sequence *source) {
         else if (strcmp(in->name, "prefix_length") == 0) call.prefix_lengths = narrow(own, in->data, 1);
         else bug("the encoder has no input `%s`", in->name);
     }
-    int status = d->encode(&call);
+    int status = engine_encode(d->engine, &call);
     if (status) fail("the compiled model says: %s", decoder_text(d, status));
     arena_free(own);
 }
@@ -151,8 +145,9 @@ void decoder_begin(Decoder *d, const Sequence *source, int64_t prefix) {
     if (d->engine) {
         if (source) encode(d, source);
         for (int i = 0; i < d->slots; i++) {
-            int status = d->init(d->states[i], (size_t)d->engine->emitted.state_bytes, d->source);
+            int status = engine_state_init(d->engine, d->states[i], d->source);
             if (status) bug("a state cannot be made: %s", decoder_text(d, status));
+            d->rows[i] = 0;
         }
         return;
     }
@@ -189,26 +184,54 @@ static void interpret_rows(const Decoder *d, int slot, const int32_t *tokens, in
     arena_free(own);
 }
 
-static int append_rows(Decoder *d, const DecoderRows *rows, const DecoderOutputs *out) {
-    if (d->engine) {
-        DriverCall call = new_call(d);
-        for (int i = 0; i < rows->count; i++) {
-            d->appended[i] = d->states[rows->slots[i]];
-            d->prefixes[i] = (int32_t)d->prefix;
-        }
-        call.batch = rows->count;
-        call.states = d->appended;
-        call.lengths = rows->lengths;
-        call.tokens = rows->tokens;
-        call.segments = rows->segments;
-        call.features = rows->features;
-        call.prefix_lengths = d->prefixes;
-        call.logits = out->logits;
-        call.hidden = out->hidden;
-        call.attention = out->attention;
-        call.cross_attention = out->cross_attention;
-        return d->decode(&call);
+static int32_t rows_of(const DecoderRows *rows, int i) { return rows->lengths ? rows->lengths[i] : 1; }
+
+/* Bytes of what a call gives, in the order of call_outputs. */
+static void count_outputs(const Decoder *d, const DecoderRows *rows, size_t *bytes) {
+    const Graph *g = d->module->decode;
+    int64_t total = 0, self = 0, cross = 0;
+    for (int i = 0; i < rows->count; i++) {
+        int64_t n = rows_of(rows, i);
+        total += n;
+        self += n * (d->rows[rows->slots[i]] + n);
+        cross += n * d->source_rows;
     }
+    for (int o = 0; o < g->n_outputs; o++) {
+        const GraphOutput *out = &g->outputs[o];
+        bool is_cross = strcmp(out->name, "cross_attention") == 0;
+        int64_t items = out->layer >= 0                     ? out->n_heads * (is_cross ? cross : self)
+                        : strcmp(out->name, "logits") == 0 ? rows->count * d->vocab
+                                                            : total * d->width;
+        bytes[call_output(out->name)] += (size_t)items * sizeof(float);
+    }
+}
+
+static int append_by_engine(Decoder *d, const DecoderRows *rows, const DecoderOutputs *out) {
+    DriverCall call = new_call(d);
+    for (int i = 0; i < rows->count; i++) {
+        d->appended[i] = d->states[rows->slots[i]];
+        d->prefixes[i] = (int32_t)d->prefix;
+    }
+    call.batch = rows->count;
+    call.states = d->appended;
+    call.lengths = rows->lengths;
+    call.tokens = rows->tokens;
+    call.segments = rows->segments;
+    call.features = rows->features;
+    call.prefix_lengths = d->prefixes;
+    call.logits = out->logits;
+    call.hidden = out->hidden;
+    call.attention = out->attention;
+    call.cross_attention = out->cross_attention;
+    size_t bytes[CALL_OUTPUTS] = {0};
+    count_outputs(d, rows, bytes);
+    int status = engine_decode(d->engine, &call, bytes);
+    for (int i = 0; i < rows->count && !status; i++) d->rows[rows->slots[i]] += rows_of(rows, i);
+    return status;
+}
+
+static int append_rows(Decoder *d, const DecoderRows *rows, const DecoderOutputs *out) {
+    if (d->engine) return append_by_engine(d, rows, out);
     const int32_t *tokens = rows->tokens;
     float *logits = out->logits, *hidden = out->hidden;
     for (int i = 0; i < rows->count; i++) {
@@ -220,8 +243,6 @@ static int append_rows(Decoder *d, const DecoderRows *rows, const DecoderOutputs
     }
     return 0;
 }
-
-static int32_t rows_of(const DecoderRows *rows, int i) { return rows->lengths ? rows->lengths[i] : 1; }
 
 static bool crosses(const Decoder *d, int slot, int32_t rows) {
     return d->held[slot] && graph_crossing(d->module->decode, d->held[slot], d->held[slot] + rows);
@@ -274,13 +295,20 @@ int decoder_copy(Decoder *d, int to, int from) {
         memcpy(d->history[to], d->history[from], (size_t)d->held[from] * sizeof(int32_t));
         d->held[to] = d->held[from];
     }
-    if (d->engine) return d->copy(d->states[to], d->states[from]);
+    if (d->engine) {
+        d->rows[to] = d->rows[from];
+        return engine_state_copy(d->engine, d->states[to], d->states[from]);
+    }
     session_copy(d->sessions[to], d->sessions[from]);
     return 0;
 }
 
 int decoder_rewind(Decoder *d, int slot, int64_t rows) {
-    if (d->engine) return d->rewind(d->states[slot], (int)rows);
+    if (d->engine) {
+        int status = engine_state_rewind(d->engine, d->states[slot], (int)rows);
+        if (!status) d->rows[slot] = rows;
+        return status;
+    }
     session_rewind(d->sessions[slot], rows);
     return 0;
 }
@@ -294,7 +322,7 @@ const char *decoder_damage(const Decoder *d) {
     return damaged(d->workspace, d->workspace_bytes) ? "a write beside the workspace" : NULL;
 }
 
-const char *decoder_text(const Decoder *d, int status) { return d->engine ? d->engine->text(status) : ""; }
+const char *decoder_text(const Decoder *d, int status) { return d->engine ? engine_text(d->engine, status) : ""; }
 
 /* ---------------------------------------------------------------- as attn_generate sees it */
 

@@ -1,5 +1,5 @@
 /* engine.c: generated C, compiled and loaded into this process. */
-#include "engine.h"
+#include "remote.h"
 
 #include "../../runtime/attn_runtime.h"
 
@@ -94,11 +94,24 @@ static void free_pool(void *pool) { attn_pool_free(pool); }
 static void close_file(void *file) { attn_close_file(file); }
 static void free_memory(void *memory) { attn_free(memory); }
 
-void *engine_symbol(const Engine *engine, const char *name) {
+/* Sets a pointer to the driver's function `name`; NULL where the model has none such. */
+static void find(const Engine *engine, const char *name, void *pointer) {
     const char *model = engine->module->model->name;
-    void *found = dlsym(engine->library, arena_printf(engine->arena, "%s_driver_%s", model, name));
-    if (!found) bug("the compiled model `%s` has no `%s`", model, name);
-    return found;
+    *(void **)pointer = dlsym(engine->library, arena_printf(engine->arena, "%s_driver_%s", model, name));
+}
+
+static void find_functions(Engine *engine) {
+    Loaded *loaded = &engine->loaded;
+    find(engine, "init", &loaded->init);
+    find(engine, "forward", &loaded->forward);
+    find(engine, "encode", &loaded->encode);
+    find(engine, "decode", &loaded->decode);
+    find(engine, "state_init", &loaded->state_init);
+    find(engine, "state_copy", &loaded->state_copy);
+    find(engine, "state_rewind", &loaded->state_rewind);
+    find(engine, "text", &loaded->text);
+    if (!loaded->init || !loaded->forward || !loaded->text)
+        bug("the compiled model `%s` lacks a function", engine->module->model->name);
 }
 
 /* ---------------------------------------------------------------- from a module to calls */
@@ -117,6 +130,7 @@ Engine *engine_write(Arena *arena, const Module *module, const EngineOptions *op
     EmitOptions emit_options = {.targets = targets,
                                 .n_targets = n,
                                 .command = "run",
+                                .serves = options->run != NULL,
                                 .layout_hash = packed_layout_hash(engine->program)};
     progress_begin("writing the C of %s", module->model->name);
     engine->emitted = emit(arena, engine->program, &emit_options);
@@ -145,13 +159,20 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     const char *cc = find_cc(arena, options), *model = engines[0]->module->model->name;
     const char *source = write_sources(arena, folder, engines, n), *library = folder_file(folder, "model.so");
     const char *level = options->level ? options->level : "-O2";
-    const char *const argv[] = {cc, "-std=c11", level, "-w", "-shared", "-fPIC", "-o", library, source, NULL};
+    const char *const argv[] = {cc, "-std=c11", level, "-w", "-o", library, source,
+                                options->run ? NULL : "-shared", "-fPIC", NULL};
     progress_begin("compiling %s with %s", model, cc);
     double begin = seconds_now();
     int status = run_program(argv);
     double seconds = seconds_now() - begin;
     if (status != 0 && engines[0]->given_c) fail("%s does not compile the given C (status %d)", cc, status);
+    if (status != 0 && options->run) fail("%s does not compile the C of `%s` (status %d)", cc, model, status);
     if (status != 0) bug("%s does not compile the C of `%s` (status %d)", cc, model, status);
+    if (options->run) {
+        engines[0]->remote = remote_new(arena, options->run, library);
+        engines[0]->compile_seconds = seconds;
+        return;
+    }
     errno = 0;
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     int error = errno;
@@ -160,6 +181,7 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     arena_on_free(arena, unload, handle);
     for (int i = 0; i < n; i++) {
         engines[i]->library = handle;
+        find_functions(engines[i]);
         engines[i]->compile_seconds = seconds / n;
     }
 }
@@ -186,13 +208,12 @@ void engine_load(Arena *arena, Engine *engine, const Weights *weights, const Eng
     call->workspace = attn_alloc(call->workspace_bytes);
     if (!call->workspace) out_of_memory();
     arena_on_free(arena, free_memory, call->workspace);
-    *(void **)&engine->init = engine_symbol(engine, "init");
-    *(void **)&engine->forward = engine_symbol(engine, "forward");
-    *(void **)&engine->text = engine_symbol(engine, "text");
-    int status = engine->init(call);
-    if (status == 3) fail_status(EXIT_CANNOT, "this machine has no %s", call->target ? call->target : "known target");
-    if (status && engine->given_c) fail("the given C refuses the weights: %s", engine->text(status));
-    if (status) bug("the compiled model refuses its weights: %s", engine->text(status));
+    int status = engine->remote ? remote_init(engine->remote, call, true) : engine_init(engine);
+    if (status == 3)
+        fail_status(EXIT_CANNOT, "%s has no %s", options->run ? options->run : "this machine",
+                    call->target ? call->target : "known target");
+    if (status && engine->given_c) fail("the given C refuses the weights: %s", engine_text(engine, status));
+    if (status) bug("the compiled model refuses its weights: %s", engine_text(engine, status));
 }
 
 Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, const EngineOptions *options) {
@@ -200,6 +221,71 @@ Engine *engine_new(Arena *arena, const Module *module, const Weights *weights, c
     engines_compile(arena, &engine, 1, options);
     engine_load(arena, engine, weights, options);
     return engine;
+}
+
+/* ---------------------------------------------------------------- its functions */
+
+int engine_init(Engine *engine) {
+    return engine->remote ? remote_init(engine->remote, &engine->call, false) : engine->loaded.init(&engine->call);
+}
+
+int engine_call(Engine *engine) {
+    if (!engine->remote) return engine->loaded.forward(&engine->call);
+    return remote_call(engine->remote, 'f', &engine->call, engine->input_bytes, engine->output_bytes);
+}
+
+/* Bytes of the inputs of a call whose sequences have these rows, NULL: one each, in the form that the code takes. */
+static void count_inputs(const Graph *g, const int32_t *lengths, int64_t batch, size_t *bytes) {
+    int64_t rows = 0, pairs = 0;
+    for (int64_t b = 0; b < batch; b++) {
+        int64_t n = lengths ? lengths[b] : 1;
+        rows += n;
+        pairs += n * n;
+    }
+    for (int i = 0; i < g->n_inputs; i++) {
+        const Tensor *t = &g->tensors[g->inputs[i].tensor];
+        const char *name = g->inputs[i].name;
+        int f = 0;
+        while (f < CALL_INPUTS && strcmp(call_inputs[f].name, name) != 0) f++;
+        if (f == CALL_INPUTS) bug("the input `%s` has no array", name);
+        int64_t items = strcmp(name, "pixels") == 0 ? batch * t->dims[0].n
+                        : strcmp(name, "prefix_length") == 0 ? batch : rows;
+        for (int d = 1; d < t->rank; d++) items *= t->dims[d].n;
+        bytes[f] = t->dtype == DTYPE_U8 ? (size_t)pairs : (size_t)items * sizeof(float); /* ids are as wide */
+    }
+}
+
+int engine_encode(Engine *engine, const DriverCall *call) {
+    if (!engine->remote) return engine->loaded.encode(call);
+    size_t bytes[CALL_INPUTS] = {0}, none[CALL_OUTPUTS] = {0};
+    count_inputs(engine->module->encode, call->source_lengths, call->batch, bytes);
+    return remote_call(engine->remote, 'e', call, bytes, none);
+}
+
+int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes) {
+    if (!engine->remote) return engine->loaded.decode(call);
+    size_t inputs[CALL_INPUTS] = {0};
+    count_inputs(engine->module->decode, call->lengths, call->batch, inputs);
+    return remote_call(engine->remote, 'd', call, inputs, bytes);
+}
+
+int engine_state_init(Engine *engine, void *state, const void *source) {
+    if (engine->remote) return remote_state(engine->remote, 's', state, (uintptr_t)source);
+    return engine->loaded.state_init(state, (size_t)engine->emitted.state_bytes, source);
+}
+
+int engine_state_copy(Engine *engine, void *to, const void *from) {
+    if (engine->remote) return remote_state(engine->remote, 'c', to, (uintptr_t)from);
+    return engine->loaded.state_copy(to, from);
+}
+
+int engine_state_rewind(Engine *engine, void *state, int rows) {
+    if (engine->remote) return remote_state(engine->remote, 'r', state, (uint64_t)rows);
+    return engine->loaded.state_rewind(state, rows);
+}
+
+const char *engine_text(const Engine *engine, int status) {
+    return engine->remote ? remote_text(engine->remote, status) : engine->loaded.text(status);
 }
 
 /* ---------------------------------------------------------------- calls */
@@ -312,14 +398,15 @@ void engine_bind(Arena *arena, Engine *engine, const Batch *batch) {
     call->lengths = lengths;
     call->source_lengths = source_lengths;
     bind_inputs(arena, engine, batch);
+    for (int f = 0; f < CALL_OUTPUTS; f++) engine->output_bytes[f] = (size_t)items[f] * sizeof(float);
     for (int f = 0; f < CALL_OUTPUTS; f++)
         call_set(call, call_outputs[f],
                  items[f] ? arena_array(arena, (size_t)items[f], sizeof(float)) : NULL);
 }
 
 void engine_forward(Engine *engine) {
-    int status = engine->forward(&engine->call);
-    if (status) fail("the compiled model says: %s", engine->text(status));
+    int status = engine_call(engine);
+    if (status) fail("the compiled model says: %s", engine_text(engine, status));
 }
 
 /* A sequence's numbers of one output, in the graph's form: heads that are not exported are zero. */

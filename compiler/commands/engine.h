@@ -46,9 +46,24 @@ typedef struct EngineOptions {
     int threads;
     bool load;             /* weights in memory of their own, as attn_load_file has them; else a map */
     bool or_interp;        /* the command has --engine interp too: said where there is no compiler */
+    const char *run;       /* a command that runs the code where this program is not; NULL: it is loaded here */
     const char *level;     /* of the compiler's optimization, the same bits at each; NULL: -O2 */
     const char *emitted_c; /* this C in place of a fresh emission; NULL: none */
 } EngineOptions;
+
+typedef struct Remote Remote;
+
+/* The functions of the library that the code was made; NULL where the model has none such. */
+typedef struct Loaded {
+    int (*init)(DriverCall *call);
+    int (*forward)(const DriverCall *call);
+    int (*encode)(const DriverCall *call);
+    int (*decode)(const DriverCall *call);
+    int (*state_init)(void *state, size_t bytes, const void *source);
+    int (*state_copy)(void *to, const void *from);
+    int (*state_rewind)(void *state, int rows);
+    const char *(*text)(int status);
+} Loaded;
 
 typedef struct Engine {
     Arena *arena;
@@ -57,14 +72,13 @@ typedef struct Engine {
     const Plan *plan; /* the forward one */
     Emitted emitted;
     DriverCall call;
-    size_t input_bytes[CALL_INPUTS]; /* of the arrays that are bound; 0: none */
+    size_t input_bytes[CALL_INPUTS], output_bytes[CALL_OUTPUTS]; /* of the arrays that are bound; 0: none */
     double compile_seconds;
     size_t workspace_bytes;
     bool given_c;
-    int (*init)(DriverCall *call); /* again, after another target, thread count or pool was set */
-    int (*forward)(const DriverCall *call);
-    void *library; /* for the symbols of the other entries */
-    const char *(*text)(int status);
+    void *library;   /* with the code, and its functions */
+    Loaded loaded;
+    Remote *remote; /* with options.run: what has the code instead */
 } Engine;
 
 /* Emits, compiles (cc -std=c11 -O2), packs the weights and loads all of it. A target that this machine lacks is a
@@ -85,8 +99,17 @@ int64_t engine_source_rows(const Engine *engine, const Sequence *sequence);
 void engine_bind(Arena *arena, Engine *engine, const Batch *batch);
 void engine_forward(Engine *engine);
 
-/* A function of the driver by its name behind MODEL_driver_; a bug when it is not there. */
-void *engine_symbol(const Engine *engine, const char *name);
+/* Its functions, wherever they are; 0 or a status. init: again, after another target, thread count or pool was set.
+ * States and sources are the caller's memory, or known by its address where the code is elsewhere. */
+int engine_init(Engine *engine);
+int engine_call(Engine *engine); /* forward, with what is bound, whatever its status */
+int engine_encode(Engine *engine, const DriverCall *call);
+/* `bytes` of each output, in the order of call_outputs. */
+int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes);
+int engine_state_init(Engine *engine, void *state, const void *source);
+int engine_state_copy(Engine *engine, void *to, const void *from);
+int engine_state_rewind(Engine *engine, void *state, int rows);
+const char *engine_text(const Engine *engine, int status);
 
 /* Of a target of its processor. */
 bool machine_has(const char *target);

@@ -221,10 +221,11 @@ static void emit_header(File *f, Writer *h) {
     template_expand(f->arena, h, "end.h.tmpl", f->vars, NULL);
 }
 
-static void emit_driver(File *f, Writer *driver) {
+static void emit_driver(File *f, Writer *driver, bool serves) {
     template_expand(f->arena, driver, "driver.c.tmpl", f->entries[FORWARD], NULL);
     if (f->entries[ENCODE]) template_expand(f->arena, driver, "driver_encode.c.tmpl", f->entries[ENCODE], NULL);
     if (f->entries[DECODE]) template_expand(f->arena, driver, "driver_decode.c.tmpl", f->entries[DECODE], NULL);
+    if (serves) template_expand(f->arena, driver, "driver_serve.c.tmpl", f->vars, NULL);
 }
 
 /* Each target's header of intrinsics under its guard, once. */
@@ -264,7 +265,7 @@ Emitted emit(Arena *arena, const Program *program, const EmitOptions *options) {
     writer_part(c, NULL, "shared", "shared");
     emitted.parts = writer_parts(c, &emitted.n_parts);
     Writer *driver = writer_new(arena, BUDGET, over);
-    emit_driver(&f, driver);
+    emit_driver(&f, driver, options->serves);
     emitted.driver = writer_text(driver, NULL);
     emitted.h = writer_text(h, &emitted.h_bytes);
     emitted.c = writer_text(c, &emitted.c_bytes);

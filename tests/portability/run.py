@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Targets of other machines. sse2/CPU: one file with all targets of x86-64 picks sse2 on emulated processors without
-AVX, and AVX2 on one that has it, with the bits that this machine gets. aarch64's `neon`, by a cross compiler and an
-emulator. isa/CC: each row of the table against its meaning. emitted/NAME: the C compiles without a warning, for aarch64
-and for this machine, and asks for no symbol. native, bits, check/NAME: attnc itself, built for aarch64, picks neon;
-compilers and their leave to contract do not show; `check --small`. TAP on stdout.
+"""Targets of other machines. x86/CPU: one file with all targets of x86-64 on emulated processors, see x86.py. run,
+wasm/..., neon/... and so on: attnc here, the code elsewhere, see elsewhere.py. isa/CC: each row of neon's table against
+its meaning. emitted/NAME: the C compiles without a warning, for aarch64 and for this machine, and asks for no symbol.
+native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do not show;
+`check --small`. TAP on stdout.
 
-Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out."""
+Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out, and most specs elsewhere; ATTNC_LONG=1 takes all of them."""
 
 import concurrent.futures
 import os
@@ -17,19 +17,14 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-ATTNC = os.path.join(ROOT, "build/attnc")
+import elsewhere
+import x86
+from common import ATTNC, QUICK, ROOT, STRICT, output, result, run
+
 ATTNC_AARCH64 = os.path.join(ROOT, "build/aarch64/attnc")
-QUICK = os.environ.get("ATTNC_QUICK") == "1"
 GCC = "aarch64-linux-gnu-gcc"
 CLANG = "clang --target=aarch64-linux-gnu"
 EMULATOR = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
-STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic"]
-MOST_SECONDS = 600
-X86_EMULATOR = "qemu-x86_64"
-# The first has SSE2 and nothing newer; instructions of SSE3 and of AVX end a program there.
-OLD_X86 = ("kvm64,-sse3", "core2duo", "Nehalem")
-NEW_X86 = "Haswell"
 ALLOWED = {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"}
 EMITTED = ["specs/minilm.attn", "tests/codegen/small_full.attn", "tests/differential/norm_post.attn"]
 CHECKED = [
@@ -38,100 +33,12 @@ CHECKED = [
 ]
 
 
-def run(command, **more):
-    more = {"cwd": ROOT} | more | {"capture_output": True, "text": True, "timeout": MOST_SECONDS}
-    try:
-        return subprocess.run(command, check=False, **more)
-    except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(command, 1, "", f"it hangs: no end after {MOST_SECONDS} s\n")
-
-
 def run_aarch64(arguments, job=0, **more):
     """attnc for aarch64, on one processor of this machine: with more, QEMU on x86 lets a load-acquire pass an earlier
     store-release, which aarch64 forbids, and threads that count on it miss a wake-up."""
     cpus = sorted(os.sched_getaffinity(0))
     pinned = ["taskset", "-c", str(cpus[job % len(cpus)]), *shlex.split(EMULATOR)]
     return run([*pinned, ATTNC_AARCH64, *arguments], **more)
-
-
-def result(name, problem=None, skip=None):
-    print(("not ok " if problem else "ok ") + "portability/" + name + (" # SKIP " + skip if skip else ""))
-    for line in (problem or "").splitlines()[-20:]:
-        print("# " + line)
-    sys.stdout.flush()
-    return not problem
-
-
-def output(done):
-    return f"{done.stdout}{done.stderr}exit {done.returncode}"
-
-
-ILLEGAL = "int main(void) { __asm__ volatile(\"vfmadd231ps %xmm0, %xmm0, %xmm0\"); return 0; }\n"
-PICKS = r"""
-#include "small.h"
-#include <stdio.h>
-#include <string.h>
-int main(int argc, char **argv) {
-    static unsigned char workspace[SMALL_WORKSPACE_BYTES(1)] __attribute__((aligned(64)));
-    static float hidden[16 * 48];
-    int32_t lengths[1] = {13}, tokens[13];
-    for (int i = 0; i < 13; i++) tokens[i] = (i * 7 + 3) % 61;
-    small_options options = {.size = sizeof options, .target = argc > 1 ? argv[1] : NULL};
-    small_input input = {.size = sizeof input, .batch = 1, .lengths = lengths, .tokens = tokens};
-    small_output output = {.size = sizeof output, .hidden = hidden};
-    small_ctx model;
-    int status = small_init(&model, small_embedded(), SMALL_WEIGHTS_BYTES, &options);
-    if (!status) status = small_forward(&model, &input, &output, workspace, sizeof workspace);
-    if (status) return puts(small_status_text(status)), status == SMALL_NO_TARGET ? 77 : 1;
-    puts(small_target(&model));
-    for (int i = 0; i < 13 * 48; i++) {
-        unsigned bits;
-        memcpy(&bits, &hidden[i], sizeof bits);
-        printf("%08x\n", bits);
-    }
-    return 0;
-}
-"""
-
-
-def old_x86(cc):
-    """(processor, problem) of each emulated one."""
-    with tempfile.TemporaryDirectory() as folder:
-        done = run([ATTNC, "compile", "tests/codegen/small.attn", "-o", folder, "--target", "scalar,sse2,avx2,avx512",
-                    "--weights", "random:5", "--embed-weights"])
-        if done.returncode:
-            return [("compile", output(done))]
-        for name, text in (("main.c", PICKS), ("illegal.c", ILLEGAL)):
-            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-                file.write(text)
-        build_main = [cc, *STRICT, "main.c", "small.c", "-o", "main"]
-        for command in (build_main, [cc, "illegal.c", "-o", "illegal"]):
-            done = run(command, cwd=folder)
-            if done.returncode:
-                return [("compile", output(done))]
-        native = {target: run([folder + "/main", target]) for target in ("sse2", "avx2")}
-
-        def emulated(cpu, program, *arguments):
-            return run([X86_EMULATOR, "-cpu", cpu, f"{folder}/{program}", *arguments])
-
-        def picks(cpu, target):
-            done = emulated(cpu, "main")
-            if done.returncode or not done.stdout.startswith(target + "\n"):
-                return f"it does not pick {target}\n{done.stdout[:20]}{done.stderr}exit {done.returncode}"
-            if native[target].returncode != 77 and done.stdout != native[target].stdout:
-                return "the bits are not those of this machine"
-            return None
-
-        problems = [(NEW_X86, picks(NEW_X86, "avx2"))]
-        for cpu in OLD_X86:
-            problem = picks(cpu, "sse2")
-            if not problem and emulated(cpu, "illegal").returncode == 0:
-                problem = "it runs a fused multiply-add, so that nothing is shown"
-            refused = emulated(cpu, "main", "avx2")
-            if not problem and refused.returncode != 77:
-                problem = "it does not refuse avx2: " + output(refused)[-200:]
-            problems.append((cpu, problem))
-        return problems
 
 
 def isa(cc):
@@ -212,11 +119,11 @@ def bits():
 
 def main():
     fine = True
-    if platform.machine() == "x86_64" and shutil.which(X86_EMULATOR):
-        for cpu, problem in old_x86("gcc" if shutil.which("gcc") else "clang"):
-            fine &= result("sse2/" + cpu, problem)
+    if platform.machine() == "x86_64" and shutil.which(x86.EMULATOR):
+        fine &= x86.tests()
     else:
-        result("sse2", skip=X86_EMULATOR + " is not there, or this machine is no x86-64")
+        result("x86", skip=x86.EMULATOR + " is not there, or this machine is no x86-64")
+    fine &= elsewhere.tests()
     if platform.machine() == "aarch64":
         result("aarch64", skip="this machine is one: every other test runs on it")
         return fine

@@ -1,0 +1,209 @@
+"""The differential suite where attnc is not: `attnc check --run` has the interpreter here and the code on WebAssembly
+under node, on aarch64 and on an old x86-64 under QEMU. WAYS/NAME: a spec of tests/differential; all of them with
+ATTNC_LONG=1. run/...: what --run says of programs that fail."""
+
+import concurrent.futures
+import glob
+import os
+import platform
+import re
+import shutil
+import tempfile
+
+from common import ATTNC, HERE, LONG, QUICK, ROOT, STRICT, output, result, run, write_script
+
+NODE = f"node {HERE}/wasm.mjs"
+WASM = "clang --target=wasm32 -mbulk-memory"
+FREE = '-nostdlib -Wl,--no-entry "$@"'  # no WASI, no library: the page imports what the program needs
+LIBC = '-nodefaultlibs -Wno-unused-command-line-argument "$@" -lc'
+AARCH64 = 'aarch64-linux-gnu-gcc "$@"'
+QEMU_AARCH64 = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
+# A name, the target, how C becomes a program and how that is run, what both need, specs of which a check takes some.
+WASM_TOOLS = ["clang", "wasm-ld", "node"]
+AARCH64_TOOLS = ["aarch64-linux-gnu-gcc", "qemu-aarch64"]
+WAYS = [
+    ("wasm", "wasm", f"{WASM} -msimd128 {FREE}", NODE, WASM_TOOLS,
+     "seq2seq_odd norm_post windows unrolled_kinds prefix patches"),
+    ("wasm_scalar", "scalar", f"{WASM} {FREE}", NODE, WASM_TOOLS, "seq2seq_narrow"),
+    ("neon", "neon", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "seq2seq_odd many_keys unrolled_kinds"),
+    ("aarch64_scalar", "scalar", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "rope_odd"),
+    ("old_x86", "sse2", 'gcc -static "$@"', "qemu-x86_64 -cpu kvm64,-sse3", ["gcc", "qemu-x86_64"], "qk_norm"),
+]
+WASI = ("wasi", "wasm", f"clang --target=wasm32-wasi -msimd128 {LIBC}", NODE, WASM_TOOLS, "decoder_only")
+HAS_WASI = os.path.exists("/usr/lib/wasm32-wasi/libc.a")
+
+
+def specs_of(way, names):
+    if LONG and way != "wasi":
+        return sorted(glob.glob(ROOT + "/tests/differential/*.attn"))
+    return [f"{ROOT}/tests/differential/{name}.attn" for name in names.split()[: 1 if QUICK else None]]
+
+
+def check(job):
+    """(name, problem) of a spec: every row of the table is there, and none of another target."""
+    way, target, cc, command, spec = job
+    done = run([ATTNC, "check", "--small", os.path.relpath(spec, ROOT), "--target", target, "--cc", cc, "--run", command])
+    rows = [line.split() for line in done.stdout.splitlines()[1:-1] if line and not line.startswith("target ")]
+    fine = done.returncode == 0 and rows and all(row[0] == target and row[-1] == "ok" for row in rows)
+    with open(spec, encoding="utf-8") as file:
+        text = file.read()
+    has_states = re.search(r"^ *decoder", text, re.M) and not re.search("mask given|unroll *full", text)
+    if fine and has_states and not any(row[1] == "decode" for row in rows):
+        return f"{way}/{os.path.basename(spec)}", "no state was checked\n" + done.stdout[-500:]
+    return f"{way}/{os.path.basename(spec)}", None if fine else output(done)
+
+
+def suites(folder):
+    fine, jobs = True, []
+    for way, target, compiler, command, tools, names in WAYS + [WASI] if HAS_WASI else WAYS:
+        absent = [tool for tool in tools if not shutil.which(tool)]
+        if way == "old_x86" and platform.machine() != "x86_64":
+            absent = ["an x86-64"]
+        if absent:
+            fine &= result(way, skip=f"{absent[0]} is not there: scripts/install_packages.sh test")
+            continue
+        cc = write_script(f"{folder}/{way}-cc", "exec " + compiler + "\n")
+        jobs += [(way, target, cc, command, spec) for spec in specs_of(way, names)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, problem in pool.map(check, jobs):
+            fine &= result(name, problem)
+    return fine
+
+
+# ---------------------------------------------------------------- --run
+
+
+def run_here(folder):
+    """--run on this machine: `env PROGRAM`. What is wrong with the code or with the program is said."""
+    spec = "tests/differential/decoder_only.attn"
+
+    def checked(*options):
+        return run([ATTNC, "check", "--small", spec, "--target", "scalar", *options])
+
+    done = checked("--run", "env", "--cc", "gcc" if shutil.which("gcc") else "clang")
+    if done.returncode or " decode " not in done.stdout:
+        return output(done)
+    for options, status, text in (
+            (["--run", "false"], 1, "`false`: the program ended with status 1 instead of an answer"),
+            (["--run", "no-such-emulator"], 1, "`no-such-emulator`: the program ended with status 127"),
+            (["--run", "yes"], 1, "`yes` runs no program of this kind"),
+            (["--run", "env", "--cc", "true"], 1, "`env`: the program ended with status 127"),
+            (["--run", "env", "--cc", "false"], 1, "false does not compile the C of"),
+            (["--run", "env", "--target", "native"], 2, "stands twice")):
+        done = checked(*options)
+        if done.returncode != status or text not in done.stderr:
+            return f"{options}: not `{text}`: {output(done)}"
+    done = run([ATTNC, "check", "--small", spec, "--run", "env"])
+    if done.returncode != 2 or "`--run` needs `--target T`" not in done.stderr:
+        return "no target: " + output(done)
+    return mutated(folder)
+
+
+def mutated(folder):
+    """A wrong number is seen, and a write beside an output."""
+    spec = "tests/differential/decoder_only.attn"
+    done = run([ATTNC, "compile", spec, "-o", folder, "--target", "scalar"])
+    if done.returncode:
+        return output(done)
+    with open(folder + "/decoder_only.c", encoding="utf-8") as file:
+        text = file.read()
+    changes = [("return acc + product;", "return acc + product * 1.001f;", "FAIL"),
+               ("    run.weights = ctx->weights;\n",
+                "    run.weights = ctx->weights;\n    if (output->hidden) output->hidden[-1] = 1;\n",
+                "a write beside hidden")]
+    for old, new, want in changes:
+        if text.count(old) < 1:
+            return f"`{old}` is not in the C"
+        with open(folder + "/changed.c", "w", encoding="utf-8") as file:
+            file.write(text.replace(old, new))
+        done = run([ATTNC, "check", spec, "--lengths", "5", "--target", "scalar", "--run", "env", "--emitted",
+                    folder + "/changed.c"])
+        if done.returncode != 1 or want not in done.stdout + done.stderr:
+            return f"`{new}` is not seen: {output(done)}"
+        if want == "FAIL" and not re.search(r"again: attnc check .* --run 'env'$", done.stdout, re.M):
+            return "the command that shows it again is not there: " + output(done)
+    return None
+
+
+# ---------------------------------------------------------------- the C of wasm
+
+
+def compiled(folder):
+    """The C for browsers alone, with and without vectors, asks for nothing and warns of nothing; a model that is too
+    large is refused by the compiler."""
+    spec = "specs/minilm.attn" if not QUICK else "tests/differential/norm_post.attn"
+    for flags in ([], ["-msimd128"], ["-msimd128", "-std=c11", "-O3", "-ffp-contract=fast"]):
+        own = f"{folder}/c{len(flags)}"
+        done = run([ATTNC, "compile", spec, "-o", own, "--target", "wasm,scalar"])
+        source = glob.glob(own + "/*.c")
+        if done.returncode or len(source) != 1:
+            return output(done)
+        done = run(["clang", "--target=wasm32", "-mbulk-memory", *STRICT, *flags, "-c", source[0], "-o", own + "/x.o"])
+        if done.returncode:
+            return output(done)
+        with open(own + "/x.o", "rb") as file:
+            code = file.read()
+        model = os.path.basename(source[0])[:-2]
+        for target in ("wasm", "scalar"):
+            if (f"{model}_{target}_forward_chunk".encode() in code) != (target == "scalar" or "-msimd128" in flags):
+                return f"{flags}: the target {target} is not as it should be"
+        done = run(["wasm-ld", "--no-entry", "--export-all", own + "/x.o", "-o", own + "/x.wasm"])
+        if done.returncode:
+            return "it asks for symbols: " + output(done)
+    with open(folder + "/large.attn", "w", encoding="utf-8") as file:
+        file.write("model large { d_model 4096, vocab 140000, encoder { seq <= 64, layers 1 { attention self { heads 32 } } } }\n")
+    done = run([ATTNC, "compile", folder + "/large.attn", "-o", folder, "--target", "wasm,scalar"])
+    if done.returncode:
+        return output(done)
+    done = run(["clang", "--target=wasm32", "-c", folder + "/large.c", "-o", folder + "/x.o"])
+    if done.returncode == 0 or "are more than the memory of such a machine" not in done.stderr:
+        return "weights of 2.3 GB are compiled for 32 bits: " + output(done)
+    done = run(["clang", "-c", *STRICT, folder + "/large.c", "-o", folder + "/x.o"])
+    return output(done) if done.returncode else None
+
+
+def isa(folder):
+    """Each row of the table against its meaning, under node."""
+    if not HAS_WASI:
+        return None, "wasi-libc is not there: scripts/install_packages.sh test"
+    compiler = "clang --target=wasm32-wasi -msimd128 " + LIBC
+    cc = write_script(folder + "/isa-cc", "exec " + compiler + "\n")
+    done = run(["build/unit/test_isa", "wasm", "scalar"], env=os.environ | {"CC": cc, "EMULATOR": NODE})
+    return (None if done.returncode == 0 and "skipped" not in done.stdout else output(done)), None
+
+
+def embedded(folder):
+    """Weights of more than 1 MB stand in the module as they are in the file, at a multiple of 64."""
+    spec = folder + "/mid.attn"
+    with open(spec, "w", encoding="utf-8") as file:
+        file.write("model mid { d_model 64, vocab 5000, encoder { seq <= 9, layers 1 { attention self { heads 4 } } } }\n")
+    done = run([ATTNC, "compile", spec, "-o", folder, "--target", "wasm", "--weights", "random:1", "--embed-weights"])
+    if done.returncode:
+        return output(done)
+    module = folder + "/mid.wasm"
+    done = run(["clang", "--target=wasm32", "-msimd128", "-mbulk-memory", "-O2", "-nostdlib", "-Wl,--no-entry",
+                "-Wl,--export=mid_embedded", folder + "/mid.c", folder + "/mid_weights.S", "-I", folder, "-o", module])
+    if done.returncode:
+        return output(done)
+    script = """
+        const fs = require("fs");
+        WebAssembly.instantiate(fs.readFileSync(process.argv[1])).then(({instance}) => {
+            const at = instance.exports.mid_embedded(), weights = fs.readFileSync(process.argv[2]);
+            const there = Buffer.from(instance.exports.memory.buffer).subarray(at, at + weights.length);
+            console.log(at % 64, weights.length > 1 << 20, Buffer.compare(there, weights));
+        });"""
+    done = run(["node", "-e", script, module, folder + "/mid.attnw"])
+    return None if done.stdout == "0 true 0\n" else output(done)
+
+
+def tests():
+    with tempfile.TemporaryDirectory() as folder:
+        fine = result("run/here", run_here(folder))
+        absent = [tool for tool in WASM_TOOLS if not shutil.which(tool)]
+        if absent:
+            result("wasm", skip=absent[0] + " is not there: scripts/install_packages.sh test")
+        else:
+            fine &= result("wasm/compiled", compiled(folder))
+            fine &= result("wasm/isa", *isa(folder))
+            fine &= result("wasm/embedded", embedded(folder))
+        return fine & suites(folder)
