@@ -2,8 +2,8 @@
 """mutants/NAME: a wrong of named.txt, in a copy of the tree, is caught by the test that the table names. Each commit
 takes its own 8 of them in turn, or 2 with ATTNC_QUICK=1. Speaks TAP.
 
-    run.py --all [--seed N] [NAME…]     `make mutants`: all of them, and those that chance makes (mutate.py), as a table;
-                                        it fails where one survives without its reason in explained.txt"""
+    run.py --all [--seed N] [NAME…]     `make mutants`: all of them, and those that chance makes (mutate.py), as a
+                                        table; it fails where one survives without its reason in explained.txt"""
 import argparse
 import concurrent.futures
 import hashlib

@@ -21,7 +21,7 @@ class Mutant:
 
     def applied(self, text):
         if text.count(self.old) != 1:
-            raise Wrong("%s: its text stands %d times in %s:\n%s" % (self.name, text.count(self.old), self.file, self.old))
+            raise Wrong("its text stands %d times in %s:\n%s" % (text.count(self.old), self.file, self.old))
         return text.replace(self.old, self.new)
 
 
