@@ -62,8 +62,8 @@ def one(trees, report, mutant, commands):
     report.say(mutant.name, mutant.file, word, why, time.monotonic() - begin)
 
 
-def by_chance(trees, report, pool, seed, killers):
-    """Of each stratum so many that build."""
+def by_chance(trees, report, pool, seed, killers, names):
+    """Of each stratum so many that build, or those of `names`."""
     explained = table.explanations()
     used, lock = set(), threading.Lock()
 
@@ -90,10 +90,13 @@ def by_chance(trees, report, pool, seed, killers):
             return
 
     for mutants, wanted in mutate.drawn(ROOT, seed):
+        if names:
+            mutants = [mutant for mutant in mutants if mutant.name in names]
+            wanted = len(mutants)
         jobs = [pool.submit(next_one, mutants) for _ in range(wanted)]
         for job in jobs:
             job.result()
-    for file, old, new in sorted(set(explained) - used) if seed == SEED else ():
+    for file, old, new in sorted(set(explained) - used) if seed == SEED and not names else ():
         report.say("explained.txt", file, "wrong", "nothing like this survives:\n    - %s\n    + %s" % (old, new), 0)
 
 
@@ -101,7 +104,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("names", nargs="*", help="of named.txt, or `random`")
+    parser.add_argument("names", nargs="*", help="of named.txt, or of those by chance, or `random`")
     args = parser.parse_args()
     commands = table.Commands()
     mutants, killers = table.named(commands), table.killers(commands)
@@ -116,8 +119,8 @@ def main():
         jobs = [pool.submit(one, trees, report, mutant, mutant.commands) for mutant in mutants]
         for job in jobs:
             job.result()
-        if args.all and (not args.names or "random" in args.names):
-            by_chance(trees, report, pool, args.seed, killers)
+        if args.all:
+            by_chance(trees, report, pool, args.seed, killers, [name for name in args.names if name != "random"])
     if report.tap:
         print("1..%d" % sum(report.counts.values()))
     else:
