@@ -84,10 +84,14 @@ float by_hand_scalar_round(float a) {
     return __builtin_copysignf((size + 8388608.0f) - 8388608.0f, a);
 }
 
-/* The product is exact as a double; it is rounded once, to a float. */
+/* The product is exact as a double; it is rounded once, to a float. n comes out of the low bits of n + 3 * 2^22: a
+ * conversion of NaN to an integer is undefined. */
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_exp2i(float x, float n) {
-    unsigned long long bits = (unsigned long long)((long long)n + 1023) << 52;
+    const float shifted = n + 12582912.0f;
+    unsigned word;
+    __builtin_memcpy(&word, &shifted, sizeof word);
+    const unsigned long long bits = (unsigned long long)(word - 0x4b400000u + 1023u) << 52;
     double power;
     __builtin_memcpy(&power, &bits, sizeof power);
     return (float)((double)x * power);

@@ -83,7 +83,7 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
     const Module *module = engine->module;
     const Plan *plan = engine->program->decode;
     if (module->encode) fail("`--decode` is for decoders without a source");
-    Decoder *decoder = decoder_new(arena, module, weights, engine, 1);
+    Decoder *decoder = decoder_new(arena, module, weights, engine, 1, GUARD_NONE);
     double flops = 0, bytes = 0;
     for (int64_t past = 0; past < n; past++) {
         CallRows rows = {.rows = 1, .past = past};

@@ -88,17 +88,23 @@ static void choose_targets(Checker *c) {
     }
 }
 
-static void print_failure(Checker *c) {
+static void print_first(Checker *c) {
     progress_begin("looking for the first tensor that is off");
     const Checks *k = &c->checks;
-    const char *what =
-        c->run ? NULL : check_first(c->arena, k->engine, c->cases.weights, k->first_target, k->first_case->batch);
+    const char *what = c->run ? NULL
+                              : check_first(c->arena, k->engine, c->cases.weights, k->first_target,
+                                            k->first_case->batch, k->first_side);
     progress_hide();
     if (c->run) printf("\nthe steps cannot be looked into where another program runs them\n");
     else if (what) printf("\nthe first tensor that is off: %s\n", what);
     else printf("\nevery step alone is within its bound; what fails is how the call is made (see FAIL above)\n");
+}
+
+static void print_failure(Checker *c, bool maps) {
+    const Checks *k = &c->checks;
+    if (k->first_case) print_first(c);
     say(stdout, "again: attnc check %s --seed %lld --target %s --case %s", c->path, (long long)c->seed,
-           k->first_target, k->first_case->name);
+        k->first_target, k->first_case ? k->first_case->name : maps ? "maps-decode" : "decode");
     if (c->cases.small) printf(" --small");
     if (c->cases.lengths_text) printf(" --lengths %s", c->cases.lengths_text);
     if (c->weights_path) say(stdout, " --weights %s", c->weights_path);
@@ -118,18 +124,17 @@ static bool check_pass(Checker *c, const Module *module, bool maps) {
                              .threads = 1,
                              .level = c->cases.small ? "-O1" : NULL,
                              .emitted_c = c->emitted_c};
-    c->checks.engine = engine_new(c->arena, module, c->cases.weights, &options);
+    Arena *own = arena_new();
+    checks_begin(&c->checks, own, engine_new(own, module, c->cases.weights, &options));
     if (!maps || c->cases.only) print_head();
     cases_make(&c->cases, c->checks.engine, maps);
     for (int t = 0; t < c->n_targets; t++) checks_run(&c->checks, c->targets[t]);
-    if (c->checks.first_case) print_failure(c);
     for (int t = 0; t < c->n_targets && c->checks.decode && !c->checks.off; t++) {
         if (maps) checks_state_maps(&c->checks, c->targets[t]);
         else checks_states(&c->checks, c->targets[t]);
     }
-    if (c->checks.off && !c->checks.first_case)
-        say(stdout, "again: attnc check %s --seed %lld --case %sdecode%s\n", c->path, (long long)c->seed,
-               maps ? "maps-" : "", c->cases.small ? " --small" : "");
+    if (c->checks.off) print_failure(c, maps);
+    arena_free(own);
     return !c->checks.off;
 }
 

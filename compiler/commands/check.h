@@ -4,6 +4,7 @@
 #define CHECK_H
 
 #include "engine.h"
+#include "guard.h"
 
 enum { ALL_WANTED = (1 << CALL_OUTPUTS) - 1 };
 
@@ -11,6 +12,7 @@ enum { ALL_WANTED = (1 << CALL_OUTPUTS) - 1 };
 typedef struct CheckRun {
     float *arrays[CALL_OUTPUTS];
     int64_t items[CALL_OUTPUTS];
+    Guard *guards[CALL_OUTPUTS + 1]; /* while the call runs: around the outputs and the workspace */
     const char *complaint; /* of the call itself: a status, a write outside, a crash; NULL: none */
 } CheckRun;
 
@@ -76,12 +78,12 @@ void check_spread(const Module *module, const Graph *graph, const Weights *weigh
 /* As a share of 1 + max |b|, which must not pass MOST_SPREAD for the comparison to say anything. */
 double check_spread_share(const OutputArray *output);
 #define MOST_SPREAD 1e-2
-/* One call in one thread or several, as the engine's `call` says. Inputs end at a page that cannot be read; outputs and
- * workspace stand between canaries and begin as NaN. Bit i of `wanted`: output i is asked for. `run` lives in
+/* One call in one thread or several, as the engine's `call` says, with everything on that `side` of its pages. Inputs
+ * cannot be written; outputs and workspace begin as NaN. Bit i of `wanted`: output i is asked for. `run` lives in
  * `arena`. */
-void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wanted, CheckRun *run);
-/* While the call runs and after it: a write beside an output or the workspace, in words, or NULL. */
-const char *check_damage(Arena *arena, const Engine *engine, const CheckRun *run);
+void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wanted, GuardSide side, CheckRun *run);
+/* While the call runs: a write beside an output or the workspace, in words, or NULL. */
+const char *check_damage(Arena *arena, const CheckRun *run);
 /* Sets target and threads of the calls that follow; `pool` and `parallel_for` as in NAME_options. The threads share
  * every step, however small. */
 void check_set(Engine *engine, const char *target, int threads, void *pool,
@@ -100,36 +102,43 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
                               bool stressed);
 double check_decode_spread(const DecodeCheck *check);
 /* NULL, or what is wrong in words; the differences to the interpreter's whole pass come beside. */
-const char *check_decode(DecodeCheck *check, Arena *arena, Engine *engine, DecodeBits *bits, Difference *hidden,
-                         Difference *logits);
+const char *check_decode(DecodeCheck *check, Arena *arena, Engine *engine, GuardSide side, DecodeBits *bits,
+                         Difference *hidden, Difference *logits);
 
 /* The same for the attention maps of two calls, where the engine's module exports them. */
-const char *check_decode_maps(DecodeCheck *check, Arena *arena, Engine *engine, Difference *self, Difference *cross);
+const char *check_decode_maps(DecodeCheck *check, Arena *arena, Engine *engine, GuardSide side, Difference *self,
+                              Difference *cross);
 
 /* --- check_compare.c: what a pass compares, and what came of it so far. */
 typedef struct Checks {
     Arena *arena;
     Cases *cases;
     Engine *engine;
+    const void *packed; /* its weights where they were mapped, and where calls read them */
+    Guard *weights;
+    GuardSide side; /* of the calls */
     DecodeCheck *decode; /* rows appended to states; NULL: not done */
     int thread_counts[2], n_thread_counts; /* beside one thread */
     struct attn_pool *pools[2];
     int64_t compared, off;    /* elements; rows of the table that failed */
     const char *first_target; /* of the first failure */
-    const Case *first_case;
+    const Case *first_case;   /* NULL: of rows appended to states */
     int first_threads;
+    GuardSide first_side;
     /* Of a case: how far an output is off; what else is wrong. */
     void (*row)(void *with, const char *target, const char *name, const char *output, const Difference *d);
     void (*trouble)(void *with, const char *target, const char *name, const char *output, const char *text);
     void *with;
 } Checks;
 
+void checks_begin(Checks *checks, Arena *arena, Engine *engine); /* of a pass; `arena` must outlive it */
 void checks_run(Checks *checks, const char *target);
 void checks_states(Checks *checks, const char *target);
 void checks_state_maps(Checks *checks, const char *target);
 
 /* --- check_first.c: runs a batch step by step and says in words which tensor is the first that is off, and where; NULL
  * when every step is within the bound. */
-const char *check_first(Arena *arena, Engine *engine, const Weights *weights, const char *target, const Batch *batch);
+const char *check_first(Arena *arena, Engine *engine, const Weights *weights, const char *target, const Batch *batch,
+                        GuardSide side);
 
 #endif

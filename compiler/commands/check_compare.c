@@ -6,12 +6,20 @@
 
 #include <string.h>
 
+void checks_begin(Checks *c, Arena *arena, Engine *engine) {
+    c->engine = engine;
+    c->packed = engine->call.weights;
+    c->weights = guard_new(arena, "the weights", engine->call.weights_bytes);
+    c->side = GUARD_NONE;
+}
+
+/* `one` NULL: of rows appended to states. */
 static void count_failure(Checks *c, const char *target, const Case *one, int threads) {
-    c->off++;
-    if (c->first_case) return;
+    if (c->off++) return;
     c->first_case = one;
     c->first_target = target;
     c->first_threads = threads;
+    c->first_side = c->side;
 }
 
 static void note_failure(Checks *c, const char *target, const Case *one, const char *output, const char *text,
@@ -44,7 +52,7 @@ static void compare_alone(Checks *c, const char *target, const Case *one, const 
         Arena *own = arena_new();
         Batch single = {.sequences = &one->batch->sequences[b], .count = 1};
         CheckRun run;
-        check_call(own, c->engine, &single, ALL_WANTED, &run);
+        check_call(own, c->engine, &single, ALL_WANTED, c->side, &run);
         Pieces alone = check_pieces(own, c->engine, &single);
         const char *trouble =
             run.complaint ? arena_printf(c->arena, "sequence %lld alone: %s", (long long)b, run.complaint) : NULL;
@@ -84,20 +92,44 @@ static void compare_wanted(Checks *c, const char *target, const Case *one) {
         if (a >= 0 && (outputs < 2 || !one->run.arrays[a])) continue;
         Arena *own = arena_new();
         CheckRun run;
-        check_call(own, c->engine, one->batch, a < 0 ? 0 : 1u << a, &run);
+        check_call(own, c->engine, one->batch, a < 0 ? 0 : 1u << a, c->side, &run);
         compare_bits(c, target, one, &run,
                      a < 0 ? "no output wanted" : arena_printf(c->arena, "only %s wanted", call_outputs[a].name), 1);
         arena_free(own);
     }
 }
 
+/* Target and threads of the calls that follow (pool -1: the caller alone), and where their memory stands. */
+static void begin_calls(Checks *c, const char *target, int pool, GuardSide side) {
+    DriverCall *call = &c->engine->call;
+    if (c->side != side && !c->engine->remote)
+        call->weights = guard_input(c->weights, c->packed, call->weights_bytes, GUARD_ALIGNMENT, side);
+    c->side = side;
+    if (pool < 0) check_set(c->engine, target, 1, NULL, NULL);
+    else check_set(c->engine, target, c->thread_counts[pool], c->pools[pool], attn_pool_run);
+}
+
+/* Every case once more, to the bits of its first call. */
+static void repeat_cases(Checks *c, const char *target, const char *how, int threads) {
+    for (int k = 0; k < c->cases->count; k++) {
+        Case *one = &c->cases->list[k];
+        progress_at(k, c->cases->count, "cases");
+        if (one->run.complaint) continue;
+        Arena *own = arena_new();
+        CheckRun run;
+        check_call(own, c->engine, one->batch, ALL_WANTED, c->side, &run);
+        compare_bits(c, target, one, &run, how, threads);
+        arena_free(own);
+    }
+}
+
 void checks_run(Checks *c, const char *target) {
-    check_set(c->engine, target, 1, NULL, NULL);
+    begin_calls(c, target, -1, GUARD_BEHIND);
     progress_begin("checking %s", target);
     for (int k = 0; k < c->cases->count; k++) {
         Case *one = &c->cases->list[k];
         progress_at(k, c->cases->count, "cases");
-        check_call(c->arena, c->engine, one->batch, ALL_WANTED, &one->run);
+        check_call(c->arena, c->engine, one->batch, ALL_WANTED, c->side, &one->run);
         if (one->run.complaint) {
             note_failure(c, target, one, "", one->run.complaint, 1);
             continue;
@@ -107,47 +139,43 @@ void checks_run(Checks *c, const char *target) {
         compare_alone(c, target, one, &pieces);
         compare_wanted(c, target, one);
     }
-    for (int t = 0; t < c->n_thread_counts; t++) {
-        check_set(c->engine, target, c->thread_counts[t], c->pools[t], attn_pool_run);
+    if (!c->engine->remote) { /* whose memory is elsewhere */
+        begin_calls(c, target, -1, GUARD_IN_FRONT);
+        repeat_cases(c, target, "in memory that begins a page", 1);
+    }
+    for (int t = 0; t < c->n_thread_counts && !c->off; t++) { /* a crash in a pool ends everything */
+        begin_calls(c, target, t, t ? GUARD_IN_FRONT : GUARD_SHIFTED);
         progress_begin("checking %s in %d threads", target, c->thread_counts[t]);
-        for (int k = 0; k < c->cases->count; k++) {
-            progress_at(k, c->cases->count, "cases");
-            if (c->cases->list[k].run.complaint) continue;
-            Arena *own = arena_new();
-            CheckRun run;
-            check_call(own, c->engine, c->cases->list[k].batch, ALL_WANTED, &run);
-            compare_bits(c, target, &c->cases->list[k], &run, arena_printf(c->arena, "%d threads", c->thread_counts[t]),
-                         c->thread_counts[t]);
-            arena_free(own);
-        }
+        repeat_cases(c, target, arena_printf(c->arena, "%d threads", c->thread_counts[t]), c->thread_counts[t]);
     }
 }
 
 /* ---------------------------------------------------------------- states */
 
-static void states_row(Checks *c, const char *target, const char *name, const char *output, const Difference *d) {
+static void states_row(Checks *c, const char *target, const char *name, const char *output, const Difference *d,
+                       int threads) {
     if (!d->elements) return;
     c->row(c->with, target, name, output, d);
     c->compared += d->elements;
-    if (d->bad) c->off++;
+    if (d->bad) count_failure(c, target, NULL, threads);
 }
 
 /* One text appended to states in many ways, with each number of threads. */
 void checks_states(Checks *c, const char *target) {
     Arena *own = arena_new();
     DecodeBits bits = {0};
-    for (int t = -1; t < c->n_thread_counts; t++) {
+    for (int t = -1; t < c->n_thread_counts && !c->off; t++) {
         int threads = t < 0 ? 1 : c->thread_counts[t];
         Difference hidden = {0}, logits = {0};
-        check_set(c->engine, target, threads, t < 0 ? NULL : c->pools[t], t < 0 ? NULL : attn_pool_run);
+        begin_calls(c, target, t, t < 0 ? GUARD_BEHIND : t ? GUARD_IN_FRONT : GUARD_SHIFTED);
         progress_begin("checking states, %s in %d thread%s", target, threads, threads == 1 ? "" : "s");
-        const char *trouble = check_decode(c->decode, own, c->engine, &bits, &hidden, &logits);
-        if (t < 0 || hidden.bad) states_row(c, target, "decode", "hidden", &hidden);
-        if (t < 0 || logits.bad) states_row(c, target, "decode", "logits", &logits);
+        const char *trouble = check_decode(c->decode, own, c->engine, c->side, &bits, &hidden, &logits);
+        if (t < 0 || hidden.bad) states_row(c, target, "decode", "hidden", &hidden, threads);
+        if (t < 0 || logits.bad) states_row(c, target, "decode", "logits", &logits, threads);
         if (!trouble) continue;
         c->trouble(c->with, target, "decode", "",
                    arena_printf(c->arena, "%d thread%s: %s", threads, threads == 1 ? "" : "s", trouble));
-        c->off++;
+        count_failure(c, target, NULL, threads);
     }
     arena_free(own);
 }
@@ -156,14 +184,14 @@ void checks_states(Checks *c, const char *target) {
 void checks_state_maps(Checks *c, const char *target) {
     Arena *own = arena_new();
     Difference self = {0}, cross = {0};
-    check_set(c->engine, target, 1, NULL, NULL);
+    begin_calls(c, target, -1, GUARD_BEHIND);
     progress_begin("checking the maps of states, %s", target);
-    const char *trouble = check_decode_maps(c->decode, own, c->engine, &self, &cross);
-    states_row(c, target, "maps-decode", "attention", &self);
-    states_row(c, target, "maps-decode", "cross_attention", &cross);
+    const char *trouble = check_decode_maps(c->decode, own, c->engine, c->side, &self, &cross);
+    states_row(c, target, "maps-decode", "attention", &self, 1);
+    states_row(c, target, "maps-decode", "cross_attention", &cross, 1);
     if (trouble) {
         c->trouble(c->with, target, "maps-decode", "", trouble);
-        c->off++;
+        count_failure(c, target, NULL, 1);
     }
     arena_free(own);
 }

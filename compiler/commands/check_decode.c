@@ -138,21 +138,64 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
 
 /* ---------------------------------------------------------------- calls */
 
+enum { GIVEN_LENGTHS, GIVEN_TOKENS, GIVEN_SEGMENTS, GIVEN_FEATURES, TAKEN_LOGITS, TAKEN_HIDDEN, ARRAYS };
+
 /* What the generated code gave for rows of the text; `run` calls share it. */
 typedef struct Run {
     const DecodeCheck *d;
     Arena *arena;
     Decoder *decoder;
+    Guard *guards[ARRAYS]; /* around the arrays of a call */
+    GuardSide side;
     float *hidden, *logits; /* [n][width] of the rows given so far; [vocab] of the last */
     const char *trouble;    /* the first one, in words */
 } Run;
 
-static Run run_new(const DecodeCheck *d, Arena *arena, Decoder *decoder) {
-    return (Run){.d = d,
-                 .arena = arena,
-                 .decoder = decoder,
-                 .hidden = arena_array(arena, (size_t)(d->n * d->width), sizeof(float)),
-                 .logits = arena_array(arena, (size_t)d->vocab + 1, sizeof(float))};
+static Run run_new(const DecodeCheck *d, Arena *arena, Decoder *decoder, GuardSide side) {
+    static const char *const names[ARRAYS] = {"the lengths",  "the tokens", "the segments",
+                                              "the features", "the logits", "the hidden rows"};
+    int64_t rows = SLOTS * d->n, columns[ARRAYS] = {1, 1, 1, d->feature_width, d->vocab, d->width};
+    Run r = {.d = d,
+             .arena = arena,
+             .decoder = decoder,
+             .side = side,
+             .hidden = arena_array(arena, (size_t)(d->n * d->width), sizeof(float)),
+             .logits = arena_array(arena, (size_t)d->vocab + 1, sizeof(float))};
+    for (int a = 0; a < ARRAYS; a++) {
+        int64_t most = a == GIVEN_LENGTHS || a == TAKEN_LOGITS ? SLOTS : rows;
+        r.guards[a] = guard_new(arena, names[a], (size_t)(most * columns[a]) * sizeof(float));
+    }
+    return r;
+}
+
+/* Numbers of four bytes, all of them; NULL stays NULL. */
+static const void *given(Run *r, int array, const void *data, int64_t count) {
+    return guard_input(r->guards[array], data, (size_t)count * sizeof(float), sizeof(float), r->side);
+}
+
+static float *taken(Run *r, int array, int64_t count) {
+    return guard_place(r->guards[array], (size_t)count * sizeof(float), sizeof(float), r->side);
+}
+
+/* `rows` rows in all; false, and the trouble in words, where that fails. The sides take turns. */
+static bool append(Run *r, const DecoderRows *in, int64_t rows, float *logits, float *hidden) {
+    const DecodeCheck *d = r->d;
+    progress_tick();
+    r->side = guard_other(r->side);
+    DecoderRows own = {.count = in->count, .slots = in->slots};
+    own.lengths = given(r, GIVEN_LENGTHS, in->lengths, in->count);
+    own.tokens = given(r, GIVEN_TOKENS, in->tokens, rows);
+    own.segments = given(r, GIVEN_SEGMENTS, in->segments, rows);
+    own.features = given(r, GIVEN_FEATURES, in->features, rows * d->feature_width);
+    DecoderOutputs out = {.hidden = taken(r, TAKEN_HIDDEN, rows * d->width)};
+    if (d->vocab) out.logits = taken(r, TAKEN_LOGITS, in->count * d->vocab);
+    int status = decoder_append(r->decoder, &own, &out);
+    if (status == GUARD_CRASHED) r->trouble = decoder_damage(r->decoder);
+    else if (status) r->trouble = arena_printf(d->arena, "the status `%s`", decoder_text(r->decoder, status));
+    for (int a = TAKEN_LOGITS; a < ARRAYS && !r->trouble; a++) r->trouble = guard_damage(d->arena, r->guards[a]);
+    memcpy(hidden, out.hidden, (size_t)(rows * d->width) * sizeof *hidden);
+    if (d->vocab) memcpy(logits, out.logits, (size_t)(in->count * d->vocab) * sizeof *logits);
+    return !r->trouble;
 }
 
 /* Rows from..from+rows-1 of the text (of the other text's tokens) to the state of a slot. */
@@ -160,15 +203,13 @@ static void give(Run *r, int slot, int64_t from, int64_t rows, bool other) {
     const DecodeCheck *d = r->d;
     if (r->trouble || rows < 1) return;
     const int32_t length = (int32_t)rows;
-    progress_tick();
     DecoderRows in = {.count = 1, .slots = &slot, .lengths = &length};
     if (d->tokens) in.tokens = (other && d->others ? d->others : d->tokens) + from;
     if (d->segments) in.segments = d->segments + from;
     if (d->features) in.features = d->features + from * d->feature_width;
-    DecoderOutputs out = {.logits = d->vocab ? r->logits : NULL, .hidden = r->hidden + from * d->width};
-    int status = decoder_append(r->decoder, &in, &out);
-    if (status) r->trouble = arena_printf(d->arena, "rows %lld to %lld: the status `%s`", (long long)from,
-                                          (long long)(from + rows - 1), decoder_text(r->decoder, status));
+    if (append(r, &in, rows, r->logits, r->hidden + from * d->width)) return;
+    r->trouble = arena_printf(d->arena, "rows %lld to %lld: %s", (long long)from, (long long)(from + rows - 1),
+                              r->trouble);
 }
 
 static void give_one_by_one(Run *r, int slot, int64_t from, int64_t until) {
@@ -292,10 +333,7 @@ static const char *check_together(Run *r, const Run *all) {
         if (!count) break;
         DecoderRows in = {.count = count, .slots = slots, .lengths = row ? NULL : lengths, .tokens = tokens,
                           .segments = d->segments ? segments : NULL, .features = d->features ? features : NULL};
-        progress_tick();
-        int status = decoder_append(r->decoder, &in,
-                                    &(DecoderOutputs){.hidden = hidden, .logits = d->vocab ? logits : NULL});
-        if (status) return arena_printf(d->arena, "states together: `%s`", decoder_text(r->decoder, status));
+        if (!append(r, &in, at, logits, hidden)) return arena_printf(d->arena, "states together: %s", r->trouble);
         at = 0;
         for (int k = 0; k < count; k++) {
             int s = SLOTS - 1 - slots[k];
@@ -321,13 +359,19 @@ static int compare(Difference *diff, const float *got, const double *want, int64
     return diff->bad != 0;
 }
 
-const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, DecodeBits *bits, Difference *hidden,
-                         Difference *logits) {
-    Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, SLOTS);
-    Run all = run_new(d, arena, decoder), other = run_new(d, arena, decoder);
+/* What is damaged comes first: the rest follows from it. */
+static const char *first_trouble(const Decoder *decoder, const char *trouble) {
+    const char *damage = decoder_damage(decoder);
+    return damage ? damage : trouble;
+}
+
+const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side, DecodeBits *bits,
+                         Difference *hidden, Difference *logits) {
+    Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, SLOTS, side);
+    Run all = run_new(d, arena, decoder, side), other = run_new(d, arena, decoder, side);
     begin(&all);
     give(&all, 0, 0, d->n, false);
-    if (all.trouble) return all.trouble;
+    if (all.trouble || decoder_damage(decoder)) return first_trouble(decoder, all.trouble);
     compare(hidden, all.hidden, d->hidden, d->n, d->width, d->hidden_spread);
     if (d->vocab) compare(logits, all.logits, d->logits + (d->n - 1) * d->vocab, 1, d->vocab, d->logits_spread);
     if (!bits->hidden) {
@@ -341,7 +385,7 @@ const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, DecodeBit
     const char *trouble = check_splits(&other, &all);
     if (!trouble) trouble = check_forks(&other, &all);
     if (!trouble) trouble = check_together(&other, &all);
-    return trouble ? trouble : decoder_damage(decoder);
+    return first_trouble(decoder, trouble);
 }
 
 /* ---------------------------------------------------------------- maps */
@@ -386,16 +430,24 @@ static int64_t heads_named(const Graph *g, const char *name) {
     return heads;
 }
 
-const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, Difference *self, Difference *cross) {
+static float *map_room(Guard *guard, int64_t count, GuardSide side) {
+    return guard_place(guard, (size_t)count * sizeof(float), sizeof(float), side);
+}
+
+const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side, Difference *self,
+                              Difference *cross) {
     const Graph *decode = engine->module->decode;
-    Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, 1);
+    Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, 1, side);
     int64_t n_self = heads_named(decode, "attention"), n_cross = heads_named(decode, "cross_attention"),
             first = d->first + (d->n - d->first) / 2;
     const int slot = 0;
     const int64_t begins[] = {0, first, d->n};
+    Guard *own_map = guard_new(arena, "the output attention", (size_t)(n_self * d->n * d->n) * sizeof(float)),
+          *cross_map = guard_new(arena, "the output cross_attention",
+                                 (size_t)(n_cross * d->n * d->source_rows) * sizeof(float));
     *self = *cross = (Difference){0};
     decoder_begin(decoder, d->source_rows ? &d->source : NULL, d->prefix);
-    for (int part = 0; part < 2; part++) {
+    for (int part = 0; part < 2; part++, side = guard_other(side)) {
         int64_t from = begins[part], rows = begins[part + 1] - from;
         if (rows < 1) break;
         const int32_t length = (int32_t)rows;
@@ -404,10 +456,13 @@ const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, Diff
         if (d->segments) in.segments = d->segments + from;
         if (d->features) in.features = d->features + from * d->feature_width;
         DecoderOutputs out = {0};
-        if (n_self) out.attention = arena_array(arena, (size_t)(n_self * rows * (from + rows)), sizeof(float));
-        if (n_cross) out.cross_attention = arena_array(arena, (size_t)(n_cross * rows * d->source_rows), sizeof(float));
+        if (n_self) out.attention = map_room(own_map, n_self * rows * (from + rows), side);
+        if (n_cross) out.cross_attention = map_room(cross_map, n_cross * rows * d->source_rows, side);
         int status = decoder_append(decoder, &in, &out);
         if (status) return decoder_text(decoder, status);
+        const char *damage = guard_damage(arena, own_map);
+        if (!damage) damage = guard_damage(arena, cross_map);
+        if (damage) return damage;
         if (n_self) compare_maps(d, decode, "attention", out.attention, from, rows, self);
         if (n_cross) compare_maps(d, decode, "cross_attention", out.cross_attention, from, rows, cross);
     }

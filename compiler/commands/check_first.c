@@ -112,7 +112,7 @@ static void after_step(void *pool, int count, void (*task)(void *with, int index
     for (int i = 0; i < count; i++) task(with, i);
     if (w->found) return;
     const Step *s = &plan->steps[w->step];
-    const char *damage = check_damage(w->arena, w->engine, &w->run);
+    const char *damage = check_damage(w->arena, &w->run);
     if (damage)
         w->found = arena_printf(w->arena, "%s (step %s): %s", plan->graph->tensors[s->tensor].name, s->name, damage);
     else observe_parts(w, s);
@@ -120,12 +120,13 @@ static void after_step(void *pool, int count, void (*task)(void *with, int index
     begin_chunk(w);
 }
 
-const char *check_first(Arena *arena, Engine *engine, const Weights *weights, const char *target, const Batch *batch) {
+const char *check_first(Arena *arena, Engine *engine, const Weights *weights, const char *target, const Batch *batch,
+                        GuardSide side) {
     Watch w = {.arena = arena, .engine = engine, .weights = weights, .batch = batch};
     w.wants = arena_array(arena, (size_t)batch->count, sizeof *w.wants);
     begin_chunk(&w);
     check_set(engine, target, 2, &w, after_step);
-    check_call(arena, engine, batch, ALL_WANTED, &w.run);
+    check_call(arena, engine, batch, ALL_WANTED, side, &w.run);
     if (w.found) return w.found;
     if (w.run.complaint)
         return arena_printf(arena, "%s (step %s): %s",

@@ -4,12 +4,7 @@
 #include "../../runtime/attn_runtime.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* ---------------------------------------------------------------- where numbers stand */
 
@@ -115,81 +110,6 @@ void check_compare(Difference *d, const float *got, int64_t stride, const double
     if (most / allowed >= d->share) d->share = most / allowed, d->most = most, d->allowed = allowed;
 }
 
-/* ---------------------------------------------------------------- guards */
-
-enum { CANARY = 64, CANARY_BYTE = 0xc5, NAN_BYTE = 0xff, SHIFT = 4 }; /* outputs are aligned to a float, no more */
-
-typedef struct Pages {
-    void *base;
-    size_t bytes;
-} Pages;
-
-static void pages_free(void *with) {
-    Pages *pages = with;
-    munmap(pages->base, pages->bytes);
-}
-
-/* A copy that cannot be written, and that ends where no memory is. */
-static const void *guarded_input(Arena *arena, const void *data, size_t bytes) {
-    if (!data) return NULL;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (bytes + page - 1) / page * page;
-    Pages *pages = arena_alloc(arena, sizeof *pages);
-    pages->bytes = room + 2 * page;
-    pages->base = mmap(NULL, pages->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages->base == MAP_FAILED) out_of_memory();
-    arena_on_free(arena, pages_free, pages);
-    uint8_t *first = (uint8_t *)pages->base + page;
-    if (mprotect(first, room, PROT_READ | PROT_WRITE)) out_of_memory();
-    memcpy(first + room - bytes, data, bytes);
-    mprotect(first, room, PROT_READ);
-    return first + room - bytes;
-}
-
-static uint8_t *canaries_set(uint8_t *memory, size_t bytes) {
-    memset(memory, CANARY_BYTE, CANARY);
-    memset(memory + CANARY, NAN_BYTE, bytes);
-    memset(memory + CANARY + bytes, CANARY_BYTE, CANARY);
-    return memory + CANARY;
-}
-
-/* NULL, or on which side a canary is gone. */
-static const char *canaries_side(const uint8_t *inside, size_t bytes) {
-    for (size_t i = 0; i < CANARY; i++)
-        if (inside[(ptrdiff_t)i - CANARY] != CANARY_BYTE) return "in front of";
-    for (size_t i = 0; i < CANARY; i++)
-        if (inside[bytes + i] != CANARY_BYTE) return "behind";
-    return NULL;
-}
-
-/* ---------------------------------------------------------------- crashes */
-
-static sigjmp_buf crash_jump;
-static volatile sig_atomic_t crash_armed;
-static const char crash_text[] = "a thread of the pool reads or writes outside its memory (or traps)\n";
-
-static void on_crash(int number) {
-    if (crash_armed) siglongjmp(crash_jump, number);
-    progress_hide();
-    folders_remove();
-    if (write(STDOUT_FILENO, crash_text, sizeof crash_text - 1) < 0) _exit(EXIT_BUG);
-    _exit(EXIT_USER);
-}
-
-/* The call's status, or -1 when it ended by a signal. */
-static int call_caught(Engine *engine) {
-    static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-    enum { CAUGHT = sizeof caught / sizeof *caught };
-    struct sigaction action = {.sa_handler = on_crash}, old[CAUGHT];
-    fflush(stdout);
-    for (int i = 0; i < CAUGHT; i++) sigaction(caught[i], &action, &old[i]);
-    int status = -1;
-    crash_armed = engine->call.parallel_for != attn_pool_run; /* with a pool the others would run on */
-    if (!sigsetjmp(crash_jump, 1)) status = engine_call(engine);
-    crash_armed = 0;
-    for (int i = 0; i < CAUGHT; i++) sigaction(caught[i], &old[i], NULL);
-    return status;
-}
-
 /* ---------------------------------------------------------------- a call */
 
 void check_set(Engine *engine, const char *target, int threads, void *pool,
@@ -205,55 +125,77 @@ void check_set(Engine *engine, const char *target, int threads, void *pool,
     if (status) bug("the compiled model refuses to begin: %s", engine_text(engine, status));
 }
 
-static void guard_inputs(Arena *arena, Engine *engine, const Batch *batch) {
-    DriverCall *call = &engine->call;
-    size_t bytes = (size_t)batch->count * sizeof *call->lengths;
-    call->lengths = guarded_input(arena, call->lengths, bytes);
-    call->source_lengths = guarded_input(arena, call->source_lengths, bytes);
-    for (int f = 0; f < CALL_INPUTS; f++)
-        call_set(call, call_inputs[f], guarded_input(arena, call_get(call, call_inputs[f]), engine->input_bytes[f]));
+static const void *input_copy(Arena *arena, const char *name, const void *data, size_t bytes, size_t item,
+                              GuardSide side) {
+    if (!data) return NULL;
+    return guard_input(guard_new(arena, arena_printf(arena, "the input %s", name), bytes), data, bytes, item, side);
 }
 
-const char *check_damage(Arena *arena, const Engine *engine, const CheckRun *run) {
-    for (int a = 0; a < CALL_OUTPUTS; a++) {
-        const char *side = run->arrays[a]
-                               ? canaries_side((const uint8_t *)run->arrays[a], (size_t)run->items[a] * sizeof(float))
-                               : NULL;
-        if (side) return arena_printf(arena, "a write %s the output %s", side, call_outputs[a].name);
+static void guard_inputs(Arena *arena, Engine *engine, const Batch *batch, GuardSide side) {
+    DriverCall *call = &engine->call;
+    size_t item = sizeof *call->lengths, bytes = (size_t)batch->count * item;
+    call->lengths = input_copy(arena, "lengths", call->lengths, bytes, item, side);
+    call->source_lengths = input_copy(arena, "source_lengths", call->source_lengths, bytes, item, side);
+    for (int f = 0; f < CALL_INPUTS; f++) {
+        item = strcmp(call_inputs[f].name, "mask") == 0 ? 1 : sizeof(float);
+        call_set(call, call_inputs[f],
+                 input_copy(arena, call_inputs[f].name, call_get(call, call_inputs[f]), engine->input_bytes[f], item,
+                            side));
     }
-    const char *side = canaries_side(engine->call.workspace, engine->call.workspace_bytes);
-    return side ? arena_printf(arena, "a write %s the workspace", side) : NULL;
 }
 
-void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wanted, CheckRun *run) {
-    DriverCall *call = &engine->call;
-    Arena *own = arena_new();
-    engine_bind(own, engine, batch);
-    guard_inputs(own, engine, batch);
-    *run = (CheckRun){0};
-    Pieces pieces = check_pieces(own, engine, batch);
-    for (int64_t i = 0; i < pieces.count; i++)
-        run->items[pieces.list[i].array] += pieces.list[i].rows * pieces.list[i].columns;
+const char *check_damage(Arena *arena, const CheckRun *run) {
+    const char *damage = NULL;
+    for (int a = 0; a <= CALL_OUTPUTS && !damage; a++)
+        if (run->guards[a]) damage = guard_damage(arena, run->guards[a]);
+    return damage;
+}
+
+static int forward(void *with) { return engine_call(with); }
+
+/* Outputs are aligned to a float, no more. */
+static void guard_outputs(Arena *arena, DriverCall *call, unsigned wanted, GuardSide side, CheckRun *run) {
     for (int a = 0; a < CALL_OUTPUTS; a++) {
         call_set(call, call_outputs[a], NULL);
         if (!run->items[a] || !(wanted >> a & 1)) continue;
         size_t bytes = (size_t)run->items[a] * sizeof(float);
-        run->arrays[a] =
-            (float *)(void *)canaries_set((uint8_t *)arena_alloc(arena, SHIFT + bytes + 2 * CANARY) + SHIFT, bytes);
+        run->guards[a] = guard_new(arena, arena_printf(arena, "the output %s", call_outputs[a].name), bytes);
+        run->arrays[a] = guard_place(run->guards[a], bytes, sizeof(float), side);
         call_set(call, call_outputs[a], run->arrays[a]);
     }
+}
+
+/* The outputs in place of what stands between the pages. */
+static void keep_outputs(Arena *arena, CheckRun *run) {
+    for (int a = 0; a < CALL_OUTPUTS; a++) {
+        if (!run->arrays[a]) continue;
+        float *kept = arena_array(arena, (size_t)run->items[a], sizeof *kept);
+        memcpy(kept, run->arrays[a], (size_t)run->items[a] * sizeof *kept);
+        run->arrays[a] = kept;
+    }
+    memset(run->guards, 0, sizeof run->guards);
+}
+
+void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wanted, GuardSide side, CheckRun *run) {
+    DriverCall *call = &engine->call;
+    Arena *own = arena_new();
+    engine_bind(own, engine, batch);
+    guard_inputs(own, engine, batch, side);
+    *run = (CheckRun){0};
+    Pieces pieces = check_pieces(own, engine, batch);
+    for (int64_t i = 0; i < pieces.count; i++)
+        run->items[pieces.list[i].array] += pieces.list[i].rows * pieces.list[i].columns;
+    guard_outputs(own, call, wanted, side, run);
     void *old = call->workspace;
     const EntrySizes *sizes = &engine->emitted.forward;
     call->workspace_bytes = (size_t)(sizes->workspace_bytes + call->threads * sizes->scratch_bytes);
-    uint8_t *memory = attn_alloc(call->workspace_bytes + 2 * CANARY),
-            *workspace = memory ? canaries_set(memory, call->workspace_bytes) : NULL;
-    if (!workspace) out_of_memory();
-    call->workspace = workspace;
-    int status = call_caught(engine);
-    if (status < 0) run->complaint = "a read or write outside the memory that the call was given (or a trap)";
+    run->guards[CALL_OUTPUTS] = guard_new(own, "the workspace", call->workspace_bytes);
+    call->workspace = guard_place(run->guards[CALL_OUTPUTS], call->workspace_bytes, GUARD_ALIGNMENT, side);
+    int status = guard_call(forward, engine, call->parallel_for == attn_pool_run);
+    if (status == GUARD_CRASHED) run->complaint = arena_copy(arena, guard_crash(), strlen(guard_crash()));
     else if (status) run->complaint = arena_printf(arena, "the status `%s`", engine_text(engine, status));
-    else run->complaint = check_damage(arena, engine, run);
-    attn_free(memory);
+    else run->complaint = check_damage(arena, run);
+    keep_outputs(arena, run);
     call->workspace = old;
     arena_free(own);
 }

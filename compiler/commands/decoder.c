@@ -15,6 +15,9 @@ struct Decoder {
     Engine *engine;       /* NULL: the interpreter */
     int32_t **history;    /* what was appended to each state, where that may have to be done again; else NULL */
     int64_t *held;
+    GuardSide side;       /* of the memory below; GUARD_NONE: no guards */
+    const char *damage;   /* the first one, in words */
+    struct Room *rooms;   /* [ROOM_STATES + slots] */
     void **states, *source, *workspace;
     void **appended;   /* [slots] states of a call */
     int32_t *prefixes; /* [slots] of them */
@@ -23,26 +26,39 @@ struct Decoder {
     size_t workspace_bytes;
 };
 
+enum { ROOM_WORKSPACE, ROOM_SOURCE, ROOM_STATES };
+
 static void free_memory(void *memory) { attn_free(memory); }
 static void free_session(void *session) { session_free(session); }
 
-enum { CANARY = 64, CANARY_BYTE = 0xc5, GARBAGE = 0xff };
+/* Memory of the generated code's: a guard's room, or NULL and plain memory. */
+typedef struct Room {
+    Guard *guard;
+    void *plain;
+    size_t bytes;
+} Room;
 
-/* Memory for the generated code, full of NaN, between canaries. */
-static void *guarded(Arena *arena, size_t bytes) {
-    uint8_t *memory = attn_alloc(bytes + 2 * CANARY);
+static Room room_new(const Decoder *d, const char *what, size_t bytes) {
+    if (d->side) return (Room){.guard = guard_new(d->arena, what, bytes), .bytes = bytes};
+    void *memory = attn_alloc(bytes);
     if (!memory) out_of_memory();
-    arena_on_free(arena, free_memory, memory);
-    memset(memory, CANARY_BYTE, CANARY);
-    memset(memory + CANARY, GARBAGE, bytes);
-    memset(memory + CANARY + bytes, CANARY_BYTE, CANARY);
-    return memory + CANARY;
+    arena_on_free(d->arena, free_memory, memory);
+    return (Room){NULL, memory, bytes};
 }
 
-static bool damaged(const uint8_t *inside, size_t bytes) {
-    for (size_t i = 0; i < CANARY; i++)
-        if (inside[(ptrdiff_t)i - CANARY] != CANARY_BYTE || inside[bytes + i] != CANARY_BYTE) return true;
-    return false;
+static void *room_place(const Room *room, GuardSide side) {
+    return room->guard ? guard_place(room->guard, room->bytes, GUARD_ALIGNMENT, side) : room->plain;
+}
+
+/* Where everything stands from now on. What it held is gone. */
+static void place_all(Decoder *d, GuardSide side) {
+    d->side = side;
+    d->workspace = room_place(&d->rooms[ROOM_WORKSPACE], side);
+    if (d->module->encode) d->source = room_place(&d->rooms[ROOM_SOURCE], side);
+    for (int i = 0; i < d->slots; i++) {
+        d->states[i] = room_place(&d->rooms[ROOM_STATES + i], side);
+        if (side) side = guard_other(side);
+    }
 }
 
 static size_t workspace_of(EntrySizes sizes, int threads) {
@@ -55,14 +71,16 @@ static void bind_engine(Decoder *d, Engine *engine) {
     size_t decode = workspace_of(emitted->decode, engine->call.threads),
            encode = workspace_of(emitted->encode, engine->call.threads);
     d->workspace_bytes = encode > decode ? encode : decode;
-    d->workspace = guarded(d->arena, d->workspace_bytes);
+    d->rooms = arena_array(d->arena, (size_t)(ROOM_STATES + d->slots), sizeof *d->rooms);
+    d->rooms[ROOM_WORKSPACE] = room_new(d, "the workspace", d->workspace_bytes);
+    if (d->module->encode) d->rooms[ROOM_SOURCE] = room_new(d, "the source's keys and values", (size_t)emitted->source_bytes);
+    for (int i = 0; i < d->slots; i++)
+        d->rooms[ROOM_STATES + i] = room_new(d, "a state", (size_t)emitted->state_bytes);
     d->states = arena_array(d->arena, (size_t)d->slots, sizeof *d->states);
-    for (int i = 0; i < d->slots; i++) d->states[i] = guarded(d->arena, (size_t)emitted->state_bytes);
     d->appended = arena_array(d->arena, (size_t)d->slots, sizeof *d->appended);
     d->prefixes = arena_array(d->arena, (size_t)d->slots, sizeof *d->prefixes);
     d->rows = arena_array(d->arena, (size_t)d->slots, sizeof *d->rows);
-    if (!d->module->encode) return;
-    d->source = guarded(d->arena, (size_t)emitted->source_bytes);
+    place_all(d, d->side);
 }
 
 /* A state that may not be carried to more rows (graph_crossing) is made anew from its tokens. */
@@ -74,9 +92,10 @@ static void keep_history(Decoder *d) {
     for (int i = 0; i < d->slots; i++) d->history[i] = arena_array(d->arena, (size_t)bound, sizeof(int32_t));
 }
 
-Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights, Engine *engine, int slots) {
+Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights, Engine *engine, int slots,
+                     GuardSide side) {
     Decoder *d = arena_alloc(arena, sizeof *d);
-    *d = (Decoder){.arena = arena, .module = module, .slots = slots};
+    *d = (Decoder){.arena = arena, .module = module, .slots = slots, .side = side};
     if (!module->decode)
         fail("%s generates nothing: %s", module->model->name,
              module->no_decode ? module->no_decode : "it has no decoder");
@@ -111,9 +130,50 @@ static int64_t source_rows(const Decoder *d, const Sequence *source) {
     return length.exact ? length.n : source->symbols[0];
 }
 
+/* ---------------------------------------------------------------- calls that may crash */
+
+/* Arguments of any entry. */
+typedef struct DecoderCall {
+    Decoder *d;
+    char entry; /* 'e'ncode, 'd'ecode; of a state: 's' makes it, 'c'opies `from` to it, 'r'ewinds it to `rows` */
+    DriverCall call;
+    const size_t *bytes; /* of each output of decode */
+    void *state;
+    const void *from;
+    int rows;
+} DecoderCall;
+
+static int call_now(void *with) {
+    const DecoderCall *c = with;
+    Engine *engine = c->d->engine;
+    switch (c->entry) {
+    case 'e': return engine_encode(engine, &c->call);
+    case 'd': return engine_decode(engine, &c->call, c->bytes);
+    case 's': return engine_state_init(engine, c->state, c->from);
+    case 'c': return engine_state_copy(engine, c->state, c->from);
+    default: return engine_state_rewind(engine, c->state, c->rows);
+    }
+}
+
+/* A status, or GUARD_CRASHED. */
+static int decoder_call(DecoderCall *c) {
+    Decoder *d = c->d;
+    if (!d->side) return call_now(c);
+    int status = guard_call(call_now, c, d->engine->call.parallel_for == attn_pool_run);
+    if (status == GUARD_CRASHED && !d->damage) d->damage = arena_printf(d->arena, "%s", guard_crash());
+    return status;
+}
+
 /* A call of the generated code in which nothing is set but what all have in common. */
 static DriverCall new_call(const Decoder *d) {
     return (DriverCall){.batch = 1, .workspace = d->workspace, .workspace_bytes = d->workspace_bytes};
+}
+
+static const void *guarded_ids(const Decoder *d, Arena *arena, const InputArray *in, int64_t count) {
+    const int32_t *ids = narrow(arena, in->data, count);
+    if (!d->side) return ids;
+    size_t bytes = (size_t)count * sizeof *ids;
+    return guard_input(guard_new(arena, "the ids of the source", bytes), ids, bytes, sizeof *ids, d->side);
 }
 
 static void encode(Decoder *d, const Sequence *source) {
@@ -126,16 +186,16 @@ static void encode(Decoder *d, const Sequence *source) {
     call.sources = sources;
     for (int i = 0; i < source->n_inputs; i++) {
         const InputArray *in = &source->inputs[i];
-        if (strcmp(in->name, "source") == 0) call.source = narrow(own, in->data, in->rows);
-        else if (strcmp(in->name, "segments") == 0) call.segments = narrow(own, in->data, in->rows);
+        if (strcmp(in->name, "source") == 0) call.source = guarded_ids(d, own, in, in->rows);
+        else if (strcmp(in->name, "segments") == 0) call.segments = guarded_ids(d, own, in, in->rows);
         else if (strcmp(in->name, "features") == 0) call.features = in->data;
         else if (strcmp(in->name, "pixels") == 0) call.pixels = in->data;
         else if (strcmp(in->name, "mask") == 0) call.mask = in->data;
-        else if (strcmp(in->name, "prefix_length") == 0) call.prefix_lengths = narrow(own, in->data, 1);
+        else if (strcmp(in->name, "prefix_length") == 0) call.prefix_lengths = guarded_ids(d, own, in, 1);
         else bug("the encoder has no input `%s`", in->name);
     }
-    int status = engine_encode(d->engine, &call);
-    if (status) fail("the compiled model says: %s", decoder_text(d, status));
+    int status = decoder_call(&(DecoderCall){.d = d, .entry = 'e', .call = call});
+    if (status > 0) fail("the compiled model says: %s", decoder_text(d, status));
     arena_free(own);
 }
 
@@ -143,10 +203,12 @@ void decoder_begin(Decoder *d, const Sequence *source, int64_t prefix) {
     d->prefix = prefix;
     for (int i = 0; i < d->slots && d->history; i++) d->held[i] = 0;
     if (d->engine) {
+        d->damage = decoder_damage(d);
+        if (d->side && !d->engine->remote) place_all(d, guard_other(d->side)); /* a remote one goes by addresses */
         if (source) encode(d, source);
         for (int i = 0; i < d->slots; i++) {
-            int status = engine_state_init(d->engine, d->states[i], d->source);
-            if (status) bug("a state cannot be made: %s", decoder_text(d, status));
+            int status = decoder_call(&(DecoderCall){.d = d, .entry = 's', .state = d->states[i], .from = d->source});
+            if (status > 0) bug("a state cannot be made: %s", decoder_text(d, status));
             d->rows[i] = 0;
         }
         return;
@@ -225,7 +287,7 @@ static int append_by_engine(Decoder *d, const DecoderRows *rows, const DecoderOu
     call.cross_attention = out->cross_attention;
     size_t bytes[CALL_OUTPUTS] = {0};
     count_outputs(d, rows, bytes);
-    int status = engine_decode(d->engine, &call, bytes);
+    int status = decoder_call(&(DecoderCall){.d = d, .entry = 'd', .call = call, .bytes = bytes});
     for (int i = 0; i < rows->count && !status; i++) d->rows[rows->slots[i]] += rows_of(rows, i);
     return status;
 }
@@ -297,7 +359,7 @@ int decoder_copy(Decoder *d, int to, int from) {
     }
     if (d->engine) {
         d->rows[to] = d->rows[from];
-        return engine_state_copy(d->engine, d->states[to], d->states[from]);
+        return decoder_call(&(DecoderCall){.d = d, .entry = 'c', .state = d->states[to], .from = d->states[from]});
     }
     session_copy(d->sessions[to], d->sessions[from]);
     return 0;
@@ -305,7 +367,7 @@ int decoder_copy(Decoder *d, int to, int from) {
 
 int decoder_rewind(Decoder *d, int slot, int64_t rows) {
     if (d->engine) {
-        int status = engine_state_rewind(d->engine, d->states[slot], (int)rows);
+        int status = decoder_call(&(DecoderCall){.d = d, .entry = 'r', .state = d->states[slot], .rows = (int)rows});
         if (!status) d->rows[slot] = rows;
         return status;
     }
@@ -313,16 +375,17 @@ int decoder_rewind(Decoder *d, int slot, int64_t rows) {
     return 0;
 }
 
-
 const char *decoder_damage(const Decoder *d) {
-    const Emitted *emitted = &d->engine->emitted;
-    for (int i = 0; i < d->slots; i++)
-        if (damaged(d->states[i], (size_t)emitted->state_bytes)) return "a write beside a state";
-    if (d->source && damaged(d->source, (size_t)emitted->source_bytes)) return "a write beside the source";
-    return damaged(d->workspace, d->workspace_bytes) ? "a write beside the workspace" : NULL;
+    const char *damage = d->damage;
+    for (int r = 0; d->side && r < ROOM_STATES + d->slots && !damage; r++)
+        if (d->rooms[r].guard) damage = guard_damage(d->arena, d->rooms[r].guard);
+    return damage;
 }
 
-const char *decoder_text(const Decoder *d, int status) { return d->engine ? engine_text(d->engine, status) : ""; }
+const char *decoder_text(const Decoder *d, int status) {
+    if (status == GUARD_CRASHED) return guard_crash();
+    return d->engine ? engine_text(d->engine, status) : "";
+}
 
 /* ---------------------------------------------------------------- as attn_generate sees it */
 

@@ -263,7 +263,7 @@ int command_generate(int argc, char **argv) {
             .target = run.target, .cc = run.cc, .threads = run.thread_count, .or_interp = true};
         engine = engine_new(arena, g.module, weights, &engine_options);
     }
-    g.decoder = decoder_new(arena, g.module, weights, engine, g.options.beams);
+    g.decoder = decoder_new(arena, g.module, weights, engine, g.options.beams, GUARD_NONE);
     int64_t batch = g.prompts->count, *counts = arena_array(arena, (size_t)batch, sizeof *counts);
     int32_t **tokens = arena_array(arena, (size_t)batch, sizeof *tokens);
     g.most = batch * g.options.max_new;

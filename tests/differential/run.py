@@ -2,7 +2,8 @@
 """small/NAME: `attnc check --small` of every spec of specs/, tests/families/ and this folder that can be emitted.
 full/NAME: the same of whole models, or at given lengths. sse2/NAME: the target that only those get who name it, on some
 specs. mutated/NAME: check sees a changed kernel, names its tensor,
-and the command that it prints fails likewise. emitted/NAME: what every C compiler has to say about the emitted C, its
+and the command that it prints fails likewise. outside/NAME: the same of code that touches one byte or number beside the
+memory of a call, or writes what it may only read. emitted/NAME: what every C compiler has to say about the emitted C, its
 size, its stack, its symbols, and that the same spec gives the same bytes.
 
 Environment: ATTNC_QUICK=1 checks fewer specs."""
@@ -138,21 +139,22 @@ def replay(run):
     return attnc(*shlex.split(line[0])[2:]) if line else None
 
 
-def mutated(name, text, expected, target="scalar", model="norm_post"):
+def mutated(name, text, expected, target="scalar", model="norm_post", options=()):
     """`expected` matches the output of a check of this C, and of the command that it prints."""
     spec = f"tests/differential/{model}.attn"
+    group = "" if "/" in name else "mutated/"
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "changed.c")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-        first = attnc("check", spec, "--emitted", path, "--target", target)
+        first = attnc("check", spec, "--emitted", path, "--target", target, *options)
         if expected is None:
-            result("mutated/" + name, first.returncode == 0, tail(first))
+            result(group + name, first.returncode == 0, tail(first))
             return
         again = replay(first)
     fine = first.returncode == 1 and re.search(expected, first.stdout) and again is not None and again.returncode == 1
     fine = fine and re.search(expected, again.stdout) is not None and "--case" in first.stdout
-    result("mutated/" + name, bool(fine), tail(first) + (tail(again) if again else ["no command to run it again"]))
+    result(group + name, bool(fine), tail(first) + (tail(again) if again else ["no command to run it again"]))
 
 
 def change_step(text, target, step, pattern, change):
@@ -164,9 +166,10 @@ def change_step(text, target, step, pattern, change):
     return text[:begin] + body + text[end:]
 
 
-def change_chunk(text, line):
-    changed, n = re.subn(r"(void \w+_scalar_forward_chunk\(\w+_run \*run\) \{)", r"\1\n    " + line, text)
-    assert n == 1
+def change_chunk(text, line, entry="scalar_forward_chunk"):
+    """`line` as the first of a function."""
+    changed, n = re.subn(r"(?m)^((?:void|int) \w+_" + entry + r"\(.*\) \{$)", lambda m: m[1] + "\n    " + line, text)
+    assert n == 1, (entry, n)
     return changed
 
 
@@ -201,7 +204,7 @@ def mutations():
     mutated("norm", elsewhere(text, "scalar", "layer0_attention_norm_out"), first + r"0\.attention\.norm_out")
     written = change_chunk(text, "run->out_hidden[-1] = 0.0f;")
     mutated("write_in_front", written, "step embedding.*write in front of the output hidden")
-    mutated("read_behind", change_chunk(text, "if (run->tokens[run->rows] == 1) run->rows++;"), "outside the memory")
+    mutated("read_behind", change_chunk(text, "if (run->tokens[run->rows] == 1) run->rows++;"), "a read behind the input tokens")
     fewer = change_chunk(text, "if (run->sequences > 1 && run->out_pooled) run->sequences--;")
     mutated("batches", fewer, "alone gives other bits")
     if not (text := emitted_text("scalar", "seq2seq")):
@@ -216,7 +219,64 @@ def mutations():
     written = change_chunk(text, "run->out_encoder_hidden[-1] = 0.0f;")
     mutated("source_write", written, "write in front of the output encoder_hidden", model="seq2seq")
     behind = change_chunk(text, "if (run->source[run->source_rows] == 1) run->rows++;")
-    mutated("source_read", behind, "outside the memory", model="seq2seq")
+    mutated("source_read", behind, "a read behind the input source", model="seq2seq")
+
+
+# What a function does first, and what check says of it.
+BYTES = "((volatile unsigned char *)(uintptr_t)%s)"
+OUTSIDE = [
+    ("workspace_write_behind", "forward", BYTES % "workspace" + "[bytes] = 0;", "a write behind the workspace"),
+    ("workspace_write_in_front", "forward", BYTES % "workspace" + "[-1] = 0;", "a write in front of the workspace"),
+    ("workspace_read_behind", "forward", "(void)" + BYTES % "workspace" + "[bytes];", "a read behind the workspace"),
+    ("workspace_read_in_front", "forward", "(void)" + BYTES % "workspace" + "[-1];",
+     "begins a page: a read in front of the workspace"),
+    ("output_write_behind", "scalar_forward_chunk", "if (run->out_logits) run->out_logits[run->rows * 41] = 0.0f;",
+     "a write behind the output logits"),
+    ("output_read_behind", "scalar_forward_chunk",
+     "if (run->out_hidden) (void)((volatile float *)run->out_hidden)[run->rows * 32];", "a read behind the output hidden"),
+    ("input_read_in_front", "forward", "(void)" + BYTES % "input->target" + "[-1];",
+     "begins a page: a read in front of the input target"),
+    ("input_write", "forward", BYTES % "input->source" + "[0] = 0;", "a write to the input source"),
+    ("lengths_read_behind", "forward", "(void)((volatile const int32_t *)input->lengths)[input->batch];",
+     "a read behind the input lengths"),
+    ("weights_read_behind", "forward", "(void)" + BYTES % "ctx->weights" + "[SEQ2SEQ_WEIGHTS_BYTES - HEADER];",
+     "a read behind the weights"),
+    ("weights_read_in_front", "forward", "(void)" + BYTES % "ctx->weights" + "[-HEADER - 1];",
+     "begins a page: a read in front of the weights"),
+    ("weights_write", "scalar_forward_chunk", BYTES % "run->weights" + "[0] = 0;", "a write to the weights"),
+    ("state_write_behind", "scalar_decode_chunk", BYTES % "run->states[0]" + "[SEQ2SEQ_STATE_BYTES] = 0;",
+     "decode .*a write behind a state"),
+    ("state_write_in_front", "scalar_decode_chunk", BYTES % "run->states[0]" + "[-1] = 0;",
+     "decode .*a write in front of a state"),
+    ("state_read_behind", "decode", "(void)" + BYTES % "input->states[0]" + "[SEQ2SEQ_STATE_BYTES];",
+     "decode .*a read behind a state"),
+    ("state_made", "state_init", BYTES % "state" + "[bytes] = 0;", "decode .*a write behind a state"),
+    ("state_copied", "state_copy", BYTES % "to" + "[SEQ2SEQ_STATE_BYTES] = 0;", "decode .*a write behind a state"),
+    ("state_rewound", "state_rewind", BYTES % "state" + "[-1] = 0;", "decode .*a write in front of a state"),
+    ("source_write_behind", "scalar_encode_chunk", BYTES % "run->sources[0]" + "[SEQ2SEQ_SOURCE_BYTES] = 0;",
+     "decode .*a write behind the source's keys and values"),
+    ("tokens_read_in_front", "decode", "(void)" + BYTES % "input->tokens" + "[-1];",
+     "decode .*a read in front of the tokens"),
+    ("decode_workspace_write_in_front", "decode", BYTES % "workspace" + "[-1] = 0;",
+     "decode .*a write in front of the workspace"),
+    ("decoded_write_behind", "decode", "if (output->hidden && !input->lengths) output->hidden[input->batch * 32] = 0.0f;",
+     "decode .*a write behind the hidden rows"),
+]
+
+
+def outside():
+    if not (text := emitted_text("scalar", "seq2seq")):
+        return
+    header = re.search(r"\(const unsigned char \*\)weights \+ (\d+)\)", text)[1]
+
+    def change(job):
+        name, entry, line, expected = job
+        options = ["--case", "decode" if "decode" in expected else "length-1"]
+        changed = change_chunk(text, line.replace("HEADER", header), entry)
+        mutated("outside/" + name, changed, expected, model="seq2seq", options=options)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(change, OUTSIDE[:: 6 if QUICK else 1]))
 
 
 # ---------------------------------------------------------------- the emitted C
@@ -320,6 +380,7 @@ def main():
     checks()
     check_targets()
     mutations()
+    outside()
     for spec in EMITTED[1:2] if QUICK else EMITTED:
         emitted(spec)
     with tempfile.TemporaryDirectory() as folder:

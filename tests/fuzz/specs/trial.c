@@ -92,8 +92,8 @@ static double compare(Trial *t, Engine *engine, attn_pool *pool, Stress stress, 
     Cases cases = {.arena = arena, .path = "drawn.attn", .small = true, .seed = seed, .reference = module,
                    .stressed = stressed, .only = t->only && strcmp(t->only, "decode") != 0 ? t->only : NULL};
     cases.weights = stressed_weights(arena, module, stress, seed, &cases.inputs);
-    Checks checks = {.arena = arena, .cases = &cases, .engine = engine, .thread_counts = {t->threads},
-                     .n_thread_counts = 1, .pools = {pool}, .row = hear_row, .trouble = hear_trouble};
+    Checks checks = {.arena = arena, .cases = &cases, .thread_counts = {t->threads}, .n_thread_counts = 1,
+                     .pools = {pool}, .row = hear_row, .trouble = hear_trouble};
     Hearing hearing = {t, &checks, 0, 0};
     checks.with = &hearing;
     if (!t->only || cases.only) cases_make(&cases, engine, false);
@@ -111,6 +111,7 @@ static double compare(Trial *t, Engine *engine, attn_pool *pool, Stress stress, 
     if (spread <= MOST_SPREAD) {
         t->message[0] = 0;
         engine_load(arena, engine, cases.weights, &(EngineOptions){.threads = 1});
+        checks_begin(&checks, arena, engine);
         for (int i = 0; i < t->n_targets; i++) {
             checks_run(&checks, t->targets[i]);
             if (checks.decode && !checks.off) checks_states(&checks, t->targets[i]);
