@@ -9,6 +9,8 @@
 # make aarch64    builds build/aarch64/attnc, on another machine by a cross compiler; qemu-aarch64 runs it
 # make fuzz-inputs  builds build/fuzz/fuzz_*, which read hostile input: tests/fuzz/run.py runs them (clang, libFuzzer)
 # make fuzz-specs   builds build/fuzz/specs, which draws specs and compares the C of each with the interpreter: see its --help
+# make attnc-address, attnc-thread, attnc-memory  builds build/address/attnc and so on, with these sanitizers (clang):
+#                 tests/sanitized/run.py runs them
 # make language-tables  renews the tables of docs/language.md from compiler/model/settings.def
 # make mutants    how many planted wrongs the tests catch, as a table: tests/mutants; SEED=N draws others
 # make install    attnc and what goes with it, see packaging/README.md, under DESTDIR and PREFIX (/usr/local),
@@ -107,6 +109,17 @@ aarch64: $(AARCH64_LIBRARY)/libcjson.so
 	$(MAKE) B=$(B)/aarch64 HOST_CC='$(HOST_CC)' CC='$(AARCH64_CC)' \
 	    CFLAGS='$(CFLAGS) -isystem $(AARCH64_ROOT)/usr/include' \
 	    LIBS='-L$(AARCH64_LIBRARY) -Wl,-rpath,$(AARCH64_LIBRARY) $(LIBS)' $(B)/aarch64/attnc
+
+# By a make of its own, too. What sanitizers see of a C compiler's output is the same at -O1, sooner.
+SANITIZE_address = -fsanitize=address,undefined,float-cast-overflow
+SANITIZE_thread = -fsanitize=thread
+SANITIZE_memory = -fsanitize=memory
+KNOWN_memory = tests/sanitized/known.c
+SANITIZED = attnc-address attnc-thread attnc-memory
+
+$(SANITIZED): attnc-%:
+	$(MAKE) B=$(B)/$* CC=clang HOST_CC=clang LIBS='$(KNOWN_$*) $(LIBS)' \
+	    CFLAGS='$(CFLAGS) -O1 -fno-omit-frame-pointer $(SANITIZE_$*) -fno-sanitize-recover=all' $(B)/$*/attnc
 
 # Everything that reads a file, and tests/fuzz/inputs/arena.c in the place of the compiler's, but for fuzz_arena.
 FUZZ = $(B)/fuzz
@@ -257,5 +270,5 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-.PHONY: all aarch64 bench bench-lib check check-long check-quick demo demo-similarity demo-story deps fuzz-inputs fuzz-specs install language-tables mutants uninstall clean
+.PHONY: all $(SANITIZED) aarch64 bench bench-lib check check-long check-quick demo demo-similarity demo-story deps fuzz-inputs fuzz-specs install language-tables mutants uninstall clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

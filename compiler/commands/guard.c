@@ -11,6 +11,17 @@
 #endif
 #include <unistd.h>
 
+/* What a call has not written is undefined to a sanitizer of memory, too. */
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#include <sanitizer/msan_interface.h>
+#define UNDEFINED(memory, bytes) __msan_poison(memory, bytes)
+#endif
+#endif
+#ifndef UNDEFINED
+#define UNDEFINED(memory, bytes) ((void)0)
+#endif
+
 enum { CANARY = 512, CANARY_BYTE = 0xc5, NAN_BYTE = 0xff };
 
 struct Guard {
@@ -71,6 +82,7 @@ void *guard_place(Guard *guard, size_t bytes, size_t alignment, GuardSide side) 
     guard->bytes = bytes;
     memset(guard->data - in_front(guard), CANARY_BYTE, in_front(guard));
     memset(guard->data, NAN_BYTE, bytes);
+    UNDEFINED(guard->data, bytes);
     memset(guard->data + bytes, CANARY_BYTE, behind(guard));
     return guard->data;
 }

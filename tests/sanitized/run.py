@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""attnc and the C that it emits, both with sanitizers, in one process: `attnc check --small` of specs, and `attnc
+generate`. KIND/SPEC/TARGET, where KIND is address (with undefined behaviour), thread, memory or valgrind (memcheck, of
+attnc as it is). planted/KIND/…: each of them sees a fault that is written into the emitted C. generate/KIND/…: several
+threads and beams. Speaks TAP.
+
+Environment: ATTNC_LONG=1 takes every spec and target, ATTNC_QUICK=1 valgrind alone; else a sample."""
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+QUICK = os.environ.get("ATTNC_QUICK") == "1"
+LONG = os.environ.get("ATTNC_LONG") == "1"
+SANITIZE = {
+    "address": ["-fsanitize=address,undefined,float-cast-overflow"],
+    "thread": ["-fsanitize=thread"],
+    "memory": ["-fsanitize=memory"],
+}
+KINDS = [] if QUICK else list(SANITIZE) if LONG else ["address"]
+TARGETS = ["scalar", "sse2", "avx2", "avx512"]
+FOLDERS = ["tests/differential", "tests/decode", "tests/codegen", "tests/families", "specs"]
+SAMPLE = [
+    ("address", "tests/differential/norm_post.attn", "scalar"),
+    ("address", "tests/decode/pair.attn", "avx512"),
+]
+# It knows nothing of AVX-512, and a whole check of a larger model would take minutes.
+VALGRIND = [
+    ("tests/differential/features.attn", "avx2"), ("tests/differential/seq2seq_odd.attn", "scalar"),
+    ("tests/differential/rope_odd.attn", "sse2"), ("tests/differential/windows.attn", "avx2"),
+    ("tests/differential/unrolled_masks.attn", "avx2"), ("tests/differential/many_keys_additive.attn", "scalar"),
+    ("tests/differential/patches_to_tokens.attn", "avx2"), ("tests/differential/alone_given.attn", "sse2"),
+    ("tests/differential/relative_per_layer.attn", "avx2"), ("tests/families/modernbert.attn", "avx2"),
+]
+VALGRIND_SAMPLE = VALGRIND[:1] if QUICK else VALGRIND if LONG else VALGRIND[:2]
+TELLING = re.compile(r"ERROR: |WARNING: |runtime error|^ *#\d|^==\d+== |SUMMARY|FAIL|attnc: ")
+
+done = 0
+failed = 0
+
+
+def result(name, problem=None, skip=None):
+    global done, failed
+    done += 1
+    failed += problem is not None
+    print(("ok " if problem is None else "not ok ") + "sanitized/" + name + (" # SKIP " + skip if skip else ""))
+    for line in (problem or "").splitlines()[:30]:
+        print("# " + line)
+    sys.stdout.flush()
+
+
+def run(*command):
+    options = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "halt_on_error=1"}
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **options}, capture_output=True, text=True, check=False)
+
+
+def what_it_says(ran):
+    lines = [line for line in (ran.stderr + ran.stdout).splitlines() if TELLING.search(line)]
+    return "\n".join(lines[:25] + [f"exit {ran.returncode}"])
+
+
+class Tools:
+    """attnc of each kind, and the compilers that give what it loads the same sanitizer."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def attnc(self, kind):
+        if kind == "valgrind":
+            return ["valgrind", "-q", "--error-exitcode=9", os.path.join(self.folder, "attnc")]
+        return [os.path.join(ROOT, "build", kind, "attnc")]
+
+    def compiler(self, kind):
+        return ["--cc", os.path.join(self.folder, kind)] if kind in SANITIZE else []
+
+    def make(self):
+        """What there is of them; what cannot be made is a failure."""
+        for kind in KINDS:
+            script = os.path.join(self.folder, kind)
+            flags = " ".join(SANITIZE[kind] + ["-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"])
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(f'#!/bin/sh\nexec clang {flags} "$@"\n')
+            os.chmod(script, 0o755)
+        made = run("make", "-j2", *["attnc-" + kind for kind in KINDS]) if KINDS else None
+        result("built", what_it_says(made) if made and made.returncode else None)
+        # valgrind cannot read every compiler's debugging information, and needs none
+        run("strip", "-o", os.path.join(self.folder, "attnc"), os.path.join(ROOT, "build/attnc"))
+
+
+def lacks_target(ran):
+    return ran.stderr.strip().splitlines()[-1] if ran.returncode == 3 else None
+
+
+def check(tools, kind, spec, target, *more):
+    ran = run(*tools.attnc(kind), "check", spec, "--small", "--target", target, *tools.compiler(kind), *more)
+    name = f"{kind}/{os.path.basename(spec)[:-5]}/{target}"
+    fine = ran.returncode == 0 and ran.stdout.rstrip().endswith("thread counts") or lacks_target(ran)
+    return name, None if fine else what_it_says(ran), lacks_target(ran)
+
+
+# ---------------------------------------------------------------- faults that must be seen
+
+# What a function does first, where, and what is said of it.
+PLANTED = {
+    "address": {
+        "overflow": ("volatile int most = 0x7fffffff; most = most + 1;", "signed integer overflow"),
+        "stack": ("volatile float few[4], *volatile to = few; to[4] = 1.0f;", "stack-buffer-overflow"),
+        "global": ("static volatile float few[4], *volatile to; to = few; to[4] = 1.0f;", "global-buffer-overflow"),
+        "shift": ("volatile int bits = 32; bits = 1 << bits;", "shift exponent 32 is too large"),
+        "bounds": ("static const int few[2] = {1, 2}; volatile int at = 2; at = few[at];", "out of bounds"),
+        "alignment": ("volatile int at = *(const int *)(const void *)((const char *)input->lengths + 1); (void)at;",
+                      "misaligned address"),
+        "cast": ("volatile float big = 1e30f; volatile int made = (int)big; (void)made;", "outside the range"),
+    },
+    "thread": {"race": ("static volatile int shared; shared++;", "data race")},
+    "memory": {"unset": ("volatile float few[2]; if (few[input->batch & 1] > 1.0f) return 0;", "use-of-uninitialized")},
+    "valgrind": {"unset": ("volatile float few[2]; if (few[input->batch & 1] > 1.0f) return 0;",
+                           "depends on uninitialised")},
+}
+ENTRY = re.compile(r"(?m)^int exact_one_forward\(.*\{$")
+STEP = re.compile(r"(?m)^(?:static )?void exact_one_scalar_step_\w+\(void \*with, int \w+\) \{$")
+
+
+def planted(tools, kind, what):
+    line, expected = PLANTED[kind][what]
+    with tempfile.TemporaryDirectory() as folder:
+        run(os.path.join(ROOT, "build/attnc"), "compile", "tests/differential/exact_one.attn", "-o", folder, "--target",
+            "scalar")
+        path = os.path.join(folder, "exact_one.c")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        changed, n = (STEP if kind == "thread" else ENTRY).subn(lambda m: m[0] + "\n    " + line, text)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(changed)
+        ran = run(*tools.attnc(kind), "check", "tests/differential/exact_one.attn", "--emitted", path, "--target",
+                  "scalar", "--case", "batch-1", *tools.compiler(kind))
+    seen = n and ran.returncode not in (0, 4) and expected in ran.stderr
+    return f"planted/{kind}/{what}", None if seen else f"{n} functions changed\n" + what_it_says(ran), None
+
+
+# ---------------------------------------------------------------- texts
+
+
+def write_tokens(path, tokens):
+    head = b"{'descr': '<i4', 'fortran_order': False, 'shape': (%d,), }" % len(tokens)
+    head += b" " * (-(11 + len(head)) % 64) + b"\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(tokens)}i", *tokens))
+
+
+def generate(tools, kind, how, options):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "tokens.npy")
+        write_tokens(path, [1, 5, 9, 13, 2])
+        ran = run(*tools.attnc(kind), "generate", "tests/decode/ring.attn", "--weights", "random:3", "--in",
+                  "tokens=" + path, "--max-new", "24", *options, *tools.compiler(kind))
+    fine = ran.returncode == 0 and re.search(r"\d+( \d+){20}", ran.stdout)
+    return f"generate/{kind}/{how}", None if fine else what_it_says(ran) + ran.stdout, None
+
+
+GENERATE = {
+    "greedy": ["--threads", "3"],
+    "beams": ["--threads", "2", "--beam", "4"],
+    "sampled": ["--threads", "4", "--temperature", "0.9", "--top-p", "0.8", "--seed", "5"],
+}
+
+
+# ---------------------------------------------------------------- all of it
+
+
+def jobs(tools):
+    specs = [spec for folder in FOLDERS for spec in sorted(glob.glob(folder + "/*.attn", root_dir=ROOT))]
+    if LONG:
+        chosen = [(kind, spec, target) for kind in KINDS for spec in specs for target in TARGETS]
+    else:
+        chosen = [job for job in SAMPLE if job[0] in KINDS]
+    yield from ((check, tools, *job) for job in chosen)
+    for spec, target in VALGRIND_SAMPLE if shutil.which("valgrind") else []:
+        yield (check, tools, "valgrind", spec, target, "--threads", "2", *(() if LONG else ("--lengths", "7")))
+    for kind in KINDS + ["valgrind"]:
+        yield from ((planted, tools, kind, what) for what in (PLANTED[kind] if LONG else list(PLANTED[kind])[:2]))
+    for kind in KINDS:
+        yield from ((generate, tools, kind, how, GENERATE[how]) for how in (GENERATE if LONG else ["beams"]))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        tools = Tools(folder)
+        tools.make()
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for future in [pool.submit(*job) for job in jobs(tools)]:
+                result(*future.result())
+    print(f"1..{done}")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
