@@ -604,6 +604,26 @@ void small_encoder_avx2_attention_of_rows4(const float *query, const float *pane
         base[1] = small_encoder_avx2_hmax(greatest1) * 0x1.0527dcp-1f;
         base[2] = small_encoder_avx2_hmax(greatest2) * 0x1.0527dcp-1f;
         base[3] = small_encoder_avx2_hmax(greatest3) * 0x1.0527dcp-1f;
+        if ((base[0] >= 0x1p29f || base[0] <= -0x1p29f) && base[0] - base[0] == 0.0f) {
+            s0_0 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[0])), _mm256_set1_ps(0x1.f5e466p+0f));
+            s0_1 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s0_1, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[0])), _mm256_set1_ps(0x1.f5e466p+0f));
+            base[0] = 0.0f;
+        }
+        if ((base[1] >= 0x1p29f || base[1] <= -0x1p29f) && base[1] - base[1] == 0.0f) {
+            s1_0 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s1_0, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[1])), _mm256_set1_ps(0x1.f5e466p+0f));
+            s1_1 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s1_1, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[1])), _mm256_set1_ps(0x1.f5e466p+0f));
+            base[1] = 0.0f;
+        }
+        if ((base[2] >= 0x1p29f || base[2] <= -0x1p29f) && base[2] - base[2] == 0.0f) {
+            s2_0 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s2_0, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[2])), _mm256_set1_ps(0x1.f5e466p+0f));
+            s2_1 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s2_1, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[2])), _mm256_set1_ps(0x1.f5e466p+0f));
+            base[2] = 0.0f;
+        }
+        if ((base[3] >= 0x1p29f || base[3] <= -0x1p29f) && base[3] - base[3] == 0.0f) {
+            s3_0 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s3_0, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[3])), _mm256_set1_ps(0x1.f5e466p+0f));
+            s3_1 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s3_1, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[3])), _mm256_set1_ps(0x1.f5e466p+0f));
+            base[3] = 0.0f;
+        }
         const __m256 less0 = _mm256_set1_ps(-base[0]);
         const __m256 less1 = _mm256_set1_ps(-base[1]);
         const __m256 less2 = _mm256_set1_ps(-base[2]);
@@ -702,6 +722,16 @@ void small_encoder_avx2_attention_of_rows2(const float *query, const float *pane
         float base[8] = {0};
         base[0] = small_encoder_avx2_hmax(greatest0) * 0x1.0527dcp-1f;
         base[1] = small_encoder_avx2_hmax(greatest1) * 0x1.0527dcp-1f;
+        if ((base[0] >= 0x1p29f || base[0] <= -0x1p29f) && base[0] - base[0] == 0.0f) {
+            s0_0 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[0])), _mm256_set1_ps(0x1.f5e466p+0f));
+            s0_1 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s0_1, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[0])), _mm256_set1_ps(0x1.f5e466p+0f));
+            base[0] = 0.0f;
+        }
+        if ((base[1] >= 0x1p29f || base[1] <= -0x1p29f) && base[1] - base[1] == 0.0f) {
+            s1_0 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s1_0, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[1])), _mm256_set1_ps(0x1.f5e466p+0f));
+            s1_1 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s1_1, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[1])), _mm256_set1_ps(0x1.f5e466p+0f));
+            base[1] = 0.0f;
+        }
         const __m256 less0 = _mm256_set1_ps(-base[0]);
         const __m256 less1 = _mm256_set1_ps(-base[1]);
         s0_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), less0));
@@ -764,6 +794,11 @@ void small_encoder_avx2_attention_of_rows1(const float *query, const float *pane
         greatest0 = _mm256_max_ps(greatest0, s0_1);
         float base[8] = {0};
         base[0] = small_encoder_avx2_hmax(greatest0) * 0x1.0527dcp-1f;
+        if ((base[0] >= 0x1p29f || base[0] <= -0x1p29f) && base[0] - base[0] == 0.0f) {
+            s0_0 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[0])), _mm256_set1_ps(0x1.f5e466p+0f));
+            s0_1 = _mm256_mul_ps(_mm256_sub_ps(_mm256_fmadd_ps(s0_1, _mm256_set1_ps(0x1.0527dcp-1f), _mm256_set1_ps(-0.0f)), _mm256_set1_ps(base[0])), _mm256_set1_ps(0x1.f5e466p+0f));
+            base[0] = 0.0f;
+        }
         const __m256 less0 = _mm256_set1_ps(-base[0]);
         s0_0 = small_encoder_avx2_exp2(_mm256_fmadd_ps(s0_0, _mm256_set1_ps(0x1.0527dcp-1f), less0));
         _mm256_storeu_ps(block + 0, s0_0);

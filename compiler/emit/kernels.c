@@ -3,6 +3,8 @@
 #include "emit.h"
 
 #include <stdlib.h>
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* A name of a template's and its value. */
@@ -504,7 +506,9 @@ static void attention_shape(Wanted *w, const Step *s) {
     const double log2_e = 1.4426950408889634;
     bool scale_later = s->relative == NO_PACKED && s->slopes == NO_PACKED && s->softcap == 0 && s->a.scale > 0;
     number(w, "scale_later", scale_later);
-    real(w, "unit", scale_later ? s->a.scale * log2_e : log2_e);
+    double unit = scale_later ? s->a.scale * log2_e : log2_e;
+    real(w, "unit", unit);
+    real(w, "inverse_unit", fmin(1 / unit, FLT_MAX));
     real(w, "log2_e", log2_e);
     real(w, "scale", s->a.scale);
     real(w, "cap", s->softcap);
