@@ -183,7 +183,7 @@ typedef enum Outcome {
 
 const char *outcome_name(Outcome outcome);
 
-enum { MOST_TARGETS = TARGET_COUNT, MESSAGE = 1600 };
+enum { MESSAGE = 1600 };
 
 typedef struct Trial {
     const char *text;
