@@ -23,7 +23,8 @@ static int is_untouched(void) {
 static void verdict(const char *model, const char *what, int status, int wanted) {
     int fine = status == wanted && is_untouched() == (wanted != 0);
     printf("%s calls/%s: %s\n", fine ? "ok" : "not ok", model, what);
-    if (!fine) printf("# status %d, expected %d; outputs %s\n", status, wanted, is_untouched() ? "untouched" : "written");
+    const char *outputs = is_untouched() ? "untouched" : "written";
+    if (!fine) printf("# status %d, expected %d; outputs %s\n", status, wanted, outputs);
     failed |= !fine;
 }
 

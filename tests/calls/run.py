@@ -22,7 +22,8 @@ def problem(folder):
     """What stops the tests from being run, or None; they print their own results."""
     for model in MODELS:
         spec = os.path.join(HERE, model + ".attn")
-        done = run(ATTNC, "compile", spec, "-o", folder, "--target", "scalar", "--weights", "random:5", "--embed-weights")
+        options = ["--target", "scalar", "--weights", "random:5", "--embed-weights"]
+        done = run(ATTNC, "compile", spec, "-o", folder, *options)
         if done.returncode:
             return done.stderr
     sources = [os.path.join(HERE, "main.c")] + [os.path.join(folder, model + ".c") for model in MODELS]

@@ -89,7 +89,7 @@ def by_chance(trees, report, pool, seed, killers, names):
             report.say(mutant.name, mutant.file, word, why, time.monotonic() - begin)
             return
 
-    for mutants, wanted in mutate.drawn(ROOT, seed):
+    for mutants, wanted in mutate.drawn(trees.whole.folder, seed):
         if names:
             mutants = [mutant for mutant in mutants if mutant.name in names]
             wanted = len(mutants)
@@ -120,7 +120,8 @@ def main():
         for job in jobs:
             job.result()
         if args.all:
-            by_chance(trees, report, pool, args.seed, killers, [name for name in args.names if name != "random"])
+            names = [] if "random" in args.names else args.names
+            by_chance(trees, report, pool, args.seed, killers, names)
     if report.tap:
         print("1..%d" % sum(report.counts.values()))
     else:
