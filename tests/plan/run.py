@@ -117,6 +117,18 @@ class Plans:
             assert at == sorted(set(at)) and all(place % PANEL == 0 for place in at), "%s: %s" % (spec, at)
             assert not at or at[-1] + PANEL < floats, "%s: nothing behind the last tensor" % spec
 
+    def test_longrope(self):
+        """Angles of short sequences and of long ones stand in one table where the length is known, in two elsewhere."""
+        spec = ("model m { d_model 8, vocab 5, encoder { seq %s, layers 1 { attention self { heads 1,"
+                " position rope longrope factor 3 original 16 short 1 1 1 1 long 2 2 2 2 } } } }\n")
+        path = os.path.join(self.folder, "m.attn")
+        for seq, rows in (("= 48", 48), ("<= 48", 16 + 48), ("<= 16", 16), ("= 16", 16)):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(spec % seq)
+            places = re.findall(r"^  packed (rope\.\w+)\S* at (\d+)", dump(path), re.M)
+            assert [name for name, _ in places] == ["rope.cos", "rope.sin"], places
+            assert int(places[1][1]) - int(places[0][1]) == 4 * rows, "%s: %s" % (seq, places)
+
     def test_caches(self):
         count = 0
         line = r"^  cache (\S+) of the (state|source) at (\d+): (\d+) heads, (\d+) (?:slots in panels|rows) of (\d+)"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-static const char table[] = "name toy\nwidth 4\nregisters 8\ntype vec4\nfused yes\nguard 1\n"
+static const char table[] = "name toy\nprocessor any\nwidth 4\nregisters 8\ntype vec4\nfused yes\nguard 1\n"
                             "attribute ${prefix}_ATTRIBUTE\n"
                             "op fma(acc, a, b) | toy_fma($a, $b, $acc) | acc[i] + a[i] * b[i] | cost 1\n"
                             "op add(a, b) | $a + $b | a[i] + b[i] | cost 1\n"
@@ -224,7 +224,7 @@ static void test_include(void **state) {
     FailureTrap trap;
     if (failure_trap(&trap) == 0)
         template_expand_text(f.arena, f.writer, "test", "$include \"avx2.isa\"\n", vars_new(f.arena, NULL), f.isa);
-    assert_string_equal(trap.message, "template avx2.isa:14: there is no name 'prefix' (included at test:1)");
+    assert_string_equal(trap.message, "template avx2.isa:16: there is no name 'prefix' (included at test:1)");
     arena_free(f.arena);
 }
 
