@@ -45,6 +45,7 @@ FULL = [
     ("tests/differential/many_keys_source.attn", ["--lengths", "20,513", "--target", "native"]),
     ("tests/differential/many_keys_given.attn", ["--lengths", "20,700,1100"]),
     ("tests/differential/many_keys_additive.attn", ["--lengths", "20,8"]),
+    ("tests/differential/many_values.attn", ["--lengths", "260,520", "--target", "native"]),
     ("tests/differential/seq2seq_export.attn", ["--cc", "gcc"]),
 ]
 SSE2 = [  # and what compiles it
