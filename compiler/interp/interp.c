@@ -408,9 +408,11 @@ static Interpretation *run_graph(Interp *in, const Weights *weights, const Input
             fail("the length %s is %lld; it must be %lld to %lld", graph->symbols[s].name, (long long)symbols[s],
                  (long long)graph->symbols[s].least, (long long)graph->symbols[s].bound);
     for (int i = 0; i < graph->n_inputs; i++) bind_input(in, &graph->inputs[i], inputs, n_inputs);
-    if (graph->n_states && !states) bug("the states of %s are not given", graph->name);
-    for (int i = 0; i < graph->n_states; i++)
-        if (graph->states[i].in != NO_TENSOR) in->numbers[graph->states[i].in].real = states[i];
+    for (int i = 0; i < graph->n_states; i++) {
+        if (graph->states[i].in == NO_TENSOR) continue;
+        if (!states) bug("the states of %s are not given", graph->name);
+        in->numbers[graph->states[i].in].real = states[i];
+    }
     bind_constants(in, weights);
     for (int o = 0; o < graph->n_ops; o++) {
         progress_step(o, graph->n_ops);
