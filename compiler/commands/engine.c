@@ -132,6 +132,8 @@ Engine *engine_write(Arena *arena, const Module *module, const EngineOptions *op
                                 .command = "run",
                                 .serves = options->run != NULL,
                                 .layout_hash = packed_layout_hash(engine->program)};
+    if (options->embedded)
+        emit_options.embedded = packed_bytes(arena, engine->program, options->embedded, &emit_options.embedded_bytes);
     progress_begin("writing the C of %s", module->model->name);
     engine->emitted = emit(arena, engine->program, &emit_options);
     engine->given_c = options->emitted_c != NULL;
@@ -186,6 +188,14 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     }
 }
 
+static const void *embedded_in(const Engine *engine) {
+    const void *(*embedded)(void) = NULL;
+    const char *model = engine->module->model->name;
+    *(void **)&embedded = dlsym(engine->library, arena_printf(engine->arena, "%s_embedded", model));
+    if (!embedded) bug("the compiled model `%s` has no weights", model);
+    return embedded();
+}
+
 void engine_load(Arena *arena, Engine *engine, const Weights *weights, const EngineOptions *options) {
     const char *packed = folder_file(folder_new(arena), "model.attnw");
     packed_write(arena, packed, engine->program, weights);
@@ -196,6 +206,7 @@ void engine_load(Arena *arena, Engine *engine, const Weights *weights, const Eng
     arena_on_free(arena, close_file, file);
     call->weights = file->data;
     call->weights_bytes = file->size;
+    if (options->embedded) call->weights = embedded_in(engine);
     call->threads = options->threads > 0 ? options->threads : 1;
     if (call->threads > 1) {
         call->pool = attn_pool_new(call->threads);

@@ -49,6 +49,7 @@ typedef struct EngineOptions {
     const char *run;       /* a command that runs the code where this program is not; NULL: it is loaded here */
     const char *level;     /* of the compiler's optimization, the same bits at each; NULL: -O2 */
     const char *emitted_c; /* this C in place of a fresh emission; NULL: none */
+    const Weights *embedded; /* these stand in the C, and are taken from there; NULL: none */
 } EngineOptions;
 
 typedef struct Remote Remote;

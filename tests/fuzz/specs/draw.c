@@ -103,8 +103,8 @@ static void draw_attention(Draw *d, Section *s) {
     const char *outer = said(s, S_project);
     if (outer && strcmp(outer, "none") == 0) d->bare = true;
     if (usual(d, 20)) say_something(d, s, S_score);
-    bool free_rows = !said(s, S_head_dim) && !said(s, S_value_dim) && !said(s, S_qk_norm) && said_number(s, S_heads) < 2;
-    if (free_rows && usual(d, 6)) d->bare = true;
+    bool widths = said(s, S_head_dim) || said(s, S_value_dim) || said_number(s, S_heads) > 1;
+    if (!widths && !said(s, S_qk_norm) && usual(d, 6)) d->bare = true;
     if (d->bare && !said(s, S_project) && !said(s, S_score)) say_something(d, s, S_project);
     else if (usual(d, 4)) say_something(d, s, S_project);
     if (said(s, S_score) && strcmp(said(s, S_score), "additive") == 0) say_something(d, s, S_d_score);
@@ -129,8 +129,9 @@ static void draw_ffn(Draw *d, Section *s) {
 
 /* The sublayers of a layer: s self attention, c cross attention, f ffn. */
 static void draw_layer(Draw *d, Section *layer, bool last) {
-    const char *kinds = d->in_decoder && d->has_encoder ? DICE_WORD(&d->dice, "scf", "scf", "cf", "sc", "c", "sfcf", "csf")
-                                                        : DICE_WORD(&d->dice, "sf", "sf", "sf", "s", "f", "ssf", "fs");
+    bool crossed = d->in_decoder && d->has_encoder;
+    const char *kinds = crossed ? DICE_WORD(&d->dice, "scf", "scf", "cf", "sc", "c", "sfcf", "csf")
+                                : DICE_WORD(&d->dice, "sf", "sf", "sf", "s", "f", "ssf", "fs");
     const char *block = said(layer, S_block);
     if (block && strncmp(block, "parallel", 8) == 0) kinds = "sf";
     for (; *kinds; kinds++) {
@@ -171,7 +172,8 @@ static void forget_sublayer(Draw *d, const Section *s) {
 }
 
 static void draw_stack(Draw *d, Section *model, bool decoder) {
-    static const Habit habits[] = {{S_embedding, 35}, {S_segments, 15}, {S_position, 55}, {S_norm, 15}, {S_final_norm, 15}};
+    static const Habit habits[] = {{S_embedding, 35}, {S_segments, 15}, {S_position, 55}, {S_norm, 15},
+                                   {S_final_norm, 15}};
     Section *s = add_section(d, model, decoder ? BLOCK_DECODER : BLOCK_ENCODER, decoder ? "decoder" : "encoder");
     d->in_decoder = decoder;
     forget_sublayer(d, s);
@@ -210,7 +212,8 @@ static Section *draw_model(Draw *d, uint64_t number) {
     static const Habit habits[] = {{S_export, 8}, {S_unroll, 12}, {S_start, 6}, {S_end, 6}, {S_pad, 6}, {S_dtype, 4}};
     static const Habit outermost[] = {{S_vocab, 30}, {S_seq, 8}, {S_embedding, 12}, {S_input, 3}, {S_segments, 4},
                                       {S_final_norm, 5}, {S_queries, 3}, {S_keys, 3}};
-    Section *model = add_section(d, NULL, BLOCK_MODEL, arena_printf(d->arena, "model s%llu", (unsigned long long)number));
+    const char *head = arena_printf(d->arena, "model s%llu", (unsigned long long)number);
+    Section *model = add_section(d, NULL, BLOCK_MODEL, head);
     int64_t which = dice_below(&d->dice, 100);
     d->has_encoder = which < 55;
     d->has_decoder = which >= 33 && which < 85;
@@ -350,7 +353,8 @@ const char *draw_spec(Arena *arena, uint64_t seed, uint64_t number, Refusals *re
     for (int i = 0; i < 2; i++) pair_at(2 * number + (uint64_t)i + seed * 7919, &one[i], &other[i]);
     for (int attempt = 0; attempt < ANY && !drawn; attempt++) {
         int pairs = number % 4 == 0 || attempt >= ONE ? 0 : attempt < TWO ? 2 : 1, first = attempt & 1;
-        d = (Draw){.arena = own, .dice = d.dice, .density = pairs == 1 ? 100 - 100 * (attempt - TWO) / (ONE - TWO) : 100};
+        int density = pairs == 1 ? 100 - 100 * (attempt - TWO) / (ONE - TWO) : 100;
+        d = (Draw){.arena = own, .dice = d.dice, .density = density};
         Section *model = draw_model(&d, number);
         if (pairs) say_pair(&d, model, one[first], other[first]);
         if (pairs > 1) say_pair(&d, model, one[!first], other[!first]);

@@ -101,7 +101,7 @@ int sections_of(Section *section, int blocks, Section **list, int n);
 Section *place_of(Section *near, SettingId setting, bool outermost);
 bool says_pair(Arena *arena, const char *text, int one, int other);
 
-/* ---------------------------------------------------------------- settings.c: what may stand behind a setting's name */
+/* ---------------------------------------------------------------- settings.c: what may stand behind a name */
 void say_something(Draw *d, Section *section, SettingId setting);
 
 /* ---------------------------------------------------------------- words.c: options, and which of them a spec says */
@@ -171,7 +171,7 @@ bool stress_named(const char *name, Stress *stress);
 /* Weights by a seed; `inputs` gets what is to be done to inputs. Both live in `arena`. */
 Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uint64_t seed, RandomInputs *inputs);
 
-/* ---------------------------------------------------------------- trial.c: a spec, what runs it, and what came of it */
+/* ---------------------------------------------------------------- trial.c: a spec, what runs it, what came of it */
 typedef enum Outcome {
     OUTCOME_FINE,
     OUTCOME_REFUSED, /* by the passes or the emitter */
@@ -191,6 +191,7 @@ typedef struct Trial {
     int n_targets, threads;
     Stress stress;
     uint64_t seed;    /* of the weights */
+    bool embedded;    /* they stand in the C */
     const char *only; /* a case; NULL: all of them */
     Outcome outcome;
     int redrawn;      /* weights of which no comparison can say anything: 1e-2 passed */
@@ -205,7 +206,7 @@ typedef struct Workshop {
     int seconds;            /* for one trial, before it counts as hanging */
 } Workshop;
 
-/* A spec's text begins with a line that says how it is tried: "# fuzz targets avx2 threads 2 weights unit:17". */
+/* A spec's text begins with a line that says how it is tried, "# fuzz targets avx2 threads 2 weights unit:17". */
 const char *trial_text(Arena *arena, const Trial *trial);
 Trial trial_of_text(Arena *arena, const char *text);
 /* Tries them in a process of its own, compiled together; what makes it end is found by trying each alone. */

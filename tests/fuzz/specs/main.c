@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 static const char usage[] =
-    "specs [--seed S] [--from N] [--count N] [--targets all|two|rotate|T,…] [--jobs N] [--log FILE] [--table FILE] …\n"
+    "specs [--seed S] [--from N] [--count N] [--targets all|two|rotate|T,…] [--jobs N] [--log FILE] …\n"
     "       specs --replay FILE…\n"
     "  --seed S             what specs are drawn from (1); spec N of a seed is the same everywhere\n"
     "  --from N             the first number (0)\n"
@@ -86,6 +86,7 @@ static Trial *drawn_trial(Main *m, Arena *arena, uint64_t number) {
     *t = (Trial){.text = draw_spec(arena, m->seed, number, &m->refusals), .threads = 2 + (int)(number % 2)};
     t->stress = dice_chance(&dice, 50) ? STRESS_UNIT : (Stress)dice_between(&dice, 1, STRESS_COUNT - 1);
     t->seed = dice_bits(&dice) % 1000000;
+    t->embedded = dice_chance(&dice, 10);
     choose_targets(m, number, t);
     return t;
 }
@@ -113,8 +114,8 @@ static void tell(Main *m, const Trial *t, const char *name) {
     output_write(file, text, strlen(text));
     output_commit(file);
     printf("\n%s: %s\n%s\n%s", name, outcome_name(t->outcome), t->message, text);
-    printf("again: build/fuzz/specs --replay %s%s%s%s\n", path, m->shop.cc ? " --cc " : "", m->shop.cc ? m->shop.cc : "",
-           m->replay_words);
+    printf("again: build/fuzz/specs --replay %s%s%s%s\n", path, m->shop.cc ? " --cc " : "",
+           m->shop.cc ? m->shop.cc : "", m->replay_words);
     fflush(stdout);
 }
 

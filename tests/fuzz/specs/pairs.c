@@ -47,7 +47,8 @@ enum { BASES = 9 };
 
 /* Plain models of every form. */
 static Section *base_model(Draw *d, int which) {
-    static const char *const kinds[BASES] = {"e", "d", "ed", "s", "c", "e shared", "d pattern", "ed shared", "ed pattern"};
+    static const char *const kinds[BASES] = {"e", "d", "ed", "s", "c", "e shared", "d pattern", "ed shared",
+                                             "ed pattern"};
     const char *kind = kinds[which];
     const char *layers = strstr(kind, "shared") ? "layers 2 shared" : strstr(kind, "pattern") ? NULL : "layers 2";
     Section *model = add_section(d, NULL, BLOCK_MODEL, "model base");
@@ -126,12 +127,14 @@ const char *pair_excluded(Arena *arena, int one, int other) {
 /* ---------------------------------------------------------------- the table */
 
 int64_t pairs_print(FILE *to, FILE *summary, const Pairs *pairs, bool probe) {
+    enum { ENOUGH = 1000 }; /* specs, for each word to be among them */
     Arena *arena = arena_new();
     int64_t drawn = 0, excluded = 0, left = 0, unseen = 0;
     if (to) fprintf(to, "# specs with each option or form\n");
     for (int i = 0; i < word_count(); i++) {
         if (to) fprintf(to, "%7lld  %s\n", (long long)pairs->counts[i][i], word_name(arena, i));
-        if (!pairs->counts[i][i]) unseen++, fprintf(summary, "never drawn: %s\n", word_name(arena, i));
+        unseen += !pairs->counts[i][i];
+        if (!pairs->counts[i][i] && pairs->specs >= ENOUGH) fprintf(summary, "never drawn: %s\n", word_name(arena, i));
     }
     if (to) fprintf(to, "# specs with both in one sublayer, or why there are none\n");
     for (int i = 0; i < word_count(); i++)

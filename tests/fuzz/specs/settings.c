@@ -184,14 +184,16 @@ static const char *of_added(Draw *d, const Section *s) {
     } else {
         add(&w, "learned");
     }
-    if (dice_chance(&d->dice, 40)) add(&w, arena_printf(d->arena, "offset %s", DICE_WORD(&d->dice, "2", "1", "0", "9")));
+    if (dice_chance(&d->dice, 40))
+        add(&w, arena_printf(d->arena, "offset %s", DICE_WORD(&d->dice, "2", "1", "0", "9")));
     return words_done(&w);
 }
 
 static const char *of_position(Draw *d, const Section *s) {
     bool in_attention = s->block == BLOCK_ATTENTION, stack = s->block == BLOCK_ENCODER || s->block == BLOCK_DECODER;
     int64_t which = dice_below(&d->dice, 12);
-    if (in_attention && (d->cross || d->bare)) return d->cross && !d->alone && dice_chance(&d->dice, 90) ? NULL : "none";
+    if (in_attention && d->cross && !d->alone && dice_chance(&d->dice, 90)) return NULL;
+    if (in_attention && (d->cross || d->bare)) return "none";
     if (stack && which < 7) return of_added(d, s);
     if (which == 11) return "none";
     if (in_attention && which < 6) return of_rope(d);
@@ -314,13 +316,14 @@ static const char *of_score(Draw *d, const Section *s) {
 }
 
 static void maybe_window(Words *w, int percent) {
-    if (dice_chance(&w->d->dice, percent))
-        add(w, arena_printf(w->d->arena, "window %s", DICE_WORD(&w->d->dice, "1", "2", "3", "5", "8", "16", "17", "40")));
+    const char *rows = DICE_WORD(&w->d->dice, "1", "2", "3", "5", "8", "16", "17", "40");
+    if (dice_chance(&w->d->dice, percent)) add(w, arena_printf(w->d->arena, "window %s", rows));
 }
 
 static const char *of_mask(Draw *d, const Section *s) {
     Words w = words_new(d);
-    if (s->block != BLOCK_ATTENTION) return d->has_decoder ? "causal" : DICE_WORD(&d->dice, "causal", "padding", "prefix");
+    if (s->block != BLOCK_ATTENTION)
+        return d->has_decoder ? "causal" : DICE_WORD(&d->dice, "causal", "padding", "prefix");
     bool crossed = d->cross && !d->alone, needs = d->in_decoder && !d->cross;
     const char *kind = crossed ? "cross" : d->in_decoder ? "decoder" : "encoder";
     bool given = (!d->given || strcmp(d->given, kind) == 0) && dice_chance(&d->dice, d->in_decoder ? 10 : 20);

@@ -21,6 +21,7 @@ const char *trial_text(Arena *arena, const Trial *t) {
     text_printf(&text, "# fuzz targets ");
     for (int i = 0; i < t->n_targets; i++) text_printf(&text, "%s%s", i ? "," : "", t->targets[i]);
     text_printf(&text, " threads %d weights %s:%llu", t->threads, stress_name(t->stress), (unsigned long long)t->seed);
+    if (t->embedded) text_printf(&text, " embedded");
     if (t->only) text_printf(&text, " case %s", t->only);
     text_printf(&text, "\n%s", t->text);
     return text.data;
@@ -40,12 +41,14 @@ Trial trial_of_text(Arena *arena, const char *text) {
     Trial t = {.threads = 2};
     char targets[100], stress[20], only[64];
     unsigned long long seed;
-    int threads, n = sscanf(text, "# fuzz targets %99s threads %d weights %19[^:]:%llu case %63s", targets, &threads,
-                            stress, &seed, only);
+    int threads, end = 0, n = sscanf(text, "# fuzz targets %99s threads %d weights %19[^:]:%llu%n", targets, &threads,
+                                     stress, &seed, &end);
     if (n < 4 || !stress_named(stress, &t.stress)) fail("the first line of a spec to replay is `# fuzz targets …`");
     t.threads = threads;
     t.seed = seed;
-    if (n > 4) t.only = arena_copy(arena, only, strlen(only));
+    t.embedded = strncmp(text + end, " embedded", 9) == 0;
+    if (sscanf(text + end + (t.embedded ? 9 : 0), " case %63s", only) == 1)
+        t.only = arena_copy(arena, only, strlen(only));
     take_targets(arena, &t, targets);
     t.text = strchr(text, '\n') + 1;
     return t;
@@ -71,8 +74,8 @@ typedef struct Hearing {
 static void hear_row(void *with, const char *target, const char *name, const char *output, const Difference *d) {
     Hearing *h = with;
     if (!d->bad || h->told++ > 4) return;
-    add_message(h->trial, "%s %s %s: |a-b| %.3g, allowed %.3g; [%lld][%lld] is %.9g, the interpreter has %.9g\n", target,
-                name, output, d->most, d->allowed, (long long)d->row, (long long)d->column, d->got, d->want);
+    add_message(h->trial, "%s %s %s: |a-b| %.3g, allowed %.3g; [%lld][%lld] is %.9g, the interpreter has %.9g\n",
+                target, name, output, d->most, d->allowed, (long long)d->row, (long long)d->column, d->got, d->want);
 }
 
 static void hear_trouble(void *with, const char *target, const char *name, const char *output, const char *text) {
@@ -110,7 +113,9 @@ static double compare(Trial *t, Engine *engine, attn_pool *pool, Stress stress, 
     }
     if (spread <= MOST_SPREAD) {
         t->message[0] = 0;
-        engine_load(arena, engine, cases.weights, &(EngineOptions){.threads = 1});
+        bool embedded = t->embedded && stress == t->stress && seed == t->seed;
+        engine_load(arena, engine, cases.weights,
+                    &(EngineOptions){.threads = 1, .embedded = embedded ? cases.weights : NULL});
         checks_begin(&checks, arena, engine);
         for (int i = 0; i < t->n_targets; i++) {
             checks_run(&checks, t->targets[i]);
@@ -167,7 +172,8 @@ static void take_failure(Trial *t, const FailureTrap *trap, const char *when) {
     add_message(t, "%s%s\n", when, trap->message);
 }
 
-static Engine *write_engine(Arena *arena, const Workshop *shop, Trial *t) {
+/* `index` is its model's name, so that no two of a batch have one. */
+static Engine *write_engine(Arena *arena, const Workshop *shop, Trial *t, int index) {
     FailureTrap trap;
     Engine *volatile engine = NULL;
     if (failure_trap(&trap) == 0) {
@@ -175,8 +181,12 @@ static Engine *write_engine(Arena *arena, const Workshop *shop, Trial *t) {
         Ast *ast = parse(arena, source_from_text(arena, "drawn.attn", t->text, strlen(t->text)), &diagnostics);
         Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
         if (!model) fail_status(EXIT_CANNOT, "%s", diagnostics.log.data);
+        model->name = arena_printf(arena, "s%d", index);
         EngineOptions options = {.targets = t->targets, .n_targets = t->n_targets};
-        engine = engine_write(arena, build(arena, model), &options);
+        const Module *module = build(arena, model);
+        RandomInputs inputs;
+        if (t->embedded) options.embedded = stressed_weights(arena, module, t->stress, t->seed, &inputs);
+        engine = engine_write(arena, module, &options);
         if (shop->plant) engine->emitted.c = planted(arena, engine->emitted.c, shop->plant);
         failure_release(&trap);
     } else {
@@ -204,7 +214,7 @@ static void try_here(const Workshop *shop, Trial *const *trials, int n) {
     int written = 0;
     FailureTrap trap;
     for (int i = 0; i < n; i++) {
-        Engine *engine = write_engine(arena, shop, trials[i]);
+        Engine *engine = write_engine(arena, shop, trials[i], i);
         if (!engine) continue;
         tried[written] = trials[i];
         engines[written++] = engine;
