@@ -115,6 +115,7 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
         d->whole.symbols[s] = strcmp(forward->symbols[s].name, "src") == 0 ? d->source_rows : n;
     d->source.symbols[0] = d->source_rows;
     d->prefix = n / 3;
+    if (has_input(reference->encode, "prefix_length") && d->prefix > d->source_rows) d->prefix = d->source_rows;
     bool prefixed = false;
     for (int i = 0; i < forward->n_inputs; i++) {
         fill_input(d, forward, i, seed);
