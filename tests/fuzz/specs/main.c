@@ -86,7 +86,8 @@ static Trial *drawn_trial(Main *m, Arena *arena, uint64_t number) {
     *t = (Trial){.text = draw_spec(arena, m->seed, number, &m->refusals), .threads = 2 + (int)(number % 2)};
     t->stress = dice_chance(&dice, 50) ? STRESS_UNIT : (Stress)dice_between(&dice, 1, STRESS_COUNT - 1);
     t->seed = dice_bits(&dice) % 1000000;
-    t->embedded = dice_chance(&dice, 10);
+    bool finite = t->stress != STRESS_SPECIAL && t->stress != STRESS_SCALED; /* C has no number for the others */
+    t->embedded = finite && dice_chance(&dice, 15);
     choose_targets(m, number, t);
     return t;
 }
