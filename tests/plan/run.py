@@ -22,6 +22,7 @@ COUNTED = ["specs/%s.attn" % name for name in ("by_hand", "deit_small", "gemma2_
 COUNTED += ["tests/differential/%s.attn" % name for name in (
     "cross_general", "embedding_factor", "features_scaled", "logits_odd", "norm_after", "norm_none", "parallel_shared",
     "patches_to_tokens", "seq2seq_odd", "seq2seq_shared", "sublayers", "unrolled_kinds", "longrope_both")]
+COUNTED += ["tests/decode/ring.attn", "tests/decode/prefixed.attn"]
 EMITTED = ("specs/qwen3_0_6b.attn", "tests/calls/ids.attn", "tests/calls/both.attn", "tests/calls/whole.attn",
            "tests/decode/ring.attn", "tests/differential/exact.attn")
 PANEL = 16  # floats of a cache line, to which everything is aligned
@@ -45,17 +46,20 @@ def specs():
 
 
 def steps_text():
-    """Of each spec and plan how many steps of each kind, and where tensors and caches end."""
+    """Of each spec and plan how many steps of each kind and what they need; how many tensors; the first caches."""
     lines = []
     for spec in COUNTED:
         text = dump(spec)
         for plan in re.split(r"^(?=plan )", text, flags=re.M)[1:]:
             kinds = collections.Counter(re.findall(r"^  (?!buffer|packed|cache)(\w+) \S+ ", plan, re.M))
             words = " ".join("%s %d" % pair for pair in sorted(kinds.items()))
+            sizes = re.match(r"plan .*: \d+ steps, (\d+ rows) a chunk, (\d+) floats of workspace, (\d+) a thread", plan)
             lines.append("%s %s: %s" % (spec, plan.split()[1], words))
+            lines.append("    %s, workspace %s, scratch %s" % sizes.groups())
         packed = re.findall(r"^  packed .* at \d+, (\w+)$", text, re.M)
         floats = re.search(r"^weights of \w+: (\d+) floats$", text, re.M).group(1)
         lines.append("%s: %s floats, %d panels, %d rows" % (spec, floats, packed.count("panels"), packed.count("rows")))
+        lines += ["    %s: %s" % found for found in re.findall(r"^  cache (\S+) of .* at \d+: (.*)$", text, re.M)[:4]]
     return "\n".join(lines) + "\n"
 
 
