@@ -113,8 +113,7 @@ static int workspace(Fuse *f, int tensor, int64_t columns) {
                                 .name = tensor_of(f, tensor)->name,
                                 .rows = f->rows[tensor],
                                 .stride = round_up(columns, 16),
-                                .columns = columns,
-                                .tensor = tensor});
+                                .columns = columns});
 }
 
 /* Whether the step that gives t also writes an attention map: it runs even where the caller does not want t. */
@@ -143,8 +142,7 @@ static Operand place_result(Fuse *f, int t) {
                                                    .rows = f->rows[t],
                                                    .stride = columns,
                                                    .columns = columns,
-                                                   .io = output,
-                                                   .tensor = t});
+                                                   .io = output});
     return f->at[t] = (Operand){buffer, 0};
 }
 
@@ -656,8 +654,7 @@ static void copy_outputs(Fuse *f) {
                                                .rows = f->rows[t],
                                                .stride = columns,
                                                .columns = columns,
-                                               .io = o,
-                                               .tensor = t});
+                                               .io = o});
         step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)columns);
         plan_step(f->arena, f->plan, step);
     }
@@ -714,8 +711,7 @@ static void place_inputs(Fuse *f) {
                                                .rows = f->rows[t],
                                                .stride = tensor->dims[1].n,
                                                .columns = tensor->dims[1].n,
-                                               .io = i,
-                                               .tensor = t});
+                                               .io = i});
     }
     for (int s = 0; s < g->n_states; s++)
         if (g->states[s].out == NO_TENSOR) f->cache[g->states[s].in] = cache_named(f, g->states[s].name, true);

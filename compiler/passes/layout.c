@@ -18,7 +18,6 @@ static void size_cache(Program *program, Cache *c) {
     if (c->ring && c->slots - c->window < program->rewind) program->rewind = c->slots - c->window;
     int64_t *at = c->of_source ? &program->source_floats : &program->state_floats;
     if (!mul_fits(c->heads * c->width, c->slots, &c->room)) fail("the state of `%s` is too large", m->name);
-    c->room = round_up(c->room, 16);
     c->offset = *at;
     *at += c->room;
 }

@@ -26,7 +26,6 @@ typedef struct Buffer {
     int64_t offset;     /* floats from the workspace's start */
     int64_t room;       /* floats */
     int first, last;    /* steps that write and read it */
-    int tensor;         /* whose rows it holds first */
 } Buffer;
 
 typedef struct Operand {

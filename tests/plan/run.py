@@ -163,6 +163,7 @@ class Plans:
             assert len(steps) > 5, "%s: %d steps" % (spec, len(steps))
             for comment, name in steps:
                 assert re.fullmatch(r"/\* %s: \S.* \*/" % name, comment), "%s: %s: %s" % (spec, name, comment)
+            assert not re.search(r"^ *run\.\w+ \+= .* \* 1;$", code, re.M), "%s: a product by 1" % spec
             includes = re.findall(r"^#include .*$", code, re.M)
             assert len(includes) == len(set(includes)), "%s: %s" % (spec, includes)
             structs = re.findall(r"^typedef struct \w+_(?:input|output|rows|decoded) \{\n(.*?)^\}", header, re.M | re.S)
