@@ -115,7 +115,8 @@ def main():
         print("# commit %s: %s" % (commit, ", ".join(mutant.name.split(":")[0] for mutant in mutants)))
     report = Report(tap=not args.all)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        trees = Trees(folder, WORKERS, [command for mutant in mutants for command in mutant.commands])
+        used = [command for mutant in mutants for command in mutant.commands]
+        trees = Trees(folder, WORKERS, list(commands.known.values()) if args.all else used)
         jobs = [pool.submit(one, trees, report, mutant, mutant.commands) for mutant in mutants]
         for job in jobs:
             job.result()

@@ -68,7 +68,8 @@ def failed(status, said):
 
 
 class Command:
-    """A line of the tables: `check SPEC [OPTION…]`, `unit NAME`, `tests GROUP` or `statuses TARGET`."""
+    """A line of the tables: `check SPEC [OPTION…]`, `unit NAME`, `tests GROUP`, `part GROUP FUNCTION` of its run.py, or
+    `statuses TARGET`."""
 
     def __init__(self, text):
         self.text = text
@@ -87,6 +88,9 @@ class Command:
         elif kind == "tests":
             self.goal = ["build/language_tables"] if name == "language" else []
             self.argv = ["python3", "tests/%s/run.py" % name, *options]
+        elif kind == "part":
+            words = "import sys; sys.path.insert(0, 'tests/%s'); import run; run.%s()" % (name, *options)
+            self.argv = ["python3", "-c", words]
         elif kind == "statuses":
             self.argv = ["python3", "tests/mutants/statuses.py", name]
         else:

@@ -24,7 +24,7 @@ COUNTED += ["tests/differential/%s.attn" % name for name in (
     "patches_to_tokens", "seq2seq_odd", "seq2seq_shared", "sublayers", "unrolled_kinds", "longrope_both")]
 COUNTED += ["tests/decode/ring.attn", "tests/decode/prefixed.attn"]
 EMITTED = ("specs/qwen3_0_6b.attn", "tests/calls/ids.attn", "tests/calls/both.attn", "tests/calls/whole.attn",
-           "tests/decode/ring.attn", "tests/differential/exact.attn")
+           "tests/decode/ring.attn", "tests/differential/exact.attn", "tests/codegen/single.attn")
 PANEL = 16  # floats of a cache line, to which everything is aligned
 
 
@@ -164,6 +164,8 @@ class Plans:
             for comment, name in steps:
                 assert re.fullmatch(r"/\* %s: \S.* \*/" % name, comment), "%s: %s: %s" % (spec, name, comment)
             assert not re.search(r"^ *run\.\w+ \+= .* \* 1;$", code, re.M), "%s: a product by 1" % spec
+            alone = re.findall(r"^ *\w+_single_chunk\(run\);\n *(.*)$", code, re.M)
+            assert bool(alone) == spec.endswith("single.attn") and set(alone) <= {"return;"}, "%s: %s" % (spec, alone)
             includes = re.findall(r"^#include .*$", code, re.M)
             assert len(includes) == len(set(includes)), "%s: %s" % (spec, includes)
             structs = re.findall(r"^typedef struct \w+_(?:input|output|rows|decoded) \{\n(.*?)^\}", header, re.M | re.S)
