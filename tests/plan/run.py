@@ -23,6 +23,7 @@ COUNTED += ["tests/differential/%s.attn" % name for name in (
     "cross_general", "embedding_factor", "features_scaled", "logits_odd", "norm_after", "norm_none", "parallel_shared",
     "patches_to_tokens", "seq2seq_odd", "seq2seq_shared", "sublayers", "unrolled_kinds", "longrope_both")]
 COUNTED += ["tests/decode/ring.attn", "tests/decode/prefixed.attn"]
+COUNTED += ["tests/differential/alone_%s.attn" % name for name in ("additive_values", "cross", "dot")]
 EMITTED = ("specs/qwen3_0_6b.attn", "tests/calls/ids.attn", "tests/calls/both.attn", "tests/calls/whole.attn",
            "tests/decode/ring.attn", "tests/differential/exact.attn", "tests/codegen/single.attn")
 PANEL = 16  # floats of a cache line, to which everything is aligned
