@@ -1,8 +1,8 @@
 #!/bin/bash
-# scripts/install_packages.sh build|demo|fetch|test|aarch64…: installs what these uses lack, with apt-get, on Debian and
-# its kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching weights, `test` for `make check`,
-# `aarch64` for `make aarch64` and running it on another machine. `test` tries `aarch64` as well and goes on without:
-# the tests that need it are skipped then.
+# scripts/install_packages.sh build|demo|fetch|test|aarch64|wasm…: installs what these uses lack, with apt-get, on
+# Debian and its kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching weights, `test` for `make check`,
+# `aarch64` for `make aarch64` and running it on another machine, `wasm` for running what is compiled for browsers.
+# `test` tries the last two as well and goes on without: the tests that need them are skipped then.
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
 # else the packages are named and the exit status is 1.
@@ -84,13 +84,20 @@ need_aarch64() {
     need qemu-user have_program qemu-aarch64
 }
 
+need_wasm() {
+    need clang have_program clang
+    need lld have_program wasm-ld
+    need nodejs have_program node
+    need wasi-libc [ -e /usr/lib/wasm32-wasi/libc.a ]
+}
+
 find_missing() {
     missing=()
     for use in "$@"; do
         case $use in
-        build | demo | fetch | test | aarch64) "need_$use" ;;
+        build | demo | fetch | test | aarch64 | wasm) "need_$use" ;;
         *)
-            echo "usage: scripts/install_packages.sh build|demo|fetch|test|aarch64…" >&2
+            echo "usage: scripts/install_packages.sh build|demo|fetch|test|aarch64|wasm…" >&2
             exit 2
             ;;
         esac
@@ -139,7 +146,10 @@ get_arm64_library() {
 [[ $0 == */* ]] && here=${0%/*} || here=.
 for use in "$@"; do
     case $use in
-    test) "$here/install_packages.sh" aarch64 || echo "the tests for aarch64 will be skipped" >&2 ;;
+    test)
+        "$here/install_packages.sh" aarch64 || echo "the tests for aarch64 will be skipped" >&2
+        "$here/install_packages.sh" wasm || echo "the tests for WebAssembly will be skipped" >&2
+        ;;
     aarch64) get_arm64_library ;;
     esac
 done

@@ -18,8 +18,8 @@ static const char usage[] =
     "  --lengths N,…        these lengths in place of the usual ones\n"
     "  --case NAME          only that case of the table\n"
     "  --emitted FILE.c     checks this C in place of a fresh emission (header and driver are fresh)\n"
-    "  --run COMMAND        for another machine: CC makes a program; COMMAND PROGRAM, an emulator say, runs it, and it is\n"
-    "                       asked over its standard input and output; needs --target";
+    "  --run COMMAND        for another machine: CC makes a program, and COMMAND PROGRAM, an emulator say, runs it\n"
+    "                       and answers over standard input and output; needs --target";
 
 typedef struct Checker {
     Arena *arena;

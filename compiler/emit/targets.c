@@ -75,7 +75,7 @@ void target_require(Arena *arena, const char *name) {
 
 enum { OSXSAVE_AND_AVX = 3 << 27, YMM = 0x6, ZMM = 0xe6 }; /* bits of leaf 1's ECX; of XCR0 */
 
-/* Features by the names that __builtin_cpu_supports has for them: bits of leaf 1's ECX, of leaf 7's EBX, and of XCR0. */
+/* Features by the names of __builtin_cpu_supports: bits of leaf 1's ECX, of leaf 7's EBX, and of XCR0. */
 static const struct {
     const char *name;
     uint32_t leaf1, leaf7, kept;

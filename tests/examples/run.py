@@ -580,7 +580,8 @@ class Examples:
     def test_embedding_page(self):
         """Its two programs, in the order in which the page builds them."""
         with open(os.path.join(ROOT, "docs", "embedding-in-your-app.md"), encoding="utf-8") as file:
-            blocks = re.findall(r"^```(attn|c|cpp|sh)\n(.*?)^```$", file.read(), re.M | re.S)
+            page, browser = file.read().split("\n## In a browser")
+        blocks = re.findall(r"^```(attn|c|cpp|sh)\n(.*?)^```$", page, re.M | re.S)
         folder = self.path("embedding")
         os.mkdir(folder)
         path = os.path.dirname(ATTNC) + os.pathsep + os.environ["PATH"]
@@ -595,6 +596,23 @@ class Examples:
         for compiler in COMPILERS:
             run(compiler, *STRICT, "-c", "main.c", "-o", "main.o", cwd=folder)
             run(compiler, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "main.cpp", cwd=folder)
+
+        self.browser(folder, browser, path, re.match(r"\w+: (\S+)", printed)[1])
+
+    def browser(self, folder, text, path, want):
+        """The page's part of WebAssembly gives what its first program did."""
+        for tool in ("clang", "wasm-ld", "node"):
+            if not shutil.which(tool):
+                print("# WebAssembly: %s is not there" % tool)
+                return
+        blocks = re.findall(r"^```(c|js|sh)\n(.*?)^```$", text, re.M | re.S)
+        expect(len(blocks) == 4, "%d blocks" % len(blocks))
+        for kind, block in blocks:
+            if kind == "sh":
+                printed = run("bash", "-euc", block, cwd=folder, PATH=path).out
+                expect(printed == "wasm: %s\n" % want, "%s, not %s" % (printed, want))
+            else:
+                self.path("embedding/" + re.match(r"\S+ (\S+)", block)[1], block)
 
     def test_readme_commands(self):
         with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:

@@ -42,7 +42,8 @@ def specs_of(way, names):
 def check(job):
     """(name, problem) of a spec: every row of the table is there, and none of another target."""
     way, target, cc, command, spec = job
-    done = run([ATTNC, "check", "--small", os.path.relpath(spec, ROOT), "--target", target, "--cc", cc, "--run", command])
+    done = run([ATTNC, "check", "--small", os.path.relpath(spec, ROOT), "--target", target, "--cc", cc,
+                "--run", command])
     rows = [line.split() for line in done.stdout.splitlines()[1:-1] if line and not line.startswith("target ")]
     fine = done.returncode == 0 and rows and all(row[0] == target and row[-1] == "ok" for row in rows)
     with open(spec, encoding="utf-8") as file:
@@ -151,7 +152,8 @@ def compiled(folder):
         if done.returncode:
             return "it asks for symbols: " + output(done)
     with open(folder + "/large.attn", "w", encoding="utf-8") as file:
-        file.write("model large { d_model 4096, vocab 140000, encoder { seq <= 64, layers 1 { attention self { heads 32 } } } }\n")
+        file.write("model large { d_model 4096, vocab 140000\n"
+                   "encoder { seq <= 64, layers 1 { attention self { heads 32 } } } }\n")
     done = run([ATTNC, "compile", folder + "/large.attn", "-o", folder, "--target", "wasm,scalar"])
     if done.returncode:
         return output(done)

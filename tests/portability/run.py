@@ -2,8 +2,8 @@
 """Targets of other machines. x86/CPU: one file with all targets of x86-64 on emulated processors, see x86.py. run,
 wasm/..., neon/... and so on: attnc here, the code elsewhere, see elsewhere.py. isa/CC: each row of neon's table against
 its meaning. emitted/NAME: the C compiles without a warning, for aarch64 and for this machine, and asks for no symbol.
-native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do not show;
-`check --small`. TAP on stdout.
+native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do not
+show; `check --small`. TAP on stdout.
 
 Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out, and most specs elsewhere; ATTNC_LONG=1 takes all of them."""
 
