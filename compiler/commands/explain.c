@@ -3,11 +3,16 @@
 
 #include "../emit/emit.h"
 #include "commands.h"
+#include "engine.h"
 #include "peak.h"
 
+#include <string.h>
+
 static const char usage[] =
-    "attnc explain SPEC [--seq N] [--html F.html]\n"
+    "attnc explain SPEC [--seq N] [--target T] [--html F.html]\n"
     "  --seq N              rows of the sequence that is counted, and of its source or keys (the spec's bound)\n"
+    "  --target T           of one alone: " HELP_TARGETS "\n"
+    "                       (all of this machine's processor)\n"
     "  --html F.html        writes a page too: roofline and time of the steps, what the workspace holds when, code by\n"
     "                       kernel";
 
@@ -40,7 +45,7 @@ static void size_code(Explain *x) {
 static void measure_roofs(Explain *x) {
     for (int t = x->n_targets - 1; t >= 0 && x->peak == 0; t--) {
         x->peak_target = x->targets[t];
-        x->peak = peak_flops(x->peak_target);
+        if (machine_has(x->peak_target)) x->peak = peak_flops(x->peak_target);
     }
     if (x->peak > 0) x->read = read_bandwidth();
     progress_end();
@@ -110,7 +115,9 @@ static void print_unrolling(const Explain *x) {
 
 static void print_roofline(const Explain *x) {
     if (x->peak == 0) {
-        row("roofline", "not measured: the rate of this machine's multiply-adds is unknown here");
+        row("roofline", machine_has(x->peak_target)
+                            ? "not measured: the rate of this machine's multiply-adds is unknown here"
+                            : arena_printf(x->arena, "not measured: this machine has no %s", x->peak_target));
         return;
     }
     double compute = x->flops / x->peak, memory = x->bytes / x->read;
@@ -147,14 +154,28 @@ static void print_text(const Explain *x) {
     print_steps(x);
 }
 
+/* --target, or all of this processor. */
+static void choose_targets(Explain *x, const char *target) {
+    x->targets = targets_here(x->arena, &x->n_targets);
+    if (!target) return;
+    if (strcmp(target, "native") == 0)
+        for (int t = 0; t < x->n_targets; t++)
+            if (machine_has(x->targets[t])) target = x->targets[t];
+    target_require(x->arena, target);
+    const char **one = arena_array(x->arena, 1, sizeof *one);
+    *one = target;
+    x->targets = one;
+    x->n_targets = 1;
+}
+
 int command_explain(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *seq = NULL, *html = NULL;
-    const Option options[] = {{"--seq", .text = &seq}, {"--html", .text = &html}};
+    const char *path, *seq = NULL, *html = NULL, *target = NULL;
+    const Option options[] = {{"--seq", .text = &seq}, {"--target", .text = &target}, {"--html", .text = &html}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     Module *module = build(arena, model_load(arena, path));
     Explain x = {.arena = arena, .module = module, .plan = plan_model(arena, module)->forward};
-    x.targets = targets_here(arena, &x.n_targets);
+    choose_targets(&x, target);
     Length bound = call_bound(x.plan);
     int64_t n = option_integer(usage, "--seq", seq, bound.n, 1, bound.n);
     if (bound.exact && n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);

@@ -233,6 +233,20 @@ class Explain:
                 assert functions and all(own.match(f) for f in functions), "%s: %s" % (what, functions)
                 assert os.path.exists(os.path.join(ROOT, "compiler/emit/templates", part["kind"] + ".c.tmpl")), what
 
+    def test_target(self):
+        """That of another processor: its code alone, and no roof of this one."""
+        spec, name = "specs/by_hand.attn", self.path("wasm.html")
+        text = run("explain", spec, "--target", "wasm", "--html", name).stdout
+        page = Page(name)
+        self.compare(spec, page.data, text)
+        assert page.data["targets"] == ["wasm"], page.data["targets"]
+        assert page.data["code"] < self.made(spec)[0].data["code"] / 2
+        self.compare_code(spec, page.data)
+        assert re.search(r"^roofline +not measured: this machine has no wasm$", text, re.M), text
+        here = run("explain", spec, "--target", "native").stdout
+        assert re.search(r"^code +C of (?!scalar)\w+ [^;]*; all ", here, re.M), here
+        assert "cannot be emitted" in run("explain", spec, "--target", "z80", status=3).stderr
+
     def test_browser(self):
         """The script runs, every buffer and step has its rectangle, and no two texts overlap at 1280 x 800."""
         browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
