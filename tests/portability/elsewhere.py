@@ -130,8 +130,7 @@ def mutated(folder):
 
 
 def compiled(folder):
-    """The C for browsers alone, with and without vectors, asks for nothing and warns of nothing; a model that is too
-    large is refused by the compiler."""
+    """The C for browsers alone, with and without vectors, asks for nothing and warns of nothing."""
     spec = "specs/minilm.attn" if not QUICK else "tests/differential/norm_post.attn"
     for flags in ([], ["-msimd128"], ["-msimd128", "-std=c11", "-O3", "-ffp-contract=fast"]):
         own = f"{folder}/c{len(flags)}"
@@ -151,17 +150,51 @@ def compiled(folder):
         done = run(["wasm-ld", "--no-entry", "--export-all", own + "/x.o", "-o", own + "/x.wasm"])
         if done.returncode:
             return "it asks for symbols: " + output(done)
+    return None
+
+
+def compile_large(folder, vocab):
     with open(folder + "/large.attn", "w", encoding="utf-8") as file:
-        file.write("model large { d_model 4096, vocab 140000\n"
+        file.write(f"model large {{ d_model 4096, vocab {vocab}\n"
                    "encoder { seq <= 64, layers 1 { attention self { heads 32 } } } }\n")
-    done = run([ATTNC, "compile", folder + "/large.attn", "-o", folder, "--target", "wasm,scalar"])
-    if done.returncode:
-        return output(done)
+    return run([ATTNC, "compile", folder + "/large.attn", "-o", folder, "--target", "scalar"])
+
+
+THREADS = r"""
+#include "large.h"
+static void none(void *pool, int count, void (*task)(void *with, int index), void *with) {
+    (void)pool, (void)count, (void)task, (void)with;
+}
+__attribute__((export_name("serve"))) int serve(void) {
+    static _Alignas(64) unsigned char weights[64];
+    large_ctx model;
+    large_options options = {.size = sizeof options, .threads = 3000, .parallel_for = none};
+    const int some = large_init(&model, weights, LARGE_WEIGHTS_BYTES, &options);
+    options.threads = 4096;
+    const int many = large_init(&model, weights, LARGE_WEIGHTS_BYTES, &options);
+    return some == LARGE_BAD_WEIGHTS && many == LARGE_BAD_ARGUMENT ? 21 : some * 10 + many;
+}
+"""
+
+
+def large(folder):
+    """Of 32 bits: weights of 2.3 GB are refused by the compiler; with 1.9 GB, so many threads that the size of their
+    workspace would begin again at 0 are refused by init."""
+    if compile_large(folder, 140000).returncode:
+        return "it is not written"
     done = run(["clang", "--target=wasm32", "-c", folder + "/large.c", "-o", folder + "/x.o"])
     if done.returncode == 0 or "are more than the memory of such a machine" not in done.stderr:
         return "weights of 2.3 GB are compiled for 32 bits: " + output(done)
     done = run(["clang", "-c", *STRICT, folder + "/large.c", "-o", folder + "/x.o"])
-    return output(done) if done.returncode else None
+    if done.returncode or compile_large(folder, 100000).returncode:
+        return output(done)
+    with open(folder + "/threads.c", "w", encoding="utf-8") as file:
+        file.write(THREADS)
+    done = run(["clang", "--target=wasm32", "-mbulk-memory", *STRICT, "-nostdlib", "-Wl,--no-entry",
+                folder + "/threads.c", folder + "/large.c", "-o", folder + "/threads.wasm"])
+    if done.returncode == 0:
+        done = run([*NODE.split(), folder + "/threads.wasm"])
+    return None if done.returncode == 21 else output(done)
 
 
 def isa(folder):
@@ -178,7 +211,8 @@ def embedded(folder):
     """Weights of more than 1 MB stand in the module as they are in the file, at a multiple of 64."""
     spec = folder + "/mid.attn"
     with open(spec, "w", encoding="utf-8") as file:
-        file.write("model mid { d_model 64, vocab 5000, encoder { seq <= 9, layers 1 { attention self { heads 4 } } } }\n")
+        file.write("model mid { d_model 64, vocab 5000\n"
+                   "encoder { seq <= 9, layers 1 { attention self { heads 4 } } } }\n")
     done = run([ATTNC, "compile", spec, "-o", folder, "--target", "wasm", "--weights", "random:1", "--embed-weights"])
     if done.returncode:
         return output(done)
@@ -206,6 +240,7 @@ def tests():
             result("wasm", skip=absent[0] + " is not there: scripts/install_packages.sh test")
         else:
             fine &= result("wasm/compiled", compiled(folder))
+            fine &= result("wasm/large", large(folder))
             fine &= result("wasm/isa", *isa(folder))
             fine &= result("wasm/embedded", embedded(folder))
         return fine & suites(folder)
