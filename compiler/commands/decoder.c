@@ -79,7 +79,8 @@ static void bind_engine(Decoder *d, Engine *engine) {
     d->workspace_bytes = encode > decode ? encode : decode;
     d->rooms = arena_array(d->arena, (size_t)(ROOM_STATES + d->slots), sizeof *d->rooms);
     d->rooms[ROOM_WORKSPACE] = room_new(d, "the workspace", d->workspace_bytes);
-    if (d->module->encode) d->rooms[ROOM_SOURCE] = room_new(d, "the source's keys and values", (size_t)emitted->source_bytes);
+    if (d->module->encode)
+        d->rooms[ROOM_SOURCE] = room_new(d, "the source's keys and values", (size_t)emitted->source_bytes);
     for (int i = 0; i < d->slots; i++)
         d->rooms[ROOM_STATES + i] = room_new(d, "a state", (size_t)emitted->state_bytes);
     d->states = arena_array(d->arena, (size_t)d->slots, sizeof *d->states);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """small/NAME: `attnc check --small` of every spec of specs/, tests/families/ and this folder that can be emitted.
 full/NAME: the same of whole models, or at given lengths. sse2/NAME: the target that only those get who name it, on some
-specs. mutated/NAME: check sees a changed kernel, names its tensor,
-and the command that it prints fails likewise. outside/NAME: the same of code that touches one byte or number beside the
-memory of a call, or writes what it may only read. emitted/NAME: what every C compiler has to say about the emitted C, its
-size, its stack, its symbols, and that the same spec gives the same bytes.
+specs. mutated/NAME: check sees a changed kernel, names its tensor, and the command that it prints fails likewise.
+outside/NAME: the same of code that touches one byte or number beside the memory of a call, or writes what it may only
+read. emitted/NAME: what every C compiler has to say about the emitted C, its size, its stack, its symbols, and that the
+same spec gives the same bytes.
 
 Environment: ATTNC_QUICK=1 checks fewer specs."""
 
@@ -205,7 +205,8 @@ def mutations():
     mutated("norm", elsewhere(text, "scalar", "layer0_attention_norm_out"), first + r"0\.attention\.norm_out")
     written = change_chunk(text, "run->out_hidden[-1] = 0.0f;")
     mutated("write_in_front", written, "step embedding.*write in front of the output hidden")
-    mutated("read_behind", change_chunk(text, "if (run->tokens[run->rows] == 1) run->rows++;"), "a read behind the input tokens")
+    behind = change_chunk(text, "if (run->tokens[run->rows] == 1) run->rows++;")
+    mutated("read_behind", behind, "a read behind the input tokens")
     fewer = change_chunk(text, "if (run->sequences > 1 && run->out_pooled) run->sequences--;")
     mutated("batches", fewer, "alone gives other bits")
     if not (text := emitted_text("scalar", "seq2seq")):
@@ -234,7 +235,8 @@ OUTSIDE = [
     ("output_write_behind", "scalar_forward_chunk", "if (run->out_logits) run->out_logits[run->rows * 41] = 0.0f;",
      "a write behind the output logits"),
     ("output_read_behind", "scalar_forward_chunk",
-     "if (run->out_hidden) (void)((volatile float *)run->out_hidden)[run->rows * 32];", "a read behind the output hidden"),
+     "if (run->out_hidden) (void)((volatile float *)run->out_hidden)[run->rows * 32];",
+     "a read behind the output hidden"),
     ("input_read_in_front", "forward", "(void)" + BYTES % "input->target" + "[-1];",
      "begins a page: a read in front of the input target"),
     ("input_write", "forward", BYTES % "input->source" + "[0] = 0;", "a write to the input source"),
@@ -260,7 +262,8 @@ OUTSIDE = [
      "decode .*a read in front of the tokens"),
     ("decode_workspace_write_in_front", "decode", BYTES % "workspace" + "[-1] = 0;",
      "decode .*a write in front of the workspace"),
-    ("decoded_write_behind", "decode", "if (output->hidden && !input->lengths) output->hidden[input->batch * 32] = 0.0f;",
+    ("decoded_write_behind", "decode",
+     "if (output->hidden && !input->lengths) output->hidden[input->batch * 32] = 0.0f;",
      "decode .*a write behind the hidden rows"),
 ]
 

@@ -61,7 +61,8 @@ static int run_speaker(const speaker_ctx *ctx, Memory *memory, float *out) {
         }
         status = speaker_step(ctx, &fork, &wrong, 1, &decoded, memory->workspace, sizeof memory->workspace);
         if (!status)
-            status = speaker_step(ctx, &state, tokens + i - 1, 1, &decoded, memory->workspace, sizeof memory->workspace);
+            status =
+                speaker_step(ctx, &state, tokens + i - 1, 1, &decoded, memory->workspace, sizeof memory->workspace);
         hidden += SPEAKER_HIDDEN_WIDTH;
     }
     return status ? -status : (int)(logits + SPEAKER_LOGITS_WIDTH - out);

@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 ATTNC = os.path.join(ROOT, "build/attnc")
 RUNTIME = os.path.join(ROOT, "runtime")
+RUNTIME_SOURCES = [os.path.join(RUNTIME, name + ".c") for name in ("attn_runtime", "attn_generate")]
 QUICK = os.environ.get("ATTNC_QUICK") == "1"
 LONG = os.environ.get("ATTNC_LONG") == "1"
 MODELS = ["sentence", "speaker", "translator", "straight"]
@@ -28,8 +29,9 @@ STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror"
 ALLOWED = {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"}
 FREE = ["-ffreestanding", "-nostdlib"]
 WAYS = [
-    ["-O0"], ["-O1"], ["-O2"], ["-O3"], ["-Os"], ["-O2", "-fno-builtin"], ["-O2", *FREE], ["-O3", *FREE, "-fno-builtin"],
-    ["-O0", *FREE], ["-O2", "-fPIC", "-shared"], ["-O2", "-flto"], ["-O3", "-fno-strict-aliasing"],
+    ["-O0"], ["-O1"], ["-O2"], ["-O3"], ["-Os"], ["-O2", "-fno-builtin"], ["-O2", *FREE],
+    ["-O3", *FREE, "-fno-builtin"], ["-O0", *FREE], ["-O2", "-fPIC", "-shared"], ["-O2", "-flto"],
+    ["-O3", "-fno-strict-aliasing"],
     ["-O2", "-funsigned-char"], ["-O2", "-fvisibility=hidden"], ["-O3", "-march=native"],
     ["-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast"],
 ]
@@ -112,7 +114,8 @@ def expected(target):
     spoken, target_ids = ids(11, 5, 29), ids(6, 9, 23)
     text = ids(17, 7, 31)
     jobs = [("sentence", {"tokens": text[:5]}, ["hidden", "pooled"]),
-            ("sentence", {"tokens": text[5:]}, ["hidden", "pooled"]), ("speaker", {"tokens": spoken}, ["hidden", "logits"]),
+            ("sentence", {"tokens": text[5:]}, ["hidden", "pooled"]),
+            ("speaker", {"tokens": spoken}, ["hidden", "logits"]),
             ("translator", {"source": ids(7, 5, 23), "target": target_ids}, ["hidden", "logits"]),
             ("straight", {"tokens": ids(4, 7, 19)}, ["hidden"])]
     short, long, speaker, translator, straight = pool.map(lambda job: attnc_run(job[0], target, *job[1:]), jobs)
@@ -175,17 +178,15 @@ class Ways:
         if shared:
             must([cc, "-shared", *objects, "-o", self.path(where, "libmodels.so")])
             objects = [self.path(where, "libmodels.so"), "-Wl,-rpath," + self.path(where)]
-        level = [flag for flag in flags if flag != "-flto"]
-        runtime = self.compile(cc, ["-std=c11", *level, "-D_GNU_SOURCE"],
-                               [os.path.join(RUNTIME, name + ".c") for name in ("attn_runtime", "attn_generate")], where)
+        runtime = self.compile(cc, ["-std=c11", *flags, "-D_GNU_SOURCE"], RUNTIME_SOURCES, where)
         found = []
         own = [os.path.join(HERE, name + ".c") for name in ("main", "calls")]
-        lto = ["-flto"] if "-flto" in flags else []
-        cpp = [flag for flag in level if not flag.startswith("-std")] + ["-std=c++17" if LONG else "-std=c++20", "-x", "c++"]
-        for compiler, options in ((cc, ["-std=c11", *level, "-D_GNU_SOURCE"]), (CXX[cc], cpp)):
+        cpp = [flag for flag in flags if not flag.startswith("-std")]
+        cpp += ["-std=c++17" if LONG else "-std=c++20", "-x", "c++"]
+        for compiler, options in ((cc, ["-std=c11", *flags, "-D_GNU_SOURCE"]), (CXX[cc], cpp)):
             program = self.path(where, compiler)
             drivers = self.compile(compiler, [*options, *STRICT], own, where)
-            must([compiler, *lto, *(level if lto else []), *drivers, *objects, *runtime, "-o", program, "-lpthread"])
+            must([compiler, *flags, *drivers, *objects, *runtime, "-o", program, "-lpthread"])
             found.append((compiler, program))
         return found
 
@@ -226,8 +227,7 @@ def races(ways, best):
     flags = ["-O1", "-g", "-fsanitize=thread"]
     objects = ways.models("clang", flags, "races")
     objects += ways.compile("clang", ["-std=c11", "-D_GNU_SOURCE", *flags],
-                            [os.path.join(HERE, name + ".c") for name in ("main", "calls")] +
-                            [os.path.join(RUNTIME, name + ".c") for name in ("attn_runtime", "attn_generate")], "races")
+                            [os.path.join(HERE, name + ".c") for name in ("main", "calls")] + RUNTIME_SOURCES, "races")
     program = ways.path("races", "main")
     must(["clang", *flags, *objects, "-o", program, "-lpthread"])
     for mode in ("threads", "pool", "scalar"):

@@ -57,7 +57,8 @@ def result(name, problem=None, skip=None):
 
 
 def run(*command):
-    options = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "halt_on_error=1"}
+    options = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    options["TSAN_OPTIONS"] = "halt_on_error=1"
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **options}, capture_output=True, text=True, check=False)
 
 
@@ -152,7 +153,8 @@ def write_tokens(path, tokens):
     head = b"{'descr': '<i4', 'fortran_order': False, 'shape': (%d,), }" % len(tokens)
     head += b" " * (-(11 + len(head)) % 64) + b"\n"
     with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(tokens)}i", *tokens))
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head)
+        file.write(struct.pack(f"<{len(tokens)}i", *tokens))
 
 
 def generate(tools, kind, how, options):
