@@ -28,7 +28,7 @@ KINDS = [] if QUICK else list(SANITIZE) if LONG else ["address"]
 TARGETS = ["scalar", "sse2", "avx2", "avx512"]
 FOLDERS = ["tests/differential", "tests/decode", "tests/codegen", "tests/families", "specs"]
 SAMPLE = [
-    ("address", "tests/differential/norm_post.attn", "scalar"),
+    ("address", "tests/differential/cross_additive.attn", "scalar"),
     ("address", "tests/decode/pair.attn", "avx512"),
 ]
 # It knows nothing of AVX-512, and a whole check of a larger model would take minutes.
