@@ -2,6 +2,7 @@
 # make check      runs every test and ends with the line `N passed, N failed`
 # make check-quick  the same without the long ones
 # make check-long  the same with all that each group can try, for hours: ATTNC_LONG=1 in its environment
+# make coverage   which lines of compiler/ and runtime/ the tests run: scripts/coverage.py (clang, llvm)
 # make demo       reads dates, from a fresh clone on: installs and builds what it lacks; demo-similarity ranks sentences
 # make bench      times the emitted C beside other programs, which it fetches: tests/bench/README.md; QUICK=1 is short
 # make bench-lib SPEC=F  builds what attnc writes of a spec as a shared library that any program can time
@@ -202,6 +203,9 @@ check-long: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
 mutants: $(B)/attnc
 	python3 tests/mutants/run.py --all $(if $(SEED),--seed $(SEED))
 
+coverage:
+	python3 scripts/coverage.py $(GROUPS)
+
 demo:
 	@scripts/demo.sh dates
 demo-similarity:
@@ -270,5 +274,5 @@ uninstall:
 clean:
 	rm -rf $(B)
 
-.PHONY: all $(SANITIZED) aarch64 bench bench-lib check check-long check-quick demo demo-similarity demo-story deps fuzz-inputs fuzz-specs install language-tables mutants uninstall clean
+.PHONY: all $(SANITIZED) aarch64 bench bench-lib check check-long check-quick coverage demo demo-similarity demo-story deps fuzz-inputs fuzz-specs install language-tables mutants uninstall clean
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

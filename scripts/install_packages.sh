@@ -1,8 +1,9 @@
 #!/bin/bash
-# scripts/install_packages.sh build|demo|fetch|test|aarch64|wasm…: installs what these uses lack, with apt-get, on
-# Debian and its kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching weights, `test` for `make check`,
-# `aarch64` for `make aarch64` and running it on another machine, `wasm` for running what is compiled for browsers.
-# `test` tries the last two as well and goes on without: the tests that need them are skipped then.
+# scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm…: installs what these uses lack, with apt-get,
+# on Debian and its kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching weights, `test` for
+# `make check`, `coverage` for `make coverage`, `aarch64` for `make aarch64` and running it on another machine, `wasm` for
+# running what is compiled for browsers. `test` tries the last two as well and goes on without: the tests that need them
+# are skipped then.
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
 # else the packages are named and the exit status is 1.
@@ -77,6 +78,12 @@ need_test() {
     need cmake have_program cmake
 }
 
+need_coverage() {
+    need_test
+    need llvm have_program llvm-profdata
+    need llvm have_program llvm-cov
+}
+
 need_aarch64() {
     [ "$(uname -m)" = aarch64 ] && return
     need gcc-aarch64-linux-gnu have_program aarch64-linux-gnu-gcc
@@ -95,9 +102,9 @@ find_missing() {
     missing=()
     for use in "$@"; do
         case $use in
-        build | demo | fetch | test | aarch64 | wasm) "need_$use" ;;
+        build | demo | fetch | test | coverage | aarch64 | wasm) "need_$use" ;;
         *)
-            echo "usage: scripts/install_packages.sh build|demo|fetch|test|aarch64|wasm…" >&2
+            echo "usage: scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm…" >&2
             exit 2
             ;;
         esac

@@ -2,7 +2,8 @@
 """Static analysis of the compiler, the runtime and emitted C: the warnings of gcc and clang, gcc -fanalyzer, and
 clang-tidy with .clang-tidy's list, which holds clang's static analyzer. Each tool is shown planted faults first.
 
-`run.py FILE…` looks at these files alone. ATTNC_QUICK=1 leaves out the files of compiler/ but support/. Speaks TAP."""
+`run.py FILE…` looks at these files alone. ATTNC_QUICK=1 leaves out the files of compiler/ but support/. Speaks
+TAP."""
 import glob
 import os
 import re
@@ -14,7 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 OF_ATTNC = ["-D_GNU_SOURCE", "-Icompiler", "-Icompiler/syntax", "-Ibuild/gen"]
-# Its rows are intrinsics and statements in lists, and what is const is said where it matters to a caller.
+# Without ATTNC_LONG=1 clang's analyzer follows a function through 50000 states in place of 225000, in a fifth of the time.
+ALL = os.environ.get("ATTNC_LONG") == "1"
+SHORTER = ["-Xclang", "-analyzer-config", "-Xclang", "max-nodes=50000"]
+# Emitted C has rows of intrinsics and statements in lists; what is const is said where it matters to a caller.
 OF_EMITTED = "--checks=-readability-*"
 
 
@@ -32,7 +36,7 @@ def command(tool, path):
         return ["gcc", "-O0", "-fanalyzer", "-fdiagnostics-plain-output", "-Werror", "-std=c11", *of_attnc, "-c", path,
                 "-o", os.devnull]
     checks = [OF_EMITTED] if path.startswith("generated/") else []
-    return ["clang-tidy", "--quiet", *checks, path, "--", "-std=c11", *of_attnc]
+    return ["clang-tidy", "--quiet", *checks, path, "--", "-std=c11", *of_attnc, *([] if ALL else SHORTER)]
 
 
 def look(tool, path):
