@@ -345,7 +345,7 @@ bool says_pair(Arena *arena, const char *text, int one, int other) {
 /* The first draws want two pairs, the next ones one of them, in ever barer specs; the last ones none, and so do all of
  * every fourth number. */
 const char *draw_spec(Arena *arena, uint64_t seed, uint64_t number, Refusals *refusals) {
-    enum { TWO = 4, ONE = 40, ANY = 90 };
+    enum { TWO = 4, ONE = 160, ANY = 220 };
     Arena *own = arena_new();
     Draw d = {.arena = own, .dice = dice_new(seed, number, "spec")};
     int one[2], other[2];
