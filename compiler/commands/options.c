@@ -27,7 +27,8 @@ static const Option *option_find(const Option *options, size_t count, const char
     return NULL;
 }
 
-static _Noreturn void unknown_option(Arena *arena, const char *usage, const Option *options, size_t count, const char *name) {
+static _Noreturn void unknown_option(Arena *arena, const char *usage, const Option *options, size_t count,
+                                     const char *name) {
     const char **names = arena_array(arena, count + 3, sizeof *names);
     for (size_t i = 0; i < count; i++) names[i] = options[i].name;
     names[count] = "--color";

@@ -152,7 +152,8 @@ static void scan_operation_args(Scan *scan, TemplateExpr *expr) {
     template_scan_spaces(scan);
     if (template_scan_symbol(scan, ")")) return;
     for (;;) {
-        if (expr->arg_count == MAX_ARGS) template_scan_error(scan, "%c.%s has too many arguments", expr->vectors, expr->text);
+        if (expr->arg_count == MAX_ARGS)
+            template_scan_error(scan, "%c.%s has too many arguments", expr->vectors, expr->text);
         template_scan_spaces(scan);
         const char *end = argument_end(scan), *last = end;
         while (last > scan->at && last[-1] == ' ') last--;

@@ -228,7 +228,7 @@ static void report_unused(Arena *arena, const Model *model, const TensorFile *fi
     }
 }
 
-/* A training that went wrong, or a damaged file, leaves numbers that make every output NaN: they are taken, but said. */
+/* A training that went wrong, or a damaged file, leaves numbers that make all outputs NaN: they are taken, but said. */
 static void report_not_finite(const TensorFile *file, const char *name, const float *data, int64_t count) {
     int64_t odd = 0;
     for (int64_t i = 0; i < count; i++) odd += !isfinite(data[i]);

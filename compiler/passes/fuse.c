@@ -264,7 +264,8 @@ static RowsKind image_rows(const Fuse *f) { return f->plan->source_seq.n ? ROWS_
 static void fuse_patches(Fuse *f, const Op *op) {
     const Length seq = f->plan->source_seq.n ? f->plan->source_seq : f->plan->seq;
     f->plan->patch_rows = tensor_of(f, op->result)->dims[0].n;
-    f->rows[op->result] = f->plan->patch_rows < seq.n ? ROWS_PATCHES : image_rows(f); /* others come in front, or none */
+    bool alone = f->plan->patch_rows == seq.n; /* no token comes in front */
+    f->rows[op->result] = alone ? image_rows(f) : ROWS_PATCHES;
     Step step = new_step(f, STEP_PATCHES, op, op->result);
     step.ids = input_index(f, op->inputs[0]);
     step.k = tensor_of(f, op->inputs[0])->dims[1].n; /* height */

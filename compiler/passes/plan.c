@@ -14,8 +14,10 @@ int plan_buffer(Arena *arena, Plan *plan, Buffer buffer) {
 }
 
 int program_cache(Arena *arena, Program *program, Cache cache) {
-    for (int i = 0; i < program->n_caches; i++)
-        if (program->caches[i].of_source == cache.of_source && strcmp(program->caches[i].name, cache.name) == 0) return i;
+    for (int i = 0; i < program->n_caches; i++) {
+        const Cache *c = &program->caches[i];
+        if (c->of_source == cache.of_source && strcmp(c->name, cache.name) == 0) return i;
+    }
     program->caches = arena_grow(arena, program->caches, program->n_caches, &program->room_caches, sizeof cache);
     program->caches[program->n_caches] = cache;
     return program->n_caches++;
