@@ -54,6 +54,19 @@ class Report:
             sys.stdout.flush()
 
 
+def texts_stand(mutants):
+    """What all of them are about is there, whichever have their turn."""
+    wrong = []
+    for mutant in mutants:
+        with open(os.path.join(ROOT, mutant.file), encoding="utf-8") as file:
+            try:
+                mutant.applied(file.read())
+            except Wrong as why:
+                wrong.append("%s: %s" % (mutant.name, why))
+    if wrong:
+        raise Wrong("\n".join(wrong))
+
+
 def one(trees, report, mutant, commands):
     begin = time.monotonic()
     try:
@@ -113,6 +126,7 @@ def main():
     everything = args.all or LONG
     commands = table.Commands()
     mutants, killers = table.named(commands), table.killers(commands)
+    texts_stand(mutants)
     if args.names:
         mutants = [mutant for mutant in mutants if mutant.name.split(":")[0] in args.names]
     elif not everything:

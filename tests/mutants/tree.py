@@ -68,7 +68,7 @@ def failed(status, said):
 
 
 class Command:
-    """A line of the tables: `check SPEC [OPTION…]`, `unit NAME`, `tests GROUP`, `part GROUP FUNCTION` of its run.py, or
+    """A line of the tables: `check SPEC [OPTION…]`, `unit NAME`, `tests GROUP`, `part GROUP FUNCTION` of its file, or
     `statuses TARGET`."""
 
     def __init__(self, text):
