@@ -4,6 +4,7 @@ sines and powers of attnc's own, of which few tables show the last bit: unit/tes
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 
@@ -62,7 +63,7 @@ class Wanted:
             raise Wrong("attnc writes only %s" % sorted(self.files))
 
     def folder(self, name):
-        return os.path.join(self.scratch, "bytes-" + name.replace(" ", "_"))
+        return os.path.join(self.scratch, "bytes-" + re.sub(r"\W", "_", name))  # make takes `=` for a variable
 
     def same(self, name, attnc, **more):
         compare(name, self.files, written(attnc, self.folder(name), specs=self.specs, **more))
