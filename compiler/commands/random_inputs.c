@@ -25,6 +25,16 @@ static int64_t own_rows(const Graph *g, const Sequence *s) {
     return 1;
 }
 
+/* A prefix is of keys, where they are not the rows themselves. */
+static int64_t prefix_most(const Graph *g, const Sequence *s) {
+    int64_t most = own_rows(g, s);
+    for (int i = 0; i < g->n_inputs; i++) {
+        int64_t keys = g->tensors[g->inputs[i].tensor].dims[0].n;
+        if (strcmp(g->inputs[i].name, "key") == 0 && keys < most) most = keys;
+    }
+    return most;
+}
+
 typedef struct Stream {
     uint64_t state;
 } Stream;
@@ -62,7 +72,9 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
         return random_mask(arena, &stream, count, sequence_extent(s, t->dims[1]), how->all_visible);
     int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
     if (!table) {
-        ids[0] = how->has_prefix ? how->prefix : draw(&stream, 0, own_rows(g, s) + 1);
+        int64_t most = prefix_most(g, s);
+        ids[0] = how->has_prefix ? how->prefix : draw(&stream, 0, most + 1);
+        if (ids[0] > most) ids[0] = most;
         return ids;
     }
     for (int64_t k = 0; k < count; k++) ids[k] = draw(&stream, k, table);
