@@ -59,6 +59,7 @@ def result(name, problem=None, skip=None):
 def run(*command):
     options = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
     options["TSAN_OPTIONS"] = "halt_on_error=1"
+    options["TMPDIR"] = tempfile.gettempdir()  # main's own folder: a sanitizer that ends attnc leaves things there
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **options}, capture_output=True, text=True, check=False)
 
 
@@ -194,6 +195,7 @@ def jobs(tools):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = folder
         tools = Tools(folder)
         tools.make()
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
