@@ -439,7 +439,7 @@ static bool cut_item(Resolver *r, const Scope *scope, Item *item, const Value *v
     *rest = (Item){.place = value->place, .name = name, .values = value->next, .has_block = item->has_block,
                    .block_end = item->block_end, .items = item->items, .next = item->next};
     Value **cut = &item->values;
-    while (*cut != value) cut = &(*cut)->next;
+    while (*cut && *cut != value) cut = &(*cut)->next;
     *cut = NULL;
     item->has_block = false;
     item->items = NULL;
