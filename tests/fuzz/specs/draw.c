@@ -260,13 +260,23 @@ Section *place_of(Section *near, SettingId setting, bool outermost) {
     return place;
 }
 
+/* What was drawn where an option of a pair now stands, and would have it refused. */
+static void make_room(Draw *d, Section *place, Section *near, const char *text) {
+    static const SettingId of_heads[] = {S_kv_heads, S_head_dim, S_value_dim, S_qk_norm, S_project, S_output};
+    if (strncmp(text, "patches", 7) == 0) place->lines[S_seq] = place->lines[S_embedding] = NULL;
+    if (strcmp(text, "general") != 0 && strcmp(text, "additive") != 0) return;
+    for (int i = 0; i < COUNT(of_heads); i++) near->lines[of_heads[i]] = NULL;
+    state_number(d, near, S_heads, 1);
+}
+
 static void say_option(Draw *d, Section *near, int option) {
     Statement statement = statement_of(d->arena, option, (int)dice_below(&d->dice, statement_ways(option)));
     SettingId setting = option_rows[option].setting;
-    Section *place = place_of(near, setting, usual(d, 30));
+    Section *place = place_of(near, setting, dice_chance(&d->dice, 40));
     if (!place) return;
     const char *before = place->lines[setting];
     bool keep = before && usual(d, 50);
+    make_room(d, place, near, statement.text);
     state(d, place, setting, keep ? merged(d->arena, statement.text, before) : statement.text);
     if (!statement.also_text) return;
     Section *also = place_of(near, statement.also, usual(d, 30));

@@ -239,6 +239,8 @@ static void walk_layer(const Walk *walk, const WordSet *outer, const Item *items
         bool attention = block_is(item, "attention");
         if (!attention && !block_is(item, "ffn")) continue;
         WordSet set = said_in(*outer, item->items, attention);
+        for (int o = 0; o < option_count; o++) /* those that are for the other kind alone */
+            if (setting_rows[option_rows[o].setting].blocks == (attention ? IN_FFN : IN_ATTENTION)) exclude(&set, o);
         include_form(&set, !attention ? FORM_FFN : second_word_is(item, "cross") ? FORM_CROSS : FORM_SELF);
         pairs_in(walk, &set, false);
         for (int i = 0; i < COUNT(all.bits); i++) all.bits[i] |= set.bits[i];
