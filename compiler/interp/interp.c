@@ -2,6 +2,7 @@
  * plain loops. Nothing here is shared with the emitter but ops.def. */
 #include "../attnc.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -85,15 +86,17 @@ static double activate(Activation kind, double x) {
     return x;
 }
 
-/* x [n][groups*d], weight [d] or [groups][d] -> out; each group of d columns is normalized alone. */
-static void run_norm(bool centered, Numbers x, Numbers weight, bool weight_per_group, const Numbers *bias, int64_t n,
-                     int64_t groups, int64_t d, const OpAttributes *a, double *out) {
+/* x [n][groups*d], weight [d] or [groups][d] -> out; each group of d columns is normalized alone. Squares that add up to
+ * more than `most` are infinite. */
+static void run_norm(bool centered, double most, Numbers x, Numbers weight, bool weight_per_group, const Numbers *bias,
+                     int64_t n, int64_t groups, int64_t d, const OpAttributes *a, double *out) {
     for (int64_t row = 0; row < n * groups; row++) {
         int64_t base = row * d, first = weight_per_group ? row % groups * d : 0;
         double mean = 0, variance = 0;
         for (int64_t c = 0; c < d && centered; c++) mean += at(x, base + c);
         mean /= (double)d;
         for (int64_t c = 0; c < d; c++) variance += (at(x, base + c) - mean) * (at(x, base + c) - mean);
+        if (variance > most) variance = INFINITY;
         double root = 1 / sqrt(variance / (double)d + a->eps);
         for (int64_t c = 0; c < d; c++) {
             double gain = at(weight, first + c) + (a->plus_one ? 1 : 0);
@@ -220,9 +223,10 @@ static void run_pool(PoolKind kind, Numbers x, int64_t n, int64_t d, double *out
     }
 }
 
-static void run_l2(Numbers x, int64_t d, double *out) {
+static void run_l2(double most, Numbers x, int64_t d, double *out) {
     double sum = 0;
     for (int64_t c = 0; c < d; c++) sum += at(x, c) * at(x, c);
+    if (sum > most) sum = INFINITY;
     double length = sqrt(sum) > 1e-12 || sum != sum ? sqrt(sum) : 1e-12;
     for (int64_t c = 0; c < d; c++) out[c] = at(x, c) / length;
 }
@@ -278,6 +282,7 @@ static void run_op(Interp *in, const Op *op) {
     if (op->n_inputs > 1) y = in->numbers[op->inputs[1]];
     if (op->n_inputs > 2) z = in->numbers[op->inputs[2]];
     int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1), count = n * d * extent(in, op->result, 2);
+    const double most = in->rounding ? (double)FLT_MAX : INFINITY; /* of sums inside an op */
     double *out = arena_array(in->arena, (size_t)count, sizeof *out);
     switch (op->kind) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
@@ -298,7 +303,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
     case OP_layernorm: case OP_rmsnorm:
-        run_norm(op->kind == OP_layernorm, x, y, in->graph->tensors[op->inputs[1]].rank == 2,
+        run_norm(op->kind == OP_layernorm, most, x, y, in->graph->tensors[op->inputs[1]].rank == 2,
                  op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);
         break;
     case OP_rope: run_rope(x, y, z, n, past_of(in, a), a, out); break;
@@ -318,7 +323,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_softmax: run_softmax_op(in, op, out); break;
     case OP_mix: run_mix(x, y, n, extent(in, op->inputs[0], 2), a, out); break;
     case OP_pool: run_pool(a->pool, x, extent(in, op->inputs[0], 0), d, out); break;
-    case OP_l2: run_l2(x, d, out); break;
+    case OP_l2: run_l2(most, x, d, out); break;
     case OP_COUNT: break;
     }
     if (in->rounding) round_result(in, out, count);

@@ -27,8 +27,8 @@ typedef struct Interpretation {
 /* rows[symbol - 1] gives each symbol's value; a failure names an input that is missing or has the wrong length. */
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols);
-/* The same with every op's result rounded to f32, up or down as the seed says: how far outputs move is what f32 can
- * promise of them. */
+/* The same with every op's result rounded to f32, up or down as the seed says, and the squares that a norm adds up no
+ * greater than f32 has numbers: how far outputs move is what f32 can promise of them. */
 Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                                   const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed);
 /* As `interpret`, for a graph with states: states[i] is what the graph's state i holds, NULL where nothing comes in. */
