@@ -86,10 +86,10 @@ static double activate(Activation kind, double x) {
     return x;
 }
 
-/* x [n][groups*d], weight [d] or [groups][d] -> out; each group of d columns is normalized alone. Squares that add up to
- * more than `most` are infinite. */
-static void run_norm(bool centered, double most, Numbers x, Numbers weight, bool weight_per_group, const Numbers *bias,
-                     int64_t n, int64_t groups, int64_t d, const OpAttributes *a, double *out) {
+/* x [n][groups*d], weight [d] or [groups][d] -> out; each group of d columns is normalized alone. Squares that add up
+ * to more than `most` are infinite. */
+static void run_norm(bool centered, double most, Numbers x, Numbers weight, bool weight_per_group,
+                     const Numbers *bias, int64_t n, int64_t groups, int64_t d, const OpAttributes *a, double *out) {
     for (int64_t row = 0; row < n * groups; row++) {
         int64_t base = row * d, first = weight_per_group ? row % groups * d : 0;
         double mean = 0, variance = 0;
