@@ -9,7 +9,7 @@
 #error "this file counts on IEEE arithmetic: compile it without -ffast-math"
 #endif
 #if defined(__FLT_EVAL_METHOD__) && (__FLT_EVAL_METHOD__ < 0 || __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
-#error "this file counts on floats that are rounded at once: compile it for SSE, with -msse2 -mfpmath=sse"
+#error "this file counts on floats that are rounded at once: compile it with -msse2 -mfpmath=sse"
 #endif
 
 typedef struct by_hand_run {

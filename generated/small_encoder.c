@@ -9,7 +9,7 @@
 #error "this file counts on IEEE arithmetic: compile it without -ffast-math"
 #endif
 #if defined(__FLT_EVAL_METHOD__) && (__FLT_EVAL_METHOD__ < 0 || __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
-#error "this file counts on floats that are rounded at once: compile it for SSE, with -msse2 -mfpmath=sse"
+#error "this file counts on floats that are rounded at once: compile it with -msse2 -mfpmath=sse"
 #endif
 
 #if defined(__x86_64__)
@@ -2308,7 +2308,7 @@ const char *small_encoder_status_text(int status) {
     }
 }
 
-/* What CPUID has, and what registers the system keeps, as XGETBV tells: a bit for each target that asks for more than x86-64. */
+/* What CPUID has, and what registers the system keeps, as XGETBV tells: a bit a target that asks more than x86-64. */
 static unsigned small_encoder_cpu(void) {
     unsigned a, b, c, d, features = 0;
     __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
