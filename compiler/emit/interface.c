@@ -334,6 +334,7 @@ void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_
     vars_text(vars, "end_token_list", end.data ? end.data : "");
     vars_int(vars, "decode_rows", program->decode ? program->decode->rows : 0);
     set_switches(arena, program, vars);
+    vars_int(vars, "has_caches", table.size > 0);
     vars_text(vars, "cache_table", table.data ? table.data : "");
     vars_text(vars, "state_hash", arena_printf(arena, "0x%016llx", (unsigned long long)state_hash(arena, program)));
 }

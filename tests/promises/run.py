@@ -81,22 +81,23 @@ def bits(pool, spec, scratch):
     result("built_by/" + name, built_by(pool, program, builds_of(spec), wanted))
 
 
-def warnings(spec, scratch):
+def warnings(spec, scratch, compilers):
     """Also of specs that no other test compiles strictly."""
     folder = os.path.join(scratch, "warnings-" + os.path.basename(spec))
     targets = "scalar,sse2,avx2,avx512" if LONG else "scalar,avx2"
     must([ATTNC, "compile", spec, "-o", folder, "--target", targets], cwd=ROOT)
     source = next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".c"))
-    for cc in COMPILERS[: 2 if LONG else 1]:
+    for cc in compilers:
         must([cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", source])
 
 
 def all_warnings(scratch):
     wrong = []
     specs = sorted(glob.glob("tests/differential/*.attn", root_dir=ROOT) + ["tests/fuzz/inputs/loaded.attn"])
-    for spec in specs[:: 12 if QUICK else 1]:
+    specs += sorted(glob.glob("tests/fuzz/pinned/specs/*.attn", root_dir=ROOT))
+    for at, spec in enumerate(specs[:: 12 if QUICK else 1]):
         try:
-            warnings(spec, scratch)
+            warnings(spec, scratch, COMPILERS if LONG else [COMPILERS[at % len(COMPILERS)]])
         except Wrong as why:
             wrong.append(str(why))
     result("warnings", "\n".join(wrong) or None)
