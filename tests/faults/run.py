@@ -157,7 +157,8 @@ class Trial:
             at, name, error = job
             got = self.run("fail:%d" % error, at)
             if error == errno.ENOMEM or got.hit[0] in OF_MEMORY:  # a loader and a thread have their own words
-                why = ("out of memory", "Cannot allocate", "failed to map segment", os.strerror(errno.EAGAIN))
+                why = ("out of memory", "Cannot allocate", "failed to map segment", os.strerror(errno.EAGAIN),
+                       os.strerror(error))  # of another call, where threads made them in another order
                 return at, got, self.clean(got, why, (MEMORY, USER))
             return at, got, self.clean(got, (os.strerror(error), *self.command.also), (USER,))
         calls = [(int(at), name) for at, name, _ in self.good.calls]
