@@ -47,11 +47,17 @@ const char *const *targets_here(Arena *arena, int *n) {
     return names;
 }
 
+/* NULL where there is none of that name. */
+static const Isa *target_named(Arena *arena, const char *name) {
+    if (!embedded_text(arena_printf(arena, "%s.isa", name))) return NULL;
+    const Isa *isa = isa_load(arena, name);
+    return isa->rank ? isa : NULL;
+}
+
 bool target_is_base(const char *name) {
     Arena *arena = arena_new();
-    bool base = false;
-    for (const Isa *const *isa = targets_all(arena); *isa; isa++)
-        if (strcmp((*isa)->name, name) == 0) base = is_here(*isa) && !*(*isa)->cpu;
+    const Isa *isa = target_named(arena, name);
+    bool base = isa && is_here(isa) && !*isa->cpu;
     arena_free(arena);
     return base;
 }
@@ -66,8 +72,7 @@ const char *target_names(Arena *arena, const char *last) {
 }
 
 void target_require(Arena *arena, const char *name) {
-    for (const Isa *const *isa = targets_all(arena); *isa; isa++)
-        if (strcmp((*isa)->name, name) == 0) return;
+    if (target_named(arena, name)) return;
     fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; %s can", name, target_names(arena, " and "));
 }
 
