@@ -26,21 +26,25 @@ static const char *const *words_of(Arena *arena, const char *command, const char
     return words;
 }
 
+/* The child's status, as waitpid has it. */
+static int await_end(Remote *remote) {
+    int status = 0;
+    while (remote->child > 0 && waitpid(remote->child, &status, 0) < 0 && errno == EINTR) {}
+    remote->child = 0;
+    return status;
+}
+
 static void remote_end(void *with) {
     Remote *remote = with;
     if (remote->to) fclose(remote->to); /* it ends when nothing more comes */
     if (remote->from) fclose(remote->from);
-    int status;
-    while (remote->child > 0 && waitpid(remote->child, &status, 0) < 0 && errno == EINTR) {}
-    remote->child = 0;
+    await_end(remote);
 }
 
 static _Noreturn void ended(Remote *remote) {
-    int status = 0;
     fclose(remote->to);
     remote->to = NULL;
-    while (waitpid(remote->child, &status, 0) < 0 && errno == EINTR) {}
-    remote->child = 0;
+    int status = await_end(remote);
     if (WIFSIGNALED(status)) fail("`%s`: the program was ended by signal %d", remote->command, WTERMSIG(status));
     fail("`%s`: the program ended with status %d instead of an answer", remote->command, WEXITSTATUS(status));
 }
@@ -91,11 +95,11 @@ Remote *remote_new(Arena *arena, const char *command, const char *program) {
     *remote = (Remote){.arena = arena, .command = command};
     const char *const *words = words_of(arena, command, program);
     int in[2], out[2];
-    if (pipe(in) || pipe(out)) fail("`%s` cannot be run: %s", command, strerror(errno));
+    if (pipe(in) || pipe(out)) fail_system(errno, "`%s` cannot be run", command);
     signal(SIGPIPE, SIG_IGN); /* an end in the middle is seen where the answer is missing */
     fflush(NULL);
     remote->child = fork();
-    if (remote->child < 0) fail("`%s` cannot be run: %s", command, strerror(errno));
+    if (remote->child < 0) fail_system(errno, "`%s` cannot be run", command);
     if (remote->child == 0) {
         signal(SIGPIPE, SIG_DFL);
         dup2(in[0], STDIN_FILENO);
