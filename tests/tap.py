@@ -1,6 +1,9 @@
-"""For tests/*/run.py whose tests are methods test_NAME of one class, made of a scratch folder."""
+"""For tests/*/run.py: TAP, either of methods test_NAME of one class, made of a scratch folder, or of results as they
+come."""
 import subprocess
+import sys
 import tempfile
+import threading
 
 
 class Skip(Exception):
@@ -23,3 +26,26 @@ def run_tests(group, tests):
                 print("not ok %s/%s\n# %s" % (group, name[5:], str(why).replace("\n", "\n# ")))
     print("1..%d" % len(names))
     return 0 if good else 1
+
+
+class Report:
+    """Prints results of a group as they come, from any thread, and counts them."""
+
+    def __init__(self, group):
+        self.group, self.lock, self.done, self.failed = group, threading.Lock(), 0, 0
+
+    def result(self, name, problem=None, skip=None):
+        """problem: None, or what is wrong, in words."""
+        fine = problem is None
+        with self.lock:
+            self.done += 1
+            self.failed += not fine
+            print("%sok %s/%s%s" % ("" if fine else "not ", self.group, name, " # SKIP " + skip if skip else ""))
+            for line in (problem or "").splitlines()[:30]:
+                print("# " + line)
+            sys.stdout.flush()
+
+    def finish(self):
+        """The plan; the exit status."""
+        print("1..%d" % self.done)
+        return 1 if self.failed else 0

@@ -14,6 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tap import Report  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 ATTNC = os.path.join(ROOT, "build/attnc")
@@ -38,23 +42,13 @@ WAYS = [
 SAMPLE = [("clang", ["-O0"]), ("gcc", ["-O2", *FREE]), ("gcc", WAYS[-1]), ("clang", ["-O1", "-flto"])]
 VARIANTS = SAMPLE[:1] if QUICK else [(cc, way) for way in WAYS for cc in CXX] if LONG else SAMPLE
 
-done = 0
-failed = 0
+report = Report("dropin")
+result = report.result
 pool = concurrent.futures.ThreadPoolExecutor(2)
 
 
 class Wrong(Exception):
     """What a command said that should have succeeded."""
-
-
-def result(name, problem=None, skip=None):
-    global done, failed
-    done += 1
-    failed += problem is not None
-    print(("ok " if problem is None else "not ok ") + "dropin/" + name + (" # SKIP " + skip if skip else ""))
-    for line in (problem or "").splitlines()[:15]:
-        print("# " + line)
-    sys.stdout.flush()
 
 
 def run(command, **more):
@@ -306,8 +300,7 @@ def main():
             everything(Ways(folder))
         except Wrong as wrong:
             result("everything", str(wrong))
-    print(f"1..{done}")
-    return failed > 0
+    return report.finish()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,10 @@ import subprocess
 import sys
 import threading
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tap import Report  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 ATTNC = os.path.join(ROOT, "build", "attnc")
@@ -15,22 +19,13 @@ COMPILERS = [cc for cc in ("clang", "gcc") if shutil.which(cc)]
 NO_TARGET = 77  # status of a program whose target this machine does not have
 MOST_SECONDS = 3600 if LONG else 600
 
-lock = threading.Lock()
 processors = threading.BoundedSemaphore(os.cpu_count() or 1)
-failures = []
+report = Report("promises")
+result = report.result
 
 
 class Wrong(Exception):
     """What went wrong, in words."""
-
-
-def result(name, problem=None, skip=None):
-    with lock:
-        print(("not ok " if problem else "ok ") + "promises/" + name + (" # SKIP " + skip if skip else ""))
-        for line in (problem or "").splitlines()[:20]:
-            print("# " + line)
-        sys.stdout.flush()
-        failures.extend([name] if problem else [])
 
 
 def run(argv, **more):

@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import generated  # noqa: E402
 import packed  # noqa: E402
-from common import ATTNC, COMPILERS, LONG, NO_TARGET, QUICK, ROOT, Program, Wrong, failures  # noqa: E402
+from common import ATTNC, COMPILERS, LONG, NO_TARGET, QUICK, ROOT, Program, Wrong, report  # noqa: E402
 from common import must, result, run  # noqa: E402
 
 TARGETS = ("scalar", "avx2", "avx512")
@@ -122,7 +122,7 @@ def main():
             jobs += [pool.submit(guarded, name, *job) for name, *job in generated.jobs(scratch) + packed.jobs(scratch)]
             for job in jobs:
                 job.result()
-    return 1 if failures else 0
+    return report.finish()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tap import Report  # noqa: E402
+
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 QUICK = os.environ.get("ATTNC_QUICK") == "1"
@@ -42,18 +45,8 @@ VALGRIND = [
 VALGRIND_SAMPLE = VALGRIND[:1] if QUICK else VALGRIND if LONG else VALGRIND[:2]
 TELLING = re.compile(r"ERROR: |WARNING: |runtime error|^ *#\d|^==\d+== |SUMMARY|FAIL|attnc: ")
 
-done = 0
-failed = 0
-
-
-def result(name, problem=None, skip=None):
-    global done, failed
-    done += 1
-    failed += problem is not None
-    print(("ok " if problem is None else "not ok ") + "sanitized/" + name + (" # SKIP " + skip if skip else ""))
-    for line in (problem or "").splitlines()[:30]:
-        print("# " + line)
-    sys.stdout.flush()
+report = Report("sanitized")
+result = report.result
 
 
 def run(*command):
@@ -201,8 +194,7 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for future in [pool.submit(*job) for job in jobs(tools)]:
                 result(*future.result())
-    print(f"1..{done}")
-    return failed > 0
+    return report.finish()
 
 
 if __name__ == "__main__":
