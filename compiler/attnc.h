@@ -590,6 +590,7 @@ typedef struct GraphInput {
     int tensor;
     bool optional;  /* absent: zeros */
     bool of_source; /* its rows are those of the source, or of the keys of attention alone */
+    int64_t most;   /* prefix_length: the greatest that it may be, the bound of the rows that it counts; others: 0 */
 } GraphInput;
 
 /* Keys or values that outlive a call: read from `in`, and afterwards `out`. One of them is NO_TENSOR where a graph

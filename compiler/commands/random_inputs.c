@@ -18,21 +18,13 @@ static int64_t id_table(const Graph *g, int tensor) {
     return 0;
 }
 
-/* Rows of the sequence that a prefix is part of: those of the first input that is no source. */
-static int64_t own_rows(const Graph *g, const Sequence *s) {
-    for (int i = 0; i < g->n_inputs; i++)
-        if (!g->inputs[i].of_source) return sequence_extent(s, g->tensors[g->inputs[i].tensor].dims[0]);
-    return 1;
-}
-
-/* A prefix is of keys, where they are not the rows themselves. */
-static int64_t prefix_most(const Graph *g, const Sequence *s) {
-    int64_t most = own_rows(g, s);
-    for (int i = 0; i < g->n_inputs; i++) {
-        int64_t keys = g->tensors[g->inputs[i].tensor].dims[0].n;
-        if (strcmp(g->inputs[i].name, "key") == 0 && keys < most) most = keys;
-    }
-    return most;
+/* What the input may be, and no more than the rows of the first input that is no source; an image's are fixed. */
+static int64_t prefix_most(const Graph *g, const Sequence *s, const GraphInput *prefix) {
+    const GraphInput *own = g->inputs;
+    while (own->of_source) own++;
+    if (strcmp(own->name, "pixels") == 0) return prefix->most;
+    int64_t rows = sequence_extent(s, g->tensors[own->tensor].dims[0]);
+    return rows < prefix->most ? rows : prefix->most;
 }
 
 typedef struct Stream {
@@ -72,7 +64,7 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
         return random_mask(arena, &stream, count, sequence_extent(s, t->dims[1]), how->all_visible);
     int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
     if (!table) {
-        int64_t most = prefix_most(g, s);
+        int64_t most = prefix_most(g, s, input);
         ids[0] = how->has_prefix ? how->prefix : draw(&stream, 0, most + 1);
         if (ids[0] > most) ids[0] = most;
         return ids;

@@ -105,7 +105,7 @@ static int input(Build *b, const char *name, Dtype dtype, int rank, const Dim *d
     Tensor tensor = {.kind = TENSOR_INPUT, .name = name, .dtype = dtype, .rank = rank, .place = b->place};
     for (int d = 0; d < rank; d++) tensor.dims[d] = dims[d];
     int t = graph_tensor(b->arena, b->graph, tensor);
-    b->graph->inputs[b->graph->n_inputs++] = (GraphInput){name, t, optional, false};
+    b->graph->inputs[b->graph->n_inputs++] = (GraphInput){.name = name, .tensor = t, .optional = optional};
     return t;
 }
 
@@ -244,6 +244,15 @@ static int attention_scores(Build *b, const char *stem, const Attention *a, int 
                 query, key);
 }
 
+/* One number a sequence, of rows of the decoder, where there is one, or of keys. */
+static int prefix_length(Build *b) {
+    const Model *m = b->module->model;
+    Dim one = constant(1);
+    int prefix = input(b, "prefix_length", DTYPE_I64, 1, &one, false);
+    b->graph->inputs[b->graph->n_inputs - 1].most = m->alone ? m->keys.n : (m->decoder ? m->decoder : m->encoder)->seq.n;
+    return prefix;
+}
+
 static int softmax(Build *b, const char *stem, const Attention *a, int scores) {
     Tensor result = *tensor_at(b, scores);
     result.name = arena_printf(b->arena, "%sweights", b->stem);
@@ -258,9 +267,8 @@ static int softmax(Build *b, const char *stem, const Attention *a, int scores) {
         at.has_mask = true;
     }
     if (a->mask_prefix) {
-        Dim one = constant(1);
         int prefix = input_named(b, "prefix_length");
-        inputs[n++] = prefix != NO_TENSOR ? prefix : input(b, "prefix_length", DTYPE_I64, 1, &one, false);
+        inputs[n++] = prefix != NO_TENSOR ? prefix : prefix_length(b);
         at.has_prefix = true;
     }
     if (a->sink_learned) {

@@ -50,7 +50,7 @@ static int input_of(Dtype dtype, const void *data, int rank, const int64_t *dims
     sizes(&tensor, rank, dims);
     int t = graph_tensor(arena, &graph, tensor);
     arrays[graph.n_inputs] = (InputArray){tensor.name, dtype, dims[0], data};
-    graph.inputs[graph.n_inputs++] = (GraphInput){tensor.name, t, false, false};
+    graph.inputs[graph.n_inputs++] = (GraphInput){.name = tensor.name, .tensor = t};
     return t;
 }
 
@@ -65,12 +65,17 @@ static float *drawn(const char *name, int64_t count) {
     return out;
 }
 
-static const double *run(OpKind kind, OpAttributes a, int n, const int *inputs, int rank, const int64_t *dims) {
+/* The result's number in the graph. */
+static int add_op(OpKind kind, OpAttributes a, int n, const int *inputs, int rank, const int64_t *dims) {
     Tensor result = {.name = "result", .dtype = DTYPE_F32};
     sizes(&result, rank, dims);
     Op op = {.kind = kind, .n_inputs = n, .a = a, .where = "test"};
     for (int i = 0; i < n; i++) op.inputs[i] = inputs[i];
-    int t = graph_op(arena, &graph, op, result);
+    return graph_op(arena, &graph, op, result);
+}
+
+static const double *run(OpKind kind, OpAttributes a, int n, const int *inputs, int rank, const int64_t *dims) {
+    int t = add_op(kind, a, n, inputs, rank, dims);
     verify(&module, &graph, "test_interp");
     Weights none = {0};
     Interpretation *in = interpret(arena, &module, &graph, &none, arrays, graph.n_inputs, (int64_t[4]){past});
@@ -550,13 +555,17 @@ static void general_scores(void **state) {
         }
 }
 
-/* A weight of 0 leaves a value alone, whatever stands there. */
+/* The value of a key that a query does not see is left alone, whatever stands there; that of a key with a weight of 0
+ * is not: the third query sees the second key, but its score is -inf. */
 static void hidden_values(void **state) {
     (void)state;
-    float w[] = {1, 0, 0, 1, 0.5f, 0.5f}, v[] = {3, NAN};
+    float scores[] = {1, 0, 0, 1, 0, -INFINITY}, v[] = {3, INFINITY};
+    uint8_t mask[] = {1, 0, 0, 1, 1, 1};
+    int inputs[] = {FLOATS(scores, 1, 3, 2), input_of(DTYPE_U8, mask, DIMS(3, 2))};
+    int weights = add_op(OP_softmax, A(.heads = 1, .has_mask = true), 2, inputs, DIMS(1, 3, 2));
     const double *out =
-        RUN(mix, A(.heads = 1, .kv_heads = 1, .head_dim = 1), INPUTS(FLOATS(w, 1, 3, 2), FLOATS(v, 2, 1)), 3, 1);
-    near(out[0], 3), near(out[1], NAN), near(out[2], NAN);
+        RUN(mix, A(.heads = 1, .kv_heads = 1, .head_dim = 1), INPUTS(weights, FLOATS(v, 2, 1)), 3, 1);
+    near(out[0], 3), near(out[1], INFINITY), near(out[2], NAN);
 }
 
 /* ------------------------------------------------------------------ softmax */
