@@ -188,16 +188,17 @@ static void run_softmax(Numbers scores, const Sight *sight, const Numbers *sink,
         }
 }
 
-/* weights [heads][n][m], value [m][kv_heads*d] -> out [n][heads*d]. A hidden key's value is not touched:
- * 0 * inf would be NaN. */
-static void run_mix(Numbers weights, Numbers value, int64_t n, int64_t m, const OpAttributes *a, double *out) {
+/* weights [heads][n][m], value [m][kv_heads*d] -> out [n][heads*d]. `hiding` are the softmax's attributes: the value of
+ * a hidden key is not touched, since 0 * inf is NaN, as it is where a key is seen and its weight is 0. */
+static void run_mix(Numbers weights, Numbers value, const OpAttributes *hiding, const Sight *sight, int64_t n, int64_t m,
+                    const OpAttributes *a, double *out) {
     int64_t d = a->head_dim, group = a->heads / a->kv_heads;
     for (int64_t h = 0; h < a->heads; h++)
         for (int64_t i = 0; i < n; i++) {
             double *row = out + (i * a->heads + h) * d;
             for (int64_t j = 0; j < m; j++) {
+                if (!visible(hiding, sight, m, i, j)) continue;
                 double p = at(weights, (h * n + i) * m + j);
-                if (p == 0) continue;
                 for (int64_t c = 0; c < d; c++) row[c] += p * at(value, (j * a->kv_heads + h / group) * d + c);
             }
         }
@@ -235,15 +236,37 @@ static void run_l2(double most, Numbers x, int64_t d, double *out) {
 
 static int64_t past_of(const Interp *in, const OpAttributes *a) { return a->past ? in->symbols[a->past - 1] : 0; }
 
-static void run_softmax_op(Interp *in, const Op *op, double *out) {
-    const OpAttributes *a = &op->a;
-    int next = 1;
+/* Of a softmax, whose inputs from `next` on are then others. */
+static Sight sight_of(const Interp *in, const Op *softmax, int *next) {
+    const OpAttributes *a = &softmax->a;
     Sight sight = {.past = past_of(in, a)};
-    if (a->has_mask) sight.mask = in->numbers[op->inputs[next++]].flags;
-    if (a->has_prefix) sight.prefix = in->numbers[op->inputs[next++]].ids[0];
-    const Numbers *sink = a->has_sink ? &in->numbers[op->inputs[next]] : NULL;
+    *next = 1;
+    if (a->has_mask) sight.mask = in->numbers[softmax->inputs[(*next)++]].flags;
+    if (a->has_prefix) sight.prefix = in->numbers[softmax->inputs[(*next)++]].ids[0];
+    return sight;
+}
+
+static void run_softmax_op(Interp *in, const Op *op, double *out) {
+    int next;
+    Sight sight = sight_of(in, op, &next);
+    const Numbers *sink = op->a.has_sink ? &in->numbers[op->inputs[next]] : NULL;
     run_softmax(in->numbers[op->inputs[0]], &sight, sink, extent(in, op->result, 0), extent(in, op->result, 1),
-                extent(in, op->result, 2), a, out);
+                extent(in, op->result, 2), &op->a, out);
+}
+
+/* Weights that no softmax made hide nothing. */
+static void run_mix_op(Interp *in, const Op *op, double *out) {
+    static const OpAttributes nothing;
+    const OpAttributes *hiding = &nothing;
+    Sight sight = {0};
+    for (const Op *by = in->graph->ops; by < op; by++) {
+        if (by->kind != OP_softmax || by->result != op->inputs[0]) continue;
+        int next;
+        hiding = &by->a;
+        sight = sight_of(in, by, &next);
+    }
+    run_mix(in->numbers[op->inputs[0]], in->numbers[op->inputs[1]], hiding, &sight, extent(in, op->result, 0),
+            extent(in, op->inputs[0], 2), &op->a, out);
 }
 
 /* The state's rows, then those of x. */
@@ -321,7 +344,7 @@ static void run_op(Interp *in, const Op *op) {
         break;
     }
     case OP_softmax: run_softmax_op(in, op, out); break;
-    case OP_mix: run_mix(x, y, n, extent(in, op->inputs[0], 2), a, out); break;
+    case OP_mix: run_mix_op(in, op, out); break;
     case OP_pool: run_pool(a->pool, x, extent(in, op->inputs[0], 0), d, out); break;
     case OP_l2: run_l2(most, x, d, out); break;
     case OP_COUNT: break;
@@ -344,12 +367,9 @@ static void check_ids(const Interp *in, const GraphInput *input, const int64_t *
     }
 }
 
-/* Against the bound of the rows that it counts. */
-static void check_prefix(const Interp *in, int64_t prefix) {
-    const Model *m = in->module->model;
-    int64_t bound = m->alone ? m->keys.n : (m->decoder ? m->decoder : m->encoder)->seq.n;
-    if (prefix < 0 || prefix > bound)
-        fail("input prefix_length is %lld; it must be 0 to %lld", (long long)prefix, (long long)bound);
+static void check_prefix(const GraphInput *input, int64_t prefix) {
+    if (prefix < 0 || prefix > input->most)
+        fail("input prefix_length is %lld; it must be 0 to %lld", (long long)prefix, (long long)input->most);
 }
 
 static void bind_input(Interp *in, const GraphInput *input, const InputArray *arrays, int n_arrays) {
@@ -378,7 +398,7 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
     if (t->dtype == DTYPE_F32) numbers->single = array->data;
     else if (t->dtype == DTYPE_U8) numbers->flags = array->data;
     else numbers->ids = array->data;
-    if (strcmp(input->name, "prefix_length") == 0) check_prefix(in, numbers->ids[0]);
+    if (strcmp(input->name, "prefix_length") == 0) check_prefix(input, numbers->ids[0]);
     else if (t->dtype == DTYPE_I64) check_ids(in, input, numbers->ids, count);
 }
 
