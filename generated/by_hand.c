@@ -5,6 +5,9 @@
  * The output of attnc belongs to its user, without conditions. */
 #include "by_hand.h"
 
+#if BY_HAND_HEADER != 0xd68bec84u
+#error "by_hand.h is of another run of attnc than this file"
+#endif
 #ifdef __FAST_MATH__
 #error "this file counts on IEEE arithmetic: compile it without -ffast-math"
 #endif

@@ -80,6 +80,8 @@ typedef struct by_hand_output {
  * aligned to BY_HAND_ALIGNMENT, of this call alone. */
 int by_hand_forward(const by_hand_ctx *ctx, const by_hand_input *input, by_hand_output *output, void *workspace, size_t bytes);
 
+#define BY_HAND_HEADER 0xd68bec84u /* of all above: by_hand.c wants this one, not that of another run */
+
 #ifdef __cplusplus
 }
 #endif

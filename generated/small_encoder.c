@@ -5,6 +5,9 @@
  * The output of attnc belongs to its user, without conditions. */
 #include "small_encoder.h"
 
+#if SMALL_ENCODER_HEADER != 0x9fcf22ebu
+#error "small_encoder.h is of another run of attnc than this file"
+#endif
 #ifdef __FAST_MATH__
 #error "this file counts on IEEE arithmetic: compile it without -ffast-math"
 #endif

@@ -88,6 +88,8 @@ typedef struct small_encoder_output {
  * aligned to SMALL_ENCODER_ALIGNMENT, of this call alone. */
 int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_input *input, small_encoder_output *output, void *workspace, size_t bytes);
 
+#define SMALL_ENCODER_HEADER 0x9fcf22ebu /* of all above: small_encoder.c wants this one, not that of another run */
+
 #ifdef __cplusplus
 }
 #endif

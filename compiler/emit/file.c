@@ -217,6 +217,10 @@ static void emit_header(File *f, Writer *h) {
         if (f->entries[ENCODE]) template_expand(f->arena, h, "encode.h.tmpl", f->entries[ENCODE], NULL);
         template_expand(f->arena, h, "decode.h.tmpl", f->entries[DECODE], NULL);
     }
+    size_t size;
+    const char *text = writer_text(h, &size), *declared = strstr(text, "*/"); /* how it was made does not count */
+    uint64_t hash = hash_bytes(0, declared, size - (size_t)(declared - text));
+    vars_text(f->vars, "header_hash", arena_printf(f->arena, "0x%08xu", (unsigned)(hash ^ hash >> 32)));
     writer_blank(h);
     template_expand(f->arena, h, "end.h.tmpl", f->vars, NULL);
 }

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""What the emitted C promises, tried with real compilers: no warning, no loop under `unroll full`, no
-undefined symbol, a small stack, the same bytes for the same input, and the same bits whatever the compiler,
-its optimization and its leave to contract products and sums; of sse2, that it has no newer instruction. TAP on
-stdout."""
+"""What the emitted C promises, tried with real compilers: no warning, no loop under `unroll full`, no undefined symbol,
+no header of another run, a small stack, the same bytes for the same input, and the same bits whatever the compiler, its
+optimization and its leave to contract products and sums; of sse2, that it has no newer instruction. TAP on stdout."""
+import concurrent.futures
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tap import Report  # noqa: E402
 
 ATTNC = os.path.abspath("build/attnc")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -22,10 +26,8 @@ def run(argv, **more):
     return subprocess.run(argv, capture_output=True, text=True, **more)
 
 
-def report(name, problem=None):
-    print(("not ok " if problem else "ok ") + "codegen/" + name)
-    for line in (problem or "").splitlines()[:20]:
-        print("# " + line)
+report = Report("codegen")
+result = report.result
 
 
 def compile_spec(spec, folder, *more):
@@ -243,36 +245,65 @@ def committed():
             problem = done.stderr if done.returncode else None
             for end in (".c", ".h"):
                 if not problem and open(f"generated/{name}{end}").read() != open(f"{folder}/{name}{end}").read():
-                    problem = f"generated/{name}{end} is not what attnc prints: generated/README.md says how to renew it"
-            report(f"committed/{name}", problem)
+                    problem = f"generated/{name}{end} is not what attnc prints: see generated/README.md"
+            result(f"committed/{name}", problem)
+
+
+def two_runs():
+    """A header and a C file of the same name that two runs made."""
+    text = "model two {{ d_model 4, attention self {{ queries = {rows}, heads 1 }} }}\n"
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in (3, 5, 3):
+            with open(folder + "/two.attn", "w", encoding="utf-8") as file:
+                file.write(text.format(rows=rows))
+            os.makedirs(f"{folder}/{rows}", exist_ok=True)
+            compile_spec(folder + "/two.attn", f"{folder}/{rows}", "--target", "scalar")
+        shutil.copy(folder + "/3/two.c", folder + "/5/mixed.c")
+        done = run([COMPILERS[0], "-std=c11", "-c", "mixed.c"], cwd=folder + "/5")
+        if not done.returncode or "two.h is of another run of attnc than this file" not in done.stderr:
+            return done.stderr or "it compiles"
+        done = run([COMPILERS[0], "-std=c11", *STRICT, "-c", "two.c"], cwd=folder + "/3")
+        return done.stderr if done.returncode else None
+
+
+def of_target(target):
+    with tempfile.TemporaryDirectory() as folder:
+        result(f"spills/{target}", spills(target, folder))
+        result(f"newer_instructions/{target}", newer_instructions(folder, target))
+
+
+def of_spec(spec, seq, width):
+    path, packed = f"{HERE}/{spec}.attn", ("--weights", "random:5", "--embed-weights")
+    with tempfile.TemporaryDirectory() as folder:
+        stem = compile_spec(path, folder, *packed)
+        name = os.path.basename(stem)
+        result(f"{spec}/warnings", warnings(stem, folder))
+        result(f"{spec}/stack", stack_use(stem, folder))
+        result(f"{spec}/bits", same_bits(stem, folder, name, seq, width))
+        if spec.endswith("full"):
+            result(f"{spec}/loops", loops(stem))
+        if spec == "single":
+            result("single/loops", single_loops(stem))
+            result("single/ways", same_ways(path, folder, name, seq, width))
+            stem = compile_spec(path, folder, *packed)
+        before = open(stem + ".c").read()
+        compile_spec(path, folder, *packed)
+        result(f"{spec}/reproducible", None if before == open(stem + ".c").read() else "two runs differ")
+        if spec == "small":
+            stem = compile_spec(path, folder, *packed, "--target", "sse2")
+            result("small/bits_sse2", same_bits(stem, folder, name, seq, width, ["sse2"]))
 
 
 def main():
     committed()
-    for target in ("sse2", "avx2", "avx512"):
-        with tempfile.TemporaryDirectory() as folder:
-            report(f"spills/{target}", spills(target, folder))
-            report(f"newer_instructions/{target}", newer_instructions(folder, target))
-    for spec, seq, width in (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48), ("single", 5, 16)):
-        path = f"{HERE}/{spec}.attn"
-        with tempfile.TemporaryDirectory() as folder:
-            stem = compile_spec(path, folder, "--weights", "random:5", "--embed-weights")
-            name = os.path.basename(stem)
-            report(f"{spec}/warnings", warnings(stem, folder))
-            report(f"{spec}/stack", stack_use(stem, folder))
-            report(f"{spec}/bits", same_bits(stem, folder, name, seq, width))
-            if spec.endswith("full"):
-                report(f"{spec}/loops", loops(stem))
-            if spec == "single":
-                report("single/loops", single_loops(stem))
-                report("single/ways", same_ways(path, folder, name, seq, width))
-                stem = compile_spec(path, folder, "--weights", "random:5", "--embed-weights")
-            before = open(stem + ".c").read()
-            compile_spec(path, folder, "--weights", "random:5", "--embed-weights")
-            report(f"{spec}/reproducible", None if before == open(stem + ".c").read() else "two runs differ")
-            if spec == "small":
-                stem = compile_spec(path, folder, "--weights", "random:5", "--embed-weights", "--target", "sse2")
-                report("small/bits_sse2", same_bits(stem, folder, name, seq, width, ["sse2"]))
+    result("two_runs", two_runs())
+    specs = (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48), ("single", 5, 16))
+    jobs = [(of_spec, *spec) for spec in specs]
+    jobs += [(of_target, target) for target in ("sse2", "avx2", "avx512")]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for job in [pool.submit(*job) for job in jobs]:
+            job.result()
+    return report.finish()
 
 
 if __name__ == "__main__":

@@ -115,6 +115,26 @@ def bad_calls(folder):
     os.remove(out + "/h.npy")
 
 
+def prefix_of_an_image(folder):
+    """prefix_length counts the rows of an image's patches, 16 of them here; an image has 3 channels."""
+    spec, pixels, prefix, out = (folder + "/image" + end for end in (".attn", ".npy", "_prefix.npy", "_out"))
+    os.mkdir(out)
+    with open(spec, "w", encoding="utf-8") as file:
+        file.write("model image { d_model 4\n encoder { input patches image 8 patch 2\n"
+                   "layers 1 { attention self { heads 1\n mask prefix } } } }\n")
+    npy(pixels, "<f4", (3, 8, 8), struct.pack("<192f", *range(192)))
+    for rows, engine, status, words in ((16, "compiled", 0, []), (16, "interp", 0, []),
+                                        (17, "compiled", 1, ["prefix_length holds 17; it may be 0 to 16"])):
+        npy(prefix, "<i4", (1,), struct.pack("<i", rows))
+        done = run("run", spec, "--weights", "random:1", "--engine", engine, "--in", "pixels=" + pixels,
+                   "--in", "prefix_length=" + prefix, "--out", f"hidden={out}/{engine}.npy")
+        expect("%d rows of an image as a prefix, %s" % (rows, engine), done, *words, status=status)
+    made = [f"{out}/{engine}.npy" for engine in ("compiled", "interp")]
+    rows = [struct.unpack("<64f", contents(path)[-256:]) for path in made if os.path.exists(path)]
+    close = len(rows) == 2 and all(abs(a - b) < 1e-4 for a, b in zip(*rows))
+    expect_equal("the same rows with a prefix of an image", close, True)
+
+
 def packed_counts(folder):
     """attnc pack counts the tensors that attnc weights lists, and apart from them what the spec makes."""
     for spec, made in (("specs/small_encoder", " and 1 table made from the spec"), ("specs/minilm", ""),
@@ -242,6 +262,7 @@ def main():
         expect("foreign names", engine(), weights, "others are missing", "nothing speaks of `elsewhere.", "`weights` block", folder=out)
         not_finite(folder, specs)
         bad_calls(folder)
+        prefix_of_an_image(folder)
         packed_counts(folder)
         generated(folder)
         verbose(folder, weights, specs)
