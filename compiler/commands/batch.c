@@ -115,17 +115,10 @@ static void check_shape(Reader *r, Given *g, bool *batched, int64_t *count) {
 
 static bool is_prefix(const GraphInput *input) { return strcmp(input->name, "prefix_length") == 0; }
 
-/* Most rows of the sequence that a prefix is part of. */
-static int64_t prefix_bound(const Graph *g) {
-    for (int i = 0; i < g->n_inputs; i++)
-        if (!g->inputs[i].of_source && !is_prefix(&g->inputs[i])) return g->tensors[g->inputs[i].tensor].dims[0].n;
-    bug("a prefix without rows");
-}
-
 /* A number a sequence, or one for all of them. */
 static void read_prefix(Reader *r, Given *g, int64_t count) {
     const NpyArray *a = &g->array;
-    int64_t items = 0, bound = prefix_bound(r->graph);
+    int64_t items = 0, bound = g->input->most;
     shape_elements(a->shape, &items);
     if (a->shape.rank > 2 || (items != count && items != 1) || (a->shape.rank == 2 && a->shape.dims[1] != 1))
         fail("%s: input %s has the shape %s; it wants one number, or one for each of %lld sequences", a->path,

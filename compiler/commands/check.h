@@ -28,8 +28,8 @@ enum { MOST_CASES = 40 };
 typedef struct Cases {
     Arena *arena;
     const char *usage, *path, *only, *lengths_text; /* as the command line has them, or NULL */
-    bool small;
-    bool stressed; /* numbers of any size: bounds are what f32 can promise */
+    bool small, brief; /* brief: no batch of more rows than the workspace has, which takes as long as all others */
+    int rounded_runs; /* numbers of any size: bounds are what f32 can promise, of so many interpretations; else 0 */
     RandomInputs inputs; /* what is said here holds for the inputs of all cases */
     uint64_t seed;
     const Module *reference; /* what the interpreter runs: with every attention map */
@@ -71,10 +71,12 @@ Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch);
  * more; inf the same inf, NaN only NaN. */
 void check_compare(Difference *difference, const float *got, int64_t stride, const double *want, int64_t rows,
                    int64_t columns, double spread);
-/* Sets the spread of each output of a graph: how far one of its numbers moves in a few interpretations with rounded
+/* The same bits, but that any NaN is any other: which of two a sum keeps is the C compiler's choice. */
+bool check_same_bits(const float *a, const float *b, int64_t count);
+/* Sets the spread of each output of a graph: how far one of its numbers moves in `runs` interpretations with rounded
  * results; inf where it does not stay finite, or the same inf or NaN. */
 void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *sequence,
-                  OutputArray *outputs);
+                  int runs, OutputArray *outputs);
 /* As a share of 1 + max |b|, which must not pass MOST_SPREAD for the comparison to say anything. */
 double check_spread_share(const OutputArray *output);
 #define MOST_SPREAD 1e-2
@@ -97,9 +99,9 @@ typedef struct DecodeBits {
     const float *hidden, *logits;
 } DecodeBits;
 
-/* `stressed` as in Cases; then check_decode_spread is the largest share of its outputs. */
+/* `rounded_runs` as in Cases; then check_decode_spread is the largest share of its outputs. */
 DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed,
-                              bool stressed);
+                              int rounded_runs);
 double check_decode_spread(const DecodeCheck *check);
 /* NULL, or what is wrong in words; the differences to the interpreter's whole pass come beside. */
 const char *check_decode(DecodeCheck *check, Arena *arena, Engine *engine, GuardSide side, DecodeBits *bits,

@@ -33,7 +33,7 @@ static void interpret_sequence(const Cases *c, Sequence *s) {
         s->outputs[o].data = kept;
     }
     arena_free(own);
-    if (c->stressed) check_spread(c->reference, g, c->weights, s, s->outputs);
+    if (c->rounded_runs) check_spread(c->reference, g, c->weights, s, c->rounded_runs, s->outputs);
 }
 
 /* Once for both passes, with every output. */
@@ -222,7 +222,7 @@ static void add_batches(Maker *m) {
     add_ragged(m, "batch-1", 2, 0);
     add_ragged(m, "batch-2", 3, 0);
     add_ragged(m, "batch-3", 7, 0);
-    add_ragged(m, "batch-chunks", 3, 2 * m->engine->plan->rows);
+    if (!m->cases->brief) add_ragged(m, "batch-chunks", 3, 2 * m->engine->plan->rows);
 }
 
 void cases_make(Cases *cases, const Engine *engine, bool maps) {

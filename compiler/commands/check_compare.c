@@ -59,8 +59,8 @@ static void compare_alone(Checks *c, const char *target, const Case *one, const 
         const char *output = "";
         for (int64_t i = 0; i < alone.count && !trouble; i++) {
             const Piece *p = &alone.list[i], *q = &pieces->list[at + i];
-            if (memcmp(run.arrays[p->array] + p->offset, one->run.arrays[q->array] + q->offset,
-                       (size_t)(p->rows * p->columns) * sizeof(float)) == 0)
+            if (check_same_bits(run.arrays[p->array] + p->offset, one->run.arrays[q->array] + q->offset,
+                                p->rows * p->columns))
                 continue;
             output = call_outputs[p->array].name;
             trouble = arena_printf(c->arena, "sequence %lld alone gives other bits", (long long)b);
@@ -80,7 +80,7 @@ static void compare_bits(Checks *c, const char *target, const Case *one, const C
         return;
     }
     for (int a = 0; a < CALL_OUTPUTS; a++)
-        if (run->arrays[a] && memcmp(run->arrays[a], one->run.arrays[a], (size_t)run->items[a] * sizeof(float)) != 0)
+        if (run->arrays[a] && !check_same_bits(run->arrays[a], one->run.arrays[a], run->items[a]))
             note_failure(c, target, one, call_outputs[a].name, arena_printf(c->arena, "%s: other bits", how), threads);
 }
 

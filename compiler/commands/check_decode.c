@@ -105,7 +105,7 @@ static void keep_outputs(DecodeCheck *d, const Interpretation *result) {
 double check_decode_spread(const DecodeCheck *d) { return d->spread; }
 
 DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed,
-                              bool stressed) {
+                              int rounded_runs) {
     DecodeCheck *d = arena_alloc(arena, sizeof *d);
     const Model *m = reference->model;
     const Graph *forward = reference->forward;
@@ -129,7 +129,7 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     progress_begin("interpreting a text of %lld rows", (long long)n);
     Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
                                        d->whole.symbols);
-    if (stressed) check_spread(reference, forward, weights, &d->whole, result->outputs);
+    if (rounded_runs) check_spread(reference, forward, weights, &d->whole, rounded_runs, result->outputs);
     d->width = m->decoder->hidden_width;
     d->vocab = m->head.logits ? m->decoder->vocab : 0;
     keep_outputs(d, result);
@@ -226,11 +226,11 @@ static void same_bits(Run *r, const Run *wanted, const char *how) {
         return;
     }
     for (int64_t i = 0; i < d->n; i++)
-        if (memcmp(r->hidden + i * d->width, wanted->hidden + i * d->width, (size_t)d->width * sizeof(float)) != 0) {
+        if (!check_same_bits(r->hidden + i * d->width, wanted->hidden + i * d->width, d->width)) {
             r->trouble = arena_printf(d->arena, "%s: other bits in row %lld of hidden", how, (long long)i);
             return;
         }
-    if (d->vocab && memcmp(r->logits, wanted->logits, (size_t)d->vocab * sizeof(float)) != 0)
+    if (d->vocab && !check_same_bits(r->logits, wanted->logits, d->vocab))
         r->trouble = arena_printf(d->arena, "%s: other bits in logits", how);
 }
 
@@ -340,13 +340,12 @@ static const char *check_together(Run *r, const Run *all) {
             int s = SLOTS - 1 - slots[k];
             int64_t from = row ? held[s] : 0;
             for (int64_t i = 0; i < lengths[k]; i++, at++)
-                if (memcmp(hidden + at * d->width, all->hidden + (from + i) * d->width,
-                           (size_t)d->width * sizeof *hidden) != 0)
+                if (!check_same_bits(hidden + at * d->width, all->hidden + (from + i) * d->width, d->width))
                     return arena_printf(d->arena, "%d states together: other bits in row %lld of hidden", count,
                                         (long long)(from + i));
             if (row) held[s]++;
             if (held[s] == d->n && d->vocab &&
-                memcmp(logits + k * d->vocab, all->logits, (size_t)d->vocab * sizeof *logits) != 0)
+                !check_same_bits(logits + k * d->vocab, all->logits, d->vocab))
                 return arena_printf(d->arena, "%d states together: other bits in logits", count);
         }
     }
@@ -378,8 +377,8 @@ const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide
     if (!bits->hidden) {
         bits->hidden = all.hidden;
         bits->logits = all.logits;
-    } else if (memcmp(bits->hidden, all.hidden, (size_t)(d->n * d->width) * sizeof(float)) != 0 ||
-               memcmp(bits->logits, all.logits, (size_t)d->vocab * sizeof(float)) != 0) {
+    } else if (!check_same_bits(bits->hidden, all.hidden, d->n * d->width) ||
+               !check_same_bits(bits->logits, all.logits, d->vocab)) {
         return "other bits than with one thread";
     }
     if (d->first >= d->n) return decoder_damage(decoder);

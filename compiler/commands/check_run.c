@@ -62,13 +62,23 @@ static double apart(double a, double b) {
     return a == b ? 0 : fabs(a - b);
 }
 
+static bool one_bits(float a, float b) {
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+    return a == b && signbit(a) == signbit(b);
+}
+
+bool check_same_bits(const float *a, const float *b, int64_t count) {
+    int64_t i = 0;
+    while (i < count && one_bits(a[i], b[i])) i++;
+    return i == count;
+}
+
 void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *s,
-                  OutputArray *outputs) {
-    enum { RUNS = 4 };
-    for (uint64_t run = 1; run <= RUNS; run++) {
+                  int runs, OutputArray *outputs) {
+    for (int run = 1; run <= runs; run++) {
         Arena *own = arena_new();
         const Interpretation *rounded =
-            interpret_rounded(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, run);
+            interpret_rounded(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, (uint64_t)run);
         for (int o = 0; o < graph->n_outputs; o++) {
             int64_t count = 0;
             shape_elements(outputs[o].shape, &count);

@@ -161,8 +161,10 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     const char *cc = find_cc(arena, options), *model = engines[0]->module->model->name;
     const char *source = write_sources(arena, folder, engines, n), *library = folder_file(folder, "model.so");
     const char *level = options->level ? options->level : "-O2";
-    const char *const argv[] = {cc, "-std=c11", level, "-w", "-o", library, source,
-                                options->run ? NULL : "-shared", "-fPIC", NULL};
+    const char *argv[12] = {cc, "-std=c11", level, "-o", library, source, options->strict ? "-Wall" : "-w"};
+    int n_words = 7;
+    if (options->strict) argv[n_words++] = "-Wextra", argv[n_words++] = "-Werror";
+    if (!options->run) argv[n_words++] = "-shared", argv[n_words++] = "-fPIC";
     progress_begin("compiling %s with %s", model, cc);
     double begin = seconds_now();
     int status = run_program(argv);

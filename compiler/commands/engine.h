@@ -48,6 +48,7 @@ typedef struct EngineOptions {
     bool or_interp;        /* the command has --engine interp too: said where there is no compiler */
     const char *run;       /* a command that runs the code where this program is not; NULL: it is loaded here */
     const char *level;     /* of the compiler's optimization, the same bits at each; NULL: -O2 */
+    bool strict;           /* its warnings are errors */
     const char *emitted_c; /* this C in place of a fresh emission; NULL: none */
     const Weights *embedded; /* these stand in the C, and are taken from there; NULL: none */
 } EngineOptions;
