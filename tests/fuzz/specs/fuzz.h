@@ -145,15 +145,17 @@ const char *refusal(Arena *arena, const char *text);
 /* ---------------------------------------------------------------- pairs.c: the table */
 typedef struct Pairs {
     int64_t specs;
-    int64_t counts[MOST_WORDS][MOST_WORDS]; /* [one][other], one < other; [one][one]: of a word alone */
+    int64_t counts[MOST_WORDS][MOST_WORDS];       /* [one][other], one < other; [one][one]: of a word alone */
+    const char *excluded[MOST_WORDS][MOST_WORDS]; /* why no spec has both, where pairs_probe found that out; or NULL */
 } Pairs;
 
 void pairs_add(Pairs *pairs, const char *text);
-/* NULL: some spec says both; else why none does, as resolve and the passes say it. */
-const char *pair_excluded(Arena *arena, int one, int other);
-/* The table to `to`, where that is not NULL, and what it comes to; returns how many pairs that can be had were not
- * drawn. `probe`: of pairs that were not drawn it is found out whether they can be had. */
-int64_t pairs_print(FILE *to, FILE *summary, const Pairs *pairs, bool probe);
+/* A spec that says both, or NULL: then `why` has what resolve and the passes say of most. */
+const char *pair_spec(Arena *arena, int one, int other, const char **why);
+/* A spec for each pair that was not drawn, [n], where there is one; of the others `excluded` is set. */
+const char **pairs_probe(Arena *arena, Pairs *pairs, int *n);
+/* The table to `to`, where that is not NULL, and what it comes to. */
+void pairs_print(FILE *to, FILE *summary, const Pairs *pairs, bool probed);
 
 /* ---------------------------------------------------------------- weights.c: of unit scale, and others */
 typedef enum Stress {
@@ -192,10 +194,11 @@ typedef struct Trial {
     Stress stress;
     uint64_t seed;    /* of the weights */
     bool embedded;    /* they stand in the C */
+    bool brief;       /* as Cases has it; a replay never is */
     const char *only; /* a case; NULL: all of them */
     Outcome outcome;
     int redrawn;      /* weights of which no comparison can say anything: 1e-2 passed */
-    bool delicate;    /* weights of unit scale whose bound had to be that of others */
+    bool delicate;    /* off by the first bound, within that of many rounded interpretations */
     int64_t compared; /* numbers */
     char message[MESSAGE];
 } Trial;

@@ -25,7 +25,7 @@ static const char usage[] =
     "  --log FILE           a line a spec, added to\n"
     "  --table FILE         how often each setting and pair of settings was drawn\n"
     "  --pair A,B           whether a spec can have both, as the table names them\n"
-    "  --probe              finds out of pairs that were not drawn whether any spec can have them\n"
+    "  --probe              of pairs that were not drawn: a plain spec for each, or why none can have them\n"
     "  --dry                draws, and runs nothing\n"
     "  --print              prints what is drawn\n"
     "  --plant FROM=>TO     in the C, to see that a fault is found\n"
@@ -35,6 +35,8 @@ typedef struct Main {
     Arena *arena;
     Workshop shop;
     uint64_t seed, from, count;
+    const char **probed; /* specs that come behind those, [n_probed] */
+    int n_probed;
     int jobs, batch, tries;
     const char *targets, *found, *replay_words;
     const char *here[MOST_TARGETS]; /* that this machine has */
@@ -60,7 +62,7 @@ static void find_targets(Main *m) {
 }
 
 static void choose_targets(const Main *m, uint64_t number, Trial *t) {
-    int first = (int)(number % (uint64_t)m->n_here);
+    int first = (int)((number + number / 4) % (uint64_t)m->n_here); /* draw_spec has a rule for every fourth */
     if (strcmp(m->targets, "all") == 0) {
         while (t->n_targets < m->n_here) t->targets[t->n_targets] = m->here[t->n_targets], t->n_targets++;
         return;
@@ -80,14 +82,18 @@ static void choose_targets(const Main *m, uint64_t number, Trial *t) {
     if (!t->n_targets) fail("this machine has none of the targets %s", m->targets);
 }
 
-static Trial *drawn_trial(Main *m, Arena *arena, uint64_t number) {
+static Trial *new_trial(Main *m, Arena *arena, uint64_t number) {
     Trial *t = arena_alloc(arena, sizeof *t);
     Dice dice = dice_new(m->seed, number, "trial");
-    *t = (Trial){.text = draw_spec(arena, m->seed, number, &m->refusals), .threads = 2 + (int)(number % 2)};
+    uint64_t drawn = m->from + m->count;
+    const char *text = number < drawn ? draw_spec(arena, m->seed, number, &m->refusals) : m->probed[number - drawn];
+    *t = (Trial){.text = text};
     t->stress = dice_chance(&dice, 50) ? STRESS_UNIT : (Stress)dice_between(&dice, 1, STRESS_COUNT - 1);
     t->seed = dice_bits(&dice) % 1000000;
     bool finite = t->stress != STRESS_SPECIAL && t->stress != STRESS_SCALED; /* C has no number for the others */
     t->embedded = finite && dice_chance(&dice, 15);
+    t->brief = !dice_chance(&dice, 25);
+    t->threads = 2 + (int)dice_below(&dice, 2);
     choose_targets(m, number, t);
     return t;
 }
@@ -142,7 +148,7 @@ static void tell_totals(const Main *m) {
     for (int i = 0; i < OUTCOME_COUNT; i++) printf(" %lld %s", (long long)m->outcomes[i], outcome_name((Outcome)i));
     printf("; %lld numbers compared in %.0f s\nweights:", (long long)m->compared, seconds);
     for (int i = 0; i < STRESS_COUNT; i++) printf(" %lld %s", (long long)m->stressed[i], stress_name((Stress)i));
-    printf("; %lld drawn again, %lld of unit scale with the bound of others, %lld specs without a comparison\n",
+    printf("; %lld drawn again, %lld fine by a second bound, %lld specs without a comparison\n",
            (long long)m->redrawn, (long long)m->delicate, (long long)m->empty);
     printf("%lld of %lld specs drawn without a plan were refused\n", (long long)refused, (long long)m->refusals.drawn);
 }
@@ -182,35 +188,36 @@ static void wait_for_one(Main *m, Running *running) {
         if (running[j].job && job_process(running[j].job) == ended) finish(m, &running[j], status);
 }
 
-static void run(Main *m) {
+/* Specs from number `first` on, `count` of them. */
+static void run(Main *m, uint64_t first, uint64_t count) {
     Running running[64] = {{0}};
     int busy = 0;
-    for (uint64_t next = 0; next < m->count || busy;) {
+    for (uint64_t next = 0; next < count || busy;) {
         int free_place = -1;
         busy = 0;
         for (int j = 0; j < m->jobs; j++) {
             if (running[j].job) busy++;
             else free_place = j;
         }
-        if (next >= m->count || free_place < 0) {
+        if (next >= count || free_place < 0) {
             if (busy) wait_for_one(m, running);
             continue;
         }
         Running *r = &running[free_place];
-        *r = (Running){.arena = arena_new(), .first = m->from + next};
-        r->n = (int)(m->count - next < (uint64_t)m->batch ? m->count - next : (uint64_t)m->batch);
+        *r = (Running){.arena = arena_new(), .first = first + next};
+        r->n = (int)(count - next < (uint64_t)m->batch ? count - next : (uint64_t)m->batch);
         r->trials = arena_array(r->arena, (size_t)r->n, sizeof *r->trials);
-        for (int i = 0; i < r->n; i++) r->trials[i] = drawn_trial(m, r->arena, r->first + (uint64_t)i);
+        for (int i = 0; i < r->n; i++) r->trials[i] = new_trial(m, r->arena, r->first + (uint64_t)i);
         r->job = job_begin(r->arena, &m->shop, r->trials, r->n);
         next += (uint64_t)r->n;
         busy = 1;
     }
 }
 
-static void only_draw(Main *m, bool print) {
-    for (uint64_t i = 0; i < m->count; i++) {
+static void only_draw(Main *m, uint64_t first, uint64_t count, bool print) {
+    for (uint64_t i = 0; i < count; i++) {
         Arena *arena = arena_new();
-        const Trial *t = drawn_trial(m, arena, m->from + i);
+        const Trial *t = new_trial(m, arena, first + i);
         pairs_add(m->pairs, t->text);
         if (print) printf("%s\n", trial_text(arena, t));
         arena_free(arena);
@@ -287,9 +294,9 @@ static void tell_pairs(Arena *arena, const ValueNode *pairs) {
             one = other;
             other = before;
         }
-        const char *why = pair_excluded(arena, one, other);
-        printf("%s: %s, %s%s%s\n", why ? "cannot" : "can be had", word_name(arena, one), word_name(arena, other),
-               why ? ": " : "", why ? why : "");
+        const char *why, *spec = pair_spec(arena, one, other, &why);
+        printf("%s: %s, %s%s%s\n", spec ? "can be had" : "cannot", word_name(arena, one), word_name(arena, other),
+               spec ? "" : ": ", spec ? "" : why);
     }
 }
 
@@ -333,12 +340,15 @@ int main(int argc, char **argv) {
     find_targets(&m);
     if (files) return replay(&m, files);
     tell_pairs(arena, asked);
-    if (dry || print) only_draw(&m, print);
-    else run(&m);
+    for (int round = 0; round < 1 + probe; round++) {
+        if (round) m.probed = pairs_probe(arena, m.pairs, &m.n_probed);
+        uint64_t first = m.from + (round ? m.count : 0), some = round ? (uint64_t)m.n_probed : m.count;
+        if (dry || print) only_draw(&m, first, some, print);
+        else run(&m, first, some);
+    }
     if (print) return EXIT_FINE;
-    FILE *to = open_or_fail(table, "w");
-    int64_t left = pairs_print(to, stdout, m.pairs, probe);
-    bool fine = tell_refusals(&m) && !(probe && left);
+    pairs_print(open_or_fail(table, "w"), stdout, m.pairs, probe);
+    bool fine = tell_refusals(&m);
     if (!dry) tell_totals(&m);
     for (int i = OUTCOME_WRONG; i < OUTCOME_COUNT; i++) fine = fine && !m.outcomes[i];
     return fine ? EXIT_FINE : EXIT_USER;

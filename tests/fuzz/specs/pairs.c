@@ -69,7 +69,7 @@ typedef struct Search {
     Arena *arena, *own;
     int one, other;
     Refusals reasons;
-    bool found;
+    const char *found; /* a spec that has both */
 } Search;
 
 static void put_option(Draw *d, Section *near, int option, int way, bool outermost) {
@@ -100,10 +100,10 @@ static void try_pair(Search *s, int base, int near, const int *ways, int outer) 
     if (!says_pair(s->own, text, s->one, s->other)) return;
     const char *why = refusal(s->own, text);
     if (why) refusals_add(&s->reasons, why, 1);
-    else s->found = true;
+    else s->found = arena_copy(s->arena, text, strlen(text));
 }
 
-const char *pair_excluded(Arena *arena, int one, int other) {
+const char *pair_spec(Arena *arena, int one, int other, const char **why) {
     enum { MOST_NEAR = 5 };
     Search s = {.arena = arena, .own = arena_new(), .one = one, .other = other};
     s.reasons.arena = s.own;
@@ -113,20 +113,38 @@ const char *pair_excluded(Arena *arena, int one, int other) {
             for (int way = 0; way < ways[0] * ways[1] && !s.found; way++)
                 for (int outer = 0; outer < 4 && !s.found; outer++)
                     try_pair(&s, base, near, (int[]){way % ways[0], way / ways[0]}, outer);
-    const char *why = s.found ? NULL : "they never speak of one sublayer";
     int64_t most = 0;
+    *why = "they never speak of one sublayer";
     for (int i = 0; i < s.reasons.n && !s.found; i++)
         if (s.reasons.list[i].count > most) {
             most = s.reasons.list[i].count;
-            why = arena_copy(arena, s.reasons.list[i].message, strlen(s.reasons.list[i].message));
+            *why = arena_copy(arena, s.reasons.list[i].message, strlen(s.reasons.list[i].message));
         }
     arena_free(s.own);
-    return why;
+    return s.found;
+}
+
+const char **pairs_probe(Arena *arena, Pairs *pairs, int *n) {
+    const char **specs = NULL;
+    int room = 0;
+    *n = 0;
+    for (int i = 0; i < word_count(); i++)
+        for (int j = i + 1; j < word_count(); j++) {
+            if (pairs->counts[i][j]) continue;
+            const char *why, *spec = pair_spec(arena, i, j, &why);
+            if (!spec) {
+                pairs->excluded[i][j] = why;
+                continue;
+            }
+            specs = arena_grow(arena, specs, *n, &room, sizeof *specs);
+            specs[(*n)++] = spec;
+        }
+    return specs;
 }
 
 /* ---------------------------------------------------------------- the table */
 
-int64_t pairs_print(FILE *to, FILE *summary, const Pairs *pairs, bool probe) {
+void pairs_print(FILE *to, FILE *summary, const Pairs *pairs, bool probed) {
     enum { ENOUGH = 1000 }; /* specs, for each word to be among them */
     Arena *arena = arena_new();
     int64_t drawn = 0, excluded = 0, left = 0, unseen = 0;
@@ -139,17 +157,17 @@ int64_t pairs_print(FILE *to, FILE *summary, const Pairs *pairs, bool probe) {
     if (to) fprintf(to, "# specs with both in one sublayer, or why there are none\n");
     for (int i = 0; i < word_count(); i++)
         for (int j = i + 1; j < word_count(); j++) {
-            const char *names = arena_printf(arena, "%s, %s", word_name(arena, i), word_name(arena, j)), *why = NULL;
+            const char *names = arena_printf(arena, "%s, %s", word_name(arena, i), word_name(arena, j)),
+                       *why = pairs->excluded[i][j];
             if (pairs->counts[i][j]) drawn++;
-            else if (probe && (why = pair_excluded(arena, i, j)) != NULL) excluded++;
+            else if (why) excluded++;
             else left++;
             if (to && pairs->counts[i][j]) fprintf(to, "%7lld  %s\n", (long long)pairs->counts[i][j], names);
             else if (to) fprintf(to, "%7s  %s%s%s\n", why ? "-" : "LEFT", names, why ? ": " : "", why ? why : "");
         }
     fprintf(summary, "%lld specs; of %d options and forms %lld were never drawn; pairs: %lld drawn, ",
             (long long)pairs->specs, word_count(), (long long)unseen, (long long)drawn);
-    if (probe) fprintf(summary, "%lld that no spec can have, %lld not drawn\n", (long long)excluded, (long long)left);
+    if (probed) fprintf(summary, "%lld that no spec can have, %lld not drawn\n", (long long)excluded, (long long)left);
     else fprintf(summary, "%lld others\n", (long long)left);
     arena_free(arena);
-    return left;
 }
