@@ -1,15 +1,17 @@
-/* calls REPORT HOW AT PROGRAM ARGUMENT…: runs a program and does something to one of its system calls.
+/* calls REPORT HOW NAME NUMBER PROGRAM ARGUMENT…: runs a program and does something to one of its system calls, the
+ * NUMBER-th of those called NAME. (Not the NUMBER-th of all: mkdtemp asks for random numbers until it likes them, and
+ * how often threads make malloc ask for memory depends on who comes first.)
  *
  * Calls are counted from 1, behind the one that makes the program ignore SIGXFSZ, which is attnc's first: what the
  * dynamic loader does before main is not counted. Calls of other threads and of children are left alone.
  *
  *   list          writes every counted call: NUMBER NAME PATH
- *   fail:ERRNO    call AT is not made and says ERRNO; a close is made all the same
- *   short         call AT, a read or a write, is asked for one byte
- *   before:SIG    the signal SIG arrives in front of call AT
- *   after:SIG     the signal SIG arrives behind call AT
+ *   fail:ERRNO    the call is not made and says ERRNO; a close is made all the same
+ *   short         the call, a read or a write, is asked for one byte
+ *   before:SIG    the signal SIG arrives in front of the call
+ *   after:SIG     the signal SIG arrives behind the call
  *
- * REPORT then holds `hit NAME PATH`, if call AT came, `descriptors N` open above 2 when the program ended by itself,
+ * REPORT then holds `hit NAME PATH`, if the call came, `descriptors N` open above 2 when the program ended by itself,
  * and `status N` or `signal N`. */
 #include <errno.h>
 #include <signal.h>
@@ -67,11 +69,12 @@ typedef struct Tracer {
     FILE *report;
     const char *how;
     int number; /* an errno or a signal */
-    long at, count;
+    const char *name; /* of the call, and its number among those of this name */
+    long at, count[sizeof calls / sizeof *calls];
     int begun, inside; /* the first call was seen; the next stop is behind a call */
-    int hit;           /* this call is call AT */
+    int hit;           /* this is the call */
     int is_brk;        /* which fails in its own way: its answer is the break that was */
-    unsigned long long first; /* argument of call AT */
+    unsigned long long first; /* argument of the call */
 } Tracer;
 
 static void give_up(const char *what) {
@@ -133,11 +136,11 @@ static void in_front(Tracer *t) {
     if (r.orig_rax == SYS_exit_group) count_descriptors(t);
     const Call *call = find(r.orig_rax);
     if (!call) return;
-    t->count++;
+    long number = ++t->count[call - calls];
     char path[512];
     name_file(t->child, call, &r, path, sizeof path);
-    if (strcmp(t->how, "list") == 0) fprintf(t->report, "%ld %s %s\n", t->count, call->name, path);
-    if (t->count != t->at) return;
+    if (strcmp(t->how, "list") == 0) fprintf(t->report, "%ld %s %s\n", number, call->name, path);
+    if (number != t->at || strcmp(call->name, t->name) != 0) return;
     t->hit = 1;
     fprintf(t->report, "hit %s %s\n", call->name, path);
     fflush(t->report);
@@ -181,8 +184,8 @@ static void trace(Tracer *t) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5) return fprintf(stderr, "usage: calls REPORT HOW AT PROGRAM ARGUMENT…\n"), 99;
-    Tracer t = {.report = fopen(argv[1], "w"), .how = argv[2], .at = strtol(argv[3], NULL, 10)};
+    if (argc < 6) return fprintf(stderr, "usage: calls REPORT HOW NAME NUMBER PROGRAM ARGUMENT…\n"), 99;
+    Tracer t = {.report = fopen(argv[1], "w"), .how = argv[2], .name = argv[3], .at = strtol(argv[4], NULL, 10)};
     if (!t.report) give_up(argv[1]);
     char *colon = strchr(argv[2], ':');
     if (colon) {
@@ -195,8 +198,8 @@ int main(int argc, char **argv) {
         fclose(t.report);
         if (ptrace(PTRACE_TRACEME, 0, NULL, NULL)) give_up("TRACEME");
         raise(SIGSTOP);
-        execv(argv[4], argv + 4);
-        give_up(argv[4]);
+        execv(argv[5], argv + 5);
+        give_up(argv[5]);
     }
     int status;
     if (waitpid(t.child, &status, 0) < 0 || !WIFSTOPPED(status)) give_up("the program does not begin");

@@ -14,7 +14,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from commands import commands  # noqa: E402
+from commands import KINDS, commands  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ATTNC = os.environ.get("ATTNC") or os.path.join(ROOT, "build", "attnc")
@@ -52,14 +52,15 @@ class Trial:
     """One command in a folder of its own, with old files where it writes."""
     def __init__(self, tools, scratch, command):
         self.tools, self.scratch, self.command = tools, scratch, command
-        self.good = self.run("list", 0)
+        self.good = self.run("list")
         assert self.good.status == 0, "%s: %s" % (command.name, self.good.err.decode())
         assert not self.good.left and set(self.good.files) == set(command.outputs), self.good.files
         assert all(text != OLD for text in self.good.files.values()), "an output was not written"
-        self.memory = self.run("memory", 0)
+        self.memory = self.run("memory")
         assert int(self.memory.report["allocations"]) > 0 and self.same(self.memory), self.memory.err.decode()
 
-    def run(self, how, at):
+    def run(self, how, at=0, kind="-"):
+        """One run; of system calls it is the at-th of this kind to which something is done."""
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             out, temporary, report = (os.path.join(folder, name) for name in ("out", "temporary", "report"))
             os.mkdir(out)
@@ -74,7 +75,7 @@ class Trial:
                 environment.update(LD_PRELOAD=self.tools["memory"], FAULTS_AT=str(at), FAULTS_REPORT=report,
                                    FAULTS_ON="1" if how == "memory on" else "0")
             else:
-                call = [self.tools["calls"], report, how, str(at)] + call
+                call = [self.tools["calls"], report, how, kind, str(at)] + call
             done = subprocess.run(call, cwd=ROOT, capture_output=True, env=environment, timeout=300, check=False)
             told = read(report).decode(errors="replace").splitlines() if os.path.exists(report) else []
             status = done.returncode
@@ -155,35 +156,36 @@ class Trial:
     def failing_calls(self):
         def one(job):
             at, name, error = job
-            got = self.run("fail:%d" % error, at)
-            if error == errno.ENOMEM or got.hit[0] in OF_MEMORY:  # a loader and a thread have their own words
-                why = ("out of memory", "Cannot allocate", "failed to map segment", os.strerror(errno.EAGAIN),
-                       os.strerror(error))  # of another call, where threads made them in another order
+            got = self.run("fail:%d" % error, at, name)
+            if error == errno.ENOMEM:  # a loader and a thread have their own words
+                why = ("out of memory", "Cannot allocate", "failed to map segment", os.strerror(errno.EAGAIN))
                 return at, got, self.clean(got, why, (MEMORY, USER))
             return at, got, self.clean(got, (os.strerror(error), *self.command.also), (USER,))
         calls = [(int(at), name) for at, name, _ in self.good.calls]
         return one, [(at, name, ERRORS.get(name, errno.EIO)) for at, name in self.some(calls, self.command.most)]
 
     def interrupted_calls(self):
-        def one(at):
-            got = self.run("fail:%d" % errno.EINTR, at)
+        def one(job):
+            at, name = job
+            got = self.run("fail:%d" % errno.EINTR, at, name)
             return at, got, self.clean(got, (os.strerror(errno.EINTR),), (USER,))
         names = READS + WRITES + ("openat", "fsync", "wait4")
-        return one, [at for at, _ in self.some(self.calls(names), self.command.most // 2)]
+        return one, self.some(self.calls(names), self.command.most // 2)
 
     def short_calls(self):
-        def one(at):
-            got = self.run("short", at)
+        def one(job):
+            at, name = job
+            got = self.run("short", at, name)
             return at, got, self.clean(got, self.command.also, (USER,)) if got.hit[0] in READS else (
                 None if got.status == 0 and self.same(got) else "a short write did harm")
-        return one, [at for at, _ in self.some(self.calls(READS + WRITES), self.command.most // 2)]
+        return one, self.some(self.calls(READS + WRITES), self.command.most // 2)
 
-    def ended(self, sent):
+    def ended(self, *signals):
         def one(job):
-            when, at = job
-            got = self.run("%s:%d" % (when, sent), at)
+            when, at, name, sent = job
+            got = self.run("%s:%d" % (when, sent), at, name)
             if got.hit[0] == "none":
-                return at, got, "call %d did not come" % at
+                return at, got, "%s %d did not come" % (name, at)
             extra = set(got.files) - set(self.command.outputs)
             if sent == signal.SIGKILL:
                 extra = {name for name in extra if ".part-" not in name}
@@ -192,15 +194,15 @@ class Trial:
             if got.status not in (-sent, 0):
                 return at, got, "status %d" % got.status
             return at, got, "left behind: %s" % extra if extra else self.old_or_new(got)
-        jobs = [(when, at) for at, _ in self.calls(CHANGES) for when in ("before", "after")]
-        return one, self.some(jobs, self.command.most)
+        jobs = [(when, *call) for call in self.calls(CHANGES) for when in ("before", "after")]
+        jobs = self.some(jobs, self.command.most // len(signals) if len(signals) > 1 else self.command.most)
+        return one, [(*job, sent) for job in jobs for sent in signals]
 
     def killed(self):
         return self.ended(signal.SIGKILL)
 
     def stopped(self):
-        one, jobs = self.ended(signal.SIGTERM)
-        return one, self.some(jobs, self.command.most // 2)
+        return self.ended(signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)
 
 
 def tell(name, pool, trial, kind):
@@ -242,7 +244,7 @@ def main():
                 continue
             begin = time.monotonic()
             trial = Trial(tools, folder, command)
-            for kind in ("out_of_memory", "failing_calls", "interrupted_calls", "short_calls", "killed", "stopped"):
+            for kind in KINDS:
                 if kind in command.kinds:
                     told += tell(command.name, pool, trial, kind)
             if os.environ.get("FAULTS_VERBOSE"):
