@@ -15,8 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from tap import Report  # noqa: E402
+
 ATTNC = os.path.join(ROOT, "build", "attnc")
 SMALL_VOCAB = os.path.join(ROOT, "tests", "tokenizers", "fixtures", "vocab.txt")
 SENTENCES = os.path.join(ROOT, "examples", "similarity", "sentences.txt")
@@ -98,11 +102,10 @@ def real_model():
     return None
 
 
-class Examples:
+class Tests:
+    """The tests of one class run in their order, in a folder of their own; those of several, beside each other."""
     def __init__(self, scratch):
         self.scratch = scratch
-        self.minilm = os.path.join(scratch, "minilm.attnw")
-        self.program = os.path.join(scratch, "similarity")
 
     def path(self, name, content=None):
         path = os.path.join(self.scratch, name)
@@ -111,10 +114,16 @@ class Examples:
                 file.write(content if isinstance(content, bytes) else content.encode())
         return path
 
+
+class Similarity(Tests):
+    """examples/similarity"""
+    def __init__(self, scratch):
+        super().__init__(scratch)
+        self.minilm = self.path("minilm.attnw")
+        self.program = self.path("similarity")
+
     def similarity(self, *arguments, weights=None, vocab=SMALL_VOCAB, **more):
         return run(self.program, "--weights", weights or self.minilm, "--vocab", vocab, *arguments, **more)
-
-    # ---------------------------------------------------------------- examples/similarity
 
     def test_similarity_builds(self):
         """Strictly with each compiler; the program that is tried on bad input has sanitizers where gcc is there."""
@@ -367,8 +376,9 @@ class Examples:
             raise
         expect_close(rows_of(done.out), read_npy(os.path.join(fixtures, "out.embeddings.npy")), TOLERANCE)
 
-    # ---------------------------------------------------------------- examples/story
 
+class Story(Tests):
+    """examples/story"""
     def story(self, *arguments, **more):
         """With the small model of the folder, by a program that has sanitizers."""
         model = os.path.join(ROOT, "examples", "story", "model")
@@ -432,14 +442,17 @@ class Examples:
         with open(self.path("story/story.attnw"), "rb") as file:
             short = file.read()[:50000]
         self.story("a", weights=self.path("short.attnw", short), status=1)
-        self.story("a", weights=self.minilm, status=1)
+        other = self.path("other.attnw")
+        run(ATTNC, "pack", "specs/by_hand.attn", "--weights", "random:1", "-o", other)
+        expect(other in self.story("a", weights=other, status=1).err, "the weights of another model")
         for arguments in (["--tokens", "0"], ["--tokens", "x"], ["--temperature", "-1"], ["--top-p", "2"], ["--tokens"],
                           ["--what"], ["--threads", "0"], ["--seed", "1.5"]):
             expect(self.story(*arguments, status=1).err.startswith("story: "), str(arguments))
         expect("usage: story" in self.story("--help").out, "no help")
 
-    # ---------------------------------------------------------------- examples/by_hand
 
+class ByHand(Tests):
+    """examples/by_hand"""
     def test_by_hand_files_are_their_scripts(self):
         folder = os.path.join(ROOT, "examples", "by_hand")
         run(sys.executable, os.path.join(folder, "make_weights.py"), self.scratch)
@@ -476,10 +489,9 @@ class Examples:
                 expect_close(shown["generated C"], read_npy(self.path("hidden.npy")), TOLERANCE)
                 expect_close(shown["by hand: attention times values"], read_npy(self.path("hidden.npy")), TOLERANCE)
 
-    # ---------------------------------------------------------------- scripts and README.md
 
-    # ---------------------------------------------------------------- examples/dates
-
+class Dates(Tests):
+    """examples/dates"""
     def dates(self, *arguments, **more):
         return run(self.path("dates"), *arguments, **more)
 
@@ -522,6 +534,9 @@ class Examples:
         expect("cannot be read" in self.dates("--file", self.scratch, status=1).err, "a folder")
         expect(self.dates("1 jan 2000", "").out.splitlines()[0] == "2000-01-01", "arguments")
 
+
+class Demo(Tests):
+    """What goes before: scripts/demo.sh, packages that are missing."""
     def test_demo_without_network(self):
         environment = {"ATTNC_DEMO_OFFLINE": "1", "ATTNC_DEMO_FOLDER": self.path("demo")}
         expect("1997-05-03" in run("scripts/demo.sh", **environment).out, "no date")
@@ -549,6 +564,9 @@ class Examples:
         expect("bison" not in done.err, "bison is there: " + done.err)
         expect("usage" in run("scripts/install_packages.sh", "wrong", status=2).err, "no usage")
 
+
+class Pages(Tests):
+    """README.md and docs/, as they say it"""
     def test_readme_example(self):
         with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
             blocks = dict(re.findall(r"^```(attn|c|sh)\n(.*?)^```$", file.read(), re.M | re.S))
@@ -621,35 +639,32 @@ class Examples:
         expect(sorted(told) == sorted(known), "README.md has %s, attnc --help %s" % (sorted(told), sorted(known)))
 
 
-def attempt(name, test, *arguments):
+def attempt(report, name, test, *arguments):
     try:
         test(*arguments)
-        print("ok examples/" + name)
-        return True
+        report.result(name)
     except Skipped as why:
-        print("ok examples/%s # SKIP %s" % (name, why))
-        return True
+        report.result(name, skip=str(why))
     except (Failed, OSError, KeyError, IndexError, ValueError, subprocess.TimeoutExpired) as why:
-        print("not ok examples/" + name)
-        for line in ("%s: %s" % (type(why).__name__, why)).splitlines()[:20]:
-            print("# " + line)
-        return False
-    finally:
-        sys.stdout.flush()
+        report.result(name, "%s: %s" % (type(why).__name__, why))
+
+
+def attempt_all(report, scratch, tests):
+    folder = os.path.join(scratch, tests.__name__)
+    os.mkdir(folder)
+    instance = tests(folder)
+    for name in [name for name in vars(tests) if name.startswith("test_")]:
+        cases = [(t, n) for t in TARGETS for n in ("1", "2")] if name == "test_real_embeddings" else [()]
+        for case in cases:
+            attempt(report, "_".join([name[len("test_"):], *case]), getattr(instance, name), *case)
 
 
 def main():
-    good, planned = True, 0
-    with tempfile.TemporaryDirectory() as scratch:
-        examples = Examples(scratch)
-        for name in [name for name in vars(Examples) if name.startswith("test_")]:
-            test = getattr(examples, name)
-            cases = [(t, n) for t in TARGETS for n in ("1", "2")] if name == "test_real_embeddings" else [()]
-            for case in cases:
-                good &= attempt("_".join([name[len("test_"):], *case]), test, *case)
-                planned += 1
-    print("1..%d" % planned)
-    return 0 if good else 1
+    report = Report("examples")
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(attempt_all, report, scratch, tests) for tests in Tests.__subclasses__()]:
+            done.result()
+    return report.finish()
 
 
 sys.exit(main())
