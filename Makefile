@@ -1,5 +1,5 @@
 # make            builds build/attnc
-# make check      runs every test and ends with the line `N passed, N failed`
+# make check      runs every test and ends with the line `N passed, N failed`; GROUPS='A B': those of tests/A and tests/B
 # make check-quick  the same without the long ones
 # make check-long  the same with all that each group can try, for hours: ATTNC_LONG=1 in its environment
 # make coverage   which lines of compiler/ and runtime/ the tests run: scripts/coverage.py (clang, llvm)
@@ -192,13 +192,13 @@ $(B)/language_tables: scripts/language_tables.c compiler/model/settings.def comp
 	$(HOST_CC) $(CFLAGS) $< -o $@
 
 check: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
-	tests/run
+	tests/run $(GROUPS)
 
 check-quick: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
-	tests/run --quick
+	tests/run --quick $(GROUPS)
 
 check-long: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
-	tests/run --long
+	tests/run --long $(GROUPS)
 
 mutants: $(B)/attnc
 	python3 tests/mutants/run.py --all $(if $(SEED),--seed $(SEED))

@@ -18,7 +18,7 @@ TREE = os.path.join(PLACE, "tree")
 COUNTERS = os.path.join(PLACE, "counters")
 CFLAGS = "-std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -fprofile-instr-generate -fcoverage-mapping"
 GROUPS = ["golden", "language", "files", "explain", "map", "import", "decode", "terminal", "parity", "differential",
-          "families", "codegen"]
+          "families", "codegen", "plan", "calls"]
 LEAST = 90
 
 

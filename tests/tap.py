@@ -1,5 +1,6 @@
 """For tests/*/run.py: TAP, either of methods test_NAME of one class, made of a scratch folder, or of results as they
 come."""
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,18 @@ def run_tests(group, tests):
                 print("not ok %s/%s\n# %s" % (group, name[5:], str(why).replace("\n", "\n# ")))
     print("1..%d" % len(names))
     return 0 if good else 1
+
+
+def commit():
+    """The head's hash, or that of nothing without git: for tests of which each commit has its turn."""
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False,
+                          cwd=os.path.dirname(os.path.abspath(__file__)))
+    return head.stdout.strip() or "0" * 40
+
+
+def turn():
+    """The same as a number."""
+    return int(commit()[:8], 16)
 
 
 class Report:

@@ -234,6 +234,7 @@ def guarded(name, function, *args):
 
 
 def main():
+    os.environ["CC"] = os.path.join(ROOT, "tests", "cc")
     compilers = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
     jobs = [(guarded, ("statuses/" + cc, statuses, compilers, cc, targets)) for cc, targets in SANITIZED]
     jobs += [(guarded, ("bits/" + cc, optimized, compilers, cc, level)) for cc, level in VARIANTS]

@@ -8,7 +8,6 @@ import argparse
 import concurrent.futures
 import hashlib
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -16,8 +15,10 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import mutate  # noqa: E402
 import table  # noqa: E402
+from tap import commit  # noqa: E402
 from tree import ROOT, Trees, Wrong  # noqa: E402
 
 LONG = os.environ.get("ATTNC_LONG") == "1"
@@ -27,9 +28,7 @@ SEED = 1
 
 
 def turn(mutants):
-    """Those of this commit; without git, those of this table."""
-    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    word = head.stdout.strip() or "none"
+    word = commit()
     ranked = sorted(mutants, key=lambda m: hashlib.sha256((word + m.name).encode()).hexdigest())
     return word[:12], ranked[:IN_TURN]
 

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """The passes by what `attnc --dump=plan` prints of every spec: which steps there are (steps.txt, of some), and that
-what lives at the same time has places of its own. The emitted text: what its reader counts on. Speaks TAP.
+what lives at the same time has places of its own. What build made of some, as `attnc --dump=graph` prints it
+(graphs.txt), and of all: every kind of op, each made before it is read. The emitted text: what its reader counts on.
+Speaks TAP.
 
-    tests/plan/run.py --renew     writes steps.txt anew"""
+    tests/plan/run.py --renew     writes steps.txt and graphs.txt anew"""
 import collections
 import glob
+import itertools
 import os
 import re
 import subprocess
@@ -17,13 +20,15 @@ sys.path.insert(0, os.path.dirname(HERE))
 from tap import run_tests  # noqa: E402
 
 ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
-GOLDEN = os.path.join(HERE, "steps.txt")
+STEPS, GRAPHS = (os.path.join(HERE, name) for name in ("steps.txt", "graphs.txt"))
 COUNTED = ["specs/%s.attn" % name for name in ("by_hand", "deit_small", "gemma2_2b", "minilm", "qwen3_0_6b")]
 COUNTED += ["tests/differential/%s.attn" % name for name in (
     "cross_general", "embedding_factor", "features_scaled", "logits_odd", "norm_after", "norm_none", "parallel_shared",
     "patches_to_tokens", "seq2seq_odd", "seq2seq_shared", "sublayers", "unrolled_kinds", "longrope_both")]
 COUNTED += ["tests/decode/ring.attn", "tests/decode/prefixed.attn"]
 COUNTED += ["tests/differential/alone_%s.attn" % name for name in ("additive_values", "cross", "dot")]
+SHOWN = ["specs/by_hand.attn", "tests/differential/single.attn", "tests/differential/unrolled_patches.attn"]
+SHOWN += ["tests/differential/alone_%s.attn" % name for name in ("additive_values", "exact_keys", "given", "relative")]
 EMITTED = ("specs/qwen3_0_6b.attn", "tests/calls/ids.attn", "tests/calls/both.attn", "tests/calls/whole.attn",
            "tests/decode/ring.attn", "tests/differential/exact.attn", "tests/codegen/single.attn")
 PANEL = 16  # floats of a cache line, to which everything is aligned
@@ -33,9 +38,9 @@ def run(*command):
     return subprocess.run([ATTNC, *command], capture_output=True, text=True, timeout=120, cwd=ROOT, check=False)
 
 
-def dump(spec):
+def dump(spec, stage="plan"):
     """None where the spec cannot be emitted."""
-    done = run("--dump=plan", spec)
+    done = run("--dump=" + stage, spec)
     assert done.returncode in (0, 3), "%s: status %d: %s" % (spec, done.returncode, done.stderr)
     return done.stdout if done.returncode == 0 else None
 
@@ -64,6 +69,17 @@ def steps_text():
     return "\n".join(lines) + "\n"
 
 
+def graphs_text():
+    return "".join("%s\n%s\n" % (spec, dump(spec, "graph")) for spec in SHOWN)
+
+
+def expect_golden(path, text):
+    with open(path, encoding="utf-8") as file:
+        lines = itertools.zip_longest(text.splitlines(), file.read().splitlines())
+    for found, wanted in lines:
+        assert found == wanted, "found    %s\nexpected %s (run.py --renew)" % (found, wanted)
+
+
 def apart(spec, what, places):
     """places: (name, offset, room, first, last): none that meet in time may meet in place."""
     for i, (name, at, room, first, last) in enumerate(places):
@@ -84,9 +100,21 @@ class Plans:
         self.texts = [(spec, text) for spec, text in ((spec, dump(spec)) for spec in specs()) if text]
 
     def test_steps(self):
-        with open(GOLDEN, encoding="utf-8") as file:
-            for found, wanted in zip(steps_text().splitlines(), file.read().splitlines(), strict=True):
-                assert found == wanted, "found    %s\nexpected %s (run.py --renew)" % (found, wanted)
+        expect_golden(STEPS, steps_text())
+
+    def test_graphs(self):
+        expect_golden(GRAPHS, graphs_text())
+        with open(os.path.join(ROOT, "compiler/ir/ops.def"), encoding="utf-8") as file:
+            left = set(re.findall(r"^OP\((\w+),", file.read(), re.M))
+        for spec, _ in self.texts:
+            for graph in re.split(r"^(?=graph )", dump(spec, "graph"), flags=re.M)[1:]:
+                made = set()
+                for result, kind, read in re.findall(r"^  (%\d+) \S+ \[.*?\] = (\w+)(.*)$", graph, re.M):
+                    late = [name for name in re.findall(r"%\d+", read) if name not in made]
+                    assert not late and result not in made, "%s: %s reads %s" % (spec, result, late)
+                    made.add(result)
+                    left.discard(kind)
+        assert not left, "ops that no spec has: %s" % left
 
     def test_workspace(self):
         count = 0
@@ -187,7 +215,8 @@ class Plans:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--renew"]:
-        with open(GOLDEN, "w", encoding="utf-8") as golden:
-            golden.write(steps_text())
+        for path, text in ((STEPS, steps_text()), (GRAPHS, graphs_text())):
+            with open(path, "w", encoding="utf-8") as golden:
+                golden.write(text)
     else:
         sys.exit(run_tests("plan", Plans))

@@ -6,6 +6,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(HERE, "../.."))
+sys.path.insert(0, os.path.dirname(HERE))
+from tap import turn  # noqa: E402, F401
+
 ATTNC = os.path.join(ROOT, "build/attnc")
 QUICK = os.environ.get("ATTNC_QUICK") == "1"
 LONG = os.environ.get("ATTNC_LONG") == "1" and not QUICK
