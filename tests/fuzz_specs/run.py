@@ -70,7 +70,7 @@ class FuzzSpecs:
         found = os.path.join(self.scratch, "found")
         plant = "0x1.62e428p-1f=>0x1.4p-1f"
         status, said = self.run("--count", "2", "--from", "2", "--seed", "3", "--targets", "scalar", "--plant", plant,
-                                "--found", found, "--tries", "60")
+                                "--found", found, "--tries", "30")
         assert status == 1 and " 0 wrong" not in said, said
         again = re.findall(r"^again: (.*)$", said, re.M)
         assert len(again) >= 2, said

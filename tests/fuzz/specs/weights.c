@@ -91,8 +91,8 @@ Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uin
         Alteration *a = arena_alloc(arena, sizeof *a);
         *a = (Alteration){dice, stress, stress == STRESS_TINY ? 1e-40 : any_power(&dice)};
         *inputs = (RandomInputs){.alter = alter_input, .with = a};
-        if (!w->table->count) return w;
     }
+    if (!w->table->count) return w;
     if (stress == STRESS_SCORES) stress_scores(&dice, w, data);
     for (int i = 0; i < times && stress != STRESS_SCORES; i++) {
         Numbers n = some_tensor(&dice, w, data);
