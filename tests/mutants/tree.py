@@ -127,9 +127,8 @@ class Tree:
                 times[os.path.relpath(path, self.folder)] = os.stat(path, follow_symlinks=False).st_mtime_ns
         return times
 
-    def put_back(self, origin, names):
-        """As `origin` is: the sources `names`, and all of build/."""
-        before = origin.built()
+    def put_back(self, origin, before, names):
+        """As `origin` is: the sources `names`, and what built() said of it. (It says more while a command runs there.)"""
         now = self.built()
         for name in now.keys() - before.keys():
             os.remove(self.path(name))
@@ -149,6 +148,7 @@ class Trees:
         status, said, _ = self.whole.make(["build/attnc", *goals])
         if status != 0:
             raise Wrong("the tree does not build:\n" + said[-2000:])
+        self.built = self.whole.built()
         self.free = [Tree(os.path.join(folder, "worker%d" % i), self.whole.folder) for i in range(workers)]
 
     def without(self, command):
@@ -171,7 +171,7 @@ class Trees:
         try:
             return self.try_in(tree, mutant, commands)
         finally:
-            tree.put_back(self.whole, [mutant.file])
+            tree.put_back(self.whole, self.built, [mutant.file])
             with self.lock:
                 self.free.append(tree)
 
