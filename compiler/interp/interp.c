@@ -49,12 +49,20 @@ static void run_patches(Numbers pixels, int64_t height, int64_t width, int64_t p
                     for (int64_t x = 0; x < p; x++) *out++ = at(pixels, (c * height + top + y) * width + left + x);
 }
 
+/* `sum`, the product of a[i..i+d-1] and b[j..j+d-1], or NaN where finite terms pass `most` on the way in some order. */
+static double held(double sum, double most, Numbers a, int64_t i, Numbers b, int64_t j, int64_t d) {
+    if (most == INFINITY) return sum;
+    double size = 0;
+    for (int64_t c = 0; c < d; c++) size += fabs(at(a, i + c) * at(b, j + c));
+    return isfinite(size) && size > most ? NAN : sum;
+}
+
 enum { COLUMN_BLOCK = 64 };
 
-/* x [n][k], weight [d][k], bias [d] or none -> out [n][d]. Columns are innermost, in blocks whose weights
- * are turned first, so that the inner loop runs over neighbours. */
-static void run_linear(Arena *arena, Numbers x, Numbers weight, const Numbers *bias, int64_t n, int64_t k, int64_t d,
-                       double *out) {
+/* x [n][k], weight [d][k], bias [d] or none -> out [n][d]; sums as `held` has them. Columns are innermost, in blocks
+ * whose weights are turned first, so that the inner loop runs over neighbours. */
+static void run_linear(Arena *arena, double most, Numbers x, Numbers weight, const Numbers *bias, int64_t n, int64_t k,
+                       int64_t d, double *out) {
     double *turned = arena_array(arena, (size_t)(k * COLUMN_BLOCK), sizeof *turned);
     for (int64_t c0 = 0; c0 < d; c0 += COLUMN_BLOCK) {
         int64_t columns = d - c0 < COLUMN_BLOCK ? d - c0 : COLUMN_BLOCK;
@@ -67,7 +75,9 @@ static void run_linear(Arena *arena, Numbers x, Numbers weight, const Numbers *b
                 double factor = at(x, i * k + j);
                 for (int64_t c = 0; c < COLUMN_BLOCK; c++) sum[c] += factor * turned[j * COLUMN_BLOCK + c];
             }
-            for (int64_t c = 0; c < columns; c++) out[i * d + c0 + c] = sum[c] + (bias ? at(*bias, c0 + c) : 0);
+            for (int64_t c = 0; c < columns; c++)
+                out[i * d + c0 + c] = held(sum[c], most, x, i * k, weight, (c0 + c) * k, k) +
+                                      (bias ? at(*bias, c0 + c) : 0);
         }
     }
 }
@@ -126,16 +136,17 @@ static void run_rope(Numbers x, Numbers cosine, Numbers sine, int64_t n, int64_t
 
 /* ---------------------------------------------------------------- attention */
 
-/* query [n][heads*d], key [m][kv_heads*d] -> out [heads][n][m] */
-static void run_scores(Numbers query, Numbers key, int64_t n, int64_t m, const OpAttributes *a, double *out) {
+/* query [n][heads*d], key [m][kv_heads*d] -> out [heads][n][m]; sums as `held` has them */
+static void run_scores(double most, Numbers query, Numbers key, int64_t n, int64_t m, const OpAttributes *a,
+                       double *out) {
     int64_t d = a->head_dim, group = a->heads / a->kv_heads;
     for (int64_t h = 0; h < a->heads; h++)
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < m; j++) {
+                int64_t q = (i * a->heads + h) * d, k = (j * a->kv_heads + h / group) * d;
                 double sum = 0;
-                for (int64_t c = 0; c < d; c++)
-                    sum += at(query, (i * a->heads + h) * d + c) * at(key, (j * a->kv_heads + h / group) * d + c);
-                out[(h * n + i) * m + j] = a->scale * sum;
+                for (int64_t c = 0; c < d; c++) sum += at(query, q + c) * at(key, k + c);
+                out[(h * n + i) * m + j] = a->scale * held(sum, most, query, q, key, k, d);
             }
 }
 
@@ -321,7 +332,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_mul: for (int64_t i = 0; i < count; i++) out[i] = at(x, i) * at(y, i); break;
     case OP_scale: for (int64_t i = 0; i < count; i++) out[i] = a->scale * at(x, i); break;
     case OP_linear:
-        run_linear(in->arena, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d, out);
+        run_linear(in->arena, most, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d, out);
         break;
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
@@ -330,7 +341,7 @@ static void run_op(Interp *in, const Op *op) {
                  op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);
         break;
     case OP_rope: run_rope(x, y, z, n, past_of(in, a), a, out); break;
-    case OP_scores: run_scores(x, y, d, extent(in, op->result, 2), a, out); break;
+    case OP_scores: run_scores(most, x, y, d, extent(in, op->result, 2), a, out); break;
     case OP_additive_scores:
         run_additive_scores(x, y, z, d, extent(in, op->result, 2), extent(in, op->inputs[0], 1), a->scale, out);
         break;

@@ -772,6 +772,29 @@ static void pools_at_the_edges(void **state) {
     for (int c = 0; c < 3; c++) near(none[c], 0), near(nan[c], NAN), near(small[c], (double)tiny[c] / 1e-12);
 }
 
+/* Products of which f32 holds the sum, but not the sums on the way: of rounded results that is NaN. */
+static void sums_beyond_f32(void **state) {
+    (void)state;
+    float x[] = {1e20f, 1e20f, 1e20f, 1}, w[] = {1e20f, -1e20f};
+    int in = FLOATS(x, 2, 2), weight = FLOATS(w, 1, 2);
+    int product = add_op(OP_linear, A(0), 2, (int[]){in, weight}, DIMS(2, 1));
+    int score = add_op(OP_scores, A(.heads = 1, .kv_heads = 1, .head_dim = 2, .scale = 1), 2, (int[]){in, weight},
+                       DIMS(1, 2, 1));
+    verify(&module, &graph, "test_interp");
+    Weights none = {0};
+    int64_t symbols[4] = {past};
+    Interpretation *plain = interpret(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols),
+                   *rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1);
+    near(plain->tensors[product][0], 0), near(plain->tensors[score][0], 0);
+    near(rounded->tensors[product][0], NAN), near(rounded->tensors[score][0], NAN);
+    w[0] = w[1] = 1;
+    rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1);
+    assert_true(fabs(rounded->tensors[product][0] / 2e20 - 1) < 1e-6);
+    x[0] = INFINITY;
+    rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1);
+    near(rounded->tensors[product][0], INFINITY);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void) {
@@ -803,6 +826,7 @@ int main(void) {
         TEST(append),
         TEST(pools),
         TEST(pools_at_the_edges),
+        TEST(sums_beyond_f32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
