@@ -182,12 +182,14 @@ float by_hand_scalar_gelu_tanh(float x) {
 
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_silu(float x) {
-    return (x / (1.0f + by_hand_scalar_exp2(by_hand_scalar_min(160.0f, (x * (-0x1.715476p+0f))))));
+    float power = (x * (-0x1.715476p+0f));
+    return (x / (1.0f + by_hand_scalar_exp2(by_hand_scalar_min(160.0f, power))));
 }
 
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_quick_gelu(float x) {
-    return (x / (1.0f + by_hand_scalar_exp2(by_hand_scalar_min(160.0f, (x * (-0x1.3a4cbep+1f))))));
+    float power = (x * (-0x1.3a4cbep+1f));
+    return (x / (1.0f + by_hand_scalar_exp2(by_hand_scalar_min(160.0f, power))));
 }
 
 /* the same of one number */

@@ -172,12 +172,14 @@ __m256 small_encoder_avx2_gelu_tanh(__m256 x) {
 
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_silu(__m256 x) {
-    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), small_encoder_avx2_exp2(_mm256_min_ps(_mm256_set1_ps(160.0f), _mm256_mul_ps(x, _mm256_set1_ps(-0x1.715476p+0f))))));
+    __m256 power = _mm256_mul_ps(x, _mm256_set1_ps(-0x1.715476p+0f));
+    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), small_encoder_avx2_exp2(_mm256_min_ps(_mm256_set1_ps(160.0f), power))));
 }
 
 static inline __attribute__((unused)) __attribute__((target("avx2,fma")))
 __m256 small_encoder_avx2_quick_gelu(__m256 x) {
-    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), small_encoder_avx2_exp2(_mm256_min_ps(_mm256_set1_ps(160.0f), _mm256_mul_ps(x, _mm256_set1_ps(-0x1.3a4cbep+1f))))));
+    __m256 power = _mm256_mul_ps(x, _mm256_set1_ps(-0x1.3a4cbep+1f));
+    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), small_encoder_avx2_exp2(_mm256_min_ps(_mm256_set1_ps(160.0f), power))));
 }
 
 /* the same of one number */
@@ -1254,8 +1256,14 @@ void small_encoder_avx2_layernorm_32_row(const float *row, const float *weight, 
         float *to = target + 0;
         __m256 sum0 = _mm256_setzero_ps();
         for (size_t c = 0; c < 32; c += 16) {
-            sum0 = _mm256_add_ps(sum0, _mm256_loadu_ps(from + c + 0));
-            sum0 = _mm256_add_ps(sum0, _mm256_loadu_ps(from + (c + 8) + 0));
+            {
+                __m256 x0 = _mm256_loadu_ps(from + c);
+                sum0 = _mm256_add_ps(sum0, x0);
+            }
+            {
+                __m256 x0 = _mm256_loadu_ps(from + (c + 8));
+                sum0 = _mm256_add_ps(sum0, x0);
+            }
         }
         const __m256 total = _mm256_set1_ps(small_encoder_avx2_sum(sum0));
         __m256 squares0 = _mm256_setzero_ps();

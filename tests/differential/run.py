@@ -21,14 +21,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import zlib
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
-from tap import turn  # noqa: E402
+from tap import Report, turn  # noqa: E402
 
 ROOT = os.path.join(HERE, "../..")
 ATTNC = os.path.join(ROOT, "build/attnc")
@@ -72,20 +71,11 @@ EMITTED = [
     "tests/differential/seq2seq_odd.attn", "tests/differential/alone_given.attn",
 ]
 
-done = 0
-failed = 0
-lock = threading.Lock()
+report = Report("differential")
 
 
 def result(name, fine, notes=(), skip=None):
-    global done, failed
-    with lock:
-        done += 1
-        failed += not fine
-        print(("ok " if fine else "not ok ") + name + (" # SKIP " + skip if skip else ""))
-        for note in notes:
-            print("# " + note)
-        sys.stdout.flush()
+    report.result(name, None if fine else "\n".join(notes), skip)
 
 
 def together(function, jobs):
@@ -438,9 +428,8 @@ def main():
         compile_times(folder)
         figures(folder)
     explained()
-    print(f"1..{done}")
-    sys.exit(failed > 0)
+    return report.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,7 @@
 """The differential suite where attnc is not: `attnc check --run` has the interpreter here and the code on WebAssembly
 under node, on aarch64 and on an old x86-64 under QEMU. WAY/NAME: a spec of tests/differential, all of them with
-ATTNC_LONG=1 where kernels are of this way alone. run/here: what --run says of programs that fail. wasm/...: the C for browsers alone."""
+ATTNC_LONG=1 where kernels are of this way alone. run/here: what --run says of programs that fail. wasm/...: the C for
+browsers alone."""
 
 import concurrent.futures
 import glob
