@@ -384,8 +384,8 @@ def slowness():
 
 
 def compile_times(folder):
-    slow = slowness()
     for spec in sorted(glob.glob("specs/*.attn", root_dir=ROOT)):
+        slow = slowness()  # of this moment: others on the same processor come and go
         median = processor_seconds(resource.RUSAGE_CHILDREN, attnc, "compile", spec, "-o", folder)
         notes = [f"{1000 * median:.1f} ms for attnc compile, on a machine that is {slow:.2f} times slower"]
         result(f"emitted/{stem(spec)}/compile_cpu_time", median < 0.05 * slow, notes)
