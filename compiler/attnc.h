@@ -104,7 +104,7 @@ typedef struct MappedFile {
 
 MappedFile file_map(Arena *arena, const char *path);                        /* unmapped with the arena */
 char *file_read(Arena *arena, const char *path, size_t limit, size_t *size); /* fails above `limit` bytes */
-bool file_exists(const char *path);
+bool file_exists(const char *path); /* a failure where the system cannot tell */
 
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size); /* FNV-1a, 64 bit; seed 0 begins */
 double seconds_now(void);                                           /* monotonic clock */

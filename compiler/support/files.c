@@ -79,7 +79,11 @@ char *file_read(Arena *arena, const char *path, size_t limit, size_t *size) {
     return data;
 }
 
-bool file_exists(const char *path) { return access(path, F_OK) == 0; }
+bool file_exists(const char *path) {
+    if (access(path, F_OK) == 0) return true;
+    if (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG) fail_system(errno, "%s: cannot be reached", path);
+    return false;
+}
 
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size) {
     const uint8_t *at = bytes;

@@ -144,6 +144,11 @@ def files():
     os.remove(os.path.join(folder.path, "model.safetensors"))
     folder.refused("no_weights", "model.safetensors")
     folder = Folder("bert_odd")
+    os.remove(os.path.join(folder.path, "model.safetensors"))
+    index = os.path.join(folder.path, "model.safetensors.index.json")
+    os.symlink(index, index)  # which is there, whatever it is
+    folder.refused("unreachable_index", "model.safetensors.index.json: cannot be reached")
+    folder = Folder("bert_odd")
     drop_tensor(os.path.join(folder.path, "model.safetensors"), "encoder.layer.1.output.dense.bias")
     folder.refused("no_tensor", "encoder.layer.1.output.dense.bias", unsaid="the nearest is")
     folder = Folder("bert_odd")
