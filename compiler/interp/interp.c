@@ -82,12 +82,13 @@ static void run_linear(Arena *arena, double most, Numbers x, Numbers weight, con
     }
 }
 
+/* No 1 + erf or 1 + tanh: far below 0 they leave nothing of small results, which f32 has. */
 static double activate(Activation kind, double x) {
     switch (kind) {
     case ACTIVATION_RELU: return x < 0 ? 0 : x; /* keeps NaN */
-    case ACTIVATION_GELU: return x * 0.5 * (1 + erf(x * sqrt(0.5)));
+    case ACTIVATION_GELU: return x * 0.5 * erfc(-x * sqrt(0.5));
     case ACTIVATION_GELU_TANH:
-        return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+        return x / (1 + exp(-2 * sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
     case ACTIVATION_SILU: return x / (1 + exp(-x));
     case ACTIVATION_RELU2: return x < 0 ? 0 : x * x;
     case ACTIVATION_QUICK_GELU: return x / (1 + exp(-1.702 * x));

@@ -217,6 +217,18 @@ static void activations_at_the_edges(void **state) {
     near(capped[0], NAN), near(capped[1], 5), near(capped[2], -5);
 }
 
+/* Weights of 1e18 make such a result as large as any other: it is no difference of numbers near 1. */
+static void far_tails(void **state) {
+    (void)state;
+    float x[] = {-4, -6, -7.25f, -8, -8.5f, -9, -10};
+    enum { N = sizeof x / sizeof *x };
+    int input = FLOATS(x, 1, N);
+    for (int kind = ACTIVATION_GELU; kind <= ACTIVATION_GELU_TANH; kind++) {
+        const double *out = RUN(activation, A(.activation = (Activation)kind), INPUTS(input), 1, N);
+        for (int i = 0; i < N; i++) near(out[i] / activation_of((Activation)kind, x[i]), 1);
+    }
+}
+
 /* ------------------------------------------------------------------ norms */
 
 enum { ROWS = 3, GROUPS = 4, WIDTH = 5 };
@@ -807,6 +819,7 @@ int main(void) {
         TEST(linear),
         TEST(activations),
         TEST(activations_at_the_edges),
+        TEST(far_tails),
         TEST(norms),
         TEST(norms_at_the_edges),
         TEST(ropes),
