@@ -25,11 +25,19 @@ typedef struct Case {
 
 enum { MOST_CASES = 40 };
 
+/* Interpretations with rounded results, by whose spread outputs may differ. Of results that go `steps` times as far as
+ * rounding goes, the spread is that part of what is seen: where outputs follow their causes it is the same, and jumps,
+ * as of a softmax whose largest scores are equal but for rounding, are more likely to be met. */
+typedef struct Rounded {
+    int runs;
+    double steps;
+} Rounded;
+
 typedef struct Cases {
     Arena *arena;
     const char *usage, *path, *only, *lengths_text; /* as the command line has them, or NULL */
     bool small, brief; /* brief: no batch of more rows than the workspace has, which takes as long as all others */
-    int rounded_runs; /* numbers of any size: bounds are what f32 can promise, of so many interpretations; else 0 */
+    Rounded rounded;     /* numbers of any size: bounds are what f32 can promise; else 0 runs */
     RandomInputs inputs; /* what is said here holds for the inputs of all cases */
     uint64_t seed;
     const Module *reference; /* what the interpreter runs: with every attention map */
@@ -73,10 +81,10 @@ void check_compare(Difference *difference, const float *got, int64_t stride, con
                    int64_t columns, double spread);
 /* The same bits, but that any NaN is any other: which of two a sum keeps is the C compiler's choice. */
 bool check_same_bits(const float *a, const float *b, int64_t count);
-/* Sets the spread of each output of a graph: how far one of its numbers moves in `runs` interpretations with rounded
- * results; inf where it does not stay finite, or the same inf or NaN. */
+/* Adds to the spread of each output of a graph: how far one of its numbers moves in such interpretations; inf where it
+ * does not stay finite, or the same inf or NaN. */
 void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *sequence,
-                  int runs, OutputArray *outputs);
+                  Rounded how, OutputArray *outputs);
 /* As a share of 1 + max |b|, which must not pass MOST_SPREAD for the comparison to say anything. */
 double check_spread_share(const OutputArray *output);
 #define MOST_SPREAD 1e-2
@@ -99,9 +107,9 @@ typedef struct DecodeBits {
     const float *hidden, *logits;
 } DecodeBits;
 
-/* `rounded_runs` as in Cases; then check_decode_spread is the largest share of its outputs. */
+/* `rounded` as in Cases; then check_decode_spread is the largest share of its outputs. */
 DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed,
-                              int rounded_runs);
+                              Rounded rounded);
 double check_decode_spread(const DecodeCheck *check);
 /* NULL, or what is wrong in words; the differences to the interpreter's whole pass come beside. */
 const char *check_decode(DecodeCheck *check, Arena *arena, Engine *engine, GuardSide side, DecodeBits *bits,

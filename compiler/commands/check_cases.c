@@ -33,7 +33,7 @@ static void interpret_sequence(const Cases *c, Sequence *s) {
         s->outputs[o].data = kept;
     }
     arena_free(own);
-    if (c->rounded_runs) check_spread(c->reference, g, c->weights, s, c->rounded_runs, s->outputs);
+    check_spread(c->reference, g, c->weights, s, c->rounded, s->outputs);
 }
 
 /* Once for both passes, with every output. */

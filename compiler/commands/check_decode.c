@@ -105,7 +105,7 @@ static void keep_outputs(DecodeCheck *d, const Interpretation *result) {
 double check_decode_spread(const DecodeCheck *d) { return d->spread; }
 
 DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed,
-                              int rounded_runs) {
+                              Rounded rounded) {
     DecodeCheck *d = arena_alloc(arena, sizeof *d);
     const Model *m = reference->model;
     const Graph *forward = reference->forward;
@@ -129,7 +129,7 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     progress_begin("interpreting a text of %lld rows", (long long)n);
     Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
                                        d->whole.symbols);
-    if (rounded_runs) check_spread(reference, forward, weights, &d->whole, rounded_runs, result->outputs);
+    check_spread(reference, forward, weights, &d->whole, rounded, result->outputs);
     d->width = m->decoder->hidden_width;
     d->vocab = m->head.logits ? m->decoder->vocab : 0;
     keep_outputs(d, result);

@@ -74,17 +74,18 @@ bool check_same_bits(const float *a, const float *b, int64_t count) {
 }
 
 void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *s,
-                  int runs, OutputArray *outputs) {
-    for (int run = 1; run <= runs; run++) {
+                  Rounded how, OutputArray *outputs) {
+    for (int run = 1; run <= how.runs; run++) {
         Arena *own = arena_new();
         const Interpretation *rounded =
-            interpret_rounded(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, (uint64_t)run);
+            interpret_rounded(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, (uint64_t)run,
+                              how.steps);
         for (int o = 0; o < graph->n_outputs; o++) {
             int64_t count = 0;
             shape_elements(outputs[o].shape, &count);
             for (int64_t i = 0; i < count; i++)
                 outputs[o].spread =
-                    fmax(outputs[o].spread, apart(rounded->outputs[o].data[i], outputs[o].data[i]));
+                    fmax(outputs[o].spread, apart(rounded->outputs[o].data[i], outputs[o].data[i]) / how.steps);
         }
         arena_free(own);
     }

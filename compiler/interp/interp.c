@@ -21,6 +21,7 @@ typedef struct Interp {
     const int64_t *symbols;
     Numbers *numbers;  /* one a tensor */
     uint64_t rounding; /* what directions are drawn from; 0: results stay as they are */
+    double steps;      /* how many times as far as to the f32 number they go */
 } Interp;
 
 static int64_t size_of(const Interp *in, Dim dim) {
@@ -202,8 +203,8 @@ static void run_softmax(Numbers scores, const Sight *sight, const Numbers *sink,
 
 /* weights [heads][n][m], value [m][kv_heads*d] -> out [n][heads*d]. `hiding` are the softmax's attributes: the value of
  * a hidden key is not touched, since 0 * inf is NaN, as it is where a key is seen and its weight is 0. */
-static void run_mix(Numbers weights, Numbers value, const OpAttributes *hiding, const Sight *sight, int64_t n, int64_t m,
-                    const OpAttributes *a, double *out) {
+static void run_mix(Numbers weights, Numbers value, const OpAttributes *hiding, const Sight *sight, int64_t n,
+                    int64_t m, const OpAttributes *a, double *out) {
     int64_t d = a->head_dim, group = a->heads / a->kv_heads;
     for (int64_t h = 0; h < a->heads; h++)
         for (int64_t i = 0; i < n; i++) {
@@ -299,7 +300,7 @@ static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, doub
     }
 }
 
-/* Each number becomes one of the two f32 numbers around it. */
+/* Each number goes to one of the two f32 numbers around it, or `steps` times as far. */
 static void round_result(Interp *in, double *out, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         float nearest = (float)out[i];
@@ -307,7 +308,7 @@ static void round_result(Interp *in, double *out, int64_t count) {
         bool up = in->rounding >> 63;
         if ((double)nearest < out[i] && up) nearest = nextafterf(nearest, INFINITY);
         else if ((double)nearest > out[i] && !up) nearest = nextafterf(nearest, -INFINITY);
-        out[i] = (double)nearest;
+        out[i] = fabs(out[i]) <= (double)FLT_MAX ? out[i] + in->steps * ((double)nearest - out[i]) : (double)nearest;
     }
 }
 
@@ -473,7 +474,7 @@ static Interpretation *run_graph(Interp *in, const Weights *weights, const Input
 }
 
 static Interp begin(Arena *arena, const Module *module, const Graph *graph, const int64_t *symbols) {
-    return (Interp){arena, module, graph, symbols, arena_array(arena, (size_t)graph->n_tensors, sizeof(Numbers)), 0};
+    return (Interp){arena, module, graph, symbols, arena_array(arena, (size_t)graph->n_tensors, sizeof(Numbers)), 0, 1};
 }
 
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
@@ -489,8 +490,10 @@ Interpretation *interpret_from(Arena *arena, const Module *module, const Graph *
 }
 
 Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
-                                  const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed) {
+                                  const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed,
+                                  double steps) {
     Interp in = begin(arena, module, graph, symbols);
     in.rounding = hash_bytes(0, &seed, sizeof seed) | 1;
+    in.steps = steps;
     return run_graph(&in, weights, inputs, n_inputs, NULL);
 }

@@ -28,9 +28,11 @@ typedef struct Interpretation {
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols);
 /* The same with every op's result rounded to f32, up or down as the seed says, and the squares that a norm adds up no
- * greater than f32 has numbers: how far outputs move is what f32 can promise of them. */
+ * greater than f32 has numbers: how far outputs move is what f32 can promise of them. `steps` times as far as rounding
+ * goes, they meet jumps that are so much further away. */
 Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
-                                  const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed);
+                                  const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed,
+                                  double steps);
 /* As `interpret`, for a graph with states: states[i] is what the graph's state i holds, NULL where nothing comes in. */
 Interpretation *interpret_from(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                                const InputArray *inputs, int n_inputs, const int64_t *symbols,

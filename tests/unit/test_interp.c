@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -796,15 +797,40 @@ static void sums_beyond_f32(void **state) {
     Weights none = {0};
     int64_t symbols[4] = {past};
     Interpretation *plain = interpret(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols),
-                   *rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1);
+                   *rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1, 1);
     near(plain->tensors[product][0], 0), near(plain->tensors[score][0], 0);
     near(rounded->tensors[product][0], NAN), near(rounded->tensors[score][0], NAN);
     w[0] = w[1] = 1;
-    rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1);
+    rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1, 1);
     assert_true(fabs(rounded->tensors[product][0] / 2e20 - 1) < 1e-6);
     x[0] = INFINITY;
-    rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1);
+    rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1, 1);
     near(rounded->tensors[product][0], INFINITY);
+}
+
+/* Four steps go four times as far in the same direction; what f32 holds stays, and what it cannot is rounded. */
+static void steps_of_rounding(void **state) {
+    (void)state;
+    float x[] = {0.1f, 1e20f}, gain[] = {0.3f, 1e20f};
+    int in = FLOATS(x, 1, 2), by = FLOATS(gain, 1, 2);
+    int product = add_op(OP_mul, A(0), 2, (int[]){in, by}, DIMS(1, 2));
+    int exact = add_op(OP_scale, A(.scale = 2), 1, (int[]){in}, DIMS(1, 2));
+    verify(&module, &graph, "test_interp");
+    Weights none = {0};
+    int64_t symbols[4] = {past};
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        const Interpretation *one = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols,
+                                                      seed, 1),
+                             *four = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols,
+                                                       seed, 4);
+        double plain = (double)x[0] * (double)gain[0], moved = one->tensors[product][0] - plain;
+        near((double)(float)one->tensors[product][0], one->tensors[product][0]);
+        assert_true(moved != 0 && fabs(moved) < 2e-9);
+        assert_true(fabs((four->tensors[product][0] - plain) / moved - 4) < 1e-6);
+        near(four->tensors[exact][0], 2 * (double)x[0]);
+        assert_true(one->tensors[product][1] == four->tensors[product][1]);
+        assert_true(one->tensors[product][1] >= (double)FLT_MAX);
+    }
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -840,6 +866,7 @@ int main(void) {
         TEST(pools),
         TEST(pools_at_the_edges),
         TEST(sums_beyond_f32),
+        TEST(steps_of_rounding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,18 +87,19 @@ static void hear_trouble(void *with, const char *target, const char *name, const
 
 enum { LONGEST_TEXT = 70 };
 
-/* Interpretations with rounded results: of extreme weights, and wherever a first look finds something. The most that a
- * number moves in a few of them is by chance far too little, about once in a thousand specs. */
-enum { FEW_ROUNDED = 4, MANY_ROUNDED = 32 };
+/* Of extreme weights; and wherever a first look finds something. What a number moves in a few interpretations is by
+ * chance far too little about once in a thousand specs, and scores that are equal but for the rounding of their sums,
+ * so that one bit says which key a query sees, need steps that are longer than that of a result. */
+static const Rounded first_look = {4, 1}, second_look = {32, 4};
 
 /* One set of weights, `rounded` as Cases has it. The largest spread comes back: above MOST_SPREAD nothing was
  * compared. */
-static double compare(Trial *t, Engine *engine, attn_pool *pool, Stress stress, uint64_t seed, int rounded,
+static double compare(Trial *t, Engine *engine, attn_pool *pool, Stress stress, uint64_t seed, Rounded rounded,
                       int *troubles) {
     Arena *arena = arena_new();
     const Module *module = engine->module;
     Cases cases = {.arena = arena, .path = "drawn.attn", .small = true, .brief = t->brief, .seed = seed,
-                   .reference = module, .rounded_runs = rounded,
+                   .reference = module, .rounded = rounded,
                    .only = t->only && strcmp(t->only, "decode") != 0 ? t->only : NULL};
     cases.weights = stressed_weights(arena, module, stress, seed, &cases.inputs);
     Checks checks = {.arena = arena, .cases = &cases, .thread_counts = {t->threads}, .n_thread_counts = 1,
@@ -107,7 +108,7 @@ static double compare(Trial *t, Engine *engine, attn_pool *pool, Stress stress, 
     checks.with = &hearing;
     if (!t->only || cases.only) cases_make(&cases, engine, false);
     double spread = 0;
-    for (int k = 0; k < cases.count && rounded; k++)
+    for (int k = 0; k < cases.count && rounded.runs; k++)
         for (int64_t b = 0; b < cases.list[k].batch->count; b++)
             for (int o = 0; o < module->forward->n_outputs; o++)
                 spread = fmax(spread, check_spread_share(&cases.list[k].batch->sequences[b].outputs[o]));
@@ -143,9 +144,10 @@ static void compare_trial(Trial *t, Engine *engine, attn_pool *pool) {
         Stress stress = i < TIMES ? t->stress : STRESS_UNIT;
         int troubles;
         uint64_t seed = t->seed + (uint64_t)i * 1000;
-        double spread = compare(t, engine, pool, stress, seed, stress == STRESS_UNIT ? 0 : FEW_ROUNDED, &troubles);
+        double spread = compare(t, engine, pool, stress, seed, stress == STRESS_UNIT ? (Rounded){0, 0} : first_look,
+                                &troubles);
         if (spread <= MOST_SPREAD && t->outcome == OUTCOME_WRONG && !troubles) {
-            spread = compare(t, engine, pool, stress, seed, MANY_ROUNDED, &troubles);
+            spread = compare(t, engine, pool, stress, seed, second_look, &troubles);
             t->delicate = spread > MOST_SPREAD || t->outcome == OUTCOME_FINE;
         }
         if (spread <= MOST_SPREAD) return;
