@@ -115,7 +115,8 @@ PLANTED = {
                       "misaligned address"),
         "cast": ("volatile float big = 1e30f; volatile int made = (int)big; (void)made;", "outside the range"),
     },
-    "thread": {"race": ("static volatile int shared; shared++;", "data race")},
+    # it lasts, so that another thread awakes and takes its share
+    "thread": {"race": ("static volatile int shared; for (int i = 0; i < 100000; i++) shared++;", "data race")},
     "memory": {"unset": ("volatile float few[2]; if (few[input->batch & 1] > 1.0f) return 0;", "use-of-uninitialized")},
     "valgrind": {"unset": ("volatile float few[2]; if (few[input->batch & 1] > 1.0f) return 0;",
                            "depends on uninitialised")},
