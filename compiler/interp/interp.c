@@ -14,14 +14,19 @@ typedef struct Numbers {
     const uint8_t *flags;
 } Numbers;
 
+/* How results are rounded. */
+typedef struct Rounding {
+    uint64_t state; /* what directions are drawn from; 0: results stay as they are */
+    double steps;   /* how many times as far as to the f32 number they go */
+} Rounding;
+
 typedef struct Interp {
     Arena *arena;
     const Module *module;
     const Graph *graph;
     const int64_t *symbols;
-    Numbers *numbers;  /* one a tensor */
-    uint64_t rounding; /* what directions are drawn from; 0: results stay as they are */
-    double steps;      /* how many times as far as to the f32 number they go */
+    Numbers *numbers; /* one a tensor */
+    Rounding rounding;
 } Interp;
 
 static int64_t size_of(const Interp *in, Dim dim) {
@@ -32,6 +37,38 @@ static int64_t extent(const Interp *in, int tensor, int d) {
     return d < t->rank ? size_of(in, t->dims[d]) : 1;
 }
 static double at(Numbers n, int64_t i) { return n.single ? (double)n.single[i] : n.real[i]; }
+
+/* ---------------------------------------------------------------- rounding */
+
+/* x goes to one of the two numbers around it, or `steps` times as far. */
+static double moved(Rounding *how, double x, double below, double above) {
+    how->state = how->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return x + how->steps * ((how->state >> 63 ? above : below) - x);
+}
+
+static double rounded(Rounding *how, double x) {
+    float nearest = (float)x;
+    if (!(fabs(x) <= (double)FLT_MAX) || (double)nearest == x) return (double)nearest;
+    bool low = (double)nearest < x;
+    float other = nextafterf(nearest, low ? INFINITY : -INFINITY);
+    return moved(how, x, (double)(low ? nearest : other), (double)(low ? other : nearest));
+}
+
+/* `sum`, the product of a[i..i+d-1] and b[j..j+d-1], as f32 may have it where results are rounded: on the way it is as
+ * large as its terms together, so NaN where finite ones pass FLT_MAX, else rounded as a number of that size is. Its own
+ * size may be far smaller, and that its factors are rounded does not tell, where they are inputs and weights. */
+static double summed(Rounding *how, double sum, Numbers a, int64_t i, Numbers b, int64_t j, int64_t d) {
+    if (!how->state) return sum;
+    double size = 0;
+    for (int64_t c = 0; c < d; c++) size += fabs(at(a, i + c) * at(b, j + c));
+    if (!isfinite(size)) return sum;
+    if (size > (double)FLT_MAX) return NAN;
+    int exponent;
+    frexp(size, &exponent);
+    if (exponent < FLT_MIN_EXP) exponent = FLT_MIN_EXP;
+    double unit = ldexp(1, exponent - FLT_MANT_DIG), below = unit * floor(sum / unit);
+    return below == sum ? sum : moved(how, sum, below, below + unit);
+}
 
 /* ---------------------------------------------------------------- rows and columns */
 
@@ -50,20 +87,12 @@ static void run_patches(Numbers pixels, int64_t height, int64_t width, int64_t p
                     for (int64_t x = 0; x < p; x++) *out++ = at(pixels, (c * height + top + y) * width + left + x);
 }
 
-/* `sum`, the product of a[i..i+d-1] and b[j..j+d-1], or NaN where finite terms pass `most` on the way in some order. */
-static double held(double sum, double most, Numbers a, int64_t i, Numbers b, int64_t j, int64_t d) {
-    if (most == INFINITY) return sum;
-    double size = 0;
-    for (int64_t c = 0; c < d; c++) size += fabs(at(a, i + c) * at(b, j + c));
-    return isfinite(size) && size > most ? NAN : sum;
-}
-
 enum { COLUMN_BLOCK = 64 };
 
-/* x [n][k], weight [d][k], bias [d] or none -> out [n][d]; sums as `held` has them. Columns are innermost, in blocks
+/* x [n][k], weight [d][k], bias [d] or none -> out [n][d]; sums as `summed` has them. Columns are innermost, in blocks
  * whose weights are turned first, so that the inner loop runs over neighbours. */
-static void run_linear(Arena *arena, double most, Numbers x, Numbers weight, const Numbers *bias, int64_t n, int64_t k,
-                       int64_t d, double *out) {
+static void run_linear(Arena *arena, Rounding *how, Numbers x, Numbers weight, const Numbers *bias, int64_t n,
+                       int64_t k, int64_t d, double *out) {
     double *turned = arena_array(arena, (size_t)(k * COLUMN_BLOCK), sizeof *turned);
     for (int64_t c0 = 0; c0 < d; c0 += COLUMN_BLOCK) {
         int64_t columns = d - c0 < COLUMN_BLOCK ? d - c0 : COLUMN_BLOCK;
@@ -77,7 +106,7 @@ static void run_linear(Arena *arena, double most, Numbers x, Numbers weight, con
                 for (int64_t c = 0; c < COLUMN_BLOCK; c++) sum[c] += factor * turned[j * COLUMN_BLOCK + c];
             }
             for (int64_t c = 0; c < columns; c++)
-                out[i * d + c0 + c] = held(sum[c], most, x, i * k, weight, (c0 + c) * k, k) +
+                out[i * d + c0 + c] = summed(how, sum[c], x, i * k, weight, (c0 + c) * k, k) +
                                       (bias ? at(*bias, c0 + c) : 0);
         }
     }
@@ -138,8 +167,8 @@ static void run_rope(Numbers x, Numbers cosine, Numbers sine, int64_t n, int64_t
 
 /* ---------------------------------------------------------------- attention */
 
-/* query [n][heads*d], key [m][kv_heads*d] -> out [heads][n][m]; sums as `held` has them */
-static void run_scores(double most, Numbers query, Numbers key, int64_t n, int64_t m, const OpAttributes *a,
+/* query [n][heads*d], key [m][kv_heads*d] -> out [heads][n][m]; sums as `summed` has them */
+static void run_scores(Rounding *how, Numbers query, Numbers key, int64_t n, int64_t m, const OpAttributes *a,
                        double *out) {
     int64_t d = a->head_dim, group = a->heads / a->kv_heads;
     for (int64_t h = 0; h < a->heads; h++)
@@ -148,7 +177,7 @@ static void run_scores(double most, Numbers query, Numbers key, int64_t n, int64
                 int64_t q = (i * a->heads + h) * d, k = (j * a->kv_heads + h / group) * d;
                 double sum = 0;
                 for (int64_t c = 0; c < d; c++) sum += at(query, q + c) * at(key, k + c);
-                out[(h * n + i) * m + j] = a->scale * held(sum, most, query, q, key, k, d);
+                out[(h * n + i) * m + j] = a->scale * summed(how, sum, query, q, key, k, d);
             }
 }
 
@@ -300,25 +329,13 @@ static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, doub
     }
 }
 
-/* Each number goes to one of the two f32 numbers around it, or `steps` times as far. */
-static void round_result(Interp *in, double *out, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        float nearest = (float)out[i];
-        in->rounding = in->rounding * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        bool up = in->rounding >> 63;
-        if ((double)nearest < out[i] && up) nearest = nextafterf(nearest, INFINITY);
-        else if ((double)nearest > out[i] && !up) nearest = nextafterf(nearest, -INFINITY);
-        out[i] = fabs(out[i]) <= (double)FLT_MAX ? out[i] + in->steps * ((double)nearest - out[i]) : (double)nearest;
-    }
-}
-
 static void run_op(Interp *in, const Op *op) {
     const OpAttributes *a = &op->a;
     Numbers x = in->numbers[op->inputs[0]], y = x, z = x; /* y and z are read where the op has them */
     if (op->n_inputs > 1) y = in->numbers[op->inputs[1]];
     if (op->n_inputs > 2) z = in->numbers[op->inputs[2]];
     int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1), count = n * d * extent(in, op->result, 2);
-    const double most = in->rounding ? (double)FLT_MAX : INFINITY; /* of sums inside an op */
+    const double most = in->rounding.state ? (double)FLT_MAX : INFINITY; /* of squares, added up */
     double *out = arena_array(in->arena, (size_t)count, sizeof *out);
     switch (op->kind) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
@@ -334,7 +351,8 @@ static void run_op(Interp *in, const Op *op) {
     case OP_mul: for (int64_t i = 0; i < count; i++) out[i] = at(x, i) * at(y, i); break;
     case OP_scale: for (int64_t i = 0; i < count; i++) out[i] = a->scale * at(x, i); break;
     case OP_linear:
-        run_linear(in->arena, most, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d, out);
+        run_linear(in->arena, &in->rounding, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d,
+                   out);
         break;
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
@@ -343,7 +361,7 @@ static void run_op(Interp *in, const Op *op) {
                  op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);
         break;
     case OP_rope: run_rope(x, y, z, n, past_of(in, a), a, out); break;
-    case OP_scores: run_scores(most, x, y, d, extent(in, op->result, 2), a, out); break;
+    case OP_scores: run_scores(&in->rounding, x, y, d, extent(in, op->result, 2), a, out); break;
     case OP_additive_scores:
         run_additive_scores(x, y, z, d, extent(in, op->result, 2), extent(in, op->inputs[0], 1), a->scale, out);
         break;
@@ -362,7 +380,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_l2: run_l2(most, x, d, out); break;
     case OP_COUNT: break;
     }
-    if (in->rounding) round_result(in, out, count);
+    for (int64_t i = 0; i < count && in->rounding.state; i++) out[i] = rounded(&in->rounding, out[i]);
     in->numbers[op->result].real = out;
 }
 
@@ -474,7 +492,8 @@ static Interpretation *run_graph(Interp *in, const Weights *weights, const Input
 }
 
 static Interp begin(Arena *arena, const Module *module, const Graph *graph, const int64_t *symbols) {
-    return (Interp){arena, module, graph, symbols, arena_array(arena, (size_t)graph->n_tensors, sizeof(Numbers)), 0, 1};
+    Numbers *numbers = arena_array(arena, (size_t)graph->n_tensors, sizeof *numbers);
+    return (Interp){arena, module, graph, symbols, numbers, {0, 1}};
 }
 
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
@@ -493,7 +512,6 @@ Interpretation *interpret_rounded(Arena *arena, const Module *module, const Grap
                                   const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed,
                                   double steps) {
     Interp in = begin(arena, module, graph, symbols);
-    in.rounding = hash_bytes(0, &seed, sizeof seed) | 1;
-    in.steps = steps;
+    in.rounding = (Rounding){hash_bytes(0, &seed, sizeof seed) | 1, steps};
     return run_graph(&in, weights, inputs, n_inputs, NULL);
 }

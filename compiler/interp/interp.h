@@ -27,9 +27,9 @@ typedef struct Interpretation {
 /* rows[symbol - 1] gives each symbol's value; a failure names an input that is missing or has the wrong length. */
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols);
-/* The same with every op's result rounded to f32, up or down as the seed says, and the squares that a norm adds up no
- * greater than f32 has numbers: how far outputs move is what f32 can promise of them. `steps` times as far as rounding
- * goes, they meet jumps that are so much further away. */
+/* The same with every op's result rounded to f32, up or down as the seed says, the sums of linear and scores as numbers
+ * of their terms' size, and the squares that a norm adds up no greater than f32 has numbers: how far outputs move is
+ * what f32 can promise of them. Results that go `steps` times as far meet jumps that are so much further away. */
 Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                                   const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed,
                                   double steps);

@@ -833,6 +833,27 @@ static void steps_of_rounding(void **state) {
     }
 }
 
+/* A small sum of large products is no better than they are; one that the terms' last bits make is what it is. */
+static void sums_of_larger_terms(void **state) {
+    (void)state;
+    float x[] = {1.1f, 1.3f, 3, 5}, w[] = {9000.1f, -7600.3f, 5, -3};
+    int in = FLOATS(x, 2, 2), weight = FLOATS(w, 2, 2);
+    int product = add_op(OP_linear, A(0), 2, (int[]){in, weight}, DIMS(2, 2));
+    verify(&module, &graph, "test_interp");
+    Weights none = {0};
+    int64_t symbols[4] = {past};
+    double plain = (double)x[0] * (double)w[0] + (double)x[1] * (double)w[1], least = INFINITY, most = -INFINITY;
+    const double last_bit = 0x1p-9; /* of 19780.5, what the terms add up to without their signs */
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        const double *y = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, seed, 1)
+                              ->tensors[product];
+        least = fmin(least, y[0]), most = fmax(most, y[0]);
+        near(y[3], 0);
+    }
+    assert_true(least < plain && plain < most);
+    near(most - least, last_bit);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void) {
@@ -867,6 +888,7 @@ int main(void) {
         TEST(pools_at_the_edges),
         TEST(sums_beyond_f32),
         TEST(steps_of_rounding),
+        TEST(sums_of_larger_terms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
