@@ -161,7 +161,7 @@ static bool check_spec(Checker *c) {
     bool states = !only || strcmp(only, "decode") == 0 || strcmp(only, "maps-decode") == 0;
     if (plain->decode && states && !c->cases.lengths_text)
         c->checks.decode = check_decode_new(c->arena, maps, c->cases.weights, text_rows(c, plain), c->seed,
-                                                  (Rounded){0, 0});
+                                            (Rounded){0});
     bool fine = true, any = false;
     if (wants_pass(c, false)) {
         fine = check_pass(c, plain, false);

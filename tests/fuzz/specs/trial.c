@@ -144,8 +144,8 @@ static void compare_trial(Trial *t, Engine *engine, attn_pool *pool) {
         Stress stress = i < TIMES ? t->stress : STRESS_UNIT;
         int troubles;
         uint64_t seed = t->seed + (uint64_t)i * 1000;
-        double spread = compare(t, engine, pool, stress, seed, stress == STRESS_UNIT ? (Rounded){0, 0} : first_look,
-                                &troubles);
+        Rounded first = stress == STRESS_UNIT ? (Rounded){0} : first_look;
+        double spread = compare(t, engine, pool, stress, seed, first, &troubles);
         if (spread <= MOST_SPREAD && t->outcome == OUTCOME_WRONG && !troubles) {
             spread = compare(t, engine, pool, stress, seed, second_look, &troubles);
             t->delicate = spread > MOST_SPREAD || t->outcome == OUTCOME_FINE;
