@@ -1286,13 +1286,13 @@ void small_encoder_avx2_layernorm_32_row(const float *row, const float *weight, 
                 __m256 d = _mm256_loadu_ps(from + c);
                 d = _mm256_fnmadd_ps(total, _mm256_set1_ps(0x1p-5f), d);
                 const __m256 gain = _mm256_loadu_ps(weight + 0 + c);
-                _mm256_storeu_ps(to + c, _mm256_fmadd_ps(_mm256_mul_ps(d, gain), inverse, _mm256_loadu_ps(bias + 0 + c)));
+                _mm256_storeu_ps(to + c, _mm256_fmadd_ps(_mm256_mul_ps(d, inverse), gain, _mm256_loadu_ps(bias + 0 + c)));
             }
             {
                 __m256 d = _mm256_loadu_ps(from + (c + 8));
                 d = _mm256_fnmadd_ps(total, _mm256_set1_ps(0x1p-5f), d);
                 const __m256 gain = _mm256_loadu_ps(weight + 0 + (c + 8));
-                _mm256_storeu_ps(to + (c + 8), _mm256_fmadd_ps(_mm256_mul_ps(d, gain), inverse, _mm256_loadu_ps(bias + 0 + (c + 8))));
+                _mm256_storeu_ps(to + (c + 8), _mm256_fmadd_ps(_mm256_mul_ps(d, inverse), gain, _mm256_loadu_ps(bias + 0 + (c + 8))));
             }
         }
     }

@@ -54,6 +54,12 @@ static double rounded(Rounding *how, double x) {
     return moved(how, x, (double)(low ? nearest : other), (double)(low ? other : nearest));
 }
 
+/* Whether a sum passed what f32 holds on its way, where results are rounded; `size`: its terms without their signs.
+ * Terms that are infinite or NaN speak for themselves. */
+static bool beyond(const Rounding *how, double size) {
+    return how->state && isfinite(size) && size > (double)FLT_MAX;
+}
+
 /* `sum`, the product of a[i..i+d-1] and b[j..j+d-1], as f32 may have it where results are rounded: on the way it is as
  * large as its terms together, so NaN where finite ones pass FLT_MAX, else rounded as a number of that size is. Its own
  * size may be far smaller, and that its factors are rounded does not tell, where they are inputs and weights. */
@@ -62,7 +68,7 @@ static double summed(Rounding *how, double sum, Numbers a, int64_t i, Numbers b,
     double size = 0;
     for (int64_t c = 0; c < d; c++) size += fabs(at(a, i + c) * at(b, j + c));
     if (!isfinite(size)) return sum;
-    if (size > (double)FLT_MAX) return NAN;
+    if (beyond(how, size)) return NAN;
     int exponent;
     frexp(size, &exponent);
     if (exponent < FLT_MIN_EXP) exponent = FLT_MIN_EXP;
@@ -127,17 +133,17 @@ static double activate(Activation kind, double x) {
     return x;
 }
 
-/* x [n][groups*d], weight [d] or [groups][d] -> out; each group of d columns is normalized alone. Squares that add up
- * to more than `most` are infinite. */
-static void run_norm(bool centered, double most, Numbers x, Numbers weight, bool weight_per_group,
+/* x [n][groups*d], weight [d] or [groups][d] -> out; each group of d columns is normalized alone. Squares beyond f32 are
+ * infinite, and what is to be the mean may be anything there. */
+static void run_norm(const Rounding *how, bool centered, Numbers x, Numbers weight, bool weight_per_group,
                      const Numbers *bias, int64_t n, int64_t groups, int64_t d, const OpAttributes *a, double *out) {
     for (int64_t row = 0; row < n * groups; row++) {
         int64_t base = row * d, first = weight_per_group ? row % groups * d : 0;
-        double mean = 0, variance = 0;
-        for (int64_t c = 0; c < d && centered; c++) mean += at(x, base + c);
-        mean /= (double)d;
+        double mean = 0, size = 0, variance = 0;
+        for (int64_t c = 0; c < d && centered; c++) mean += at(x, base + c), size += fabs(at(x, base + c));
+        mean = beyond(how, size) ? NAN : mean / (double)d;
         for (int64_t c = 0; c < d; c++) variance += (at(x, base + c) - mean) * (at(x, base + c) - mean);
-        if (variance > most) variance = INFINITY;
+        if (beyond(how, variance)) variance = INFINITY;
         double root = 1 / sqrt(variance / (double)d + a->eps);
         for (int64_t c = 0; c < d; c++) {
             double gain = at(weight, first + c) + (a->plus_one ? 1 : 0);
@@ -231,34 +237,41 @@ static void run_softmax(Numbers scores, const Sight *sight, const Numbers *sink,
 }
 
 /* weights [heads][n][m], value [m][kv_heads*d] -> out [n][heads*d]. `hiding` are the softmax's attributes: the value of
- * a hidden key is not touched, since 0 * inf is NaN, as it is where a key is seen and its weight is 0. */
-static void run_mix(Numbers weights, Numbers value, const OpAttributes *hiding, const Sight *sight, int64_t n,
-                    int64_t m, const OpAttributes *a, double *out) {
+ * a hidden key is not touched, since 0 * inf is NaN, as it is where a key is seen and its weight is 0. Who adds up before
+ * dividing by the softmax's sum may have any weight up to 1 on the way: values beyond f32 together have no mean there. */
+static void run_mix(const Rounding *how, Numbers weights, Numbers value, const OpAttributes *hiding,
+                    const Sight *sight, int64_t n, int64_t m, const OpAttributes *a, double *out) {
     int64_t d = a->head_dim, group = a->heads / a->kv_heads;
     for (int64_t h = 0; h < a->heads; h++)
         for (int64_t i = 0; i < n; i++) {
-            double *row = out + (i * a->heads + h) * d;
+            double *row = out + (i * a->heads + h) * d, size = 0;
             for (int64_t j = 0; j < m; j++) {
                 if (!visible(hiding, sight, m, i, j)) continue;
-                double p = at(weights, (h * n + i) * m + j);
-                for (int64_t c = 0; c < d; c++) row[c] += p * at(value, (j * a->kv_heads + h / group) * d + c);
+                double p = at(weights, (h * n + i) * m + j), largest = 0;
+                for (int64_t c = 0; c < d; c++) {
+                    double v = at(value, (j * a->kv_heads + h / group) * d + c);
+                    row[c] += p * v;
+                    largest = fmax(largest, fabs(v));
+                }
+                size += largest;
             }
+            for (int64_t c = 0; c < d && beyond(how, size); c++) row[c] = NAN;
         }
 }
 
 /* ---------------------------------------------------------------- heads */
 
-/* x [n][d] -> out [d] */
-static void run_pool(PoolKind kind, Numbers x, int64_t n, int64_t d, double *out) {
+/* x [n][d] -> out [d]; a sum beyond f32 has no mean */
+static void run_pool(const Rounding *how, PoolKind kind, Numbers x, int64_t n, int64_t d, double *out) {
     for (int64_t c = 0; c < d; c++) {
-        double first = at(x, c), most = first, sum = 0;
+        double first = at(x, c), most = first, sum = 0, size = 0;
         for (int64_t i = 0; i < n; i++) {
             double v = at(x, i * d + c);
-            sum += v;
+            sum += v, size += fabs(v);
             if (v > most || v != v) most = v;
         }
         switch (kind) {
-        case POOL_MEAN: out[c] = sum / (double)n; break;
+        case POOL_MEAN: out[c] = beyond(how, size) ? NAN : sum / (double)n; break;
         case POOL_NONE: case POOL_CLS: out[c] = first; break;
         case POOL_MAX: out[c] = most; break;
         case POOL_LAST: out[c] = at(x, (n - 1) * d + c); break;
@@ -266,10 +279,11 @@ static void run_pool(PoolKind kind, Numbers x, int64_t n, int64_t d, double *out
     }
 }
 
-static void run_l2(double most, Numbers x, int64_t d, double *out) {
+/* x [d] -> out [d], of length 1; squares beyond f32 are infinite */
+static void run_l2(const Rounding *how, Numbers x, int64_t d, double *out) {
     double sum = 0;
     for (int64_t c = 0; c < d; c++) sum += at(x, c) * at(x, c);
-    if (sum > most) sum = INFINITY;
+    if (beyond(how, sum)) sum = INFINITY;
     double length = sqrt(sum) > 1e-12 || sum != sum ? sqrt(sum) : 1e-12;
     for (int64_t c = 0; c < d; c++) out[c] = at(x, c) / length;
 }
@@ -307,8 +321,8 @@ static void run_mix_op(Interp *in, const Op *op, double *out) {
         hiding = &by->a;
         sight = sight_of(in, by, &next);
     }
-    run_mix(in->numbers[op->inputs[0]], in->numbers[op->inputs[1]], hiding, &sight, extent(in, op->result, 0),
-            extent(in, op->inputs[0], 2), &op->a, out);
+    run_mix(&in->rounding, in->numbers[op->inputs[0]], in->numbers[op->inputs[1]], hiding, &sight,
+            extent(in, op->result, 0), extent(in, op->inputs[0], 2), &op->a, out);
 }
 
 /* The state's rows, then those of x. */
@@ -335,7 +349,6 @@ static void run_op(Interp *in, const Op *op) {
     if (op->n_inputs > 1) y = in->numbers[op->inputs[1]];
     if (op->n_inputs > 2) z = in->numbers[op->inputs[2]];
     int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1), count = n * d * extent(in, op->result, 2);
-    const double most = in->rounding.state ? (double)FLT_MAX : INFINITY; /* of squares, added up */
     double *out = arena_array(in->arena, (size_t)count, sizeof *out);
     switch (op->kind) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
@@ -357,7 +370,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
     case OP_layernorm: case OP_rmsnorm:
-        run_norm(op->kind == OP_layernorm, most, x, y, in->graph->tensors[op->inputs[1]].rank == 2,
+        run_norm(&in->rounding, op->kind == OP_layernorm, x, y, in->graph->tensors[op->inputs[1]].rank == 2,
                  op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);
         break;
     case OP_rope: run_rope(x, y, z, n, past_of(in, a), a, out); break;
@@ -376,8 +389,8 @@ static void run_op(Interp *in, const Op *op) {
     }
     case OP_softmax: run_softmax_op(in, op, out); break;
     case OP_mix: run_mix_op(in, op, out); break;
-    case OP_pool: run_pool(a->pool, x, extent(in, op->inputs[0], 0), d, out); break;
-    case OP_l2: run_l2(most, x, d, out); break;
+    case OP_pool: run_pool(&in->rounding, a->pool, x, extent(in, op->inputs[0], 0), d, out); break;
+    case OP_l2: run_l2(&in->rounding, x, d, out); break;
     case OP_COUNT: break;
     }
     for (int64_t i = 0; i < count && in->rounding.state; i++) out[i] = rounded(&in->rounding, out[i]);

@@ -808,6 +808,31 @@ static void sums_beyond_f32(void **state) {
     near(rounded->tensors[product][0], INFINITY);
 }
 
+/* What f32 holds, but not the sum on the way to it: of rounded results that is NaN, each row and column alone. */
+static void means_beyond_f32(void **state) {
+    (void)state;
+    float x[] = {3e38f, 1, 1e38f, 2, 1e38f, 3}, one[] = {1, 1, 1}, none[3] = {0}, scores[] = {1, 1, 1, -1000, 1, 1};
+    uint8_t mask[] = {1, 1, 1, 0, 1, 1};
+    int in = FLOATS(x, 3, 2), rows = FLOATS(x, 2, 3), gain = FLOATS(one, 3), bias = FLOATS(none, 3);
+    int pool = add_op(OP_pool, A(.pool = POOL_MEAN), 1, (int[]){in}, DIMS(1, 2));
+    int norm = add_op(OP_layernorm, A(.groups = 1, .eps = 1e-5), 3, (int[]){rows, gain, bias}, DIMS(2, 3));
+    int sight = add_op(OP_softmax, A(.heads = 1, .has_mask = true), 2,
+                       (int[]){FLOATS(scores, 1, 2, 3), input_of(DTYPE_U8, mask, DIMS(2, 3))}, DIMS(1, 2, 3));
+    int mix = add_op(OP_mix, A(.heads = 1, .kv_heads = 1, .head_dim = 2), 2, (int[]){sight, in}, DIMS(2, 2));
+    verify(&module, &graph, "test_interp");
+    Weights weights = {0};
+    int64_t symbols[4] = {past};
+    Interpretation *plain = interpret(arena, &module, &graph, &weights, arrays, graph.n_inputs, symbols),
+                   *rounded =
+                       interpret_rounded(arena, &module, &graph, &weights, arrays, graph.n_inputs, symbols, 1, 1);
+    for (int i = 0; i < 2; i++) assert_true(isfinite(plain->tensors[pool][i]));
+    near(rounded->tensors[pool][0], NAN), near(rounded->tensors[pool][1], 2);
+    for (int i = 0; i < 6; i++) assert_true(isfinite(plain->tensors[norm][i]));
+    near(rounded->tensors[norm][0], NAN), near(rounded->tensors[norm][5], 0);
+    for (int i = 0; i < 4; i++) assert_true(isfinite(plain->tensors[mix][i]));
+    near(rounded->tensors[mix][0], NAN), assert_true(isfinite(rounded->tensors[mix][2]));
+}
+
 /* Four steps go four times as far in the same direction; what f32 holds stays, and what it cannot is rounded. */
 static void steps_of_rounding(void **state) {
     (void)state;
@@ -887,6 +912,7 @@ int main(void) {
         TEST(pools),
         TEST(pools_at_the_edges),
         TEST(sums_beyond_f32),
+        TEST(means_beyond_f32),
         TEST(steps_of_rounding),
         TEST(sums_of_larger_terms),
     };
