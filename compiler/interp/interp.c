@@ -133,8 +133,8 @@ static double activate(Activation kind, double x) {
     return x;
 }
 
-/* x [n][groups*d], weight [d] or [groups][d] -> out; each group of d columns is normalized alone. Squares beyond f32 are
- * infinite, and what is to be the mean may be anything there. */
+/* x [n][groups*d], weight [d] or [groups][d] -> out; each group of d columns is normalized alone. Squares beyond f32
+ * are infinite, and of a sum beyond f32 the mean is NaN. */
 static void run_norm(const Rounding *how, bool centered, Numbers x, Numbers weight, bool weight_per_group,
                      const Numbers *bias, int64_t n, int64_t groups, int64_t d, const OpAttributes *a, double *out) {
     for (int64_t row = 0; row < n * groups; row++) {
@@ -236,9 +236,17 @@ static void run_softmax(Numbers scores, const Sight *sight, const Numbers *sink,
         }
 }
 
+/* Of x[i..i+d-1] without their signs; NaN counts as nothing. */
+static double largest(Numbers x, int64_t i, int64_t d) {
+    double most = 0;
+    for (int64_t c = 0; c < d; c++) most = fmax(most, fabs(at(x, i + c)));
+    return most;
+}
+
 /* weights [heads][n][m], value [m][kv_heads*d] -> out [n][heads*d]. `hiding` are the softmax's attributes: the value of
- * a hidden key is not touched, since 0 * inf is NaN, as it is where a key is seen and its weight is 0. Who adds up before
- * dividing by the softmax's sum may have any weight up to 1 on the way: values beyond f32 together have no mean there. */
+ * a hidden key is not touched, since 0 * inf is NaN, as it is where a key is seen and its weight is 0. Who adds up
+ * before dividing by the softmax's sum may have any weight up to 1 on the way: values beyond f32 together have no mean
+ * there. */
 static void run_mix(const Rounding *how, Numbers weights, Numbers value, const OpAttributes *hiding,
                     const Sight *sight, int64_t n, int64_t m, const OpAttributes *a, double *out) {
     int64_t d = a->head_dim, group = a->heads / a->kv_heads;
@@ -247,13 +255,9 @@ static void run_mix(const Rounding *how, Numbers weights, Numbers value, const O
             double *row = out + (i * a->heads + h) * d, size = 0;
             for (int64_t j = 0; j < m; j++) {
                 if (!visible(hiding, sight, m, i, j)) continue;
-                double p = at(weights, (h * n + i) * m + j), largest = 0;
-                for (int64_t c = 0; c < d; c++) {
-                    double v = at(value, (j * a->kv_heads + h / group) * d + c);
-                    row[c] += p * v;
-                    largest = fmax(largest, fabs(v));
-                }
-                size += largest;
+                double p = at(weights, (h * n + i) * m + j);
+                for (int64_t c = 0; c < d; c++) row[c] += p * at(value, (j * a->kv_heads + h / group) * d + c);
+                if (how->state) size += largest(value, (j * a->kv_heads + h / group) * d, d);
             }
             for (int64_t c = 0; c < d && beyond(how, size); c++) row[c] = NAN;
         }

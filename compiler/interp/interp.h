@@ -27,9 +27,10 @@ typedef struct Interpretation {
 /* rows[symbol - 1] gives each symbol's value; a failure names an input that is missing or has the wrong length. */
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols);
-/* The same with every op's result rounded to f32, up or down as the seed says, the sums of linear and scores as numbers
- * of their terms' size, and the squares that a norm adds up no greater than f32 has numbers: how far outputs move is
- * what f32 can promise of them. Results that go `steps` times as far meet jumps that are so much further away. */
+/* The same with every op's result rounded to f32, up or down as the seed says, the sums of linear and scores as
+ * numbers of their terms' size: how far outputs move is what f32 can promise of them. Sums whose terms pass FLT_MAX
+ * together are NaN, also those of means and of mixed values; squares of a norm or of l2 are infinite. Results that
+ * go `steps` times as far meet jumps that are so much further away. */
 Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                                   const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed,
                                   double steps);
