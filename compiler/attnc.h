@@ -416,6 +416,7 @@ typedef struct Head {
     PoolKind pool;
     bool l2, pooler;
     int64_t classifier;
+    bool classifier_bias;
 } Head;
 
 /* A line of a `weights` block: how a canonical tensor is found. */
@@ -504,9 +505,19 @@ typedef struct Weights {
     const float **data; /* one array a spec of the table; a learned position table is cut to the spec's rows */
 } Weights;
 
-/* SOURCE is a path (safetensors, index.json, several joined by commas) or "random:SEED".
- * `verbose` lists on stderr the tensors of the file that nothing asked for. */
-Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source, bool verbose);
+/* What stderr is told of tensors of the file that nothing asks for: nothing, how many and which, a line each. */
+typedef enum UnusedReport { UNUSED_UNSAID, UNUSED_SUMMED_UP, UNUSED_LISTED } UnusedReport;
+
+/* SOURCE is a path (safetensors, index.json, several joined by commas) or "random:SEED". */
+Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
+                      UnusedReport unused);
+/* Which tensors of the file `table` asks for, by their index; *absent grows by those that the file lacks. */
+const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
+                            size_t *absent);
+/* Whether a pattern of `ignore` speaks of NAME: {layer} stands for a number, a final `*` for whatever follows. */
+bool source_pattern_covers(const char *pattern, const char *name);
+/* "`layers.{layer}.bias` (12), `odd`": the names, those that differ in numbers alone as one. */
+const char *tensor_names_summary(Arena *arena, const char *const *names, size_t count);
 /* The normal numbers behind random weights: the same on every machine for the same seed and name. */
 void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out);
 

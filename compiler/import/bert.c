@@ -1,5 +1,4 @@
-/* bert.c: the encoders of text. A pooler is taken in where a classifier stands behind it; without one, the outputs
- * end at `hidden`. */
+/* bert.c: the encoders of text. A pooler of the class is taken in where the file has it, or a classifier behind it. */
 #include "families.h"
 
 #define BERT_SIZES                                                                                             \
@@ -21,6 +20,9 @@
 
 #define SEGMENT_LINE "segments ${segments}\n"
 #define CLASSIFIER(stem) "[task=classify? head pooler classifier ${#" stem ".weight}]\n"
+/* `dense`: the pooler's matrix; without one in the file (add_pooling_layer=False) the outputs end at `hidden`. */
+#define POOLER(dense) "[task=hidden&#" dense ".weight? head pooler]\n"
+#define POOLER_TENSORS(dense) "[task=hidden&#" dense ".weight? pooler.* " dense ".*]\n"
 #define ENCODER_SPEC(position, segments, embedding, layers, attention, head) \
     "d_model ${d_model}\n"                                                   \
     "vocab ${vocab}\n"                                                       \
@@ -53,7 +55,8 @@
     ".ffn.up.* .intermediate.dense.*\n"                     \
     ".ffn.down.* .output.dense.*\n"                         \
     ".ffn.norm_out.* .output.LayerNorm.*\n"
-#define BERT_IGNORED "ignore embeddings.position_ids pooler.dense.* cls.* lm_head.* qa_outputs.* classifier.*\n"
+#define BERT_IGNORED "buffer embeddings.position_ids\n"                                                         \
+    "ignore pooler.dense.* cls.* lm_head.* qa_outputs.* classifier.*\n"
 
 /* ---------------------------------------- BERT */
 static const ConfigKey bert_keys[] = {
@@ -64,8 +67,9 @@ const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
     .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=rest" REST,
     KEYS(bert_keys), .irrelevant = "tie_word_embeddings", .prefixes = "bert.",
-    .spec = ENCODER_SPEC("", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier")),
+    .spec = ENCODER_SPEC("", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier") POOLER("pooler.dense")),
     .tensors = BERT_EMBEDDING BERT_LAYERS
+        POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* pooler.dense.*]\n"
         "[task=classify? classifier.* classifier.*]\n"
         BERT_IGNORED,
@@ -80,8 +84,9 @@ const Family family_roberta = {
     .title = "RoBERTa: Liu et al. 2019, arXiv:1907.11692. Positions begin at padding_idx + 1.",
     .classes = "Model=hidden ForSequenceClassification=classify" REST,
     KEYS(roberta_keys), .irrelevant = "tie_word_embeddings", .prefixes = "roberta.",
-    .spec = ENCODER_SPEC(" offset ${offset}", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier.out_proj")),
+    .spec = ENCODER_SPEC(" offset ${offset}", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")),
     .tensors = BERT_EMBEDDING BERT_LAYERS
+        POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* classifier.dense.*]\n"
         "[task=classify? classifier.* classifier.out_proj.*]\n"
         BERT_IGNORED,
@@ -128,7 +133,8 @@ const Family family_electra = {
         "", ""),
     .tensors = BERT_EMBEDDING
         "[factor!=$d_model? encoder.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS
-        "ignore embeddings.position_ids discriminator_predictions.* generator_predictions.* generator_lm_head.* "
+        "buffer embeddings.position_ids\n"
+        "ignore discriminator_predictions.* generator_predictions.* generator_lm_head.* "
             "classifier.* qa_outputs.*\n",
 };
 
@@ -148,7 +154,7 @@ const Family family_albert = {
     .classes = "Model=hidden ForSequenceClassification=classify" REST,
     KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size tie_word_embeddings",
     .prefixes = "albert.", .spec = ENCODER_SPEC("", SEGMENT_LINE, " factor ${factor}", "layers shared", "",
-        CLASSIFIER("classifier")),
+        CLASSIFIER("classifier") POOLER("pooler")),
     .tensors = BERT_EMBEDDING
         "encoder.embedding.projection.* encoder.embedding_hidden_mapping_in.*\n"
         "@encoder.layers.0 encoder.albert_layer_groups.0.albert_layers.0\n"
@@ -160,9 +166,11 @@ const Family family_albert = {
         ".ffn.up.* .ffn.*\n"
         ".ffn.down.* .ffn_output.*\n"
         ".ffn.norm_out.* .full_layer_layer_norm.*\n"
+        POOLER_TENSORS("pooler")
         "[task=classify? pooler.* pooler.*]\n"
         "[task=classify? classifier.* classifier.*]\n"
-        "ignore embeddings.position_ids pooler.* predictions.* sop_classifier.* classifier.* qa_outputs.*\n",
+        "buffer embeddings.position_ids\n"
+        "ignore pooler.* predictions.* sop_classifier.* classifier.* qa_outputs.*\n",
 };
 
 /* ---------------------------------------- MPNet: learned positions, and one table of buckets for all layers */
@@ -176,7 +184,7 @@ const Family family_mpnet = {
     .classes = "Model=hidden ForSequenceClassification=classify" REST,
     KEYS(mpnet_keys), .irrelevant = "tie_word_embeddings", .prefixes = "mpnet.",
     .spec = ENCODER_SPEC(" offset 2", "", "", "layers", ", position relative per_layer buckets 32 distance 128",
-        CLASSIFIER("classifier.out_proj")),
+        CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")),
     .tensors = BERT_EMBEDDING
         "encoder.layers.{layer}.attention.relative.weight encoder.relative_attention_bias.weight\n"
         "@encoder.layers.{layer} encoder.layer.{layer}\n"
@@ -188,6 +196,7 @@ const Family family_mpnet = {
         ".ffn.up.* .intermediate.dense.*\n"
         ".ffn.down.* .output.dense.*\n"
         ".ffn.norm_out.* .output.LayerNorm.*\n"
+        POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* classifier.dense.*]\n"
         "[task=classify? classifier.* classifier.out_proj.*]\n"
         BERT_IGNORED,

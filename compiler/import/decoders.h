@@ -11,7 +11,17 @@
 #define DECODER_TOKENS(start, end, pad)                                        \
     TOKEN_OR("bos_token_id", "start", start),                                  \
     TOKENS_OR("eos_token_id", "end", end), TOKEN_OR("pad_token_id", "pad", pad)
-#define TIED(otherwise) FLAG_OR("tie_word_embeddings", "tied", otherwise), MUST("is_encoder_decoder", "false null")
+/* A head in the file whose numbers are not those of the table is the head, whatever the config says of ties. */
+#define TIED_TO(otherwise, head, table)                                                                            \
+    FLAG_OR("tie_word_embeddings", "tied", otherwise), MUST("is_encoder_decoder", "false null"),                   \
+    NOTED("task=logits&tied&#" head "<>" table, "`tie_word_embeddings` is true, but `" head "` of the file holds " \
+        "other numbers than `" table "`: it is the head, as in transformers 5."),                                  \
+    DERIVED("tied", "", "tied&#" head "<>" table)
+#define TIED(otherwise) TIED_TO(otherwise, "lm_head.weight", "embed_tokens.weight")
+/* A tied table may stand in the file under the head's name alone. */
+#define TOKEN_TABLE(table, head)                  \
+    "decoder.embedding.tokens.weight " table "\n" \
+    "[tied&!#" table "? decoder.embedding.tokens.weight " head "]\n"
 
 #define TOKENS_SPEC             \
     "[start? start ${start}]\n" \
@@ -21,11 +31,10 @@
 /* `words` are options of `head logits`. */
 #define HEAD_SPEC(words)                                                          \
     "[task=logits? head logits][task=logits&tied? tied][task=logits?" words "]\n" \
-    "[task=classify? head pool last classifier ${#score.weight}]\n"
+    "[task=classify? head pool last classifier ${#score.weight} no_bias]\n"
 #define HEAD_TENSORS                                         \
     "[task=logits&!tied? head.weight lm_head.weight]\n"      \
     "[task=classify? classifier.weight score.weight]\n"      \
-    "[task=classify? classifier.bias score.bias optional]\n" \
     "ignore lm_head.* score.* qa_outputs.* classifier.*\n"
 
 /* LLaMA and its kin: sizes, attention, tensor names. */
@@ -40,6 +49,8 @@
 #define ONE_ROPE(theta, part)                                                                              \
     REAL_OR("rope_theta", "theta", theta, theta), REAL_OR("partial_rotary_factor", "partial", part, part), \
     ROPE("rope_parameters rope_scaling", "rope", "theta", NULL)
+/* Of a family whose heads are rotated whole, whatever partial_rotary_factor says. */
+#define WHOLE_ROPE(theta) DERIVED("whole_rope", "yes", NULL), ONE_ROPE(theta, "1")
 #define RMS_EPS(eps) REAL_OR("rms_norm_eps", "eps", eps, NULL)
 #define ATTENTION_BIAS FLAG_OR("attention_bias", "attention_bias", "false")
 
@@ -62,7 +73,7 @@
     "$end\n"                                         \
     "}\n" HEAD_SPEC(head)
 
-#define LLAMA_EMBEDDING "decoder.embedding.tokens.weight embed_tokens.weight\n@decoder.layers.{layer} layers.{layer}\n"
+#define LLAMA_EMBEDDING TOKEN_TABLE("embed_tokens.weight", "lm_head.weight") "@decoder.layers.{layer} layers.{layer}\n"
 #define LLAMA_PROJECTIONS                      \
     ".attention.query.* .self_attn.q_proj.*\n" \
     ".attention.key.* .self_attn.k_proj.*\n"   \
@@ -75,6 +86,8 @@
     ".ffn.gate.* .mlp.gate_proj.*\n" \
     ".ffn.up.* .mlp.up_proj.*\n"     \
     ".ffn.down.* .mlp.down_proj.*\n"
-#define LLAMA_END "decoder.final_norm.* norm.*\n" HEAD_TENSORS
+#define LLAMA_END                                          \
+    "decoder.final_norm.* norm.*\n"                        \
+    "buffer layers.{layer}.self_attn.rotary_emb.inv_freq\n" HEAD_TENSORS
 
 #endif

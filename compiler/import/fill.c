@@ -13,7 +13,31 @@ const FileTensor *tensor_of(const Import *import, const char *name) {
     return tensor;
 }
 
+/* Whether the file has both tensors with other numbers, as floats; tensors of other shapes differ. */
+static bool tensors_differ(const Import *import, const char *left, const char *right) {
+    enum { STRETCH = 4096 };
+    const FileTensor *a = tensor_of(import, left), *b = tensor_of(import, right);
+    int64_t count = 0;
+    if (!a || !b) return false;
+    if (!shape_equal(a->shape, b->shape) || !shape_elements(a->shape, &count)) return true;
+    if (a->dtype == b->dtype) return memcmp(a->data, b->data, a->bytes) != 0;
+    float these[STRETCH], those[STRETCH];
+    for (int64_t at = 0; at < count; at += STRETCH) {
+        int64_t n = count - at < STRETCH ? count - at : STRETCH;
+        tensor_to_f32(a, at, n, these);
+        tensor_to_f32(b, at, n, those);
+        if (memcmp(these, those, (size_t)n * sizeof *these) != 0) return true;
+    }
+    return false;
+}
+
 static bool atom_holds(const Import *import, const char *atom, size_t size) {
+    Arena *arena = import->arena;
+    if (*atom == '#') {
+        const char *name = arena_copy(arena, atom + 1, size - 1), *other = strstr(name, "<>");
+        if (!other) return tensor_of(import, name) != NULL;
+        return tensors_differ(import, arena_copy(arena, name, (size_t)(other - name)), other + 2);
+    }
     const char *equal = memchr(atom, '=', size);
     if (equal) {
         bool negated = equal > atom && equal[-1] == '!';
@@ -21,11 +45,10 @@ static bool atom_holds(const Import *import, const char *atom, size_t size) {
         const char *right = equal + 1;
         size_t length = size - (size_t)(right - atom);
         if (*right == '$') right = variable_get(import, right + 1, length - 1);
-        else right = arena_copy(import->arena, right, length);
+        else right = arena_copy(arena, right, length);
         return (strcmp(left ? left : "", right ? right : "") == 0) != negated;
     }
     if (*atom == '!') return !atom_holds(import, atom + 1, size - 1);
-    if (*atom == '#') return tensor_of(import, arena_copy(import->arena, atom + 1, size - 1)) != NULL;
     return variable_get(import, atom, size) != NULL;
 }
 
@@ -177,13 +200,29 @@ void fill_spec(Import *import, Text *out) {
 
 /* ---------------------------------------- tensors */
 
+/* Whether a pattern of `ignore` or `buffer` speaks of a tensor of the file, under one of the prefixes. */
+static bool speaks_of(const Import *import, const char *pattern, const char *tensor) {
+    const char *prefixes = import->family->prefixes;
+    size_t size;
+    if (source_pattern_covers(pattern, tensor)) return true;
+    for (const char *prefix; (prefix = next_word(&prefixes, &size));)
+        if (strncmp(tensor, prefix, size) == 0 && source_pattern_covers(pattern, tensor + size)) return true;
+    return false;
+}
+
 static bool occurs(const Import *import, const char *pattern, bool is_prefix) {
-    size_t size = strlen(pattern);
-    if (size && pattern[size - 1] == '*') size--, is_prefix = true;
     for (size_t t = 0; t < import->file->count; t++) {
         const char *name = import->file->tensors[t].name;
-        if (is_prefix ? strncmp(name, pattern, size) == 0 : strcmp(name, pattern) == 0) return true;
+        if (is_prefix ? strncmp(name, pattern, strlen(pattern)) == 0 : speaks_of(import, pattern, name)) return true;
     }
+    return false;
+}
+
+bool is_buffer(const Import *import, const char *tensor) {
+    const char *patterns = import->buffers.data;
+    size_t size;
+    for (const char *pattern; (pattern = next_word(&patterns, &size));)
+        if (speaks_of(import, arena_copy(import->arena, pattern, size), tensor)) return true;
     return false;
 }
 
@@ -210,8 +249,9 @@ void fill_tensors(Import *import, const WeightTable *table, Text *out) {
         size_t first, second;
         const char *canonical = next_word(&at, &first);
         if (!canonical) continue;
-        if (first == 6 && begins(canonical, "ignore")) {
+        if (first == 6 && (begins(canonical, "ignore") || begins(canonical, "buffer"))) {
             quoted_list(import, "ignore", at, false, out);
+            if (begins(canonical, "buffer")) text_printf(&import->buffers, "%s ", at);
             continue;
         }
         const char *source = next_word(&at, &second);

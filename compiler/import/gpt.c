@@ -22,7 +22,7 @@ static const ConfigKey gpt2_keys[] = {
     WORD_OR("activation_function", "activation", "gelu_tanh", ACTIVATIONS),
     REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
     MUST("scale_attn_weights", "true"), MUST("scale_attn_by_inverse_layer_idx", "false"),
-    DECODER_TOKENS("50256", "50256", ""), TIED("true"),
+    DECODER_TOKENS("50256", "50256", ""), TIED_TO("true", "lm_head.weight", "wte.weight"),
 };
 const Family family_gpt2 = {
     .types = "gpt2=GPT2", .title = "GPT-2: Radford et al. 2019.",
@@ -35,7 +35,7 @@ const Family family_gpt2 = {
     .prefixes = "transformer.", .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "position learned\n",
         ", mask causal", "${activation}"),
     .tensors =
-        "decoder.embedding.tokens.weight wte.weight\n"
+        TOKEN_TABLE("wte.weight", "lm_head.weight")
         "decoder.embedding.positions.weight wpe.weight\n"
         "@decoder.layers.{layer} h.{layer}\n"
         ".attention.norm_in.* .ln_1.*\n"
@@ -46,6 +46,7 @@ const Family family_gpt2 = {
         ".ffn.norm_in.* .ln_2.*\n"
         ".ffn.up.* .mlp.c_fc.* transpose\n"
         ".ffn.down.* .mlp.c_proj.* transpose\n"
+        "buffer h.{layer}.attn.bias h.{layer}.attn.masked_bias\n"
         "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS,
 };
 
@@ -56,7 +57,7 @@ static const ConfigKey gpt_neox_keys[] = {
     FLAG_OR("attention_bias", "attention_bias", "true"), REAL_OR("rotary_emb_base rope_theta", "theta", "10000", NULL),
     REAL_OR("rotary_pct partial_rotary_factor", "partial", "0.25", NULL),
     ROPE("rope_parameters rope_scaling", "rope", "theta", NULL),
-    DECODER_TOKENS("0", "2", ""), TIED("false"),
+    DECODER_TOKENS("0", "2", ""), TIED_TO("false", "embed_out.weight", "embed_in.weight"),
 };
 const Family family_gpt_neox = {
     .types = "gpt_neox=GPTNeoX", .title = "GPT-NeoX: Black et al. 2022, arXiv:2204.06745.",
@@ -65,7 +66,7 @@ const Family family_gpt_neox = {
         ", mask causal, position rope ${rope}[!attention_bias?, bias none]",
                      "${activation}"),
     .tensors =
-        "decoder.embedding.tokens.weight embed_in.weight\n"
+        TOKEN_TABLE("embed_in.weight", "embed_out.weight")
         "@decoder.layers.{layer} layers.{layer}\n"
         ".attention.norm_in.* .input_layernorm.*\n"
         ".attention.query.* .attention.query_key_value.* interleaved ${heads} parts 3 take 0\n"
@@ -78,7 +79,8 @@ const Family family_gpt_neox = {
         "decoder.final_norm.* final_layer_norm.*\n"
         "[task=logits&!tied? head.weight embed_out.weight]\n"
         "[task=classify? classifier.weight score.weight]\n"
-        "[task=classify? classifier.bias score.bias optional]\n"
+        "buffer layers.{layer}.attention.bias layers.{layer}.attention.masked_bias "
+        "layers.{layer}.attention.rotary_emb.inv_freq\n"
         "ignore embed_out.weight classifier.* qa_outputs.*\n",
 };
 
@@ -94,7 +96,7 @@ static const ConfigKey opt_keys[] = {
     "=d_model"),
     REFUSED("table_width!=$d_model",
     "`word_embed_proj_dim` is not `hidden_size`; a projection in front of the head is not understood"),
-    DECODER_TOKENS("2", "2", "1"), TIED("true"),
+    DECODER_TOKENS("2", "2", "1"), TIED_TO("true", "lm_head.weight", "decoder.embed_tokens.weight"),
 };
 const Family family_opt = {
     .types = "opt=OPT", .title = "OPT: Zhang et al. 2022, arXiv:2205.01068.",
@@ -104,7 +106,7 @@ const Family family_opt = {
     .spec = GPT_SPEC("norm layernorm[pre? pre][!pre? post] eps 1e-5\n[!bias? bias none]\n",
                      "position learned offset 2\n[pre&no_final? final_norm no]\n", ", mask causal", "${activation}"),
     .tensors =
-        "decoder.embedding.tokens.weight decoder.embed_tokens.weight\n"
+        TOKEN_TABLE("decoder.embed_tokens.weight", "lm_head.weight")
         "decoder.embedding.positions.weight decoder.embed_positions.weight\n"
         "@decoder.layers.{layer} decoder.layers.{layer}\n"
         ".attention.query.* .self_attn.q_proj.*\n"
@@ -127,7 +129,7 @@ static const ConfigKey bloom_keys[] = {
     INTEGER("n_head num_attention_heads", "heads"), DERIVED("d_ff", "=4 * d_model", NULL),
     INTEGER_OR("seq_length", "positions", "", ""),
     REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL), MUST("apply_residual_connection_post_layernorm", "false"),
-    DECODER_TOKENS("1", "2", ""), TIED("true"),
+    DECODER_TOKENS("1", "2", ""), TIED_TO("true", "lm_head.weight", "word_embeddings.weight"),
 };
 const Family family_bloom = {
     .types = "bloom=Bloom", .title = "BLOOM: BigScience 2022, arXiv:2211.05100.",
@@ -139,7 +141,7 @@ const Family family_bloom = {
     .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "embedding normalized\n", ", mask causal, position alibi",
         "gelu_tanh"),
     .tensors =
-        "decoder.embedding.tokens.weight word_embeddings.weight\n"
+        TOKEN_TABLE("word_embeddings.weight", "lm_head.weight")
         "decoder.embedding.norm.* word_embeddings_layernorm.*\n"
         "@decoder.layers.{layer} h.{layer}\n"
         ".attention.norm_in.* .input_layernorm.*\n"
@@ -165,7 +167,10 @@ static const ConfigKey mpt_keys[] = {
     MUST("attn_config.clip_qkv", "null"),
     MUST("attn_config.prefix_lm", "false"), MUST("attn_config.qk_ln", "false"), MUST("attn_config.alibi", "true"),
     MUST("attn_config.attn_uses_sequence_id", "false"), REAL_OR("attn_config.softmax_scale", "scale", "", ""),
-    INTEGER_OR("attn_config.alibi_bias_max", "alibi_max", "8", NULL), DECODER_TOKENS("", "", ""), TIED("true"),
+    INTEGER_OR("attn_config.alibi_bias_max", "alibi_max", "8", "8"),
+    NOTED("alibi_max!=8", "`attn_config.alibi_bias_max` is not obeyed, as in transformers 5, whose slopes are those of 8."),
+    DECODER_TOKENS("", "", ""),
+    TIED_TO("true", "lm_head.weight", "wte.weight"),
 };
 const Family family_mpt = {
     .types = "mpt=Mpt", .title = "MPT: MosaicML 2023.", .classes = DECODER_CLASSES, KEYS(mpt_keys),
@@ -174,9 +179,9 @@ const Family family_mpt = {
                   "init_config tokenizer_name",
     .prefixes = "transformer.",
     .spec = GPT_SPEC("norm layernorm no_bias pre eps ${eps}\nbias none\n", "",
-        ", mask causal[scale?, scale ${scale}], position alibi[alibi_max!=8? max ${alibi_max}]", "gelu"),
+        ", mask causal[scale?, scale ${scale}], position alibi", "gelu"),
     .tensors =
-        "decoder.embedding.tokens.weight wte.weight\n"
+        TOKEN_TABLE("wte.weight", "lm_head.weight")
         "@decoder.layers.{layer} blocks.{layer}\n"
         ".attention.norm_in.* .norm_1.*\n"
         ".attention.query.* .attn.Wqkv.* rows 0..d_model\n"
@@ -212,7 +217,7 @@ static const ConfigKey falcon_keys[] = {
     DERIVED("key_end", "=d_model + head_dim", NULL), DERIVED("value_end", "=key_end + head_dim", NULL),
     POSITIONS("2048"), ONE_ROPE("10000", "1"), REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
     WORD_OR("activation", "activation", "gelu", ACTIVATIONS),
-    DECODER_TOKENS("11", "11", ""), TIED("true"),
+    DECODER_TOKENS("11", "11", ""), TIED_TO("true", "lm_head.weight", "word_embeddings.weight"),
 };
 const Family family_falcon = {
     .types = "falcon=Falcon", .title = "Falcon: Almazrouei et al. 2023, arXiv:2311.16867.", .classes = DECODER_CLASSES,
@@ -223,7 +228,7 @@ const Family family_falcon = {
                      "[kv_heads!=$heads?, kv_heads ${kv_heads}], mask causal[alibi?, position alibi scaled][!alibi?, "
                          "position rope ${rope}]", "${activation}"),
     .tensors =
-        "decoder.embedding.tokens.weight word_embeddings.weight\n"
+        TOKEN_TABLE("word_embeddings.weight", "lm_head.weight")
         "@decoder.layers.{layer} h.{layer}\n"
         "[two_norms? .attention.norm_in.* .ln_attn.*]\n"
         "[two_norms? .ffn.norm_in.* .ln_mlp.*]\n"

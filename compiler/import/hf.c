@@ -35,6 +35,7 @@ static void find_family(Import *import) {
     if (!cJSON_IsString(type)) fail("%s: `model_type` is %s; a string is understood", import->config_path,
         config_value(import->arena, type));
     import->type = type->valuestring;
+    variable_set(import, "type", import->type);
     for (int f = 0; families[f] && !import->family; f++)
         if (word_find(import->arena, families[f]->types, import->type)) import->family = families[f];
     if (!import->family) unknown_type(import, import->type);
@@ -89,24 +90,38 @@ static WeightTable tensors_of(Import *import, const char *text) {
     return model ? weights_table(import->arena, model) : (WeightTable){0};
 }
 
-static const char *spec_text(Import *import) {
-    Text out = text_new(import->arena), body = text_new(import->arena);
+/* What the family's tables make of the config: the model's settings, and the lines of its weights block. */
+typedef struct Filled {
+    const char *head, *body, *weights;
+} Filled;
+
+static Filled fill(Import *import) {
+    Arena *arena = import->arena;
+    Text body = text_new(arena), weights = text_new(arena);
     const char *task = variable_get(import, "task", 4);
     fill_spec(import, &body);
     if (strcmp(task ? task : "", "rest") == 0)
-        text_printf(&import->notes, "The head of %s cannot be said; the outputs end at `hidden`.\n",
-            import->class_name);
+        text_printf(&import->notes, "The output `logits` is left out: the head of %s cannot be said, and the outputs "
+            "end at `hidden`.\n", import->class_name);
+    const char *name = import->name ? import->name : model_name(arena, import->type);
+    const char *head = arena_printf(arena, "model %s {\n", name);
+    WeightTable table = tensors_of(import, arena_printf(arena, "%s%s\n}\n", head, body.data));
+    fill_tensors(import, &table, &weights);
+    return (Filled){head, body.data, weights.data};
+}
+
+/* The spec in its canonical layout; the notes so far are comments in front of it. */
+static const char *spec_text(const Import *import, const Filled *filled) {
+    Text out = text_new(import->arena);
     text_printf(&out, "# %s\n# Imported from %s, model_type %s.\n", import->family->title, import->class_name,
         import->type);
     for (const char *note = import->notes.data; *note; note += strcspn(note, "\n") + 1) text_printf(&out, "# %.*s\n",
         (int)strcspn(note, "\n"), note);
-    const char *name = import->name ? import->name : model_name(import->arena, import->type);
-    text_printf(&out, "model %s {\n%s\n", name, body.data);
-    WeightTable table = tensors_of(import, arena_printf(import->arena, "%s}\n", out.data));
-    text_printf(&out, "weights {\n");
-    fill_tensors(import, &table, &out);
-    text_printf(&out, "}\n}\n");
-    return out.data;
+    text_printf(&out, "%s%s\nweights {\n%s}\n}\n", filled->head, filled->body, filled->weights);
+    Diagnostics diagnostics = diagnostics_new(import->arena, stderr);
+    Ast *ast = parse(import->arena, source_from_text(import->arena, "spec", out.data, out.size), &diagnostics);
+    if (diagnostics.errors) bug("the spec of `%s` cannot be parsed", import->type);
+    return ast_format(import->arena, ast);
 }
 
 /* Every canonical tensor is found in the file with its shape; one at a time, so that memory holds one. */
@@ -114,9 +129,32 @@ static void check_tensors(const Model *model, const WeightTable *table, const ch
     for (size_t i = 0; i < table->count; i++) {
         Arena *arena = arena_new();
         const WeightTable one = {&table->specs[i], 1, NULL};
-        weights_load(arena, model, &one, weights_path, false);
+        weights_load(arena, model, &one, weights_path, UNUSED_UNSAID);
         arena_free(arena);
     }
+}
+
+/* Whether the tensor holds the numbers of another one that the spec reads: what a tie leaves in older files. */
+static bool is_duplicate(const TensorFile *file, const bool *claimed, const FileTensor *tensor) {
+    for (size_t t = 0; t < file->count; t++) {
+        const FileTensor *other = &file->tensors[t];
+        if (claimed[t] && other->dtype == tensor->dtype && shape_equal(other->shape, tensor->shape)
+            && memcmp(other->data, tensor->data, tensor->bytes) == 0) return true;
+    }
+    return false;
+}
+
+/* What the file holds beyond the spec, but for buffers and duplicates: how many, and which. */
+static void note_unread(Import *import, const Model *model, const WeightTable *table) {
+    const TensorFile *file = import->file;
+    size_t absent = 0, count = 0;
+    const bool *claimed = weights_claimed(import->arena, model, table, file, &absent);
+    const char **names = arena_array(import->arena, file->count + 1, sizeof *names);
+    for (size_t t = 0; t < file->count; t++)
+        if (!claimed[t] && !is_buffer(import, file->tensors[t].name)
+            && !is_duplicate(file, claimed, &file->tensors[t])) names[count++] = file->tensors[t].name;
+    if (count) text_printf(&import->notes, "The file holds %zu tensor%s that the spec does not use: %s.\n", count,
+        count > 1 ? "s" : "", tensor_names_summary(import->arena, names, count));
 }
 
 static const char *weights_of(Arena *arena, const char *directory) {
@@ -128,6 +166,7 @@ static const char *weights_of(Arena *arena, const char *directory) {
 const char *import_spec(Arena *arena, const char *directory, const char *spec_path, const char *name, int64_t seq,
                         const char **notes) {
     Import import = {.arena = arena, .name = name, .seq = seq, .notes = text_new(arena),
+        .buffers = text_new(arena),
         .config_path = arena_printf(arena, "%s/config.json", directory)};
     import.config = config_read(arena, import.config_path);
     find_family(&import);
@@ -136,16 +175,15 @@ const char *import_spec(Arena *arena, const char *directory, const char *spec_pa
     import.file = safetensors_open(arena, import.weights_path);
     keys_read(&import);
     find_bound(&import);
-    const char *text = spec_text(&import);
+    const Filled filled = fill(&import);
+    const char *text = spec_text(&import, &filled);
     Diagnostics diagnostics = diagnostics_new(arena, stderr);
     Ast *ast = parse(arena, source_from_text(arena, spec_path, text, strlen(text)), &diagnostics);
-    if (diagnostics.errors) bug("the spec of `%s` cannot be parsed", import.type);
-    const char *formatted = ast_format(arena, ast);
-    ast = parse(arena, source_from_text(arena, spec_path, formatted, strlen(formatted)), &diagnostics);
     Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
     if (!model) fail("%s: this config makes no valid spec, for the reasons above", import.config_path);
     WeightTable table = weights_table(arena, model);
     check_tensors(model, &table, import.weights_path);
+    note_unread(&import, model, &table);
     *notes = import.notes.data;
-    return formatted;
+    return spec_text(&import, &filled);
 }

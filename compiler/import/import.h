@@ -7,13 +7,15 @@
  *     [cond? text]      the text, if the condition holds; a line that comes out empty is left out
  *     $if cond … $end   lines
  * A condition is atoms joined by `&`: name (it is set; false is not), !name, name=word, name!=word
- * (a word `$other` is a variable's value), #tensor (the file has it, under one of the prefixes). In the spec
+ * (a word `$other` is a variable's value), #tensor (the file has it, under one of the prefixes), #a<>b (the file has
+ * both tensors, and their numbers differ). In the spec
  *     $layers N [words] … $end
  * is a layer's body, filled once for each of the N layers, with the variables `layer` (from 0) and `layer_type`
  * (of KEY_LAYER_TYPES); bodies that repeat become a pattern. A line of the tensor list is
  *     CANONICAL SOURCE [options of the weights block]
  *     @CANONICAL_STEM SOURCE_STEM     stands before the names of later lines that begin with a dot
- *     prefix P …,  ignore PATTERN …   only those that occur in the file are written */
+ *     prefix P …,  ignore PATTERN …,  buffer PATTERN …   only those that occur in the file are written
+ * Buffers are ignored as well, and no note names them: no number of theirs is a weight. {layer} is any number. */
 #ifndef IMPORT_H
 #define IMPORT_H
 
@@ -26,6 +28,7 @@ typedef enum KeyKind {
     KEY_NATURAL,     /* 0 to 2^53 */
     KEY_REAL,        /* a finite number, not negative */
     KEY_FLAG,        /* true or false */
+    KEY_TEXT,        /* any string */
     KEY_WORD,        /* a string of `values`, "gelu gelu_new=gelu_tanh": as it is, or what stands behind `=` */
     KEY_MUST,        /* its value, where it stands, is one of `values`, as JSON writes them, strings without quotes */
     KEY_TOKENS,      /* token id or list of ids */
@@ -35,11 +38,12 @@ typedef enum KeyKind {
     KEY_LAYER_TYPES, /* a layer type a layer; `values`: the types; `otherwise`: see layer_type_of */
     KEY_DERIVED,     /* no key: the variable becomes `otherwise` where the condition `values` holds (NULL: always) */
     KEY_REFUSED,     /* no key: where the condition `values` holds, the failure `otherwise` */
+    KEY_NOTED,       /* no key: where the condition `values` holds, the note `otherwise` */
 } KeyKind;
 
 /* `names`: the key, then older names of it; a dot leads into an object: "attn_config.alibi".
  * `otherwise`, `null`: the value where the key is absent, where it is null; NULL: that is an error; "": unset;
- * "=a * b + c": computed from variables, left to right. */
+ * "=a * b + c": computed from variables, left to right; "$name": what that variable holds. */
 typedef struct ConfigKey {
     const char *names, *variable;
     KeyKind kind;
@@ -49,13 +53,15 @@ typedef struct ConfigKey {
 #define INTEGER(names, variable) {names, variable, KEY_INTEGER, NULL, NULL, NULL}
 #define INTEGER_OR(names, variable, otherwise, null) {names, variable, KEY_INTEGER, otherwise, null, NULL}
 #define REAL_OR(names, variable, otherwise, null) {names, variable, KEY_REAL, otherwise, null, NULL}
-#define FLAG_OR(names, variable, otherwise) {names, variable, KEY_FLAG, otherwise, otherwise, NULL}
+/* A null of Python is false. */
+#define FLAG_OR(names, variable, otherwise) {names, variable, KEY_FLAG, otherwise, "", NULL}
 #define WORD_OR(names, variable, otherwise, values) {names, variable, KEY_WORD, otherwise, NULL, values}
 #define TOKEN_OR(names, variable, otherwise) {names, variable, KEY_TOKEN, otherwise, "", NULL}
 #define TOKENS_OR(names, variable, otherwise) {names, variable, KEY_TOKENS, otherwise, "", NULL}
 #define MUST(names, values) {names, NULL, KEY_MUST, "", NULL, values}
 #define DERIVED(variable, value, condition) {"", variable, KEY_DERIVED, value, NULL, condition}
 #define REFUSED(condition, message) {"", NULL, KEY_REFUSED, message, NULL, condition}
+#define NOTED(condition, message) {"", NULL, KEY_NOTED, message, NULL, condition}
 /* Older configs have theta beside the object. */
 #define ROPE(names, variable, theta, type) {names, variable, KEY_ROPE, theta, theta, type}
 #define LAYER_TYPES(otherwise, types) {"layer_types", "layer_type", KEY_LAYER_TYPES, otherwise, otherwise, types}
@@ -97,6 +103,7 @@ typedef struct Import {
     int64_t n_layer_types;
     const char *name; /* of the model; NULL: as its family is called */
     int64_t seq; /* of --seq; 0: not given */
+    Text buffers; /* patterns of `buffer`, parted by spaces */
     Text notes;  /* lines, each a comment of the spec and a word to the user */
 } Import;
 
@@ -127,5 +134,6 @@ const FileTensor *tensor_of(const Import *import, const char *name); /* under on
 void fill_spec(Import *import, Text *out);
 /* The lines of the weights block; those of tensors that `table` lacks are left out, none if it is empty. */
 void fill_tensors(Import *import, const WeightTable *table, Text *out);
+bool is_buffer(const Import *import, const char *tensor);
 
 #endif

@@ -84,6 +84,8 @@ static const char *computed(const Import *import, const char *expression) {
 }
 
 static const char *default_text(const Import *import, const char *otherwise) {
+    const char *held = otherwise[0] == '$' ? variable_get(import, otherwise + 1, strlen(otherwise + 1)) : NULL;
+    if (otherwise[0] == '$') return held ? held : "";
     return otherwise[0] == '=' ? computed(import, otherwise + 1) : otherwise;
 }
 
@@ -225,6 +227,11 @@ static void read_key(Import *import, const ConfigKey *key) {
             key->otherwise);
         return;
     }
+    if (key->kind == KEY_NOTED) {
+        if (condition_holds(import, key->values, strlen(key->values)))
+            text_printf(&import->notes, "%s\n", key->otherwise);
+        return;
+    }
     const cJSON *item = key_item(import, key);
     if (key->kind == KEY_MUST) {
         if (item) must(import, key, item);
@@ -249,13 +256,18 @@ static void read_key(Import *import, const ConfigKey *key) {
         case KEY_NATURAL: text = number(import, key, item, 0, true); break;
         case KEY_REAL: text = number(import, key, item, 0, false); break;
         case KEY_WORD: text = word(import, key, item); break;
+        case KEY_TEXT:
+            if (!cJSON_IsString(item)) refuse(import, key, item, "a string");
+            text = arena_copy(import->arena, item->valuestring, strlen(item->valuestring));
+            break;
         case KEY_TOKEN: case KEY_TOKENS: text = tokens(import, key, item); break;
         case KEY_PAIR: text = pair(import, key, item); break;
         case KEY_FLAG:
             if (!cJSON_IsBool(item)) refuse(import, key, item, "true or false");
             text = cJSON_IsTrue(item) ? "true" : "";
             break;
-        case KEY_MUST: case KEY_ROPE: case KEY_LAYER_TYPES: case KEY_DERIVED: case KEY_REFUSED: break;
+        case KEY_MUST: case KEY_ROPE: case KEY_LAYER_TYPES: case KEY_DERIVED: case KEY_REFUSED:
+        case KEY_NOTED: break;
         }
     } else if (key->kind == KEY_FLAG && strcmp(text, "false") == 0) {
         text = "";

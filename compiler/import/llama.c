@@ -3,7 +3,7 @@
 
 /* ---------------------------------------- LLaMA */
 static const ConfigKey llama_keys[] = {
-    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), ONE_ROPE("10000", "1"),
+    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
     RMS_EPS("1e-6"), ATTENTION_BIAS,
     FLAG_OR("mlp_bias", "ffn_bias", "false"), DECODER_TOKENS("1", "2", ""), TIED("false"),
 };
@@ -20,7 +20,7 @@ const Family family_llama = {
 static const ConfigKey mistral_keys[] = {
     LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "8", "=heads"), HEAD_DIM("=d_model / heads"),
     POSITIONS("131072"),
-    ONE_ROPE("10000", "1"), RMS_EPS("1e-6"), INTEGER_OR("sliding_window", "window", "4096", ""),
+    WHOLE_ROPE("10000"), RMS_EPS("1e-6"), INTEGER_OR("sliding_window", "window", "4096", ""),
     DECODER_TOKENS("1", "2", ""), TIED("false"),
 };
 const Family family_mistral = {
@@ -37,7 +37,7 @@ const Family family_mistral = {
     {"max_window_layers", "first_window", KEY_NATURAL, "28", "28", NULL},                                     \
     DERIVED("first_window", "=layers", "!use_window"),                                                        \
     LAYER_TYPES("from first_window full_attention sliding_attention", "sliding_attention full_attention"),    \
-    POSITIONS("32768"), ONE_ROPE("10000", "1"), RMS_EPS("1e-6"), DECODER_TOKENS("", "", ""), TIED("false")
+    POSITIONS("32768"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), DECODER_TOKENS("", "", ""), TIED("false")
 #define QWEN_WINDOW "[layer_type=sliding_attention&window? window ${window}]\n"
 
 static const ConfigKey qwen2_keys[] = {
@@ -90,8 +90,11 @@ const Family family_qwen3 = {
     ".ffn.norm_out.* .post_feedforward_layernorm.*\n"
 
 static const ConfigKey gemma_keys[] = {
-    GEMMA_SIZES, INTEGER_OR("num_key_value_heads", "kv_heads", "16", NULL), POSITIONS("8192"), ONE_ROPE("10000", "1"),
-    WORD_OR("hidden_act", "activation", "gelu_tanh", "gelu=gelu_tanh gelu_pytorch_tanh=gelu_tanh"),
+    GEMMA_SIZES, INTEGER_OR("num_key_value_heads", "kv_heads", "16", NULL), POSITIONS("8192"), WHOLE_ROPE("10000"),
+    WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS),
+    {"hidden_act", "written", KEY_TEXT, "", "", NULL}, DERIVED("activation", "gelu_tanh", "written=gelu"),
+    NOTED("written=gelu", "`hidden_act` gelu is taken as gelu_tanh: transformers 5 does so too, since the released models "
+        "mean the approximation."),
     MUST("hidden_activation", "gelu_pytorch_tanh null"),
 };
 const Family family_gemma = {
@@ -104,7 +107,7 @@ const Family family_gemma = {
 
 static const ConfigKey gemma2_keys[] = {
     GEMMA_SIZES, INTEGER_OR("num_key_value_heads", "kv_heads", "4", NULL), POSITIONS("8192"), GEMMA_CAPS("50", "30"),
-    LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"), ONE_ROPE("10000", "1"),
+    LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"), WHOLE_ROPE("10000"),
 };
 const Family family_gemma2 = {
     .types = "gemma2=Gemma2", .title = "Gemma 2: Riviere et al. 2024, arXiv:2408.00118.",
@@ -116,7 +119,9 @@ const Family family_gemma2 = {
 
 static const ConfigKey gemma3_keys[] = {
     GEMMA_SIZES, INTEGER_OR("num_key_value_heads", "kv_heads", "4", NULL), POSITIONS("131072"), GEMMA_CAPS("", ""),
-    INTEGER_OR("sliding_window_pattern _sliding_window_pattern", "every", "6", NULL),
+    NOTED("softcap", "`attn_logit_softcapping` is not obeyed, as in transformers 5, whose Gemma 3 does not cap scores."),
+    DERIVED("softcap", "", NULL),
+    INTEGER_OR("sliding_window_pattern _sliding_window_pattern", "every", "6", "6"),
     LAYER_TYPES("every every sliding_attention full_attention", "sliding_attention full_attention"),
     REAL_OR("rope_theta", "theta", "1000000", NULL), REAL_OR("rope_local_base_freq", "local_theta", "10000", NULL),
     ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
@@ -139,7 +144,7 @@ const Family family_gemma3 = {
 static const ConfigKey olmo2_keys[] = {
     LLAMA_SIZES("silu"), KV_HEADS, DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
     POSITIONS("2048"),
-    ONE_ROPE("10000", "1"), RMS_EPS("1e-5"), ATTENTION_BIAS, DECODER_TOKENS("", "50279", "1"), TIED("false"),
+    WHOLE_ROPE("10000"), RMS_EPS("1e-5"), ATTENTION_BIAS, DECODER_TOKENS("", "50279", "1"), TIED("false"),
 };
 const Family family_olmo2 = {
     .types = "olmo2=Olmo2", .title = "OLMo 2: OLMo et al. 2025, arXiv:2501.00656.",
@@ -183,7 +188,7 @@ const Family family_phi3 = {
 static const ConfigKey starcoder2_keys[] = {
     LLAMA_SIZES("gelu_tanh"), INTEGER_OR("num_key_value_heads", "kv_heads", "2", NULL), HEAD_DIM("=d_model / heads"),
     POSITIONS("4096"),
-    ONE_ROPE("10000", "1"), REAL_OR("norm_epsilon", "eps", "1e-5", NULL), FLAG_OR("use_bias", "use_bias", "true"),
+    WHOLE_ROPE("10000"), REAL_OR("norm_epsilon", "eps", "1e-5", NULL), FLAG_OR("use_bias", "use_bias", "true"),
     INTEGER_OR("sliding_window", "window", "", ""), DECODER_TOKENS("50256", "50256", ""), TIED("true"),
     MUST("norm_type", "layer_norm"), MUST("mlp_type", "default"),
 };
@@ -200,7 +205,7 @@ const Family family_starcoder2 = {
 
 /* ---------------------------------------- Command R: one norm without bias, neighbouring columns rotated */
 static const ConfigKey cohere_keys[] = {
-    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("8192"), ONE_ROPE("500000", "1"),
+    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("8192"), WHOLE_ROPE("500000"),
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     REAL_OR("logit_scale", "logit_scale", "0.0625", NULL), FLAG_OR("use_qk_norm", "qk_norm", "false"), ATTENTION_BIAS,
     DECODER_TOKENS("5", "255001", "0"), TIED("true"),

@@ -176,6 +176,12 @@ const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object)
     double theta = real(&rope, "rope_theta"), partial = real(&rope, "partial_rotary_factor");
     if (isnan(theta)) theta = variable_real(&rope, key->otherwise);
     if (isnan(partial)) partial = variable_real(&rope, "partial");
+    bool plain = strcmp(rope.type, "default") == 0; /* a scaled one of such a family cannot be run by transformers */
+    if (plain && !isnan(partial) && partial != 1 && variable_get(import, "whole_rope", 10)) {
+        text_printf(&import->notes, "`partial_rotary_factor` is not obeyed, as in transformers 5, whose `%s` rotates "
+            "whole heads.\n", import->type);
+        partial = 1;
+    }
     text_printf(&out, "theta %s", number_text(import->arena, theta));
     if (partial != 1) add_real(&rope, &out, "partial", partial);
     if (rope.object) add_scaling(&rope, &out);

@@ -6,15 +6,46 @@
     TOKEN_OR("decoder_start_token_id", "start", start), TOKENS_OR("eos_token_id", "end", end), \
     TOKEN_OR("pad_token_id", "pad", pad)
 
+/* One table for source, target and head, unless the file holds another one of its own for one of them: as transformers
+ * does, whatever stands in the file with other numbers is not tied. `tied`: the config ties them. */
+#define ENCODER_TABLE "encoder.embed_tokens.weight"
+#define DECODER_TABLE "decoder.embed_tokens.weight"
+#define SHARED_TABLES                                                                                               \
+    DERIVED("table", "shared.weight", NULL),                                                                        \
+    DERIVED("table", "lm_head.weight", "tied&task=logits&!#shared.weight&#lm_head.weight"),                         \
+    DERIVED("table", DECODER_TABLE, "!#shared.weight&#" DECODER_TABLE),                                             \
+    DERIVED("table", ENCODER_TABLE, "!#shared.weight&#" ENCODER_TABLE),                                             \
+    DERIVED("own_head", "yes", "task=logits&#lm_head.weight<>shared.weight"),                                       \
+    DERIVED("own_encoder", "yes", "#" ENCODER_TABLE "<>shared.weight"),                                             \
+    DERIVED("own_decoder", "yes", "task!=encoder&#" DECODER_TABLE "<>shared.weight"),                               \
+    NOTED("tied&own_head", "`lm_head.weight` of the file holds other numbers than `shared.weight`: it is the "      \
+        "head, as in transformers 5, whatever the config says of ties."),                                           \
+    NOTED("tied&own_encoder", "`" ENCODER_TABLE "` of the file holds other numbers than `shared.weight`: it is "    \
+        "the table of the source, as in transformers 5, whatever the config says of ties."),                        \
+    NOTED("tied&own_decoder", "`" DECODER_TABLE "` of the file holds other numbers than `shared.weight`: it is "    \
+        "the table of the target, as in transformers 5, whatever the config says of ties."),                        \
+    DERIVED("own_head", "yes", "!tied&task=logits"), DERIVED("own_encoder", "yes", "!tied"),                        \
+    DERIVED("own_decoder", "yes", "!tied&task!=encoder"), DERIVED("apart", "yes", "own_head"),                      \
+    DERIVED("apart", "yes", "own_encoder"), DERIVED("apart", "yes", "own_decoder")
+#define TABLE_TENSORS                                                       \
+    "[!apart? embedding.tokens.weight ${table}]\n"                          \
+    "[own_encoder? encoder.embedding.tokens.weight " ENCODER_TABLE "]\n"    \
+    "[apart&!own_encoder? encoder.embedding.tokens.weight ${table}]\n"      \
+    "[own_decoder? decoder.embedding.tokens.weight " DECODER_TABLE "]\n"    \
+    "[apart&!own_decoder? decoder.embedding.tokens.weight ${table}]\n"      \
+    "[own_head? head.weight lm_head.weight]\n"                              \
+    "[apart&!own_head? head.weight ${table}]\n"
+
 /* ---------------------------------------- T5: scores are not scaled; a table of buckets a stack */
-#define T5_ACTIVATIONS                                                                                               \
-    "relu gelu gelu_new=gelu_tanh gelu_pytorch_tanh=gelu_tanh silu swish=silu gated-gelu=gelu_tanh gated-relu=relu " \
-        "gated-silu=silu "                                                                                           \
-    "gated-swish=silu gated-gelu_new=gelu_tanh gated-gelu_pytorch_tanh=gelu_tanh"
-#define T5_GATES                                                                                                \
-    "relu= gelu= gelu_new= gelu_pytorch_tanh= silu= swish= gated-gelu=gated gated-relu=gated gated-silu=gated " \
-        "gated-swish=gated "                                                                                    \
-    "gated-gelu_new=gated gated-gelu_pytorch_tanh=gated"
+#define T5_ACTIVATIONS                                                                                              \
+    ACTIVATIONS " gated-relu=relu gated-relu2=relu2 gated-gelu=gelu_tanh gated-gelu_python=gelu "                   \
+    "gated-gelu_new=gelu_tanh gated-gelu_pytorch_tanh=gelu_tanh gated-gelu_python_tanh=gelu_tanh "                  \
+    "gated-gelu_fast=gelu_tanh gated-gelu_accurate=gelu_tanh gated-silu=silu gated-swish=silu gated-quick_gelu=quick_gelu"
+#define T5_GATES                                                                                                   \
+    "relu= relu2= gelu= gelu_python= gelu_new= gelu_pytorch_tanh= gelu_python_tanh= gelu_fast= gelu_accurate= "    \
+    "silu= swish= quick_gelu= gated-relu=gated gated-relu2=gated gated-gelu=gated gated-gelu_python=gated "        \
+    "gated-gelu_new=gated gated-gelu_pytorch_tanh=gated gated-gelu_python_tanh=gated gated-gelu_fast=gated "       \
+    "gated-gelu_accurate=gated gated-silu=gated gated-swish=gated gated-quick_gelu=gated"
 
 static const ConfigKey t5_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("d_model", "d_model"), INTEGER("d_kv", "head_dim"), INTEGER("d_ff", "d_ff"),
@@ -24,11 +55,19 @@ static const ConfigKey t5_keys[] = {
     INTEGER_OR("relative_attention_max_distance", "distance", "128", NULL),
     REAL_OR("layer_norm_epsilon", "eps", "1e-6", NULL), WORD_OR("feed_forward_proj", "activation", "relu",
     T5_ACTIVATIONS),
-    WORD_OR("feed_forward_proj", "gated", "", T5_GATES), INTEGER_OR("n_positions", "positions", "", ""),
-    FLAG_OR("tie_word_embeddings", "tied", "true"), FLAG_OR("scale_decoder_outputs", "scaled", "true"),
-    DERIVED("scaled", "", "!tied"), DERIVED("decoder", "yes", "task!=encoder"),
-    DERIVED("own_head", "yes", "task=logits&#lm_head.weight"),
-    MUST("is_decoder", "false null"), SEQ2SEQ_TOKENS("0", "1", "0"),
+    WORD_OR("feed_forward_proj", "gated", "", T5_GATES),
+    /* Both are written from feed_forward_proj, and hold where they say otherwise. */
+    WORD_OR("dense_act_fn", "activation", "$activation", ACTIVATIONS),
+    FLAG_OR("is_gated_act", "gated", "$gated"), DERIVED("gated", "gated", "gated"),
+    INTEGER_OR("n_positions", "positions", "", ""),
+    /* transformers 5 ties always; before, `tie_word_embeddings` also said whether the logits are scaled. */
+    FLAG_OR("tie_word_embeddings", "scaled", "true"), FLAG_OR("scale_decoder_outputs", "may_scale", "true"),
+    DERIVED("scaled", "", "!may_scale"), FLAG_OR("scale_decoder_outputs", "must_scale", ""),
+    DERIVED("scaled", "yes", "must_scale"), DERIVED("scaled", "", "type=mt5"),
+    DERIVED("decoder", "yes", "task!=encoder"), DERIVED("tied", "yes", NULL), SHARED_TABLES,
+    MUST("is_decoder", "false null"), FLAG_OR("is_encoder_decoder", "two_stacks", "true"),
+    REFUSED("!two_stacks&task!=encoder", "`is_encoder_decoder` is false, though the class has an encoder and a decoder"),
+    SEQ2SEQ_TOKENS("0", "1", "0"),
 };
 #define T5_SELF(mask)                                                                                            \
     "attention self {\nheads ${heads}\nhead_dim ${head_dim}\nmask " mask "\nscale 1\nposition relative buckets " \
@@ -54,13 +93,13 @@ static const ConfigKey t5_keys[] = {
 const Family family_t5 = {
     .types = "t5=T5 mt5=MT5", .title = "T5: Raffel et al. 2020, arXiv:1910.10683.",
     .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder", KEYS(t5_keys),
-    .irrelevant = "dropout_rate initializer_factor dense_act_fn is_gated_act output_past", .prefixes = "",
+    .irrelevant = "dropout_rate initializer_factor output_past", .prefixes = "",
     .spec =
         "d_model ${d_model}\n"
         "vocab ${vocab}\n"
         "norm rmsnorm pre eps ${eps}\n"
         "bias none\n"
-        "[decoder&!own_head? embedding tied]\n"
+        "[decoder&!apart? embedding tied]\n"
         "$if decoder\n" TOKENS_SPEC "$end\n"
         "encoder {\n"
         "seq <= ${bound}\n"
@@ -75,11 +114,11 @@ const Family family_t5 = {
         "$end\n"
         "[task=logits? head logits][task=logits&scaled? scale 1/sqrt(d_model)]\n",
     .tensors =
-        "[decoder&!own_head? embedding.tokens.weight shared.weight]\n"
-        "[!decoder? encoder.embedding.tokens.weight shared.weight]\n"
-        "[own_head? encoder.embedding.tokens.weight shared.weight]\n"
-        "[own_head? decoder.embedding.tokens.weight shared.weight]\n"
-        "[own_head? head.weight lm_head.weight]\n"
+        "$if decoder\n" TABLE_TENSORS "$end\n"
+        "$if !decoder\n"
+        "[own_encoder? encoder.embedding.tokens.weight " ENCODER_TABLE "]\n"
+        "[!own_encoder? encoder.embedding.tokens.weight ${table}]\n"
+        "$end\n"
         T5_STACK_TENSORS("encoder") T5_FFN_TENSORS("layer.1")
         "encoder.final_norm.weight encoder.final_layer_norm.weight\n"
         "$if decoder\n"
@@ -99,8 +138,8 @@ const Family family_t5 = {
     INTEGER("decoder_ffn_dim", "decoder_d_ff"),                                                         \
     INTEGER_OR("max_position_embeddings", "positions", "1024", NULL),                                   \
     WORD_OR("activation_function", "activation", activation, ACTIVATIONS),                              \
-    FLAG_OR("scale_embedding", "scaled", scale), MUST("tie_word_embeddings", "true"),                   \
-    MUST("is_decoder", "false null")
+    FLAG_OR("scale_embedding", "scaled", scale), MUST("is_decoder", "false null"),                      \
+    FLAG_OR("tie_word_embeddings", "tied", "true"), SHARED_TABLES
 #define BART_IRRELEVANT                                                                  \
     "activation_dropout encoder_layerdrop decoder_layerdrop init_std num_hidden_layers " \
         "force_bos_token_to_be_generated extra_pos_embeddings "                          \
@@ -111,7 +150,8 @@ const Family family_t5 = {
     "d_model ${d_model}\n"                                       \
     "vocab ${vocab}\n"                                           \
     "norm layernorm " norm " eps 1e-5\n"                         \
-    "embedding tied[scaled? scale sqrt(d_model)]\n" TOKENS_SPEC  \
+    "[!apart? embedding tied][scaled&apart? embedding]"          \
+    "[scaled? scale sqrt(d_model)]\n" TOKENS_SPEC                \
     "encoder {\n"                                                \
     "seq <= ${bound}\n" stack                                    \
     "$layers layers\n"                                           \
@@ -140,7 +180,7 @@ const Family family_t5 = {
     stack ".embedding.positions.weight " stack ".embed_positions.weight\n" \
     stack ".embedding.norm.* " stack ".layernorm_embedding.*\n"
 #define BART_TENSORS(norm, encoder, decoder)                                                                   \
-    "embedding.tokens.weight shared.weight\n" encoder                                                          \
+    TABLE_TENSORS encoder                                                                                      \
     "@encoder.layers.{layer} encoder.layers.{layer}\n"                                                         \
     BART_ATTENTION("attention", "self_attn", norm) BART_FFN(norm) decoder                                      \
     "@decoder.layers.{layer} decoder.layers.{layer}\n"                                                         \

@@ -6,8 +6,13 @@
     INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),                          \
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
     {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL}, \
-    FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3")
-#define VIT_IRRELEVANT "encoder_stride pooler_output_size pooler_act tie_word_embeddings"
+    FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3"),                                           \
+    INTEGER_OR("pooler_output_size", "pooled_width", "=d_model", "=d_model"),                               \
+    {"pooler_act", "pooler_act", KEY_TEXT, "tanh", "tanh", NULL}, DERIVED("pooler", "yes", "task=hidden&#pooler.dense.weight"), \
+    DERIVED("lost", "yes", "pooler&pooled_width!=$d_model"), DERIVED("lost", "yes", "pooler&pooler_act!=tanh"), \
+    DERIVED("pooler", "", "lost"),                                                                          \
+    NOTED("lost", "The output `pooled` is left out: its pooler is no tanh of a square matrix.")
+#define VIT_IRRELEVANT "encoder_stride tie_word_embeddings"
 
 #define VIT_SPEC(tokens)                                                                          \
     "d_model ${d_model}\n"                                                                        \
@@ -21,7 +26,8 @@
     "ffn { d_ff ${d_ff}, activation ${activation} }\n"                                            \
     "$end\n"                                                                                      \
     "}\n"                                                                                         \
-    "[task=classify? head pool cls classifier ${#classifier.weight}]\n"
+    "[task=classify? head pool cls classifier ${#classifier.weight}]\n"                           \
+    "[pooler? head pooler]\n"
 
 #define VIT_TENSORS(tokens)                                                  \
     "encoder.embedding.patches.* embeddings.patch_embeddings.projection.*\n" \
@@ -38,6 +44,7 @@
     ".ffn.down.* .output.dense.*\n"                                          \
     "encoder.final_norm.* layernorm.*\n"                                     \
     "[task=classify? classifier.* classifier.*]\n"                           \
+    "[pooler? pooler.* pooler.dense.*]\n"                                    \
     "ignore pooler.dense.* embeddings.mask_token decoder.* cls_classifier.* distillation_classifier.*\n"
 
 static const ConfigKey vit_keys[] = {VIT_KEYS};

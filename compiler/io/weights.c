@@ -167,16 +167,22 @@ static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found
     return m.data;
 }
 
+const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
+                            size_t *absent) {
+    bool *claimed = arena_array(arena, file->count, sizeof *claimed);
+    for (size_t i = 0; i < table->count; i++) {
+        Found found = find(arena, model, file, table->specs[i].name);
+        if (found.tensor) claimed[found.tensor - file->tensors] = true;
+        else *absent += !found.source || !found.source->optional;
+    }
+    return claimed;
+}
+
 /* Names what is missing, what it may be called in the file, and what else of the file nothing speaks of. */
 static _Noreturn void missing(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec) {
     const WeightTable table = weights_table(arena, model); /* whole, whatever part of it is being loaded */
-    bool *claimed = arena_array(arena, file->count, sizeof *claimed);
     size_t absent = 0, free_names = 0;
-    for (size_t i = 0; i < table.count; i++) {
-        Found found = find(arena, model, file, table.specs[i].name);
-        if (found.tensor) claimed[found.tensor - file->tensors] = true;
-        else absent += !found.source || !found.source->optional;
-    }
+    const bool *claimed = weights_claimed(arena, model, &table, file, &absent);
     const char **names = arena_array(arena, file->count + 1, sizeof *names);
     for (size_t t = 0; t < file->count; t++)
         if (!claimed[t]) names[free_names++] = file->tensors[t].name;
@@ -192,8 +198,7 @@ static _Noreturn void missing(Arena *arena, const Model *model, const TensorFile
     fail("%s: %s", file->path, text.data);
 }
 
-/* Whether a pattern of `ignore` speaks of NAME: {layer} stands for a number, a final `*` for whatever follows. */
-static bool covers(const char *pattern, const char *name) {
+bool source_pattern_covers(const char *pattern, const char *name) {
     while (*pattern && *pattern != '*') {
         if (strncmp(pattern, "{layer}", 7) == 0) {
             size_t digits = strspn(name, "0123456789");
@@ -209,23 +214,70 @@ static bool covers(const char *pattern, const char *name) {
 
 static bool is_ignored(const Model *model, const char *name) {
     for (int64_t i = 0; i < model->n_ignored; i++) {
-        if (covers(model->ignored[i], name)) return true;
+        if (source_pattern_covers(model->ignored[i], name)) return true;
         for (int64_t p = 0; p < model->n_prefixes; p++) {
             size_t length = strlen(model->prefixes[p]);
-            if (strncmp(name, model->prefixes[p], length) == 0 && covers(model->ignored[i], name + length)) return true;
+            if (strncmp(name, model->prefixes[p], length) == 0 && source_pattern_covers(model->ignored[i], name + length)) return true;
         }
     }
     return false;
 }
 
-/* Tensors that nothing asked for. */
-static void report_unused(Arena *arena, const Model *model, const TensorFile *file, const bool *used) {
+/* "layers.7.bias" as "layers.{layer}.bias". */
+static const char *without_numbers(Arena *arena, const char *name) {
+    Text out = text_new(arena);
+    for (const char *part = name; *part; part += strcspn(part, ".") + (part[strcspn(part, ".")] == '.')) {
+        size_t size = strcspn(part, "."), digits = strspn(part, "0123456789");
+        if (size && digits == size) text_printf(&out, "{layer}");
+        else text_add(&out, part, size);
+        if (part[size]) text_printf(&out, ".");
+    }
+    return out.data;
+}
+
+const char *tensor_names_summary(Arena *arena, const char *const *names, size_t count) {
+    enum { MOST_GROUPS = 8 };
+    const char *groups[MOST_GROUPS];
+    size_t sizes[MOST_GROUPS], n = 0, rest = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *group = without_numbers(arena, names[i]);
+        size_t g = 0;
+        while (g < n && strcmp(groups[g], group) != 0) g++;
+        if (g < n) {
+            sizes[g]++;
+        } else if (n < MOST_GROUPS) {
+            groups[n] = group;
+            sizes[n++] = 1;
+        } else {
+            rest++;
+        }
+    }
+    Text out = text_new(arena);
+    for (size_t g = 0; g < n; g++) {
+        text_printf(&out, "%s`%s`", g ? ", " : "", groups[g]);
+        if (sizes[g] > 1) text_printf(&out, " (%zu)", sizes[g]);
+    }
+    if (rest) text_printf(&out, " and %zu more", rest);
+    return out.data;
+}
+
+/* Tensors that nothing asked for: how many and which in a line; a line each with their shapes where `verbose`. */
+static void report_unused(Arena *arena, const Model *model, const TensorFile *file, const bool *used,
+                          UnusedReport report) {
+    const char **names = arena_array(arena, file->count + 1, sizeof *names);
+    size_t count = 0;
     for (size_t t = 0; t < file->count; t++) {
         const char *name = file->tensors[t].name;
         if (used[t] || is_ignored(model, name)) continue;
+        names[count++] = name;
+        if (report != UNUSED_LISTED) continue;
         say_head(stderr, PAINT_NOTE, "note");
         say(stderr, "tensor `%s` %s is not used\n", name, shape_text(arena, file->tensors[t].shape));
     }
+    if (!count || report != UNUSED_SUMMED_UP) return;
+    say_head(stderr, PAINT_NOTE, "note");
+    say(stderr, "%s: %zu tensor%s not used: %s\n", file->path, count, count > 1 ? "s are" : " is",
+        tensor_names_summary(arena, names, count));
 }
 
 /* A training that went wrong, or a damaged file, leaves numbers that make all outputs NaN: they are taken, but said. */
@@ -253,7 +305,8 @@ static const float *load_one(Arena *arena, const Model *model, const TensorFile 
     return arena_array(arena, (size_t)count, sizeof(float));
 }
 
-Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source, bool verbose) {
+Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
+                      UnusedReport unused) {
     Weights *weights = arena_alloc(arena, sizeof *weights);
     weights->table = table;
     weights->data = arena_array(arena, table->count, sizeof *weights->data);
@@ -275,6 +328,6 @@ Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table
         progress_at((int64_t)i, (int64_t)table->count, "tensors");
         weights->data[i] = load_one(arena, model, file, &table->specs[i], used);
     }
-    if (verbose) report_unused(arena, model, file, used);
+    if (unused != UNUSED_UNSAID) report_unused(arena, model, file, used, unused);
     return weights;
 }

@@ -559,7 +559,8 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
     }
     graph_output(b->arena, b->graph, (GraphOutput){"pooled", x, -1, NULL, 0});
     if (head->classifier)
-        graph_output(b->arena, b->graph, (GraphOutput){"logits", linear(b, "", "classifier", x, true), -1, NULL, 0});
+        graph_output(b->arena, b->graph,
+            (GraphOutput){"logits", linear(b, "", "classifier", x, head->classifier_bias), -1, NULL, 0});
 }
 
 static void build_alone(Build *b) {

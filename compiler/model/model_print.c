@@ -162,7 +162,8 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
                     h->softcap, h->scale);
     if (h->pool) text_printf(out, " pool %s%s", pool_name(h->pool), h->l2 ? " l2" : "");
     if (h->pooler) text_printf(out, " pooler");
-    if (h->classifier) text_printf(out, " classifier %lld", (long long)h->classifier);
+    if (h->classifier) text_printf(out, " classifier %lld%s", (long long)h->classifier,
+        h->classifier_bias ? "" : " no_bias");
     text_printf(out, "\n  start %lld, pad %lld, end", (long long)model->start, (long long)model->pad);
     for (int64_t i = 0; i < model->n_end; i++) text_printf(out, " %lld", (long long)model->end[i]);
     text_printf(out, "\n");

@@ -454,7 +454,8 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
                    .pool = get(scope, F_head_pooled) ? (PoolKind)get(scope, F_head_pool) : POOL_NONE,
                    .l2 = get(scope, F_head_l2),
                    .pooler = get(scope, F_head_pooler),
-                   .classifier = get(scope, F_head_classifier)};
+                   .classifier = get(scope, F_head_classifier),
+                   .classifier_bias = get(scope, F_head_classifier_bias)};
     static const Field any[] = {F_head_tied, F_head_pooled, F_head_pooler, F_head_classifier, F_head_pool,
                                 F_head_l2, F_head_bias, F_head_softcap, F_head_scale};
     for (size_t i = 0; i < sizeof any / sizeof any[0]; i++)
@@ -469,6 +470,9 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
         diagnose(r->diagnostics, head->place, "tied, bias, softcap and scale belong to `head logits`");
     if ((stated(scope, F_head_pool) || head->l2) && !head->pool)
         diagnose(r->diagnostics, head->place, "mean, cls, max, last and l2 belong to `head pool`");
+    if (!head->classifier_bias && !head->classifier)
+        diagnose(r->diagnostics, stated_at(scope, F_head_classifier_bias, head->place),
+            "`no_bias` belongs to `head classifier`");
     if (head->logits && pooling) diagnose(r->diagnostics, head->place, "`logits` and pooling exclude each other");
     if (head->l2 && (head->pooler || head->classifier))
         diagnose(r->diagnostics, head->place, "`l2` stands alone behind a pool");

@@ -9,8 +9,6 @@ from common import (FIXTURES, QUICK, ROOT, TARGETS, attnc, lacks_target, read_np
                     write_npy, write_text)
 
 PROMPT = 9  # tokens that the greedy text of a decoder begins with
-# Marian's saved file leaves the position table out; its text was made with one that is not the sinusoidal table.
-NOT_REPRODUCIBLE = {"marian": "computed with a position table that the file does not hold"}
 ENGINES = ("interp",) + TARGETS
 
 
@@ -85,8 +83,6 @@ def greedy_folders():
 
 def greedy_text(scratch, folder, engine):
     name = os.path.basename(folder)
-    if name in NOT_REPRODUCIBLE:
-        raise Skip(NOT_REPRODUCIBLE[name])
     spec, expected = scratch.path("attn"), read_npy(os.path.join(folder, "out.greedy.npy"))
     done = attnc("import", folder, "-o", spec)
     expect(done.returncode == 0, done.stderr)

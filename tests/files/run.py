@@ -148,15 +148,16 @@ def packed_counts(folder):
 
 
 def verbose(folder, weights, specs):
-    """-v names what is not used, wherever weights are read."""
-    safetensors(weights, [*specs, ("spare", [2])])
+    """-v names what is not used, wherever weights are read; without -v, it is told in one line."""
+    safetensors(weights, [*specs, ("spare", [2]), *((f"layers.{i}.spare", [1]) for i in range(12))])
     note, to = "tensor `spare` [2] is not used", folder + "/verbose"
+    line = f"attnc: note: {weights}: 13 tensors are not used: `layers.{{layer}}.spare` (12), `spare`\n"
     ids = folder + "/verbose.npy"
     npy(ids, "<i4", (1,), struct.pack("<i", 1))
     for command in (["compile", SPEC, "-o", to], ["pack", SPEC, "-o", to + ".attnw"],
                     ["run", SPEC, "--engine", "interp", "--in", "tokens=" + ids, "--out", f"hidden={to}_out.npy"]):
         expect(command[0] + " -v", run(*command, "--weights", weights, "-v"), note, status=0)
-        expect_equal(command[0] + " without -v", run(*command, "--weights", weights).stderr, "")
+        expect_equal(command[0] + " without -v", run(*command, "--weights", weights).stderr, line)
 
 
 def generated(folder):

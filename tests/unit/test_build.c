@@ -222,7 +222,7 @@ static const char *notes_of(const char *ignored, const char *extra) {
     fflush(stderr);
     int kept = dup(2);
     assert_non_null(freopen(log, "w", stderr));
-    weights_load(arena, m->model, &m->weights, file, true);
+    weights_load(arena, m->model, &m->weights, file, UNUSED_LISTED);
     fflush(stderr);
     assert_true(dup2(kept, 2) == 2);
     close(kept);

@@ -394,8 +394,10 @@ static const char *of_head(Draw *d, const Section *s) {
     if (!more) return words_done(&w);
     bool pooler = dice_chance(&d->dice, 60);
     if (pooler) add(&w, "pooler");
-    if (!pooler || dice_chance(&d->dice, 50))
+    if (!pooler || dice_chance(&d->dice, 50)) {
         add(&w, arena_printf(d->arena, "classifier %s", DICE_WORD(&d->dice, "1", "2", "5", "16", "17", "33")));
+        maybe(&w, 25, "no_bias");
+    }
     return words_done(&w);
 }
 
