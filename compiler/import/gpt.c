@@ -21,7 +21,8 @@ static const ConfigKey gpt2_keys[] = {
     INTEGER_OR("n_positions", "positions", "1024", NULL), DERIVED("learned", "yes", NULL),
     WORD_OR("activation_function", "activation", "gelu_tanh", ACTIVATIONS),
     REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
-    MUST("scale_attn_weights", "true"), MUST("scale_attn_by_inverse_layer_idx", "false"),
+    DERIVED("head_dim", "=d_model / heads", NULL), FLAG_OR("scale_attn_weights", "scaled", "true"),
+    FLAG_OR("scale_attn_by_inverse_layer_idx", "by_layer", "false"),
     DECODER_TOKENS("50256", "50256", ""), TIED_TO("true", "lm_head.weight", "wte.weight"),
 };
 const Family family_gpt2 = {
@@ -33,7 +34,8 @@ const Family family_gpt2 = {
         "summary_proj_to_labels summary_first_dropout "
                   "reorder_and_upcast_attn n_ctx",
     .prefixes = "transformer.", .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "position learned\n",
-        ", mask causal", "${activation}"),
+        ", mask causal[!scaled&!by_layer?, scale 1][!scaled&by_layer?, scale 1/(${layer}+1)]"
+        "[scaled&by_layer?, scale 1/((${layer}+1)*sqrt(${head_dim}))]", "${activation}"),
     .tensors =
         TOKEN_TABLE("wte.weight", "lm_head.weight")
         "decoder.embedding.positions.weight wpe.weight\n"
@@ -54,8 +56,13 @@ const Family family_gpt2 = {
 static const ConfigKey gpt_neox_keys[] = {
     LLAMA_SIZES("gelu"), POSITIONS("2048"), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     FLAG_OR("use_parallel_residual", "parallel", "true"),
-    FLAG_OR("attention_bias", "attention_bias", "true"), REAL_OR("rotary_emb_base rope_theta", "theta", "10000", NULL),
-    REAL_OR("rotary_pct partial_rotary_factor", "partial", "0.25", NULL),
+    FLAG_OR("attention_bias", "attention_bias", "true"), REAL_OR("rotary_emb_base", "theta", "10000", NULL),
+    REAL_OR("rotary_pct", "partial", "0.25", NULL), REAL_OR("rope_theta", "theta_beside", "$theta", "$theta"),
+    REAL_OR("partial_rotary_factor", "partial_beside", "$partial", "$partial"),
+    NOTED("theta_beside!=$theta", "`rope_theta` is not obeyed, as in transformers 5, whose gpt_neox reads "
+        "`rotary_emb_base` or `rope_parameters`."),
+    NOTED("partial_beside!=$partial", "`partial_rotary_factor` is not obeyed, as in transformers 5, whose gpt_neox reads "
+        "`rotary_pct` or `rope_parameters`."),
     ROPE("rope_parameters rope_scaling", "rope", "theta", NULL),
     DECODER_TOKENS("0", "2", ""), TIED_TO("false", "embed_out.weight", "embed_in.weight"),
 };
@@ -215,7 +222,7 @@ static const ConfigKey falcon_keys[] = {
     DERIVED("group", "=heads / kv_heads", NULL), DERIVED("parts", "=group + 2", NULL),
     DERIVED("value_part", "=group + 1", NULL),
     DERIVED("key_end", "=d_model + head_dim", NULL), DERIVED("value_end", "=key_end + head_dim", NULL),
-    POSITIONS("2048"), ONE_ROPE("10000", "1"), REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
+    POSITIONS("2048"), WHOLE_ROPE("10000"), REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
     WORD_OR("activation", "activation", "gelu", ACTIVATIONS),
     DECODER_TOKENS("11", "11", ""), TIED_TO("true", "lm_head.weight", "word_embeddings.weight"),
 };

@@ -124,7 +124,7 @@ static const ConfigKey gemma3_keys[] = {
     INTEGER_OR("sliding_window_pattern _sliding_window_pattern", "every", "6", "6"),
     LAYER_TYPES("every every sliding_attention full_attention", "sliding_attention full_attention"),
     REAL_OR("rope_theta", "theta", "1000000", NULL), REAL_OR("rope_local_base_freq", "local_theta", "10000", NULL),
-    ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
+    DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
 };
 const Family family_gemma3 = {
