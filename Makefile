@@ -253,12 +253,14 @@ fill = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@LIB@|$(LIB)|g' -e 's|@FROM_LIB@|
 install: $(B)/attnc $(B)/libattn_runtime.a
 	install -d '$(INSTALLED)/bin' '$(INSTALLED)/share/man/man1' '$(INSTALLED)/share/bash-completion/completions' \
 	    '$(INSTALLED)/share/attnc/runtime' '$(INSTALLED)/share/attnc/specs' '$(INSTALLED)/share/attnc/editors' \
-	    '$(INSTALLED)/$(LIB)/pkgconfig' '$(INSTALLED)/$(LIB)/cmake/attnc'
+	    '$(INSTALLED)/share/doc/attnc/docs' '$(INSTALLED)/$(LIB)/pkgconfig' '$(INSTALLED)/$(LIB)/cmake/attnc'
 	install $(B)/attnc '$(INSTALLED)/bin/attnc'
 	install -m 644 packaging/attnc.bash '$(INSTALLED)/share/bash-completion/completions/attnc'
 	install -m 644 packaging/attn.tmLanguage.json '$(INSTALLED)/share/attnc/editors'
 	install -m 644 runtime/*.[ch] '$(INSTALLED)/share/attnc/runtime'
 	install -m 644 specs/*.attn '$(INSTALLED)/share/attnc/specs'
+	install -m 644 README.md LICENSE '$(INSTALLED)/share/doc/attnc'
+	install -m 644 docs/*.md '$(INSTALLED)/share/doc/attnc/docs'
 	install -m 644 $(B)/libattn_runtime.a '$(INSTALLED)/$(LIB)'
 	$(call fill,attnc.1,share/man/man1/attnc.1)
 	$(call fill,attnc.pc.in,$(LIB)/pkgconfig/attnc.pc)
@@ -266,7 +268,7 @@ install: $(B)/attnc $(B)/libattn_runtime.a
 	$(call fill,attnc-config-version.cmake.in,$(LIB)/cmake/attnc/attnc-config-version.cmake)
 
 uninstall:
-	rm -rf '$(INSTALLED)/share/attnc' '$(INSTALLED)/$(LIB)/cmake/attnc'
+	rm -rf '$(INSTALLED)/share/attnc' '$(INSTALLED)/share/doc/attnc' '$(INSTALLED)/$(LIB)/cmake/attnc'
 	rm -f '$(INSTALLED)/bin/attnc' '$(INSTALLED)/share/man/man1/attnc.1' \
 	    '$(INSTALLED)/share/bash-completion/completions/attnc' '$(INSTALLED)/$(LIB)/pkgconfig/attnc.pc' \
 	    '$(INSTALLED)/$(LIB)/libattn_runtime.a'

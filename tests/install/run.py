@@ -46,6 +46,7 @@ class Install:
         for name in ("bin/attnc", "share/man/man1/attnc.1", "share/bash-completion/completions/attnc",
                      "share/attnc/runtime/attn_runtime.c", "share/attnc/runtime/attn_generate.h",
                      "share/attnc/specs/minilm.attn", "share/attnc/editors/attn.tmLanguage.json",
+                     "share/doc/attnc/README.md", "share/doc/attnc/LICENSE", "share/doc/attnc/docs/language.md",
                      "lib/libattn_runtime.a", "lib/pkgconfig/attnc.pc", "lib/cmake/attnc/attnc-config.cmake",
                      "lib/cmake/attnc/attnc-config-version.cmake"):
             assert name in there, "%s is not among %s" % (name, there)
