@@ -221,8 +221,14 @@ const Family family_mbart = {
         BART_TABLES("decoder") FINAL_NORM("decoder")),
 };
 
+/* A table of positions in the file is taken as it is, as transformers takes it; else there is the formula's. */
+#define TABLE_OR_SINUSOIDS \
+    "[learned? position learned]\n[!learned? position sinusoidal halves]\n"
+#define LEARNED_IF_SAVED DERIVED("learned", "yes", "#encoder.embed_positions.weight")
+#define POSITION_TABLE(stack) "[learned? " stack ".embedding.positions.weight " stack ".embed_positions.weight]\n"
+
 static const ConfigKey marian_keys[] = {
-    BART_KEYS("gelu", "false"), SEQ2SEQ_TOKENS("58100", "0", "58100"), MUST("share_encoder_decoder_embeddings", "true"),
+    BART_KEYS("gelu", "false"), LEARNED_IF_SAVED, SEQ2SEQ_TOKENS("58100", "0", "58100"), MUST("share_encoder_decoder_embeddings", "true"),
     INTEGER_OR("decoder_vocab_size", "decoder_vocab", "=vocab", "=vocab"),
     REFUSED("decoder_vocab!=$vocab", "`decoder_vocab_size` is not `vocab_size`, though the embeddings are shared"),
     MUST("normalize_before", "false"), MUST("normalize_embedding", "false"), MUST("add_final_layer_norm", "false"),
@@ -232,11 +238,12 @@ const Family family_marian = {
     .types = "marian=Marian", .title = "Marian: Junczys-Dowmunt et al. 2018, arXiv:1804.00344.",
         .classes = "MTModel=logits Model=hidden",
     KEYS(marian_keys), .irrelevant = BART_IRRELEVANT " classif_dropout", .prefixes = "model.",
-    .spec = BART_SPEC("post", "position sinusoidal halves\n"), .tensors = BART_TENSORS("norm_out", "", ""),
+    .spec = BART_SPEC("post", TABLE_OR_SINUSOIDS),
+    .tensors = BART_TENSORS("norm_out", POSITION_TABLE("encoder"), POSITION_TABLE("decoder")),
 };
 
 static const ConfigKey pegasus_keys[] = {
-    BART_KEYS("gelu", "false"), SEQ2SEQ_TOKENS("0", "1", "0"), MUST("normalize_before", "true"),
+    BART_KEYS("gelu", "false"), LEARNED_IF_SAVED, SEQ2SEQ_TOKENS("0", "1", "0"), MUST("normalize_before", "true"),
         MUST("normalize_embedding", "false"),
     MUST("add_final_layer_norm", "true"), MUST("static_position_embeddings", "true"), MUST("add_bias_logits", "false"),
 };
@@ -244,8 +251,9 @@ const Family family_pegasus = {
     .types = "pegasus=Pegasus", .title = "PEGASUS: Zhang et al. 2020, arXiv:1912.08777.", .classes = BART_CLASSES,
         KEYS(pegasus_keys),
     .irrelevant = BART_IRRELEVANT " classif_dropout", .prefixes = "model.",
-    .spec = BART_SPEC("pre", "position sinusoidal halves\n"),
-        .tensors = BART_TENSORS("norm_in", FINAL_NORM("encoder"), FINAL_NORM("decoder")),
+    .spec = BART_SPEC("pre", TABLE_OR_SINUSOIDS),
+    .tensors = BART_TENSORS("norm_in", POSITION_TABLE("encoder") FINAL_NORM("encoder"),
+        POSITION_TABLE("decoder") FINAL_NORM("decoder")),
 };
 
 static const ConfigKey m2m_100_keys[] = {
