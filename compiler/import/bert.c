@@ -214,7 +214,8 @@ static const ConfigKey modernbert_keys[] = {
     LAYER_TYPES("first every sliding_attention full_attention", "sliding_attention full_attention"),
     REAL_OR("global_rope_theta", "theta", "160000", NULL), REAL_OR("local_rope_theta", "local_theta", "10000",
     "=theta"),
-    DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
+    DERIVED("whole_rope", "yes", NULL), MUST("rope_scaling", "null"),
+    ROPE("rope_parameters", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
     MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false null"),
 };

@@ -159,13 +159,18 @@ static const cJSON *object_of(const Import *import, const ConfigKey *key, const 
             fail("%s: `%s.%.60s` is unknown", import->config_path, object->string, item->string);
     }
     if (nested) return found;
+    if (strcmp(object->string, "rope_parameters") == 0)
+        fail("%s: `rope_parameters` is understood with an object for each layer type, `full_attention` and "
+            "`sliding_attention`", import->config_path);
     return strcmp(key->values, "full_attention") == 0 ? object : NULL; /* older configs scale the full layers alone */
 }
 
 const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object) {
     Rope rope = {import, object_of(import, key, object), "default"};
     if (rope.object) {
-        const cJSON *type = member(&rope, "rope_type") ? member(&rope, "rope_type") : member(&rope, "type");
+        const cJSON *type = member(&rope, "rope_type");
+        /* A family with an object for each layer type sets rope_type before it looks for the older name. */
+        if (!type && !key->values) type = member(&rope, "type");
         if (type && !cJSON_IsString(type)) fail("%s: `%s.rope_type` is not a string", import->config_path,
             rope.object->string);
         if (type) rope.type = type->valuestring;
