@@ -111,6 +111,7 @@ double seconds_now(void);                                           /* monotonic
 
 /* The word of `words` (ended by NULL) nearest to `word`, or NULL when none is near enough to be meant. */
 const char *nearest_word(const char *word, const char *const *words);
+const char *nearest_within(const char *word, const char *const *words, int edits); /* letters put in, out or changed */
 
 /* ======================================================================= support/outputs.c
  * Files that are written, folders for a while, and what is left of both when the program ends early. */

@@ -5,10 +5,12 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc import DIR -o SPEC [--name NAME] [--seq N], or attnc import --list\n"
+    "attnc import DIR -o SPEC [--name NAME] [--seq N] [--ignore-key KEY[,KEY…]], or attnc import --list\n"
     "  -o SPEC              the spec to write\n"
     "  --name NAME          what the model is called, and its C; without it, its family's name\n"
-    "  --seq N              the most rows of a sequence (those of the config)\n"
+    "  --seq N              the most rows of a sequence (those of the config and of its tokenizer, at most 2048)\n"
+    "  --ignore-key KEY[,KEY…]\n"
+    "                       leaves out keys of config.json that attnc does not know; OBJECT.KEY is one in an object\n"
     "  --list               the model types that are known, and their families";
 
 static void print_families(Arena *arena) {
@@ -20,15 +22,33 @@ static void print_families(Arena *arena) {
     }
 }
 
+/* The keys of all --ignore-key, ended by NULL. */
+static const char *const *ignored_keys(Arena *arena, const ValueNode *nodes) {
+    const char **keys = NULL;
+    int count = 0, room = 0;
+    for (; nodes; nodes = nodes->next)
+        for (const char *at = nodes->text; *at;) {
+            size_t size = strcspn(at, ",");
+            keys = arena_grow(arena, keys, count, &room, sizeof *keys);
+            keys[count++] = arena_copy(arena, at, size);
+            if (!size || (at[size] && !at[size + 1])) usage_error(usage, "`--ignore-key`: a name is empty");
+            at += size + (at[size] == ',');
+        }
+    keys = arena_grow(arena, keys, count, &room, sizeof *keys);
+    keys[count] = NULL;
+    return keys;
+}
+
 int command_import(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *directory = NULL, *to = NULL, *name = NULL, *seq = NULL, *notes = "";
     bool list = false;
+    ValueNode *ignored = NULL;
     const Option options[] = {{"-o", .text = &to}, {"--name", .text = &name}, {"--seq", .text = &seq},
-                              {"--list", .flag = &list}};
+                              {"--ignore-key", .list = &ignored}, {"--list", .flag = &list}};
     for (int i = 0; i < argc; i++) list |= strcmp(argv[i], "--list") == 0;
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &directory, list ? 0 : 1);
-    if (list && (to || seq || name)) usage_error(usage, "`--list` stands alone");
+    if (list && (to || seq || name || ignored)) usage_error(usage, "`--list` stands alone");
     if (list) {
         print_families(arena);
         arena_free(arena);
@@ -37,8 +57,11 @@ int command_import(int argc, char **argv) {
     if (!to) usage_error(usage, "`-o` is missing");
     const char *fault = name ? model_name_fault(arena, name) : NULL;
     if (fault) usage_error(usage, "`--name`: %s", fault);
-    int64_t bound = option_integer(usage, "--seq", seq, 0, 1, INT32_MAX);
-    const char *text = import_spec(arena, directory, to, name, bound, &notes);
+    for (const ValueNode *node = ignored; node; node = node->next)
+        if (!*node->text) usage_error(usage, "`--ignore-key`: a name is empty");
+    const ImportOptions with = {name, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
+                                ignored_keys(arena, ignored)};
+    const char *text = import_spec(arena, directory, to, &with, &notes);
     OutputFile *output = output_open(arena, to);
     output_write(output, text, strlen(text));
     output_commit(output);

@@ -50,7 +50,7 @@ static void check_duplicates(Arena *arena, const char *path, const cJSON *object
         if (strcmp(names[i - 1], names[i]) == 0) fail("%s: the key `%.100s` stands twice", path, names[i]);
 }
 
-cJSON *config_read(Arena *arena, const char *path) {
+static cJSON *json_read(Arena *arena, const char *path) {
     size_t size = 0;
     char *text = file_read(arena, path, MOST_CONFIG_BYTES, &size);
     check_text(path, text, size);
@@ -61,10 +61,21 @@ cJSON *config_read(Arena *arena, const char *path) {
     if (!root && starved) out_of_memory();
     if (!root) fail("%s: it is not JSON from byte %td on", path, end - text);
     arena_on_free(arena, release, root);
-    if (!cJSON_IsObject(root)) fail("%s: its JSON is not an object", path);
     if (strspn(end, " \t\r\n") != (size_t)(text + size - end)) fail("%s: something follows its JSON, at byte %td",
         path, end - text);
     check_duplicates(arena, path, root);
+    return root;
+}
+
+cJSON *config_read(Arena *arena, const char *path) {
+    cJSON *root = json_read(arena, path);
+    if (!cJSON_IsObject(root)) fail("%s: its JSON is not an object", path);
+    return root;
+}
+
+cJSON *config_list(Arena *arena, const char *path) {
+    cJSON *root = json_read(arena, path);
+    if (!cJSON_IsArray(root)) fail("%s: its JSON is not a list", path);
     return root;
 }
 

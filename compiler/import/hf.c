@@ -4,6 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+void import_note(Import *import, const char *format, ...) {
+    Text note = text_new(import->arena);
+    va_list args;
+    va_start(args, format);
+    text_vprintf(&note, format, args);
+    va_end(args);
+    for (size_t at = 0, bytes; at < note.size; at += bytes ? bytes : 1) {
+        bytes = utf8_bytes((const unsigned char *)note.data + at, note.size - at);
+        if (!bytes || note.data[at] == '\n' || note.data[at] == '\t') note.data[at] = '?';
+    }
+    text_disarm(note.data, note.size);
+    text_printf(&import->notes, "%s\n", note.data);
+}
+
 /* What the model is called where the user does not say: its type, made a name of C. */
 static const char *model_name(Arena *arena, const char *type) {
     char *name = arena_copy(arena, type, strlen(type));
@@ -23,7 +37,8 @@ static _Noreturn void unknown_type(const Import *import, const char *type) {
             word, strcspn(word, "="));
     }
     names[n] = NULL;
-    const char *near = nearest_word(type, names);
+    /* Of the names of models, many differ by two letters; a slip is nearer than that. */
+    const char *near = nearest_within(type, names, strlen(type) < 12 ? strlen(type) > 3 : 2);
     fail("%s: `model_type` is \"%.60s\", which is unknown%s%s%s; attnc import --list names those that are",
         import->config_path, type,
          near ? "; the nearest is `" : "", near ? near : "", near ? "`" : "");
@@ -65,29 +80,18 @@ static void find_class(Import *import) {
         wanted ? wanted : "", import->type, known.data);
 }
 
-enum { MOST_BOUND = 2048 };
-
-/* The variable `positions` is how many rows the config allows, `learned` that there is a table of them. */
-static void find_bound(Import *import) {
-    const char *text = variable_get(import, "positions", 9);
-    int64_t positions = text ? strtoll(text, NULL, 10) : 0;
-    bool learned = variable_get(import, "learned", 7) != NULL, fixed = !strstr(import->family->spec, "${bound}");
-    if (text && positions < 1) fail("%s: its positions leave no row for a token", import->config_path);
-    if (fixed && import->seq) fail("%s: the image sets the number of rows of `%s`; --seq cannot", import->config_path,
-        import->type);
-    if (learned && import->seq > positions)
-        fail("%s: --seq %lld is beyond the %lld rows of its table of positions", import->config_path,
-            (long long)import->seq, (long long)positions);
-    int64_t bound = positions && positions < MOST_BOUND ? positions : MOST_BOUND;
-    variable_set(import, "bound", arena_printf(import->arena, "%lld", (long long)(import->seq ? import->seq : bound)));
-}
-
 /* Of the spec without its weights block; empty where that is no valid spec, which is said later. */
 static WeightTable tensors_of(Import *import, const char *text) {
     Diagnostics quiet = diagnostics_new(import->arena, NULL);
     Ast *ast = parse(import->arena, source_from_text(import->arena, "spec", text, strlen(text)), &quiet);
     Model *model = quiet.errors ? NULL : resolve(import->arena, ast, &quiet);
     return model ? weights_table(import->arena, model) : (WeightTable){0};
+}
+
+void spec_body(Import *import, Text *out) {
+    Text body = text_new(import->arena);
+    fill_spec(import, &body);
+    text_printf(out, "%s", sentence_body(import, body.data));
 }
 
 /* What the family's tables make of the config: the model's settings, and the lines of its weights block. */
@@ -99,13 +103,14 @@ static Filled fill(Import *import) {
     Arena *arena = import->arena;
     Text body = text_new(arena), weights = text_new(arena);
     const char *task = variable_get(import, "task", 4);
-    fill_spec(import, &body);
+    spec_body(import, &body);
     if (strcmp(task ? task : "", "rest") == 0)
         text_printf(&import->notes, "The output `logits` is left out: the head of %s cannot be said, and the outputs "
             "end at `hidden`.\n", import->class_name);
-    const char *name = import->name ? import->name : model_name(arena, import->type);
+    const char *name = import->options->name ? import->options->name : model_name(arena, import->type);
     const char *head = arena_printf(arena, "model %s {\n", name);
     WeightTable table = tensors_of(import, arena_printf(arena, "%s%s\n}\n", head, body.data));
+    sentence_tensors(import, &weights);
     fill_tensors(import, &table, &weights);
     return (Filled){head, body.data, weights.data};
 }
@@ -157,24 +162,31 @@ static void note_unread(Import *import, const Model *model, const WeightTable *t
         count > 1 ? "s" : "", tensor_names_summary(import->arena, names, count));
 }
 
-static const char *weights_of(Arena *arena, const char *directory) {
-    const char *path = arena_printf(arena, "%s/model.safetensors", directory),
-        *index = arena_printf(arena, "%s.index.json", path);
-    return !file_exists(path) && file_exists(index) ? index : path;
+/* With the file of a dense module behind a comma. */
+static const char *weights_of(Import *import, const char *directory, const char *folder) {
+    const char *weights = folder_weights(import->arena, folder), *more = sentence_weights(import);
+    if (more) weights = arena_printf(import->arena, "%s,%s", weights, more);
+    if (more || strcmp(directory, folder) != 0) import_note(import, "The weights are --weights %s", weights);
+    return weights;
 }
 
-const char *import_spec(Arena *arena, const char *directory, const char *spec_path, const char *name, int64_t seq,
+const char *import_spec(Arena *arena, const char *directory, const char *spec_path, const ImportOptions *options,
                         const char **notes) {
-    Import import = {.arena = arena, .name = name, .seq = seq, .notes = text_new(arena),
-        .buffers = text_new(arena),
-        .config_path = arena_printf(arena, "%s/config.json", directory)};
+    Import import = {.arena = arena, .options = options, .notes = text_new(arena), .buffers = text_new(arena)};
+    directory = folder_of(arena, directory);
+    const char *folder = sentence_read(&import, directory);
+    import.config_path = folder_config(arena, folder);
     import.config = config_read(arena, import.config_path);
+    ignored_check(&import);
     find_family(&import);
     find_class(&import);
-    import.weights_path = weights_of(arena, directory);
+    sentence_task(&import);
+    import.weights_path = weights_of(&import, directory, folder);
     import.file = safetensors_open(arena, import.weights_path);
     keys_read(&import);
-    find_bound(&import);
+    ignored_finish(&import);
+    bound_find(&import);
+    bound_note(&import);
     const Filled filled = fill(&import);
     const char *text = spec_text(&import, &filled);
     Diagnostics diagnostics = diagnostics_new(arena, stderr);

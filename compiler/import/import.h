@@ -91,6 +91,12 @@ typedef struct Variable {
     struct Variable *next;
 } Variable;
 
+typedef struct ImportOptions {
+    const char *name;           /* of the model; NULL: as its family is called */
+    int64_t seq;                /* of --seq; 0: not given */
+    const char *const *ignored; /* of --ignore-key, keys with dots before those in objects, ended by NULL; NULL: none */
+} ImportOptions;
+
 typedef struct Import {
     Arena *arena;
     const char *config_path, *weights_path;
@@ -101,24 +107,57 @@ typedef struct Import {
     Variable *variables;
     const char **layer_types; /* NULL: none */
     int64_t n_layer_types;
-    const char *name; /* of the model; NULL: as its family is called */
-    int64_t seq; /* of --seq; 0: not given */
+    const ImportOptions *options;
+    struct Sentence *sentence; /* NULL: no modules of sentence-transformers */
+    bool *ignored_met;         /* of each of options->ignored: a key that nothing else obeys */
     Text buffers; /* patterns of `buffer`, parted by spaces */
     Text notes;  /* lines, each a comment of the spec and a word to the user */
 } Import;
 
 /* --- hf.c: the spec, formatted and checked against the file's tensors; *notes is what the user should know. */
-const char *import_spec(Arena *arena, const char *directory, const char *spec_path, const char *name, int64_t seq,
+const char *import_spec(Arena *arena, const char *directory, const char *spec_path, const ImportOptions *options,
                         const char **notes);
+void spec_body(Import *import, Text *out); /* the spec without its name and its weights block */
+
+/* A line of the notes, whatever bytes its arguments hold. */
+void import_note(Import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- folder.c: what import is given. A failure says what it is, where it is something else, and what to do. */
+const char *folder_of(Arena *arena, const char *path); /* PATH, or the folder of a PATH that is a config.json */
+const char *folder_config(Arena *arena, const char *folder);
+const char *folder_weights(Arena *arena, const char *folder); /* model.safetensors or its index */
+
+/* --- sentence.c: the modules that sentence-transformers puts behind a model. */
+/* Reads DIRECTORY/modules.json, where there is one; gives the folder of the model itself. */
+const char *sentence_read(Import *import, const char *directory);
+void sentence_task(Import *import); /* the model gives its hidden rows, whatever head its class has */
+int64_t sentence_rows(const Import *import); /* the most that its tokenizer gives; 0: not said */
+const char *sentence_weights(Import *import); /* the file of a dense module; NULL: none */
+/* The spec with the head of the modules in place of the family's own. */
+const char *sentence_body(Import *import, const char *body);
+void sentence_tensors(const Import *import, Text *out); /* lines of the weights block, in front of the others */
+
+/* --- bound.c: the most rows of a sequence. */
+void bound_find(Import *import);
+void bound_note(Import *import); /* what the rows that were cut off would cost */
+
+/* --- unknown.c: keys of the config that nothing knows. */
+void ignored_check(Import *import); /* each of options->ignored stands in the config, or it is a failure */
+bool key_ignored(const Import *import, const char *path); /* asked only of keys that nothing obeys */
+void unknown_keys(Import *import);
+void ignored_finish(const Import *import); /* after the keys are read: those that were obeyed cannot be ignored */
 
 /* --- config.c */
-cJSON *config_read(Arena *arena, const char *path);
+cJSON *config_read(Arena *arena, const char *path); /* an object */
+cJSON *config_list(Arena *arena, const char *path);
 const cJSON *config_find(const Import *import, const char *name, size_t size); /* or NULL; name may hold dots */
 char *config_value(Arena *arena, const cJSON *item); /* for messages: JSON, short */
 const char *number_text(Arena *arena, double value); /* the shortest that reads back */
 
 /* --- keys.c: the config's keys become variables; unknown ones are failures. */
 void keys_read(Import *import);
+typedef enum KeyUse { KEY_UNKNOWN, KEY_OBEYED, KEY_IRRELEVANT, KEY_LEADS } KeyUse; /* leads: into an object of keys */
+KeyUse key_use(const Import *import, const cJSON *item, const char *path);
 const char *variable_get(const Import *import, const char *name, size_t size); /* NULL: unset */
 void variable_set(Import *import, const char *name, const char *text);
 /* The word of "a b=c d" that stands for `word`: what is behind its `=`, else itself; NULL: none. */

@@ -300,23 +300,17 @@ static bool leads_into(const Family *family, const char *path) {
     return false;
 }
 
-static void refuse_unknown(const Import *import, const cJSON *object, const char *stem) {
+KeyUse key_use(const Import *import, const cJSON *item, const char *path) {
     const Family *family = import->family;
-    for (const cJSON *item = object->child; item; item = item->next) {
-        const char *path = arena_printf(import->arena, "%s%s", stem, item->string);
-        if (word_find(import->arena, irrelevant, item->string)
-            || word_find(import->arena, family->irrelevant, path)) continue;
-        if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path)
-            || names_hold(family->keys, family->n_keys, path)) continue;
-        if (cJSON_IsObject(item) && leads_into(family, path)) refuse_unknown(import, item,
-            arena_printf(import->arena, "%s.", path));
-        else fail("%s: the key `%.100s` (%s) is unknown for model_type `%s`", import->config_path, path,
-            config_value(import->arena, item), import->type);
-    }
+    if (word_find(import->arena, irrelevant, item->string)
+        || word_find(import->arena, family->irrelevant, path)) return KEY_IRRELEVANT;
+    if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path)
+        || names_hold(family->keys, family->n_keys, path)) return KEY_OBEYED;
+    return cJSON_IsObject(item) && leads_into(family, path) ? KEY_LEADS : KEY_UNKNOWN;
 }
 
 void keys_read(Import *import) {
-    refuse_unknown(import, import->config, "");
+    unknown_keys(import);
     for (size_t k = 0; k < sizeof everywhere / sizeof *everywhere; k++) read_key(import, &everywhere[k]);
     for (size_t k = 0; k < import->family->n_keys; k++) read_key(import, &import->family->keys[k]);
 }

@@ -124,7 +124,7 @@ static void add_scaling(const Rope *rope, Text *out) {
         add_longrope(rope, out);
     } else if (strcmp(rope->type, "dynamic") == 0) { /* up to the model's own bound it changes nothing */
         double bound = variable_real(rope, "positions");
-        if (isnan(bound) || (double)rope->import->seq > bound)
+        if (isnan(bound) || (double)rope->import->options->seq > bound)
             fail("%s: `%s` is dynamic, which is understood up to max_position_embeddings only",
                 rope->import->config_path, rope->object->string);
     }
@@ -139,7 +139,8 @@ static void check_members(const Rope *rope) {
         "understood", path, name, rope->type);
     for (const cJSON *item = rope->object->child; item; item = item->next)
         if (!word_find(rope->import->arena, of_all_kinds, item->string)
-            && !word_find(rope->import->arena, members, item->string) && !cJSON_IsNull(item))
+            && !word_find(rope->import->arena, members, item->string) && !cJSON_IsNull(item)
+            && !key_ignored(rope->import, arena_printf(rope->import->arena, "%s.%s", name, item->string)))
             fail("%s: `%s.%.60s` is %s, and is unknown for rope_type `%s`", path, name, item->string,
                 config_value(rope->import->arena, item), rope->type);
 }

@@ -127,7 +127,7 @@ static int same_beginning(const char *a, const char *b) {
     return n;
 }
 
-const char *nearest_word(const char *word, const char *const *words) {
+const char *nearest_within(const char *word, const char *const *words, int edits) {
     const char *nearest = NULL;
     int least = FAR;
     for (; *words; words++) {
@@ -138,6 +138,10 @@ const char *nearest_word(const char *word, const char *const *words) {
             nearest = *words;
         }
     }
-    int length = (int)strlen(word);
-    return least <= (length < 4 ? 1 : length < 8 ? 2 : 3) && least < length ? nearest : NULL;
+    return least <= edits && least < (int)strlen(word) ? nearest : NULL;
+}
+
+const char *nearest_word(const char *word, const char *const *words) {
+    size_t length = strlen(word);
+    return nearest_within(word, words, length < 4 ? 1 : length < 8 ? 2 : 3);
 }

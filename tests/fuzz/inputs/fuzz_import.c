@@ -3,7 +3,7 @@
  * The input: the config; behind its first NUL the tensors that there are, a line each: `NAME [2, 3]`, as in
  * tests/families/NAME.public. Their numbers are zeros. They are in model.safetensors; after a line `@shard` in the
  * first of two files with an index, and after another one in the second. `@index TEXT` is the index instead of the
- * right one; `@name NAME` and `@seq N` are what the command line says. */
+ * right one; `@name NAME`, `@seq N` and `@ignore KEY` are what the command line says. */
 #include "target.h"
 #include "../../../compiler/import/import.h"
 
@@ -51,6 +51,7 @@ typedef struct Folder {
     const char *index; /* the index as the input has it, or NULL */
     const char *name;  /* --name, or NULL */
     int64_t seq;       /* --seq, or 0 */
+    const char *ignored[2]; /* --ignore-key */
 } Folder;
 
 static const char *const shard_names[] = {"a.safetensors", "b.safetensors"};
@@ -73,6 +74,7 @@ static void write_shard(Arena *arena, Shard *shard, const char *name) {
 /* What the command line would say: attnc import refuses a wrong name or number before it reads a file. */
 static void set_option(Arena *arena, Folder *folder, const char *line) {
     if (strncmp(line, "@name ", 6) == 0 && !model_name_fault(arena, line + 6)) folder->name = line + 6;
+    if (strncmp(line, "@ignore ", 8) == 0 && line[8]) folder->ignored[0] = line + 8;
     if (strncmp(line, "@index ", 7) == 0) folder->index = line + 7;
     if (strcmp(line, "@shard") == 0 && folder->n_shards < 2) folder->n_shards++;
     if (strncmp(line, "@seq ", 5) == 0) {
@@ -119,7 +121,8 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     write_folder(arena, &folder);
     char *path = arena_printf(arena, "%s", memory_file(arena, "config.json", text, config));
     *strrchr(path, '/') = '\0';
-    const char *spec = import_spec(arena, path, "spec", folder.name, folder.seq, &notes);
+    const ImportOptions options = {folder.name, folder.seq, folder.ignored};
+    const char *spec = import_spec(arena, path, "spec", &options, &notes);
     Diagnostics diagnostics = diagnostics_new(arena, NULL);
     Ast *ast = parse(arena, source_from_text(arena, "spec", spec, strlen(spec)), &diagnostics);
     Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);

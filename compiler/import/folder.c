@@ -1,0 +1,249 @@
+/* folder.c: what attnc import is given. Whatever is no folder of config.json and model.safetensors is told apart, so
+ * that the failure says what it is and how it becomes one. */
+#include "import.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define AS_SAVED "a folder as transformers saves it, with config.json and model.safetensors, is needed"
+
+static bool ends(const char *text, const char *with) {
+    size_t size = strlen(text), tail = strlen(with);
+    return size >= tail && strcmp(text + size - tail, with) == 0;
+}
+
+static bool is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* ---------------------------------------- a path that is no folder */
+
+/* NAME or OWNER/NAME, as a hub of models has them. */
+static bool is_hub_name(const char *path) {
+    int slashes = 0;
+    for (const char *c = path; *c; c++) {
+        bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        if (!letter && !strchr("._-/", *c)) return false;
+        slashes += *c == '/';
+    }
+    return *path && !strchr("./-", *path) && slashes < 2 && !ends(path, "/") && strlen(path) < 100;
+}
+
+static _Noreturn void not_there(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!is_hub_name(path)) fail("%s: there is no such folder; " AS_SAVED, path);
+    fail("%s: there is no such folder. If it is the name of a model on the hub, `hf download %s --local-dir %s` "
+        "(before, `huggingface-cli download`) makes the folder %s of it; then: attnc import %s -o SPEC", path, path,
+        name, name, name);
+}
+
+/* By what a file begins with or how its name ends, in this order. */
+static const struct {
+    const char *magic, *ending, *what;
+} file_kinds[] = {
+    {"GGUF", ".gguf", "a GGUF file, which import does not read; python3 -c 'import transformers; "
+        "transformers.AutoModelForCausalLM.from_pretrained(\"FOLDER\", gguf_file=\"NAME.gguf\")"
+        ".save_pretrained(\"DIR\")' makes a folder of it, or take the model that it was made from"},
+    {"\x93NUMPY", ".npy", "an array of numpy; " AS_SAVED},
+    {NULL, ".npz", "an archive of numpy's arrays without a config; " AS_SAVED},
+    {NULL, ".onnx", "an ONNX graph; import reads a config and weights, so give the folder it was exported from"},
+    {"\x89HDF", ".h5", "an HDF5 file, as TensorFlow and Keras save weights; " AS_SAVED},
+    {NULL, ".msgpack", "weights as Flax saves them; " AS_SAVED},
+    {NULL, ".attn", "a spec already; attnc compile takes it"},
+    {NULL, ".attnw", "packed weights, which --weights takes; " AS_SAVED},
+    {NULL, ".zip", "an archive; unpack it and give the folder"},
+    {"\x1f\x8b", ".gz", "an archive; unpack it and give the folder"},
+    {NULL, ".tar", "an archive; unpack it and give the folder"},
+    {"PK\003\004", ".pt", "weights as PyTorch saves them, without a config; " AS_SAVED},
+    {"\x80\x02", ".pth", "weights as PyTorch saves them, without a config; " AS_SAVED},
+    {NULL, ".bin", "weights as PyTorch saves them, without a config; " AS_SAVED},
+    {NULL, ".ckpt", "weights as PyTorch saves them, without a config; " AS_SAVED},
+};
+
+static _Noreturn void is_file(Arena *arena, const char *path, const char *folder) {
+    if (ends(path, ".safetensors") || ends(path, ".safetensors.index.json"))
+        fail("%s: weights alone; give the folder that holds them and config.json: attnc import %s -o SPEC", path,
+            folder);
+    if (ends(path, ".json")) fail("%s: one file of a model; give its folder, or its config.json: attnc import %s -o "
+        "SPEC", path, folder);
+    MappedFile file = file_map(arena, path);
+    for (size_t i = 0; i < sizeof file_kinds / sizeof *file_kinds; i++) {
+        const char *magic = file_kinds[i].magic;
+        bool begins = magic && file.size >= strlen(magic) && memcmp(file.data, magic, strlen(magic)) == 0;
+        if (begins || ends(path, file_kinds[i].ending)) fail("%s: %s", path, file_kinds[i].what);
+    }
+    fail("%s: is a file; " AS_SAVED, path);
+}
+
+const char *folder_of(Arena *arena, const char *path) {
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) not_there(path);
+        fail_system(errno, "%s: cannot be reached", path);
+    }
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *folder = !slash ? "." : slash == path ? "/" : arena_copy(arena, path, (size_t)(slash - path));
+    if (!S_ISDIR(info.st_mode) && strcmp(name, "config.json") == 0) return folder;
+    if (!S_ISDIR(info.st_mode)) is_file(arena, path, folder);
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/') size--;
+    return arena_copy(arena, path, size);
+}
+
+/* ---------------------------------------- a folder that lacks something */
+
+enum { MOST_NAMES = 10000 };
+
+typedef struct Listing {
+    Arena *arena;
+    const char *path, **names; /* sorted */
+    int count;
+} Listing;
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static Listing list_folder(Arena *arena, const char *path) {
+    Listing list = {.arena = arena, .path = path};
+    DIR *folder = opendir(path);
+    int room = 0;
+    for (const struct dirent *entry; folder && list.count < MOST_NAMES && (entry = readdir(folder));) {
+        if (entry->d_name[0] == '.') continue;
+        list.names = arena_grow(arena, list.names, list.count, &room, sizeof *list.names);
+        list.names[list.count++] = arena_copy(arena, entry->d_name, strlen(entry->d_name));
+    }
+    if (folder) closedir(folder);
+    if (list.count) qsort(list.names, (size_t)list.count, sizeof *list.names, by_text);
+    return list;
+}
+
+/* The first name that begins and ends so, or NULL. */
+static const char *named(const Listing *list, const char *beginning, const char *ending) {
+    for (int i = 0; i < list->count; i++)
+        if (strncmp(list->names[i], beginning, strlen(beginning)) == 0 && ends(list->names[i], ending))
+            return list->names[i];
+    return NULL;
+}
+
+static bool has(const Listing *list, const char *name) {
+    const char *found = named(list, name, name);
+    return found && strlen(found) == strlen(name);
+}
+
+/* A string of the object in a file of the folder; NULL where it is not one of letters, digits and some marks. */
+static const char *text_in(const Listing *list, const char *file, const char *key) {
+    const cJSON *object = config_read(list->arena, arena_printf(list->arena, "%s/%s", list->path, file));
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (cJSON_IsArray(item)) item = item->child;
+    const char *text = cJSON_IsString(item) ? item->valuestring : NULL;
+    for (const char *c = text; c && *c; c++)
+        if ((*c < 'a' || *c > 'z') && (*c < 'A' || *c > 'Z') && (*c < '0' || *c > '9') && !strchr("._-/", *c))
+            return NULL;
+    return text && *text && strlen(text) < 200 ? text : NULL;
+}
+
+static _Noreturn void is_adapter(const Listing *list) {
+    static const char tasks[] = "CAUSAL_LM=ForCausalLM SEQ_CLS=ForSequenceClassification "
+        "SEQ_2_SEQ_LM=ForSeq2SeqLM TOKEN_CLS=ForTokenClassification QUESTION_ANS=ForQuestionAnswering "
+        "FEATURE_EXTRACTION=ForFeatureExtraction";
+    const char *base = text_in(list, "adapter_config.json", "base_model_name_or_path");
+    const char *type = text_in(list, "adapter_config.json", "peft_type");
+    const char *task = text_in(list, "adapter_config.json", "task_type");
+    const char *class = task ? word_find(list->arena, tasks, task) : NULL;
+    fail("%s: adapter_config.json makes it an adapter (%s) on top of %s, not a model; python3 -c 'import peft; "
+        "peft.AutoPeftModel%s.from_pretrained(\"%s\").merge_and_unload().save_pretrained(\"DIR\")' writes both as one "
+        "model: attnc import DIR -o SPEC", list->path, type ? type : "of PEFT", base ? base : "another model",
+        class ? class : "", list->path);
+}
+
+/* A folder inside that has a config.json: of this name, or in `snapshots` of a cache. NULL: none. */
+static const char *model_inside(const Listing *list) {
+    for (int i = 0; i < list->count; i++) {
+        const char *inside = arena_printf(list->arena, "%s/%s", list->path, list->names[i]);
+        if (!is_folder(inside)) continue;
+        if (file_exists(arena_printf(list->arena, "%s/config.json", inside))) return inside;
+        if (strcmp(list->names[i], "snapshots") != 0) continue;
+        Listing snapshots = list_folder(list->arena, inside);
+        const char *snapshot = model_inside(&snapshots);
+        if (snapshot) return snapshot;
+    }
+    return NULL;
+}
+
+static _Noreturn void no_config(const Listing *list) {
+    const char *path = list->path, *name;
+    if (has(list, "model_index.json"))
+        fail("%s: model_index.json makes it a pipeline of several models (diffusers), each in a folder of its own; "
+            "import takes one of them, for example %s/text_encoder", path, path);
+    if ((name = named(list, "consolidated", "")) || named(list, "tokenizer.model.v", "") || has(list, "params.json"))
+        fail("%s: no config.json, but %s, as LLaMA's and Mistral's makers save models themselves; take the same model "
+            "as transformers saves it (LLaMA's names end in -hf, or convert_llama_weights_to_hf.py of transformers "
+            "converts it)", path, name ? name : "params.json");
+    if ((name = named(list, "", ".gguf")))
+        fail("%s/%s: %s", path, name, file_kinds[0].what);
+    const char *inside = model_inside(list);
+    if (inside) fail("%s: no config.json; there is one in %s: attnc import %s -o SPEC", path, inside, inside);
+    if ((name = named(list, "", ".safetensors")) || (name = named(list, "pytorch_model", ""))
+        || (name = named(list, "", ".bin")))
+        fail("%s: no config.json beside %s; it says the sizes of the model and is saved with it", path, name);
+    if ((name = named(list, "", ".onnx")) || (name = named(list, "", ".h5")) || (name = named(list, "", ".msgpack"))
+        || (name = named(list, "", ".npz")))
+        fail("%s: no config.json, only %s; " AS_SAVED, path, name);
+    if ((name = named(list, "tokenizer", "")) || (name = named(list, "vocab.", "")))
+        fail("%s: a tokenizer alone (%s), without a model's config.json; " AS_SAVED, path, name);
+    fail("%s: %s; " AS_SAVED, path, list->count ? "no config.json" : "the folder is empty");
+}
+
+/* The call that saves the folder's model again, and its class. */
+static const char *resaving(const Listing *list, const char *option) {
+    const char *class = text_in(list, "config.json", "architectures");
+    return arena_printf(list->arena, "python3 -c 'import transformers; transformers.%s.from_pretrained(\"%s\"%s)"
+        ".save_pretrained(\"%s\")' writes model.safetensors beside it", class ? class : "AutoModel", list->path, option,
+        list->path);
+}
+
+static _Noreturn void no_weights(const Listing *list) {
+    const char *path = list->path, *name;
+    if ((name = named(list, "pytorch_model", ".bin")) || (name = named(list, "pytorch_model", ".bin.index.json")))
+        fail("%s: no model.safetensors, but %s, a pickle of PyTorch, which attnc does not read; %s", path, name,
+            resaving(list, ""));
+    if (has(list, "tf_model.h5"))
+        fail("%s: no model.safetensors, but tf_model.h5 of TensorFlow; with a version of transformers below 5, %s",
+            path, resaving(list, ", from_tf=True"));
+    if (has(list, "flax_model.msgpack"))
+        fail("%s: no model.safetensors, but flax_model.msgpack of Flax; with a version of transformers below 5, %s",
+            path, resaving(list, ", from_flax=True"));
+    if ((name = named(list, "model-", ".safetensors")))
+        fail("%s: %s is a part of the weights, and model.safetensors.index.json, which lists the parts, is missing",
+            path, name);
+    if ((name = named(list, "", ".safetensors")))
+        fail("%s: no model.safetensors; if %s is the whole model, give it that name", path, name);
+    if ((name = named(list, "", ".gguf"))) fail("%s/%s: %s", path, name, file_kinds[0].what);
+    if ((name = named(list, "", ".onnx")) || (name = named(list, "onnx", "")))
+        fail("%s: no model.safetensors, but %s; import reads no ONNX graphs: give the folder it was exported from",
+            path, name);
+    if ((name = named(list, "consolidated", "")) || (name = named(list, "", ".pth"))
+        || (name = named(list, "", ".pt")) || (name = named(list, "", ".bin")))
+        fail("%s: no model.safetensors, but %s, which is not as transformers saves weights; " AS_SAVED, path, name);
+    fail("%s: no model.safetensors, nor any other weights; " AS_SAVED, path);
+}
+
+const char *folder_config(Arena *arena, const char *folder) {
+    const char *path = arena_printf(arena, "%s/config.json", folder);
+    Listing list = list_folder(arena, folder);
+    if (has(&list, "adapter_config.json")) is_adapter(&list);
+    if (!file_exists(path)) no_config(&list);
+    return path;
+}
+
+const char *folder_weights(Arena *arena, const char *folder) {
+    const char *path = arena_printf(arena, "%s/model.safetensors", folder),
+        *index = arena_printf(arena, "%s.index.json", path);
+    if (file_exists(path)) return path;
+    if (file_exists(index)) return index;
+    Listing list = list_folder(arena, folder);
+    no_weights(&list);
+}

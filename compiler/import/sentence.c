@@ -1,0 +1,394 @@
+/* sentence.c: modules.json, by which sentence-transformers puts a pool, dense layers and a norm behind a model, and
+ * the length that it gives the model's texts. Whatever of that a `head` cannot say exactly is a failure. */
+#include "import.h"
+
+#include <string.h>
+
+typedef struct Sentence {
+    const char *list_path; /* modules.json */
+    const char *folder;    /* of the model itself, without a slash behind it */
+    bool own_head;         /* a cross encoder: the head of the class stands */
+    const char *pool, *pool_path;
+    bool prompt_pooled;    /* false: the rows of a prompt are in no pool */
+    int64_t width;         /* of the rows that the pool expects */
+    const char *dense_path, *dense_words, *dense_name; /* words of the head; stem of the tensors; NULL: no dense */
+    const char *dense_weights;
+    bool l2;
+    int64_t rows; /* 0: not said */
+} Sentence;
+
+enum { LONGEST_PATH = 255 };
+
+/* ---------------------------------------- keys of an object */
+
+static const cJSON *get(const cJSON *object, const char *name) {
+    for (const cJSON *item = cJSON_IsObject(object) ? object->child : NULL; item; item = item->next)
+        if (strcmp(item->string, name) == 0) return cJSON_IsNull(item) ? NULL : item;
+    return NULL;
+}
+
+static _Noreturn void refuse(const Import *import, const char *path, const cJSON *item, const char *wanted) {
+    fail("%s: `%s` is %s; %s", path, item->string, config_value(import->arena, item), wanted);
+}
+
+static void only_keys(const Import *import, const char *path, const cJSON *object, const char *known) {
+    for (const cJSON *item = object->child; item; item = item->next)
+        if (!cJSON_IsNull(item) && !word_find(import->arena, known, item->string))
+            fail("%s: the key `%.100s` (%s) is unknown", path, item->string, config_value(import->arena, item));
+}
+
+static bool flag(const Import *import, const char *path, const cJSON *object, const char *name, bool otherwise) {
+    const cJSON *item = get(object, name);
+    if (item && !cJSON_IsBool(item)) refuse(import, path, item, "true or false is understood");
+    return item ? cJSON_IsTrue(item) : otherwise;
+}
+
+static const char *string(const Import *import, const char *path, const cJSON *object, const char *name) {
+    const cJSON *item = get(object, name);
+    if (item && !cJSON_IsString(item)) refuse(import, path, item, "a string is understood");
+    return item ? item->valuestring : NULL;
+}
+
+static int64_t whole(const Import *import, const char *path, const cJSON *item) {
+    double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
+    if (!(value >= 1 && value <= 0x1p31) || value != (double)(int64_t)value)
+        refuse(import, path, item, "a whole number from 1 to 2^31 is understood");
+    return (int64_t)value;
+}
+
+/* An object's file that may be missing: NULL. */
+static cJSON *read_optional(Import *import, const char *path) {
+    return file_exists(path) ? config_read(import->arena, path) : NULL;
+}
+
+/* ---------------------------------------- the length of texts, and what stands around the model */
+
+/* What the arguments of a loaded model may hold that changes no number. */
+static const char harmless[] = "torch_dtype dtype attn_implementation trust_remote_code use_safetensors "
+    "low_cpu_mem_usage device_map revision token cache_dir local_files_only add_pooling_layer";
+
+static void check_arguments(const Import *import, const char *path, const cJSON *object, const char *names) {
+    size_t size;
+    for (const char *name; (name = next_word(&names, &size));) {
+        const cJSON *arguments = get(object, arena_copy(import->arena, name, size));
+        for (const cJSON *item = arguments ? arguments->child : NULL; item; item = item->next)
+            if (!item->string || !word_find(import->arena, harmless, item->string))
+                fail("%s: `%.*s` has `%.60s`, which may change the model; it cannot be said in a spec", path,
+                    (int)size, name, item->string ? item->string : "a list");
+    }
+}
+
+static void check_modality(const Import *import, const char *path, const cJSON *object) {
+    const char *output = string(import, path, object, "module_output_name");
+    if (output && strcmp(output, "token_embeddings") != 0 && strcmp(output, "scores") != 0)
+        fail("%s: `module_output_name` is \"%.60s\"; token_embeddings is understood", path, output);
+    const cJSON *modality = get(object, "modality_config");
+    const cJSON *text = modality ? get(modality, "text") : NULL;
+    if (modality && !text) refuse(import, path, modality, "a model of text is understood");
+    const char *method = text ? string(import, path, text, "method") : NULL;
+    const char *field = text ? string(import, path, text, "method_output_name") : NULL;
+    if ((method && strcmp(method, "forward") != 0)
+        || (field && !word_find(import->arena, "last_hidden_state logits", field)))
+        refuse(import, path, text, "the last hidden rows of `forward` are understood");
+}
+
+/* Of the tokenizer, as sentence-transformers looks for it; beyond 2^31 it says that there is no bound. */
+static int64_t tokenizer_rows(Import *import, const char *folder, const cJSON *config, const char *path) {
+    static const char *const arguments[] = {"processor_kwargs", "tokenizer_args", "tokenizer_kwargs"};
+    for (size_t i = 0; config && i < sizeof arguments / sizeof *arguments; i++) {
+        const cJSON *object = get(config, arguments[i]), *most = object ? get(object, "model_max_length") : NULL;
+        if (most) return whole(import, path, most);
+    }
+    const cJSON *most = config ? get(config, "max_seq_length") : NULL;
+    if (most) return whole(import, path, most);
+    const char *tokenizer = arena_printf(import->arena, "%s/tokenizer_config.json", folder);
+    const cJSON *of_tokenizer = read_optional(import, tokenizer);
+    most = of_tokenizer ? get(of_tokenizer, "model_max_length") : NULL;
+    if (!most || (cJSON_IsNumber(most) && most->valuedouble > 0x1p31)) return 0;
+    return whole(import, tokenizer, most);
+}
+
+/* sentence_bert_config.json, whose older names have other models in place of bert. */
+static void read_transformer(Import *import, Sentence *sentence) {
+    static const char *const names[] = {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"};
+    const char *path = NULL;
+    const cJSON *config = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !config; i++) {
+        path = arena_printf(import->arena, "%s/sentence_%s_config.json", sentence->folder, names[i]);
+        config = read_optional(import, path);
+    }
+    sentence->rows = tokenizer_rows(import, sentence->folder, config, path);
+    if (!config) return;
+    only_keys(import, path, config,
+        "max_seq_length do_lower_case transformer_task modality_config module_output_name processing_kwargs "
+        "unpad_inputs model_args model_kwargs tokenizer_args tokenizer_kwargs processor_kwargs config_args "
+        "config_kwargs tokenizer_name_or_path");
+    check_arguments(import, path, config, "model_args model_kwargs config_args config_kwargs");
+    check_modality(import, path, config);
+    const char *task = string(import, path, config, "transformer_task");
+    sentence->own_head = task && strcmp(task, "sequence-classification") == 0;
+    if (task && !sentence->own_head && strcmp(task, "feature-extraction") != 0)
+        fail("%s: `transformer_task` is \"%.60s\"; feature-extraction and sequence-classification are understood", path,
+            task);
+    if (flag(import, path, config, "do_lower_case", false))
+        import_note(import, "do_lower_case: texts are put into lower case before the tokenizer gets them.");
+}
+
+/* ---------------------------------------- modules behind it */
+
+static const char *config_of(Import *import, const char *folder) {
+    return arena_printf(import->arena, "%s/config.json", folder);
+}
+
+/* The one mode that is set, in the words of `pooling_mode`. */
+static const char *pooling_mode(Import *import, const char *path, const cJSON *config) {
+    static const char *const keys[][2] = {
+        {"pooling_mode_cls_token", "cls"}, {"pooling_mode_max_tokens", "max"}, {"pooling_mode_mean_tokens", "mean"},
+        {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
+        {"pooling_mode_weightedmean_tokens", "weightedmean"}, {"pooling_mode_lasttoken", "lasttoken"}};
+    const cJSON *item = get(config, "pooling_mode");
+    if (cJSON_IsArray(item) && item->child && !item->child->next && cJSON_IsString(item->child))
+        return item->child->valuestring;
+    if (cJSON_IsArray(item)) refuse(import, path, item, "one mode is understood, since a pool of a spec is one row");
+    if (item) return string(import, path, config, "pooling_mode");
+    const char *mode = NULL, *key = NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (!flag(import, path, config, keys[i][0], false)) continue;
+        if (mode) fail("%s: both `%s` and `%s` are true; one mode is understood, since a pool of a spec is one row",
+            path, key, keys[i][0]);
+        key = keys[i][0];
+        mode = keys[i][1];
+    }
+    return mode ? mode : "mean";
+}
+
+static void read_pooling(Import *import, Sentence *sentence, const char *folder) {
+    const char *path = config_of(import, folder);
+    const cJSON *config = config_read(import->arena, path);
+    only_keys(import, path, config,
+        "embedding_dimension word_embedding_dimension pooling_mode include_prompt pooling_mode_cls_token "
+        "pooling_mode_max_tokens pooling_mode_mean_tokens pooling_mode_mean_sqrt_len_tokens "
+        "pooling_mode_weightedmean_tokens pooling_mode_lasttoken");
+    const char *mode = pooling_mode(import, path, config);
+    sentence->pool = word_find(import->arena, "mean cls max lasttoken=last", mode);
+    if (!sentence->pool) fail("%s: the pooling mode `%.60s` cannot be said in a spec; mean, cls, max and lasttoken can",
+        path, mode);
+    sentence->pool_path = path;
+    sentence->prompt_pooled = flag(import, path, config, "include_prompt", true);
+    const cJSON *width = get(config, "embedding_dimension");
+    if (!width) width = get(config, "word_embedding_dimension");
+    if (width) sentence->width = whole(import, path, width);
+}
+
+/* Both names are those of the pooled row. */
+static void check_names(const Import *import, const char *path, const cJSON *config) {
+    static const char *const names[] = {"module_input_name", "module_output_name"};
+    for (int i = 0; i < 2; i++) {
+        const char *name = string(import, path, config, names[i]);
+        if (name && strcmp(name, "sentence_embedding") != 0)
+            fail("%s: `%s` is \"%.60s\"; sentence_embedding, the pooled row, is understood", path, names[i], name);
+    }
+}
+
+static void read_normalize(Import *import, Sentence *sentence, const char *folder) {
+    const char *path = config_of(import, folder);
+    const cJSON *config = read_optional(import, path);
+    if (config) only_keys(import, path, config, "module_input_name module_output_name");
+    if (config) check_names(import, path, config);
+    if (sentence->l2) fail("%s: two modules normalize; one is understood", sentence->list_path);
+    if (sentence->dense_path) fail("%s: a norm follows the dense module; in a `head`, `l2` stands alone behind a pool",
+        sentence->dense_path);
+    sentence->l2 = true;
+}
+
+static const char *dense_weights(Import *import, const char *folder) {
+    const char *path = arena_printf(import->arena, "%s/model.safetensors", folder);
+    if (file_exists(path)) return path;
+    const char *pickle = arena_printf(import->arena, "%s/pytorch_model.bin", folder);
+    if (!file_exists(pickle)) fail("%s: no such file, and the dense module's weights stand in it", path);
+    fail("%s: a pickle of PyTorch, which attnc does not read; python3 -c 'import safetensors.torch, torch; "
+        "safetensors.torch.save_file(torch.load(\"%s\"), \"%s\")' writes it as safetensors", pickle, pickle, path);
+}
+
+/* Tanh over as many columns is `pooler`; no activation is `classifier`. */
+static void read_dense(Import *import, Sentence *sentence, const char *folder) {
+    const char *path = config_of(import, folder);
+    const cJSON *config = config_read(import->arena, path);
+    only_keys(import, path, config, "in_features out_features bias activation_function module_input_name "
+        "module_output_name use_residual");
+    check_names(import, path, config);
+    if (sentence->dense_path) fail("%s: it is the second dense module; a `head` has room for one", path);
+    if (sentence->l2) fail("%s: a norm stands in front of it; in a `head`, `l2` stands alone behind a pool", path);
+    if (!flag(import, path, config, "bias", true))
+        fail("%s: `bias` is false; the dense layers of a `head`, pooler and classifier, have a bias", path);
+    if (flag(import, path, config, "use_residual", false))
+        fail("%s: `use_residual` is true; a `head` adds nothing to a dense layer", path);
+    const cJSON *in = get(config, "in_features"), *out = get(config, "out_features");
+    if (!in || !out) fail("%s: `%s` is missing", path, in ? "out_features" : "in_features");
+    int64_t from = whole(import, path, in), to = whole(import, path, out);
+    const char *function = string(import, path, config, "activation_function");
+    const char *dot = function ? strrchr(function, '.') : NULL, *last = function ? dot ? dot + 1 : function : "Tanh";
+    if (strcmp(last, "Identity") == 0) {
+        sentence->dense_words = arena_printf(import->arena, "classifier %lld", (long long)to);
+        sentence->dense_name = "classifier";
+        import_note(import, "The embedding is the output `logits`; `classifier` is the dense module.");
+    } else if (strcmp(last, "Tanh") != 0) {
+        fail("%s: `activation_function` is \"%.100s\"; a `head` has Tanh (pooler) and Identity (classifier)", path,
+            function);
+    } else if (from != to) {
+        fail("%s: `out_features` is %lld behind %lld `in_features` and a Tanh; the `pooler` of a `head` keeps the width",
+            path, (long long)to, (long long)from);
+    } else {
+        sentence->dense_words = sentence->dense_name = "pooler";
+    }
+    if (sentence->width && from != sentence->width)
+        fail("%s: `in_features` is %lld, but the pool gives %lld", path, (long long)from, (long long)sentence->width);
+    sentence->dense_path = path;
+    sentence->dense_weights = dense_weights(import, folder);
+}
+
+/* ---------------------------------------- the list of modules */
+
+static const char kinds[] = "Transformer Pooling Dense Normalize Dropout";
+
+/* The last word of the type, where sentence-transformers itself has such a module. */
+static const char *kind_of(const Import *import, const char *place, const char *type) {
+    static const char own[] = "sentence_transformers.";
+    const char *dot = strrchr(type, '.');
+    const char *kind = dot && strncmp(type, own, sizeof own - 1) == 0 ? word_find(import->arena, kinds, dot + 1) : NULL;
+    if (!kind) fail("%s: `type` is \"%.150s\", which a spec cannot say; those of sentence_transformers named %s are "
+        "understood", place, type, kinds);
+    return kind;
+}
+
+static const char *module_folder(const Import *import, const char *place, const char *directory, const char *path) {
+    size_t size = strlen(path);
+    while (size && path[size - 1] == '/') size--;
+    if (!size) return directory;
+    bool good = size <= LONGEST_PATH && *path != '/';
+    for (const char *part = path; good && *part; part += strcspn(part, "/"), part += *part == '/')
+        good = strncmp(part, "..", 2) != 0;
+    for (const char *c = path; good && *c; c++) good = (unsigned char)*c >= 0x20 && *c != 0x7f && *c != ',';
+    if (!good) fail("%s: `path` is \"%.100s\"; a folder beside modules.json is understood", place, path);
+    return arena_printf(import->arena, "%s/%.*s", directory, (int)size, path);
+}
+
+static void read_module(Import *import, Sentence *sentence, const char *directory, const cJSON *module, int index) {
+    const char *place = arena_printf(import->arena, "%s: module %d", sentence->list_path, index);
+    if (!cJSON_IsObject(module)) fail("%s is not an object", place);
+    only_keys(import, place, module, "idx name path type kwargs");
+    const cJSON *arguments = get(module, "kwargs");
+    if (arguments && arguments->child) refuse(import, place, arguments, "a module without arguments is understood");
+    const char *type = string(import, place, module, "type"), *path = string(import, place, module, "path");
+    if (!type) fail("%s: `type` is missing", place);
+    const char *kind = kind_of(import, place, type);
+    const char *folder = module_folder(import, place, directory, path ? path : "");
+    bool first = strcmp(kind, "Transformer") == 0;
+    if (first != (index == 0)) fail("%s: it is a %s; a Transformer is the first module, and none but the first", place,
+        kind);
+    if (first) {
+        sentence->folder = folder;
+        read_transformer(import, sentence);
+    } else if (strcmp(kind, "Pooling") == 0) {
+        if (sentence->pool) fail("%s: it is the second Pooling", place);
+        read_pooling(import, sentence, folder);
+    } else if (strcmp(kind, "Dropout") != 0) { /* which does nothing but in training */
+        if (!sentence->pool) fail("%s: a %s without a Pooling in front of it has no pooled row", place, kind);
+        if (strcmp(kind, "Dense") == 0) read_dense(import, sentence, folder);
+        else read_normalize(import, sentence, folder);
+    }
+}
+
+/* config_sentence_transformers.json: prompts, which are text in front of a text, and no part of a spec. */
+static void read_whole(Import *import, const Sentence *sentence, const char *directory) {
+    const char *path = arena_printf(import->arena, "%s/config_sentence_transformers.json", directory);
+    const cJSON *config = read_optional(import, path);
+    if (!config) return;
+    only_keys(import, path, config, "__version__ prompts default_prompt_name similarity_fn_name model_type activation_fn");
+    const char *type = string(import, path, config, "model_type"), *name;
+    if (type && strcmp(type, sentence->own_head ? "CrossEncoder" : "SentenceTransformer") != 0)
+        fail("%s: `model_type` is \"%.60s\"; %s is understood for this `transformer_task`", path, type,
+            sentence->own_head ? "CrossEncoder" : "SentenceTransformer");
+    const cJSON *prompts = get(config, "prompts");
+    if (prompts && !cJSON_IsObject(prompts)) refuse(import, path, prompts, "an object is understood");
+    for (const cJSON *prompt = prompts ? prompts->child : NULL; prompt; prompt = prompt->next)
+        if (!sentence->prompt_pooled && cJSON_IsString(prompt) && *prompt->valuestring)
+            fail("%s: `include_prompt` is false, and %s has the prompt `%.60s`; a pool of a spec has all rows in it",
+                sentence->pool_path, path, prompt->string);
+    if ((name = string(import, path, config, "default_prompt_name")))
+        import_note(import, "Texts begin with the prompt `%.60s` of config_sentence_transformers.json.", name);
+    if ((name = string(import, path, config, "activation_fn")))
+        import_note(import, "The activation %.100s behind the logits is not in the spec.", name);
+}
+
+const char *sentence_read(Import *import, const char *directory) {
+    const char *path = arena_printf(import->arena, "%s/modules.json", directory);
+    if (!file_exists(path)) return directory;
+    Sentence *sentence = arena_alloc(import->arena, sizeof *sentence);
+    *sentence = (Sentence){.list_path = path, .prompt_pooled = true};
+    const cJSON *list = config_list(import->arena, path);
+    int index = 0;
+    for (const cJSON *module = list->child; module; module = module->next, index++)
+        read_module(import, sentence, directory, module, index);
+    if (!index) fail("%s: it lists no module", path);
+    if (sentence->own_head && sentence->pool)
+        fail("%s: `transformer_task` sequence-classification gives no rows to the Pooling", path);
+    read_whole(import, sentence, directory);
+    import->sentence = sentence;
+    return sentence->folder;
+}
+
+/* ---------------------------------------- what comes of it */
+
+void sentence_task(Import *import) {
+    if (!import->sentence) return;
+    const char *own = variable_get(import, "task", 4);
+    if (import->sentence->own_head && (!own || strcmp(own, "classify") != 0))
+        fail("%s: `transformer_task` is sequence-classification, but %s has no head that attnc knows to classify",
+            import->sentence->list_path, import->class_name);
+    if (import->sentence->own_head) return;
+    const char *classes = import->family->classes;
+    const char *stem = word_find(import->arena, import->family->types, import->type);
+    bool encoder = strstr(classes, "=encoder") != NULL; /* of T5, whose decoder is left out */
+    size_t size;
+    for (const char *word; (word = next_word(&classes, &size));) {
+        const char *task = arena_copy(import->arena, word, size), *equal = strchr(task, '=');
+        if (strcmp(equal, encoder ? "=encoder" : "=hidden") != 0) continue;
+        import->class_name = arena_printf(import->arena, "%s%.*s", stem, (int)(equal - task), task);
+        variable_set(import, "task", encoder ? "encoder" : "rows"); /* a pooler of the class is left out, too */
+        return;
+    }
+    fail("%s: `%s` has no class that gives hidden rows", import->sentence->list_path, import->type);
+}
+
+int64_t sentence_rows(const Import *import) { return import->sentence ? import->sentence->rows : 0; }
+
+const char *sentence_weights(Import *import) {
+    return import->sentence ? import->sentence->dense_weights : NULL;
+}
+
+const char *sentence_body(Import *import, const char *body) {
+    const Sentence *sentence = import->sentence;
+    if (!sentence || !sentence->pool) return body;
+    const char *width = variable_get(import, "d_model", 7);
+    if (sentence->width && width && strcmp(width, number_text(import->arena, (double)sentence->width)) != 0)
+        fail("%s: it pools rows of width %lld, but those of the model are %s wide", sentence->pool_path,
+            (long long)sentence->width, width);
+    if (strstr(body, "\nencoder {") && strstr(body, "\ndecoder {"))
+        fail("%s: it pools, and `%s` is an encoder and a decoder; a pool is for a model of one stack",
+            sentence->pool_path, import->type);
+    Text out = text_new(import->arena);
+    for (size_t size; *body; body += size) {
+        size = strcspn(body, "\n");
+        size += body[size] == '\n';
+        if (strncmp(body, "head ", 5) != 0) text_add(&out, body, size);
+    }
+    text_printf(&out, "head pool %s%s%s%s\n", sentence->pool, sentence->l2 ? " l2" : "",
+        sentence->dense_words ? " " : "", sentence->dense_words ? sentence->dense_words : "");
+    return out.data;
+}
+
+void sentence_tensors(const Import *import, Text *out) {
+    if (import->sentence && import->sentence->dense_words)
+        text_printf(out, "\"%s.*\" from \"linear.*\"\n", import->sentence->dense_name);
+}

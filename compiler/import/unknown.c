@@ -1,0 +1,88 @@
+/* unknown.c: keys of the config that nothing knows: null ones and those that libraries write for themselves are
+ * passed over, those of --ignore-key are left out with a note, and all others are one failure. */
+#include "import.h"
+
+#include <string.h>
+
+/* Keys that transformers and what loads its models keep for themselves. */
+static const char of_libraries[] =
+    "_commit_hash _attn_implementation_internal _experts_implementation _experts_implementation_internal "
+    "_auto_class _configuration_file _from_auto _from_pipeline _from_model_config _is_quantized _output_attentions "
+    "_flash_attn_2_enabled _name_or_path _diffusers_version use_return_dict transformers.js_config";
+
+enum { MOST_TOLD = 40 };
+
+/* Does the key PATH stand in the object? Names may hold dots themselves. */
+static bool stands(const cJSON *object, const char *path) {
+    for (const cJSON *item = cJSON_IsObject(object) ? object->child : NULL; item; item = item->next) {
+        size_t size = strlen(item->string);
+        if (strncmp(item->string, path, size) != 0) continue;
+        if (!path[size] || (path[size] == '.' && stands(item, path + size + 1))) return true;
+    }
+    return false;
+}
+
+void ignored_check(Import *import) {
+    const char *const *ignored = import->options->ignored;
+    size_t count = 0;
+    for (; ignored && ignored[count]; count++)
+        if (!stands(import->config, ignored[count])) fail("%s: it has no key `%.100s`, which --ignore-key names",
+            import->config_path, ignored[count]);
+    import->ignored_met = arena_array(import->arena, count + 1, sizeof *import->ignored_met);
+}
+
+bool key_ignored(const Import *import, const char *path) {
+    const char *const *ignored = import->options->ignored;
+    size_t size = strlen(path);
+    bool found = false;
+    for (size_t i = 0; ignored && ignored[i]; i++) {
+        bool inside = strncmp(ignored[i], path, size) == 0 && ignored[i][size] == '.';
+        if (strcmp(ignored[i], path) != 0 && !inside) continue;
+        import->ignored_met[i] = true;
+        found |= !inside;
+    }
+    return found;
+}
+
+void ignored_finish(const Import *import) {
+    const char *const *ignored = import->options->ignored;
+    for (size_t i = 0; ignored && ignored[i]; i++)
+        if (!import->ignored_met[i]) fail("%s: --ignore-key is for keys that attnc does not know, and it obeys "
+            "`%.100s`", import->config_path, ignored[i]);
+}
+
+typedef struct Unknown {
+    Import *import;
+    Text told;
+    int count;
+} Unknown;
+
+static void look(Unknown *unknown, const cJSON *object, const char *stem) {
+    Import *import = unknown->import;
+    for (const cJSON *item = object->child; item; item = item->next) {
+        const char *path = arena_printf(import->arena, "%s%s", stem, item->string);
+        KeyUse use = key_use(import, item, path);
+        if (use == KEY_LEADS) look(unknown, item, arena_printf(import->arena, "%s.", path));
+        if (use == KEY_LEADS || use == KEY_OBEYED) continue;
+        bool ignored = key_ignored(import, path);
+        if (use == KEY_IRRELEVANT || cJSON_IsNull(item) || word_find(import->arena, of_libraries, item->string))
+            continue;
+        if (ignored)
+            import_note(import, "The key `%.100s` (%s) is left out, as --ignore-key says.", path,
+                config_value(import->arena, item));
+        else if (unknown->count++ < MOST_TOLD)
+            text_printf(&unknown->told, "%s`%.100s` (%s)", unknown->told.size ? ", " : "", path,
+                config_value(import->arena, item));
+    }
+}
+
+void unknown_keys(Import *import) {
+    Unknown unknown = {import, text_new(import->arena), 0};
+    look(&unknown, import->config, "");
+    if (!unknown.count) return;
+    bool one = unknown.count == 1;
+    int more = unknown.count - MOST_TOLD;
+    fail("%s: the key%s %s%s %s unknown for model_type `%s`; --ignore-key KEY leaves one out that changes no output",
+        import->config_path, one ? "" : "s", unknown.told.data,
+        more > 0 ? arena_printf(import->arena, " and %d more", more) : "", one ? "is" : "are", import->type);
+}
