@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Parity with Hugging Face transformers: imports each folder of tests/parity/fixtures (and of $ATTNC_FIXTURES/parity),
-runs it, and compares its outputs with the expected ones. Names `batch_X` use the inputs `batch_*`; of `X.last` there is
+runs it, and compares its outputs with the expected ones; tests/parity/sentences is the same for sentence-transformers.
+Names `batch_X` use the inputs `batch_*`; of `X.last` there is
 only the last row. tests/parity/vaswani is the same for torch.nn.Transformer and a spec of ours. Speaks TAP."""
 import array
 import ast
+import glob
+import json
 import math
 import os
 import struct
@@ -77,11 +80,17 @@ def run(*command):
     return subprocess.run([ATTNC, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
 
 
+def weights_of(folder):
+    """The model's file, which may stand in a folder of modules.json, and that of a dense module."""
+    first = glob.glob(os.path.join(folder, "model.safetensors")) or glob.glob(os.path.join(folder, "0_*", "model.safetensors"))
+    return ",".join(first + glob.glob(os.path.join(folder, "*_Dense", "model.safetensors")))
+
+
 class Case:
     def __init__(self, folder, name, scratch, spec=None, weights=None, targets=TARGETS):
         self.folder, self.name, self.targets = folder, name, targets
         self.spec = spec or os.path.join(scratch, name + ".attn")
-        self.weights = weights or os.path.join(folder, "model.safetensors")
+        self.weights = weights or weights_of(folder)
         self.scratch = scratch
         files = sorted(os.listdir(folder))
         self.inputs = [f[3:-4] for f in files if f.startswith("in.") and f.endswith(".npy")]
@@ -213,6 +222,31 @@ def check_minilm(folder, scratch, weights, target, tap):
                 tap.ok(name, "# error %.2g" % error)
 
 
+def check_minilm_sentences(folder, scratch, weights, tap):
+    """The published folder, imported: its pool, norm and length, and the embeddings of eight sentences."""
+    name, spec, place = "minilm/import", os.path.join(scratch, "minilm.attn"), tempfile.mkdtemp(dir=scratch)
+    result = run("import", os.path.dirname(weights), "-o", spec)
+    if result.returncode != 0:
+        tap.not_ok(name, result.stderr.strip())
+        return
+    (_, width), expected = read_npy(os.path.join(folder, "out.embeddings.npy"))
+    with open(os.path.join(folder, "sentences.json"), encoding="utf-8") as file:
+        sentences = json.load(file)
+    tokens, path, worst = os.path.join(place, "tokens.npy"), os.path.join(place, "pooled.npy"), 0.0
+    for i, sentence in enumerate(sentences):
+        write_ids(tokens, sentence["tokens"])
+        result = run("run", spec, "--weights", weights, "--in", "tokens=" + tokens, "--out", "pooled=" + path)
+        if result.returncode != 0:
+            tap.not_ok(name, result.stderr.strip())
+            return
+        error = error_of(read_npy(path), ((width,), expected[i * width:(i + 1) * width]))
+        worst = math.inf if isinstance(error, str) else max(worst, error)
+    if worst > MINILM_TOLERANCE:
+        tap.not_ok(name, "error %.3g is above %.3g" % (worst, MINILM_TOLERANCE))
+    else:
+        tap.ok(name, "# error %.2g" % worst)
+
+
 def minilm(scratch):
     """The longest of all, and so the first."""
     folder, weights = os.path.join(os.environ.get("ATTNC_FIXTURES", ""), "models", "minilm"), minilm_weights()
@@ -221,6 +255,8 @@ def minilm(scratch):
     if not weights:
         yield lambda tap: tap.ok("minilm", "# SKIP the published weights are not on this machine")
         return
+    if os.path.exists(os.path.join(os.path.dirname(weights), "modules.json")):
+        yield lambda tap: check_minilm_sentences(folder, scratch, weights, tap)
     for target in (None, *TARGETS):
         yield lambda tap, target=target: check_minilm(folder, scratch, weights, target, tap)
 
@@ -229,13 +265,14 @@ def cases(scratch, only):
     """Each on one target in turn, of our own, which are many, every second; with ATTNC_LONG=1 all on all of them."""
     if not only or "minilm" in only:
         yield from minilm(scratch)
-    own = os.path.join(ROOT, "tests", "parity", "fixtures")
+    own, sentences = (os.path.join(ROOT, "tests", "parity", place) for place in ("fixtures", "sentences"))
     given = os.path.join(os.environ.get("ATTNC_FIXTURES", ""), "parity")
-    for folder in (own, given) if os.environ.get("ATTNC_FIXTURES") else (own,):
+    for folder in (own, sentences, given) if os.environ.get("ATTNC_FIXTURES") else (own, sentences):
         for i, name in enumerate(sorted(os.listdir(folder)) if os.path.isdir(folder) else []):
             path, place = os.path.join(folder, name), tempfile.mkdtemp(dir=scratch)
-            targets = TARGETS if LONG else () if folder == own and (i + TURN) % 2 else TARGETS[(i + TURN) % 3:][:1]
-            if os.path.exists(os.path.join(path, "config.json")) and (not only or name in only):
+            targets = TARGETS if LONG else () if folder != given and (i + TURN) % 2 else TARGETS[(i + TURN) % 3:][:1]
+            described = "modules.json" if folder == sentences else "config.json"
+            if os.path.exists(os.path.join(path, described)) and (not only or name in only):
                 yield Case(path, name, place, targets=targets).check
     if not only or "vaswani" in only:
         case = Case(VASWANI_FOLDER, "vaswani", scratch, VASWANI_SPEC, "random:%d" % VASWANI_SEED)
