@@ -67,12 +67,12 @@ void bound_note(Import *import) {
         Cost c = cost_of(arena, import);
         failure_release(&trap);
         const char *state = c.state ? arena_printf(arena, "%s of state and ", bytes_text(arena, c.state)) : "";
-        import_note(import, "The bound is %d of the %lld rows that are allowed; --seq %lld costs %s%s of "
-            "workspace.", MOST_BOUND, (long long)allowed, (long long)allowed, state,
+        import_note(import, "The config and its tokenizer allow %lld rows, and the bound is %d: --seq %lld takes %s%s "
+            "of workspace.", (long long)allowed, MOST_BOUND, (long long)allowed, state,
             bytes_text(arena, c.workspace));
     } else {
-        import_note(import, "The bound is %d of the %lld rows that are allowed; for all of them attnc has no "
-            "plan.", MOST_BOUND, (long long)allowed);
+        import_note(import, "The config and its tokenizer allow %lld rows, and the bound is %d; attnc has no plan for "
+            "--seq %lld.", (long long)allowed, MOST_BOUND, (long long)allowed);
     }
     bound_set(import, MOST_BOUND);
     arena_free(arena);

@@ -8,6 +8,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+import sentences  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
 FIXTURES = os.path.join(ROOT, "tests", "parity", "fixtures")
@@ -85,13 +88,14 @@ class Folder:
                "status %d, not said, or said and untrue: %s, wrote a spec: %s\n%s" % (result.returncode, missing, wrote, result.stderr))
         shutil.rmtree(self.path)
 
-    def accepted(self, name, *said, options=()):
+    def accepted(self, name, *said, unsaid=None, options=()):
         result = run("import", self.path, "-o", self.spec, *options)
         text = ""
         if result.returncode == 0:
             with open(self.spec, encoding="utf-8") as file:
                 text = file.read()
         missing = [word for word in said if word not in text]
+        missing += ["without " + unsaid] if unsaid and unsaid in text else []
         report(result.returncode == 0 and not missing, name, "status %d, not in the spec: %s\n%s" % (result.returncode, missing, result.stderr))
         shutil.rmtree(self.path)
 
@@ -192,6 +196,7 @@ def main():
     report(run("import", FIXTURES).returncode == 2, "no_output")
     for group in (configs, texts, files, bounds, older):
         group()
+    sentences.check(Folder)
     return failed > 0
 
 
