@@ -35,6 +35,7 @@ static bool is_hub_name(const char *path) {
 
 static _Noreturn void not_there(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!*path) fail("the name of the folder to import is empty");
     if (!is_hub_name(path)) fail("%s: there is no such folder; " AS_SAVED, path);
     fail("%s: there is no such folder. If it is the name of a model on the hub, `hf download %s --local-dir %s` "
         "(before, `huggingface-cli download`) makes the folder %s of it; then: attnc import %s -o SPEC", path, path,
@@ -45,9 +46,6 @@ static _Noreturn void not_there(const char *path) {
 static const struct {
     const char *magic, *ending, *what;
 } file_kinds[] = {
-    {"GGUF", ".gguf", "a GGUF file, which import does not read; python3 -c 'import transformers; "
-        "transformers.AutoModelForCausalLM.from_pretrained(\"FOLDER\", gguf_file=\"NAME.gguf\")"
-        ".save_pretrained(\"DIR\")' makes a folder of it, or take the model that it was made from"},
     {"\x93NUMPY", ".npy", "an array of numpy; " AS_SAVED},
     {NULL, ".npz", "an archive of numpy's arrays without a config; " AS_SAVED},
     {NULL, ".onnx", "an ONNX graph; import reads a config and weights, so give the folder it was exported from"},
@@ -64,6 +62,16 @@ static const struct {
     {NULL, ".ckpt", "weights as PyTorch saves them, without a config; " AS_SAVED},
 };
 
+static _Noreturn void is_gguf(const char *folder, const char *name) {
+    fail("%s/%s: a GGUF file, which import does not read; python3 -c 'import transformers; transformers."
+        "AutoModelForCausalLM.from_pretrained(\"%s\", gguf_file=\"%s\").save_pretrained(\"DIR\")' makes a folder of "
+        "it: attnc import DIR -o SPEC", folder, name, folder, name);
+}
+
+static bool begins_as(const MappedFile *file, const char *magic) {
+    return magic && file->size >= strlen(magic) && memcmp(file->data, magic, strlen(magic)) == 0;
+}
+
 static _Noreturn void is_file(Arena *arena, const char *path, const char *folder) {
     if (ends(path, ".safetensors") || ends(path, ".safetensors.index.json"))
         fail("%s: weights alone; give the folder that holds them and config.json: attnc import %s -o SPEC", path,
@@ -71,11 +79,11 @@ static _Noreturn void is_file(Arena *arena, const char *path, const char *folder
     if (ends(path, ".json")) fail("%s: one file of a model; give its folder, or its config.json: attnc import %s -o "
         "SPEC", path, folder);
     MappedFile file = file_map(arena, path);
-    for (size_t i = 0; i < sizeof file_kinds / sizeof *file_kinds; i++) {
-        const char *magic = file_kinds[i].magic;
-        bool begins = magic && file.size >= strlen(magic) && memcmp(file.data, magic, strlen(magic)) == 0;
-        if (begins || ends(path, file_kinds[i].ending)) fail("%s: %s", path, file_kinds[i].what);
-    }
+    const char *slash = strrchr(path, '/');
+    if (begins_as(&file, "GGUF") || ends(path, ".gguf")) is_gguf(folder, slash ? slash + 1 : path);
+    for (size_t i = 0; i < sizeof file_kinds / sizeof *file_kinds; i++)
+        if (begins_as(&file, file_kinds[i].magic) || ends(path, file_kinds[i].ending))
+            fail("%s: %s", path, file_kinds[i].what);
     fail("%s: is a file; " AS_SAVED, path);
 }
 
@@ -110,12 +118,13 @@ static Listing list_folder(Arena *arena, const char *path) {
     Listing list = {.arena = arena, .path = path};
     DIR *folder = opendir(path);
     int room = 0;
-    for (const struct dirent *entry; folder && list.count < MOST_NAMES && (entry = readdir(folder));) {
+    if (!folder) fail_system(errno, "%s: cannot be listed", path);
+    for (const struct dirent *entry; list.count < MOST_NAMES && (entry = readdir(folder));) {
         if (entry->d_name[0] == '.') continue;
         list.names = arena_grow(arena, list.names, list.count, &room, sizeof *list.names);
         list.names[list.count++] = arena_copy(arena, entry->d_name, strlen(entry->d_name));
     }
-    if (folder) closedir(folder);
+    closedir(folder);
     if (list.count) qsort(list.names, (size_t)list.count, sizeof *list.names, by_text);
     return list;
 }
@@ -182,8 +191,7 @@ static _Noreturn void no_config(const Listing *list) {
         fail("%s: no config.json, but %s, as LLaMA's and Mistral's makers save models themselves; take the same model "
             "as transformers saves it (LLaMA's names end in -hf, or convert_llama_weights_to_hf.py of transformers "
             "converts it)", path, name ? name : "params.json");
-    if ((name = named(list, "", ".gguf")))
-        fail("%s/%s: %s", path, name, file_kinds[0].what);
+    if ((name = named(list, "", ".gguf"))) is_gguf(path, name);
     const char *inside = model_inside(list);
     if (inside) fail("%s: no config.json; there is one in %s: attnc import %s -o SPEC", path, inside, inside);
     if ((name = named(list, "", ".safetensors")) || (name = named(list, "pytorch_model", ""))
@@ -208,7 +216,7 @@ static const char *resaving(const Listing *list, const char *option) {
 static _Noreturn void no_weights(const Listing *list) {
     const char *path = list->path, *name;
     if ((name = named(list, "pytorch_model", ".bin")) || (name = named(list, "pytorch_model", ".bin.index.json")))
-        fail("%s: no model.safetensors, but %s, a pickle of PyTorch, which attnc does not read; %s", path, name,
+        fail("%s: no model.safetensors, but %s, weights as PyTorch pickles them, which attnc does not read; %s", path, name,
             resaving(list, ""));
     if (has(list, "tf_model.h5"))
         fail("%s: no model.safetensors, but tf_model.h5 of TensorFlow; with a version of transformers below 5, %s",
@@ -221,7 +229,7 @@ static _Noreturn void no_weights(const Listing *list) {
             path, name);
     if ((name = named(list, "", ".safetensors")))
         fail("%s: no model.safetensors; if %s is the whole model, give it that name", path, name);
-    if ((name = named(list, "", ".gguf"))) fail("%s/%s: %s", path, name, file_kinds[0].what);
+    if ((name = named(list, "", ".gguf"))) is_gguf(path, name);
     if ((name = named(list, "", ".onnx")) || (name = named(list, "onnx", "")))
         fail("%s: no model.safetensors, but %s; import reads no ONNX graphs: give the folder it was exported from",
             path, name);
@@ -233,10 +241,11 @@ static _Noreturn void no_weights(const Listing *list) {
 
 const char *folder_config(Arena *arena, const char *folder) {
     const char *path = arena_printf(arena, "%s/config.json", folder);
+    bool adapter = file_exists(arena_printf(arena, "%s/adapter_config.json", folder));
+    if (!adapter && file_exists(path)) return path;
     Listing list = list_folder(arena, folder);
-    if (has(&list, "adapter_config.json")) is_adapter(&list);
-    if (!file_exists(path)) no_config(&list);
-    return path;
+    if (adapter) is_adapter(&list);
+    no_config(&list);
 }
 
 const char *folder_weights(Arena *arena, const char *folder) {

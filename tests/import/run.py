@@ -2,6 +2,7 @@
 """attnc import on folders that are wrong: each is an error (exit 1) that names what is wrong, and no spec is written."""
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+import folders  # noqa: E402
 import sentences  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -129,6 +131,35 @@ def configs():
     Folder("albert_odd").config(num_hidden_groups=2).refused("albert_groups", "`num_hidden_groups` is 2")
 
 
+def unknown():
+    """Keys that nothing knows, and --ignore-key."""
+    two = dict(use_magic=3, more_magic="x", magic={"a": [1], "b": 2})
+    Folder("bert_odd").config(**two).refused("unknown_keys", "the keys `use_magic` (3), `more_magic` (\"x\"), `magic` ({\"a\": …, …}) are unknown", "--ignore-key")
+    Folder("bert_odd").config(**two).refused("unknown_rest", "the key `magic`", unsaid="use_magic", options=("--ignore-key", "use_magic,more_magic"))
+    Folder("bert_odd").config(**two).accepted("ignore_key", "# The key `use_magic` (3) is left out", "# The key `magic`", options=("--ignore-key", "use_magic,magic", "--ignore-key", "more_magic"))
+    Folder("bert_odd").config(**{"x\ny\u0085": "a\rb"}).accepted("ignored_control", "# The key `x?y??` (\"a?b\")", options=("--ignore-key", "x\ny\u0085"))
+    Folder("bert_odd").config(**{"magic%d" % i: i for i in range(200)}).refused("many_unknown", "`magic39` (39) and 160 more are unknown", unsaid="`magic40`")
+    Folder("bert_odd").refused("ignore_absent", "config.json", "no key `use_magic`", options=("--ignore-key", "use_magic"))
+    Folder("bert_odd").refused("ignore_obeyed", "it obeys `hidden_size`", options=("--ignore-key", "hidden_size"))
+    Folder("bert_odd").config(quantization_config={"bits": 4}).refused("ignore_must", "`quantization_config` is", options=("--ignore-key", "quantization_config"))
+    Folder("bert_odd").config(auto_map={"AutoModel": "x.Y"}).refused("auto_map", "`auto_map` is", options=("--ignore-key", "auto_map"))
+    Folder("bert_odd").accepted("ignore_irrelevant", "model bert", options=("--ignore-key", "initializer_range"))
+    for option in ("", "a,,b", "a,", ",a"):
+        Folder("bert_odd").refused("ignore_" + option, "a name is empty", options=("--ignore-key", option), status=2)
+    for key in ("_commit_hash", "use_return_dict", "transformers.js_config", "_attn_implementation_internal"):
+        Folder("bert_odd").config(**{key: {"x": 1}}).accepted("library_" + key, "model bert", unsaid=key)
+    Folder("bert_odd").config(_own=1).refused("underscore", "`_own` (1) is unknown")
+    Folder("bert_odd").config(use_magic=None, hidden_dim=None).accepted("null_unknown", "model bert", unsaid="magic")
+    rope = {"rope_type": "linear", "factor": 2, "twist": 1}
+    Folder("llama_linear").config(rope_parameters=rope).accepted("ignore_dotted", "scaling linear factor 2", options=("--ignore-key", "rope_parameters.twist"))
+    Folder("llama_linear").config(rope_parameters=rope).refused("ignore_dotted_obeyed", "it obeys `rope_parameters.factor`", options=("--ignore-key", "rope_parameters.twist,rope_parameters.factor"))
+    Folder("mpt_odd").config(attn_config={"alibi": True, "clip": 3}).refused("unknown_in_object", "`attn_config.clip` (3) is unknown")
+    Folder("mpt_odd").config(attn_config={"alibi": True, "clip": 3}).accepted("ignore_in_object", "alibi", options=("--ignore-key", "attn_config.clip"))
+    for wrong, near in (("gpt_bigcode", None), ("xlnet", None), ("deberta-v2", None), ("clip", None), ("robertta", "roberta")):
+        Folder("bert_odd").config(model_type=wrong).refused("type_" + wrong, "\"%s\", which is unknown" % wrong, "nearest is `%s`" % near if near else "--list",
+                                                             unsaid=None if near else "nearest")
+
+
 def texts():
     Folder("bert_odd").text("").refused("empty", "config.json", "not JSON")
     Folder("bert_odd").text("{\"a\": }").refused("not_json", "config.json", "not JSON")
@@ -162,6 +193,21 @@ def files():
     Folder("bert_classifier").config(architectures=["BertModel"]).accepted("pooler_left_out", "BertModel")
 
 
+def cost_of_rest():
+    """The bytes that a note names for the rows that are cut off are those of attnc explain."""
+    folder = Folder("llama_odd").config(max_position_embeddings=131072)
+    short = run("import", folder.path, "-o", folder.spec)
+    run("import", folder.path, "-o", folder.spec, "--seq", "131072")
+    told = re.search(r"131072 rows, and the bound is 2048: --seq 131072 takes ([0-9.]+) MB of state and ([0-9.]+) MB of workspace", short.stderr)
+    explained = run("explain", folder.spec).stdout
+    state = re.search(r"131072 rows takes ([0-9.]+) MB", explained)
+    workspace = re.search(r"workspace +([0-9]+) bytes", explained)
+    # explain adds a header of 64 bytes and the lists of a call, which are bytes a row
+    good = told and state and workspace and abs(float(told[1]) - float(state[1])) < 0.1 and abs(float(told[2]) / (1e-6 * int(workspace[1])) - 1) < 0.05
+    report(good, "cost_of_bound", "%s\n%s" % (short.stderr, explained))
+    shutil.rmtree(folder.path)
+
+
 def bounds():
     Folder("bert_odd").accepted("bound", "seq <= 19")
     Folder("bert_odd").accepted("seq", "seq <= 7", options=("--seq", "7"))
@@ -169,6 +215,9 @@ def bounds():
     Folder("roberta_odd").accepted("offset_bound", "seq <= 14", "offset 5")
     Folder("llama_odd").accepted("seq_beyond_rope", "seq <= 4096", options=("--seq", "4096"))
     Folder("llama_odd").config(max_position_embeddings=131072).accepted("most", "seq <= 2048")
+    Folder("llama_odd").config(max_position_embeddings=131072).accepted("most_seq", "seq <= 131072", unsaid="allow", options=("--seq", "131072"))
+    Folder("llama_odd").config(max_position_embeddings=2**40).accepted("no_plan", "seq <= 2048", "attnc has no plan for --seq 1099511627776")
+    cost_of_rest()
     Folder("vit_odd").refused("seq_of_images", "--seq", options=("--seq", "5"))
     Folder("bert_odd").accepted("name", "model my_bert2 {", options=("--name", "my_bert2"))
     for name, word in (("while", "a word of C"), ("2bert", "is no name"), ("a b", "is no name"), ("", "is no name"),
@@ -194,9 +243,10 @@ def main():
     listed = run("import", "--list")
     report(listed.returncode == 0 and "xlm-roberta" in listed.stdout and "m2m_100" in listed.stdout, "list", listed.stderr)
     report(run("import", FIXTURES).returncode == 2, "no_output")
-    for group in (configs, texts, files, bounds, older):
+    for group in (configs, unknown, texts, files, bounds, older):
         group()
     sentences.check(Folder)
+    folders.check(run, report)
     return failed > 0
 
 
