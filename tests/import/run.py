@@ -245,7 +245,7 @@ def main():
     report(run("import", FIXTURES).returncode == 2, "no_output")
     for group in (configs, unknown, texts, files, bounds, older):
         group()
-    sentences.check(Folder)
+    sentences.check(Folder, run, report)
     folders.check(run, report)
     return failed > 0
 

@@ -67,6 +67,13 @@ def poolings(Sentence):
 
 def denses(Sentence):
     Sentence("tanh_odd").accepted("sentence/tanh", "head pool mean pooler", "\"pooler.*\" from \"linear.*\"", "2_Dense/model.safetensors")
+    # the class has a pooler of its own, which is not the dense module
+    weights = os.path.join(PARITY, "sentences", "tanh_odd", "model.safetensors")
+    folder = Sentence("tanh_odd")
+    folder.run("import", folder.path, "-o", folder.spec)
+    result = folder.run("weights", folder.spec, "--weights", weights, "-o", folder.spec + ".safetensors")
+    folder.report(result.returncode == 1 and "linear.weight" in result.stderr, "sentence/own_pooler", result.stderr)
+    shutil.rmtree(folder.path)
     Sentence("linear_odd").accepted("sentence/linear", "head pool cls classifier 9", "the output `logits`")
     for name, key, changes in (("bias", "`bias` is false", dict(bias=False)), ("residual", "`use_residual` is true", dict(use_residual=True)),
                                ("activation", "modules.activation.GELU", dict(activation_function="torch.nn.modules.activation.GELU")),
@@ -108,7 +115,7 @@ def lists(Sentence):
     Sentence("mean_odd").modules(first).accepted("sentence/model_alone", "seq <= 12", unsaid="head ")
     folder = Sentence("mean_odd")
     os.remove(os.path.join(folder.path, "modules.json"))
-    folder.accepted("sentence/no_modules", "seq <= 19", unsaid="head ")
+    folder.accepted("sentence/no_modules", "seq <= 19", "head pooler", unsaid="head pool ")
     Sentence("bart_odd", "fixtures").modules(first, ("1_Pooling", OLD % "Pooling")).file(POOLING, dict(pooling_mode="mean")).refused(
         "sentence/two_stacks", POOLING, "one stack")
 
@@ -120,7 +127,7 @@ def lengths(Sentence):
     Sentence("mean_odd").refused("sentence/seq_beyond", "--seq 20", "19 rows", options=("--seq", "20"))
     Sentence("mean_odd").edit(BERT, tokenizer_args=dict(model_max_length=9)).accepted("sentence/tokenizer_args", "seq <= 9")
     Sentence("cls_odd").file("tokenizer_config.json", dict(model_max_length=10**30)).accepted("sentence/no_length", "seq <= 14")
-    Sentence("encoder_mean").accepted("sentence/no_table", "seq <= 12", "T5EncoderModel", unsaid="decoder")
+    Sentence("encoder_mean").accepted("sentence/no_table", "seq <= 12", "T5EncoderModel", unsaid="decoder {")
     Sentence("last_odd").config(max_position_embeddings=131072).file("tokenizer_config.json", dict(model_max_length=32768)).accepted(
         "sentence/long", "seq <= 2048", "allow 32768 rows")
     for value in (0, -1, 1.5, "12", [12]):
@@ -139,6 +146,8 @@ def lengths(Sentence):
     Sentence("mean_odd").modules(("", OLD % "Transformer")).file(BERT, task).refused("sentence/cross_encoder_class", "sequence-classification", "BertModel")
 
 
-def check(folder):
+def check(folder, run, report):
+    Sentence = class_of(folder)
+    Sentence.run, Sentence.report = staticmethod(run), staticmethod(report)
     for group in (poolings, denses, lists, lengths):
-        group(class_of(folder))
+        group(Sentence)
