@@ -216,8 +216,8 @@ static const char *resaving(const Listing *list, const char *option) {
 static _Noreturn void no_weights(const Listing *list) {
     const char *path = list->path, *name;
     if ((name = named(list, "pytorch_model", ".bin")) || (name = named(list, "pytorch_model", ".bin.index.json")))
-        fail("%s: no model.safetensors, but %s, weights as PyTorch pickles them, which attnc does not read; %s", path, name,
-            resaving(list, ""));
+        fail("%s: no model.safetensors, but %s, weights as PyTorch pickles them, which attnc does not read; %s", path,
+            name, resaving(list, ""));
     if (has(list, "tf_model.h5"))
         fail("%s: no model.safetensors, but tf_model.h5 of TensorFlow; with a version of transformers below 5, %s",
             path, resaving(list, ", from_tf=True"));

@@ -219,8 +219,7 @@ static void read_dense(Import *import, Sentence *sentence, const char *folder) {
     check_names(import, path, config);
     if (sentence->dense_path) fail("%s: it is the second dense module; a `head` has room for one", path);
     if (sentence->l2) fail("%s: a norm stands in front of it; in a `head`, `l2` stands alone behind a pool", path);
-    if (!flag(import, path, config, "bias", true))
-        fail("%s: `bias` is false; the dense layers of a `head`, pooler and classifier, have a bias", path);
+    bool bias = flag(import, path, config, "bias", true);
     if (flag(import, path, config, "use_residual", false))
         fail("%s: `use_residual` is true; a `head` adds nothing to a dense layer", path);
     const cJSON *in = get(config, "in_features"), *out = get(config, "out_features");
@@ -229,15 +228,17 @@ static void read_dense(Import *import, Sentence *sentence, const char *folder) {
     const char *function = string(import, path, config, "activation_function");
     const char *dot = function ? strrchr(function, '.') : NULL, *last = function ? dot ? dot + 1 : function : "Tanh";
     if (strcmp(last, "Identity") == 0) {
-        sentence->dense_words = arena_printf(import->arena, "classifier %lld", (long long)to);
+        sentence->dense_words = arena_printf(import->arena, "classifier %lld%s", (long long)to, bias ? "" : " no_bias");
         sentence->dense_name = "classifier";
         import_note(import, "The embedding is the output `logits`; `classifier` is the dense module.");
     } else if (strcmp(last, "Tanh") != 0) {
         fail("%s: `activation_function` is \"%.100s\"; a `head` has Tanh (pooler) and Identity (classifier)", path,
             function);
+    } else if (!bias) {
+        fail("%s: `bias` is false in front of a Tanh; the `pooler` of a `head` has a bias", path);
     } else if (from != to) {
-        fail("%s: `out_features` is %lld behind %lld `in_features` and a Tanh; the `pooler` of a `head` keeps the width",
-            path, (long long)to, (long long)from);
+        fail("%s: `out_features` is %lld behind %lld `in_features`, with a Tanh; the `pooler` of a `head` keeps the "
+            "width", path, (long long)to, (long long)from);
     } else {
         sentence->dense_words = sentence->dense_name = "pooler";
     }
@@ -304,7 +305,8 @@ static void read_whole(Import *import, const Sentence *sentence, const char *dir
     const char *path = arena_printf(import->arena, "%s/config_sentence_transformers.json", directory);
     const cJSON *config = read_optional(import, path);
     if (!config) return;
-    only_keys(import, path, config, "__version__ prompts default_prompt_name similarity_fn_name model_type activation_fn");
+    only_keys(import, path, config, "__version__ prompts default_prompt_name similarity_fn_name model_type "
+        "activation_fn");
     const char *type = string(import, path, config, "model_type"), *name;
     if (type && strcmp(type, sentence->own_head ? "CrossEncoder" : "SentenceTransformer") != 0)
         fail("%s: `model_type` is \"%.60s\"; %s is understood for this `transformer_task`", path, type,

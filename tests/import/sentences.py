@@ -75,7 +75,7 @@ def denses(Sentence):
     folder.report(result.returncode == 1 and "linear.weight" in result.stderr, "sentence/own_pooler", result.stderr)
     shutil.rmtree(folder.path)
     Sentence("linear_odd").accepted("sentence/linear", "head pool cls classifier 9", "the output `logits`")
-    for name, key, changes in (("bias", "`bias` is false", dict(bias=False)), ("residual", "`use_residual` is true", dict(use_residual=True)),
+    for name, key, changes in (("bias", "`bias` is false in front of a Tanh", dict(bias=False)), ("residual", "`use_residual` is true", dict(use_residual=True)),
                                ("activation", "modules.activation.GELU", dict(activation_function="torch.nn.modules.activation.GELU")),
                                ("narrow", "`out_features` is 7 behind 15", dict(out_features=7)),
                                ("in_features", "`in_features` is 14, but the pool gives 15", dict(in_features=14, out_features=14)),

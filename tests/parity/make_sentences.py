@@ -37,6 +37,7 @@ CASES = {
     "tanh_odd": ("BertModel", dict(BERT, hidden_size=15, num_attention_heads=3), ["mean", Dense(15, 15)], ""),
     "linear_odd": ("BertModel", dict(BERT, hidden_size=15, num_attention_heads=3),
                    ["cls", Dense(15, 9, activation_function=torch.nn.Identity())], "old"),
+    "plain_odd": ("MPNetModel", dict(BERT), ["max", Dense(14, 17, bias=False, activation_function=None)], "length 16"),
 }
 
 
@@ -120,7 +121,7 @@ def make(name):
 
 
 def answer(name, folder, model, modules):
-    vocab, output = model.config.vocab_size, "logits" if name.startswith("linear") else "pooled"
+    vocab, output = model.config.vocab_size, "logits" if name in ("linear_odd", "plain_odd") else "pooled"
 
     def run(prefix, **inputs):
         with torch.no_grad():
