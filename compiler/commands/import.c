@@ -5,12 +5,11 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc import DIR -o SPEC [--name NAME] [--seq N] [--ignore-key KEY[,KEY…]], or attnc import --list\n"
+    "attnc import DIR -o SPEC [--name NAME] [--seq N] [--ignore-key K], or attnc import --list\n"
     "  -o SPEC              the spec to write\n"
     "  --name NAME          what the model is called, and its C; without it, its family's name\n"
     "  --seq N              the most rows of a sequence (those of the config and of its tokenizer, at most 2048)\n"
-    "  --ignore-key KEY[,KEY…]\n"
-    "                       leaves out keys of config.json that attnc does not know; OBJECT.KEY is one in an object\n"
+    "  --ignore-key K[,K…]  leaves out keys of config.json that attnc does not know; OBJECT.K is one in an object\n"
     "  --list               the model types that are known, and their families";
 
 static void print_families(Arena *arena) {

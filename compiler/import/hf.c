@@ -186,7 +186,6 @@ const char *import_spec(Arena *arena, const char *directory, const char *spec_pa
     keys_read(&import);
     ignored_finish(&import);
     bound_find(&import);
-    bound_note(&import);
     const Filled filled = fill(&import);
     const char *text = spec_text(&import, &filled);
     Diagnostics diagnostics = diagnostics_new(arena, stderr);
@@ -196,6 +195,7 @@ const char *import_spec(Arena *arena, const char *directory, const char *spec_pa
     WeightTable table = weights_table(arena, model);
     check_tensors(model, &table, import.weights_path);
     note_unread(&import, model, &table);
+    bound_note(&import);
     *notes = import.notes.data;
     return spec_text(&import, &filled);
 }

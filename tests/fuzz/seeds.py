@@ -106,7 +106,26 @@ def folders():
         halves = "@shard\n" + "".join(lines[:cut]) + "@shard\n" + "".join(lines[cut:])
         if len(inputs) % 3 == 1:
             inputs.append(config.encode() + b"\0" + more[len(inputs) // 3 % 3] + halves.encode())
+        if any(name in path for name in ("xlm_roberta", "mpnet_odd")):
+            inputs += [inputs[-1] + text for text in modules()]
     return inputs
+
+
+def modules():
+    """Lines of the files that sentence-transformers writes; its pool stands in the folder `1`, all others in `2`."""
+    texts = []
+    for path in found("tests/parity/sentences/*/modules.json"):
+        folder, listed = os.path.dirname(path), json.loads(read(path))
+        for module in listed:
+            module["path"] = "" if module["path"][:1] in "0" else "1" if "Pooling" in module["path"] else "2"
+        parts = [json.dumps(listed)]
+        for name in ("*_Pooling/config.json", "*_[DN]*e/config.json", "sentence_bert_config.json",
+                     "config_sentence_transformers.json"):
+            files = sorted(glob.glob(os.path.join(folder, name)))
+            text = json.dumps(json.loads(read(files[0]))) if files else "{}"
+            parts.append(re.sub(r"(dimension|features)\": \d+", r'\1": 14', text))  # as wide as the model is
+        texts.append("".join("@%d %s\n" % (i, part) for i, part in enumerate(parts)).encode())
+    return texts
 
 
 def with_text(file):

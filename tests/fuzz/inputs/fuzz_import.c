@@ -3,7 +3,9 @@
  * The input: the config; behind its first NUL the tensors that there are, a line each: `NAME [2, 3]`, as in
  * tests/families/NAME.public. Their numbers are zeros. They are in model.safetensors; after a line `@shard` in the
  * first of two files with an index, and after another one in the second. `@index TEXT` is the index instead of the
- * right one; `@name NAME`, `@seq N` and `@ignore KEY` are what the command line says. */
+ * right one; `@name NAME`, `@seq N` and `@ignore KEY` are what the command
+ * line says; `@0 TEXT` to `@4 TEXT` are the JSON files of sentence-transformers, whose folder `2` has a dense module's
+ * weights as well. */
 #include "target.h"
 #include "../../../compiler/import/import.h"
 
@@ -52,8 +54,11 @@ typedef struct Folder {
     const char *name;  /* --name, or NULL */
     int64_t seq;       /* --seq, or 0 */
     const char *ignored[2]; /* --ignore-key */
+    const char *modules[5]; /* texts of module_files, or NULL */
 } Folder;
 
+static const char *const module_files[] = {"modules.json", "1/config.json", "2/config.json", "sentence_bert_config.json",
+                                           "config_sentence_transformers.json"};
 static const char *const shard_names[] = {"a.safetensors", "b.safetensors"};
 
 static Shard shard_new(Arena *arena) {
@@ -76,6 +81,7 @@ static void set_option(Arena *arena, Folder *folder, const char *line) {
     if (strncmp(line, "@name ", 6) == 0 && !model_name_fault(arena, line + 6)) folder->name = line + 6;
     if (strncmp(line, "@ignore ", 8) == 0 && line[8]) folder->ignored[0] = line + 8;
     if (strncmp(line, "@index ", 7) == 0) folder->index = line + 7;
+    if (line[1] >= '0' && line[1] <= '4' && line[2] == ' ') folder->modules[line[1] - '0'] = line + 3;
     if (strcmp(line, "@shard") == 0 && folder->n_shards < 2) folder->n_shards++;
     if (strncmp(line, "@seq ", 5) == 0) {
         long long seq = strtoll(line + 5, NULL, 10);
@@ -102,7 +108,20 @@ static Folder read_lines(Arena *arena, const char *lines) {
     return folder;
 }
 
+static void write_modules(Arena *arena, const Folder *folder) {
+    Shard dense = shard_new(arena);
+    static const char *const tensors[] = {"linear.weight [14, 14]", "linear.bias [14]"};
+    for (int i = 0; i < 2; i++) dense.bytes = add_tensor(&dense.json, tensors[i], strlen(tensors[i]), dense.bytes);
+    write_shard(arena, &dense, "2/model.safetensors");
+    for (int i = 0; i < 5; i++) {
+        const char *text = folder->modules[i];
+        if (text) memory_file(arena, module_files[i], text, strlen(text));
+        else memory_file_absent(module_files[i]);
+    }
+}
+
 static void write_folder(Arena *arena, Folder *folder) {
+    write_modules(arena, folder);
     memory_file_absent("model.safetensors");
     memory_file_absent("model.safetensors.index.json");
     if (!folder->n_shards && !folder->index) {
