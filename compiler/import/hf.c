@@ -165,6 +165,8 @@ static void note_unread(Import *import, const Model *model, const WeightTable *t
 /* With the file of a dense module behind a comma. */
 static const char *weights_of(Import *import, const char *directory, const char *folder) {
     const char *weights = folder_weights(import->arena, folder), *more = sentence_weights(import);
+    if (strchr(folder, ',')) fail("%s: --weights takes a comma for the end of a file's name; give the folder a name "
+        "without one", folder);
     if (more) weights = arena_printf(import->arena, "%s,%s", weights, more);
     if (more || strcmp(directory, folder) != 0) import_note(import, "The weights are --weights %s", weights);
     return weights;

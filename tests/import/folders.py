@@ -101,6 +101,9 @@ def names(run, report):
         spec = os.path.join(scratch, name)
         result = run("import", os.path.join(BERT, path), "-o", spec)
         report(result.returncode == 0 and os.path.exists(spec), "folder/by_" + name, result.stderr)
+    comma = os.path.join(scratch, "a,b")
+    shutil.copytree(BERT, comma)
+    refused(run, report, "comma", comma, scratch, ("@/a,b: --weights takes a comma",))
     shutil.rmtree(scratch)
 
 

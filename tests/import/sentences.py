@@ -122,6 +122,9 @@ def lists(Sentence):
 
 def lengths(Sentence):
     Sentence("mean_odd").edit(BERT, max_seq_length=100).accepted("sentence/table", "seq <= 19")
+    folder = Sentence("mean_odd").edit(BERT, max_seq_length=5)
+    os.rename(os.path.join(folder.path, BERT), os.path.join(folder.path, "sentence_roberta_config.json"))
+    folder.accepted("sentence/older_name", "seq <= 5")
     Sentence("mean_odd").edit(BERT, max_seq_length=None).accepted("sentence/null_length", "seq <= 19")
     Sentence("mean_odd").accepted("sentence/seq", "seq <= 15", options=("--seq", "15"))
     Sentence("mean_odd").refused("sentence/seq_beyond", "--seq 20", "19 rows", options=("--seq", "20"))
