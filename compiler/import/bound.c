@@ -37,7 +37,7 @@ typedef struct Cost {
     int64_t state, workspace; /* bytes; state 0: none is kept */
 } Cost;
 
-/* Of the spec that is filled with the bound of now, as `attnc explain` tells them; a failure where it has no plan. */
+/* Plans the spec at the bound that is set now, as `attnc explain` does; a spec without a plan is a failure. */
 static Cost cost_of(Arena *arena, Import *import) {
     Text body = text_new(arena);
     spec_body(import, &body);

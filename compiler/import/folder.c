@@ -42,7 +42,7 @@ static _Noreturn void not_there(const char *path) {
         name, name, name);
 }
 
-/* By what a file begins with or how its name ends, in this order. */
+/* A file is of the first kind whose magic it begins with or whose ending its name has. */
 static const struct {
     const char *magic, *ending, *what;
 } file_kinds[] = {
@@ -168,15 +168,15 @@ static _Noreturn void is_adapter(const Listing *list) {
         class ? class : "", list->path);
 }
 
-/* A folder inside that has a config.json: of this name, or in `snapshots` of a cache. NULL: none. */
-static const char *model_inside(const Listing *list) {
+/* A folder in this one, or in the `snapshots` of a cache, that has a config.json; or NULL. */
+static const char *model_inside(const Listing *list, bool is_cache) {
     for (int i = 0; i < list->count; i++) {
         const char *inside = arena_printf(list->arena, "%s/%s", list->path, list->names[i]);
         if (!is_folder(inside)) continue;
         if (file_exists(arena_printf(list->arena, "%s/config.json", inside))) return inside;
-        if (strcmp(list->names[i], "snapshots") != 0) continue;
+        if (is_cache || strcmp(list->names[i], "snapshots") != 0) continue;
         Listing snapshots = list_folder(list->arena, inside);
-        const char *snapshot = model_inside(&snapshots);
+        const char *snapshot = model_inside(&snapshots, true);
         if (snapshot) return snapshot;
     }
     return NULL;
@@ -192,7 +192,7 @@ static _Noreturn void no_config(const Listing *list) {
             "as transformers saves it (LLaMA's names end in -hf, or convert_llama_weights_to_hf.py of transformers "
             "converts it)", path, name ? name : "params.json");
     if ((name = named(list, "", ".gguf"))) is_gguf(path, name);
-    const char *inside = model_inside(list);
+    const char *inside = model_inside(list, false);
     if (inside) fail("%s: no config.json; there is one in %s: attnc import %s -o SPEC", path, inside, inside);
     if ((name = named(list, "", ".safetensors")) || (name = named(list, "pytorch_model", ""))
         || (name = named(list, "", ".bin")))

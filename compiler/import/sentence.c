@@ -7,10 +7,10 @@
 typedef struct Sentence {
     const char *list_path; /* modules.json */
     const char *folder;    /* of the model itself, without a slash behind it */
-    bool own_head;         /* a cross encoder: the head of the class stands */
+    bool own_head;         /* a cross encoder keeps the head of its class */
     const char *pool, *pool_path;
     bool prompt_pooled;    /* false: the rows of a prompt are in no pool */
-    int64_t width;         /* of the rows that the pool expects */
+    int64_t width;         /* of the rows that the pool expects; 0: not said */
     const char *dense_path, *dense_words, *dense_name; /* words of the head; stem of the tensors; NULL: no dense */
     const char *dense_weights;
     bool l2;
@@ -56,14 +56,14 @@ static int64_t whole(const Import *import, const char *path, const cJSON *item) 
     return (int64_t)value;
 }
 
-/* An object's file that may be missing: NULL. */
+/* Reads an object from a file that may be missing; then NULL. */
 static cJSON *read_optional(Import *import, const char *path) {
     return file_exists(path) ? config_read(import->arena, path) : NULL;
 }
 
 /* ---------------------------------------- the length of texts, and what stands around the model */
 
-/* What the arguments of a loaded model may hold that changes no number. */
+/* Arguments of a loaded model that change no number. */
 static const char harmless[] = "torch_dtype dtype attn_implementation trust_remote_code use_safetensors "
     "low_cpu_mem_usage device_map revision token cache_dir local_files_only add_pooling_layer";
 
@@ -92,7 +92,8 @@ static void check_modality(const Import *import, const char *path, const cJSON *
         refuse(import, path, text, "the last hidden rows of `forward` are understood");
 }
 
-/* Of the tokenizer, as sentence-transformers looks for it; beyond 2^31 it says that there is no bound. */
+/* The tokenizer's longest text in tokens, from the places where sentence-transformers looks for it, in its order;
+ * a number beyond 2^31 means that there is no bound. */
 static int64_t tokenizer_rows(Import *import, const char *folder, const cJSON *config, const char *path) {
     static const char *const arguments[] = {"processor_kwargs", "tokenizer_args", "tokenizer_kwargs"};
     for (size_t i = 0; config && i < sizeof arguments / sizeof *arguments; i++) {
@@ -108,7 +109,7 @@ static int64_t tokenizer_rows(Import *import, const char *folder, const cJSON *c
     return whole(import, tokenizer, most);
 }
 
-/* sentence_bert_config.json, whose older names have other models in place of bert. */
+/* Reads sentence_bert_config.json; older versions name the file after other models. */
 static void read_transformer(Import *import, Sentence *sentence) {
     static const char *const names[] = {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"};
     const char *path = NULL;
@@ -180,7 +181,7 @@ static void read_pooling(Import *import, Sentence *sentence, const char *folder)
     if (width) sentence->width = whole(import, path, width);
 }
 
-/* Both names are those of the pooled row. */
+/* A module reads the pooled row and writes it. */
 static void check_names(const Import *import, const char *path, const cJSON *config) {
     static const char *const names[] = {"module_input_name", "module_output_name"};
     for (int i = 0; i < 2; i++) {
@@ -210,7 +211,7 @@ static const char *dense_weights(Import *import, const char *folder) {
         "safetensors.torch.save_file(torch.load(\"%s\"), \"%s\")' writes it as safetensors", pickle, pickle, path);
 }
 
-/* Tanh over as many columns is `pooler`; no activation is `classifier`. */
+/* A head says a Tanh that keeps the width as `pooler`, and a module without an activation as `classifier`. */
 static void read_dense(Import *import, Sentence *sentence, const char *folder) {
     const char *path = config_of(import, folder);
     const cJSON *config = config_read(import->arena, path);
@@ -293,14 +294,14 @@ static void read_module(Import *import, Sentence *sentence, const char *director
     } else if (strcmp(kind, "Pooling") == 0) {
         if (sentence->pool) fail("%s: it is the second Pooling", place);
         read_pooling(import, sentence, folder);
-    } else if (strcmp(kind, "Dropout") != 0) { /* which does nothing but in training */
+    } else if (strcmp(kind, "Dropout") != 0) { /* Dropout does nothing but in training */
         if (!sentence->pool) fail("%s: a %s without a Pooling in front of it has no pooled row", place, kind);
         if (strcmp(kind, "Dense") == 0) read_dense(import, sentence, folder);
         else read_normalize(import, sentence, folder);
     }
 }
 
-/* config_sentence_transformers.json: prompts, which are text in front of a text, and no part of a spec. */
+/* Reads config_sentence_transformers.json. A prompt is text in front of a text, and no part of a spec. */
 static void read_whole(Import *import, const Sentence *sentence, const char *directory) {
     const char *path = arena_printf(import->arena, "%s/config_sentence_transformers.json", directory);
     const cJSON *config = read_optional(import, path);
@@ -340,7 +341,7 @@ const char *sentence_read(Import *import, const char *directory) {
     return sentence->folder;
 }
 
-/* ---------------------------------------- what comes of it */
+/* ---------------------------------------- from modules to a head */
 
 void sentence_task(Import *import) {
     if (!import->sentence) return;
