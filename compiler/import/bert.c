@@ -6,7 +6,7 @@
     INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff")
 #define BERT_COMMON                                                                                            \
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
-    MUST("is_decoder", "false null"), MUST("position_embedding_type", "absolute null"),                        \
+    MUST("is_decoder", "false"), MUST("position_embedding_type", "absolute null"),                        \
     DERIVED("learned", "yes", NULL)
 #define OFFSET_POSITIONS                                                  \
     {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},        \
@@ -146,7 +146,7 @@ static const ConfigKey albert_keys[] = {
     WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS, TOKEN_OR("pad_token_id", "pad", "0"),
     MUST("num_hidden_groups", "1"), MUST("inner_group_num", "1"), MUST("position_embedding_type", "absolute null"),
-    MUST("net_structure_type", "0"), MUST("num_memory_blocks", "0"), MUST("is_decoder", "false null"),
+    MUST("net_structure_type", "0"), MUST("num_memory_blocks", "0"), MUST("is_decoder", "false"),
     DERIVED("learned", "yes", NULL),
 };
 const Family family_albert = {
@@ -217,7 +217,7 @@ static const ConfigKey modernbert_keys[] = {
     DERIVED("whole_rope", "yes", NULL), MUST("rope_scaling", "null"),
     ROPE("rope_parameters", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
-    MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false null"),
+    MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false"),
 };
 const Family family_modernbert = {
     .types = "modernbert=ModernBert",

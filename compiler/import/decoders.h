@@ -13,7 +13,7 @@
     TOKENS_OR("eos_token_id", "end", end), TOKEN_OR("pad_token_id", "pad", pad)
 /* A head in the file whose numbers are not those of the table is the head, whatever the config says of ties. */
 #define TIED_TO(otherwise, head, table)                                                                            \
-    FLAG_OR("tie_word_embeddings", "tied", otherwise), MUST("is_encoder_decoder", "false null"),                   \
+    FLAG_OR("tie_word_embeddings", "tied", otherwise), MUST("is_encoder_decoder", "false"),                   \
     NOTED("task=logits&tied&#" head "<>" table, "`tie_word_embeddings` is true, but `" head "` of the file holds " \
         "other numbers than `" table "`: it is the head, as in transformers 5."),                                  \
     DERIVED("tied", "", "tied&#" head "<>" table)

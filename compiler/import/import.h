@@ -30,7 +30,8 @@ typedef enum KeyKind {
     KEY_FLAG,        /* true or false */
     KEY_TEXT,        /* any string */
     KEY_WORD,        /* a string of `values`, "gelu gelu_new=gelu_tanh": as it is, or what stands behind `=` */
-    KEY_MUST,        /* its value, where it stands, is one of `values`, as JSON writes them, strings without quotes */
+    KEY_MUST,        /* its value, where it stands, is one of `values`, as JSON writes them, strings without quotes; null
+                      * where false is */
     KEY_TOKENS,      /* token id or list of ids */
     KEY_TOKEN,       /* token id, or a list of one */
     KEY_PAIR,        /* n or [n, m]: variable, and variable_width where m is another number */

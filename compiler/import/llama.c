@@ -71,7 +71,7 @@ const Family family_qwen3 = {
 #define GEMMA_SIZES                                                                                                   \
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("intermediate_size", "d_ff"),          \
     INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"), HEAD_DIM("256"), ATTENTION_BIAS, \
-    RMS_EPS("1e-6"), DECODER_TOKENS("2", "1", "0"), TIED("true"), MUST("use_bidirectional_attention", "false null")
+    RMS_EPS("1e-6"), DECODER_TOKENS("2", "1", "0"), TIED("true"), MUST("use_bidirectional_attention", "false")
 #define GEMMA_CAPS(attention, logits)                                                                               \
     INTEGER_OR("query_pre_attn_scalar", "scalar", "256", NULL), INTEGER_OR("sliding_window", "window", "4096", ""), \
     REAL_OR("attn_logit_softcapping", "softcap", attention, ""),                                                    \
@@ -123,7 +123,7 @@ static const ConfigKey gemma3_keys[] = {
     DERIVED("softcap", "", NULL),
     INTEGER_OR("sliding_window_pattern _sliding_window_pattern", "every", "6", "6"),
     LAYER_TYPES("every every sliding_attention full_attention", "sliding_attention full_attention"),
-    REAL_OR("rope_theta", "theta", "1000000", NULL), REAL_OR("rope_local_base_freq", "local_theta", "10000", NULL),
+    REAL_OR("rope_theta", "theta", "1000000", "1000000"), REAL_OR("rope_local_base_freq", "local_theta", "10000", "10000"),
     DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
 };
@@ -164,7 +164,7 @@ static const ConfigKey phi3_keys[] = {
     POSITIONS("4096"),
     INTEGER_OR("original_max_position_embeddings", "original", "4096", NULL), ONE_ROPE("10000", "1"), RMS_EPS("1e-5"),
     INTEGER_OR("sliding_window", "window", "", ""), DECODER_TOKENS("1", "32000", "32000"), TIED("false"),
-    MUST("attention_bias", "false null"),
+    MUST("attention_bias", "false"),
     DERIVED("keys", "=kv_heads * head_dim", NULL), DERIVED("key_end", "=keys + d_model", NULL),
     DERIVED("value_end", "=keys + keys + d_model", NULL),
     DERIVED("d_ff_twice", "=d_ff * 2", NULL),

@@ -65,7 +65,7 @@ static const ConfigKey t5_keys[] = {
     DERIVED("scaled", "", "!may_scale"), FLAG_OR("scale_decoder_outputs", "must_scale", ""),
     DERIVED("scaled", "yes", "must_scale"), DERIVED("scaled", "", "type=mt5"),
     DERIVED("decoder", "yes", "task!=encoder"), DERIVED("tied", "yes", NULL), SHARED_TABLES,
-    MUST("is_decoder", "false null"), FLAG_OR("is_encoder_decoder", "two_stacks", "true"),
+    MUST("is_decoder", "false"), FLAG_OR("is_encoder_decoder", "two_stacks", "true"),
     REFUSED("!two_stacks&task!=encoder", "`is_encoder_decoder` is false, though the class has an encoder and a decoder"),
     SEQ2SEQ_TOKENS("0", "1", "0"),
 };
@@ -138,7 +138,7 @@ const Family family_t5 = {
     INTEGER("decoder_ffn_dim", "decoder_d_ff"),                                                         \
     INTEGER_OR("max_position_embeddings", "positions", "1024", NULL),                                   \
     WORD_OR("activation_function", "activation", activation, ACTIVATIONS),                              \
-    FLAG_OR("scale_embedding", "scaled", scale), MUST("is_decoder", "false null"),                      \
+    FLAG_OR("scale_embedding", "scaled", scale), MUST("is_decoder", "false"),                      \
     FLAG_OR("tie_word_embeddings", "tied", "true"), SHARED_TABLES
 #define BART_IRRELEVANT                                                                  \
     "activation_dropout encoder_layerdrop decoder_layerdrop init_std num_hidden_layers " \
