@@ -83,9 +83,9 @@ $(B)/unit/test_runtime_faults: tests/unit/test_runtime_faults.c runtime/attn_run
 	$(CC) $(CFLAGS) tests/unit/test_runtime_faults.c runtime/attn_runtime.c -o $@ $(RUNTIME_WRAPS:%=-Wl,--wrap=%) \
 	    -lcmocka -lpthread
 
-$(B)/unit/test_generate $(B)/unit/test_generate_beams $(B)/unit/test_generate_sweep $(B)/unit/time_generate: $(B)/unit/%: \
-    tests/unit/%.c tests/unit/fake_model.c \
-    tests/unit/fake_model.h runtime/attn_generate.c runtime/attn_generate.h
+$(B)/unit/test_generate $(B)/unit/test_generate_beams $(B)/unit/test_generate_streams $(B)/unit/test_generate_sweep \
+$(B)/unit/time_generate: $(B)/unit/%: tests/unit/%.c tests/unit/fake_model.c tests/unit/fake_model.h \
+    runtime/attn_generate.c runtime/attn_generate.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $< tests/unit/fake_model.c runtime/attn_generate.c -o $@ -lcmocka -lpthread -lm
 

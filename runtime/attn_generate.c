@@ -87,9 +87,7 @@ static double log_double(double x) {
     }
     /* ln x = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...), |s| < 0.172: s^23/23 is below 2^-62 s */
     double f = x - 1, s = f / (2 + f), square = s * s, sum = 0;
-    for (int n = 21; n >= 3; n -= 2) {
-        sum = (sum + 1.0 / n) * square;
-    }
+    for (int n = 21; n >= 3; n -= 2) sum = (sum + 1.0 / n) * square;
     return exponent * LN2_HIGH + (2 * s + (2 * s * sum + exponent * LN2_LOW));
 }
 
@@ -191,9 +189,7 @@ static size_t lay_out(Run *run, char *base) {
     run->logits = carve(base, &used, multiply_sizes(beams, vocab), sizeof *run->logits);
     run->room = 1;
     if (beams == 1) {
-        if (options->temperature > 0) {
-            lay_out_sampling(run, base, &used);
-        }
+        if (options->temperature > 0) lay_out_sampling(run, base, &used);
         run->top = carve(base, &used, run->room, sizeof *run->top);
         return used;
     }
@@ -226,31 +222,42 @@ static int check_options(const attn_generate_options *options) {
 }
 
 static int check_tokens(const attn_model *model, const int32_t *tokens, int count) {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (tokens[i] < 0 || tokens[i] >= model->vocab) return ATTN_GENERATE_BAD_TOKEN;
-    }
     return ATTN_GENERATE_OK;
+}
+
+/* Copies the options; fields that the first version of the struct lacks are 0. False: no version has that size. */
+static bool take_options(const attn_generate_options *given, attn_generate_options *options) {
+    const size_t first_version = offsetof(attn_generate_options, sequence);
+    if (given == NULL || (given->size != sizeof *given && given->size != first_version)) return false;
+    memset(options, 0, sizeof *options);
+    memcpy(options, given, given->size);
+    return true;
 }
 
 /* What can be said of model and options without a prompt. */
 static int check_setup(const attn_model *model, const attn_generate_options *options) {
-    if (model == NULL || options == NULL || model->size != sizeof *model || options->size != sizeof *options ||
-        model->vocab < 1 || model->bound < 1 || model->prefill == NULL || model->step == NULL ||
-        (options->beams > 1 && model->copy == NULL) || options->end_count < 0 ||
-        (options->end_count > 0 && options->end == NULL)) {
+    if (model == NULL || model->size != sizeof *model || model->vocab < 1 || model->bound < 1 ||
+        model->prefill == NULL || model->step == NULL || (options->beams > 1 && model->copy == NULL) ||
+        options->end_count < 0 || (options->end_count > 0 && options->end == NULL)) {
         return ATTN_GENERATE_BAD_ARGUMENT;
     }
     int status = check_options(options);
-    if (status == ATTN_GENERATE_OK && (int64_t)options->rows + options->max_new > model->bound) {
+    if (status == ATTN_GENERATE_OK && (int64_t)options->rows + options->max_new > model->bound)
         status = ATTN_GENERATE_TOO_LONG;
-    }
     return status == ATTN_GENERATE_OK ? check_tokens(model, options->end, options->end_count) : status;
 }
 
-size_t attn_generate_bytes(const attn_model *model, const attn_generate_options *options) {
-    if (check_setup(model, options) != ATTN_GENERATE_OK) return 0;
+static size_t bytes_of(const attn_model *model, const attn_generate_options *options) {
     Run run = {.model = model, .options = options};
     return add_sizes(lay_out(&run, NULL), ALIGNMENT - 1);
+}
+
+size_t attn_generate_bytes(const attn_model *model, const attn_generate_options *given) {
+    attn_generate_options options;
+    if (!take_options(given, &options) || check_setup(model, &options) != ATTN_GENERATE_OK) return 0;
+    return bytes_of(model, &options);
 }
 
 static int check(const attn_model *model, const attn_generate_options *options, const int32_t *prompt,
@@ -265,14 +272,9 @@ static int check(const attn_model *model, const attn_generate_options *options, 
     result->rows = options->rows;
     result->score = 0;
     if (status != ATTN_GENERATE_OK) return status;
-    if ((int64_t)options->rows + prompt_count + options->max_new - 1 > model->bound) {
-        return ATTN_GENERATE_TOO_LONG;
-    }
+    if ((int64_t)options->rows + prompt_count + options->max_new - 1 > model->bound) return ATTN_GENERATE_TOO_LONG;
     status = check_tokens(model, prompt, prompt_count);
-    if (status == ATTN_GENERATE_OK && bytes < attn_generate_bytes(model, options)) {
-        status = ATTN_GENERATE_SHORT_MEMORY;
-    }
-    return status;
+    return status == ATTN_GENERATE_OK && bytes < bytes_of(model, options) ? ATTN_GENERATE_SHORT_MEMORY : status;
 }
 
 /* Notes what a callback of the model gave back. */
@@ -282,18 +284,15 @@ static int model_gave(Run *run, int status) {
 }
 
 static bool is_end(const Run *run, int32_t token) {
-    for (int i = 0; run->ends && i < run->options->end_count; i++) {
+    for (int i = 0; run->ends && i < run->options->end_count; i++)
         if (run->options->end[i] == token) return true;
-    }
     return false;
 }
 
 /* Takes the end tokens out of a row of logits where a text of `count` tokens may not end yet. */
 static void forbid_ends(const Run *run, int count, float *logits) {
     if (run->ends && count < run->options->min_new) {
-        for (int i = 0; i < run->options->end_count; i++) {
-            logits[run->options->end[i]] = -INFINITY;
-        }
+        for (int i = 0; i < run->options->end_count; i++) logits[run->options->end[i]] = -INFINITY;
     }
 }
 
@@ -303,9 +302,8 @@ static int deliver(Run *run, int32_t token) {
     const attn_generate_options *options = run->options;
     result->tokens[result->count++] = token;
     result->ended = is_end(run, token);
-    if (options->on_token != NULL && options->on_token(options->on_token_with, token) != 0) {
+    if (options->on_token != NULL && options->on_token(options->on_token_with, token) != 0)
         return ATTN_GENERATE_STOPPED;
-    }
     return ATTN_GENERATE_OK;
 }
 
@@ -403,9 +401,7 @@ static bool better(Candidate a, Candidate b) {
 /* Puts `new` where heap[at] was, in a heap of `count` with the worst first. */
 static void sift_down(Candidate *heap, size_t count, size_t at, Candidate new) {
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && better(heap[child], heap[child + 1])) {
-            child++;
-        }
+        if (child + 1 < count && better(heap[child], heap[child + 1])) child++;
         if (!better(new, heap[child])) break;
         heap[at] = heap[child];
     }
@@ -479,14 +475,16 @@ static int32_t largest(Run *run) {
 
 /* Sampling. */
 
-/* splitmix64 */
-static double next_fraction(Run *run) {
-    run->random += 0x9e3779b97f4a7c15;
-    uint64_t z = run->random;
+/* splitmix64's output function, a bijection. */
+static uint64_t scrambled(uint64_t z) {
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    z ^= z >> 31;
-    return (double)(z >> 11) * 0x1p-53;
+    return z ^ z >> 31;
+}
+
+static double next_fraction(Run *run) {
+    run->random += 0x9e3779b97f4a7c15;
+    return (double)(scrambled(run->random) >> 11) * 0x1p-53;
 }
 
 static int32_t token_at(const Run *run, size_t rank) { return (int32_t)(run->order[rank] & INT32_MAX); }
@@ -607,9 +605,7 @@ static int search_one(Run *run) {
         int32_t token = options->temperature > 0 ? sample(run) : largest(run);
         if (token < 0) return ATTN_GENERATE_NO_TOKEN;
         int status = deliver(run, token);
-        if (status != ATTN_GENERATE_OK || run->result->ended || run->result->count == options->max_new) {
-            return status;
-        }
+        if (status != ATTN_GENERATE_OK || run->result->ended || run->result->count == options->max_new) return status;
         const int slot = 0;
         status = model_gave(run, model->step(model->with, 1, &slot, &token, run->logits));
         if (status != ATTN_GENERATE_OK) return status;
@@ -704,9 +700,7 @@ static int place_states(Run *run, int length) {
     }
     for (int i = 0; i < run->live; i++) {
         if (run->new_slots[i] < 0) {
-            while (run->taken[free_slot]) {
-                free_slot++;
-            }
+            while (run->taken[free_slot]) free_slot++;
             int status = model_gave(run, model->copy(model->with, free_slot, run->slots[nodes[i].parent]));
             if (status != ATTN_GENERATE_OK) return status;
             run->new_slots[i] = free_slot++;
@@ -740,9 +734,7 @@ static int deliver_finished(Run *run) {
     }
     run->result->score = run->finished.log_p;
     int status = ATTN_GENERATE_OK;
-    for (int i = 0; i < run->length && status == ATTN_GENERATE_OK; i++) {
-        status = deliver(run, tokens[i]);
-    }
+    for (int i = 0; i < run->length && status == ATTN_GENERATE_OK; i++) status = deliver(run, tokens[i]);
     return status;
 }
 
@@ -756,9 +748,7 @@ static int search_beams(Run *run) {
     for (int length = 1;; length++) {
         rank_continuations(run, length - 1);
         choose(run, length);
-        if (run->live == 0 || length == run->options->max_new || is_decided(run, length)) {
-            return deliver_finished(run);
-        }
+        if (run->live == 0 || length == run->options->max_new || is_decided(run, length)) return deliver_finished(run);
         int status = place_states(run, length);
         if (status == ATTN_GENERATE_OK) {
             status = model_gave(run, model->step(model->with, run->live, run->slots, run->tokens, run->logits));
@@ -767,11 +757,15 @@ static int search_beams(Run *run) {
     }
 }
 
-int attn_generate(const attn_model *model, const attn_generate_options *options, const int32_t *prompt,
+int attn_generate(const attn_model *model, const attn_generate_options *given, const int32_t *prompt,
                   int prompt_count, attn_generated *result, void *memory, size_t bytes) {
+    attn_generate_options taken;
+    const attn_generate_options *options = &taken;
+    if (!take_options(given, &taken)) return ATTN_GENERATE_BAD_ARGUMENT;
     int status = check(model, options, prompt, prompt_count, result, memory, bytes);
     if (status != ATTN_GENERATE_OK) return status;
-    Run run = {.model = model, .options = options, .result = result, .random = options->seed};
+    Run run = {.model = model, .options = options, .result = result};
+    run.random = options->seed + scrambled(options->sequence); /* of 0 that is 0: the seed alone */
     run.ends = options->end_count > 0 && !options->ignore_end;
     run.weighed = beams_of(options) > 1 || (options->temperature > 0 && !has_top_k(&run));
     /* So that it is finite: the nearest unequal floats still differ in their weights by more than e^708 then. */

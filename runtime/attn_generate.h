@@ -58,8 +58,9 @@ typedef struct attn_model {
  * Sampling (temperature > 0): logits / temperature; of these the top_k largest (Fan et al. 2018), of equal
  * ones the lowest ids; softmax of the rest; the nucleus, the smallest set of most probable tokens whose probabilities
  * sum to at least top_p (Holtzman et al. 2020, section 3.1), never empty; one draw from it, weighted, in the order of
- * the ranks; of the ids where nothing is cut. A token takes one number of splitmix64 (Steele, Lea and Flood 2014) with
- * the seed as its first state, its top 53 bits as a fraction.
+ * the ranks; of the ids where nothing is cut. A token takes one number of splitmix64 (Steele, Lea and Flood 2014), its
+ * top 53 bits as a fraction. The generator's first state is seed + m(sequence), m its output function, which maps 0 to
+ * 0: texts of one seed whose sequence numbers differ are drawn independently, even of equal prompts.
  *
  * Beam search (beams >= 2; Vaswani et al. 2017, section 6.1 has 4 beams and a length penalty of 0.6): the text with the
  * best score log P / lp, lp = ((5 + n) / 6)^length_penalty (Wu et al. 2016, eq. 14), n its tokens with the end token.
@@ -70,7 +71,7 @@ typedef struct attn_model {
  * It stops when no live beam can beat the best finished text, however it goes on: score <= log P so far / lp, with lp
  * the one that favours it most of the lengths it can still reach. */
 typedef struct attn_generate_options {
-    size_t size;           /* sizeof(attn_generate_options) */
+    size_t size;           /* sizeof(attn_generate_options); that of a version without the last fields: they are 0 */
     int rows;              /* rows that the state of slot 0 holds already, of a conversation say */
     int max_new;           /* tokens to generate at most, at least 1 */
     int min_new;           /* end tokens are not chosen before there are that many; up to max_new */
@@ -87,6 +88,7 @@ typedef struct attn_generate_options {
      * 0 stops. NULL: not called. */
     int (*on_token)(void *on_token_with, int32_t token);
     void *on_token_with;
+    uint64_t sequence;     /* sampling: which stream of the seed's, the index of a text in its batch say */
 } attn_generate_options;
 
 /* What came of it. Set by every call that gets past ATTN_GENERATE_BAD_ARGUMENT. */

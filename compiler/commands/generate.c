@@ -1,13 +1,14 @@
 /* generate.c: attnc generate: a prompt continued by either engine, greedy, sampled or by beam search. */
 #include "decoder.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
     "attnc generate SPEC --weights F[,F…]|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --max-new N\n"
     "                 [--out tokens=F.npy] [--stream] [--min-new N] [--ignore-eos] [--beam B] [--length-penalty A]\n"
-    "                 [--temperature T] [--top-k K] [--top-p P] [--seed N]\n"
+    "                 [--temperature T] [--top-k K] [--top-p P] [--seed N] [--sequence N]\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS "\n"
     "  --in NAME=F.npy      tokens: the prompt (the spec's `start`); source and the encoder's other inputs;\n"
     "                       attention_mask, ones then zeros, says how long padded sequences are\n"
@@ -22,6 +23,8 @@ static const char usage[] =
     "  --top-k K            of sampling: among the K likeliest tokens; 0 is all (0)\n"
     "  --top-p P            of sampling: among the likeliest that together have that share, above 0 to 1 (1)\n"
     "  --seed N             of sampling: what is drawn from (0)\n"
+    "  --sequence N         of sampling: which of the seed's streams the first prompt draws from, the next prompt of a\n"
+    "                       batch from the next stream (0)\n"
     HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 typedef struct Generate {
@@ -44,11 +47,13 @@ static double option_real(const char *name, const char *text, double otherwise) 
     return value;
 }
 
-static uint64_t option_seed(const char *text) {
+static uint64_t option_natural(const char *name, const char *text) {
     if (!text) return 0;
     char *end;
+    errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (end == text || *end || *text == '-') usage_error(usage, "`--seed` wants a number from 0 on, found `%s`", text);
+    if (errno || end == text || *end || *text < '0' || *text > '9')
+        usage_error(usage, "`%s` wants an integer from 0 to 2^64 - 1, found `%s`", name, text);
     return value;
 }
 
@@ -155,12 +160,14 @@ static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
     int32_t *out = arena_array(g->arena, (size_t)(n + g->options.max_new), sizeof *out);
     for (int64_t i = 0; i < n; i++) out[i] = (int32_t)((const int64_t *)tokens->data)[i];
     attn_model model = decoder_model(g->decoder);
+    attn_generate_options options = g->options;
+    options.sequence += (uint64_t)b;
     attn_generated result = {.size = sizeof result, .tokens = out + n};
-    size_t bytes = attn_generate_bytes(&model, &g->options);
+    size_t bytes = attn_generate_bytes(&model, &options);
     void *memory = arena_alloc(g->arena, bytes ? bytes : 1);
     decoder_begin(g->decoder, g->sources ? &g->sources->sequences[b] : NULL,
                   prefix ? ((const int64_t *)prefix->data)[0] : 0);
-    int status = attn_generate(&model, &g->options, out, (int)n, &result, memory, bytes);
+    int status = attn_generate(&model, &options, out, (int)n, &result, memory, bytes);
     if (status) refuse(g, status, &result);
     if (g->stream) printf("\n");
     g->done += result.count;
@@ -224,14 +231,15 @@ int command_generate(int argc, char **argv) {
     const char *path;
     RunOptions run = {0};
     const char *max_new = NULL, *min_new = NULL, *beam = NULL, *penalty = NULL, *temperature = NULL, *top_k = NULL,
-               *top_p = NULL, *seed = NULL;
+               *top_p = NULL, *seed = NULL, *sequence = NULL;
     ValueNode *in = NULL, *out = NULL;
     bool ignore_end = false, stream = false;
     const Option options[] = {
         {"--weights", .text = &run.weights}, {"--in", .list = &in},          {"--out", .list = &out},
         {"--max-new", .text = &max_new},      {"--min-new", .text = &min_new}, {"--beam", .text = &beam},
         {"--length-penalty", .text = &penalty}, {"--temperature", .text = &temperature}, {"--top-k", .text = &top_k},
-        {"--top-p", .text = &top_p},          {"--seed", .text = &seed},      {"--ignore-eos", .flag = &ignore_end},
+        {"--top-p", .text = &top_p},          {"--seed", .text = &seed},      {"--sequence", .text = &sequence},
+        {"--ignore-eos", .flag = &ignore_end},
         {"--engine", .text = &run.engine},   {"--target", .text = &run.target},  {"--threads", .text = &run.threads},
         {"--cc", .text = &run.cc},             {"--stream", .flag = &stream},  {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
@@ -246,7 +254,8 @@ int command_generate(int argc, char **argv) {
                                 .temperature = option_real("--temperature", temperature, 0),
                                 .top_k = (int)option_integer(usage, "--top-k", top_k, 0, 0, INT32_MAX),
                                 .top_p = option_real("--top-p", top_p, 1),
-                                .seed = option_seed(seed),
+                                .seed = option_natural("--seed", seed),
+                                .sequence = option_natural("--sequence", sequence),
                                 .beams = (int)option_integer(usage, "--beam", beam, 1, 1, 1024),
                                 .length_penalty = option_real("--length-penalty", penalty, 0.6),
                                 .ignore_end = ignore_end};

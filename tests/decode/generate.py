@@ -1,4 +1,6 @@
 """attnc generate: texts that are known, both engines with the same tokens, what the options mean, what is refused."""
+import collections
+import math
 import os
 import resource
 import struct
@@ -164,6 +166,7 @@ SAME = (
     ("a prompt of the bound's length", "ring", {"tokens": ids(400, 61)}, ("--max-new", "1")),
     ("the start token alone", "ring", {}, ("--max-new", "12")),
     ("sampled", "ring", {"tokens": ids(3, 61)}, (*SAMPLED, "--seed", "7", "--max-new", "60")),
+    ("a sampled batch", "ring", {"tokens": [ids(3, 61)] * 4}, (*SAMPLED, "--sequence", "9", "--max-new", "30")),
     ("sampled, top-p alone", "longrope", {"tokens": ids(3, 50)}, ("--temperature", "0.8", "--top-p", "0.5", "--max-new", "20")),
     ("beams around the ring", "ring", {"tokens": ids(160, 61)}, (*BEAMS, "--max-new", "30")),
     ("prompts of several lengths", "ring", {"tokens": PROMPTS, "attention_mask": PROMPT_MASK}, ("--max-new", "25")),
@@ -279,6 +282,49 @@ def searches(scratch):
     expect(text("--beam", "3") == text("--beam", "3", "--length-penalty", "0.6"), "the default length penalty")
 
 
+# ---------------------------------------------------------------- batches that are sampled
+
+
+def sampled_batch(scratch):
+    """Row i of a batch is what its prompt alone gives with --sequence i; row 0 what it gives without."""
+    prompt, options = ids(3, 61), (*SAMPLED, "--seed", "7", "--max-new", "12", "--engine", "interp")
+    rows = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt] * 6)}, *options)
+    expect(len({tuple(row) for row in rows}) == 6, "equal prompts have equal texts: %s" % rows)
+    alone = {"tokens": scratch.ids(prompt)}
+    expect(scratch.tokens(spec_path("ring"), alone, *options) == rows[0], "row 0 is not what the prompt alone gives")
+    for i in (0, 1, 5):
+        one = scratch.tokens(spec_path("ring"), alone, *options, "--sequence", str(i))
+        expect(one == rows[i], "row %d is %s, alone %s" % (i, rows[i], one))
+    later = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt] * 3)}, *options, "--sequence", "2")
+    expect(later == rows[2:5], "from sequence 2 on: %s, not %s" % (later, rows[2:5]))
+    last = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt] * 2)}, *options, "--sequence", str(2**64 - 1))
+    expect(last[1] == rows[0], "sequence 0 does not follow the last one")
+
+
+def batch_frequencies(scratch):
+    """Over many rows of equal prompts the first tokens come as often as the model's probabilities say."""
+    prompt, count, temperature, weights = ids(3, 61), 3000, 2.0, "random:4"
+    logits = scratch.path("npy")
+    done = attnc("run", spec_path("ring"), "--weights", weights, "--engine", "interp", "--in",
+                 "tokens=" + scratch.ids(prompt), "--out", "logits=" + logits)
+    expect(done.returncode == 0, done.stderr)
+    powers = [math.exp(logit / temperature) for logit in read_npy(logits)[-1]]
+    expected = [count * power / sum(powers) for power in powers]
+    rows = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt] * count)}, "--max-new", "1", "--temperature",
+                          str(temperature), "--seed", "3", "--engine", "interp", weights=weights)
+    counts = collections.Counter(row[-1] for row in rows)
+    often = [token for token in range(61) if expected[token] >= 5]
+    rest = [token for token in range(61) if expected[token] < 5]
+    cells = [(counts[token], expected[token]) for token in often]
+    if sum(expected[token] for token in rest) >= 5:
+        cells.append((sum(counts[token] for token in rest), sum(expected[token] for token in rest)))
+    chi, freedom = sum((got - wanted)**2 / wanted for got, wanted in cells), len(cells) - 1
+    # Wilson and Hilferty's approximation of what chance passes once in 10000; with a fixed seed there is no chance
+    limit = freedom * (1 - 2 / (9 * freedom) + 3.719 * (2 / (9 * freedom))**0.5)**3
+    expect(freedom >= 10, "nothing to tell: %d tokens" % len(cells))
+    expect(chi < limit, "chi-square %.1f over %.1f, of %d degrees of freedom" % (chi, limit, freedom))
+
+
 # ---------------------------------------------------------------- what is refused
 
 UNROLLED = "model u {\n d_model 16, vocab 64, unroll full\n decoder { seq = 8, layers 1 { attention self { heads 2, mask causal } } }\n head logits\n}\n"
@@ -298,6 +344,9 @@ REFUSED = (
     ("beams with temperature", 2, ["exclude each other"], "ring", {}, ["--beam", "4", "--temperature", "0.8"]),
     ("length penalty 99", 2, ["--length-penalty", "-16 to 16"], "ring", {}, ["--length-penalty", "99"]),
     ("seed -1", 2, ["--seed"], "ring", {}, ["--seed", "-1"]),
+    ("seed 2^64", 2, ["--seed", "2^64 - 1"], "ring", {}, ["--seed", "18446744073709551616"]),
+    ("sequence -1", 2, ["--sequence", "from 0"], "ring", {}, ["--temperature", "1", "--sequence", "-1"]),
+    ("sequence 1.5", 2, ["--sequence", "`1.5`"], "ring", {}, ["--temperature", "1", "--sequence", "1.5"]),
     ("min-new above max-new", 2, ["--min-new", "--max-new"], "ring", {}, ["--min-new", "5"]),
     ("max-new 0", 2, ["--max-new"], "ring", {}, ["--max-new", "0"]),
     ("an unknown engine", 2, ["--engine", "`magic`"], "ring", {}, ["--engine", "magic"]),
@@ -389,7 +438,7 @@ def jobs():
     for i, case in enumerate(SAME):
         for engine in ENGINES[:2] if QUICK else ("interp", TARGETS[i % 3]):
             yield test, ("same/%s/%s" % (case[0], engine), same_tokens, case, engine)
-    for function in (ends_and_pads, streams, shapes, searches, full_disk):
+    for function in (ends_and_pads, streams, shapes, searches, sampled_batch, batch_frequencies, full_disk):
         yield test, (function.__name__.replace("_", " "), function)
     for name, *rest in REFUSED:
         yield test, ("refused/" + name, refused, *rest)
