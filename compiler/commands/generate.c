@@ -197,6 +197,41 @@ static void print_tokens(const Generate *g, int32_t *const *tokens, const int64_
     }
 }
 
+/* How to search, as it stands on the command line; NULL: not given. */
+typedef struct SearchWords {
+    const char *max_new, *min_new, *beam, *penalty, *temperature, *top_k, *top_p, *seed, *sequence;
+    bool ignore_end;
+} SearchWords;
+
+static attn_generate_options read_search(const SearchWords *w) {
+    if (!w->max_new) usage_error(usage, "`--max-new` is missing");
+    return (attn_generate_options){.size = sizeof(attn_generate_options),
+                                   .max_new = (int)option_integer(usage, "--max-new", w->max_new, 1, 1, INT32_MAX / 2),
+                                   .min_new = (int)option_integer(usage, "--min-new", w->min_new, 0, 0, INT32_MAX / 2),
+                                   .temperature = option_real("--temperature", w->temperature, 0),
+                                   .top_k = (int)option_integer(usage, "--top-k", w->top_k, 0, 0, INT32_MAX),
+                                   .top_p = option_real("--top-p", w->top_p, 1),
+                                   .seed = option_natural("--seed", w->seed),
+                                   .sequence = option_natural("--sequence", w->sequence),
+                                   .beams = (int)option_integer(usage, "--beam", w->beam, 1, 1, 1024),
+                                   .length_penalty = option_real("--length-penalty", w->penalty, 0.6),
+                                   .ignore_end = w->ignore_end};
+}
+
+/* Options that would change nothing, since the search that they are of was not asked for. */
+static void refuse_idle(const SearchWords *w, bool beams) {
+    const struct {
+        const char *name, *text;
+    } of_sampling[] = {{"--top-k", w->top_k}, {"--top-p", w->top_p}, {"--seed", w->seed}, {"--sequence", w->sequence}};
+    for (size_t i = 0; i < sizeof of_sampling / sizeof *of_sampling; i++) {
+        if (!of_sampling[i].text || w->temperature) continue;
+        if (beams) usage_error(usage, "`%s` has no effect on beam search: leave it out", of_sampling[i].name);
+        usage_error(usage, "`%s` has no effect without sampling: add `--temperature T`", of_sampling[i].name);
+    }
+    if (w->penalty && !w->beam)
+        usage_error(usage, "`--length-penalty` has no effect without beam search: add `--beam B`");
+}
+
 /* Everything about the options is said before weights are read and C is compiled. */
 static void check_options(const attn_generate_options *o) {
     if (o->beams < 1) usage_error(usage, "`--beam` is at least 1");
@@ -230,36 +265,35 @@ int command_generate(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path;
     RunOptions run = {0};
-    const char *max_new = NULL, *min_new = NULL, *beam = NULL, *penalty = NULL, *temperature = NULL, *top_k = NULL,
-               *top_p = NULL, *seed = NULL, *sequence = NULL;
+    SearchWords search = {0};
     ValueNode *in = NULL, *out = NULL;
-    bool ignore_end = false, stream = false;
+    bool stream = false;
     const Option options[] = {
-        {"--weights", .text = &run.weights}, {"--in", .list = &in},          {"--out", .list = &out},
-        {"--max-new", .text = &max_new},      {"--min-new", .text = &min_new}, {"--beam", .text = &beam},
-        {"--length-penalty", .text = &penalty}, {"--temperature", .text = &temperature}, {"--top-k", .text = &top_k},
-        {"--top-p", .text = &top_p},          {"--seed", .text = &seed},      {"--sequence", .text = &sequence},
-        {"--ignore-eos", .flag = &ignore_end},
-        {"--engine", .text = &run.engine},   {"--target", .text = &run.target},  {"--threads", .text = &run.threads},
-        {"--cc", .text = &run.cc},             {"--stream", .flag = &stream},  {"-v", .flag = &run.verbose}};
+        {"--weights", .text = &run.weights},
+        {"--in", .list = &in},
+        {"--out", .list = &out},
+        {"--stream", .flag = &stream},
+        {"--max-new", .text = &search.max_new},
+        {"--min-new", .text = &search.min_new},
+        {"--ignore-eos", .flag = &search.ignore_end},
+        {"--beam", .text = &search.beam},
+        {"--length-penalty", .text = &search.penalty},
+        {"--temperature", .text = &search.temperature},
+        {"--top-k", .text = &search.top_k},
+        {"--top-p", .text = &search.top_p},
+        {"--seed", .text = &search.seed},
+        {"--sequence", .text = &search.sequence},
+        {"--engine", .text = &run.engine},
+        {"--target", .text = &run.target},
+        {"--threads", .text = &run.threads},
+        {"--cc", .text = &run.cc},
+        {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
-    if (!max_new) usage_error(usage, "`--max-new` is missing");
-    const char *to = out_path(arena, out);
-    Generate g = {.arena = arena, .stream = stream};
-    g.options =
-        (attn_generate_options){.size = sizeof g.options,
-                                .max_new = (int)option_integer(usage, "--max-new", max_new, 1, 1, INT32_MAX / 2),
-                                .min_new = (int)option_integer(usage, "--min-new", min_new, 0, 0, INT32_MAX / 2),
-                                .temperature = option_real("--temperature", temperature, 0),
-                                .top_k = (int)option_integer(usage, "--top-k", top_k, 0, 0, INT32_MAX),
-                                .top_p = option_real("--top-p", top_p, 1),
-                                .seed = option_natural("--seed", seed),
-                                .sequence = option_natural("--sequence", sequence),
-                                .beams = (int)option_integer(usage, "--beam", beam, 1, 1, 1024),
-                                .length_penalty = option_real("--length-penalty", penalty, 0.6),
-                                .ignore_end = ignore_end};
+    Generate g = {.arena = arena, .stream = stream, .options = read_search(&search)};
     check_options(&g.options);
+    refuse_idle(&search, g.options.beams > 1);
+    const char *to = out_path(arena, out);
     g.module = build(arena, model_load(arena, path));
     if (!g.module->decode)
         fail("%s: nothing can be generated: %s", path, g.module->no_decode ? g.module->no_decode : "it has no decoder");
