@@ -18,6 +18,7 @@ _attnc() {
         mapfile -t COMPREPLY < <(compgen -P "$earlier" -W "${targets//,/}" -- "${word##*,}")
         ;;
     --unroll) mapfile -t COMPREPLY < <(compgen -W "auto full loops" -- "$word") ;;
+    --length-form) mapfile -t COMPREPLY < <(compgen -W "gnmt power" -- "$word") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$word") ;;
     --engine) mapfile -t COMPREPLY < <(compgen -W "compiled interp" -- "$word") ;;
     *)

@@ -216,7 +216,8 @@ static int check_options(const attn_generate_options *options) {
     bool good = options->rows >= 0 && options->max_new >= 1 && options->min_new >= 0 &&
                 options->min_new <= options->max_new && temperature >= 0 && temperature < INFINITY &&
                 options->top_k >= 0 && top_p >= 0 && top_p <= 1 && options->beams >= 0 &&
-                alpha >= -MAX_LENGTH_PENALTY && alpha <= MAX_LENGTH_PENALTY;
+                alpha >= -MAX_LENGTH_PENALTY && alpha <= MAX_LENGTH_PENALTY &&
+                (options->length_form == ATTN_GENERATE_GNMT || options->length_form == ATTN_GENERATE_POWER);
     if (!good || (options->beams > 1 && temperature > 0)) return ATTN_GENERATE_BAD_OPTION;
     return ATTN_GENERATE_OK;
 }
@@ -715,9 +716,10 @@ static int place_states(Run *run, int length) {
 /* lp of every length. Held to its direction where neighbours are closer than the error of exp and log. */
 static void fill_penalty(Run *run) {
     double alpha = run->options->length_penalty;
-    run->penalty[0] = exp_double(-alpha * log_double(6.0 / 5));
+    bool power = run->options->length_form == ATTN_GENERATE_POWER;
+    run->penalty[0] = 1; /* as that of one token in either form */
     for (int n = 1; n <= run->options->max_new; n++) {
-        double lp = exp_double(alpha * log_double((5.0 + n) / 6)), before = run->penalty[n - 1];
+        double lp = exp_double(alpha * log_double(power ? n : (5.0 + n) / 6)), before = run->penalty[n - 1];
         run->penalty[n] = (alpha >= 0 ? lp < before : lp > before) ? before : lp;
     }
 }

@@ -51,6 +51,12 @@ typedef struct attn_model {
     int (*copy)(void *with, int to, int from);
 } attn_model;
 
+/* attn_generate_options.length_form: what a length penalty A divides log P of n tokens by. */
+enum {
+    ATTN_GENERATE_GNMT = 0, /* ((5 + n) / 6)^A */
+    ATTN_GENERATE_POWER     /* n^A */
+};
+
 /* How to search; zeros are defaults, except for size and max_new.
  *
  * Greedy (temperature 0, no beams): the largest logit, of equal ones the lowest id.
@@ -63,11 +69,12 @@ typedef struct attn_model {
  * 0: texts of one seed whose sequence numbers differ are drawn independently, even of equal prompts.
  *
  * Beam search (beams >= 2; Vaswani et al. 2017, section 6.1 has 4 beams and a length penalty of 0.6): the text with the
- * best score log P / lp, lp = ((5 + n) / 6)^length_penalty (Wu et al. 2016, eq. 14), n its tokens with the end token.
- * P is the softmax over the whole vocabulary, also where min_new forbids end tokens. Of the best
- * beams * (1 + end_count) continuations of all live beams those that end are finished texts and the best `beams` others
- * live on; of equals the one of the better beam, then of the larger logit (log P of a long text is rounded to more than
- * they differ by), then of the lower id. At max_new tokens the live ones are finished.
+ * best score log P / lp, lp = ((5 + n) / 6)^length_penalty (Wu et al. 2016, eq. 14) or, with ATTN_GENERATE_POWER,
+ * n^length_penalty, n its new tokens with the end token, without the prompt. P is the softmax over the whole
+ * vocabulary, also where min_new forbids end tokens. Of the best beams * (1 + end_count) continuations of all live
+ * beams those that end are finished texts and the best `beams` others live on; of equals the one of the better beam,
+ * then of the larger logit (log P of a long text is rounded to more than they differ by), then of the lower id. At
+ * max_new tokens the live ones are finished.
  * It stops when no live beam can beat the best finished text, however it goes on: score <= log P so far / lp, with lp
  * the one that favours it most of the lengths it can still reach. */
 typedef struct attn_generate_options {
@@ -89,6 +96,7 @@ typedef struct attn_generate_options {
     int (*on_token)(void *on_token_with, int32_t token);
     void *on_token_with;
     uint64_t sequence;     /* sampling: which stream of the seed's, the index of a text in its batch say */
+    int length_form;       /* beam search: ATTN_GENERATE_GNMT or ATTN_GENERATE_POWER */
 } attn_generate_options;
 
 /* What came of it. Set by every call that gets past ATTN_GENERATE_BAD_ARGUMENT. */

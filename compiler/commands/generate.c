@@ -8,7 +8,7 @@
 static const char usage[] =
     "attnc generate SPEC --weights F[,F…]|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --max-new N\n"
     "                 [--out tokens=F.npy] [--stream] [--min-new N] [--ignore-eos] [--beam B] [--length-penalty A]\n"
-    "                 [--temperature T] [--top-k K] [--top-p P] [--seed N] [--sequence N]\n"
+    "                 [--length-form gnmt|power] [--temperature T] [--top-k K] [--top-p P] [--seed N] [--sequence N]\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS "\n"
     "  --in NAME=F.npy      tokens: the prompt (the spec's `start`); source and the encoder's other inputs;\n"
     "                       attention_mask, ones then zeros, says how long padded sequences are\n"
@@ -18,13 +18,15 @@ static const char usage[] =
     "  --min-new N          no end token before that many new tokens (0)\n"
     "  --ignore-eos         end tokens are like any other\n"
     "  --beam B             beam search of that width, 1 to 1024 (1: the likeliest token each time)\n"
-    "  --length-penalty A   of beam search, -16 to 16 (0.6)\n"
+    "  --length-penalty A   of beam search: what the length divides by, -16 to 16; 0 is nothing (0.6)\n"
+    "  --length-form F      of beam search: the log probability of n new tokens is divided by ((5 + n) / 6)^A with\n"
+    "                       gnmt (the default), and by n^A with power, as by Hugging Face transformers\n"
     "  --temperature T      sampling at that temperature; 0 is none (0)\n"
     "  --top-k K            of sampling: among the K likeliest tokens; 0 is all (0)\n"
     "  --top-p P            of sampling: among the likeliest that together have that share, above 0 to 1 (1)\n"
     "  --seed N             of sampling: what is drawn from (0)\n"
-    "  --sequence N         of sampling: which of the seed's streams the first prompt draws from, the next prompt of a\n"
-    "                       batch from the next stream (0)\n"
+    "  --sequence N         of sampling: the stream of the seed's that the first prompt draws from (0); the next prompt\n"
+    "                       of a batch draws from the next one\n"
     HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 typedef struct Generate {
@@ -122,9 +124,11 @@ static void check_prompt(const Generate *g, const Sequence *s) {
     if (rows < 0 || rows > n)
         fail("input prefix_length holds %lld; with a prompt of %lld it may be 0 to %lld", (long long)rows, (long long)n,
              (long long)n);
-    if (n > bound - g->options.max_new + 1)
-        fail("a prompt of %lld and %d new tokens are more than the %lld rows of the spec", (long long)n,
-             g->options.max_new, (long long)bound);
+    int64_t most = bound - n + 1; /* all but the last new token are fed, a row each */
+    if (g->options.max_new > most)
+        fail("a prompt of %lld and %d new tokens are more than the %lld rows of the spec hold: with this prompt "
+             "`--max-new` may be %s%lld", (long long)n, g->options.max_new, (long long)bound, most > 1 ? "1 to " : "",
+             (long long)most);
 }
 
 static void read_prompts(Generate *g, const ValueNode *inputs) {
@@ -199,13 +203,20 @@ static void print_tokens(const Generate *g, int32_t *const *tokens, const int64_
 
 /* How to search, as it stands on the command line; NULL: not given. */
 typedef struct SearchWords {
-    const char *max_new, *min_new, *beam, *penalty, *temperature, *top_k, *top_p, *seed, *sequence;
+    const char *max_new, *min_new, *beam, *penalty, *form, *temperature, *top_k, *top_p, *seed, *sequence;
     bool ignore_end;
 } SearchWords;
+
+static int option_form(const char *text) {
+    if (!text || strcmp(text, "gnmt") == 0) return ATTN_GENERATE_GNMT;
+    if (strcmp(text, "power") == 0) return ATTN_GENERATE_POWER;
+    usage_error(usage, "`--length-form` is gnmt or power, not `%s`", text);
+}
 
 static attn_generate_options read_search(const SearchWords *w) {
     if (!w->max_new) usage_error(usage, "`--max-new` is missing");
     return (attn_generate_options){.size = sizeof(attn_generate_options),
+                                   .length_form = option_form(w->form),
                                    .max_new = (int)option_integer(usage, "--max-new", w->max_new, 1, 1, INT32_MAX / 2),
                                    .min_new = (int)option_integer(usage, "--min-new", w->min_new, 0, 0, INT32_MAX / 2),
                                    .temperature = option_real("--temperature", w->temperature, 0),
@@ -228,8 +239,9 @@ static void refuse_idle(const SearchWords *w, bool beams) {
         if (beams) usage_error(usage, "`%s` has no effect on beam search: leave it out", of_sampling[i].name);
         usage_error(usage, "`%s` has no effect without sampling: add `--temperature T`", of_sampling[i].name);
     }
-    if (w->penalty && !w->beam)
-        usage_error(usage, "`--length-penalty` has no effect without beam search: add `--beam B`");
+    if ((w->penalty || w->form) && !w->beam)
+        usage_error(usage, "`%s` has no effect without beam search: add `--beam B`",
+                    w->penalty ? "--length-penalty" : "--length-form");
 }
 
 /* Everything about the options is said before weights are read and C is compiled. */
@@ -278,6 +290,7 @@ int command_generate(int argc, char **argv) {
         {"--ignore-eos", .flag = &search.ignore_end},
         {"--beam", .text = &search.beam},
         {"--length-penalty", .text = &search.penalty},
+        {"--length-form", .text = &search.form},
         {"--temperature", .text = &search.temperature},
         {"--top-k", .text = &search.top_k},
         {"--top-p", .text = &search.top_p},

@@ -1,13 +1,15 @@
 """attnc generate: texts that are known, both engines with the same tokens, what the options mean, what is refused."""
 import collections
+import json
 import math
 import os
+import re
 import resource
 import struct
 import tempfile
 import traceback
 
-from common import (FIXTURES, QUICK, ROOT, TARGETS, attnc, lacks_target, read_npy, result, spec_path, spec_text,
+from common import (FIXTURES, HERE, QUICK, ROOT, TARGETS, attnc, lacks_target, read_npy, result, spec_path, spec_text,
                     write_npy, write_text)
 
 PROMPT = 9  # tokens that the greedy text of a decoder begins with
@@ -141,6 +143,34 @@ def story(scratch, engine):
     expect(text == expected, "%r\nexpected %r" % (text, expected))
 
 
+def beam_texts():
+    """The answers of transformers' own beam search, as make_beams.py wrote them."""
+    with open(os.path.join(HERE, "beams.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def beam_text(scratch, name, cases, max_new):
+    """--length-form power divides by as much as transformers does: the answer changes at the same penalty."""
+    folder, spec = os.path.join(ROOT, "tests", "parity", "fixtures", name), scratch.path("attn")
+    done = attnc("import", folder, "-o", spec)
+    expect(done.returncode == 0, done.stderr)
+    with open(spec, encoding="utf-8") as file:
+        text = re.sub(r"\n +end .*", "", file.read())
+    expect(len(cases) >= 3, "%d cases" % len(cases))
+    for case in cases:
+        ends = r"\1\n    end " + " ".join(map(str, case["end"]))
+        own = write_text(scratch.path("attn"), re.sub(r"(\n +vocab \d+)", ends, text))
+        ids_path = scratch.ids(case["ids"])
+        given = {"tokens": ids_path} if "\n    encoder" not in text else {"source": ids_path}
+        begin = case["ids"] if "tokens" in given else [int(re.search(r"\n +start (\d+)", text).group(1))]
+        expect(case["answers"][0] != case["answers"][1], "the penalty changes nothing")
+        for penalty, answer in zip(case["penalties"], case["answers"]):
+            tokens = scratch.tokens(own, given, "--max-new", str(max_new), "--beam", str(case["beams"]), "--length-form",
+                                    "power", "--length-penalty", str(penalty), "--engine", "interp",
+                                    weights=os.path.join(folder, "model.safetensors"))
+            expect(tokens == begin + answer, "penalty %g of %s: %s, transformers %s" % (penalty, case, tokens, answer))
+
+
 # ---------------------------------------------------------------- both engines, the same tokens
 
 
@@ -164,6 +194,9 @@ SAME = (
     ("greedy", "ring", {"tokens": ids(3, 61)}, ("--max-new", "60")),
     ("greedy around the ring", "ring", {"tokens": ids(290, 61)}, ("--max-new", "111")),
     ("a prompt of the bound's length", "ring", {"tokens": ids(400, 61)}, ("--max-new", "1")),
+    ("beams from a prompt of the bound's length", "ring", {"tokens": ids(400, 61)}, (*BEAMS, "--max-new", "1")),
+    ("beams up to the bound", "ring", {"tokens": ids(390, 61)}, (*BEAMS, "--max-new", "11")),
+    ("sampled up to the bound", "ring", {"tokens": [ids(390, 61)] * 2}, (*SAMPLED, "--max-new", "11")),
     ("the start token alone", "ring", {}, ("--max-new", "12")),
     ("sampled", "ring", {"tokens": ids(3, 61)}, (*SAMPLED, "--seed", "7", "--max-new", "60")),
     ("a sampled batch", "ring", {"tokens": [ids(3, 61)] * 4}, (*SAMPLED, "--sequence", "9", "--max-new", "30")),
@@ -280,6 +313,7 @@ def searches(scratch):
     sampled = {text("--temperature", "1", "--seed", str(seed)) for seed in range(1, 6)}
     expect(len(sampled) == 5 and greedy not in sampled, "seeds give texts of their own")
     expect(text("--beam", "3") == text("--beam", "3", "--length-penalty", "0.6"), "the default length penalty")
+    expect(text("--beam", "3") == text("--beam", "3", "--length-form", "gnmt"), "the default length form")
 
 
 # ---------------------------------------------------------------- batches that are sampled
@@ -355,6 +389,8 @@ REFUSED = (
     ("sequence of no sampling", 2, ["`--sequence`", "add `--temperature T`"], "ring", {}, ["--sequence", "5"]),
     ("top-k of beams", 2, ["`--top-k`", "no effect on beam search"], "ring", {}, ["--top-k", "5", "--beam", "2"]),
     ("length penalty of no beams", 2, ["`--length-penalty`", "add `--beam B`"], "ring", {}, ["--length-penalty", "1"]),
+    ("length form of no beams", 2, ["`--length-form`", "add `--beam B`"], "ring", {}, ["--length-form", "power"]),
+    ("an unknown length form", 2, ["gnmt or power", "`hf`"], "ring", {}, ["--length-form", "hf", "--beam", "2"]),
     ("an unknown engine", 2, ["--engine", "`magic`"], "ring", {}, ["--engine", "magic"]),
     ("no max-new", 2, ["`--max-new` is missing"], "ring", {}, ["--max-new", None]),
     ("no weights", 2, ["`--weights` is missing"], "ring", {}, ["--weights", None]),
@@ -362,7 +398,11 @@ REFUSED = (
     ("out of another name", 2, ["`logits`"], "ring", {}, ["--out", "logits=OUT"]),
     ("weights that are not there", 1, ["nowhere.safetensors"], "ring", {}, ["--weights", "nowhere.safetensors"]),
     ("a prompt past the bound", 1, ["401", "1 to 400"], "ring", {"tokens": [1] * 401}, []),
-    ("prompt and max-new past the bound", 1, ["390", "12", "400"], "ring", {"tokens": [1] * 390}, ["--max-new", "12"]),
+    ("prompt and max-new past the bound", 1, ["390", "12", "400", "1 to 11"], "ring", {"tokens": [1] * 390}, ["--max-new", "12"]),
+    ("a prompt of the bound's length and two tokens", 1, ["400", "`--max-new` may be 1"], "ring", {"tokens": [1] * 400},
+     ["--max-new", "2"]),
+    ("one token past the bound with beams", 1, ["390", "12", "1 to 11"], "ring", {"tokens": [1] * 390},
+     ["--max-new", "12", "--beam", "3"]),
     ("far past the bound", 1, ["1000000000"], "ring", {}, ["--max-new", "1000000000"]),
     ("a token outside the vocabulary", 1, ["tokens", "61", "0 to 60"], "ring", {"tokens": [1, 2, 61]}, []),
     ("a token below 0", 1, ["tokens", "-1", "0 to 60"], "ring", {"tokens": [1, -1, 6]}, []),
@@ -441,6 +481,9 @@ def jobs():
     if FIXTURES and os.path.isdir(os.path.join(FIXTURES, "models", "stories260K")):
         for engine in ENGINES[:2] if QUICK else ENGINES:
             yield test, ("200 tokens/" + engine, story, engine)
+    beams = beam_texts()
+    for name, cases in beams["models"].items():
+        yield test, ("beams of transformers/" + name, beam_text, name, cases, beams["max_new"])
     for i, case in enumerate(SAME):
         for engine in ENGINES[:2] if QUICK else ("interp", TARGETS[i % 3]):
             yield test, ("same/%s/%s" % (case[0], engine), same_tokens, case, engine)

@@ -34,7 +34,10 @@ static int by_log_p(const void *left, const void *right) {
     return a->beam != b->beam ? (a->beam > b->beam) - (a->beam < b->beam) : (a_last > b_last) - (a_last < b_last);
 }
 
-static double lp(int count, double alpha) { return pow((5.0 + count) / 6, alpha); }
+static double lp(const attn_generate_options *options, int count) {
+    double base = options->length_form == ATTN_GENERATE_POWER ? count : (5.0 + count) / 6;
+    return pow(base, options->length_penalty);
+}
 
 static bool ends(const attn_generate_options *options, int32_t token) {
     for (int i = 0; !options->ignore_end && i < options->end_count; i++) {
@@ -81,8 +84,8 @@ static int continue_all(const Fake *fake, const attn_generate_options *options, 
     return n;
 }
 
-static void finish(Text text, double alpha, Text *finished, int *count, int room) {
-    text.score = text.log_p / lp(text.count, alpha);
+static void finish(Text text, const attn_generate_options *options, Text *finished, int *count, int room) {
+    text.score = text.log_p / lp(options, text.count);
     int at = *count;
     while (at > 0 && finished[at - 1].score < text.score) {
         at--;
@@ -97,7 +100,6 @@ static void finish(Text text, double alpha, Text *finished, int *count, int room
 static Reference reference(const Fake *fake, const attn_generate_options *options) {
     static Text live[MAX_SLOTS], finished[MAX_SLOTS], all[MAX_SLOTS * MAX_VOCAB];
     int beams = options->beams, n_live = 1, n_finished = 0, room = beams * (1 + options->end_count);
-    double alpha = options->length_penalty;
     Reference result = {.steps = 0};
     live[0] = (Text){.count = 0};
     for (int length = 1;; length++) {
@@ -109,15 +111,15 @@ static Reference reference(const Fake *fake, const attn_generate_options *option
                 live[n_live++] = all[i];
             }
             if (end) {
-                finish(all[i], alpha, finished, &n_finished, beams);
+                finish(all[i], options, finished, &n_finished, beams);
             }
         }
         for (int i = 0; length == options->max_new && i < n_live; i++) {
-            finish(live[i], alpha, finished, &n_finished, beams);
+            finish(live[i], options, finished, &n_finished, beams);
         }
-        int friendliest = alpha >= 0 ? options->max_new : length + 1;
+        int friendliest = options->length_penalty >= 0 ? options->max_new : length + 1;
         if (length == options->max_new || n_live == 0 ||
-            (n_finished == beams && live[0].log_p / lp(friendliest, alpha) <= finished[beams - 1].score)) {
+            (n_finished == beams && live[0].log_p / lp(options, friendliest) <= finished[beams - 1].score)) {
             break;
         }
         for (int i = 0; i < n_live; i++) {
@@ -147,6 +149,7 @@ static void test_beams_against_reference(void **state) {
         options.end_count = n / 5 % 4;
         options.min_new = n % 4 == 0 ? options.max_new / 2 : 0;
         options.ignore_end = n % 11 == 0;
+        options.length_form = n / 13 % 2;
         Reference expected = reference(&fake, &options);
         int32_t tokens[MAX_NEW];
         attn_generated result = run(&fake, &options, tokens);
@@ -172,7 +175,7 @@ static void brute(const Fake *fake, const attn_generate_options *options, Text t
         Text next = text;
         next.tokens[next.count++] = token;
         next.log_p += log_p[token];
-        next.score = next.log_p / lp(next.count, options->length_penalty);
+        next.score = next.log_p / lp(options, next.count);
         if (!ends(options, token) && next.count < options->max_new) {
             brute(fake, options, next, best);
         } else if (best->count == 0 || next.score > best->score) {
@@ -199,6 +202,7 @@ static void test_beams_against_brute_force(void **state) {
         options.length_penalty = alphas[n % LENGTH(alphas)];
         options.end = end;
         options.end_count = 1 + n / 6 % 2;
+        options.length_form = n / 12 % 2;
         Text best = {.count = 0};
         brute(&fake, &options, best, &best);
         int32_t tokens[4];
@@ -209,6 +213,46 @@ static void test_beams_against_brute_force(void **state) {
         lengths[best.count]++;
     }
     assert_true(lengths[1] > 5 && lengths[2] + lengths[3] > 3 && lengths[4] > 5);
+}
+
+/* By hand: 3 ends. At first it has probability 1/2 and 1 the other half; 2 follows 1, and 3 follows 2, with 1/4 each
+ * (the rest is spread too thinly to matter). Of log P = ln(1/2) for one token and ln(1/32) = 5 ln(1/2) for three the
+ * forms choose another text where A is between ln 5 / ln 3 = 1.465 and ln 5 / ln(8/6) = 5.594. */
+static void test_length_forms(void **state) {
+    (void)state;
+    enum { WIDE = 32 };
+    float table[WIDE * WIDE];
+    for (int from = 0; from < WIDE; from++)
+        for (int to = 0; to < WIDE; to++) {
+            double p = from == 0 ? 1e-9 : 0.75 / (WIDE - 1);
+            if (from == 0 && (to == 1 || to == 3)) p = 0.5;
+            if ((from == 1 && to == 2) || (from == 2 && to == 3)) p = 0.25;
+            table[from * WIDE + to] = (float)log(p);
+        }
+    static const struct {
+        double alpha;
+        int form, count;
+    } cases[] = {{1.4, ATTN_GENERATE_POWER, 1}, {1.5, ATTN_GENERATE_POWER, 3}, {1.5, ATTN_GENERATE_GNMT, 1},
+                 {5.5, ATTN_GENERATE_GNMT, 1},  {5.7, ATTN_GENERATE_GNMT, 3}, {5.7, ATTN_GENERATE_POWER, 3},
+                 {-1, ATTN_GENERATE_POWER, 1},  {0, ATTN_GENERATE_POWER, 1}};
+    const int32_t end = 3;
+    for (int i = 0; i < LENGTH(cases); i++) {
+        int32_t tokens[3];
+        Fake fake = fake_of(WIDE, 8, 2);
+        fake.table = table;
+        attn_generate_options options = options_of(3);
+        options.beams = 2;
+        options.end = &end;
+        options.end_count = 1;
+        options.length_penalty = cases[i].alpha;
+        options.length_form = cases[i].form;
+        attn_generated result = run(&fake, &options, tokens);
+        assert_int_equal(result.count, cases[i].count);
+        assert_tokens(tokens, result.count == 1 ? (const int32_t[]){3} : (const int32_t[]){1, 2, 3}, result.count);
+        double base = cases[i].form == ATTN_GENERATE_POWER ? result.count : (5.0 + result.count) / 6;
+        double score = log(result.count == 1 ? 0.5 : 1.0 / 32) / pow(base, cases[i].alpha);
+        assert_true(fabs(result.score - score) < 1e-6);
+    }
 }
 
 static void test_beam_2_beats_greedy(void **state) {
@@ -288,6 +332,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_beams_against_reference),
         cmocka_unit_test(test_beams_against_brute_force),
+        cmocka_unit_test(test_length_forms),
         cmocka_unit_test(test_beam_2_beats_greedy),
         cmocka_unit_test(test_beam_ties),
         cmocka_unit_test(test_beams_beyond_vocab),
