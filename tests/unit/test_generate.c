@@ -9,6 +9,7 @@
 #include <float.h>
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* Greedy goes 0, 2, 1, 3, 1, 3: past NaN and infinities, of equals the lower. */
@@ -333,6 +334,8 @@ static int spoil(int what, attn_model *model, attn_generate_options *options, at
     case 36: options->end = &bad_token[2]; return ATTN_GENERATE_BAD_TOKEN;
     case 37: options->end = negative_token; return ATTN_GENERATE_BAD_TOKEN;
     case 38: model->vocab = model->bound = INT_MAX; options->beams = INT_MAX; return ATTN_GENERATE_SHORT_MEMORY;
+    case 39: options->length_form = -1; return ATTN_GENERATE_BAD_OPTION;
+    case 40: options->length_form = 2; return ATTN_GENERATE_BAD_OPTION;
     default: return -1;
     }
 }
@@ -377,6 +380,35 @@ static void test_bad_calls(void **state) {
     model.vocab = 4;
     options.max_new = model.bound = INT_MAX;
     assert_true(attn_generate_bytes(&model, &options) == SIZE_MAX);
+}
+
+/* Two rows are held and three come with the prompt: one new token more fits than the state has rows left, none of them
+ * at first, in every search. */
+static void test_full_state(void **state) {
+    (void)state;
+    for (int mode = 0; mode < 3; mode++) {
+        for (int i = 0; i < 6; i++) {
+            int32_t tokens[4];
+            int left = i / 2, max_new = left + 1 + i % 2;
+            Fake fake = fake_of(4, 5 + left, 2);
+            fake.row = (const float[]){0, 3, 1, 2};
+            fake.held[0] = 2;
+            attn_generate_options options = options_of(max_new);
+            options.temperature = mode == 1 ? 1 : 0;
+            options.beams = mode == 2 ? 2 : 0;
+            options.rows = 2;
+            attn_model model = model_of(&fake);
+            attn_generated result;
+            int status = generate(&model, &options, PROMPT, PROMPT_COUNT, tokens, &result);
+            bool fits = max_new <= left + 1;
+            assert_int_equal(status, fits ? ATTN_GENERATE_OK : ATTN_GENERATE_TOO_LONG);
+            assert_int_equal(result.count, fits ? max_new : 0);
+            assert_int_equal(fake.prefills, fits);
+            if (!fits) continue;
+            assert_int_equal(fake.steps, max_new - 1);
+            assert_int_equal(result.rows, mode == 2 ? 5 : 5 + max_new - 1);
+        }
+    }
 }
 
 static void test_short_memory(void **state) {
@@ -557,6 +589,7 @@ int main(void) {
         cmocka_unit_test(test_streaming),
         cmocka_unit_test(test_conversation),
         cmocka_unit_test(test_bad_calls),
+        cmocka_unit_test(test_full_state),
         cmocka_unit_test(test_short_memory),
         cmocka_unit_test(test_memory_borders),
         cmocka_unit_test(test_failing_model),
