@@ -5,9 +5,9 @@
 # lines of examples/ elsewhere. `dates`, the default, and `story` have their weights here and need no network but for
 # packages; `similarity` fetches those of MiniLM. Everything it makes is in build/.
 #
-# `story` tells with the llama of MODEL: a folder with config.json, model.safetensors and tokenizer.json (or
+# `story` tells with the decoder of MODEL: a folder with config.json, model.safetensors and tokenizer.json (or
 # tokenizer.bin), or a llama2.c checkpoint with tokenizer.bin beside it. Without MODEL it takes stories260K in
-# $ATTNC_FIXTURES/models, or the one in examples/story/model.
+# $ATTNC_FIXTURES/models, or the one in examples/story/model. Another kind of model is refused and leaves nothing behind.
 # Environment: CC (clang); MODEL and TOKENIZER, for story; ATTNC_DEMO_OFFLINE=1 fetches nothing; ATTNC_DEMO_FOLDER
 # (build/demo) holds what is made.
 set -eu
@@ -100,50 +100,84 @@ fail() {
     exit 1
 }
 
-# story_model: sets `model`, a folder as Hugging Face saves it, `weights` in it, and `tokenizer`.
-story_model() {
-    local fixture=${ATTNC_FIXTURES:-}/models/stories260K folder
+# story_files: sets `model`, a folder as Hugging Face saves it or a llama2.c checkpoint, and `tokenizer`. A model that
+# lacks a file is refused before anything is made.
+story_files() {
+    local fixture=${ATTNC_FIXTURES:-}/models/stories260K folder wanted
+    wanted="MODEL is a folder with config.json, model.safetensors and tokenizer.json or tokenizer.bin, or a llama2.c"
+    wanted+=" checkpoint with tokenizer.bin beside it"
     model=${MODEL:-}
     if [ -z "$model" ]; then
         model=examples/story/model
         if [ -d "$fixture" ]; then model=$fixture; fi
     fi
-    [ -e "$model" ] || fail "there is no $model"
+    [ -e "$model" ] || fail "there is no $model: $wanted"
     folder=$model
     if [ ! -d "$model" ]; then
         folder=$(dirname "$model")
-        if older "$out/from_llama2c" examples/story/from_llama2c.c; then
-            $CC "${cflags[@]}" examples/story/from_llama2c.c runtime/attn_runtime.c -o "$out/from_llama2c" -lpthread
-        fi
-        say "reading $model"
-        "$out/from_llama2c" "$model" -o "$out/story_model"
-        model=$out/story_model
+    else
+        [ -f "$model/config.json" ] || fail "there is no $model/config.json: $wanted"
+        [ -f "$(story_weights)" ] || fail "there is no $model/model.safetensors: $wanted"
     fi
-    weights=$model/model.safetensors
-    if [ ! -e "$weights" ] && [ -e "$weights.index.json" ]; then weights=$weights.index.json; fi
     tokenizer=${TOKENIZER:-$folder/tokenizer.json}
-    if [ -z "${TOKENIZER:-}" ] && [ ! -e "$tokenizer" ]; then tokenizer=$folder/tokenizer.bin; fi
-    for file in "$model/config.json" "$weights" "$tokenizer"; do
-        [ -e "$file" ] || fail "there is no $file; MODEL is a folder with config.json, model.safetensors and" \
-            "tokenizer.json, or a llama2.c checkpoint with tokenizer.bin beside it"
-    done
+    if [ -z "${TOKENIZER:-}" ] && [ ! -f "$tokenizer" ]; then tokenizer=$folder/tokenizer.bin; fi
+    if [ -n "${TOKENIZER:-}" ]; then
+        [ -f "$tokenizer" ] || fail "there is no $tokenizer, which TOKENIZER names"
+    else
+        [ -f "$tokenizer" ] || fail "there is neither tokenizer.json nor tokenizer.bin in $folder: $wanted, or TOKENIZER=F"
+    fi
+}
+
+# The weights of the folder `model`: one file, or the index of several.
+story_weights() {
+    local weights=$model/model.safetensors
+    if [ ! -e "$weights" ] && [ -e "$weights.index.json" ]; then weights=$weights.index.json; fi
+    echo "$weights"
+}
+
+# story_checkpoint: makes a folder of a llama2.c checkpoint, and that the `model`.
+story_checkpoint() {
+    if older "$out/from_llama2c" examples/story/from_llama2c.c; then
+        $CC "${cflags[@]}" examples/story/from_llama2c.c runtime/attn_runtime.c -o "$out/from_llama2c" -lpthread
+    fi
+    say "reading $model"
+    "$out/from_llama2c" "$model" -o "$out/story_model"
+    model=$out/story_model
+}
+
+# story_is_told SPEC: refuses an imported model that continues no text.
+story_is_told() {
+    local wanted="MODEL is a decoder that was trained to continue texts, such as a llama or a gpt2"
+    grep -q '^    decoder {' "$1" || fail "the model of $model is an encoder, which continues no text: $wanted"
+    ! grep -q '^    encoder {' "$1" || fail "the model of $model needs a source for its encoder: $wanted"
+    grep -q '^    head logits' "$1" || fail "the model of $model gives no logits of a next token: $wanted"
+}
+
+# story_make FOLDER: everything that telling needs, in FOLDER.new until it is whole.
+story_make() {
+    local new=$1.new
+    trap 'rm -rf "$out/story.new"' EXIT
+    rm -rf "$new"
+    mkdir "$new"
+    build/attnc import "$model" -o "$new/story.attn" --name story
+    story_is_told "$new/story.attn"
+    say "compiling the model of $model"
+    build/attnc compile "$new/story.attn" -o "$new" --weights "$(story_weights)"
+    $CC "${cflags[@]}" -I"$new" "${story_sources[@]}" "$new/story.c" -o "$new/story" "${tokenizer_libraries[@]}"
+    echo "$made_from" >"$new/made_from"
+    rm -rf "$1"
+    mv "$new" "$1"
 }
 
 run_story() {
-    local sources=(examples/story/story.c examples/common/tokenizer/*.c runtime/attn_generate.c runtime/attn_runtime.c)
-    local model weights tokenizer
-    story_model
+    local story_sources=(examples/story/story.c examples/common/tokenizer/*.c runtime/attn_generate.c
+        runtime/attn_runtime.c)
     local folder=$out/story made_from
+    if [ ! -d "$model" ]; then story_checkpoint; fi
     made_from=$(cd "$model" && pwd)
-    mkdir -p "$folder"
     if [ "$(cat "$folder/made_from" 2>/dev/null)" != "$made_from" ] ||
-        older "$folder/story" build/attnc "$model/config.json" "$weights" "${sources[@]}"; then
-        rm -f "$folder/made_from"
-        say "compiling the model of $model"
-        build/attnc import "$model" -o "$folder/story.attn" --name story
-        build/attnc compile "$folder/story.attn" -o "$folder" --weights "$weights"
-        $CC "${cflags[@]}" -I"$folder" "${sources[@]}" "$folder/story.c" -o "$folder/story" "${tokenizer_libraries[@]}"
-        echo "$made_from" >"$folder/made_from"
+        older "$folder/story" build/attnc "$model/config.json" "$(story_weights)" "${story_sources[@]}"; then
+        story_make "$folder"
     fi
     local command=("$folder/story" --weights "$folder/story.attnw" --tokenizer "$tokenizer" --time)
     if [ -t 0 ] && [ -t 1 ]; then
@@ -156,6 +190,7 @@ run_story() {
 }
 
 what=${1:-dates}
+if [ "$what" = story ]; then story_files; fi
 case $what in
 dates) scripts/install_packages.sh build ;;
 similarity | story) scripts/install_packages.sh demo ;;

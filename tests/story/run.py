@@ -358,6 +358,74 @@ class Story:
                     got = bytes(byte_of[c] for i in ids if i for c in pieces[i]).decode()
                     assert got == text, "%r, not %r" % (got, text)
 
+    def demo(self, model, status=0, **environment):
+        """`make demo-story MODEL=…`, whose files go into the folder `demo` of the scratch folder."""
+        own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "TOKENIZER")}
+        own.update(ATTNC_DEMO_FOLDER=self.path("demo"), ATTNC_DEMO_OFFLINE="1", **environment)
+        done = subprocess.run(["make", "-s", "demo-story", "MODEL=" + model], cwd=ROOT, env=own, capture_output=True,
+                              text=True, errors="replace", check=False, timeout=600, stdin=subprocess.DEVNULL)
+        assert (done.returncode == 0) == (status == 0), "%s: %d\n%s" % (model, done.returncode, done.stderr[-1500:])
+        return done
+
+    def folder_of(self, name, files):
+        """A folder with copies of these files, by their names."""
+        folder = self.path(name)
+        os.makedirs(folder)
+        for file in files:
+            shutil.copy(file, folder)
+        return folder
+
+    def other_models(self):
+        """(folder, what must be said, how the sentence begins)"""
+        config, weights, tokenizer = (os.path.join(MODEL, name)
+                                      for name in ("config.json", "model.safetensors", "tokenizer.json"))
+        yield self.path("nowhere"), "there is no ", "demo: "
+        yield self.folder_of("empty", []), "config.json", "demo: "
+        yield self.folder_of("no_config", [weights, tokenizer]), "no_config/config.json", "demo: "
+        yield self.folder_of("no_weights", [config, tokenizer]), "no_weights/model.safetensors", "demo: "
+        yield self.folder_of("no_tokenizer", [config, weights]), "neither tokenizer.json nor tokenizer.bin", "demo: "
+        broken = self.folder_of("broken", [config, weights, tokenizer])
+        self.path("broken/config.json", b"{")
+        yield broken, "config.json", "attnc: error: "
+        others = os.path.join(ROOT, "tests", "parity", "fixtures")
+        for name, said in (("bert_odd", "is an encoder"), ("vit_odd", "is an encoder"), ("bart_odd", "needs a source"),
+                           ("llama_plain", "no logits"), ("gpt2_classifier", "no logits")):
+            files = [os.path.join(others, name, file) for file in ("config.json", "model.safetensors")]
+            yield self.folder_of(name, files + [tokenizer]), said, "demo: "
+
+    def test_demo_of_other_models(self):
+        """One sentence, and nothing half made; what was made before stays."""
+        made = self.path("demo")
+        shutil.rmtree(made, ignore_errors=True)
+        for folder, said, begin in self.other_models():
+            done = self.demo(folder, status=2)
+            lines = [line for line in done.stderr.splitlines() if not line.startswith(("make: ", "make["))]
+            assert sum(not line.startswith("attnc: note: ") for line in lines) == 1, done.stderr
+            assert lines[-1].startswith(begin) and said in lines[-1], done.stderr
+            assert "compiling" not in done.stdout, done.stdout
+            left = [name for _, folders, files in os.walk(made) for name in folders + files]
+            assert not left, "%s leaves %s" % (folder, left)
+
+    def test_demo_with_a_tokenizer_of_llama2c(self):
+        """Without tokenizer.json; another model that is refused afterwards leaves this one in its place."""
+        folder = self.folder_of("of_llama2c", [os.path.join(MODEL, name) for name in ("config.json", "model.safetensors")])
+        pieces = ["<unk>", "\n<s>\n", "\n</s>\n", *["<0x%02X>" % byte for byte in range(256)], " ", "e", "t", "th"]
+        data = struct.pack("<i", max(map(len, pieces)))
+        for number, piece in enumerate(pieces):
+            data += struct.pack("<fi", -number, len(piece)) + piece.encode()
+        self.path("of_llama2c/tokenizer.bin", data)
+        done = self.demo(folder)
+        assert "compiling" in done.stdout and "Once upon a time" in done.stdout, done.stdout + done.stderr
+        assert os.listdir(self.path("demo")) == ["story"], "left: %s" % os.listdir(self.path("demo"))
+        encoder = os.path.join(ROOT, "tests", "parity", "fixtures", "bert_odd")
+        self.demo(encoder, status=2, TOKENIZER=self.path("of_llama2c/tokenizer.bin"))
+        again = self.demo(folder)
+        assert "compiling" not in again.stdout and "Once upon a time" in again.stdout, "made twice"
+        stories = os.path.join(FIXTURES, "models", "stories260K")
+        if FIXTURES and os.path.isdir(stories):
+            assert not os.path.exists(os.path.join(stories, "tokenizer.json")), "it has a tokenizer.json"
+            assert "there was a" in self.demo(stories).stdout, "no story of stories260K"
+
     def test_tales(self):
         script = os.path.join(STORY, "tales.py")
         first = run(sys.executable, script, "500", "3").stdout
