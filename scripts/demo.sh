@@ -7,7 +7,8 @@
 #
 # `story` tells with the decoder of MODEL: a folder with config.json, model.safetensors and tokenizer.json (or
 # tokenizer.bin), or a llama2.c checkpoint with tokenizer.bin beside it. Without MODEL it takes stories260K in
-# $ATTNC_FIXTURES/models, or the one in examples/story/model. Another kind of model is refused and leaves nothing behind.
+# $ATTNC_FIXTURES/models, or the one in examples/story/model. Another kind of model is refused and leaves nothing half
+# made.
 # Environment: CC (clang); MODEL and TOKENIZER, for story; ATTNC_DEMO_OFFLINE=1 fetches nothing; ATTNC_DEMO_FOLDER
 # (build/demo) holds what is made.
 set -eu
@@ -124,7 +125,8 @@ story_files() {
     if [ -n "${TOKENIZER:-}" ]; then
         [ -f "$tokenizer" ] || fail "there is no $tokenizer, which TOKENIZER names"
     else
-        [ -f "$tokenizer" ] || fail "there is neither tokenizer.json nor tokenizer.bin in $folder: $wanted, or TOKENIZER=F"
+        [ -f "$tokenizer" ] ||
+            fail "there is neither tokenizer.json nor tokenizer.bin in $folder: $wanted, or TOKENIZER=F"
     fi
 }
 

@@ -25,8 +25,8 @@ static const char usage[] =
     "  --top-k K            of sampling: among the K likeliest tokens; 0 is all (0)\n"
     "  --top-p P            of sampling: among the likeliest that together have that share, above 0 to 1 (1)\n"
     "  --seed N             of sampling: what is drawn from (0)\n"
-    "  --sequence N         of sampling: the stream of the seed's that the first prompt draws from (0); the next prompt\n"
-    "                       of a batch draws from the next one\n"
+    "  --sequence N         of sampling: the stream of the seed's that the first prompt draws from (0); the next\n"
+    "                       prompt of a batch draws from the next one\n"
     HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 typedef struct Generate {

@@ -408,7 +408,8 @@ class Story:
 
     def test_demo_with_a_tokenizer_of_llama2c(self):
         """Without tokenizer.json; another model that is refused afterwards leaves this one in its place."""
-        folder = self.folder_of("of_llama2c", [os.path.join(MODEL, name) for name in ("config.json", "model.safetensors")])
+        files = [os.path.join(MODEL, name) for name in ("config.json", "model.safetensors")]
+        folder = self.folder_of("of_llama2c", files)
         pieces = ["<unk>", "\n<s>\n", "\n</s>\n", *["<0x%02X>" % byte for byte in range(256)], " ", "e", "t", "th"]
         data = struct.pack("<i", max(map(len, pieces)))
         for number, piece in enumerate(pieces):

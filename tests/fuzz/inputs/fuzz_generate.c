@@ -89,7 +89,8 @@ static int search(const Given *given, Fake *fake, int32_t *tokens, attn_generate
         .size = sizeof options, .rows = given->rows, .max_new = given->max_new, .min_new = given->min_new,
         .temperature = given->temperature, .top_k = given->top_k, .top_p = given->top_p, .seed = given->plain,
         .beams = given->beams, .length_penalty = given->length_penalty, .end = given->end, .end_count = given->ends,
-        .ignore_end = given->ignore_end & 1, .sequence = given->plain >> 2, .length_form = given->plain >> 1 & 1, .on_token_with = fake, .on_token = given->plain & 1 ? on_token : NULL};
+        .ignore_end = given->ignore_end & 1, .sequence = given->plain >> 2, .length_form = given->plain >> 1 & 1,
+        .on_token_with = fake, .on_token = given->plain & 1 ? on_token : NULL};
     *result = (attn_generated){.size = sizeof *result, .tokens = tokens};
     fake->held[0] = given->rows;
     size_t bytes = attn_generate_bytes(&model, &options);
