@@ -177,8 +177,7 @@ static void add_head(Builder *b) {
         add(b, head->place, "head.weight", matrix(stack->vocab, stack->hidden_width), 0,
             1 / sqrt((double)stack->hidden_width));
     if (head->logits && head->bias) add(b, head->place, "head.bias", vector(stack->vocab), 0, BIAS_DEVIATION);
-    if (head->pooler) add_linear(b, head->place, "pooler", stack->hidden_width, stack->hidden_width,
-        head->classifier_bias, 1);
+    if (head->pooler) add_linear(b, head->place, "pooler", stack->hidden_width, stack->hidden_width, true, 1);
     if (head->classifier) add_linear(b, head->place, "classifier", head->classifier, stack->hidden_width,
         head->classifier_bias, 1);
 }
