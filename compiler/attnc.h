@@ -224,6 +224,7 @@ typedef enum Dtype {
 
 const char *dtype_name(Dtype dtype); /* "F32", as safetensors spells it */
 size_t dtype_bytes(Dtype dtype);
+bool dtype_is_float(Dtype dtype);
 
 enum { MAX_RANK = 8 };
 
@@ -252,8 +253,13 @@ typedef struct TensorFile {
     const char *path;    /* as the user gave it */
 } TensorFile;
 
+/* --- io/foreign.c: what a file that is neither safetensors nor .npy seems to be, and what to do for weights or, with
+ * `array`, for an input: "a GGUF file; save …". NULL where its first bytes do not tell. */
+const char *foreign_kind(Arena *arena, MappedFile file, bool array);
+#define NOT_QUANTIZED "a quantized file is not read: save it as float32, float16 or bfloat16"
+
 /* --- io/safetensors.c: PATH is a .safetensors file, a .index.json that lists shards (resolved beside it,
- * no folder may be left), or several paths joined by commas. */
+ * no folder may be left), a folder with model.safetensors or its index, or several of these joined by commas. */
 TensorFile *safetensors_open(Arena *arena, const char *path);
 const FileTensor *tensor_find(const TensorFile *file, const char *name); /* or NULL */
 void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out); /* any float or integer dtype */
@@ -509,7 +515,7 @@ typedef struct Weights {
 /* What stderr is told of tensors of the file that nothing asks for: nothing, how many and which, a line each. */
 typedef enum UnusedReport { UNUSED_UNSAID, UNUSED_SUMMED_UP, UNUSED_LISTED } UnusedReport;
 
-/* SOURCE is a path (safetensors, index.json, several joined by commas) or "random:SEED". */
+/* SOURCE is what safetensors_open takes, or "random:SEED". What the model reads must be floating-point numbers. */
 Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
                       UnusedReport unused);
 /* Which tensors of the file `table` asks for, by their index; *absent grows by those that the file lacks. */

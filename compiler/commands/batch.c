@@ -1,6 +1,7 @@
 /* batch.c: from .npy files to sequences, and from sequences to .npy files. */
 #include "batch.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *split_assignment(Arena *arena, const char *usage, const char *option, const char *text, char **name) {
@@ -48,27 +49,62 @@ static _Noreturn void unknown_input(Reader *r, const char *name) {
     fail("this model has no input `%s`; it has: %s", name, all.data);
 }
 
+/* The greatest id that an input may hold: of tokens and segments the last row of their table. */
+static int64_t most_id(const Graph *graph, const GraphInput *input) {
+    int64_t most = input->most;
+    for (int o = 0; o < graph->n_ops; o++) {
+        const Op *op = &graph->ops[o];
+        if (op->kind == OP_embed && op->inputs[0] == input->tensor) most = graph->tensors[op->inputs[1]].dims[0].n - 1;
+    }
+    return most;
+}
+
+/* Ids of a type that cannot hold each of them have wrapped before they came here; truth values are no ids. */
+static void refuse_narrow(const Reader *r, const Given *g) {
+    Dtype dtype = g->array.dtype;
+    int64_t most = most_id(r->graph, g->input);
+    int64_t holds = dtype == DTYPE_I8 ? INT8_MAX : dtype == DTYPE_U8 ? UINT8_MAX : dtype == DTYPE_I16 ? INT16_MAX : most;
+    if (dtype == DTYPE_BOOL)
+        fail("%s: input %s wants integers, found BOOL; save array.astype('int64')", g->array.path, g->input->name);
+    if (holds < most)
+        fail("%s: input %s has numbers up to %lld, which %s does not hold; save them as int32 or int64", g->array.path,
+             g->input->name, (long long)most, dtype_name(dtype));
+}
+
+/* A row's number as f32: a double is rounded, and refused where that makes it infinite. */
+static float narrowed(const Given *g, int64_t index) {
+    double wide = npy_real(&g->array, index);
+    float value = (float)wide;
+    if (isfinite(wide) && !isfinite(value))
+        fail("%s: input %s holds %g, which is beyond float32", g->array.path, g->input->name, wide);
+    return value;
+}
+
 /* The array's numbers as the graph wants them: int64 ids, f32 rows, u8 masks. */
 static void convert(Reader *r, Given *g) {
     const NpyArray *a = &g->array;
     int64_t count = 0;
     shape_elements(a->shape, &count);
-    bool integers = a->dtype != DTYPE_F32 && a->dtype != DTYPE_F64 && a->dtype != DTYPE_F16;
+    bool integers = !dtype_is_float(a->dtype);
     if (g->tensor->dtype == DTYPE_F32) {
         if (integers)
-            fail("%s: input %s wants floating-point numbers, found %s", a->path, g->input->name, dtype_name(a->dtype));
+            fail("%s: input %s wants floating-point numbers, found %s; save array.astype('float32')", a->path,
+                 g->input->name, dtype_name(a->dtype));
         float *out = arena_array(r->arena, (size_t)count, sizeof *out);
-        for (int64_t i = 0; i < count; i++) out[i] = (float)npy_real(a, i);
+        for (int64_t i = 0; i < count; i++) out[i] = narrowed(g, i);
         g->converted = (const uint8_t *)out;
         return;
     }
-    if (!integers) fail("%s: input %s wants integers, found %s", a->path, g->input->name, dtype_name(a->dtype));
+    if (!integers)
+        fail("%s: input %s wants integers, found %s; save array.astype('int64')", a->path, g->input->name,
+             dtype_name(a->dtype));
     if (g->tensor->dtype == DTYPE_U8) {
         uint8_t *out = arena_array(r->arena, (size_t)count, 1);
         for (int64_t i = 0; i < count; i++) out[i] = npy_integer(a, i) != 0;
         g->converted = out;
         return;
     }
+    refuse_narrow(r, g);
     int64_t *out = arena_array(r->arena, (size_t)count, sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = npy_integer(a, i);
     g->converted = (const uint8_t *)out;

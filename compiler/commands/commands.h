@@ -20,8 +20,9 @@ typedef struct Option {
 /* A usage is how the command is called, then a line "  --option VALUE   what it does" for each option. Those of several
  * commands are here. */
 #define HELP_WEIGHTS \
-    "  --weights F[,F…]     safetensors files, an index.json of such files, or a packed .attnw; or random:SEED:\n" \
-    "                       drawn from that number with unit scale, for trying" /* its end, or a default, follows */
+    "  --weights F[,F…]     safetensors files, an index.json of such files, a folder with model.safetensors or its\n" \
+    "                       index, or a packed .attnw; or random:SEED: drawn from that number with unit scale, for\n" \
+    "                       trying" /* its end, or a default, follows */
 #define HELP_TARGETS "@TARGETS@ or native, the best of this machine" /* options.c knows them */
 #define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n                       (the default)\n"
 #define HELP_ENGINE \

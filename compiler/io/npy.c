@@ -136,7 +136,9 @@ static Dtype descr_dtype(Arena *arena, const char *path, const char *descr) {
         if (strcmp(descr, DESCRS[i].descr) == 0) return DESCRS[i].dtype;
         text_printf(&known, "%s%s", i ? ", " : "", DESCRS[i].descr);
     }
-    if (descr[0] == '>') fail("%s: its dtype `%s` is big-endian; only little-endian is read", path, descr);
+    if (descr[0] == '>')
+        fail("%s: its dtype `%s` is big-endian, and only little-endian is read: save array.astype('<%s')", path, descr,
+             descr + 1);
     if (descr[0] && descr[1] == 'O') fail("%s: its dtype `%s` holds Python objects, which are not read", path, descr);
     if (strcmp(descr, "<u2") == 0 || strcmp(descr, "<u4") == 0 || strcmp(descr, "<u8") == 0)
         fail("%s: its dtype `%s` is unsigned and not read; save it as int64", path, descr);
@@ -144,9 +146,11 @@ static Dtype descr_dtype(Arena *arena, const char *path, const char *descr) {
 }
 
 /* Checks all that stands before the dict and leaves the cursor on it; the data begin at its end. */
-static Cursor open_header(MappedFile file) {
-    if (file.size < MAGIC_BYTES || memcmp(file.data, MAGIC, MAGIC_BYTES) != 0)
-        fail("%s: is not an .npy file", file.path);
+static Cursor open_header(Arena *arena, MappedFile file) {
+    if (file.size < MAGIC_BYTES || memcmp(file.data, MAGIC, MAGIC_BYTES) != 0) {
+        const char *kind = foreign_kind(arena, file, true);
+        fail("%s: is not an .npy file%s%s", file.path, kind ? "; it looks like " : "", kind ? kind : "");
+    }
     unsigned major = file.size > MAGIC_BYTES ? file.data[MAGIC_BYTES] : 0;
     if (file.size > MAGIC_BYTES && (major < 1 || major > 3))
         fail("%s: its npy version %u is unknown; 1 to 3 are read", file.path, major);
@@ -161,7 +165,7 @@ static Cursor open_header(MappedFile file) {
 
 NpyArray npy_read(Arena *arena, const char *path) {
     MappedFile file = file_map(arena, path);
-    Cursor cursor = open_header(file);
+    Cursor cursor = open_header(arena, file);
     const uint8_t *data = (const uint8_t *)cursor.end;
     Header header = parse_header(&cursor);
     Dtype dtype = descr_dtype(arena, file.path, header.descr);

@@ -132,8 +132,10 @@ static Dtype entry_dtype(const Reading *reading, const cJSON *entry) {
         if (strcmp(field->valuestring, name) == 0) return (Dtype)i;
         text_printf(&known, "%s%s", i ? ", " : "", name);
     }
-    fail_tensor(reading->arena, reading->path, entry->string, "unknown dtype `%s`; known are %s",
-                shown(reading->arena, field->valuestring), known.data);
+    bool narrow = strncmp(field->valuestring, "F8", 2) == 0 || strncmp(field->valuestring, "F6", 2) == 0 ||
+                  strncmp(field->valuestring, "F4", 2) == 0;
+    fail_tensor(reading->arena, reading->path, entry->string, "unknown dtype `%s`; known are %s%s",
+                shown(reading->arena, field->valuestring), known.data, narrow ? "; " NOT_QUANTIZED : "");
 }
 
 static Shape entry_shape(const Reading *reading, const cJSON *entry) {
@@ -223,40 +225,16 @@ static void check_places(const Reading *reading, const TensorFile *file) {
     if (rest) fail("%s: %" PRId64 " bytes follow its last tensor: truncated or oversized", reading->path, rest);
 }
 
-/* What a file that is no safetensors file seems to be, or NULL. */
-static const char *foreign_kind(const uint8_t *data, size_t size) {
-    static const struct {
-        const char *magic;
-        size_t size;
-        const char *kind;
-    } KINDS[] = {
-        {"PK\003\004", 4, "a zip archive, as PyTorch's .bin and .pt files are; convert it to safetensors first"},
-        {"\x80\002", 2, "a Python pickle; convert it to safetensors first"},
-        {"\x80\003", 2, "a Python pickle; convert it to safetensors first"},
-        {"\x80\004", 2, "a Python pickle; convert it to safetensors first"},
-        {"\x80\005", 2, "a Python pickle; convert it to safetensors first"},
-        {"version https://git-lfs", 23, "a git-lfs pointer; fetch the file itself with `git lfs pull`"},
-        {"GGUF", 4, "a GGUF file; convert it to safetensors first"},
-        {"\x89HDF", 4, "an HDF5 file; convert it to safetensors first"},
-        {"\x93NUMPY", 6, "an .npy file"},
-        {"\x1f\x8b", 2, "a gzip archive; unpack it first"},
-        {"{", 1, "JSON; an index of shards must be named *.index.json"},
-    };
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
-        if (size >= KINDS[i].size && memcmp(data, KINDS[i].magic, KINDS[i].size) == 0) return KINDS[i].kind;
-    size_t at = 0;
-    while (at < size && data[at] && strchr(" \t\r\n", data[at])) at++;
-    return at < size && data[at] == '<' ? "an HTML or XML page; the download may have failed" : NULL;
-}
-
-static size_t header_size(MappedFile file) {
+static size_t header_size(Arena *arena, MappedFile file) {
     uint64_t length = 0;
     if (file.size >= PREFIX_BYTES) memcpy(&length, file.data, sizeof length);
     bool fits = file.size >= PREFIX_BYTES && length <= file.size - PREFIX_BYTES;
     if (fits && length >= 2 && length <= JSON_LIMIT && file.data[PREFIX_BYTES] == '{') return (size_t)length;
 
-    /* Other kinds show as an absurd length; a truncated file's plausible length may begin like one of their magics. */
-    const char *kind = length > JSON_LIMIT || file.size < PREFIX_BYTES ? foreign_kind(file.data, file.size) : NULL;
+    /* Other kinds show as an absurd length, or by what follows it; a truncated file may begin like one of them. */
+    bool foreign = length > JSON_LIMIT || file.size < PREFIX_BYTES ||
+                   (file.size > PREFIX_BYTES && file.data[PREFIX_BYTES] != '{');
+    const char *kind = foreign ? foreign_kind(arena, file, false) : NULL;
     if (kind) fail("%s: is not a safetensors file; it looks like %s", file.path, kind);
     if (file.size < PREFIX_BYTES)
         fail("%s: is not a safetensors file: it has only %zu bytes", file.path, file.size);
@@ -270,7 +248,7 @@ static size_t header_size(MappedFile file) {
 
 static TensorFile open_file(Arena *arena, const char *path) {
     MappedFile mapped = file_map(arena, path);
-    size_t length = header_size(mapped);
+    size_t length = header_size(arena, mapped);
     const char *header = arena_copy(arena, (const char *)mapped.data + PREFIX_BYTES, length);
     Reading reading = {arena, mapped.path, mapped.data + PREFIX_BYTES + length,
                      (int64_t)(mapped.size - PREFIX_BYTES - length)};
@@ -371,11 +349,24 @@ static TensorFile open_index(Arena *arena, const char *path) {
 
 /* ------------------------------------------------------------------ any path */
 
+/* The file that holds a model as Hugging Face transformers saves it. */
+static const char *weights_of_folder(Arena *arena, const char *folder) {
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') length--;
+    const char *whole = arena_printf(arena, "%.*s/model.safetensors", (int)length, folder),
+               *index = arena_printf(arena, "%s.index.json", whole),
+               *torch = arena_printf(arena, "%.*s/pytorch_model.bin", (int)length, folder);
+    if (file_exists(whole)) return whole;
+    if (file_exists(index)) return index;
+    fail("%s: it is a folder with neither model.safetensors nor model.safetensors.index.json%s", folder,
+         file_exists(torch) ? "; its pytorch_model.bin is not read: save the model as safetensors"
+                            : "; give its files, separated by commas");
+}
+
 static TensorFile open_part(Arena *arena, const char *path) {
     static const char SUFFIX[] = ".index.json";
     struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        fail("%s: cannot be read: it is a folder; give its files, separated by commas", path);
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) path = weights_of_folder(arena, path);
     size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
     bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
     return index ? open_index(arena, path) : open_file(arena, path);

@@ -29,6 +29,10 @@ size_t dtype_bytes(Dtype dtype) {
     return DTYPES[dtype].bytes;
 }
 
+bool dtype_is_float(Dtype dtype) {
+    return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16 || dtype == DTYPE_F64;
+}
+
 const char *shape_text(Arena *arena, Shape shape) {
     Text text = text_new(arena);
     text_add(&text, "[", 1);

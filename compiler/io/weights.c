@@ -290,6 +290,13 @@ static void report_not_finite(const TensorFile *file, const char *name, const fl
         name);
 }
 
+/* Integers are codes of a quantization, or no weights at all: as numbers they would make a model of nonsense. */
+static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
+    if (dtype_is_float(tensor->dtype)) return;
+    fail("%s: tensor `%s`, wanted as `%s`, holds %s, and weights are floating-point numbers; " NOT_QUANTIZED,
+         tensor->path, tensor->name, spec->name, dtype_name(tensor->dtype));
+}
+
 static const float *load_one(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec,
                              bool *used) {
     Found found = find(arena, model, file, spec->name);
@@ -297,6 +304,7 @@ static const float *load_one(Arena *arena, const Model *model, const TensorFile 
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
     if (found.tensor) {
         used[found.tensor - file->tensors] = true;
+        refuse_integers(spec, found.tensor);
         const float *data = cut(arena, spec, &found);
         report_not_finite(file, found.name, data, count);
         return data;

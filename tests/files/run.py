@@ -40,15 +40,17 @@ def tensors():
     return [(line.split()[0], json.loads(line[line.index("["):line.index("]") + 1])) for line in lines]
 
 
-def safetensors(path, specs, values=None):
+def safetensors(path, specs, dtypes=None):
+    """All numbers are 0.5; `dtypes`: {name: (dtype, the bytes of a number)} where they are others."""
     header, at, data = {}, 0, b""
     for name, shape in specs:
         count = 1
         for n in shape:
             count *= n
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + 4 * count]}
-        at += 4 * count
-        data += struct.pack("<f", 0.5) * count
+        dtype, number = (dtypes or {}).get(name, ("F32", struct.pack("<f", 0.5)))
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(number) * count]}
+        at += len(number) * count
+        data += number * count
     text = json.dumps(header).encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text + data)
@@ -105,7 +107,7 @@ def bad_calls(folder):
     expect_equal("a usage error and help show the same", help_text[:help_text.find("  --weights F")], usage)
     for command in (call(weights=folder), run("check", SPEC, "--weights", folder)):
         expect("weights in a folder", command,
-               folder + ": cannot be read: it is a folder; give its files, separated by commas")
+               folder + ": it is a folder with neither model.safetensors nor model.safetensors.index.json; give its")
 
     bare = {"PATH": folder, "CC": ""}
     expect("no compiler", call(**bare), "name one with --cc; --engine interp needs none", folder=out)
@@ -240,6 +242,105 @@ def not_finite(folder, specs):
     expect("infinite and NaN", done, weights, "2 of ", "`%s`" % specs[-1][0], "infinite or NaN", status=0)
 
 
+def kinds_of_numbers(folder, specs):
+    """Weights are floating-point numbers and ids are integers that hold each id; what is not used may be anything."""
+    out, weights, ids, mask = folder + "/kinds", folder + "/kinds.safetensors", folder + "/kinds.npy", folder + "/m.npy"
+    name = specs[-1][0]
+    os.mkdir(out)
+
+    def pack():
+        return run("pack", SPEC, "--weights", weights, "-o", out + "/w.attnw")
+
+    for dtype, size in (("I8", 1), ("U8", 1), ("BOOL", 1), ("I16", 2), ("I32", 4), ("I64", 8)):
+        safetensors(weights, specs, {name: (dtype, bytes([1]) + bytes(size - 1))})
+        expect("weights of " + dtype, pack(), weights + ": tensor `%s`" % name, "holds %s, and weights are" % dtype,
+               "save it as float32, float16 or bfloat16", folder=out)
+        safetensors(weights, [*specs, ("position_ids", [4])], {"position_ids": (dtype, bytes([1]) + bytes(size - 1))})
+        expect("a tensor of %s that nothing reads" % dtype, pack(), status=0, folder=out, left=["w.attnw"])
+        os.remove(out + "/w.attnw")
+    safetensors(weights, specs, {name: ("F8_E4M3", b"\x30")})
+    expect("weights of F8_E4M3", pack(), "unknown dtype `F8_E4M3`", "save it as float32, float16", folder=out)
+    for dtype, number in (("F16", b"\0\x38"), ("BF16", b"\0\x3f"), ("F64", struct.pack("<d", 0.5))):
+        safetensors(weights, specs, {tensor: (dtype, number) for tensor, _ in specs})
+        expect("weights of " + dtype, pack(), status=0, folder=out, left=["w.attnw"])
+        expect_equal("the same weights from " + dtype, contents(out + "/w.attnw")[128:],
+                     packed_floats(folder, specs))
+        os.remove(out + "/w.attnw")
+
+    def call(spec, *more, given="tokens"):
+        return run("run", spec, "--weights", "random:1", "--engine", "interp", "--in", given + "=" + ids, "--out",
+                   f"hidden={out}/h.npy", *more)
+
+    large, rows = folder + "/kinds.attn", folder + "/rows.attn"
+    text = ("model m { d_model 2, position learned, encoder { seq <= 4, %s\n"
+            "layers 1 { attention self { heads 1 }, ffn { d_ff 2 } } } }\n")
+    for path, words in ((large, "vocab 257, segments 2"), (rows, "input features")):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text % words)
+    for descr, letter, name, spec, why in (
+            ("|b1", "?", "BOOL", SPEC, "wants integers, found BOOL; save array.astype('int64')"),
+            ("<f4", "f", "F32", SPEC, "wants integers, found F32; save array.astype('int64')"),
+            ("<f8", "d", "F64", SPEC, "wants integers, found F64"),
+            ("|u1", "B", "U8", large, "has numbers up to 256, which U8 does not hold; save them as int32 or int64"),
+            ("|i1", "b", "I8", large, "has numbers up to 256, which I8 does not hold"),
+            ("|u1", "B", "U8", SPEC, None), ("|i1", "b", "I8", SPEC, None), ("<i2", "h", "I16", large, None),
+            ("<i4", "i", "I32", large, None), ("<i8", "q", "I64", large, None)):
+        npy(ids, descr, (3,), struct.pack("<3" + letter, 1, 0, 1))
+        label = "ids of %s, %s" % (name, "refused" if why else "taken")
+        if why:
+            expect(label, call(spec), ids + ": input tokens " + why, folder=out)
+        else:
+            expect(label, call(spec), status=0, folder=out, left=["h.npy"])
+            os.remove(out + "/h.npy")
+    npy(ids, "<i4", (3,), struct.pack("<3i", 1, 0, 1))
+    npy(mask, "|b1", (3,), bytes([1, 1, 0]))
+    expect("an attention_mask of truth values", call(SPEC, "--in", "attention_mask=" + mask), status=0)
+    expect("segments of truth values", call(large, "--in", "segments=" + mask), "input segments wants integers")
+    npy(mask, "<f4", (3,), struct.pack("<3f", 1, 1, 0))
+    expect("an attention_mask of floats", call(SPEC, "--in", "attention_mask=" + mask), mask + ": holds F32")
+    for number, status, words in ((0.1, 0, ()), (1e300, 1, ("input features holds 1e+300, which is beyond float32",)),
+                                  (float("inf"), 0, ())):
+        npy(ids, "<f8", (1, 2), struct.pack("<2d", 1, number))
+        expect("features of F64, %g" % number, call(rows, given="features"), *words, status=status)
+    npy(ids, "<i4", (1, 2), struct.pack("<2i", 1, 2))
+    expect("features of integers", call(rows, given="features"), "found I32; save array.astype('float32')")
+
+
+def packed_floats(folder, specs):
+    """What .attnw holds behind its header when all numbers are 0.5."""
+    source, packed = folder + "/half.safetensors", folder + "/half.attnw"
+    safetensors(source, specs)
+    run("pack", SPEC, "--weights", source, "-o", packed)
+    return contents(packed)[128:]
+
+
+def foreign_weights(folder, specs):
+    """A file of another kind is named, with what to do; a folder stands for the weights in it."""
+    home, path = folder + "/home", folder + "/other"
+    os.mkdir(home)
+
+    def pack(source):
+        return run("pack", SPEC, "--weights", source, "-o", folder + "/other.attnw")
+
+    for data, words in ((b"\x08\x0a\x12\x07pytorch\x1a\x052.0.0", "looks like an ONNX model; save the model"),
+                        (b"GGUF\3\0\0\0" + bytes(16), "looks like a GGUF file"),
+                        (b"version https://git-lfs.github.com/spec/v1\n", "a git-lfs pointer; fetch the file itself"),
+                        (b"<!DOCTYPE html>", "an HTML or XML page; the download may have failed"),
+                        (b"\x1f\x8b\x08\0" + bytes(8), "a gzip archive; unpack it first")):
+        with open(path, "wb") as file:
+            file.write(data)
+        expect("weights: " + words, pack(path), path + ": is not a safetensors file", words)
+        expect("an input: " + words, run("run", SPEC, "--weights", "random:1", "--in", "tokens=" + path, "--out",
+                                         "hidden=" + folder + "/no.npy"), path + ": is not an .npy file; it looks like")
+    safetensors(home + "/model.safetensors", specs)
+    expect("a folder of weights", pack(home), status=0)
+    os.rename(home + "/model.safetensors", home + "/part.safetensors")
+    expect("a folder without weights", pack(home), home + ": it is a folder with neither model.safetensors nor")
+    with open(home + "/model.safetensors.index.json", "w", encoding="utf-8") as file:
+        json.dump({"weight_map": {name: "part.safetensors" for name, _ in specs}}, file)
+    expect("a folder of shards", pack(home), status=0)
+
+
 def main():
     specs = tensors()
     with tempfile.TemporaryDirectory() as folder:
@@ -262,6 +363,8 @@ def main():
         safetensors(weights, [("elsewhere.%d" % i if n.startswith("encoder.layers") else n, s) for i, (n, s) in enumerate(specs)])
         expect("foreign names", engine(), weights, "others are missing", "nothing speaks of `elsewhere.", "`weights` block", folder=out)
         not_finite(folder, specs)
+        kinds_of_numbers(folder, specs)
+        foreign_weights(folder, specs)
         bad_calls(folder)
         prefix_of_an_image(folder)
         packed_counts(folder)

@@ -344,7 +344,7 @@ static void many_tensors(void **state) {
 static void bad_files(void **state) {
     (void)state;
     refuse(in_folder("absent.safetensors"), "cannot be opened");
-    refuse(folder, "it is a folder");
+    refuse(folder, "it is a folder with neither model.safetensors nor model.safetensors.index.json");
     refuse(put("short", "", 0), "only 0 bytes");
     refuse(put("short", "1234567", 7), "only 7 bytes");
     refuse(put("zero", "\0\0\0\0\0\0\0\0", 8), "not a JSON object");
@@ -367,6 +367,52 @@ static void foreign_files(void **state) {
     refuse(put_text("m.safetensors", "{\"weight_map\": {}}"), "*.index.json");
     refuse(put("m.gguf", "GGUF\3\0\0\0\0\0\0\0", 12), "GGUF");
     refuse(put("m.npy", "\x93NUMPY\1\0v\0{", 11), ".npy");
+    static const char onnx[] = "\x08\x0a\x12\x07pytorch\x1a\x05" "2.0.0";
+    refuse(put("m.onnx", onnx, sizeof onnx - 1), "looks like an ONNX model");
+    refuse(put("m.onnx", onnx, 8), "looks like an ONNX model");
+    static const char zip[] = "PK\003\004\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x0c\0\0\0";
+    char member[64];
+    memcpy(member, zip, 30);
+    memcpy(member + 30, "model/data.pkl", 14);
+    member[26] = 14;
+    refuse(put("m.bin", member, 44), "PyTorch's .bin and .pt files are; load it in PyTorch");
+    memcpy(member + 30, "tokens.npy", 10);
+    member[26] = 10;
+    refuse(put("m.npz", member, 40), "an .npz archive");
+    member[26] = 9;
+    refuse(put("m.npz", member, 40), "a zip archive; unzip it first");
+    member[26] = member[27] = -1; /* a name that is longer than the file */
+    refuse(put("m.npz", member, 40), "an .npz archive");
+    refuse(put("m.gz", "\x1f\x8b\x08\0\0\0\0\0\2\3", 10), "a gzip archive; unpack it");
+    refuse(put("m.h5", "\x89HDF\r\n\x1a\n", 8), "an HDF5 file");
+    refuse(put("m.tflite", "\x1c\0\0\0TFL3\x14\0", 10), "a TensorFlow Lite model");
+    refuse(put_text("m.safetensors", "Entry not found"), "text that begins with `Entry not found`; the download may");
+    refuse(put_text("m.safetensors", "Entry\033not found"), "reaches beyond");
+    refuse(put_text("m.pkl", "(dp0\nVa\np1\nI1\ns."), "a Python pickle");
+}
+
+/* A folder stands for the file of weights that it holds, the whole one before an index of shards. */
+static void folders(void **state) {
+    (void)state;
+    const char *home = in_folder("saved");
+    assert_int_equal(mkdir(home, 0777), 0);
+    const char *whole = in_folder("saved/model.safetensors"), *index = in_folder("saved/model.safetensors.index.json"),
+               *shard = in_folder("saved/part.safetensors"), *torch = in_folder("saved/pytorch_model.bin");
+    refuse(home, "separated by commas");
+    put("saved/pytorch_model.bin", "PK", 2);
+    refuse(home, "its pytorch_model.bin is not read: save the model as safetensors");
+    const float one = 1, two = 2;
+    const NamedTensor tensor = {"a", {1, {1}}, &one}, other = {"b", {1, {1}}, &two};
+    safetensors_write(arena, shard, &other, 1);
+    put_text("saved/model.safetensors.index.json", "{\"weight_map\": {\"b\": \"part.safetensors\"}}");
+    assert_non_null(tensor_find(opened(home), "b"));
+    assert_non_null(tensor_find(opened(arena_printf(arena, "%s/", home)), "b"));
+    safetensors_write(arena, whole, &tensor, 1);
+    assert_non_null(tensor_find(opened(home), "a"));
+    assert_null(tensor_find(opened(home), "b"));
+    const char *const all[] = {whole, index, shard, torch};
+    for (int i = 0; i < 4; i++) assert_int_equal(unlink(all[i]), 0);
+    assert_int_equal(rmdir(home), 0);
 }
 
 static void bad_json(void **state) {
@@ -717,6 +763,9 @@ static void npy_bad_files(void **state) {
     refuse_npy(in_folder("absent.npy"), "cannot be opened");
     refuse_npy(put("bad.npy", "", 0), "is not an .npy file");
     refuse_npy(put_text("bad.npy", "PK and so on"), "is not an .npy file");
+    refuse_npy(put("bad.npy", "PK\003\004", 4), "looks like a zip archive; unzip it first");
+    refuse_npy(put("bad.npy", "\2\0\0\0\0\0\0\0{}", 10), "looks like a safetensors file; it is for --weights");
+    refuse_npy(put_text("bad.npy", "version https://git-lfs.github.com/spec/v1\n"), "git lfs pull");
     refuse_npy(put("bad.npy", "\x93NUMPY", 6), "truncated");
     refuse_npy(put("bad.npy", "\x93NUMPY\1\0", 8), "truncated");
     refuse_npy(put("bad.npy", "\x93NUMPY\1\0\x05\0{", 11), "truncated");
@@ -749,7 +798,7 @@ static void npy_bad_headers(void **state) {
     refuse_npy_as("'<f4'", "True", "(2, 2)", 16, "Fortran order");
     refuse_npy_as("7", "False", "()", 4, "`descr` is not a string");
     refuse_npy_as("[('x', '<f4')]", "False", "()", 4, "structured");
-    refuse_npy_as("'>f4'", "False", "()", 4, "big-endian");
+    refuse_npy_as("'>f4'", "False", "()", 4, "big-endian, and only little-endian is read: save array.astype('<f4')");
     refuse_npy_as("'|O'", "False", "()", 8, "Python objects");
     refuse_npy_as("'<u2'", "False", "()", 2, "`<u2` is unsigned");
     refuse_npy_as("'<u4'", "False", "()", 4, "`<u4` is unsigned");
@@ -782,7 +831,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(dtypes), TEST(shapes), TEST(halves), TEST(brain_floats), TEST(other_dtypes), TEST(convert_range),
         TEST(round_trip), TEST(round_trip_of_nothing), TEST(good_header), TEST(many_tensors), TEST(bad_files),
-        TEST(foreign_files), TEST(bad_json), TEST(header_to_the_page_end), TEST(bad_fields), TEST(bad_shapes),
+        TEST(foreign_files), TEST(folders), TEST(bad_json), TEST(header_to_the_page_end), TEST(bad_fields), TEST(bad_shapes),
         TEST(bad_offsets), TEST(bad_places), TEST(write_refusals), TEST(sharded_index), TEST(index_without_folder),
         TEST(bad_indexes), TEST(comma_lists), TEST(npy_round_trips), TEST(npy_bytes), TEST(npy_tolerance),
         TEST(npy_items), TEST(npy_write_bf16), TEST(npy_bad_files), TEST(npy_bad_headers), TEST(npy_bad_shapes),
