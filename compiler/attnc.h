@@ -65,6 +65,10 @@ double portable_pow(double x, double y);
 double portable_sin(double x);
 double portable_cos(double x);
 
+/* ======================================================================= support/numbers.c
+ * The shortest decimal that reads back as the same number, as a spec has it: 16, 0.1, 1e-5. */
+const char *number_text(Arena *arena, double value);
+
 /* ======================================================================= support/terminal.c, support/progress.c
  * What a terminal shows: colour, text that cannot command it, and how far work is. */
 #include "support/terminal.h"

@@ -108,17 +108,3 @@ char *config_value(Arena *arena, const cJSON *item) {
     if (cJSON_IsArray(item)) return arena_printf(arena, "[%s%s]", config_value(arena, item->child), rest);
     return arena_printf(arena, "{\"%.60s\": …%s}", item->child->string, rest);
 }
-
-const char *number_text(Arena *arena, double value) {
-    if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value) return arena_printf(arena, "%lld",
-        (long long)value);
-    for (int digits = 1; digits <= 17; digits++) {
-        char *text = arena_printf(arena, "%.*g", digits, value);
-        if (strtod(text, NULL) != value && digits < 17) continue;
-        char *e = strchr(text, 'e'); /* 1e-05 is written 1e-5 */
-        if (!e) return text;
-        const char *sign = e[1] == '-' ? "-" : "", *rest = e + 2 + strspn(e + 2, "0");
-        return arena_printf(arena, "%.*se%s%s", (int)(e - text), text, sign, rest);
-    }
-    return NULL;
-}

@@ -153,7 +153,6 @@ cJSON *config_read(Arena *arena, const char *path); /* an object */
 cJSON *config_list(Arena *arena, const char *path);
 const cJSON *config_find(const Import *import, const char *name, size_t size); /* or NULL; name may hold dots */
 char *config_value(Arena *arena, const cJSON *item); /* for messages: JSON, short */
-const char *number_text(Arena *arena, double value); /* the shortest that reads back */
 
 /* --- keys.c: the config's keys become variables; unknown ones are failures. */
 void keys_read(Import *import);

@@ -23,9 +23,10 @@ static void print_attributes(Text *out, const Op *op) {
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
         if (integers[i].value) text_printf(out, " %s=%lld", integers[i].name, (long long)integers[i].value);
     if (a->past) text_printf(out, " past");
-    if (a->scale != 0 && a->scale != 1) text_printf(out, " scale=%.9g", a->scale);
-    if (a->cap != 0) text_printf(out, " cap=%.9g", a->cap);
-    if (op->kind == OP_layernorm || op->kind == OP_rmsnorm) text_printf(out, " eps=%.9g", a->eps);
+    if (a->scale != 0 && a->scale != 1) text_printf(out, " scale=%s", number_text(out->arena, a->scale));
+    if (a->cap != 0) text_printf(out, " cap=%s", number_text(out->arena, a->cap));
+    if (op->kind == OP_layernorm || op->kind == OP_rmsnorm)
+        text_printf(out, " eps=%s", number_text(out->arena, a->eps));
     if (op->kind == OP_activation) text_printf(out, " %s", activation_name(a->activation));
     if (op->kind == OP_pool) text_printf(out, " %s", pool_name(a->pool));
     const struct {

@@ -22,18 +22,30 @@ const char *pool_name(PoolKind kind) {
     return names[kind];
 }
 
-static void print_norm(Text *out, const char *name, Norm norm) {
+typedef struct Print {
+    Text *out;
+    bool whole; /* for --dump; else what the hash is over, whose form stays as it is */
+} Print;
+
+static const char *real(const Print *to, double value) {
+    return to->whole ? number_text(to->out->arena, value) : arena_printf(to->out->arena, "%.17g", value);
+}
+
+static void print_norm(const Print *to, const char *name, Norm norm) {
+    Text *out = to->out;
     if (norm.kind == NORM_NONE) return;
-    text_printf(out, " %s %s eps %.17g%s%s,", name, norm_kind_name(norm.kind), norm.eps,
+    text_printf(out, " %s %s eps %s%s%s,", name, norm_kind_name(norm.kind), real(to, norm.eps),
                 norm.plus_one ? " plus_one" : "", norm.bias ? "" : " no_bias");
 }
 
-static void print_factors(Text *out, const char *name, const double *factors, int64_t n) {
+static void print_factors(const Print *to, const char *name, const double *factors, int64_t n) {
+    Text *out = to->out;
     text_printf(out, " %s", name);
-    for (int64_t i = 0; i < n; i++) text_printf(out, " %.17g", factors[i]);
+    for (int64_t i = 0; i < n; i++) text_printf(out, " %s", real(to, factors[i]));
 }
 
-static void print_position(Text *out, const Position *p) {
+static void print_position(const Print *to, const Position *p) {
+    Text *out = to->out;
     static const char *const sinusoids[] = {"interleaved", "halves", "fairseq"};
     static const char *const scalings[] = {"plain", "linear", "llama3", "yarn", "longrope"};
     if (p->kind == POSITION_NONE) return;
@@ -42,28 +54,31 @@ static void print_position(Text *out, const Position *p) {
     if (p->kind == POSITION_SINUSOIDAL || p->kind == POSITION_LEARNED)
         text_printf(out, " offset %lld", (long long)p->offset);
     if (p->kind == POSITION_ROPE) {
-        text_printf(out, " width %lld%s theta %.17g %s", (long long)p->rope_width,
-                    p->rope_interleaved ? " interleaved" : "", p->theta, scalings[p->scaling]);
-        if (p->scaling) text_printf(out, " factor %.17g", p->factor);
-        if (p->scaling == ROPE_LLAMA3) text_printf(out, " low %.17g high %.17g", p->low, p->high);
+        text_printf(out, " width %lld%s theta %s %s", (long long)p->rope_width,
+                    p->rope_interleaved ? " interleaved" : "", real(to, p->theta), scalings[p->scaling]);
+        if (p->scaling) text_printf(out, " factor %s", real(to, p->factor));
+        if (p->scaling == ROPE_LLAMA3) text_printf(out, " low %s high %s", real(to, p->low), real(to, p->high));
         if (p->scaling == ROPE_YARN)
-            text_printf(out, " beta_fast %.17g beta_slow %.17g%s", p->beta_fast, p->beta_slow,
+            text_printf(out, " beta_fast %s beta_slow %s%s", real(to, p->beta_fast), real(to, p->beta_slow),
                         p->untruncated ? " untruncated" : "");
         if (p->scaling >= ROPE_LLAMA3)
-            text_printf(out, " original %lld attention_factor %.17g", (long long)p->original, p->attention_factor);
+            text_printf(out, " original %lld attention_factor %s", (long long)p->original,
+                        real(to, p->attention_factor));
         if (p->scaling == ROPE_LONGROPE) {
-            print_factors(out, "short", p->short_factors, p->rope_width / 2);
-            print_factors(out, "long", p->long_factors, p->rope_width / 2);
+            print_factors(to, "short", p->short_factors, p->rope_width / 2);
+            print_factors(to, "long", p->long_factors, p->rope_width / 2);
         }
     }
-    if (p->kind == POSITION_ALIBI) text_printf(out, " max %.17g%s", p->alibi_max, p->alibi_scaled ? " scaled" : "");
+    if (p->kind == POSITION_ALIBI)
+        text_printf(out, " max %s%s", real(to, p->alibi_max), p->alibi_scaled ? " scaled" : "");
     if (p->kind == POSITION_RELATIVE)
         text_printf(out, " buckets %lld distance %lld%s%s", (long long)p->buckets, (long long)p->distance,
                     p->per_layer ? " per_layer" : "", p->bidirectional ? " bidirectional" : "");
     text_printf(out, ",");
 }
 
-static void print_attention(Text *out, const Attention *a, bool with_bounds) {
+static void print_attention(const Print *to, const Attention *a) {
+    Text *out = to->out;
     static const char *const scores[] = {"scaled_dot", "dot", "general", "additive"};
     text_printf(out,
                 "attention %s: heads %lld, kv_heads %lld, head_dim %lld, value_dim %lld, widths %lld %lld %lld -> "
@@ -72,34 +87,36 @@ static void print_attention(Text *out, const Attention *a, bool with_bounds) {
                 (long long)a->value_dim, (long long)a->query_width, (long long)a->key_width, (long long)a->value_width,
                 (long long)a->output_width, scores[a->score]);
     if (a->score == SCORE_ADDITIVE) text_printf(out, " d_score %lld", (long long)a->d_score);
-    text_printf(out, ", scale %.17g, softcap %.17g, project %s, output %s, bias%s%s%s%s%s,", a->scale, a->softcap,
+    text_printf(out, ", scale %s, softcap %s, project %s, output %s, bias%s%s%s%s%s,", real(to, a->scale),
+                real(to, a->softcap),
                 a->projected ? "yes" : "none", a->has_output ? "projected" : "none", a->bias_q ? " q" : "",
                 a->bias_k ? " k" : "", a->bias_v ? " v" : "", a->bias_o ? " o" : "",
                 a->bias_q || a->bias_k || a->bias_v || a->bias_o ? "" : " none");
-    print_norm(out, "qk_norm", a->qk_norm);
+    print_norm(to, "qk_norm", a->qk_norm);
     if (a->qk_norm.kind)
         text_printf(out, " qk_norm over %s, weight %s,", a->qk_norm_all_heads ? "all heads" : "a head",
                     a->qk_norm_weight_per_head ? "a head" : "shared");
-    print_position(out, &a->position);
+    print_position(to, &a->position);
     text_printf(out, " mask%s%s%s%s", a->mask_causal ? " causal" : "", a->mask_padding ? " padding" : "",
                 a->mask_prefix ? " prefix" : "", a->mask_given ? " given" : "");
     if (a->window) text_printf(out, " window %lld", (long long)a->window);
     if (a->sink) text_printf(out, " sink %lld", (long long)a->sink);
     if (a->sink_learned) text_printf(out, " sink learned");
-    if (with_bounds && a->exported) {
+    if (to->whole && a->exported) {
         text_printf(out, ", export heads");
         for (int64_t i = 0; i < a->n_exported_heads; i++) text_printf(out, " %lld", (long long)a->exported_heads[i]);
     }
     text_printf(out, "\n");
 }
 
-static void print_sublayer(Text *out, const Sublayer *s, bool with_bounds) {
+static void print_sublayer(const Print *to, const Sublayer *s) {
+    Text *out = to->out;
     text_printf(out, "      %s:", s->name);
-    print_norm(out, "norm_in", s->norm_in);
-    print_norm(out, s->norm_out_on_sum ? "norm_out of the sum" : "norm_out", s->norm_out);
-    text_printf(out, " residual %s scale %.17g, ", s->residual ? "yes" : "no", s->residual_scale);
+    print_norm(to, "norm_in", s->norm_in);
+    print_norm(to, s->norm_out_on_sum ? "norm_out of the sum" : "norm_out", s->norm_out);
+    text_printf(out, " residual %s scale %s, ", s->residual ? "yes" : "no", real(to, s->residual_scale));
     if (s->kind == SUBLAYER_ATTENTION) {
-        print_attention(out, &s->attention, with_bounds);
+        print_attention(to, &s->attention);
         return;
     }
     const Ffn *f = &s->ffn;
@@ -109,26 +126,28 @@ static void print_sublayer(Text *out, const Sublayer *s, bool with_bounds) {
                 f->bias_up || f->bias_gate || f->bias_down ? "" : " none");
 }
 
-static void print_length(Text *out, const char *name, Length length) {
+static void print_length(const Print *to, const char *name, Length length) {
+    Text *out = to->out;
     text_printf(out, "  %s %s %lld\n", name, length.exact ? "=" : "<=", (long long)length.n);
 }
 
-static void print_stack(Text *out, const Stack *s, bool with_bounds) {
+static void print_stack(const Print *to, const Stack *s) {
+    Text *out = to->out;
     static const char *const inputs[] = {"tokens", "features", "patches"};
     text_printf(out, "  %s\n", s->name);
-    if (with_bounds) print_length(out, "  seq", s->seq);
+    if (to->whole) print_length(to, "  seq", s->seq);
     text_printf(out, "    input %s", inputs[s->input]);
     if (s->input == INPUT_TOKENS) text_printf(out, " vocab %lld", (long long)s->vocab);
     if (s->input == INPUT_PATCHES)
         text_printf(out, " image %lld width %lld patch %lld%s%s", (long long)s->image_height, (long long)s->image_width,
                     (long long)s->patch, s->class_token ? " class" : "", s->distillation_token ? " distillation" : "");
-    text_printf(out, "\n    embedding width %lld scale %.17g segments %lld%s%s,", (long long)s->embedding_width,
-                s->embedding_scale, (long long)s->segments, s->embedding_projected ? " projected" : "",
+    text_printf(out, "\n    embedding width %lld scale %s segments %lld%s%s,", (long long)s->embedding_width,
+                real(to, s->embedding_scale), (long long)s->segments, s->embedding_projected ? " projected" : "",
                 s->embedding_projected && !s->embedding_projection_bias ? " no_bias" : "");
-    print_norm(out, "norm", s->embedding_norm);
-    print_position(out, &s->position);
+    print_norm(to, "norm", s->embedding_norm);
+    print_position(to, &s->position);
     if (s->relative.kind) text_printf(out, " shared by %lld heads:", (long long)s->relative_heads);
-    print_position(out, &s->relative);
+    print_position(to, &s->relative);
     text_printf(out, "\n");
     for (int64_t l = 0; l < s->n_layers; l++) {
         const Layer *layer = &s->layers[l];
@@ -136,30 +155,31 @@ static void print_stack(Text *out, const Stack *s, bool with_bounds) {
                     layer->shared_norm ? " shared_norm" : "");
         if (layer->weights_of != l) text_printf(out, " with the weights of layer %lld", (long long)layer->weights_of);
         text_printf(out, "\n");
-        for (int i = 0; i < layer->count; i++) print_sublayer(out, &layer->sublayers[i], with_bounds);
+        for (int i = 0; i < layer->count; i++) print_sublayer(to, &layer->sublayers[i]);
     }
     if (s->final_norm.kind) {
         text_printf(out, "    final");
-        print_norm(out, "norm", s->final_norm);
+        print_norm(to, "norm", s->final_norm);
         text_printf(out, "\n");
     }
 }
 
 void model_print(Text *out, const Model *model, bool with_bounds) {
+    const Print to = {out, with_bounds};
     text_printf(out, "model %s\n  d_model %lld, dtype %s%s\n", model->name, (long long)model->d_model,
                 dtype_name(model->dtype), model->embedding_tied ? ", embedding tied" : "");
-    if (model->encoder) print_stack(out, model->encoder, with_bounds);
-    if (model->decoder) print_stack(out, model->decoder, with_bounds);
+    if (model->encoder) print_stack(&to, model->encoder);
+    if (model->decoder) print_stack(&to, model->decoder);
     if (model->alone) {
-        if (with_bounds) print_length(out, "queries", model->queries);
-        if (with_bounds) print_length(out, "keys", model->keys);
-        print_sublayer(out, model->alone, with_bounds);
+        if (with_bounds) print_length(&to, "queries", model->queries);
+        if (with_bounds) print_length(&to, "keys", model->keys);
+        print_sublayer(&to, model->alone);
     }
     const Head *h = &model->head;
     text_printf(out, "  head");
     if (h->logits)
-        text_printf(out, " logits%s%s softcap %.17g scale %.17g", h->tied ? " tied" : "", h->bias ? " bias" : "",
-                    h->softcap, h->scale);
+        text_printf(out, " logits%s%s softcap %s scale %s", h->tied ? " tied" : "", h->bias ? " bias" : "",
+                    real(&to, h->softcap), real(&to, h->scale));
     if (h->pool) text_printf(out, " pool %s%s", pool_name(h->pool), h->l2 ? " l2" : "");
     if (h->pooler) text_printf(out, " pooler");
     if (h->classifier) text_printf(out, " classifier %lld%s", (long long)h->classifier,

@@ -364,13 +364,28 @@ static void no_memory(void **state) {
     }
 }
 
+/* Each number reads back as itself from the shortest text that does, in the form of a spec. */
+static void numbers(void **state) {
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } rows[] = {{16, "16"}, {-3, "-3"}, {0, "0"}, {-0.0, "0"}, {1e-5, "1e-5"}, {1e-12, "1e-12"}, {0.1, "0.1"},
+                {500000, "500000"}, {1e15, "1e15"}, {999999999999999, "999999999999999"}, {1.5e300, "1.5e300"},
+                {1.0 / 3, "0.3333333333333333"}, {0.1 + 0.2, "0.30000000000000004"}, {5e-324, "5e-324"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_string_equal(number_text(arena, rows[i].value), rows[i].text);
+        assert_true(strtod(rows[i].text, NULL) == rows[i].value);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(alignment), TEST(big_blocks), TEST(cleanup_order), TEST(overflow), TEST(texts), TEST(checked_sums),
             TEST(traps),
-        TEST(commits), TEST(discards), TEST(replaces), TEST(bad_places), TEST(reads), TEST(words), TEST(hashes),
+        TEST(commits), TEST(discards), TEST(replaces), TEST(bad_places), TEST(reads), TEST(words), TEST(numbers), TEST(hashes),
             TEST(no_memory),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
