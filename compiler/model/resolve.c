@@ -612,9 +612,9 @@ Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics) {
         if (scope_let(&r, scope, item)) continue;
         if (item->quoted || strcmp(item->name, "model") != 0) {
             static const char *const only[] = {"model", NULL};
-            const char *near = nearest_word(item->name, only);
+            const char *near = near_word(r.arena, item->name, only);
             diagnose(diagnostics, item->place, "a file holds `let` lines and one `model NAME { … }`, found `%s`%s",
-                     item->name, near ? "; did you mean `model`?" : "");
+                     item->name, did_you_mean(r.arena, item->name, near));
         } else if (found) {
             diagnose(diagnostics, item->place, "a file holds one model");
             diagnose_note(diagnostics, found->place, "the first one");

@@ -140,9 +140,9 @@ static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
     for (int s = 0; s < SETTING_COUNT; s++)
         if (bare_field((SettingId)s) != FIELD_COUNT) names[n++] = setting_rows[s].name;
     names[n] = NULL;
-    const char *near = nearest_word(expr->text, names);
-    diagnose(r->diagnostics, expr->place, "`%s` is neither a `let` nor a numeric setting%s%s%s", expr->text,
-             near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+    const char *near = near_word(r->arena, expr->text, names);
+    diagnose(r->diagnostics, expr->place, "`%s` is neither a `let` nor a numeric setting%s", expr->text,
+             did_you_mean(r->arena, expr->text, near));
     return no_number();
 }
 
@@ -227,6 +227,28 @@ static bool refuse_sign(Resolver *r, const Expr *expr, const char *what, const c
     return true;
 }
 
+/* A whole one with its point, so that it does not look like an integer. */
+static const char *real_text(Arena *arena, double value) {
+    const char *text = number_text(arena, value);
+    return strpbrk(text, ".e") ? text : arena_printf(arena, "%s.0", text);
+}
+
+/* Says which integers are near. */
+static void refuse_real(Resolver *r, const Expr *expr, const char *what, double value) {
+    Text message = text_new(r->arena);
+    text_printf(&message, "%s wants an integer, ", what);
+    if (expr->kind == EXPR_DIV && value != floor(value))
+        text_printf(&message, "and this quotient is not whole: %s", number_text(r->arena, value));
+    else
+        text_printf(&message, "found the real number %s",
+                    expr->kind == EXPR_REAL ? expr->text : real_text(r->arena, value));
+    if (fabs(value) <= (double)MOST_INTEGER) {
+        text_printf(&message, "; write `%lld`", (long long)floor(value));
+        if (value != floor(value)) text_printf(&message, " or `%lld`", (long long)ceil(value));
+    }
+    diagnose(r->diagnostics, expr->place, "%s", message.data);
+}
+
 Number evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least,
                         int64_t most) {
     const Number refused = {.integer = least, .real = (double)least};
@@ -235,7 +257,7 @@ Number evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const
     Number n = evaluate(r, scope, expr);
     if (!n.ok) return refused;
     if (n.is_real) {
-        diagnose(r->diagnostics, expr->place, "%s wants an integer, found the real number %g", what, n.real);
+        refuse_real(r, expr, what, n.real);
         return refused;
     }
     if (n.integer < least || n.integer > most) {
@@ -258,7 +280,9 @@ static Number evaluate_real(Resolver *r, const Scope *scope, const Expr *expr, c
     if (!n.ok) return refused;
     bool good = range == RANGE_any || (range == RANGE_natural && n.real >= 0) ||
                 (range == RANGE_positive && n.real > 0) || (range == RANGE_unit && n.real > 0 && n.real <= 1);
-    if (!good) diagnose(r->diagnostics, expr->place, "%s must be %s, found %g", what, wanted[range], n.real);
+    if (!good)
+        diagnose(r->diagnostics, expr->place, "%s must be %s, found %s", what, wanted[range],
+                 number_text(r->arena, n.real));
     return good ? n : refused;
 }
 
@@ -330,13 +354,15 @@ static void unknown_option(Resolver *r, SettingId setting, const Value *value) {
     words[n] = NULL;
     const char *name = setting_rows[setting].name,
                *text = value->expr && value->expr->kind == EXPR_NAME ? value->expr->text : NULL;
-    const char *near = text ? synonym_of(name, text) : NULL;
-    if (text && !near) near = nearest_word(text, words);
+    const char *near = text ? synonym_of(name, text) : NULL, *advice = text ? advice_of(name, text) : NULL;
+    if (text && !near) near = near_word(r->arena, text, words);
     Text message = text_new(r->arena);
     if (value->kind != VALUE_EXPR) {
         text_printf(&message, "`%s` takes no %s", name, value->kind == VALUE_STRING ? "string" : "range");
+    } else if (advice) {
+        text_printf(&message, "`%s` is not an option of `%s`: %s", text, name, advice);
     } else if (near) {
-        text_printf(&message, "`%s` is not an option of `%s`; did you mean `%s`?", text, name, near);
+        text_printf(&message, "`%s` is not an option of `%s`%s", text, name, did_you_mean(r->arena, text, near));
     } else {
         if (text) text_printf(&message, "`%s` is not an option of `%s`", text, name);
         else text_printf(&message, "`%s` takes no number here", name);
@@ -550,8 +576,8 @@ static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, Item
         return;
     }
     if (item->relation && row->form != FORM_length)
-        diagnose(r->diagnostics, item->place, "`%s` takes its value without `%s`", row->name,
-                 item->relation == RELATION_EQUAL ? "=" : "<=");
+        diagnose(r->diagnostics, item->place, "`%s` takes its value without `%s`: write `%s %.40s`", row->name,
+                 item->relation == RELATION_EQUAL ? "=" : "<=", row->name, text_at(r->arena, item->values->place));
     reset_setting(scope, setting);
     apply_values(r, scope, setting, item);
     if (row->form == FORM_length) apply_length(r, scope, setting, item);
@@ -616,12 +642,14 @@ static void unknown_item(Resolver *r, Scope *scope, const Item *item) {
     }
     Text message = text_new(r->arena);
     text_printf(&message, "`%s` is not a setting or block of `%s`", item->name, block_name(scope->block));
-    const char *near = synonym_of("", item->name);
-    if (!near) near = nearest_word(item->name, words);
-    if (near) text_printf(&message, "; did you mean `%s`?", near);
-    for (int i = 0; i < n && !near && !(r->listed & 1 << scope->block); i++)
+    const char *near = synonym_of("", item->name), *advice = advice_of("", item->name);
+    if (!near) near = synonym_of("", lower_case(r->arena, item->name));
+    if (!near) near = near_word(r->arena, item->name, words);
+    if (advice) near = NULL;
+    text_printf(&message, "%s%s", advice ? ": " : did_you_mean(r->arena, item->name, near), advice ? advice : "");
+    for (int i = 0; i < n && !near && !advice && !(r->listed & 1 << scope->block); i++)
         message_word(&message, i ? "," : "; it holds:", words[i]);
-    if (!near) r->listed |= 1 << scope->block;
+    if (!near && !advice) r->listed |= 1 << scope->block;
     diagnose(r->diagnostics, item->place, "%s", message.data);
     const char *first = near ? arena_copy(r->arena, near, strcspn(near, " ")) : "";
     const SettingRow *meant = setting_named(first);

@@ -104,6 +104,12 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
 /* --- model/words.c */
 /* What a spec says for a word that another program has for it, or NULL; `in` as in synonyms.def. */
 const char *synonym_of(const char *in, const char *word);
+/* What to say of a word that a spec has nothing for, or NULL. */
+const char *advice_of(const char *in, const char *word);
+const char *lower_case(Arena *arena, const char *word);
+/* nearest_word, whatever the case of the letters. */
+const char *near_word(Arena *arena, const char *word, const char *const *words);
+const char *did_you_mean(Arena *arena, const char *word, const char *near); /* "; did you mean `NEAR`?", "" for NULL */
 /* Adds `before` and, behind a space, a word of a list; a line that passes 100 columns goes on indented. */
 void message_word(Text *message, const char *before, const char *word);
 const char *text_at(Arena *arena, Place place); /* what a spec says there */

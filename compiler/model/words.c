@@ -15,6 +15,39 @@ const char *synonym_of(const char *in, const char *word) {
     return NULL;
 }
 
+const char *advice_of(const char *in, const char *word) {
+    static const struct {
+        const char *in, *word, *advice;
+    } rows[] = {
+#define ADVICE(in, word, advice) {in, word, advice},
+#include "synonyms.def"
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].in, in) == 0 && strcmp(rows[i].word, word) == 0) return rows[i].advice;
+    return NULL;
+}
+
+const char *lower_case(Arena *arena, const char *word) {
+    char *lower = arena_copy(arena, word, strlen(word));
+    for (char *c = lower; *c; c++)
+        if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 'a' - 'A');
+    return lower;
+}
+
+const char *near_word(Arena *arena, const char *word, const char *const *words) {
+    const char *lower = lower_case(arena, word);
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], lower) == 0) return words[i];
+    const char *near = nearest_word(word, words);
+    return near ? near : nearest_word(lower, words);
+}
+
+const char *did_you_mean(Arena *arena, const char *word, const char *near) {
+    if (!near) return "";
+    bool same = strcmp(lower_case(arena, word), near) == 0; /* but for the case */
+    return arena_printf(arena, "; did you mean `%s`?%s", near, same ? " Names are in lower case" : "");
+}
+
 void message_word(Text *message, const char *before, const char *word) {
     enum { WIDTH = 100 };
     const char *newline = strrchr(message->data, '\n');

@@ -223,6 +223,25 @@ static bool begins_anew(const Parse *parse) {
     return behind == NAME || behind == NUMBER || behind == STRING || behind == ')' || behind == '}';
 }
 
+/* A parenthesis where a value would begin, or behind a word as if that was a function. */
+static bool parenthesis(Parse *parse, Place place) {
+    if (parse->last != '(') return false;
+    Place word = parse->word_place;
+    bool called = parse->before == NAME && word.line == place.line && word.column + word.length == place.column;
+    if (called && parse->word_behind != SEP && parse->word_behind != '{') {
+        diagnose(parse->diagnostics, word, "`%s` is no function; the only one is `sqrt(…)`", parse->word);
+        return true;
+    }
+    static const int ends[] = {NAME, NUMBER, STRING, ')', '=', AT_MOST};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (parse->before == ends[i]) {
+            diagnose(parse->diagnostics, place, "a value cannot begin with a parenthesis: write a factor before it, "
+                     "as `1*(…)`");
+            return true;
+        }
+    return false;
+}
+
 /* A lexer that has already said precisely what is wrong silences the generic message. */
 static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Parse *parse) {
     (void)scanner;
@@ -236,6 +255,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Par
         no_separator(parse, relation ? "setting" : "item");
         return 0;
     }
+    if (parenthesis(parse, *yypcontext_location(context))) return 0;
     int count = yypcontext_expected_tokens(context, expected, 6);
     Text text = text_new(parse->arena);
     if (found == YYSYMBOL_YYEOF && parse->depth > 0)
