@@ -72,6 +72,7 @@ static Sublayer resolve_sublayer(Resolver *r, const Scope *outer, const Item *it
         sublayer.name = "ffn";
     } else {
         attention_word(r, item, stack->is_decoder && r->model->encoder);
+        r->position_said |= stated(scope, F_position);
         resolve_attention(r, scope, item, stack, &sublayer);
         sublayer.name = sublayer.attention.cross ? "cross_attention" : "attention";
     }
@@ -407,6 +408,30 @@ static void check_export(Resolver *r, const Scope *scope, const Stack *stack) {
                      (long long)layers->list[i], (long long)stack->n_layers);
 }
 
+/* Attention over all rows gives the same whatever their order is, unless positions or the mask tell it. */
+static bool knows_order(const Resolver *r, const Stack *stack) {
+    bool mixes = false, ordered = r->position_said || stack->input == INPUT_PATCHES || stack->seq.n == 1;
+    for (int64_t l = 0; l < stack->n_layers; l++)
+        for (int s = 0; s < stack->layers[l].count; s++) {
+            const Sublayer *sub = &stack->layers[l].sublayers[s];
+            const Attention *a = &sub->attention;
+            if (sub->kind != SUBLAYER_ATTENTION || a->cross) continue;
+            mixes = true;
+            ordered |= a->mask_causal || a->mask_prefix || a->mask_given || a->window;
+        }
+    return ordered || !mixes;
+}
+
+static void note_unordered(Resolver *r) {
+    for (int i = 0; i < r->n_unordered; i++) {
+        const Stack *stack = r->unordered[i];
+        diagnose_note(r->diagnostics, stack->place,
+                      "without `position` this %s cannot tell the order of its %s: it sees a bag of them; "
+                      "say `position none` if that is meant",
+                      stack->name, stack->input == INPUT_TOKENS ? "tokens" : "rows");
+    }
+}
+
 static Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_decoder) {
     Stack *stack = arena_alloc(r->arena, sizeof *stack);
     stack->name = is_decoder ? "decoder" : "encoder";
@@ -417,6 +442,7 @@ static Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, b
         diagnose(r->diagnostics, item->values->place, "`%s` is followed by its block, not by a value", stack->name);
     Scope *scope = scope_enter(r, outer, is_decoder ? BLOCK_DECODER : BLOCK_ENCODER, item->items);
     r->layers_doubted = false;
+    r->position_said = stated(scope, F_position);
     resolve_input(r, scope, item, stack);
     resolve_embedding(r, scope, item, stack);
     resolve_stack_position(r, scope, item, stack);
@@ -431,6 +457,7 @@ static Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, b
     resolve_final_norm(scope, stack);
     if (r->diagnostics->errors == 0) check_widths(r, stack);
     check_export(r, scope, stack);
+    if (!knows_order(r, stack)) r->unordered[r->n_unordered++] = stack;
     return stack;
 }
 
@@ -633,6 +660,7 @@ Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics) {
         check_source_names(&r, &table);
         if (diagnostics->errors) return NULL;
     }
+    note_unordered(&r);
     Text canonical = text_new(arena);
     model_print(&canonical, model, false);
     model->hash = hash_bytes(0, canonical.data, canonical.size);

@@ -60,6 +60,9 @@ typedef struct Resolver {
     int lets;            /* so far */
     int listed;          /* blocks (bits) of which it was said what may stand in them */
     bool layers_doubted; /* the number of layers of the stack at hand was refused */
+    bool position_said;  /* of the stack at hand or of one of its attentions, `none` too */
+    const Stack *unordered[2]; /* whose rows are a bag, and the spec does not say that this is meant */
+    int n_unordered;
 } Resolver;
 
 Scope *scope_outermost(Resolver *r);

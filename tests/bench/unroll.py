@@ -28,7 +28,7 @@ SPEC = """model %s {
     d_model %d
     norm layernorm post
     encoder {
-        seq = %d
+        seq = %d, position none
         input features
         layers %d { attention self { heads %d }, ffn { d_ff %d, activation relu } }
     }

@@ -6,6 +6,8 @@ formatted to the bytes of fmt/*.expected. ATTNC names another binary than build/
     #! error LINE:COL: TEXT     a diagnostic with TEXT in its message; all are listed, in order
     #! note LINE:COL: TEXT      the same for a note
     #! model TEXT               a part of what `attnc --dump=model FILE` prints
+
+A good file may have notes as well; without them nothing is on stderr.
 """
 import glob
 import os
@@ -106,12 +108,17 @@ def bad_file(path):
 
 def good_file(path):
     problems = []
+    notes = [(kind, *text.split(": ", 1)) for kind, text in expectations(path) if kind == "note"]
     status, stdout, stderr, _ = run("weights", path)
-    if status != 0 or stderr or not stdout:
+    found, more = diagnostics(stderr, path)
+    same = len(found) == len(notes) and all(f[:2] == e[:2] and e[2] in f[2] for f, e in zip(found, notes))
+    if status != 0 or not same or more or not stdout or (stderr and not notes):
         problems.append(f"exit status {status}, stderr:\n{stderr[:2000]}")
     status, stdout, stderr, _ = run("--dump=model", path)
     dump = stdout.decode("utf-8", "replace")
     for kind, text in expectations(path):
+        if kind == "note":
+            continue
         if kind != "model":
             problems.append(f"what is `#! {kind} {text}`?")
         elif text not in dump:

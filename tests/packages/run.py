@@ -38,7 +38,7 @@ target_link_libraries(app PRIVATE plugin)
 BIG = """# model small { the name is not this one }
 model big {
     d_model 32, vocab 20000
-    encoder { seq = 4, layers 1 { attention self { heads 2 }
+    encoder { seq = 4, position none, layers 1 { attention self { heads 2 }
                                   ffn { d_ff 32 } } }
     head pool mean
 }

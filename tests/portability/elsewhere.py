@@ -160,7 +160,7 @@ def compiled(folder):
 def compile_large(folder, vocab):
     with open(folder + "/large.attn", "w", encoding="utf-8") as file:
         file.write(f"model large {{ d_model 4096, vocab {vocab}\n"
-                   "encoder { seq <= 64, layers 1 { attention self { heads 32 } } } }\n")
+                   "encoder { seq <= 64, position none, layers 1 { attention self { heads 32 } } } }\n")
     return run([ATTNC, "compile", folder + "/large.attn", "-o", folder, "--target", "scalar"])
 
 
@@ -217,7 +217,7 @@ def embedded(folder):
     spec = folder + "/mid.attn"
     with open(spec, "w", encoding="utf-8") as file:
         file.write("model mid { d_model 64, vocab 5000\n"
-                   "encoder { seq <= 9, layers 1 { attention self { heads 4 } } } }\n")
+                   "encoder { seq <= 9, position none, layers 1 { attention self { heads 4 } } } }\n")
     done = run([ATTNC, "compile", spec, "-o", folder, "--target", "wasm", "--weights", "random:1", "--embed-weights"])
     if done.returncode:
         return output(done)

@@ -19,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 ATTNC = os.path.join(ROOT, "build", "attnc")
 RED, MAGENTA, GREEN, BOLD, END = (b"\x1b[%sm" % code for code in (b"1;31", b"1;35", b"32", b"1", b"0"))
 BAD = "model t {\n    d_model 16, heads 2\n    d_modle 3\n    norm post\x7f\n}\n"
-SLOW = """model slow { d_model 64, vocab 50, %s { seq <= 512, layers 4 { attention self { heads 4%s }
+SLOW = """model slow { d_model 64, vocab 50, %s { seq <= 512, position none, layers 4 { attention self { heads 4%s }
     ffn { d_ff 256, activation relu } } }%s }
 """
 
@@ -96,7 +96,7 @@ class Terminal:
 
     def test_color_of_check(self):
         """Of good rows and bad ones: the emitted C with one offset changed."""
-        small = self.path("small.attn", "model small { d_model 8, vocab 9, encoder { seq <= 4, layers 1 { "
+        small = self.path("small.attn", "model small { d_model 8, vocab 9, encoder { seq <= 4, position learned, layers 1 { "
                           "attention self { heads 2 }\n ffn { d_ff 8, activation relu } } }\n head pool mean }")
         done = pipe("compile", small, "-o", self.folder, "--target", "scalar", "--unroll", "loops")
         assert done.returncode == 0, done.stderr
