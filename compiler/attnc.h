@@ -108,6 +108,8 @@ typedef struct MappedFile {
 
 MappedFile file_map(Arena *arena, const char *path);                        /* unmapped with the arena */
 char *file_read(Arena *arena, const char *path, size_t limit, size_t *size); /* fails above `limit` bytes */
+/* All that comes from a pipe or terminal until its end; `name` is for messages. */
+char *stream_read(Arena *arena, int fd, const char *name, size_t limit, size_t *size);
 bool file_exists(const char *path); /* a failure where the system cannot tell */
 
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size); /* FNV-1a, 64 bit; seed 0 begins */
@@ -212,6 +214,7 @@ typedef struct Ast {
 enum { MAX_NESTING = 64, MAX_EXPR_DEPTH = 100, MAX_SPEC_BYTES = 1 << 20 };
 
 Source *source_read(Arena *arena, const char *path);
+Source *source_from_input(Arena *arena); /* standard input */
 Source *source_from_text(Arena *arena, const char *path, const char *text, size_t size);
 Ast *parse(Arena *arena, Source *source, Diagnostics *diagnostics); /* parser.y; look at diagnostics->errors */
 void ast_print(FILE *to, const Ast *ast);                           /* --dump=ast */

@@ -19,7 +19,7 @@ static const char usage[] =
     "                       call; loops: nothing but loops, the least code\n" HELP_WEIGHTS ";\n"
     "                       they become NAME.attnw, in the layout that the C reads\n"
     "  --embed-weights      puts the weights into the C; those above 1 MB through NAME_weights.S, which takes in\n"
-    "                       NAME.attnw when it is assembled\n"
+    "                       NAME.attnw when it is assembled; how all is linked is then printed\n"
     "  --runtime            writes attn_runtime.[ch] (threads, files) and attn_generate.[ch] (search) beside NAME.c\n"
     HELP_VERBOSE;
 
@@ -63,6 +63,39 @@ static void write_runtime(Arena *arena, const char *folder) {
         if (!text) bug("%s is not in this program", names[i]);
         write_file(arena, arena_printf(arena, "%s/%s", folder, names[i]), text, strlen(text));
     }
+}
+
+/* A file's name as a shell takes it. */
+static const char *quoted(Arena *arena, const char *name) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+:@%-";
+    if (strspn(name, plain) == strlen(name)) return name;
+    Text out = text_new(arena);
+    text_add(&out, "'", 1);
+    for (; *name; name++) {
+        if (*name == '\'') text_add(&out, "'\\'", 3);
+        text_add(&out, name, 1);
+    }
+    text_add(&out, "'", 1);
+    return out.data;
+}
+
+/* What is to be linked where the weights are a file of assembly of their own. */
+static void tell_assembly(Arena *arena, const char *folder, const char *name, bool runtime) {
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') length--;
+    folder = arena_copy(arena, folder, length);
+    bool here = strcmp(folder, ".") == 0, root = strcmp(folder, "/") == 0;
+    const char *stem = arena_printf(arena, "%s%s%s", here ? "" : folder, here || root ? "" : "/", name);
+    const char *ends[] = {".c", "_weights.S"}, *more[] = {"attn_runtime.c", "attn_generate.c"};
+    Text line = text_new(arena);
+    text_printf(&line, "cc -std=c11 -O2 main.c");
+    for (int i = 0; i < 2; i++) text_printf(&line, " %s", quoted(arena, arena_printf(arena, "%s%s", stem, ends[i])));
+    for (int i = 0; runtime && i < 2; i++)
+        text_printf(&line, " %s", quoted(arena, arena_printf(arena, "%.*s%s", (int)(strlen(stem) - strlen(name)), stem,
+                                                             more[i])));
+    if (!here) text_printf(&line, " -I%s", quoted(arena, folder)); /* for the headers, and what .incbin names */
+    say(stdout, "%s_weights.S takes %s.attnw into the program and is linked with the C:\n    %s -o %s%s\n", stem, stem,
+        line.data, name, runtime ? " -lpthread" : "");
 }
 
 int command_compile(int argc, char **argv) {
@@ -111,6 +144,7 @@ int command_compile(int argc, char **argv) {
     write_file(arena, arena_printf(arena, "%s/%s.h", folder, model->name), emitted.h, emitted.h_bytes);
     write_file(arena, arena_printf(arena, "%s/%s.c", folder, model->name), emitted.c, emitted.c_bytes);
     outputs_release();
+    if (emitted.assembly) tell_assembly(arena, folder, model->name, runtime);
     arena_free(arena);
     return EXIT_FINE;
 }

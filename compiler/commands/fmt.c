@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const char usage[] = "attnc fmt SPEC [-o FILE]\n"
+static const char usage[] = "attnc fmt SPEC|- [-o FILE]\n"
+                            "  -                    reads the spec from standard input\n"
                             "  -o FILE              where it goes, the spec itself too; without it to stdout";
 
 int command_fmt(int argc, char **argv) {
@@ -12,8 +13,9 @@ int command_fmt(int argc, char **argv) {
     const Option options[] = {{"-o", .text = &to}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     Diagnostics diagnostics = diagnostics_new(arena, stderr);
-    Ast *ast = parse(arena, source_read(arena, path), &diagnostics);
-    if (diagnostics.errors) fail("%s: %d error%s", path, diagnostics.errors, diagnostics.errors == 1 ? "" : "s");
+    Source *source = strcmp(path, "-") == 0 ? source_from_input(arena) : source_read(arena, path);
+    Ast *ast = parse(arena, source, &diagnostics);
+    if (diagnostics.errors) fail("%s: %d error%s", source->path, diagnostics.errors, diagnostics.errors == 1 ? "" : "s");
     const char *text = ast_format(arena, ast);
     if (to) {
         OutputFile *output = output_open(arena, to);

@@ -79,6 +79,21 @@ char *file_read(Arena *arena, const char *path, size_t limit, size_t *size) {
     return data;
 }
 
+char *stream_read(Arena *arena, int fd, const char *name, size_t limit, size_t *size) {
+    Text text = text_new(arena);
+    for (;;) {
+        char part[4096];
+        ssize_t got = read(fd, part, sizeof part);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) fail_system(errno, "%s: cannot be read", name);
+        if (got == 0) break;
+        text_add(&text, part, (size_t)got);
+        if (text.size > limit) fail("%s: is too large: at most %zu bytes are read", name, limit);
+    }
+    *size = text.size;
+    return text.data;
+}
+
 bool file_exists(const char *path) {
     if (access(path, F_OK) == 0) return true;
     if (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG) fail_system(errno, "%s: cannot be reached", path);

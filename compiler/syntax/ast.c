@@ -19,6 +19,13 @@ Source *source_read(Arena *arena, const char *path) {
     return source_from_text(arena, path, text, size);
 }
 
+Source *source_from_input(Arena *arena) {
+    static const char name[] = "<stdin>";
+    size_t size;
+    char *text = stream_read(arena, 0, name, MAX_SPEC_BYTES, &size);
+    return source_from_text(arena, name, text, size);
+}
+
 Place place_join(Place first, Place last) {
     if (first.line == last.line && last.column + last.length > first.column)
         first.length = last.column + last.length - first.column;

@@ -13,10 +13,11 @@ ATTNC = os.path.abspath("build/attnc")
 SPEC = os.path.abspath("specs/small_encoder.attn")
 
 
-def run(*args, limit=None, **environment):
+def run(*args, limit=None, given=None, **environment):
     def small_files():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     return subprocess.run([ATTNC, *args], capture_output=True, text=True, preexec_fn=small_files if limit else None,
+                          **({"stdin": subprocess.DEVNULL} if given is None else {"input": given}),
                           timeout=60, env={**os.environ, **environment})
 
 
@@ -341,6 +342,41 @@ def foreign_weights(folder, specs):
     expect("a folder of shards", pack(home), status=0)
 
 
+def linked_weights(folder):
+    """Where the weights are a file of assembly, the command that links all files is printed, and it does."""
+    spec, main_c = folder + "/large.attn", folder + "/main.c"
+    with open(spec, "w", encoding="utf-8") as file:
+        file.write("model large { d_model 64, vocab 5000, position learned\n"
+                   "encoder { seq <= 8, layers 1 { attention self { heads 2 }, ffn { d_ff 64 } } } }\n")
+    with open(main_c, "w", encoding="utf-8") as file:
+        file.write('#include "large.h"\nint main(void) {\n    large_ctx model;\n'
+                   "    return large_init(&model, large_embedded(), LARGE_WEIGHTS_BYTES, NULL);\n}\n")
+    for name, more in (("linked", []), ("linked, it's here", ["--runtime"]), (".", []), ("slash/", [])):
+        call = [ATTNC, "compile", spec, "-o", name, "--target", "scalar", "--weights", "random:1", "--embed-weights"]
+        done = subprocess.run([*call, *more], capture_output=True, text=True, cwd=folder, check=False)
+        stem = {".": "", "slash/": "slash/"}.get(name, name + "/") + "large"
+        lines = done.stdout.splitlines() + ["", ""]
+        expect_equal("linked weights in %s: what is said" % name, lines[0],
+                     f"{stem}_weights.S takes {stem}.attnw into the program and is linked with the C:")
+        line = lines[1].replace("-std=c11 -O2", "-std=c11 -O0")
+        built = subprocess.run(line + " && ./large", shell=True, capture_output=True, text=True, cwd=folder, check=False)
+        expect("linked weights in %s: the command" % name, built, status=0)
+    expect_equal("small weights need no command", run("compile", SPEC, "-o", folder + "/small", "--weights", "random:1",
+                                                      "--embed-weights").stdout, "")
+
+
+def formatted_input():
+    """attnc fmt - lays out standard input."""
+    text = "model m{d_model 8,vocab 3 # c\n}"
+    expect_equal("fmt -", run("fmt", "-", given=text).stdout, "model m {\n    d_model 8\n    vocab 3  # c\n}\n")
+    with open(SPEC, encoding="utf-8") as file:
+        expect_equal("fmt - as of the file", run("fmt", "-", given=file.read()).stdout, run("fmt", SPEC).stdout)
+    expect("fmt - of a mistake", run("fmt", "-", given="model m {\n  d_model ?\n}"), "<stdin>:2:11: error: `?`",
+           "attnc: error: <stdin>: 1 error")
+    expect("fmt - of nothing", run("fmt", "-", given=""), "<stdin>:1:1: error: the file has no model")
+    expect("fmt - of too much", run("fmt", "-", given="#" * (1 << 20) + "#"), "<stdin>: is too large")
+
+
 def main():
     specs = tensors()
     with tempfile.TemporaryDirectory() as folder:
@@ -368,6 +404,8 @@ def main():
         bad_calls(folder)
         prefix_of_an_image(folder)
         packed_counts(folder)
+        linked_weights(folder)
+        formatted_input()
         generated(folder)
         verbose(folder, weights, specs)
         safetensors(weights, [(n, [s[0] + 1, *s[1:]] if n == "encoder.layers.0.ffn.up.weight" else s) for n, s in specs])
