@@ -4,7 +4,7 @@
  * them, in the order in which data flows:
  *
  *   support -> syntax -> io (tensor files) -> model -> io (weights) -> ir -> interp -> passes -> io (packed weights)
- *   -> emit -> commands
+ *   -> emit -> import (import/import.h) -> commands
  *
  * An arrow never goes back up this list. */
 #ifndef ATTNC_H
@@ -463,7 +463,7 @@ typedef struct Model {
     int64_t n_source_names;
     const char **prefixes, **ignored;
     int64_t n_prefixes, n_ignored;
-    uint64_t hash; /* of model_print's text without lengths, unroll and exports */
+    uint64_t hash; /* of model_print's text without bounds */
 } Model;
 
 /* --- model/resolve.c: NULL when diagnostics holds errors. */
@@ -477,7 +477,8 @@ bool source_name_matches(Arena *arena, const char *pattern, const char *name, co
 /* --- model/names.c: why this cannot be a model's name, or NULL. */
 const char *model_name_fault(Arena *arena, const char *name);
 
-/* --- model/model_print.c: every resolved number, canonically; --dump=model, and what the hash is over. */
+/* --- model/model_print.c: every resolved number, canonically: whole for --dump=model, and without lengths, unroll and
+ * exports, and with numbers of 17 digits, for the hash. */
 void model_print(Text *out, const Model *model, bool with_bounds);
 const char *norm_kind_name(NormKind kind);
 const char *activation_name(Activation activation);
@@ -675,7 +676,8 @@ bool dim_equal(Dim a, Dim b);
  * not be carried across it. */
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);
 const char *op_name(OpKind kind);
-/* --- ir/verify.c: a `bug` when the graph breaks a rule; run after the builder and after every pass. */
+/* --- ir/verify.c: a `bug` when the graph breaks a rule. Run on what the builder made, which no pass changes: they read
+ * graphs and make plans. `after` names in the message who made the graph. */
 void verify(const Module *module, const Graph *graph, const char *after);
 /* --- ir/print.c: --dump=graph */
 void graph_print(Text *out, const Module *module, const Graph *graph);

@@ -1,5 +1,5 @@
 /* model_print.c: every resolved number, canonically. The model's hash is over this text without lengths,
- * unroll and exports; --dump=model shows it whole. */
+ * unroll and exports, and with numbers of 17 digits; --dump=model shows it whole. */
 #include "../attnc.h"
 
 const char *norm_kind_name(NormKind kind) {
