@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-static const char usage[] = "attnc fmt SPEC|- [-o FILE]\n"
-                            "  -                    reads the spec from standard input\n"
+static const char usage[] = "attnc fmt SPEC [-o FILE], or attnc fmt - [-o FILE]: the spec comes from standard input\n"
                             "  -o FILE              where it goes, the spec itself too; without it to stdout";
 
 int command_fmt(int argc, char **argv) {
