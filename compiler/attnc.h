@@ -111,6 +111,7 @@ char *file_read(Arena *arena, const char *path, size_t limit, size_t *size); /* 
 /* All that comes from a pipe or terminal until its end; `name` is for messages. */
 char *stream_read(Arena *arena, int fd, const char *name, size_t limit, size_t *size);
 bool file_exists(const char *path); /* a failure where the system cannot tell */
+bool folder_exists(const char *path); /* likewise; false for what is no folder */
 
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size); /* FNV-1a, 64 bit; seed 0 begins */
 double seconds_now(void);                                           /* monotonic clock */

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { PREFIX_BYTES = 8, JSON_LIMIT = 100 * 1000 * 1000 };
 
@@ -365,8 +364,7 @@ static const char *weights_of_folder(Arena *arena, const char *folder) {
 
 static TensorFile open_part(Arena *arena, const char *path) {
     static const char SUFFIX[] = ".index.json";
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) path = weights_of_folder(arena, path);
+    if (folder_exists(path)) path = weights_of_folder(arena, path);
     size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
     bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
     return index ? open_index(arena, path) : open_file(arena, path);

@@ -100,6 +100,13 @@ bool file_exists(const char *path) {
     return false;
 }
 
+bool folder_exists(const char *path) {
+    struct stat info;
+    if (stat(path, &info) == 0) return S_ISDIR(info.st_mode);
+    if (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG) fail_system(errno, "%s: cannot be reached", path);
+    return false;
+}
+
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size) {
     const uint8_t *at = bytes;
     uint64_t hash = seed ? seed : UINT64_C(0xcbf29ce484222325);

@@ -67,17 +67,20 @@ def write_shards(folder):
 
 
 def commands(folder, attnc, quick):
-    ids, sharded, cc, kept = (os.path.join(folder, name) for name in ("ids.npy", "sharded", "cc", "libraries"))
+    ids, sharded, cc, kept, saved = (os.path.join(folder, name)
+                                     for name in ("ids.npy", "sharded", "cc", "libraries", "saved"))
     weights, packed = folder + "/w.safetensors", folder + "/w.attnw"
     write_ids(ids, [1, 2, 3, 4])
     write_shards(sharded)
     os.mkdir(kept)
+    os.mkdir(saved)
     with open(cc, "w", encoding="utf-8") as file:
         file.write(CC % kept)
     os.chmod(cc, 0o755)
     for make in (["weights", ENCODER, "--weights", "random:3", "-o", weights],
                  ["pack", ENCODER, "--weights", weights, "-o", packed]):
         subprocess.run([attnc, *make], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    os.link(weights, saved + "/model.safetensors")
     compiled = "--engine compiled --target scalar --cc " + cc
     prompt = f"--in tokens={ids} --max-new 3 --ignore-eos"
     few = [
@@ -97,6 +100,7 @@ def commands(folder, attnc, quick):
         Command("weights", f"weights {ENCODER}"),
         Command("weights -o", f"weights {ENCODER} --weights {packed} -o @/w.safetensors", ["w.safetensors"]),
         Command("pack", f"pack {ENCODER} --weights {weights} -o @/w.attnw", ["w.attnw"]),
+        Command("pack of a folder", f"pack {ENCODER} --weights {saved} -o @/w.attnw", ["w.attnw"]),
         Command("run interp", f"run {ENCODER} --weights {weights} --in tokens={ids} --engine interp "
                 "--out hidden=@/h.npy", ["h.npy"]),
         Command("generate interp", f"generate {DECODER} --weights random:1 {prompt} --engine interp "

@@ -374,6 +374,11 @@ def formatted_input():
     expect("fmt - of a mistake", run("fmt", "-", given="model m {\n  d_model ?\n}"), "<stdin>:2:11: error: `?`",
            "attnc: error: <stdin>: 1 error")
     expect("fmt - of nothing", run("fmt", "-", given=""), "<stdin>:1:1: error: the file has no model")
+    with open(os.devnull, "wb") as nowhere:
+        for name, unreadable, why in (("a folder", os.open(".", os.O_RDONLY), "Is a directory"),
+                                      ("what is written alone", nowhere.fileno(), "Bad file descriptor")):
+            done = subprocess.run([ATTNC, "fmt", "-"], stdin=unreadable, capture_output=True, text=True, check=False)
+            expect("fmt - of " + name, done, "<stdin>: cannot be read: " + why)
     expect("fmt - of too much", run("fmt", "-", given="#" * (1 << 20) + "#"), "<stdin>: is too large")
 
 
