@@ -6,7 +6,8 @@
 static const char usage[] =
     "attnc run SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … --out NAME=F.npy …\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS "\n"
-    "  --in NAME=F.npy      an input; attention_mask, ones then zeros, says how long padded sequences are\n"
+    "  --in NAME=F.npy      an input: ids of int32 or int64, or of a narrower type that holds all of them, rows of\n"
+    "                       floats; attention_mask, ones then zeros, says how long padded sequences are\n"
     "  --out NAME=F.npy     where an output goes; NAME.LAYER: one layer of attention; with no --out, they are named\n"
     HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
