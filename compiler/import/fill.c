@@ -174,8 +174,7 @@ static void fill_layers(Import *import, const char *head, const char *body, cons
     const char **texts = arena_array(arena, (size_t)n, sizeof *texts);
     int distinct = 0;
     for (int64_t layer = 0; layer < n; layer++) {
-        variable_set(import, "layer", arena_printf(arena, "%lld", (long long)layer));
-        if (import->layer_types) variable_set(import, "layer_type", import->layer_types[layer]);
+        layer_variables_set(import, layer);
         Text text = text_new(arena);
         fill_lines(import, body, end, &text);
         int found = 0;

@@ -10,8 +10,8 @@
  * (a word `$other` is a variable's value), #tensor (the file has it, under one of the prefixes), #a<>b (the file has
  * both tensors, and their numbers differ). In the spec
  *     $layers N [words] … $end
- * is a layer's body, filled once for each of the N layers, with the variables `layer` (from 0) and `layer_type`
- * (of KEY_LAYER_TYPES); bodies that repeat become a pattern. A line of the tensor list is
+ * is a layer's body, filled once for each of the N layers, with the variables `layer` (from 0) and those of the keys
+ * that hold an entry a layer; bodies that repeat become a pattern. A line of the tensor list is
  *     CANONICAL SOURCE [options of the weights block]
  *     @CANONICAL_STEM SOURCE_STEM     stands before the names of later lines that begin with a dot
  *     prefix P …,  ignore PATTERN …,  buffer PATTERN …   only those that occur in the file are written
@@ -36,7 +36,10 @@ typedef enum KeyKind {
     KEY_TOKEN,       /* token id, or a list of one */
     KEY_PAIR,        /* n or [n, m]: variable, and variable_width where m is another number */
     KEY_ROPE,        /* what stands behind `position rope`; `values`: the layer type whose object is taken */
-    KEY_LAYER_TYPES, /* a layer type a layer; `values`: the types; `otherwise`: see layer_type_of */
+    KEY_LAYER_TYPES, /* a word a layer; `values`: the words; `otherwise`: a pattern, see layers.c, or "": no list.
+                      * The variable any_WORD is set where a layer has it */
+    KEY_LAYER_FLAGS, /* 0 or 1 a layer, or for more layers: the words no and yes */
+    KEY_LAYER_RUNS,  /* [[[words], times], …]; not read where the variable has a list already */
     KEY_DERIVED,     /* no key: the variable becomes `otherwise` where the condition `values` holds (NULL: always) */
     KEY_REFUSED,     /* no key: where the condition `values` holds, the failure `otherwise` */
     KEY_NOTED,       /* no key: where the condition `values` holds, the note `otherwise` */
@@ -98,6 +101,12 @@ typedef struct ImportOptions {
     const char *const *ignored; /* of --ignore-key, keys with dots before those in objects, ended by NULL; NULL: none */
 } ImportOptions;
 
+/* A variable that has a text for each layer. */
+typedef struct LayerList {
+    const char *variable, **texts;
+    struct LayerList *next;
+} LayerList;
+
 typedef struct Import {
     Arena *arena;
     const char *config_path, *weights_path;
@@ -106,8 +115,7 @@ typedef struct Import {
     const char *type, *class_name;
     TensorFile *file;
     Variable *variables;
-    const char **layer_types; /* NULL: none */
-    int64_t n_layer_types;
+    LayerList *layer_lists;
     const ImportOptions *options;
     struct Sentence *sentence; /* NULL: no modules of sentence-transformers */
     bool *ignored_met;         /* of each of options->ignored: a key that nothing else obeys */
@@ -163,6 +171,12 @@ void variable_set(Import *import, const char *name, const char *text);
 /* The word of "a b=c d" that stands for `word`: what is behind its `=`, else itself; NULL: none. */
 const char *word_find(Arena *arena, const char *words, const char *word);
 const char *next_word(const char **at, size_t *size); /* NULL at the end */
+
+_Noreturn void key_refuse(const Import *import, const ConfigKey *key, const cJSON *item, const char *wanted);
+
+/* --- layers.c: keys with an entry a layer; `item` NULL: the key is absent or null. */
+void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item);
+void layer_variables_set(Import *import, int64_t layer);
 
 /* --- rope.c */
 const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object);

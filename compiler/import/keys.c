@@ -89,7 +89,7 @@ static const char *default_text(const Import *import, const char *otherwise) {
     return otherwise[0] == '=' ? computed(import, otherwise + 1) : otherwise;
 }
 
-static _Noreturn void refuse(const Import *import, const ConfigKey *key, const cJSON *item, const char *wanted) {
+_Noreturn void key_refuse(const Import *import, const ConfigKey *key, const cJSON *item, const char *wanted) {
     const char *first = arena_copy(import->arena, key->names, strcspn(key->names, " "));
     const char *name = item->string && !strchr(first, '.') ? item->string : first;
     fail("%s: `%s` is %s; %s is understood", import->config_path, name, config_value(import->arena, item), wanted);
@@ -98,10 +98,10 @@ static _Noreturn void refuse(const Import *import, const ConfigKey *key, const c
 static const char *number(const Import *import, const ConfigKey *key, const cJSON *item, double least, bool whole) {
     const char *wanted = !whole ? "a number that is not negative" : least > 0 ? "a whole number from 1 to 2^53"
         : "a whole number from 0 to 2^53";
-    if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) refuse(import, key, item, wanted);
+    if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) key_refuse(import, key, item, wanted);
     double value = item->valuedouble;
-    if (value < least) refuse(import, key, item, wanted);
-    if (whole && (value > 0x1p53 || value != floor(value))) refuse(import, key, item, wanted);
+    if (value < least) key_refuse(import, key, item, wanted);
+    if (whole && (value > 0x1p53 || value != floor(value))) key_refuse(import, key, item, wanted);
     return number_text(import->arena, value);
 }
 
@@ -114,7 +114,7 @@ static const char *word(const Import *import, const ConfigKey *key, const cJSON 
     size_t size;
     for (const char *w; (w = next_word(&words, &size));) text_printf(&wanted, " %.*s",
         (int)(strcspn(w, "= ") < size ? strcspn(w, "= ") : size), w);
-    refuse(import, key, item, wanted.data);
+    key_refuse(import, key, item, wanted.data);
 }
 
 /* Ids beyond the vocabulary cannot come up; transformers writes such defaults into small models' configs. */
@@ -122,7 +122,7 @@ static const char *tokens(Import *import, const ConfigKey *key, const cJSON *ite
     const char *vocab = variable_get(import, "vocab", 5);
     Text out = text_new(import->arena);
     const cJSON *id = cJSON_IsArray(item) ? item->child : item;
-    if (cJSON_IsArray(item) && key->kind == KEY_TOKEN && id && id->next) refuse(import, key, item, "one token id");
+    if (cJSON_IsArray(item) && key->kind == KEY_TOKEN && id && id->next) key_refuse(import, key, item, "one token id");
     for (; id; id = cJSON_IsArray(item) ? id->next : NULL) {
         if (cJSON_IsNumber(id) && id->valuedouble == -1) continue; /* an old way to say none */
         const char *text = number(import, key, id, 0, true);
@@ -139,64 +139,18 @@ static const char *pair(Import *import, const ConfigKey *key, const cJSON *item)
     if (cJSON_IsArray(item)) {
         first = item->child;
         second = first ? first->next : NULL;
-        if (!second || second->next) refuse(import, key, item, "a number or [height, width]");
+        if (!second || second->next) key_refuse(import, key, item, "a number or [height, width]");
     }
     const char *height = number(import, key, first, 1, true), *width = number(import, key, second, 1, true);
     variable_set(import, arena_printf(import->arena, "%s_width", key->variable), strcmp(height, width) ? width : "");
     return height;
 }
 
-/* The pattern of older configs, which have no layer_types: `A B` repeated; `every K A B`: A, but each K-th layer B;
- * `first K A B`: A, but B at each layer whose number K divides; `from K A B`: A up to layer K, then B.
- * K is a variable. */
-static const char *layer_type_of(const Import *import, const char *pattern, int64_t layer) {
-    const char *words[8];
-    size_t sizes[8], size;
-    int64_t n = 0;
-    for (const char *w; n < 8 && (w = next_word(&pattern, &size)); n++) words[n] = w, sizes[n] = size;
-    const char *names[3] = {"every", "first", "from"};
-    if (!n) bug("a pattern of layers holds no word");
-    int64_t pick = layer % n, first = 0;
-    for (int i = 0; i < 3; i++) {
-        if (n != 4 || sizes[0] != strlen(names[i]) || memcmp(words[0], names[i], sizes[0]) != 0) continue;
-        const char *text = variable_get(import, words[1], sizes[1]);
-        int64_t k = text ? strtoll(text, NULL, 10) : 0;
-        first = 2;
-        pick = i == 2 ? layer >= k : k > 0 && (i == 0 ? (layer + 1) % k == 0 : layer % k == 0);
-    }
-    return arena_copy(import->arena, words[first + pick], sizes[first + pick]);
-}
-
-enum { MOST_LAYERS = 4096 };
-
-static void layer_types(Import *import, const ConfigKey *key, const cJSON *item) {
-    const char *number_of = variable_get(import, "layers", 6);
-    if (!number_of) bug("the layers are not counted yet");
-    int64_t layers = strtoll(number_of, NULL, 10), count = 0;
-    if (layers > MOST_LAYERS) fail("%s: %lld layers are too many; at most %d are understood", import->config_path,
-        (long long)layers, MOST_LAYERS);
-    import->layer_types = arena_array(import->arena, (size_t)layers, sizeof *import->layer_types);
-    import->n_layer_types = layers;
-    if (!item) {
-        for (; count < layers; count++) import->layer_types[count] = layer_type_of(import, key->otherwise, count);
-        return;
-    }
-    if (!cJSON_IsArray(item)) refuse(import, key, item, "a list of layer types");
-    for (const cJSON *type = item->child; type; type = type->next, count++) {
-        if (count == layers) break;
-        import->layer_types[count] = word(import, key, type);
-    }
-    int64_t all = 0;
-    for (const cJSON *type = item->child; type; type = type->next) all++;
-    if (all != layers) fail("%s: `layer_types` has %lld entries for %lld layers", import->config_path, (long long)all,
-        (long long)layers);
-}
-
 static void must(const Import *import, const ConfigKey *key, const cJSON *item) {
     const char *value = cJSON_IsString(item) ? item->valuestring : config_value(import->arena, item);
     if (word_find(import->arena, key->values, value)) return;
     if (cJSON_IsNull(item) && word_find(import->arena, key->values, "false")) return; /* as in Python */
-    refuse(import, key, item, arena_printf(import->arena, "only %s", key->values));
+    key_refuse(import, key, item, arena_printf(import->arena, "only %s", key->values));
 }
 
 /* The value of the first of the key's names that the config has. */
@@ -238,12 +192,12 @@ static void read_key(Import *import, const ConfigKey *key) {
         if (item) must(import, key, item);
         return;
     }
-    if (item && cJSON_IsNull(item) && !key->null) refuse(import, key, item, "not null, but a value");
+    if (item && cJSON_IsNull(item) && !key->null) key_refuse(import, key, item, "not null, but a value");
     if (!item && !key->otherwise) fail("%s: the key `%.*s` is missing", import->config_path,
         (int)strcspn(key->names, " "), key->names);
     bool given = item && !cJSON_IsNull(item);
-    if (key->kind == KEY_LAYER_TYPES) {
-        layer_types(import, key, given ? item : NULL);
+    if (key->kind == KEY_LAYER_TYPES || key->kind == KEY_LAYER_FLAGS || key->kind == KEY_LAYER_RUNS) {
+        layer_list_read(import, key, given ? item : NULL);
         return;
     }
     if (key->kind == KEY_ROPE) {
@@ -264,11 +218,11 @@ static void read_key(Import *import, const ConfigKey *key) {
         case KEY_TOKEN: case KEY_TOKENS: text = tokens(import, key, item); break;
         case KEY_PAIR: text = pair(import, key, item); break;
         case KEY_FLAG:
-            if (!cJSON_IsBool(item)) refuse(import, key, item, "true or false");
+            if (!cJSON_IsBool(item)) key_refuse(import, key, item, "true or false");
             text = cJSON_IsTrue(item) ? "true" : "";
             break;
-        case KEY_MUST: case KEY_ROPE: case KEY_LAYER_TYPES: case KEY_DERIVED: case KEY_REFUSED:
-        case KEY_NOTED: break;
+        case KEY_MUST: case KEY_ROPE: case KEY_LAYER_TYPES: case KEY_LAYER_FLAGS: case KEY_LAYER_RUNS:
+        case KEY_DERIVED: case KEY_REFUSED: case KEY_NOTED: break;
         }
     } else if (key->kind == KEY_FLAG && strcmp(text, "false") == 0) {
         text = "";

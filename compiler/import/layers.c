@@ -1,0 +1,115 @@
+/* layers.c: keys that say something of each layer. They become variables that hold while a layer's body is filled. */
+#include "import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LAYERS = 4096 };
+
+/* The pattern of older configs, which have no list: `A B` repeated; `every K A B`: A, but each K-th layer B;
+ * `first K A B`: A, but B at each layer whose number K divides; `from K A B`: A up to layer K, then B.
+ * K is a variable. */
+static const char *patterned(const Import *import, const char *pattern, int64_t layer) {
+    const char *words[8];
+    size_t sizes[8], size;
+    int64_t n = 0;
+    for (const char *w; n < 8 && (w = next_word(&pattern, &size)); n++) words[n] = w, sizes[n] = size;
+    const char *names[3] = {"every", "first", "from"};
+    if (!n) bug("a pattern of layers holds no word");
+    int64_t pick = layer % n, first = 0;
+    for (int i = 0; i < 3; i++) {
+        if (n != 4 || sizes[0] != strlen(names[i]) || memcmp(words[0], names[i], sizes[0]) != 0) continue;
+        const char *text = variable_get(import, words[1], sizes[1]);
+        int64_t k = text ? strtoll(text, NULL, 10) : 0;
+        first = 2;
+        pick = i == 2 ? layer >= k : k > 0 && (i == 0 ? (layer + 1) % k == 0 : layer % k == 0);
+    }
+    return arena_copy(import->arena, words[first + pick], sizes[first + pick]);
+}
+
+static const LayerList *list_of(const Import *import, const char *variable) {
+    for (const LayerList *list = import->layer_lists; list; list = list->next)
+        if (strcmp(list->variable, variable) == 0) return list;
+    return NULL;
+}
+
+/* A word of `values`, or 0 or 1, which are the words `no` and `yes`. */
+static const char *element(const Import *import, const ConfigKey *key, const cJSON *list, const cJSON *item) {
+    if (key->kind == KEY_LAYER_FLAGS) {
+        if (!cJSON_IsNumber(item) || (item->valuedouble != 0 && item->valuedouble != 1))
+            fail("%s: `%s` holds %s; 0 and 1 are understood", import->config_path, list->string,
+                config_value(import->arena, item));
+        return item->valuedouble != 0 ? "yes" : "no";
+    }
+    const char *found = cJSON_IsString(item) ? word_find(import->arena, key->values, item->valuestring) : NULL;
+    if (!found) fail("%s: `%s` holds %s; one of %s is understood", import->config_path, list->string,
+        config_value(import->arena, item), key->values);
+    return found;
+}
+
+/* A word a layer. The list has `layers` entries, of flags as many or more. */
+static void read_list(const Import *import, const ConfigKey *key, const cJSON *item, const char **texts,
+                      int64_t layers) {
+    int64_t count = 0;
+    for (const cJSON *each = item->child; each; each = each->next, count++)
+        if (count < layers) texts[count] = element(import, key, item, each);
+    if (count != layers && (count < layers || key->kind != KEY_LAYER_FLAGS))
+        fail("%s: `%s` has %lld entries for %lld layers", import->config_path, item->string, (long long)count,
+            (long long)layers);
+}
+
+/* [[["global", "local"], 12], …]: the words repeated so many times, one run after another. */
+static void read_runs(const Import *import, const ConfigKey *key, const cJSON *item, const char **texts,
+                      int64_t layers) {
+    int64_t count = 0;
+    for (const cJSON *run = item->child; run; run = run->next) {
+        const cJSON *words = cJSON_IsArray(run) ? run->child : NULL, *times = words ? words->next : NULL;
+        if (!times || times->next || !cJSON_IsArray(words) || !words->child || !cJSON_IsNumber(times)
+            || !(times->valuedouble >= 0 && times->valuedouble <= MOST_LAYERS)
+            || times->valuedouble != (double)(int64_t)times->valuedouble)
+            fail("%s: `%s` holds %s; [[words], times] with up to %d times is understood", import->config_path,
+                item->string, config_value(import->arena, run), MOST_LAYERS);
+        for (int64_t i = 0; i < (int64_t)times->valuedouble && count <= layers; i++)
+            for (const cJSON *word = words->child; word && count <= layers; word = word->next, count++) {
+                const char *text = element(import, key, item, word);
+                if (count < layers) texts[count] = text;
+            }
+    }
+    if (count != layers) fail("%s: `%s` is of %s than the %lld layers", import->config_path, item->string,
+        count < layers ? "fewer" : "more", (long long)layers);
+}
+
+static void keep(Import *import, const char *variable, const char **texts, int64_t layers) {
+    LayerList *list = arena_alloc(import->arena, sizeof *list);
+    *list = (LayerList){variable, texts, import->layer_lists};
+    import->layer_lists = list;
+    for (int64_t i = 0; i < layers; i++) {
+        const char *any = arena_printf(import->arena, "any_%s", texts[i]);
+        if (!variable_get(import, any, strlen(any))) variable_set(import, any, "yes");
+    }
+}
+
+void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item) {
+    const char *number_of = variable_get(import, "layers", 6);
+    if (!number_of) bug("the layers are not counted yet");
+    int64_t layers = strtoll(number_of, NULL, 10);
+    if (layers > MOST_LAYERS) fail("%s: %lld layers are too many; at most %d are understood", import->config_path,
+        (long long)layers, MOST_LAYERS);
+    if (!item && !*key->otherwise) return;
+    const char **texts = arena_array(import->arena, (size_t)layers, sizeof *texts);
+    if (!item) {
+        for (int64_t i = 0; i < layers; i++) texts[i] = patterned(import, key->otherwise, i);
+    } else {
+        if (!cJSON_IsArray(item)) key_refuse(import, key, item, "a list with an entry a layer");
+        if (key->kind == KEY_LAYER_RUNS && list_of(import, key->variable)) return; /* a plain list was read before */
+        if (key->kind == KEY_LAYER_RUNS) read_runs(import, key, item, texts, layers);
+        else read_list(import, key, item, texts, layers);
+    }
+    keep(import, key->variable, texts, layers);
+}
+
+void layer_variables_set(Import *import, int64_t layer) {
+    variable_set(import, "layer", arena_printf(import->arena, "%lld", (long long)layer));
+    for (const LayerList *list = import->layer_lists; list; list = list->next)
+        variable_set(import, list->variable, list->texts[layer]);
+}
