@@ -1,13 +1,47 @@
 /* families.c: the list; each group of families has its file. */
 #include "families.h"
 
+#include <string.h>
+
 const Family *const families[] = {
     &family_bert, &family_roberta, &family_distilbert, &family_electra, &family_albert, &family_mpnet,
-        &family_modernbert,
+        &family_modernbert, &family_roformer, &family_clip_text,
     &family_vit, &family_deit,
     &family_gpt2, &family_gpt_neox, &family_opt, &family_bloom, &family_mpt, &family_falcon,
     &family_llama, &family_mistral, &family_qwen2, &family_qwen3, &family_gemma, &family_gemma2, &family_gemma3,
+    &family_gemma3_text_of,
     &family_olmo2, &family_phi, &family_phi3, &family_starcoder2, &family_cohere, &family_stablelm,
-    &family_t5, &family_bart, &family_mbart, &family_marian, &family_pegasus, &family_m2m_100,
+    &family_gptj, &family_codegen, &family_gpt_neo, &family_gpt_bigcode,
+    &family_granite, &family_smollm3, &family_olmo3, &family_ministral, &family_glm4,
+    &family_t5, &family_umt5, &family_bart, &family_mbart, &family_marian, &family_pegasus, &family_m2m_100,
     NULL,
 };
+
+/* What the language cannot say, of types that are met often. */
+#define EXPERTS "each row goes to a few of many feed-forward networks"
+#define NO_ATTENTION "its layers are not attention alone"
+static const struct {
+    const char *types, *reason;
+} refusals[] = {
+    {"clip", "it holds a model of texts and one of images; a folder of its text model (CLIPTextModel) is understood"},
+    {"llama4 llama4_text", "its masks are cut in chunks, and " EXPERTS},
+    {"mixtral qwen2_moe qwen3_moe olmoe gpt_oss phimoe deepseek_v2 deepseek_v3 granitemoe dbrx jamba", EXPERTS},
+    {"switch_transformers nllb-moe", EXPERTS},
+    {"mamba mamba2 falcon_mamba rwkv recurrent_gemma bamba zamba zamba2 falcon_h1 lfm2", NO_ATTENTION},
+    {"gemma3n gemma3n_text", "its layers keep several streams of rows"},
+    {"deberta deberta-v2", "its scores have terms of content and relative position, multiplied"},
+    {"longformer big_bird led", "its attention is over blocks and chosen rows"},
+    {"xlnet", "its attention has two streams"},
+    {"funnel", "its sequences become shorter from block to block"},
+    {"whisper wav2vec2 hubert", "its input is sound, which goes through convolutions"},
+};
+
+const char *family_refusal(const char *type) {
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        const char *types = refusals[i].types;
+        size_t size;
+        for (const char *word; (word = next_word(&types, &size));)
+            if (size == strlen(type) && memcmp(word, type, size) == 0) return refusals[i].reason;
+    }
+    return NULL;
+}

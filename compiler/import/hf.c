@@ -53,6 +53,9 @@ static void find_family(Import *import) {
     variable_set(import, "type", import->type);
     for (int f = 0; families[f] && !import->family; f++)
         if (word_find(import->arena, families[f]->types, import->type)) import->family = families[f];
+    const char *refusal = import->family ? NULL : family_refusal(import->type);
+    if (refusal) fail("%s: `model_type` is \"%s\", which cannot be imported: %s", import->config_path, import->type,
+        refusal);
     if (!import->family) unknown_type(import, import->type);
 }
 
@@ -185,7 +188,8 @@ const char *import_spec(Arena *arena, const char *directory, const char *spec_pa
     sentence_task(&import);
     import.weights_path = weights_of(&import, directory, folder);
     import.file = safetensors_open(arena, import.weights_path);
-    keys_read(&import);
+    if (import.family->inner) inner_read(&import);
+    else keys_read(&import);
     ignored_finish(&import);
     bound_find(&import);
     const Filled filled = fill(&import);

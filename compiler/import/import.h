@@ -39,7 +39,7 @@ typedef enum KeyKind {
     KEY_LAYER_TYPES, /* a word a layer; `values`: the words; `otherwise`: a pattern, see layers.c, or "": no list.
                       * The variable any_WORD is set where a layer has it */
     KEY_LAYER_FLAGS, /* 0 or 1 a layer, or for more layers: the words no and yes */
-    KEY_LAYER_RUNS,  /* [[[words], times], …]; not read where the variable has a list already */
+    KEY_LAYER_RUNS,  /* [[[words], times], …]; where the variable has a list already, that counts */
     KEY_DERIVED,     /* no key: the variable becomes `otherwise` where the condition `values` holds (NULL: always) */
     KEY_REFUSED,     /* no key: where the condition `values` holds, the failure `otherwise` */
     KEY_NOTED,       /* no key: where the condition `values` holds, the note `otherwise` */
@@ -84,11 +84,15 @@ typedef struct Family {
     const char *irrelevant;  /* keys that change nothing here, besides those of every family */
     const char *prefixes;    /* that tensor names may have */
     const char *spec, *tensors;
+    const char *inside;      /* the object of the config that is the config of `inner`, with its spec and tensors; NULL:
+                              * none. Then the prefixes are this family's, and its tensor lines come last */
+    const struct Family *inner;
 } Family;
 
 #define KEYS(array) .keys = (array), .n_keys = sizeof(array) / sizeof *(array)
 
 extern const Family *const families[]; /* ended by NULL */
+const char *family_refusal(const char *type); /* why this type is no family; NULL: it is not known at all */
 
 typedef struct Variable {
     const char *name, *text; /* text "": unset */
@@ -177,6 +181,9 @@ _Noreturn void key_refuse(const Import *import, const ConfigKey *key, const cJSO
 /* --- layers.c: keys with an entry a layer; `item` NULL: the key is absent or null. */
 void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item);
 void layer_variables_set(Import *import, int64_t layer);
+
+/* --- inner.c: keys_read for a family with another one inside, which then is the import's family. */
+void inner_read(Import *import);
 
 /* --- rope.c */
 const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object);

@@ -212,7 +212,7 @@ static void read_key(Import *import, const ConfigKey *key) {
         case KEY_REAL: text = number(import, key, item, 0, false); break;
         case KEY_WORD: text = word(import, key, item); break;
         case KEY_TEXT:
-            if (!cJSON_IsString(item)) refuse(import, key, item, "a string");
+            if (!cJSON_IsString(item)) key_refuse(import, key, item, "a string");
             text = arena_copy(import->arena, item->valuestring, strlen(item->valuestring));
             break;
         case KEY_TOKEN: case KEY_TOKENS: text = tokens(import, key, item); break;

@@ -58,8 +58,9 @@ static void read_list(const Import *import, const ConfigKey *key, const cJSON *i
             (long long)layers);
 }
 
-/* [[["global", "local"], 12], …]: the words repeated so many times, one run after another. */
-static void read_runs(const Import *import, const ConfigKey *key, const cJSON *item, const char **texts,
+/* [[["global", "local"], 12], …]: the words repeated so many times, one run after another. Counts at most one entry
+ * more than there are layers. */
+static int64_t read_runs(const Import *import, const ConfigKey *key, const cJSON *item, const char **texts,
                       int64_t layers) {
     int64_t count = 0;
     for (const cJSON *run = item->child; run; run = run->next) {
@@ -75,8 +76,19 @@ static void read_runs(const Import *import, const ConfigKey *key, const cJSON *i
                 if (count < layers) texts[count] = text;
             }
     }
-    if (count != layers) fail("%s: `%s` is of %s than the %lld layers", import->config_path, item->string,
-        count < layers ? "fewer" : "more", (long long)layers);
+    return count;
+}
+
+/* Whether a list was read before, which transformers takes; a note where the runs differ from it. */
+static bool outdone(Import *import, const ConfigKey *key, const cJSON *item, const char **texts, int64_t count,
+                    int64_t layers) {
+    const LayerList *list = list_of(import, key->variable);
+    if (!list) return false;
+    bool same = count == layers;
+    for (int64_t i = 0; i < layers && same; i++) same = strcmp(texts[i], list->texts[i]) == 0;
+    if (!same) text_printf(&import->notes, "`%s` differs from the list beside it, which is taken, as transformers "
+        "does.\n", item->string);
+    return true;
 }
 
 static void keep(Import *import, const char *variable, const char **texts, int64_t layers) {
@@ -101,9 +113,14 @@ void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item) {
         for (int64_t i = 0; i < layers; i++) texts[i] = patterned(import, key->otherwise, i);
     } else {
         if (!cJSON_IsArray(item)) key_refuse(import, key, item, "a list with an entry a layer");
-        if (key->kind == KEY_LAYER_RUNS && list_of(import, key->variable)) return; /* a plain list was read before */
-        if (key->kind == KEY_LAYER_RUNS) read_runs(import, key, item, texts, layers);
-        else read_list(import, key, item, texts, layers);
+        if (key->kind == KEY_LAYER_RUNS) {
+            int64_t count = read_runs(import, key, item, texts, layers);
+            if (outdone(import, key, item, texts, count, layers)) return;
+            if (count != layers) fail("%s: `%s` is of %s than the %lld layers", import->config_path, item->string,
+                count < layers ? "fewer" : "more", (long long)layers);
+        } else {
+            read_list(import, key, item, texts, layers);
+        }
     }
     keep(import, key->variable, texts, layers);
 }

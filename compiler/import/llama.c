@@ -68,9 +68,11 @@ const Family family_qwen3 = {
 };
 
 /* ---------------------------------------- Gemma, Gemma 2, Gemma 3 */
-#define GEMMA_SIZES                                                                                                   \
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("intermediate_size", "d_ff"),          \
-    INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"), HEAD_DIM("256"), ATTENTION_BIAS, \
+#define GEMMA_SIZES                                                                                          \
+    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("intermediate_size", "d_ff"), \
+    INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"), GEMMA_COMMON
+#define GEMMA_COMMON                                                                                         \
+    HEAD_DIM("256"), ATTENTION_BIAS,                                                                         \
     RMS_EPS("1e-6"), DECODER_TOKENS("2", "1", "0"), TIED("true"), MUST("use_bidirectional_attention", "false")
 #define GEMMA_CAPS(attention, logits)                                                                               \
     INTEGER_OR("query_pre_attn_scalar", "scalar", "256", NULL), INTEGER_OR("sliding_window", "window", "4096", ""), \
@@ -117,8 +119,12 @@ const Family family_gemma2 = {
     .tensors = LLAMA_EMBEDDING GEMMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 
+/* Published configs say only what differs from these sizes. */
 static const ConfigKey gemma3_keys[] = {
-    GEMMA_SIZES, INTEGER_OR("num_key_value_heads", "kv_heads", "4", NULL), POSITIONS("131072"), GEMMA_CAPS("", ""),
+    INTEGER_OR("vocab_size", "vocab", "262208", NULL), INTEGER_OR("hidden_size", "d_model", "2304", NULL),
+    INTEGER_OR("intermediate_size", "d_ff", "9216", NULL), INTEGER_OR("num_hidden_layers", "layers", "26", NULL),
+    INTEGER_OR("num_attention_heads", "heads", "8", NULL), GEMMA_COMMON,
+    INTEGER_OR("num_key_value_heads", "kv_heads", "4", NULL), POSITIONS("131072"), GEMMA_CAPS("", ""),
     NOTED("softcap", "`attn_logit_softcapping` is not obeyed, as in transformers 5, whose Gemma 3 does not cap scores."),
     DERIVED("softcap", "", NULL),
     INTEGER_OR("sliding_window_pattern _sliding_window_pattern", "every", "6", "6"),
@@ -138,6 +144,22 @@ const Family family_gemma3 = {
                        GATED_FFN, "[head_softcap? softcap ${head_softcap}]"),
     .tensors = LLAMA_EMBEDDING GEMMA_NORMS LLAMA_PROJECTIONS
         ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n" LLAMA_FFN LLAMA_END,
+};
+
+/* Gemma 3 with a vision part, whose text part is imported. */
+static const ConfigKey gemma3_text_of_keys[] = {
+    TOKENS_OR("eos_token_id", "end", "$end"), FLAG_OR("tie_word_embeddings", "tied", "true"),
+    NOTED("task", "This is the text part alone; the vision part and its tensors are left out."),
+};
+const Family family_gemma3_text_of = {
+    .types = "gemma3=Gemma3", .title = "Gemma 3: Kamath et al. 2025, arXiv:2503.19786 (the text part).",
+    .classes = "ForConditionalGeneration=logits Model=hidden ForSequenceClassification=classify",
+    KEYS(gemma3_text_of_keys),
+    .irrelevant = "text_config vision_config mm_tokens_per_image boi_token_index eoi_token_index image_token_index "
+        "boi_token_id eoi_token_id image_token_id",
+    .prefixes = "model.language_model. language_model.model. language_model.",
+    .tensors = "ignore vision_tower.* model.vision_tower.* multi_modal_projector.* model.multi_modal_projector.*\n",
+    .inside = "text_config", .inner = &family_gemma3,
 };
 
 /* ---------------------------------------- OLMo 2: norms behind the sublayers */

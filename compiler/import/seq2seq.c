@@ -47,31 +47,38 @@
     "gated-gelu_new=gated gated-gelu_pytorch_tanh=gated gated-gelu_python_tanh=gated gated-gelu_fast=gated "       \
     "gated-gelu_accurate=gated gated-silu=gated gated-swish=gated gated-quick_gelu=gated"
 
+/* `activation`, `gated`: what holds without feed_forward_proj. */
+#define T5_KEYS(activation, gated)                                                                                \
+    INTEGER("vocab_size", "vocab"), INTEGER("d_model hidden_size", "d_model"),                                    \
+    INTEGER("d_kv head_dim", "head_dim"), INTEGER("d_ff", "d_ff"),                                                \
+    INTEGER("num_layers num_hidden_layers", "layers"),                                                            \
+    INTEGER_OR("num_decoder_layers", "decoder_layers", "=layers", "=layers"),                                     \
+    INTEGER("num_heads num_attention_heads", "heads"),                                                            \
+    INTEGER_OR("relative_attention_num_buckets", "buckets", "32", NULL),                                          \
+    INTEGER_OR("relative_attention_max_distance", "distance", "128", NULL),                                       \
+    REAL_OR("layer_norm_epsilon", "eps", "1e-6", NULL),                                                           \
+    WORD_OR("feed_forward_proj", "activation", activation, T5_ACTIVATIONS),                                       \
+    WORD_OR("feed_forward_proj", "gated", gated, T5_GATES),                                                       \
+    /* Both are written from feed_forward_proj, and hold where they say otherwise. */                             \
+    WORD_OR("dense_act_fn", "activation", "$activation", ACTIVATIONS),                                            \
+    FLAG_OR("is_gated_act", "gated", "$gated"), DERIVED("gated", "gated", "gated"),                               \
+    INTEGER_OR("n_positions", "positions", "", "")
+#define T5_STACKS                                                                                                 \
+    DERIVED("decoder", "yes", "task!=encoder"), DERIVED("tied", "yes", NULL), SHARED_TABLES,                      \
+    MUST("is_decoder", "false"), FLAG_OR("is_encoder_decoder", "two_stacks", "true"),                        \
+    REFUSED("!two_stacks&task!=encoder", "`is_encoder_decoder` is false, though the class has an encoder and a decoder"), \
+    SEQ2SEQ_TOKENS("0", "1", "0")
+
 static const ConfigKey t5_keys[] = {
-    INTEGER("vocab_size", "vocab"), INTEGER("d_model", "d_model"), INTEGER("d_kv", "head_dim"), INTEGER("d_ff", "d_ff"),
-    INTEGER("num_layers", "layers"), INTEGER_OR("num_decoder_layers", "decoder_layers", "=layers", "=layers"),
-    INTEGER("num_heads", "heads"),
-    INTEGER_OR("relative_attention_num_buckets", "buckets", "32", NULL),
-    INTEGER_OR("relative_attention_max_distance", "distance", "128", NULL),
-    REAL_OR("layer_norm_epsilon", "eps", "1e-6", NULL), WORD_OR("feed_forward_proj", "activation", "relu",
-    T5_ACTIVATIONS),
-    WORD_OR("feed_forward_proj", "gated", "", T5_GATES),
-    /* Both are written from feed_forward_proj, and hold where they say otherwise. */
-    WORD_OR("dense_act_fn", "activation", "$activation", ACTIVATIONS),
-    FLAG_OR("is_gated_act", "gated", "$gated"), DERIVED("gated", "gated", "gated"),
-    INTEGER_OR("n_positions", "positions", "", ""),
+    T5_KEYS("relu", ""),
     /* transformers 5 ties always; before, `tie_word_embeddings` also said whether the logits are scaled. */
     FLAG_OR("tie_word_embeddings", "scaled", "true"), FLAG_OR("scale_decoder_outputs", "may_scale", "true"),
     DERIVED("scaled", "", "!may_scale"), FLAG_OR("scale_decoder_outputs", "must_scale", ""),
-    DERIVED("scaled", "yes", "must_scale"), DERIVED("scaled", "", "type=mt5"),
-    DERIVED("decoder", "yes", "task!=encoder"), DERIVED("tied", "yes", NULL), SHARED_TABLES,
-    MUST("is_decoder", "false"), FLAG_OR("is_encoder_decoder", "two_stacks", "true"),
-    REFUSED("!two_stacks&task!=encoder", "`is_encoder_decoder` is false, though the class has an encoder and a decoder"),
-    SEQ2SEQ_TOKENS("0", "1", "0"),
+    DERIVED("scaled", "yes", "must_scale"), DERIVED("scaled", "", "type=mt5"), T5_STACKS,
 };
-#define T5_SELF(mask)                                                                                            \
-    "attention self {\nheads ${heads}\nhead_dim ${head_dim}\nmask " mask "\nscale 1\nposition relative buckets " \
-        "${buckets} distance ${distance}\n}\n"
+#define T5_SELF(mask, table)                                                                                   \
+    "attention self {\nheads ${heads}\nhead_dim ${head_dim}\nmask " mask "\nscale 1\nposition relative" table \
+        " buckets ${buckets} distance ${distance}\n}\n"
 #define T5_FFN "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated] }\n"
 #define T5_FFN_TENSORS(ffn)                                           \
     ".ffn.norm_in.weight ." ffn ".layer_norm.weight\n"                \
@@ -88,46 +95,66 @@ static const ConfigKey t5_keys[] = {
 #define T5_STACK_TENSORS(stack)                                                                        \
     stack ".relative.weight " stack ".block.0.layer.0.SelfAttention.relative_attention_bias.weight\n"  \
     "@" stack ".layers.{layer} " stack ".block.{layer}\n" T5_ATTENTION_TENSORS("attention", "layer.0", \
-        "SelfAttention")
+        "SelfAttention") \
+    ".attention.relative.weight .layer.0.SelfAttention.relative_attention_bias.weight\n"
+
+/* The table of a stack or that of a layer is left out, whichever the spec has not. */
+#define T5_TENSORS                                                                    \
+    "$if decoder\n" TABLE_TENSORS "$end\n"                                            \
+    "$if !decoder\n"                                                                  \
+    "[own_encoder? encoder.embedding.tokens.weight " ENCODER_TABLE "]\n"              \
+    "[!own_encoder? encoder.embedding.tokens.weight ${table}]\n"                      \
+    "$end\n"                                                                          \
+    T5_STACK_TENSORS("encoder") T5_FFN_TENSORS("layer.1")                             \
+    "encoder.final_norm.weight encoder.final_layer_norm.weight\n"                     \
+    "$if decoder\n"                                                                   \
+    T5_STACK_TENSORS("decoder") T5_ATTENTION_TENSORS("cross_attention", "layer.1",    \
+        "EncDecAttention") T5_FFN_TENSORS("layer.2")                                  \
+    "decoder.final_norm.weight decoder.final_layer_norm.weight\n"                     \
+    "$end\n"                                                                          \
+    "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight\n" \
+    "ignore decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight\n"
+
+/* `table`: per_layer or nothing. */
+#define T5_SPEC(table)                                                                                  \
+    "d_model ${d_model}\n"                                                                              \
+    "vocab ${vocab}\n"                                                                                  \
+    "norm rmsnorm pre eps ${eps}\n"                                                                     \
+    "bias none\n"                                                                                       \
+    "[decoder&!apart? embedding tied]\n"                                                                \
+    "$if decoder\n" TOKENS_SPEC "$end\n"                                                                \
+    "encoder {\n"                                                                                       \
+    "seq <= ${bound}\n"                                                                                 \
+    "$layers layers\n" T5_SELF("padding", table) T5_FFN "$end\n"                                        \
+    "}\n"                                                                                               \
+    "$if decoder\n"                                                                                     \
+    "decoder {\n"                                                                                       \
+    "seq <= ${bound}\n"                                                                                 \
+    "$layers decoder_layers\n" T5_SELF("causal", table)                                                 \
+    "attention cross { heads ${heads}, head_dim ${head_dim}, mask padding, scale 1 }\n" T5_FFN "$end\n" \
+    "}\n"                                                                                               \
+    "$end\n"                                                                                            \
+    "[task=logits? head logits][task=logits&scaled? scale 1/sqrt(d_model)]\n"
 
 const Family family_t5 = {
     .types = "t5=T5 mt5=MT5", .title = "T5: Raffel et al. 2020, arXiv:1910.10683.",
     .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder", KEYS(t5_keys),
     .irrelevant = "dropout_rate initializer_factor output_past", .prefixes = "",
-    .spec =
-        "d_model ${d_model}\n"
-        "vocab ${vocab}\n"
-        "norm rmsnorm pre eps ${eps}\n"
-        "bias none\n"
-        "[decoder&!apart? embedding tied]\n"
-        "$if decoder\n" TOKENS_SPEC "$end\n"
-        "encoder {\n"
-        "seq <= ${bound}\n"
-        "$layers layers\n" T5_SELF("padding") T5_FFN "$end\n"
-        "}\n"
-        "$if decoder\n"
-        "decoder {\n"
-        "seq <= ${bound}\n"
-        "$layers decoder_layers\n" T5_SELF("causal")
-        "attention cross { heads ${heads}, head_dim ${head_dim}, mask padding, scale 1 }\n" T5_FFN "$end\n"
-        "}\n"
-        "$end\n"
-        "[task=logits? head logits][task=logits&scaled? scale 1/sqrt(d_model)]\n",
-    .tensors =
-        "$if decoder\n" TABLE_TENSORS "$end\n"
-        "$if !decoder\n"
-        "[own_encoder? encoder.embedding.tokens.weight " ENCODER_TABLE "]\n"
-        "[!own_encoder? encoder.embedding.tokens.weight ${table}]\n"
-        "$end\n"
-        T5_STACK_TENSORS("encoder") T5_FFN_TENSORS("layer.1")
-        "encoder.final_norm.weight encoder.final_layer_norm.weight\n"
-        "$if decoder\n"
-        T5_STACK_TENSORS("decoder") T5_ATTENTION_TENSORS("cross_attention", "layer.1",
-            "EncDecAttention") T5_FFN_TENSORS("layer.2")
-        "decoder.final_norm.weight decoder.final_layer_norm.weight\n"
-        "$end\n"
-        "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight\n"
-        "ignore decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight\n",
+    .spec = T5_SPEC(""), .tensors = T5_TENSORS,
+};
+
+/* ---------------------------------------- UMT5: T5 with a table of buckets in each layer; its logits are always scaled */
+static const ConfigKey umt5_keys[] = {
+    T5_KEYS("gelu_tanh", "gated"), FLAG_OR("tie_word_embeddings", "said_tied", "true"), DERIVED("scaled", "yes", NULL),
+    NOTED("!said_tied&task=logits", "`tie_word_embeddings` is false, which transformers does not read here: the "
+        "decoder's rows are scaled in front of the head as if it were true."),
+    T5_STACKS,
+};
+const Family family_umt5 = {
+    .types = "umt5=UMT5", .title = "UMT5: Chung et al. 2023, arXiv:2304.09151.",
+    .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder", KEYS(umt5_keys),
+    .irrelevant = "dropout_rate initializer_factor output_past scalable_attention",
+    .prefixes = "", .spec = T5_SPEC(" per_layer"), .tensors = T5_TENSORS,
 };
 
 /* ---------------------------------------- BART and its kin */

@@ -27,6 +27,10 @@ LLAMA = dict(vocab_size=37, hidden_size=12, num_hidden_layers=2, num_attention_h
 SQUARE = {k: v for k, v in LLAMA.items() if k != "num_key_value_heads"}
 BART = dict(vocab_size=37, d_model=14, encoder_layers=2, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=7, encoder_ffn_dim=23, decoder_ffn_dim=17, max_position_embeddings=19, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=3)
 T5 = dict(vocab_size=37, d_model=15, d_kv=7, d_ff=23, num_layers=2, num_decoder_layers=1, num_heads=3, relative_attention_num_buckets=8, relative_attention_max_distance=12, decoder_start_token_id=0)
+CLIP = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11, max_position_embeddings=19, projection_dim=5, pad_token_id=1, bos_token_id=0, eos_token_id=2)
+GEMMA3 = dict(text_config=dict(LLAMA, num_hidden_layers=3, head_dim=6, query_pre_attn_scalar=9, sliding_window=4, layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+              vision_config=dict(hidden_size=8, intermediate_size=5, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4, vision_use_head=False),
+              mm_tokens_per_image=4)
 YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=16)
 LONG = dict(rope_type="longrope", rope_theta=10000.0, short_factor=[1.0, 1.1, 1.3], long_factor=[1.0, 1.5, 3.0])
 
@@ -91,6 +95,21 @@ CASES = {
     "cohere_odd": ("CohereForCausalLM", dict(LLAMA, hidden_size=16, use_qk_norm=True, logit_scale=0.3), "text greedy"),
     "stablelm_odd": ("StableLmForCausalLM", dict(LLAMA, hidden_size=32, num_hidden_layers=1, use_qkv_bias=True), "text greedy"),
     "stablelm_parallel": ("StableLmForCausalLM", dict(LLAMA, hidden_size=16, num_hidden_layers=1, use_parallel_residual=True, partial_rotary_factor=0.5), "text"),
+    "granite_odd": ("GraniteForCausalLM", dict(LLAMA, hidden_size=16, embedding_multiplier=3.5, attention_multiplier=0.3, residual_multiplier=0.7, logits_scaling=3.0, attention_bias=True, mlp_bias=True, tie_word_embeddings=True), "text greedy"),
+    "granite_wide_odd": ("GraniteForCausalLM", dict(ODD, head_dim=10), "text greedy"),
+    "smollm3_odd": ("SmolLM3ForCausalLM", dict(LLAMA, hidden_size=24, num_hidden_layers=5, no_rope_layer_interval=3, pad_token_id=0), "text greedy"),
+    "smollm3_windows": ("SmolLM3ForCausalLM", dict(LLAMA, hidden_size=16, num_hidden_layers=3, no_rope_layers=[1, 0, 0], use_sliding_window=True, sliding_window=4, pad_token_id=0, attention_bias=True, mlp_bias=True, tie_word_embeddings=False), "text window"),
+    "olmo3_odd": ("Olmo3ForCausalLM", dict(LLAMA, hidden_size=24, num_hidden_layers=5, sliding_window=4, rope_parameters=dict(full_attention=dict(YARN, rope_theta=500.0, attention_factor=1.2), sliding_attention=dict(rope_type="default", rope_theta=70.0))), "text window greedy"),
+    "ministral_odd": ("MinistralForCausalLM", dict(LLAMA, num_hidden_layers=3, head_dim=6, sliding_window=4, layer_types=["full_attention", "sliding_attention", "sliding_attention"]), "text window greedy"),
+    "glm4_odd": ("Glm4ForCausalLM", dict(LLAMA, head_dim=12, pad_token_id=0), "text greedy"),
+    "glm4_unbiased_odd": ("Glm4ForCausalLM", dict(ODD, head_dim=10, attention_bias=False, partial_rotary_factor=0.6, pad_token_id=0), "text greedy"),
+    "gptj_odd": ("GPTJForCausalLM", dict(GPT2, n_embd=18, rotary_dim=4, n_inner=23), "text greedy"),
+    "gptj_tied": ("GPTJForCausalLM", dict(GPT2, n_embd=18, n_layer=1, rotary_dim=6, tie_word_embeddings=True, activation_function="relu"), "text"),
+    "gptj_classifier": ("GPTJForSequenceClassification", dict(GPT2, n_embd=18, n_layer=1, rotary_dim=2, num_labels=3, pad_token_id=0), "text"),
+    "codegen_odd": ("CodeGenForCausalLM", dict(GPT2, pad_token_id=0, n_embd=40, n_head=4, rotary_dim=6, n_inner=23), "text greedy"),
+    "gpt_neo_odd": ("GPTNeoForCausalLM", dict(vocab_size=37, hidden_size=15, num_layers=4, num_heads=3, intermediate_size=23, window_size=4, max_position_embeddings=19, attention_types=[[["global", "local"], 1], [["local"], 2]]), "text window greedy"),
+    "gpt_bigcode_odd": ("GPTBigCodeForCausalLM", dict(GPT2, n_inner=23), "text greedy"),
+    "gpt_bigcode_heads": ("GPTBigCodeForCausalLM", dict(GPT2, n_layer=1, multi_query=False, scale_attn_weights=False, activation_function="gelu"), "text"),
     "t5_odd": ("T5ForConditionalGeneration", dict(T5), "source"),
     "t5_gated": ("T5ForConditionalGeneration", dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), "source"),
     "t5_encoder": ("T5EncoderModel", dict(T5), "text"),
@@ -122,6 +141,15 @@ CASES = {
     "pegasus_wide_odd": ("PegasusForConditionalGeneration", dict(EVEN_BART, scale_embedding=True), "source greedy"),
     "m2m_100_wide_odd": ("M2M100ForConditionalGeneration", dict(EVEN_BART), "source greedy"),
     "t5_wide_odd": ("T5ForConditionalGeneration", dict(ODD_T5, feed_forward_proj="gated-gelu"), "source greedy"),
+    "umt5_odd": ("UMT5ForConditionalGeneration", dict(T5), "source greedy"),
+    "umt5_plain": ("UMT5ForConditionalGeneration", dict(T5, feed_forward_proj="relu", d_model=12), "source"),
+    "umt5_encoder": ("UMT5EncoderModel", dict(T5), "text"),
+    "clip_text_odd": ("CLIPTextModel", dict(CLIP), "text"),
+    "clip_text_projection": ("CLIPTextModelWithProjection", dict(CLIP, hidden_act="gelu", layer_norm_eps=1e-3), "text"),
+    "roformer_odd": ("RoFormerModel", dict(BERT, hidden_size=18, num_attention_heads=3, embedding_size=9, type_vocab_size=3), "segments"),
+    "roformer_masked": ("RoFormerForMaskedLM", dict(BERT, hidden_size=12, hidden_act="relu"), "text"),
+    "gemma3_whole_odd": ("Gemma3ForConditionalGeneration", dict(GEMMA3), "text window greedy"),
+    "gemma3_whole_classifier": ("Gemma3ForSequenceClassification", dict(GEMMA3, num_labels=3), "text window"),
     "vit_odd": ("ViTModel", dict(VIT, image_size=(8, 12), hidden_act="gelu_new", qkv_bias=False), "pixels"),
     "vit_classifier": ("ViTForImageClassification", dict(VIT, num_labels=5, layer_norm_eps=1e-3), "pixels"),
     "deit_odd": ("DeiTModel", dict(VIT, num_attention_heads=1), "pixels"),
@@ -206,12 +234,12 @@ def greedy(model, inputs, begin):
         text.append(int(best.indices[0]))
     new = text[len(begin):]
     dull = len(set(new)) < DISTINCT or any(len(set(new[i:i + RUN])) == 1 for i in range(NEW - RUN + 1))
-    return text, clear and not dull and model.config.pad_token_id not in new
+    return text, clear and not dull and model.config.get_text_config().pad_token_id not in new
 
 
 def greedy_of(model, name):
     """The text that belongs to the inputs of the case."""
-    config = model.config
+    config = model.config.get_text_config()
     if "source" in CASES[name][2]:
         source = draw(name, TOKENS, config.vocab_size, config)
         return greedy(model, {"input_ids": torch.tensor(source)[None]}, [config.decoder_start_token_id])
@@ -257,7 +285,7 @@ def make(name):
     kind = CASES[name][2]
     folder = os.path.join(HERE, "fixtures", name)
     model = saved(name, folder)
-    config = model.config
+    config = model.config.get_text_config()  # of a model of images and texts: that of the text
     cross = "source" in kind
     options = dict(output_attentions="sdpa" not in kind, return_dict=True)
     vocab = getattr(config, "vocab_size", 0)

@@ -1,0 +1,33 @@
+/* inner.c: a config that holds the config of another family, as a model of images and texts holds that of its text. */
+#include "import.h"
+
+#include <string.h>
+
+void inner_read(Import *import) {
+    Arena *arena = import->arena;
+    const Family *outer = import->family;
+    cJSON *outer_config = import->config;
+    const char *outer_path = import->config_path;
+    cJSON *inner_config = cJSON_GetObjectItemCaseSensitive(outer_config, outer->inside);
+    if (!inner_config) fail("%s: the key `%s` is missing", outer_path, outer->inside);
+    if (!cJSON_IsObject(inner_config)) fail("%s: `%s` is %s; an object is understood", outer_path, outer->inside,
+        config_value(arena, inner_config));
+    Family *inner = arena_alloc(arena, sizeof *inner);
+    *inner = *outer->inner;
+    inner->title = outer->title;
+    inner->prefixes = outer->prefixes;
+    inner->tensors = arena_printf(arena, "%s%s", outer->inner->tensors, outer->tensors);
+    import->family = inner;
+    import->config = inner_config;
+    import->config_path = arena_printf(arena, "%s, in `%s`", outer_path, outer->inside);
+    const cJSON *type = config_find(import, "model_type", 10);
+    if (type && (!cJSON_IsString(type) || !word_find(arena, inner->types, type->valuestring)))
+        fail("%s: `model_type` is %s; in `%s`, only %.*s is understood", import->config_path,
+            config_value(arena, type), import->type, (int)strcspn(inner->types, "="), inner->types);
+    keys_read(import);
+    import->family = outer; /* what it says itself counts more than what is inside */
+    import->config = outer_config;
+    import->config_path = outer_path;
+    keys_read(import);
+    import->family = inner;
+}
