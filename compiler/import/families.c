@@ -12,7 +12,9 @@ const Family *const families[] = {
     &family_gemma3_text_of,
     &family_olmo2, &family_phi, &family_phi3, &family_starcoder2, &family_cohere, &family_stablelm,
     &family_gptj, &family_codegen, &family_gpt_neo, &family_gpt_bigcode,
-    &family_granite, &family_smollm3, &family_olmo3, &family_ministral, &family_glm4,
+    &family_granite, &family_smollm3, &family_olmo3, &family_ministral, &family_glm4, &family_glm,
+    &family_arcee, &family_nemotron, &family_seed_oss, &family_ernie4_5, &family_helium, &family_olmo, &family_cohere2,
+    &family_exaone4, &family_xglm, &family_biogpt,
     &family_t5, &family_umt5, &family_bart, &family_mbart, &family_marian, &family_pegasus, &family_m2m_100,
     NULL,
 };

@@ -16,10 +16,13 @@ extern const Family family_gpt2, family_gpt_neox, family_opt, family_bloom, fami
     family_falcon;                 /* gpt.c */
 extern const Family family_t5, family_bart, family_mbart, family_marian, family_pegasus,
     family_m2m_100;               /* seq2seq.c */
-extern const Family family_granite, family_smollm3, family_olmo3, family_ministral, family_glm4; /* granite.c */
+extern const Family family_granite, family_smollm3, family_olmo3, family_ministral, family_glm4,
+    family_glm;                                                                                      /* granite.c */
 extern const Family family_gptj, family_codegen, family_gpt_neo, family_gpt_bigcode;                 /* gptj.c */
 extern const Family family_clip_text, family_roformer;                                               /* clip.c */
 extern const Family family_umt5;                                                                     /* seq2seq.c */
 extern const Family family_gemma3_text_of;                                                           /* llama.c */
+extern const Family family_arcee, family_nemotron, family_seed_oss, family_ernie4_5, family_helium, family_olmo,
+    family_cohere2, family_exaone4, family_xglm, family_biogpt;                                      /* variants.c */
 
 #endif

@@ -101,10 +101,6 @@ const Family family_ministral = {
 };
 
 /* ---------------------------------------- GLM-4: norms on both sides, half of each head rotated */
-#define GLM_KEYS(eps, half)                                                                                      \
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "2", "=heads"), HEAD_DIM("128"),          \
-    POSITIONS("131072"), ONE_ROPE("10000", half), RMS_EPS(eps), FLAG_OR("attention_bias", "attention_bias", "true"), \
-    DERIVED("d_ff_twice", "=d_ff * 2", NULL), TIED("false")
 #define GLM_SPEC(place)                                                                                              \
     LLAMA_SPEC(RMSNORM(place) "bias none\n", "", "[attention_bias? bias q k v]\nposition rope ${rope} interleaved\n", \
                GATED_FFN, "")
@@ -114,7 +110,10 @@ const Family family_ministral = {
     ".ffn.down.* .mlp.down_proj.*\n"
 
 static const ConfigKey glm4_keys[] = {
-    GLM_KEYS("1.5625e-7", "0.5"), DECODER_TOKENS("", "151329 151336 151338", "151329"),
+    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "2", "=heads"), HEAD_DIM("128"),
+    POSITIONS("131072"), ONE_ROPE("10000", "0.5"), RMS_EPS("1.5625e-7"),
+    FLAG_OR("attention_bias", "attention_bias", "true"), DERIVED("d_ff_twice", "=d_ff * 2", NULL),
+    DECODER_TOKENS("", "151329 151336 151338", "151329"), TIED("false"),
 };
 const Family family_glm4 = {
     .types = "glm4=Glm4", .title = "GLM-4: Team GLM 2024, arXiv:2406.12793.",
@@ -125,4 +124,12 @@ const Family family_glm4 = {
         ".attention.norm_out.* .post_self_attn_layernorm.*\n"
         ".ffn.norm_in.* .post_attention_layernorm.*\n"
         ".ffn.norm_out.* .post_mlp_layernorm.*\n" LLAMA_PROJECTIONS GLM_FFN LLAMA_END,
+};
+
+/* GLM, of the same authors, has the norms in front alone. */
+const Family family_glm = {
+    .types = "glm=Glm", .title = "GLM-4: Team GLM 2024, arXiv:2406.12793.",
+    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest",
+    KEYS(glm4_keys), .irrelevant = "", .prefixes = "model.", .spec = GLM_SPEC("pre"),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS GLM_FFN LLAMA_END,
 };
