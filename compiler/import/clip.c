@@ -44,7 +44,8 @@ const Family family_clip_text = {
         ".ffn.up.* .mlp.fc1.*\n"
         ".ffn.down.* .mlp.fc2.*\n"
         "encoder.final_norm.* final_layer_norm.*\n"
-        "ignore embeddings.position_ids text_model.embeddings.position_ids text_projection.weight\n",
+        "buffer embeddings.position_ids\n"
+        "ignore text_projection.weight\n",
 };
 
 /* ---------------------------------------- RoFormer: BERT with neighbouring columns rotated */
@@ -80,6 +81,5 @@ const Family family_roformer = {
         ".ffn.up.* .intermediate.dense.*\n"
         ".ffn.down.* .output.dense.*\n"
         ".ffn.norm_out.* .output.LayerNorm.*\n"
-        "ignore encoder.embed_positions.weight roformer.encoder.embed_positions.weight cls.* classifier.* "
-        "qa_outputs.*\n",
+        "ignore encoder.embed_positions.weight cls.* classifier.* qa_outputs.*\n",
 };

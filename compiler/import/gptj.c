@@ -12,6 +12,8 @@
 #define GPT_IRRELEVANT                                                                                       \
     "resid_pdrop embd_pdrop attn_pdrop n_ctx summary_type summary_use_proj summary_activation "              \
     "summary_proj_to_labels summary_first_dropout"
+#define WTE_TIED(otherwise) TIED_TO(otherwise, "lm_head.weight", "wte.weight")
+#define WTE TOKEN_TABLE("wte.weight", "lm_head.weight")
 #define GPT_NORM "norm layernorm pre eps ${eps}\n"
 #define GPT_FFN "ffn { d_ff ${d_ff}, activation ${activation} }\n"
 #define GPT_CLASSES                                                     \
@@ -25,19 +27,20 @@
     ACTIVATIONS), FLAG_OR("rotary", "rotary", "true"), FLAG_OR("scale_attn_weights", "scaled", "true"),          \
     NOTED("!rotary", "`rotary` is false, which transformers does not read; the rows are rotated as it does."),   \
     NOTED("!scaled", "`scale_attn_weights` is false, which transformers does not read; the scores are scaled."), \
-    DECODER_TOKENS("50256", "50256", ""), TIED("false")
+    DECODER_TOKENS("50256", "50256", ""), WTE_TIED("false")
 #define ROTARY_SPEC                                                                                               \
     LLAMA_SPEC(GPT_NORM, "block parallel shared_norm\n",                                                          \
                "bias none\nposition rope theta 10000[rotary_dim!=$head_dim? partial ${rotary_dim}/${head_dim}] "  \
                    "interleaved\n", GPT_FFN, " bias")
 #define ROTARY_TENSORS(projections)               \
-    "decoder.embedding.tokens.weight wte.weight\n" \
+    WTE                                           \
     "@decoder.layers.{layer} h.{layer}\n"         \
     ".attention.norm_in.* .ln_1.*\n" projections  \
     ".attention.output.* .attn.out_proj.*\n"      \
     ".ffn.up.* .mlp.fc_in.*\n"                    \
     ".ffn.down.* .mlp.fc_out.*\n"                 \
     "decoder.final_norm.* ln_f.*\n"               \
+    "buffer h.{layer}.attn.bias h.{layer}.attn.masked_bias h.{layer}.attn.causal_mask\n" \
     "[task=logits? head.bias lm_head.bias]\n" HEAD_TENSORS
 
 static const ConfigKey gptj_keys[] = {ROTARY_KEYS("64")};
@@ -74,7 +77,7 @@ static const ConfigKey gpt_neo_keys[] = {
     {"attention_layers", "reach", KEY_LAYER_TYPES, "", "", "global local"},
     {"attention_types", "reach", KEY_LAYER_RUNS, "", "", "global local"},
     REFUSED("!any_global&!any_local", "neither `attention_layers` nor `attention_types` says which layers are local"),
-    DECODER_TOKENS("50256", "50256", ""), TIED("true"),
+    DECODER_TOKENS("50256", "50256", ""), WTE_TIED("true"),
 };
 const Family family_gpt_neo = {
     .types = "gpt_neo=GPTNeo", .title = "GPT-Neo: Black et al. 2021.", .classes = GPT_CLASSES, KEYS(gpt_neo_keys),
@@ -82,10 +85,11 @@ const Family family_gpt_neo = {
     .spec = LLAMA_SPEC(GPT_NORM, "position learned\n", "[reach=local? window ${window}]\nbias o\nscale 1\n",
                        GPT_FFN, ""),
     .tensors =
-        "decoder.embedding.tokens.weight wte.weight\n"
+        WTE
         "decoder.embedding.positions.weight wpe.weight\n"
         "@decoder.layers.{layer} h.{layer}\n"
         ".attention.norm_in.* .ln_1.*\n"
+        "buffer h.{layer}.attn.attention.bias h.{layer}.attn.attention.masked_bias\n"
         ".attention.query.* .attn.attention.q_proj.*\n"
         ".attention.key.* .attn.attention.k_proj.*\n"
         ".attention.value.* .attn.attention.v_proj.*\n"
@@ -103,7 +107,7 @@ static const ConfigKey gpt_bigcode_keys[] = {
     FLAG_OR("scale_attn_weights", "scaled", "true"), FLAG_OR("multi_query", "multi_query", "true"), ONE_TO_ONE,
     DERIVED("kv_heads", "1", "multi_query"), DERIVED("key_end", "=d_model + head_dim", NULL),
     DERIVED("value_end", "=key_end + head_dim", NULL),
-    DECODER_TOKENS("50256", "50256", ""), TIED("true"),
+    DECODER_TOKENS("50256", "50256", ""), WTE_TIED("true"),
 };
 const Family family_gpt_bigcode = {
     .types = "gpt_bigcode=GPTBigCode", .title = "SantaCoder and StarCoder: Ben Allal et al. 2023, arXiv:2301.03988.",
@@ -113,10 +117,11 @@ const Family family_gpt_bigcode = {
         "pad_key_length",
     .prefixes = "transformer.", .spec = LLAMA_SPEC(GPT_NORM, "position learned\n", "[!scaled? scale 1]\n", GPT_FFN, ""),
     .tensors =
-        "decoder.embedding.tokens.weight wte.weight\n"
+        WTE
         "decoder.embedding.positions.weight wpe.weight\n"
         "@decoder.layers.{layer} h.{layer}\n"
         ".attention.norm_in.* .ln_1.*\n"
+        "buffer h.{layer}.attn.bias h.{layer}.attn.masked_bias\n"
         "$if multi_query\n"
         ".attention.query.* .attn.c_attn.* rows 0..${d_model}\n"
         ".attention.key.* .attn.c_attn.* rows ${d_model}..${key_end}\n"

@@ -14,7 +14,7 @@
 
 /* ---------------------------------------- Granite: factors on the embedding, the scores, the sums and the logits */
 static const ConfigKey granite_keys[] = {
-    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), ONE_ROPE("10000", "1"),
+    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
     RMS_EPS("1e-6"), ATTENTION_BIAS, FLAG_OR("mlp_bias", "ffn_bias", "false"),
     REAL_OR("embedding_multiplier", "embedding_scale", "1", NULL),
     REAL_OR("attention_multiplier", "score_scale", "1", NULL), /* not 1/sqrt(head_dim) */
@@ -35,7 +35,7 @@ const Family family_granite = {
 /* ---------------------------------------- SmolLM3: some layers have no positions at all */
 static const ConfigKey smollm3_keys[] = {
     LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "4", "=heads"), HEAD_DIM("=d_model / heads"),
-    POSITIONS("32768"), ONE_ROPE("2000000", "1"), RMS_EPS("1e-6"), ATTENTION_BIAS,
+    POSITIONS("32768"), WHOLE_ROPE("2000000"), RMS_EPS("1e-6"), ATTENTION_BIAS,
     FLAG_OR("mlp_bias", "ffn_bias", "false"),
     FLAG_OR("use_sliding_window", "use_window", "false"), INTEGER_OR("sliding_window", "window", "", ""),
     INTEGER_OR("no_rope_layer_interval", "interval", "4", NULL),
@@ -63,7 +63,7 @@ static const ConfigKey olmo3_keys[] = {
     DERIVED("fourth", "4", NULL),
     LAYER_TYPES("every fourth sliding_attention full_attention", TYPES),
     REAL_OR("rope_theta", "theta", "500000", NULL), DERIVED("window_theta", "500000", NULL),
-    ROPE("rope_parameters.full_attention rope_scaling", "rope", "theta", NULL),
+    DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters.full_attention rope_scaling", "rope", "theta", NULL),
     ROPE("rope_parameters.sliding_attention", "window_rope", "window_theta", NULL),
     REAL_OR("rope_parameters.rope_theta", "flat_theta", "", ""),
     NOTED("flat_theta", "`rope_parameters` has a `rope_theta` beside those of full_attention and sliding_attention; "
@@ -88,7 +88,7 @@ const Family family_olmo3 = {
 /* ---------------------------------------- Ministral: Mistral with a type for each layer */
 static const ConfigKey ministral_keys[] = {
     LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "8", "=heads"), HEAD_DIM("=d_model / heads"),
-    POSITIONS("131072"), ONE_ROPE("10000", "1"), RMS_EPS("1e-6"), INTEGER_OR("sliding_window", "window", "4096", ""),
+    POSITIONS("131072"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), INTEGER_OR("sliding_window", "window", "4096", ""),
     LAYER_TYPES("unsaid", TYPES), NEEDS_WINDOW, DECODER_TOKENS("1", "2", ""), TIED("false"),
 };
 const Family family_ministral = {

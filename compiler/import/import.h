@@ -87,6 +87,7 @@ typedef struct Family {
     const char *inside;      /* the object of the config that is the config of `inner`, with its spec and tensors; NULL:
                               * none. Then the prefixes are this family's, and its tensor lines come last */
     const struct Family *inner;
+    const char *outside;     /* keys of `inner` that are read from the outer config, whether or not it has them */
 } Family;
 
 #define KEYS(array) .keys = (array), .n_keys = sizeof(array) / sizeof *(array)

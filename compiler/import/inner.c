@@ -3,6 +3,18 @@
 
 #include <string.h>
 
+/* Puts the outer config's values of the keys of `outside` into the inner one. */
+static void take_in(const Family *outer, const cJSON *outer_config, cJSON *inner_config, Arena *arena) {
+    const char *words = outer->outside ? outer->outside : "";
+    size_t size;
+    for (const char *word; (word = next_word(&words, &size));) {
+        const char *key = arena_copy(arena, word, size);
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(outer_config, key);
+        cJSON_DeleteItemFromObjectCaseSensitive(inner_config, key);
+        if (item && !cJSON_AddItemToObject(inner_config, key, cJSON_Duplicate(item, true))) out_of_memory();
+    }
+}
+
 void inner_read(Import *import) {
     Arena *arena = import->arena;
     const Family *outer = import->family;
@@ -12,6 +24,7 @@ void inner_read(Import *import) {
     if (!inner_config) fail("%s: the key `%s` is missing", outer_path, outer->inside);
     if (!cJSON_IsObject(inner_config)) fail("%s: `%s` is %s; an object is understood", outer_path, outer->inside,
         config_value(arena, inner_config));
+    take_in(outer, outer_config, inner_config, arena);
     Family *inner = arena_alloc(arena, sizeof *inner);
     *inner = *outer->inner;
     inner->title = outer->title;

@@ -148,7 +148,7 @@ const Family family_gemma3 = {
 
 /* Gemma 3 with a vision part, whose text part is imported. */
 static const ConfigKey gemma3_text_of_keys[] = {
-    TOKENS_OR("eos_token_id", "end", "$end"), FLAG_OR("tie_word_embeddings", "tied", "true"),
+    TOKENS_OR("eos_token_id", "end", "$end"),
     NOTED("task", "This is the text part alone; the vision part and its tensors are left out."),
 };
 const Family family_gemma3_text_of = {
@@ -156,10 +156,10 @@ const Family family_gemma3_text_of = {
     .classes = "ForConditionalGeneration=logits Model=hidden ForSequenceClassification=classify",
     KEYS(gemma3_text_of_keys),
     .irrelevant = "text_config vision_config mm_tokens_per_image boi_token_index eoi_token_index image_token_index "
-        "boi_token_id eoi_token_id image_token_id",
+        "boi_token_id eoi_token_id image_token_id tie_word_embeddings",
     .prefixes = "model.language_model. language_model.model. language_model.",
     .tensors = "ignore vision_tower.* model.vision_tower.* multi_modal_projector.* model.multi_modal_projector.*\n",
-    .inside = "text_config", .inner = &family_gemma3,
+    .inside = "text_config", .inner = &family_gemma3, .outside = "tie_word_embeddings",
 };
 
 /* ---------------------------------------- OLMo 2: norms behind the sublayers */

@@ -66,7 +66,8 @@
 #define T5_STACKS                                                                                                 \
     DERIVED("decoder", "yes", "task!=encoder"), DERIVED("tied", "yes", NULL), SHARED_TABLES,                      \
     MUST("is_decoder", "false"), FLAG_OR("is_encoder_decoder", "two_stacks", "true"),                        \
-    REFUSED("!two_stacks&task!=encoder", "`is_encoder_decoder` is false, though the class has an encoder and a decoder"), \
+    REFUSED("!two_stacks&task!=encoder", "`is_encoder_decoder` is false, though the class has an encoder and a "   \
+        "decoder"),                                                                                               \
     SEQ2SEQ_TOKENS("0", "1", "0")
 
 static const ConfigKey t5_keys[] = {
@@ -143,7 +144,7 @@ const Family family_t5 = {
     .spec = T5_SPEC(""), .tensors = T5_TENSORS,
 };
 
-/* ---------------------------------------- UMT5: T5 with a table of buckets in each layer; its logits are always scaled */
+/* ---------------------------------------- UMT5: a table of buckets in each layer; its logits are always scaled */
 static const ConfigKey umt5_keys[] = {
     T5_KEYS("gelu_tanh", "gated"), FLAG_OR("tie_word_embeddings", "said_tied", "true"), DERIVED("scaled", "yes", NULL),
     NOTED("!said_tied&task=logits", "`tie_word_embeddings` is false, which transformers does not read here: the "

@@ -16,7 +16,7 @@
 
 /* ---------------------------------------- Arcee: relu2 without a gate */
 static const ConfigKey arcee_keys[] = {
-    LLAMA_SIZES("relu2"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("4096"), ONE_ROPE("10000", "1"),
+    LLAMA_SIZES("relu2"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("4096"), WHOLE_ROPE("10000"),
     RMS_EPS("1e-5"), ATTENTION_BIAS, FFN_BIAS, DECODER_TOKENS("128000", "128001", ""), TIED("false"),
 };
 const Family family_arcee = {
@@ -42,7 +42,7 @@ const Family family_nemotron = {
 
 /* ---------------------------------------- Seed-OSS: the output's bias is apart from the others */
 static const ConfigKey seed_oss_keys[] = {
-    LLAMA_KIN("8", "128"), POSITIONS("524288"), ONE_ROPE("10000", "1"), RMS_EPS("1e-6"),
+    LLAMA_KIN("8", "128"), POSITIONS("524288"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"),
     FLAG_OR("attention_bias", "qkv_bias", "true"), FLAG_OR("attention_out_bias", "out_bias", "false"), FFN_BIAS,
     DECODER_TOKENS("0", "2", "1"), TIED("false"),
 };
@@ -58,8 +58,8 @@ const Family family_seed_oss = {
 
 /* ---------------------------------------- ERNIE 4.5 and Helium: neighbouring columns rotated */
 static const ConfigKey ernie4_5_keys[] = {
-    LLAMA_KIN("2", "128"), POSITIONS("131072"), ONE_ROPE("500000", "1"), RMS_EPS("1e-5"),
-    {"use_bias", "use_bias", KEY_FLAG, "false", "false", NULL}, DECODER_TOKENS("1", "2", "0"), TIED("true"),
+    LLAMA_KIN("2", "128"), POSITIONS("131072"), WHOLE_ROPE("500000"), RMS_EPS("1e-5"),
+    FLAG_OR("use_bias", "use_bias", "false"), DECODER_TOKENS("1", "2", "0"), TIED("true"),
 };
 const Family family_ernie4_5 = {
     .types = "ernie4_5=Ernie4_5", .title = "ERNIE 4.5: Baidu 2025.", .classes = "ForCausalLM=logits Model=hidden",
@@ -70,7 +70,7 @@ const Family family_ernie4_5 = {
 };
 
 static const ConfigKey helium_keys[] = {
-    LLAMA_KIN("20", "128"), POSITIONS("4096"), ONE_ROPE("100000", "1"), RMS_EPS("1e-8"), ATTENTION_BIAS, FFN_BIAS,
+    LLAMA_KIN("20", "128"), POSITIONS("4096"), WHOLE_ROPE("100000"), RMS_EPS("1e-8"), ATTENTION_BIAS, FFN_BIAS,
     DECODER_TOKENS("1", "2", "3"), TIED("false"),
 };
 const Family family_helium = {
@@ -85,7 +85,7 @@ const Family family_helium = {
 
 /* ---------------------------------------- OLMo: norms without weights, which are 1 + 0 here */
 static const ConfigKey olmo_keys[] = {
-    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), ONE_ROPE("10000", "1"),
+    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
     ATTENTION_BIAS, REAL_OR("clip_qkv", "clip", "", ""),
     REFUSED("clip", "`clip_qkv` is a number: the language has no bound on queries, keys and values"),
     DECODER_TOKENS("", "50279", "1"), TIED("false"),
@@ -104,7 +104,7 @@ const Family family_olmo = {
 
 /* ---------------------------------------- Command R7B: layers with a window have rope, the others nothing */
 static const ConfigKey cohere2_keys[] = {
-    LLAMA_KIN("=heads", "=d_model / heads"), POSITIONS("8192"), ONE_ROPE("10000", "1"),
+    LLAMA_KIN("=heads", "=d_model / heads"), POSITIONS("8192"), WHOLE_ROPE("10000"),
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL), REAL_OR("logit_scale", "logit_scale", "0.0625", NULL),
     ATTENTION_BIAS, INTEGER_OR("sliding_window", "window", "4096", ""),
     INTEGER_OR("sliding_window_pattern", "pattern", "4", NULL),
@@ -127,7 +127,7 @@ const Family family_cohere2 = {
 
 /* ---------------------------------------- EXAONE 4: the same, where there is a window; norms behind the sublayers */
 static const ConfigKey exaone4_keys[] = {
-    LLAMA_KIN("32", "=d_model / heads"), POSITIONS("2048"), ONE_ROPE("10000", "1"), RMS_EPS("1e-5"),
+    LLAMA_KIN("32", "=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"), RMS_EPS("1e-5"),
     INTEGER_OR("sliding_window", "window", "4096", ""),
     {"layer_types", "layer_type", KEY_LAYER_TYPES, NULL, NULL, SLIDING " " FULL}, NEEDS_WINDOW,
     DECODER_TOKENS("0", "2", ""), TIED("false"),
@@ -150,7 +150,7 @@ const Family family_exaone4 = {
     LLAMA_SPEC("norm layernorm pre eps 1e-5\n", position "[scaled? embedding scale sqrt(d_model)]\n", "", \
                "ffn { d_ff ${d_ff}, activation ${activation} }\n", "")
 #define FAIRSEQ_TENSORS                                \
-    LLAMA_EMBEDDING                                    \
+    "@decoder.layers.{layer} layers.{layer}\n"        \
     ".attention.norm_in.* .self_attn_layer_norm.*\n"   \
     ".attention.query.* .self_attn.q_proj.*\n"         \
     ".attention.key.* .self_attn.k_proj.*\n"           \
@@ -175,21 +175,23 @@ const Family family_xglm = {
     .classes = "ForCausalLM=logits Model=hidden", KEYS(xglm_keys),
     .irrelevant = "activation_dropout layerdrop init_std",
     .prefixes = "model.", .spec = FAIRSEQ_SPEC("position sinusoidal fairseq offset 2\n"),
-    .tensors = FAIRSEQ_TENSORS HEAD_TENSORS,
+    .tensors = TOKEN_TABLE("embed_tokens.weight", "lm_head.weight") FAIRSEQ_TENSORS
+        "buffer embed_positions.weights\n" HEAD_TENSORS,
 };
 
 static const ConfigKey biogpt_keys[] = {
     LLAMA_SIZES("gelu"), SQUARE, POSITIONS("1024"), DERIVED("learned", "yes", NULL),
     FLAG_OR("scale_embedding", "scaled", "true"), REAL_OR("layer_norm_eps", "unread_eps", "1e-5", NULL),
     NOTED("unread_eps!=1e-5", "`layer_norm_eps` is not read by transformers, whose norms have 1e-5 here."),
-    DECODER_TOKENS("0", "2", "1"), TIED("true"),
+    DECODER_TOKENS("0", "2", "1"), TIED_TO("true", "output_projection.weight", "embed_tokens.weight"),
 };
 const Family family_biogpt = {
     .types = "biogpt=BioGpt", .title = "BioGPT: Luo et al. 2022, arXiv:2210.10341.",
     .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest",
     KEYS(biogpt_keys), .irrelevant = "activation_dropout layerdrop", .prefixes = "biogpt.",
     .spec = FAIRSEQ_SPEC("position learned offset 2\n"),
-    .tensors = FAIRSEQ_TENSORS "decoder.embedding.positions.weight embed_positions.weight\n"
+    .tensors = TOKEN_TABLE("embed_tokens.weight", "output_projection.weight") FAIRSEQ_TENSORS
+        "decoder.embedding.positions.weight embed_positions.weight\n"
         "[task=logits&!tied? head.weight output_projection.weight]\n"
         "[task=classify? classifier.weight score.weight]\n"
         "ignore output_projection.weight score.weight classifier.*\n",
