@@ -24,11 +24,13 @@ static const ConfigKey clip_text_keys[] = {
     WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     TOKEN_OR("pad_token_id", "pad", "1"),
     NOTED("task=hidden", "The row that transformers pools, `hidden` at the first end token, is no output of its own."),
+    NOTED("task=projected", "The projection of the row at the first end token cannot be said; the outputs end at "
+        "`hidden`."),
     MUST("is_decoder", "false null"),
 };
 const Family family_clip_text = {
     .types = "clip_text_model=CLIPText", .title = "CLIP, its text model: Radford et al. 2021, arXiv:2103.00020.",
-    .classes = "Model=hidden ModelWithProjection=rest", KEYS(clip_text_keys),
+    .classes = "Model=hidden ModelWithProjection=projected", KEYS(clip_text_keys),
     .irrelevant = "projection_dim initializer_factor tie_word_embeddings", .prefixes = "text_model.",
     .spec = ENCODER_SPEC("pre", "position learned\n", "mask causal"),
     .tensors =

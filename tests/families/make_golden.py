@@ -281,7 +281,7 @@ def outputs_of(name, model, rows):
     if "logits" in out:
         return {"tokens": tokens}, {"logits": out.logits[0]}
     wanted = {"hidden": out.last_hidden_state[0]}
-    if getattr(out, "pooler_output", None) is not None:
+    if getattr(out, "pooler_output", None) is not None and name != "clip_text":  # whose row is at the first end token
         wanted["pooled"] = out.pooler_output[0]
     return {"tokens": tokens}, wanted
 

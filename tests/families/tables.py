@@ -201,6 +201,46 @@ classifier classifier
 """
 
 
+GLM4 = PRE_LLAMA + """
+model.layers.#.post_self_attn_layernorm            decoder.layers.#.attention.norm_out
+model.layers.#.post_mlp_layernorm                  decoder.layers.#.ffn.norm_out
+"""
+GPTJ = """
+transformer.wte                                    decoder.embedding.tokens
+transformer.wpe                                    decoder.embedding.positions
+transformer.h.#.ln_1                               decoder.layers.#.attention.norm_in
+transformer.h.#.attn{IN}.q_proj                    decoder.layers.#.attention.query
+transformer.h.#.attn{IN}.k_proj                    decoder.layers.#.attention.key
+transformer.h.#.attn{IN}.v_proj                    decoder.layers.#.attention.value
+transformer.h.#.attn{IN}.out_proj                  decoder.layers.#.attention.output
+transformer.h.#.ln_2                               decoder.layers.#.ffn.norm_in
+transformer.h.#.mlp.fc_in                          decoder.layers.#.ffn.up
+transformer.h.#.mlp.fc_out                         decoder.layers.#.ffn.down
+transformer.h.#.mlp.c_fc                           decoder.layers.#.ffn.up
+transformer.h.#.mlp.c_proj                         decoder.layers.#.ffn.down
+transformer.ln_f                                   decoder.final_norm
+lm_head                                            head
+"""
+CLIP_TEXT = """
+embeddings.token_embedding                         encoder.embedding.tokens
+embeddings.position_embedding                      encoder.embedding.positions
+encoder.layers.#.layer_norm1                       encoder.layers.#.attention.norm_in
+encoder.layers.#.self_attn.q_proj                  encoder.layers.#.attention.query
+encoder.layers.#.self_attn.k_proj                  encoder.layers.#.attention.key
+encoder.layers.#.self_attn.v_proj                  encoder.layers.#.attention.value
+encoder.layers.#.self_attn.out_proj                encoder.layers.#.attention.output
+encoder.layers.#.layer_norm2                       encoder.layers.#.ffn.norm_in
+encoder.layers.#.mlp.fc1                           encoder.layers.#.ffn.up
+encoder.layers.#.mlp.fc2                           encoder.layers.#.ffn.down
+final_layer_norm                                   encoder.final_norm
+"""
+UMT5 = t5_table("shared embedding.tokens") + "".join(
+    f"\n{stack}.block.#.layer.0.SelfAttention.relative_attention_bias {stack}.layers.#.attention.relative"
+    for stack in ("encoder", "decoder")
+)
+UMT5 = "\n".join(line for line in UMT5.split("\n") if ".block.0." not in line)
+
+
 # ---------------------------------------------------------------- families: configuration, class, settings, table
 # Sizes are those of the specs; what is not written is the configuration's default.
 TINY = dict(
@@ -425,6 +465,86 @@ FAMILIES = {
         dict(WIDE, hidden_size=64, use_qkv_bias=True, rope_parameters=rope(10000, partial_rotary_factor=0.25)),
         PRE_LLAMA,
     ),
+    "granite": (
+        "GraniteConfig",
+        "GraniteForCausalLM",
+        dict(
+            WIDE,
+            embedding_multiplier=12.0,
+            attention_multiplier=0.125,
+            residual_multiplier=0.22,
+            logits_scaling=8.0,
+            tie_word_embeddings=True,
+        ),
+        PRE_LLAMA,
+    ),
+    "smollm3": (
+        "SmolLM3Config",
+        "SmolLM3ForCausalLM",
+        dict(WIDE, num_hidden_layers=4, rope_parameters=rope(5000000)),
+        PRE_LLAMA,
+    ),
+    "olmo3": (
+        "Olmo3Config",
+        "Olmo3ForCausalLM",
+        dict(
+            WIDE,
+            num_hidden_layers=4,
+            sliding_window=8,
+            rope_parameters=dict(
+                full_attention=rope(
+                    500000,
+                    rope_type="yarn",
+                    factor=8.0,
+                    original_max_position_embeddings=16,
+                    attention_factor=1.2,
+                ),
+                sliding_attention=rope(500000),
+            ),
+        ),
+        BOTH_LLAMA,
+    ),
+    "ministral": (
+        "MinistralConfig",
+        "MinistralForCausalLM",
+        dict(WIDE, head_dim=8, sliding_window=8, layer_types=["sliding_attention", "full_attention"]),
+        PRE_LLAMA,
+    ),
+    "glm4": ("Glm4Config", "Glm4ForCausalLM", dict(WIDE, head_dim=8), GLM4),
+    "gptj": (
+        "GPTJConfig",
+        "GPTJForCausalLM",
+        dict(n_embd=32, n_layer=2, n_head=4, vocab_size=50, n_positions=32, rotary_dim=4),
+        GPTJ.replace("{IN}", ""),
+    ),
+    "gpt_neo": (
+        "GPTNeoConfig",
+        "GPTNeoForCausalLM",
+        dict(
+            hidden_size=16,
+            num_layers=4,
+            num_heads=4,
+            vocab_size=50,
+            max_position_embeddings=32,
+            window_size=8,
+            attention_types=[[["global", "local"], 2]],
+        ),
+        GPTJ.replace("{IN}", ".attention"),
+    ),
+    "gpt_bigcode": (
+        "GPTBigCodeConfig",
+        "GPTBigCodeForCausalLM",
+        dict(n_embd=16, n_layer=2, n_head=4, vocab_size=50, n_positions=32),
+        GPT2.replace("rows 16 16 16", "rows 16 4 4").replace("transpose", ""),
+    ),
+    "clip_text": ("CLIPTextConfig", "CLIPTextModel", TINY, CLIP_TEXT),
+    "roformer": (
+        "RoFormerConfig",
+        "RoFormerModel",
+        dict(TINY, hidden_size=32, embedding_size=8),
+        BERT_EMBEDDING + BERT_LAYER + "embeddings_project encoder.embedding.projection",
+    ),
+    "umt5": ("UMT5Config", "UMT5ForConditionalGeneration", T5, UMT5),
     "t5": ("T5Config", "T5ForConditionalGeneration", T5, t5_table("shared embedding.tokens")),
     "flan_t5": (
         "T5Config",
@@ -452,4 +572,4 @@ FAMILIES = {
 }
 # Sinusoids, which the classes hold as weights (and Pegasus writes to the file), and attnc computes.
 SINUSOIDS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
-COMPUTED = {"pegasus": SINUSOIDS, "marian": SINUSOIDS}
+COMPUTED = {"pegasus": SINUSOIDS, "marian": SINUSOIDS, "roformer": ("encoder.embed_positions.weight",)}
