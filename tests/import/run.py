@@ -239,11 +239,105 @@ def older():
         "global_attn_every_n_layers", "window 4", "theta 160000", "theta 10000")
 
 
+def rename_tensors(path, change):
+    """Gives every tensor of a safetensors file the name that CHANGE makes of its name."""
+    with open(path, "rb") as file:
+        data = file.read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    text = json.dumps({name if name == "__metadata__" else change(name): entry for name, entry in header.items()}).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+
+
+def per_layer():
+    """Keys with an entry a layer."""
+    Folder("smollm3_windows").accepted("no_rope_layers", "layers 1 {", "layers 2 {", "window 4")
+    Folder("smollm3_windows").config(no_rope_layers=[1, 0, 0, 1]).accepted("no_rope_layers_longer", "layers 2 {")
+    Folder("smollm3_windows").config(no_rope_layers=[1, 0]).refused("no_rope_layers_short", "`no_rope_layers` has 2 entries for 3 layers")
+    Folder("smollm3_windows").config(no_rope_layers=[1, 0, 2]).refused("no_rope_layers_two", "`no_rope_layers` holds 2", "0 and 1")
+    Folder("smollm3_windows").config(no_rope_layers="101").refused("no_rope_layers_text", "`no_rope_layers` is \"101\"")
+    Folder("smollm3_windows").config(no_rope_layers=None, no_rope_layer_interval=2, layer_types=None).accepted(
+        "no_rope_layer_interval", "layers 3 {", "window 4")
+    Folder("smollm3_windows").config(no_rope_layers=None, no_rope_layer_interval=0).refused("interval", "`no_rope_layer_interval` is 0")
+    Folder("smollm3_windows").config(sliding_window=None).refused("types_without_window", "sliding_attention", "`sliding_window`")
+    Folder("smollm3_windows").config(use_sliding_window=False).accepted("window_against_flag", "window 4", "# `layer_types` has sliding_attention and `use_sliding_window` is false")
+    Folder("ministral_odd").config(sliding_window=None).refused("ministral_window", "`sliding_window`")
+    Folder("ministral_odd").config(sliding_window=None, layer_types=None).accepted("ministral_full", "layers 3 {", "position rope")
+    Folder("ministral_odd").config(layer_types=["chunked_attention"] * 3).refused("chunked", "\"chunked_attention\"", "sliding_attention full_attention")
+    absent = Folder
+    Folder("gpt_neo_odd").config(attention_layers=absent).accepted("attention_types", "layers 1 {", "layers 3 {", "window 4")
+    Folder("gpt_neo_odd").config(attention_types=absent).accepted("attention_layers", "layers 1 {", "layers 3 {")
+    Folder("gpt_neo_odd").config(attention_types=[[["local"], 9]]).accepted("attention_both", "layers 1 {", "# `attention_types` differs from the list beside it")
+    Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=absent).refused("attention_neither", "`attention_layers`", "`attention_types`")
+    Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=[[["local"], 3]]).refused("attention_few", "`attention_types` is of fewer than the 4 layers")
+    Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=[[["local"], 4000], [["local"], 4000]]).refused("attention_many", "more than the 4 layers")
+    for i, value in enumerate(([[["local"], 1e9]], [[["local"], -1]], [[[], 4]], [["local", 4]], [7], [[["far"], 4]], [[["local"], 1.5]])):
+        Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=value).refused("attention_wrong_%d" % i, "`attention_types` holds")
+    Folder("gpt_neo_odd").config(attention_layers=["global"] * 5).refused("attention_layers_long", "`attention_layers` has 5 entries for 4 layers")
+
+
+def refusals():
+    """What the language cannot say."""
+    Folder("bert_odd").config(model_type="clip").refused("clip", "`model_type` is \"clip\"", "CLIPTextModel")
+    Folder("bert_odd").config(model_type="mixtral").refused("experts", "feed-forward networks")
+    Folder("bert_odd").config(model_type="llama4_text").refused("chunks", "chunks")
+    Folder("roformer_odd").config(rotary_value=True).refused("rotary_value", "`rotary_value`")
+    Folder("roformer_odd").config(rotary_value=None).accepted("rotary_value_null", "interleaved")
+    Folder("roformer_odd").config(is_decoder=True).refused("roformer_decoder", "`is_decoder` is true")
+    Folder("olmo_odd").config(clip_qkv=8.0).refused("clip_qkv", "`clip_qkv`")
+    Folder("olmo3_odd").config(sliding_window=None).refused("olmo3_window", "`sliding_window`")
+    Folder("olmo3_odd").config(rope_parameters={"rope_type": "default", "rope_theta": 77.0}).accepted(
+        "olmo3_flat", "theta 500000", "# `rope_parameters` has a `rope_theta` beside")
+    Folder("olmo3_odd").config(rope_parameters=None, rope_theta=77.0, rope_scaling={"rope_type": "linear", "factor": 2.0}).accepted(
+        "olmo3_older", "theta 77 scaling linear factor 2", "theta 500000", "# `rope_theta` is that of the full_attention layers")
+    Folder("glm4_odd").config(partial_rotary_factor=0.25, rope_parameters=None).refused("glm4_odd_rotation", "the rotated width is odd")
+    Folder("granite_odd").config(logits_scaling=0).refused("logits_scaling", "`logits_scaling` is 0")
+    Folder("granite_odd").config(attention_multiplier=Folder).accepted("attention_multiplier", "scale 1\n")
+    Folder("gptj_odd").config(rotary_dim=None).refused("rotary_dim", "`rotary_dim` is null")
+    Folder("gptj_odd").config(rotary_dim=3).refused("rotary_dim_odd", "the rotated width is odd")
+    Folder("gptj_odd").config(rotary_dim=8).refused("rotary_dim_wide", "partial 8/6")
+    Folder("gptj_odd").config(scale_attn_weights=False).accepted("gptj_scale", "# `scale_attn_weights` is false")
+    Folder("codegen_odd").config(n_head=10).refused("codegen_heads", "no multiple of 4")
+    Folder("gpt_bigcode_odd").config(n_embd=Folder, hidden_size=15, n_layer=Folder, num_hidden_layers=2).accepted("attribute_map", "d_model 15", "layers 2 {")
+    Folder("gpt_bigcode_odd").config(hidden_size=30).refused("attribute_map_both", "both `n_embd` and `hidden_size`")
+    Folder("exaone4_odd").config(layer_types=Folder).refused("exaone4_types", "`layer_types` is missing")
+    Folder("exaone4_odd").config(sliding_window_pattern="LLG").accepted("exaone4_pattern", "window 4")
+    Folder("cohere2_odd").config(layer_switch=3).refused("cohere2_switch", "`layer_switch` is 3")
+    Folder("xglm_odd").config(pad_token_id=2).refused("xglm_pad", "`pad_token_id` is 2")
+    Folder("biogpt_odd").config(layer_norm_eps=1e-12).accepted("biogpt_eps", "eps 1e-5", "# `layer_norm_eps` is not read")
+    Folder("umt5_odd").config(tie_word_embeddings=False).accepted("umt5_tie", "embedding tied", "scale 1/sqrt(d_model)", "# `tie_word_embeddings` is false")
+
+
+def nested():
+    """A config with another one inside."""
+    def text(**changes):
+        with open(os.path.join(FIXTURES, "gemma3_whole_odd", "config.json"), encoding="utf-8") as file:
+            config = json.load(file)["text_config"]
+        config.update(changes)
+        return {key: value for key, value in config.items() if value is not Folder}
+    Folder("gemma3_whole_odd").accepted("text_config", "model gemma3 {", "window 4", "head logits tied", "# This is the text part alone")
+    Folder("gemma3_whole_odd").config(text_config=Folder).refused("no_text_config", "`text_config` is missing")
+    Folder("gemma3_whole_odd").config(text_config=[1]).refused("text_config_list", "`text_config` is [1]")
+    Folder("gemma3_whole_odd").config(text_config=text(model_type="llama")).refused("text_config_type", "in `text_config`", "\"llama\"", "only gemma3_text")
+    Folder("gemma3_whole_odd").config(text_config=text(use_magic=3)).refused("text_config_key", "in `text_config`", "`use_magic` (3)")
+    Folder("gemma3_whole_odd").config(use_magic=3).refused("outer_key", "`use_magic` (3)", unsaid="in `text_config`")
+    Folder("gemma3_whole_odd").config(text_config=text(hidden_size=Folder)).refused("text_config_default", "[37, 2304]", "[37, 12]")
+    Folder("gemma3_whole_odd").config(eos_token_id=[1, 7]).accepted("outer_end", "end 1 7")
+    Folder("gemma3_whole_odd").config(text_config=text(tie_word_embeddings=False)).accepted("outer_tie", "head logits tied")
+    Folder("gemma3_whole_odd").config(tie_word_embeddings=False).refused("outer_untied", "lm_head.weight")
+    Folder("gemma3_whole_odd").config(quantization_config={"bits": 4}).refused("outer_quantized", "`quantization_config`")
+    Folder("gemma3_whole_odd").config(architectures=["Gemma3TextModel"]).refused("text_class", "\"Gemma3TextModel\"")
+    folder = Folder("gemma3_whole_odd")
+    rename_tensors(os.path.join(folder.path, "model.safetensors"), lambda name: name.replace("language_model.model.", "model.language_model."))
+    folder.accepted("newer_prefix", "prefix \"model.language_model.\"")
+
+
 def main():
     listed = run("import", "--list")
     report(listed.returncode == 0 and "xlm-roberta" in listed.stdout and "m2m_100" in listed.stdout, "list", listed.stderr)
     report(run("import", FIXTURES).returncode == 2, "no_output")
-    for group in (configs, unknown, texts, files, bounds, older):
+    for group in (configs, unknown, texts, files, bounds, older, per_layer, refusals, nested):
         group()
     sentences.check(Folder, run, report)
     folders.check(run, report)
