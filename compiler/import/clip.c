@@ -58,6 +58,9 @@ static const ConfigKey roformer_keys[] = {
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
     TOKEN_OR("pad_token_id", "pad", "0"), MUST("is_decoder", "false null"),
     FLAG_OR("rotary_value", "rotary_value", "false"),
+    /* transformers rotates by the table of the file where there is one. */
+    REFUSED("#encoder.embed_positions.weight<>sinusoids", "`encoder.embed_positions.weight` of the file holds other "
+        "numbers than the sinusoids of a rotation, and the language takes no angles from a file"),
     REFUSED("rotary_value", "`rotary_value` is true, and the language has no rotation of values"),
 };
 const Family family_roformer = {
@@ -83,5 +86,6 @@ const Family family_roformer = {
         ".ffn.up.* .intermediate.dense.*\n"
         ".ffn.down.* .output.dense.*\n"
         ".ffn.norm_out.* .output.LayerNorm.*\n"
-        "ignore encoder.embed_positions.weight cls.* classifier.* qa_outputs.*\n",
+        "buffer encoder.embed_positions.weight\n" /* the sinusoids, as is checked above */
+        "ignore cls.* classifier.* qa_outputs.*\n",
 };

@@ -1,6 +1,7 @@
 /* fill.c: a family's spec and tensor list with their holes filled. */
 #include "import.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,11 +32,32 @@ static bool tensors_differ(const Import *import, const char *left, const char *r
     return false;
 }
 
+/* Whether the file has the tensor and it is not the table of sines (first half of the columns) and cosines. */
+static bool differs_from_sinusoids(const Import *import, const char *name) {
+    const FileTensor *tensor = tensor_of(import, name);
+    int64_t count = 0;
+    if (!tensor) return false;
+    if (tensor->shape.rank != 2 || tensor->shape.dims[1] % 2 || !shape_elements(tensor->shape, &count)) return true;
+    Arena *arena = arena_new();
+    const Position position = {.kind = POSITION_SINUSOIDAL, .sinusoid = SINUSOID_HALVES};
+    const Derived derived = {DERIVED_SINUSOIDS, "sinusoids", tensor->shape, &position, tensor->shape.dims[0], 0, 0, 0};
+    double *wanted = arena_array(arena, (size_t)count, sizeof *wanted);
+    float *held = arena_array(arena, (size_t)count, sizeof *held);
+    bool differs = false;
+    derived_fill(&derived, NULL, wanted);
+    tensor_to_f32(tensor, 0, count, held);
+    for (int64_t i = 0; i < count && !differs; i++) differs = !(fabs(held[i] - wanted[i]) <= 1e-6);
+    arena_free(arena);
+    return differs;
+}
+
 static bool atom_holds(const Import *import, const char *atom, size_t size) {
     Arena *arena = import->arena;
     if (*atom == '#') {
         const char *name = arena_copy(arena, atom + 1, size - 1), *other = strstr(name, "<>");
         if (!other) return tensor_of(import, name) != NULL;
+        if (strcmp(other, "<>sinusoids") == 0)
+            return differs_from_sinusoids(import, arena_copy(arena, name, (size_t)(other - name)));
         return tensors_differ(import, arena_copy(arena, name, (size_t)(other - name)), other + 2);
     }
     const char *equal = memchr(atom, '=', size);

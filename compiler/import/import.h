@@ -8,7 +8,7 @@
  *     $if cond … $end   lines
  * A condition is atoms joined by `&`: name (it is set; false is not), !name, name=word, name!=word
  * (a word `$other` is a variable's value), #tensor (the file has it, under one of the prefixes), #a<>b (the file has
- * both tensors, and their numbers differ). In the spec
+ * both tensors, and their numbers differ), #a<>sinusoids (the file has it, with other numbers than those). In the spec
  *     $layers N [words] … $end
  * is a layer's body, filled once for each of the N layers, with the variables `layer` (from 0) and those of the keys
  * that hold an entry a layer; bodies that repeat become a pattern. A line of the tensor list is

@@ -283,6 +283,17 @@ def refusals():
     Folder("bert_odd").config(model_type="mixtral").refused("experts", "feed-forward networks")
     Folder("bert_odd").config(model_type="llama4_text").refused("chunks", "chunks")
     Folder("roformer_odd").config(rotary_value=True).refused("rotary_value", "`rotary_value`")
+    folder = Folder("roformer_odd")
+    path = os.path.join(folder.path, "model.safetensors")
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    size = struct.unpack("<Q", data[:8])[0]
+    entry = json.loads(bytes(data[8:8 + size]))["encoder.embed_positions.weight"]
+    data[8 + size + entry["data_offsets"][1] - 2] ^= 1  # the last number, by 2^-7 of it
+    with open(path, "wb") as file:
+        file.write(data)
+    folder.refused("roformer_angles", "`encoder.embed_positions.weight`", "sinusoids")
+    Folder("roformer_odd").accepted("roformer_sinusoids", "position rope", options=("--name", "sinusoids"))
     Folder("roformer_odd").config(rotary_value=None).accepted("rotary_value_null", "interleaved")
     Folder("roformer_odd").config(is_decoder=True).refused("roformer_decoder", "`is_decoder` is true")
     Folder("olmo_odd").config(clip_qkv=8.0).refused("clip_qkv", "`clip_qkv`")
