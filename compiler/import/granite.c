@@ -63,11 +63,8 @@ static const ConfigKey olmo3_keys[] = {
     DERIVED("fourth", "4", NULL),
     LAYER_TYPES("every fourth sliding_attention full_attention", TYPES),
     REAL_OR("rope_theta", "theta", "500000", NULL), DERIVED("window_theta", "500000", NULL),
-    DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters.full_attention rope_scaling", "rope", "theta", NULL),
-    ROPE("rope_parameters.sliding_attention", "window_rope", "window_theta", NULL),
-    REAL_OR("rope_parameters.rope_theta", "flat_theta", "", ""),
-    NOTED("flat_theta", "`rope_parameters` has a `rope_theta` beside those of full_attention and sliding_attention; "
-          "only these two count, as in transformers."),
+    DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
+    ROPE("rope_parameters", "window_rope", "window_theta", "sliding_attention"),
     NOTED("theta!=500000&any_sliding_attention", "`rope_theta` is that of the full_attention layers; in windows "
           "transformers takes 500000 unless `rope_parameters.sliding_attention` has another."),
     DECODER_TOKENS("", "50279", "1"), TIED("false"),
@@ -75,7 +72,7 @@ static const ConfigKey olmo3_keys[] = {
 const Family family_olmo3 = {
     .types = "olmo3=Olmo3", .title = "OLMo 3: Olmo Team 2025.",
     .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify", KEYS(olmo3_keys),
-    .irrelevant = "rope_parameters", .prefixes = "model.",
+    .irrelevant = "", .prefixes = "model.",
     .spec = LLAMA_SPEC(RMSNORM("after") "bias none\n", "",
                        TYPED_WINDOW "[attention_bias? bias all]\nqk_norm rmsnorm all_heads\n"
                                     "[layer_type=sliding_attention? position rope ${window_rope}]\n"

@@ -298,8 +298,8 @@ def refusals():
     Folder("roformer_odd").config(is_decoder=True).refused("roformer_decoder", "`is_decoder` is true")
     Folder("olmo_odd").config(clip_qkv=8.0).refused("clip_qkv", "`clip_qkv`")
     Folder("olmo3_odd").config(sliding_window=None).refused("olmo3_window", "`sliding_window`")
-    Folder("olmo3_odd").config(rope_parameters={"rope_type": "default", "rope_theta": 77.0}).accepted(
-        "olmo3_flat", "theta 500000", "# `rope_parameters` has a `rope_theta` beside")
+    Folder("olmo3_odd").config(rope_parameters={"rope_type": "default", "rope_theta": 77.0}).refused(
+        "olmo3_flat", "`rope_parameters`", "`full_attention`")
     Folder("olmo3_odd").config(rope_parameters=None, rope_theta=77.0, rope_scaling={"rope_type": "linear", "factor": 2.0}).accepted(
         "olmo3_older", "theta 77 scaling linear factor 2", "theta 500000", "# `rope_theta` is that of the full_attention layers")
     Folder("glm4_odd").config(partial_rotary_factor=0.25, rope_parameters=None).refused("glm4_odd_rotation", "the rotated width is odd")

@@ -90,6 +90,30 @@ BASES = {
     "qwen3_plain": ("Qwen3Model", dict(LLAMA, sliding_window=4, max_window_layers=1), "text few"),
     "gemma2_plain": ("Gemma2Model", dict(LLAMA, sliding_window=4, query_pre_attn_scalar=9), "text few"),
     "mbart_plain": ("MBartModel", BART, "source few"),
+    "granite": ("GraniteForCausalLM", SQUARE, "text"),
+    "smollm3": ("SmolLM3ForCausalLM", dict(SQUARE, sliding_window=4, no_rope_layer_interval=2, pad_token_id=0), "text"),
+    "olmo3": ("Olmo3ForCausalLM", dict(SQUARE, sliding_window=4, num_hidden_layers=4), "text"),
+    "ministral": ("MinistralForCausalLM", dict(LLAMA, sliding_window=4), "text"),
+    "glm4": ("Glm4ForCausalLM", dict(LLAMA, pad_token_id=0), "text"),
+    "gptj": ("GPTJForCausalLM", dict(GPT2, rotary_dim=4), "text"),
+    "gpt_neo": ("GPTNeoForCausalLM", dict(vocab_size=23, hidden_size=12, num_layers=2, num_heads=2, window_size=3,
+                                          max_position_embeddings=16, attention_types=[[["global", "local"], 1]],
+                                          bos_token_id=1, eos_token_id=2), "text"),
+    "gpt_bigcode": ("GPTBigCodeForCausalLM", GPT2, "text"),
+    "clip_text": ("CLIPTextModelWithProjection", dict(SIZES, projection_dim=5, pad_token_id=0, bos_token_id=1,
+                                                      eos_token_id=22), "text base"),
+    "roformer": ("RoFormerModel", dict(BERT, embedding_size=9), "segments"),
+    "umt5": ("UMT5ForConditionalGeneration", T5, "source"),
+    "arcee": ("ArceeForCausalLM", LLAMA, "text"),
+    "nemotron": ("NemotronForCausalLM", LLAMA, "text"),
+    "seed_oss": ("SeedOssForCausalLM", LLAMA, "text"),
+    "ernie4_5": ("Ernie4_5ForCausalLM", LLAMA, "text"),
+    "helium": ("HeliumForCausalLM", dict(SQUARE, head_dim=4, pad_token_id=0), "text"),
+    "olmo": ("OlmoForCausalLM", SQUARE, "text"),
+    "cohere2": ("Cohere2ForCausalLM", dict(SQUARE, sliding_window=4, sliding_window_pattern=2), "text"),
+    "exaone4": ("Exaone4ForCausalLM", dict(SQUARE, sliding_window=4, sliding_window_pattern=2), "text"),
+    "glm": ("GlmForCausalLM", dict(LLAMA, pad_token_id=0), "text"),
+    "biogpt": ("BioGptForCausalLM", BERT, "text"),
     "m2m_100": ("M2M100ForConditionalGeneration", BART, "source"),
 }
 
@@ -118,7 +142,7 @@ FOREIGN = {
 }
 
 # Families with rope_parameters of each layer type, which never read an older `type`.
-NESTED_ROPES = ("gemma3", "modernbert")
+NESTED_ROPES = ("gemma3", "modernbert", "olmo3")
 
 # What stands in for a null.
 OPEN = (3, 0.5, True, False)
