@@ -16,7 +16,7 @@ static void print_families(Arena *arena) {
     for (int f = 0; families[f]; f++) {
         const char *types = families[f]->types;
         size_t size;
-        for (const char *word; (word = next_word(&types, &size));) printf("%-14s %s\n",
+        for (const char *word; (word = next_word(&types, &size));) printf("%-15s %s\n",
             arena_copy(arena, word, strcspn(word, "=")), families[f]->title);
     }
 }

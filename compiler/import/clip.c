@@ -23,9 +23,9 @@ static const ConfigKey clip_text_keys[] = {
     ENCODER_SIZES, INTEGER_OR("max_position_embeddings", "positions", "77", NULL), DERIVED("learned", "yes", NULL),
     WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     TOKEN_OR("pad_token_id", "pad", "1"),
-    NOTED("task=hidden", "The row that transformers pools, `hidden` at the first end token, is no output of its own."),
-    NOTED("task=projected", "The projection of the row at the first end token cannot be said; the outputs end at "
-        "`hidden`."),
+    NOTED("task=hidden", "The output `pooled` is left out: a pool of the row at the first end token cannot be said."),
+    NOTED("task=projected", "The output `pooled` is left out, with its projection: a pool of the row at the first end "
+        "token cannot be said."),
     MUST("is_decoder", "false null"),
 };
 const Family family_clip_text = {
