@@ -54,8 +54,8 @@ static void find_family(Import *import) {
     for (int f = 0; families[f] && !import->family; f++)
         if (word_find(import->arena, families[f]->types, import->type)) import->family = families[f];
     const char *refusal = import->family ? NULL : family_refusal(import->type);
-    if (refusal) fail("%s: `model_type` is \"%s\", which cannot be imported: %s", import->config_path, import->type,
-        refusal);
+    if (refusal) fail("%s: `model_type` is \"%s\", which cannot be imported: %s; attnc import --list names "
+        "those that can", import->config_path, import->type, refusal);
     if (!import->family) unknown_type(import, import->type);
 }
 

@@ -155,7 +155,7 @@ def unknown():
     Folder("llama_linear").config(rope_parameters=rope).refused("ignore_dotted_obeyed", "it obeys `rope_parameters.factor`", options=("--ignore-key", "rope_parameters.twist,rope_parameters.factor"))
     Folder("mpt_odd").config(attn_config={"alibi": True, "clip": 3}).refused("unknown_in_object", "`attn_config.clip` (3) is unknown")
     Folder("mpt_odd").config(attn_config={"alibi": True, "clip": 3}).accepted("ignore_in_object", "alibi", options=("--ignore-key", "attn_config.clip"))
-    for wrong, near in (("gpt_bigcode", None), ("xlnet", None), ("deberta-v2", None), ("clip", None), ("robertta", "roberta")):
+    for wrong, near in (("prophetnet", None), ("canine", None), ("data2vec-text", None), ("blip", None), ("robertta", "roberta")):
         Folder("bert_odd").config(model_type=wrong).refused("type_" + wrong, "\"%s\", which is unknown" % wrong, "nearest is `%s`" % near if near else "--list",
                                                              unsaid=None if near else "nearest")
 
@@ -279,7 +279,9 @@ def per_layer():
 
 def refusals():
     """What the language cannot say."""
-    Folder("bert_odd").config(model_type="clip").refused("clip", "`model_type` is \"clip\"", "CLIPTextModel")
+    Folder("bert_odd").config(model_type="clip").refused("clip", "`model_type` is \"clip\"", "CLIPTextModel", "--list", unsaid="nearest")
+    Folder("bert_odd").config(model_type="xlnet").refused("xlnet", "\"xlnet\"", "two streams", "--list", unsaid="nearest")
+    Folder("bert_odd").config(model_type="deberta-v2").refused("deberta", "\"deberta-v2\"", "relative position", "--list", unsaid="nearest")
     Folder("bert_odd").config(model_type="mixtral").refused("experts", "feed-forward networks")
     Folder("bert_odd").config(model_type="llama4_text").refused("chunks", "chunks")
     Folder("roformer_odd").config(rotary_value=True).refused("rotary_value", "`rotary_value`")
