@@ -123,6 +123,7 @@ typedef struct Import {
     LayerList *layer_lists;
     const ImportOptions *options;
     struct Sentence *sentence; /* NULL: no modules of sentence-transformers */
+    const char *within;        /* the object of the config that `config` is; NULL: it is the whole config */
     bool *ignored_met;         /* of each of options->ignored: a key that nothing else obeys */
     Text buffers; /* patterns of `buffer`, parted by spaces */
     Text notes;  /* lines, each a comment of the spec and a word to the user */

@@ -32,6 +32,7 @@ void inner_read(Import *import) {
     inner->tensors = arena_printf(arena, "%s%s", outer->inner->tensors, outer->tensors);
     import->family = inner;
     import->config = inner_config;
+    import->within = outer->inside;
     import->config_path = arena_printf(arena, "%s, in `%s`", outer_path, outer->inside);
     const cJSON *type = config_find(import, "model_type", 10);
     if (type && (!cJSON_IsString(type) || !word_find(arena, inner->types, type->valuestring)))
@@ -40,6 +41,7 @@ void inner_read(Import *import) {
     keys_read(import);
     import->family = outer; /* what it says itself counts more than what is inside */
     import->config = outer_config;
+    import->within = NULL;
     import->config_path = outer_path;
     keys_read(import);
     import->family = inner;

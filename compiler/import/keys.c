@@ -260,7 +260,8 @@ KeyUse key_use(const Import *import, const cJSON *item, const char *path) {
     if (word_find(import->arena, irrelevant, item->string)
         || word_find(import->arena, family->irrelevant, path)) return KEY_IRRELEVANT;
     if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path)
-        || names_hold(family->keys, family->n_keys, path)) return KEY_OBEYED;
+        || names_hold(family->keys, family->n_keys, path)
+        || (family->inside && strcmp(path, family->inside) == 0)) return KEY_OBEYED; /* read as a config of its own */
     return cJSON_IsObject(item) && leads_into(family, path) ? KEY_LEADS : KEY_UNKNOWN;
 }
 

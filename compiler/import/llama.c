@@ -155,7 +155,7 @@ const Family family_gemma3_text_of = {
     .types = "gemma3=Gemma3", .title = "Gemma 3: Kamath et al. 2025, arXiv:2503.19786 (the text part).",
     .classes = "ForConditionalGeneration=logits Model=hidden ForSequenceClassification=classify",
     KEYS(gemma3_text_of_keys),
-    .irrelevant = "text_config vision_config mm_tokens_per_image boi_token_index eoi_token_index image_token_index "
+    .irrelevant = "vision_config mm_tokens_per_image boi_token_index eoi_token_index image_token_index "
         "boi_token_id eoi_token_id image_token_id tie_word_embeddings",
     .prefixes = "model.language_model. language_model.model. language_model.",
     .tensors = "ignore vision_tower.* model.vision_tower.* multi_modal_projector.* model.multi_modal_projector.*\n",

@@ -33,8 +33,9 @@ void ignored_check(Import *import) {
 
 bool key_ignored(const Import *import, const char *path) {
     const char *const *ignored = import->options->ignored;
-    size_t size = strlen(path);
     bool found = false;
+    if (import->within) path = arena_printf(import->arena, "%s.%s", import->within, path);
+    size_t size = strlen(path);
     for (size_t i = 0; ignored && ignored[i]; i++) {
         bool inside = strncmp(ignored[i], path, size) == 0 && ignored[i][size] == '.';
         if (strcmp(ignored[i], path) != 0 && !inside) continue;

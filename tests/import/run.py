@@ -334,6 +334,8 @@ def nested():
     Folder("gemma3_whole_odd").config(text_config=[1]).refused("text_config_list", "`text_config` is [1]")
     Folder("gemma3_whole_odd").config(text_config=text(model_type="llama")).refused("text_config_type", "in `text_config`", "\"llama\"", "only gemma3_text")
     Folder("gemma3_whole_odd").config(text_config=text(use_magic=3)).refused("text_config_key", "in `text_config`", "`use_magic` (3)")
+    Folder("gemma3_whole_odd").config(text_config=text(use_magic=3)).accepted("text_config_ignored", "`use_magic` (3) is left out", options=("--ignore-key", "text_config.use_magic"))
+    Folder("gemma3_whole_odd").refused("text_config_obeyed", "it obeys `text_config.sliding_window`", options=("--ignore-key", "text_config.sliding_window"))
     Folder("gemma3_whole_odd").config(use_magic=3).refused("outer_key", "`use_magic` (3)", unsaid="in `text_config`")
     Folder("gemma3_whole_odd").config(text_config=text(hidden_size=Folder)).refused("text_config_default", "[37, 2304]", "[37, 12]")
     Folder("gemma3_whole_odd").config(eos_token_id=[1, 7]).accepted("outer_end", "end 1 7")
