@@ -23,7 +23,7 @@ HOST_CC = $(CC)
 AARCH64_CC = aarch64-linux-gnu-gcc
 CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wconversion -Wshadow -Werror
 GENERATED_CFLAGS = $(CFLAGS) -Wno-unused-function
-LIBS = -lcjson -lm -ldl -lpthread
+LIBS = -lcjson -lz -lm -ldl -lpthread
 B = build
 
 .DELETE_ON_ERROR:

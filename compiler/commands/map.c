@@ -1,18 +1,21 @@
 /* map.c: attnc map: the attention of one sequence as a page to look at, every layer and head. */
 #include "batch.h"
+#include "map.h"
 
 #include <math.h>
 #include <string.h>
 
 static const char usage[] =
-    "attnc map SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … [--labels [NAME=]F …] -o F.html\n"
-    "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS "\n"
+    "attnc map SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … [--labels [NAME=]F …] [--show NAME=F …]\n"
+    "                 -o F.html [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS
+    "\n"
     "  --in NAME=F.npy      an input, of one sequence\n"
     "  --labels [NAME=]F    a symbol a line, one for each row of the input NAME; without it ids and row numbers are\n"
     "                       shown\n"
+    "  --show NAME=F        a text that stands above the maps under that name: what the symbols say, or the answer\n"
     "  -o F.html            the page\n" HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
-enum { MOST_LABELS = 64 << 20, LEVELS = 4095 };
+enum { MOST_LABELS = 64 << 20, MOST_TEXT = 1 << 20 };
 
 /* The symbols of one axis: those of an input, or numbers. */
 typedef struct Axis {
@@ -25,8 +28,8 @@ typedef struct Maps {
     Arena *arena;
     const Graph *graph;
     const Sequence *sequence;
-    Axis axes[2 * MAX_GRAPH_INPUTS];
-    int n_axes;
+    Axis *axes;
+    int n_axes, room_axes;
 } Maps;
 
 /* ---------------------------------------------------------------- symbols */
@@ -75,14 +78,19 @@ static const InputArray *input_of(const Maps *m, bool of_source) {
     return NULL;
 }
 
-static const Axis *axis_of(Maps *m, bool of_source, int64_t count) {
+static int add_axis(Maps *m, const char *name, const char **labels, int64_t count) {
+    m->axes = arena_grow(m->arena, m->axes, m->n_axes, &m->room_axes, sizeof *m->axes);
+    m->axes[m->n_axes] = (Axis){name, labels, count};
+    return m->n_axes++;
+}
+
+/* Its number. Two inputs, or an input and the rows of a map, may differ in their count and bear one name. */
+static int axis_of(Maps *m, bool of_source, int64_t count) {
     const InputArray *input = input_of(m, of_source);
     const char *name = input && input->rows == count ? input->name : of_source ? "source rows" : "rows";
     for (int i = 0; i < m->n_axes; i++)
-        if (strcmp(m->axes[i].name, name) == 0 && m->axes[i].count == count) return &m->axes[i];
-    Axis *axis = &m->axes[m->n_axes++];
-    *axis = (Axis){name, numbers(m, input, count), count};
-    return axis;
+        if (strcmp(m->axes[i].name, name) == 0 && m->axes[i].count == count) return i;
+    return add_axis(m, name, numbers(m, input, count), count);
 }
 
 static void take_labels(Maps *m, const ValueNode *node) {
@@ -91,71 +99,155 @@ static void take_labels(Maps *m, const ValueNode *node) {
     if (equal) input = input_named(m, arena_copy(m->arena, node->text, (size_t)(equal - node->text)));
     if (!input) fail("`--labels %s` names no input of this call", node->text);
     if (!equal && input_of(m, true)) fail("there are two inputs with rows: say `--labels %s=%s`", input->name, path);
-    m->axes[m->n_axes++] = (Axis){input->name, read_labels(m, path, input->name, input->rows), input->rows};
+    for (int i = 0; i < m->n_axes; i++)
+        if (strcmp(m->axes[i].name, input->name) == 0)
+            fail("`--labels %s`: the symbols of `%s` are given already", node->text, input->name);
+    add_axis(m, input->name, read_labels(m, path, input->name, input->rows), input->rows);
 }
 
 /* ---------------------------------------------------------------- the page's data, as JSON */
 
-/* Two digits of 64 a weight. */
-static void add_weights(Text *out, const double *weights, int64_t count) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    for (int64_t i = 0; i < count; i++) {
-        double weight = weights[i] > 0 ? weights[i] : 0; /* NaN is 0 as well */
-        int level = weight < 1 ? (int)lround(weight * LEVELS) : LEVELS;
-        const char pair[] = {digits[level / 64], digits[level % 64]};
-        text_add(out, pair, 2);
-    }
+/* What the rows of one layer's exported heads sum to. */
+typedef struct Sums {
+    double least, most; /* of the rows that see a key */
+    int64_t seeing, blind, not_numbers;
+} Sums;
+
+static Sums sums_of(const GraphOutput *output, const OutputArray *map) {
+    Sums sums = {.least = INFINITY};
+    int64_t rows = map->shape.dims[1], columns = map->shape.dims[2];
+    for (int64_t h = 0; h < output->n_heads; h++)
+        for (int64_t i = 0; i < rows; i++) {
+            const double *row = map->data + (output->heads[h] * rows + i) * columns;
+            double sum = 0;
+            bool sees = false;
+            for (int64_t j = 0; j < columns; j++) sum += row[j], sees |= row[j] != 0;
+            if (!isfinite(sum)) sums.not_numbers++;
+            else if (!sees) sums.blind++;
+            else sums.seeing++, sums.least = fmin(sums.least, sum), sums.most = fmax(sums.most, sum);
+        }
+    return sums;
+}
+
+static bool has_sink(const Graph *graph, const GraphOutput *output) {
+    const Op *op = &graph->ops[graph->tensors[output->tensor].op];
+    return op->kind == OP_softmax && op->a.has_sink;
+}
+
+/* What is to be known of one layer beside its weights; "" where its rows sum to 1. */
+static const char *group_note(Maps *m, const GraphOutput *output, const Sums *sums) {
+    Text out = text_new(m->arena);
+    if (has_sink(m->graph, output) && sums->seeing)
+        text_printf(&out, "A learned sink takes a part of each row: the weights of a row sum to less than 1, here to "
+                    "%.4g up to %.4g. ", sums->least, sums->most);
+    if (sums->blind)
+        text_printf(&out, "%lld %s no weight other than 0. ", (long long)sums->blind,
+                    sums->blind == 1 ? "row has" : "rows have");
+    if (sums->not_numbers)
+        text_printf(&out, "%lld %s weights that are no numbers (NaN) and are shown as 0. ",
+                    (long long)sums->not_numbers, sums->not_numbers == 1 ? "row has" : "rows have");
+    if (out.size) out.data[out.size - 1] = 0;
+    return out.data;
+}
+
+/* Two of a kind in one layer bear the name that their weights have. */
+static const char *group_title(Maps *m, const GraphOutput *output, const char *kind) {
+    int alike = 0;
+    for (int o = 0; o < m->graph->n_outputs; o++)
+        alike += m->graph->outputs[o].layer == output->layer && strcmp(m->graph->outputs[o].name, output->name) == 0;
+    if (alike < 2) return arena_printf(m->arena, "%s, layer %d", kind, output->layer);
+    const char *where = m->graph->ops[m->graph->tensors[output->tensor].op].where, *space = strrchr(where, ' ');
+    return arena_printf(m->arena, "%s (%s), layer %d", kind, space ? space + 1 : where, output->layer);
 }
 
 /* The heads of one layer. */
-static void add_group(Maps *m, Text *out, const GraphOutput *output, const OutputArray *map) {
+static void add_group(Maps *m, Text *out, const GraphOutput *output, const OutputArray *map, const Sums *sums) {
     bool of_encoder = strcmp(output->name, "encoder_attention") == 0;
     bool cross = strcmp(output->name, "cross_attention") == 0;
     int64_t rows = map->shape.dims[1], columns = map->shape.dims[2];
     bool keys_apart = cross || (!of_encoder && input_named(m, "key"));
-    const Axis *row = axis_of(m, of_encoder, rows), *column = axis_of(m, of_encoder || keys_apart, columns);
-    const char *kind = cross ? "cross attention" : of_encoder ? "attention in the encoder" : "self-attention";
+    int row = axis_of(m, of_encoder, rows), column = axis_of(m, of_encoder || keys_apart, columns);
     text_printf(out, "{\"title\":");
-    page_string(out, arena_printf(m->arena, "%s, layer %d", kind, output->layer));
+    page_string(out, group_title(m, output, cross ? "cross attention" : of_encoder ? "attention in the encoder"
+                                                                                   : "self-attention"));
+    text_printf(out, ",\"layer\":%d,\"note\":", output->layer);
+    page_string(out, group_note(m, output, sums));
     text_printf(out, ",\"maps\":[");
+    Arena *scratch = arena_new();
     for (int64_t h = 0; h < output->n_heads; h++) {
-        text_printf(out, "%s{\"head\":%lld,\"rows\":%lld,\"columns\":%lld,\"rowLabels\":", h ? ",\n" : "\n",
+        MapWeights packed = map_pack(scratch, map->data + output->heads[h] * rows * columns, rows, columns);
+        text_printf(out, "%s{\"head\":%lld,\"rows\":%lld,\"columns\":%lld,", h ? ",\n" : "\n",
                     (long long)output->heads[h], (long long)rows, (long long)columns);
-        page_string(out, row->name);
-        text_printf(out, ",\"columnLabels\":");
-        page_string(out, column->name);
-        text_printf(out, ",\"weights\":\"");
-        add_weights(out, map->data + output->heads[h] * rows * columns, rows * columns);
+        text_printf(out, "\"rowAxis\":%d,\"columnAxis\":%d,\"greatest\":%.17g,\"weights\":\"", row, column,
+                    packed.greatest);
+        text_add(out, packed.packed, strlen(packed.packed));
         text_printf(out, "\"}");
+        arena_clear(scratch);
     }
+    arena_free(scratch);
     text_printf(out, "]}");
 }
 
-static const char *page_data(Maps *m) {
+/* What holds for every layer: what a row sums to, and how exactly the weights are kept. */
+static const char *about(Maps *m, int with_sink, int without) {
+    const char *sums = !with_sink ? "a row's weights sum to 1"
+                       : !without ? "a row's weights sum to less than 1, because a learned sink takes the rest"
+                                  : "a row's weights sum to 1, in layers with a learned sink to less";
+    return arena_printf(m->arena, "Each row is a symbol that looks, each column one that is looked at; %s. A stronger "
+                        "colour is a greater weight. Weights are kept in 8 bits: a step is 1/255 of the greatest "
+                        "weight of a map, and smaller in rows whose own greatest would be less than %d steps. A weight "
+                        "is off by half a step at most.", sums, ROW_LEVELS);
+}
+
+static void add_axes(Maps *m, Text *out) {
+    for (int i = 0; i < m->n_axes; i++) {
+        text_printf(out, "%s{\"name\":", i ? ",\n" : "\n");
+        page_string(out, m->axes[i].name);
+        text_printf(out, ",\"labels\":[");
+        for (int64_t k = 0; k < m->axes[i].count; k++) {
+            if (k) text_printf(out, ",");
+            page_string(out, m->axes[i].labels[k]);
+        }
+        text_printf(out, "]}");
+    }
+}
+
+/* The texts of --show, without the newline at their end. */
+static void add_texts(Maps *m, Text *out, const ValueNode *show) {
+    for (const ValueNode *node = show; node; node = node->next) {
+        char *name;
+        const char *path = split_assignment(m->arena, usage, "--show", node->text, &name);
+        size_t size = 0;
+        char *text = file_read(m->arena, path, MOST_TEXT, &size);
+        while (size && (text[size - 1] == '\n' || text[size - 1] == '\r')) size--;
+        text_printf(out, "%s{\"name\":", node == show ? "\n" : ",\n");
+        page_string(out, name);
+        text_printf(out, ",\"text\":");
+        page_string(out, arena_copy(m->arena, text, size));
+        text_printf(out, "}");
+    }
+}
+
+static const char *page_data(Maps *m, const char *texts) {
     Text out = text_new(m->arena);
-    int groups = 0;
-    text_printf(&out, "{\"groups\":[");
+    int groups = 0, with_sink = 0;
+    text_printf(&out, "{\"texts\":[%s],\n\"groups\":[", texts);
     static const char *const order[] = {"cross_attention", "attention", "encoder_attention"};
     for (int kind = 0; kind < 3; kind++)
         for (int o = 0; o < m->graph->n_outputs; o++) {
             const GraphOutput *output = &m->graph->outputs[o];
             if (output->layer < 0 || strcmp(output->name, order[kind]) != 0) continue;
             text_printf(&out, "%s", groups++ ? ",\n" : "\n");
-            add_group(m, &out, output, &m->sequence->outputs[o]);
+            with_sink += has_sink(m->graph, output);
+            Sums sums = sums_of(output, &m->sequence->outputs[o]);
+            add_group(m, &out, output, &m->sequence->outputs[o], &sums);
         }
     if (!groups) fail("this model has no attention to show");
-    text_printf(&out, "],\n\"labels\":{");
-    for (int i = 0; i < m->n_axes; i++) {
-        text_printf(&out, "%s", i ? ",\n" : "\n");
-        page_string(&out, m->axes[i].name);
-        text_printf(&out, ":[");
-        for (int64_t k = 0; k < m->axes[i].count; k++) {
-            if (k) text_printf(&out, ",");
-            page_string(&out, m->axes[i].labels[k]);
-        }
-        text_printf(&out, "]");
-    }
-    text_printf(&out, "}}");
+    text_printf(&out, "],\n\"about\":");
+    page_string(&out, about(m, with_sink, groups - with_sink));
+    text_printf(&out, ",\n\"axes\":[");
+    add_axes(m, &out);
+    text_printf(&out, "]}");
     return out.data;
 }
 
@@ -163,9 +255,10 @@ int command_map(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *out = NULL;
     RunOptions run = {0};
-    ValueNode *in = NULL, *labels = NULL;
+    ValueNode *in = NULL, *labels = NULL, *show = NULL;
     const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
-                              {"--labels", .list = &labels},       {"-o", .text = &out},
+                              {"--labels", .list = &labels},       {"--show", .list = &show},
+                              {"-o", .text = &out},
                               {"--engine", .text = &run.engine},   {"--target", .text = &run.target},
                               {"--cc", .text = &run.cc},           {"--threads", .text = &run.threads},
                               {"-v", .flag = &run.verbose}};
@@ -179,8 +272,10 @@ int command_map(int argc, char **argv) {
     if (batch->count != 1) fail("a page is of one sequence, but the inputs have %lld", (long long)batch->count);
     Maps maps = {.arena = arena, .graph = module->forward, .sequence = batch->sequences};
     for (const ValueNode *node = labels; node; node = node->next) take_labels(&maps, node);
+    Text texts = text_new(arena); /* read before the model runs */
+    add_texts(&maps, &texts, show);
     run_batch(arena, module, &run, batch);
-    page_write(arena, out, "map.html", model->name, page_data(&maps));
+    page_write(arena, out, "map.html", model->name, page_data(&maps, texts.data));
     arena_free(arena);
     return EXIT_FINE;
 }

@@ -1,22 +1,27 @@
 #!/usr/bin/env python3
 """`attnc map`: the page's numbers are those of `attnc run`, its symbols those of the labels, on every kind of attention;
-and what it says of bad input. Speaks TAP."""
+how large it is, what a browser shows of it, and what it says of bad input. Speaks TAP.
+
+Environment: ATTNC_QUICK=1 takes one layer of the largest page."""
 import ast
-import html
+import base64
 import json
 import os
 import re
-import shutil
 import struct
 import subprocess
 import sys
+import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import Skip, run_tests  # noqa: E402
+from browser import WIDTHS, see  # noqa: E402
+from tap import run_tests  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ATTNC = os.path.join(ROOT, "build", "attnc")
-DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+HERE = os.path.dirname(os.path.abspath(__file__))
+QUICK = os.environ.get("ATTNC_QUICK") == "1"
+LEAST_LEVELS = 16  # of a row's greatest weight
 DIFFERENTIAL = os.path.join(ROOT, "tests", "differential")
 
 
@@ -53,8 +58,33 @@ def page_of(path):
 
 
 def weights_of(one):
-    pairs = [one["weights"][i:i + 2] for i in range(0, len(one["weights"]), 2)]
-    return [(64 * DIGITS.index(a) + DIGITS.index(b)) / 4095 for a, b in pairs]
+    """(weights, the step of each) by what compiler/commands/map.h says of the bytes."""
+    rows, columns = one["rows"], one["columns"]
+    data = zlib.decompress(base64.b64decode(one["weights"], validate=True))
+    assert len(data) == columns + rows + rows * columns, "%d bytes" % len(data)
+    means, exponents, levels = data[:columns], data[columns:columns + rows], data[columns + rows:]
+    order = sorted(range(columns), key=lambda column: (-means[column], column))
+    weights, steps = [0.0] * (rows * columns), [0.0] * (rows * columns)
+    for place, column in enumerate(order):
+        for row in range(rows):
+            step = one["greatest"] / 255 / 2 ** exponents[row]
+            weights[row * columns + column] = step * ((levels[place * rows + row] + means[column]) % 256)
+            steps[row * columns + column] = step
+    return weights, steps
+
+
+def compare_weights(one, numbers):
+    """Each within half a step, which is 1/255 of the greatest, or less so that a row's greatest is 16 steps."""
+    weights, steps = weights_of(one)
+    assert len(weights) == len(numbers) and abs(one["greatest"] - max(numbers)) <= 1e-6, "greatest %g" % one["greatest"]
+    for row in range(one["rows"]):
+        part = slice(row * one["columns"], (row + 1) * one["columns"])
+        step, most = steps[row * one["columns"]], max(numbers[part])
+        worst = max(abs(a - b) for a, b in zip(weights[part], numbers[part]))
+        assert worst <= 0.5 * step + 1e-7 * most, "row %d is off by %g, its step is %g" % (row, worst, step)
+        assert step <= one["greatest"] / 255, "a step of %g" % step
+        assert most == 0 or most >= (LEAST_LEVELS - 0.01) * step, "the greatest weight of row %d is %g steps" % (
+            row, most / step)
 
 
 class Map:
@@ -90,9 +120,8 @@ class Map:
                 for head, one in enumerate(group["maps"]):
                     assert (one["head"], one["rows"], one["columns"]) == (head, *shape[1:]), str(shape)
                     size = one["rows"] * one["columns"]
-                    worst = max(abs(a - b) for a, b in zip(weights_of(one), numbers[head * size:(head + 1) * size]))
-                    assert len(weights_of(one)) == size and worst <= 0.5 / 4095 + 1e-6, "off by %g" % worst
-                    assert max(weights_of(one)) > 0, "nothing but zeros"
+                    compare_weights(one, numbers[head * size:(head + 1) * size])
+                    assert one["greatest"] > 0, "nothing but zeros"
             assert groups, "no " + title
         assert len(page["groups"]) == sum(len([g for g in page["groups"] if g["title"].startswith(t)])
                                           for t in kinds.values()), "more groups"
@@ -101,7 +130,7 @@ class Map:
     def test_encoder(self):
         page = self.compare(DIFFERENTIAL + "/alibi.attn", self.ids("tokens", [3, 1, 4, 1, 5]),
                             {"attention": "self-attention"})
-        assert page["labels"] == {"tokens": ["3", "1", "4", "1", "5"]}, page["labels"]
+        assert page["axes"] == [{"name": "tokens", "labels": ["3", "1", "4", "1", "5"]}], page["axes"]
 
     def test_seq2seq(self):
         given = self.ids("source", [1, 2, 3, 4, 5, 6, 7]) + self.ids("target", [8, 9, 10])
@@ -110,15 +139,17 @@ class Map:
         page = self.compare(DIFFERENTIAL + "/seq2seq.attn", given, kinds)
         assert page["groups"][0]["title"].startswith("cross"), "cross attention is not first"
         one = page["groups"][0]["maps"][0]
-        assert (one["rowLabels"], one["columnLabels"]) == ("target", "source"), str(one)
-        assert page["labels"]["target"] == ["8", "9", "10"], page["labels"]
+        axes = page["axes"]
+        assert (axes[one["rowAxis"]]["name"], axes[one["columnAxis"]]["name"]) == ("target", "source"), str(one)
+        assert axes[one["rowAxis"]]["labels"] == ["8", "9", "10"], axes
 
     def test_engines_agree(self):
         given = self.ids("tokens", [3, 1, 4])
         pages = [self.page(DIFFERENTIAL + "/alibi.attn", *given, "--engine", e) for e in ("interp", "compiled")]
         for a, b in zip(pages[0]["groups"], pages[1]["groups"]):
             for x, y in zip(a["maps"], b["maps"]):
-                assert max(abs(p - q) for p, q in zip(weights_of(x), weights_of(y))) < 2 / 4095, "they differ"
+                (p, steps), (q, _) = weights_of(x), weights_of(y)
+                assert all(abs(u - v) < 1.01 * step for u, v, step in zip(p, q, steps)), "they differ"
 
     def test_labels(self):
         given = self.ids("source", [1, 2, 3]) + self.ids("target", [8, 9])
@@ -126,8 +157,8 @@ class Map:
         hostile = "</script><b>\n\"\\&\t\n\xfc\n".encode("latin1")
         page = self.page(spec, *given, "--labels", "source=" + self.path("s.txt", hostile),
                          "--labels", "target=" + self.path("t.txt", "a\r\nb \u00e9"), "--engine", "interp")
-        assert page["labels"] == {"source": ["</script><b>", "\"\\&\t", "\ufffd"], "target": ["a", "b \u00e9"]}, \
-            page["labels"]
+        assert page["axes"] == [{"name": "source", "labels": ["</script><b>", "\"\\&\t", "\ufffd"]},
+                                {"name": "target", "labels": ["a", "b \u00e9"]}], page["axes"]
         for text, lines in (("a\n", 1), ("a\nb\nc\n", 3), ("", 0)):
             done = run("map", spec, "--weights", "random:3", *given, "--labels", "target=" + self.path("t.txt", text),
                        "-o", self.path("none.html"), status=1)
@@ -139,39 +170,154 @@ class Map:
             assert why in done.stderr, done.stderr
         assert not os.path.exists(self.path("none.html")), "half a page"
 
-    def look(self, page):
-        """What a browser makes of a page."""
-        browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-        if not browser:
-            raise Skip("no chromium")
-        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,800",
-                               "--user-data-dir=" + self.path("profile"), "--dump-dom", "file://" + page],
-                              capture_output=True, text=True, check=False, timeout=120)
-        return html.unescape(done.stdout)
+    def test_texts(self):
+        """Those of --show, in their order, whatever they hold."""
+        texts = ["--show", "text=" + self.path("a.txt", "</script><b>3rd of May '97\r\n\n"), "--show",
+                 "<i>=" + self.path("b.txt", b"a\nb \xff")]
+        page = self.page(DIFFERENTIAL + "/alibi.attn", *self.ids("tokens", [3, 1]), *texts, "--engine", "interp")
+        assert page["texts"] == [{"name": "text", "text": "</script><b>3rd of May '97"},
+                                 {"name": "<i>", "text": "a\nb \ufffd"}], page["texts"]
+
+    def write_spec(self, name, attention, seq=12):
+        return self.path(name + ".attn", "model %s { d_model 16, vocab 50, decoder { seq <= %d, layers 2 {\n%s,\n"
+                         "ffn { d_ff 16 } } }, head logits }\n" % (name, seq, attention))
+
+    def test_sums(self):
+        """What is said of a row's sum is true: of no sink, of a learned one, of both, and of a row that sees nothing."""
+        plain, sink = "attention self { heads 2 }", "attention self { heads 2, sink learned }"
+        begin = "Each row is a symbol that looks, each column one that is looked at; "
+        tokens = self.ids("tokens", [1, 2, 3, 4])
+        for name, attention, says, noted in (
+                ("plain", plain, "a row's weights sum to 1. ", []),
+                ("sinks", sink, "a row's weights sum to less than 1, because a learned sink takes the rest. ", [0, 1]),
+                ("mixed", plain + ",\n" + sink,
+                 "a row's weights sum to 1, in layers with a learned sink to less. ", [1, 3])):
+            page = self.page(self.write_spec(name, attention), *tokens, "--engine", "interp")
+            assert page["about"].startswith(begin + says), page["about"]
+            with open(self.path("page.html"), encoding="utf-8") as file:
+                assert ("sum to 1" in file.read()) == (name != "sinks"), name
+            for i, group in enumerate(page["groups"]):
+                found = re.fullmatch(r"A learned sink takes a part of each row: the weights of a row sum to less than 1, "
+                                     r"here to ([\d.]+) up to ([\d.]+)\.", group["note"])
+                assert bool(found) == (i in noted) and (found or not group["note"]), "%s: %s" % (name, group["note"])
+                sums, half = [], 0
+                for one in group["maps"]:
+                    weights, steps = weights_of(one)
+                    sums += [sum(weights[r * 4:r * 4 + 4]) for r in range(4)]
+                    half = max(half, 2.1 * max(steps))
+                low, high = (float(found.group(1)), float(found.group(2))) if found else (1, 1)
+                assert high <= 1 and abs(min(sums) - low) < half and abs(max(sums) - high) < half, "%s: %s" % (name, sums)
+        mask = self.path("mask.npy")
+        write_npy(mask, [0, 0, 0, 1, 1, 0, 0, 0, 0], [3, 3], "|u1", "B")
+        given = self.path("given.attn", "model given { d_model 16, vocab 50, encoder { seq <= 12, layers 1 {\n"
+                          "attention self { heads 2, mask given }, ffn { d_ff 16 } } }, head pool mean }\n")
+        page = self.page(given, *self.ids("tokens", [1, 2, 3]), "--in", "mask=" + mask, "--engine", "interp")
+        assert page["groups"][0]["note"] == "4 rows have no weight other than 0.", page["groups"][0]["note"]
+
+    def test_names(self):
+        """Two attentions of one kind in a layer have a name each."""
+        both = "attention self { heads 2 },\nattention self { heads 2 }"
+        page = self.page(self.write_spec("twins", both), *self.ids("tokens", [1, 2]), "--engine", "interp")
+        assert [g["title"] for g in page["groups"]] == [
+            "self-attention (attention%s), layer %d" % (name, layer) for layer in (0, 1) for name in ("", "2")], \
+            str([g["title"] for g in page["groups"]])
+
+    def test_small_weights(self):
+        """A row of weights far below the map's greatest keeps 16 levels at least; a causal map's first row is one 1."""
+        spec = self.write_spec("causal", "attention self { heads 2, mask causal, scale 40 }", seq=300)
+        given = self.ids("tokens", [i % 50 for i in range(300)])
+        page = self.page(spec, *given, "--engine", "interp")
+        run("run", spec, "--weights", "random:3", "--engine", "interp", *given, "--out",
+            "attention.0=" + self.path("map.npy"))
+        numbers, _ = read_npy(self.path("map.npy"))
+        for head, one in enumerate(page["groups"][0]["maps"]):
+            compare_weights(one, numbers[head * 90000:(head + 1) * 90000])
+            assert one["greatest"] == 1, str(one["greatest"])
+
+    def test_size(self):
+        """MiniLM's shape at 512 tokens: below 15 MB, and below 3 MB a layer."""
+        with open(os.path.join(ROOT, "specs", "minilm.attn"), encoding="utf-8") as file:
+            text = file.read()
+        layers = 1 if QUICK else 6
+        spec = self.path("minilm.attn", text.replace("layers 6", "layers %d" % layers))
+        page = self.page(spec, *self.ids("tokens", [7919 * i % 30522 for i in range(512)]))
+        size = os.path.getsize(self.path("page.html"))
+        sizes = [sum(len(one["weights"]) for one in group["maps"]) for group in page["groups"]]
+        assert len(sizes) == layers and all(len(g["maps"]) == 12 for g in page["groups"]), "%s" % sizes
+        assert size < (3e6 if QUICK else 15e6) and max(sizes) < 2.9e6, "%d bytes, %s" % (size, sizes)
+        one = page["groups"][-1]["maps"][11]
+        run("run", spec, "--weights", "random:3", "--in", "tokens=" + self.path("tokens.npy"), "--out",
+            "attention.%d=%s" % (layers - 1, self.path("map.npy")))
+        compare_weights(one, read_npy(self.path("map.npy"))[0][11 * 512 * 512:])
+
+    def look(self, **window):
+        with open(self.path("page.html"), encoding="utf-8") as file:
+            page = file.read()
+        with open(os.path.join(HERE, "look.js"), encoding="utf-8") as file:
+            return see(window.pop("alter", lambda text: text)(page), self.folder, file.read(), **window)
 
     def test_browser(self):
-        """The scale has the colours of the maps; that a head can be chosen is said where one can."""
-        wide = self.path("wide.attn")
-        with open(DIFFERENTIAL + "/alibi.attn", encoding="utf-8") as file:
-            text = file.read()
-        with open(wide, "w", encoding="utf-8") as file:
-            file.write(text.replace("seq <= 40", "seq <= 60"))
-        for spec, n in ((DIFFERENTIAL + "/alibi.attn", 5), (wide, 45)):
-            page = self.page(spec, *self.ids("tokens", [i % 9 for i in range(n)]), "--engine", "interp")
-            seen = self.look(self.path("page.html"))
-            shown = re.search(r'<span id="choose"( hidden="")?>([^<]*)</span>', seen)
-            assert shown and shown.group(2) == " Choose a head to enlarge it.", "nothing is said of choosing"
-            small = len(re.findall(r'<figure class="small', seen))
-            assert bool(shown.group(1)) == (n == 5) and small == (0 if n == 5 else 12), "%d small heads" % small
-            scale = re.search(r'<svg id="scale".*?</svg>', seen, re.S).group(0)
-            assert re.findall(r"<text[^>]*>([^<]*)<", scale) == ["0", "0.1", "0.25", "0.5", "0.75", "1"], scale
-            colour = r'fill="(#0b4f9c)" fill-opacity="([\d.]+)"'
-            strips = re.findall(colour, scale)
-            assert [s[1] for s in strips] == ["%.3f" % (i / 100) ** 0.5 for i in range(101)], strips
-            first = weights_of(page["groups"][0]["maps"][0])
-            drawn = re.findall(colour, seen[seen.index("</figcaption>"):])[:len([w for w in first if w >= 0.004])]
-            for weight, (_, opacity) in zip([w for w in first if w >= 0.004], drawn):
-                assert abs(float(opacity) - weight ** 0.5) < 6e-4, "%g is drawn as %s" % (weight, opacity)
+        """The weights that a browser unpacks, the colours, what keys and taps say, and the texts above."""
+        labels = self.path("labels.txt", "the\n</script><b>x</b>\nthe\n\u202e\n \n")
+        shown = self.path("shown.txt", "3rd of May '97 <b>")
+        page = self.page(DIFFERENTIAL + "/alibi.attn", *self.ids("tokens", [3, 1, 3, 2, 5]), "--labels", labels,
+                         "--show", "text=" + shown, "--engine", "interp")
+        maps = [one for group in page["groups"] for one in group["maps"]]
+        names = ["the #0", "</script><b>x</b>", "the #2", "U+202E", "\u2423"]
+        for width in WIDTHS:
+            for dark in (False, True):
+                seen = self.look(width=width, dark=dark)
+                assert not seen["wrong"], "%d: %s" % (width, seen["wrong"])
+                assert seen["symbols"] == [names], seen["symbols"]
+                assert seen["maps"] == [weights_of(one)[0] for one in maps], "other weights"
+                weights, steps = weights_of(maps[0])
+                cells = [(0, 1), (0, 2), (1, 2), (1, 1), (0, 1), (0, 1), (0, 4), (0, 0), (4, 4)]
+                assert len(seen["said"]) == len(cells), seen["said"]
+                for said, (row, column) in zip(seen["said"] + [seen["tapped"]], cells + [(4, 4)]):
+                    self.compare_said(said, names, (row, column), (weights[5 * row + column], steps[5 * row + column]))
+                assert seen["corner"]["tabs"] == 0 and seen["corner"]["live"] == "polite", seen["corner"]
+                pixel = seen["pixels"][0]
+                want = seen["ramp"][round(1000 * weights[5 * pixel["row"] + pixel["column"]])]
+                assert pixel["rgb"] == want + [255], "%s, not %s" % (pixel, want)
+                assert seen["strips"][1:] == ["%.3f" % (i / 100) ** 0.5 for i in range(101)], seen["strips"]
+                assert not seen["choose"] and seen["small"] == 0, "choosing where all is shown"
+                assert "3rd of May '97 <b>" in seen["text"] and "head 3" in seen["text"], seen["text"]
+
+    def compare_said(self, said, names, cell, kept):
+        """`said` names both symbols, their positions, the layer and head, and the weight within what it admits."""
+        row, column = cell
+        begin = "%s (row %d) looks at %s (column %d): " % (names[row], row, names[column], column)
+        assert said.startswith(begin) and said.endswith("; self-attention, layer 0, head 0"), said
+        weight, half = map(float, re.match(r"([\d.]+) \u00b1 ([\d.]+);", said[len(begin):]).groups())
+        assert kept[1] / 2 <= half <= kept[1] and abs(weight - kept[0]) <= half, "%s: %s" % (said, kept)
+
+    def test_browser_many(self):
+        """Many tokens: small pictures, each with its greatest weight in the strongest colour, and one enlarged."""
+        spec = self.write_spec("many", "attention self { heads 4, mask causal, scale 3 }", seq=300)
+        for n in (45, 300):
+            page = self.page(spec, *self.ids("tokens", [i % 50 for i in range(n)]), "--engine", "interp")
+            for width in WIDTHS:
+                seen = self.look(width=width, dark=n == 300)
+                assert not seen["wrong"], "%d: %s" % (width, seen["wrong"])
+                assert seen["choose"] and seen["small"] == 8, "%d small pictures" % seen["small"]
+                side = n * (160 // n) if n < 160 else 160
+                for across, down, strongest in seen["smallSizes"]:
+                    assert (across, down) == (side, side) and strongest >= 1, "%d: %s" % (n, seen["smallSizes"])
+                assert seen["symbols"][0][0] == ("0" if n == 45 else "0 #0"), seen["symbols"][0][0]
+                assert "(row %d) looks at %s (column %d)" % (n - 1, seen["symbols"][0][-1], n - 1) in seen["said"][-1]
+                assert "scale of its own, from 0 to its" in seen["text"], "nothing is said of the scale"
+                for one in page["groups"][0]["maps"]:
+                    line = "layer 0, head %d\n0 to %g" % (one["head"], float("%.3g" % one["greatest"]))
+                    assert line in seen["text"], "no %s" % line
+
+    def test_browser_without(self):
+        """A browser that cannot unpack, and a damaged page, are told so."""
+        self.page(DIFFERENTIAL + "/alibi.attn", *self.ids("tokens", [3, 1]), "--engine", "interp")
+        seen = self.look(alter=lambda text: text.replace("<body>", "<body><script>delete window.DecompressionStream;"
+                                                         "</script>"))
+        assert "this browser has no DecompressionStream" in seen["text"] and not seen["said"], seen["text"]
+        seen = self.look(alter=lambda text: re.sub(r'"weights":"....', '"weights":"AAAA', text))
+        assert "The weights cannot be unpacked" in seen["text"], seen["text"]
 
     def test_bad_calls(self):
         spec, given = DIFFERENTIAL + "/alibi.attn", self.ids("tokens", [3, 1, 4])
@@ -198,6 +344,14 @@ class Map:
         run("map", spec, "--weights", "random:3", *given, status=2)
         run("map", spec, "--weights", "random:3", *given, "--engine", "none", "-o", self.path("none.html"), status=2)
         run("map", spec, "--weights", "random:3", *given, "-o", self.path("absent/x.html"), status=1)
+        same = ["--labels", "tokens=" + self.path("t.txt", "a\nb\nc")] * 2
+        done = run("map", spec, "--weights", "random:3", *given, *same * 20, "-o", self.path("none.html"), status=1)
+        assert "the symbols of `tokens` are given already" in done.stderr, done.stderr
+        done = run("map", spec, "--weights", "random:3", *given, "--show", "text", "-o", self.path("none.html"), status=2)
+        assert "`--show` wants NAME=FILE, found `text`" in done.stderr, done.stderr
+        done = run("map", spec, "--weights", "random:3", *given, "--show", "text=" + self.path("absent"), "-o",
+                   self.path("none.html"), status=1)
+        assert "absent" in done.stderr, done.stderr
         assert not os.path.exists(self.path("none.html")), "half a page"
 
 

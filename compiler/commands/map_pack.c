@@ -1,0 +1,135 @@
+/* map_pack.c: the weights of one head as 8 bits each, deflated, for a page. */
+#include "map.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { MOST_LEVEL = 255, MOST_EXPONENT = 200, BUFFER = 1 << 15, MEMORY_LEVEL = 8 }; /* 8 is zlib's default */
+
+/* ---------------------------------------------------------------- levels */
+
+static double number(double weight) { return isfinite(weight) && weight > 0 ? weight : 0; }
+
+static double greatest_of(const double *weights, int64_t count) {
+    double greatest = 0;
+    for (int64_t i = 0; i < count; i++) greatest = fmax(greatest, number(weights[i]));
+    return greatest;
+}
+
+/* How often the step is halved so that the row's greatest weight is enough steps. */
+static int exponent_of(double share) {
+    int exponent = 0;
+    for (double level = share * MOST_LEVEL; level > 0 && level < ROW_LEVELS && exponent < MOST_EXPONENT; level *= 2)
+        exponent++;
+    return exponent;
+}
+
+/* levels [columns][rows]; exponents [rows] */
+static void take_levels(const double *weights, int64_t rows, int64_t columns, double greatest, uint8_t *levels,
+                        uint8_t *exponents) {
+    for (int64_t i = 0; i < rows && greatest > 0; i++) {
+        const double *row = weights + i * columns;
+        exponents[i] = (uint8_t)exponent_of(greatest_of(row, columns) / greatest);
+        for (int64_t j = 0; j < columns; j++)
+            levels[j * rows + i] = (uint8_t)lround(ldexp(number(row[j]) / greatest * MOST_LEVEL, exponents[i]));
+    }
+}
+
+/* ---------------------------------------------------------------- the order of columns */
+
+typedef struct Column {
+    int64_t at;
+    uint8_t mean;
+} Column;
+
+static int compare_columns(const void *a, const void *b) {
+    const Column *x = a, *y = b;
+    if (x->mean != y->mean) return x->mean < y->mean ? 1 : -1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* What is deflated, `rows` bytes a column behind `columns + rows` of the head: see map.h. */
+static uint8_t *arrange(Arena *arena, const uint8_t *levels, const uint8_t *exponents, int64_t rows, int64_t columns) {
+    Column *order = arena_array(arena, (size_t)columns, sizeof *order);
+    uint8_t *out = arena_array(arena, (size_t)(rows + 1), (size_t)columns + 1), *at = out + columns + rows;
+    for (int64_t j = 0; j < columns; j++) {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < rows; i++) sum += levels[j * rows + i];
+        out[j] = (uint8_t)((sum + rows / 2) / rows);
+        order[j] = (Column){j, out[j]};
+    }
+    memcpy(out + columns, exponents, (size_t)rows);
+    qsort(order, (size_t)columns, sizeof *order, compare_columns);
+    for (int64_t j = 0; j < columns; j++)
+        for (int64_t i = 0; i < rows; i++) *at++ = (uint8_t)(levels[order[j].at * rows + i] - order[j].mean);
+    return out;
+}
+
+/* ---------------------------------------------------------------- deflate and base64 */
+
+static void *take_memory(void *with, uInt items, uInt size) {
+    (void)with;
+    return checked_malloc((size_t)items * size);
+}
+
+static void give_memory(void *with, void *memory) {
+    (void)with;
+    free(memory);
+}
+
+static Text deflated(Arena *arena, const uint8_t *bytes, size_t size, int strategy) {
+    Text out = text_new(arena);
+    z_stream stream = {.zalloc = take_memory, .zfree = give_memory};
+    int status = deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS, MEMORY_LEVEL, strategy);
+    if (status == Z_MEM_ERROR) out_of_memory();
+    if (status != Z_OK) bug("deflateInit2 gives %d", status);
+    uint8_t buffer[BUFFER];
+    do {
+        if (stream.avail_in == 0) { /* a count of zlib's has 32 bits */
+            size_t portion = size < BUFFER ? size : BUFFER;
+            stream.next_in = (Bytef *)(uintptr_t)bytes;
+            stream.avail_in = (uInt)portion;
+            bytes += portion, size -= portion;
+        }
+        stream.next_out = buffer;
+        stream.avail_out = BUFFER;
+        status = deflate(&stream, size ? Z_NO_FLUSH : Z_FINISH);
+        if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) bug("deflate gives %d", status);
+        text_add(&out, (const char *)buffer, BUFFER - stream.avail_out);
+    } while (status != Z_STREAM_END);
+    deflateEnd(&stream);
+    return out;
+}
+
+static const char *base64(Arena *arena, const Text *bytes) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    Text out = text_new(arena);
+    text_reserve(&out, bytes->size / 3 * 4 + 4);
+    for (size_t i = 0; i < bytes->size; i += 3) {
+        size_t left = bytes->size - i;
+        const uint8_t *at = (const uint8_t *)bytes->data + i; /* behind the last byte is a zero */
+        uint32_t three = (uint32_t)at[0] << 16 | (uint32_t)(left > 1 ? at[1] : 0) << 8 | (left > 2 ? at[2] : 0);
+        const char four[] = {digits[three >> 18], digits[three >> 12 & 63], left > 1 ? digits[three >> 6 & 63] : '=',
+                             left > 2 ? digits[three & 63] : '='};
+        text_add(&out, four, sizeof four);
+    }
+    return out.data;
+}
+
+MapWeights map_pack(Arena *arena, const double *weights, int64_t rows, int64_t columns) {
+    MapWeights map = {.greatest = greatest_of(weights, rows * columns)};
+    for (int64_t i = 0; i < rows * columns; i++) map.not_numbers += !isfinite(weights[i]);
+    Arena *scratch = arena_new();
+    uint8_t *levels = arena_array(scratch, (size_t)rows, (size_t)columns);
+    uint8_t *exponents = arena_array(scratch, (size_t)rows, 1);
+    take_levels(weights, rows, columns, map.greatest, levels, exponents);
+    const uint8_t *bytes = arrange(scratch, levels, exponents, rows, columns);
+    size_t size = (size_t)(rows * columns + rows + columns);
+    /* Weights of equal rows repeat; others are noise to deflate, and only their frequencies help. */
+    Text repeated = deflated(scratch, bytes, size, Z_DEFAULT_STRATEGY), runs = deflated(scratch, bytes, size, Z_RLE);
+    map.packed = base64(arena, repeated.size <= runs.size ? &repeated : &runs);
+    arena_free(scratch);
+    return map;
+}

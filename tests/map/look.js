@@ -1,0 +1,69 @@
+/* look.js: what the page of attnc map drew, and what its keys and taps say; for run.py. */
+{
+    const wait = (time) => new Promise((done) => setTimeout(done, time));
+    const grids = () => [...document.querySelectorAll(".grid")];
+    const bytesOf = (canvas, x, y) => [...canvas.getContext("2d").getImageData(Math.round(x), Math.round(y), 1, 1).data];
+
+    const press = (box, key, more) => box.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true,
+                                                                                      cancelable: true, ...more}));
+    const say = document.getElementById("readout"), can = typeof DecompressionStream !== "undefined";
+
+    async function look() {
+        const found = {said: [], maps: [], pixels: [], symbols: data.axes.map((axis) => axis.symbols.map((s) => s.name))};
+        for (let i = 0; i < 100 && grids().some((g) => !g.dataset.state); i++) {
+            for (const g of [...grids(), ...document.querySelectorAll(".small")].filter((e) => !e.dataset.state)) {
+                g.scrollIntoView();
+                await wait(20);
+            }
+        }
+        tests.lookAtTexts();
+        found.text = document.body.innerText;
+        if (can && !document.querySelector(".heads .wrong") && data.groups[0].maps[0].rows < 100)
+            for (const group of data.groups)
+                for (const map of group.maps) {
+                    const weights = await unpack(map), all = [];
+                    for (let row = 0; row < map.rows; row++)
+                        for (let column = 0; column < map.columns; column++)
+                            all.push(weightAt(map, weights, row, column));
+                    found.maps.push(all);
+                }
+        const box = grids()[0];
+        if (box) {
+            box.focus();
+            for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp", "End", "Home"]) {
+                press(box, key);
+                found.said.push(say.textContent);
+            }
+            press(box, "End", {ctrlKey: true});
+            found.said.push(say.textContent);
+            press(box, "Home", {ctrlKey: true});
+            const canvas = box.querySelector("canvas"), at = canvas.getBoundingClientRect();
+            found.corner = {box: [box.clientWidth, box.clientHeight], tabs: box.tabIndex, live: say.ariaLive ||
+                say.getAttribute("aria-live")};
+            /* A tap, 7 pixels inside the cell at the canvas's lower right corner, whichever that is. */
+            canvas.dispatchEvent(new MouseEvent("click", {bubbles: true, clientX: at.right - 8, clientY: at.bottom - 8}));
+            found.tapped = say.textContent;
+            const [, row, , column] = /\(row (\d+)\) (looks at) .*\(column (\d+)\)/.exec(found.tapped) || [];
+            press(box, "Home", {ctrlKey: true});
+            const sharp = canvas.width / canvas.clientWidth;
+            found.pixels.push({row: Number(row), column: Number(column),
+                               rgb: bytesOf(canvas, (at.width - 8) * sharp, (at.height - 8) * sharp)});
+        }
+        found.small = document.querySelectorAll(".small").length;
+        found.smallSizes = [...document.querySelectorAll(".small canvas")].slice(0, 3).map((c) => {
+            const all = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, ramp = rampAt(1);
+            let strongest = 0;
+            for (let i = 0; i < all.length; i += 4)
+                strongest += ramp.every((part, k) => part === all[i + k]);
+            return [c.clientWidth, c.clientHeight, strongest];
+        });
+        found.choose = !document.getElementById("choose").hidden;
+        found.ramp = colours.ramp;
+        found.strips = [...document.querySelectorAll("#scale rect")].map((e) => e.getAttribute("fill-opacity"));
+        tests.leave(found);
+    }
+    look().catch((error) => {
+        tests.wrong.push(String(error.stack));
+        tests.leave({});
+    });
+}
