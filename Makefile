@@ -102,11 +102,11 @@ $(B)/unit/%: tests/unit/%.c $(B)/libattnc.a
 AARCH64_ROOT = $(abspath $(B))/aarch64/root
 AARCH64_LIBRARY = $(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu
 
-$(AARCH64_LIBRARY)/libcjson.so:
+$(AARCH64_LIBRARY)/libz.so:
 	scripts/arm64_library.sh $(AARCH64_ROOT)
 	@touch $@
 
-aarch64: $(AARCH64_LIBRARY)/libcjson.so
+aarch64: $(AARCH64_LIBRARY)/libz.so
 	$(MAKE) B=$(B)/aarch64 HOST_CC='$(HOST_CC)' CC='$(AARCH64_CC)' \
 	    CFLAGS='$(CFLAGS) -isystem $(AARCH64_ROOT)/usr/include' \
 	    LIBS='-L$(AARCH64_LIBRARY) -Wl,-rpath,$(AARCH64_LIBRARY) $(LIBS)' $(B)/aarch64/attnc

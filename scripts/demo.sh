@@ -92,7 +92,8 @@ run_dates() {
     [ -e "$out/attention/target.npy" ] || return 0
     build/attnc map $folder/dates.attn --weights $folder/dates.safetensors --engine interp -o "$out/dates.html" \
         --in source="$out/attention/source.npy" --in target="$out/attention/target.npy" \
-        --labels source="$out/attention/source.txt" --labels target="$out/attention/target.txt"
+        --labels source="$out/attention/source.txt" --labels target="$out/attention/target.txt" \
+        --show text="$out/attention/text.txt" --show answer="$out/attention/answer.txt"
     say "where the model looked in the last date: $out/dates.html, for a browser"
 }
 

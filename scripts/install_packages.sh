@@ -48,6 +48,7 @@ need_build() {
     need flex have_program flex
     need bison have_program bison
     need libcjson-dev have_header cjson/cJSON.h
+    need zlib1g-dev have_header zlib.h
 }
 
 need_demo() {
@@ -143,10 +144,10 @@ for round in 1 2 3; do # what is found missing may depend on what has been insta
     install_missing
 done
 
-# Not a package of this machine: `make aarch64` would fetch it, and may later find no network.
-get_arm64_library() {
+# Not packages of this machine: `make aarch64` would fetch them, and may later find no network.
+get_arm64_libraries() {
     local root=$here/../build/aarch64/root
-    [ "$(uname -m)" = aarch64 ] || [ -e "$root/usr/lib/aarch64-linux-gnu/libcjson.so" ] ||
+    [ "$(uname -m)" = aarch64 ] || [ -e "$root/usr/lib/aarch64-linux-gnu/libz.so" ] ||
         "$here/arm64_library.sh" "$root"
 }
 
@@ -157,6 +158,6 @@ for use in "$@"; do
         "$here/install_packages.sh" aarch64 || echo "the tests for aarch64 will be skipped" >&2
         "$here/install_packages.sh" wasm || echo "the tests for WebAssembly will be skipped" >&2
         ;;
-    aarch64) get_arm64_library ;;
+    aarch64) get_arm64_libraries ;;
     esac
 done

@@ -87,6 +87,16 @@ static bool save_ids(const char *folder, const char *name, const int32_t *ids, c
     return fine;
 }
 
+/* FOLDER/NAME.txt, a text that stands above the maps. */
+static bool save_text(const char *folder, const char *name, const char *text, size_t length) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s.txt", folder, name);
+    FILE *file = fopen(path, "wb");
+    if (!file) return false;
+    bool fine = fwrite(text, 1, length, file) == length;
+    return fclose(file) == 0 && fine;
+}
+
 /* ---------------------------------------------------------------- translation */
 
 /* Translates 1 to DATES_SOURCE_SEQ characters: the encoder once, then the decoder step by step. */
@@ -148,7 +158,8 @@ static int answer(Translator *t, const char *line, size_t length, const Show *sh
     if (!show->map || !found) return 0;
     /* a row of the decoder stands for the character that it gives */
     if (save_ids(show->map, "source", result.source, result.source, result.length) &&
-        save_ids(show->map, "target", result.target, result.target + 1, result.steps))
+        save_ids(show->map, "target", result.target, result.target + 1, result.steps) &&
+        save_text(show->map, "text", line, length) && save_text(show->map, "answer", result.iso, strlen(result.iso)))
         return 0;
     fprintf(stderr, "dates: %s: cannot be written\n", show->map);
     return 1;
@@ -191,7 +202,7 @@ static void print_help(void) {
          "\n"
          "  --file F   the lines of F, each with its answer\n"
          "  --ask      asks for one date after the other\n"
-         "  --map DIR  writes ids and symbols of the last date to DIR, for `attnc map` to show its attention\n"
+         "  --map DIR  writes the last date, its answer, ids and symbols to DIR, for `attnc map` to show its attention\n"
          "  --time     prints how sure the model is, and the times of the encoder and of the decoder\n"
          "\n"
          "A date has at most 48 characters. Of 5/3/97 the month is the first, of 5.3.97 and 5-3-97 the second, but a\n"

@@ -544,7 +544,11 @@ class Demo(Tests):
         expect("compiling" not in again.out and "building" not in again.out, "made twice:\n" + again.out)
         with open(self.path("demo/dates.html"), encoding="utf-8") as file:
             page = file.read()
-        expect("cross attention, layer 0" in page and "@" not in page, "no page")
+        expect("cross attention, layer 0" in page and "@DATA@" not in page and "@TITLE@" not in page, "no page")
+        texts = json.loads(re.search(r'"texts":(\[.*?\]),\n"groups"', page, re.S).group(1))
+        with open("examples/dates/dates.txt", encoding="utf-8") as file:
+            last = file.read().splitlines()[-2]  # behind it is one that is no date
+        expect(texts == [{"name": "text", "text": last}, {"name": "answer", "text": "1955-11-05"}], str(texts))
         expect("make demo" in run("scripts/demo.sh", "similarity", status=1, **environment).err, "weights from nowhere")
         own = {**environment, "MODEL": "examples/story/model"}
         told = run("scripts/demo.sh", "story", **own)

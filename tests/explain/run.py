@@ -4,17 +4,16 @@ that of `attnc compile`; what a browser makes of it; and what is said of bad cal
 
 Environment: ATTNC_QUICK=1 takes fewer specs."""
 import concurrent.futures
-import html
 import html.parser
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import Skip, run_tests  # noqa: E402
+from browser import WIDTHS, see  # noqa: E402
+from tap import run_tests  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -248,14 +247,12 @@ class Explain:
         assert "cannot be emitted" in run("explain", spec, "--target", "z80", status=3).stderr
 
     def test_browser(self):
-        """The script runs, every buffer and step has its rectangle, and no two texts overlap at 1280 x 800."""
-        browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-        if not browser:
-            raise Skip("no chromium")
+        """The script runs, every buffer and step has its rectangle, equal names are told apart, no two texts overlap
+        and none leaves the window, from that of a telephone on, in the light and in the dark."""
         with open(os.path.join(HERE, "look.js"), encoding="utf-8") as file:
-            look = "<script>\n%s</script>\n</body>" % file.read()
+            look = file.read()
         for spec, page, _ in self.each():
-            if page.data["model"] not in ("by_hand", "gemma2_2b", "vaswani_base", "seq2seq_exact_source",
+            if page.data["model"] not in ("minilm", "by_hand", "gemma2_2b", "vaswani_base", "seq2seq_exact_source",
                                           "unrolled_pair"):
                 continue
             texts = [page.text]
@@ -263,19 +260,21 @@ class Explain:
                 texts.append(re.sub(r'"roofs":\{.*?\}', '"roofs":null', page.text))
                 assert texts[1] != texts[0], "the roofs are not found"
             for text in texts:
-                with open(self.path("look.html"), "w", encoding="utf-8") as file:
-                    file.write(text.replace("</body>", look))
-                done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,800",
-                                       "--user-data-dir=" + self.path("profile"), "--dump-dom",
-                                       "file://" + self.path("look.html")],
-                                      capture_output=True, text=True, check=False, timeout=120)
-                found = re.search(r'<pre id="found">(\{.*?\})</pre>', done.stdout)
-                assert found, "%s: the script failed\n%s" % (spec, done.stderr[-2000:])
-                seen = json.loads(html.unescape(found.group(1)))
-                assert not seen["wrong"], "%s: %s" % (spec, seen["wrong"])
-                counted = len({(s["kind"], s["shape"], s["rows"], s["flops"], s["bytes"]) for s in page.data["steps"]})
-                want = {"marks": counted, "time": len(page.data["steps"]), "memory": len(page.data["buffers"]) + 1}
-                assert {key: seen[key] for key in want} == want, "%s: %s, not %s" % (spec, seen, want)
+                for width in WIDTHS:
+                    seen = see(text, self.folder, look, width=width, dark=width == 500 or "gemma" in spec)
+                    self.compare_seen("%s, %d wide" % (spec, width), page.data, seen)
+
+    def compare_seen(self, what, data, seen):
+        assert not seen["wrong"], "%s: %s" % (what, seen["wrong"])
+        groups = {(s["kind"], s["shape"], s["rows"], s["flops"], s["bytes"]) for s in data["steps"]}
+        products = len([g for g in groups if g[3]])
+        assert seen["narrow"] == (seen["width"] < 800) and seen["counted"] == products, what
+        want = {"marks": products if seen["narrow"] else len(groups), "time": len(data["steps"]),
+                "memory": len(data["buffers"]) + 1, "numbers": [str(i + 1) for i in range(len(groups))]}
+        assert {key: seen[key] for key in want} == want, "%s: %s, not %s" % (what, seen, want)
+        for step in data["steps"]:
+            short = step["name"][len(step["layer"]) + 1:] if step["layer"] else step["name"]
+            assert short in seen["text"], "%s: %s is not on the page" % (what, short)
 
     def test_words(self):
         """What the marks and the dashed line are called."""

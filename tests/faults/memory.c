@@ -1,5 +1,5 @@
 /* memory.c: loaded before a program with LD_PRELOAD, it lets the FAULTS_AT-th allocation behind the begin of main fail,
- * and with FAULTS_ON=1 every one from there on, whoever asks: the program, libcjson or the C library.
+ * and with FAULTS_ON=1 every one from there on, whoever asks: the program, libcjson, zlib or the C library.
  *
  * At the end of the program FAULTS_REPORT gets `allocations N`, how many there were, `live N`, those that were not
  * freed, and `descriptors N`, open above 2. Children are left alone. Threads' own are counted too. */

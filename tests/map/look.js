@@ -2,14 +2,16 @@
 {
     const wait = (time) => new Promise((done) => setTimeout(done, time));
     const grids = () => [...document.querySelectorAll(".grid")];
-    const bytesOf = (canvas, x, y) => [...canvas.getContext("2d").getImageData(Math.round(x), Math.round(y), 1, 1).data];
+    const bytesOf = (canvas, x, y) =>
+        [...canvas.getContext("2d").getImageData(Math.round(x), Math.round(y), 1, 1).data];
 
     const press = (box, key, more) => box.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true,
                                                                                       cancelable: true, ...more}));
     const say = document.getElementById("readout"), can = typeof DecompressionStream !== "undefined";
 
     async function look() {
-        const found = {said: [], maps: [], pixels: [], symbols: data.axes.map((axis) => axis.symbols.map((s) => s.name))};
+        const found = {said: [], maps: [], pixels: []};
+        found.symbols = data.axes.map((axis) => axis.symbols.map((s) => s.name));
         for (let i = 0; i < 100 && grids().some((g) => !g.dataset.state); i++) {
             for (const g of [...grids(), ...document.querySelectorAll(".small")].filter((e) => !e.dataset.state)) {
                 g.scrollIntoView();
@@ -30,7 +32,8 @@
         const box = grids()[0];
         if (box) {
             box.focus();
-            for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp", "End", "Home"]) {
+            for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp", "End",
+                               "Home"]) {
                 press(box, key);
                 found.said.push(say.textContent);
             }
@@ -40,10 +43,11 @@
             const canvas = box.querySelector("canvas"), at = canvas.getBoundingClientRect();
             found.corner = {box: [box.clientWidth, box.clientHeight], tabs: box.tabIndex, live: say.ariaLive ||
                 say.getAttribute("aria-live")};
-            /* A tap, 7 pixels inside the cell at the canvas's lower right corner, whichever that is. */
-            canvas.dispatchEvent(new MouseEvent("click", {bubbles: true, clientX: at.right - 8, clientY: at.bottom - 8}));
+            /* a tap on the cell at the canvas's lower right corner, whichever that is */
+            canvas.dispatchEvent(new MouseEvent("click", {bubbles: true, clientX: at.right - 8,
+                                                          clientY: at.bottom - 8}));
             found.tapped = say.textContent;
-            const [, row, , column] = /\(row (\d+)\) (looks at) .*\(column (\d+)\)/.exec(found.tapped) || [];
+            const [, row, column] = /\(row (\d+)\) looks at .*\(column (\d+)\)/.exec(found.tapped) || [];
             press(box, "Home", {ctrlKey: true});
             const sharp = canvas.width / canvas.clientWidth;
             found.pixels.push({row: Number(row), column: Number(column),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`attnc map`: the page's numbers are those of `attnc run`, its symbols those of the labels, on every kind of attention;
-how large it is, what a browser shows of it, and what it says of bad input. Speaks TAP.
+"""`attnc map`: the page's numbers are those of `attnc run`, its symbols those of the labels, on every kind of
+attention; how large it is, what a browser shows of it, and what it says of bad input. Speaks TAP.
 
 Environment: ATTNC_QUICK=1 takes one layer of the largest page."""
 import ast
@@ -183,7 +183,7 @@ class Map:
                          "ffn { d_ff 16 } } }, head logits }\n" % (name, seq, attention))
 
     def test_sums(self):
-        """What is said of a row's sum is true: of no sink, of a learned one, of both, and of a row that sees nothing."""
+        """What is said of a row's sum is true: of no sink, of a learned one, of both, and of rows that see nothing."""
         plain, sink = "attention self { heads 2 }", "attention self { heads 2, sink learned }"
         begin = "Each row is a symbol that looks, each column one that is looked at; "
         tokens = self.ids("tokens", [1, 2, 3, 4])
@@ -197,8 +197,8 @@ class Map:
             with open(self.path("page.html"), encoding="utf-8") as file:
                 assert ("sum to 1" in file.read()) == (name != "sinks"), name
             for i, group in enumerate(page["groups"]):
-                found = re.fullmatch(r"A learned sink takes a part of each row: the weights of a row sum to less than 1, "
-                                     r"here to ([\d.]+) up to ([\d.]+)\.", group["note"])
+                found = re.fullmatch(r"A learned sink takes a part of each row: the weights of a row sum to less than "
+                                     r"1, here to ([\d.]+) up to ([\d.]+)\.", group["note"])
                 assert bool(found) == (i in noted) and (found or not group["note"]), "%s: %s" % (name, group["note"])
                 sums, half = [], 0
                 for one in group["maps"]:
@@ -206,7 +206,8 @@ class Map:
                     sums += [sum(weights[r * 4:r * 4 + 4]) for r in range(4)]
                     half = max(half, 2.1 * max(steps))
                 low, high = (float(found.group(1)), float(found.group(2))) if found else (1, 1)
-                assert high <= 1 and abs(min(sums) - low) < half and abs(max(sums) - high) < half, "%s: %s" % (name, sums)
+                near = abs(min(sums) - low) < half and abs(max(sums) - high) < half
+                assert high <= 1 and near, "%s: %s" % (name, sums)
         mask = self.path("mask.npy")
         write_npy(mask, [0, 0, 0, 1, 1, 0, 0, 0, 0], [3, 3], "|u1", "B")
         given = self.path("given.attn", "model given { d_model 16, vocab 50, encoder { seq <= 12, layers 1 {\n"
@@ -344,10 +345,11 @@ class Map:
         run("map", spec, "--weights", "random:3", *given, status=2)
         run("map", spec, "--weights", "random:3", *given, "--engine", "none", "-o", self.path("none.html"), status=2)
         run("map", spec, "--weights", "random:3", *given, "-o", self.path("absent/x.html"), status=1)
-        same = ["--labels", "tokens=" + self.path("t.txt", "a\nb\nc")] * 2
+        same = ["--labels", "tokens=" + self.path("t.txt", "a")] * 2
         done = run("map", spec, "--weights", "random:3", *given, *same * 20, "-o", self.path("none.html"), status=1)
         assert "the symbols of `tokens` are given already" in done.stderr, done.stderr
-        done = run("map", spec, "--weights", "random:3", *given, "--show", "text", "-o", self.path("none.html"), status=2)
+        done = run("map", spec, "--weights", "random:3", *given, "--show", "text", "-o", self.path("none.html"),
+                   status=2)
         assert "`--show` wants NAME=FILE, found `text`" in done.stderr, done.stderr
         done = run("map", spec, "--weights", "random:3", *given, "--show", "text=" + self.path("absent"), "-o",
                    self.path("none.html"), status=1)
