@@ -24,8 +24,9 @@ def see(page, folder, script, width=1280, height=800, dark=False):
     assert page.count("</body>") == 1, "no end of the page"
     inner = page.replace("</body>", "<script>\n%s</script>\n</body>" % script)
     with open(path, "w", encoding="utf-8") as file:  # a browser's own window is at least 500 wide, a frame is not
-        file.write('<!DOCTYPE html><html><body style="margin: 0"><iframe style="border: 0; width: %dpx; height: %dpx" '
-                   'srcdoc="%s"></iframe></body></html>' % (width, height, html.escape(inner, quote=True)))
+        file.write('<!DOCTYPE html><html><meta charset="utf-8"><body style="margin: 0"><iframe style="border: 0; '
+                   'width: %dpx; height: %dpx" srcdoc="%s"></iframe></body></html>' %
+                   (width, height, html.escape(inner, quote=True)))
     done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
                            "--window-size=%d,%d" % (max(width, 500), height + 100), "--virtual-time-budget=20000",
                            "--blink-settings=preferredColorScheme=%d" % (0 if dark else 1),

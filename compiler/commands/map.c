@@ -139,7 +139,7 @@ static const char *group_note(Maps *m, const GraphOutput *output, const Sums *su
     Text out = text_new(m->arena);
     if (has_sink(m->graph, output) && sums->seeing)
         text_printf(&out, "A learned sink takes a part of each row: the weights of a row sum to less than 1, here to "
-                    "%.4g up to %.4g. ", sums->least, sums->most);
+                    "between %.4g and %.4g, rounded. ", sums->least, sums->most);
     if (sums->blind)
         text_printf(&out, "%lld %s no weight other than 0. ", (long long)sums->blind,
                     sums->blind == 1 ? "row has" : "rows have");

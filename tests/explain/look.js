@@ -23,7 +23,8 @@
     for (const e of document.querySelectorAll("svg *"))
         for (const {name, value} of e.attributes)
             if (/NaN|undefined|Infinity/.test(value)) wrong.push(`${e.tagName} ${name}="${value}"`);
-    for (const colour of Object.values(kindColours)) {
+    const grey = getComputedStyle(document.documentElement).getPropertyValue("--grey").trim();
+    for (const colour of [...Object.values(kindColours), grey]) {
         const rgb = `rgb(${colour.slice(1).match(/../g).map((digits) => parseInt(digits, 16))})`;
         if (tests.contrast(rgb, "rgb(255, 255, 255)") < 4.5) wrong.push(`white letters on ${colour}`);
     }

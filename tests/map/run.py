@@ -198,7 +198,7 @@ class Map:
                 assert ("sum to 1" in file.read()) == (name != "sinks"), name
             for i, group in enumerate(page["groups"]):
                 found = re.fullmatch(r"A learned sink takes a part of each row: the weights of a row sum to less than "
-                                     r"1, here to ([\d.]+) up to ([\d.]+)\.", group["note"])
+                                     r"1, here to between ([\d.]+) and ([\d.]+), rounded\.", group["note"])
                 assert bool(found) == (i in noted) and (found or not group["note"]), "%s: %s" % (name, group["note"])
                 sums, half = [], 0
                 for one in group["maps"]:
