@@ -84,7 +84,8 @@ const Family family_roberta = {
     .title = "RoBERTa: Liu et al. 2019, arXiv:1907.11692. Positions begin at padding_idx + 1.",
     .classes = "Model=hidden ForSequenceClassification=classify" REST,
     KEYS(roberta_keys), .irrelevant = "tie_word_embeddings", .prefixes = "roberta.",
-    .spec = ENCODER_SPEC(" offset ${offset}", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")),
+    .spec = ENCODER_SPEC(" offset ${offset}", SEGMENT_LINE, "", "layers", "",
+                          CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")),
     .tensors = BERT_EMBEDDING BERT_LAYERS
         POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* classifier.dense.*]\n"

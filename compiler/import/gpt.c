@@ -61,8 +61,8 @@ static const ConfigKey gpt_neox_keys[] = {
     REAL_OR("partial_rotary_factor", "partial_beside", "$partial", "$partial"),
     NOTED("theta_beside!=$theta", "`rope_theta` is not obeyed, as in transformers 5, whose gpt_neox reads "
         "`rotary_emb_base` or `rope_parameters`."),
-    NOTED("partial_beside!=$partial", "`partial_rotary_factor` is not obeyed, as in transformers 5, whose gpt_neox reads "
-        "`rotary_pct` or `rope_parameters`."),
+    NOTED("partial_beside!=$partial", "`partial_rotary_factor` is not obeyed, as in transformers 5, whose gpt_neox "
+        "reads `rotary_pct` or `rope_parameters`."),
     ROPE("rope_parameters rope_scaling", "rope", "theta", NULL),
     DECODER_TOKENS("0", "2", ""), TIED_TO("false", "embed_out.weight", "embed_in.weight"),
 };
@@ -175,7 +175,8 @@ static const ConfigKey mpt_keys[] = {
     MUST("attn_config.prefix_lm", "false"), MUST("attn_config.qk_ln", "false"), MUST("attn_config.alibi", "true"),
     MUST("attn_config.attn_uses_sequence_id", "false"), REAL_OR("attn_config.softmax_scale", "scale", "", ""),
     INTEGER_OR("attn_config.alibi_bias_max", "alibi_max", "8", "8"),
-    NOTED("alibi_max!=8", "`attn_config.alibi_bias_max` is not obeyed, as in transformers 5, whose slopes are those of 8."),
+    NOTED("alibi_max!=8", "`attn_config.alibi_bias_max` is not obeyed, as in transformers 5, whose slopes are those "
+        "of 8."),
     DECODER_TOKENS("", "", ""),
     TIED_TO("true", "lm_head.weight", "wte.weight"),
 };

@@ -4,20 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void import_note(Import *import, const char *format, ...) {
-    Text note = text_new(import->arena);
-    va_list args;
-    va_start(args, format);
-    text_vprintf(&note, format, args);
-    va_end(args);
-    for (size_t at = 0, bytes; at < note.size; at += bytes ? bytes : 1) {
-        bytes = utf8_bytes((const unsigned char *)note.data + at, note.size - at);
-        if (!bytes || note.data[at] == '\n' || note.data[at] == '\t') note.data[at] = '?';
-    }
-    text_disarm(note.data, note.size);
-    text_printf(&import->notes, "%s\n", note.data);
-}
-
 /* What the model is called where the user does not say: its type, made a name of C. */
 static const char *model_name(Arena *arena, const char *type) {
     char *name = arena_copy(arena, type, strlen(type));
@@ -89,12 +75,6 @@ static WeightTable tensors_of(Import *import, const char *text) {
     Ast *ast = parse(import->arena, source_from_text(import->arena, "spec", text, strlen(text)), &quiet);
     Model *model = quiet.errors ? NULL : resolve(import->arena, ast, &quiet);
     return model ? weights_table(import->arena, model) : (WeightTable){0};
-}
-
-void spec_body(Import *import, Text *out) {
-    Text body = text_new(import->arena);
-    fill_spec(import, &body);
-    text_printf(out, "%s", sentence_body(import, body.data));
 }
 
 /* What the family's tables make of the config: the model's settings, and the lines of its weights block. */
@@ -188,8 +168,7 @@ const char *import_spec(Arena *arena, const char *directory, const char *spec_pa
     sentence_task(&import);
     import.weights_path = weights_of(&import, directory, folder);
     import.file = safetensors_open(arena, import.weights_path);
-    if (import.family->inner) inner_read(&import);
-    else keys_read(&import);
+    keys_read_all(&import);
     ignored_finish(&import);
     bound_find(&import);
     const Filled filled = fill(&import);

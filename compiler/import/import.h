@@ -30,8 +30,8 @@ typedef enum KeyKind {
     KEY_FLAG,        /* true or false */
     KEY_TEXT,        /* any string */
     KEY_WORD,        /* a string of `values`, "gelu gelu_new=gelu_tanh": as it is, or what stands behind `=` */
-    KEY_MUST,        /* its value, where it stands, is one of `values`, as JSON writes them, strings without quotes; null
-                      * where false is */
+    KEY_MUST,        /* its value, where it stands, is one of `values`, as JSON writes them, strings without quotes;
+                      * null is as good as false */
     KEY_TOKENS,      /* token id or list of ids */
     KEY_TOKEN,       /* token id, or a list of one */
     KEY_PAIR,        /* n or [n, m]: variable, and variable_width where m is another number */
@@ -132,8 +132,14 @@ typedef struct Import {
 /* --- hf.c: the spec, formatted and checked against the file's tensors; *notes is what the user should know. */
 const char *import_spec(Arena *arena, const char *directory, const char *spec_path, const ImportOptions *options,
                         const char **notes);
-void spec_body(Import *import, Text *out); /* the spec without its name and its weights block */
 
+/* --- variables.c */
+const char *variable_get(const Import *import, const char *name, size_t size); /* NULL: unset */
+void variable_set(Import *import, const char *name, const char *text);
+/* The word of "a b=c d" that stands for `word`: what is behind its `=`, else itself; NULL: none. */
+const char *word_find(Arena *arena, const char *words, const char *word);
+const char *next_word(const char **at, size_t *size); /* NULL at the end */
+_Noreturn void key_refuse(const Import *import, const ConfigKey *key, const cJSON *item, const char *wanted);
 /* A line of the notes, whatever bytes its arguments hold. */
 void import_note(Import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -150,17 +156,20 @@ int64_t sentence_rows(const Import *import); /* the most that its tokenizer give
 const char *sentence_weights(Import *import); /* the file of a dense module; NULL: none */
 /* The spec with the head of the modules in place of the family's own. */
 const char *sentence_body(Import *import, const char *body);
+void spec_body(Import *import, Text *out); /* the spec without its name and its weights block, with that head */
 void sentence_tensors(const Import *import, Text *out); /* lines of the weights block, in front of the others */
 
 /* --- bound.c: the most rows of a sequence. */
 void bound_find(Import *import);
 void bound_note(Import *import); /* what the rows that were cut off would cost */
 
-/* --- unknown.c: keys of the config that nothing knows. */
+/* --- ignored.c: keys that --ignore-key names. */
 void ignored_check(Import *import); /* each of options->ignored stands in the config, or it is a failure */
 bool key_ignored(const Import *import, const char *path); /* asked only of keys that nothing obeys */
-void unknown_keys(Import *import);
 void ignored_finish(const Import *import); /* after the keys are read: those that were obeyed cannot be ignored */
+
+/* --- unknown.c: keys of the config that nothing knows, whatever their object. */
+void unknown_keys(Import *import);
 
 /* --- config.c */
 cJSON *config_read(Arena *arena, const char *path); /* an object */
@@ -168,31 +177,26 @@ cJSON *config_list(Arena *arena, const char *path);
 const cJSON *config_find(const Import *import, const char *name, size_t size); /* or NULL; name may hold dots */
 char *config_value(Arena *arena, const cJSON *item); /* for messages: JSON, short */
 
-/* --- keys.c: the config's keys become variables; unknown ones are failures. */
+/* --- keys.c: the config's keys become variables. */
 void keys_read(Import *import);
 typedef enum KeyUse { KEY_UNKNOWN, KEY_OBEYED, KEY_IRRELEVANT, KEY_LEADS } KeyUse; /* leads: into an object of keys */
 KeyUse key_use(const Import *import, const cJSON *item, const char *path);
-const char *variable_get(const Import *import, const char *name, size_t size); /* NULL: unset */
-void variable_set(Import *import, const char *name, const char *text);
-/* The word of "a b=c d" that stands for `word`: what is behind its `=`, else itself; NULL: none. */
-const char *word_find(Arena *arena, const char *words, const char *word);
-const char *next_word(const char **at, size_t *size); /* NULL at the end */
-
-_Noreturn void key_refuse(const Import *import, const ConfigKey *key, const cJSON *item, const char *wanted);
-
 /* --- layers.c: keys with an entry a layer; `item` NULL: the key is absent or null. */
 void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item);
 void layer_variables_set(Import *import, int64_t layer);
 
-/* --- inner.c: keys_read for a family with another one inside, which then is the import's family. */
-void inner_read(Import *import);
+/* --- inner.c: all keys are known and read; of a family with another one inside, that one's too, which then is the
+ * import's family. */
+void keys_read_all(Import *import);
 
 /* --- rope.c */
 const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object);
 
-/* --- fill.c */
+/* --- conditions.c */
 bool condition_holds(const Import *import, const char *text, size_t size);
 const FileTensor *tensor_of(const Import *import, const char *name); /* under one of the prefixes; or NULL */
+
+/* --- fill.c */
 void fill_spec(Import *import, Text *out);
 /* The lines of the weights block; those of tensors that `table` lacks are left out, none if it is empty. */
 void fill_tensors(Import *import, const WeightTable *table, Text *out);

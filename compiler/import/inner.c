@@ -15,7 +15,16 @@ static void take_in(const Family *outer, const cJSON *outer_config, cJSON *inner
     }
 }
 
-void inner_read(Import *import) {
+static void read_all(Import *import) {
+    unknown_keys(import);
+    keys_read(import);
+}
+
+void keys_read_all(Import *import) {
+    if (!import->family->inner) {
+        read_all(import);
+        return;
+    }
     Arena *arena = import->arena;
     const Family *outer = import->family;
     cJSON *outer_config = import->config;
@@ -38,11 +47,11 @@ void inner_read(Import *import) {
     if (type && (!cJSON_IsString(type) || !word_find(arena, inner->types, type->valuestring)))
         fail("%s: `model_type` is %s; in `%s`, only %.*s is understood", import->config_path,
             config_value(arena, type), import->type, (int)strcspn(inner->types, "="), inner->types);
-    keys_read(import);
+    read_all(import);
     import->family = outer; /* what it says itself counts more than what is inside */
     import->config = outer_config;
     import->within = NULL;
     import->config_path = outer_path;
-    keys_read(import);
+    read_all(import);
     import->family = inner;
 }

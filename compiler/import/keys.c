@@ -31,36 +31,6 @@ static const ConfigKey everywhere[] = {
     MUST("auto_map", "null"),
 };
 
-const char *next_word(const char **at, size_t *size) {
-    const char *word = *at + strspn(*at, " ");
-    *size = strcspn(word, " ");
-    *at = word + *size;
-    return *size ? word : NULL;
-}
-
-const char *word_find(Arena *arena, const char *words, const char *word) {
-    size_t size, wanted = strlen(word);
-    for (const char *w; (w = next_word(&words, &size));) {
-        const char *equal = memchr(w, '=', size);
-        size_t length = equal ? (size_t)(equal - w) : size;
-        if (length != wanted || memcmp(w, word, length) != 0) continue;
-        return equal ? arena_copy(arena, equal + 1, size - length - 1) : arena_copy(arena, w, length);
-    }
-    return NULL;
-}
-
-const char *variable_get(const Import *import, const char *name, size_t size) {
-    for (const Variable *v = import->variables; v; v = v->next)
-        if (strlen(v->name) == size && memcmp(v->name, name, size) == 0) return *v->text ? v->text : NULL;
-    return NULL;
-}
-
-void variable_set(Import *import, const char *name, const char *text) {
-    Variable *variable = arena_alloc(import->arena, sizeof *variable);
-    *variable = (Variable){name, text, import->variables};
-    import->variables = variable;
-}
-
 /* "a * b + c" from left to right; "" where a variable is unset. */
 static const char *computed(const Import *import, const char *expression) {
     double value = 0;
@@ -87,12 +57,6 @@ static const char *default_text(const Import *import, const char *otherwise) {
     const char *held = otherwise[0] == '$' ? variable_get(import, otherwise + 1, strlen(otherwise + 1)) : NULL;
     if (otherwise[0] == '$') return held ? held : "";
     return otherwise[0] == '=' ? computed(import, otherwise + 1) : otherwise;
-}
-
-_Noreturn void key_refuse(const Import *import, const ConfigKey *key, const cJSON *item, const char *wanted) {
-    const char *first = arena_copy(import->arena, key->names, strcspn(key->names, " "));
-    const char *name = item->string && !strchr(first, '.') ? item->string : first;
-    fail("%s: `%s` is %s; %s is understood", import->config_path, name, config_value(import->arena, item), wanted);
 }
 
 static const char *number(const Import *import, const ConfigKey *key, const cJSON *item, double least, bool whole) {
@@ -266,7 +230,6 @@ KeyUse key_use(const Import *import, const cJSON *item, const char *path) {
 }
 
 void keys_read(Import *import) {
-    unknown_keys(import);
     for (size_t k = 0; k < sizeof everywhere / sizeof *everywhere; k++) read_key(import, &everywhere[k]);
     for (size_t k = 0; k < import->family->n_keys; k++) read_key(import, &import->family->keys[k]);
 }

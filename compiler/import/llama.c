@@ -95,8 +95,8 @@ static const ConfigKey gemma_keys[] = {
     GEMMA_SIZES, INTEGER_OR("num_key_value_heads", "kv_heads", "16", NULL), POSITIONS("8192"), WHOLE_ROPE("10000"),
     WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS),
     {"hidden_act", "written", KEY_TEXT, "", "", NULL}, DERIVED("activation", "gelu_tanh", "written=gelu"),
-    NOTED("written=gelu", "`hidden_act` gelu is taken as gelu_tanh: transformers 5 does so too, since the released models "
-        "mean the approximation."),
+    NOTED("written=gelu", "`hidden_act` gelu is taken as gelu_tanh: transformers 5 does so too, since the "
+        "released models mean the approximation."),
     MUST("hidden_activation", "gelu_pytorch_tanh null"),
 };
 const Family family_gemma = {
@@ -125,11 +125,13 @@ static const ConfigKey gemma3_keys[] = {
     INTEGER_OR("intermediate_size", "d_ff", "9216", NULL), INTEGER_OR("num_hidden_layers", "layers", "26", NULL),
     INTEGER_OR("num_attention_heads", "heads", "8", NULL), GEMMA_COMMON,
     INTEGER_OR("num_key_value_heads", "kv_heads", "4", NULL), POSITIONS("131072"), GEMMA_CAPS("", ""),
-    NOTED("softcap", "`attn_logit_softcapping` is not obeyed, as in transformers 5, whose Gemma 3 does not cap scores."),
+    NOTED("softcap", "`attn_logit_softcapping` is not obeyed, as in transformers 5, whose Gemma 3 does not cap "
+        "scores."),
     DERIVED("softcap", "", NULL),
     INTEGER_OR("sliding_window_pattern _sliding_window_pattern", "every", "6", "6"),
     LAYER_TYPES("every every sliding_attention full_attention", "sliding_attention full_attention"),
-    REAL_OR("rope_theta", "theta", "1000000", "1000000"), REAL_OR("rope_local_base_freq", "local_theta", "10000", "10000"),
+    REAL_OR("rope_theta", "theta", "1000000", "1000000"),
+    REAL_OR("rope_local_base_freq", "local_theta", "10000", "10000"),
     DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
 };

@@ -395,3 +395,9 @@ void sentence_tensors(const Import *import, Text *out) {
     if (import->sentence && import->sentence->dense_words)
         text_printf(out, "\"%s.*\" from \"linear.*\"\n", import->sentence->dense_name);
 }
+
+void spec_body(Import *import, Text *out) {
+    Text body = text_new(import->arena);
+    fill_spec(import, &body);
+    text_printf(out, "%s", sentence_body(import, body.data));
+}

@@ -40,7 +40,8 @@
 #define T5_ACTIVATIONS                                                                                              \
     ACTIVATIONS " gated-relu=relu gated-relu2=relu2 gated-gelu=gelu_tanh gated-gelu_python=gelu "                   \
     "gated-gelu_new=gelu_tanh gated-gelu_pytorch_tanh=gelu_tanh gated-gelu_python_tanh=gelu_tanh "                  \
-    "gated-gelu_fast=gelu_tanh gated-gelu_accurate=gelu_tanh gated-silu=silu gated-swish=silu gated-quick_gelu=quick_gelu"
+    "gated-gelu_fast=gelu_tanh gated-gelu_accurate=gelu_tanh gated-silu=silu gated-swish=silu "                        \
+    "gated-quick_gelu=quick_gelu"
 #define T5_GATES                                                                                                   \
     "relu= relu2= gelu= gelu_python= gelu_new= gelu_pytorch_tanh= gelu_python_tanh= gelu_fast= gelu_accurate= "    \
     "silu= swish= quick_gelu= gated-relu=gated gated-relu2=gated gated-gelu=gated gated-gelu_python=gated "        \
@@ -256,7 +257,8 @@ const Family family_mbart = {
 #define POSITION_TABLE(stack) "[learned? " stack ".embedding.positions.weight " stack ".embed_positions.weight]\n"
 
 static const ConfigKey marian_keys[] = {
-    BART_KEYS("gelu", "false"), LEARNED_IF_SAVED, SEQ2SEQ_TOKENS("58100", "0", "58100"), MUST("share_encoder_decoder_embeddings", "true"),
+    BART_KEYS("gelu", "false"), LEARNED_IF_SAVED, SEQ2SEQ_TOKENS("58100", "0", "58100"),
+    MUST("share_encoder_decoder_embeddings", "true"),
     INTEGER_OR("decoder_vocab_size", "decoder_vocab", "=vocab", "=vocab"),
     REFUSED("decoder_vocab!=$vocab", "`decoder_vocab_size` is not `vocab_size`, though the embeddings are shared"),
     MUST("normalize_before", "false"), MUST("normalize_embedding", "false"), MUST("add_final_layer_norm", "false"),

@@ -8,7 +8,8 @@
     {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL}, \
     FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3"),                                           \
     INTEGER_OR("pooler_output_size", "pooled_width", "=d_model", "=d_model"),                               \
-    {"pooler_act", "pooler_act", KEY_TEXT, "tanh", "tanh", NULL}, DERIVED("pooler", "yes", "task=hidden&#pooler.dense.weight"), \
+    {"pooler_act", "pooler_act", KEY_TEXT, "tanh", "tanh", NULL},                                           \
+    DERIVED("pooler", "yes", "task=hidden&#pooler.dense.weight"),                                           \
     DERIVED("lost", "yes", "pooler&pooled_width!=$d_model"), DERIVED("lost", "yes", "pooler&pooler_act!=tanh"), \
     DERIVED("pooler", "", "lost"),                                                                          \
     NOTED("lost", "The output `pooled` is left out: its pooler is no tanh of a square matrix.")
