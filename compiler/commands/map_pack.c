@@ -21,8 +21,8 @@ static double greatest_of(const double *weights, int64_t count) {
 /* How often the step is halved so that the row's greatest weight is enough steps. */
 static int exponent_of(double share) {
     int exponent = 0;
-    for (double level = share * MOST_LEVEL; level > 0 && level < ROW_LEVELS && exponent < MOST_EXPONENT; level *= 2)
-        exponent++;
+    if (!(share > 0)) return exponent;
+    while (ldexp(share * MOST_LEVEL, exponent) < ROW_LEVELS && exponent < MOST_EXPONENT) exponent++;
     return exponent;
 }
 

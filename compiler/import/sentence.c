@@ -355,9 +355,10 @@ void sentence_task(Import *import) {
     bool encoder = strstr(classes, "=encoder") != NULL; /* of T5, whose decoder is left out */
     size_t size;
     for (const char *word; (word = next_word(&classes, &size));) {
-        const char *task = arena_copy(import->arena, word, size), *equal = strchr(task, '=');
-        if (strcmp(equal, encoder ? "=encoder" : "=hidden") != 0) continue;
-        import->class_name = arena_printf(import->arena, "%s%.*s", stem, (int)(equal - task), task);
+        const char *task = arena_copy(import->arena, word, size);
+        size_t length = strcspn(task, "=");
+        if (strcmp(task + length, encoder ? "=encoder" : "=hidden") != 0) continue;
+        import->class_name = arena_printf(import->arena, "%s%.*s", stem, (int)length, task);
         variable_set(import, "task", encoder ? "encoder" : "rows"); /* a pooler of the class is left out, too */
         return;
     }

@@ -6,14 +6,18 @@ import os
 import re
 import resource
 import struct
+import sys
 import tempfile
 import traceback
 
 from common import (FIXTURES, HERE, QUICK, ROOT, TARGETS, attnc, lacks_target, read_npy, result, spec_path, spec_text,
                     write_npy, write_text)
+sys.path.insert(0, os.path.dirname(HERE))
+from tap import turn  # noqa: E402
 
 PROMPT = 9  # tokens that the greedy text of a decoder begins with
 ENGINES = ("interp",) + TARGETS
+LONG = os.environ.get("ATTNC_LONG") == "1"
 
 
 def engine_options(engine):
@@ -476,7 +480,8 @@ def full_disk(scratch):
 def jobs():
     """(function, arguments) of every test."""
     for i, folder in enumerate(greedy_folders()):
-        for engine in ENGINES[:i < 3] if QUICK else ENGINES:
+        in_turn = ("interp", TARGETS[(i + turn()) % 3])
+        for engine in ENGINES[:i < 3] if QUICK else ENGINES if LONG else in_turn:
             yield test, ("greedy/%s/%s" % (os.path.basename(folder), engine), greedy_text, folder, engine)
     if FIXTURES and os.path.isdir(os.path.join(FIXTURES, "models", "stories260K")):
         for engine in ENGINES[:2] if QUICK else ENGINES:

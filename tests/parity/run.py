@@ -262,7 +262,7 @@ def minilm(scratch):
 
 
 def cases(scratch, only):
-    """Each on one target in turn, of our own, which are many, every second; with ATTNC_LONG=1 all on all of them."""
+    """Each on one target in turn, of our own, which are many, every third; with ATTNC_LONG=1 all on all of them."""
     if not only or "minilm" in only:
         yield from minilm(scratch)
     own, sentences = (os.path.join(ROOT, "tests", "parity", place) for place in ("fixtures", "sentences"))
@@ -270,7 +270,8 @@ def cases(scratch, only):
     for folder in (own, sentences, given) if os.environ.get("ATTNC_FIXTURES") else (own, sentences):
         for i, name in enumerate(sorted(os.listdir(folder)) if os.path.isdir(folder) else []):
             path, place = os.path.join(folder, name), tempfile.mkdtemp(dir=scratch)
-            targets = TARGETS if LONG else () if folder != given and (i + TURN) % 2 else TARGETS[(i + TURN) % 3:][:1]
+            passed_over = folder != given and (i + TURN) % 3
+            targets = TARGETS if LONG else () if passed_over else TARGETS[(i // 3 + TURN) % 3:][:1]
             described = "modules.json" if folder == sentences else "config.json"
             if os.path.exists(os.path.join(path, described)) and (not only or name in only):
                 yield Case(path, name, place, targets=targets).check
