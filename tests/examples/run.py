@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
+import models_page  # noqa: E402
 from tap import Report  # noqa: E402
 
 ATTNC = os.path.join(ROOT, "build", "attnc")
@@ -567,6 +568,30 @@ class Demo(Tests):
         expect("apt-get" in done.err and " clang" in done.err and " flex" in done.err, done.err)
         expect("bison" not in done.err, "bison is there: " + done.err)
         expect("usage" in run("scripts/install_packages.sh", "wrong", status=2).err, "no usage")
+
+
+class Models(Tests):
+    """docs/models.md: models_page.py runs its commands"""
+    def test_models_page_vectors(self):
+        models_page.vectors(self.scratch, sys.modules[__name__])
+
+    def test_models_page_text(self):
+        models_page.text(self.scratch, sys.modules[__name__])
+
+    def test_models_page_by_hand(self):
+        models_page.by_hand(self.scratch, sys.modules[__name__])
+
+    def test_models_page_bounds(self):
+        models_page.bounds(self.scratch, sys.modules[__name__])
+
+    def test_models_page_heads(self):
+        models_page.heads(self.scratch, sys.modules[__name__])
+
+    def test_models_page_notes(self):
+        models_page.notes(self.scratch, sys.modules[__name__])
+
+    def test_models_page_refusals(self):
+        models_page.refusals(self.scratch, sys.modules[__name__])
 
 
 class Pages(Tests):

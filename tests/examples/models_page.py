@@ -1,0 +1,288 @@
+"""docs/models.md, as it says it: its commands and programs are run on small folders that stand for DIR, what they print
+is compared with PyTorch's numbers, and each note and error that it explains is provoked."""
+import array
+import ast
+import glob
+import json
+import os
+import re
+import shutil
+import struct
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PARITY = os.path.join(ROOT, "tests", "parity")
+STORY = os.path.join(ROOT, "examples", "story", "model")
+SENTENCE = '"A text."'  # of the page's command
+
+
+def section(title):
+    """The text of a section, of either level, up to the next one."""
+    with open(os.path.join(ROOT, "docs", "models.md"), encoding="utf-8") as file:
+        page = file.read()
+    return re.search(r"^##+ %s\n(.*?)(?=^##+ |\Z)" % title, page, re.M | re.S)[1]
+
+
+def blocks(title, kind):
+    return re.findall(r"^```%s\n(.*?)^```$" % kind, section(title), re.M | re.S)
+
+
+def rows(title):
+    """The rows of the section's tables: the text of the first column, in backquotes, one by one."""
+    return [re.findall(r"`([^`]+)`", line.split("|")[1]) for line in section(title).splitlines()
+            if re.match(r"\| [^|]*`", line)]
+
+
+def numbers(path):
+    """All numbers of a .npy file of version 1."""
+    with open(path, "rb") as file:
+        data = file.read()
+    begin = 10 + struct.unpack_from("<H", data, 8)[0]
+    kind = {"<f4": "f", "<i4": "i", "<i8": "q"}[ast.literal_eval(data[10:begin].decode("latin1"))["descr"]]
+    return list(array.array(kind, data[begin:]))
+
+
+def write_ids(path, ids):
+    header = "{'descr': '<i4', 'fortran_order': False, 'shape': (%d,), }" % len(ids)
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        file.write(array.array("i", ids).tobytes())
+
+
+class Place:
+    """A folder where DIR and TOKENIZER of the page stand for a fixture's copy and this tree's tokenizer."""
+    def __init__(self, path, fixture, tools):
+        self.path, self.tools = path, tools
+        os.mkdir(path)
+        shutil.copytree(os.path.join(PARITY, fixture) if fixture != STORY else STORY, os.path.join(path, "DIR"))
+        os.symlink(os.path.join(ROOT, "examples", "common", "tokenizer"), os.path.join(path, "TOKENIZER"))
+
+    def file(self, name):
+        return os.path.join(self.path, name)
+
+    def write(self, name, text):
+        with open(self.file(name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def sh(self, text, status=0):
+        path = os.path.join(ROOT, "build") + os.pathsep + os.environ["PATH"]
+        return self.tools.run("bash", "-euc", text, cwd=self.path, status=status, PATH=path)
+
+    def config(self, **keys):
+        with open(self.file("DIR/config.json"), encoding="utf-8") as file:
+            config = json.load(file)
+        config.update(keys)
+        self.write("DIR/config.json", json.dumps({k: v for k, v in config.items() if v != "absent"}))
+
+    def vocabulary(self, ids, words):
+        """A vocab.txt by which a text has these ids, the first and the last of which stand around it."""
+        names = ["w%d" % i for i in range(words)]
+        names[ids[0]], names[ids[-1]] = "[CLS]", "[SEP]"
+        names[next(i for i in range(words) if i not in ids)] = "[UNK]"
+        self.write("DIR/vocab.txt", "\n".join(names) + "\n")
+        return " ".join(names[i] for i in ids[1:-1])
+
+    def warnings(self):
+        for compiler in self.tools.COMPILERS:
+            self.tools.run(compiler, *self.tools.STRICT, "-ITOKENIZER", "-c", "main.c", "-o", "main.o", cwd=self.path)
+
+
+def close(tools, printed, wanted):
+    tools.expect_close([[float(word) for word in printed.split()]], [wanted], 1e-5)
+
+
+def vectors(folder, tools):
+    """The program of the page prints what sentence-transformers gives, of every kind of folder that it speaks of."""
+    imported, headed, dense, renamed = [blocks("Vectors", "sh")[i] for i in (0, 2, 3, 4)]
+    built = blocks("Vectors", "sh")[1]
+    tools.expect(SENTENCE in built and len(blocks("Vectors", "sh")) == 5, "other commands")
+    for name, output in (("mean_odd", "pooled"), ("tanh_odd", "pooled"), ("linear_odd", "logits")):
+        place = Place(os.path.join(folder, name), "sentences/" + name, tools)
+        text = place.vocabulary(numbers(place.file("DIR/in.tokens.npy")), 37)
+        place.write("main.c", blocks("Vectors", "c")[0])
+        if name == "mean_odd":
+            place.sh(imported)
+            place.warnings()
+        else:
+            notes = place.sh(imported.splitlines()[0]).err
+            tools.expect("The weights are --weights DIR/model.safetensors,DIR/2_Dense/model.safetensors\n" in notes, notes)
+            place.sh(dense)
+        if output == "logits":
+            tools.expect("The embedding is the output `logits`" in notes, notes)
+            place.sh(renamed)
+        printed = place.sh(built.replace(SENTENCE, '"%s"' % text)).out
+        close(tools, printed, numbers(place.file("DIR/out.%s.npy" % output)))
+
+    place = Place(os.path.join(folder, "plain"), "fixtures/bert_odd", tools)
+    ids = [5, 17, 30, 8, 21, 6]
+    text = place.vocabulary(ids, 37)
+    place.write("main.c", blocks("Vectors", "c")[0])
+    place.sh(imported.splitlines()[0] + "\n" + headed + imported.splitlines()[1])
+    printed = place.sh(built.replace(SENTENCE, '"%s"' % text)).out
+    write_ids(place.file("tokens.npy"), ids)
+    place.sh("attnc run embedder.attn --engine interp --weights DIR/model.safetensors --in tokens=tokens.npy "
+             "--out hidden=hidden.npy")
+    hidden = numbers(place.file("hidden.npy"))
+    width = len(hidden) // len(ids)
+    mean = [sum(hidden[i::width]) / len(ids) for i in range(width)]
+    close(tools, printed, [x / sum(y * y for y in mean) ** 0.5 for x in mean])
+    tools.expect("embedder embedder" not in place.sh("./embedder", status=1).out, "no usage")
+
+
+def text(folder, tools):
+    """The program of the page continues texts as PyTorch does, and prints what the page shows."""
+    place = Place(os.path.join(folder, "writer"), STORY, tools)
+    imported, built = blocks("Text", "sh")
+    place.write("main.c", blocks("Text", "c")[0])
+    place.sh(imported)
+    place.warnings()
+    tools.expect(place.sh(built).out == blocks("Text", "text")[0], "the page shows another tale")
+    with open(os.path.join(STORY, "expected.json"), encoding="utf-8") as file:
+        for case in json.load(file):
+            told = tools.run(place.file("writer"), "writer.attnw", "DIR/tokenizer.json", case["text"], cwd=place.path).out
+            whole = case["text"] + case["continued_text"]
+            tools.expect(len(told) > len(case["text"]) + 60 and whole.startswith(told[:-1]), told)
+    for long in ("", "Once upon a time. " * 400):
+        tools.run(place.file("writer"), "writer.attnw", "DIR/tokenizer.json", long, cwd=place.path)
+
+
+def by_hand(folder, tools):
+    """The page's spec computes PyTorch's logits of a model whose type is unknown, from its weights in two files."""
+    place = Place(os.path.join(folder, "mine"), "fixtures/llama_odd", tools)
+    place.config(model_type="mine", architectures=["MineForCausalLM"])
+    place.sh("attnc import DIR -o mine.attn", status=1)
+    place.write("mine.attn", blocks("A spec by hand", "attn")[0])
+    listed, run = blocks("A spec by hand", "sh")
+    done = place.sh(listed)
+    tools.expect("head.weight" not in done.out and done.err == "", done.out + done.err)
+    names = place.sh(blocks("After a refusal", "sh")[0]).out
+    tools.expect("model.layers.1.mlp.gate_proj.weight [11, 12]\n" in names, names)
+    shutil.copy(place.file("DIR/in.tokens.npy"), place.file("tokens.npy"))
+    for command in (run, run.replace("model.safetensors", "model.safetensors.index.json"),
+                    "attnc pack mine.attn --weights DIR/model-1.safetensors,DIR/model-2.safetensors -o mine.attnw\n"
+                    + run.replace("DIR/model.safetensors", "mine.attnw")):
+        place.sh(command)
+        tools.expect_close([numbers(place.file("logits.npy"))], [numbers(place.file("DIR/out.logits.npy"))], 2e-5)
+        shards(place.file("DIR"))
+    place.config(model_type="llama", architectures=["LlamaForCausalLM"])
+    place.sh("attnc import DIR -o llama.attn")  # of the index and its shards
+    other = blocks("A spec by hand", "attn")[0].replace("d_ff 11", "d_ff 10")
+    place.write("other.attn", other)
+    place.sh("attnc compile other.attn -o . --weights mine.attnw", status=1)
+
+
+def shards(folder):
+    """Cuts model.safetensors into two files and an index, as transformers does with large models."""
+    path = os.path.join(folder, "model.safetensors")
+    if not os.path.exists(path):
+        return
+    with open(path, "rb") as file:
+        data = file.read()
+    size = struct.unpack_from("<Q", data)[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    names, index = sorted(header), {}
+    for part in (1, 2):
+        out, body = {}, b""
+        for name in names[part - 1::2]:
+            begin, end = header[name]["data_offsets"]
+            out[name] = {**header[name], "data_offsets": [len(body), len(body) + end - begin]}
+            body += data[8 + size + begin:8 + size + end]
+            index[name] = "model-%d.safetensors" % part
+        text_of = json.dumps(out).encode()
+        with open(os.path.join(folder, "model-%d.safetensors" % part), "wb") as file:
+            file.write(struct.pack("<Q", len(text_of)) + text_of + body)
+    with open(path + ".index.json", "w", encoding="utf-8") as file:
+        json.dump({"metadata": {}, "weight_map": index}, file)
+    os.remove(path)
+
+
+def bounds(folder, tools):
+    """The table of what --seq costs is what the header says."""
+    place = Place(os.path.join(folder, "bounds"), STORY, tools)
+    table = re.findall(r"^\| `(\d+)` \| (\d+) \| (\d+) \|$", section("Rows"), re.M)
+    tools.expect(len(table) == 3, "%d rows" % len(table))
+    for seq, state, workspace in table:
+        place.sh("attnc import DIR -o s.attn --seq %s --name s && attnc compile s.attn -o ." % seq)
+        with open(place.file("s.h"), encoding="utf-8") as file:
+            header = file.read()
+        found = re.search(r"S_STATE_BYTES \(\(size_t\)(\d+)u", header)[1]
+        both = re.search(r"S_WORKSPACE_BYTES\(threads\) \(\(size_t\)(\d+)u \+ \(size_t\)\(threads\) \* \(size_t\)(\d+)u",
+                         header)
+        tools.expect((found, int(both[1]) + int(both[2])) == (state, int(workspace)), seq + ": " + found + both[0])
+        tools.expect(0 <= int(state) - int(seq) * 8 * 4 * 2 * 24 < 512, "another cost of a row")
+
+
+PROMPT = "sed -i '/default_prompt_name/s/null/\"query\"/' DIR/config_sentence_transformers.json; "
+# What stands in the tables: what provokes it is a fixture, keys of its config, and options of import.
+NOTES = {
+    "tensors that the spec does not use": ("sentences/mean_odd", {}, ""),
+    "is not obeyed": ("fixtures/gemma3_odd", {"attn_logit_softcapping": 5}, ""),
+    "as --ignore-key says": ("fixtures/llama_odd", {"mine": 1}, "--ignore-key mine"),
+    "is left out: the head of": ("fixtures/bert_masked", {}, ""),
+    "rows, and the bound is 2048": ("fixtures/llama_odd", {"max_position_embeddings": 131072}, ""),
+    "outside the vocabulary and left out": ("fixtures/llama_odd", {"eos_token_id": 4000}, ""),
+    "it is the head": ("fixtures/mistral_odd", {"tie_word_embeddings": True}, ""),
+    "The embedding is the output": ("sentences/linear_odd", {}, ""),
+    "The weights are --weights": ("sentences/max_odd", None, ""),
+    "do_lower_case": ("sentences/mean_odd", {}, ""),
+    "Texts begin with the prompt": ("sentences/cls_odd", {}, PROMPT),
+}
+REFUSALS = {
+    "there is no such folder": ("fixtures/llama_odd", {}, "some/model"),
+    "unknown for model_type": ("fixtures/llama_odd", {"mine": 1}, ""),
+    "is unknown; the nearest is": ("fixtures/llama_odd", {"model_type": "lama"}, ""),
+    "is understood": ("fixtures/llama_odd", {"hidden_act": "mish"}, ""),
+    "which attnc does not read": ("fixtures/llama_odd", {}, "mv DIR/model.safetensors DIR/pytorch_model.bin; "),
+    "quantization_config": ("fixtures/llama_odd", {"quantization_config": {"bits": 4}}, ""),
+    "a GGUF file": ("fixtures/llama_odd", {}, "mv DIR/model.safetensors DIR/model.gguf; "),
+    "has the shape": ("fixtures/llama_odd", {"intermediate_size": 10}, ""),
+    "is missing": ("fixtures/llama_odd", {"hidden_size": "absent"}, ""),
+    "no tensor": ("fixtures/llama_odd", {"num_hidden_layers": 3}, ""),
+    "adapter_config.json": ("fixtures/llama_odd", {}, "echo '{}' >DIR/adapter_config.json; "),
+}
+
+
+def provoked(folder, tools, title, table, status):
+    told = [word for row in rows(title) for word in row]
+    tools.expect(sorted(told) == sorted(table), "the page has %s" % told)
+    for i, (words, (fixture, keys, more)) in enumerate(table.items()):
+        place = Place(os.path.join(folder, "%s%d" % (title[0], i)), fixture, tools)
+        if keys:
+            place.config(**keys)
+        first, option = (more, "") if "DIR" in more else ("", more if more.startswith("--") else "")
+        said = place.sh("%sattnc import %s -o s.attn %s" % (first, "some/model" if more == "some/model" else "DIR", option),
+                        status=status).err
+        tools.expect(words in said, "%s: %s" % (words, said))
+        tools.expect(bool(glob.glob(place.file("s.attn"))) == (status == 0), "%s: a spec, or none" % words)
+
+
+def notes(folder, tools):
+    provoked(folder, tools, "Notes", NOTES, 0)
+
+
+def refusals(folder, tools):
+    provoked(folder, tools, "After a refusal", REFUSALS, 1)
+
+
+HEADS = {
+    "head logits": ("llama_odd", "gpt2_odd", "bart_odd", "t5_odd"),
+    "head pooler classifier": ("bert_classifier", "roberta_classifier", "albert_classifier"),
+    "head pool last classifier": ("llama_classifier", "gpt2_classifier"),
+    "head pool cls classifier": ("vit_classifier", "deit_classifier"),
+    "head pooler": ("bert_odd", "vit_odd"),
+    "": ("llama_plain", "gpt2_plain", "bart_plain", "t5_encoder", "bert_masked"),
+}
+
+
+def heads(folder, tools):
+    """The table of classes, by a folder of each row."""
+    for head, fixtures in HEADS.items():
+        tools.expect("`" + head in section("Which head comes out"), "no word about " + head)
+        for name in fixtures:
+            spec = os.path.join(folder, name + ".attn")
+            tools.run(tools.ATTNC, "import", os.path.join(PARITY, "fixtures", name), "-o", spec)
+            with open(spec, encoding="utf-8") as file:
+                found = re.findall(r"^    (head .*)$", file.read(), re.M)
+            tools.expect(len(found) == bool(head) and all(line.startswith(head) for line in found),
+                         "%s: %s" % (name, found))
