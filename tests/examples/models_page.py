@@ -158,9 +158,9 @@ def by_hand(folder, tools):
     names = place.sh(blocks("After a refusal", "sh")[0]).out
     tools.expect("model.layers.1.mlp.gate_proj.weight [11, 12]\n" in names, names)
     shutil.copy(place.file("DIR/in.tokens.npy"), place.file("tokens.npy"))
-    for command in (run, run.replace("model.safetensors", "model.safetensors.index.json"),
+    for command in (run, run, run.replace("DIR", "DIR/model.safetensors.index.json"),
                     "attnc pack mine.attn --weights DIR/model-1.safetensors,DIR/model-2.safetensors -o mine.attnw\n"
-                    + run.replace("DIR/model.safetensors", "mine.attnw")):
+                    + run.replace("DIR", "mine.attnw")):
         place.sh(command)
         tools.expect_close([numbers(place.file("logits.npy"))], [numbers(place.file("DIR/out.logits.npy"))], 2e-5)
         shards(place.file("DIR"))
@@ -218,6 +218,7 @@ PROMPT = "sed -i '/default_prompt_name/s/null/\"query\"/' DIR/config_sentence_tr
 NOTES = {
     "tensors that the spec does not use": ("sentences/mean_odd", {}, ""),
     "is not obeyed": ("fixtures/gemma3_odd", {"attn_logit_softcapping": 5}, ""),
+    "is not read": ("fixtures/biogpt_odd", {"layer_norm_eps": 0.1}, ""),
     "as --ignore-key says": ("fixtures/llama_odd", {"mine": 1}, "--ignore-key mine"),
     "is left out: the head of": ("fixtures/bert_masked", {}, ""),
     "rows, and the bound is 2048": ("fixtures/llama_odd", {"max_position_embeddings": 131072}, ""),
@@ -232,6 +233,7 @@ REFUSALS = {
     "there is no such folder": ("fixtures/llama_odd", {}, "some/model"),
     "unknown for model_type": ("fixtures/llama_odd", {"mine": 1}, ""),
     "is unknown; the nearest is": ("fixtures/llama_odd", {"model_type": "lama"}, ""),
+    "which cannot be imported": ("fixtures/llama_odd", {"model_type": "mixtral"}, ""),
     "is understood": ("fixtures/llama_odd", {"hidden_act": "mish"}, ""),
     "which attnc does not read": ("fixtures/llama_odd", {}, "mv DIR/model.safetensors DIR/pytorch_model.bin; "),
     "quantization_config": ("fixtures/llama_odd", {"quantization_config": {"bits": 4}}, ""),

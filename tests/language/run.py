@@ -8,7 +8,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from formulas import Formulas  # noqa: E402
-from model import ATTNC, ROOT, run  # noqa: E402
+from model import ATTNC, ROOT, read_npy, run, write_npy  # noqa: E402
 from page import Page  # noqa: E402
 from tap import run_tests  # noqa: E402
 
@@ -176,6 +176,36 @@ class Language(Formulas):
             said = run(ATTNC, "weights", path, status=1).stderr
             found = re.findall(r"^%s:\d+:\d+: error: (.*)$" % re.escape(path), said, re.M)
             assert found == [why], "%s: %s" % (spec, found)
+
+    def test_said_by_hand(self):
+        """What the page says that a spec by hand can say, of keys that import looks at."""
+        body = self.page.text.split("## What cannot be said")[1].split("\n## ")[0]
+        rows = re.findall(r"^\| `([\w.]+)` [^|]*\| `(.*?)` \| `(encoder|decoder|over|stack|model)` \|$", body, re.M)
+        source = "".join(read("compiler", "import", file) for file in os.listdir(os.path.join(ROOT, "compiler", "import")))
+        assert len(rows) == len(re.findall(r"` \| `\w+` \|$", body, re.M)) > 10, "%d rows" % len(rows)
+        for key, spec, where in rows:
+            assert re.search(r"[\" .]%s[\" ]" % re.escape(key), source), "import knows no `%s`" % key
+            run(ATTNC, "weights", self.write("by_hand.attn", FRAMES[where] % spec))
+
+    def test_norm_without_weights(self):
+        """plus_one with weights that are optional, as the page says it: rows of variance 1."""
+        body = self.page.text.split("## What cannot be said")[1]
+        norm = re.search(r"`(norm layernorm plus_one no_bias)`, and `optional`", body)[1]
+        line = 'decoder.%s.weight" from "nowhere" optional'
+        spec = self.write("bare.attn", """model bare { d_model 8, vocab 11, %s
+            decoder { seq <= 8, position learned, layers 1 { attention self { heads 2, output none, residual no } } }
+            weights { "%s\n"%s } }""" % (norm, line % "layers.{layer}.attention.norm_in", line % "final_norm"))
+        drawn = self.write("drawn.attn", "model drawn { d_model 8, vocab 11, norm layernorm\ndecoder { seq <= 8, position "
+                           "learned, layers 1 { attention self { heads 2, output none, residual no, norm none } }\n"
+                           "final_norm no } }")
+        weights, tokens, out = [os.path.join(self.folder, name) for name in ("w.safetensors", "t.npy", "h.npy")]
+        run(ATTNC, "weights", drawn, "--weights", "random:3", "-o", weights)
+        write_npy(tokens, [3, 1, 7])
+        run(ATTNC, "run", spec, "--engine", "interp", "--weights", weights, "--in", "tokens=" + tokens,
+            "--out", "hidden=" + out)
+        for row in read_npy(out):
+            mean = sum(row.values) / 8
+            assert abs(mean) < 1e-5 and abs(sum((x - mean) ** 2 for x in row.values) / 8 - 1) < 1e-3, str(row.values)
 
     def test_refused_all(self):
         """Every row of the compiler's table of exclusions is on the page."""
