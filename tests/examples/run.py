@@ -540,7 +540,13 @@ class Demo(Tests):
     """What goes before: scripts/demo.sh, packages that are missing."""
     def test_demo_without_network(self):
         environment = {"ATTNC_DEMO_OFFLINE": "1", "ATTNC_DEMO_FOLDER": self.path("demo")}
-        expect("1997-05-03" in run("scripts/demo.sh", **environment).out, "no date")
+        shown = run("scripts/demo.sh", **environment).out
+        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+            told = re.search(r"^```text\n(.*?)^```$", file.read(), re.M | re.S)[1].splitlines()
+        for line in told:  # but for the times
+            wanted = re.escape(line.split("encoder")[0]) + r"encoder \d+ us, decoder \d+ us$"
+            expect(re.search("^" + wanted, shown, re.M), "README.md shows %s, make demo\n%s" % (line, shown))
+        expect(len(told) > 2, "README.md shows no dates")
         again = run("scripts/demo.sh", **environment)
         expect("compiling" not in again.out and "building" not in again.out, "made twice:\n" + again.out)
         with open(self.path("demo/dates.html"), encoding="utf-8") as file:
