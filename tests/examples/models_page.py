@@ -93,9 +93,8 @@ def close(tools, printed, wanted):
 
 def vectors(folder, tools):
     """The program of the page prints what sentence-transformers gives, of every kind of folder that it speaks of."""
-    imported, headed, dense, renamed = [blocks("Vectors", "sh")[i] for i in (0, 2, 3, 4)]
-    built = blocks("Vectors", "sh")[1]
-    tools.expect(SENTENCE in built and len(blocks("Vectors", "sh")) == 5, "other commands")
+    imported, built, headed, dense, renamed, alone = blocks("Vectors", "sh")
+    tools.expect(SENTENCE in built, "other commands")
     for name, output in (("mean_odd", "pooled"), ("tanh_odd", "pooled"), ("linear_odd", "logits")):
         place = Place(os.path.join(folder, name), "sentences/" + name, tools)
         text = place.vocabulary(numbers(place.file("DIR/in.tokens.npy")), 37)
@@ -105,13 +104,15 @@ def vectors(folder, tools):
             place.warnings()
         else:
             notes = place.sh(imported.splitlines()[0]).err
-            tools.expect("The weights are --weights DIR/model.safetensors,DIR/2_Dense/model.safetensors\n" in notes, notes)
+            both = "The weights are --weights DIR/model.safetensors,DIR/2_Dense/model.safetensors\n"
+            tools.expect(both in notes, notes)
             place.sh(dense)
         if output == "logits":
             tools.expect("The embedding is the output `logits`" in notes, notes)
             place.sh(renamed)
         printed = place.sh(built.replace(SENTENCE, '"%s"' % text)).out
         close(tools, printed, numbers(place.file("DIR/out.%s.npy" % output)))
+        place.sh(alone + "attnc import DIR -o alone.attn && grep '^    head pooler$' alone.attn")
 
     place = Place(os.path.join(folder, "plain"), "fixtures/bert_odd", tools)
     ids = [5, 17, 30, 8, 21, 6]
@@ -126,7 +127,7 @@ def vectors(folder, tools):
     width = len(hidden) // len(ids)
     mean = [sum(hidden[i::width]) / len(ids) for i in range(width)]
     close(tools, printed, [x / sum(y * y for y in mean) ** 0.5 for x in mean])
-    tools.expect("embedder embedder" not in place.sh("./embedder", status=1).out, "no usage")
+    tools.expect("usage: embedder" in place.sh("./embedder", status=1).err, "no usage")
 
 
 def text(folder, tools):
@@ -139,7 +140,8 @@ def text(folder, tools):
     tools.expect(place.sh(built).out == blocks("Text", "text")[0], "the page shows another tale")
     with open(os.path.join(STORY, "expected.json"), encoding="utf-8") as file:
         for case in json.load(file):
-            told = tools.run(place.file("writer"), "writer.attnw", "DIR/tokenizer.json", case["text"], cwd=place.path).out
+            told = tools.run(place.file("writer"), "writer.attnw", "DIR/tokenizer.json", case["text"],
+                             cwd=place.path).out
             whole = case["text"] + case["continued_text"]
             tools.expect(len(told) > len(case["text"]) + 60 and whole.startswith(told[:-1]), told)
     for long in ("", "Once upon a time. " * 400):
@@ -147,7 +149,8 @@ def text(folder, tools):
 
 
 def by_hand(folder, tools):
-    """The page's spec computes PyTorch's logits of a model whose type is unknown, from its weights in two files."""
+    """The page's spec computes PyTorch's logits of a model whose type is unknown: from one file of weights, from two, and
+    packed."""
     place = Place(os.path.join(folder, "mine"), "fixtures/llama_odd", tools)
     place.config(model_type="mine", architectures=["MineForCausalLM"])
     place.sh("attnc import DIR -o mine.attn", status=1)
@@ -207,8 +210,8 @@ def bounds(folder, tools):
         with open(place.file("s.h"), encoding="utf-8") as file:
             header = file.read()
         found = re.search(r"S_STATE_BYTES \(\(size_t\)(\d+)u", header)[1]
-        both = re.search(r"S_WORKSPACE_BYTES\(threads\) \(\(size_t\)(\d+)u \+ \(size_t\)\(threads\) \* \(size_t\)(\d+)u",
-                         header)
+        both = re.search(r"S_WORKSPACE_BYTES\(threads\) \(\(size_t\)(\d+)u \+ "
+                         r"\(size_t\)\(threads\) \* \(size_t\)(\d+)u", header)
         tools.expect((found, int(both[1]) + int(both[2])) == (state, int(workspace)), seq + ": " + found + both[0])
         tools.expect(0 <= int(state) - int(seq) * 8 * 4 * 2 * 24 < 512, "another cost of a row")
 
@@ -253,8 +256,8 @@ def provoked(folder, tools, title, table, status):
         if keys:
             place.config(**keys)
         first, option = (more, "") if "DIR" in more else ("", more if more.startswith("--") else "")
-        said = place.sh("%sattnc import %s -o s.attn %s" % (first, "some/model" if more == "some/model" else "DIR", option),
-                        status=status).err
+        given = "some/model" if more == "some/model" else "DIR"
+        said = place.sh("%sattnc import %s -o s.attn %s" % (first, given, option), status=status).err
         tools.expect(words in said, "%s: %s" % (words, said))
         tools.expect(bool(glob.glob(place.file("s.attn"))) == (status == 0), "%s: a spec, or none" % words)
 

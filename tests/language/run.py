@@ -181,7 +181,8 @@ class Language(Formulas):
         """What the page says that a spec by hand can say, of keys that import looks at."""
         body = self.page.text.split("## What cannot be said")[1].split("\n## ")[0]
         rows = re.findall(r"^\| `([\w.]+)` [^|]*\| `(.*?)` \| `(encoder|decoder|over|stack|model)` \|$", body, re.M)
-        source = "".join(read("compiler", "import", file) for file in os.listdir(os.path.join(ROOT, "compiler", "import")))
+        files = os.listdir(os.path.join(ROOT, "compiler", "import"))
+        source = "".join(read("compiler", "import", file) for file in files)
         assert len(rows) == len(re.findall(r"` \| `\w+` \|$", body, re.M)) > 10, "%d rows" % len(rows)
         for key, spec, where in rows:
             assert re.search(r"[\" .]%s[\" ]" % re.escape(key), source), "import knows no `%s`" % key
@@ -195,8 +196,8 @@ class Language(Formulas):
         spec = self.write("bare.attn", """model bare { d_model 8, vocab 11, %s
             decoder { seq <= 8, position learned, layers 1 { attention self { heads 2, output none, residual no } } }
             weights { "%s\n"%s } }""" % (norm, line % "layers.{layer}.attention.norm_in", line % "final_norm"))
-        drawn = self.write("drawn.attn", "model drawn { d_model 8, vocab 11, norm layernorm\ndecoder { seq <= 8, position "
-                           "learned, layers 1 { attention self { heads 2, output none, residual no, norm none } }\n"
+        drawn = self.write("drawn.attn", "model drawn { d_model 8, vocab 11, norm layernorm\ndecoder { seq <= 8, "
+                           "position learned, layers 1 { attention self { heads 2, output none, residual no, norm none } }\n"
                            "final_norm no } }")
         weights, tokens, out = [os.path.join(self.folder, name) for name in ("w.safetensors", "t.npy", "h.npy")]
         run(ATTNC, "weights", drawn, "--weights", "random:3", "-o", weights)
