@@ -149,8 +149,8 @@ def text(folder, tools):
 
 
 def by_hand(folder, tools):
-    """The page's spec computes PyTorch's logits of a model whose type is unknown: from one file of weights, from two, and
-    packed."""
+    """The page's spec computes PyTorch's logits of a model whose type is unknown, from one file of weights, from two,
+    and from a packed one."""
     place = Place(os.path.join(folder, "mine"), "fixtures/llama_odd", tools)
     place.config(model_type="mine", architectures=["MineForCausalLM"])
     place.sh("attnc import DIR -o mine.attn", status=1)
