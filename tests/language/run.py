@@ -197,8 +197,8 @@ class Language(Formulas):
             decoder { seq <= 8, position learned, layers 1 { attention self { heads 2, output none, residual no } } }
             weights { "%s\n"%s } }""" % (norm, line % "layers.{layer}.attention.norm_in", line % "final_norm"))
         drawn = self.write("drawn.attn", "model drawn { d_model 8, vocab 11, norm layernorm\ndecoder { seq <= 8, "
-                           "position learned, layers 1 { attention self { heads 2, output none, residual no, norm none } "
-                           "}\nfinal_norm no } }")
+                           "position learned, layers 1 { attention self { heads 2, output none, residual no, "
+                           "norm none } }\nfinal_norm no } }")
         weights, tokens, out = [os.path.join(self.folder, name) for name in ("w.safetensors", "t.npy", "h.npy")]
         run(ATTNC, "weights", drawn, "--weights", "random:3", "-o", weights)
         write_npy(tokens, [3, 1, 7])
