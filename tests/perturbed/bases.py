@@ -161,6 +161,8 @@ ROPES = {
 }
 
 EXTRA = {
+    "gemma": {"hidden_act_of_old": {"disk": {"hidden_act": "gelu"}}},
+    "gemma2": {"hidden_activation_of_old": {"disk": {"hidden_activation": "gelu"}}},
     "mpt": {
         "alibi_bias_max": {"disk": {"attn_config.alibi_bias_max": 4}},
         "softmax_scale": {"disk": {"attn_config.softmax_scale": 0.3}},
