@@ -64,7 +64,10 @@ class FuzzSpecs:
             text = file.read()
         assert "can be had: position rope, heads N" in said, said
         assert "cannot: norm pre, norm post: `pre` and `post` exclude each other" in said, said
-        assert re.search(r"^ +20  d_model N$", text, re.M), text[:300]
+        status, specs = self.run("--print", "--count", "20")
+        wide = sum("d_model" in spec for spec in specs.split("\nmodel s")[1:])
+        assert status == 0 and 10 < wide <= 20, specs[:300]
+        assert re.search(r"^ +%d  d_model N$" % wide, text, re.M), text[:300]
 
     def test_planted(self):
         """A coefficient of 2^x is another: softmax is off wherever scores differ."""

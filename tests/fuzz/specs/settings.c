@@ -395,8 +395,9 @@ static const char *of_head(Draw *d, const Section *s) {
     bool pooler = dice_chance(&d->dice, 60);
     if (pooler) add(&w, "pooler");
     if (!pooler || dice_chance(&d->dice, 50)) {
-        add(&w, arena_printf(d->arena, "classifier %s", DICE_WORD(&d->dice, "1", "2", "5", "16", "17", "33")));
-        maybe(&w, 25, "no_bias");
+        const char *classes = DICE_WORD(&d->dice, "1", "2", "5", "16", "17", "33");
+        add(&w, arena_printf(d->arena, "classifier %s", classes));
+        if (strcmp(classes, "5") == 0 || strcmp(classes, "16") == 0) add(&w, "no_bias");
     }
     return words_done(&w);
 }
