@@ -14,9 +14,10 @@
 /* A head in the file whose numbers are not those of the table is the head, whatever the config says of ties. */
 #define TIED_TO(otherwise, head, table)                                                                            \
     FLAG_OR("tie_word_embeddings", "tied", otherwise), MUST("is_encoder_decoder", "false"),                   \
-    NOTED("task=logits&tied&#" head "<>" table, "`tie_word_embeddings` is true, but `" head "` of the file holds " \
+    DERIVED("own_head", "yes", "tied&#" head "<>" table),                                                          \
+    NOTED("task=logits&own_head", "`tie_word_embeddings` is true, but `" head "` of the file holds " \
         "other numbers than `" table "`: it is the head, as in transformers 5."),                                  \
-    DERIVED("tied", "", "tied&#" head "<>" table)
+    DERIVED("tied", "", "own_head")
 #define TIED(otherwise) TIED_TO(otherwise, "lm_head.weight", "embed_tokens.weight")
 /* A tied table may stand in the file under the head's name alone. */
 #define TOKEN_TABLE(table, head)                  \

@@ -23,7 +23,7 @@ static _Noreturn void unknown_type(const Import *import, const char *type) {
             word, strcspn(word, "="));
     }
     names[n] = NULL;
-    /* Of the names of models, many differ by two letters; a slip is nearer than that. */
+    /* Many names of models differ by two letters, so that a suggestion may differ by one alone. */
     const char *near = nearest_within(type, names, strlen(type) < 12 ? strlen(type) > 3 : 2);
     fail("%s: `model_type` is \"%.60s\", which is unknown%s%s%s; attnc import --list names those that are",
         import->config_path, type,
@@ -88,8 +88,8 @@ static Filled fill(Import *import) {
     const char *task = variable_get(import, "task", 4);
     spec_body(import, &body);
     if (strcmp(task ? task : "", "rest") == 0)
-        text_printf(&import->notes, "The output `logits` is left out: the head of %s cannot be said, and the outputs "
-            "end at `hidden`.\n", import->class_name);
+        import_note(import, "The output `logits` is left out: the head of %s cannot be said, and the outputs end at "
+            "`hidden`.", import->class_name);
     const char *name = import->options->name ? import->options->name : model_name(arena, import->type);
     const char *head = arena_printf(arena, "model %s {\n", name);
     WeightTable table = tensors_of(import, arena_printf(arena, "%s%s\n}\n", head, body.data));
@@ -141,7 +141,7 @@ static void note_unread(Import *import, const Model *model, const WeightTable *t
     for (size_t t = 0; t < file->count; t++)
         if (!claimed[t] && !is_buffer(import, file->tensors[t].name)
             && !is_duplicate(file, claimed, &file->tensors[t])) names[count++] = file->tensors[t].name;
-    if (count) text_printf(&import->notes, "The file holds %zu tensor%s that the spec does not use: %s.\n", count,
+    if (count) import_note(import, "The file holds %zu tensor%s that the spec does not use: %s.", count,
         count > 1 ? "s" : "", tensor_names_summary(import->arena, names, count));
 }
 

@@ -185,8 +185,8 @@ KeyUse key_use(const Import *import, const cJSON *item, const char *path);
 void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item);
 void layer_variables_set(Import *import, int64_t layer);
 
-/* --- inner.c: all keys are known and read; of a family with another one inside, that one's too, which then is the
- * import's family. */
+/* --- inner.c: refuses unknown keys and reads all others. Where the family holds another one, that one's keys are read
+ * too, and it becomes the import's family. */
 void keys_read_all(Import *import);
 
 /* --- rope.c */

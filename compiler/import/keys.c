@@ -91,7 +91,7 @@ static const char *tokens(Import *import, const ConfigKey *key, const cJSON *ite
         if (cJSON_IsNumber(id) && id->valuedouble == -1) continue; /* an old way to say none */
         const char *text = number(import, key, id, 0, true);
         if (vocab && strtod(text, NULL) >= strtod(vocab, NULL))
-            text_printf(&import->notes, "%s %s is outside the vocabulary and left out.\n", item->string, text);
+            import_note(import, "%s %s is outside the vocabulary and left out.", item->string, text);
         else
             text_printf(&out, "%s%s", out.size ? " " : "", text);
     }
@@ -148,7 +148,7 @@ static void read_key(Import *import, const ConfigKey *key) {
     }
     if (key->kind == KEY_NOTED) {
         if (condition_holds(import, key->values, strlen(key->values)))
-            text_printf(&import->notes, "%s\n", key->otherwise);
+            import_note(import, "%s", key->otherwise);
         return;
     }
     const cJSON *item = key_item(import, key);

@@ -184,8 +184,8 @@ const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object)
     if (isnan(partial)) partial = variable_real(&rope, "partial");
     bool plain = strcmp(rope.type, "default") == 0; /* a scaled one of such a family cannot be run by transformers */
     if (plain && !isnan(partial) && partial != 1 && variable_get(import, "whole_rope", 10)) {
-        text_printf(&import->notes, "`partial_rotary_factor` is not obeyed, as in transformers 5, whose `%s` rotates "
-            "whole heads.\n", import->type);
+        import_note(import, "`partial_rotary_factor` is not obeyed, as in transformers 5, whose `%s` rotates whole "
+            "heads.", import->type);
         partial = 1;
     }
     text_printf(&out, "theta %s", number_text(import->arena, theta));
