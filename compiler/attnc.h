@@ -1,12 +1,16 @@
-/* attnc.h: the map of the compiler.
+/* attnc.h: the map of the compiler, with the types that its stages hand to each other.
  *
- * Every type that crosses a file's border is here, then the prototypes under the file that owns
- * them, in the order in which data flows:
+ * It has the types that cross the border of a room, and the prototypes under the file that owns them, in the order in
+ * which data flows:
  *
- *   support -> syntax -> io (tensor files) -> model -> io (weights) -> ir -> interp -> passes -> io (packed weights)
- *   -> emit -> import (import/import.h) -> commands
+ *   support -> syntax -> formats -> model -> ir -> passes -> weights -> interp -> targets -> lower -> emit
+ *   -> pipeline -> import -> engine -> check -> commands
  *
- * An arrow never goes back up this list. */
+ * A file uses its own room and earlier rooms, never a later one, and no files use each other in a circle. A room with
+ * many declarations has them in a header that is included below in its place; headers that only the files of one room
+ * share are not included. pipeline.c is the compiler in one function. The rooms after it use it and have headers of
+ * their own: import/import.h, engine/engine.h (models that run), check/check.h (compiled C against the interpreter) and
+ * commands/commands.h. */
 #ifndef ATTNC_H
 #define ATTNC_H
 
@@ -20,26 +24,28 @@
 #define ATTNC_VERSION "0.1.0"
 
 /* ======================================================================= support/arena.c
- * One arena a stage; nothing inside it is freed alone. Memory comes zeroed. No function here
- * returns NULL: out of memory ends the program through out_of_memory(). */
+ * Each stage allocates from an arena, which is freed as a whole. Memory is zeroed. No function returns NULL, with the
+ * exception of checked_malloc, since out_of_memory() ends the program. */
 typedef struct Arena Arena;
 
 Arena *arena_new(void);
 void arena_free(Arena *arena);
-void arena_clear(Arena *arena);                                    /* empties it, to be used again */
-void *arena_alloc(Arena *arena, size_t bytes);                     /* aligned to 64 bytes when bytes >= 64, else 16 */
-void *arena_array(Arena *arena, size_t count, size_t size);        /* checked count * size */
-/* `items` with room for one more behind the first `count`, moved and doubled where *room is used up. */
+void arena_clear(Arena *arena);                /* frees everything in the arena, which may be filled again */
+void *arena_alloc(Arena *arena, size_t bytes); /* aligned to 64 bytes when bytes >= 64, else to 16 */
+void *arena_array(Arena *arena, size_t count, size_t size); /* out_of_memory() where count * size overflows */
+/* Returns `items` with room for at least one element more than `count`. If *room is used up, the array is copied and
+ * *room doubled. */
 void *arena_grow(Arena *arena, void *items, int count, int *room, size_t size);
-char *arena_copy(Arena *arena, const char *text, size_t size);     /* a copy ended by NUL */
+char *arena_copy(Arena *arena, const char *text, size_t size); /* a copy that ends in NUL */
 char *arena_printf(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void arena_on_free(Arena *arena, void (*run)(void *), void *with); /* run(with) when the arena goes: mmaps, files */
+/* Calls run(with) when the arena is cleared or freed. */
+void arena_on_free(Arena *arena, void (*run)(void *), void *with);
 
-/* The only door to the system's allocator; returns NULL when there is no more, or when a test says so
- * (environment ATTNC_FAIL_ALLOC=n: the n-th call fails). */
+/* The compiler allocates from the system only through this function. It returns NULL when memory is exhausted and, for
+ * tests, at the n-th call if the environment variable ATTNC_FAIL_ALLOC is n. */
 void *checked_malloc(size_t bytes);
 
-/* A growing text or array of bytes inside an arena; `data` is always ended by NUL. */
+/* A growing text or array of bytes in an arena; `data` always ends in NUL. */
 typedef struct Text {
     Arena *arena;
     char *data;
@@ -47,44 +53,73 @@ typedef struct Text {
 } Text;
 
 Text text_new(Arena *arena);
-void text_reserve(Text *text, size_t size); /* room for `size` bytes more, at least */
+void text_reserve(Text *text, size_t size); /* makes room for at least `size` more bytes */
 void text_add(Text *text, const char *bytes, size_t size);
 void text_add_int(Text *text, int64_t value);
 void text_vprintf(Text *text, const char *format, va_list args);
 void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Arithmetic on sizes that may come from a file: false (and *out unset) on overflow. */
+/* Arithmetic on sizes that may come from a file. On overflow they return false, and *out is unspecified. */
 bool mul_fits(int64_t a, int64_t b, int64_t *out);
 bool add_fits(int64_t a, int64_t b, int64_t *out);
 
 /* ======================================================================= support/elementary.c
- *
- * For whatever ends in a file: the same bits on every machine. Of more than 0 is the x of log and pow. */
+ * Functions for numbers that are written to files: bit-identical on every machine. log and pow require x > 0. */
 double portable_log(double x);
 double portable_pow(double x, double y);
 double portable_sin(double x);
 double portable_cos(double x);
 
 /* ======================================================================= support/numbers.c
- * The shortest decimal that reads back as the same number, as a spec has it: 16, 0.1, 1e-5. */
+ * The shortest decimal that reads back as the same double, in the form that a spec has: 16, 0.1, 1e-5. */
 const char *number_text(Arena *arena, double value);
+const char *counted(Arena *arena, int64_t n, const char *noun); /* "1 query", "2 queries" */
 
-/* ======================================================================= support/terminal.c, support/progress.c
- * What a terminal shows: colour, text that cannot command it, and how far work is. */
-#include "support/terminal.h"
+/* ======================================================================= support/shape.c
+ * Element types and shapes of tensors. */
+typedef enum Dtype {
+    DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_F64, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8, DTYPE_U8, DTYPE_BOOL,
+    DTYPE_COUNT
+} Dtype;
+
+const char *dtype_name(Dtype dtype); /* "F32", as safetensors spells it */
+size_t dtype_bytes(Dtype dtype);
+const char *dtype_c_type(Dtype dtype); /* "float"; of types that C lacks the integer with their bits */
+bool dtype_is_float(Dtype dtype);
+
+enum { MAX_RANK = 8 };
+
+typedef struct Shape {
+    int rank;
+    int64_t dims[MAX_RANK];
+} Shape;
+
+const char *shape_text(Arena *arena, Shape shape);  /* "[384, 1536]" */
+bool shape_elements(Shape shape, int64_t *elements); /* false on overflow */
+bool shape_equal(Shape a, Shape b);
+
+/* ======================================================================= support/utf8.c
+ * The length in bytes of the UTF-8 character at `at`, where `left` >= 1 bytes remain; 0 where no character begins. */
+size_t utf8_bytes(const unsigned char *at, size_t left);
+/* Replaces each byte of a control character, except newline and tab, by `?`. */
+void text_disarm(char *text, size_t size);
+
+/* ======================================================================= support/report.c
+ * Failures, diagnostics, notes and progress, which stages report to the program. */
+#include "support/report.h"
 
 /* ======================================================================= support/failure.c
- * The three ways to end early, and the exit codes of the contract. A message is one line without a
- * final newline. With a trap set (tests, fuzzers) a failure jumps there; otherwise it prints
- * "attnc: error: MESSAGE" on stderr and exits. Unfinished output files are removed either way. */
+ * The three ways to end early, and the exit codes. A message is one line without its newline. A failure jumps to the
+ * innermost trap, which tests and fuzzers set. Without a trap it is reported as "attnc: error: MESSAGE", and the
+ * program exits. In both cases, output files that are not committed are removed. */
 enum { EXIT_FINE = 0, EXIT_USER = 1, EXIT_USAGE = 2, EXIT_CANNOT = 3, EXIT_BUG = 4, EXIT_MEMORY = 5 };
 
-_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));         /* the user's: exit 1 */
+_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2))); /* the user's fault: exit 1 */
 _Noreturn void fail_status(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Ended by what errno says: exit 1, or 5 where that is memory. */
+/* The message ends with the text of the errno value `error`; exit 5 for ENOMEM, else 1. */
 _Noreturn void fail_system(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-_Noreturn void bug(const char *format, ...) __attribute__((format(printf, 1, 2)));          /* ours: exit 4 */
-_Noreturn void out_of_memory(void);                                                         /* exit 5 */
+_Noreturn void bug(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a fault of attnc: exit 4 */
+_Noreturn void out_of_memory(void); /* exit 5 */
 
 typedef struct FailureTrap {
     jmp_buf jump;
@@ -97,9 +132,10 @@ typedef struct FailureTrap {
 #define failure_trap(trap) (failure_push(trap), setjmp((trap)->jump))
 void failure_push(FailureTrap *trap);
 void failure_release(FailureTrap *trap);
+void failure_cleanup(void (*run)(void)); /* `run` is called first at every failure; replaces the previous function */
 
 /* ======================================================================= support/files.c
- * Files are read whole or mapped. Every failure names the file and the system's reason. */
+ * Reading and mapping files. Every failure names the file and the system's reason. */
 typedef struct MappedFile {
     const char *path;
     const uint8_t *data; /* NULL only when size is 0 */
@@ -107,52 +143,60 @@ typedef struct MappedFile {
 } MappedFile;
 
 MappedFile file_map(Arena *arena, const char *path);                        /* unmapped with the arena */
-char *file_read(Arena *arena, const char *path, size_t limit, size_t *size); /* fails above `limit` bytes */
-/* All that comes from a pipe or terminal until its end; `name` is for messages. */
+char *file_read(Arena *arena, const char *path, size_t limit, size_t *size); /* at most `limit` bytes, else a failure */
+/* Reads a pipe or a terminal to its end; `name` is for messages. */
 char *stream_read(Arena *arena, int fd, const char *name, size_t limit, size_t *size);
-bool file_exists(const char *path); /* a failure where the system cannot tell */
-bool folder_exists(const char *path); /* likewise; false for what is no folder */
+bool file_exists(const char *path); /* a failure where the system cannot say */
+bool folder_exists(const char *path); /* likewise; false for a file */
 
-uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size); /* FNV-1a, 64 bit; seed 0 begins */
-double seconds_now(void);                                           /* monotonic clock */
+uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size); /* 64-bit FNV-1a; seed 0 begins a hash */
+double seconds_now(void);                                           /* of a monotonic clock */
 
-/* The word of `words` (ended by NULL) nearest to `word`, or NULL when none is near enough to be meant. */
+/* The word of the NULL-ended list `words` that `word` is probably a slip of, or NULL. nearest_within allows at most
+ * `edits` letters inserted, deleted, replaced or swapped with a neighbour. */
 const char *nearest_word(const char *word, const char *const *words);
-const char *nearest_within(const char *word, const char *const *words, int edits); /* letters put in, out or changed */
+const char *nearest_within(const char *word, const char *const *words, int edits);
+
+/* ======================================================================= generated by scripts/embed.c
+ * Templates, target tables, pages and the runtime's files, which are part of the program. */
+const char *embedded_text(const char *name); /* by base name; NULL when there is no such file */
+const char *embedded_name(int i);            /* NULL after the last */
 
 /* ======================================================================= support/outputs.c
- * Files that are written, folders for a while, and what is left of both when the program ends early. */
+ * Files that are written, temporary folders, and the removal of both when the program ends early. */
 #include "support/outputs.h"
 
 /* ======================================================================= syntax/
- * A spec's text and places in it. Lines and columns count from 1; columns count bytes. */
+ * The text of a spec, and locations in it. Lines and columns count from 1; a column is a byte. */
 typedef struct Source {
     const char *path;
-    const char *text; /* without a byte order mark, ended by NUL */
+    const char *text; /* without a byte order mark; ends in NUL */
     size_t size;
 } Source;
 
-typedef struct Place {
-    const Source *source; /* NULL: nowhere in a file (a default) */
+/* A source location. */
+typedef struct Location {
+    const Source *source; /* NULL: not from a file, as for a default */
     int line, column;
     int length; /* bytes to underline; 0 and 1 show one caret */
-} Place;
+} Location;
 
-/* --- syntax/diagnostic.c: errors with place, source line and caret; several in one run. */
+/* --- syntax/diagnostic.c: errors with location, source line and caret; several in one run. */
 typedef struct Diagnostics {
     Arena *arena;
-    FILE *to; /* NULL: nothing is printed, only counted and kept */
+    bool reported; /* false: diagnostics are only counted and logged */
     int errors;
-    Text log; /* what was printed, whole */
+    Text log; /* the text of all diagnostics */
 } Diagnostics;
 
 enum { MAX_DIAGNOSTICS = 20 };
 
-Diagnostics diagnostics_new(Arena *arena, FILE *to);
-void diagnose(Diagnostics *to, Place at, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void diagnose_note(Diagnostics *to, Place at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+Diagnostics diagnostics_new(Arena *arena);   /* reports each error and note as it comes */
+Diagnostics diagnostics_quiet(Arena *arena); /* reports nothing */
+void diagnose(Diagnostics *to, Location at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void diagnose_note(Diagnostics *to, Location at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* --- syntax/ast.c: the tree as written; no meaning yet. */
+/* --- syntax/ast.c: the syntax tree, in which names are not resolved. */
 typedef enum ExprKind {
     EXPR_INTEGER,
     EXPR_REAL,
@@ -167,20 +211,21 @@ typedef enum ExprKind {
 
 typedef struct Expr {
     ExprKind kind;
-    Place place;
-    int depth; /* of this tree, limited, so that walks may recurse */
+    Location location;
+    int depth; /* of this subtree; at most MAX_EXPR_DEPTH, so functions may recurse over it */
     int64_t integer;
     double real;
-    const char *text; /* EXPR_NAME: the name; numbers: as written */
+    const char *text; /* the name of an EXPR_NAME; a number as it is written */
     struct Expr *left, *right;
 } Expr;
 
-typedef enum ValueKind { VALUE_EXPR, VALUE_STRING, VALUE_RANGE } ValueKind; /* a word is an EXPR_NAME until resolve */
+/* A word is a VALUE_EXPR of an EXPR_NAME until resolve knows its setting. */
+typedef enum ValueKind { VALUE_EXPR, VALUE_STRING, VALUE_RANGE } ValueKind;
 
 typedef struct Value {
     ValueKind kind;
-    Place place;
-    Expr *expr, *until; /* VALUE_RANGE: expr .. until */
+    Location location;
+    Expr *expr, *until; /* a VALUE_RANGE is expr .. until */
     const char *string;
     struct Value *next;
 } Value;
@@ -188,98 +233,84 @@ typedef struct Value {
 typedef enum Relation { RELATION_NONE, RELATION_EQUAL, RELATION_AT_MOST } Relation;
 
 typedef struct Item {
-    Place place;      /* of its name */
+    Location location;      /* of the name */
     const char *name;
-    bool quoted;      /* the name is a string: a line of `weights` */
-    bool is_let;      /* let NAME = EXPR; the expression is the only value */
+    bool quoted;      /* the name is a string, as in a line of `weights` */
+    bool is_let;      /* let NAME = EXPR, where the expression is the only value */
     Relation relation;
     Value *values;
     bool has_block;
-    Place block_end;  /* of the closing brace */
-    struct Item *items; /* in the block */
+    Location block_end;  /* of the closing brace */
+    struct Item *items; /* those in the block */
     struct Item *next;
 } Item;
 
 typedef struct Comment {
-    Place place;
-    const char *text; /* from '#' to the end of the line, trailing space cut */
+    Location location;
+    const char *text; /* from '#' to the end of the line, without trailing spaces */
     struct Comment *next;
 } Comment;
 
 typedef struct Ast {
     Source *source;
     Item *items;
-    Comment *comments; /* in the order of the source; fmt puts them back */
+    Comment *comments; /* in the order of the source; ast_format puts them back */
 } Ast;
 
 enum { MAX_NESTING = 64, MAX_EXPR_DEPTH = 100, MAX_SPEC_BYTES = 1 << 20 };
 
 Source *source_read(Arena *arena, const char *path);
-Source *source_from_input(Arena *arena); /* standard input */
+Source *source_from_input(Arena *arena); /* from standard input */
 Source *source_from_text(Arena *arena, const char *path, const char *text, size_t size);
-Ast *parse(Arena *arena, Source *source, Diagnostics *diagnostics); /* parser.y; look at diagnostics->errors */
-void ast_print(FILE *to, const Ast *ast);                           /* --dump=ast */
-char *ast_format(Arena *arena, const Ast *ast);                     /* attnc fmt: idempotent, keeps comments */
+Ast *parse(Arena *arena, Source *source, Diagnostics *diagnostics); /* parser.y; errors are in the diagnostics */
+void ast_print(Text *out, const Ast *ast);                          /* --dump=ast */
+char *ast_format(Arena *arena, const Ast *ast);                     /* attnc fmt; idempotent, keeps comments */
 
-
-/* ======================================================================= io/
- * Tensors as files have them. Everything read here is distrusted: sizes, offsets, names and types
- * are checked before use, with 64-bit checked arithmetic; a failure names file, tensor and reason. */
-typedef enum Dtype {
-    DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_F64, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8, DTYPE_U8, DTYPE_BOOL,
-    DTYPE_COUNT
-} Dtype;
-
-const char *dtype_name(Dtype dtype); /* "F32", as safetensors spells it */
-size_t dtype_bytes(Dtype dtype);
-bool dtype_is_float(Dtype dtype);
-
-enum { MAX_RANK = 8 };
-
-typedef struct Shape {
-    int rank;
-    int64_t dims[MAX_RANK];
-} Shape;
-
-const char *shape_text(Arena *arena, Shape shape);  /* "[384, 1536]" */
-bool shape_elements(Shape shape, int64_t *elements); /* false on overflow */
-bool shape_equal(Shape a, Shape b);
-
+/* ======================================================================= formats/
+ * Tensors in files. No file is trusted: sizes, offsets, names and types are checked before use, with checked 64-bit
+ * arithmetic, and a failure names the file, the tensor and the reason. */
 typedef struct FileTensor {
     const char *name;
-    const char *path; /* the file it stands in */
+    const char *path; /* of the file that holds it */
     Dtype dtype;
     Shape shape;
-    const uint8_t *data; /* little-endian, row-major, as long as shape and dtype say; no alignment is promised */
+    const uint8_t *data; /* row-major, little-endian, of the length that shape and dtype give; may be unaligned */
     size_t bytes;
 } FileTensor;
 
 typedef struct TensorFile {
-    FileTensor *tensors; /* sorted by name, names unique */
+    FileTensor *tensors; /* sorted by name; no name occurs twice */
     size_t count;
-    const char **names;  /* the same names, ended by NULL, for nearest_word */
-    const char *path;    /* as the user gave it */
+    const char **names;  /* the same names with a NULL at the end, for nearest_word */
+    const char *path;    /* as the user wrote it */
 } TensorFile;
 
-/* --- io/foreign.c: what a file that is neither safetensors nor .npy seems to be, and what to do for weights or, with
- * `array`, for an input: "a GGUF file; save …". NULL where its first bytes do not tell. */
+/* --- formats/foreign.c: recognizes files that are neither safetensors nor .npy by their first bytes. The result says
+ * what the file seems to be and what to do instead for weights or, with `array`, for an input, as in "a GGUF file; save
+ * the model …"; it is NULL for an unknown file. */
 const char *foreign_kind(Arena *arena, MappedFile file, bool array);
 #define NOT_QUANTIZED "a quantized file is not read: save it as float32, float16 or bfloat16"
 
-/* --- io/safetensors.c: PATH is a .safetensors file, a .index.json that lists shards (resolved beside it,
- * no folder may be left), a folder with model.safetensors or its index, or several of these joined by commas. */
+/* --- formats/safetensors.c: PATH is a .safetensors file, an .index.json that lists shards in its own folder, a folder
+ * with model.safetensors or its index, or several of these joined by commas. */
 TensorFile *safetensors_open(Arena *arena, const char *path);
-const FileTensor *tensor_find(const TensorFile *file, const char *name); /* or NULL */
-void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out); /* any float or integer dtype */
-/* Writes f32 tensors as one .safetensors file, in the order given. */
+
 typedef struct NamedTensor {
     const char *name;
     Shape shape;
     const float *data;
 } NamedTensor;
+/* Writes f32 tensors as one .safetensors file, in their order. */
 void safetensors_write(Arena *arena, const char *path, const NamedTensor *tensors, size_t count);
 
-/* --- io/npy.c: .npy versions 1 to 3, C order, little-endian (or one byte an item). */
+/* --- formats/tensor.c */
+const FileTensor *tensor_find(const TensorFile *file, const char *name); /* or NULL */
+/* Converts `count` elements from element `first` on, of any dtype, to f32. */
+void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out);
+/* Rounds `count` numbers to the dtype, which is one that weights are stored in, and writes them to `out`. */
+void tensor_from_f32(Dtype dtype, const float *numbers, int64_t count, void *out);
+
+/* --- formats/npy.c: .npy versions 1 to 3, in C order and little-endian. */
 typedef struct NpyArray {
     const char *path;
     Dtype dtype;
@@ -287,13 +318,13 @@ typedef struct NpyArray {
     const uint8_t *data;
 } NpyArray;
 NpyArray npy_read(Arena *arena, const char *path);
-double npy_real(const NpyArray *array, int64_t index);     /* any dtype */
-int64_t npy_integer(const NpyArray *array, int64_t index); /* integer dtypes only, else a failure */
+double npy_real(const NpyArray *array, int64_t index);     /* of any dtype */
+int64_t npy_integer(const NpyArray *array, int64_t index); /* a failure unless the dtype is an integer */
 void npy_write(Arena *arena, const char *path, Dtype dtype, Shape shape, const void *data);
 
 /* ======================================================================= model/
- * A Model is a spec with every default filled in, every number checked and every weight named. */
-#define UNSET (-1) /* a field that no level states and whose default depends on others */
+ * A Model is a spec in which every default is filled in, every number checked and every weight named. */
+#define UNSET (-1) /* a field that no level of the spec sets and whose default depends on other fields */
 
 enum { INPUT_TOKENS, INPUT_FEATURES, INPUT_PATCHES };
 typedef enum PositionKind {
@@ -306,29 +337,46 @@ typedef enum PositionKind {
 } PositionKind;
 typedef enum Sinusoid { SINUSOID_INTERLEAVED, SINUSOID_HALVES, SINUSOID_FAIRSEQ } Sinusoid;
 typedef enum RopeScaling { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_YARN, ROPE_LONGROPE } RopeScaling;
-typedef enum NormKind { NORM_NONE, NORM_LAYERNORM, NORM_RMSNORM } NormKind;
+typedef enum NormKind {
+    NORM_NONE,
+#define NORM(name, has_bias, help) NORM_##name,
+#include "model/norms.def"
+} NormKind;
 typedef enum NormPlace { PLACE_PRE, PLACE_POST, PLACE_AFTER, PLACE_BOTH, PLACE_NONE } NormPlace;
 enum { BIAS_UNSAID, BIAS_ALL, BIAS_NONE };
-typedef enum ScoreKind { SCORE_SCALED_DOT, SCORE_DOT, SCORE_GENERAL, SCORE_ADDITIVE } ScoreKind;
+typedef enum ScoreKind {
+#define SCORE(name, bare, scale, help) SCORE_##name,
+#include "model/scores.def"
+} ScoreKind;
 typedef enum Activation {
-    ACTIVATION_RELU,
-    ACTIVATION_GELU,
-    ACTIVATION_GELU_TANH,
-    ACTIVATION_SILU,
-    ACTIVATION_RELU2,
-    ACTIVATION_QUICK_GELU,
-    ACTIVATION_TANH,
+#define ACTIVATION(name, formula, imported, help) ACTIVATION_##name,
+#define INNER_ACTIVATION(name, formula) ACTIVATION_##name,
+#include "model/activations.def"
+    ACTIVATION_COUNT
 } Activation;
+/* IN_tokens, ... and OUT_hidden, ...; model/io.c has what is known of each. */
+typedef enum InputRole {
+#define INPUT(name, array, dtype, rows, absent, help) IN_##name,
+#define OUTPUT(name, help)
+#include "model/io.def"
+    IN_COUNT
+} InputRole;
+typedef enum OutputRole {
+#define INPUT(name, array, dtype, rows, absent, help)
+#define OUTPUT(name, help) OUT_##name,
+#include "model/io.def"
+    OUT_COUNT
+} OutputRole;
 typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST } PoolKind;
 
-/* A number of rows: exactly n, or given at the call and 1 to n. n is 0 where there is none. */
+/* A number of rows: exactly n, or 1 to n as given by each call. n is 0 if the model has no such rows. */
 typedef struct Length {
     int64_t n;
     bool exact;
 } Length;
 
 typedef struct Norm {
-    NormKind kind; /* NORM_NONE: no norm here */
+    NormKind kind; /* NORM_NONE: there is no norm */
     double eps;
     bool plus_one, bias;
 } Norm;
@@ -337,38 +385,39 @@ typedef struct Position {
     PositionKind kind;
     Sinusoid sinusoid;
     int64_t offset;
-    int64_t rope_width; /* columns of a head that are rotated; even */
+    int64_t rope_width; /* how many columns of a head are rotated; even */
     bool rope_interleaved;
     double theta;
     RopeScaling scaling;
     double factor, low, high, beta_fast, beta_slow, attention_factor;
     bool untruncated;
     int64_t original;
-    const double *short_factors, *long_factors; /* rope_width / 2 each */
+    const double *short_factors, *long_factors; /* [rope_width / 2] */
     double alibi_max;
     bool alibi_scaled;
     int64_t buckets, distance;
     bool per_layer, bidirectional;
 } Position;
 
-/* Widths are of the rows that come in; heads side by side give heads * value_dim columns. */
+/* query_width, key_width and value_width are the widths of the input rows, and output_width is that of the result. The
+ * heads side by side have heads * value_dim columns. */
 typedef struct Attention {
     bool cross;
     int64_t heads, kv_heads, head_dim, value_dim;
-    int64_t query_width, key_width, value_width, output_width; /* output_width: of what this sublayer gives */
+    int64_t query_width, key_width, value_width, output_width;
     bool projected, has_output;
     bool bias_q, bias_k, bias_v, bias_o;
     Norm qk_norm;
     bool qk_norm_all_heads, qk_norm_weight_per_head;
     ScoreKind score;
     int64_t d_score;
-    double scale, softcap; /* softcap 0: off */
+    double scale, softcap; /* softcap 0: none */
     bool sink_learned;
     int64_t sink;
     bool mask_causal, mask_padding, mask_prefix, mask_given;
     int64_t window; /* 0: none */
     Position position;
-    bool exported; /* its weights are an output */
+    bool exported; /* the attention weights are an output */
     const int64_t *exported_heads;
     int64_t n_exported_heads;
 } Attention;
@@ -383,10 +432,10 @@ typedef enum SublayerKind { SUBLAYER_ATTENTION, SUBLAYER_FFN } SublayerKind;
 
 typedef struct Sublayer {
     SublayerKind kind;
-    Place place;
-    const char *name;       /* in tensor names: attention, cross_attention, ffn, ffn2 … */
-    Norm norm_in, norm_out; /* on what comes in; on what goes out */
-    bool norm_out_on_sum;   /* post: the norm is over x + f(x), not over f(x) */
+    Location location;
+    const char *name;       /* as in tensor names: attention, cross_attention, ffn, ffn2 … */
+    Norm norm_in, norm_out; /* of the input and of the result */
+    bool norm_out_on_sum;   /* norm_out is over x + f(x) (`norm post`), not over f(x) */
     bool residual;
     double residual_scale;
     Attention attention;
@@ -394,16 +443,16 @@ typedef struct Sublayer {
 } Sublayer;
 
 typedef struct Layer {
-    Place place;
+    Location location;
     Sublayer *sublayers;
     int count;
     bool parallel, shared_norm;
-    int64_t weights_of; /* the layer whose weights these are: its own index, or the first of a shared run */
+    int64_t weights_of; /* the layer that owns the weights: this one, or the first of the layers that share them */
 } Layer;
 
 typedef struct Stack {
     const char *name; /* encoder, decoder */
-    Place place;
+    Location location;
     bool is_decoder;
     Length seq;
     int input;
@@ -411,21 +460,22 @@ typedef struct Stack {
     int64_t image_height, image_width, patch;
     bool class_token, distillation_token;
     double embedding_scale;
-    int64_t segments, embedding_width; /* embedding_width != d_model: a projection follows */
+    int64_t segments, embedding_width; /* where embedding_width is not d_model, a projection follows */
     bool embedding_projected, embedding_projection_bias;
     Norm embedding_norm;
-    Position position;      /* what is added to the embedding */
-    Position relative;      /* the table of relative positions that layers share; POSITION_NONE without one */
-    int64_t relative_heads; /* its heads */
+    Position position;      /* of the positions that are added to the embedding */
+    Position relative;      /* of the table of relative positions that the layers share, or POSITION_NONE */
+    int64_t relative_heads; /* of that table */
     Layer *layers;
     int64_t n_layers;
-    int64_t hidden_width; /* of what comes out: d_model, or heads * value_dim behind `output none` */
-    int64_t pattern; /* layers after which the sequence of layers repeats: what --small keeps whole */
+    int64_t hidden_width; /* columns of the result: d_model, or heads * value_dim after `output none` */
+    int64_t pattern; /* the number of layers after which they repeat; --small keeps at least as many */
     Norm final_norm;
+    bool unordered; /* the stack ignores the order of its rows, and the spec does not state `position none` */
 } Stack;
 
 typedef struct Head {
-    Place place;
+    Location location;
     bool logits, tied, bias;
     double softcap, scale;
     PoolKind pool;
@@ -434,24 +484,24 @@ typedef struct Head {
     bool classifier_bias;
 } Head;
 
-/* A line of a `weights` block: how a canonical tensor is found. */
+/* A line of a `weights` block, which maps a canonical tensor to its name in a file. */
 typedef struct SourceName {
-    Place place;
-    const char *canonical, *from; /* may hold {layer} and end in .* */
+    Location location;
+    const char *canonical, *from; /* patterns that may contain {layer} and end in .* */
     bool transpose, optional;
     bool has_rows;
-    int64_t row_begin, row_end;      /* axis 0 of the file's tensor */
-    int64_t groups, parts, take,
-        take_end; /* axis 0 seen as [groups][parts][rest], parts take..take_end-1 taken; groups 0: not */
+    int64_t row_begin, row_end; /* rows of the file's tensor */
+    /* Where groups > 0, the rows are [groups][parts][rest], and parts take..take_end-1 of each group are used. */
+    int64_t groups, parts, take, take_end;
 } SourceName;
 
 typedef struct Model {
     const char *name;
-    Place place;
+    Location location;
     Source *source;
-    int64_t d_model; /* 0 only in attention alone without it */
-    Stack *encoder, *decoder; /* NULL where there is none */
-    Sublayer *alone;          /* attention alone; then there is no stack */
+    int64_t d_model;          /* 0 only where attention alone does not state it */
+    Stack *encoder, *decoder; /* NULL where the model has none */
+    Sublayer *alone;          /* of attention alone, which has no stack; else NULL */
     Length queries, keys;
     bool embedding_tied;
     Head head;
@@ -459,107 +509,85 @@ typedef struct Model {
     const int64_t *end;
     int64_t n_end;
     bool unroll_full;
-    Dtype dtype;
+    Dtype weights_dtype; /* of the matrices of products and of token tables; other weights are f32 */
     SourceName *source_names;
     int64_t n_source_names;
     const char **prefixes, **ignored;
     int64_t n_prefixes, n_ignored;
-    uint64_t hash; /* of model_print's text without bounds */
+    uint64_t hash; /* of the text that model_print gives without bounds */
 } Model;
 
-/* --- model/resolve.c: NULL when diagnostics holds errors. */
+/* --- model/attention.c: whether this score uses queries and keys without projections. */
+bool score_is_bare(ScoreKind score);
+/* --- model/resolve.c: from the syntax tree to the model; NULL when the diagnostics hold errors. */
 Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics);
-Model *model_load(Arena *arena, const char *path); /* read, parse, resolve; prints diagnostics and exits 1 on errors */
 
-/* --- model/source_names.c: matches the name of a tensor against a line's pattern; *layer gets what stood for {layer},
- * *suffix what stood for `*`. */
-bool source_name_matches(Arena *arena, const char *pattern, const char *name, const char **layer, const char **suffix);
+/* --- model/stack.c: adds a note for each stack that ignores the order of its rows. */
+void note_unordered(const Model *model, Diagnostics *diagnostics);
 
-/* --- model/names.c: why this cannot be a model's name, or NULL. */
+/* --- model/names.c: the reason why a model cannot have this name, or NULL. */
 const char *model_name_fault(Arena *arena, const char *name);
 
-/* --- model/model_print.c: every resolved number, canonically: whole for --dump=model, and without lengths, unroll and
- * exports, and with numbers of 17 digits, for the hash. */
+/* --- model/model_print.c: prints every resolved number in a canonical form. --dump=model shows the text with bounds.
+ * The hash is computed from the text without bounds, which omits lengths, unrolling and exports and has numbers of 17
+ * digits. */
 void model_print(Text *out, const Model *model, bool with_bounds);
 const char *norm_kind_name(NormKind kind);
 const char *activation_name(Activation activation);
 const char *position_kind_name(PositionKind kind);
 const char *pool_name(PoolKind kind);
 
-/* --- model/small.c: the same model with at most 4 layers, narrower and shorter; for attnc check --small. */
+/* --- model/small.c: a similar model with at most 4 layers, narrower and shorter, for attnc check --small. */
 Model *model_small(Arena *arena, const Model *model);
 
-/* --- model/weights_table.c: the canonical tensors of a model, in the order in which the code reads them. */
-typedef struct WeightSpec {
-    const char *name;
-    Shape shape;             /* matrices are [out][in], as y = W x wants them */
-    double mean, deviation;  /* of random weights (--weights random:SEED) */
-    bool longer;             /* a position table: a file may have more rows, the first ones are taken */
-    Place place;
-} WeightSpec;
+/* --- model/io.c: the inputs and outputs that a model can have; io.def explains the columns. */
+typedef enum InputRows { PER_ROW, PER_SEQUENCE, PER_PAIR } InputRows;
+typedef enum InputAbsent { ABSENT_NOTHING, ABSENT_ZEROS, ABSENT_THE_KEYS } InputAbsent;
 
-typedef struct WeightTable {
-    WeightSpec *specs;
-    size_t count;
-    const WeightSpec **by_name; /* the same, sorted; NULL in a table that weights_table did not make */
-} WeightTable;
+typedef struct InputKind {
+    const char *name, *array;
+    Dtype dtype;
+    InputRows rows;
+    InputAbsent absent;
+} InputKind;
 
-WeightTable weights_table(Arena *arena, const Model *model);
-/* --- model/source_names.c: whether a line's pattern matches a tensor of the table. */
-bool source_name_speaks(Arena *arena, const char *pattern, const WeightTable *table);
-const WeightSpec *weight_spec_find(const WeightTable *table, const char *name);
-/* The name of a layer's tensor, its own or that of the layer it shares with: "encoder.layers.3.ffn.up.weight". */
-char *layer_weight_name(Arena *arena, const Stack *stack, const Layer *layer, const Sublayer *sublayer,
-                        const char *what);
-/* The token table of a stack: one name for both stacks when the embedding is tied. */
-const char *token_table_name(Arena *arena, const Model *model, const Stack *stack);
+extern const InputKind input_kinds[IN_COUNT];
+size_t input_element_bytes(InputRole role); /* in the C, where ids have 32 bits */
+const char *output_name(OutputRole role);
+OutputRole output_named(const char *name); /* or OUT_COUNT */
+/* The output that the maps of an attention belong to; `stack` is NULL for attention alone. */
+OutputRole map_role(const Model *model, const Stack *stack, const Attention *attention);
 
-/* ======================================================================= io/weights.c
- * A model's weights in memory: found in a file by canonical or source names, or drawn from a seed. */
-typedef struct Weights {
-    const WeightTable *table;
-    const float **data; /* one array a spec of the table; a learned position table is cut to the spec's rows */
-} Weights;
-
-/* What stderr is told of tensors of the file that nothing asks for: nothing, how many and which, a line each. */
-typedef enum UnusedReport { UNUSED_UNSAID, UNUSED_SUMMED_UP, UNUSED_LISTED } UnusedReport;
-
-/* SOURCE is what safetensors_open takes, or "random:SEED". What the model reads must be floating-point numbers. */
-Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
-                      UnusedReport unused);
-/* Which tensors of the file `table` asks for, by their index; *absent grows by those that the file lacks. */
-const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
-                            size_t *absent);
-/* Whether a pattern of `ignore` speaks of NAME: {layer} stands for a number, a final `*` for whatever follows. */
-bool source_pattern_covers(const char *pattern, const char *name);
-/* "`layers.{layer}.bias` (12), `odd`": the names, those that differ in numbers alone as one. */
-const char *tensor_names_summary(Arena *arena, const char *const *names, size_t count);
-/* The normal numbers behind random weights: the same on every machine for the same seed and name. */
-void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out);
+/* --- model/exports.c: makes attention maps outputs of the model, before the graphs are built. */
+bool model_has_maps(const Model *model, OutputRole role); /* exported or not */
+/* Exports the maps of one layer, or with layer -1 those of all layers, unless the model exports some already. Outputs
+ * that are not maps have none. */
+void model_export(Model *model, OutputRole role, int64_t layer);
+void model_export_all(Model *model);
 
 /* ======================================================================= ir/
- * A Module is the weights of a model and the Graphs over them. Tensors are SSA: written once, by the
- * op before all that read them. */
+ * A Module is the weights of a model and the Graphs over them. Tensors are in SSA form, so that one op writes each, and
+ * stands before all ops that read it. */
 typedef enum OpKind {
-#define OP(name, least, most, help) OP_##name,
+#define OP(name, least, most, result, inputs, help) OP_##name,
 #include "ir/ops.def"
     OP_COUNT
 } OpKind;
 
 enum { MAX_OP_INPUTS = 4, NO_TENSOR = -1 };
 
-/* A number of rows: constant, or a symbol of the graph with a bound. A symbol equals only itself. */
+/* A number of rows, which is a constant or a symbol of the graph with a bound. A symbol equals only itself. */
 typedef struct Dim {
     int symbol; /* 0: constant */
     int64_t n;  /* the constant, or the bound */
 } Dim;
 
 typedef struct Symbol {
-    const char *name; /* rows, src, tgt, queries, keys; past, total: rows that a state holds before and after a call */
+    const char *name; /* rows, src, tgt, queries, keys; past and total are a state's rows before and after a call */
     int64_t least, bound;
 } Symbol;
 
-/* How a derived tensor is computed, in double (ir/derived.c). */
+/* The formula of a derived tensor, which is computed in double (ir/derived.c). */
 typedef enum DerivedKind {
     DERIVED_NONE,
     DERIVED_SINUSOIDS,
@@ -571,15 +599,28 @@ typedef enum DerivedKind {
 
 typedef enum TensorKind { TENSOR_INPUT, TENSOR_STATE, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
 
+/* The role of a tensor in attention. The builder states it, so that no pass has to read it out of a name. */
+typedef enum Role { ROLE_NONE, ROLE_QUERY, ROLE_KEY, ROLE_VALUE } Role;
+
+/* The part of the model that a tensor belongs to: "encoder.layers.3.attention.query" is the part "attention_query" of
+ * layer 3 of the stack "encoder", "encoder.embedding.positions" the part "embedding_positions" of no layer. */
+typedef struct Site {
+    const char *stack; /* NULL: attention alone, or the head */
+    int layer;         /* from 0; -1: no layer */
+    const char *part;  /* a C identifier */
+    Role role;
+} Site;
+
 typedef struct Tensor {
     TensorKind kind;
     const char *name;
+    Site site;
     Dtype dtype;
     int rank;
     Dim dims[3];
-    Place place;
-    int op;     /* TENSOR_VALUE: the op that writes it */
-    int weight; /* TENSOR_WEIGHT: index in the weight table; TENSOR_DERIVED: index in Module.derived */
+    Location location;
+    int op;     /* of a TENSOR_VALUE: the op that writes it */
+    int weight; /* of a TENSOR_WEIGHT: index in the weight table; of a TENSOR_DERIVED: index in Module.derived */
 } Tensor;
 
 typedef struct Derived {
@@ -587,15 +628,15 @@ typedef struct Derived {
     const char *name;
     Shape shape;
     const Position *position;
-    int64_t rows;       /* the bound that the table serves */
+    int64_t rows;       /* the bound on the rows that use the table */
     int64_t heads;
-    int source;         /* DERIVED_RELATIVE: the weight (bucket table) it is gathered from */
-    double alibi_scale; /* DERIVED_SLOPES */
+    int source;         /* of DERIVED_RELATIVE: the weight [buckets][heads] that it is gathered from */
+    double alibi_scale; /* of DERIVED_SLOPES */
 } Derived;
 
 typedef struct OpAttributes {
     int64_t heads, kv_heads, head_dim, offset, width, window, sink, groups, patch;
-    int past; /* symbol of the rows before row 0; 0: there are none */
+    int past; /* symbol of the number of rows before row 0; 0: there are no such rows */
     double scale, cap, eps;
     bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink;
     Activation activation;
@@ -608,31 +649,36 @@ typedef struct Op {
     int n_inputs;
     int result;
     OpAttributes a;
-    Place place;
+    Location location;
     const char *where; /* "encoder layer 3 attention", for comments and messages */
 } Op;
 
 typedef struct GraphInput {
-    const char *name; /* tokens, segments, features … as the command line has it */
+    InputRole role;
+    const char *name; /* of the role: tokens, segments, features …, as on the command line */
     int tensor;
-    bool optional;  /* absent: zeros */
-    bool of_source; /* its rows are those of the source, or of the keys of attention alone */
-    int64_t most;   /* prefix_length: the greatest that it may be, the bound of the rows that it counts; others: 0 */
+    bool optional;  /* input_kinds defines what an absent input means */
+    bool of_source; /* has a row for each row of the source, or for each key of attention alone */
+    int64_t most;   /* the greatest value of prefix_length, the bound on the rows that it counts; 0 for other inputs */
 } GraphInput;
 
-/* Keys or values that outlive a call: read from `in`, and afterwards `out`. One of them is NO_TENSOR where a graph
- * only makes them (the source's, by encode) or only reads them. The same name in two graphs is the same state. */
+/* Keys or values that outlive a call, which reads the tensor `in` and leaves the tensor `out`. `in` is NO_TENSOR in a
+ * graph that only makes them, as encode makes those of the source, and `out` is NO_TENSOR in a graph that only reads
+ * them. States of the same name in two graphs are the same state. */
 typedef struct GraphState {
     const char *name; /* decoder.layers.0.attention.keys */
+    Site site;
     int in, out;
     bool of_source;
 } GraphState;
 
 typedef struct GraphOutput {
-    const char *name; /* hidden, pooled, logits, encoder_hidden, attention … */
+    OutputRole role;
+    const char *name; /* of the role, which graph_output sets: hidden, pooled, logits, encoder_hidden, attention … */
     int tensor;
-    int layer;            /* of an attention map; else -1 */
-    const int64_t *heads; /* of an attention map: the exported ones */
+    bool of_sequence;     /* has one row for the whole sequence, or for the rows of one call */
+    int layer;            /* of an attention map; -1 for other outputs */
+    const int64_t *heads; /* the heads that an attention map exports */
     int64_t n_heads;
 } GraphOutput;
 
@@ -644,7 +690,7 @@ typedef struct Graph {
     int n_tensors, room_tensors;
     Op *ops;
     int n_ops, room_ops;
-    Symbol symbols[4]; /* index symbol - 1 */
+    Symbol symbols[4]; /* Dim.symbol s is symbols[s - 1] */
     int n_symbols;
     GraphInput inputs[MAX_GRAPH_INPUTS];
     int n_inputs;
@@ -654,136 +700,244 @@ typedef struct Graph {
     int n_states, room_states;
 } Graph;
 
+typedef struct WeightSpec {
+    const char *name;
+    Site site;
+    Shape shape;            /* matrices are [out][in], as in y = W x */
+    Dtype dtype;            /* to which numbers are rounded */
+    double mean, deviation; /* of random weights (--weights random:SEED) */
+    bool longer;            /* a position table: a file may have more rows, of which the first ones are used */
+    Location location;
+} WeightSpec;
+
+/* The canonical tensors of a model, in the order in which the builder declares them for `forward`. */
+typedef struct WeightTable {
+    WeightSpec *specs;
+    size_t count;
+    int room;
+    int64_t elements; /* the sum over all specs */
+    int *slots; /* a hash table by name: 1 + an index in specs, or 0 */
+    size_t n_slots; /* a power of two */
+} WeightTable;
+
+/* The entries of a model. */
+typedef enum EntryKind { ENTRY_FORWARD, ENTRY_ENCODE, ENTRY_DECODE, ENTRY_COUNT } EntryKind;
+
 typedef struct Module {
     const Model *model;
     WeightTable weights;
     Derived *derived;
     int n_derived;
-    Graph *forward; /* whole sequences at once; with an encoder and a decoder: source and target */
-    Graph *encode;  /* a source to its hidden rows and to the keys and values of cross attention; NULL: none of both */
-    Graph *decode;  /* appends rows to a state: any number of them (a prefill), or one (a step); NULL: no decoder */
-    const char *no_decode; /* why a model with a decoder has no `decode` */
+    Graph *forward; /* runs whole sequences: a source and a target if the model has both stacks */
+    Graph *encode;  /* makes a source's hidden rows, keys and values for cross attention; NULL without both stacks */
+    Graph *decode;  /* appends rows to a state, many in a prefill and one in a step; NULL without a decoder */
+    const char *no_decode; /* why a model with a decoder has no `decode`; else NULL */
 } Module;
 
-/* --- ir/build.c */
+/* --- ir/build.c, with build_attention.c, build_weights.c and build_parts.c behind build.h. Weights that are too large
+ * are a failure. */
 Module *build(Arena *arena, const Model *model);
-/* --- ir/module.c: growing a graph, and finding things in it. */
+/* --- ir/weight_table.c */
+int weight_table_add(Arena *arena, WeightTable *table, WeightSpec spec); /* returns its index; the name is a new one */
+const WeightSpec *weight_spec_find(const WeightTable *table, const char *name); /* NULL: there is none */
+/* --- ir/module.c: functions that add to a graph, and queries on it. */
 int graph_tensor(Arena *arena, Graph *graph, Tensor tensor);
-int graph_op(Arena *arena, Graph *graph, Op op, Tensor result); /* returns the result's tensor */
+int graph_op(Arena *arena, Graph *graph, Op op, Tensor result); /* returns the index of the result */
 void graph_output(Arena *arena, Graph *graph, GraphOutput output);
 void graph_state(Arena *arena, Graph *graph, GraphState state);
 bool dim_equal(Dim a, Dim b);
-/* A number of rows, at least `from` and below `to`, beyond which all angles are others (longrope); 0: none. A state may
- * not be carried across it. */
+/* The input of the graph with that role or name. NULL where there is none, or no graph. */
+const GraphInput *graph_input(const Graph *graph, InputRole role);
+const GraphInput *graph_input_named(const Graph *graph, const char *name);
+/* The number of rows of the table in which the ids of an input are looked up; 0 for an input without ids. */
+int64_t graph_table_rows(const Graph *graph, const GraphInput *input);
+/* The exported heads of all maps of a role. */
+int64_t graph_map_heads(const Graph *graph, OutputRole role);
+/* longrope has other angles for sequences of more rows than a limit, so that a state cannot grow across it. Returns the
+ * limit where it is at least `from` and below `to`, else 0. */
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);
 const char *op_name(OpKind kind);
-/* --- ir/verify.c: a `bug` when the graph breaks a rule. Run on what the builder made, which no pass changes: they read
- * graphs and make plans. `after` names in the message who made the graph. */
+/* --- ir/verify.c: calls `bug` if the graph breaks a rule of shape, dtype or order. The pipeline verifies the graphs of
+ * the builder and those of each Graph -> Graph pass; `after` names the maker of the graph in the message. */
 void verify(const Module *module, const Graph *graph, const char *after);
+void verify_module(const Module *module, const char *after);
 /* --- ir/print.c: --dump=graph */
-void graph_print(Text *out, const Module *module, const Graph *graph);
-/* --- ir/derived.c: fills a derived tensor; `source` is the table that DERIVED_RELATIVE gathers from. */
+void module_print(Text *out, const Module *module);
+/* --- ir/derived.c: computes a derived tensor into out[derived->shape]; `source` is the weight of DERIVED_RELATIVE. */
 void derived_fill(const Derived *derived, const float *source, double *out);
 
-/* ======================================================================= interp/interp.c
- * Runs a graph as built, before any pass: plain loops in double over one sequence. */
-#include "interp/interp.h"
-
 /* ======================================================================= passes/
- * plan.h has the types: a Program is a Plan for each graph of a module, over one set of packed weights and caches; a
- * Plan is a straight list of steps over buffers, everything with constant strides and offsets. */
+ * A Program is a Plan for each graph of a module, over one set of packed weights and caches. A Plan is a straight list
+ * of steps over buffers, in which all strides and offsets are constants. passes/plan.h has the types. */
+#include "ir/storage.h"
 #include "passes/plan.h"
 
-/* --- passes/fuse.c: Graph -> Plan; refuses (exit 3, with the place) what cannot be emitted yet. */
+/* --- passes/fuse.c: turns a graph into a plan; a graph that cannot be emitted yet is a located failure,
+ * EXIT_CANNOT. */
 Plan *fuse(Arena *arena, Program *program, const Graph *graph);
-/* --- passes/layout.c: offsets of the packed weights, and of the caches in a state and a source. */
+/* --- passes/layout.c: sets the offsets of the packed weights, and of the caches in a state and a source. */
 void layout(Program *program);
-/* --- passes/memory.c: offsets of the buffers, by liveness. */
+/* --- passes/memory.c: sets the offsets of the buffers, so that buffers in use at the same time do not overlap. */
 void plan_memory(Arena *arena, Plan *plan);
-/* --- passes/plan.c: what every pass asks; --dump=plan. */
+int64_t plan_rows(const Plan *plan, RowsKind kind); /* the largest number of rows in a buffer of that kind */
+/* --- passes/plan_verify.c: calls `bug`, with the name of the pass, if a plan breaks a promise of that pass. */
+/* After fuse: operands are written before they are read, widths fit, types are f32, packed tensors and caches exist. */
+void plan_verify(const Plan *plan, const char *pass);
+/* After layout: the same, and slots are aligned, large enough, within their memory, and apart while they are in use. */
+void program_verify(const Program *program);
+/* --- passes/plan.c: additions to a program and a plan, and --dump=plan. */
 int program_packed(Arena *arena, Program *program, Packed packed);
-int program_cache(Arena *arena, Program *program, Cache cache); /* the one of that name, or a new one */
+int program_cache(Arena *arena, Program *program, Cache cache); /* the cache of that name, or a new one */
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer);
 void plan_step(Arena *arena, Plan *plan, Step step);
+int step_reads(const Step *step, Read reads[MOST_READS]); /* returns the number of reads */
 const char *step_kind_name(StepKind kind); /* "gemm" */
 int64_t round_up(int64_t n, int64_t to);
 int64_t ceil_div(int64_t n, int64_t by);
 void program_print(Text *out, const Program *program);
-/* --- passes/cost.c: for one sequence: 2 x multiply-adds of matrix products and visible scores; bytes of weights, keys
- * and values that a step reads and of rows that it reads and writes. */
+/* --- passes/cost.c: the cost of a step for one sequence. Flops are 2 x the multiply-adds of matrix products and of
+ * visible scores. Bytes are those of the weights, keys, values and rows that a step reads and of the rows it writes. */
 typedef struct CallRows {
-    int64_t rows, source, past; /* of the sequence; of its source or keys; in the state before the call */
+    int64_t rows, source, past; /* rows of the sequence, of its source or keys, and in the state before the call */
 } CallRows;
 
-/* n rows, and a source or keys of as many, within the bounds. */
+/* A call with n rows and n rows of the source or keys; a bound that is smaller than n replaces it. */
 CallRows call_rows(const Plan *plan, int64_t n);
-Length call_bound(const Plan *plan); /* which n make a difference: all up to that, or that one */
+Length call_bound(const Plan *plan); /* the values of n for which call_rows differs */
 int64_t step_rows(const Plan *plan, const Step *step, const CallRows *call);
 double step_flops(const Plan *plan, const Step *step, const CallRows *call);
 double step_bytes(const Plan *plan, const Step *step, const CallRows *call);
-/* What a step costs in multiply-adds of a product, about: for each of its rows; attention for each row and key. */
+/* Roughly the multiply-adds of a step for each of its rows, or of attention for each row and key. */
 int64_t step_work(const Step *step);
-/* --- passes/passes.c: fuse, memory, layout, in this order. */
+/* --- passes/passes.c: runs fuse, memory and layout, in this order. */
 Program *plan_model(Arena *arena, const Module *module);
 
-/* ======================================================================= io/packed.c
- * NAME.attnw: the weights in the layout of a Program, with a header that says of which model. */
-/* `out`: packed->room floats. */
-void packed_fill(const Program *program, const Packed *packed, const Weights *weights, float *out);
-uint64_t packed_layout_hash(const Program *program); /* of every packed tensor's name, place and shape */
+/* ======================================================================= weights/weights.c
+ * A model's weights in memory, as f32 numbers that the dtypes of the table hold exactly, read from a file by their
+ * canonical or source names, or drawn from a seed. */
+typedef struct Weights {
+    const WeightTable *table;
+    const float **data; /* an array for each tensor of the table, of its shape */
+} Weights;
+
+/* How unused tensors of the file are noted: not at all, summed up in one line, or with a line for each tensor. */
+typedef enum UnusedReport { UNUSED_UNSAID, UNUSED_SUMMED_UP, UNUSED_LISTED } UnusedReport;
+
+/* SOURCE is a path for safetensors_open, or "random:SEED". A tensor of integers that the model uses is a failure. */
+Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
+                      UnusedReport unused);
+/* Fails where weights_load of the file would fail, and holds one tensor at a time in memory. */
+void weights_check(const Model *model, const WeightTable *table, const TensorFile *file);
+/* For each tensor of the file, whether `table` uses it. *absent is increased by the number of tensors that the table
+ * requires and the file lacks. */
+const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
+                            size_t *absent);
+/* Names for a message, in which those that differ only in numbers are joined: "`layers.{layer}.bias` (12), `odd`". */
+const char *tensor_names_summary(Arena *arena, const char *const *names, size_t count);
+/* Draws `count` weights from a normal distribution. The same seed and name give the same weights on every machine. */
+void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out);
+
+/* --- weights/source_patterns.c: the patterns of a spec's `weights` block. */
+/* Whether the pattern of a line matches the canonical name. *layer is set to the text that matches {layer}, and *suffix
+ * to the text that matches `*`. */
+bool source_name_matches(Arena *arena, const char *pattern, const char *name, const char **layer, const char **suffix);
+bool source_name_speaks(Arena *arena, const char *pattern, const WeightTable *table); /* matches any of its tensors */
+void check_source_names(const Module *module, Diagnostics *diagnostics); /* refuses lines that match no tensor */
+/* Whether a pattern of `ignore` matches NAME. {layer} stands for a number, and a final `*` for any rest. */
+bool source_pattern_covers(const char *pattern, const char *name);
+
+/* ======================================================================= weights/packed.c
+ * NAME.attnw: a header with the hash of the model, followed by the weights in the layout of a Program. */
+enum { PACKED_HEADER = 128 }; /* bytes of an .attnw before the data */
+int64_t packed_file_bytes(const Program *program); /* bytes of the whole .attnw */
+/* Writes packed->slot.bytes bytes to `out`, in the layout of the slot. */
+void packed_fill(const Program *program, const Packed *packed, const Weights *weights, void *out);
+uint64_t packed_layout_hash(const Program *program); /* of the name, offset, dtype and shape of every packed tensor */
 void packed_write(Arena *arena, const char *path, const Program *program, const Weights *weights);
-uint8_t *packed_bytes(Arena *arena, const Program *program, const Weights *weights, size_t *size); /* in memory */
-bool packed_is(const char *path); /* whether a file begins as .attnw does */
-/* The canonical weights back; a file of another model or for other bounds is a failure. `verify`: its checksum too. */
+/* The whole .attnw in memory. */
+uint8_t *packed_bytes(Arena *arena, const Program *program, const Weights *weights, size_t *size);
+bool packed_is(const char *path); /* whether the file begins with the magic of .attnw */
+/* Reads an .attnw back into canonical weights. Fails for a file of another model or with other bounds. With `verify`,
+ * it also fails if the checksum of the data is wrong. */
 Weights *packed_read(Arena *arena, const Program *program, const char *path, bool verify);
+
+/* ======================================================================= interp/interp.c
+ * The interpreter, which is the reference: it runs a graph as the builder made it, before any pass, in double. */
+#include "interp/interp.h"
+
+/* ======================================================================= targets/
+ * The instruction table of each target, and the targets that this machine runs. */
+#include "targets/targets.h"
 
 /* ======================================================================= emit/file.c
  * The C of a program, for several targets in one file. */
 typedef struct EmitOptions {
-    const char *const *targets; /* names of isa tables; the file prefers the widest */
+    const char *const *targets; /* names of ISA tables; the C selects the widest that its machine runs */
     int n_targets;
-    const char *command;        /* the command line, paths by base name; for the head comment */
-    uint64_t layout_hash;       /* packed_layout_hash */
-    const uint8_t *embedded;    /* the bytes of the .attnw, to stand in the C; or NULL */
+    const char *command;        /* the command line for the head comment, with paths as base names */
+    uint64_t layout_hash;       /* of packed_layout_hash */
+    const uint8_t *embedded;    /* the bytes of an .attnw that the C contains, or NULL */
     size_t embedded_bytes;
-    bool loops;                 /* no sequence gets code without loops, even where that pays */
+    bool loops;                 /* nothing is unrolled fully, even if a gain is expected */
     bool serves;                /* the driver is a program that answers calls, for another machine */
-    bool incbin;                /* the weights come from NAME_weights.S instead */
+    bool incbin;                /* NAME_weights.S contains the weights, not the C */
 } EmitOptions;
 
 typedef struct EntrySizes {
     int64_t workspace_bytes, scratch_bytes; /* a call needs workspace_bytes + threads * scratch_bytes */
-    int64_t control_bytes;                  /* of the workspace, in front of the plan's buffers */
+    int64_t control_bytes;                  /* of the workspace, before the plan's buffers */
 } EntrySizes;
 
-/* A stretch of the C that has a name of its own: a kernel's functions, or what stands between two kernels. */
+/* A named part of the generated C: the functions of one kernel, or the code between two kernels. */
 typedef struct CodePart {
-    const char *target; /* NULL: of all targets */
-    const char *kind;   /* of a kernel: its template; else helpers, steps or shared */
-    const char *name;   /* of a kernel without the model's and the target's; steps: of the graph */
+    const char *target; /* NULL: the part serves all targets */
+    const char *kind;   /* the template of a kernel, or "helpers", "steps" or "shared" */
+    const char *name;   /* the kernel's name without the prefix of model and target; for steps, the graph's name */
     size_t bytes;
 } CodePart;
 
 typedef struct Emitted {
     const char *c, *h;
     const char *assembly; /* NAME_weights.S with `incbin`, else NULL */
-    const char *driver; /* through which attnc itself calls the code: the same entry for every model */
+    const char *driver; /* C through which attnc calls the code, with the same entry for every model */
+    const char *unit;   /* C that includes NAME.c and NAME_driver.c; the units of several models may be one source */
     size_t c_bytes, h_bytes;
-    const CodePart *parts; /* one after another they are all of the C but embedded weights */
+    const CodePart *parts; /* joined in their order, they are the C without embedded weights */
     int n_parts;
-    EntrySizes forward, encode, decode;
+    EntrySizes entries[ENTRY_COUNT];
     int64_t state_bytes, source_bytes;
 } Emitted;
 
-Emitted emit(Arena *arena, const Program *program, const EmitOptions *options);
+struct Schedule;
+/* `schedules` holds one schedule for each target, the best target first, ended by NULL. */
+Emitted emit(Arena *arena, const Program *program, struct Schedule *const *schedules, const EmitOptions *options);
 
-/* ======================================================================= emit/targets.c */
-enum { MOST_TARGETS = 16 };
-/* The targets of the processor that attnc itself is built for, least first, whether or not this machine has them; not
- * those that are there on request alone. */
-const char *const *targets_here(Arena *arena, int *n);
-bool target_is_base(const char *name); /* every machine of that processor has it, so that nothing is to be probed */
-void target_require(Arena *arena, const char *name); /* a failure, EXIT_CANNOT, when there is no such target */
-const char *target_names(Arena *arena, const char *last); /* "scalar, avx2 and neon", where `last` is " and " */
+/* ======================================================================= pipeline.c
+ * A spec on its way through the compiler. A command runs the stages that it needs, may change their results (a model's
+ * exports, the options of the C), and continues. A copy of the struct continues independently from the same stage, in
+ * another arena if `arena` is replaced. */
+typedef enum Stage { STAGE_SOURCE, STAGE_AST, STAGE_MODEL, STAGE_GRAPH, STAGE_PLAN, STAGE_SCHEDULE, STAGE_C } Stage;
+
+typedef struct Compilation {
+    Arena *arena;
+    Stage stage; /* the last one that was reached; fields of later stages are unset */
+    Source *source;
+    Diagnostics diagnostics;
+    Ast *ast;
+    Model *model;
+    Module *module;
+    Program *program;
+    EmitOptions options; /* for STAGE_SCHEDULE and STAGE_C, which sets layout_hash */
+    struct Schedule **schedules; /* one for each target, ended by NULL */
+    Emitted emitted;
+    void (*after)(const struct Compilation *c, void *with); /* called after each stage, for --dump; or NULL */
+    void *with;
+} Compilation;
+
+Compilation compilation_new(Arena *arena, Source *source);
+Compilation compilation_quiet(Arena *arena, Source *source); /* diagnostics are kept and not reported */
+/* Runs all stages up to `last` that have not run. False when the spec has errors, which the diagnostics hold; the
+ * stages behind STAGE_GRAPH refuse a spec by fail_status(EXIT_CANNOT). */
+bool compile_until(Compilation *c, Stage last);
 
 #endif

@@ -1,4 +1,4 @@
-/* main.c: the command line: one subcommand a row. */
+/* main.c: the command line, as a table of subcommands. */
 #include "commands/commands.h"
 
 #include <signal.h>
@@ -9,16 +9,16 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *help;
 } commands[] = {
-    {"compile", command_compile, "write a spec's C: DIR/NAME.c, NAME.h, and NAME.attnw with --weights"},
-    {"run", command_run, "run a spec with given weights and inputs"},
-    {"map", command_map, "show the attention of a sequence as a page, every layer and head"},
-    {"generate", command_generate, "continue a prompt: greedy, sampled, or by beam search"},
-    {"check", command_check, "the interpreter against a spec's compiled C"},
-    {"explain", command_explain, "what a spec costs: flops, bytes, memory, code, step by step"},
-    {"bench", command_bench, "time a spec's C on this machine, beside the measured peak"},
+    {"compile", command_compile, "write the C of a spec: DIR/NAME.c, NAME.h, and NAME.attnw with --weights"},
+    {"run", command_run, "run a model with given weights and inputs"},
+    {"map", command_map, "show the attention of a sequence, for every layer and head, as a page"},
+    {"generate", command_generate, "continue a prompt by greedy search, sampling or beam search"},
+    {"check", command_check, "compare the compiled C of a spec with the interpreter"},
+    {"explain", command_explain, "count flops, bytes, memory and code of a spec, step by step"},
+    {"bench", command_bench, "time the C of a spec on this machine and compare it with the measured peak"},
     {"pack", command_pack, "write weights in the layout that the C reads"},
     {"weights", command_weights, "list the tensors of a spec, or write them as a safetensors file"},
-    {"import", command_import, "write the spec of a folder of Hugging Face transformers"},
+    {"import", command_import, "write the spec of a model in a folder of Hugging Face transformers"},
     {"fmt", command_fmt, "print a spec in its canonical layout"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
@@ -29,8 +29,10 @@ static void print_help(FILE *to) {
     fprintf(to, "attnc %s: from the spec of a transformer to SIMD C\n\nusage: attnc COMMAND …\n\n", ATTNC_VERSION);
     for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
     fprintf(to,
-            "\nattnc help COMMAND shows its options; attnc --dump=STAGE SPEC shows what a stage makes of a spec.\n"
-            "Each takes --color=auto|always|never: colour on a terminal, everywhere, or nowhere.\n");
+            "\nattnc help COMMAND shows the options of a command.\n"
+            "attnc --dump=STAGE SPEC prints what a stage makes of a spec.\n"
+            "attnc --targets lists the instruction sets and whether this machine runs them.\n"
+            "All commands take --color=auto|always|never: colour on a terminal, everywhere, or nowhere.\n");
 }
 
 static bool is_one_of(const char *word, const char *a, const char *b, const char *c) {
@@ -38,7 +40,7 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 }
 
 static int run_command(const char *name, int argc, char **argv) {
-    const char *names[COMMANDS + 4] = {0};
+    const char *names[COMMANDS + 5] = {0};
     for (int i = 0; i < COMMANDS; i++) {
         if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc, argv);
         names[i] = commands[i].name;
@@ -46,22 +48,23 @@ static int run_command(const char *name, int argc, char **argv) {
     names[COMMANDS] = "help";
     names[COMMANDS + 1] = "--help";
     names[COMMANDS + 2] = "--version";
+    names[COMMANDS + 3] = "--targets";
     const char *near = nearest_word(name, names);
     size_t length = strlen(name);
     bool spec = !near && length > 5 && strcmp(name + length - 5, ".attn") == 0;
     say(stderr, "attnc: unknown command `%s`%s%s%s%s; attnc help lists them\n", name, near ? "; did you mean `" : "",
-        near ? near : "", near ? "`?" : "", spec ? ": a command stands in front of the spec" : "");
+        near ? near : "", near ? "`?" : "", spec ? ": the command comes before the spec" : "");
     return EXIT_USAGE;
 }
 
-/* No options but those that all have. */
+/* Reads a command line that may hold only the options of every command. */
 static void read_nothing(const char *usage, int argc, char **argv) {
     Arena *arena = arena_new();
     options_read(arena, argc, argv, usage, NULL, 0, NULL, 0);
     arena_free(arena);
 }
 
-/* argv: what stands behind `help`. */
+/* `argv` holds the words behind `help`. */
 static int show_help(int argc, char **argv) {
     char option[] = "--help", *asks_help[] = {option};
     if (argc == 0 || strncmp(argv[0], "--color", 7) == 0) {
@@ -75,11 +78,12 @@ static int show_help(int argc, char **argv) {
     return EXIT_FINE;
 }
 
-/* argv: all behind the program's name, at least one. */
+/* `argv` holds the words behind the program's name, at least one. */
 static int run(int argc, char **argv) {
     const char *first = argv[0];
     if (is_one_of(first, "help", "--help", "-h")) return show_help(argc - 1, argv + 1);
     if (strncmp(first, "--dump", 6) == 0 && (!first[6] || first[6] == '=')) return command_dump(argc, argv);
+    if (strcmp(first, "--targets") == 0) return command_targets(argc - 1, argv + 1);
     if (!is_one_of(first, "--version", "-V", "version")) return run_command(first, argc - 1, argv + 1);
     read_nothing(version_usage, argc - 1, argv + 1);
     printf("attnc %s\n", ATTNC_VERSION);
@@ -87,7 +91,8 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGXFSZ, SIG_IGN); /* a file too large is an error of the write, with its name, not the end of the program */
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes fails, and its error names the file */
+    terminal_report();
     interruptions_watch();
     if (argc < 2) {
         print_help(stderr);

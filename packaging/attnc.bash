@@ -1,4 +1,5 @@
-# Completion of attnc in bash: commands and options are what `attnc help` and `attnc help COMMAND` print.
+# Completion of attnc in bash: commands, options and targets are what `attnc help`, `attnc help COMMAND` and
+# `attnc --targets` print.
 
 _attnc() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} commands
@@ -7,15 +8,15 @@ _attnc() {
     commands=$(attnc help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')
     COMPREPLY=()
     if [ "$COMP_CWORD" = 1 ] || { [ "$COMP_CWORD" = 2 ] && [ "$before" = help ]; }; then
-        mapfile -t COMPREPLY < <(compgen -W "$commands help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "$commands help --version --targets" -- "$word")
         return
     fi
     case $before in
     --target) # several may stand there, with commas
         local earlier= targets
-        targets=$(attnc help compile 2>/dev/null | sed -n 's/^ *\(.*\) or native, the best.*/\1 native/p')
+        targets="$(attnc --targets 2>/dev/null | sed 's/ .*//') native"
         [[ $word == *,* ]] && earlier=${word%,*},
-        mapfile -t COMPREPLY < <(compgen -P "$earlier" -W "${targets//,/}" -- "${word##*,}")
+        mapfile -t COMPREPLY < <(compgen -P "$earlier" -W "$targets" -- "${word##*,}")
         ;;
     --unroll) mapfile -t COMPREPLY < <(compgen -W "auto full loops" -- "$word") ;;
     --length-form) mapfile -t COMPREPLY < <(compgen -W "gnmt power" -- "$word") ;;

@@ -25,11 +25,24 @@ def read(name):
         return file.read()
 
 
+def with_tables(text):
+    """settings.def, with the options written out that it takes from another table: `#define ROW(name, …) OPTION(…)`,
+    then `#include "FILE"`."""
+    def options(match):
+        row, setting, file = match.groups()
+        words = re.findall(r"^%s\((\w+)," % row, read(file), re.M)
+        return "".join('OPTION(%s, "%s", flag, %s, 0, "")\n' % (setting, word, setting) for word in words)
+    taken = r'^#define (\w+)\(name, .*?\) OPTION\((\w+), .*\n#include "(\w+\.def)"\n'
+    return re.sub(taken, options, text, flags=re.M)
+
+
 def read_rows(text):
-    """Of settings.def: {block: parents}, {setting: (blocks, form)}, {setting: {word: takes}}."""
+    """Of settings.def: {block: parents}, {setting: (blocks, form)}, {setting: {word: takes}}, where an option that takes
+    a word has the list of those words."""
     blocks, settings, options = {}, {}, {}
-    for line in text.splitlines():
-        if not re.match(r"(BLOCK|SETTING|OPTION)\(", line):
+    choices, fields = {}, {}  # {field: words}, {(setting, word): field}
+    for line in re.sub(r",\n +", ", ", text).splitlines():
+        if not re.match(r"(BLOCK|SETTING|OPTION|CHOICE)\(", line):
             continue
         found = re.fullmatch(r'(\w+)\((\w+), (?:"(\w*)", )?([\w |]+?), (?:(\w+), (?:\w+, )?)?".*"\)', line)
         if not found:
@@ -40,8 +53,14 @@ def read_rows(text):
         elif kind == "SETTING":
             settings[name] = ({place[3:].lower() for place in third.split(" | ")}, fourth)
             options[name] = {}
+        elif kind == "CHOICE":
+            choices.setdefault(name, []).append(word)
         else:
             options[name][word] = third
+            fields[name, word] = fourth
+    for (name, word), field in fields.items():
+        if options[name][word] == "word":
+            options[name][word] = choices[field]
     return blocks, settings, options
 
 
@@ -108,10 +127,13 @@ def common(numeric):
 
 def setting_rule(name, form, options):
     words = [word for word in options if word]
-    patterns = [scoped(any_of(words), "constant.language.option")] if words else []
+    lists = {word: takes for word, takes in options.items() if isinstance(takes, list)}
+    patterns = [scoped(r"\b%s[ \t]+%s" % (word, any_of(taken)), "constant.language.option")
+                for word, taken in lists.items()]
+    patterns += [scoped(any_of(words), "constant.language.option")] if words else []
     if form == "length":
         patterns.append(scoped("<=|=", "keyword.operator.relational"))
-    if any(takes != "flag" for takes in options.values()):
+    if any(takes != "flag" for word, takes in options.items() if word not in lists):
         patterns += include("expression")
     return region(r"\b(%s)\b" % name, ITEM_END, patterns, _1="support.type.property-name")
 
@@ -138,11 +160,11 @@ def weights_items():
 
 
 def grammar():
-    blocks, settings, options = read_rows(read("settings.def"))
-    for file, words in (("resolve.c", sum(BLOCK_WORDS.values(), [])), ("source_names.c", LIST_WORDS + SOURCE_WORDS)):
-        gone = [word for word in words if '"%s"' % word not in read(file)]
-        if gone:
-            sys.exit("%s no longer reads %s" % (file, " ".join(gone)))
+    blocks, settings, options = read_rows(with_tables(read("settings.def")))
+    front_end = "".join(read(name) for name in sorted(os.listdir(MODEL)) if name.endswith(".c"))
+    gone = [word for word in sum(BLOCK_WORDS.values(), LIST_WORDS + SOURCE_WORDS) if '"%s"' % word not in front_end]
+    if gone:
+        sys.exit("compiler/model no longer reads " + " ".join(gone))
     repository = common([name for name in settings if options[name].get("", "flag") in ("integer", "real")])
     for name, (_, form) in settings.items():
         repository["setting_" + name] = setting_rule(name, form, options[name])

@@ -1,15 +1,16 @@
-/* Search over next-token logits: greedy, sampling, beam search, streaming. C11 and C++17, no dependency but libc's
- * memory functions. It knows of a model what attn_model says; ATTN_MODEL_OF makes one of code that attnc generated.
+/* Search over next-token logits: greedy search, sampling, beam search, streaming. C11 and C++17; compile
+ * attn_generate.c and attn_sample.c, which need only the memory functions of libc. A model is a set of callbacks,
+ * attn_model; ATTN_MODEL_OF defines them for code that attnc generated.
  *
- * The same logits, options and seed give the same tokens on every machine: exp and log are this file's own, in double,
- * sums are added in an order that does not depend on the width of vectors, and the random generator is its own, too.
+ * The same logits, options and seed give the same tokens on every machine: exp, log and the random generator are part
+ * of these files, arithmetic is in double, and sums are added in an order that does not depend on the vector width.
  *
- * Each row of logits is passed over once, in blocks. A second pass, which only compares, comes where top_p cuts without
- * top_k and leaves more tokens than were kept (256; of a small vocabulary a 16th, but 32 at least); and all of the row
- * is sorted for a top_k of more than 1024.
+ * A search passes over each row of logits once, block by block. With top_p and without top_k, a second pass that only
+ * compares follows when the nucleus is larger than the tokens that were kept (256; for a small vocabulary one 16th of
+ * it, but at least 32). A top_k above 1024 sorts the whole row.
  *
- * Chosen is only what can be: a logit that is NaN or minus infinity has probability 0 in every search, and a row with
- * no other is ATTN_GENERATE_NO_TOKEN. Plus infinity takes all the probability; several share it equally. */
+ * A logit that is NaN or minus infinity has probability 0 in every search; a row with no other logit ends the search
+ * with ATTN_GENERATE_NO_TOKEN. A logit of plus infinity takes all the probability; several share it equally. */
 #ifndef ATTN_GENERATE_H
 #define ATTN_GENERATE_H
 
@@ -21,106 +22,109 @@
 extern "C" {
 #endif
 
-/* What attn_generate gives back. What stands up to ATTN_GENERATE_SHORT_MEMORY is found before the model is first
- * called, so that its states are as they were. */
+/* The results of attn_generate. Those up to ATTN_GENERATE_SHORT_MEMORY are found before the first call of the model, so
+ * its states are unchanged. */
 enum {
     ATTN_GENERATE_OK = 0,
-    ATTN_GENERATE_BAD_ARGUMENT, /* a null pointer, a struct of another size, a count or size below its least */
-    ATTN_GENERATE_BAD_OPTION,   /* an option outside its range, or two that exclude each other */
-    ATTN_GENERATE_TOO_LONG,     /* rows + prompt + max_new - 1 is more than the model's bound */
-    ATTN_GENERATE_BAD_TOKEN,    /* a token of the prompt or an end token outside 0..vocab-1 */
-    ATTN_GENERATE_SHORT_MEMORY, /* fewer bytes than attn_generate_bytes */
-    ATTN_GENERATE_MODEL,        /* a callback of the model failed: attn_generated.model_status */
-    ATTN_GENERATE_NO_TOKEN,     /* no logit of a row can be chosen; with beam search, none of any live beam */
-    ATTN_GENERATE_STOPPED       /* on_token asked for it; the tokens up to then are good */
+    ATTN_GENERATE_BAD_ARGUMENT, /* a null pointer, a struct of another size, a count or size below its minimum */
+    ATTN_GENERATE_BAD_OPTION,   /* an option outside its range, or two options that exclude each other */
+    ATTN_GENERATE_TOO_LONG,     /* rows + prompt + max_new - 1 exceeds the model's bound */
+    ATTN_GENERATE_BAD_TOKEN,    /* a token of the prompt or an end token is outside 0..vocab-1 */
+    ATTN_GENERATE_SHORT_MEMORY, /* the memory has fewer bytes than attn_generate_bytes */
+    ATTN_GENERATE_MODEL,        /* a callback of the model failed; attn_generated.model_status has its status */
+    ATTN_GENERATE_NO_TOKEN,     /* no token of a row can be chosen; with beam search, none of any live beam */
+    ATTN_GENERATE_STOPPED       /* on_token stopped the search; the tokens so far are valid */
 };
 const char *attn_generate_status_text(int status);
 
-/* A model with numbered states, `slot` 0..beams-1 (0 alone without beam search), which the caller has made. The
- * callbacks give 0, or a status of the model's own. `logits` is memory of attn_generate: each row is written whole. */
+/* A model with numbered states, slots 0..beams-1 (slot 0 alone without beam search), which the caller has created. The
+ * callbacks return 0 or a nonzero status of the model. They write every logit of a row; `logits` belongs to
+ * attn_generate. */
 typedef struct attn_model {
     size_t size; /* sizeof(attn_model) */
     int vocab;   /* columns of a row of logits, at least 1 */
     int bound;   /* rows that a state can hold, at least 1 */
     void *with;
-    /* Appends `count` >= 1 tokens to the state of `slot`. logits [vocab]: of the last one. */
+    /* Appends `count` >= 1 tokens to the state of `slot`, and writes the logits [vocab] of the last one. */
     int (*prefill)(void *with, int slot, const int32_t *tokens, int count, float *logits);
-    /* Appends one token to each of `count` >= 1 different states. logits [count][vocab]. */
+    /* Appends one token to each of `count` >= 1 different states, and writes logits [count][vocab]. */
     int (*step)(void *with, int count, const int *slots, const int32_t *tokens, float *logits);
-    /* Makes the state of `to` a copy of that of `from`, another slot. May be NULL without beam search. */
+    /* Copies the state of slot `from` to another slot `to`. May be NULL without beam search. */
     int (*copy)(void *with, int to, int from);
 } attn_model;
 
-/* attn_generate_options.length_form: what a length penalty A divides log P of n tokens by. */
+/* attn_generate_options.length_form: the divisor of log P for n tokens and a length penalty A. */
 enum {
     ATTN_GENERATE_GNMT = 0, /* ((5 + n) / 6)^A */
     ATTN_GENERATE_POWER     /* n^A */
 };
 
-/* How to search; zeros are defaults, except for size and max_new.
+/* How to search. Zero is the default of every field except size and max_new.
  *
- * Greedy (temperature 0, no beams): the largest logit, of equal ones the lowest id.
+ * Greedy search (temperature 0, no beams) takes the largest logit; among equal logits, the lowest id.
  *
- * Sampling (temperature > 0): logits / temperature; of these the top_k largest (Fan et al. 2018), of equal
- * ones the lowest ids; softmax of the rest; the nucleus, the smallest set of most probable tokens whose probabilities
- * sum to at least top_p (Holtzman et al. 2020, section 3.1), never empty; one draw from it, weighted, in the order of
- * the ranks; of the ids where nothing is cut. A token takes one number of splitmix64 (Steele, Lea and Flood 2014), its
- * top 53 bits as a fraction. The generator's first state is seed + m(sequence), m its output function, which maps 0 to
- * 0: texts of one seed whose sequence numbers differ are drawn independently, even of equal prompts.
+ * Sampling (temperature > 0) divides the logits by the temperature and keeps the top_k largest (Fan et al. 2018); among
+ * equal logits, those with the lowest ids. It takes the softmax of these and keeps the nucleus, the smallest set of
+ * most probable tokens whose probabilities sum to at least top_p (Holtzman et al. 2020, section 3.1), never empty. It
+ * draws one token from the nucleus, weighted; the cumulative sum runs by rank, or by id when neither top_k nor top_p
+ * applies. Each token consumes one number of splitmix64 (Steele, Lea and Flood 2014), whose top 53 bits are a fraction.
+ * The generator starts from seed + m(sequence), where m is its output function and m(0) = 0: texts with one seed and
+ * different sequence numbers are drawn independently, even for equal prompts.
  *
- * Beam search (beams >= 2; Vaswani et al. 2017, section 6.1 has 4 beams and a length penalty of 0.6): the text with the
- * best score log P / lp, lp = ((5 + n) / 6)^length_penalty (Wu et al. 2016, eq. 14) or, with ATTN_GENERATE_POWER,
- * n^length_penalty, n its new tokens with the end token, without the prompt. P is the softmax over the whole
- * vocabulary, also where min_new forbids end tokens. Of the best beams * (1 + end_count) continuations of all live
- * beams those that end are finished texts and the best `beams` others live on; of equals the one of the better beam,
- * then of the larger logit (log P of a long text is rounded to more than they differ by), then of the lower id. At
- * max_new tokens the live ones are finished.
- * It stops when no live beam can beat the best finished text, however it goes on: score <= log P so far / lp, with lp
- * the one that favours it most of the lengths it can still reach. */
+ * Beam search (beams >= 2; Vaswani et al. 2017, section 6.1, use 4 beams and a length penalty of 0.6) returns the text
+ * with the best score log P / lp. There lp = ((5 + n) / 6)^length_penalty (Wu et al. 2016, eq. 14) or, with
+ * ATTN_GENERATE_POWER, n^length_penalty, and n counts the new tokens with the end token, without the prompt. P is the
+ * softmax over the whole vocabulary, even while min_new forbids end tokens. Each step ranks the best beams * (1 +
+ * end_count) continuations of all live beams; those that end are finished texts, and the best `beams` others stay live.
+ * A tie is won by the better beam, then by the larger logit (different logits can give a long text equal rounded log
+ * P), then by the lower id. At max_new tokens all live beams are finished. The search stops when no live beam can beat
+ * the best finished text. The bound on the score of a live beam is its log P so far / lp, with the most favourable lp
+ * of all lengths that the beam can still reach. */
 typedef struct attn_generate_options {
-    size_t size;           /* sizeof(attn_generate_options); that of a version without the last fields: they are 0 */
-    int rows;              /* rows that the state of slot 0 holds already, of a conversation say */
-    int max_new;           /* tokens to generate at most, at least 1 */
-    int min_new;           /* end tokens are not chosen before there are that many; up to max_new */
-    double temperature;    /* 0: no sampling; finite, not negative */
-    int top_k;             /* sampling: 0 is all */
-    double top_p;          /* sampling: in (0, 1]; 0 is 1, no cut */
+    size_t size;           /* sizeof(attn_generate_options); the size of an older version sets newer fields to 0 */
+    int rows;              /* rows that the state of slot 0 already holds, for instance of a conversation */
+    int max_new;           /* largest number of tokens to generate, at least 1 */
+    int min_new;           /* end tokens are not chosen before the text has that many tokens; at most max_new */
+    double temperature;    /* 0: no sampling; finite and not negative */
+    int top_k;             /* sampling; 0: all tokens */
+    double top_p;          /* sampling, in (0, 1]; 0 and 1: all tokens */
     uint64_t seed;         /* sampling */
-    int beams;             /* 0 and 1: no beam search; not together with a temperature */
-    double length_penalty; /* beam search: -16 to 16 */
-    const int32_t *end;    /* [end_count] tokens that end a text; each is written and counted where it is chosen */
+    int beams;             /* 0 and 1: no beam search; excludes a temperature */
+    double length_penalty; /* beam search, from -16 to 16 */
+    const int32_t *end;    /* [end_count] tokens that end a text; a chosen one is written and counted */
     int end_count;
-    int ignore_end;        /* not 0: end tokens are like any other */
-    /* Called with each token once it is certain, in order: after each choice, but all at the end of a beam search. Not
-     * 0 stops. NULL: not called. */
+    int ignore_end;        /* nonzero: end tokens are like any other token */
+    /* Called with each token in order once it is final: after each choice, or for all tokens at the end of a beam
+     * search. A nonzero result stops the search. May be NULL. */
     int (*on_token)(void *on_token_with, int32_t token);
     void *on_token_with;
-    uint64_t sequence;     /* sampling: which stream of the seed's, the index of a text in its batch say */
+    uint64_t sequence;     /* sampling: number of the random stream of this seed, for instance a text's index */
     int length_form;       /* beam search: ATTN_GENERATE_GNMT or ATTN_GENERATE_POWER */
 } attn_generate_options;
 
-/* What came of it. Set by every call that gets past ATTN_GENERATE_BAD_ARGUMENT. */
+/* The result of a search. Every call sets it, unless it returns ATTN_GENERATE_BAD_ARGUMENT. */
 typedef struct attn_generated {
-    size_t size;      /* sizeof(attn_generated); the caller's */
-    int32_t *tokens;  /* [max_new]; the caller's */
-    int count;        /* tokens written: what on_token saw, or would have seen */
-    int ended;        /* 1: the last of them is an end token, and was not ignored */
-    int rows;         /* the state of slot 0 begins with so many rows of the conversation; see attn_generate */
-    int model_status; /* ATTN_GENERATE_MODEL: what the model's callback gave back; else 0 */
-    double score;     /* beam search: log P / lp of the text; else 0 */
+    size_t size;      /* sizeof(attn_generated); set by the caller */
+    int32_t *tokens;  /* [max_new]; set by the caller */
+    int count;        /* number of tokens written; on_token was called for each */
+    int ended;        /* 1: the last token is an end token, and end tokens are not ignored */
+    int rows;         /* number of valid rows at the start of the state of slot 0; see attn_generate */
+    int model_status; /* with ATTN_GENERATE_MODEL, the status that the callback returned; else 0 */
+    double score;     /* with beam search, log P / lp of the text; else 0 */
 } attn_generated;
 
-/* Bytes of memory that attn_generate needs for this model and these options; 0 if it would refuse them, SIZE_MAX if
- * they exceed the address space. Not more than about 20 bytes * vocab without beam search. */
+/* Bytes of memory that attn_generate needs for this model and these options: 0 if it would refuse them, SIZE_MAX if
+ * they exceed the address space. Without beam search at most about 20 * vocab. */
 size_t attn_generate_bytes(const attn_model *model, const attn_generate_options *options);
 
-/* Feeds `prompt` [prompt_count >= 1] to slot 0 and generates. `memory`: attn_generate_bytes bytes, of any alignment, of
- * this call alone; nothing is kept in it.
+/* Feeds `prompt` [prompt_count >= 1] to slot 0 and generates tokens. Returns ATTN_GENERATE_OK or another of the results
+ * above. `memory` has attn_generate_bytes bytes of any alignment, for this call alone; nothing is kept in it.
  *
- * To go on afterwards, call again with `rows` set to result->rows and a prompt that begins with the generated tokens
- * that slot 0 lacks. Greedy and sampling leave exactly these rows in it: what was held, the prompt, and all tokens but
- * the last one, which was not fed. After a beam search they are what was held and the prompt, after a failure what was
- * fed before it; rows of other texts may follow, so the state must be rewound to them first (NAME_state_rewind). */
+ * To continue a text, call again with `rows` set to result->rows and a prompt that begins with the generated tokens
+ * that slot 0 lacks. Greedy search and sampling leave in slot 0 the earlier rows, the prompt, and all new tokens except
+ * the last one, which has not been fed. After a beam search, result->rows counts the earlier rows and the prompt; after
+ * a failure, the rows fed before it. Rows of other texts may follow these, so rewind the state first
+ * (NAME_state_rewind). */
 int attn_generate(const attn_model *model, const attn_generate_options *options, const int32_t *prompt,
                   int prompt_count, attn_generated *result, void *memory, size_t bytes);
 
@@ -128,19 +132,19 @@ int attn_generate(const attn_model *model, const attn_generate_options *options,
 }
 #endif
 
-enum { ATTN_GENERATE_STATES = 32 }; /* states to a call of NAME_step; more go in several calls */
+enum { ATTN_GENERATE_STATES = 32 }; /* most states in one call of NAME_step; more states take several calls */
 
-/* Binds generated code. With #include "NAME.h", once in a file, outside of functions:
+/* Defines the callbacks for generated code. Behind #include "NAME.h", once in a file and outside of functions:
  *
  *     ATTN_MODEL_OF(NAME);
  *
- * and where it is used, with states that NAME_state_init has made, one a beam:
+ * Then, with one state for each beam, initialized by NAME_state_init:
  *
  *     NAME_generator generator = {&ctx, states, workspace, workspace_bytes, 0};
  *     attn_model model = NAME_generator_model(&generator, vocab, bound);
  *
- * `bound` is the NAME_SEQ of the header in capitals, which a macro cannot spell. The generator must outlive the model,
- * and serves one attn_generate at a time, as its workspace does. */
+ * `vocab` and `bound` are NAME_VOCAB and NAME_SEQ of the header, with NAME in capitals, which a macro cannot spell. The
+ * generator must outlive the model and serves one attn_generate at a time, since it holds one workspace. */
 #define ATTN_MODEL_OF(NAME)                                                                                            \
     typedef struct NAME##_generator {                                                                                  \
         const NAME##_ctx *ctx;                                                                                         \
@@ -194,6 +198,6 @@ enum { ATTN_GENERATE_STATES = 32 }; /* states to a call of NAME_step; more go in
         model.copy = NAME##_generator_copy;                                                                            \
         return model;                                                                                                  \
     }                                                                                                                  \
-    struct NAME##_generator /* the user's semicolon follows */
+    struct NAME##_generator /* the semicolon behind ATTN_MODEL_OF(NAME) ends this declaration */
 
 #endif

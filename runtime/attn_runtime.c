@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Two lines of 64 bytes: x86 prefetches them in pairs, and some arm cores have lines of 128. */
+/* Two lines of 64 bytes: x86 prefetches lines in pairs, and some arm cores have lines of 128 bytes. */
 #define CACHE_LINE 128
 
 #define SPIN_NS 50000
@@ -37,21 +37,21 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_THRESHOLD ((size_t)4 << 20)
 
-/* A ticket names one run: its number, and below that how many threads take part (caller included). A worker learns
- * both in one load, so one that takes no part never reads the fields of a run that may already be over. */
+/* A ticket identifies a run by its number; its low bits are the number of threads that take part, including the caller.
+ * A worker reads both in one load, so a worker that takes no part never reads the fields of a run that may be over. */
 #define TICKET_BITS 9
-#define TICKET_STOP 0 /* in place of the number of threads: the workers end */
+#define TICKET_STOP 0 /* a number of threads that ends the workers */
 
 typedef struct Worker {
-    alignas(CACHE_LINE) _Atomic uint64_t done; /* ticket of the last run whose share is finished */
-    _Atomic uint64_t begun;                    /* and of the last one whose share was begun, by whomever */
+    alignas(CACHE_LINE) _Atomic uint64_t done; /* ticket of the last run whose share has finished */
+    _Atomic uint64_t begun;                    /* ticket of the last run whose share has begun, in whichever thread */
     attn_pool *pool;
     int index;
     pthread_t thread;
 } Worker;
 
 struct attn_pool {
-    /* The current run. Whoever holds `busy` writes it; the ticket is stored last. */
+    /* The current run. The thread that holds `busy` writes it, the ticket last. */
     alignas(CACHE_LINE) _Atomic uint64_t ticket;
     void (*task)(void *with, int index);
     void *with;
@@ -59,9 +59,9 @@ struct attn_pool {
 
     alignas(CACHE_LINE) atomic_bool busy;
 
-    /* Written only by threads that go to sleep, so that the fast path finds it in its cache. */
-    alignas(CACHE_LINE) atomic_int sleepers; /* workers in, or about to enter, a wait for `posted` */
-    atomic_int awaited;                      /* worker that the sleeping caller waits for; 0 when it is awake */
+    /* Only threads that go to sleep write these, so the fast path reads them from its cache. */
+    alignas(CACHE_LINE) atomic_int sleepers; /* workers that wait for `posted` or are about to */
+    atomic_int awaited;                      /* the worker for which the caller sleeps; 0 while the caller is awake */
     int threads;
     bool crowded;
 
@@ -86,8 +86,8 @@ static int64_t monotonic_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Spins until *word is `value` (when `equal`) or is anything else (when not). False when it is time to sleep. A true
- * answer acquires what was written before the store it saw. */
+/* Spins until *word equals `value` (with `equal`) or differs from it (without). Returns false when the caller should
+ * sleep. When it returns true, writes before the store of *word are visible. */
 static bool spin(const attn_pool *pool, _Atomic uint64_t *word, uint64_t value, bool equal) {
     int64_t start = 0;
     for (int round = 0;; round++) {
@@ -110,9 +110,10 @@ static bool spin(const attn_pool *pool, _Atomic uint64_t *word, uint64_t value, 
     }
 }
 
-/* Both ways of sleeping rest on the same rule: the sleeper announces itself and then reads the word, the waker stores
- * the word and then looks for sleepers, all four sequentially consistent. So either the sleeper sees the new word or
- * the waker sees the sleeper, and the mutex keeps the wake-up from falling between the sleeper's check and its wait. */
+/* Workers and caller sleep by the same protocol: the sleeper announces itself and then reads the word, and the waker
+ * stores the word and then looks for sleepers; all four accesses are sequentially consistent. Therefore the sleeper
+ * sees the new word or the waker sees the sleeper. The mutex keeps the wake-up from coming between the sleeper's check
+ * and its wait. */
 
 static uint64_t await_ticket(attn_pool *pool, uint64_t seen) {
     if (!spin(pool, &pool->ticket, seen, false)) {
@@ -139,7 +140,7 @@ static void await_worker(attn_pool *pool, Worker *worker, uint64_t ticket) {
     }
 }
 
-/* Starts a run of `parts` threads, or ends the workers with TICKET_STOP. Returns the run's ticket. */
+/* Starts a run of `parts` threads, or ends the workers with TICKET_STOP. Returns the ticket of the run. */
 static uint64_t post_ticket(attn_pool *pool, int parts) {
     uint64_t number = (atomic_load_explicit(&pool->ticket, memory_order_relaxed) >> TICKET_BITS) + 1;
     uint64_t ticket = number << TICKET_BITS | (uint64_t)parts;
@@ -161,15 +162,15 @@ static void post_done(attn_pool *pool, Worker *worker, uint64_t ticket) {
     }
 }
 
-/* The indices below `count` that thread `first` of `step` owns. */
+/* Runs the indices below `count` that belong to thread `first` of `step`. */
 static void run_share(int first, int step, int count, void (*task)(void *with, int index), void *with) {
     for (int64_t i = first; i < count; i += step) {
         task(with, (int)i);
     }
 }
 
-/* A worker's share of a run is begun once: by the worker, or by the caller if it comes first. The tickets of a worker
- * only rise, so that one that slept through a run finds it begun. */
+/* Claims a worker's share of a run; only one claim succeeds, that of the worker or of the caller. Tickets only rise, so
+ * a worker that slept through a run finds its share already begun. */
 static bool begin_share(Worker *worker, uint64_t ticket) {
     uint64_t begun = atomic_load_explicit(&worker->begun, memory_order_relaxed);
     while (begun < ticket) {
@@ -198,7 +199,7 @@ static void *worker_main(void *argument) {
     }
 }
 
-/* 0, or an errno value and nothing is left of them. */
+/* Returns 0, or an errno value after destroying what it had initialized. */
 static int locks_init(attn_pool *pool) {
     int error = pthread_mutex_init(&pool->mutex, NULL);
     if (error != 0) {
@@ -216,7 +217,7 @@ static int locks_init(attn_pool *pool) {
     return error;
 }
 
-/* NULL with errno set on failure. The new pool has no threads besides the caller yet. */
+/* Returns a pool whose workers are not started yet, or NULL with errno set. */
 static attn_pool *pool_alloc(int threads) {
     void *memory;
     size_t bytes = sizeof(attn_pool) + (size_t)(threads - 1) * sizeof(Worker);
@@ -262,6 +263,10 @@ static void pool_destroy(attn_pool *pool, int started) {
     free(pool);
 }
 
+/* Signals that a thread causes itself: were they blocked, the system would end the process without calling the
+ * application's handler. */
+static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
 attn_pool *attn_pool_new(int threads) {
     if (threads < 1 || threads > ATTN_MAX_THREADS) {
         errno = EINVAL;
@@ -271,9 +276,12 @@ attn_pool *attn_pool_new(int threads) {
     if (pool == NULL) {
         return NULL;
     }
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof FAULTS / sizeof *FAULTS; i++) {
+        sigdelset(&blocked, FAULTS[i]);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     int started = 0;
     int error = 0;
     while (started < threads - 1 && error == 0) {
@@ -315,7 +323,7 @@ void attn_pool_run(void *pool_pointer, int count, void (*task)(void *with, int i
     run_share(0, pool->threads, count, task, with);
     for (int t = 1; t < parts; t++) {
         Worker *worker = &pool->workers[t - 1];
-        if (begin_share(worker, ticket)) { /* it sleeps, or waits for a CPU */
+        if (begin_share(worker, ticket)) { /* the worker sleeps or waits for a CPU */
             run_share(t, pool->threads, count, task, with);
             atomic_store_explicit(&worker->done, ticket, memory_order_relaxed);
         }
@@ -328,7 +336,7 @@ void attn_pool_run(void *pool_pointer, int count, void (*task)(void *with, int i
 
 int attn_cpu_count(void) {
 #if defined(__linux__) && defined(CPU_ALLOC)
-    /* The call fails with EINVAL while the set is smaller than the kernel's. */
+    /* The call fails with EINVAL as long as the set is smaller than the kernel's. */
     for (size_t cpus = 1024; cpus <= 65536; cpus *= 4) {
         cpu_set_t *set = CPU_ALLOC(cpus);
         if (set == NULL) {
@@ -362,7 +370,7 @@ void *attn_alloc(size_t bytes) {
 #ifdef MADV_HUGEPAGE
     if (alignment == HUGE_PAGE) {
         int before = errno;
-        madvise(memory, rounded, MADV_HUGEPAGE); /* advice only: a kernel without huge pages refuses it */
+        madvise(memory, rounded, MADV_HUGEPAGE); /* only advice; a kernel without huge pages rejects it */
         errno = before;
     }
 #endif
@@ -373,7 +381,7 @@ void attn_free(void *memory) {
     free(memory);
 }
 
-/* 0 or an errno value; *size is written only on success. */
+/* Returns 0 or an errno value. Writes *size only on success. */
 static int regular_size(int descriptor, size_t *size) {
     struct stat status;
     if (fstat(descriptor, &status) != 0) {
@@ -411,7 +419,7 @@ static int load_bytes(int descriptor, size_t size, attn_file *out) {
         if (got > 0) {
             have += (size_t)got;
         } else if (got == 0 || errno != EINTR) {
-            int error = got == 0 ? EIO : errno; /* it ends too early: it was cut while being read */
+            int error = got == 0 ? EIO : errno; /* the file was truncated while being read */
             attn_free(data);
             return error;
         }
@@ -424,7 +432,7 @@ static int open_file(const char *path, int (*get)(int descriptor, size_t size, a
     *out = (attn_file){NULL, 0, 0};
     int descriptor;
     do {
-        /* O_NONBLOCK: a fifo without a writer is refused below instead of waited for. */
+        /* With O_NONBLOCK a fifo without a writer opens and is refused below; otherwise open would wait. */
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     } while (descriptor < 0 && errno == EINTR);
     if (descriptor < 0) {

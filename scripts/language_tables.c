@@ -1,10 +1,10 @@
-/* language_tables.c: docs/language.md with its tables renewed from compiler/model/settings.def.
+/* language_tables.c: prints docs/language.md with its tables updated from compiler/model/settings.def.
  *
  *     language_tables PAGE      prints the page
  *
- * A table stands between the lines `<!-- table: NAME -->` and `<!-- end -->`; NAME is a setting's, or `blocks` or
- * `kept`. Exit 1, with the line at fault, where a marker has no end, names no table or stands twice, or a table of
- * settings.def has no marker. */
+ * A table stands between the lines `<!-- table: NAME -->` and `<!-- end -->`; NAME is the name of a setting, or
+ * `blocks` or `kept`. A marker without an end, with an unknown name, or that occurs twice is an error, and so is a
+ * table of settings.def without a marker: the program prints the line at fault and exits with status 1. */
 #include "../compiler/model/settings.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static const SettingText settings[] = {
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
-/* `value` is text here: of a flag the constant that it sets, of a number its range. */
+/* `value` is text here: the constant that a flag sets, or the range of a number. */
 typedef struct OptionText {
     const char *setting, *word, *takes, *value, *help;
     Field field;
@@ -44,12 +44,23 @@ typedef struct OptionText {
 #define SETS_real(value) 0
 #define SETS_integers(value) 0
 #define SETS_reals(value) 0
+#define SETS_word(value) 0
 static const OptionText options[] = {
 #define OPTION(setting, word, takes, field, value, help) \
     {#setting, word, #takes, #value, help, F_##field, SETS_##takes(value)},
 #include "../compiler/model/settings.def"
 };
 enum { OPTIONS = sizeof options / sizeof options[0] };
+
+static const struct {
+    Field field;
+    const char *word, *help;
+    double value;
+} choices[] = {
+#define CHOICE(field, word, value, help) {F_##field, word, help, value},
+#include "../compiler/model/settings.def"
+};
+enum { CHOICES = sizeof choices / sizeof choices[0] };
 
 static const struct {
     const char *name, *help;
@@ -61,7 +72,7 @@ static const struct {
 
 static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
-/* A cell of a table: a bar would end it. */
+/* Prints a cell of a table. A bar is escaped, since it would end the cell. */
 static void put_cell(const char *text) {
     for (; *text; text++) {
         if (*text == '|') putchar('\\');
@@ -81,6 +92,12 @@ static void put_blocks(int set) {
 
 static bool is_flag(const OptionText *o) { return is(o->takes, "flag"); }
 
+static int choices_of(const OptionText *o) {
+    int count = 0;
+    for (int c = 0; c < CHOICES; c++) count += is(o->takes, "word") && choices[c].field == o->field;
+    return count;
+}
+
 static const char *takes_text(const OptionText *o) {
     static const struct {
         const char *takes, *range, *text;
@@ -88,7 +105,7 @@ static const char *takes_text(const OptionText *o) {
         {"integer", "positive", "integer > 0"}, {"integer", "natural", "integer >= 0"},
         {"real", "any", "number"}, {"real", "positive", "number > 0"}, {"real", "natural", "number >= 0"},
         {"real", "unit", "number > 0, <= 1"},
-        {"integers", "natural", "integers >= 0"}, {"reals", "positive", "numbers > 0"},
+        {"integers", "natural", "integers >= 0"}, {"reals", "positive", "numbers > 0"}, {"word", "any", "a word"},
     };
     if (is_flag(o)) return "";
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -103,11 +120,13 @@ static int flags_of(Field field) {
     return count;
 }
 
-/* A number outside the option's range is no number at all: `none`. */
+/* A default outside of the option's range means that there is none. */
 static const char *default_text(const OptionText *o) {
     const FieldText *field = &field_texts[o->field];
     if (is(field->initial, "UNSET")) return "open";
     if (!is_flag(o)) {
+        for (int i = 0; i < CHOICES; i++)
+            if (choices[i].field == o->field && choices[i].value == field->value) return choices[i].word;
         bool list = is(o->takes, "integers") || is(o->takes, "reals");
         bool fits = is(o->value, "any") || field->value > 0 || (is(o->value, "natural") && field->value >= 0);
         return fits && !list ? field->initial : "none";
@@ -120,15 +139,16 @@ static void put_where(const SettingText *s) {
     char first = s->help[0];
     bool word = first >= 'a' && first <= 'z' && s->help[1] != '_';
     if (word) putchar(first - 'a' + 'A');
-    printf("%s. Stands in ", word ? s->help + 1 : s->help);
+    printf("%s.\nStated in ", word ? s->help + 1 : s->help);
     put_blocks(s->blocks);
-    puts(s->blocks == IN_MODEL ? "." : " or around.");
+    puts(s->blocks == IN_MODEL ? "." : " or an enclosing block.");
 }
 
-/* A setting of one value has a sentence in place of a table. */
+/* A setting that takes one value has a sentence in place of a table. */
 static void put_setting(const SettingText *s) {
     int count = 0;
-    for (int i = 0; i < OPTIONS; i++) count += is(options[i].setting, s->name);
+    for (int i = 0; i < OPTIONS; i++)
+        if (is(options[i].setting, s->name)) count += 1 + choices_of(&options[i]);
     put_where(s);
     if (count > 1) puts("\n| option | takes | meaning | default |\n|---|---|---|---|");
     for (int i = 0; i < OPTIONS; i++) {
@@ -145,6 +165,9 @@ static void put_setting(const SettingText *s) {
         printf("%s | ", takes_text(o));
         put_cell(o->help);
         printf(" | %s |\n", default_text(o));
+        for (int c = 0; c < CHOICES && is(o->takes, "word"); c++)
+            if (choices[c].field == o->field)
+                printf("| `%s %s` |  | %s |  |\n", o->word, choices[c].word, choices[c].help);
     }
 }
 
@@ -159,7 +182,7 @@ static void put_block_table(void) {
     }
 }
 
-/* The options of a setting whose field has this rule. */
+/* Prints the options of a setting whose fields have this rule. */
 static void put_kept_of(const SettingText *s, const char *rule, const char *meaning) {
     int count = 0;
     for (int i = 0; i < OPTIONS; i++) {
@@ -175,10 +198,11 @@ static void put_kept_of(const SettingText *s, const char *rule, const char *mean
 }
 
 static void put_kept(void) {
-    puts("| setting | options | stated again without them |\n|---|---|---|");
+    puts("| setting | options | when the setting is stated again without them |\n|---|---|---|");
     for (int s = 0; s < SETTINGS; s++) {
-        put_kept_of(&settings[s], "kept", "they stay");
-        put_kept_of(&settings[s], "by field", "they stay, but go back to their defaults where a kind is named");
+        put_kept_of(&settings[s], "kept", "they keep their values");
+        put_kept_of(&settings[s], "by field",
+                    "they keep their values, unless a kind is named: then they have their defaults");
     }
 }
 

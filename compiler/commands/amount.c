@@ -1,4 +1,4 @@
-/* amount.c: sizes, rates and times as the commands print them. */
+/* amount.c: formats sizes, rates and times for the commands. */
 #include "commands.h"
 
 const char *amount_text(Arena *arena, double value, const char *unit) {

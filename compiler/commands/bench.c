@@ -1,18 +1,21 @@
-/* bench.c: attnc bench: one sequence through the C, again and again, beside what the machine can do. */
-#include "decoder.h"
+/* bench.c: attnc bench times the C on one sequence and measures the machine in the same run. */
+#include "commands.h"
 #include "peak.h"
+
+#include "../engine/decoder.h"
 
 #include <stdlib.h>
 
 static const char usage[] =
     "attnc bench SPEC [--weights F[,F…]|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC]\n"
-    "                 [--json] [--decode]\n" HELP_WEIGHTS " (random:1)\n"
-    "  --seq N              rows of the sequence, and of its source or keys (128, or the spec's bound if less)\n"
-    "  --threads N          1 to 256 (1)\n" HELP_TARGET HELP_CC
-    "  --json               one line for programs, times in seconds\n"
-    "  --decode             one token after the other, --seq N of them, in place of whole sequences";
+    "                 [--json] [--decode]\n" HELP_WEIGHTS " (default: random:1)\n"
+    "  --seq N              rows of the sequence, and of its source or keys (default: 128, or the spec's bound if\n"
+    "                       that is smaller)\n"
+    "  --threads N          number of threads, 1 to 256 (default: 1)\n" HELP_TARGET HELP_CC
+    "  --json               prints one line of JSON, with times in seconds\n"
+    "  --decode             times the decoding of --seq N tokens, one by one, instead of whole sequences";
 
-/* One sequence with seeded inputs of every kind that the spec takes; given masks hide nothing. */
+/* One sequence with seeded inputs; masks are all ones. */
 static Batch *one_sequence(Arena *arena, const Graph *g, const CallRows *rows) {
     Batch *batch = arena_alloc(arena, sizeof *batch);
     batch->count = 1;
@@ -34,7 +37,7 @@ typedef struct Timing {
     int runs;
 } Timing;
 
-/* At least 15 runs and 1.5 s; the first ones, uncounted, warm caches and clock. */
+/* Times at least 15 runs and 1.5 s, after 0.3 s of runs that warm the caches and raise the clock. */
 static Timing time_forward(Engine *engine) {
     static double seconds[MOST_RUNS];
     progress_begin("timing");
@@ -52,7 +55,7 @@ static Timing time_forward(Engine *engine) {
     return t;
 }
 
-/* A text of n tokens from an empty state, one step a token; its cost, summed over the steps. */
+/* Times texts of n tokens, one step for each token, from an empty state. */
 static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab) {
     static double seconds[MOST_RUNS];
     Timing t = {0};
@@ -66,8 +69,8 @@ static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab) {
         double from = seconds_now();
         for (int64_t i = 0; i < n; i++) {
             int32_t token = (int32_t)(hash_bytes(0, &i, sizeof i) % (uint64_t)vocab);
-            int status = decoder_append(decoder, &(DecoderRows){.count = 1, .slots = &slot, .tokens = &token},
-                                        &(DecoderOutputs){.logits = vocab ? logits : NULL});
+            const DecoderRows rows = {.count = 1, .slots = &slot, .inputs = {[IN_tokens] = &token}};
+            int status = decoder_append(decoder, &rows, &(DecoderOutputs){.logits = vocab ? logits : NULL});
             if (status) fail("the compiled model says: %s", decoder_text(decoder, status));
         }
         seconds[t.runs] = (seconds_now() - from) / (double)n;
@@ -81,7 +84,7 @@ static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab) {
 
 static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, int64_t n, bool json) {
     const Module *module = engine->module;
-    const Plan *plan = engine->program->decode;
+    const Plan *plan = engine->program->entries[ENTRY_DECODE];
     if (module->encode) fail("`--decode` is for decoders without a source");
     Decoder *decoder = decoder_new(arena, module, weights, engine, 1, GUARD_NONE);
     double flops = 0, bytes = 0;
@@ -105,10 +108,11 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
                engine->call.threads, engine->call.picked, (long long)n);
     else
         printf(
-            "%s, decode of %lld tokens from an empty state, %d thread%s, %s: %.1f tokens/s (median of %d texts; best "
+            "%s, decode of %s from an empty state, %s, %s: %.1f tokens/s (median of %s; best "
             "%.1f)\n%s a token, %s: %.1f %% of the %s that one core reads from memory%s\n",
-            module->model->name, (long long)n, engine->call.threads, engine->call.threads == 1 ? "" : "s",
-            engine->call.picked, 1 / t.median, t.runs, 1 / t.least, amount_text(arena, bytes, "B"),
+            module->model->name, counted(arena, n, "token"), counted(arena, engine->call.threads, "thread"),
+            engine->call.picked, 1 / t.median, counted(arena, t.runs, "text"), 1 / t.least,
+            amount_text(arena, bytes, "B"),
             amount_text(arena, bytes / t.median, "B/s"), 100 * share, amount_text(arena, read, "B/s"),
             share <= 1                   ? ""
             : engine->call.threads == 1 ? " (the weights stay in the caches)"
@@ -125,11 +129,10 @@ int command_bench(int argc, char **argv) {
         {"--decode", .flag = &decode}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
-    Model *model = model_load(arena, path);
-    Module *module = build(arena, model);
+    Compilation c = spec_load(arena, path, STAGE_GRAPH);
     EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads, .load = true};
-    Weights *weights = load_weights(arena, module, weights_path ? weights_path : "random:1", false);
-    Engine *engine = engine_new(arena, module, weights, &engine_options);
+    Weights *weights = load_weights(&c, weights_path ? weights_path : "random:1", false);
+    Engine *engine = engine_new(arena, &c, weights, &engine_options);
     Length bound = call_bound(engine->plan);
     int64_t n = option_integer(usage, "--seq", seq, bound.exact || bound.n < 128 ? bound.n : 128, 1, bound.n);
     if (bound.exact && n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);
@@ -139,16 +142,17 @@ int command_bench(int argc, char **argv) {
         return EXIT_FINE;
     }
     CallRows rows = call_rows(engine->plan, n);
-    engine_bind(arena, engine, one_sequence(arena, module->forward, &rows));
+    engine_bind(arena, engine, one_sequence(arena, c.module->forward, &rows));
 
     double flops = 0, bytes = 0;
     for (int i = 0; i < engine->plan->n_steps; i++) {
         flops += step_flops(engine->plan, &engine->plan->steps[i], &rows);
         bytes += step_bytes(engine->plan, &engine->plan->steps[i], &rows);
     }
-    double peak = peak_flops(engine->call.picked), read = read_bandwidth();
+    const Isa *isa = isa_load(arena, engine->call.picked);
+    double peak = peak_flops(isa), read = read_bandwidth();
     Timing t = time_forward(engine);
-    double peak_after = peak_flops(engine->call.picked);
+    double peak_after = peak_flops(isa);
     if (peak_after > peak) peak = peak_after;
     progress_end();
     double rate = flops / t.median, share = peak > 0 ? rate / (peak * threads) : 0;
@@ -159,14 +163,14 @@ int command_bench(int argc, char **argv) {
                t.median, t.least, t.runs, flops, bytes, rate / 1e9, peak / 1e9, read / 1e9, threads,
                engine->call.picked, (long long)n, (long long)rows.rows, (long long)rows.source);
     else
-        printf("%s, %lld rows%s, %d thread%s, %s: median %s, best %s of %d runs\n%s, %s, "
+        printf("%s, %s%s, %s, %s: median %s, best %s of %s\n%s, %s, "
                "%.1f %% of %d x %s measured; %s touched, one core reads %s\n",
-               model->name, (long long)rows.rows,
-               rows.source ? arena_printf(arena, " over %lld %s", (long long)rows.source,
-                                          model->alone ? "keys" : "of the source")
+               c.model->name, counted(arena, rows.rows, "row"),
+               rows.source ? c.model->alone ? arena_printf(arena, " over %s", counted(arena, rows.source, "key"))
+                                            : arena_printf(arena, " over %lld of the source", (long long)rows.source)
                            : "",
-               threads, threads == 1 ? "" : "s", engine->call.picked,
-               duration_text(arena, t.median), duration_text(arena, t.least), t.runs,
+               counted(arena, threads, "thread"), engine->call.picked,
+               duration_text(arena, t.median), duration_text(arena, t.least), counted(arena, t.runs, "run"),
                amount_text(arena, flops, "FLOP"), amount_text(arena, rate, "FLOP/s"), 100 * share, threads,
                amount_text(arena, peak, "FLOP/s"), amount_text(arena, bytes, "B"), amount_text(arena, read, "B/s"));
     arena_free(arena);

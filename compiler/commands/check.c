@@ -1,7 +1,7 @@
-/* check.c: attnc check: the interpreter against compiled C, output by output, at many lengths, in batches, with several
- * threads, with outputs that are not wanted. */
-#include "check.h"
+/* check.c: attnc check compares compiled C with the interpreter and prints a table of the differences. */
+#include "commands.h"
 
+#include "../check/check.h"
 #include "../../runtime/attn_runtime.h"
 
 #include <errno.h>
@@ -9,27 +9,31 @@
 
 static const char usage[] =
     "attnc check SPEC [--weights F[,F…]|random:SEED] [--seed N] [--target T] [--cc CC] [--threads N] [--small]\n"
-    "                 [--lengths N,…] [--case NAME] [--emitted FILE.c] [--run COMMAND]\n" HELP_WEIGHTS "\n"
-    "  --seed N             what inputs are drawn from, and weights without --weights (1)\n"
+    "                 [--lengths N,…] [--case NAME] [--emitted FILE.c] [--run COMMAND] [--bits]\n" HELP_WEIGHTS "\n"
+    "  --seed N             seed of the random inputs, and of the weights without --weights (default: 1)\n"
     "  --target T           one instruction set: " HELP_TARGETS "\n"
-    "                       (all that this machine has)\n" HELP_CC
-    "  --threads N          compares calls in N threads, 1 to 256, with those in one (2, then 3)\n"
-    "  --small              the same model with few layers, narrow and short, at every kind of length\n"
-    "  --lengths N,…        these lengths in place of the usual ones\n"
-    "  --case NAME          only that case of the table\n"
-    "  --emitted FILE.c     checks this C in place of a fresh emission (header and driver are fresh)\n"
-    "  --run COMMAND        for another machine: CC makes a program, and COMMAND PROGRAM, an emulator say, runs it\n"
-    "                       and answers over standard input and output; needs --target";
+    "                       (default: all that this machine runs)\n" HELP_CC
+    "  --threads N          compares calls in N threads, 1 to 256, with calls in one thread (default: 2, then 3)\n"
+    "  --small              checks a small model of the same kind, narrow, short and with few layers, at every kind\n"
+    "                       of length\n"
+    "  --lengths N,…        checks these lengths instead of the usual ones\n"
+    "  --case NAME          checks only that case of the table\n"
+    "  --emitted FILE.c     checks this C instead of newly emitted C (header and driver are newly emitted)\n"
+    "  --run COMMAND        checks C for another machine: CC builds a program, and COMMAND PROGRAM, for instance an\n"
+    "                       emulator, runs it; it communicates over standard input and output; needs --target\n"
+    "  --bits               prints for each target a hash of all bits of the outputs, which is equal on all machines";
 
 typedef struct Checker {
     Arena *arena;
-    const char *path, *weights_path, *target, *cc, *threads_text, *emitted_path, *run;
+    const char *path, *weights_path, *target, *cc, *threads_text, *lengths_text, *emitted_path, *run;
     int64_t seed;
+    bool print_bits;
+    uint64_t bits[MOST_TARGETS];
     const char *emitted_c;
     const char *targets[MOST_TARGETS];
     int n_targets;
     Cases cases;
-    Checks checks; /* of one pass after the other: the spec as it is, then with every attention map */
+    Checks checks; /* of the current pass: the spec as it is, or with every attention map */
 } Checker;
 
 /* ---------------------------------------------------------------- rows of the table */
@@ -55,7 +59,7 @@ static void print_trouble(void *with, const char *target, const char *name, cons
            paint(stdout, PAINT_NONE), text);
 }
 
-/* Rows of that text: up to the bound where the model is small. */
+/* The rows of the text that is appended to states: fewer for larger models, up to the bound. */
 static int64_t text_rows(const Checker *c, const Module *module) {
     enum { MULTIPLY_ADDS = 300000000, LEAST = 17 };
     Length seq = module->model->decoder->seq;
@@ -106,7 +110,7 @@ static void print_failure(Checker *c, bool maps) {
     say(stdout, "again: attnc check %s --seed %lld --target %s --case %s", c->path, (long long)c->seed,
         k->first_target, k->first_case ? k->first_case->name : maps ? "maps-decode" : "decode");
     if (c->cases.small) printf(" --small");
-    if (c->cases.lengths_text) printf(" --lengths %s", c->cases.lengths_text);
+    if (c->lengths_text) printf(" --lengths %s", c->lengths_text);
     if (c->weights_path) say(stdout, " --weights %s", c->weights_path);
     if (c->cc) say(stdout, " --cc %s", c->cc);
     if (k->first_threads > 1 || c->threads_text)
@@ -116,8 +120,8 @@ static void print_failure(Checker *c, bool maps) {
     printf("\n");
 }
 
-/* One engine for every target and length; false when something is off. */
-static bool check_pass(Checker *c, const Module *module, bool maps) {
+/* Checks all targets and lengths with one engine; returns whether all comparisons hold. */
+static bool check_pass(Checker *c, const Compilation *spec, bool maps) {
     EngineOptions options = {.target = c->n_targets == 1 ? c->targets[0] : NULL,
                              .cc = c->cc,
                              .run = c->run,
@@ -125,11 +129,15 @@ static bool check_pass(Checker *c, const Module *module, bool maps) {
                              .level = c->cases.small ? "-O1" : NULL,
                              .emitted_c = c->emitted_c};
     Arena *own = arena_new();
-    checks_begin(&c->checks, own, engine_new(own, module, c->cases.weights, &options));
+    checks_begin(&c->checks, own, engine_new(own, spec, c->cases.weights, &options));
     if (!maps || c->cases.only) print_head();
     cases_make(&c->cases, c->checks.engine, maps);
-    for (int t = 0; t < c->n_targets; t++) checks_run(&c->checks, c->targets[t]);
+    for (int t = 0; t < c->n_targets; t++) {
+        c->checks.bits = c->print_bits ? &c->bits[t] : NULL;
+        checks_run(&c->checks, c->targets[t]);
+    }
     for (int t = 0; t < c->n_targets && c->checks.decode && !c->checks.off; t++) {
+        c->checks.bits = c->print_bits ? &c->bits[t] : NULL;
         if (maps) checks_state_maps(&c->checks, c->targets[t]);
         else checks_states(&c->checks, c->targets[t]);
     }
@@ -142,50 +150,68 @@ static bool wants_pass(const Checker *c, bool maps) {
     return !c->cases.only || (strncmp(c->cases.only, "maps-", 5) == 0) == maps;
 }
 
-static Module *load_module(const Checker *c, bool maps) {
-    Model *model = model_load(c->arena, c->path);
-    if (c->cases.small) model = model_small(c->arena, model);
-    if (maps) model_turn_on_all(model);
-    return build(c->arena, model);
+/* Builds the graphs of a spec without errors as it is, or with every attention map as an output. */
+static Compilation load_graphs(const Checker *c, Source *source, bool maps) {
+    Compilation spec = compilation_quiet(c->arena, source);
+    compile_until(&spec, STAGE_MODEL);
+    if (c->cases.small) spec.model = model_small(c->arena, spec.model);
+    if (maps) model_export_all(spec.model);
+    compile_until(&spec, STAGE_GRAPH);
+    return spec;
 }
 
 static bool check_spec(Checker *c) {
-    Module *plain = load_module(c, false);
-    plan_model(c->arena, plain); /* refuses before anything is computed */
-    Module *maps = load_module(c, true);
-    c->cases.reference = maps;
+    Source *source = spec_load(c->arena, c->path, STAGE_GRAPH).source; /* errors and notes are of the whole spec */
+    Compilation plain = load_graphs(c, source, false);
+    compile_until(&plain, STAGE_PLAN); /* refuses the spec before anything is computed */
+    Compilation maps = load_graphs(c, source, true);
+    c->cases.reference = maps.module;
     c->cases.weights = load_weights(
-        c->arena, plain, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed),
-        false);
+        &plain, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed), false);
     const char *only = c->cases.only;
     bool states = !only || strcmp(only, "decode") == 0 || strcmp(only, "maps-decode") == 0;
-    if (plain->decode && states && !c->cases.lengths_text)
-        c->checks.decode = check_decode_new(c->arena, maps, c->cases.weights, text_rows(c, plain), c->seed,
-                                            (Rounded){0});
+    if (plain.module->decode && states && !c->lengths_text)
+        c->checks.decode = check_decode_new(c->arena, maps.module, c->cases.weights, text_rows(c, plain.module),
+                                            c->seed, (Rounded){0});
     bool fine = true, any = false;
     if (wants_pass(c, false)) {
-        fine = check_pass(c, plain, false);
+        fine = check_pass(c, &plain, false);
         any = c->cases.count > 0 || c->checks.decode;
     }
-    if (fine && !c->emitted_c && wants_pass(c, true) && maps->forward->n_outputs > plain->forward->n_outputs) {
-        fine = check_pass(c, maps, true);
+    bool has_maps = maps.module->forward->n_outputs > plain.module->forward->n_outputs;
+    if (fine && !c->emitted_c && wants_pass(c, true) && has_maps) {
+        fine = check_pass(c, &maps, true);
         any |= c->cases.count > 0 || c->checks.decode;
     }
     if (!any) fail("%s: there is no case `%s`", c->path, c->cases.only ? c->cases.only : "");
     return fine;
 }
 
+/* "1,17,33" */
+static void read_lengths(Checker *c) {
+    int64_t *lengths = arena_array(c->arena, MOST_CASES, sizeof *lengths);
+    c->cases.lengths = lengths;
+    for (const char *at = c->lengths_text;; at++) {
+        size_t length = strcspn(at, ",");
+        if (c->cases.n_lengths == MOST_CASES) fail("more than %d lengths", MOST_CASES);
+        const char *text = arena_copy(c->arena, at, length);
+        lengths[c->cases.n_lengths++] = option_integer(usage, "--lengths", text, 0, 1, INT32_MAX);
+        at += length;
+        if (!*at) return;
+    }
+}
+
 int command_check(int argc, char **argv) {
     Arena *arena = arena_new();
     Checker *c = arena_alloc(arena, sizeof *c);
     c->arena = c->cases.arena = arena;
-    c->cases.usage = usage;
     const char *seed = NULL;
     const Option options[] = {{"--weights", .text = &c->weights_path}, {"--seed", .text = &seed},
                               {"--target", .text = &c->target},        {"--cc", .text = &c->cc},
                               {"--threads", .text = &c->threads_text}, {"--small", .flag = &c->cases.small},
-                              {"--lengths", .text = &c->cases.lengths_text}, {"--case", .text = &c->cases.only},
-                              {"--emitted", .text = &c->emitted_path}, {"--run", .text = &c->run}};
+                              {"--lengths", .text = &c->lengths_text}, {"--case", .text = &c->cases.only},
+                              {"--emitted", .text = &c->emitted_path}, {"--run", .text = &c->run},
+                              {"--bits", .flag = &c->print_bits}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &c->path, 1);
     c->seed = option_integer(usage, "--seed", seed, 1, 0, INT32_MAX);
     int threads = (int)option_integer(usage, "--threads", c->threads_text, 0, 1, 256);
@@ -193,6 +219,7 @@ int command_check(int argc, char **argv) {
         usage_error(usage, "`--small` draws its weights from the seed; `--weights` are of the whole model");
     if (c->run && (!c->target || strcmp(c->target, "native") == 0))
         usage_error(usage, "`--run` needs `--target T`: which of the other machine's");
+    if (c->lengths_text) read_lengths(c);
     c->cases.path = c->path;
     c->cases.seed = (uint64_t)c->seed;
     size_t size;
@@ -208,6 +235,8 @@ int command_check(int argc, char **argv) {
     bool fine = check_spec(c);
     for (int t = 0; t < k->n_thread_counts; t++) attn_pool_free(k->pools[t]);
     progress_end();
+    for (int t = 0; fine && c->print_bits && t < c->n_targets; t++)
+        printf("bits %s %016llx\n", c->targets[t], (unsigned long long)c->bits[t]);
     if (fine) {
         say(stdout,
             "%s: %lld elements within the bound; the same bits alone, in batches, and with other thread counts\n",

@@ -1,50 +1,76 @@
-/* commands.h: one function a subcommand, and how their options are read. */
+/* commands.h: a function for each subcommand, and the reading of their options. */
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
-#include "../attnc.h"
+#include "../engine/batch.h"
+#include "terminal.h"
 
-/* An option `--name VALUE` (text, list) or `--name` (flag); exactly one pointer is set. */
+/* A value of an option that may be given several times, in the order of the command line. */
 typedef struct ValueNode {
     const char *text;
     struct ValueNode *next;
 } ValueNode;
 
+/* An option `--name VALUE` (text, list) or `--name` (flag); exactly one pointer is set. */
 typedef struct Option {
     const char *name; /* "--target", "-o" */
     const char **text;
     bool *flag;
-    ValueNode **list; /* given several times, in order */
+    ValueNode **list;
 } Option;
 
-/* A usage is how the command is called, then a line "  --option VALUE   what it does" for each option. Those of several
- * commands are here. */
+/* A usage text shows how the command is called and then, for each option, a line "  --option VALUE   what it does". The
+ * lines that several commands share are here. */
 #define HELP_WEIGHTS \
     "  --weights F[,F…]     safetensors files, an index.json of such files, a folder with model.safetensors or its\n" \
-    "                       index, or a packed .attnw; or random:SEED: drawn from that number with unit scale, for\n" \
-    "                       trying" /* its end, or a default, follows */
-#define HELP_TARGETS "@TARGETS@ or native, the best of this machine" /* options.c knows them */
-#define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n                       (the default)\n"
+    "                       index, or a packed .attnw; random:SEED draws weights of unit\n" \
+    "                       scale from that seed" /* the command adds the end of the sentence, or a default */
+#define HELP_INDENT "                       "
+#define HELP_TARGETS "@TARGETS@ or native, the best of this machine" /* options.c puts in the names */
+#define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n" HELP_INDENT "(default)\n"
 #define HELP_ENGINE \
-    "  --engine E           compiled (the default; needs a C compiler), or interp: no compiler, slow, in double\n"
-#define HELP_CC "  --cc CC              the C compiler; without it $CC, else the first there of clang, gcc, cc\n"
-#define HELP_THREADS "  --threads N          of the compiled engine, 1 to 256 (1)\n"
-#define HELP_VERBOSE "  -v                   names the tensors of the weights' files that are not used"
+    "  --engine E           compiled (default; needs a C compiler), or interp: slow, in double, without a compiler\n"
+#define HELP_CC "  --cc CC              C compiler (default: $CC, or the first of clang, gcc and cc that exists)\n"
+#define HELP_THREADS "  --threads N          threads of the compiled engine, 1 to 256 (default: 1)\n"
+#define HELP_VERBOSE "  -v                   lists the unused tensors of the weights' files"
 
-/* Reads argv after the subcommand, and --color and --help, which every one has; operands go to operand[0..operands-1],
- * all of them required. A mistake prints the reason and how the command is called, and exits 2. */
+/* Reads the arguments after the subcommand, including --color and --help, which all subcommands have. All of
+ * operand[0..operands-1] are required. On a mistake it prints the reason and the first part of the usage text, and
+ * exits with status 2. */
 void options_read(Arena *arena, int argc, char **argv, const char *usage, const Option *options, size_t count,
                   const char **operand, int operands);
 _Noreturn void usage_error(const char *usage, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void finish_output(void); /* a failure when not all of it could be written to stdout */
+void finish_output(void); /* fails when stdout could not be written */
 int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,
                        int64_t most);
 
+/* The parts of "scalar,avx2", with `native` replaced by the name of that target; refuses an unknown or repeated one. */
+const char *const *option_targets(Arena *arena, const char *usage, const char *list, int *n);
+
+/* Splits NAME=FILE and returns FILE; a missing `=` is a usage error. */
+const char *split_assignment(Arena *arena, const char *usage, const char *option, const char *text, char **name);
+/* The files of --in NAME=F.npy. */
+NamedFile *input_files(Arena *arena, const char *usage, const ValueNode *nodes);
+/* The files of --out NAME=F.npy or NAME.LAYER=F.npy. */
+NamedFile *output_files(Arena *arena, const char *usage, const ValueNode *nodes);
+
+/* --- run.c: the options of the commands that run a batch; NULL when an option is not given. */
+typedef struct RunOptions {
+    const char *weights, *engine, *target, *cc, *threads;
+    bool verbose;
+    bool interpreted; /* set by run_check */
+    int thread_count; /* set by run_check */
+} RunOptions;
+
+void run_check(RunOptions *run, const char *usage); /* a missing or wrong option is a usage error */
+/* Loads the weights, runs the batch in the interpreter or compiled, and sets the outputs of each sequence. */
+void run_batch(Compilation *c, const RunOptions *run, Batch *batch);
+
 /* --- amount.c */
 const char *amount_text(Arena *arena, double value, const char *unit); /* "12.34 MB" */
-const char *duration_text(Arena *arena, double seconds);               /* "1.234 ms": four digits, from ns to s */
+const char *duration_text(Arena *arena, double seconds);               /* "1.234 ms": four digits, in ns to s */
 
-/* Every command returns the exit code. */
+/* Commands return the exit code. */
 int command_fmt(int argc, char **argv);
 int command_weights(int argc, char **argv);
 int command_run(int argc, char **argv);
@@ -57,16 +83,24 @@ int command_compile(int argc, char **argv);
 int command_import(int argc, char **argv);
 int command_pack(int argc, char **argv);
 
-/* What --weights names: .attnw, or whatever weights_load takes. */
-Weights *load_weights(Arena *arena, const Module *module, const char *source, bool verbose);
+/* --- load.c */
+/* Takes a spec to a stage; errors of the spec are printed and end the program. */
+Compilation spec_load(Arena *arena, const char *path, Stage last);
+void spec_compile(Compilation *c, Stage last);
+/* Loads what --weights names: a .attnw file, for which the spec is taken to STAGE_PLAN, or anything that weights_load
+ * takes. The spec must be at STAGE_GRAPH. */
+Weights *load_weights(Compilation *c, const char *source, bool verbose);
 
-/* Writes the embedded page `name` to `path`, with its @TITLE@, which stands as it is, and its @DATA@, JSON. */
+/* --- page.c: writes the embedded page `name` to `path`, with `title` for @TITLE@, verbatim, and JSON for @DATA@. */
 void page_write(Arena *arena, const char *path, const char *name, const char *title, const char *data);
-/* A string of that JSON: in quotes; what could end the script or the text is spelled as a number, what is no UTF-8 is
- * U+FFFD. */
+/* Adds a quoted string to that JSON. Characters that could end the script or the string become \u escapes, and bytes
+ * that are not UTF-8 become U+FFFD. */
 void page_string(Text *out, const char *text);
 
-/* --dump=ast,model SPEC: prints the stages that the list names; argv begins at --dump=. */
+/* attnc --targets prints a line `NAME runs|no` for each target; argv begins after --targets. */
+int command_targets(int argc, char **argv);
+
+/* attnc --dump=ast,model SPEC prints the stages of the list; argv begins at --dump=. */
 int command_dump(int argc, char **argv);
 
 #endif

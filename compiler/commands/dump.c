@@ -1,47 +1,72 @@
-/* dump.c: attnc --dump=STAGE[,STAGE…] SPEC: what a stage made of the spec. */
+/* dump.c: attnc --dump=STAGE[,STAGE…] SPEC prints what the stages make of a spec. */
 #include "commands.h"
+
+#include "../lower/lower.h"
 
 #include <string.h>
 
-static const char usage[] = "attnc --dump=STAGE[,STAGE…] SPEC";
+static const char usage[] =
+    "attnc --dump=STAGE[,STAGE…] SPEC [--target T[,T…]]\n"
+    "  --target T[,T…]      targets of the schedule: " HELP_TARGETS "\n"
+    "                       (default: @DEFAULT_TARGETS@)";
 
-static void dump_stages(Arena *arena, const char *list, const char *path) {
-    static const char *const stages[] = {"ast", "model", "graph", "plan", NULL};
+static const char *const names[] = {
+    [STAGE_AST] = "ast", [STAGE_MODEL] = "model", [STAGE_GRAPH] = "graph", [STAGE_PLAN] = "plan",
+    [STAGE_SCHEDULE] = "schedule"};
+
+enum { STAGES = sizeof names / sizeof *names };
+
+typedef struct Dump {
+    bool shown[STAGES];
+    Stage last; /* the last stage to run: at least the graph, so that all errors of the spec are printed */
+} Dump;
+
+static Dump read_stages(const char *list) {
+    Dump dump = {.last = STAGE_GRAPH};
     for (const char *at = list; *at;) {
         size_t length = strcspn(at, ",");
-        bool known = false;
-        for (int i = 0; stages[i]; i++) known |= strlen(stages[i]) == length && strncmp(stages[i], at, length) == 0;
-        if (!known) fail_status(EXIT_USAGE, "--dump knows ast, model, graph and plan, not `%.*s`", (int)length, at);
+        int stage = STAGE_AST;
+        while (stage < STAGES && (strlen(names[stage]) != length || strncmp(names[stage], at, length) != 0)) stage++;
+        if (stage == STAGES)
+            fail_status(EXIT_USAGE, "--dump knows ast, model, graph, plan and schedule, not `%.*s`", (int)length, at);
+        dump.shown[stage] = true;
+        if (stage > (int)dump.last) dump.last = (Stage)stage;
         at += length + (at[length] == ',');
     }
-    Diagnostics diagnostics = diagnostics_new(arena, stderr);
-    Ast *ast = parse(arena, source_read(arena, path), &diagnostics);
-    if (strstr(list, "ast")) ast_print(stdout, ast);
-    Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
-    if (!model) fail("%s: %d error%s", path, diagnostics.errors, diagnostics.errors == 1 ? "" : "s");
-    if (strstr(list, "model")) {
-        Text text = text_new(arena);
-        model_print(&text, model, true);
-        printf("%shash %016llx\n", text.data, (unsigned long long)model->hash);
+    return dump;
+}
+
+static void print_stage(const Compilation *c, void *with) {
+    const Dump *dump = with;
+    if (!dump->shown[c->stage]) return;
+    Text text = text_new(c->arena);
+    if (c->stage == STAGE_AST) {
+        ast_print(&text, c->ast);
+        say(stdout, "%s", text.data); /* a spec may hold any character */
+        return;
     }
-    if (!strstr(list, "graph") && !strstr(list, "plan")) return;
-    Module *module = build(arena, model);
-    Text text = text_new(arena);
-    if (strstr(list, "graph")) {
-        graph_print(&text, module, module->forward);
-        if (module->encode) graph_print(&text, module, module->encode);
-        if (module->decode) graph_print(&text, module, module->decode);
+    if (c->stage == STAGE_MODEL && c->model) {
+        model_print(&text, c->model, true);
+        text_printf(&text, "hash %016llx\n", (unsigned long long)c->model->hash);
     }
-    if (strstr(list, "plan")) program_print(&text, plan_model(arena, module));
+    if (c->stage == STAGE_GRAPH && c->module) module_print(&text, c->module);
+    if (c->stage == STAGE_PLAN) program_print(&text, c->program);
+    for (int t = 0; c->stage == STAGE_SCHEDULE && c->schedules[t]; t++) schedule_print(&text, c->schedules[t]);
     fputs(text.data, stdout);
 }
 
 int command_dump(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *list = NULL, *path;
-    const Option options[] = {{"--dump", .text = &list}};
-    options_read(arena, argc, argv, usage, options, 1, &path, 1);
-    dump_stages(arena, list, path);
+    const char *list = NULL, *path, *target = NULL;
+    const Option options[] = {{"--dump", .text = &list}, {"--target", .text = &target}};
+    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
+    Dump dump = read_stages(list);
+    Compilation c = compilation_new(arena, source_read(arena, path));
+    c.options.targets =
+        option_targets(arena, usage, target ? target : default_targets(arena), &c.options.n_targets);
+    c.after = print_stage;
+    c.with = &dump;
+    spec_compile(&c, dump.last);
     arena_free(arena);
     return EXIT_FINE;
 }

@@ -1,20 +1,21 @@
-/* explain.c: attnc explain: what a forward of a spec costs, counted from its plan, and what this machine could do. */
+/* explain.c: attnc explain counts the cost of a forward pass from the plan, and measures the peak of this machine. */
 #include "explain.h"
 
-#include "../emit/emit.h"
 #include "commands.h"
-#include "engine.h"
 #include "peak.h"
+
+#include "../engine/engine.h"
+#include "../lower/lower.h"
 
 #include <string.h>
 
 static const char usage[] =
     "attnc explain SPEC [--seq N] [--target T] [--html F.html]\n"
-    "  --seq N              rows of the sequence that is counted, and of its source or keys (the spec's bound)\n"
-    "  --target T           of one alone: " HELP_TARGETS "\n"
-    "                       (all of this machine's processor)\n"
-    "  --html F.html        writes a page too: roofline and time of the steps, what the workspace holds when, code by\n"
-    "                       kernel";
+    "  --seq N              rows of the sequence, and of its source or keys (default: the spec's bound)\n"
+    "  --target T           only one instruction set: " HELP_TARGETS "\n"
+    "                       (default: all for this machine's processor)\n"
+    "  --html F.html        also writes a page: roofline and time of the steps, use of the workspace over time, and\n"
+    "                       code by kernel";
 
 /* ---------------------------------------------------------------- counting */
 
@@ -30,22 +31,22 @@ static void count_steps(Explain *x) {
     }
 }
 
-/* The C of each target alone, then of all. */
-static void size_code(Explain *x) {
-    EmitOptions options = {.command = "explain", .layout_hash = packed_layout_hash(x->plan->program), .n_targets = 1};
-    for (int t = 0; t < x->n_targets; t++) {
-        options.targets = &x->targets[t];
-        x->code_bytes[t] = emit(x->arena, x->plan->program, &options).c_bytes;
-    }
-    options.targets = x->targets;
-    options.n_targets = x->n_targets;
-    x->code = emit(x->arena, x->plan->program, &options);
+static Emitted code_of(Compilation planned, const char *const *targets, int n_targets) {
+    planned.options = (EmitOptions){.command = "explain", .targets = targets, .n_targets = n_targets};
+    compile_until(&planned, STAGE_C);
+    return planned.emitted;
+}
+
+/* Measures the C of each target alone, then of all targets together. */
+static void size_code(Explain *x, const Compilation *planned) {
+    for (int t = 0; t < x->n_targets; t++) x->code_bytes[t] = code_of(*planned, &x->targets[t], 1).c_bytes;
+    x->code = code_of(*planned, x->targets, x->n_targets);
 }
 
 static void measure_roofs(Explain *x) {
     for (int t = x->n_targets - 1; t >= 0 && x->peak == 0; t--) {
         x->peak_target = x->targets[t];
-        if (machine_has(x->peak_target)) x->peak = peak_flops(x->peak_target);
+        if (machine_has(x->peak_target)) x->peak = peak_flops(isa_load(x->arena, x->peak_target));
     }
     if (x->peak > 0) x->read = read_bandwidth();
     progress_end();
@@ -59,31 +60,31 @@ static void print_sizes(const Explain *x) {
     Arena *a = x->arena;
     const Plan *plan = x->plan;
     const Emitted *emitted = &x->code;
+    const EntrySizes *sizes = &emitted->entries[ENTRY_FORWARD];
     Text code = text_new(a);
     for (int t = 0; t < x->n_targets; t++)
         text_printf(&code, "%s %s; ", x->targets[t], amount_text(a, (double)x->code_bytes[t], "B"));
     row("code", arena_printf(a, "C of %sall %s", code.data, amount_text(a, (double)emitted->c_bytes, "B")));
     row("weights", arena_printf(a, "%s in the layout of the code (.attnw)",
-                                amount_text(a, 128 + 4 * (double)plan->program->weight_floats, "B")));
-    row("workspace", arena_printf(a, "%lld bytes, for chunks of %lld rows", (long long)emitted->forward.workspace_bytes,
-                                  (long long)plan->rows));
-    row("scratch",
-        arena_printf(a, "%lld bytes a thread, behind the workspace", (long long)emitted->forward.scratch_bytes));
-    row("stack", "at most 16384 bytes a function");
+                                amount_text(a, (double)packed_file_bytes(plan->program), "B")));
+    row("workspace", arena_printf(a, "%lld bytes, for chunks of %s", (long long)sizes->workspace_bytes,
+                                  counted(a, plan->rows, "row")));
+    row("scratch", arena_printf(a, "%lld bytes per thread, after the workspace", (long long)sizes->scratch_bytes));
+    row("stack", "at most 16384 bytes per function");
     const Model *model = x->module->model;
     if (!model->decoder)
         row("KV cache", arena_printf(a, "none: %s keeps nothing from call to call",
                                      model->encoder ? "an encoder" : "attention alone"));
     else if (x->module->no_decode) row("KV cache", arena_printf(a, "none: %s", x->module->no_decode));
     else
-        row("KV cache", arena_printf(a, "a state of up to %lld rows takes %s%s", (long long)model->decoder->seq.n,
+        row("KV cache", arena_printf(a, "a state of up to %s takes %s%s", counted(a, model->decoder->seq.n, "row"),
                                      amount_text(a, (double)emitted->state_bytes, "B"),
-                                     model->encoder ? arena_printf(a, ", what encode leaves of a source %s",
+                                     model->encoder ? arena_printf(a, ", and the encoded source takes %s",
                                                                    amount_text(a, (double)emitted->source_bytes, "B"))
                                                     : ""));
 }
 
-/* What `unroll auto` does, and why. */
+/* Prints the decision of `unroll auto` for each target, and its reason. */
 static void print_single(const Explain *x) {
     Arena *a = x->arena;
     for (int t = 0; t < x->n_targets; t++) {
@@ -92,17 +93,17 @@ static void print_single(const Explain *x) {
                                ? arena_printf(a, " (about %s of code; loops take %.1f %% of about %.0f cycles)",
                                               amount_text(a, u.code_bytes, "B"), 100 * u.saved / u.cycles, u.cycles)
                                : "";
-        row(t ? "" : "one sequence", u.pays ? arena_printf(a, "%s: written out without loops%s", x->targets[t], size)
+        row(t ? "" : "one sequence", u.pays ? arena_printf(a, "%s: unrolled without loops%s", x->targets[t], size)
                                             : arena_printf(a, "%s: loops, since %s%s", x->targets[t], u.why_not, size));
     }
 }
 
 static void print_unrolling(const Explain *x) {
     const Plan *plan = x->plan;
-    if (plan->program->unroll_full) row("unrolled", "everything: no loop is left");
+    if (plan->program->unroll_full) row("unrolled", "everything: there is no loop");
     else {
         row("unrolled", "layers and steps are straight-line code with constant widths and offsets, register tiles are "
-                        "written out; loops run over tiles of rows and columns, over k, and over keys");
+                        "unrolled; loops run over tiles of rows and columns, over k, and over keys");
         print_single(x);
     }
     int count[STEP_COUNT] = {0};
@@ -154,7 +155,7 @@ static void print_text(const Explain *x) {
     print_steps(x);
 }
 
-/* --target, or all of this processor. */
+/* Sets the target of --target, or all targets of this processor. */
 static void choose_targets(Explain *x, const char *target) {
     x->targets = targets_here(x->arena, &x->n_targets);
     if (!target) return;
@@ -173,19 +174,20 @@ int command_explain(int argc, char **argv) {
     const char *path, *seq = NULL, *html = NULL, *target = NULL;
     const Option options[] = {{"--seq", .text = &seq}, {"--target", .text = &target}, {"--html", .text = &html}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
-    Module *module = build(arena, model_load(arena, path));
-    Explain x = {.arena = arena, .module = module, .plan = plan_model(arena, module)->forward};
+    Compilation c = spec_load(arena, path, STAGE_PLAN);
+    Explain x = {.arena = arena, .module = c.module, .plan = c.program->entries[ENTRY_FORWARD]};
     choose_targets(&x, target);
     Length bound = call_bound(x.plan);
     int64_t n = option_integer(usage, "--seq", seq, bound.n, 1, bound.n);
     if (bound.exact && n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);
     x.rows = call_rows(x.plan, n);
-    const char *over = module->model->alone ? "keys" : "rows of the source";
-    const char *keys = x.rows.source ? arena_printf(arena, " over %lld %s", (long long)x.rows.source, over) : "";
-    x.call = arena_printf(arena, "one sequence of %lld rows%s%s", (long long)x.rows.rows, keys,
-                          bound.exact ? ", as every one" : n == bound.n ? ", the bound" : "");
+    const char *keys = arena_printf(arena, " over %s%s", counted(arena, x.rows.source, c.model->alone ? "key" : "row"),
+                                    c.model->alone ? "" : " of the source");
+    x.call = arena_printf(arena, "one sequence of %s%s%s", counted(arena, x.rows.rows, "row"),
+                          x.rows.source ? keys : "",
+                          bound.exact ? ", the only length" : n == bound.n ? ", the bound" : "");
     count_steps(&x);
-    size_code(&x);
+    size_code(&x, &c);
     measure_roofs(&x);
     if (html) explain_page(&x, html);
     print_text(&x);

@@ -1,4 +1,4 @@
-/* explain_page.c: attnc explain --html: the counts as JSON, which pages/explain.html draws. */
+/* explain_page.c: attnc explain --html writes the counts as JSON, which pages/explain.html draws. */
 #include "explain.h"
 
 #include "commands.h"
@@ -11,12 +11,13 @@ static void add_text(Text *out, const char *key, const char *text) {
 }
 
 static void add_head(const Explain *x, Text *out) {
+    const EntrySizes *sizes = &x->code.entries[ENTRY_FORWARD];
     add_text(out, "model", x->module->model->name);
     add_text(out, "call", x->call);
     text_printf(out, "\"parameters\":%.0f,\"flops\":%.0f,\"bytes\":%.0f,\n", x->parameters, x->flops, x->bytes);
     text_printf(out, "\"weights\":%lld,\"workspace\":%lld,\"chunk\":%lld,\"scratch\":%lld,\"code\":%zu,\"targets\":[",
-                (long long)(128 + 4 * x->plan->program->weight_floats), (long long)x->code.forward.workspace_bytes,
-                (long long)x->plan->rows, (long long)x->code.forward.scratch_bytes, x->code.c_bytes);
+                (long long)packed_file_bytes(x->plan->program), (long long)sizes->workspace_bytes,
+                (long long)x->plan->rows, (long long)sizes->scratch_bytes, x->code.c_bytes);
     for (int t = 0; t < x->n_targets; t++) {
         if (t) text_printf(out, ",");
         page_string(out, x->targets[t]);
@@ -45,7 +46,7 @@ static void add_steps(const Explain *x, Text *out) {
     }
 }
 
-/* `offset` in bytes from the workspace's start; from the step that first writes it to the last that reads it. */
+/* `offset` is in bytes from the start of the workspace; the buffer lives from step `first` to step `last`. */
 static void add_buffer(Text *out, const char *name, int64_t offset, int64_t bytes, int first, int last) {
     text_printf(out, "\n{");
     add_text(out, "name", name);
@@ -54,13 +55,13 @@ static void add_buffer(Text *out, const char *name, int64_t offset, int64_t byte
 }
 
 static void add_buffers(const Explain *x, Text *out) {
-    int64_t control = x->code.forward.control_bytes;
+    int64_t control = x->code.entries[ENTRY_FORWARD].control_bytes;
     add_buffer(out, "arrays of the call", 0, control, 0, x->plan->n_steps - 1);
     for (int i = 0; i < x->plan->n_buffers; i++) {
         const Buffer *b = &x->plan->buffers[i];
-        if (b->kind != BUFFER_WORKSPACE || b->first < 0) continue;
+        if (b->slot.space != SPACE_WORKSPACE || b->first < 0) continue;
         text_printf(out, ",");
-        add_buffer(out, b->name, control + 4 * b->offset, 4 * b->room, b->first, b->last);
+        add_buffer(out, b->slot.name, control + b->slot.offset, b->slot.bytes, b->first, b->last);
     }
 }
 

@@ -1,21 +1,21 @@
-/* fmt.c: attnc fmt: a spec in its canonical layout. */
+/* fmt.c: attnc fmt prints a spec in its canonical layout. */
 #include "commands.h"
 
 #include <string.h>
 
-static const char usage[] = "attnc fmt SPEC [-o FILE], or attnc fmt - [-o FILE]: the spec comes from standard input\n"
-                            "  -o FILE              where it goes, the spec itself too; without it to stdout";
+static const char usage[] =
+    "attnc fmt SPEC [-o FILE], or attnc fmt - [-o FILE], which reads the spec from standard input\n"
+    "  -o FILE              output file, which may be the spec itself (default: standard output)";
 
 int command_fmt(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *to = NULL;
     const Option options[] = {{"-o", .text = &to}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
-    Diagnostics diagnostics = diagnostics_new(arena, stderr);
     Source *source = strcmp(path, "-") == 0 ? source_from_input(arena) : source_read(arena, path);
-    Ast *ast = parse(arena, source, &diagnostics);
-    if (diagnostics.errors) fail("%s: %d error%s", source->path, diagnostics.errors, diagnostics.errors == 1 ? "" : "s");
-    const char *text = ast_format(arena, ast);
+    Compilation c = compilation_new(arena, source);
+    spec_compile(&c, STAGE_AST);
+    const char *text = ast_format(arena, c.ast);
     if (to) {
         OutputFile *output = output_open(arena, to);
         output_write(output, text, strlen(text));

@@ -1,5 +1,8 @@
-/* generate.c: attnc generate: a prompt continued by either engine, greedy, sampled or by beam search. */
-#include "decoder.h"
+/* generate.c: attnc generate continues prompts by greedy choice, sampling or beam search, in the interpreter or in
+ * compiled code. */
+#include "commands.h"
+
+#include "../engine/decoder.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,23 +13,26 @@ static const char usage[] =
     "                 [--out tokens=F.npy] [--stream] [--min-new N] [--ignore-eos] [--beam B] [--length-penalty A]\n"
     "                 [--length-form gnmt|power] [--temperature T] [--top-k K] [--top-p P] [--seed N] [--sequence N]\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS "\n"
-    "  --in NAME=F.npy      tokens: the prompt (the spec's `start`); source and the encoder's other inputs;\n"
-    "                       attention_mask, ones then zeros, says how long padded sequences are\n"
-    "  --max-new N          new tokens at most\n"
-    "  --out tokens=F.npy   prompt and new tokens, as an array; without it the new ids are printed, a line a prompt\n"
-    "  --stream             prints each new id as soon as it is certain\n"
-    "  --min-new N          no end token before that many new tokens (0)\n"
-    "  --ignore-eos         end tokens are like any other\n"
-    "  --beam B             beam search of that width, 1 to 1024 (1: the likeliest token each time)\n"
-    "  --length-penalty A   of beam search: what the length divides by, -16 to 16; 0 is nothing (0.6)\n"
-    "  --length-form F      of beam search: the log probability of n new tokens is divided by ((5 + n) / 6)^A with\n"
-    "                       gnmt (the default), and by n^A with power, as by Hugging Face transformers\n"
-    "  --temperature T      sampling at that temperature; 0 is none (0)\n"
-    "  --top-k K            of sampling: among the K likeliest tokens; 0 is all (0)\n"
-    "  --top-p P            of sampling: among the likeliest that together have that share, above 0 to 1 (1)\n"
-    "  --seed N             of sampling: what is drawn from (0)\n"
-    "  --sequence N         of sampling: the stream of the seed's that the first prompt draws from (0); the next\n"
-    "                       prompt of a batch draws from the next one\n"
+    "  --in NAME=F.npy      an input: tokens is the prompt (default: the spec's `start`); source and other inputs\n"
+    "                       are for the encoder; attention_mask, ones followed by zeros, gives the lengths of padded\n"
+    "                       sequences\n"
+    "  --max-new N          largest number of new tokens\n"
+    "  --out tokens=F.npy   writes the prompt and the new tokens as an array; without it, the new ids are printed, a\n"
+    "                       line for each prompt\n"
+    "  --stream             prints each new id as soon as it is final\n"
+    "  --min-new N          chooses no end token before that many new tokens (default: 0)\n"
+    "  --ignore-eos         treats end tokens like any other token\n"
+    "  --beam B             beam search with B beams, 1 to 1024 (default: 1, the most probable token at each step)\n"
+    "  --length-penalty A   beam search: exponent A of the length, -16 to 16; 0 means no penalty (default: 0.6)\n"
+    "  --length-form F      beam search: the log probability of n new tokens is divided by ((5 + n) / 6)^A with gnmt\n"
+    "                       (default), or by n^A with power, as in Hugging Face transformers\n"
+    "  --temperature T      samples at that temperature; 0 means no sampling (default: 0)\n"
+    "  --top-k K            sampling: keeps the K most probable tokens; 0 means all (default: 0)\n"
+    "  --top-p P            sampling: keeps the smallest set of most probable tokens with a total probability of\n"
+    "                       at least P, greater than 0 and at most 1 (default: 1)\n"
+    "  --seed N             sampling: seed of the random numbers (default: 0)\n"
+    "  --sequence N         sampling: number of the random stream of the first prompt (default: 0); each following\n"
+    "                       prompt of a batch uses the next stream\n"
     HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 typedef struct Generate {
@@ -34,9 +40,9 @@ typedef struct Generate {
     const Module *module;
     Decoder *decoder;
     attn_generate_options options;
-    Batch *prompts, *sources; /* sources NULL: no encoder */
+    Batch *prompts, *sources; /* sources is NULL without an encoder */
     bool stream;
-    int64_t done, most; /* new tokens of all prompts: how many there are, and may be */
+    int64_t done, most; /* new tokens of all prompts so far, and at most */
 } Generate;
 
 static const char new_tokens[] = "new tokens at most";
@@ -59,33 +65,24 @@ static uint64_t option_natural(const char *name, const char *text) {
     return value;
 }
 
-static bool graph_has(const Graph *graph, const char *name) {
-    for (int i = 0; graph && i < graph->n_inputs; i++)
-        if (strcmp(graph->inputs[i].name, name) == 0) return true;
-    return false;
-}
-
-/* The inputs that a graph takes; a mask goes with the source where there is one. */
-static ValueNode *inputs_of(const Generate *g, const Graph *graph, const ValueNode *all) {
-    ValueNode *list = NULL, **last = &list;
+/* The inputs that a graph takes. attention_mask belongs to the source when there is a source. */
+static NamedFile *inputs_of(const Generate *g, const Graph *graph, const NamedFile *all) {
+    NamedFile *list = NULL, **last = &list;
     bool takes_mask = g->module->encode ? graph == g->module->encode : true;
-    for (const ValueNode *node = all; node; node = node->next) {
-        char *name;
-        split_assignment(g->arena, usage, "--in", node->text, &name);
-        bool mask = strcmp(name, "attention_mask") == 0;
-        if (mask ? !takes_mask : !graph_has(graph, name)) continue;
+    for (const NamedFile *file = all; file; file = file->next) {
+        bool mask = strcmp(file->name, "attention_mask") == 0;
+        if (mask ? !takes_mask : !graph_input_named(graph, file->name)) continue;
         *last = arena_alloc(g->arena, sizeof **last);
-        (*last)->text = node->text;
+        **last = (NamedFile){file->name, file->path, -1, NULL};
         last = &(*last)->next;
     }
     return list;
 }
 
-static void refuse_unknown(const Generate *g, const ValueNode *inputs) {
-    for (const ValueNode *node = inputs; node; node = node->next) {
-        char *name;
-        split_assignment(g->arena, usage, "--in", node->text, &name);
-        if (graph_has(g->module->encode, name) || graph_has(g->module->decode, name) ||
+static void refuse_unknown(const Generate *g, const NamedFile *inputs) {
+    for (const NamedFile *file = inputs; file; file = file->next) {
+        const char *name = file->name;
+        if (graph_input_named(g->module->encode, name) || graph_input_named(g->module->decode, name) ||
             strcmp(name, "attention_mask") == 0)
             continue;
         fail("`%s` is no input of %s's generation; it takes tokens%s", name, g->module->model->name,
@@ -93,7 +90,7 @@ static void refuse_unknown(const Generate *g, const ValueNode *inputs) {
     }
 }
 
-/* A prompt of the start token for every source. */
+/* Makes a prompt of the start token for every source. */
 static Batch *start_prompts(const Generate *g) {
     const Model *m = g->module->model;
     if (m->start < 0) fail("%s has no `start`: give a prompt with --in tokens=F.npy", m->name);
@@ -104,42 +101,37 @@ static Batch *start_prompts(const Generate *g) {
     for (int64_t b = 0; b < batch->count; b++) {
         Sequence *s = &batch->sequences[b];
         s->symbols[0] = 1;
-        s->inputs[s->n_inputs++] = (InputArray){"tokens", DTYPE_I64, 1, &m->start};
+        s->inputs[s->n_inputs++] = (InputArray){IN_tokens, DTYPE_I64, 1, &m->start};
     }
     return batch;
 }
 
-static const InputArray *input_named(const Sequence *s, const char *name) {
-    for (int i = 0; i < s->n_inputs; i++)
-        if (strcmp(s->inputs[i].name, name) == 0) return &s->inputs[i];
-    return NULL;
-}
-
-/* What is wrong with a prompt, beside its ids, is said before weights are read and C is compiled. */
+/* Refuses wrong prompts before weights are read and C is compiled; batch_read has checked the ids. */
 static void check_prompt(const Generate *g, const Sequence *s) {
-    const InputArray *tokens = input_named(s, "tokens");
+    const InputArray *tokens = sequence_input(s, IN_tokens);
     int64_t n = tokens->rows, bound = g->module->model->decoder->seq.n;
-    const InputArray *prefix = input_named(s, "prefix_length");
+    const InputArray *prefix = sequence_input(s, IN_prefix_length);
     int64_t rows = prefix ? ((const int64_t *)prefix->data)[0] : 0;
     if (rows < 0 || rows > n)
         fail("input prefix_length holds %lld; with a prompt of %lld it may be 0 to %lld", (long long)rows, (long long)n,
              (long long)n);
-    int64_t most = bound - n + 1; /* all but the last new token are fed, a row each */
+    int64_t most = bound - n + 1; /* each new token but the last takes a row */
     if (g->options.max_new > most)
         fail("a prompt of %lld and %d new tokens are more than the %lld rows of the spec hold: with this prompt "
              "`--max-new` may be %s%lld", (long long)n, g->options.max_new, (long long)bound, most > 1 ? "1 to " : "",
              (long long)most);
 }
 
-static void read_prompts(Generate *g, const ValueNode *inputs) {
+static void read_prompts(Generate *g, const NamedFile *inputs) {
     refuse_unknown(g, inputs);
-    if (!graph_has(g->module->decode, "tokens")) fail("%s takes no tokens", g->module->model->name);
+    if (!graph_input(g->module->decode, IN_tokens)) fail("%s takes no tokens", g->module->model->name);
     if (g->module->encode)
-        g->sources = batch_read(g->arena, usage, g->module->encode, inputs_of(g, g->module->encode, inputs));
-    ValueNode *own = inputs_of(g, g->module->decode, inputs);
-    g->prompts = own ? batch_read(g->arena, usage, g->module->decode, own) : start_prompts(g);
+        g->sources = batch_read(g->arena, g->module->encode, inputs_of(g, g->module->encode, inputs));
+    NamedFile *own = inputs_of(g, g->module->decode, inputs);
+    g->prompts = own ? batch_read(g->arena, g->module->decode, own) : start_prompts(g);
     if (g->sources && (g->sources->count != g->prompts->count || g->sources->batched != g->prompts->batched))
-        fail("there are %lld sources and %lld prompts", (long long)g->sources->count, (long long)g->prompts->count);
+        fail("the inputs have %s and %s", counted(g->arena, g->sources->count, "source"),
+             counted(g->arena, g->prompts->count, "prompt"));
     for (int64_t b = 0; b < g->prompts->count; b++) check_prompt(g, &g->prompts->sequences[b]);
 }
 
@@ -152,14 +144,14 @@ static int print_token(void *with, int32_t token) {
 static _Noreturn void refuse(const Generate *g, int status, const attn_generated *result) {
     if (status == ATTN_GENERATE_MODEL)
         fail("the compiled model says: %s", decoder_text(g->decoder, result->model_status));
-    if (status == ATTN_GENERATE_STOPPED) finish_output(); /* by print_token, which knows no other reason */
+    if (status == ATTN_GENERATE_STOPPED) finish_output(); /* print_token stops only when stdout fails */
     fail("%s", attn_generate_status_text(status));
 }
 
-/* The prompt and the new tokens of one sequence; *count is their number. */
+/* Returns the prompt and the new tokens of one sequence; *count is their number. */
 static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
     const Sequence *s = &g->prompts->sequences[b];
-    const InputArray *tokens = input_named(s, "tokens"), *prefix = input_named(s, "prefix_length");
+    const InputArray *tokens = sequence_input(s, IN_tokens), *prefix = sequence_input(s, IN_prefix_length);
     int64_t n = tokens->rows;
     int32_t *out = arena_array(g->arena, (size_t)(n + g->options.max_new), sizeof *out);
     for (int64_t i = 0; i < n; i++) out[i] = (int32_t)((const int64_t *)tokens->data)[i];
@@ -195,13 +187,13 @@ static void write_tokens(const Generate *g, const char *path, int32_t *const *to
 
 static void print_tokens(const Generate *g, int32_t *const *tokens, const int64_t *counts) {
     for (int64_t b = 0; b < g->prompts->count; b++) {
-        int64_t first = input_named(&g->prompts->sequences[b], "tokens")->rows;
+        int64_t first = sequence_input(&g->prompts->sequences[b], IN_tokens)->rows;
         for (int64_t i = first; i < counts[b]; i++) printf("%s%d", i > first ? " " : "", (int)tokens[b][i]);
         printf("\n");
     }
 }
 
-/* How to search, as it stands on the command line; NULL: not given. */
+/* The texts of the options about the search; NULL when an option is not given. */
 typedef struct SearchWords {
     const char *max_new, *min_new, *beam, *penalty, *form, *temperature, *top_k, *top_p, *seed, *sequence;
     bool ignore_end;
@@ -229,7 +221,7 @@ static attn_generate_options read_search(const SearchWords *w) {
                                    .ignore_end = w->ignore_end};
 }
 
-/* Options that would change nothing, since the search that they are of was not asked for. */
+/* Refuses options of a kind of search that was not requested. */
 static void refuse_idle(const SearchWords *w, bool beams) {
     const struct {
         const char *name, *text;
@@ -244,7 +236,7 @@ static void refuse_idle(const SearchWords *w, bool beams) {
                     w->penalty ? "--length-penalty" : "--length-form");
 }
 
-/* Everything about the options is said before weights are read and C is compiled. */
+/* Refuses wrong options before weights are read and C is compiled. */
 static void check_options(const attn_generate_options *o) {
     if (o->beams < 1) usage_error(usage, "`--beam` is at least 1");
     if (!(o->temperature >= 0) || o->temperature > 1e6) usage_error(usage, "`--temperature` is 0 or more");
@@ -254,7 +246,7 @@ static void check_options(const attn_generate_options *o) {
     if (!(o->length_penalty >= -16 && o->length_penalty <= 16)) usage_error(usage, "`--length-penalty` is -16 to 16");
 }
 
-/* NULL: the ids are printed. */
+/* Returns NULL when the ids are to be printed. */
 static const char *out_path(Arena *arena, const ValueNode *out) {
     char *name;
     if (!out) return NULL;
@@ -307,23 +299,25 @@ int command_generate(int argc, char **argv) {
     check_options(&g.options);
     refuse_idle(&search, g.options.beams > 1);
     const char *to = out_path(arena, out);
-    g.module = build(arena, model_load(arena, path));
+    const NamedFile *inputs = input_files(arena, usage, in);
+    Compilation c = spec_load(arena, path, STAGE_GRAPH);
+    g.module = c.module;
     if (!g.module->decode)
         fail("%s: nothing can be generated: %s", path, g.module->no_decode ? g.module->no_decode : "it has no decoder");
     set_ends(&g);
-    read_prompts(&g, in);
-    Weights *weights = load_weights(arena, g.module, run.weights, run.verbose);
+    read_prompts(&g, inputs);
+    Weights *weights = load_weights(&c, run.weights, run.verbose);
     Engine *engine = NULL;
     if (!run.interpreted) {
         EngineOptions engine_options = {
             .target = run.target, .cc = run.cc, .threads = run.thread_count, .or_interp = true};
-        engine = engine_new(arena, g.module, weights, &engine_options);
+        engine = engine_new(arena, &c, weights, &engine_options);
     }
     g.decoder = decoder_new(arena, g.module, weights, engine, g.options.beams, GUARD_NONE);
     int64_t batch = g.prompts->count, *counts = arena_array(arena, (size_t)batch, sizeof *counts);
     int32_t **tokens = arena_array(arena, (size_t)batch, sizeof *tokens);
     g.most = batch * g.options.max_new;
-    if (stream && terminal_is(stdout)) progress_end(); /* tokens show by themselves how it goes */
+    if (stream && terminal_is(stdout)) progress_end(); /* the streamed tokens show the progress */
     else progress_begin("generating");
     progress_at(0, g.most, new_tokens);
     for (int64_t b = 0; b < batch; b++) tokens[b] = continue_prompt(&g, b, &counts[b]);

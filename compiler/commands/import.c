@@ -1,4 +1,4 @@
-/* import.c: attnc import: a spec from a folder of Hugging Face transformers. */
+/* import.c: attnc import writes the spec of a folder saved by Hugging Face transformers. */
 #include "../import/import.h"
 #include "commands.h"
 
@@ -7,10 +7,11 @@
 static const char usage[] =
     "attnc import DIR -o SPEC [--name NAME] [--seq N] [--ignore-key K], or attnc import --list\n"
     "  -o SPEC              the spec to write\n"
-    "  --name NAME          what the model is called, and its C; without it, its family's name\n"
-    "  --seq N              the most rows of a sequence (those of the config and of its tokenizer, at most 2048)\n"
-    "  --ignore-key K[,K…]  leaves out keys of config.json that attnc does not know; OBJECT.K is one in an object\n"
-    "  --list               the model types that are known, and their families";
+    "  --name NAME          name of the model and of its C (default: the name of its family)\n"
+    "  --seq N              largest number of rows of a sequence (default: the limit of the config and of its\n"
+    "                       tokenizer, but at most 2048)\n"
+    "  --ignore-key K[,K…]  ignores keys of config.json that attnc does not know; OBJECT.K is a key in an object\n"
+    "  --list               lists the known model types and their families";
 
 static void print_families(Arena *arena) {
     for (int f = 0; families[f]; f++) {
@@ -21,7 +22,7 @@ static void print_families(Arena *arena) {
     }
 }
 
-/* The keys of all --ignore-key, ended by NULL. */
+/* The keys of all --ignore-key options, ended by NULL. */
 static const char *const *ignored_keys(Arena *arena, const ValueNode *nodes) {
     const char **keys = NULL;
     int count = 0, room = 0;
@@ -64,10 +65,8 @@ int command_import(int argc, char **argv) {
     OutputFile *output = output_open(arena, to);
     output_write(output, text, strlen(text));
     output_commit(output);
-    for (const char *note = notes; *note; note += strcspn(note, "\n") + 1) {
-        say_head(stderr, PAINT_NOTE, "note");
-        say(stderr, "%.*s\n", (int)strcspn(note, "\n"), note);
-    }
+    for (const char *note = notes; *note; note += strcspn(note, "\n") + 1)
+        report_note("%.*s", (int)strcspn(note, "\n"), note);
     arena_free(arena);
     return EXIT_FINE;
 }

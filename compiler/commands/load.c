@@ -1,12 +1,25 @@
-/* load.c: the weights that --weights names, whatever kind of file it is. */
+/* load.c: the spec and the weights that a command line names. */
 #include "commands.h"
 
 #include <string.h>
 
-Weights *load_weights(Arena *arena, const Module *module, const char *source, bool verbose) {
+Compilation spec_load(Arena *arena, const char *path, Stage last) {
+    Compilation c = compilation_new(arena, source_read(arena, path));
+    spec_compile(&c, last);
+    return c;
+}
+
+void spec_compile(Compilation *c, Stage last) {
+    if (compile_until(c, last)) return;
+    fail("%s: %s", c->source->path, counted(c->arena, c->diagnostics.errors, "error"));
+}
+
+Weights *load_weights(Compilation *c, const char *source, bool verbose) {
     size_t length = strlen(source);
     bool named = length > 6 && strcmp(source + length - 6, ".attnw") == 0;
-    if (named || packed_is(source)) return packed_read(arena, plan_model(arena, module), source, false);
-    return weights_load(arena, module->model, &module->weights, source,
-        verbose ? UNUSED_LISTED : UNUSED_SUMMED_UP);
+    if (named || packed_is(source)) {
+        compile_until(c, STAGE_PLAN);
+        return packed_read(c->arena, c->program, source, false);
+    }
+    return weights_load(c->arena, c->model, &c->module->weights, source, verbose ? UNUSED_LISTED : UNUSED_SUMMED_UP);
 }

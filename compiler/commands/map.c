@@ -1,5 +1,5 @@
-/* map.c: attnc map: the attention of one sequence as a page to look at, every layer and head. */
-#include "batch.h"
+/* map.c: attnc map writes a page that shows the attention of one sequence in every layer and head. */
+#include "commands.h"
 #include "map.h"
 
 #include <math.h>
@@ -9,15 +9,15 @@ static const char usage[] =
     "attnc map SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … [--labels [NAME=]F …] [--show NAME=F …]\n"
     "                 -o F.html [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS
     "\n"
-    "  --in NAME=F.npy      an input, of one sequence\n"
-    "  --labels [NAME=]F    a symbol a line, one for each row of the input NAME; without it ids and row numbers are\n"
-    "                       shown\n"
-    "  --show NAME=F        a text that stands above the maps under that name: what the symbols say, or the answer\n"
+    "  --in NAME=F.npy      an input of one sequence\n"
+    "  --labels [NAME=]F    file with a line for each row of the input NAME, its symbol; without labels, ids and row\n"
+    "                       numbers are shown\n"
+    "  --show NAME=F        text that is shown above the maps under that name, for instance the input or the answer\n"
     "  -o F.html            the page\n" HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 enum { MOST_LABELS = 64 << 20, MOST_TEXT = 1 << 20 };
 
-/* The symbols of one axis: those of an input, or numbers. */
+/* The labels of an axis: the symbols of an input, or numbers. */
 typedef struct Axis {
     const char *name; /* tokens, source, target, query, … */
     const char **labels;
@@ -34,7 +34,7 @@ typedef struct Maps {
 
 /* ---------------------------------------------------------------- symbols */
 
-/* The lines of a file, as many as the input has rows. */
+/* Reads the lines of a file, which must be as many as the input has rows. */
 static const char **read_labels(Maps *m, const char *path, const char *input, int64_t rows) {
     size_t size = 0;
     char *text = file_read(m->arena, path, MOST_LABELS, &size), *end = text + size;
@@ -49,12 +49,12 @@ static const char **read_labels(Maps *m, const char *path, const char *input, in
         text = stop + 1;
     }
     if (lines != rows)
-        fail("%s has %lld lines, but `%s` has %lld rows: a symbol a line", path, (long long)lines, input,
-             (long long)rows);
+        fail("%s has %s, but `%s` has %s: a symbol a line", path, counted(m->arena, lines, "line"), input,
+             counted(m->arena, rows, "row"));
     return labels;
 }
 
-/* Ids, or row numbers where an input has none. */
+/* Labels of ids, or of row numbers when the input has no ids. */
 static const char **numbers(Maps *m, const InputArray *input, int64_t rows) {
     const char **labels = arena_array(m->arena, (size_t)rows, sizeof *labels);
     const int64_t *ids = input && input->dtype == DTYPE_I64 && input->rows == rows ? input->data : NULL;
@@ -62,17 +62,18 @@ static const char **numbers(Maps *m, const InputArray *input, int64_t rows) {
     return labels;
 }
 
+static const char *name_of(const InputArray *input) { return input_kinds[input->role].name; }
+
 static const InputArray *input_named(const Maps *m, const char *name) {
-    for (int i = 0; i < m->sequence->n_inputs; i++)
-        if (strcmp(m->sequence->inputs[i].name, name) == 0) return &m->sequence->inputs[i];
-    return NULL;
+    const GraphInput *input = graph_input_named(m->graph, name);
+    return input ? sequence_input(m->sequence, input->role) : NULL;
 }
 
-/* The input whose rows those of a map are: of the source's side, or of the other. */
+/* The input whose rows are the rows of a map, of the source or of the target. */
 static const InputArray *input_of(const Maps *m, bool of_source) {
     for (int i = 0; i < m->graph->n_inputs; i++) {
         const GraphInput *input = &m->graph->inputs[i];
-        const InputArray *given = input_named(m, input->name);
+        const InputArray *given = sequence_input(m->sequence, input->role);
         if (given && input->of_source == of_source && given->dtype != DTYPE_U8) return given;
     }
     return NULL;
@@ -84,10 +85,10 @@ static int add_axis(Maps *m, const char *name, const char **labels, int64_t coun
     return m->n_axes++;
 }
 
-/* Its number. Two inputs, or an input and the rows of a map, may differ in their count and bear one name. */
+/* Returns the index of an axis. Axes with the same name may differ in their count. */
 static int axis_of(Maps *m, bool of_source, int64_t count) {
     const InputArray *input = input_of(m, of_source);
-    const char *name = input && input->rows == count ? input->name : of_source ? "source rows" : "rows";
+    const char *name = input && input->rows == count ? name_of(input) : of_source ? "source rows" : "rows";
     for (int i = 0; i < m->n_axes; i++)
         if (strcmp(m->axes[i].name, name) == 0 && m->axes[i].count == count) return i;
     return add_axis(m, name, numbers(m, input, count), count);
@@ -98,18 +99,18 @@ static void take_labels(Maps *m, const ValueNode *node) {
     const InputArray *input = equal ? NULL : input_of(m, false);
     if (equal) input = input_named(m, arena_copy(m->arena, node->text, (size_t)(equal - node->text)));
     if (!input) fail("`--labels %s` names no input of this call", node->text);
-    if (!equal && input_of(m, true)) fail("there are two inputs with rows: say `--labels %s=%s`", input->name, path);
+    if (!equal && input_of(m, true)) fail("there are two inputs with rows: say `--labels %s=%s`", name_of(input), path);
     for (int i = 0; i < m->n_axes; i++)
-        if (strcmp(m->axes[i].name, input->name) == 0)
-            fail("`--labels %s`: the symbols of `%s` are given already", node->text, input->name);
-    add_axis(m, input->name, read_labels(m, path, input->name, input->rows), input->rows);
+        if (strcmp(m->axes[i].name, name_of(input)) == 0)
+            fail("`--labels %s`: the symbols of `%s` are given already", node->text, name_of(input));
+    add_axis(m, name_of(input), read_labels(m, path, name_of(input), input->rows), input->rows);
 }
 
 /* ---------------------------------------------------------------- the page's data, as JSON */
 
-/* What the rows of one layer's exported heads sum to. */
+/* The sums of the rows of one layer's exported heads. */
 typedef struct Sums {
-    double least, most; /* of the rows that see a key */
+    double least, most; /* of rows to which a key is visible */
     int64_t seeing, blind, not_numbers;
 } Sums;
 
@@ -134,7 +135,7 @@ static bool has_sink(const Graph *graph, const GraphOutput *output) {
     return op->kind == OP_softmax && op->a.has_sink;
 }
 
-/* What is to be known of one layer beside its weights; "" where its rows sum to 1. */
+/* A note about the sums of one layer's rows; "" when all are 1. */
 static const char *group_note(Maps *m, const GraphOutput *output, const Sums *sums) {
     Text out = text_new(m->arena);
     if (has_sink(m->graph, output) && sums->seeing)
@@ -150,22 +151,22 @@ static const char *group_note(Maps *m, const GraphOutput *output, const Sums *su
     return out.data;
 }
 
-/* Two of a kind in one layer bear the name that their weights have. */
+/* Two attentions of a kind in one layer are told apart by the names of their weights. */
 static const char *group_title(Maps *m, const GraphOutput *output, const char *kind) {
     int alike = 0;
     for (int o = 0; o < m->graph->n_outputs; o++)
-        alike += m->graph->outputs[o].layer == output->layer && strcmp(m->graph->outputs[o].name, output->name) == 0;
+        alike += m->graph->outputs[o].layer == output->layer && m->graph->outputs[o].role == output->role;
     if (alike < 2) return arena_printf(m->arena, "%s, layer %d", kind, output->layer);
     const char *where = m->graph->ops[m->graph->tensors[output->tensor].op].where, *space = strrchr(where, ' ');
     return arena_printf(m->arena, "%s (%s), layer %d", kind, space ? space + 1 : where, output->layer);
 }
 
-/* The heads of one layer. */
+/* Adds the heads of one layer. */
 static void add_group(Maps *m, Text *out, const GraphOutput *output, const OutputArray *map, const Sums *sums) {
-    bool of_encoder = strcmp(output->name, "encoder_attention") == 0;
-    bool cross = strcmp(output->name, "cross_attention") == 0;
+    bool of_encoder = output->role == OUT_encoder_attention;
+    bool cross = output->role == OUT_cross_attention;
     int64_t rows = map->shape.dims[1], columns = map->shape.dims[2];
-    bool keys_apart = cross || (!of_encoder && input_named(m, "key"));
+    bool keys_apart = cross || (!of_encoder && sequence_input(m->sequence, IN_key));
     int row = axis_of(m, of_encoder, rows), column = axis_of(m, of_encoder || keys_apart, columns);
     text_printf(out, "{\"title\":");
     page_string(out, group_title(m, output, cross ? "cross attention" : of_encoder ? "attention in the encoder"
@@ -188,7 +189,7 @@ static void add_group(Maps *m, Text *out, const GraphOutput *output, const Outpu
     text_printf(out, "]}");
 }
 
-/* What holds for every layer: what a row sums to, and how exactly the weights are kept. */
+/* The text about all layers: the sum of a row, and the precision of the weights. */
 static const char *about(Maps *m, int with_sink, int without) {
     const char *sums = !with_sink ? "a row's weights sum to 1"
                        : !without ? "a row's weights sum to less than 1, because a learned sink takes the rest"
@@ -212,7 +213,7 @@ static void add_axes(Maps *m, Text *out) {
     }
 }
 
-/* The texts of --show, without the newline at their end. */
+/* Adds the texts of --show without their final newlines. */
 static void add_texts(Maps *m, Text *out, const ValueNode *show) {
     for (const ValueNode *node = show; node; node = node->next) {
         char *name;
@@ -232,11 +233,11 @@ static const char *page_data(Maps *m, const char *texts) {
     Text out = text_new(m->arena);
     int groups = 0, with_sink = 0;
     text_printf(&out, "{\"texts\":[%s],\n\"groups\":[", texts);
-    static const char *const order[] = {"cross_attention", "attention", "encoder_attention"};
+    static const OutputRole order[] = {OUT_cross_attention, OUT_attention, OUT_encoder_attention};
     for (int kind = 0; kind < 3; kind++)
         for (int o = 0; o < m->graph->n_outputs; o++) {
             const GraphOutput *output = &m->graph->outputs[o];
-            if (output->layer < 0 || strcmp(output->name, order[kind]) != 0) continue;
+            if (output->layer < 0 || output->role != order[kind]) continue;
             text_printf(&out, "%s", groups++ ? ",\n" : "\n");
             with_sink += has_sink(m->graph, output);
             Sums sums = sums_of(output, &m->sequence->outputs[o]);
@@ -265,17 +266,17 @@ int command_map(int argc, char **argv) {
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
     if (!out) usage_error(usage, "`-o` is missing");
-    Model *model = model_load(arena, path);
-    model_turn_on_all(model);
-    Module *module = build(arena, model);
-    Batch *batch = batch_read(arena, usage, module->forward, in);
+    Compilation c = spec_load(arena, path, STAGE_MODEL);
+    model_export_all(c.model);
+    spec_compile(&c, STAGE_GRAPH);
+    Batch *batch = batch_read(arena, c.module->forward, input_files(arena, usage, in));
     if (batch->count != 1) fail("a page is of one sequence, but the inputs have %lld", (long long)batch->count);
-    Maps maps = {.arena = arena, .graph = module->forward, .sequence = batch->sequences};
+    Maps maps = {.arena = arena, .graph = c.module->forward, .sequence = batch->sequences};
     for (const ValueNode *node = labels; node; node = node->next) take_labels(&maps, node);
-    Text texts = text_new(arena); /* read before the model runs */
+    Text texts = text_new(arena); /* read before the model runs, so that a missing file is found early */
     add_texts(&maps, &texts, show);
-    run_batch(arena, module, &run, batch);
-    page_write(arena, out, "map.html", model->name, page_data(&maps, texts.data));
+    run_batch(&c, &run, batch);
+    page_write(arena, out, "map.html", c.model->name, page_data(&maps, texts.data));
     arena_free(arena);
     return EXIT_FINE;
 }

@@ -1,4 +1,4 @@
-/* map_pack.c: the weights of one head as 8 bits each, deflated, for a page. */
+/* map_pack.c: packs the weights of one head for a page, 8 bits each and deflated. */
 #include "map.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static double greatest_of(const double *weights, int64_t count) {
     return greatest;
 }
 
-/* How often the step is halved so that the row's greatest weight is enough steps. */
+/* The number of times that the step is halved until the row's greatest weight has ROW_LEVELS steps. */
 static int exponent_of(double share) {
     int exponent = 0;
     if (!(share > 0)) return exponent;
@@ -50,7 +50,8 @@ static int compare_columns(const void *a, const void *b) {
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* What is deflated, `rows` bytes a column behind `columns + rows` of the head: see map.h. */
+/* Arranges the bytes that are deflated, as map.h says: a head of `columns + rows` bytes, then `rows` bytes for each
+ * column. */
 static uint8_t *arrange(Arena *arena, const uint8_t *levels, const uint8_t *exponents, int64_t rows, int64_t columns) {
     Column *order = arena_array(arena, (size_t)columns, sizeof *order);
     uint8_t *out = arena_array(arena, (size_t)(rows + 1), (size_t)columns + 1), *at = out + columns + rows;
@@ -87,7 +88,7 @@ static Text deflated(Arena *arena, const uint8_t *bytes, size_t size, int strate
     if (status != Z_OK) bug("deflateInit2 gives %d", status);
     uint8_t buffer[BUFFER];
     do {
-        if (stream.avail_in == 0) { /* a count of zlib's has 32 bits */
+        if (stream.avail_in == 0) { /* zlib counts bytes in 32 bits */
             size_t portion = size < BUFFER ? size : BUFFER;
             stream.next_in = (Bytef *)(uintptr_t)bytes;
             stream.avail_in = (uInt)portion;
@@ -109,7 +110,7 @@ static const char *base64(Arena *arena, const Text *bytes) {
     text_reserve(&out, bytes->size / 3 * 4 + 4);
     for (size_t i = 0; i < bytes->size; i += 3) {
         size_t left = bytes->size - i;
-        const uint8_t *at = (const uint8_t *)bytes->data + i; /* behind the last byte is a zero */
+        const uint8_t *at = (const uint8_t *)bytes->data + i; /* a Text ends in a zero byte, which may be read */
         uint32_t three = (uint32_t)at[0] << 16 | (uint32_t)(left > 1 ? at[1] : 0) << 8 | (left > 2 ? at[2] : 0);
         const char four[] = {digits[three >> 18], digits[three >> 12 & 63], left > 1 ? digits[three >> 6 & 63] : '=',
                              left > 2 ? digits[three & 63] : '='};
@@ -127,7 +128,8 @@ MapWeights map_pack(Arena *arena, const double *weights, int64_t rows, int64_t c
     take_levels(weights, rows, columns, map.greatest, levels, exponents);
     const uint8_t *bytes = arrange(scratch, levels, exponents, rows, columns);
     size_t size = (size_t)(rows * columns + rows + columns);
-    /* Weights of equal rows repeat; others are noise to deflate, and only their frequencies help. */
+    /* Equal rows repeat, which the default strategy finds; other weights are like noise, for which only the frequencies
+     * help. */
     Text repeated = deflated(scratch, bytes, size, Z_DEFAULT_STRATEGY), runs = deflated(scratch, bytes, size, Z_RLE);
     map.packed = base64(arena, repeated.size <= runs.size ? &repeated : &runs);
     arena_free(scratch);

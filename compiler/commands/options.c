@@ -1,4 +1,4 @@
-/* options.c: reading a subcommand's options. */
+/* options.c: reads the options of a subcommand. */
 #include "commands.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 void finish_output(void) {
     if (fflush(stdout)) fail_system(errno, "the output cannot be written");
-    if (ferror(stdout)) fail("the output cannot be written"); /* earlier, and nobody kept the reason */
+    if (ferror(stdout)) fail("the output cannot be written"); /* an earlier write failed, whose errno is lost */
 }
 
 _Noreturn void usage_error(const char *usage, const char *format, ...) {
@@ -51,12 +51,23 @@ static void take(Arena *arena, const char *usage, const Option *option, const ch
     *tail = node;
 }
 
-/* `usage` with the names of all targets where it says @TARGETS@. */
+/* Returns `text` with `value` in place of the first `mark`. */
+static const char *filled(Arena *arena, const char *text, const char *mark, const char *value) {
+    const char *at = strstr(text, mark);
+    return at ? arena_printf(arena, "%.*s%s%s", (int)(at - text), text, value, at + strlen(mark)) : text;
+}
+
 static const char *with_targets(Arena *arena, const char *usage) {
-    static const char mark[] = "@TARGETS@";
-    const char *at = strstr(usage, mark);
-    if (!at) return usage;
-    return arena_printf(arena, "%.*s%s%s", (int)(at - usage), usage, target_names(arena, ", "), at + sizeof mark - 1);
+    enum { NAMES_A_LINE = 6 };
+    int n;
+    const char *const *targets = target_list(arena, &n);
+    Text names = text_new(arena);
+    for (int t = 0; t < n; t++) {
+        const char *between = t == 0 ? "" : t % NAMES_A_LINE ? ", " : ",\n" HELP_INDENT;
+        text_printf(&names, "%s%s", between, targets[t]);
+    }
+    usage = filled(arena, usage, "@TARGETS@", names.data);
+    return filled(arena, usage, "@DEFAULT_TARGETS@", default_targets(arena));
 }
 
 static const char common[] =
@@ -116,4 +127,57 @@ int64_t option_integer(const char *usage, const char *name, const char *text, in
         usage_error(usage, "`%s` wants an integer from %lld to %lld, found `%s`", name, (long long)least,
                     (long long)most, text);
     return value;
+}
+
+/* ---------------------------------------------------------------- files by name */
+
+const char *split_assignment(Arena *arena, const char *usage, const char *option, const char *text, char **name) {
+    const char *equal = strchr(text, '=');
+    if (!equal || equal == text || !equal[1]) usage_error(usage, "`%s` wants NAME=FILE, found `%s`", option, text);
+    *name = arena_copy(arena, text, (size_t)(equal - text));
+    return equal + 1;
+}
+
+static NamedFile *named_files(Arena *arena, const char *usage, const char *option, const ValueNode *nodes) {
+    NamedFile *files = NULL, **last = &files;
+    for (const ValueNode *node = nodes; node; node = node->next, last = &(*last)->next) {
+        char *name;
+        const char *path = split_assignment(arena, usage, option, node->text, &name);
+        *last = arena_alloc(arena, sizeof **last);
+        **last = (NamedFile){name, path, -1, NULL};
+    }
+    return files;
+}
+
+NamedFile *input_files(Arena *arena, const char *usage, const ValueNode *nodes) {
+    return named_files(arena, usage, "--in", nodes);
+}
+
+NamedFile *output_files(Arena *arena, const char *usage, const ValueNode *nodes) {
+    NamedFile *files = named_files(arena, usage, "--out", nodes);
+    for (NamedFile *file = files; file; file = file->next) {
+        const char *dot = strchr(file->name, '.');
+        if (!dot) continue;
+        file->layer = (int)option_integer(usage, "--out NAME.LAYER", dot + 1, 0, 0, 100000);
+        file->name = arena_copy(arena, file->name, (size_t)(dot - file->name));
+    }
+    return files;
+}
+
+const char *const *option_targets(Arena *arena, const char *usage, const char *list, int *n) {
+    int n_here;
+    *n = 0;
+    const char *const *here = targets_here(arena, &n_here);
+    const char **targets = arena_array(arena, strlen(list) + 1, sizeof *targets);
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        const char *name = arena_copy(arena, at, length);
+        if (strcmp(name, "native") == 0) name = here[n_here - 1]; /* with others below it, init picks what is there */
+        target_require(arena, name);
+        for (int i = 0; i < *n; i++)
+            if (strcmp(targets[i], name) == 0) usage_error(usage, "the target `%s` stands twice", name);
+        targets[(*n)++] = name;
+        at += length;
+        if (!*at) return targets;
+    }
 }

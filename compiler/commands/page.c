@@ -1,5 +1,4 @@
-/* page.c: the pages that commands write: a file of pages/ with its title and data filled in. */
-#include "../emit/emit.h"
+/* page.c: writes pages: a file of pages/ with its title and its data filled in. */
 #include "commands.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* peak.c: the multiply-add rate and the read bandwidth of one core, measured. */
 #include "peak.h"
 
-#include "../attnc.h"
 #include "../../runtime/attn_runtime.h"
 
 #include <stdlib.h>
@@ -52,19 +51,17 @@ CHAINS(avx512_16, "avx512f", __m512, 16, _mm512_set1_ps, _mm512_fmadd_ps, 16)
 CHAINS(avx2_8, "avx2,fma", __m256, 8, _mm256_set1_ps, _mm256_fmadd_ps, 8)
 CHAINS(avx2_10, "avx2,fma", __m256, 10, _mm256_set1_ps, _mm256_fmadd_ps, 8)
 CHAINS(avx2_12, "avx2,fma", __m256, 12, _mm256_set1_ps, _mm256_fmadd_ps, 8)
-/* Of sse2, and of the scalar target, whose compiler may use SSE: that is its machine. */
+/* For sse2, and for the scalar target, whose compiler may use SSE. */
 #define SSE_FMA(acc, a, b) _mm_add_ps(_mm_mul_ps(acc, a), b)
 CHAINS(sse2_8, "sse2", __m128, 8, _mm_set1_ps, SSE_FMA, 4)
 CHAINS(sse2_12, "sse2", __m128, 12, _mm_set1_ps, SSE_FMA, 4)
 
-double peak_flops(const char *target) {
+double peak_flops(const Isa *isa) {
     static double (*const avx512[])(void) = {avx512_8, avx512_12, avx512_16};
     static double (*const avx2[])(void) = {avx2_8, avx2_10, avx2_12};
     static double (*const sse2[])(void) = {sse2_8, sse2_12};
-    if (strcmp(target, "avx512") == 0) return __builtin_cpu_supports("avx512f") ? best(avx512, 3) : 0;
-    if (strcmp(target, "avx2") == 0)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? best(avx2, 3) : 0;
-    return best(sse2, 2);
+    if (!isa->fused) return best(sse2, 2);
+    return isa->width == 16 ? best(avx512, 3) : best(avx2, 3);
 }
 
 #elif defined(__aarch64__)
@@ -79,16 +76,16 @@ CHAINS(neon_16, 16, vfmaq_f32)
 CHAINS(scalar_8, 8, TWO_ROUNDINGS)
 CHAINS(scalar_16, 16, TWO_ROUNDINGS)
 
-double peak_flops(const char *target) {
+double peak_flops(const Isa *isa) {
     static double (*const neon[])(void) = {neon_8, neon_12, neon_16};
     static double (*const scalar[])(void) = {scalar_8, scalar_16};
-    return strcmp(target, "neon") == 0 ? best(neon, 3) : best(scalar, 2);
+    return isa->fused ? best(neon, 3) : best(scalar, 2);
 }
 
 #else
 
-double peak_flops(const char *target) {
-    (void)target;
+double peak_flops(const Isa *isa) {
+    (void)isa;
     return 0;
 }
 
@@ -105,7 +102,8 @@ static uint64_t walk(const uint64_t *data) {
 }
 
 #if defined(__x86_64__)
-/* A line a load, at one place or at several: then more lines are under way than one walk asks for. */
+/* Each load reads a cache line. Reading at several places keeps more lines in flight than a single sequence of
+ * reads. */
 #define WALK(name, PLACES) \
     __attribute__((target("avx512f"), noinline)) static uint64_t name(const uint64_t *data) { \
         __m512i sums[PLACES]; \
@@ -124,12 +122,12 @@ double read_bandwidth(void) {
     uint64_t (*walks[3])(const uint64_t *) = {walk};
     int n = 1;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f")) {
+    if (machine_has_feature(feature_find("avx512f"))) {
         walks[n++] = walk_lines;
         walks[n++] = walk_places;
     }
 #endif
-    uint64_t *data = attn_alloc((size_t)WORDS * sizeof *data), sum = 0; /* huge pages, as weights may stand in */
+    uint64_t *data = attn_alloc((size_t)WORDS * sizeof *data), sum = 0; /* in huge pages, which weights may use too */
     if (!data) out_of_memory();
     memset(data, 1, (size_t)WORDS * sizeof *data);
     double most = 0;

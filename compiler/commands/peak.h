@@ -1,12 +1,14 @@
-/* peak.h: what this machine can do, measured. */
+/* peak.h: measures the peak rates of this machine. */
 #ifndef PEAK_H
 #define PEAK_H
 
-/* Fused (scalar: separate) multiply-adds of one core a second, times 2; the best of several numbers of chains of the
- * target's own instructions, 100 ms each. 0 when this machine lacks the target. */
-double peak_flops(const char *target);
+#include "../attnc.h"
 
-/* Bytes that one core reads from memory a second, over a buffer far larger than the caches. */
+/* Flops per second of one core: multiply-adds of the target's vectors, fused or separate according to its table; the
+ * best of several numbers of chains, 100 ms each. This machine must run the target. 0 if the rate is unknown. */
+double peak_flops(const Isa *isa);
+
+/* Bytes per second that one core reads from a buffer that is far larger than the caches. */
 double read_bandwidth(void);
 
 #endif

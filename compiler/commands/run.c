@@ -1,14 +1,18 @@
-/* run.c: attnc run: inputs from .npy files through one engine, outputs to .npy files. */
-#include "engine.h"
+/* run.c: attnc run reads inputs from .npy files, runs the model and writes its outputs to .npy files. */
+#include "commands.h"
+
+#include "../engine/engine.h"
 
 #include <string.h>
 
 static const char usage[] =
     "attnc run SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … --out NAME=F.npy …\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS "\n"
-    "  --in NAME=F.npy      an input: ids of int32 or int64, or of a narrower type that holds all of them, rows of\n"
-    "                       floats; attention_mask, ones then zeros, says how long padded sequences are\n"
-    "  --out NAME=F.npy     where an output goes; NAME.LAYER: one layer of attention; with no --out, they are named\n"
+    "  --in NAME=F.npy      an input: ids as int32 or int64, or as a narrower type that can represent all of them, or\n"
+    "                       rows of floats; attention_mask, ones followed by zeros, gives the lengths of padded\n"
+    "                       sequences\n"
+    "  --out NAME=F.npy     file for an output; NAME.LAYER is one layer of attention; without --out, the error lists\n"
+    "                       the outputs\n"
     HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 void run_check(RunOptions *run, const char *usage_text) {
@@ -19,18 +23,26 @@ void run_check(RunOptions *run, const char *usage_text) {
     run->thread_count = (int)option_integer(usage_text, "--threads", run->threads, 1, 1, 256);
 }
 
-void run_batch(Arena *arena, const Module *module, const RunOptions *run, Batch *batch) {
-    Weights *weights = load_weights(arena, module, run->weights, run->verbose);
+void run_batch(Compilation *c, const RunOptions *run, Batch *batch) {
+    Weights *weights = load_weights(c, run->weights, run->verbose);
     if (run->interpreted) {
-        batch_interpret(arena, module, weights, batch);
+        batch_interpret(c->arena, c->module, weights, batch);
         return;
     }
     EngineOptions options = {
         .target = run->target, .cc = run->cc, .threads = run->thread_count, .or_interp = true};
-    Engine *engine = engine_new(arena, module, weights, &options);
-    progress_begin("running %s", module->model->name);
-    engine_run(arena, engine, batch);
+    Engine *engine = engine_new(c->arena, c, weights, &options);
+    progress_begin("running %s", c->model->name);
+    engine_run(c->arena, engine, batch);
     progress_end();
+}
+
+/* Names without a layer come first: a name alone means all layers only where the spec itself exports none. */
+static void export_maps(Model *model, const NamedFile *outputs) {
+    for (const NamedFile *file = outputs; file; file = file->next)
+        if (file->layer < 0) model_export(model, output_named(file->name), -1);
+    for (const NamedFile *file = outputs; file; file = file->next)
+        if (file->layer >= 0) model_export(model, output_named(file->name), file->layer);
 }
 
 int command_run(int argc, char **argv) {
@@ -44,14 +56,15 @@ int command_run(int argc, char **argv) {
                               {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
-    Model *model = model_load(arena, path);
-    model_turn_on(model, out);
-    Module *module = build(arena, model);
-    if (!out) fail_status(EXIT_USAGE, "`--out NAME=F.npy` is missing; %s has: %s", path, output_names(arena, module));
-    batch_check_outputs(arena, usage, module, out);
-    Batch *batch = batch_read(arena, usage, module->forward, in);
-    run_batch(arena, module, &run, batch);
-    batch_write(arena, usage, module, batch, out);
+    const NamedFile *inputs = input_files(arena, usage, in), *outputs = output_files(arena, usage, out);
+    Compilation c = spec_load(arena, path, STAGE_MODEL);
+    export_maps(c.model, outputs);
+    spec_compile(&c, STAGE_GRAPH);
+    if (!out) fail_status(EXIT_USAGE, "`--out NAME=F.npy` is missing; %s has: %s", path, output_names(arena, c.module));
+    batch_check_outputs(arena, c.module, outputs);
+    Batch *batch = batch_read(arena, c.module->forward, inputs);
+    run_batch(&c, &run, batch);
+    batch_write(arena, c.module, batch, outputs);
     arena_free(arena);
     return EXIT_FINE;
 }

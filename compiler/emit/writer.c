@@ -5,10 +5,18 @@
 #include <string.h>
 
 struct Writer {
-    Text text, line; /* all of it, and the one of writer_line */
+    Text text, line, folded; /* all of it; the line of writer_line, and without its idle constants */
+    Text wrapped;            /* a line that was too long */
+    bool folds, assembly;
     size_t budget;
     const char *over_budget;
     int braces, brackets; /* open ones; brackets are ( and [ */
+    int bodies;           /* `for (...)` and the like, one in the other, whose body without braces comes next */
+    int *outer_bodies;    /* for each open brace those around it */
+    int n_outer, room_outer;
+    int closed_bodies;    /* their sum over all open braces */
+    int if_bodies;        /* around the last `if`: an `else` stands there too */
+    bool in_control;      /* a `for (` and the like is not closed yet */
     bool in_comment;      /* inside a comment that began on an earlier line */
     bool in_directive;    /* the last line was a preprocessor line that goes on */
     bool blank_wanted;
@@ -21,10 +29,12 @@ struct Writer {
 
 Writer *writer_new(Arena *arena, size_t budget, const char *over_budget) {
     /* Memory never touched costs nothing; copies into ever larger buffers would double what is touched. */
-    const size_t usual = (size_t)2 << 20;
+    const size_t usual = (size_t)4 << 20;
     Writer *writer = arena_alloc(arena, sizeof *writer);
     *writer = (Writer){.text = text_new(arena),
                        .line = text_new(arena),
+                       .folded = text_new(arena),
+                       .wrapped = text_new(arena),
                        .budget = budget,
                        .over_budget = over_budget,
                        .after_opening = true};
@@ -32,83 +42,137 @@ Writer *writer_new(Arena *arena, size_t budget, const char *over_budget) {
     return writer;
 }
 
-void writer_over_budget(const Writer *writer) {
-    fail_status(EXIT_CANNOT, "%s: it is over %zu bytes of C", writer->over_budget, writer->budget);
-}
-
-size_t writer_room(const Writer *writer) {
-    return writer->text.size < writer->budget ? writer->budget - writer->text.size : 0;
+void writer_need(const Writer *writer, size_t bytes) {
+    size_t room = writer->text.size < writer->budget ? writer->budget - writer->text.size : 0;
+    if (bytes > room) fail_status(EXIT_CANNOT, "%s: it is over %zu bytes of C", writer->over_budget, writer->budget);
 }
 
 static void put(Writer *writer, const char *bytes, size_t size) {
-    if (size > writer_room(writer)) writer_over_budget(writer);
+    writer_need(writer, size);
     text_add(&writer->text, bytes, size);
 }
 
-/* The first byte after the literal that begins at `at`, or `end`. */
-static const char *after_literal(const char *at, const char *end) {
-    char quote = *at++;
-    while (at < end && *at != quote) at += *at == '\\' && at + 1 < end ? 2 : 1;
-    return at < end ? at + 1 : end;
-}
+/* The writer's state behind a line, and what is known of the line. */
+typedef struct Counted {
+    int braces, brackets;
+    bool in_comment;
+    bool opens;    /* the last thing of its code is a `{` */
+    bool may_fold; /* a 0 or 1 stands beside a sign */
+} Counted;
 
 /* Bytes that can mean something to count_line. */
-static const bool is_special[UCHAR_MAX + 1] = {['"'] = true, ['\''] = true, ['/'] = true, ['{'] = true, ['}'] = true,
-                                               ['('] = true, [')'] = true,  ['['] = true, [']'] = true};
+static const bool is_special[UCHAR_MAX + 1] = {['"'] = true, ['\''] = true, ['/'] = true, ['{'] = true,
+                                               ['}'] = true, ['('] = true,  [')'] = true, ['['] = true,
+                                               [']'] = true, ['0'] = true,  ['1'] = true};
 
-/* Counts a line's braces and brackets outside literals and comments; says whether the last thing of
- * the code on it is a `{`. */
-static bool count_line(Writer *writer, const char *at, const char *end) {
+static void count_bracket(Counted *to, char c) {
+    if (c == '{') to->braces++;
+    if (c == '}' && to->braces) to->braces--;
+    if (c == '(' || c == '[') to->brackets++;
+    if ((c == ')' || c == ']') && to->brackets) to->brackets--;
+}
+
+/* Counts braces and brackets outside literals and comments. */
+static Counted count_line(const Writer *writer, const char *line, size_t size) {
+    Counted to = {writer->braces, writer->brackets, writer->in_comment, false, false};
+    const char *at = line, *end = line + size;
     char last = 0;
     while (at < end) {
-        const char *plain = at;
-        while (!writer->in_comment && at < end && !is_special[(unsigned char)*at]) at++;
-        /* only after a `{` it matters whether these are more than spaces */
-        if (last == '{' && strspn(plain, " \t") < (size_t)(at - plain)) last = 0;
-        if (at == end) break;
-        if (writer->in_comment) {
+        if (to.in_comment) {
             const char *star = memchr(at, '*', (size_t)(end - at));
-            if (!star) return last == '{';
+            if (!star) break;
             at = star + 1;
             if (at < end && *at == '/') {
-                writer->in_comment = false;
+                to.in_comment = false;
                 at++;
             }
             continue;
         }
+        const char *plain = at;
+        while (at < end && !is_special[(unsigned char)*at]) at++;
+        /* only after a `{` it matters whether these are more than spaces */
+        if (last == '{' && strspn(plain, " \t") < (size_t)(at - plain)) last = 0;
+        if (at == end) break;
         char c = *at;
-        if (c == '"' || c == '\'') {
-            at = after_literal(at, end);
-            last = c;
-            continue;
-        }
-        if (c == '/' && at + 1 < end && at[1] == '/') break;
-        if (c == '/' && at + 1 < end && at[1] == '*') {
-            writer->in_comment = true;
+        if (c == '0' || c == '1') {
+            to.may_fold = to.may_fold || c_may_fold(line, size, (size_t)(at - line));
+        } else if (c == '"' || c == '\'') {
+            at = c_literal_end(at, end) - 1;
+        } else if (c == '/' && at + 1 < end && at[1] == '/') {
+            break;
+        } else if (c == '/' && at + 1 < end && at[1] == '*') {
+            to.in_comment = true;
             at += 2;
             continue;
+        } else {
+            count_bracket(&to, c);
         }
-        if (c == '{') writer->braces++;
-        if (c == '}' && writer->braces) writer->braces--;
-        if (c == '(' || c == '[') writer->brackets++;
-        if ((c == ')' || c == ']') && writer->brackets) writer->brackets--;
         last = c;
         at++;
     }
-    return last == '{';
+    to.opens = last == '{';
+    return to;
 }
 
 /* Columns in front of a line, from the state that the lines before it left. */
-static int indentation(const Writer *writer, const char *line, size_t size) {
+static size_t indentation(const Writer *writer, const char *line, size_t size) {
     if (writer->in_directive) return 4;
     if (!writer->in_comment && line[0] == '#') return 0;
-    int braces = writer->braces, brackets = writer->brackets;
-    if (writer->in_comment) return 4 * braces + (line[0] == '*' ? 1 : 3);
+    if (writer->assembly) return line[0] == '/' || line[size - 1] == ':' ? 0 : 4;
+    int braces = writer->braces, brackets = writer->brackets, around = writer->closed_bodies + writer->bodies;
+    if (writer->in_comment) return (size_t)(4 * (braces + around) + (line[0] == '*' ? 1 : 3));
     for (size_t i = 0; i < size && (line[i] == '}' || line[i] == ')' || line[i] == ']' || line[i] == ' '); i++) {
         if (line[i] == '}' && braces) braces--;
         if (line[i] != '}' && line[i] != ' ' && brackets) brackets--;
     }
-    return 4 * braces + (brackets ? 4 : 0);
+    return (size_t)(4 * (braces + around) + (brackets ? 4 : 0));
+}
+
+static bool begins_with(const char *line, size_t size, const char *word) {
+    size_t length = strlen(word);
+    return size >= length && memcmp(line, word, length) == 0;
+}
+
+/* A line that a statement without braces may follow, one level further in. */
+static bool is_control(const char *line, size_t size) {
+    static const char *const words[] = {"for (", "if (", "while (", "else if ("};
+    if (begins_with(line, size, "} else")) line += 2, size -= 2;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (begins_with(line, size, words[i])) return true;
+    return size == 4 && begins_with(line, size, "else");
+}
+
+/* The braces that a line closes and opens: those of a `}` at its begin go with a level of bodies. */
+static void count_braces(Writer *writer, const char *line, int before) {
+    int closed = before - writer->braces > 0 ? before - writer->braces : line[0] == '}';
+    int opened = writer->braces - (before - closed), inner = 0;
+    for (; closed > 0 && writer->n_outer; closed--) {
+        inner = writer->outer_bodies[--writer->n_outer];
+        writer->closed_bodies -= inner;
+    }
+    if (line[0] == '}') writer->bodies = inner; /* an `else` goes on there */
+    for (; opened > 0; opened--) {
+        writer->outer_bodies = arena_grow(writer->text.arena, writer->outer_bodies, writer->n_outer,
+                                          &writer->room_outer, sizeof *writer->outer_bodies);
+        writer->outer_bodies[writer->n_outer++] = writer->bodies;
+        writer->closed_bodies += writer->bodies;
+        writer->bodies = 0;
+    }
+}
+
+/* Takes note of the statements without braces that a line of code begins or ends. */
+static void count_bodies(Writer *writer, const char *line, size_t size, int braces_before) {
+    char last = line[size - 1];
+    if (last == '/') return; /* a comment */
+    bool begins = !writer->in_control && is_control(line, size);
+    if (braces_before != writer->braces || line[0] == '}') count_braces(writer, line, braces_before);
+    bool loops = begins_with(line, size, "for") || begins_with(line, size, "while");
+    if (begins && !loops) writer->if_bodies = writer->bodies;
+    writer->in_control |= begins;
+    if (writer->brackets) return;
+    if (writer->in_control && (last == ')' || (begins && last == 'e'))) writer->bodies++;
+    else if (last == ';' || last == '}') writer->bodies = 0;
+    writer->in_control = false;
 }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0'; }
@@ -119,6 +183,23 @@ static bool opens_linkage(const char *line, size_t size) {
     return size == sizeof linkage - 1 && memcmp(line, linkage, size) == 0;
 }
 
+static void put_line(Writer *writer, const char *line, size_t size) {
+    size_t columns = indentation(writer, line, size);
+    if (columns + size > C_COLUMNS && (!writer->assembly || line[0] == '/')) {
+        writer->wrapped.size = 0;
+        c_wrap(&writer->wrapped, line, size, columns, writer->in_comment, writer->in_directive);
+        put(writer, writer->wrapped.data, writer->wrapped.size);
+        return;
+    }
+    writer_need(writer, columns + size + 1);
+    Text *text = &writer->text;
+    text_reserve(text, columns + size + 1);
+    memset(text->data + text->size, ' ', columns);
+    memcpy(text->data + text->size + columns, line, size);
+    text->size += columns + size;
+    text_add(text, "\n", 1);
+}
+
 void writer_raw_line(Writer *writer, const char *line, size_t size) {
     while (size && (line[0] == ' ' || line[0] == '\t')) line++, size--;
     while (size && is_blank(line[size - 1])) size--;
@@ -126,15 +207,31 @@ void writer_raw_line(Writer *writer, const char *line, size_t size) {
         writer_blank(writer);
         return;
     }
+    bool directive = writer->in_directive || (!writer->in_comment && line[0] == '#');
+    Counted counted = count_line(writer, line, size);
+    if (writer->folds && counted.may_fold && !directive) {
+        writer->folded.size = 0;
+        text_add(&writer->folded, line, size);
+        c_fold(&writer->folded, writer->in_comment);
+        line = writer->folded.data;
+        size = writer->folded.size;
+        counted = count_line(writer, line, size);
+    }
+    if (!writer->in_comment && begins_with(line, size, "else")) writer->bodies = writer->if_bodies;
     if (writer->blank_wanted && !writer->after_opening && line[0] != '}') put(writer, "\n", 1);
     writer->blank_wanted = false;
-    for (int left = indentation(writer, line, size); left > 0; left -= 32)
-        put(writer, "                                ", left < 32 ? (size_t)left : 32);
-    put(writer, line, size);
-    put(writer, "\n", 1);
-    bool directive = writer->in_directive || (!writer->in_comment && line[0] == '#');
+    put_line(writer, line, size);
     writer->in_directive = directive && line[size - 1] == '\\';
-    writer->after_opening = !directive && (opens_linkage(line, size) || count_line(writer, line, line + size));
+    writer->after_opening = false;
+    if (directive) return;
+    writer->after_opening = counted.opens;
+    if (opens_linkage(line, size)) return; /* its brace does not count */
+    bool comment = writer->in_comment;
+    int braces = writer->braces;
+    writer->braces = counted.braces;
+    writer->brackets = counted.brackets;
+    writer->in_comment = counted.in_comment;
+    if (!comment && !writer->in_comment) count_bodies(writer, line, size, braces);
 }
 
 void writer_line(Writer *writer, const char *format, ...) {
@@ -145,6 +242,10 @@ void writer_line(Writer *writer, const char *format, ...) {
     va_end(args);
     writer_raw_line(writer, writer->line.data, writer->line.size);
 }
+
+void writer_fold_constants(Writer *writer) { writer->folds = true; }
+
+void writer_assembly(Writer *writer) { writer->assembly = true; }
 
 void writer_blank(Writer *writer) { writer->blank_wanted = true; }
 

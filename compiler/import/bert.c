@@ -1,4 +1,4 @@
-/* bert.c: the encoders of text. A pooler of the class is taken in where the file has it, or a classifier behind it. */
+/* bert.c: encoders of text. The class's pooler is imported where the file has one, and a classifier behind it, too. */
 #include "families.h"
 
 #define BERT_SIZES                                                                                             \
@@ -20,7 +20,7 @@
 
 #define SEGMENT_LINE "segments ${segments}\n"
 #define CLASSIFIER(stem) "[task=classify? head pooler classifier ${#" stem ".weight}]\n"
-/* `dense`: the pooler's matrix; without one in the file (add_pooling_layer=False) the outputs end at `hidden`. */
+/* `dense` is the pooler's matrix. A file without it (add_pooling_layer=False) gives no output beyond `hidden`. */
 #define POOLER(dense) "[task=hidden&#" dense ".weight? head pooler]\n"
 #define POOLER_TENSORS(dense) "[task=hidden&#" dense ".weight? pooler.* " dense ".*]\n"
 #define ENCODER_SPEC(position, segments, embedding, layers, attention, head) \

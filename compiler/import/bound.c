@@ -1,4 +1,4 @@
-/* bound.c: the most rows of a sequence, and what the rows that were cut off would cost. */
+/* bound.c: chooses the bound of a sequence, and estimates the cost of the longer bound that the config allows. */
 #include "import.h"
 
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 
 enum { MOST_BOUND = 2048 };
 
-/* The rows that the config allows and its tokenizer gives; 0: neither says. The variable `positions` is what the
- * config allows. */
+/* The most rows that both the config and its tokenizer allow; 0 where neither has a limit. The variable `positions`
+ * holds the config's limit. */
 static int64_t rows_allowed(const Import *import) {
     const char *text = variable_get(import, "positions", 9);
     int64_t positions = text ? strtoll(text, NULL, 10) : 0, rows = sentence_rows(import);
@@ -21,7 +21,7 @@ static void bound_set(Import *import, int64_t bound) {
     variable_set(import, "bound", arena_printf(import->arena, "%lld", (long long)bound));
 }
 
-/* The variable `learned` is set where there is a table of positions, which --seq cannot lengthen. */
+/* Where the variable `learned` is set, --seq cannot exceed the rows of the table of positions. */
 void bound_find(Import *import) {
     int64_t allowed = rows_allowed(import), seq = import->options->seq;
     const char *positions = variable_get(import, "positions", 9);
@@ -34,21 +34,19 @@ void bound_find(Import *import) {
 }
 
 typedef struct Cost {
-    int64_t state, workspace; /* bytes; state 0: none is kept */
+    int64_t state, workspace; /* bytes; 0 for a model without a state */
 } Cost;
 
-/* Plans the spec at the bound that is set now, as `attnc explain` does; a spec without a plan is a failure. */
+/* Plans the spec at the current bound, as `attnc explain` does. A spec that cannot be planned is a failure. */
 static Cost cost_of(Arena *arena, Import *import) {
     Text body = text_new(arena);
     spec_body(import, &body);
     const char *text = arena_printf(arena, "model m {\n%s}\n", body.data);
-    Diagnostics quiet = diagnostics_new(arena, NULL);
-    Ast *ast = parse(arena, source_from_text(arena, "spec", text, strlen(text)), &quiet);
-    Model *model = quiet.errors ? NULL : resolve(arena, ast, &quiet);
-    if (!model) fail("no valid spec");
-    const Program *program = plan_model(arena, build(arena, model));
-    Cost cost = {.workspace = 4 * program->forward->workspace_floats};
-    if (program->decode) cost.state = 4 * program->state_floats;
+    Compilation c = compilation_quiet(arena, source_from_text(arena, "spec", text, strlen(text)));
+    if (!compile_until(&c, STAGE_PLAN)) fail("no valid spec");
+    const Program *program = c.program;
+    Cost cost = {.workspace = program->entries[ENTRY_FORWARD]->workspace_bytes};
+    if (program->entries[ENTRY_DECODE]) cost.state = program->state_bytes;
     return cost;
 }
 

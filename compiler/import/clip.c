@@ -1,4 +1,4 @@
-/* clip.c: CLIP's encoder of texts, and RoFormer. */
+/* clip.c: CLIP's text encoder, and RoFormer. */
 #include "families.h"
 
 #define ENCODER_SIZES                                                                                          \
@@ -23,9 +23,10 @@ static const ConfigKey clip_text_keys[] = {
     ENCODER_SIZES, INTEGER_OR("max_position_embeddings", "positions", "77", NULL), DERIVED("learned", "yes", NULL),
     WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     TOKEN_OR("pad_token_id", "pad", "1"),
-    NOTED("task=hidden", "The output `pooled` is left out: a pool of the row at the first end token cannot be said."),
-    NOTED("task=projected", "The output `pooled` is left out, with its projection: a pool of the row at the first end "
-        "token cannot be said."),
+    NOTED("task=hidden", "The output `pooled` is left out: a spec cannot express a pool of the row at the first end "
+        "token."),
+    NOTED("task=projected", "The output `pooled` is left out, with its projection: a spec cannot express a pool of the "
+        "row at the first end token."),
     MUST("is_decoder", "false null"),
 };
 const Family family_clip_text = {
@@ -58,7 +59,7 @@ static const ConfigKey roformer_keys[] = {
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
     TOKEN_OR("pad_token_id", "pad", "0"), MUST("is_decoder", "false null"),
     FLAG_OR("rotary_value", "rotary_value", "false"),
-    /* transformers rotates by the table of the file where there is one. */
+    /* transformers rotates by the file's table where the file has one. */
     REFUSED("#encoder.embed_positions.weight<>sinusoids", "`encoder.embed_positions.weight` of the file holds other "
         "numbers than the sinusoids of a rotation, and the language takes no angles from a file"),
     REFUSED("rotary_value", "`rotary_value` is true, and the language has no rotation of values"),
@@ -86,6 +87,6 @@ const Family family_roformer = {
         ".ffn.up.* .intermediate.dense.*\n"
         ".ffn.down.* .output.dense.*\n"
         ".ffn.norm_out.* .output.LayerNorm.*\n"
-        "buffer encoder.embed_positions.weight\n" /* the sinusoids, as is checked above */
+        "buffer encoder.embed_positions.weight\n" /* equal to the sinusoids, as checked above */
         "ignore cls.* classifier.* qa_outputs.*\n",
 };

@@ -1,4 +1,4 @@
-/* conditions.c: what a family's tables ask of the variables and of the file. */
+/* conditions.c: evaluates the conditions of a family's tables over the variables and the file's tensors. */
 #include "import.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ const FileTensor *tensor_of(const Import *import, const char *name) {
     return tensor;
 }
 
-/* Whether the file has both tensors with other numbers, as floats; tensors of other shapes differ. */
+/* Whether the file has both tensors and they differ in shape or, as floats, in a number. */
 static bool tensors_differ(const Import *import, const char *left, const char *right) {
     enum { STRETCH = 4096 };
     const FileTensor *a = tensor_of(import, left), *b = tensor_of(import, right);
@@ -32,7 +32,7 @@ static bool tensors_differ(const Import *import, const char *left, const char *r
     return false;
 }
 
-/* Whether the file has the tensor and it is not the table of sines (first half of the columns) and cosines. */
+/* Whether the file has the tensor, and it differs from the table of sines (first half of the columns) and cosines. */
 static bool differs_from_sinusoids(const Import *import, const char *name) {
     const FileTensor *tensor = tensor_of(import, name);
     int64_t count = 0;

@@ -1,4 +1,4 @@
-/* config.c: config.json, distrusted: its size, depth, names and numbers. */
+/* config.c: reads config.json, and checks its size and depth before it is parsed. */
 #include "import.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ enum { MOST_CONFIG_BYTES = 16 << 20, MOST_DEPTH = 32 };
 
 static void release(void *with) { cJSON_Delete(with); }
 
-static bool starved; /* cJSON reports a failed allocation as a syntax error; this tells them apart */
+static bool starved; /* set by a failed allocation, which cJSON reports as a syntax error */
 
 static void *config_malloc(size_t bytes) {
     void *memory = checked_malloc(bytes);
@@ -16,7 +16,7 @@ static void *config_malloc(size_t bytes) {
     return memory;
 }
 
-/* Brackets outside of strings nest at most MOST_DEPTH deep, and no character is NUL, however it is written. */
+/* Refuses brackets nested deeper than MOST_DEPTH outside strings, and a NUL character, however it is written. */
 static void check_text(const char *path, const char *text, size_t size) {
     int depth = 0;
     bool quoted = false;

@@ -1,4 +1,4 @@
-/* decoders.h: what the tables of decoders share. */
+/* decoders.h: rows that the tables of several decoders share. */
 #ifndef DECODERS_H
 #define DECODERS_H
 
@@ -11,7 +11,7 @@
 #define DECODER_TOKENS(start, end, pad)                                        \
     TOKEN_OR("bos_token_id", "start", start),                                  \
     TOKENS_OR("eos_token_id", "end", end), TOKEN_OR("pad_token_id", "pad", pad)
-/* A head in the file whose numbers are not those of the table is the head, whatever the config says of ties. */
+/* A head in the file that differs from the table is used as the head, even where the config says that they are tied. */
 #define TIED_TO(otherwise, head, table)                                                                            \
     FLAG_OR("tie_word_embeddings", "tied", otherwise), MUST("is_encoder_decoder", "false"),                   \
     DERIVED("own_head", "yes", "tied&#" head "<>" table),                                                          \
@@ -19,7 +19,7 @@
         "other numbers than `" table "`: it is the head, as in transformers 5."),                                  \
     DERIVED("tied", "", "own_head")
 #define TIED(otherwise) TIED_TO(otherwise, "lm_head.weight", "embed_tokens.weight")
-/* A tied table may stand in the file under the head's name alone. */
+/* A file may hold a tied table under the head's name alone. */
 #define TOKEN_TABLE(table, head)                  \
     "decoder.embedding.tokens.weight " table "\n" \
     "[tied&!#" table "? decoder.embedding.tokens.weight " head "]\n"
@@ -38,7 +38,7 @@
     "[task=classify? classifier.weight score.weight]\n"      \
     "ignore lm_head.* score.* qa_outputs.* classifier.*\n"
 
-/* LLaMA and its kin: sizes, attention, tensor names. */
+/* Sizes, attention and tensor names of LLaMA and similar decoders. */
 #define LLAMA_SIZES(activation)                                                                              \
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("intermediate_size", "d_ff"), \
     INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"),                         \
@@ -50,12 +50,12 @@
 #define ONE_ROPE(theta, part)                                                                              \
     REAL_OR("rope_theta", "theta", theta, theta), REAL_OR("partial_rotary_factor", "partial", part, part), \
     ROPE("rope_parameters rope_scaling", "rope", "theta", NULL)
-/* Of a family whose heads are rotated whole, whatever partial_rotary_factor says. */
+/* For a family that rotates whole heads and ignores partial_rotary_factor. */
 #define WHOLE_ROPE(theta) DERIVED("whole_rope", "yes", NULL), ONE_ROPE(theta, "1")
 #define RMS_EPS(eps) REAL_OR("rms_norm_eps", "eps", eps, NULL)
 #define ATTENTION_BIAS FLAG_OR("attention_bias", "attention_bias", "false")
 
-/* The attention of a layer; `more` are further settings, a line each. */
+/* The attention of a layer; `more` holds further settings, one per line. */
 #define LLAMA_ATTENTION(more)                    \
     "attention self {\n"                         \
     "heads ${heads}\n"                           \

@@ -1,4 +1,4 @@
-/* families.c: the list; each group of families has its file. */
+/* families.c: the list of all families, whose tables are in a file for each group. */
 #include "families.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ const Family *const families[] = {
     NULL,
 };
 
-/* What the language cannot say, of types that are met often. */
+/* Features of common types that the language cannot express. */
 #define EXPERTS "each row goes to a few of many feed-forward networks"
 #define NO_ATTENTION "its layers are not attention alone"
 static const struct {

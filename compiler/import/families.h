@@ -1,4 +1,4 @@
-/* families.h: every family's table. */
+/* families.h: declares the table of every family. */
 #ifndef FAMILIES_H
 #define FAMILIES_H
 

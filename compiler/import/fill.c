@@ -1,4 +1,4 @@
-/* fill.c: a family's spec and tensor list with their holes filled. */
+/* fill.c: fills the holes of a family's spec and tensor list. */
 #include "import.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void fill_hole(const Import *import, const char *name, size_t size, Text 
     text_printf(out, "%s", text);
 }
 
-/* The bracket that closes the one at `at`; they may nest. */
+/* The bracket that closes the bracket at `at`; brackets may nest. */
 static const char *bracket_end(const char *at, const char *end) {
     for (int depth = 0; at < end; at++) {
         depth += (*at == '[') - (*at == ']');
@@ -81,10 +81,10 @@ static void fill_lines(Import *import, const char *at, const char *end, Text *ou
 enum { MOST_LAYERS = 4096, LONGEST_PATTERN = 64, BLOCK_COST = 1, BODY_COST = 4 };
 
 typedef struct Run {
-    int64_t cost, period, length; /* of the cheapest way to write the layers from here on */
+    int64_t cost, period, length; /* the cheapest way to write the layers from here on */
 } Run;
 
-/* How many layers from `from` on repeat with `period`. */
+/* The number of layers, beginning with `from`, that repeat with `period`. */
 static int64_t repeats(const int *bodies, int64_t n, int64_t from, int64_t period) {
     int64_t length = period < n - from ? period : n - from;
     while (from + length < n && bodies[from + length] == bodies[from + length - period]) length++;
@@ -140,7 +140,7 @@ void fill_spec(Import *import, Text *out) {
 
 /* ---------------------------------------- tensors */
 
-/* Whether a pattern of `ignore` or `buffer` speaks of a tensor of the file, under one of the prefixes. */
+/* Whether a pattern of `ignore` or `buffer` matches a tensor of the file under one of the prefixes. */
 static bool speaks_of(const Import *import, const char *pattern, const char *tensor) {
     const char *prefixes = import->family->prefixes;
     size_t size;
@@ -203,7 +203,7 @@ void fill_tensors(Import *import, const WeightTable *table, Text *out) {
         }
         const char *stem = *canonical == '.' ? canonical_stem : "";
         canonical = arena_printf(import->arena, "%s%.*s", stem, (int)first, canonical);
-        /* this config's model lacks it */
+        /* the model of this config has no such tensor */
         if (table->count && !source_name_speaks(import->arena, canonical, table)) continue;
         text_printf(out, "\"%s\" from \"%s%.*s\"%s\n", canonical, *source == '.' ? source_stem : "", (int)second,
                     source, at);

@@ -1,5 +1,5 @@
-/* folder.c: what attnc import is given. Whatever is no folder of config.json and model.safetensors is told apart, so
- * that the failure says what it is and how it becomes one. */
+/* folder.c: finds the folder with config.json and model.safetensors. Anything else is recognized where possible, so
+ * that the failure says what the path holds and how to turn that into such a folder. */
 #include "import.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@ static bool is_folder(const char *path) {
 
 /* ---------------------------------------- a path that is no folder */
 
-/* NAME or OWNER/NAME, as a hub of models has them. */
+/* Whether the path looks like NAME or OWNER/NAME on a model hub. */
 static bool is_hub_name(const char *path) {
     int slashes = 0;
     for (const char *c = path; *c; c++) {
@@ -42,7 +42,7 @@ static _Noreturn void not_there(const char *path) {
         name, name, name);
 }
 
-/* A file is of the first kind whose magic it begins with or whose ending its name has. */
+/* The kind of a file is the first row whose magic or whose ending of the name matches. */
 static const struct {
     const char *magic, *ending, *what;
 } file_kinds[] = {
@@ -129,7 +129,7 @@ static Listing list_folder(Arena *arena, const char *path) {
     return list;
 }
 
-/* The first name that begins and ends so, or NULL. */
+/* The first name with this beginning and ending, or NULL. */
 static const char *named(const Listing *list, const char *beginning, const char *ending) {
     for (int i = 0; i < list->count; i++)
         if (strncmp(list->names[i], beginning, strlen(beginning)) == 0 && ends(list->names[i], ending))
@@ -142,7 +142,7 @@ static bool has(const Listing *list, const char *name) {
     return found && strlen(found) == strlen(name);
 }
 
-/* A string of the object in a file of the folder; NULL where it is not one of letters, digits and some marks. */
+/* A string of the JSON object in a file of the folder; NULL where it holds more than letters, digits and some marks. */
 static const char *text_in(const Listing *list, const char *file, const char *key) {
     const cJSON *object = config_read(list->arena, arena_printf(list->arena, "%s/%s", list->path, file));
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -168,7 +168,7 @@ static _Noreturn void is_adapter(const Listing *list) {
         class ? class : "", list->path);
 }
 
-/* A folder in this one, or in the `snapshots` of a cache, that has a config.json; or NULL. */
+/* A folder inside this folder, or inside the `snapshots` of a cache, that has a config.json; or NULL. */
 static const char *model_inside(const Listing *list, bool is_cache) {
     for (int i = 0; i < list->count; i++) {
         const char *inside = arena_printf(list->arena, "%s/%s", list->path, list->names[i]);
@@ -196,7 +196,8 @@ static _Noreturn void no_config(const Listing *list) {
     if (inside) fail("%s: no config.json; there is one in %s: attnc import %s -o SPEC", path, inside, inside);
     if ((name = named(list, "", ".safetensors")) || (name = named(list, "pytorch_model", ""))
         || (name = named(list, "", ".bin")))
-        fail("%s: no config.json beside %s; it says the sizes of the model and is saved with it", path, name);
+        fail("%s: no config.json beside %s; config.json states the sizes of the model and is saved with it", path,
+            name);
     if ((name = named(list, "", ".onnx")) || (name = named(list, "", ".h5")) || (name = named(list, "", ".msgpack"))
         || (name = named(list, "", ".npz")))
         fail("%s: no config.json, only %s; " AS_SAVED, path, name);
@@ -205,7 +206,7 @@ static _Noreturn void no_config(const Listing *list) {
     fail("%s: %s; " AS_SAVED, path, list->count ? "no config.json" : "the folder is empty");
 }
 
-/* The call that saves the folder's model again, and its class. */
+/* The Python call that loads the folder's model by its class and saves it again. */
 static const char *resaving(const Listing *list, const char *option) {
     const char *class = text_in(list, "config.json", "architectures");
     return arena_printf(list->arena, "python3 -c 'import transformers; transformers.%s.from_pretrained(\"%s\"%s)"

@@ -1,4 +1,4 @@
-/* gpt.c: GPT-2 and the decoders that go their own way. */
+/* gpt.c: GPT-2, and decoders that resemble neither GPT-2 nor LLaMA. */
 #include "decoders.h"
 
 #define GPT_SPEC(norm, stack, attention, ffn)          \

@@ -1,4 +1,4 @@
-/* gptj.c: decoders of GPT-2's time: GPT-J and CodeGen, GPT-Neo, GPTBigCode. */
+/* gptj.c: GPT-J, CodeGen, GPT-Neo and GPTBigCode. */
 #include "decoders.h"
 
 #define GPT_SIZES(d_ff)                                                                                   \
@@ -52,10 +52,10 @@ const Family family_gptj = {
                               ".attention.value.* .attn.v_proj.*\n"),
 };
 
-/* CodeGen's rows of query, value and key (in this order) lie in four groups. */
+/* CodeGen stores rows of query, value and key, in this order, in each of four groups. */
 static const ConfigKey codegen_keys[] = {
     ROTARY_KEYS("64"), DERIVED("group_heads", "=heads / 4 * 4", NULL),
-    REFUSED("group_heads!=$heads", "the four groups of CodeGen's heads are unequal: `n_head` is no multiple of 4"),
+    REFUSED("group_heads!=$heads", "the four groups of CodeGen's heads are unequal: `n_head` is not a multiple of 4"),
 };
 const Family family_codegen = {
     .types = "codegen=CodeGen", .title = "CodeGen: Nijkamp et al. 2022, arXiv:2203.13474.",

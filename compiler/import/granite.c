@@ -1,11 +1,11 @@
-/* granite.c: decoders built like LLaMA, with one or two things of their own. */
+/* granite.c: decoders that differ from LLaMA in a setting or two. */
 #include "decoders.h"
 
 #define RMSNORM(place) "norm rmsnorm " place " eps ${eps}\n"
 #define BIASES "[!attention_bias? bias none]\n"
 #define BIASED_FFN "ffn { d_ff ${d_ff}, activation ${activation} gated[!ffn_bias?, bias none] }\n"
 #define QK_NORMS ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n"
-/* Inside LLAMA_ATTENTION; `window` is that of the layers whose type has one. */
+/* A line inside LLAMA_ATTENTION: the window of layers of type sliding_attention. */
 #define TYPED_WINDOW "[layer_type=sliding_attention? window ${window}]\n"
 #define TYPES "sliding_attention full_attention"
 #define NEEDS_WINDOW                          \
@@ -17,7 +17,7 @@ static const ConfigKey granite_keys[] = {
     LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
     RMS_EPS("1e-6"), ATTENTION_BIAS, FLAG_OR("mlp_bias", "ffn_bias", "false"),
     REAL_OR("embedding_multiplier", "embedding_scale", "1", NULL),
-    REAL_OR("attention_multiplier", "score_scale", "1", NULL), /* not 1/sqrt(head_dim) */
+    REAL_OR("attention_multiplier", "score_scale", "1", NULL), /* in place of 1/sqrt(head_dim) */
     REAL_OR("residual_multiplier", "residual_scale", "1", NULL), REAL_OR("logits_scaling", "divisor", "1", NULL),
     REFUSED("divisor=0", "`logits_scaling` is 0, and the logits are divided by it"),
     DECODER_TOKENS("1", "2", ""), TIED("false"),
@@ -123,7 +123,7 @@ const Family family_glm4 = {
         ".ffn.norm_out.* .post_mlp_layernorm.*\n" LLAMA_PROJECTIONS GLM_FFN LLAMA_END,
 };
 
-/* GLM, of the same authors, has the norms in front alone. */
+/* GLM, by the same authors, has only the norms in front of the sublayers. */
 const Family family_glm = {
     .types = "glm=Glm", .title = "GLM-4: Team GLM 2024, arXiv:2406.12793.",
     .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest",

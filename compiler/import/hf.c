@@ -1,10 +1,10 @@
-/* hf.c: attnc import: a folder of Hugging Face transformers becomes a spec. */
+/* hf.c: turns a folder saved by Hugging Face transformers into a spec, for attnc import. */
 #include "import.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What the model is called where the user does not say: its type, made a name of C. */
+/* The default name of the model: its type, turned into an identifier of C. */
 static const char *model_name(Arena *arena, const char *type) {
     char *name = arena_copy(arena, type, strlen(type));
     for (char *c = name; *c; c++)
@@ -23,7 +23,7 @@ static _Noreturn void unknown_type(const Import *import, const char *type) {
             word, strcspn(word, "="));
     }
     names[n] = NULL;
-    /* Many names of models differ by two letters, so that a suggestion may differ by one alone. */
+    /* Many model types differ from each other by two letters, so a suggestion may differ by one letter only. */
     const char *near = nearest_within(type, names, strlen(type) < 12 ? strlen(type) > 3 : 2);
     fail("%s: `model_type` is \"%.60s\", which is unknown%s%s%s; attnc import --list names those that are",
         import->config_path, type,
@@ -45,7 +45,7 @@ static void find_family(Import *import) {
     if (!import->family) unknown_type(import, import->type);
 }
 
-/* The class that saved the model: it tells the head. */
+/* Finds the class that saved the model, which decides the head. */
 static void find_class(Import *import) {
     Arena *arena = import->arena;
     const char *stem = word_find(arena, import->family->types, import->type), *classes = import->family->classes;
@@ -69,15 +69,13 @@ static void find_class(Import *import) {
         wanted ? wanted : "", import->type, known.data);
 }
 
-/* Of the spec without its weights block; empty where that is no valid spec, which is said later. */
+/* The tensors of the spec without its weights block. Empty for an invalid spec, which is reported later. */
 static WeightTable tensors_of(Import *import, const char *text) {
-    Diagnostics quiet = diagnostics_new(import->arena, NULL);
-    Ast *ast = parse(import->arena, source_from_text(import->arena, "spec", text, strlen(text)), &quiet);
-    Model *model = quiet.errors ? NULL : resolve(import->arena, ast, &quiet);
-    return model ? weights_table(import->arena, model) : (WeightTable){0};
+    Compilation c = compilation_quiet(import->arena, source_from_text(import->arena, "spec", text, strlen(text)));
+    return compile_until(&c, STAGE_GRAPH) ? c.module->weights : (WeightTable){0};
 }
 
-/* What the family's tables make of the config: the model's settings, and the lines of its weights block. */
+/* The family's tables filled in from the config: the model's settings, and the lines of its weights block. */
 typedef struct Filled {
     const char *head, *body, *weights;
 } Filled;
@@ -88,8 +86,8 @@ static Filled fill(Import *import) {
     const char *task = variable_get(import, "task", 4);
     spec_body(import, &body);
     if (strcmp(task ? task : "", "rest") == 0)
-        import_note(import, "The output `logits` is left out: the head of %s cannot be said, and the outputs end at "
-            "`hidden`.", import->class_name);
+        import_note(import, "The output `logits` is left out: the head of %s cannot be expressed in a spec, and the "
+            "outputs end at `hidden`.", import->class_name);
     const char *name = import->options->name ? import->options->name : model_name(arena, import->type);
     const char *head = arena_printf(arena, "model %s {\n", name);
     WeightTable table = tensors_of(import, arena_printf(arena, "%s%s\n}\n", head, body.data));
@@ -98,7 +96,7 @@ static Filled fill(Import *import) {
     return (Filled){head, body.data, weights.data};
 }
 
-/* The spec in its canonical layout; the notes so far are comments in front of it. */
+/* The formatted spec, with the notes so far as comments in front. */
 static const char *spec_text(const Import *import, const Filled *filled) {
     Text out = text_new(import->arena);
     text_printf(&out, "# %s\n# Imported from %s, model_type %s.\n", import->family->title, import->class_name,
@@ -106,23 +104,13 @@ static const char *spec_text(const Import *import, const Filled *filled) {
     for (const char *note = import->notes.data; *note; note += strcspn(note, "\n") + 1) text_printf(&out, "# %.*s\n",
         (int)strcspn(note, "\n"), note);
     text_printf(&out, "%s%s\nweights {\n%s}\n}\n", filled->head, filled->body, filled->weights);
-    Diagnostics diagnostics = diagnostics_new(import->arena, stderr);
-    Ast *ast = parse(import->arena, source_from_text(import->arena, "spec", out.data, out.size), &diagnostics);
-    if (diagnostics.errors) bug("the spec of `%s` cannot be parsed", import->type);
-    return ast_format(import->arena, ast);
+    Source *source = source_from_text(import->arena, "spec", out.data, out.size);
+    Compilation c = compilation_new(import->arena, source);
+    if (!compile_until(&c, STAGE_AST)) bug("the spec of `%s` cannot be parsed", import->type);
+    return ast_format(import->arena, c.ast);
 }
 
-/* Every canonical tensor is found in the file with its shape; one at a time, so that memory holds one. */
-static void check_tensors(const Model *model, const WeightTable *table, const char *weights_path) {
-    for (size_t i = 0; i < table->count; i++) {
-        Arena *arena = arena_new();
-        const WeightTable one = {&table->specs[i], 1, NULL};
-        weights_load(arena, model, &one, weights_path, UNUSED_UNSAID);
-        arena_free(arena);
-    }
-}
-
-/* Whether the tensor holds the numbers of another one that the spec reads: what a tie leaves in older files. */
+/* Whether the tensor equals another tensor that the spec reads, as older files hold tied tensors twice. */
 static bool is_duplicate(const TensorFile *file, const bool *claimed, const FileTensor *tensor) {
     for (size_t t = 0; t < file->count; t++) {
         const FileTensor *other = &file->tensors[t];
@@ -132,7 +120,7 @@ static bool is_duplicate(const TensorFile *file, const bool *claimed, const File
     return false;
 }
 
-/* What the file holds beyond the spec, but for buffers and duplicates: how many, and which. */
+/* Notes how many tensors of the file the spec does not read, and which, apart from buffers and duplicates. */
 static void note_unread(Import *import, const Model *model, const WeightTable *table) {
     const TensorFile *file = import->file;
     size_t absent = 0, count = 0;
@@ -141,11 +129,11 @@ static void note_unread(Import *import, const Model *model, const WeightTable *t
     for (size_t t = 0; t < file->count; t++)
         if (!claimed[t] && !is_buffer(import, file->tensors[t].name)
             && !is_duplicate(file, claimed, &file->tensors[t])) names[count++] = file->tensors[t].name;
-    if (count) import_note(import, "The file holds %zu tensor%s that the spec does not use: %s.", count,
-        count > 1 ? "s" : "", tensor_names_summary(import->arena, names, count));
+    if (count) import_note(import, "The file holds %s that the spec does not use: %s.",
+        counted(import->arena, (int64_t)count, "tensor"), tensor_names_summary(import->arena, names, count));
 }
 
-/* With the file of a dense module behind a comma. */
+/* The path of the weights, followed by a comma and the file of a dense module where there is one. */
 static const char *weights_of(Import *import, const char *directory, const char *folder) {
     const char *weights = folder_weights(import->arena, folder), *more = sentence_weights(import);
     if (strchr(folder, ',')) fail("%s: --weights takes a comma for the end of a file's name; give the folder a name "
@@ -173,13 +161,11 @@ const char *import_spec(Arena *arena, const char *directory, const char *spec_pa
     bound_find(&import);
     const Filled filled = fill(&import);
     const char *text = spec_text(&import, &filled);
-    Diagnostics diagnostics = diagnostics_new(arena, stderr);
-    Ast *ast = parse(arena, source_from_text(arena, spec_path, text, strlen(text)), &diagnostics);
-    Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
-    if (!model) fail("%s: this config makes no valid spec, for the reasons above", import.config_path);
-    WeightTable table = weights_table(arena, model);
-    check_tensors(model, &table, import.weights_path);
-    note_unread(&import, model, &table);
+    Compilation c = compilation_new(arena, source_from_text(arena, spec_path, text, strlen(text)));
+    if (!compile_until(&c, STAGE_GRAPH))
+        fail("%s: this config makes no valid spec, for the reasons above", import.config_path);
+    weights_check(c.model, &c.module->weights, import.file);
+    note_unread(&import, c.model, &c.module->weights);
     bound_note(&import);
     *notes = import.notes.data;
     return spec_text(&import, &filled);

@@ -1,9 +1,9 @@
-/* ignored.c: keys that --ignore-key names. */
+/* ignored.c: the keys that --ignore-key names. */
 #include "import.h"
 
 #include <string.h>
 
-/* Does the key PATH stand in the object? Names may hold dots themselves. */
+/* Whether the object has the key PATH, whose parts may hold dots themselves. */
 static bool stands(const cJSON *object, const char *path) {
     for (const cJSON *item = cJSON_IsObject(object) ? object->child : NULL; item; item = item->next) {
         size_t size = strlen(item->string);

@@ -1,9 +1,9 @@
-/* inner.c: a config that holds the config of another family, as a model of images and texts holds that of its text. */
+/* inner.c: a config that holds the config of another family, such as that of the text part of a multimodal model. */
 #include "import.h"
 
 #include <string.h>
 
-/* Puts the outer config's values of the keys of `outside` into the inner one. */
+/* Copies the values of the keys of `outside` from the outer config into the inner config. */
 static void take_in(const Family *outer, const cJSON *outer_config, cJSON *inner_config, Arena *arena) {
     const char *words = outer->outside ? outer->outside : "";
     size_t size;
@@ -48,7 +48,7 @@ void keys_read_all(Import *import) {
         fail("%s: `model_type` is %s; in `%s`, only %.*s is understood", import->config_path,
             config_value(arena, type), import->type, (int)strcspn(inner->types, "="), inner->types);
     read_all(import);
-    import->family = outer; /* what it says itself counts more than what is inside */
+    import->family = outer; /* the outer config takes precedence over the inner */
     import->config = outer_config;
     import->within = NULL;
     import->config_path = outer_path;

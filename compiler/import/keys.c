@@ -1,11 +1,11 @@
-/* keys.c: a config's keys become variables, as the family's table says. */
+/* keys.c: turns a config's keys into variables by the family's table. */
 #include "import.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What transformers writes for every family and what changes no output of a forward pass. */
+/* Keys that transformers writes for every family and that do not change a forward pass. */
 static const char irrelevant[] =
     "model_type architectures transformers_version torch_dtype dtype use_cache initializer_range _name_or_path "
         "name_or_path "
@@ -22,7 +22,7 @@ static const char irrelevant[] =
     "hidden_dropout hidden_dropout_prob attention_probs_dropout_prob dropout pretraining_tp is_encoder_decoder "
     "tie_last_hidden_states unsloth_version unsloth_fixed";
 
-/* What stands in any config and must be as if it did not. */
+/* Keys of any config whose value must be one that has no effect. */
 static const ConfigKey everywhere[] = {
     MUST("pruned_heads", "{} null"),        MUST("quantization_config", "null"),
      MUST("tie_encoder_decoder", "false"),
@@ -31,7 +31,7 @@ static const ConfigKey everywhere[] = {
     MUST("auto_map", "null"),
 };
 
-/* "a * b + c" from left to right; "" where a variable is unset. */
+/* The value of "a * b + c", from left to right, or "" where a variable is unset. */
 static const char *computed(const Import *import, const char *expression) {
     double value = 0;
     char operator = '+';
@@ -69,8 +69,20 @@ static const char *number(const Import *import, const ConfigKey *key, const cJSO
     return number_text(import->arena, value);
 }
 
-static const char *word(const Import *import, const ConfigKey *key, const cJSON *item) {
-    const char *found = cJSON_IsString(item) ? word_find(import->arena, key->values, item->valuestring) : NULL;
+const char activation_words[] =
+#define ACTIVATION(name, formula, imported, help) imported " "
+#include "../model/activations.def"
+    "";
+
+static const char *word(Import *import, const ConfigKey *key, const cJSON *item) {
+    static const char gated[] = "gated-";
+    const char *said = cJSON_IsString(item) ? item->valuestring : NULL;
+    if (said && key->kind == KEY_GATED_WORD) {
+        bool behind = strncmp(said, gated, sizeof gated - 1) == 0;
+        variable_set(import, "gated", behind ? "gated" : "");
+        if (behind) said += sizeof gated - 1;
+    }
+    const char *found = said ? word_find(import->arena, key->values, said) : NULL;
     if (found) return found;
     Text wanted = text_new(import->arena);
     text_printf(&wanted, "one of");
@@ -78,17 +90,19 @@ static const char *word(const Import *import, const ConfigKey *key, const cJSON 
     size_t size;
     for (const char *w; (w = next_word(&words, &size));) text_printf(&wanted, " %.*s",
         (int)(strcspn(w, "= ") < size ? strcspn(w, "= ") : size), w);
+    if (key->kind == KEY_GATED_WORD) text_printf(&wanted, ", alone or behind `%s`,", gated);
     key_refuse(import, key, item, wanted.data);
 }
 
-/* Ids beyond the vocabulary cannot come up; transformers writes such defaults into small models' configs. */
+/* An id beyond the vocabulary cannot occur and is omitted: transformers writes such defaults into configs of small
+ * models. */
 static const char *tokens(Import *import, const ConfigKey *key, const cJSON *item) {
     const char *vocab = variable_get(import, "vocab", 5);
     Text out = text_new(import->arena);
     const cJSON *id = cJSON_IsArray(item) ? item->child : item;
     if (cJSON_IsArray(item) && key->kind == KEY_TOKEN && id && id->next) key_refuse(import, key, item, "one token id");
     for (; id; id = cJSON_IsArray(item) ? id->next : NULL) {
-        if (cJSON_IsNumber(id) && id->valuedouble == -1) continue; /* an old way to say none */
+        if (cJSON_IsNumber(id) && id->valuedouble == -1) continue; /* an older form of no id */
         const char *text = number(import, key, id, 0, true);
         if (vocab && strtod(text, NULL) >= strtod(vocab, NULL))
             import_note(import, "%s %s is outside the vocabulary and left out.", item->string, text);
@@ -117,7 +131,7 @@ static void must(const Import *import, const ConfigKey *key, const cJSON *item) 
     key_refuse(import, key, item, arena_printf(import->arena, "only %s", key->values));
 }
 
-/* The value of the first of the key's names that the config has. */
+/* The value under the first of the key's names that the config has. */
 static const cJSON *key_item(const Import *import, const ConfigKey *key) {
     const cJSON *found = NULL;
     const char *names = key->names, *first = NULL;
@@ -156,7 +170,7 @@ static void read_key(Import *import, const ConfigKey *key) {
         if (item) must(import, key, item);
         return;
     }
-    if (item && cJSON_IsNull(item) && !key->null) key_refuse(import, key, item, "not null, but a value");
+    if (item && cJSON_IsNull(item) && !key->null) key_refuse(import, key, item, "a value other than null");
     if (!item && !key->otherwise) fail("%s: the key `%.*s` is missing", import->config_path,
         (int)strcspn(key->names, " "), key->names);
     bool given = item && !cJSON_IsNull(item);
@@ -174,7 +188,7 @@ static void read_key(Import *import, const ConfigKey *key) {
         case KEY_INTEGER: text = number(import, key, item, 1, true); break;
         case KEY_NATURAL: text = number(import, key, item, 0, true); break;
         case KEY_REAL: text = number(import, key, item, 0, false); break;
-        case KEY_WORD: text = word(import, key, item); break;
+        case KEY_WORD: case KEY_GATED_WORD: text = word(import, key, item); break;
         case KEY_TEXT:
             if (!cJSON_IsString(item)) key_refuse(import, key, item, "a string");
             text = arena_copy(import->arena, item->valuestring, strlen(item->valuestring));
@@ -194,7 +208,7 @@ static void read_key(Import *import, const ConfigKey *key) {
     const char *vocab = variable_get(import, "vocab", 5);
     bool token = key->kind == KEY_TOKEN || key->kind == KEY_TOKENS;
     if (!given && token && vocab
-        && strtod(text, NULL) >= strtod(vocab, NULL)) text = ""; /* a default for the published sizes */
+        && strtod(text, NULL) >= strtod(vocab, NULL)) text = ""; /* the default belongs to the published sizes */
     variable_set(import, key->variable, text);
 }
 
@@ -208,7 +222,7 @@ static bool names_hold(const ConfigKey *keys, size_t n_keys, const char *path) {
     return false;
 }
 
-/* Does a key of the table lead into the object PATH? */
+/* Whether a key of the table is inside the object PATH. */
 static bool leads_into(const Family *family, const char *path) {
     for (size_t k = 0; k < family->n_keys; k++) {
         const char *names = family->keys[k].names;
@@ -225,7 +239,7 @@ KeyUse key_use(const Import *import, const cJSON *item, const char *path) {
         || word_find(import->arena, family->irrelevant, path)) return KEY_IRRELEVANT;
     if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path)
         || names_hold(family->keys, family->n_keys, path)
-        || (family->inside && strcmp(path, family->inside) == 0)) return KEY_OBEYED; /* read as a config of its own */
+        || (family->inside && strcmp(path, family->inside) == 0)) return KEY_OBEYED; /* read as a config by itself */
     return cJSON_IsObject(item) && leads_into(family, path) ? KEY_LEADS : KEY_UNKNOWN;
 }
 

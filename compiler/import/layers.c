@@ -1,4 +1,4 @@
-/* layers.c: keys that say something of each layer. They become variables that hold while a layer's body is filled. */
+/* layers.c: keys with a value for each layer. They become variables that are set while that layer's body is filled. */
 #include "import.h"
 
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 
 enum { MOST_LAYERS = 4096 };
 
-/* The pattern of older configs, which have no list: `A B` repeated; `every K A B`: A, but each K-th layer B;
- * `first K A B`: A, but B at each layer whose number K divides; `from K A B`: A up to layer K, then B.
- * K is a variable. */
+/* The pattern of older configs without a list. `A B` repeats; `every K A B` is B in each K-th layer, else A;
+ * `first K A B` is B in layers whose number is a multiple of K, else A; `from K A B` is A before layer K, then B. K is
+ * a variable. */
 static const char *patterned(const Import *import, const char *pattern, int64_t layer) {
     const char *words[8];
     size_t sizes[8], size;
@@ -33,7 +33,7 @@ static const LayerList *list_of(const Import *import, const char *variable) {
     return NULL;
 }
 
-/* A word of `values`, or 0 or 1, which are the words `no` and `yes`. */
+/* An element of the list: a word of `values`, or 0 or 1, which become `no` and `yes`. */
 static const char *element(const Import *import, const ConfigKey *key, const cJSON *list, const cJSON *item) {
     if (key->kind == KEY_LAYER_FLAGS) {
         if (!cJSON_IsNumber(item) || (item->valuedouble != 0 && item->valuedouble != 1))
@@ -47,7 +47,7 @@ static const char *element(const Import *import, const ConfigKey *key, const cJS
     return found;
 }
 
-/* A word a layer. The list has `layers` entries, of flags as many or more. */
+/* Reads a word for each layer. The list has `layers` entries; a list of flags may have more. */
 static void read_list(const Import *import, const ConfigKey *key, const cJSON *item, const char **texts,
                       int64_t layers) {
     int64_t count = 0;
@@ -58,8 +58,8 @@ static void read_list(const Import *import, const ConfigKey *key, const cJSON *i
             (long long)layers);
 }
 
-/* [[["global", "local"], 12], …]: the words repeated so many times, one run after another. Counts at most one entry
- * more than there are layers. */
+/* Reads [[["global", "local"], 12], …], runs of words with the number of their repetitions. Returns the number of
+ * entries, at most one more than there are layers. */
 static int64_t read_runs(const Import *import, const ConfigKey *key, const cJSON *item, const char **texts,
                       int64_t layers) {
     int64_t count = 0;
@@ -79,7 +79,7 @@ static int64_t read_runs(const Import *import, const ConfigKey *key, const cJSON
     return count;
 }
 
-/* Whether a list was read before, which transformers takes; a note where the runs differ from it. */
+/* Whether an earlier list takes precedence, as in transformers; adds a note where the runs differ from it. */
 static bool outdone(Import *import, const ConfigKey *key, const cJSON *item, const char **texts, int64_t count,
                     int64_t layers) {
     const LayerList *list = list_of(import, key->variable);
@@ -112,11 +112,11 @@ void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item) {
     if (!item) {
         for (int64_t i = 0; i < layers; i++) texts[i] = patterned(import, key->otherwise, i);
     } else {
-        if (!cJSON_IsArray(item)) key_refuse(import, key, item, "a list with an entry a layer");
+        if (!cJSON_IsArray(item)) key_refuse(import, key, item, "a list with an entry for each layer");
         if (key->kind == KEY_LAYER_RUNS) {
             int64_t count = read_runs(import, key, item, texts, layers);
             if (outdone(import, key, item, texts, count, layers)) return;
-            if (count != layers) fail("%s: `%s` is of %s than the %lld layers", import->config_path, item->string,
+            if (count != layers) fail("%s: `%s` describes %s than the %lld layers", import->config_path, item->string,
                 count < layers ? "fewer" : "more", (long long)layers);
         } else {
             read_list(import, key, item, texts, layers);

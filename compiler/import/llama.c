@@ -1,4 +1,4 @@
-/* llama.c: LLaMA and what grew from it. */
+/* llama.c: LLaMA and decoders derived from it. */
 #include "decoders.h"
 
 /* ---------------------------------------- LLaMA */
@@ -119,7 +119,7 @@ const Family family_gemma2 = {
     .tensors = LLAMA_EMBEDDING GEMMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 
-/* Published configs say only what differs from these sizes. */
+/* Published configs hold only the sizes that differ from these. */
 static const ConfigKey gemma3_keys[] = {
     INTEGER_OR("vocab_size", "vocab", "262208", NULL), INTEGER_OR("hidden_size", "d_model", "2304", NULL),
     INTEGER_OR("intermediate_size", "d_ff", "9216", NULL), INTEGER_OR("num_hidden_layers", "layers", "26", NULL),
@@ -148,7 +148,7 @@ const Family family_gemma3 = {
         ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n" LLAMA_FFN LLAMA_END,
 };
 
-/* Gemma 3 with a vision part, whose text part is imported. */
+/* Gemma 3 with a vision part; only the text part is imported. */
 static const ConfigKey gemma3_text_of_keys[] = {
     TOKENS_OR("eos_token_id", "end", "$end"),
     NOTED("task", "This is the text part alone; the vision part and its tensors are left out."),

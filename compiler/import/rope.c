@@ -1,11 +1,11 @@
-/* rope.c: rope_parameters (or rope_scaling beside rope_theta, in older configs) in the language's words. */
+/* rope.c: translates rope_parameters, or rope_scaling and rope_theta of older configs, into the words of a spec. */
 #include "import.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The members that a kind of scaling may have, besides those of all kinds. */
+/* Members of the object that a kind of scaling may have, besides those common to all kinds. */
 static const struct {
     const char *type, *members;
 } kinds[] = {
@@ -31,7 +31,7 @@ static const cJSON *member(const Rope *rope, const char *name) {
     return NULL;
 }
 
-/* A positive number, or NAN where there is none. */
+/* A positive number, or NAN for an absent member. */
 static double real(const Rope *rope, const char *name) {
     const cJSON *item = member(rope, name);
     if (!item || !rope->object) return NAN;
@@ -70,7 +70,7 @@ static double variable_real(const Rope *rope, const char *name) {
 }
 
 static double original(const Rope *rope) {
-    double value = variable_real(rope, "original"); /* beside the object: Phi-3 */
+    double value = variable_real(rope, "original"); /* Phi-3 has it outside of the object */
     if (isnan(value)) value = real(rope, "original_max_position_embeddings");
     if (isnan(value)) value = variable_real(rope, "positions");
     return value;
@@ -122,7 +122,7 @@ static void add_scaling(const Rope *rope, Text *out) {
         add_yarn(rope, out);
     } else if (strcmp(rope->type, "longrope") == 0) {
         add_longrope(rope, out);
-    } else if (strcmp(rope->type, "dynamic") == 0) { /* up to the model's own bound it changes nothing */
+    } else if (strcmp(rope->type, "dynamic") == 0) { /* has no effect up to the model's own bound */
         double bound = variable_real(rope, "positions");
         if (isnan(bound) || (double)rope->import->options->seq > bound)
             fail("%s: `%s` is dynamic, which is understood up to max_position_embeddings only",
@@ -145,7 +145,7 @@ static void check_members(const Rope *rope) {
                 config_value(rope->import->arena, item), rope->type);
 }
 
-/* One object for all layers, or an object a layer type. */
+/* The object for all layers, or that of a layer type. */
 static const cJSON *object_of(const Import *import, const ConfigKey *key, const cJSON *object) {
     if (object && !cJSON_IsObject(object)) fail("%s: `%s` is %s; an object is understood", import->config_path,
         object->string, config_value(import->arena, object));
@@ -163,26 +163,27 @@ static const cJSON *object_of(const Import *import, const ConfigKey *key, const 
     if (strcmp(object->string, "rope_parameters") == 0)
         fail("%s: `rope_parameters` is understood with an object for each layer type, `full_attention` and "
             "`sliding_attention`", import->config_path);
-    return strcmp(key->values, "full_attention") == 0 ? object : NULL; /* older configs scale the full layers alone */
+    /* Older configs scale only the layers of full attention. */
+    return strcmp(key->values, "full_attention") == 0 ? object : NULL;
 }
 
 const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object) {
     Rope rope = {import, object_of(import, key, object), "default"};
     if (rope.object) {
         const cJSON *type = member(&rope, "rope_type");
-        /* A family with an object for each layer type sets rope_type before it looks for the older name. */
+        /* A family with an object for each layer type sets rope_type itself, before it reads the older name. */
         if (!type && !key->values) type = member(&rope, "type");
         if (type && !cJSON_IsString(type)) fail("%s: `%s.rope_type` is not a string", import->config_path,
             rope.object->string);
         if (type) rope.type = type->valuestring;
-        if (strcmp(rope.type, "su") == 0) rope.type = "longrope"; /* Phi-3's first name for it */
+        if (strcmp(rope.type, "su") == 0) rope.type = "longrope"; /* its first name, in Phi-3 */
         check_members(&rope);
     }
     Text out = text_new(import->arena);
     double theta = real(&rope, "rope_theta"), partial = real(&rope, "partial_rotary_factor");
     if (isnan(theta)) theta = variable_real(&rope, key->otherwise);
     if (isnan(partial)) partial = variable_real(&rope, "partial");
-    bool plain = strcmp(rope.type, "default") == 0; /* a scaled one of such a family cannot be run by transformers */
+    bool plain = strcmp(rope.type, "default") == 0; /* transformers cannot run such a family with scaling */
     if (plain && !isnan(partial) && partial != 1 && variable_get(import, "whole_rope", 10)) {
         import_note(import, "`partial_rotary_factor` is not obeyed, as in transformers 5, whose `%s` rotates whole "
             "heads.", import->type);

@@ -1,20 +1,20 @@
-/* sentence.c: modules.json, by which sentence-transformers puts a pool, dense layers and a norm behind a model, and
- * the length that it gives the model's texts. Whatever of that a `head` cannot say exactly is a failure. */
+/* sentence.c: reads modules.json, by which sentence-transformers adds a pool, dense layers and a norm to a model, and
+ * the maximal length of its texts. Modules that a `head` cannot express exactly are a failure. */
 #include "import.h"
 
 #include <string.h>
 
 typedef struct Sentence {
     const char *list_path; /* modules.json */
-    const char *folder;    /* of the model itself, without a slash behind it */
+    const char *folder;    /* folder of the model itself, without a final slash */
     bool own_head;         /* a cross encoder keeps the head of its class */
     const char *pool, *pool_path;
-    bool prompt_pooled;    /* false: the rows of a prompt are in no pool */
-    int64_t width;         /* of the rows that the pool expects; 0: not said */
-    const char *dense_path, *dense_words, *dense_name; /* words of the head; stem of the tensors; NULL: no dense */
+    bool prompt_pooled;    /* false where the pool leaves out the rows of a prompt */
+    int64_t width;         /* width of the rows that the pool expects, or 0 */
+    const char *dense_path, *dense_words, *dense_name; /* head's words, tensors' stem; NULL without dense */
     const char *dense_weights;
     bool l2;
-    int64_t rows; /* 0: not said */
+    int64_t rows; /* the most rows, or 0 */
 } Sentence;
 
 enum { LONGEST_PATH = 255 };
@@ -56,14 +56,14 @@ static int64_t whole(const Import *import, const char *path, const cJSON *item) 
     return (int64_t)value;
 }
 
-/* Reads an object from a file that may be missing; then NULL. */
+/* Reads an object from a file; NULL where the file is missing. */
 static cJSON *read_optional(Import *import, const char *path) {
     return file_exists(path) ? config_read(import->arena, path) : NULL;
 }
 
 /* ---------------------------------------- the length of texts, and what stands around the model */
 
-/* Arguments of a loaded model that change no number. */
+/* Arguments of the model's loader that do not change results. */
 static const char harmless[] = "torch_dtype dtype attn_implementation trust_remote_code use_safetensors "
     "low_cpu_mem_usage device_map revision token cache_dir local_files_only add_pooling_layer";
 
@@ -73,7 +73,7 @@ static void check_arguments(const Import *import, const char *path, const cJSON 
         const cJSON *arguments = get(object, arena_copy(import->arena, name, size));
         for (const cJSON *item = arguments ? arguments->child : NULL; item; item = item->next)
             if (!item->string || !word_find(import->arena, harmless, item->string))
-                fail("%s: `%.*s` has `%.60s`, which may change the model; it cannot be said in a spec", path,
+                fail("%s: `%.*s` has `%.60s`, which may change the model; it cannot be expressed in a spec", path,
                     (int)size, name, item->string ? item->string : "a list");
     }
 }
@@ -92,8 +92,8 @@ static void check_modality(const Import *import, const char *path, const cJSON *
         refuse(import, path, text, "the last hidden rows of `forward` are understood");
 }
 
-/* The tokenizer's longest text in tokens, from the places where sentence-transformers looks for it, in its order;
- * a number beyond 2^31 means that there is no bound. */
+/* The longest text of the tokenizer, in tokens. It is looked up in the same files and order as sentence-transformers
+ * does; a number beyond 2^31 means no limit. */
 static int64_t tokenizer_rows(Import *import, const char *folder, const cJSON *config, const char *path) {
     static const char *const arguments[] = {"processor_kwargs", "tokenizer_args", "tokenizer_kwargs"};
     for (size_t i = 0; config && i < sizeof arguments / sizeof *arguments; i++) {
@@ -109,7 +109,7 @@ static int64_t tokenizer_rows(Import *import, const char *folder, const cJSON *c
     return whole(import, tokenizer, most);
 }
 
-/* Reads sentence_bert_config.json; older versions name the file after other models. */
+/* Reads sentence_bert_config.json, which older versions name after other models. */
 static void read_transformer(Import *import, Sentence *sentence) {
     static const char *const names[] = {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"};
     const char *path = NULL;
@@ -132,7 +132,7 @@ static void read_transformer(Import *import, Sentence *sentence) {
         fail("%s: `transformer_task` is \"%.60s\"; feature-extraction and sequence-classification are understood", path,
             task);
     if (flag(import, path, config, "do_lower_case", false))
-        import_note(import, "do_lower_case: texts are put into lower case before the tokenizer gets them.");
+        import_note(import, "do_lower_case: the program must convert texts to lower case before it tokenizes them.");
 }
 
 /* ---------------------------------------- modules behind it */
@@ -141,7 +141,7 @@ static const char *config_of(Import *import, const char *folder) {
     return arena_printf(import->arena, "%s/config.json", folder);
 }
 
-/* The one mode that is set, in the words of `pooling_mode`. */
+/* The only mode that is set, in the words of `pooling_mode`. */
 static const char *pooling_mode(Import *import, const char *path, const cJSON *config) {
     static const char *const keys[][2] = {
         {"pooling_mode_cls_token", "cls"}, {"pooling_mode_max_tokens", "max"}, {"pooling_mode_mean_tokens", "mean"},
@@ -172,7 +172,8 @@ static void read_pooling(Import *import, Sentence *sentence, const char *folder)
         "pooling_mode_weightedmean_tokens pooling_mode_lasttoken");
     const char *mode = pooling_mode(import, path, config);
     sentence->pool = word_find(import->arena, "mean cls max lasttoken=last", mode);
-    if (!sentence->pool) fail("%s: the pooling mode `%.60s` cannot be said in a spec; mean, cls, max and lasttoken can",
+    if (!sentence->pool) fail("%s: the pooling mode `%.60s` cannot be expressed in a spec; mean, "
+        "cls, max and lasttoken can",
         path, mode);
     sentence->pool_path = path;
     sentence->prompt_pooled = flag(import, path, config, "include_prompt", true);
@@ -181,7 +182,7 @@ static void read_pooling(Import *import, Sentence *sentence, const char *folder)
     if (width) sentence->width = whole(import, path, width);
 }
 
-/* A module reads the pooled row and writes it. */
+/* Refuses a module that reads or writes anything but the pooled row. */
 static void check_names(const Import *import, const char *path, const cJSON *config) {
     static const char *const names[] = {"module_input_name", "module_output_name"};
     for (int i = 0; i < 2; i++) {
@@ -197,7 +198,7 @@ static void read_normalize(Import *import, Sentence *sentence, const char *folde
     if (config) only_keys(import, path, config, "module_input_name module_output_name");
     if (config) check_names(import, path, config);
     if (sentence->l2) fail("%s: two modules normalize; one is understood", sentence->list_path);
-    if (sentence->dense_path) fail("%s: a norm follows the dense module; in a `head`, `l2` stands alone behind a pool",
+    if (sentence->dense_path) fail("%s: a norm follows the dense module; in a `head`, `l2` directly follows a pool",
         sentence->dense_path);
     sentence->l2 = true;
 }
@@ -211,7 +212,7 @@ static const char *dense_weights(Import *import, const char *folder) {
         "safetensors.torch.save_file(torch.load(\"%s\"), \"%s\")' writes it as safetensors", pickle, pickle, path);
 }
 
-/* A head says a Tanh that keeps the width as `pooler`, and a module without an activation as `classifier`. */
+/* A dense module with Tanh that keeps the width becomes `pooler`; a module without activation becomes `classifier`. */
 static void read_dense(Import *import, Sentence *sentence, const char *folder) {
     const char *path = config_of(import, folder);
     const cJSON *config = config_read(import->arena, path);
@@ -219,7 +220,7 @@ static void read_dense(Import *import, Sentence *sentence, const char *folder) {
         "module_output_name use_residual");
     check_names(import, path, config);
     if (sentence->dense_path) fail("%s: it is the second dense module; a `head` has room for one", path);
-    if (sentence->l2) fail("%s: a norm stands in front of it; in a `head`, `l2` stands alone behind a pool", path);
+    if (sentence->l2) fail("%s: a norm precedes it; in a `head`, nothing follows `l2`", path);
     bool bias = flag(import, path, config, "bias", true);
     if (flag(import, path, config, "use_residual", false))
         fail("%s: `use_residual` is true; a `head` adds nothing to a dense layer", path);
@@ -238,7 +239,7 @@ static void read_dense(Import *import, Sentence *sentence, const char *folder) {
     } else if (!bias) {
         fail("%s: `bias` is false in front of a Tanh; the `pooler` of a `head` has a bias", path);
     } else if (from != to) {
-        fail("%s: `out_features` is %lld behind %lld `in_features`, with a Tanh; the `pooler` of a `head` keeps the "
+        fail("%s: `out_features` is %lld and `in_features` is %lld, with a Tanh; the `pooler` of a `head` keeps the "
             "width", path, (long long)to, (long long)from);
     } else {
         sentence->dense_words = sentence->dense_name = "pooler";
@@ -253,13 +254,13 @@ static void read_dense(Import *import, Sentence *sentence, const char *folder) {
 
 static const char kinds[] = "Transformer Pooling Dense Normalize Dropout";
 
-/* The last word of the type, where sentence-transformers itself has such a module. */
+/* The last word of the type where the module belongs to sentence-transformers itself. */
 static const char *kind_of(const Import *import, const char *place, const char *type) {
     static const char own[] = "sentence_transformers.";
     const char *dot = strrchr(type, '.');
     const char *kind = dot && strncmp(type, own, sizeof own - 1) == 0 ? word_find(import->arena, kinds, dot + 1) : NULL;
-    if (!kind) fail("%s: `type` is \"%.150s\", which a spec cannot say; those of sentence_transformers named %s are "
-        "understood", place, type, kinds);
+    if (!kind) fail("%s: `type` is \"%.150s\", which a spec cannot express; those of sentence_transformers named %s "
+        "are understood", place, type, kinds);
     return kind;
 }
 
@@ -294,14 +295,14 @@ static void read_module(Import *import, Sentence *sentence, const char *director
     } else if (strcmp(kind, "Pooling") == 0) {
         if (sentence->pool) fail("%s: it is the second Pooling", place);
         read_pooling(import, sentence, folder);
-    } else if (strcmp(kind, "Dropout") != 0) { /* Dropout does nothing but in training */
+    } else if (strcmp(kind, "Dropout") != 0) { /* Dropout acts only in training */
         if (!sentence->pool) fail("%s: a %s without a Pooling in front of it has no pooled row", place, kind);
         if (strcmp(kind, "Dense") == 0) read_dense(import, sentence, folder);
         else read_normalize(import, sentence, folder);
     }
 }
 
-/* Reads config_sentence_transformers.json. A prompt is text in front of a text, and no part of a spec. */
+/* Reads config_sentence_transformers.json. A prompt is text that callers put in front; a spec does not hold it. */
 static void read_whole(Import *import, const Sentence *sentence, const char *directory) {
     const char *path = arena_printf(import->arena, "%s/config_sentence_transformers.json", directory);
     const cJSON *config = read_optional(import, path);
@@ -321,7 +322,7 @@ static void read_whole(Import *import, const Sentence *sentence, const char *dir
     if ((name = string(import, path, config, "default_prompt_name")))
         import_note(import, "Texts begin with the prompt `%.60s` of config_sentence_transformers.json.", name);
     if ((name = string(import, path, config, "activation_fn")))
-        import_note(import, "The activation %.100s behind the logits is not in the spec.", name);
+        import_note(import, "The activation %.100s after the logits is not in the spec.", name);
 }
 
 const char *sentence_read(Import *import, const char *directory) {
@@ -352,14 +353,14 @@ void sentence_task(Import *import) {
     if (import->sentence->own_head) return;
     const char *classes = import->family->classes;
     const char *stem = word_find(import->arena, import->family->types, import->type);
-    bool encoder = strstr(classes, "=encoder") != NULL; /* of T5, whose decoder is left out */
+    bool encoder = strstr(classes, "=encoder") != NULL; /* T5 without its decoder */
     size_t size;
     for (const char *word; (word = next_word(&classes, &size));) {
         const char *task = arena_copy(import->arena, word, size);
         size_t length = strcspn(task, "=");
         if (strcmp(task + length, encoder ? "=encoder" : "=hidden") != 0) continue;
         import->class_name = arena_printf(import->arena, "%s%.*s", stem, (int)length, task);
-        variable_set(import, "task", encoder ? "encoder" : "rows"); /* a pooler of the class is left out, too */
+        variable_set(import, "task", encoder ? "encoder" : "rows"); /* without a pooler of the class */
         return;
     }
     fail("%s: `%s` has no class that gives hidden rows", import->sentence->list_path, import->type);

@@ -1,4 +1,4 @@
-/* seq2seq.c: encoder and decoder together. */
+/* seq2seq.c: models with an encoder and a decoder. */
 #include "families.h"
 
 #define TOKENS_SPEC "[start? start ${start}]\n[end? end ${end}]\n[pad? pad ${pad}]\n\n"
@@ -6,8 +6,8 @@
     TOKEN_OR("decoder_start_token_id", "start", start), TOKENS_OR("eos_token_id", "end", end), \
     TOKEN_OR("pad_token_id", "pad", pad)
 
-/* One table for source, target and head, unless the file holds another one of its own for one of them: as transformers
- * does, whatever stands in the file with other numbers is not tied. `tied`: the config ties them. */
+/* Source, target and head share a table unless the file has a different table for one of them: like transformers, the
+ * import does not tie a tensor that differs. The variable `tied` is set where the config ties them. */
 #define ENCODER_TABLE "encoder.embed_tokens.weight"
 #define DECODER_TABLE "decoder.embed_tokens.weight"
 #define SHARED_TABLES                                                                                               \
@@ -37,18 +37,7 @@
     "[apart&!own_head? head.weight ${table}]\n"
 
 /* ---------------------------------------- T5: scores are not scaled; a table of buckets a stack */
-#define T5_ACTIVATIONS                                                                                              \
-    ACTIVATIONS " gated-relu=relu gated-relu2=relu2 gated-gelu=gelu_tanh gated-gelu_python=gelu "                   \
-    "gated-gelu_new=gelu_tanh gated-gelu_pytorch_tanh=gelu_tanh gated-gelu_python_tanh=gelu_tanh "                  \
-    "gated-gelu_fast=gelu_tanh gated-gelu_accurate=gelu_tanh gated-silu=silu gated-swish=silu "                        \
-    "gated-quick_gelu=quick_gelu"
-#define T5_GATES                                                                                                   \
-    "relu= relu2= gelu= gelu_python= gelu_new= gelu_pytorch_tanh= gelu_python_tanh= gelu_fast= gelu_accurate= "    \
-    "silu= swish= quick_gelu= gated-relu=gated gated-relu2=gated gated-gelu=gated gated-gelu_python=gated "        \
-    "gated-gelu_new=gated gated-gelu_pytorch_tanh=gated gated-gelu_python_tanh=gated gated-gelu_fast=gated "       \
-    "gated-gelu_accurate=gated gated-silu=gated gated-swish=gated gated-quick_gelu=gated"
-
-/* `activation`, `gated`: what holds without feed_forward_proj. */
+/* `activation` and `gated` are the defaults without feed_forward_proj. */
 #define T5_KEYS(activation, gated)                                                                                \
     INTEGER("vocab_size", "vocab"), INTEGER("d_model hidden_size", "d_model"),                                    \
     INTEGER("d_kv head_dim", "head_dim"), INTEGER("d_ff", "d_ff"),                                                \
@@ -58,9 +47,11 @@
     INTEGER_OR("relative_attention_num_buckets", "buckets", "32", NULL),                                          \
     INTEGER_OR("relative_attention_max_distance", "distance", "128", NULL),                                       \
     REAL_OR("layer_norm_epsilon", "eps", "1e-6", NULL),                                                           \
-    WORD_OR("feed_forward_proj", "activation", activation, T5_ACTIVATIONS),                                       \
-    WORD_OR("feed_forward_proj", "gated", gated, T5_GATES),                                                       \
-    /* Both are written from feed_forward_proj, and hold where they say otherwise. */                             \
+    DERIVED("gated", gated, NULL),                                                                                \
+    {"feed_forward_proj", "activation", KEY_GATED_WORD, activation, NULL, ACTIVATIONS},                           \
+    {"feed_forward_proj", "said_proj", KEY_TEXT, "", NULL, NULL},                                                 \
+    DERIVED("activation", "gelu_tanh", "said_proj=gated-gelu"), /* transformers' exception */                    \
+    /* transformers derives both from feed_forward_proj; where they differ, these two hold. */                    \
     WORD_OR("dense_act_fn", "activation", "$activation", ACTIVATIONS),                                            \
     FLAG_OR("is_gated_act", "gated", "$gated"), DERIVED("gated", "gated", "gated"),                               \
     INTEGER_OR("n_positions", "positions", "", "")
@@ -73,7 +64,7 @@
 
 static const ConfigKey t5_keys[] = {
     T5_KEYS("relu", ""),
-    /* transformers 5 ties always; before, `tie_word_embeddings` also said whether the logits are scaled. */
+    /* transformers 5 always ties; earlier, `tie_word_embeddings` also decided whether the logits are scaled. */
     FLAG_OR("tie_word_embeddings", "scaled", "true"), FLAG_OR("scale_decoder_outputs", "may_scale", "true"),
     DERIVED("scaled", "", "!may_scale"), FLAG_OR("scale_decoder_outputs", "must_scale", ""),
     DERIVED("scaled", "yes", "must_scale"), DERIVED("scaled", "", "type=mt5"), T5_STACKS,
@@ -100,7 +91,7 @@ static const ConfigKey t5_keys[] = {
         "SelfAttention") \
     ".attention.relative.weight .layer.0.SelfAttention.relative_attention_bias.weight\n"
 
-/* The table of a stack or that of a layer is left out, whichever the spec has not. */
+/* Lines of relative tables that the spec lacks, those of a stack or of its layers, are left out. */
 #define T5_TENSORS                                                                    \
     "$if decoder\n" TABLE_TENSORS "$end\n"                                            \
     "$if !decoder\n"                                                                  \
@@ -117,7 +108,7 @@ static const ConfigKey t5_keys[] = {
     "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight\n" \
     "ignore decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight\n"
 
-/* `table`: per_layer or nothing. */
+/* `table` is `per_layer` or empty. */
 #define T5_SPEC(table)                                                                                  \
     "d_model ${d_model}\n"                                                                              \
     "vocab ${vocab}\n"                                                                                  \
@@ -174,7 +165,7 @@ const Family family_umt5 = {
         "force_bos_token_to_be_generated extra_pos_embeddings "                          \
     "max_source_positions max_target_positions num_attention_heads hidden_size"
 
-/* Older configs spell out normalize_before and the like: they must say what the class does. */
+/* Older configs have keys such as normalize_before, which must agree with the class. */
 #define BART_SPEC(norm, stack)                                   \
     "d_model ${d_model}\n"                                       \
     "vocab ${vocab}\n"                                           \
@@ -250,7 +241,7 @@ const Family family_mbart = {
         BART_TABLES("decoder") FINAL_NORM("decoder")),
 };
 
-/* A table of positions in the file is taken as it is, as transformers takes it; else there is the formula's. */
+/* Like transformers, the import uses the file's table of positions where there is one, otherwise the formula. */
 #define TABLE_OR_SINUSOIDS \
     "[learned? position learned]\n[!learned? position sinusoidal halves]\n"
 #define LEARNED_IF_SAVED DERIVED("learned", "yes", "#encoder.embed_positions.weight")

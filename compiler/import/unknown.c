@@ -1,10 +1,10 @@
-/* unknown.c: keys of the config that nothing knows: null ones and those that libraries write for themselves are
- * passed over, those of --ignore-key are left out with a note, and all others are one failure. */
+/* unknown.c: keys of the config that nothing reads. Keys that are null or that libraries write for themselves are
+ * skipped, keys of --ignore-key are skipped with a note, and all others are reported in one failure. */
 #include "import.h"
 
 #include <string.h>
 
-/* Keys that transformers and what loads its models keep for themselves. */
+/* Keys that transformers and other libraries that load its models write for themselves. */
 static const char of_libraries[] =
     "_commit_hash _attn_implementation_internal _experts_implementation _experts_implementation_internal "
     "_auto_class _configuration_file _from_auto _from_pipeline _from_model_config _is_quantized _output_attentions "

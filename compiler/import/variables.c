@@ -1,4 +1,4 @@
-/* variables.c: lists of words in the tables, variables that the config's keys become, notes, and refusals of a key. */
+/* variables.c: word lists of the tables, variables, notes, and the refusal of a key. */
 #include "import.h"
 
 #include <stdarg.h>

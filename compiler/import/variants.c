@@ -1,4 +1,4 @@
-/* variants.c: further decoders that differ from one of the others in few things. */
+/* variants.c: decoders that differ in little from one of another file. */
 #include "decoders.h"
 
 #define LLAMA_KIN(kv, dim) \
@@ -167,7 +167,7 @@ static const ConfigKey xglm_keys[] = {
     INTEGER("num_layers num_hidden_layers", "layers"), INTEGER("attention_heads num_attention_heads", "heads"), SQUARE,
     POSITIONS("2048"), WORD_OR("activation_function", "activation", "gelu", ACTIVATIONS),
     FLAG_OR("scale_embedding", "scaled", "true"),
-    MUST("pad_token_id", "0 1 null"), /* transformers' row of sinusoids at a greater one is 0 */
+    MUST("pad_token_id", "0 1 null"), /* transformers sets the sinusoids of a greater id's row to 0 */
     DECODER_TOKENS("0", "2", "1"), TIED("true"),
 };
 const Family family_xglm = {

@@ -1,4 +1,4 @@
-/* vit.c: the encoders of images. */
+/* vit.c: encoders of images. */
 #include "families.h"
 
 #define VIT_KEYS                                                                                            \
@@ -12,7 +12,7 @@
     DERIVED("pooler", "yes", "task=hidden&#pooler.dense.weight"),                                           \
     DERIVED("lost", "yes", "pooler&pooled_width!=$d_model"), DERIVED("lost", "yes", "pooler&pooler_act!=tanh"), \
     DERIVED("pooler", "", "lost"),                                                                          \
-    NOTED("lost", "The output `pooled` is left out: its pooler is no tanh of a square matrix.")
+    NOTED("lost", "The output `pooled` is left out: its pooler is not the tanh of a square matrix.")
 #define VIT_IRRELEVANT "encoder_stride tie_word_embeddings"
 
 #define VIT_SPEC(tokens)                                                                          \

@@ -1,57 +1,60 @@
-/* interp.h: what the interpreter takes and gives. Included by attnc.h, which has the types it stands on. */
+/* interp.h: inputs and outputs of the interpreter. Included by attnc.h alone. */
 #ifndef INTERP_H
 #define INTERP_H
 
 typedef struct InputArray {
-    const char *name;
+    InputRole role;
     Dtype dtype; /* DTYPE_I64 for ids, DTYPE_F32 for features, DTYPE_U8 for a mask */
-    int64_t rows; /* of the first dimension that is a symbol or that the spec fixes */
+    int64_t rows; /* the first dimension */
     const void *data;
 } InputArray;
 
 typedef struct OutputArray {
-    const char *name;
+    OutputRole role;
     int layer;
     Shape shape;
     const double *data;
-    double spread; /* how far its numbers move under rounding, where that was asked for (check_spread); else 0 */
+    double spread; /* largest movement of the numbers by rounding, set by check_spread; else 0 */
 } OutputArray;
 
 typedef struct Interpretation {
-    OutputArray *outputs; /* one a graph output, in order */
+    OutputArray *outputs; /* for each output of the graph, in its order */
     int n_outputs;
-    const double **tensors; /* every tensor of the graph, or NULL; for finding the first one that is off */
+    const double **tensors; /* the numbers of each tensor of the graph, or NULL if they are not doubles */
     int64_t symbols[4];
 } Interpretation;
 
-/* rows[symbol - 1] gives each symbol's value; a failure names an input that is missing or has the wrong length. */
+/* symbols[s - 1] is the value of symbol s. An input that is missing or has the wrong length is a failure that names
+ * it. */
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols);
-/* The same with every op's result rounded to f32, up or down as the seed says, the sums of linear and scores as
- * numbers of their terms' size: how far outputs move is what f32 can promise of them. Sums whose terms pass FLT_MAX
- * together are NaN, also those of means and of mixed values; squares of a norm or of l2 are infinite. Results that
- * go `steps` times as far meet jumps that are so much further away. */
+/* As interpret, but the result of every op is rounded to f32 in a direction that the seed determines, or moved `steps`
+ * times as far. The movement of the outputs shows the precision that f32 can give; larger steps reach discontinuities
+ * that are farther away. The sums of linear and of scores are rounded at the magnitude of their terms. If f32 may
+ * overflow in partial sums, a sum, a mean and a weighted sum of values are NaN, and the sum of squares of a norm or of
+ * l2 is infinite. */
 Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                                   const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed,
                                   double steps);
-/* As `interpret`, for a graph with states: states[i] is what the graph's state i holds, NULL where nothing comes in. */
+/* As interpret, for a graph with states. states[i] holds the rows of state i before the call, or is NULL if it has
+ * none. */
 Interpretation *interpret_from(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                                const InputArray *inputs, int n_inputs, const int64_t *symbols,
                                const double *const *states);
 
-/* --- interp/session.c: a state that rows are appended to (Module.decode), and its source (Module.encode). */
+/* --- interp/session.c: a state to which Module.decode appends rows, and its source, which Module.encode computes. */
 typedef struct Session Session;
 
-Session *session_new(Arena *arena, const Module *module,
-                     const Weights *weights); /* session_free before the arena's end */
+/* The session must be freed before the arena. */
+Session *session_new(Arena *arena, const Module *module, const Weights *weights);
 void session_free(Session *session);
 int64_t session_rows(const Session *session);
-/* A source of `rows` rows; what the state held before is gone. */
+/* Encodes a source of `rows` rows, and empties the state. */
 Interpretation *session_encode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows);
-/* `rows` more rows behind those of the state. A prefix comes whole in the first call, and later calls name the same.
- * Interpretation.tensors of what the state held are NULL. */
+/* Appends `rows` rows to the state. All rows of a prefix are in the first call, and later calls give the same length.
+ * Interpretation.tensors is NULL for the tensors that the state held before. */
 Interpretation *session_decode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows);
 void session_copy(Session *to, const Session *from);
-void session_rewind(Session *session, int64_t rows); /* back to the first `rows` rows */
+void session_rewind(Session *session, int64_t rows); /* keeps the first `rows` rows */
 
 #endif

@@ -1,5 +1,5 @@
-/* session.c: the interpreter's side of a conversation: a source, and rows that are appended to a state. What fails
- * leaves the state as it was: everything new is made before anything old goes. */
+/* session.c: runs a decoder step by step in the interpreter, over a source and a state to which rows are appended. A
+ * call that fails leaves the state as it was, since the new arrays are complete before the old ones are freed. */
 #include "../attnc.h"
 
 #include <string.h>
@@ -7,10 +7,10 @@
 struct Session {
     const Module *module;
     const Weights *weights;
-    int64_t rows, source_rows; /* source_rows 0: none yet */
-    int64_t prefix;            /* of `mask prefix`, where there are rows: how many of the first see each other */
-    Arena *kept, *source;      /* own the arrays of `states`, those of the source apart */
-    const double **states;     /* one a state of the decode graph; NULL: nothing yet */
+    int64_t rows, source_rows; /* source_rows is 0 before a source is encoded */
+    int64_t prefix;            /* with `mask prefix`, the number of rows of the prefix; 0 without rows */
+    Arena *kept, *source;      /* own the arrays of `states`; those of the source are in `source` */
+    const double **states;     /* an array for each state of the decode graph, or NULL before the first call */
 };
 
 Session *session_new(Arena *arena, const Module *module, const Weights *weights) {
@@ -53,7 +53,7 @@ static int64_t state_columns(const Graph *graph, const GraphState *state) {
 Interpretation *session_encode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows) {
     const Graph *encode = session->module->encode, *decode = session->module->decode;
     if (!encode) fail("a decoder alone has no source");
-    Length seq = session->module->model->encoder->seq; /* an exact one is no symbol, which `interpret` would check */
+    Length seq = session->module->model->encoder->seq; /* an exact length is not a symbol, which interpret checks */
     if (seq.exact && rows != seq.n) fail("the length src is %lld; it must be %lld", (long long)rows, (long long)seq.n);
     const int64_t symbols[] = {rows, 0, 0, 0};
     Interpretation *result = interpret(arena, session->module, encode, session->weights, inputs, n_inputs, symbols);
@@ -72,7 +72,7 @@ Interpretation *session_encode(Arena *arena, Session *session, const InputArray 
     return result;
 }
 
-/* The symbols of a decode graph, in the order in which build makes them. */
+/* Sets the symbols of the decode graph by their names. */
 static void decode_symbols(const Session *session, int64_t rows, int64_t *symbols) {
     const Graph *graph = session->module->decode;
     for (int s = 0; s < graph->n_symbols; s++) {
@@ -84,14 +84,13 @@ static void decode_symbols(const Session *session, int64_t rows, int64_t *symbol
     }
 }
 
-/* The prefix that the state has with these inputs. Its rows see each other, so that they come in one call, the first,
- * and later calls must name the same. */
+/* The prefix of the state with these inputs. The rows of a prefix are visible to each other, so all of them must be in
+ * the first call, and later calls must give the same length. */
 static int64_t prefix_of(const Session *session, const InputArray *inputs, int n_inputs, int64_t rows) {
     const Graph *graph = session->module->decode;
-    bool wanted = false;
-    for (int i = 0; i < graph->n_inputs; i++) wanted |= strcmp(graph->inputs[i].name, "prefix_length") == 0;
+    const bool wanted = graph_input(graph, IN_prefix_length) != NULL;
     for (int i = 0; i < n_inputs && wanted; i++) {
-        if (strcmp(inputs[i].name, "prefix_length") != 0 || inputs[i].dtype != DTYPE_I64) continue;
+        if (inputs[i].role != IN_prefix_length || inputs[i].dtype != DTYPE_I64) continue;
         int64_t prefix = *(const int64_t *)inputs[i].data;
         if (session->rows && prefix != session->prefix)
             fail("prefix_length is %lld, and the state began with %lld", (long long)prefix, (long long)session->prefix);
@@ -122,7 +121,7 @@ Interpretation *session_decode(Arena *arena, Session *session, const InputArray 
     const double **states = states_copy(fresh, session);
     for (int i = 0; i < graph->n_states; i++) {
         const GraphState *state = &graph->states[i];
-        if (state->in != NO_TENSOR) result->tensors[state->in] = NULL; /* the session's, and soon gone */
+        if (state->in != NO_TENSOR) result->tensors[state->in] = NULL; /* freed below with the session's old arrays */
         if (state->out == NO_TENSOR) continue;
         states[i] = keep(fresh, result->tensors[state->out], (session->rows + rows) * state_columns(graph, state));
     }

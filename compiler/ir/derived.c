@@ -1,6 +1,6 @@
-/* derived.c: tensors that follow from the spec (and, for relative positions, from a weight): sinusoids,
- * rotations, slopes, buckets. Computed in double, by the interpreter and by pack alike, and the same on every machine:
- * with support/elementary.c in place of libm. */
+/* derived.c: sinusoids, rotations, slopes and bucketed biases, which follow from the spec and, for relative positions,
+ * from a weight. The interpreter and `pack` both call this code. It computes in double, with support/elementary.c
+ * instead of libm, so that every machine gets the same bits. */
 #include "../attnc.h"
 
 #include <math.h>
@@ -23,8 +23,8 @@ static void sinusoids(const Derived *d, double *out) {
     }
 }
 
-/* LLaMA 3.1: wavelengths beyond original/low are stretched by factor, those under original/high are kept,
- * between them the two are mixed. */
+/* LLaMA 3.1 stretches wavelengths above original/low by `factor`, keeps those below original/high, and interpolates
+ * between the two in the range from one to the other. */
 static double llama3_frequency(const Position *p, double frequency) {
     double wavelength = TURN / frequency, original = (double)p->original;
     if (wavelength < original / p->high) return frequency;
@@ -33,7 +33,7 @@ static double llama3_frequency(const Position *p, double frequency) {
     return (1 - smooth) * frequency / p->factor + smooth * frequency;
 }
 
-/* YaRN (Peng et al. 2023): the dimension at which `rotations` turns fit into the original bound. */
+/* YaRN (Peng et al. 2023): the dimension whose pair makes `rotations` turns within the original bound. */
 static double yarn_dimension(const Position *p, double rotations) {
     double turns = portable_log((double)p->original / (rotations * TURN));
     return (double)p->rope_width * turns / (2 * portable_log(p->theta));
@@ -50,7 +50,7 @@ static double yarn_frequency(const Position *p, int64_t i, double frequency) {
     return frequency / p->factor * ramp + frequency * (1 - ramp);
 }
 
-/* Radians a row of pair i. */
+/* The angle of pair i, in radians per row. */
 static double rope_frequency(const Position *p, int64_t i, bool longer) {
     double frequency = portable_pow(p->theta, -2 * (double)i / (double)p->rope_width);
     switch (p->scaling) {
@@ -63,7 +63,7 @@ static double rope_frequency(const Position *p, int64_t i, bool longer) {
     return frequency;
 }
 
-/* What multiplies sines and cosines. */
+/* The factor on sines and cosines. */
 static double rope_amplitude(const Position *p) {
     if (p->attention_factor > 0) return p->attention_factor;
     if (p->scaling == ROPE_YARN) return p->factor > 1 ? 0.1 * portable_log(p->factor) + 1 : 1;
@@ -71,7 +71,7 @@ static double rope_amplitude(const Position *p) {
     return sqrt(1 + portable_log(p->factor) / portable_log((double)p->original));
 }
 
-/* [rows][pairs]; where the shape has more rows, those for sequences up to `original` stand before them. */
+/* Fills [rows][pairs]. A shape with more rows begins with the table for sequences up to `original`. */
 static void rope_table(const Derived *d, double *out) {
     int64_t pairs = d->shape.dims[1], before = d->shape.dims[0] - d->rows;
     double amplitude = rope_amplitude(d->position);
@@ -86,8 +86,8 @@ static void rope_table(const Derived *d, double *out) {
     }
 }
 
-/* ALiBi (Press et al. 2021): a geometric series; where heads are no power of two, the series of the next
- * smaller one, then every second member of the series twice as dense. */
+/* ALiBi (Press et al. 2021): a geometric series. Where the number of heads is no power of two, the series of the next
+ * smaller power is followed by every second member of the series of the next larger power. */
 static void slopes(const Derived *d, double *out) {
     int64_t power = 1;
     while (power * 2 <= d->heads) power *= 2;
@@ -98,8 +98,8 @@ static void slopes(const Derived *d, double *out) {
     }
 }
 
-/* T5 (Raffel et al. 2020): buckets of single distances, then logarithmic ones. The logarithm is in single
- * precision, as the published models were trained with; it decides where a bucket ends. */
+/* T5 (Raffel et al. 2020): near distances have a bucket each, far distances share logarithmic buckets. The logarithm is
+ * in single precision, as in the training of the published models, because its rounding decides where a bucket ends. */
 static int64_t bucket(const Position *p, int64_t distance) {
     int64_t buckets = p->buckets, base = 0;
     if (p->bidirectional) {

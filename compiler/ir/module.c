@@ -1,5 +1,7 @@
-/* module.c: growing a graph, and small questions about it. */
+/* module.c: functions that add to a graph, and queries on it. */
 #include "../attnc.h"
+
+#include <string.h>
 
 int graph_tensor(Arena *arena, Graph *graph, Tensor tensor) {
     graph->tensors = arena_grow(arena, graph->tensors, graph->n_tensors, &graph->room_tensors, sizeof tensor);
@@ -11,7 +13,7 @@ int graph_op(Arena *arena, Graph *graph, Op op, Tensor result) {
     graph->ops = arena_grow(arena, graph->ops, graph->n_ops, &graph->room_ops, sizeof op);
     result.kind = TENSOR_VALUE;
     result.op = graph->n_ops;
-    result.place = op.place;
+    result.location = op.location;
     op.result = graph_tensor(arena, graph, result);
     graph->ops[graph->n_ops++] = op;
     return op.result;
@@ -19,6 +21,7 @@ int graph_op(Arena *arena, Graph *graph, Op op, Tensor result) {
 
 void graph_output(Arena *arena, Graph *graph, GraphOutput output) {
     graph->outputs = arena_grow(arena, graph->outputs, graph->n_outputs, &graph->room_outputs, sizeof output);
+    output.name = output_name(output.role);
     graph->outputs[graph->n_outputs++] = output;
 }
 
@@ -28,6 +31,33 @@ void graph_state(Arena *arena, Graph *graph, GraphState state) {
 }
 
 bool dim_equal(Dim a, Dim b) { return a.symbol == b.symbol && a.n == b.n; }
+
+const GraphInput *graph_input(const Graph *graph, InputRole role) {
+    for (int i = 0; graph && i < graph->n_inputs; i++)
+        if (graph->inputs[i].role == role) return &graph->inputs[i];
+    return NULL;
+}
+
+const GraphInput *graph_input_named(const Graph *graph, const char *name) {
+    for (int i = 0; graph && i < graph->n_inputs; i++)
+        if (strcmp(graph->inputs[i].name, name) == 0) return &graph->inputs[i];
+    return NULL;
+}
+
+int64_t graph_table_rows(const Graph *graph, const GraphInput *input) {
+    for (int o = 0; o < graph->n_ops; o++) {
+        const Op *op = &graph->ops[o];
+        if (op->kind == OP_embed && op->inputs[0] == input->tensor) return graph->tensors[op->inputs[1]].dims[0].n;
+    }
+    return 0;
+}
+
+int64_t graph_map_heads(const Graph *graph, OutputRole role) {
+    int64_t heads = 0;
+    for (int o = 0; o < graph->n_outputs; o++)
+        if (graph->outputs[o].role == role) heads += graph->outputs[o].n_heads;
+    return heads;
+}
 
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to) {
     for (int o = 0; o < graph->n_ops; o++) {
@@ -39,7 +69,7 @@ int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to) {
 
 const char *op_name(OpKind kind) {
     static const char *const names[] = {
-#define OP(name, least, most, help) #name,
+#define OP(name, least, most, result, inputs, help) #name,
 #include "ops.def"
     };
     return names[kind];

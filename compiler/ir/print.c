@@ -1,4 +1,4 @@
-/* print.c: a graph as text: --dump=graph and the golden tests. */
+/* print.c: prints a graph as text, for --dump=graph and the golden tests. */
 #include "../attnc.h"
 
 static void print_dims(Text *out, const Graph *g, const Tensor *t) {
@@ -38,7 +38,7 @@ static void print_attributes(Text *out, const Op *op) {
         if (flags[i].value) text_printf(out, " %s", flags[i].name);
 }
 
-void graph_print(Text *out, const Module *module, const Graph *g) {
+static void print_graph(Text *out, const Module *module, const Graph *g) {
     text_printf(out, "graph %s of %s\n", g->name, module->model->name);
     for (int i = 0; i < g->n_inputs; i++) {
         const Tensor *t = &g->tensors[g->inputs[i].tensor];
@@ -56,6 +56,7 @@ void graph_print(Text *out, const Module *module, const Graph *g) {
             const Tensor *r = &g->tensors[op->inputs[n]];
             if (r->kind == TENSOR_VALUE) text_printf(out, " %%%d", op->inputs[n]);
             else text_printf(out, " %s", r->name);
+            if (r->kind == TENSOR_WEIGHT && r->dtype != DTYPE_F32) text_printf(out, ":%s", dtype_name(r->dtype));
         }
         print_attributes(out, op);
         text_printf(out, "\n");
@@ -71,4 +72,10 @@ void graph_print(Text *out, const Module *module, const Graph *g) {
         if (g->outputs[i].layer >= 0) text_printf(out, " layer %d", g->outputs[i].layer);
         text_printf(out, " = %%%d\n", g->outputs[i].tensor);
     }
+}
+
+void module_print(Text *out, const Module *module) {
+    const Graph *const graphs[] = {module->forward, module->encode, module->decode};
+    for (int i = 0; i < 3; i++)
+        if (graphs[i]) print_graph(out, module, graphs[i]);
 }

@@ -1,12 +1,18 @@
-/* verify.c: the rules of a graph. A broken one is a bug of ours. */
+/* verify.c: the rules of a graph. A broken rule is a bug of attnc, not a fault of the spec. */
 #include "../attnc.h"
 
+/* The dtypes as ops.def spells them. */
+enum { F32 = DTYPE_F32, I64 = DTYPE_I64, U8 = DTYPE_U8, FLOAT = DTYPE_COUNT };
+
+#define LIST(...) {__VA_ARGS__}
 static const struct {
     int least, most;
-} arity[] = {
-#define OP(name, least, most, help) {least, most},
+    int result, inputs[MAX_OP_INPUTS]; /* dtypes */
+} rules[] = {
+#define OP(name, least, most, result, inputs, help) {least, most, result, LIST inputs},
 #include "ops.def"
 };
+#undef LIST
 
 static void verify_tensor(const Module *module, const Graph *g, int t, const char *after) {
     const Tensor *tensor = &g->tensors[t];
@@ -32,11 +38,31 @@ static void verify_tensor(const Module *module, const Graph *g, int t, const cha
     bug("after %s: op %d, %s of `%s` (%s): %s does not hold", after, index, op_name(op->kind), result->name, \
         op->where, #condition)
 
+/* The dtypes that ops.def states. Softmax has only those of its last three inputs that its attributes name. */
+static void verify_dtypes(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result];
+    const bool absent[MAX_OP_INPUTS] = {false, !op->a.has_mask, !op->a.has_prefix, !op->a.has_sink};
+    WANT((int)result->dtype == rules[op->kind].result);
+    WANT(op->kind != OP_softmax || op->n_inputs == 1 + op->a.has_mask + op->a.has_prefix + op->a.has_sink);
+    for (int n = 0, rule = 0; n < op->n_inputs; n++, rule++) {
+        while (op->kind == OP_softmax && rule < MAX_OP_INPUTS && absent[rule]) rule++;
+        WANT(rule < MAX_OP_INPUTS);
+        const Tensor *read = &g->tensors[op->inputs[n]];
+        int wanted = rules[op->kind].inputs[rule];
+        if (wanted == FLOAT && dtype_is_float(read->dtype)) continue;
+        if ((int)read->dtype != wanted)
+            bug("after %s: op %d, %s of `%s` (%s): its input `%s` is %s, not %s", after, index, op_name(op->kind),
+                result->name, op->where, read->name, dtype_name(read->dtype),
+                wanted == FLOAT ? "a float" : dtype_name((Dtype)wanted));
+    }
+}
+
 /* The shapes that ops.def states. */
 static void verify_shapes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
-    /* y and z are read where the op has them */
+    /* y and z are x where the operation lacks them, and are then not checked */
     const Tensor *y = op->n_inputs > 1 ? &g->tensors[op->inputs[1]] : x,
                  *z = op->n_inputs > 2 ? &g->tensors[op->inputs[2]] : x;
     const OpAttributes *a = &op->a;
@@ -90,7 +116,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
              a->heads % a->kv_heads == 0);
         break;
     case OP_additive_scores: WANT(x->dims[1].n == y->dims[1].n && z->dims[0].n == x->dims[1].n); break;
-    case OP_mix:
+    case OP_weighted_sum:
         WANT(x->rank == 3 && dim_equal(x->dims[2], y->dims[0]) && y->dims[1].n == a->kv_heads * a->head_dim &&
              result->dims[1].n == a->heads * a->head_dim);
         break;
@@ -99,13 +125,38 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     }
 }
 
+/* Arrays are found by their roles: each input has one of its own, and so has each output that is no map. */
+static void verify_roles(const Graph *g, const char *after) {
+    bool given[IN_COUNT] = {false}, taken[OUT_COUNT] = {false};
+    for (int i = 0; i < g->n_inputs; i++) {
+        const GraphInput *input = &g->inputs[i];
+        if (given[input->role]) bug("after %s: input `%s` has the role of another", after, input->name);
+        if (g->tensors[input->tensor].kind != TENSOR_INPUT) bug("after %s: input `%s` is no input", after, input->name);
+        given[input->role] = true;
+    }
+    for (int o = 0; o < g->n_outputs; o++) {
+        const GraphOutput *output = &g->outputs[o];
+        if (output->tensor < 0 || output->tensor >= g->n_tensors)
+            bug("after %s: output `%s` has no tensor", after, output->name);
+        if (taken[output->role] && output->layer < 0)
+            bug("after %s: output `%s` has the role of another", after, output->name);
+        taken[output->role] = true;
+    }
+}
+
+/* A weight has one dtype in all graphs, which is that of the table. */
+static void verify_weight_dtype(const Module *module, const Tensor *tensor, const char *after) {
+    if (tensor->kind == TENSOR_WEIGHT && tensor->dtype != module->weights.specs[tensor->weight].dtype)
+        bug("after %s: tensor `%s` and its weight have different dtypes", after, tensor->name);
+}
+
 void verify(const Module *module, const Graph *g, const char *after) {
     for (int t = 0; t < g->n_tensors; t++) verify_tensor(module, g, t, after);
     for (int index = 0; index < g->n_ops; index++) {
         const Op *op = &g->ops[index];
         const Tensor *result = &g->tensors[op->result];
         if (op->kind < 0 || op->kind >= OP_COUNT) bug("after %s: op %d has no kind", after, index);
-        WANT(op->n_inputs >= arity[op->kind].least && op->n_inputs <= arity[op->kind].most);
+        WANT(op->n_inputs >= rules[op->kind].least && op->n_inputs <= rules[op->kind].most);
         WANT(result->kind == TENSOR_VALUE && result->op == index);
         WANT(op->a.past >= 0 && op->a.past <= g->n_symbols);
         for (int n = 0; n < op->n_inputs; n++) {
@@ -113,8 +164,10 @@ void verify(const Module *module, const Graph *g, const char *after) {
             const Tensor *read = &g->tensors[op->inputs[n]];
             WANT(read->kind != TENSOR_VALUE || read->op < index);
         }
+        verify_dtypes(g, index, after);
         verify_shapes(g, index, after);
     }
+    for (int t = 0; t < g->n_tensors; t++) verify_weight_dtype(module, &g->tensors[t], after);
     for (int s = 0; s < g->n_states; s++) {
         const GraphState *state = &g->states[s];
         if (state->in == NO_TENSOR && state->out == NO_TENSOR)
@@ -128,7 +181,11 @@ void verify(const Module *module, const Graph *g, const char *after) {
         if (out->kind != TENSOR_VALUE || g->ops[out->op].kind != OP_append || g->ops[out->op].inputs[0] != state->in)
             bug("after %s: state `%s` does not go on from what came in", after, state->name);
     }
-    for (int o = 0; o < g->n_outputs; o++)
-        if (g->outputs[o].tensor < 0 || g->outputs[o].tensor >= g->n_tensors)
-            bug("after %s: output `%s` has no tensor", after, g->outputs[o].name);
+    verify_roles(g, after);
+}
+
+void verify_module(const Module *module, const char *after) {
+    const Graph *const graphs[] = {module->forward, module->encode, module->decode};
+    for (int i = 0; i < 3; i++)
+        if (graphs[i]) verify(module, graphs[i], after);
 }

@@ -1,21 +1,21 @@
-/* inputs.c: inputs that several parts of a model would have to share. Each has one name, and so one shape. */
+/* inputs.c: refuses a model whose parts would share an input with different shapes: an input has one name and shape. */
 #include "settings.h"
 
 static void refuse_both(Resolver *r, bool both, const char *what) {
     const Model *m = r->model;
     if (!both) return;
-    diagnose(r->diagnostics, m->decoder->place, "the decoder takes %s, and the encoder does: only one of them can",
+    diagnose(r->diagnostics, m->decoder->location, "both the encoder and the decoder take %s: only one of them can",
              what);
-    diagnose_note(r->diagnostics, m->encoder->place, "the encoder");
+    diagnose_note(r->diagnostics, m->encoder->location, "the encoder");
 }
 
-/* Where the rows of an attention's queries and keys come from. */
+/* The stacks whose rows an attention's queries and keys are. */
 typedef enum MaskKind { MASK_ENCODER, MASK_DECODER, MASK_CROSS } MaskKind;
 
 typedef struct FirstMask {
     bool found;
     MaskKind kind;
-    Place place;
+    Location location;
 } FirstMask;
 
 static void check_masks(Resolver *r, const Stack *stack, FirstMask *first) {
@@ -24,11 +24,11 @@ static void check_masks(Resolver *r, const Stack *stack, FirstMask *first) {
             const Sublayer *s = &stack->layers[l].sublayers[i];
             if (s->kind != SUBLAYER_ATTENTION || !s->attention.mask_given) continue;
             MaskKind kind = s->attention.cross ? MASK_CROSS : stack->is_decoder ? MASK_DECODER : MASK_ENCODER;
-            if (!first->found) *first = (FirstMask){true, kind, s->place};
+            if (!first->found) *first = (FirstMask){true, kind, s->location};
             if (first->kind == kind) continue;
-            diagnose(r->diagnostics, s->place,
-                     "`mask given` is one mask a model: this attention has other rows or keys than one before");
-            diagnose_note(r->diagnostics, first->place, "the one before");
+            diagnose(r->diagnostics, s->location,
+                     "a model has one input `mask`: this attention has other rows or keys than an earlier one");
+            diagnose_note(r->diagnostics, first->location, "the earlier one");
             return;
         }
 }

@@ -1,14 +1,22 @@
-/* model_print.c: every resolved number, canonically. The model's hash is over this text without lengths,
- * unroll and exports, and with numbers of 17 digits; --dump=model shows it whole. */
+/* model_print.c: prints every resolved number of a model in one canonical form. --dump=model shows the whole text. The
+ * model's hash is over the text without lengths, unroll and exports, with numbers of 17 digits. */
 #include "../attnc.h"
 
 const char *norm_kind_name(NormKind kind) {
-    static const char *const names[] = {"none", "layernorm", "rmsnorm"};
+    static const char *const names[] = {
+        "none",
+#define NORM(name, has_bias, help) #name,
+#include "norms.def"
+    };
     return names[kind];
 }
 
 const char *activation_name(Activation activation) {
-    static const char *const names[] = {"relu", "gelu", "gelu_tanh", "silu", "relu2", "quick_gelu", "tanh"};
+    static const char *const names[ACTIVATION_COUNT] = {
+#define ACTIVATION(name, formula, imported, help) #name,
+#define INNER_ACTIVATION(name, formula) #name,
+#include "activations.def"
+    };
     return names[activation];
 }
 
@@ -24,7 +32,7 @@ const char *pool_name(PoolKind kind) {
 
 typedef struct Print {
     Text *out;
-    bool whole; /* for --dump; else what the hash is over, whose form stays as it is */
+    bool whole; /* for --dump; otherwise the text that is hashed, whose form must not change */
 } Print;
 
 static const char *real(const Print *to, double value) {
@@ -79,14 +87,17 @@ static void print_position(const Print *to, const Position *p) {
 
 static void print_attention(const Print *to, const Attention *a) {
     Text *out = to->out;
-    static const char *const scores[] = {"scaled_dot", "dot", "general", "additive"};
+    static const char *const scores[] = {
+#define SCORE(name, bare, scale, help) #name,
+#include "scores.def"
+    };
     text_printf(out,
                 "attention %s: heads %lld, kv_heads %lld, head_dim %lld, value_dim %lld, widths %lld %lld %lld -> "
                 "%lld, score %s",
                 a->cross ? "cross" : "self", (long long)a->heads, (long long)a->kv_heads, (long long)a->head_dim,
                 (long long)a->value_dim, (long long)a->query_width, (long long)a->key_width, (long long)a->value_width,
                 (long long)a->output_width, scores[a->score]);
-    if (a->score == SCORE_ADDITIVE) text_printf(out, " d_score %lld", (long long)a->d_score);
+    if (a->score == SCORE_additive) text_printf(out, " d_score %lld", (long long)a->d_score);
     text_printf(out, ", scale %s, softcap %s, project %s, output %s, bias%s%s%s%s%s,", real(to, a->scale),
                 real(to, a->softcap),
                 a->projected ? "yes" : "none", a->has_output ? "projected" : "none", a->bias_q ? " q" : "",
@@ -167,7 +178,7 @@ static void print_stack(const Print *to, const Stack *s) {
 void model_print(Text *out, const Model *model, bool with_bounds) {
     const Print to = {out, with_bounds};
     text_printf(out, "model %s\n  d_model %lld, dtype %s%s\n", model->name, (long long)model->d_model,
-                dtype_name(model->dtype), model->embedding_tied ? ", embedding tied" : "");
+                dtype_name(model->weights_dtype), model->embedding_tied ? ", embedding tied" : "");
     if (model->encoder) print_stack(&to, model->encoder);
     if (model->decoder) print_stack(&to, model->decoder);
     if (model->alone) {

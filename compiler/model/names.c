@@ -1,9 +1,9 @@
-/* names.c: what a model may be called: its name begins every symbol of the C. */
+/* names.c: checks the name of a model, which begins every symbol of the emitted C. */
 #include "settings.h"
 
 #include <string.h>
 
-/* The words of C11, C23, C++17 and C++20, and what common compilers define. */
+/* Keywords of C11, C23, C++17 and C++20, and macros that common compilers define. */
 static const char keywords[] =
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
     "compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype "
@@ -21,7 +21,7 @@ static bool is_keyword(const char *name) {
 }
 
 const char *model_name_fault(Arena *arena, const char *name) {
-    enum { MOST = 63 }; /* characters that C compares of a name inside a file */
+    enum { MOST = 63 }; /* significant characters of an identifier in C */
     if (name[0] == '_')
         return "a model's name begins with a letter: names with a leading underscore are the C library's";
     if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != strlen(name) ||

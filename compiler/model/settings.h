@@ -1,4 +1,4 @@
-/* settings.h: what the files of model/ share: the fields of settings.def, and the scopes that hold them. */
+/* settings.h: declarations shared by the files of model/: the fields of settings.def and the scopes that hold them. */
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
@@ -28,24 +28,25 @@ typedef enum Field {
 
 typedef struct FieldValue {
     int64_t integer;
-    double real; /* holds the number of an integer field as well */
+    double real; /* the value of an integer field, too */
     const double *list;
     int64_t n; /* of the list */
+    bool exact; /* a length stated by `=`, not by `<=` */
     bool stated;
-    bool doubted; /* what was said of it is refused, or it is missing and that is said: no check may use it */
-    Place place;  /* where it was stated */
+    bool doubted; /* a diagnostic refused the value or reported it missing, so no later check may use it */
+    Location location;  /* where it was stated */
 } FieldValue;
 
 typedef struct Binding {
     const char *name;
-    Place place;
-    bool is_real, known; /* known: its expression could be evaluated */
+    Location location;
+    bool is_real, known; /* known: the expression was evaluated */
     int64_t integer;
     double real;
     struct Binding *next;
 } Binding;
 
-/* What holds inside one block: a copy of the outer block's fields with its own settings over them. */
+/* The fields inside of a block: those of the outer block, overwritten by the block's own settings. */
 typedef struct Scope {
     Block block;
     FieldValue fields[FIELD_COUNT];
@@ -57,32 +58,37 @@ typedef struct Resolver {
     Arena *arena;
     Diagnostics *diagnostics;
     Model *model;
-    int lets;            /* so far */
-    int listed;          /* blocks (bits) of which it was said what may stand in them */
-    bool layers_doubted; /* the number of layers of the stack at hand was refused */
-    bool position_said;  /* of the stack at hand or of one of its attentions, `none` too */
-    const Stack *unordered[2]; /* whose rows are a bag, and the spec does not say that this is meant */
-    int n_unordered;
+    int lets;            /* number of `let` lines so far */
+    int listed;          /* bits of the blocks whose possible items a diagnostic has listed */
+    bool layers_doubted; /* the number of layers of the current stack was refused */
+    bool position_said;  /* the current stack or one of its attentions states a position, possibly `none` */
 } Resolver;
 
 Scope *scope_outermost(Resolver *r);
-/* The scope of a block: evaluates its lets and settings; leaves the items that are blocks to the caller. Where a
- * comma is missing between two items of one line, it says so and makes two of the one. */
+/* Evaluates the lets and settings of a block, and leaves inner blocks to the caller. A comma that is missing between
+ * two items of a line is reported, and the item is split. */
 Scope *scope_enter(Resolver *r, const Scope *outer, Block block, Item *items);
 bool scope_let(Resolver *r, Scope *scope, const Item *item);
-bool place_before(Place a, Place b);
-void refuse_relation(Resolver *r, const Item *item); /* `=` or `<=` where none belongs */
+bool location_before(Location a, Location b);
+void refuse_relation(Resolver *r, const Item *item); /* refuses `=` or `<=` after an item that takes neither */
 bool block_named(const char *name, Block *block);
 const char *block_name(Block block);
-int with_ancestors(int blocks); /* a setting may stand in the blocks that it speaks of and in all around them */
+int with_ancestors(int blocks); /* adds the bits of all enclosing blocks */
 
 typedef struct Number {
     bool ok, is_real;
     int64_t integer;
-    double real; /* set for integers too */
+    double real; /* the value of an integer, too */
 } Number;
+/* --- model/expressions.c */
+typedef enum Range { RANGE_any, RANGE_positive, RANGE_natural, RANGE_unit } Range; /* unit: above 0, at most 1 */
+
 Number evaluate(Resolver *r, const Scope *scope, const Expr *expr);
-/* An integer in [least, most], or a diagnostic, `least` and not ok. `what` names it in the message. */
+Number evaluate_real(Resolver *r, const Scope *scope, const Expr *expr, const char *what, Range range);
+/* Reports a value that begins with a sign, which is allowed only inside parentheses. `range` describes the values that
+ * are allowed, or is NULL. */
+bool refuse_sign(Resolver *r, const Expr *expr, const char *what, const char *range);
+/* An integer in [least, most]; otherwise a diagnostic that calls it `what`, and `least` with ok false. */
 Number evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least,
                         int64_t most);
 
@@ -91,8 +97,19 @@ static inline double get_real(const Scope *scope, Field field) { return scope->f
 static inline bool stated(const Scope *scope, Field field) { return scope->fields[field].stated; }
 static inline bool known(const Scope *scope, Field field) { return !scope->fields[field].doubted; }
 static inline void doubt(Scope *scope, Field field) { scope->fields[field].doubted = true; }
-/* Where a field was stated, or `otherwise`. */
-Place stated_at(const Scope *scope, Field field, Place otherwise);
+static inline Length get_length(const Scope *scope, Field field) {
+    return (Length){scope->fields[field].integer, scope->fields[field].exact};
+}
+static inline bool norm_has_bias(NormKind kind) {
+    static const bool rows[] = {
+        [NORM_NONE] = false,
+#define NORM(name, has_bias, help) [NORM_##name] = has_bias,
+#include "norms.def"
+    };
+    return rows[kind];
+}
+/* The source location where a field was stated, or `otherwise`. */
+Location stated_at(const Scope *scope, Field field, Location otherwise);
 
 enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS = 1 << 16,
        MOST_PATCH = 1 << 14, MOST_LETS = 4096 };
@@ -100,24 +117,41 @@ enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS 
 
 /* model/source_names.c */
 void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
-void check_source_names(Resolver *r, const WeightTable *table); /* each line speaks of a tensor of the model */
 /* model/attention.c */
-void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack *stack, Sublayer *sublayer);
+/* Whether an attention block is `cross`. Reports a word that is neither `cross` nor `self`, and cross attention without
+ * an encoder to read. */
+bool attention_crosses(Resolver *r, const Item *item, bool cross_allowed);
+void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack *stack, bool cross,
+                       Sublayer *sublayer);
+/* Whether every projection has a bias, by `bias all` or by default. */
+bool all_biased(const Scope *scope);
+/* --- model/layers.c */
+Norm resolve_norm(const Scope *scope);
+/* Appends the layers of one `layers` block. */
+void resolve_layers(Resolver *r, const Scope *outer, const Item *item, Stack *stack);
+/* Reports numbers that occur twice in a list of `export`, or that no model has; the list is then empty. */
+void check_export_list(Resolver *r, FieldValue *list, const char *what);
+void export_heads(Resolver *r, const Scope *scope, Attention *a);
+/* --- model/stack.c */
+Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_decoder);
 
 /* --- model/words.c */
-/* What a spec says for a word that another program has for it, or NULL; `in` as in synonyms.def. */
+const char *block_word(const Item *item); /* the word behind a block's name (`attention self`, `model NAME`), or NULL */
+bool item_is_block(const Item *item, const char *name);
+/* The word of a spec for a word of another program, or NULL. synonyms.def explains `in`. */
 const char *synonym_of(const char *in, const char *word);
-/* What to say of a word that a spec has nothing for, or NULL. */
+/* Advice on a word that has no counterpart in a spec, or NULL. */
 const char *advice_of(const char *in, const char *word);
 const char *lower_case(Arena *arena, const char *word);
-/* nearest_word, whatever the case of the letters. */
+/* nearest_word without regard to case. */
 const char *near_word(Arena *arena, const char *word, const char *const *words);
-const char *did_you_mean(Arena *arena, const char *word, const char *near); /* "; did you mean `NEAR`?", "" for NULL */
-/* Adds `before` and, behind a space, a word of a list; a line that passes 100 columns goes on indented. */
+/* "; did you mean `NEAR`?", or "" where `near` is NULL. */
+const char *did_you_mean(Arena *arena, const char *word, const char *near);
+/* Appends `before`, a space and a word of a list. A line longer than 100 columns continues indented. */
 void message_word(Text *message, const char *before, const char *word);
-const char *text_at(Arena *arena, Place place); /* what a spec says there */
+const char *text_at(Arena *arena, Location location); /* the text of the spec at that source location */
 
-/* --- model/inputs.c: an encoder and a decoder that would both have an input of one name are refused. */
+/* --- model/inputs.c: refuses an encoder and a decoder that would both have an input of the same name. */
 void check_inputs(Resolver *r);
 
 #endif

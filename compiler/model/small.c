@@ -1,6 +1,6 @@
-/* small.c: the same model, small: what `attnc check --small` runs at every length. Kinds, heads and relations stay
- * (equal widths stay equal, odd ones odd, a window shorter than the sequence stays shorter); widths, lengths, the
- * vocabulary and the number of layers shrink. */
+/* small.c: shrinks a model for `attnc check --small`, which runs it at every length. Widths, lengths, the vocabulary
+ * and the number of layers shrink. Kinds, heads and relations stay: equal widths stay equal, odd widths stay odd, and
+ * a window shorter than the sequence stays shorter. */
 #include "../attnc.h"
 
 #include <math.h>
@@ -13,24 +13,24 @@ typedef struct Small {
     Arena *arena;
     const Model *from;
     Model *to;
-    int64_t memory_width; /* of the encoder's rows, for cross attention */
+    int64_t memory_width; /* width of the encoder's rows, for cross attention */
 } Small;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* `size`, or one less: as odd or even as `of`; at least 1 or 2. */
+/* `size` or `size` - 1, so that the result has the parity of `of`; at least 1 or 2. */
 static int64_t same_parity(int64_t size, int64_t of) {
     if (size % 2 != of % 2) size--;
     return greatest(size, of % 2 ? 1 : 2);
 }
 
-/* x * to / from; sizes here are below 2^31. */
+/* x * to / from. Sizes are below 2^31, so the product fits. */
 static int64_t in_proportion(int64_t x, int64_t to, int64_t from) { return from ? x * to / from : x; }
 
 /* ---------------------------------------------------------------- sizes */
 
-/* More heads, narrower ones. */
+/* The width of a head, narrower the more heads there are. */
 static int64_t small_head(int64_t heads, int64_t head_dim) {
     if (head_dim <= 16 && heads * head_dim <= 2 * WIDTH) return head_dim;
     return least(head_dim, same_parity(heads <= 4 ? 16 : heads <= 16 ? 8 : 4, head_dim));
@@ -43,7 +43,7 @@ static int64_t small_value(int64_t value_dim, int64_t head_dim, int64_t small_he
     return size == small_head_dim ? size + 2 : least(size, 4 * small_head_dim + value_dim % 2);
 }
 
-/* A width that no other one follows from: equal ones give equal ones. */
+/* Shrinks an independent width; equal widths stay equal. */
 static int64_t small_width(const Small *s, int64_t width) {
     if (width == s->from->d_model) return s->to->d_model;
     return width <= WIDTH / 2 ? width : same_parity(width <= 1024 ? WIDTH / 2 : WIDTH / 2 + 8, width);
@@ -53,7 +53,7 @@ static int64_t small_bound(int64_t n) { return n <= LENGTH ? n : n % 16 == 0 ? L
 
 static int64_t small_vocab(int64_t n) { return n <= VOCAB ? n : n % 16 == 0 ? VOCAB - 1 : n % 2 ? VOCAB : VOCAB - 3; }
 
-/* The width of the rows: as many heads as before, or in proportion to the first attention's. */
+/* Shrinks d_model so that the number of heads stays, or in proportion to the first attention's head width. */
 static int64_t small_d_model(const Model *model) {
     const Stack *stack = model->encoder ? model->encoder : model->decoder;
     const Attention *a = model->alone ? &model->alone->attention : NULL;
@@ -86,7 +86,7 @@ static void shrink_relative(Position *p, int64_t bound, int64_t small) {
     p->distance = least(p->distance, distance);
 }
 
-/* Factors of longrope are those of the pairs that are left. */
+/* Shrinks the rotated width. Longrope keeps the factors of the remaining pairs. */
 static void shrink_rope(Position *p, int64_t head_dim, int64_t small_head_dim, int64_t bound, int64_t small) {
     if (p->kind != POSITION_ROPE) return;
     if (p->rope_width == head_dim) {
@@ -106,7 +106,7 @@ static void shrink_mask(Attention *a, int64_t bound, int64_t small) {
     if (a->sink && a->sink < bound && a->sink >= small) a->sink = greatest(in_proportion(a->sink, small, bound), 1);
 }
 
-/* `bound` and `small` are the rows of its sequence, before and now. */
+/* `bound` and `small` are the rows of the sequence before and after. */
 static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t bound, int64_t small) {
     int64_t head_dim = a->head_dim;
     bool usual_scale = a->scale == 1.0 / sqrt((double)head_dim);
@@ -121,11 +121,11 @@ static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t b
     if (a->projected) {
         a->head_dim = small_head(a->heads, head_dim);
         a->value_dim = small_value(a->value_dim, head_dim, a->head_dim);
-    } else { /* rows as they come */
+    } else { /* without projections */
         a->head_dim = a->query_width;
         a->value_dim = a->value_width;
     }
-    if (a->score == SCORE_ADDITIVE) a->d_score = small_width(s, a->d_score);
+    if (a->score == SCORE_additive) a->d_score = small_width(s, a->d_score);
     if (usual_scale) a->scale = 1.0 / sqrt((double)a->head_dim);
     a->output_width = !a->has_output ? a->heads * a->value_dim : s->to->d_model ? s->to->d_model : a->query_width;
     shrink_rope(&a->position, head_dim, a->head_dim, bound, small);
@@ -157,7 +157,7 @@ static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
     if (stack->position.kind == POSITION_LEARNED) stack->position.offset = least(from->position.offset, MOST_OFFSET);
 }
 
-/* Whole patterns, as many as there is room for. */
+/* The number of layers, as many whole patterns as fit. */
 static int64_t small_layers(const Stack *from) {
     if (from->n_layers <= LAYERS) return from->n_layers;
     int64_t whole = from->pattern;
@@ -165,7 +165,7 @@ static int64_t small_layers(const Stack *from) {
     return least(greatest(whole, 1), from->n_layers);
 }
 
-/* Where only layers that are gone gave their attention out, the last one that is left does. */
+/* Exports the attention of the last remaining layer where only removed layers exported theirs. */
 static void keep_an_export(Stack *stack, const Stack *from) {
     const Attention *exported = NULL;
     for (int64_t l = 0; l < from->n_layers; l++)
@@ -213,7 +213,7 @@ static Stack *shrink_stack(const Small *s, const Stack *from) {
 
 /* ---------------------------------------------------------------- the model */
 
-/* Ids that are outside now become the last ones, each one of its own as long as there are any. */
+/* Moves a token id beyond the small vocabulary to one of its last ids, a different one for each while any is left. */
 static int64_t small_token(int64_t id, int64_t vocab, int64_t *taken) {
     if (id < 0 || !vocab || id < vocab) return id;
     return greatest(vocab - 1 - (*taken)++, 0);

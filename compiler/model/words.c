@@ -1,4 +1,4 @@
-/* words.c: lists of words in messages, and the words that other programs have for ours. */
+/* words.c: lists of words in messages, words behind a block's name, and synonyms from other programs. */
 #include "settings.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ const char *near_word(Arena *arena, const char *word, const char *const *words) 
 
 const char *did_you_mean(Arena *arena, const char *word, const char *near) {
     if (!near) return "";
-    bool same = strcmp(lower_case(arena, word), near) == 0; /* but for the case */
+    bool same = strcmp(lower_case(arena, word), near) == 0; /* they differ in case alone */
     return arena_printf(arena, "; did you mean `%s`?%s", near, same ? " Names are in lower case" : "");
 }
 
@@ -57,14 +57,23 @@ void message_word(Text *message, const char *before, const char *word) {
     text_printf(message, " %s", word);
 }
 
-const char *text_at(Arena *arena, Place place) {
-    const char *text = place.source->text, *end = text + place.source->size;
-    for (int line = 1; line < place.line; line++) {
+const char *text_at(Arena *arena, Location location) {
+    const char *text = location.source->text, *end = text + location.source->size;
+    for (int line = 1; line < location.line; line++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         if (!newline) return "";
         text = newline + 1;
     }
-    size_t left = (size_t)(end - text), column = (size_t)(place.column - 1), length = (size_t)place.length;
+    size_t left = (size_t)(end - text), column = (size_t)(location.column - 1), length = (size_t)location.length;
     if (column > left) return "";
     return arena_copy(arena, text + column, length < left - column ? length : left - column);
+}
+
+const char *block_word(const Item *item) {
+    const Value *v = item->values;
+    return v && v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME && !v->next ? v->expr->text : NULL;
+}
+
+bool item_is_block(const Item *item, const char *name) {
+    return !item->is_let && !item->quoted && item->has_block && strcmp(item->name, name) == 0;
 }

@@ -1,56 +1,53 @@
-/* layout.c: where each packed tensor stands in the weights. Needs the packed tensors in the order in which
- * the code reads them; gives every one an offset at a 64-byte boundary. A table that is read both by rows
- * and as panels (a tied head) is stored once, as panels. Zeros behind the last one let a kernel load a whole
- * vector from any table's last row. Caches are placed the same way in a state and in a source, in the order in
- * which the layers use them. */
+/* layout.c: gives each packed tensor an offset in the weights, at a 64-byte boundary, in the order in which the code
+ * reads the tensors. A table that is read both by rows and as panels (a tied head) is stored once, as panels. Zeros
+ * after the last tensor let a kernel load a whole vector from the last row of any table. Caches get offsets in a state
+ * and in a source in the same way, in the order in which the layers use them. */
 #include "../attnc.h"
 
-enum { SLACK = 16 };
+enum { SLACK = ALIGNMENT }; /* bytes */
 
-/* A window's cache is a ring of the window and of what one chunk appends; it is one only where that saves slots. */
+/* The cache of a layer with a window is a ring for the window and the rows that one chunk appends, if that saves
+ * slots. */
 static void size_cache(Program *program, Cache *c) {
     const Model *m = program->module->model;
-    const Stack *stack = c->of_source ? m->encoder : m->decoder;
-    int64_t slots = round_up(stack->seq.n, 16),
-            ring = c->window ? round_up(c->window + program->decode->rows, 16) : slots;
+    const Stack *stack = c->slot.space == SPACE_SOURCE ? m->encoder : m->decoder;
+    int64_t slots = round_up(stack->seq.n, PANEL),
+            ring = c->window ? round_up(c->window + program->entries[ENTRY_DECODE]->rows, PANEL) : slots;
     c->ring = ring < slots;
     c->slots = c->ring ? ring : slots;
     if (c->ring && c->slots - c->window < program->rewind) program->rewind = c->slots - c->window;
-    int64_t *at = c->of_source ? &program->source_floats : &program->state_floats;
-    if (!mul_fits(c->heads * c->width, c->slots, &c->room)) fail("the state of `%s` is too large", m->name);
-    c->offset = *at;
-    *at += c->room;
+    int64_t *at = c->slot.space == SPACE_SOURCE ? &program->source_bytes : &program->state_bytes;
+    if (!layout_bytes(&c->slot.layout, (Shape){3, {c->heads, c->slots, c->width}}, &c->slot.bytes))
+        fail("the state of `%s` is too large", m->name);
+    c->slot.offset = *at;
+    *at += c->slot.bytes;
 }
 
 static void layout_caches(Program *program) {
-    enum { SLACK_BEHIND = 16 };
-    if (!program->decode) return;
+    if (!program->entries[ENTRY_DECODE]) return;
     program->rewind = program->module->model->decoder->seq.n;
     for (int i = 0; i < program->n_caches; i++) size_cache(program, &program->caches[i]);
-    program->state_floats += SLACK_BEHIND;
-    program->source_floats += SLACK_BEHIND;
+    program->state_bytes += SLACK;
+    program->source_bytes += SLACK;
 }
 
 static void add_up_matrices(Plan *plan) {
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_GEMM)
-            plan->matrix_floats += plan->program->packed[plan->steps[i].weight].room;
+            plan->matrix_bytes += plan->program->packed[plan->steps[i].gemm.weight].slot.bytes;
 }
 
 void layout(Program *program) {
     int64_t at = 0;
     for (int i = 0; i < program->n_packed; i++) {
         Packed *p = &program->packed[i];
-        int64_t elements = 0;
-        if (p->panels) elements = round_up(p->shape.dims[0], 16) * p->shape.dims[1];
-        else if (!shape_elements(p->shape, &elements)) bug("the packed tensor `%s` is too large", p->name);
-        p->offset = at;
-        p->room = round_up(elements, 16);
-        at += p->room;
+        if (!layout_bytes(&p->slot.layout, p->shape, &p->slot.bytes))
+            bug("the packed tensor `%s` is too large", p->slot.name);
+        p->slot.offset = at;
+        at += p->slot.bytes;
     }
-    program->weight_floats = at + SLACK;
-    Plan *const plans[] = {program->forward, program->encode, program->decode};
-    for (int i = 0; i < 3; i++)
-        if (plans[i]) add_up_matrices(plans[i]);
+    program->weight_bytes = at + SLACK;
+    for (int i = 0; i < ENTRY_COUNT; i++)
+        if (program->entries[i]) add_up_matrices(program->entries[i]);
     layout_caches(program);
 }

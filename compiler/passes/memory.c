@@ -1,16 +1,16 @@
-/* memory.c: one workspace for all buffers. Needs the steps that touch each buffer; gives offsets such that
- * buffers alive in the same step never overlap. First fit by offset, largest first among those that begin
- * together: activations of one block stay close. */
+/* memory.c: gives the buffers offsets in one workspace, so that buffers that are alive in the same step do not overlap.
+ * Each gets the lowest offset that fits, the largest first among buffers that begin at the same step, so that the
+ * activations of one block stay close. */
 #include "../attnc.h"
 
 #include <limits.h>
 
-/* Images are whole sequences, of the source where there is one. */
+/* Images are whole sequences, of the source if there is one. */
 static int64_t sequences_of(const Plan *plan) {
     return plan->source_seq.n ? plan->source_rows / plan->source_seq.n : plan->rows / plan->seq.n;
 }
 
-static int64_t rows_of(const Plan *plan, RowsKind kind) {
+int64_t plan_rows(const Plan *plan, RowsKind kind) {
     switch (kind) {
     case ROWS_CHUNK: return plan->rows;
     case ROWS_SOURCE: return plan->source_rows;
@@ -22,7 +22,7 @@ static int64_t rows_of(const Plan *plan, RowsKind kind) {
 
 static bool together(const Buffer *a, const Buffer *b) { return a->first <= b->last && b->first <= a->last; }
 
-/* For each buffer the first step that touches it or one behind it in the list. */
+/* For each buffer, the first step that touches it or a later buffer of the list. */
 static int *first_from(Arena *arena, const Plan *plan) {
     int *first = arena_array(arena, (size_t)plan->n_buffers + 1, sizeof *first);
     first[plan->n_buffers] = INT_MAX;
@@ -33,7 +33,7 @@ static int *first_from(Arena *arena, const Plan *plan) {
     return first;
 }
 
-/* Leaves out those that no buffer to come is alive together with; how many remain. */
+/* Drops the buffers that are alive together with no later buffer; returns how many remain. */
 static int still_alive(const Plan *plan, int *placed, int n_placed, int first) {
     int kept = 0;
     for (int i = 0; i < n_placed; i++)
@@ -48,8 +48,8 @@ static int64_t first_fit(const Plan *plan, const int *placed, int n_placed, cons
         moved = false;
         for (int i = 0; i < n_placed; i++) {
             const Buffer *o = &plan->buffers[placed[i]];
-            if (together(o, b) && at < o->offset + o->room && o->offset < at + b->room) {
-                at = o->offset + o->room;
+            if (together(o, b) && at < o->slot.offset + o->slot.bytes && o->slot.offset < at + b->slot.bytes) {
+                at = o->slot.offset + o->slot.bytes;
                 moved = true;
             }
         }
@@ -57,53 +57,22 @@ static int64_t first_fit(const Plan *plan, const int *placed, int n_placed, cons
     return at;
 }
 
-/* Rows of a chunk: whole sequences, enough of them that a GEMM's weights are read for many rows. */
+/* The rows of a chunk: whole sequences, so many that a GEMM uses its weights for many rows. */
 static int64_t chunk_rows(Length seq) {
     enum { AIM = 256 };
     return seq.n >= AIM ? seq.n : AIM / seq.n * seq.n;
 }
 
-/* A prefill is cut into chunks wherever that fits; rows of a prefix see each other, so that they stay together. */
+/* A prefill is cut into chunks of the size that fits; the rows of a prefix are visible to each other and stay
+ * together. */
 static int64_t decode_rows(const Plan *plan) {
     enum { MOST = 128 };
     bool prefixed = false;
-    for (int i = 0; i < plan->n_steps; i++) prefixed |= plan->steps[i].a.has_prefix;
-    return prefixed || plan->seq.n < MOST ? round_up(plan->seq.n, 16) : MOST;
-}
-
-/* Rows that an attention's keys may have. */
-static int64_t key_bound(const Plan *plan, const Step *s) {
-    const Program *program = plan->program;
-    if (s->keys != NO_CACHE && program->caches[s->keys].of_source) return program->module->model->encoder->seq.n;
-    return s->key_rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n;
-}
-
-/* A window whose edge no query and key are apart enough to meet hides nothing, and there is nothing to ignore. */
-static void drop_window(const Plan *plan, Step *s) {
-    int64_t queries = s->rows == ROWS_SOURCE ? plan->source_seq.n : plan->seq.n;
-    if (s->a.window >= queries && s->a.window >= s->key_bound) s->a.window = s->a.sink = 0;
-}
-
-static void size_scratch(Plan *plan) {
-    enum { MOST_KEYS = 512, MOST_QUERY_ROWS = 8, HELD_KEYS = 48, HELD_SCORES = 16 * 16 };
     for (int i = 0; i < plan->n_steps; i++) {
-        Step *s = &plan->steps[i];
-        if (s->kind != STEP_ATTENTION) continue;
-        s->key_bound = key_bound(plan, s);
-        drop_window(plan, s);
-        int64_t bound = round_up(s->key_bound, 16);
-        s->key_block = bound <= MOST_KEYS || s->first_export >= 0 ? bound : MOST_KEYS; /* a map's row is one block */
-        /* a head's keys and values; scores and weighted values of some rows */
-        int64_t width = round_up(s->value_dim, 16);
-        int64_t need = bound * (s->a.head_dim + width) + MOST_QUERY_ROWS * (s->key_block + width) + 64;
-        if (need > plan->scratch_floats) plan->scratch_floats = need;
-        /* all heads' keys, and scores that fill half of the registers, where they go together */
-        int64_t together = bound * s->a.kv_heads * s->a.head_dim + HELD_SCORES;
-        if (plan->seq.exact && bound <= HELD_KEYS && together > plan->scratch_floats) plan->scratch_floats = together;
+        const Step *s = &plan->steps[i];
+        prefixed |= s->kind == STEP_ATTENTION && s->attention.visible.has_prefix;
     }
-    enum { TILE_SUMS = 8 * 48 }; /* where tiles that are cut leave their sums */
-    if (plan->seq.exact && plan->scratch_floats < TILE_SUMS) plan->scratch_floats = TILE_SUMS;
-    plan->scratch_floats = round_up(plan->scratch_floats, 16);
+    return prefixed || plan->seq.n < MOST ? round_up(plan->seq.n, PANEL) : MOST;
 }
 
 void plan_memory(Arena *arena, Plan *plan) {
@@ -114,14 +83,14 @@ void plan_memory(Arena *arena, Plan *plan) {
     const int *first = first_from(arena, plan);
     for (int i = 0; i < plan->n_buffers; i++) {
         Buffer *b = &plan->buffers[i];
-        if (b->kind != BUFFER_WORKSPACE || b->first < 0) continue;
-        if (!mul_fits(rows_of(plan, b->rows), b->stride, &b->room))
+        if (b->slot.space != SPACE_WORKSPACE || b->first < 0) continue;
+        if (!layout_bytes(&b->slot.layout, (Shape){2, {plan_rows(plan, b->rows), b->stride}}, &b->slot.bytes))
             fail("the workspace of `%s` is too large", plan->program->module->model->name);
-        b->room = round_up(b->room, 16) + 16; /* a full vector may be read behind the last row's end */
+        b->slot.bytes += ALIGNMENT; /* a full vector may be read beyond the end of the last row */
         n_placed = still_alive(plan, placed, n_placed, first[i]);
-        b->offset = first_fit(plan, placed, n_placed, b);
+        b->slot.offset = first_fit(plan, placed, n_placed, b);
         placed[n_placed++] = i;
-        if (b->offset + b->room > plan->workspace_floats) plan->workspace_floats = b->offset + b->room;
+        int64_t end = b->slot.offset + b->slot.bytes;
+        if (end > plan->workspace_bytes) plan->workspace_bytes = end;
     }
-    size_scratch(plan);
 }

@@ -1,5 +1,5 @@
-/* passes.c: the passes in their order. Packed weights come in the order in which forward reads them; caches are
- * sized after memory has said how many rows a chunk of decode has. */
+/* passes.c: runs the passes in their order. Packed weights have the order in which forward reads them. Caches are sized
+ * after memory has set the rows of a chunk of decode. */
 #include "../attnc.h"
 
 static int *none_packed(Arena *arena, size_t count) {
@@ -15,12 +15,15 @@ Program *plan_model(Arena *arena, const Module *module) {
     program->zeros_of = none_packed(arena, module->weights.count);
     program->of_derived = none_packed(arena, (size_t)module->n_derived);
     program->unroll_full = module->model->unroll_full;
-    program->forward = fuse(arena, program, module->forward);
-    if (module->decode) program->decode = fuse(arena, program, module->decode);
-    if (module->encode) program->encode = fuse(arena, program, module->encode);
-    Plan *const plans[] = {program->forward, program->encode, program->decode};
-    for (int i = 0; i < 3; i++)
-        if (plans[i]) plan_memory(arena, plans[i]);
+    program->entries[ENTRY_FORWARD] = fuse(arena, program, module->forward);
+    if (module->decode) program->entries[ENTRY_DECODE] = fuse(arena, program, module->decode);
+    if (module->encode) program->entries[ENTRY_ENCODE] = fuse(arena, program, module->encode);
+    for (int i = 0; i < ENTRY_COUNT; i++) {
+        if (!program->entries[i]) continue;
+        plan_verify(program->entries[i], "fuse");
+        plan_memory(arena, program->entries[i]);
+    }
     layout(program);
+    program_verify(program);
     return program;
 }

@@ -1,4 +1,4 @@
-/* plan.c: growing a plan, and printing it. */
+/* plan.c: functions that add to a plan, and its printer. */
 #include "../attnc.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ int plan_buffer(Arena *arena, Plan *plan, Buffer buffer) {
 int program_cache(Arena *arena, Program *program, Cache cache) {
     for (int i = 0; i < program->n_caches; i++) {
         const Cache *c = &program->caches[i];
-        if (c->of_source == cache.of_source && strcmp(c->name, cache.name) == 0) return i;
+        if (c->slot.space == cache.slot.space && strcmp(c->slot.name, cache.slot.name) == 0) return i;
     }
     program->caches = arena_grow(arena, program->caches, program->n_caches, &program->room_caches, sizeof cache);
     program->caches[program->n_caches] = cache;
@@ -30,21 +30,55 @@ int program_packed(Arena *arena, Program *program, Packed packed) {
     return program->n_packed++;
 }
 
+int step_reads(const Step *s, Read reads[MOST_READS]) {
+    Read all[MOST_READS] = {{0}};
+    int n = 0, kept = 0;
+    switch (s->kind) {
+    case STEP_EMBED: case STEP_PREPEND: all[n++] = (Read){"given", s->embed.given}; break;
+    case STEP_GEMM:
+        all[n++] = (Read){"x", s->gemm.x};
+        all[n++] = (Read){"factor", s->gemm.factor};
+        all[n++] = (Read){"residual", s->gemm.residual};
+        break;
+    case STEP_NORM: all[n++] = (Read){"x", s->norm.x}; break;
+    case STEP_ROPE: all[n++] = (Read){"x", s->rope.x}; break;
+    case STEP_STORE: all[n++] = (Read){"x", s->store.x}; break;
+    case STEP_ATTENTION:
+        all[n++] = (Read){"query", s->attention.query};
+        all[n++] = (Read){"key", s->attention.key};
+        all[n++] = (Read){"value", s->attention.value};
+        break;
+    case STEP_MAP: case STEP_COPY:
+        all[n++] = (Read){"x", s->map.x};
+        all[n++] = (Read){"other", s->map.other};
+        break;
+    case STEP_POOL: all[n++] = (Read){"x", s->pool.x}; break;
+    case STEP_PATCHES: case STEP_COUNT: break;
+    }
+    for (int i = 0; i < n; i++)
+        if (all[i].operand.buffer != NO_BUFFER) reads[kept++] = all[i];
+    return kept;
+}
+
+static void touch(Plan *plan, Operand operand) {
+    if (operand.buffer == NO_BUFFER) return;
+    Buffer *b = &plan->buffers[operand.buffer];
+    if (b->first < 0) b->first = plan->n_steps;
+    b->last = plan->n_steps;
+}
+
 void plan_step(Arena *arena, Plan *plan, Step step) {
     plan->steps = arena_grow(arena, plan->steps, plan->n_steps, &plan->room_steps, sizeof step);
-    const Operand touched[] = {step.in, step.other, step.third, step.factor, step.out};
-    for (size_t i = 0; i < sizeof touched / sizeof *touched; i++) {
-        if (touched[i].buffer == NO_BUFFER) continue;
-        Buffer *b = &plan->buffers[touched[i].buffer];
-        if (b->first < 0) b->first = plan->n_steps;
-        b->last = plan->n_steps;
-    }
+    Read reads[MOST_READS];
+    int n = step_reads(&step, reads);
+    for (int i = 0; i < n; i++) touch(plan, reads[i].operand);
+    touch(plan, step.out);
     plan->steps[plan->n_steps++] = step;
 }
 
 static void print_operand(Text *out, const Plan *plan, const char *name, Operand o) {
     if (o.buffer == NO_BUFFER) return;
-    text_printf(out, " %s=%s", name, plan->buffers[o.buffer].name);
+    text_printf(out, " %s=%s", name, plan->buffers[o.buffer].slot.name);
     if (o.column) text_printf(out, "+%lld", (long long)o.column);
 }
 
@@ -56,41 +90,45 @@ const char *step_kind_name(StepKind kind) {
 
 static void print_plan(Text *out, const Plan *plan) {
     text_printf(out,
-                "plan %s of %s: %d steps, %lld rows a chunk, %lld floats of workspace, %lld a thread\n",
-                plan->graph->name, plan->program->module->model->name, plan->n_steps, (long long)plan->rows,
-                (long long)plan->workspace_floats, (long long)plan->scratch_floats);
+                "plan %s of %s: %s, %s a chunk, %s of workspace\n",
+                plan->graph->name, plan->program->module->model->name, counted(out->arena, plan->n_steps, "step"),
+                counted(out->arena, plan->rows, "row"), counted(out->arena, plan->workspace_bytes, "byte"));
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
         text_printf(out, "  %s %s %s", step_kind_name(s->kind), s->name, s->shape);
-        print_operand(out, plan, "in", s->in);
-        print_operand(out, plan, "other", s->other);
-        print_operand(out, plan, "third", s->third);
-        print_operand(out, plan, "factor", s->factor);
+        Read reads[MOST_READS];
+        int n = step_reads(s, reads);
+        for (int r = 0; r < n; r++) print_operand(out, plan, reads[r].name, reads[r].operand);
         print_operand(out, plan, "out", s->out);
-        if (s->has_activation) text_printf(out, " %s", activation_name(s->a.activation));
+        if (s->kind == STEP_GEMM && s->gemm.has_activation)
+            text_printf(out, " %s", activation_name(s->gemm.activation));
         text_printf(out, "\n");
     }
     for (int i = 0; i < plan->n_buffers; i++) {
         const Buffer *b = &plan->buffers[i];
-        if (b->kind == BUFFER_WORKSPACE)
-            text_printf(out, "  buffer %s at %lld, stride %lld, room %lld, steps %d..%d\n", b->name,
-                        (long long)b->offset, (long long)b->stride, (long long)b->room, b->first, b->last);
+        if (b->slot.space == SPACE_WORKSPACE)
+            text_printf(out, "  buffer %s at %lld, stride %lld, %lld bytes, steps %d..%d\n", b->slot.name,
+                        (long long)b->slot.offset, (long long)b->stride, (long long)b->slot.bytes, b->first, b->last);
     }
 }
 
 void program_print(Text *out, const Program *program) {
-    const Plan *const plans[] = {program->forward, program->encode, program->decode};
-    for (int i = 0; i < 3; i++)
-        if (plans[i]) print_plan(out, plans[i]);
-    text_printf(out, "weights of %s: %lld floats\n", program->module->model->name, (long long)program->weight_floats);
+    for (int i = 0; i < ENTRY_COUNT; i++)
+        if (program->entries[i]) print_plan(out, program->entries[i]);
+    text_printf(out, "weights of %s: %lld bytes\n", program->module->model->name, (long long)program->weight_bytes);
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
-        text_printf(out, "  packed %s at %lld, %s\n", p->name, (long long)p->offset, p->panels ? "panels" : "rows");
+        Dtype dtype = p->slot.layout.dtype;
+        text_printf(out, "  packed %s at %lld, %s%s%s\n", p->slot.name, (long long)p->slot.offset,
+                    p->slot.layout.panel ? "panels" : "rows", dtype == DTYPE_F32 ? "" : " of ",
+                    dtype == DTYPE_F32 ? "" : dtype_name(dtype));
     }
     for (int i = 0; i < program->n_caches; i++) {
         const Cache *c = &program->caches[i];
-        text_printf(out, "  cache %s of the %s at %lld: %lld heads, %lld %s of %lld%s\n", c->name,
-                    c->of_source ? "source" : "state", (long long)c->offset, (long long)c->heads, (long long)c->slots,
-                    c->panels ? "slots in panels" : "rows", (long long)c->width, c->ring ? ", a ring" : "");
+        text_printf(out, "  cache %s of the %s at %lld: %s, %s%s of %lld%s\n", c->slot.name,
+                    c->slot.space == SPACE_SOURCE ? "source" : "state", (long long)c->slot.offset,
+                    counted(out->arena, c->heads, "head"),
+                    counted(out->arena, c->slots, c->slot.layout.panel ? "slot" : "row"),
+                    c->slot.layout.panel ? " in panels" : "", (long long)c->width, c->ring ? ", a ring" : "");
     }
 }

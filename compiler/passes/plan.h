@@ -1,30 +1,27 @@
-/* plan.h: what the passes make of a module's graphs, and the emitter prints. Included by attnc.h alone.
+/* plan.h: the plans that the passes make of a module's graphs. Included by attnc.h alone.
  *
  * A Program is a Plan for each graph of a module, over one set of packed weights and of caches. A Plan is a straight
- * list of steps over buffers, everything with constant strides and offsets. fuse makes the steps, layout places the
- * weights and caches, memory the buffers. */
+ * list of steps over buffers with constant strides and offsets. fuse makes the steps, layout sets the offsets of the
+ * weights and caches, and memory those of the buffers. */
 #ifndef PLAN_H
 #define PLAN_H
 
 /* How many rows a buffer has in one chunk of a batch. */
 typedef enum RowsKind {
     ROWS_CHUNK,     /* all rows of the chunk's sequences, one after another */
-    ROWS_SOURCE,    /* all rows of their sources: what an encoder reads beside a decoder, keys of attention alone */
-    ROWS_SEQUENCES, /* one a sequence */
-    ROWS_PATCHES    /* a constant number a sequence */
+    ROWS_SOURCE,    /* all rows of the sequences' sources, or all keys of attention alone */
+    ROWS_SEQUENCES, /* one row for each sequence */
+    ROWS_PATCHES    /* a constant number of rows for each sequence */
 } RowsKind;
 
-typedef enum BufferKind { BUFFER_WORKSPACE, BUFFER_INPUT, BUFFER_OUTPUT } BufferKind;
-
+/* Rows of the workspace, of an input or of an output. */
 typedef struct Buffer {
-    BufferKind kind;
-    const char *name;
+    Slot slot;
+    Site site;          /* of the tensor that it was made for */
     RowsKind rows;
-    int64_t stride;     /* floats from row to row; in the workspace a multiple of 16 */
+    int64_t stride;     /* elements from row to row; in the workspace a whole number of panels */
     int64_t columns;
     int io;             /* index of the graph's input or output */
-    int64_t offset;     /* floats from the workspace's start */
-    int64_t room;       /* floats */
     int first, last;    /* steps that write and read it */
 } Buffer;
 
@@ -32,28 +29,26 @@ typedef struct Operand {
     int buffer; /* NO_BUFFER: none */
     int64_t column;
 } Operand;
-enum { NO_BUFFER = -1, NO_PACKED = -1, NO_CACHE = -1 };
+enum { NO_BUFFER = -1, NO_PACKED = -1, NO_CACHE = -1, NO_INPUT = -1 };
 
-/* Keys or values of one attention in the caller's state (or source), a head after the other: keys that are read as they
- * stand lie as panels [slots/16][width][16], all others as rows [slots][width]. A row of a window's cache goes to the
- * slot of its number modulo `slots`. */
+/* Keys or values of one attention in the caller's state or source, one head after the other: a matrix [slots][width]
+ * for each head, in panels where a kernel reads the keys directly, else in rows. Row r of a ring is in slot r modulo
+ * `slots`. */
 typedef struct Cache {
-    const char *name; /* of the graphs' state */
-    bool of_source, panels, ring;
+    Slot slot; /* named after the graphs' state */
+    Site site;
+    bool ring;
     int64_t heads, width, slots;
-    int64_t window;         /* 0: none, or first keys that ignore it */
-    int64_t offset, room;   /* floats, from the end of the state's header */
+    int64_t window; /* 0: no window, or one that the first keys ignore */
 } Cache;
 
-/* A tensor as the code reads it. Several packed in a row make one matrix of neighbouring panels. */
+/* A tensor as the code reads it. Matrices with adjacent panels are read as a single matrix. */
 typedef struct Packed {
-    const char *name;
+    Slot slot;
+    Site site;
     int weight, derived; /* one of them >= 0; both -1: zeros */
-    bool panels;         /* [N/16][K][16] of an [N][K] matrix; otherwise rows as they are */
     bool plus_one;
     Shape shape;
-    int64_t offset;      /* floats from the data's start; a multiple of 16 */
-    int64_t room;        /* floats, padding included */
 } Packed;
 
 typedef enum StepKind {
@@ -71,37 +66,126 @@ typedef enum StepKind {
     STEP_COUNT
 } StepKind;
 
+/* A step that makes the rows that the layers begin with: they are looked up in a table by ids, or given (features), or
+ * given and preceded by one or two learned rows (STEP_PREPEND); then they are scaled, and segments and positions
+ * added. */
+typedef struct EmbedStep {
+    Operand given;           /* NO_BUFFER: looked up */
+    int ids, segment_ids;    /* graph inputs, or NO_INPUT */
+    int table, segments, positions; /* packed, or NO_PACKED */
+    int front[2];            /* packed rows in front of each sequence, or NO_PACKED */
+    bool table_in_panels;    /* a tied table */
+    int64_t first_position;  /* row of the position table for position 0 */
+    double scale;            /* of rows that are looked up */
+} EmbedStep;
+
+typedef struct PatchesStep {
+    int64_t height, width, patch; /* pixels; of a square */
+} PatchesStep;
+
+/* out = residual + residual_scale * (activation(cap(scale * (x weight^T + bias))) * factor) */
+typedef struct GemmStep {
+    Operand x, factor, residual;
+    int64_t k;           /* columns of x */
+    int weight, bias;    /* packed: the first of `parts` that follow each other; bias may be NO_PACKED */
+    int parts;
+    double scale, residual_scale;
+    double cap;          /* 0: none */
+    bool has_activation;
+    Activation activation;
+} GemmStep;
+
+typedef struct NormStep {
+    Operand x;
+    int weight, bias;
+    bool centered;       /* layernorm; else rmsnorm */
+    bool weight_per_group;
+    int64_t groups;      /* that a row's columns are cut into */
+    double eps;
+} NormStep;
+
+typedef struct RopeStep {
+    Operand x;
+    int cos, sin;         /* packed tables, a row a position */
+    int64_t heads, head_dim, width; /* width: columns of a head that are rotated */
+    int64_t second_table; /* rows up to which the first table holds (longrope); 0: there is one table */
+    bool interleaved;
+} RopeStep;
+
+typedef struct StoreStep {
+    Operand x;
+    int cache;
+} StoreStep;
+
+/* Which keys a query attends to. */
+typedef struct Visibility {
+    bool causal, has_mask, has_prefix;
+    bool past;            /* rows of a state precede the queries */
+    int64_t window, sink; /* window 0: none; sink: the number of first keys that are visible to every query */
+} Visibility;
+
+/* Keys and values are operands, or caches. */
+typedef struct AttentionStep {
+    Operand query, key, value;
+    int key_cache, value_cache;
+    RowsKind key_rows;
+    int64_t heads, kv_heads, head_dim, value_dim;
+    int64_t key_bound;            /* the largest number of keys */
+    double scale, softcap;        /* softcap 0: none */
+    Visibility visible;
+    int vector;                   /* packed: of additive scores, or NO_PACKED */
+    int relative, slopes, sink;   /* packed, or NO_PACKED */
+    int64_t origin;               /* column of `relative` for distance 0 */
+    int first_export;             /* graph output of its map, or -1 */
+} AttentionStep;
+
+/* An elementwise op; STEP_COPY has x alone. */
+typedef struct MapStep {
+    Operand x, other;
+    OpKind op;
+    double scale, cap;
+    Activation activation;
+} MapStep;
+
+typedef struct PoolStep {
+    Operand x;
+    PoolKind pool;
+    bool unit_length; /* the pooled row is divided by its length */
+} PoolStep;
+
 typedef struct Step {
     StepKind kind;
     const char *name;  /* layer3_query_key_value: of its function */
+    Site site;         /* of what it computes */
     const char *layer; /* layer3, encoder_layer3 beside a decoder: what its name begins with; NULL outside of layers */
     const char *shape; /* for its comment */
-    Place place;
+    Location location;
     RowsKind rows;
-    Operand in, other, third, out; /* other: residual, factor, keys; third: values */
-    int64_t k, n;                  /* columns read, columns written */
-    int weight, bias, table3;      /* packed tensors */
-    OpKind op;                     /* STEP_MAP: which; STEP_NORM: layernorm or rmsnorm */
-    OpAttributes a;
-    /* STEP_GEMM: out = other + residual_scale * (activation(cap(scale * (in weight^T + bias))) * factor) */
-    double scale, residual_scale, cap;
-    bool has_activation, has_factor, has_residual;
-    Operand factor;
-    /* STEP_EMBED, STEP_PREPEND */
-    int ids, segment_ids; /* graph inputs, or -1 */
-    bool table_in_panels; /* a tied table */
-    int cache;                    /* STEP_STORE: that `in` goes to */
-    /* STEP_ATTENTION: keys and values are the operands `other` and `third`, or caches */
-    int keys, values;             /* caches, or NO_CACHE */
-    RowsKind key_rows;
-    int64_t key_bound, key_block; /* most keys; how many are taken at a time */
-    int vector;                   /* packed: of additive scores */
-    int64_t value_dim;
-    int relative, slopes, sink; /* packed, or NO_PACKED */
-    double softcap;
-    int first_export;           /* STEP_ATTENTION: graph output of its map, or -1 */
-    int tensor;                 /* the graph tensor that `out` holds afterwards */
+    Operand out;       /* NO_BUFFER: STEP_STORE */
+    int64_t n;         /* columns of out, or of what is stored */
+    int tensor;        /* the graph tensor that `out` holds afterwards */
+    union {
+        EmbedStep embed; /* STEP_PREPEND too */
+        PatchesStep patches;
+        GemmStep gemm;
+        NormStep norm;
+        RopeStep rope;
+        StoreStep store;
+        AttentionStep attention;
+        MapStep map;     /* STEP_COPY too */
+        PoolStep pool;
+    };
 } Step;
+
+/* Rows that a step reads; NO_BUFFER operands are left out. */
+typedef struct Read {
+    const char *name; /* as the step's struct has it */
+    Operand operand;
+} Read;
+enum { MOST_READS = 3 };
+
+static inline bool gemm_has_factor(const GemmStep *g) { return g->factor.buffer != NO_BUFFER; }
+static inline bool gemm_has_residual(const GemmStep *g) { return g->residual.buffer != NO_BUFFER; }
 
 typedef struct Program Program;
 
@@ -114,26 +198,26 @@ typedef struct Plan {
     int n_buffers, room_buffers;
     Length seq;              /* rows of a sequence */
     Length source_seq;       /* ROWS_SOURCE */
-    bool cached;             /* its rows stand behind those of a state */
+    bool cached;             /* its rows follow those of a state */
     int64_t patch_rows;      /* ROWS_PATCHES: a sequence has that many */
     int64_t rows;            /* most rows of a chunk */
     int64_t source_rows;     /* most of their sources */
-    int64_t workspace_floats, scratch_floats; /* without scratch; a thread's scratch */
-    int64_t matrix_floats;   /* of the weights that its products read */
+    int64_t workspace_bytes; /* of the buffers */
+    int64_t matrix_bytes;    /* of the weights that its products read */
 } Plan;
 
 struct Program {
     const Module *module;
-    Plan *forward, *encode, *decode; /* NULL where the module has no such graph */
+    Plan *entries[ENTRY_COUNT];      /* NULL where the module has no such graph */
     Packed *packed;
     int n_packed, room_packed;
     int *of_weight, *of_derived;     /* the packed one of each weight and derived tensor of the module, or NO_PACKED */
-    int *zeros_of;                   /* that stands in place of a weight's bias, or NO_PACKED */
-    int64_t weight_floats;           /* the data of .attnw */
+    int *zeros_of;                 /* the packed zeros that replace a weight's bias, or NO_PACKED */
+    int64_t weight_bytes;            /* the data of .attnw */
     Cache *caches;
     int n_caches, room_caches;
-    int64_t state_floats, source_floats; /* behind their headers */
-    int64_t rewind;                      /* rows that a state can always go back by */
+    int64_t state_bytes, source_bytes; /* without their headers */
+    int64_t rewind;                    /* the number of rows by which a state can always be rewound */
     bool unroll_full;                /* no loop is left in the C: one sequence of exactly seq.n rows */
 };
 

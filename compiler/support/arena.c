@@ -1,4 +1,4 @@
-/* arena.c: memory by stage, growing text, and checked arithmetic. */
+/* arena.c: the memory of a stage, growing text, and checked arithmetic. */
 #include "../attnc.h"
 
 #include <limits.h>
@@ -20,7 +20,7 @@ typedef struct Cleanup {
 
 struct Arena {
     Block *blocks;
-    Block *spare; /* of BLOCK_BYTES, from before the last arena_clear */
+    Block *spare; /* blocks of BLOCK_BYTES that arena_clear has emptied */
     Cleanup *cleanups;
 };
 
@@ -41,8 +41,8 @@ Arena *arena_new(void) {
     return arena;
 }
 
-/* Runs the cleanups and empties the arena; of its blocks those of BLOCK_BYTES are kept to be filled again, so that
- * work in small portions stays in memory that the caches hold already. */
+/* Runs the cleanups and empties the arena. Blocks of BLOCK_BYTES are kept and filled again, so that work in small
+ * portions stays in memory that is in the processor's caches. */
 void arena_clear(Arena *arena) {
     for (Cleanup *c = arena->cleanups; c; c = c->next) c->run(c->with);
     for (Block *b = arena->blocks, *next; b; b = next) {
@@ -70,7 +70,7 @@ void arena_free(Arena *arena) {
 
 static size_t align_up(size_t n, size_t align) { return (n + align - 1) & ~(align - 1); }
 
-/* A block's first usable address, aligned to BLOCK_ALIGN. */
+/* The first usable address of a block, aligned to BLOCK_ALIGN. */
 static char *block_start(Block *block) {
     uintptr_t after = (uintptr_t)(block + 1);
     return (char *)block + sizeof *block + (align_up(after, BLOCK_ALIGN) - after);
@@ -89,7 +89,7 @@ static Block *new_block(Arena *arena, size_t room) {
     return block;
 }
 
-/* arena_alloc without the zeros: for bytes that are written at once, or perhaps never touched. */
+/* As arena_alloc, but the bytes are not zeroed, for callers that write them at once. */
 static void *take(Arena *arena, size_t bytes) {
     size_t align = bytes >= BLOCK_ALIGN ? BLOCK_ALIGN : 16;
     Block *block = arena->blocks;
@@ -97,7 +97,7 @@ static void *take(Arena *arena, size_t bytes) {
     if (!block || at > block->room || bytes > block->room - at) {
         size_t room = bytes > BLOCK_BYTES / 4 ? bytes : BLOCK_BYTES;
         Block *fresh = new_block(arena, room);
-        if (block && room != BLOCK_BYTES) { /* a large one goes behind, so that the open block stays in use */
+        if (block && room != BLOCK_BYTES) { /* a large block goes second, so that the open block stays in use */
             fresh->next = block->next;
             block->next = fresh;
         } else {
@@ -142,9 +142,9 @@ void arena_on_free(Arena *arena, void (*run)(void *), void *with) {
 
 /* ---------------------------------------------------------------------------------- text */
 
-enum { DIGITS = 20 }; /* of the longest int64_t, with its sign */
+enum { DIGITS = 20 }; /* of the longest int64_t with its sign */
 
-/* The number's text, which ends at `end`; gives where it begins. */
+/* Writes the digits of `value` so that they end at `end`, and returns where they begin. */
 static char *digits_before(char *end, int64_t value) {
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     do *--end = (char)('0' + rest % 10);
@@ -153,8 +153,8 @@ static char *digits_before(char *end, int64_t value) {
     return end;
 }
 
-/* What vsnprintf does, faster for the plain %s, %d and %lld that most of the output is made of; any other conversion
- * is left to vsnprintf. */
+/* As vsnprintf, but faster for plain %s, %.*s, %c, %d and %lld, of which most of the output is made. A format with any
+ * other conversion is left to vsnprintf. */
 static int format_text(char *out, size_t room, const char *format, va_list args) {
     va_list again;
     va_copy(again, args);
@@ -162,12 +162,22 @@ static int format_text(char *out, size_t room, const char *format, va_list args)
     for (const char *at = format; *at;) {
         char digits[DIGITS], *end = digits + DIGITS;
         const char *part = at;
-        size_t part_size = strcspn(at, "%");
+        size_t part_size = (size_t)(strchrnul(at, '%') - at);
         if (part_size) {
             at += part_size;
         } else if (at[1] == 's') {
             part = va_arg(args, const char *);
             part_size = strlen(part);
+            at += 2;
+        } else if (strncmp(at, "%.*s", 4) == 0) {
+            int most = va_arg(args, int);
+            part = va_arg(args, const char *);
+            part_size = most < 0 ? strlen(part) : strnlen(part, (size_t)most);
+            at += 4;
+        } else if (at[1] == 'c') {
+            *--end = (char)va_arg(args, int);
+            part = end;
+            part_size = 1;
             at += 2;
         } else if (at[1] == 'd' || strncmp(at, "%lld", 4) == 0) {
             part = digits_before(end, at[1] == 'd' ? va_arg(args, int) : va_arg(args, long long));
@@ -202,12 +212,17 @@ char *arena_printf(Arena *arena, const char *format, ...) {
     return text;
 }
 
-Text text_new(Arena *arena) { return (Text){.arena = arena, .data = arena_copy(arena, "", 0), .room = 1}; }
+/* Takes no memory: many texts stay empty, and others are extended at once. */
+Text text_new(Arena *arena) {
+    static char nothing[1]; /* never written, since there is no room in it */
+    return (Text){.arena = arena, .data = nothing};
+}
 
-/* Makes the text's room larger where it lies, when nothing stands behind it in the arena's open block. */
+/* Extends the text in place, which succeeds when it is the last allocation of the arena's open block. */
 static bool extend(Text *text, size_t more) {
     Block *block = text->arena->blocks;
-    if (text->data + text->room != block_start(block) + block->used || more > block->room - block->used) return false;
+    if (!block || text->data + text->room != block_start(block) + block->used) return false;
+    if (more > block->room - block->used) return false;
     block->used += more;
     text->room += more;
     return true;

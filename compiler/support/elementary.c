@@ -1,21 +1,21 @@
-/* elementary.c: sine, cosine, logarithm and power from sums, products and quotients of doubles alone. IEEE says the
- * last bit of those, and of no libm's functions: with these, tables have the same bytes on every machine. It is built
- * without leave to contract a product and a sum.
+/* elementary.c: sine, cosine, logarithm and power, computed by sums, products and quotients of doubles alone. IEEE 754
+ * defines these to the last bit, unlike the functions of libm, so that tables have the same bytes on every machine. The
+ * compiler must not contract a product and a sum into one operation here.
  *
- * A Wide is the sum of two doubles, about 106 bits (Dekker 1971). */
+ * A Wide is the sum of two doubles, with about 106 bits (Dekker 1971). */
 #include "../attnc.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct Wide {
-    double hi, lo; /* |lo| is at most half of hi's last place */
+    double hi, lo; /* |lo| is at most half a unit in the last place of hi */
 } Wide;
 
 static const Wide LN2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 static const Wide HALF_PI = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
 
-/* a + b where |a| >= |b|, or a is 0. */
+/* a + b; requires |a| >= |b| or a = 0. */
 static Wide sum_ordered(double a, double b) {
     double sum = a + b;
     return (Wide){sum, b - (sum - a)};
@@ -57,7 +57,7 @@ static Wide wide_quotient(Wide a, Wide b) {
 
 /* ---------------------------------------------------------------- logarithm and power */
 
-/* x = m 2^e with m about 1; ln m = 2 artanh s, s = (m - 1) / (m + 1), |s| < 0.172: 23 terms of the series do. */
+/* With x = m 2^e and m near 1, ln m = 2 artanh s for s = (m - 1) / (m + 1). As |s| < 0.172, 23 terms are enough. */
 static Wide wide_log(double x) {
     int e;
     double m = frexp(x, &e);
@@ -75,7 +75,7 @@ double portable_log(double x) {
     return log.hi + log.lo;
 }
 
-/* x = k ln 2 + r, |r| < 0.35: 24 terms of the series do. */
+/* x = k ln 2 + r with |r| < 0.35, for which 24 terms of the series of e^r are enough. */
 static double exp_of(Wide x) {
     if (x.hi > 710) return INFINITY;
     if (x.hi < -746) return 0;
@@ -88,13 +88,13 @@ static double exp_of(Wide x) {
 
 double portable_pow(double x, double y) {
     if (!(x > 0) || isinf(x) || isnan(y)) return NAN;
-    if (fabs(y) > 0x1p+64) y = y > 0 ? 0x1p+64 : -0x1p+64; /* beyond every double already, but for 1 */
+    if (fabs(y) > 0x1p+64) y = y > 0 ? 0x1p+64 : -0x1p+64; /* the power overflows or is 0 there unless x is 1 */
     return exp_of(wide_product(wide_log(x), (Wide){y, 0}));
 }
 
 /* ---------------------------------------------------------------- sine and cosine */
 
-/* 2 / pi behind its point, 32 bits a word: as many as the largest double and 224 bits more need. */
+/* The fraction bits of 2 / pi, 32 in each word, which reach 224 bits beyond what the largest double needs. */
 static const uint32_t TWO_OVER_PI[] = {
     0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a,
     0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41,
@@ -104,7 +104,7 @@ static const uint32_t TWO_OVER_PI[] = {
 
 enum { WORDS = 7, WORD_BITS = 32 };
 
-/* 64 bits of a number of WORDS + 2 words, the least first, from bit `at` on. */
+/* 64 bits, from bit `at` on, of a number of WORDS + 2 words with the lowest word first. */
 static uint64_t bits_at(const uint32_t *words, int at) {
     uint64_t bits = 0;
     for (int word = at / WORD_BITS, shift = -(at % WORD_BITS); shift < 64 && word < WORDS + 2; word++) {
@@ -114,7 +114,7 @@ static uint64_t bits_at(const uint32_t *words, int at) {
     return bits;
 }
 
-/* Into words: the 53 bits of m times WORDS words of 2 / pi from `first` on. */
+/* words[WORDS + 2] = the 53 bits of m times WORDS words of 2 / pi from word `first` on. */
 static void multiply_words(uint64_t m, int first, uint32_t *words) {
     uint64_t halves[2] = {m & UINT32_MAX, m >> WORD_BITS}, carry;
     memset(words, 0, (WORDS + 2) * sizeof *words);
@@ -129,8 +129,8 @@ static void multiply_words(uint64_t m, int first, uint32_t *words) {
     }
 }
 
-/* A finite x is `rest` and a multiple of pi / 2, which modulo 4 is returned; |rest| <= pi / 4. Payne and Hanek 1983: of
- * the product with 2 / pi only those bits are made that tell, 7 words of them. */
+/* Splits a finite x into *rest, |*rest| <= pi / 4, and a multiple of pi / 2, which is returned modulo 4. Of the product
+ * with 2 / pi only the bits that matter are computed, which are 7 words (Payne and Hanek 1983). */
 static int reduce(double x, Wide *rest) {
     if (fabs(x) < 0.78539816339744830) {
         *rest = (Wide){x, 0};
@@ -145,7 +145,7 @@ static int reduce(double x, Wide *rest) {
     uint64_t high = bits_at(words, point - 64), low = bits_at(words, point - 128);
     int quadrant = (int)(bits_at(words, point) & 3);
     bool above = high >> 63;
-    if (above) { /* nearer to the next multiple, from below */
+    if (above) { /* the next multiple is nearer, and x is below it */
         low = 0 - low;
         high = 0 - high - (low != 0);
     }
@@ -157,7 +157,8 @@ static int reduce(double x, Wide *rest) {
     return signbit(x) ? -quadrant & 3 : quadrant & 3;
 }
 
-/* Taylor's series behind x, and behind 1 - x^2 / 2; |x| <= pi / 4, so that the next terms are below the last place. */
+/* The Taylor series after the terms x of sine and 1 - x^2 / 2 of cosine. For |x| <= pi / 4 the terms that are left out
+ * are below the last place. */
 static const double SINE[] = {1.0 / 355687428096000, -1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800,
                               1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6};
 static const double COSINE[] = {-1.0 / 6402373705728000, 1.0 / 20922789888000, -1.0 / 87178291200, 1.0 / 479001600,

@@ -1,4 +1,4 @@
-/* failure.c: how the program ends early. */
+/* failure.c: the early ends of the program. */
 #include "../attnc.h"
 
 #include <errno.h>
@@ -17,9 +17,13 @@ void failure_release(FailureTrap *trap) {
     innermost = trap->outer;
 }
 
-/* why NULL: the message says it. */
+static void (*cleanup)(void);
+
+void failure_cleanup(void (*run)(void)) { cleanup = run; }
+
+/* `why` is the system's reason, or NULL. */
 static _Noreturn void end(int status, const char *what, const char *why, const char *format, va_list args) {
-    outputs_discard();
+    if (cleanup) cleanup();
     progress_end();
     FailureTrap *trap = innermost;
     if (trap) {
@@ -30,11 +34,7 @@ static _Noreturn void end(int status, const char *what, const char *why, const c
         if (why && size >= 0 && (size_t)size < room) snprintf(trap->message + size, room - (size_t)size, ": %s", why);
         longjmp(trap->jump, 1);
     }
-    fflush(stdout);
-    say_head(stderr, PAINT_ERROR, what);
-    vsay(stderr, format, args);
-    if (why) fprintf(stderr, ": %s", why);
-    fputc('\n', stderr);
+    report_failure(what, why, format, args);
     exit(status);
 }
 

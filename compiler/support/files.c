@@ -1,4 +1,4 @@
-/* files.c: reading and mapping files, and a few small helpers that every stage shares. */
+/* files.c: reading and mapping files, and small functions that every stage uses. */
 #define _POSIX_C_SOURCE 200809L
 #include "../attnc.h"
 
@@ -20,7 +20,7 @@ static void unmap(void *with) {
     munmap(mapping->data, mapping->size);
 }
 
-/* Opens a regular file for reading; fails with the file's name otherwise. */
+/* Opens a regular file for reading and returns its descriptor; anything else is a failure that names the file. */
 static int open_regular(const char *path, size_t *size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) fail_system(errno, "%s: cannot be opened", path);
@@ -55,13 +55,16 @@ MappedFile file_map(Arena *arena, const char *path) {
 }
 
 char *file_read(Arena *arena, const char *path, size_t limit, size_t *size) {
-    size_t expected;
+    struct stat info;
+    if (stat(path, &info)) fail_system(errno, "%s: cannot be opened", path);
+    size_t expected, room = info.st_size > 0 && (uint64_t)info.st_size <= limit ? (size_t)info.st_size : 0;
+    char *data = arena_alloc(arena, room + 1); /* first, since its failure would leave the file open */
     int fd = open_regular(path, &expected);
     if (expected > limit) {
         close(fd);
         fail("%s: is too large: %zu bytes, at most %zu are read", path, expected, limit);
     }
-    char *data = arena_alloc(arena, expected + 1);
+    if (expected > room) expected = room; /* ignores bytes by which the file has grown */
     size_t have = 0;
     while (have < expected) {
         ssize_t got = read(fd, data + have, expected - have);
@@ -120,7 +123,7 @@ double seconds_now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Edit distance with neighbouring swaps (optimal string alignment), for words of at most LONGEST_WORD letters. */
+/* The edit distance with swaps of neighbours (optimal string alignment), for words of at most LONGEST_WORD letters. */
 enum { LONGEST_WORD = 255, FAR = 999 };
 
 static int distance(const char *a, const char *b) {
@@ -154,7 +157,7 @@ const char *nearest_within(const char *word, const char *const *words, int edits
     int least = FAR;
     for (; *words; words++) {
         int d = distance(word, *words);
-        /* of two that are equally near, the one that begins alike for longer is the likelier slip */
+        /* among equally near words, the one with the longer common prefix is the more likely one */
         if (d < least || (d == least && nearest && same_beginning(word, *words) > same_beginning(word, nearest))) {
             least = d;
             nearest = *words;

@@ -1,4 +1,4 @@
-/* numbers.c: numbers as a spec writes them. */
+/* numbers.c: numbers as text, in the form that a spec has, and counts with their nouns. */
 #include "../attnc.h"
 
 #include <math.h>
@@ -13,8 +13,16 @@ const char *number_text(Arena *arena, double value) {
         text = arena_printf(arena, "%.*g", digits, value);
         if (strtod(text, NULL) == value) break;
     }
-    char *e = isfinite(value) ? strchr(text, 'e') : NULL; /* 1e-05 is written 1e-5 */
+    char *e = isfinite(value) ? strchr(text, 'e') : NULL; /* printf has 1e-05 where a spec has 1e-5 */
     if (!e) return text;
     const char *sign = e[1] == '-' ? "-" : "", *rest = e + 2 + strspn(e + 2, "0");
     return arena_printf(arena, "%.*se%s%s", (int)(e - text), text, sign, rest);
+}
+
+const char *counted(Arena *arena, int64_t n, const char *noun) {
+    size_t size = strlen(noun);
+    if (n == 1) return arena_printf(arena, "1 %s", noun);
+    if (size > 1 && noun[size - 1] == 'y' && !strchr("aeou", noun[size - 2]))
+        return arena_printf(arena, "%lld %.*sies", (long long)n, (int)size - 1, noun);
+    return arena_printf(arena, "%lld %ss", (long long)n, noun);
 }

@@ -1,4 +1,4 @@
-/* outputs.c: files that are written, folders for a while, and what is left of both when the program ends early. */
+/* outputs.c: files that are written, temporary folders, and the removal of both when the program ends early. */
 #define _POSIX_C_SOURCE 200809L
 #include "../attnc.h"
 
@@ -12,8 +12,8 @@
 /* ---------------------------------------------------------------- files */
 
 struct OutputFile {
-    OutputFile *next; /* the open ones, newest first, so that a failure anywhere can remove them */
-    const char *path, *aside; /* aside NULL: a device or a pipe, written in place */
+    OutputFile *next; /* uncommitted outputs, newest first, which a failure removes */
+    const char *path, *aside; /* aside is NULL for a device or a pipe, which is written in place */
     FILE *stream;
 };
 
@@ -27,16 +27,15 @@ OutputFile *output_open(Arena *arena, const char *path) {
     struct stat info;
     bool in_place = stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
     if (!in_place) output->aside = arena_printf(arena, "%s.part-%ld", path, (long)getpid());
-    /* the same path may be written twice before it is renamed */
+    /* held outputs may have the same path, so their temporary names are numbered */
     if (!in_place && held) output->aside = arena_printf(arena, "%s-%d", output->aside, ++held_files);
+    failure_cleanup(outputs_discard);
     output->next = open_outputs;
-    open_outputs = output; /* in front of the file itself, which a signal may find */
+    open_outputs = output; /* before the file exists, so that a signal always finds it listed */
     output->stream = fopen(in_place ? path : output->aside, "wb");
     if (!output->stream) fail_system(errno, "%s: cannot be written", path);
     return output;
 }
-
-FILE *output_stream(OutputFile *output) { return output->stream; }
 
 static _Noreturn void fail_output(const OutputFile *output) {
     fail_system(errno, "%s: cannot be written", output->path);
@@ -59,7 +58,7 @@ static void output_rename(OutputFile *output) {
 
 void output_commit(OutputFile *output) {
     if (fflush(output->stream) || ferror(output->stream)) fail_output(output);
-    /* A pipe or a special file cannot be synced; only a disk's refusal is an error. */
+    /* A pipe or a special file cannot be synced; any other refusal is an error of the disk. */
     if (fsync(fileno(output->stream)) && errno != EINVAL && errno != EROFS) fail_output(output);
     FILE *stream = output->stream;
     output->stream = NULL;
@@ -98,7 +97,7 @@ struct Folder {
     Folder *next;
 };
 
-static Folder *folders; /* not removed yet; a failure leaves through exit() */
+static Folder *folders; /* those not yet removed; after a failure exit() removes them */
 
 static void folder_empty(const Folder *folder) {
     for (int i = 0; i < folder->n; i++) unlink(folder->files[i]);
@@ -129,7 +128,7 @@ Folder *folder_new(Arena *arena) {
     folder->arena = arena;
     folder->path = arena_printf(arena, "%s/attnc-XXXXXX", base && *base ? base : "/tmp");
     sigset_t before;
-    interruptions_block(&before); /* until its name is known, nobody could remove it */
+    interruptions_block(&before); /* a signal between mkdtemp and the list would leave the folder behind */
     int error = mkdtemp(folder->path) ? 0 : errno;
     folder->next = folders;
     if (!error) folders = folder;
@@ -150,11 +149,12 @@ const char *folder_file(Folder *folder, const char *name) {
 static const int ending[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 enum { ENDING = sizeof ending / sizeof *ending };
 
-static volatile sig_atomic_t watching, running; /* process ids: this one's, and the child's */
+static volatile sig_atomic_t watching, running; /* process ids of this program and of its child */
 
-/* Only what POSIX allows in a handler; SA_RESETHAND has put the default back, which ends the program on return. */
+/* Calls only functions that POSIX allows in a handler. SA_RESETHAND has restored the default action, so that the
+ * signal raised at the end ends the program. */
 static void on_ending(int number) {
-    if (getpid() != watching) { /* a child that runs nothing of its own yet */
+    if (getpid() != watching) { /* a child between fork and exec */
         raise(number);
         return;
     }

@@ -1,8 +1,8 @@
-/* outputs.h: what the program puts into the file system. Included by attnc.h alone.
+/* outputs.h: files and folders that the program makes. Included by attnc.h alone.
  *
- * A file is written aside, as PATH.part-PID, and renamed when it is whole and on the disk, so that a reader sees the
- * old file or the new one, never a half. What ends the program early takes away what lies aside, and its folders: a
- * failure, and the signals that a user, a terminal or a pipe sends. Only SIGKILL and a loss of power leave them. */
+ * A file is written as PATH.part-PID and renamed when it is whole and on the disk, so that a reader sees the old file
+ * or the new one, never a part. A failure removes unfinished files and temporary folders, and so do the signals that a
+ * user, a terminal or a pipe sends; SIGKILL and a loss of power leave them. */
 #ifndef OUTPUTS_H
 #define OUTPUTS_H
 
@@ -11,26 +11,27 @@
 
 typedef struct OutputFile OutputFile;
 OutputFile *output_open(Arena *arena, const char *path);
-FILE *output_stream(OutputFile *output);
 void output_write(OutputFile *output, const void *bytes, size_t size);
-void output_seek(OutputFile *output, uint64_t offset); /* to patch a header */
-void output_commit(OutputFile *output);                /* flush, check, fsync, rename */
-void outputs_discard(void);                            /* removes what was not committed */
+void output_seek(OutputFile *output, uint64_t offset); /* for a header that is written last */
+void output_commit(OutputFile *output);                /* flushes, checks, syncs and renames the file */
+void outputs_discard(void);                            /* removes all files that are not committed */
 
-/* Between these two, files that are committed stay aside; then they are renamed together, in their order. So those of
- * one command are all old or all new, but for what ends the program between two renames. */
+/* Files that are committed between these two calls are renamed by the second one, together and in their order, so that
+ * those of a command are all old or all new unless the program ends between two renames. */
 void outputs_hold(void);
 void outputs_release(void);
 
-/* A new folder under TMPDIR; it and the files that were named in it go with the arena, or with the program. */
+/* Makes a folder under TMPDIR. The folder and the files named by folder_file are removed with the arena, or when the
+ * program ends. */
 typedef struct Folder Folder;
 Folder *folder_new(Arena *arena);
-const char *folder_file(Folder *folder, const char *name); /* its path */
-void folders_remove(void); /* as a handler of a signal may call it */
+const char *folder_file(Folder *folder, const char *name); /* the path of a file in the folder */
+void folders_remove(void); /* removes all of them; a signal handler may call it */
 
-/* The signals above, unless one is ignored already. A child that is set is ended first, as it may write there. */
+/* Handles the signals named above, except those that are ignored already. The handler first ends the child, which may
+ * still write into a folder. */
 void interruptions_watch(void);
-void interruptions_child(pid_t child); /* 0: none */
+void interruptions_child(pid_t child); /* 0: no child runs */
 void interruptions_block(sigset_t *before);
 void interruptions_restore(const sigset_t *before);
 

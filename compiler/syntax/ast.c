@@ -1,4 +1,4 @@
-/* ast.c: building the tree, printing it, and formatting a spec. */
+/* ast.c: builds the syntax tree, prints it, and formats a spec. */
 #include "syntax.h"
 
 #include <string.h>
@@ -26,27 +26,28 @@ Source *source_from_input(Arena *arena) {
     return source_from_text(arena, name, text, size);
 }
 
-Place place_join(Place first, Place last) {
+Location place_join(Location first, Location last) {
     if (first.line == last.line && last.column + last.length > first.column)
         first.length = last.column + last.length - first.column;
     return first;
 }
 
-Expr *expr_new(Parse *parse, ExprKind kind, Place place, Expr *left, Expr *right) {
+Expr *expr_new(Parse *parse, ExprKind kind, Location location, Expr *left, Expr *right) {
     int depth = 1;
     if (left && left->depth >= depth) depth = left->depth + 1;
     if (right && right->depth >= depth) depth = right->depth + 1;
     if (depth > MAX_EXPR_DEPTH) {
-        if (parse->deep_line != place.line) /* once a line: the rest of a long chain is as deep */
-            diagnose(parse->diagnostics, place, "an expression has more than %d steps", MAX_EXPR_DEPTH);
-        parse->deep_line = place.line;
+        if (parse->deep_line != location.line) /* reported once per line, because the rest of a long chain is as deep */
+            diagnose(parse->diagnostics, location, "an expression has more than %d steps", MAX_EXPR_DEPTH);
+        parse->deep_line = location.line;
         left = right = NULL;
         kind = EXPR_INTEGER;
         depth = 1;
     }
     Expr *expr = arena_alloc(parse->arena, sizeof *expr);
     *expr =
-        (Expr){.kind = kind, .place = place, .depth = depth, .text = "1", .integer = 1, .left = left, .right = right};
+        (Expr){.kind = kind, .location = location, .depth = depth, .text = "1", .integer = 1, .left = left,
+               .right = right};
     return expr;
 }
 
@@ -54,7 +55,7 @@ Expr *expr_new(Parse *parse, ExprKind kind, Place place, Expr *left, Expr *right
 
 static int precedence(ExprKind kind) {
     switch (kind) {
-    case EXPR_NEGATE: return 0; /* a sign begins only behind a parenthesis */
+    case EXPR_NEGATE: return 0; /* a sign may begin an expression only inside parentheses */
     case EXPR_ADD: case EXPR_SUB: return 1;
     case EXPR_MUL: case EXPR_DIV: return 3;
     default: return 4;
@@ -105,7 +106,7 @@ static void format_head(Text *out, const Item *item) {
     for (const Value *v = item->values; v; v = v->next) format_value(out, v);
 }
 
-/* An item on one line, blocks and all. */
+/* Prints an item with its blocks on one line. */
 static void format_flat(Text *out, const Item *item) {
     format_head(out, item);
     if (!item->has_block) return;
@@ -121,8 +122,8 @@ static void format_flat(Text *out, const Item *item) {
 typedef struct Formatter {
     Arena *arena;
     Text out;
-    const Comment *comment; /* the next one to print */
-    int last_line;          /* of the source, printed so far; keeps single blank lines */
+    const Comment *comment; /* the next comment to print */
+    int last_line;          /* last source line printed; single blank lines are kept */
 } Formatter;
 
 enum { FORMAT_WIDTH = 110 };
@@ -135,19 +136,19 @@ static void blank_before(Formatter *f, int line) {
     if (f->last_line && line > f->last_line + 1) text_printf(&f->out, "\n");
 }
 
-/* Comments that stand on lines of their own before `line`. */
+/* Prints the comments that have lines of their own before `line`. */
 static void comments_before(Formatter *f, int line, int depth) {
-    for (; f->comment && f->comment->place.line < line; f->comment = f->comment->next) {
-        blank_before(f, f->comment->place.line);
+    for (; f->comment && f->comment->location.line < line; f->comment = f->comment->next) {
+        blank_before(f, f->comment->location.line);
         indent(f, depth);
         text_printf(&f->out, "%s\n", f->comment->text);
-        f->last_line = f->comment->place.line;
+        f->last_line = f->comment->location.line;
     }
 }
 
-/* Ends a line, with the comment that stood behind it. */
+/* Ends a line, with the comment that followed it in the source. */
 static void end_line(Formatter *f, int line) {
-    if (f->comment && f->comment->place.line <= line) {
+    if (f->comment && f->comment->location.line <= line) {
         text_printf(&f->out, "  %s", f->comment->text);
         f->comment = f->comment->next;
     }
@@ -155,10 +156,10 @@ static void end_line(Formatter *f, int line) {
     f->last_line = line;
 }
 
-/* `stop` is the line on which the block around the items ends: a comment there belongs behind its brace. */
+/* `stop` is the line on which the enclosing block ends: a comment there is printed behind the closing brace. */
 static void format_items(Formatter *f, const Item *items, int depth, int stop) {
     for (const Item *item = items; item; item = item->next) {
-        int line = item->place.line;
+        int line = item->location.line;
         comments_before(f, line, depth);
         blank_before(f, line);
         indent(f, depth);
@@ -170,14 +171,14 @@ static void format_items(Formatter *f, const Item *items, int depth, int stop) {
         }
         if (one_line) {
             format_flat(&f->out, item);
-            bool last_of_line = (item->next ? item->next->place.line : stop) > line;
+            bool last_of_line = (item->next ? item->next->location.line : stop) > line;
             if (last_of_line) end_line(f, line);
             else text_printf(&f->out, "\n"), f->last_line = line;
             continue;
         }
         format_head(&f->out, item);
         text_printf(&f->out, " {");
-        bool opens_alone = !item->items || item->items->place.line > line;
+        bool opens_alone = !item->items || item->items->location.line > line;
         if (opens_alone) end_line(f, line);
         else text_printf(&f->out, "\n");
         f->last_line = 0; /* no blank line after a brace */
@@ -185,7 +186,7 @@ static void format_items(Formatter *f, const Item *items, int depth, int stop) {
         comments_before(f, item->block_end.line, depth + 1);
         indent(f, depth);
         text_printf(&f->out, "}");
-        bool last_of_line = (item->next ? item->next->place.line : stop) > item->block_end.line;
+        bool last_of_line = (item->next ? item->next->location.line : stop) > item->block_end.line;
         if (last_of_line) end_line(f, item->block_end.line);
         else text_printf(&f->out, "\n"), f->last_line = item->block_end.line;
     }
@@ -200,17 +201,13 @@ char *ast_format(Arena *arena, const Ast *ast) {
 
 /* ---------------------------------------------------------------- --dump=ast */
 
-static void print_items(FILE *to, Arena *arena, const Item *items, int depth) {
+static void print_items(Text *out, const Item *items, int depth) {
     for (const Item *item = items; item; item = item->next) {
-        Text head = text_new(arena);
-        format_head(&head, item);
-        say(to, "%4d:%-3d %*s%s\n", item->place.line, item->place.column, 2 * depth, "", head.data);
-        print_items(to, arena, item->items, depth + 1);
+        text_printf(out, "%4d:%-3d %*s", item->location.line, item->location.column, 2 * depth, "");
+        format_head(out, item);
+        text_add(out, "\n", 1);
+        print_items(out, item->items, depth + 1);
     }
 }
 
-void ast_print(FILE *to, const Ast *ast) {
-    Arena *arena = arena_new();
-    print_items(to, arena, ast->items, 0);
-    arena_free(arena);
-}
+void ast_print(Text *out, const Ast *ast) { print_items(out, ast->items, 0); }

@@ -1,16 +1,21 @@
-/* diagnostic.c: errors with a place, the source line and a caret. */
+/* diagnostic.c: errors with a source location, the source line and a caret. */
 #include "../attnc.h"
 
 #include <string.h>
 
-Diagnostics diagnostics_new(Arena *arena, FILE *to) {
-    return (Diagnostics){.arena = arena, .to = to, .log = text_new(arena)};
+Diagnostics diagnostics_new(Arena *arena) {
+    return (Diagnostics){.arena = arena, .reported = true, .log = text_new(arena)};
+}
+
+Diagnostics diagnostics_quiet(Arena *arena) {
+    return (Diagnostics){.arena = arena, .log = text_new(arena)};
 }
 
 enum { SHOWN_BEFORE = 60, SHOWN_WIDTH = 110 };
 
-/* Adds the line of `at` and a caret below it; a long line is shown around the place. Where the caret's line begins. */
-static size_t show_line(Text *out, Place at) {
+/* Appends the source line of `at` and a caret below it; a long line is cut around the caret. Returns the offset of the
+ * caret's line in the text. */
+static size_t show_line(Text *out, Location at) {
     const char *text = at.source->text, *end = text + at.source->size;
     for (int line = 1; line < at.line && text < end; line++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
@@ -35,12 +40,8 @@ static size_t show_line(Text *out, Place at) {
     return carets;
 }
 
-static void print_part(FILE *to, Paint with, const Text *log, size_t from, size_t until) {
-    fprintf(to, "%s%.*s%s", paint(to, with), (int)(until - from), log->data + from, paint(to, PAINT_NONE));
-}
-
-/* PLACE: WHAT: MESSAGE, and below it the line and its caret: the place bold, WHAT and the caret in `with`. */
-static void add(Diagnostics *to, Place at, Paint with, const char *what, const char *format, va_list args) {
+/* Adds `LOCATION: error: MESSAGE` or the same with `note`, then the source line and its carets. */
+static void add(Diagnostics *to, Location at, bool is_error, const char *format, va_list args) {
     Text *log = &to->log;
     size_t begin = log->size;
     char message[1200];
@@ -50,41 +51,40 @@ static void add(Diagnostics *to, Place at, Paint with, const char *what, const c
     else
         text_printf(log, "attnc: ");
     size_t place = log->size;
-    text_printf(log, "%s:", what);
+    text_printf(log, "%s:", is_error ? "error" : "note");
     size_t word = log->size;
     text_printf(log, " %s\n", message);
     size_t caret = at.source ? show_line(log, at) : log->size;
     text_disarm(log->data + begin, log->size - begin);
-    if (!to->to) return;
-    progress_hide();
-    print_part(to->to, PAINT_PLACE, log, begin, place);
-    print_part(to->to, with, log, place, word);
-    fwrite(log->data + word, 1, caret - word, to->to);
-    if (!at.source) return;
-    print_part(to->to, with, log, caret, log->size - 1);
-    fputc('\n', to->to);
+    if (!to->reported) return;
+    report_diagnosis(&(Diagnosis){.text = log->data + begin, .size = log->size - begin, .place = place - begin,
+                                  .word = word - begin, .caret = caret - begin, .is_error = is_error});
 }
 
-void diagnose(Diagnostics *to, Place at, const char *format, ...) {
+/* The line after MAX_DIAGNOSTICS errors. */
+static void add_end(Diagnostics *to) {
+    static const char more[] = "too many errors; the rest is not shown\n";
+    enum { SIZE = sizeof more - 1 };
+    text_add(&to->log, more, SIZE);
+    if (to->reported) report_diagnosis(&(Diagnosis){.text = more, .size = SIZE, .caret = SIZE, .is_error = true});
+}
+
+void diagnose(Diagnostics *to, Location at, const char *format, ...) {
     to->errors++;
     if (to->errors > MAX_DIAGNOSTICS) {
-        if (to->errors == MAX_DIAGNOSTICS + 1) {
-            static const char more[] = "too many errors; the rest is not shown\n";
-            text_add(&to->log, more, sizeof more - 1);
-            if (to->to) fputs(more, to->to);
-        }
+        if (to->errors == MAX_DIAGNOSTICS + 1) add_end(to);
         return;
     }
     va_list args;
     va_start(args, format);
-    add(to, at, PAINT_ERROR, "error", format, args);
+    add(to, at, true, format, args);
     va_end(args);
 }
 
-void diagnose_note(Diagnostics *to, Place at, const char *format, ...) {
+void diagnose_note(Diagnostics *to, Location at, const char *format, ...) {
     if (to->errors > MAX_DIAGNOSTICS) return;
     va_list args;
     va_start(args, format);
-    add(to, at, PAINT_NOTE, "note", format, args);
+    add(to, at, false, format, args);
     va_end(args);
 }

@@ -1,13 +1,13 @@
-/* parser.y: the grammar of a spec. It is tiny; all meaning is in model/resolve.c and model/settings.def.
+/* parser.y: the grammar of a spec. It is tiny, and model/ gives it its meaning.
  *
  *     item: NAME [= | <=] value* [block]
  *
- * A value begins with a word, a number, a string or sqrt; a sign or a bare parenthesis cannot begin one,
- * so that `eps 1e-6` is two values and `d_ff 4*d_model` one. A sign behind the item's name is read all the same, as
- * EXPR_NEGATE, which stands nowhere else outside of parentheses: resolve refuses it and says the range. */
+ * A value begins with a word, a number, a string or sqrt. No sign or bare parenthesis begins a value, so that
+ * `eps 1e-6` is two values and `d_ff 4*d_model` is a single value. A sign behind the item's name is nevertheless
+ * parsed, as the only EXPR_NEGATE outside parentheses, so that resolve can refuse it and state the range. */
 %define api.pure full
 %define api.prefix {spec_}
-%define api.location.type {Place}
+%define api.location.type {Location}
 %define parse.error custom
 %locations
 %param {void *scanner}
@@ -25,22 +25,23 @@
     ItemList items;
     ValueList values;
     Relation relation;
-    struct { bool open; Place end; Item *items; } block;
+    struct { bool open; Location end; Item *items; } block;
 }
 
 %code {
 #define YYLLOC_DEFAULT(Current, Rhs, N) \
     ((Current) = (N) ? place_join(YYRHSLOC(Rhs, 1), YYRHSLOC(Rhs, N)) : YYRHSLOC(Rhs, 0))
 
-static int next_token(SPEC_STYPE *value, Place *place, void *scanner);
+static int next_token(SPEC_STYPE *value, Location *location, void *scanner);
 #define spec_lex next_token
-static void spec_error(Place *place, void *scanner, Parse *parse, const char *message);
-static Item *item_new(Parse *parse, Place place, const char *name);
-static Value *value_new(Parse *parse, ValueKind kind, Place place);
-static Expr *name_new(Parse *parse, Place place, const char *name);
+static void spec_error(Location *location, void *scanner, Parse *parse, const char *message);
+static Item *item_new(Parse *parse, Location location, const char *name);
+static Value *value_new(Parse *parse, ValueKind kind, Location location);
+static Expr *name_new(Parse *parse, Location location, const char *name);
 }
 
-%token SEP "end of item" NAME "name" STRING "string" NUMBER "number" AT_MOST "`<=`" DOTDOT "`..`" LET "`let`" SQRT "`sqrt`"
+%token SEP "end of item" NAME "name" STRING "string" NUMBER "number" AT_MOST "`<=`" DOTDOT "`..`" LET "`let`"
+%token SQRT "`sqrt`"
 %token STRAY "stray character" '{' "`{`" '}' "`}`" '(' "`(`" ')' "`)`" '=' "`=`" '+' "`+`" '-' "`-`" '*' "`*`" '/' "`/`"
 
 %type <text> NAME STRING
@@ -96,7 +97,7 @@ item:
 relation: %empty { $$ = RELATION_NONE; } | '=' { $$ = RELATION_EQUAL; } | AT_MOST { $$ = RELATION_AT_MOST; }
 
 block:
-    %empty                              { $$.open = false; $$.items = NULL; $$.end = (Place){0}; }
+    %empty                              { $$.open = false; $$.items = NULL; $$.end = (Location){0}; }
   | '{' items '}'                       { $$.open = true; $$.items = $items.first; $$.end = @3; }
 
 values:
@@ -138,7 +139,7 @@ primary:
     first
   | '(' inner ')'                       { $$ = $inner; }
 
-/* Behind a sign and inside parentheses a parenthesis may begin; inside them a sign as well. */
+/* A term may begin with a parenthesis after an operator or inside parentheses, and with a sign inside parentheses. */
 term:
     primary
   | term[a] '*' primary[b]              { $$ = expr_new(parse, EXPR_MUL, @$, $a, $b); }
@@ -152,36 +153,36 @@ inner:
 
 %%
 
-static Item *item_new(Parse *parse, Place place, const char *name) {
+static Item *item_new(Parse *parse, Location location, const char *name) {
     Item *item = arena_alloc(parse->arena, sizeof *item);
-    item->place = place;
+    item->location = location;
     item->name = name;
     return item;
 }
 
-static Value *value_new(Parse *parse, ValueKind kind, Place place) {
+static Value *value_new(Parse *parse, ValueKind kind, Location location) {
     Value *value = arena_alloc(parse->arena, sizeof *value);
     value->kind = kind;
-    value->place = place;
+    value->location = location;
     return value;
 }
 
-static Expr *name_new(Parse *parse, Place place, const char *name) {
-    Expr *expr = expr_new(parse, EXPR_NAME, place, NULL, NULL);
+static Expr *name_new(Parse *parse, Location location, const char *name) {
+    Expr *expr = expr_new(parse, EXPR_NAME, location, NULL, NULL);
     expr->text = name;
     return expr;
 }
 
-static void spec_error(Place *place, void *scanner, Parse *parse, const char *message) {
+static void spec_error(Location *location, void *scanner, Parse *parse, const char *message) {
     (void)scanner;
     if (parse->precise) {
         parse->precise = false;
         return;
     }
-    diagnose(parse->diagnostics, *place, "%s", message);
+    diagnose(parse->diagnostics, *location, "%s", message);
 }
 
-int lex_lex(SPEC_STYPE *value, Place *place, void *scanner);
+int lex_lex(SPEC_STYPE *value, Location *location, void *scanner);
 Parse *lex_get_extra(void *scanner);
 
 static void no_separator(Parse *parse, const char *what) {
@@ -190,21 +191,21 @@ static void no_separator(Parse *parse, const char *what) {
              what[0] == 'i' ? "n" : "", what);
 }
 
-/* The lexer's tokens. A word right behind a block's end lacks the separator before it: it is supplied. */
-static int next_token(SPEC_STYPE *value, Place *place, void *scanner) {
+/* Returns the lexer's tokens, and supplies the separator that is missing before a word right after a block. */
+static int next_token(SPEC_STYPE *value, Location *location, void *scanner) {
     Parse *parse = lex_get_extra(scanner);
     if (parse->held) {
         parse->held = false;
         parse->before = SEP;
         parse->last = NAME;
-        *place = parse->word_place;
+        *location = parse->word_place;
         value->text = parse->word;
         return NAME;
     }
-    int token = lex_lex(value, place, scanner);
+    int token = lex_lex(value, location, scanner);
     if (token == NAME) {
         parse->word = value->text;
-        parse->word_place = *place;
+        parse->word_place = *location;
         parse->word_behind = parse->last;
     }
     if (token == NAME && parse->last == '}' && parse->depth) {
@@ -217,17 +218,17 @@ static int next_token(SPEC_STYPE *value, Place *place, void *scanner) {
     return token;
 }
 
-/* The last word stands where a value has ended, so that an item could begin with it. */
+/* Whether the last word follows a complete value, so that it could begin an item. */
 static bool begins_anew(const Parse *parse) {
     int behind = parse->word_behind;
     return behind == NAME || behind == NUMBER || behind == STRING || behind == ')' || behind == '}';
 }
 
-/* A parenthesis where a value would begin, or behind a word as if that was a function. */
-static bool parenthesis(Parse *parse, Place place) {
+/* Reports a parenthesis that would begin a value, or that follows a word as in a call of a function. */
+static bool parenthesis(Parse *parse, Location location) {
     if (parse->last != '(') return false;
-    Place word = parse->word_place;
-    bool called = parse->before == NAME && word.line == place.line && word.column + word.length == place.column;
+    Location word = parse->word_place;
+    bool called = parse->before == NAME && word.line == location.line && word.column + word.length == location.column;
     if (called && parse->word_behind != SEP && parse->word_behind != '{') {
         diagnose(parse->diagnostics, word, "`%s` is no function; the only one is `sqrt(…)`", parse->word);
         return true;
@@ -235,14 +236,14 @@ static bool parenthesis(Parse *parse, Place place) {
     static const int ends[] = {NAME, NUMBER, STRING, ')', '=', AT_MOST};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (parse->before == ends[i]) {
-            diagnose(parse->diagnostics, place, "a value cannot begin with a parenthesis: write a factor before it, "
+            diagnose(parse->diagnostics, location, "a value cannot begin with a parenthesis: write a factor before it, "
                      "as `1*(…)`");
             return true;
         }
     return false;
 }
 
-/* A lexer that has already said precisely what is wrong silences the generic message. */
+/* Omits the generic message where the lexer has just reported a precise error. */
 static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Parse *parse) {
     (void)scanner;
     if (parse->precise) {
@@ -295,9 +296,9 @@ Ast *parse(Arena *arena, Source *source, Diagnostics *diagnostics) {
     int status = spec_parse(held->scanner, &state);
     if (status == 2) out_of_memory();
     if (status == 1 && diagnostics->errors == 0)
-        diagnose(diagnostics, (Place){source, state.line, state.column, 0}, "the spec cannot be read");
+        diagnose(diagnostics, (Location){source, state.line, state.column, 0}, "the spec cannot be read");
     if (diagnostics->errors == 0 && !ast->items)
-        diagnose(diagnostics, (Place){source, 1, 1, 0}, "the file has no model: it must hold `model NAME { … }`");
+        diagnose(diagnostics, (Location){source, 1, 1, 0}, "the file has no model: it must hold `model NAME { … }`");
     lex_lex_destroy(held->scanner);
     held->scanner = NULL;
     return ast;

@@ -1,4 +1,4 @@
-/* syntax.h: what lexer.l, parser.y and ast.c share among themselves. */
+/* syntax.h: declarations shared by lexer.l, parser.y and ast.c. */
 #ifndef SYNTAX_H
 #define SYNTAX_H
 
@@ -12,30 +12,30 @@ typedef struct ValueList {
     Value *first, **tail;
 } ValueList;
 
-/* The lexer's and the parser's common state; one a run, so that both are reentrant. */
+/* The state of the lexer and the parser. Each run has its own, so that both are reentrant. */
 typedef struct Parse {
     Arena *arena;
     Source *source;
     Diagnostics *diagnostics;
     Ast *ast;
     Comment **comment_tail;
-    int line, column;      /* of the next byte */
+    int line, column;      /* location of the next byte */
     int depth;             /* open braces */
-    int parentheses;       /* open parentheses; a newline inside them is space */
-    bool item_open;        /* something stands before the next separator */
-    bool pending_brace;    /* a `}` waits behind a supplied separator */
-    Place brace_place;
-    int deep_line;         /* where an expression was last found too deep */
-    bool stopped;          /* a limit was passed: the rest is not read */
-    bool precise;          /* the last error was reported by the lexer, precisely */
-    int before, last;      /* the last two tokens that the parser got */
+    int parentheses;       /* number of open parentheses; a newline inside them is white space */
+    bool item_open;        /* an item has begun since the last separator */
+    bool pending_brace;    /* a `}` is returned after the supplied separator */
+    Location brace_place;
+    int deep_line;         /* the line on which an expression was last found too deep */
+    bool stopped;          /* a limit was exceeded, and the rest is not read */
+    bool precise;          /* the lexer has reported the last error precisely */
+    int before, last;      /* the last two tokens that the parser read, the earlier one first */
     const char *word;      /* the last NAME */
-    Place word_place;
-    int word_behind;       /* the token before it */
-    bool held;             /* that NAME waits behind a supplied separator */
+    Location word_place;
+    int word_behind;       /* the token before that NAME */
+    bool held;             /* that NAME is returned only after the supplied separator */
 } Parse;
 
-Expr *expr_new(Parse *parse, ExprKind kind, Place place, Expr *left, Expr *right);
-Place place_join(Place first, Place last);
+Expr *expr_new(Parse *parse, ExprKind kind, Location location, Expr *left, Expr *right);
+Location place_join(Location first, Location last);
 
 #endif

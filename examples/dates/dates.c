@@ -202,7 +202,7 @@ static void print_help(void) {
          "\n"
          "  --file F   the lines of F, each with its answer\n"
          "  --ask      asks for one date after the other\n"
-         "  --map DIR  writes the last date, its answer, ids and symbols to DIR, for `attnc map` to show its attention\n"
+         "  --map DIR  writes the last date, its answer, ids and symbols to DIR, for `attnc map` to show attention\n"
          "  --time     prints how sure the model is, and the times of the encoder and of the decoder\n"
          "\n"
          "A date has at most 48 characters. Of 5/3/97 the month is the first, of 5.3.97 and 5-3-97 the second, but a\n"

@@ -42,7 +42,7 @@ static void open_weights(Embedder *embedder, const char *path, const char *targe
 void embedder_open(Embedder *embedder, const char *vocab, const char *weights, const char *target, int threads) {
     *embedder = (Embedder){.threads = threads};
     char error[256];
-    embedder->vocab = tokenizer_open(vocab, error, sizeof error);
+    embedder->vocab = attn_tokenizer_open(vocab, error, sizeof error);
     if (!embedder->vocab) die("the vocabulary: %s", error);
     embedder->pool = attn_pool_new(threads);
     if (!embedder->pool) die("cannot start %d threads: %s", threads, strerror(errno));
@@ -56,7 +56,7 @@ void embedder_close(Embedder *embedder) {
     attn_free(embedder->workspace);
     attn_pool_free(embedder->pool);
     attn_close_file(&embedder->weights);
-    tokenizer_free(embedder->vocab);
+    attn_tokenizer_free(embedder->vocab);
 }
 
 void embedder_warm(Embedder *embedder) {
@@ -76,7 +76,7 @@ void batch_free(Batch *batch) {
 /* ---------------------------------------------------------------- tokens */
 
 typedef struct TokenizeJob {
-    const tokenizer *vocab;
+    const attn_tokenizer *vocab;
     Batch *batch;
     atomic_size_t next;
     atomic_int status; /* of a text that failed */
@@ -93,7 +93,7 @@ static void tokenize_some(void *with, int thread) {
             Text *text = &texts->list[i];
             const char *utf8 = texts->utf8 ? texts->utf8 + text->begin : NULL; /* all texts may be empty */
             int32_t *ids = job->batch->ids + i * SLOT;
-            int length = tokenizer_encode(job->vocab, utf8, text->bytes, true, ids, SLOT);
+            int length = attn_tokenizer_encode(job->vocab, utf8, text->bytes, true, ids, SLOT);
             if (length < 0) {
                 atomic_store(&job->status, length);
                 length = 0;
@@ -124,7 +124,7 @@ void tokenize(Embedder *embedder, Batch *batch) {
     atomic_init(&job.status, 0);
     attn_pool_run(embedder->pool, count < TEXTS_AT_A_TIME ? 1 : embedder->threads, tokenize_some, &job);
     int status = atomic_load(&job.status);
-    if (status) die("the vocabulary: %s", tokenizer_error_text(status));
+    if (status) die("the vocabulary: %s", attn_tokenizer_error_text(status));
 
     batch->rows = 0;
     for (size_t i = 0; i < count; i++) {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "../../runtime/attn_runtime.h"
-#include "../common/tokenizer/tokenizer.h"
+#include "../../runtime/tokenizer/attn_tokenizer.h"
 #include "minilm.h"
 #include "texts.h"
 
@@ -27,7 +27,7 @@ typedef struct Batch {
 void batch_free(Batch *batch);
 
 typedef struct Embedder {
-    tokenizer *vocab;
+    attn_tokenizer *vocab;
     attn_file weights;
     attn_pool *pool;
     int threads;

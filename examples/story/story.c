@@ -2,7 +2,7 @@
  * `attnc import --name story` made. --help says how it is used. Exit status: 0, or 1 after an error. */
 #include "../../runtime/attn_generate.h"
 #include "../../runtime/attn_runtime.h"
-#include "../common/tokenizer/tokenizer.h"
+#include "../../runtime/tokenizer/attn_tokenizer.h"
 #include "story.h"
 
 #include <ctype.h>
@@ -20,7 +20,7 @@ ATTN_MODEL_OF(story);
 enum { MOST_LINE = 1 << 16, MOST_ENDS = 64 }; /* bytes of a beginning; end tokens */
 
 typedef struct Teller {
-    tokenizer *tokens;
+    attn_tokenizer *tokens;
     attn_file weights;
     attn_pool *pool;
     story_ctx ctx;
@@ -35,7 +35,7 @@ typedef struct Teller {
 
 /* What is being told: all ids so far, and how many bytes of their text were shown. */
 typedef struct Telling {
-    const tokenizer *tokens;
+    const attn_tokenizer *tokens;
     int32_t ids[STORY_SEQ];
     int count;
     size_t shown;
@@ -67,11 +67,11 @@ static double now(void) {
 
 static void open_model(Teller *t, const char *weights, const char *tokens, int threads) {
     char why[256];
-    t->tokens = tokenizer_open(tokens, why, sizeof why);
+    t->tokens = attn_tokenizer_open(tokens, why, sizeof why);
     if (!t->tokens) die("the tokenizer: %s", why);
-    if (tokenizer_size(t->tokens) > STORY_VOCAB)
+    if (attn_tokenizer_size(t->tokens) > STORY_VOCAB)
         die("%s does not belong to this model: it has ids up to %d, and the model %d tokens", tokens,
-            (int)tokenizer_size(t->tokens) - 1, STORY_VOCAB);
+            (int)attn_tokenizer_size(t->tokens) - 1, STORY_VOCAB);
     int error = attn_load_file(weights, &t->weights);
     if (error) die("%s: %s", weights, strerror(error));
     t->pool = attn_pool_new(threads);
@@ -96,7 +96,7 @@ static void close_model(Teller *t) {
     attn_free(t->workspace);
     attn_pool_free(t->pool);
     attn_close_file(&t->weights);
-    tokenizer_free(t->tokens);
+    attn_tokenizer_free(t->tokens);
 }
 
 /* ---------------------------------------------------------------- telling */
@@ -119,7 +119,7 @@ static void put_text(const char *text, size_t size) {
 
 static void show(Telling *telling, bool all) {
     size_t size = 0;
-    char *text = must_have(tokenizer_decode(telling->tokens, telling->ids, telling->count, &size));
+    char *text = must_have(attn_tokenizer_decode(telling->tokens, telling->ids, telling->count, &size));
     size_t end = all ? size : whole(text, size);
     if (end > telling->shown) {
         put_text(text + telling->shown, end - telling->shown);
@@ -140,8 +140,8 @@ static int on_token(void *with, int32_t token) {
 /* The ids of a beginning, or a word about it. The model may want a token in front that the tokenizer does not put. */
 static bool begin(const Teller *t, const char *text, size_t bytes, Telling *telling) {
     int32_t ids[STORY_SEQ + 1];
-    int count = tokenizer_encode(t->tokens, text, bytes, true, ids, STORY_SEQ + 1);
-    if (count < 0) return fprintf(stderr, "story: %s\n", tokenizer_error_text(count)), false;
+    int count = attn_tokenizer_encode(t->tokens, text, bytes, true, ids, STORY_SEQ + 1);
+    if (count < 0) return fprintf(stderr, "story: %s\n", attn_tokenizer_error_text(count)), false;
     if (count >= STORY_SEQ) {
         fprintf(stderr, "story: the beginning is too long: the model holds %d tokens, with those that it adds\n",
                 STORY_SEQ);

@@ -7,25 +7,25 @@ TAP."""
 import glob
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import turn  # noqa: E402
+from lib.attnc import LONG, QUICK, ROOT, run, said  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from lib.turns import turn  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 OF_ATTNC = ["-D_GNU_SOURCE", "-Icompiler", "-Icompiler/syntax", "-Ibuild/gen"]
 # Without ATTNC_LONG=1 the two that follow each way through a function, gcc's and clang-tidy's, look at a third of the
 # files in turn with the commits, and at what the last commits changed; clang's analyzer follows a function through
 # 50000 states in place of 225000, in a fifth of the time.
-ALL = os.environ.get("ATTNC_LONG") == "1"
 SHORTER = ["-Xclang", "-analyzer-config", "-Xclang", "max-nodes=50000"]
 # Emitted C has rows of intrinsics and statements in lists; what is const is said where it matters to a caller.
 OF_EMITTED = "--checks=-readability-*"
+REPORT = Report("analysis")
 
 
 def command(tool, path):
@@ -42,22 +42,18 @@ def command(tool, path):
         return ["gcc", "-O0", "-fanalyzer", "-fdiagnostics-plain-output", "-Werror", "-std=c11", *of_attnc, "-c", path,
                 "-o", os.devnull]
     checks = [OF_EMITTED] if path.startswith("generated/") else []
-    return ["clang-tidy", "--quiet", *checks, path, "--", "-std=c11", *of_attnc, *([] if ALL else SHORTER)]
+    return ["clang-tidy", "--quiet", *checks, path, "--", "-std=c11", *of_attnc, *([] if LONG else SHORTER)]
 
 
 def look(tool, path):
     """What a tool says of a file; "" if nothing. clang-tidy looks at one file a process: its list of variable
     arguments takes a second file's for the first one's."""
-    done = subprocess.run(command(tool, path), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=900, check=False)
-    return "" if done.returncode == 0 else done.stdout or "status %d" % done.returncode
+    done = run(*command(tool, path), timeout=900)
+    return "" if done.returncode == 0 else said(done) or "status %d" % done.returncode
 
 
 def tell(good, name, details=""):
-    print("%s analysis/%s" % ("ok" if good else "not ok", name))
-    for line in [] if good else details.splitlines()[:60]:
-        print("# " + line[:300])
-    sys.stdout.flush()
+    REPORT.result(name, None if good else details or "no reason given")
 
 
 # A fault, and the words with which each tool must speak of it.
@@ -95,9 +91,9 @@ def planted(pool):
                 paths.append(os.path.join(folder, "planted_%d.c" % number))
                 with open(paths[-1], "w", encoding="utf-8") as file:
                     file.write(text + "\n")
-            said = list(pool.map(lambda path, tool=tool: look(tool, path), paths))
+            found = list(pool.map(lambda path, tool=tool: look(tool, path), paths))
         missed = ["%s\nsays of `%s`:\n%s" % (words, text, told)
-                  for (text, words), told in zip(faults, said) if not re.search(words, told)]
+                  for (text, words), told in zip(faults, found) if not re.search(words, told)]
         tell(not missed, tool + " sees planted faults", "\n".join(missed))
 
 
@@ -112,8 +108,7 @@ def reasons():
 
 
 def some(paths):
-    recent = subprocess.run(["git", "log", "-10", "--name-only", "--format="], capture_output=True, text=True,
-                            check=False).stdout.split()
+    recent = run("git", "log", "-10", "--name-only", "--format=").stdout.split()
     third = turn() % 3
     return [path for i, path in enumerate(paths) if i % 3 == third or path in recent]
 
@@ -124,7 +119,7 @@ def main():
                  for path in glob.glob(folder + "/**/*.c", recursive=True))
     emitted = sorted(glob.glob("generated/*.c"))
     skeletons = ["build/gen/parser.c", "build/gen/lexer.c"]
-    if os.environ.get("ATTNC_QUICK") == "1":
+    if QUICK:
         own = [path for path in own if path.startswith(("runtime/", "compiler/support/"))]
     if sys.argv[1:]:
         own, emitted, skeletons = sys.argv[1:], [], []
@@ -134,12 +129,12 @@ def main():
         for tool in PLANTED:
             paths = own + emitted + skeletons  # of which the analyzers would judge what is flex's and bison's
             if tool not in ("clang", "gcc"):
-                paths = own + emitted if ALL or sys.argv[1:] else some(own + emitted)
-            said = list(pool.map(lambda path, tool=tool: look(tool, path), paths))
-            bad = [path + "\n" + told for path, told in zip(paths, said) if told]
+                paths = own + emitted if LONG or sys.argv[1:] else some(own + emitted)
+            found = list(pool.map(lambda path, tool=tool: look(tool, path), paths))
+            bad = [path + "\n" + told for path, told in zip(paths, found) if told]
             tell(not bad, "%s: %d files" % (tool, len(paths)), "\n".join(bad))
-    print("1..%d" % (2 * len(PLANTED) + 1))
+    return REPORT.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

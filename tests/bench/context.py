@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 import env
-from lib import build
+from programs import build
 from rows import Entry, NotRun
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -77,7 +77,7 @@ class Context:
 
     def native(self, name, driver, extra, cc, flags):
         """A driver of lib/ in C, around a peer's source or libraries; `extra` are the files that it includes."""
-        own = [os.path.join(HERE, "lib", f) for f in (driver, "timer.c")]
+        own = [os.path.join(HERE, "programs", f) for f in (driver, "timer.c")]
         return build.native(self.path("lib", name), own + extra, cc, flags)
 
     def both(self, spec, weights, params, **more):

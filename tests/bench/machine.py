@@ -5,10 +5,11 @@ import platform
 import re
 import subprocess
 
-import lib.build as lib_build
+import programs.build as lib_build
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+WIDTHS = {"scalar": 1, "neon": 4, "avx2": 8, "avx512": 16}  # of vectors, as the tables of the targets say
 SHOWN_FLAGS = ("avx2", "fma", "avx512f", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd")
 
 
@@ -66,7 +67,8 @@ def library(out):
     path = os.path.join(out, "libmachine.so")
     commands = os.path.join(ROOT, "compiler", "commands")
     lib_build.run(["clang", "-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-I" + commands,
-                   os.path.join(HERE, "lib", "machine.c"), os.path.join(commands, "peak.c"),
+                   os.path.join(HERE, "programs", "machine.c"), os.path.join(commands, "peak.c"),
+                   os.path.join(ROOT, "compiler", "targets", "features.c"),
                    os.path.join(ROOT, "runtime", "attn_runtime.c"), "-lpthread", "-o", path])
     return path
 
@@ -85,7 +87,7 @@ class Meter:
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {self.core})
         try:
-            peak = self.lib.machine_peak(self.target.encode())
+            peak = self.lib.machine_peak(WIDTHS[self.target])
             read = self.lib.machine_read()
         finally:
             os.sched_setaffinity(0, before)

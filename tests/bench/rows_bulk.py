@@ -7,11 +7,12 @@ import os
 import numpy as np
 
 import rows_minilm
-from lib import build
+from programs import build
 from rows import Entry, NotRun, Row, against, gcc_near_clang
 
 TEXTS, BATCHES, THREADS = 512, (1, 8, 32, 64), 2
-EMBEDDER = ("similarity/embedder.c", "similarity/texts.c", "similarity/progress.c", "common/tokenizer/*.c")
+EMBEDDER = ("examples/similarity/embedder.c", "examples/similarity/texts.c", "examples/similarity/progress.c",
+            "runtime/tokenizer/*.c")
 
 
 def write_texts(path, vocab):
@@ -34,7 +35,7 @@ def row(context, name):
     for cc in ("clang",) if context.args.no_gcc else ("clang", "gcc"):
         out = context.path("lib", cc)
         _, weights, _ = build.build(spec, os.path.join(model, "model.safetensors"), cc=cc, out=out)
-        examples = [file for path in EMBEDDER for file in glob.glob(os.path.join(context.root, "examples", path))]
+        examples = [file for path in EMBEDDER for file in glob.glob(os.path.join(context.root, path))]
         sources = examples + [os.path.join(out, f) for f in ("minilm.c", "attn_runtime.c")]
         bulk = context.native("libbulk-%s.so" % cc, "bulk.c", sources, cc, [
             "-O2", "-I" + out, *sources, "-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm"])

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from lib import build
+from programs import build
 from rows import Bar, NotRun
 
 RUNS = 3

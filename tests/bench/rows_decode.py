@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 
 import env
-from lib import build
+from programs import build
 from rows import Entry, NotRun, Row, against, gcc_near_clang, of_read
 
 TOKENS, PROMPT = 256, 128

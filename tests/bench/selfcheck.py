@@ -9,13 +9,14 @@ import tempfile
 import xml.dom.minidom
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [os.path.dirname(HERE), HERE]  # `lib` is that of tests/
 import numpy as np  # noqa: E402
 import chart  # noqa: E402
 import contest  # noqa: E402
 import report  # noqa: E402
 import run as driver  # noqa: E402
 import worker as worker_file  # noqa: E402
+from lib.tap import Report  # noqa: E402
 from rows import Bar, Entry, Result, Row, against, gcc_near_clang, of_peak  # noqa: E402
 
 
@@ -106,17 +107,11 @@ def own_row(folder):
 
 
 def main():
-    failed = 0
+    checks = Report("bench")
     for check in (reports, wrong_results, failing_workers, timing, own_row):
         with tempfile.TemporaryDirectory() as folder:
-            try:
-                check(folder)
-                print("ok bench/%s" % check.__name__)
-            except Exception as error:  # pylint: disable=broad-except
-                failed = 1
-                print("not ok bench/%s" % check.__name__)
-                print("\n".join("# " + line for line in ("%s: %s" % (type(error).__name__, error)).split("\n")[:30]))
-    return failed
+            checks.attempt(check.__name__, check, folder)
+    return checks.finish()
 
 
 if __name__ == "__main__":

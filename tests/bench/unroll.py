@@ -5,7 +5,7 @@
 
 Each encoder is built with `--unroll loops` and `--unroll full`; both take turns, pinned to the last core. `code` is the
 machine code of the functions of the latter that one call runs; `cycles`, `saved` and `bytes` are what the model of
-compiler/emit/unroll.c says (`attnc explain`), where it says something. Needs numpy."""
+compiler/lower/unroll.c says (`attnc explain`), where it says something. Needs numpy."""
 import csv
 import os
 import re
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "lib")]
+sys.path[:0] = [HERE, os.path.join(HERE, "programs")]
 import build  # noqa: E402
 import machine  # noqa: E402
 from peers import ours  # noqa: E402

@@ -2,45 +2,42 @@
 """What `forward` of emitted C refuses, each before the first write, under sanitizers: main.c, once for each spec beside
 it. (tests/decode does the same for states.) Speaks TAP."""
 import os
-import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
+sys.path.insert(0, os.path.dirname(HERE))
+from lib.attnc import attnc, run, said  # noqa: E402
+from lib.tap import Report  # noqa: E402
+
 MODELS = ("ids", "both", "fixed", "whole")
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined",
          "-fno-sanitize-recover=all"]
 
 
-def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-
-
-def problem(folder):
-    """What stops the tests from being run, or None; they print their own results."""
+def build(folder):
+    """The test program, of main.c and the emitted C of each model."""
+    program = os.path.join(folder, "calls")
     for model in MODELS:
-        spec = os.path.join(HERE, model + ".attn")
-        options = ["--target", "scalar", "--weights", "random:5", "--embed-weights"]
-        done = run(ATTNC, "compile", spec, "-o", folder, *options)
-        if done.returncode:
-            return done.stderr
+        attnc("compile", os.path.join(HERE, model + ".attn"), "-o", folder, "--target", "scalar", "--weights",
+              "random:5", "--embed-weights", status=0)
     sources = [os.path.join(HERE, "main.c")] + [os.path.join(folder, model + ".c") for model in MODELS]
-    done = run("clang", *FLAGS, "-I", folder, *sources, "-o", os.path.join(folder, "calls"))
-    if done.returncode:
-        return done.stderr
-    done = run(os.path.join(folder, "calls"))
-    print(done.stdout, end="")
-    return "status %d\n%s" % (done.returncode, done.stderr) if done.returncode not in (0, 1) or done.stderr else None
+    run("clang", *FLAGS, "-I", folder, *sources, "-o", program, status=0)
+    return program
+
+
+def calls(report, folder):
+    done = run(build(folder))
+    report.program("", done.stdout.replace("ok calls/", "ok "))
+    ended = done.returncode in (0, 1) and not done.stderr
+    assert ended, "status %d\n%s" % (done.returncode, said(done))
 
 
 def main():
+    report = Report("calls")
     with tempfile.TemporaryDirectory() as folder:
-        why = problem(folder)
-    print("%sok calls/end" % ("not " if why else ""))
-    for line in (why or "").splitlines()[:20]:
-        print("# " + line)
+        report.attempt("end", calls, report, folder)
+    return report.finish()
 
 
 if __name__ == "__main__":

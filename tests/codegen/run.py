@@ -1,29 +1,34 @@
 #!/usr/bin/env python3
 """What the emitted C promises, tried with real compilers: no warning, no loop under `unroll full`, no undefined symbol,
 no header of another run, a small stack, the same bytes for the same input, and the same bits whatever the compiler, its
-optimization and its leave to contract products and sums; of sse2, that it has no newer instruction. TAP on stdout."""
+optimization and its leave to contract products and sums; of sse2, that it has no newer instruction; of avxvnni,
+that it has the code of avx2; and that kernels keep to their scratch (scratch.py). TAP on stdout."""
 import concurrent.futures
+import difflib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import Report  # noqa: E402
+import scratch  # noqa: E402
+from lib.attnc import ATTNC, COMPILERS, LONG, NO_TARGET, QUICK  # noqa: E402
+from lib.attnc import run as run_command  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from lib.targets import of_processor  # noqa: E402
+from lib.turns import turn  # noqa: E402
 
-ATTNC = os.path.abspath("build/attnc")
 HERE = os.path.dirname(os.path.abspath(__file__))
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
-QUICK = os.environ.get("ATTNC_QUICK") == "1"
 LOOP = re.compile(r"\b(for|while|do|goto)\b")
-COMPILERS = [c for c in ("clang", "gcc") if shutil.which(c)]
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+DEFAULT = of_processor(on_request=False)
 
 
 def run(argv, **more):
-    return subprocess.run(argv, capture_output=True, text=True, **more)
+    return run_command(*argv, **more)
 
 
 report = Report("codegen")
@@ -37,14 +42,25 @@ def compile_spec(spec, folder, *more):
     return os.path.join(folder, re.search(r"model (\w+)", open(spec).read()).group(1))
 
 
-def warnings(stem, folder):
+def object_of(stem, cc, flags):
+    """The object of the emitted C by a compiler with every warning an error, made once; (problem, path)."""
+    path = "%s.%s.o" % (stem, "".join([cc, *flags]))
+    if os.path.exists(path):
+        return None, path
+    usage = ["-fstack-usage"] if cc == "gcc" else []
+    standard = [] if any(flag.startswith("-std") for flag in flags) else ["-std=c11"]
+    done = run([cc, *standard, *flags, *STRICT, *usage, "-c", stem + ".c", "-o", path])
+    return (f"{cc} {flags}: {done.stderr}" if done.returncode else None), path
+
+
+def warnings(stem):
     """C11 with every warning an error, the header as C++17, and what the object asks of others."""
     for cc in COMPILERS:
         for flags in (["-O2"], ["-O0"]):
-            done = run([cc, "-std=c11", *flags, *STRICT, "-c", stem + ".c", "-o", folder + "/x.o"])
-            if done.returncode:
-                return f"{cc} {flags}: {done.stderr}"
-        undefined = run(["nm", "-u", folder + "/x.o"]).stdout.split()
+            problem, path = object_of(stem, cc, flags)
+            if problem:
+                return problem
+        undefined = run(["nm", "-u", path]).stdout.split()
         other = [s for s in undefined if s != "U" and s not in ("memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_")]
         if other:
             return f"{cc}: undefined symbols {other}"
@@ -56,17 +72,34 @@ def warnings(stem, folder):
     return None
 
 
-def stack_use(stem, folder):
+def as_cpp(stem):
+    """An application in C++ may compile the C as its own."""
+    for cxx in ("clang++", "g++"):
+        if shutil.which(cxx):
+            done = run([cxx, "-std=c++17", "-w", "-fsyntax-only", "-x", "c++", stem + ".c"])
+            if done.returncode:
+                return f"{cxx}: {done.stderr}"
+    return None
+
+
+def stack_use(stem):
     if "gcc" not in COMPILERS:
         return None
-    run(["gcc", "-std=c11", "-O2", "-fstack-usage", "-c", stem + ".c", "-o", folder + "/x.o"])
-    worst = max(int(line.split("\t")[1]) for line in open(folder + "/x.su"))
+    problem, path = object_of(stem, "gcc", ["-O2"])
+    if problem:
+        return problem
+    with open(path[:-2] + ".su", encoding="utf-8") as file:
+        worst = max(int(line.split("\t")[1]) for line in file)
     return None if worst <= 16 << 10 else f"a function uses {worst} bytes of stack"
 
 
 def loops(stem):
-    found = [line for end in (".c", ".h") for line in open(stem + end) if LOOP.search(line)]
-    return "".join(found) or None
+    found = []
+    for end in (".c", ".h"):
+        with open(stem + end, encoding="utf-8") as file:
+            code = COMMENT.sub("", file.read())
+        found += [line for line in code.splitlines() if LOOP.search(line)]
+    return "\n".join(found) or None
 
 
 DRIVER = r"""
@@ -115,29 +148,42 @@ def write_driver(folder, name, seq, width):
     return path
 
 
-def same_bits(stem, folder, name, seq, width, targets=("scalar", "avx2", "avx512")):
+def program(stem, folder, main, cc, flags):
+    """(problem, path) of the driver with the emitted C."""
+    problem, built = object_of(stem, cc, flags)
+    path = built[:-2]
+    if problem or os.path.exists(path):
+        return problem, path
+    done = run([cc, "-std=gnu11", *flags, "-w", "-I", folder, main, built, "-o", path])
+    return (f"{cc} {flags}: {done.stderr}" if done.returncode else None), path
+
+
+def variants():
+    """Compilers and flags, of which all give the same bits; half of them take turns with the commits."""
+    always = [["-O2"], ["-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast"]]
+    more = [["-O0"], ["-std=gnu11", "-O1"], ["-std=gnu11", "-O2", "-march=native"]]
+    in_turn = [] if QUICK else more if LONG else [more[0], more[1 + turn() % 2]]
+    return [(cc, flags) for cc in COMPILERS for flags in always + in_turn]
+
+
+def same_bits(stem, folder, name, seq, width, targets=tuple(DEFAULT)):
     """One target gives one answer: contraction, optimization and compiler do not show."""
     main = write_driver(folder, name, seq, width)
-    variants = []
-    for cc in COMPILERS:
-        variants += [[cc, "-std=c11", "-O2"], [cc, "-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast"]]
-        if not QUICK:
-            variants += [[cc, "-std=gnu11", "-O1"], [cc, "-std=gnu11", "-O2", "-march=native"]]
     answers = {}
-    for variant in variants:
-        built = run([*variant, "-w", "-I", folder, main, stem + ".c", "-o", folder + "/main"])
-        if built.returncode:
-            return f"{variant}: {built.stderr}"
+    for cc, flags in variants():
+        problem, path = program(stem, folder, main, cc, flags)
+        if problem:
+            return problem
         for target in targets:
-            done = run([folder + "/main", target])
-            if done.returncode == 77:
+            done = run([path, target])
+            if done.returncode == NO_TARGET:
                 continue
             if done.returncode:
-                return f"{variant} {target}: {done.stdout}"
-            first = answers.setdefault(target, (variant, done.stdout))
-            if first[1] != done.stdout:
-                differ = sum(a != b for a, b in zip(first[1].split(), done.stdout.split()))
-                return f"{target}: {differ} numbers of {' '.join(variant)} are not those of {' '.join(first[0])}"
+                return f"{cc} {flags} {target}: {done.stdout}"
+            first = answers.setdefault(target, (cc, flags, done.stdout))
+            if first[2] != done.stdout:
+                differ = sum(a != b for a, b in zip(first[2].split(), done.stdout.split()))
+                return f"{target}: {differ} numbers of {cc} {flags} are not those of {first[0]} {first[1]}"
     return None
 
 
@@ -146,19 +192,19 @@ def same_ways(path, folder, name, seq, width):
     attention has the same kernel in all three, so not in the scalar target)."""
     answers = {}
     for way in ("loops", "auto", "full"):
-        stem = compile_spec(path, folder, "--weights", "random:5", "--embed-weights", "--unroll", way)
-        singles = len(re.findall(rf"{name}_avx512_single_step_\w+\(void", open(stem + ".c").read()))
+        stem = compile_spec(path, f"{folder}/{way}", "--weights", "random:5", "--embed-weights", "--unroll", way)
+        singles = len(re.findall(rf"{name}_{DEFAULT[-1]}_single_step_\w+\(void", open(stem + ".c").read()))
         if (singles > 0) != (way == "auto"):
             return f"--unroll {way}: {singles} steps of a single sequence"
-        built = run([COMPILERS[0], "-std=c11", "-O2", "-w", "-I", folder, write_driver(folder, name, seq, width),
-                     stem + ".c", "-o", folder + "/main"])
-        if built.returncode:
-            return built.stderr
-        for target in ("scalar", "avx2", "avx512"):
+        main = write_driver(f"{folder}/{way}", name, seq, width)
+        problem, built = program(stem, f"{folder}/{way}", main, COMPILERS[0], ["-O2"])
+        if problem:
+            return problem
+        for target in DEFAULT:
             if (way, target) == ("full", "scalar"):
                 continue
-            done = run([folder + "/main", target])
-            if done.returncode != 77 and answers.setdefault(target, done.stdout) != done.stdout:
+            done = run([built, target])
+            if done.returncode != NO_TARGET and answers.setdefault(target, done.stdout) != done.stdout:
                 return f"{target}: --unroll {way} gives other numbers"
     return None
 
@@ -266,10 +312,42 @@ def two_runs():
         return done.stderr if done.returncode else None
 
 
+def same_code(target, base):
+    """The C of `target` is that of `base` but for its name, the header's hash, and the statements that probe CPUID."""
+    texts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (base, target):
+            stem = compile_spec(f"{HERE}/small.attn", f"{folder}/{name}", "--target", name)
+            with open(stem + ".c", encoding="utf-8") as file:
+                text = file.read().replace(target, base)
+            texts.append(re.sub(r"(?<![;{}/\\])\n +", " ", text).splitlines())  # names of other lengths, other breaks
+    changed = [line for line in list(difflib.unified_diff(*texts, n=0))[2:]
+               if line[:1] in "+-" and "#if SMALL_HEADER != " not in line]
+    probes = [line for line in changed if "leaf" in line or '"a"(7), "c"(1)' in line]
+    return None if len(probes) == len(changed) > 2 else "\n".join(changed[:20]) or "nothing is probed"
+
+
 def of_target(target):
     with tempfile.TemporaryDirectory() as folder:
         result(f"spills/{target}", spills(target, folder))
         result(f"newer_instructions/{target}", newer_instructions(folder, target))
+
+
+def stored_as_bf16(folder):
+    """Weights of another type than f32, in products that prefetch those of the product behind them."""
+    with open("specs/gpt2_small.attn", encoding="utf-8") as file:
+        text = re.sub(r"^(model \w+ \{)", r"\1\n    precision weights bf16", file.read(), flags=re.M)
+    path = folder + "/gpt2_small.attn"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    stem = compile_spec(path, folder)
+    if "gpt2_small_next(run, " not in open(stem + ".c", encoding="utf-8").read():
+        return "no product prefetches weights"
+    for cc in COMPILERS:
+        done = run([cc, "-std=c11", *STRICT, "-fsyntax-only", stem + ".c"])
+        if done.returncode:
+            return f"{cc}: {done.stderr}"
+    return None
 
 
 def of_spec(spec, seq, width):
@@ -277,31 +355,37 @@ def of_spec(spec, seq, width):
     with tempfile.TemporaryDirectory() as folder:
         stem = compile_spec(path, folder, *packed)
         name = os.path.basename(stem)
-        result(f"{spec}/warnings", warnings(stem, folder))
-        result(f"{spec}/stack", stack_use(stem, folder))
+        result(f"{spec}/warnings", warnings(stem))
+        result(f"{spec}/stack", stack_use(stem))
+        result(f"{spec}/cpp", as_cpp(stem))
         result(f"{spec}/bits", same_bits(stem, folder, name, seq, width))
         if spec.endswith("full"):
             result(f"{spec}/loops", loops(stem))
         if spec == "single":
             result("single/loops", single_loops(stem))
             result("single/ways", same_ways(path, folder, name, seq, width))
-            stem = compile_spec(path, folder, *packed)
         before = open(stem + ".c").read()
         compile_spec(path, folder, *packed)
         result(f"{spec}/reproducible", None if before == open(stem + ".c").read() else "two runs differ")
         if spec == "small":
-            stem = compile_spec(path, folder, *packed, "--target", "sse2")
-            result("small/bits_sse2", same_bits(stem, folder, name, seq, width, ["sse2"]))
+            stem = compile_spec(path, folder + "/sse2", *packed, "--target", "sse2")
+            result("small/bits_sse2", same_bits(stem, folder + "/sse2", name, seq, width, ["sse2"]))
 
 
 def main():
     committed()
     result("two_runs", two_runs())
+    with tempfile.TemporaryDirectory() as folder:
+        result("stored_as_bf16", stored_as_bf16(folder))
+    if "avxvnni" in of_processor():
+        result("same_code/avxvnni", same_code("avxvnni", "avx2"))
     specs = (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48), ("single", 5, 16))
     jobs = [(of_spec, *spec) for spec in specs]
-    jobs += [(of_target, target) for target in ("sse2", "avx2", "avx512")]
+    jobs += [(of_target, target) for target in of_processor() if target not in ("scalar", "avxvnni")]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for job in [pool.submit(*job) for job in jobs]:
+        submitted = [pool.submit(*job) for job in jobs]
+        scratch.try_all(pool, result)
+        for job in submitted:
             job.result()
     return report.finish()
 

@@ -6,18 +6,16 @@ import os
 import re
 import resource
 import struct
-import sys
 import tempfile
-import traceback
 
-from common import (FIXTURES, HERE, QUICK, ROOT, TARGETS, attnc, lacks_target, read_npy, result, spec_path, spec_text,
-                    write_npy, write_text)
-sys.path.insert(0, os.path.dirname(HERE))
-from tap import turn  # noqa: E402
+from common import HERE, TARGETS, read_ids, report, spec_path, spec_text, write_ids, write_text
+from lib import npy
+from lib.attnc import FIXTURES, LONG, QUICK, ROOT, attnc, lacks_target
+from lib.tap import Skip
+from lib.turns import turn
 
 PROMPT = 9  # tokens that the greedy text of a decoder begins with
-ENGINES = ("interp",) + TARGETS
-LONG = os.environ.get("ATTNC_LONG") == "1"
+ENGINES = ("interp", *TARGETS)
 
 
 def engine_options(engine):
@@ -34,48 +32,30 @@ class Scratch:
         self.count += 1
         return os.path.join(self.folder, "%d.%s" % (self.count, end))
 
-    def ids(self, rows, code="i"):
-        return write_npy(self.path("npy"), rows, code)
+    def ids(self, rows, descr="<i4"):
+        return write_ids(self.path("npy"), rows, descr)
 
     def generate(self, spec, inputs, *options, weights="random:4"):
         """What attnc did, and the tokens that it wrote, or None."""
         out = self.path("out.npy")
         given = [word for name, path in inputs.items() for word in ("--in", "%s=%s" % (name, path))]
         done = attnc("generate", spec, "--weights", weights, *given, "--out", "tokens=" + out, *options)
-        return done, read_npy(out) if done.returncode == 0 else None
+        return done, read_ids(out) if done.returncode == 0 else None
 
     def tokens(self, spec, inputs, *options, weights="random:4"):
         done, tokens = self.generate(spec, inputs, *options, weights=weights)
         if tokens is None:
-            raise Wrong("status %d: %s" % (done.returncode, done.stderr.strip()))
+            raise AssertionError("status %d: %s" % (done.returncode, done.stderr.strip()))
         return tokens
 
 
-class Wrong(Exception):
-    """A test's finding."""
-
-
-class Skip(Exception):
-    """This machine cannot do it; the reason."""
-
-
 def expect(condition, why):
-    if not condition:
-        raise Wrong(why)
+    assert condition, why
 
 
 def test(name, function, *args):
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            function(Scratch(folder), *args)
-        except Wrong as wrong:
-            result("generate/" + name, str(wrong))
-        except Skip as skip:
-            result("generate/" + name, skip=str(skip))
-        except Exception:  # a fault of the suite must not pass for fewer tests
-            result("generate/" + name, traceback.format_exc())
-        else:
-            result("generate/" + name)
+        report.attempt("generate/" + name, function, Scratch(folder), *args)
 
 
 # ---------------------------------------------------------------- texts of others
@@ -91,7 +71,7 @@ def greedy_folders():
 
 def greedy_text(scratch, folder, engine):
     name = os.path.basename(folder)
-    spec, expected = scratch.path("attn"), read_npy(os.path.join(folder, "out.greedy.npy"))
+    spec, expected = scratch.path("attn"), read_ids(os.path.join(folder, "out.greedy.npy"))
     done = attnc("import", folder, "-o", spec)
     expect(done.returncode == 0, done.stderr)
     source = os.path.join(folder, "in.source.npy")
@@ -169,8 +149,8 @@ def beam_text(scratch, name, cases, max_new):
         begin = case["ids"] if "tokens" in given else [int(re.search(r"\n +start (\d+)", text).group(1))]
         expect(case["answers"][0] != case["answers"][1], "the penalty changes nothing")
         for penalty, answer in zip(case["penalties"], case["answers"]):
-            tokens = scratch.tokens(own, given, "--max-new", str(max_new), "--beam", str(case["beams"]), "--length-form",
-                                    "power", "--length-penalty", str(penalty), "--engine", "interp",
+            tokens = scratch.tokens(own, given, "--max-new", str(max_new), "--beam", str(case["beams"]),
+                                    "--length-form", "power", "--length-penalty", str(penalty), "--engine", "interp",
                                     weights=os.path.join(folder, "model.safetensors"))
             expect(tokens == begin + answer, "penalty %g of %s: %s, transformers %s" % (penalty, case, tokens, answer))
 
@@ -204,19 +184,24 @@ SAME = (
     ("the start token alone", "ring", {}, ("--max-new", "12")),
     ("sampled", "ring", {"tokens": ids(3, 61)}, (*SAMPLED, "--seed", "7", "--max-new", "60")),
     ("a sampled batch", "ring", {"tokens": [ids(3, 61)] * 4}, (*SAMPLED, "--sequence", "9", "--max-new", "30")),
-    ("sampled, top-p alone", "longrope", {"tokens": ids(3, 50)}, ("--temperature", "0.8", "--top-p", "0.5", "--max-new", "20")),
+    ("sampled, top-p alone", "longrope", {"tokens": ids(3, 50)},
+     ("--temperature", "0.8", "--top-p", "0.5", "--max-new", "20")),
     ("beams around the ring", "ring", {"tokens": ids(160, 61)}, (*BEAMS, "--max-new", "30")),
     ("prompts of several lengths", "ring", {"tokens": PROMPTS, "attention_mask": PROMPT_MASK}, ("--max-new", "25")),
     ("beams across other angles", "longrope", {"tokens": ids(22, 50)}, (*BEAMS, "--max-new", "20")),
     ("greedy across other angles", "longrope", {"tokens": ids(29, 50)}, ("--max-new", "9")),
-    ("prefixes", "prefixed", {"tokens": [ids(20, 37, 8), ids(20, 37, 9)], "prefix_length": [7, 20]}, ("--max-new", "20")),
-    ("beams behind a prefix", "prefixed", {"tokens": ids(20, 37, 8), "prefix_length": [12]}, (*BEAMS, "--max-new", "20")),
+    ("prefixes", "prefixed", {"tokens": [ids(20, 37, 8), ids(20, 37, 9)], "prefix_length": [7, 20]},
+     ("--max-new", "20")),
+    ("beams behind a prefix", "prefixed", {"tokens": ids(20, 37, 8), "prefix_length": [12]},
+     (*BEAMS, "--max-new", "20")),
     ("sources", "pair", {"source": SOURCES, "attention_mask": SOURCE_MASK}, ("--max-new", "30")),
     ("sources and prompts, ends ignored", "pair", {"source": SOURCES, "tokens": [ids(4, 45, i) for i in (1, 2, 3)]},
      ("--max-new", "44", "--ignore-eos")),
-    ("beams over sources", "pair", {"source": SOURCES, "attention_mask": SOURCE_MASK}, (*BEAMS, "--max-new", "30", "--min-new", "8")),
+    ("beams over sources", "pair", {"source": SOURCES, "attention_mask": SOURCE_MASK},
+     (*BEAMS, "--max-new", "30", "--min-new", "8")),
     ("beams, none shorter", "pair", {"source": SOURCES}, (*BEAMS, "--max-new", "30", "--min-new", "25")),
-    ("sampled over sources", "pair", {"source": SOURCES}, (*SAMPLED, "--seed", "3", "--max-new", "30", "--min-new", "8")),
+    ("sampled over sources", "pair", {"source": SOURCES},
+     (*SAMPLED, "--seed", "3", "--max-new", "30", "--min-new", "8")),
 )
 
 
@@ -257,7 +242,7 @@ def ends_and_pads(scratch):
         if len(set(map(len, alone))) == 3 and max(map(len, alone)) < 41:
             break
     else:
-        raise Wrong("no weights give three texts that end")
+        raise AssertionError("no weights give three texts that end")
     for row in alone:
         expect(row[0] == 0 and row[-1] in (7, 11) and not set(row[1:-1]) & {7, 11}, "an end within a text: %s" % row)
     weights, longest = "random:%d" % seed, max(map(len, alone))
@@ -281,8 +266,8 @@ def streams(scratch):
     """Each new token on standard output, a line for each prompt, as in the file."""
     inputs = {"source": scratch.ids(SOURCES)}
     for options in ((), BEAMS, SAMPLED):
-        done, rows = scratch.generate(spec_path("pair"), inputs, "--max-new", "12", "--ignore-eos", "--stream", "--engine",
-                                      "interp", *options)
+        done, rows = scratch.generate(spec_path("pair"), inputs, "--max-new", "12", "--ignore-eos", "--stream",
+                                      "--engine", "interp", *options)
         expect(rows is not None, done.stderr)
         lines = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
         expect(lines == [row[1:] for row in rows], "%s, in the file %s" % (lines, rows))
@@ -296,7 +281,7 @@ def shapes(scratch):
     plain = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids(prompt)}, *options)
     expect(len(plain) == 9 and plain[:5] == prompt, str(plain))
     expect(scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt])}, *options) == [plain], "[1][n]")
-    expect(scratch.tokens(spec_path("ring"), {"tokens": scratch.ids(prompt, "q")}, *options) == plain, "64-bit ids")
+    expect(scratch.tokens(spec_path("ring"), {"tokens": scratch.ids(prompt, "<i8")}, *options) == plain, "64-bit ids")
     started = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([1])}, *options)
     expect(scratch.tokens(spec_path("ring"), {}, *options) == started, "no prompt is not the start token")
 
@@ -335,7 +320,8 @@ def sampled_batch(scratch):
         expect(one == rows[i], "row %d is %s, alone %s" % (i, rows[i], one))
     later = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt] * 3)}, *options, "--sequence", "2")
     expect(later == rows[2:5], "from sequence 2 on: %s, not %s" % (later, rows[2:5]))
-    last = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt] * 2)}, *options, "--sequence", str(2**64 - 1))
+    last = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt] * 2)}, *options, "--sequence",
+                          str(2**64 - 1))
     expect(last[1] == rows[0], "sequence 0 does not follow the last one")
 
 
@@ -346,10 +332,10 @@ def batch_frequencies(scratch):
     done = attnc("run", spec_path("ring"), "--weights", weights, "--engine", "interp", "--in",
                  "tokens=" + scratch.ids(prompt), "--out", "logits=" + logits)
     expect(done.returncode == 0, done.stderr)
-    powers = [math.exp(logit / temperature) for logit in read_npy(logits)[-1]]
+    powers = [math.exp(logit / temperature) for logit in npy.read(logits).rows()[-1]]
     expected = [count * power / sum(powers) for power in powers]
-    rows = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt] * count)}, "--max-new", "1", "--temperature",
-                          str(temperature), "--seed", "3", "--engine", "interp", weights=weights)
+    rows = scratch.tokens(spec_path("ring"), {"tokens": scratch.ids([prompt] * count)}, "--max-new", "1",
+                          "--temperature", str(temperature), "--seed", "3", "--engine", "interp", weights=weights)
     counts = collections.Counter(row[-1] for row in rows)
     often = [token for token in range(61) if expected[token] >= 5]
     rest = [token for token in range(61) if expected[token] < 5]
@@ -365,9 +351,10 @@ def batch_frequencies(scratch):
 
 # ---------------------------------------------------------------- what is refused
 
-UNROLLED = "model u {\n d_model 16, vocab 64, unroll full\n decoder { seq = 8, layers 1 { attention self { heads 2, mask causal } } }\n head logits\n}\n"
-NO_LOGITS = "model u {\n d_model 16, vocab 64\n decoder { seq <= 8, layers 1 { attention self { heads 2, mask causal } } }\n}\n"
-FEATURES = "model u {\n d_model 16, vocab 64\n decoder { seq <= 8, input features, layers 1 { attention self { heads 2, mask causal } } }\n}\n"
+SMALL = "model u { d_model 16, vocab 64, %s\n decoder { %s, layers 1 { attention self { heads 2, mask causal } } } }\n"
+UNROLLED = SMALL % ("unroll full, head logits", "seq = 8")
+NO_LOGITS = SMALL % ("unroll auto", "seq <= 8")
+FEATURES = SMALL % ("unroll auto", "seq <= 8, input features")
 # name, status, parts of the message, spec (a name, a path, a text), inputs, options; None drops a usual option
 REFUSED = (
     ("beam 0", 2, ["--beam", "1"], "ring", {}, ["--beam", "0"]),
@@ -402,7 +389,8 @@ REFUSED = (
     ("out of another name", 2, ["`logits`"], "ring", {}, ["--out", "logits=OUT"]),
     ("weights that are not there", 1, ["nowhere.safetensors"], "ring", {}, ["--weights", "nowhere.safetensors"]),
     ("a prompt past the bound", 1, ["401", "1 to 400"], "ring", {"tokens": [1] * 401}, []),
-    ("prompt and max-new past the bound", 1, ["390", "12", "400", "1 to 11"], "ring", {"tokens": [1] * 390}, ["--max-new", "12"]),
+    ("prompt and max-new past the bound", 1, ["390", "12", "400", "1 to 11"], "ring", {"tokens": [1] * 390},
+     ["--max-new", "12"]),
     ("a prompt of the bound's length and two tokens", 1, ["400", "`--max-new` may be 1"], "ring", {"tokens": [1] * 400},
      ["--max-new", "2"]),
     ("one token past the bound with beams", 1, ["390", "12", "1 to 11"], "ring", {"tokens": [1] * 390},
@@ -411,14 +399,16 @@ REFUSED = (
     ("a token outside the vocabulary", 1, ["tokens", "61", "0 to 60"], "ring", {"tokens": [1, 2, 61]}, []),
     ("a token below 0", 1, ["tokens", "-1", "0 to 60"], "ring", {"tokens": [1, -1, 6]}, []),
     ("a token beyond 32 bits", 1, ["tokens", "4294967297"], "ring", {"tokens": [1, 2**32 + 1]}, []),
-    ("a source outside the vocabulary", 1, ["source", "45", "0 to 44"], "pair", {"source": [1, 45]}, ["--engine", "interp"]),
+    ("a source outside the vocabulary", 1, ["source", "45", "0 to 44"], "pair", {"source": [1, 45]},
+     ["--engine", "interp"]),
     ("a prefix longer than the prompt", 1, ["prefix_length"], "prefixed", {"tokens": [1, 2], "prefix_length": [3]}, []),
     ("an unknown input", 1, ["`toks`", "tokens"], "ring", {"toks": [1]}, []),
     ("no prompt and no start", 1, ["start", "tokens"], "longrope", {}, []),
     ("no source", 1, ["source is missing"], "pair", {"tokens": [1]}, []),
-    ("sources and prompts", 1, ["2 sources", "3 prompts"], "pair", {"source": [[1], [2]], "tokens": [[1], [2], [3]]}, []),
-    ("sources and a plain prompt", 1, ["sources", "prompts"], "pair", {"source": [[1], [2]], "tokens": [1]}, []),
-    ("a batch of one and a plain prompt", 1, ["sources", "prompts"], "pair", {"source": [[1]], "tokens": [1]}, []),
+    ("sources and prompts", 1, ["2 sources", "3 prompts"], "pair", {"source": [[1], [2]], "tokens": [[1], [2], [3]]},
+     []),
+    ("sources and a plain prompt", 1, ["2 sources", "1 prompt"], "pair", {"source": [[1], [2]], "tokens": [1]}, []),
+    ("a batch of one and a plain prompt", 1, ["1 source", "1 prompt"], "pair", {"source": [[1]], "tokens": [1]}, []),
     ("an encoder", 1, ["no decoder"], "specs/minilm.attn", {"tokens": [1]}, []),
     ("attention alone", 1, ["no decoder"], "specs/bahdanau.attn", {"tokens": [1]}, []),
     ("unroll full", 1, ["unroll full"], UNROLLED, {"tokens": [1]}, []),
@@ -442,7 +432,7 @@ def refused(scratch, status, parts, spec, given, changed):
         command += [name, value] if value else []
     for name, rows in given.items():
         flat = rows if isinstance(rows[0], int) else rows[0]
-        command += ["--in", "%s=%s" % (name, scratch.ids(rows, "q" if max(flat) > 2**31 else "i"))]
+        command += ["--in", "%s=%s" % (name, scratch.ids(rows, "<i8" if max(flat) > 2**31 else "<i4"))]
     done = attnc(*command)
     expect(done.returncode == status, "status %d, not %d: %s" % (done.returncode, status, done.stderr))
     for part in parts:
@@ -480,7 +470,7 @@ def full_disk(scratch):
 def jobs():
     """(function, arguments) of every test."""
     for i, folder in enumerate(greedy_folders()):
-        in_turn = ("interp", TARGETS[(i + turn()) % 3])
+        in_turn = ("interp", TARGETS[(i + turn()) % len(TARGETS)])
         for engine in ENGINES[:i < 3] if QUICK else ENGINES if LONG else in_turn:
             yield test, ("greedy/%s/%s" % (os.path.basename(folder), engine), greedy_text, folder, engine)
     if FIXTURES and os.path.isdir(os.path.join(FIXTURES, "models", "stories260K")):
@@ -490,7 +480,7 @@ def jobs():
     for name, cases in beams["models"].items():
         yield test, ("beams of transformers/" + name, beam_text, name, cases, beams["max_new"])
     for i, case in enumerate(SAME):
-        for engine in ENGINES[:2] if QUICK else ("interp", TARGETS[i % 3]):
+        for engine in ENGINES[:2] if QUICK else ("interp", TARGETS[i % len(TARGETS)]):
             yield test, ("same/%s/%s" % (case[0], engine), same_tokens, case, engine)
     for function in (ends_and_pads, streams, shapes, searches, sampled_batch, batch_frequencies, full_disk):
         yield test, (function.__name__.replace("_", " "), function)

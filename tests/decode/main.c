@@ -143,7 +143,8 @@ static void print_hash(const Setup *s) {
     const Model *m = s->model;
     const int32_t length = m->seq - STEPS < 150 ? m->seq - STEPS : 150, prefix = length / 3;
     size_t pairs = (size_t)m->seq * (size_t)(m->seq > m->source_seq ? m->seq : m->source_seq);
-    float *hidden = block((size_t)m->seq * (size_t)m->width * sizeof(float)), *logits = block((size_t)m->vocab * sizeof(float)),
+    float *hidden = block((size_t)m->seq * (size_t)m->width * sizeof(float)),
+          *logits = block((size_t)m->vocab * sizeof(float)),
           *self = block(2 * pairs * sizeof(float)), *cross = block(2 * pairs * sizeof(float));
     void *state = new_state(s);
     uint64_t sum = UINT64_C(14695981039346656037);

@@ -60,7 +60,8 @@ static void unchanged(const World *w, const char *what) {
         CHECK(!w->now[i] || memcmp(w->now[i], w->before[i], w->bytes[i]) == 0, "%s: %s: %s changed", w->s->model->name,
               what, names[i]);
     for (int i = 0; i < 4; i++)
-        CHECK(memcmp(w->outputs[i], w->ones, w->output_bytes) == 0, "%s: %s: output %d changed", w->s->model->name, what, i);
+        CHECK(memcmp(w->outputs[i], w->ones, w->output_bytes) == 0, "%s: %s: output %d changed", w->s->model->name,
+              what, i);
 }
 
 static void expect(const World *w, int status, int wanted, const char *what) {
@@ -95,7 +96,8 @@ static void bad_lengths(const World *w) {
         const int32_t one[] = {bad[i]}, lengths[] = {w->fresh_rows, 1, bad[i]};
         refuse(w, call_of(w, &held, one, 1), BAD_LENGTH, "a length");
         refuse(w, call_of(w, ragged, lengths, 3), BAD_LENGTH, "the last length");
-        int status = s->model->prefill(s->ctx, held, w->tokens, bad[i], w->outputs[0], s->workspace, s->model->workspace(1));
+        int status = s->model->prefill(s->ctx, held, w->tokens, bad[i], w->outputs[0], s->workspace,
+                                       s->model->workspace(1));
         expect(w, status, BAD_LENGTH, "a prefill");
     }
     const int32_t too_long[] = {seq + 1};
@@ -240,9 +242,10 @@ static void go_on(World *w, const float *wanted, const float *wanted_alone) {
     int status = m->decode(&call);
     CHECK(status == OK, "%s: after all that: %s", m->name, m->text(status));
     CHECK(memcmp(w->outputs[1] + row, wanted, row * sizeof(float)) == 0, "%s: other bits after refused calls", m->name);
-    CHECK(memcmp(w->outputs[1], wanted_alone, row * sizeof(float)) == 0, "%s: other bits in a state of two rows", m->name);
-    CHECK(!w->now[SOURCE] || memcmp(w->now[SOURCE], w->before[SOURCE], w->bytes[SOURCE]) == 0, "%s: decode wrote to a source",
+    CHECK(memcmp(w->outputs[1], wanted_alone, row * sizeof(float)) == 0, "%s: other bits in a state of two rows",
           m->name);
+    CHECK(!w->now[SOURCE] || memcmp(w->now[SOURCE], w->before[SOURCE], w->bytes[SOURCE]) == 0,
+          "%s: decode wrote to a source", m->name);
 }
 
 static void disturb(const Setup *s, int held, int fresh_rows) {
@@ -413,8 +416,8 @@ void test_statuses(void) {
     /* rows before the bad calls, early and late (a ring is full by then), and rows that an empty state can be given */
     static const struct { int model, held, fresh; const char *name; } cases[] = {
         {RING, 20, 300, "ring"},         {RING, 300, 300, "ring, late"},          {PAIR, 5, 36, "pair"},
-        {PAIR, 42, 36, "pair, late"},    {PREFIXED, 20, 150, "prefixed"},         {PREFIXED, 150, 150, "prefixed, late"},
-        {LONGROPE, 8, 26, "longrope"},   {LONGROPE, 90, 26, "longrope, late"}};
+        {PAIR, 42, 36, "pair, late"},    {PREFIXED, 20, 150, "prefixed"},
+        {PREFIXED, 150, 150, "prefixed, late"}, {LONGROPE, 8, 26, "longrope"},   {LONGROPE, 90, 26, "longrope, late"}};
     char name[80] = "refused: ";
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         disturb(&setups[cases[i].model], cases[i].held, cases[i].fresh);

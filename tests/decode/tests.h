@@ -35,8 +35,8 @@ typedef struct Model {
     int self_maps, cross_maps;  /* exported heads */
     int has_prefix;
     size_t (*workspace)(int threads), (*encode_workspace)(int threads);
-    int (*init)(void *ctx, const void *weights, size_t bytes, const char *target, int threads, ParallelFor *parallel_for,
-                void *pool, size_t least_work, int options_size, int verify);
+    int (*init)(void *ctx, const void *weights, size_t bytes, const char *target, int threads,
+                ParallelFor *parallel_for, void *pool, size_t least_work, int options_size, int verify);
     int (*state_init)(void *state, size_t bytes, const void *source);
     int (*copy)(void *to, const void *from);
     int (*rewind_to)(void *state, int rows);

@@ -190,13 +190,16 @@ static void searches(const Setup *s, const attn_model *model, void *const *state
     for (int i = 0; i < 2 * NEW; i++) {
         int32_t next = likeliest(logits, m->vocab);
         if (i == NEW) /* a second question begins with the token that was not fed */
-            CHECK(generate(model, 0, greedy.rows, tokens + NEW - 1, 1, &again, NEW) == ATTN_GENERATE_OK, "%s: on", m->name);
+            CHECK(generate(model, 0, greedy.rows, tokens + NEW - 1, 1, &again, NEW) == ATTN_GENERATE_OK, "%s: on",
+                  m->name);
         CHECK(next == (i < NEW ? tokens[i] : more[i - NEW]), "%s: token %d", m->name, i);
         CHECK(append(s, plain, &next, 1, NULL, logits) == OK, "%s: a step", m->name);
     }
     CHECK(m->rewind_to(states[0], 0) == OK, "%s: back", m->name);
-    CHECK(generate(model, 3, 0, s->tokens, PROMPT, &beam, NEW) == ATTN_GENERATE_OK && beam.count == NEW, "%s: beams", m->name);
-    CHECK(m->rewind_to(states[0], beam.rows) == OK && beam.rows == PROMPT, "%s: %d rows after beams", m->name, beam.rows);
+    CHECK(generate(model, 3, 0, s->tokens, PROMPT, &beam, NEW) == ATTN_GENERATE_OK && beam.count == NEW, "%s: beams",
+          m->name);
+    CHECK(m->rewind_to(states[0], beam.rows) == OK && beam.rows == PROMPT, "%s: %d rows after beams", m->name,
+          beam.rows);
     free(plain);
 }
 
@@ -215,7 +218,8 @@ static void generators(void) {
     of_ring.bytes--;
     for (int i = 0; i < 3; i++) CHECK(ring->model->rewind_to(ring_states[i], 0) == OK, "back");
     int status = generate(&first, 0, 0, ring->tokens, 4, &out, 4);
-    CHECK(status == ATTN_GENERATE_MODEL && out.model_status == RING_SHORT_WORKSPACE, "a status of the model: %d", status);
+    CHECK(status == ATTN_GENERATE_MODEL && out.model_status == RING_SHORT_WORKSPACE, "a status of the model: %d",
+          status);
     for (int i = 0; i < 3; i++) free(ring_states[i]), free(pair_states[i]);
 }
 

@@ -39,7 +39,8 @@ static void expect_rewind(const Setup *s, void *state, int rows, int wanted) {
     int held = m->rows(state), status = m->rewind_to(state, rows);
     CHECK(status == wanted, "%s: from %d back to %d rows: `%s`, not `%s`", m->name, held, rows, m->text(status),
           m->text(wanted));
-    CHECK(status == OK || memcmp(state, before, m->state_bytes) == 0, "%s: a refused rewind changed the state", m->name);
+    CHECK(status == OK || memcmp(state, before, m->state_bytes) == 0, "%s: a refused rewind changed the state",
+          m->name);
     CHECK(m->rows(state) == (status == OK ? rows : held), "%s: %d rows after a rewind", m->name, m->rows(state));
     free(before);
 }
@@ -72,7 +73,8 @@ static void rings(const Setup *s) {
         expect_rewind(s, state, back, OK);
         CHECK(m->copy(fork, state) == OK, "a copy");
         goes_on(s, state, back, 50 < m->seq - back ? 50 : m->seq - back, "as far back as a ring goes");
-        if (held > 200) expect_rewind(s, state, back - 1, TOO_FAR); /* rows written later do not bring back older ones */
+        /* rows written later do not bring back older ones */
+        if (held > 200) expect_rewind(s, state, back - 1, TOO_FAR);
         expect_rewind(s, state, back, OK);
         goes_on(s, fork, back, m->seq - back, "a copy of a ring that went back");
         if (held > 200) expect_rewind(s, fork, back - 1, TOO_FAR);
@@ -129,7 +131,8 @@ static void prefix_bits(const Setup *s, void *state, int prefix, int rows, const
     CHECK(append(s, causal, s->tokens, rows + 4, NULL, plain) == OK, "without a prefix");
     CHECK(append(s, state, s->tokens + rows, 4, NULL, got) == OK, "%s: rows behind the prefix", what);
     CHECK(memcmp(got, wanted, (size_t)m->vocab * sizeof *got) == 0, "%s: other bits", what);
-    CHECK((memcmp(plain, wanted, (size_t)m->vocab * sizeof *got) == 0) == (prefix < 2), "%s: the prefix does nothing", what);
+    CHECK((memcmp(plain, wanted, (size_t)m->vocab * sizeof *got) == 0) == (prefix < 2), "%s: the prefix does nothing",
+          what);
     free(fresh), free(causal);
 }
 
@@ -218,7 +221,8 @@ static void map_rows(const float *all, int all_rows, const float *part, int firs
             for (int k = 0; k < keys; k++) sum += (double)got[k];
             CHECK(fabs(sum - 1) < 1e-5, "map %d, row %d: the sum is %g", h, first + i, sum);
             CHECK(memcmp(got, wanted, (size_t)keys * sizeof *got) == 0, "map %d, row %d: other bits", h, first + i);
-            for (int k = keys; k < all_keys; k++) CHECK(wanted[k] == 0, "map %d, row %d sees what comes later", h, first + i);
+            for (int k = keys; k < all_keys; k++)
+                CHECK(wanted[k] == 0, "map %d, row %d sees what comes later", h, first + i);
         }
 }
 
@@ -257,7 +261,8 @@ static void maps(const Setup *s, int rows, int prefix) {
                cross_one = (size_t)m->cross_maps * (size_t)part * 17;
         for (int i = 0; i < 2; i++) {
             map_rows(all[i][0], rows, self + (i ? self_one : 0), at, part, at + part, rows, m->self_maps);
-            map_rows(all[i][1], rows, cross + (i ? cross_one : 0), at, part, cross_keys[i], cross_keys[i], m->cross_maps);
+            map_rows(all[i][1], rows, cross + (i ? cross_one : 0), at, part, cross_keys[i], cross_keys[i],
+                     m->cross_maps);
         }
     }
     for (int i = 0; i < 2; i++) free(states[i]), free(all[i][0]), free(all[i][1]);
@@ -302,7 +307,8 @@ void test_ways(void) {
     verdict("rewinds");
     rings(&setups[RING]);
     verdict("rings");
-    forks(&setups[RING], 0, 7), forks(&setups[RING], 3, 20), forks(&setups[RING], 170, 20), forks(&setups[RING], 350, 50);
+    forks(&setups[RING], 0, 7), forks(&setups[RING], 3, 20), forks(&setups[RING], 170, 20),
+        forks(&setups[RING], 350, 50);
     forks(&setups[PAIR], 0, 9), forks(&setups[PAIR], 31, 17);
     forks(&setups[PREFIXED], 1, 40), forks(&setups[PREFIXED], 100, 100);
     forks(&setups[LONGROPE], 10, 20), forks(&setups[LONGROPE], 520, 60);
@@ -311,7 +317,8 @@ void test_ways(void) {
     verdict("prefixes");
     crossings(&setups[LONGROPE]);
     verdict("longrope");
-    maps(&setups[PAIR], 48, 0), maps(&setups[RING], 300, 0), maps(&setups[PREFIXED], 60, 0), maps(&setups[PREFIXED], 60, 25);
+    maps(&setups[PAIR], 48, 0), maps(&setups[RING], 300, 0), maps(&setups[PREFIXED], 60, 0),
+        maps(&setups[PREFIXED], 60, 25);
     verdict("maps of steps");
     shared_sources(&setups[PAIR]);
     verdict("shared sources");

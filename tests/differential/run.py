@@ -6,10 +6,14 @@ its tensor, and the command that it prints fails likewise. outside/NAME: the sam
 number beside the memory of a call, or writes what it may only read. emitted/NAME: what every C compiler has to say
 about the emitted C, its size, its stack, its symbols, and that the same spec gives the same bytes.
 
+small/NAME also compares the bits of all outputs with bits.txt, a row a spec and a column a target: they are the same
+on every machine, whatever compiles the C. `run.py --refresh-bits [NAME…]` computes the list again (of these specs).
+
 Environment: ATTNC_QUICK=1 checks fewer specs, ATTNC_LONG=1 all of everything, on every target; else half of
 what takes long, in turn with the commits."""
 
 import concurrent.futures
+import functools
 import glob
 import os
 import platform
@@ -27,13 +31,13 @@ import zlib
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
-from tap import Report, turn  # noqa: E402
+from lib.attnc import LONG, QUICK, ROOT, UNOPTIMIZED, attnc, lacks_target  # noqa: E402
+from lib.attnc import run as run_command  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from lib.targets import here, of_processor  # noqa: E402
+from lib import turns  # noqa: E402
 
-ROOT = os.path.join(HERE, "../..")
-ATTNC = os.path.join(ROOT, "build/attnc")
-QUICK = os.environ.get("ATTNC_QUICK") == "1"
-LONG = os.environ.get("ATTNC_LONG") == "1"
-TURN = turn()
+TURN = turns.turn()
 MOST_STACK = 16384
 
 QUICK_SPECS = {
@@ -42,6 +46,7 @@ QUICK_SPECS = {
 }
 FULL = [
     ("specs/by_hand.attn", []),
+    ("tests/differential/stored/bf16.attn", []),
     ("specs/minilm.attn", []),
     ("specs/distilbert_base.attn", ["--target", "native"]),
     ("specs/gpt2_small.attn", ["--target", "native"]),
@@ -54,6 +59,7 @@ FULL = [
     ("tests/differential/many_keys_given.attn", ["--lengths", "20,700,1100"]),
     ("tests/differential/many_keys_additive.attn", ["--lengths", "20,8"]),
     ("tests/differential/many_values.attn", ["--lengths", "260,520", "--target", "native"]),
+    ("tests/differential/wide_heads.attn", ["--lengths", "17,520", "--target", "native"]),
     ("tests/differential/seq2seq_export.attn", ["--cc", "gcc"]),
 ]
 SSE2 = [  # and what compiles it
@@ -84,10 +90,6 @@ def together(function, jobs):
         list(pool.map(lambda job: function(*job), jobs))
 
 
-def attnc(*args):
-    return subprocess.run([ATTNC, *args], cwd=ROOT, capture_output=True, text=True, check=False)
-
-
 def stem(path):
     return os.path.splitext(os.path.basename(path))[0]
 
@@ -100,43 +102,93 @@ def tail(run):
 # ---------------------------------------------------------------- the interpreter against the C
 
 
-def check(job):
+def check(job, listed):
+    """`listed`: see listed_bits."""
     kind, spec, options = job
     run = attnc("check", spec, *options)
     name = kind + "/" + stem(spec)
-    if run.returncode == 3:
-        return name, True, (), run.stderr.strip().replace("attnc: error: ", "")
-    if run.returncode == 0 and not run.stdout.rstrip().endswith("thread counts"):
+    if lacks_target(run):
+        return name, True, (), lacks_target(run).replace("attnc: error: ", "")
+    if run.returncode:
+        return name, False, tail(run), None
+    if not run.stdout.rstrip().endswith("thread counts"):
         return name, False, ["the last line is missing"], None
-    return name, run.returncode == 0, [] if run.returncode == 0 else tail(run), None
+    notes = other_bits(spec, run.stdout, listed) if kind == "small" else []
+    return name, not notes, notes, None
 
 
-def targets_here():
-    run = attnc("check", "tests/differential/exact_one.attn", "--small")
-    lines = run.stdout.splitlines()[1:-1]
-    return sorted({line.split()[0] for line in lines}) or ["native"]
+BITS = os.path.join(HERE, "bits.txt")
+COLUMNS = ("scalar", "sse2", "avx2", "avx512")
+
+
+def listed_bits():
+    """{spec: {target: hash}}."""
+    if not os.path.exists(BITS):
+        return {}
+    with open(BITS, encoding="utf-8") as file:
+        rows = [line.split() for line in file if not line.startswith("#")]
+    return {name: dict(zip(COLUMNS, cells)) for name, *cells in rows}
+
+
+def other_bits(spec, text, listed):
+    """What differs from the list, in words."""
+    found = dict(re.findall(r"^bits (\w+) (\w+)$", text, re.M))
+    row = listed.get(spec, {})
+    known = {target: bits for target, bits in found.items() if target in COLUMNS}
+    if not found:
+        return ["check printed no bits"]
+    return ["other bits on %s: %s, listed are %s" % (target, bits, row.get(target, "none; see --refresh-bits"))
+            for target, bits in known.items() if row.get(target) != bits]
+
+
+def small_specs():
+    folders = ["specs", "tests/families", "tests/differential"]
+    return [spec for folder in folders for spec in sorted(glob.glob(folder + "/*.attn", root_dir=ROOT))]
+
+
+def bits_of(spec, target):
+    """Of one spec on one target, "refused" where it cannot be emitted, "-" where this machine lacks the target."""
+    run = attnc("check", spec, "--small", "--bits", "--threads", "1", "--target", target,
+                *(["--cc", UNOPTIMIZED] if target != "scalar" else []))
+    found = re.search(r"^bits \w+ (\w+)$", run.stdout, re.M)
+    if found and run.returncode == 0:
+        return found.group(1)
+    assert run.returncode == 3, "%s on %s: %s" % (spec, target, run.stdout + run.stderr)
+    return "-" if "has no " + target in run.stderr else "refused"
+
+
+def refresh_bits(names):
+    listed = listed_bits()
+    specs = [spec for spec in small_specs() if not names or stem(spec) in names]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = [[pool.submit(bits_of, spec, target) for target in COLUMNS] for spec in specs]
+        listed.update((spec, dict(zip(COLUMNS, (cell.result() for cell in row)))) for spec, row in zip(specs, rows))
+    with open(BITS, "w", encoding="utf-8") as file:
+        print("# attnc check SPEC --small --bits:", *COLUMNS, file=file)
+        for spec in small_specs():
+            if spec in listed:
+                print(spec, *(listed[spec][target] for target in COLUMNS), file=file)
 
 
 def in_turn(tests, quick):
-    """Every second one, but all with ATTNC_LONG=1, and with ATTNC_QUICK=1 the first ones."""
-    return tests[:quick] if QUICK else tests if LONG else tests[TURN % 2::2]
+    """Half of them in turn with the commits, but with ATTNC_QUICK=1 the first ones."""
+    return tests[:quick] if QUICK else turns.in_turn(tests)
 
 
 def checks():
-    jobs, targets = [], targets_here()
-    folders = ["specs", "tests/families", "tests/differential"]
-    for spec in (spec for folder in folders for spec in sorted(glob.glob(folder + "/*.attn", root_dir=ROOT))):
+    jobs, targets = [], sorted(here(on_request=False))
+    for spec in small_specs():
         if not QUICK or stem(spec) in QUICK_SPECS:
             # the families repeat what the specs of this folder take apart on every target: the best one is enough
             target = "native" if "families" in spec else targets[(len(jobs) + TURN) % len(targets)]
             # intrinsics without optimization take half the time, and have the same bits; plain C is slow that way
-            cheap = ["--target", target] + (["--cc", os.path.join(HERE, "../cc")] if target != "scalar" else [])
-            jobs.append(("small", spec, ["--small"] + ([] if LONG else cheap)))
+            cheap = ["--target", target] + (["--cc", UNOPTIMIZED] if target != "scalar" else [])
+            jobs.append(("small", spec, ["--small", "--bits"] + ([] if LONG else cheap)))
     jobs += [("full", spec, options) for spec, options in in_turn(FULL, 1)]
     if platform.machine() == "x86_64":
         jobs += [("sse2", spec, ["--target", "sse2", *options]) for spec, options in in_turn(SSE2, 3)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, fine, notes, skip in pool.map(check, jobs):
+        for name, fine, notes, skip in pool.map(functools.partial(check, listed=listed_bits()), jobs):
             result(name, fine, notes, skip)
 
 
@@ -169,7 +221,7 @@ def mutated(name, text, expected, target="scalar", model="norm_post", options=()
         path = os.path.join(folder, "changed.c")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-        first = attnc("check", spec, "--emitted", path, "--target", target, *options)
+        first = attnc("check", spec, "--emitted", path, "--target", target, "--cc", UNOPTIMIZED, *options)
         if expected is None:
             result(group + name, first.returncode == 0, tail(first))
             return
@@ -190,7 +242,8 @@ def change_step(text, target, step, pattern, change):
 
 def change_chunk(text, line, entry="scalar_forward_chunk"):
     """`line` as the first of a function."""
-    changed, n = re.subn(r"(?m)^((?:void|int) \w+_" + entry + r"\(.*\) \{$)", lambda m: m[1] + "\n    " + line, text)
+    head = r"(?m)^((?:void|int) \w+_" + entry + r"\([^;{}]*\) \{$)"
+    changed, n = re.subn(head, lambda m: m[1] + "\n    " + line, text)
     assert n == 1, (entry, n)
     return changed
 
@@ -207,10 +260,10 @@ def emitted_text(target, model="norm_post"):
 
 def mutations():
     def later(m):
-        return f"run->weights + {int(m.group(1)) + 16}"
+        return m.group() + " + 16"
 
     def elsewhere(text, target, step):
-        return change_step(text, target, step, r"run->weights \+ (\d+)", later)
+        return change_step(text, target, step, r"run->weights \+ \w+", later)
 
     first = r"first tensor that is off: encoder\.layers\."
     with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -306,6 +359,23 @@ def outside():
     together(change, in_turn(OUTSIDE, 4))
 
 
+def crash_in_pool():
+    """A crash in a thread of the pool ends check with an error, behind the rows of the table that were fine."""
+    if not (text := emitted_text("scalar")):
+        return
+    line = "if (thread > 0) *(volatile char *)0 = 1;"
+    changed = change_step(text, "scalar", "layer1_ffn_up", r"\{", "{ " + line)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "changed.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(changed)
+        done = attnc("check", "tests/differential/norm_post.attn", "--emitted", path, "--target", "scalar",
+                     "--case", "length-17")
+    told = re.fullmatch(r"attnc: error: a .*\(or a trap\) in a thread of the pool\n", done.stderr)
+    fine = done.returncode == 1 and told and done.stdout.splitlines()[-1].endswith("  ok")
+    result("outside/in a thread of the pool", bool(fine), tail(done) + done.stderr.splitlines())
+
+
 # ---------------------------------------------------------------- the emitted C
 
 
@@ -314,7 +384,7 @@ def run_all(name, commands, folder):
         if not shutil.which(command[0]):
             result(name, True, skip=command[0] + " is not there")
             return False
-        run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        run = run_command(*command, cwd=folder)
         if run.returncode:
             result(name, False, [shlex.join(command)] + run.stderr.splitlines()[:10])
             return False
@@ -323,7 +393,7 @@ def run_all(name, commands, folder):
 
 
 def check_object(name, folder, model):
-    run = subprocess.run(["nm", "-u", "gcc.o"], cwd=folder, capture_output=True, text=True, check=True)
+    run = run_command("nm", "-u", "gcc.o", cwd=folder, status=0)
     allowed = {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"}
     symbols = {line.split()[-1] for line in run.stdout.splitlines() if line.strip()} - allowed
     result(f"emitted/{name}/symbols", not symbols, sorted(symbols))
@@ -342,12 +412,13 @@ def read_bytes(folder, name):
 def emitted(spec):
     name = stem(spec)
     warnings = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
-    strict = ["-std=c11", "-O2", *warnings, "-c", name + ".c", "-o"]
     cpp = ["-std=c++17", "-fsyntax-only", *warnings, "-x", "c++"]
-    alone = ["scalar", "sse2", "avx2", "avx512"]
+    alone = of_processor()
     if not LONG:  # the file with all targets has what these have; drawn specs are compiled without warnings too
         alone = [alone[(EMITTED.index(spec) + TURN) % len(alone)]]
     for target in ["", *alone]:
+        # the object is looked at, and the warnings of optimization are those of the file with all targets
+        strict = ["-std=c11", "-O0" if target else "-O2", *warnings, "-c", name + ".c", "-o"]
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
             run = attnc("compile", spec, "-o", folder, *(["--target", target] if target else []))
             if run.returncode:
@@ -419,10 +490,14 @@ def explained():
 
 
 def main():
+    if sys.argv[1:2] == ["--refresh-bits"]:
+        refresh_bits(sys.argv[2:])
+        return 0
     checks()
     check_targets()
     mutations()
     outside()
+    crash_in_pool()
     together(emitted, [(spec,) for spec in (EMITTED[1:2] if QUICK else EMITTED)])
     with tempfile.TemporaryDirectory() as folder:
         compile_times(folder)

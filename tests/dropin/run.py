@@ -5,29 +5,28 @@ for bit those of `attnc run`, and the texts those of `attnc generate`. VARIANT/P
 the objects ask of others; VARIANT/threads, pool, contexts, texts: modes of main.c; races: the threads under
 ThreadSanitizer; fast_math: refused; warnings/…: none. Speaks TAP.
 
-Environment: ATTNC_LONG=1 takes every way, ATTNC_QUICK=1 one; else a sample."""
+Environment: ATTNC_LONG=1 takes every way, ATTNC_QUICK=1 one; else a sample, of which a
+part takes turns with the commits."""
 import concurrent.futures
 import os
 import shutil
-import struct
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import Report  # noqa: E402
-
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-ATTNC = os.path.join(ROOT, "build/attnc")
+sys.path.insert(0, os.path.dirname(HERE))
+from lib import npy  # noqa: E402
+from lib.attnc import ATTNC, LONG, NO_TARGET, QUICK, ROOT  # noqa: E402
+from lib.attnc import run as run_command  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from lib.targets import of_processor  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
+
 RUNTIME = os.path.join(ROOT, "runtime")
-RUNTIME_SOURCES = [os.path.join(RUNTIME, name + ".c") for name in ("attn_runtime", "attn_generate")]
-QUICK = os.environ.get("ATTNC_QUICK") == "1"
-LONG = os.environ.get("ATTNC_LONG") == "1"
+RUNTIME_SOURCES = [os.path.join(RUNTIME, name + ".c") for name in ("attn_runtime", "attn_generate", "attn_sample")]
 MODELS = ["sentence", "speaker", "translator", "straight"]
-TARGETS = ["scalar", "sse2", "avx2", "avx512"] if os.uname().machine == "x86_64" else ["scalar", "neon"]
-NO_TARGET = 77
+TARGETS = of_processor()
 CXX = {"clang": "clang++", "gcc": "g++"}
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror"]
 ALLOWED = {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"}
@@ -40,7 +39,8 @@ WAYS = [
     ["-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast"],
 ]
 SAMPLE = [("clang", ["-O0"]), ("gcc", ["-O2", *FREE]), ("gcc", WAYS[-1]), ("clang", ["-O1", "-flto"])]
-VARIANTS = SAMPLE[:1] if QUICK else [(cc, way) for way in WAYS for cc in CXX] if LONG else SAMPLE
+ALL = [(cc, way) for way in WAYS for cc in CXX]
+VARIANTS = SAMPLE[:1] if QUICK else ALL if LONG else SAMPLE[:1] + in_turn(SAMPLE[1:])
 
 report = Report("dropin")
 result = report.result
@@ -52,7 +52,7 @@ class Wrong(Exception):
 
 
 def run(command, **more):
-    return subprocess.run(command, capture_output=True, check=False, **more)
+    return run_command(*command, text=False, **more)
 
 
 def must(command, **more):
@@ -75,32 +75,17 @@ def ids(count, step, below):
     return [(i * step + 3) % below for i in range(count)]
 
 
-def write_ids(path, numbers):
-    head = b"{'descr': '<i4', 'fortran_order': False, 'shape': (%d,), }" % len(numbers)
-    head += b" " * (-(11 + len(head)) % 64) + b"\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head)
-        file.write(struct.pack(f"<{len(numbers)}i", *numbers))
-
-
-def read_npy(path):
-    """The numbers as they stand in the file."""
-    with open(path, "rb") as file:
-        data = file.read()
-    return data[10 + struct.unpack("<H", data[8:10])[0]:]
-
-
 def attnc_run(model, target, inputs, outputs):
     with tempfile.TemporaryDirectory() as folder:
         words = []
         for name, numbers in inputs.items():
-            write_ids(os.path.join(folder, name), numbers)
+            npy.write(os.path.join(folder, name), numbers)
             words += ["--in", f"{name}={folder}/{name}"]
         for name in outputs:
             words += ["--out", f"{name}={folder}/{name}"]
         must([ATTNC, "run", os.path.join(HERE, model + ".attn"), "--weights", "random:5", "--engine", "compiled",
               "--target", target, *words])
-        return [read_npy(os.path.join(folder, name)) for name in outputs]
+        return [npy.read(os.path.join(folder, name)).numbers.tobytes() for name in outputs]
 
 
 def expected(target):
@@ -119,7 +104,7 @@ def expected(target):
 
 
 def expected_texts(folder, target):
-    write_ids(folder + "/prompt.npy", [1, 5, 9])
+    npy.write(folder + "/prompt.npy", [1, 5, 9])
     lines = []
     for beams in ("1", "3"):
         said = must([ATTNC, "generate", os.path.join(HERE, "speaker.attn"), "--weights", "random:5", "--in",
@@ -218,7 +203,7 @@ class Ways:
 def races(ways, best):
     if not shutil.which("clang"):
         raise Wrong("clang is not here")
-    flags = ["-O1", "-g", "-fsanitize=thread"]
+    flags = ["-O1", "-g1", "-fsanitize=thread"]
     objects = ways.models("clang", flags, "races")
     objects += ways.compile("clang", ["-std=c11", "-D_GNU_SOURCE", *flags],
                             [os.path.join(HERE, name + ".c") for name in ("main", "calls")] + RUNTIME_SOURCES, "races")
@@ -232,10 +217,12 @@ def races(ways, best):
 
 def fast_math(ways, cc):
     problem = None
+    search = [source for source in RUNTIME_SOURCES if not source.endswith("attn_runtime.c")]
     for flags in (["-O2", "-ffast-math"], ["-Ofast"]):
-        ran = run([cc, *flags, "-fsyntax-only", ways.path("straight.c")])
-        if ran.returncode == 0 or b"IEEE arithmetic" not in ran.stderr:
-            problem = f"{flags}: exit {ran.returncode}: {ran.stderr.decode()[:500]}"
+        for source in (ways.path("straight.c"), *search):
+            ran = run([cc, *flags, "-fsyntax-only", source])
+            if ran.returncode == 0 or b"IEEE arithmetic" not in ran.stderr:
+                problem = f"{source} {flags}: exit {ran.returncode}: {ran.stderr.decode()[:500]}"
     result(f"fast_math/{cc}", problem)
 
 

@@ -8,29 +8,25 @@ import html.parser
 import json
 import os
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from browser import WIDTHS, see  # noqa: E402
-from tap import run_tests  # noqa: E402
+from lib.attnc import QUICK, ROOT, attnc  # noqa: E402
+from lib.browser import WIDTHS, see  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-ATTNC = os.path.join(ROOT, "build", "attnc")
 DIFFERENTIAL = "tests/differential/"
 SPECS = ["specs/" + name for name in sorted(os.listdir(os.path.join(ROOT, "specs"))) if name.endswith(".attn")]
 # beside the published models: two parts of which one is of fixed length, maps, patches, nothing but attention, no loops
 SPECS += [DIFFERENTIAL + name for name in ("seq2seq_exact_source.attn", "export_some.attn", "patches.attn",
                                            "alone_exact_keys.attn", "unrolled_pair.attn")]
-if os.environ.get("ATTNC_QUICK") == "1":
+if QUICK:
     SPECS = ["specs/minilm.attn", "specs/by_hand.attn", DIFFERENTIAL + "seq2seq_exact_source.attn"]
 
 
 def run(*command, status=0):
-    done = subprocess.run([ATTNC, *command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == status, "%s: %d\n%s" % (" ".join(command), done.returncode, done.stderr)
-    return done
+    return attnc(*command, status=status)
 
 
 def amount(value, unit):
@@ -123,7 +119,7 @@ class Explain:
                             ("flops", amount(flops, "FLOP") + ":"), ("bytes moved", amount(moved, "B") + ":"),
                             ("weights", amount(data["weights"], "B")),
                             ("workspace", "%d bytes, for chunks of %d rows" % (data["workspace"], data["chunk"])),
-                            ("scratch", "%d bytes a thread" % data["scratch"]),
+                            ("scratch", "%d bytes per thread" % data["scratch"]),
                             ("steps", "%d: " % len(data["steps"]))):
             assert facts[fact].startswith(begin), "%s, %s: %s, not %s" % (spec, fact, facts[fact], begin)
         sizes = facts["code"]
@@ -192,7 +188,7 @@ class Explain:
             lines = run("--dump=plan", spec).stdout.splitlines()
             steps = lines[1:1 + len(page.data["steps"])]
             for buffer in page.data["buffers"][1:]:
-                word = re.compile(r" (?:in|other|third|factor|out)=%s(?:\+\d+)?(?= |$)" % re.escape(buffer["name"]))
+                word = re.compile(r" \w+=%s(?:\+\d+)?(?= |$)" % re.escape(buffer["name"]))
                 touched = [i for i, line in enumerate(steps) if word.search(line)]
                 assert [touched[0], touched[-1]] == [buffer["first"], buffer["last"]], "%s: %s, %s" % (
                     spec, buffer, touched)
@@ -218,7 +214,7 @@ class Explain:
             at += part["bytes"]
             text = code[begin:at].decode()
             prefix = r"%s_%s_" % (data["model"], part["target"])
-            functions = re.findall(r"^(?:\w+ )*%s(\w+)\(.*\{$" % prefix, text, re.M) if part["target"] else []
+            functions = re.findall(r"^(?:\w+ )*%s(\w+)\([^;{}]*\{$" % prefix, text, re.M) if part["target"] else []
             what = "%s: %s" % (spec, part)
             assert text.count("{") == text.count("}") and text.endswith("\n"), what
             if part["kind"] == "shared":

@@ -17,11 +17,11 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+from lib.attnc import ATTNC  # noqa: E402
 from tables import COMPUTED, FAMILIES  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ATTNC = os.environ.get("ATTNC", os.path.join(HERE, "../../build/attnc"))
 
 # ---------------------------------------------------------------- goldens
 

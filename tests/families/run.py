@@ -5,20 +5,20 @@ spec's `weights` block and gives the bits that it gives from the same numbers un
 specs/NAME: the spec is in its canonical layout and has the published number of parameters.
 The goldens come from make_golden.py."""
 
-import array
 import glob
 import json
 import os
 import random
 import re
-import struct
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from make_golden import ATTNC, HERE, attnc_weights, cut_shape, plain_shape, product, read_public  # noqa: E402
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib import npy, safetensors  # noqa: E402
+from lib.attnc import attnc  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from make_golden import HERE, attnc_weights, cut_shape, plain_shape, product, read_public  # noqa: E402
 
 SPECS = os.path.join(HERE, "../../specs")
 
@@ -83,9 +83,7 @@ COUNTS = {
 
 
 def run(*words):
-    done = subprocess.run([ATTNC, *words], capture_output=True, text=True)
-    assert done.returncode == 0, f"attnc {' '.join(words)}: {done.stderr}"
-    return done.stdout
+    return attnc(*words, status=0).stdout
 
 
 def read_golden(name):
@@ -113,28 +111,6 @@ def check_golden(name):
 
 
 # ---------------------------------------------------------------- the same numbers under both names
-
-
-def write_safetensors(path, tensors):
-    header, at = {}, 0
-    for name, (shape, values) in tensors.items():
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + 4 * len(values)]}
-        at += 4 * len(values)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for _, values in tensors.values():
-            f.write(array.array("f", values).tobytes())
-
-
-def write_npy(path, shape, kind, values):
-    text = f"{{'descr': '<{kind}4', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
-    text += " " * (-(11 + len(text)) % 64) + "\n"
-    with open(path, "wb") as f:
-        f.write(
-            b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + array.array(kind, values).tobytes()
-        )
 
 
 def cut_values(shape, values, cut):
@@ -168,10 +144,10 @@ def check_loads(name):
         inputs = ["source", "target"] if "encoder {" in spec and "decoder {" in spec else ["tokens"]
         if "input patches" in spec:
             inputs = ["pixels"]
-            write_npy(folder + "/pixels.npy", (3, 8, 8), "f", [draw.gauss(0, 1) for _ in range(192)])
+            npy.write(folder + "/pixels.npy", [draw.gauss(0, 1) for _ in range(192)], (3, 8, 8), "<f4")
         else:
             for key in inputs:
-                write_npy(f"{folder}/{key}.npy", (24,), "i", tokens)
+                npy.write(f"{folder}/{key}.npy", tokens)
         outputs = (
             ["logits"]
             if re.search("head (logits|pool cls classifier)", spec)
@@ -179,7 +155,7 @@ def check_loads(name):
         )
         given = [word for key in inputs for word in ("--in", f"{key}={folder}/{key}.npy")]
         for kind, tensors in ("public", public), ("canonical", canonical):
-            write_safetensors(f"{folder}/{kind}.safetensors", tensors)
+            safetensors.write(f"{folder}/{kind}.safetensors", tensors)
             wanted = [word for key in outputs for word in ("--out", f"{key}={folder}/{kind}_{key}.npy")]
             run(
                 "run",
@@ -206,26 +182,16 @@ def check_spec(path):
     assert count == computed == published, f"{count} parameters; by arithmetic {computed}, published {published}"
 
 
-def test(name, work, argument):
-    try:
-        work(argument)
-        print(f"ok {name}")
-        return True
-    except (AssertionError, OSError, subprocess.CalledProcessError) as why:
-        print(f"not ok {name}\n  " + str(why).strip().replace("\n", "\n  "))
-        return False
-
-
 def main():
-    good = True
+    families, published = Report("families"), Report("specs")
     for path in sorted(glob.glob(HERE + "/*.attn")):
         name = os.path.basename(path)[:-5]
-        good &= test(f"families/{name}", check_golden, name)
-        good &= test(f"families/{name} loads", check_loads, name)
+        families.attempt(name, check_golden, name)
+        families.attempt(name + " loads", check_loads, name)
     for path in sorted(glob.glob(SPECS + "/*.attn")):
-        good &= test(f"specs/{os.path.basename(path)[:-5]}", check_spec, path)
-    sys.exit(0 if good else 1)
+        published.attempt(os.path.basename(path)[:-5], check_spec, path)
+    return families.finish() | published.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

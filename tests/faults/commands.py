@@ -1,26 +1,17 @@
 """The commands that tests/faults tries, with small inputs."""
-import json
 import os
-import struct
-import subprocess
+import shutil
+
+from lib import npy, safetensors
+from lib.attnc import ATTNC, QUICK, UNOPTIMIZED, run
 
 KINDS = ("out_of_memory", "failing_calls", "interrupted_calls", "short_calls", "killed", "stopped")
 FIXTURE = "tests/parity/fixtures/gpt2_odd"
 ENCODER, DECODER = "specs/small_encoder.attn", "tests/differential/decoder_only.attn"
 
-# A compiler that remembers: the same C gives the same library, and a run takes milliseconds.
+# The same C gives the same library, and a run takes milliseconds.
 CC = """#!/bin/sh
-for argument; do
-    case $before in -o) library=$argument ;; esac
-    before=$argument
-done
-kept=%s/$(cat "${library%%/*}"/*.[ch] | cksum | tr ' ' -).so
-if [ ! -e "$kept" ]; then
-    clang "$@" || exit
-    cp "$library" "$kept.$$" && mv "$kept.$$" "$kept"
-else
-    cp "$kept" "$library"
-fi
+ATTNC_KEPT=%s exec %s "$@"
 """
 
 
@@ -33,53 +24,28 @@ class Command:
         self.most, self.steady, self.kinds, self.also = most, steady, kinds, also
 
 
-def write_ids(path, ids):
-    header = "{'descr': '<i4', 'fortran_order': False, 'shape': (%d,), }" % len(ids)
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        file.write(struct.pack("<%di" % len(ids), *ids))
-
-
 def write_shards(folder):
     """The fixture's tensors in two files with an index."""
     os.mkdir(folder)
-    with open(FIXTURE + "/model.safetensors", "rb") as file:
-        whole = file.read()
-    size, = struct.unpack_from("<Q", whole)
-    header = json.loads(whole[8:8 + size])
-    names = [name for name in header if name != "__metadata__"]
-    places = {}
-    for shard, part in enumerate((names[:len(names) // 2], names[len(names) // 2:])):
-        path, own, data = "model-%d.safetensors" % shard, {}, b""
-        for name in part:
-            begin, end = header[name]["data_offsets"]
-            own[name] = {**header[name], "data_offsets": [len(data), len(data) + end - begin]}
-            data += whole[8 + size + begin:8 + size + end]
-            places[name] = path
-        text = json.dumps(own).encode()
-        with open(os.path.join(folder, path), "wb") as file:
-            file.write(struct.pack("<Q", len(text)) + text + data)
-    with open(folder + "/model.safetensors.index.json", "w", encoding="utf-8") as file:
-        json.dump({"metadata": {}, "weight_map": places}, file)
-    with open(FIXTURE + "/config.json", "rb") as file, open(folder + "/config.json", "wb") as copy:
-        copy.write(file.read())
+    for name in ("model.safetensors", "config.json"):
+        shutil.copy(os.path.join(FIXTURE, name), folder)
+    safetensors.split(folder, lambda names: (names[:len(names) // 2], names[len(names) // 2:]))
 
 
-def commands(folder, attnc, quick):
+def commands(folder):
     ids, sharded, cc, kept, saved = (os.path.join(folder, name)
                                      for name in ("ids.npy", "sharded", "cc", "libraries", "saved"))
     weights, packed = folder + "/w.safetensors", folder + "/w.attnw"
-    write_ids(ids, [1, 2, 3, 4])
+    npy.write(ids, [1, 2, 3, 4])
     write_shards(sharded)
     os.mkdir(kept)
     os.mkdir(saved)
     with open(cc, "w", encoding="utf-8") as file:
-        file.write(CC % kept)
+        file.write(CC % (kept, UNOPTIMIZED))
     os.chmod(cc, 0o755)
     for make in (["weights", ENCODER, "--weights", "random:3", "-o", weights],
                  ["pack", ENCODER, "--weights", weights, "-o", packed]):
-        subprocess.run([attnc, *make], check=True, stdout=subprocess.DEVNULL, timeout=60)
+        run(ATTNC, *make, status=0)
     os.link(weights, saved + "/model.safetensors")
     compiled = "--engine compiled --target scalar --cc " + cc
     prompt = f"--in tokens={ids} --max-new 3 --ignore-eos"
@@ -88,14 +54,15 @@ def commands(folder, attnc, quick):
         Command("fmt -o", f"fmt {ENCODER} -o @/a.attn", ["a.attn"]),
         Command("compile", f"compile {ENCODER} -o @ --target scalar,avx2 --runtime --weights {weights}",
                 ["small_encoder.c", "small_encoder.h", "small_encoder.attnw", "attn_runtime.c", "attn_runtime.h",
-                 "attn_generate.c", "attn_generate.h"]),
+                 "attn_generate.c", "attn_generate.h", "attn_sample.c", "attn_sample.h"]),
         Command("run compiled", f"run {ENCODER} --weights {packed} --in tokens={ids} --out hidden=@/h.npy --out "
                 f"pooled=@/p.npy --threads 2 {compiled}", ["h.npy", "p.npy"]),
     ]
-    return few if quick else few + [
+    return few if QUICK else few + [
         Command("help", "help"),
         Command("help compile", "help compile"),
         Command("version", "--version"),
+        Command("targets", "--targets"),
         Command("dump", f"--dump=ast,model,graph,plan {ENCODER}"),
         Command("weights", f"weights {ENCODER}"),
         Command("weights -o", f"weights {ENCODER} --weights {packed} -o @/w.safetensors", ["w.safetensors"]),

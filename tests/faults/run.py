@@ -13,13 +13,13 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
 from commands import KINDS, commands  # noqa: E402
+from lib.attnc import ATTNC, LONG, ROOT, run  # noqa: E402
+from lib.tap import Report  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ATTNC = os.environ.get("ATTNC") or os.path.join(ROOT, "build", "attnc")
-ALL = os.environ.get("ATTNC_LONG") == "1"
-QUICK = os.environ.get("ATTNC_QUICK") == "1"
+VERBOSE = bool(os.environ.get("FAULTS_VERBOSE"))
 OLD = b"what was there before\n"
 USER, MEMORY = 1, 5
 READS = ("read", "pread64", "readv")
@@ -134,7 +134,7 @@ class Trial:
     def some(self, numbers, most):
         numbers = list(numbers)
         most = max(most, 2)
-        if ALL or len(numbers) <= most:
+        if LONG or len(numbers) <= most:
             return numbers
         return sorted({numbers[i * (len(numbers) - 1) // (most - 1)] for i in range(most)})
 
@@ -205,52 +205,46 @@ class Trial:
         return self.ended(signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)
 
 
-def tell(name, pool, trial, kind):
+def tell(report, name, pool, trial, kind):
     one, jobs = getattr(trial, kind)()
     if not jobs:
-        return 0
+        return
     bad = [(at, got, what) for at, got, what in pool.map(one, jobs) if what]
-    print("%s faults/%s: %s" % ("not ok" if bad else "ok", name, kind.replace("_", " ")))
+    lines = ["%d failed of %d" % (len(bad), len(jobs))] if bad else []
     for at, got, what in bad[:12]:
-        print("# %d (%s): %s; status %d\n#   %s" % (at, " ".join(got.hit), what, got.status,
-                                                     got.err.decode(errors="replace").strip().replace("\n", "\n#   ")))
-    if len(bad) > 12:
-        print("# and %d more" % (len(bad) - 12))
-    if os.environ.get("FAULTS_VERBOSE"):
-        print("# %d runs" % len(jobs))
-    sys.stdout.flush()
-    return 1
+        lines.append("%d (%s): %s; status %d\n%s" % (at, " ".join(got.hit), what, got.status,
+                                                     got.err.decode(errors="replace").strip()))
+    report.result("%s: %s" % (name, kind.replace("_", " ")), "\n".join(lines) or None,
+                  note="%d runs" % len(jobs) if VERBOSE else None)
 
 
 def build_tools(folder):
     tools = {"calls": os.path.join(folder, "calls"), "memory": os.path.join(folder, "memory.so")}
-    here = os.path.dirname(os.path.abspath(__file__))
     base = ["clang", "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(base + [here + "/calls.c", "-o", tools["calls"]], check=True, timeout=120)
-    subprocess.run(base + ["-shared", "-fPIC", here + "/memory.c", "-o", tools["memory"], "-ldl"], check=True,
-                   timeout=120)
+    run(*base, HERE + "/calls.c", "-o", tools["calls"], status=0)
+    run(*base, "-shared", "-fPIC", HERE + "/memory.c", "-o", tools["memory"], "-ldl", status=0)
     return tools
 
 
 def main():
+    report = Report("faults")
     if not (sys.platform == "linux" and os.uname().machine == "x86_64"):
-        print("ok faults # SKIP calls.c knows Linux on x86-64 alone\n1..1")
-        return
-    told = 0
+        report.result("all", skip="calls.c knows Linux on x86-64 alone")
+        return report.finish()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         tools = build_tools(folder)
-        for command in commands(folder, ATTNC, QUICK):
+        for command in commands(folder):
             if sys.argv[1:] and command.name not in sys.argv[1:]:
                 continue
             begin = time.monotonic()
             trial = Trial(tools, folder, command)
             for kind in KINDS:
                 if kind in command.kinds:
-                    told += tell(command.name, pool, trial, kind)
-            if os.environ.get("FAULTS_VERBOSE"):
+                    tell(report, command.name, pool, trial, kind)
+            if VERBOSE:
                 print("# %s: %.1f s" % (command.name, time.monotonic() - begin))
-    print("1..%d" % told)
+    return report.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,20 +5,24 @@ import json
 import os
 import resource
 import struct
-import subprocess
 import sys
 import tempfile
 
-ATTNC = os.path.abspath("build/attnc")
-SPEC = os.path.abspath("specs/small_encoder.attn")
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib import npy as npy_file  # noqa: E402
+from lib.attnc import ROOT, attnc  # noqa: E402
+from lib.attnc import run as run_command  # noqa: E402
+from lib.tap import Report  # noqa: E402
+
+SPEC = os.path.join(ROOT, "specs/small_encoder.attn")
+REPORT = Report("files")
 
 
 def run(*args, limit=None, given=None, **environment):
     def small_files():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    return subprocess.run([ATTNC, *args], capture_output=True, text=True, preexec_fn=small_files if limit else None,
-                          **({"stdin": subprocess.DEVNULL} if given is None else {"input": given}),
-                          timeout=60, env={**os.environ, **environment})
+    more = {} if given is None else {"input": given}
+    return attnc(*args, timeout=60, preexec_fn=small_files if limit else None, env=environment, **more)
 
 
 def expect(name, done, *parts, status=1, folder=None, left=()):
@@ -30,9 +34,7 @@ def expect(name, done, *parts, status=1, folder=None, left=()):
             problem = f"`{part}` is not in: {done.stderr}"
     if folder and sorted(os.listdir(folder)) != sorted(left):
         problem = f"left behind: {sorted(os.listdir(folder))}, expected {sorted(left)}"
-    print(("not ok " if problem else "ok ") + "files/" + name)
-    for line in (problem or "").splitlines():
-        print("# " + line)
+    REPORT.result(name, problem)
 
 
 def tensors():
@@ -58,10 +60,9 @@ def safetensors(path, specs, dtypes=None):
 
 
 def npy(path, descr, shape, data):
-    header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
-    header += b" " * (63 - (len(header) + 10) % 64) + b"\n"
+    """A file of these bytes, of any dtype and any number of them."""
     with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
+        file.write(npy_file.header(descr, shape) + data)
 
 
 def contents(path):
@@ -69,10 +70,12 @@ def contents(path):
         return file.read()
 
 
+def check(name, fine):
+    REPORT.result(name, None if fine else "it is not so")
+
+
 def expect_equal(name, a, b):
-    print(("ok" if a == b else "not ok") + " files/" + name)
-    if a != b:
-        print("# %s\n# %s" % (repr(a), repr(b)))
+    REPORT.result(name, None if a == b else "%r\n%r" % (a, b))
 
 
 def bad_calls(folder):
@@ -194,7 +197,7 @@ def written_weights(folder, bad):
             expect(f"{name}: run", run("run", of, "--weights", weights, "--engine", "interp", "--in", "tokens=" + ids,
                                        "--out", f"{output}={path}"), status=0)
         same = contents(h1) == contents(h2)
-        print(("ok" if same else "not ok") + f" files/{name}: the same {output}")
+        check(f"{name}: the same {output}", same)
 
     there = {"folder": out, "left": ["w.safetensors"]}
     expect("written weights: random", write("random:7"), status=0, **there)
@@ -203,16 +206,16 @@ def written_weights(folder, bad):
     header = json.loads(first[8:8 + struct.unpack_from("<Q", first)[0]])
     listed = {name: (shape, "F32") for name, shape in tensors()}
     same = {name: (entry["shape"], entry["dtype"]) for name, entry in header.items()} == listed
-    print(("ok" if same else "not ok") + " files/written weights: the tensors that are listed")
+    check("written weights: the tensors that are listed", same)
     run("pack", SPEC, "--weights", "random:7", "-o", folder + "/w.attnw")
     for source in (folder + "/w.attnw", file):
         expect("written weights: over the old file", write(source), status=0, **there)
         name = "written weights: the same bytes from " + source[len(folder):]
-        print(("ok" if contents(file) == first else "not ok") + " files/" + name)
+        check(name, contents(file) == first)
 
     expect("written weights: a missing tensor", write(bad), bad, "encoder.layers.1.ffn.up.weight", **there)
     expect("written weights: a full disk", write("random:8", limit=4096), file, **there)
-    print(("ok" if contents(file) == first else "not ok") + " files/written weights: a failure leaves the old file")
+    check("written weights: a failure leaves the old file", contents(file) == first)
     os.remove(file)
     expect("written weights: a full disk, no old file", write("random:8", limit=4096), file, folder=out)
     expect("written weights: a full device", write("random:7", "/dev/full"), "/dev/full", "No space left")
@@ -352,14 +355,14 @@ def linked_weights(folder):
         file.write('#include "large.h"\nint main(void) {\n    large_ctx model;\n'
                    "    return large_init(&model, large_embedded(), LARGE_WEIGHTS_BYTES, NULL);\n}\n")
     for name, more in (("linked", []), ("linked, it's here", ["--runtime"]), (".", []), ("slash/", [])):
-        call = [ATTNC, "compile", spec, "-o", name, "--target", "scalar", "--weights", "random:1", "--embed-weights"]
-        done = subprocess.run([*call, *more], capture_output=True, text=True, cwd=folder, check=False)
+        call = ["compile", spec, "-o", name, "--target", "scalar", "--weights", "random:1", "--embed-weights"]
+        done = attnc(*call, *more, cwd=folder)
         stem = {".": "", "slash/": "slash/"}.get(name, name + "/") + "large"
         lines = done.stdout.splitlines() + ["", ""]
         expect_equal("linked weights in %s: what is said" % name, lines[0],
                      f"{stem}_weights.S takes {stem}.attnw into the program and is linked with the C:")
         line = lines[1].replace("-std=c11 -O2", "-std=c11 -O0")
-        built = subprocess.run(line + " && ./large", shell=True, capture_output=True, text=True, cwd=folder, check=False)
+        built = run_command("sh", "-c", line + " && ./large", cwd=folder)
         expect("linked weights in %s: the command" % name, built, status=0)
     expect_equal("small weights need no command", run("compile", SPEC, "-o", folder + "/small", "--weights", "random:1",
                                                       "--embed-weights").stdout, "")
@@ -377,7 +380,7 @@ def formatted_input():
     with open(os.devnull, "wb") as nowhere:
         for name, unreadable, why in (("a folder", os.open(".", os.O_RDONLY), "Is a directory"),
                                       ("what is written alone", nowhere.fileno(), "Bad file descriptor")):
-            done = subprocess.run([ATTNC, "fmt", "-"], stdin=unreadable, capture_output=True, text=True, check=False)
+            done = attnc("fmt", "-", stdin=unreadable)
             expect("fmt - of " + name, done, "<stdin>: cannot be read: " + why)
     expect("fmt - of too much", run("fmt", "-", given="#" * (1 << 20) + "#"), "<stdin>: is too large")
 
@@ -390,19 +393,25 @@ def main():
         npy(ids, "<i4", (4,), struct.pack("<4i", 1, 2, 3, 4))
 
         def engine(w=weights, tokens=ids, *more):
-            return run("run", SPEC, "--weights", w, "--in", "tokens=" + tokens, "--out", f"hidden={out}/h.npy", "--engine", "interp", *more)
+            return run("run", SPEC, "--weights", w, "--in", "tokens=" + tokens, "--out", f"hidden={out}/h.npy",
+                       "--engine", "interp", *more)
 
         safetensors(weights, specs)
         expect("good", engine(), status=0, folder=out, left=["h.npy"])
         os.remove(out + "/h.npy")
         safetensors(weights, [(n.replace("layers.1.ffn.up.weight", "layers.1.ffn.upp.weight"), s) for n, s in specs])
-        expect("missing name", engine(), weights, "encoder.layers.1.ffn.up.weight", "nearest is `encoder.layers.1.ffn.upp.weight`", folder=out)
+        expect("missing name", engine(), weights, "encoder.layers.1.ffn.up.weight",
+               "nearest is `encoder.layers.1.ffn.upp.weight`", folder=out)
         written_weights(folder, weights)
         # the nearest is none that another layer has; what nothing speaks of is named
-        safetensors(weights, [(n.replace("layers.1.attention.query.weight", "layers.1.attention.q.weight"), s) for n, s in specs])
-        expect("nearest is not taken", engine(), weights, "nothing speaks of `encoder.layers.1.attention.q.weight`", folder=out)
-        safetensors(weights, [("elsewhere.%d" % i if n.startswith("encoder.layers") else n, s) for i, (n, s) in enumerate(specs)])
-        expect("foreign names", engine(), weights, "others are missing", "nothing speaks of `elsewhere.", "`weights` block", folder=out)
+        query, other = "layers.1.attention.query.weight", "layers.1.attention.q.weight"
+        safetensors(weights, [(n.replace(query, other), s) for n, s in specs])
+        expect("nearest is not taken", engine(), weights, "nothing speaks of `encoder.layers.1.attention.q.weight`",
+               folder=out)
+        safetensors(weights, [("elsewhere.%d" % i if n.startswith("encoder.layers") else n, s)
+                              for i, (n, s) in enumerate(specs)])
+        expect("foreign names", engine(), weights, "others are missing", "nothing speaks of `elsewhere.",
+               "`weights` block", folder=out)
         not_finite(folder, specs)
         kinds_of_numbers(folder, specs)
         foreign_weights(folder, specs)
@@ -413,7 +422,8 @@ def main():
         formatted_input()
         generated(folder)
         verbose(folder, weights, specs)
-        safetensors(weights, [(n, [s[0] + 1, *s[1:]] if n == "encoder.layers.0.ffn.up.weight" else s) for n, s in specs])
+        safetensors(weights,
+                    [(n, [s[0] + 1, *s[1:]] if n == "encoder.layers.0.ffn.up.weight" else s) for n, s in specs])
         expect("wrong shape", engine(), weights, "[65, 32]", "[64, 32]", folder=out)
         safetensors(weights, specs)
         whole = open(weights, "rb").read()
@@ -436,12 +446,16 @@ def main():
         npy(ids, "<i4", (2, 4), struct.pack("<8i", *[1] * 8))
         mask = folder + "/mask.npy"
         npy(mask, "<i4", (2, 4), struct.pack("<8i", 1, 1, 0, 0, 1, 0, 1, 0))
-        expect("mask with a hole", engine(weights, ids, "--in", "attention_mask=" + mask), "ones, then zeros", folder=out)
+        expect("mask with a hole", engine(weights, ids, "--in", "attention_mask=" + mask), "ones, then zeros",
+               folder=out)
         npy(mask, "<i4", (2, 4), struct.pack("<8i", 1, 1, 0, 0, 0, 0, 0, 0))
-        expect("mask of an empty sequence", engine(weights, ids, "--in", "attention_mask=" + mask), "length 0", folder=out)
+        expect("mask of an empty sequence", engine(weights, ids, "--in", "attention_mask=" + mask), "length 0",
+               folder=out)
 
-        expect("a full device", run("pack", SPEC, "--weights", "random:1", "-o", "/dev/full"), "/dev/full", "No space left")
-        expect("a full disk", run("pack", SPEC, "--weights", "random:1", "-o", out + "/w.attnw", limit=4096), "w.attnw", folder=out)
+        expect("a full device", run("pack", SPEC, "--weights", "random:1", "-o", "/dev/full"), "/dev/full",
+               "No space left")
+        expect("a full disk", run("pack", SPEC, "--weights", "random:1", "-o", out + "/w.attnw", limit=4096), "w.attnw",
+               folder=out)
         expect("a full disk while compiling", run("compile", SPEC, "-o", out, limit=4096), "small_encoder", folder=out)
         expect("an output folder that is a file", run("compile", SPEC, "-o", ids), ids)
         expect("an output folder that is nowhere", run("compile", SPEC, "-o", out + "/a/b"), out + "/a/b", folder=out)
@@ -450,6 +464,7 @@ def main():
         expect("an unknown option", run("compile", SPEC, "--taget", "scalar"), "--target", status=2)
         expect("an unknown command", run("compil", SPEC), "compile", status=2)
         expect("no command", run(), "usage", status=2)
+    return REPORT.finish()
 
 
 if __name__ == "__main__":

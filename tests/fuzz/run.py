@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The fuzz targets of inputs/ (`make fuzz-inputs`): libFuzzer with AddressSanitizer, LeakSanitizer and UBSan.
 planted: each kind of fault is reported, and nothing else. pinned_NAME: inputs that once were findings (pinned/NAME/*).
-NAME: the fuzzer runs from the seeds for 10 s, or 3 with ATTNC_QUICK=1, and finds nothing; of what it finds, the input is
-printed with the command that replays it. These short runs draw the same changes each time and have 15 s for an input, so
-that a busy machine is no finding; with ATTNC_FUZZ_SECONDS, a search, others each time, and 5 s. Speaks TAP."""
+NAME: the fuzzer runs from the seeds for 10 s and finds nothing; half of the fuzzers, in turn with the commits, run for
+3 s, as all do with ATTNC_QUICK=1. Of what a fuzzer finds, the input is printed with the command that replays it. These
+short runs draw the same changes each time and have 15 s for an input, so that a busy machine is no finding; with
+ATTNC_FUZZ_SECONDS, a search, others each time, and 5 s. Speaks TAP."""
 
 import base64
 import concurrent.futures
@@ -11,23 +12,24 @@ import glob
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.dirname(HERE))
 import seeds  # noqa: E402
-from tap import Skip, run_tests  # noqa: E402
+from lib.attnc import LONG, QUICK, ROOT, TIMED_OUT, make, said  # noqa: E402
+from lib.attnc import run as run_command  # noqa: E402
+from lib.tap import Skip, run_tests  # noqa: E402
+from lib.turns import turn  # noqa: E402
 
-QUICK = os.environ.get("ATTNC_QUICK") == "1"
 SEARCH = os.environ.get("ATTNC_FUZZ_SECONDS")
-SECONDS = int(SEARCH or (3 if QUICK else 10))
+SECONDS, FEWER = int(SEARCH or (3 if QUICK else 10)), int(SEARCH or 3)  # in turn, each for the one or the other
 LIMITS = ["-rss_limit_mb=2048", *(["-timeout=5"] if SEARCH else ["-timeout=15", "-seed=1"])]
 SANITIZERS = "allocator_may_return_null=1:max_allocation_size_mb=512:detect_leaks=1:quarantine_size_mb=32"
 EMPTY_TARGET = "int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n > 9 ? 0 : 0; }"
-TELLING = re.compile(r"BROKEN: |runtime error: |ERROR: |SUMMARY: |^ *#\d+ 0x.* in .*(compiler|runtime|examples|tests/fuzz|build/fuzz/gen)/")
+TELLING = re.compile(r"BROKEN: |runtime error: |ERROR: |SUMMARY: |^ *#\d+ 0x.* in "
+                     r".*(compiler|runtime|examples|tests/fuzz|build/fuzz/gen)/")
 # Letter of inputs/fuzz_planted.c: what the report says. "" and m (out of memory) are none.
 PLANTED = {
     "": None,
@@ -49,13 +51,9 @@ def fuzzer(name):
 
 def run(name, *words, scratch, seconds):
     """Exit status and what was said; a fuzzer that does not end is a failure like any other."""
-    env = {**os.environ, "ASAN_OPTIONS": SANITIZERS, "UBSAN_OPTIONS": "print_stacktrace=1", "TMPDIR": scratch}
-    try:
-        done = subprocess.run([fuzzer(name), *words], cwd=ROOT, env=env, capture_output=True, timeout=seconds,
-                              check=False)
-    except subprocess.TimeoutExpired:
-        return 1, "the fuzzer itself does not end"
-    return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+    done = run_command(fuzzer(name), *words, timeout=seconds, env={
+        "ASAN_OPTIONS": SANITIZERS, "UBSAN_OPTIONS": "print_stacktrace=1", "TMPDIR": scratch})
+    return (1, "the fuzzer itself does not end") if done.returncode == TIMED_OUT else (done.returncode, said(done))
 
 
 def story(name, said, data):
@@ -73,14 +71,16 @@ def story(name, said, data):
 
 
 def fuzz(name, folder):
-    """None, or the story of what was found in SECONDS."""
+    """None, or the story of what was found in its seconds: more in every second commit."""
+    in_turn = LONG or (list(seeds.TARGETS).index(name) + turn()) % 2 == 0
+    seconds = SECONDS if in_turn else FEWER
     seeds.write(folder, name)
     os.makedirs(os.path.join(folder, "corpus"))
     longest = seeds.TARGETS[name][2]
     status, said = run(
-        name, *LIMITS, "-max_total_time=%d" % SECONDS, "-max_len=%d" % longest, "-close_fd_mask=2",
+        name, *LIMITS, "-max_total_time=%d" % seconds, "-max_len=%d" % longest, "-close_fd_mask=2",
         "-dict=" + os.path.join(folder, "words"), "-artifact_prefix=%s/found-" % folder,
-        os.path.join(folder, "corpus"), os.path.join(folder, "seeds"), scratch=folder, seconds=SECONDS + 120)
+        os.path.join(folder, "corpus"), os.path.join(folder, "seeds"), scratch=folder, seconds=seconds + 120)
     inputs = sorted(glob.glob(os.path.join(folder, "found-*")))
     ran = re.search(r"^Done (\d+) runs", said, re.M)
     if status == 0 and not inputs and ran and int(ran.group(1)) > 0:
@@ -107,13 +107,11 @@ class Fuzz:
         with open(source, "w", encoding="ascii") as file:
             file.write(EMPTY_TARGET + "\n")
         command = ["clang", "-fsanitize=fuzzer,address,undefined", source, "-o", program]
-        if not shutil.which("clang") or subprocess.run(command, capture_output=True, check=False).returncode:
+        if not shutil.which("clang") or run_command(*command).returncode:
             for path in glob.glob(os.path.join(ROOT, "build/fuzz/fuzz_*")):
                 os.remove(path)
             raise Skip("clang here has no libFuzzer")
-        made = subprocess.run(["make", "-s", "-j2", "fuzz-inputs"], cwd=ROOT, capture_output=True, text=True,
-                              check=False)
-        assert made.returncode == 0, made.stderr[-3000:]
+        make("-j2", "fuzz-inputs", status=0)
         names = {path[len(fuzzer("")):] for path in glob.glob(fuzzer("*"))}
         assert names == {*seeds.TARGETS, "planted"}, "targets: %s" % sorted(names)
 

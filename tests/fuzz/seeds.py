@@ -7,8 +7,10 @@ import os
 import re
 import struct
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+from lib import npy as npy_files
+from lib import safetensors as safetensors_files
+from lib.attnc import ROOT
+
 TEXT = "Hello, wörld! 42 <s>\n\u4e2d\u56fd e\u0301 \U0001f642".encode() + b"\xff\xc3"
 
 
@@ -37,27 +39,20 @@ def emit():
     return [bytes([i % 5 + 8 * (i % 5)]) + data for i, data in enumerate(small)]
 
 
-def safetensors_file(header, data):
-    text = json.dumps(header, separators=(",", ":")).encode()
-    return struct.pack("<Q", len(text)) + text + data
-
-
 def safetensors():
-    sizes = {"F32": 4, "F16": 2, "BF16": 2, "F64": 8, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
     kinds, at = {"__metadata__": {"format": "pt"}}, 0
-    for dtype, size in sizes.items():
+    for dtype, size in safetensors_files.SIZES.items():
         kinds[dtype.lower()] = {"dtype": dtype, "shape": [2, 1], "data_offsets": [at, at + 2 * size]}
         at += 2 * size
     empty = {"none": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}}
     one = {"a": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}}
     index = {"metadata": {"total_size": 8}, "weight_map": {"a": "a"}}
     files = ((kinds, bytes(range(at))), (empty, b""), (one, b"\0\0\x80?"))
-    return [*(safetensors_file(header, data) for header, data in files), json.dumps(index).encode()]
+    return [*(safetensors_files.pack(header, data) for header, data in files), json.dumps(index).encode()]
 
 
 def npy_file(descr, shape, data, version=1):
-    text = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode() + b"\n"
-    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text + data
+    return npy_files.header(descr, shape, version, align=1) + data
 
 
 def npy():
@@ -181,7 +176,9 @@ def strings(*patterns):
 
 def settings():
     text = read("compiler/model/settings.def").decode()
-    words = set(re.findall(r"^(?:BLOCK|SETTING)\((\w+),", text, re.M))
+    tables = "".join(read("compiler/model/%s.def" % name).decode() for name in ("activations", "norms", "scores"))
+    words = set(re.findall(r"^(?:ACTIVATION|NORM|SCORE)\((\w+),", tables, re.M))
+    words |= set(re.findall(r"^(?:BLOCK|SETTING)\((\w+),", text, re.M))
     words |= set(re.findall(r'^OPTION\(\w+, "(\w+)",', text, re.M))
     return words | set("let <= = { } .. sqrt ( ) # \" * / + - , model self cross".split())
 
@@ -196,13 +193,13 @@ def keys(*patterns):
 TARGETS = {  # name: seeds, dictionary, the longest input
     "spec": (spec, lambda: settings() | strings("compiler/model/source_names.c"), 2048),
     "emit": (emit, settings, 2048),
-    "safetensors": (safetensors, lambda: keys("compiler/io/safetensors.c") | {'"%s"' % d for d in (
+    "safetensors": (safetensors, lambda: keys("compiler/formats/safetensors.c") | {'"%s"' % d for d in (
         "F32", "F16", "BF16", "F64", "I64", "I32", "I16", "I8", "U8", "BOOL")}, 2048),
-    "npy": (npy, lambda: strings("compiler/io/npy.c") | {"'descr'", "'shape'", "True", "(", ")"}, 512),
+    "npy": (npy, lambda: strings("compiler/formats/npy.c") | {"'descr'", "'shape'", "True", "(", ")"}, 512),
     "attnw": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
     "loader": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
     "import": (folders, lambda: keys("compiler/import/*.c") | {"@shard\n", "@name ", "@seq ", "@index "}, 16384),
-    "tokenizer": (tokenizer, lambda: keys("examples/common/tokenizer/json*.c"), 16384),
+    "tokenizer": (tokenizer, lambda: keys("runtime/tokenizer/json*.c"), 16384),
     "generate": (generate, lambda: {"\0\0\0\0", "\x01\0\0\0"}, 1024),
     "arena": (arena, lambda: {"\x09\0\0", "\x05\x0f\x7f"}, 768),
 }

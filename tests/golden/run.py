@@ -12,31 +12,26 @@ A good file may have notes as well; without them nothing is on stderr.
 import glob
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib.attnc import ROOT, attnc  # noqa: E402
+from lib.tap import Report  # noqa: E402
+
 SECONDS = 5
+REPORT = Report("golden")
 
 
 def run(*args):
     begin = time.monotonic()
-    try:
-        done = subprocess.run([ATTNC, *args], capture_output=True, timeout=60)
-    except subprocess.TimeoutExpired:
-        return -99, b"", "no end in 60 s", 60.0
+    done = attnc(*args, text=False, timeout=60)
     return done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"), time.monotonic() - begin
 
 
 def report(name, problems):
-    print(("not ok " if problems else "ok ") + name)
-    for problem in problems:
-        for line in str(problem).splitlines():
-            print("#   " + line)
-    return bool(problems)
+    REPORT.result(name, "\n".join(map(str, problems)) or None)
 
 
 def expectations(path):
@@ -104,6 +99,22 @@ def bad_file(path):
     if not expected and not parts:
         return ["the file says nothing about what is expected"]
     return refused(path, expected, parts)
+
+
+def refused_everywhere(path, folder):
+    """Commands that change the model before its graphs are built say of the graphs what `attnc weights` says."""
+    out = os.path.join(folder, "out")
+    call = ["--weights", "random:1", "--in", "tokens=absent.npy"]
+    commands = [["compile", path, "-o", out], ["check", path], ["check", path, "--small"], ["--dump=ast", path],
+                ["run", path, *call, "--out", "hidden=" + out], ["map", path, *call, "-o", out]]
+    said, problems = run("weights", path)[2], []
+    for command in commands:
+        status, _, stderr, _ = run(*command)
+        if status != 1 or stderr != said:
+            problems.append(f"{command}: exit status {status}, stderr:\n{stderr[:1000]}")
+    if os.path.exists(out):
+        problems.append("something is written")
+    return problems
 
 
 def good_file(path):
@@ -179,8 +190,8 @@ def made(folder):
         ("empty", b"", nothing, ()),
         ("only_newline", b"\n", nothing, ()),
         ("only_bom", b"\xef\xbb\xbf", nothing, ()),
-        ("half_bom", b"\xef\xbb" + GOOD, [("error", "1:1", "outside ASCII")], ()),
-        ("two_boms", b"\xef\xbb\xbf" * 2 + GOOD, [("error", "1:1", "outside ASCII")], ()),
+        ("half_bom", b"\xef\xbb" + GOOD, [("error", "1:1", "outside of ASCII")], ()),
+        ("two_boms", b"\xef\xbb\xbf" * 2 + GOOD, [("error", "1:1", "outside of ASCII")], ()),
         ("nul_byte", GOOD.replace(b"d_model", b"d_\0model"), [("error", "1:13", "a NUL byte")], ()),
         ("nul_first", b"\0" + GOOD, [("error", "1:1", "a NUL byte")], ()),
         ("nul_last", GOOD + b"\0", [("error", "2:1", "a NUL byte")], ()),
@@ -227,9 +238,8 @@ def made(folder):
 
 def main():
     os.chdir(ROOT)
-    failed = 0
     for path in sorted(glob.glob("tests/golden/bad/*.attn")):
-        failed |= report("bad/" + os.path.basename(path), bad_file(path))
+        report("bad/" + os.path.basename(path), bad_file(path))
     with tempfile.TemporaryDirectory() as folder:
         for name, data, expected, parts in made(folder):
             path = os.path.join(folder, name + ".attn")
@@ -238,16 +248,18 @@ def main():
                     file.write(data)
             elif name == "folder":
                 os.mkdir(path)
-            failed |= report("made/" + name, refused(path, expected, parts))
+            report("made/" + name, refused(path, expected, parts))
+        for name in ("weights_no_tensor", "tensor_too_large"):
+            report("every command of " + name, refused_everywhere(f"tests/golden/bad/{name}.attn", folder))
     good = sorted(glob.glob("tests/golden/good/*.attn"))
     for path in good:
-        failed |= report("good/" + os.path.basename(path), good_file(path))
+        report("good/" + os.path.basename(path), good_file(path))
     with tempfile.TemporaryDirectory() as folder:
         for path in good + sorted(glob.glob("specs/*.attn")) + sorted(glob.glob("tests/families/*.attn")):
-            failed |= report("fmt of " + path, formatted(path, folder))
+            report("fmt of " + path, formatted(path, folder))
         for path in sorted(glob.glob("tests/golden/fmt/*.attn")):
-            failed |= report("fmt/" + os.path.basename(path), fmt_golden(path))
-    return failed
+            report("fmt/" + os.path.basename(path), fmt_golden(path))
+    return REPORT.finish()
 
 
 if __name__ == "__main__":

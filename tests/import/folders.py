@@ -26,7 +26,8 @@ WITHOUT_WEIGHTS = {
 # The same without config.json.
 WITHOUT_CONFIG = {
     "pipeline": (("model_index.json", "unet/config.json"), "model_index.json", "pipeline", "@/text_encoder"),
-    "meta": (("params.json", "consolidated.00.pth", "tokenizer.model"), "consolidated.00.pth", "convert_llama_weights_to_hf.py"),
+    "meta": (("params.json", "consolidated.00.pth", "tokenizer.model"), "consolidated.00.pth",
+             "convert_llama_weights_to_hf.py"),
     "mistral": (("params.json", "consolidated.safetensors", "tekken.json"), "consolidated.safetensors"),
     "tokenizer": (("tokenizer.json", "vocab.txt", "special_tokens_map.json"), "a tokenizer alone"),
     "cache": (("snapshots/0123abcd/config.json", "refs/main"), "attnc import @/snapshots/0123abcd -o SPEC"),
@@ -34,7 +35,8 @@ WITHOUT_CONFIG = {
     "weights_alone": (("model.safetensors",), "no config.json beside model.safetensors"),
     "pickle_alone": (("pytorch_model.bin",), "no config.json beside pytorch_model.bin"),
     "graph_alone": (("model.onnx",), "only model.onnx"),
-    "gguf_alone": (("model.Q4_0.gguf",), "@/model.Q4_0.gguf: a GGUF file", "from_pretrained(\"@\", gguf_file=\"model.Q4_0.gguf\")"),
+    "gguf_alone": (("model.Q4_0.gguf",), "@/model.Q4_0.gguf: a GGUF file",
+                   "from_pretrained(\"@\", gguf_file=\"model.Q4_0.gguf\")"),
     "anything": (("notes.txt",), "no config.json", "as transformers saves it"),
     "nothing": ((), "the folder is empty"),
 }
@@ -94,7 +96,8 @@ def names(run, report):
                 ("there is no such folder", "hf download %s --local-dir %s`" % (name, name.split("/")[-1])))
     for name in ("./no-such", "no/such/folder", "/no/such", "no such", "../no"):
         result = run("import", name, "-o", os.path.join(scratch, "out.attn"))
-        report(result.returncode == 1 and "%s: there is no such folder" % name in result.stderr and "download" not in result.stderr,
+        said = "%s: there is no such folder" % name in result.stderr and "download" not in result.stderr
+        report(result.returncode == 1 and said,
                "folder/path_" + name.replace("/", "_").replace(" ", "_"), result.stderr)
     refused(run, report, "empty_name", "", scratch, ("name of the folder to import is empty",))
     for name, path in (("config", "config.json"), ("slash", "")):

@@ -1,34 +1,26 @@
 #!/usr/bin/env python3
-"""attnc import on folders that are wrong: each is an error (exit 1) that names what is wrong, and no spec is written."""
+"""attnc import on folders that are wrong: each is an error (exit 1) that names what is wrong, and no spec written."""
 import json
 import os
 import re
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import folders  # noqa: E402
 import sentences  # noqa: E402
+from lib.attnc import ROOT  # noqa: E402
+from lib.attnc import attnc as run  # noqa: E402
+from lib.tap import Report  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
 FIXTURES = os.path.join(ROOT, "tests", "parity", "fixtures")
-failed = 0
+REPORT = Report("import")
 
 
 def report(good, name, why=""):
-    global failed
-    failed += not good
-    print("%s import/%s" % ("ok" if good else "not ok", name))
-    for line in "" if good else why.splitlines()[:6]:
-        print("# " + line)
-
-
-def run(*command):
-    return subprocess.run([ATTNC, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    REPORT.result(name, None if good else why or "no reason given")
 
 
 def drop_tensor(path, name, shape=None):
@@ -87,7 +79,8 @@ class Folder:
         missing += [unsaid] if unsaid and unsaid in result.stderr else []
         wrote = os.path.exists(self.spec)
         report(result.returncode == status and not missing and not wrote, name,
-               "status %d, not said, or said and untrue: %s, wrote a spec: %s\n%s" % (result.returncode, missing, wrote, result.stderr))
+               "status %d, not said, or said and untrue: %s, wrote a spec: %s\n%s" % (result.returncode, missing, wrote,
+                   result.stderr))
         shutil.rmtree(self.path)
 
     def accepted(self, name, *said, unsaid=None, options=()):
@@ -98,21 +91,27 @@ class Folder:
                 text = file.read()
         missing = [word for word in said if word not in text]
         missing += ["without " + unsaid] if unsaid and unsaid in text else []
-        report(result.returncode == 0 and not missing, name, "status %d, not in the spec: %s\n%s" % (result.returncode, missing, result.stderr))
+        report(result.returncode == 0 and not missing, name,
+               "status %d, not in the spec: %s\n%s" % (result.returncode, missing, result.stderr))
         shutil.rmtree(self.path)
 
 
 def configs():
     absent = Folder
-    Folder("bert_odd").config(model_type="bort").refused("model_type", "config.json", "`model_type`", "\"bort\"", "nearest is `bert`")
+    Folder("bert_odd").config(model_type="bort").refused("model_type", "config.json", "`model_type`", "\"bort\"",
+                                                         "nearest is `bert`")
     Folder("bert_odd").config(model_type=absent).refused("no_model_type", "`model_type` is missing")
     Folder("bert_odd").config(model_type=7).refused("model_type_number", "`model_type` is 7")
     Folder("bert_odd").config(use_magic=3).refused("unknown_key", "config.json", "`use_magic` (3) is unknown")
-    Folder("bert_odd").config(quantization_config={"bits": 4}).refused("quantized", "`quantization_config` is {\"bits\"")
-    Folder("bert_odd").config(hidden_act="mish").refused("activation", "`hidden_act` is \"mish\"", "gelu_new")
+    Folder("bert_odd").config(quantization_config={"bits": 4}).refused("quantized",
+        "`quantization_config` is {\"bits\"")
+    Folder("bert_odd").config(hidden_act="leaky_relu").refused("activation", "`hidden_act` is \"leaky_relu\"",
+                                                               "gelu_new")
     Folder("bert_odd").config(is_decoder=True).refused("is_decoder", "`is_decoder` is true")
-    Folder("bert_odd").config(position_embedding_type="relative_key").refused("position", "`position_embedding_type` is \"relative_key\"")
-    Folder("bert_odd").config(architectures=["BertLMHeadModel"]).refused("class", "`architectures` is \"BertLMHeadModel\"", "BertForMaskedLM")
+    Folder("bert_odd").config(position_embedding_type="relative_key").refused("position",
+        "`position_embedding_type` is \"relative_key\"")
+    Folder("bert_odd").config(architectures=["BertLMHeadModel"]).refused("class",
+        "`architectures` is \"BertLMHeadModel\"", "BertForMaskedLM")
     Folder("bert_odd").config(architectures="BertModel").refused("class_text", "`architectures` is \"BertModel\"")
     Folder("bert_odd").config(hidden_size=absent).refused("missing_key", "`hidden_size` is missing")
     Folder("bert_odd").config(hidden_size=None).refused("null", "`hidden_size` is null")
@@ -121,12 +120,18 @@ def configs():
         Folder("bert_odd").config(hidden_size=value).refused("hidden_size_%s" % value, "`hidden_size` is")
     Folder("bert_odd").config(num_hidden_layers=10**9).refused("layers", "1000000000 layers")
     Folder("bert_odd").config(num_attention_heads=4).refused("heads", "makes no valid spec")
-    Folder("modernbert_odd").config(layer_types=["full_attention"] * 4).refused("layer_types", "`layer_types` has 4 entries for 5 layers")
-    Folder("modernbert_odd").config(layer_types=["full_attention"] * 4 + ["chunked_attention"]).refused("layer_type", "chunked_attention")
-    Folder("llama_linear").config(rope_parameters={"rope_type": "spiral"}).refused("rope_type", "`rope_parameters.rope_type` is \"spiral\"")
-    Folder("llama_linear").config(rope_parameters={"rope_type": "linear"}).refused("rope_factor", "`rope_parameters.factor` is missing")
-    Folder("llama_linear").config(rope_parameters={"rope_type": "linear", "factor": 2, "twist": 1}).refused("rope_key", "`rope_parameters.twist`")
-    Folder("llama_linear").config(rope_scaling={"type": "linear", "factor": 2}).refused("rope_twice", "both `rope_parameters` and `rope_scaling`")
+    Folder("modernbert_odd").config(layer_types=["full_attention"] * 4).refused("layer_types",
+        "`layer_types` has 4 entries for 5 layers")
+    Folder("modernbert_odd").config(layer_types=["full_attention"] * 4 + ["chunked_attention"]).refused("layer_type",
+        "chunked_attention")
+    Folder("llama_linear").config(rope_parameters={"rope_type": "spiral"}).refused("rope_type",
+        "`rope_parameters.rope_type` is \"spiral\"")
+    Folder("llama_linear").config(rope_parameters={"rope_type": "linear"}).refused("rope_factor",
+        "`rope_parameters.factor` is missing")
+    Folder("llama_linear").config(rope_parameters={"rope_type": "linear", "factor": 2, "twist": 1}).refused("rope_key",
+        "`rope_parameters.twist`")
+    Folder("llama_linear").config(rope_scaling={"type": "linear", "factor": 2}).refused("rope_twice",
+        "both `rope_parameters` and `rope_scaling`")
     Folder("opt_odd").config(word_embed_proj_dim=8).refused("opt_projection", "`word_embed_proj_dim`")
     Folder("albert_odd").config(num_hidden_groups=2).refused("albert_groups", "`num_hidden_groups` is 2")
 
@@ -134,15 +139,25 @@ def configs():
 def unknown():
     """Keys that nothing knows, and --ignore-key."""
     two = dict(use_magic=3, more_magic="x", magic={"a": [1], "b": 2})
-    Folder("bert_odd").config(**two).refused("unknown_keys", "the keys `use_magic` (3), `more_magic` (\"x\"), `magic` ({\"a\": …, …}) are unknown", "--ignore-key")
-    Folder("bert_odd").config(**two).refused("unknown_rest", "the key `magic`", unsaid="use_magic", options=("--ignore-key", "use_magic,more_magic"))
-    Folder("bert_odd").config(**two).accepted("ignore_key", "# The key `use_magic` (3) is left out", "# The key `magic`", options=("--ignore-key", "use_magic,magic", "--ignore-key", "more_magic"))
-    Folder("bert_odd").config(**{"x\ny\u0085": "a\rb"}).accepted("ignored_control", "# The key `x?y??` (\"a?b\")", options=("--ignore-key", "x\ny\u0085"))
-    Folder("bert_odd").config(**{"magic%d" % i: i for i in range(200)}).refused("many_unknown", "`magic39` (39) and 160 more are unknown", unsaid="`magic40`")
-    Folder("bert_odd").refused("ignore_absent", "config.json", "no key `use_magic`", options=("--ignore-key", "use_magic"))
+    Folder("bert_odd").config(**two).refused("unknown_keys",
+                                             "the keys `use_magic` (3), `more_magic` (\"x\"), `magic` ({\"a\": …, …}) "
+                                             "are unknown", "--ignore-key")
+    Folder("bert_odd").config(**two).refused("unknown_rest", "the key `magic`", unsaid="use_magic",
+                                             options=("--ignore-key", "use_magic,more_magic"))
+    Folder("bert_odd").config(**two).accepted("ignore_key", "# The key `use_magic` (3) is left out",
+                                              "# The key `magic`",
+                                              options=("--ignore-key", "use_magic,magic", "--ignore-key", "more_magic"))
+    Folder("bert_odd").config(**{"x\ny\u0085": "a\rb"}).accepted("ignored_control", "# The key `x?y??` (\"a?b\")",
+        options=("--ignore-key", "x\ny\u0085"))
+    Folder("bert_odd").config(**{"magic%d" % i: i for i in range(200)}).refused("many_unknown",
+        "`magic39` (39) and 160 more are unknown", unsaid="`magic40`")
+    Folder("bert_odd").refused("ignore_absent", "config.json", "no key `use_magic`",
+                               options=("--ignore-key", "use_magic"))
     Folder("bert_odd").refused("ignore_obeyed", "it obeys `hidden_size`", options=("--ignore-key", "hidden_size"))
-    Folder("bert_odd").config(quantization_config={"bits": 4}).refused("ignore_must", "`quantization_config` is", options=("--ignore-key", "quantization_config"))
-    Folder("bert_odd").config(auto_map={"AutoModel": "x.Y"}).refused("auto_map", "`auto_map` is", options=("--ignore-key", "auto_map"))
+    Folder("bert_odd").config(quantization_config={"bits": 4}).refused("ignore_must", "`quantization_config` is",
+        options=("--ignore-key", "quantization_config"))
+    Folder("bert_odd").config(auto_map={"AutoModel": "x.Y"}).refused("auto_map", "`auto_map` is",
+        options=("--ignore-key", "auto_map"))
     Folder("bert_odd").accepted("ignore_irrelevant", "model bert", options=("--ignore-key", "initializer_range"))
     for option in ("", "a,,b", "a,", ",a"):
         Folder("bert_odd").refused("ignore_" + option, "a name is empty", options=("--ignore-key", option), status=2)
@@ -151,12 +166,20 @@ def unknown():
     Folder("bert_odd").config(_own=1).refused("underscore", "`_own` (1) is unknown")
     Folder("bert_odd").config(use_magic=None, hidden_dim=None).accepted("null_unknown", "model bert", unsaid="magic")
     rope = {"rope_type": "linear", "factor": 2, "twist": 1}
-    Folder("llama_linear").config(rope_parameters=rope).accepted("ignore_dotted", "scaling linear factor 2", options=("--ignore-key", "rope_parameters.twist"))
-    Folder("llama_linear").config(rope_parameters=rope).refused("ignore_dotted_obeyed", "it obeys `rope_parameters.factor`", options=("--ignore-key", "rope_parameters.twist,rope_parameters.factor"))
-    Folder("mpt_odd").config(attn_config={"alibi": True, "clip": 3}).refused("unknown_in_object", "`attn_config.clip` (3) is unknown")
-    Folder("mpt_odd").config(attn_config={"alibi": True, "clip": 3}).accepted("ignore_in_object", "alibi", options=("--ignore-key", "attn_config.clip"))
-    for wrong, near in (("prophetnet", None), ("canine", None), ("data2vec-text", None), ("blip", None), ("robertta", "roberta")):
-        Folder("bert_odd").config(model_type=wrong).refused("type_" + wrong, "\"%s\", which is unknown" % wrong, "nearest is `%s`" % near if near else "--list",
+    Folder("llama_linear").config(rope_parameters=rope).accepted("ignore_dotted", "scaling linear factor 2",
+        options=("--ignore-key", "rope_parameters.twist"))
+    Folder("llama_linear").config(rope_parameters=rope).refused("ignore_dotted_obeyed",
+                                                                "it obeys `rope_parameters.factor`",
+                                                                options=("--ignore-key",
+                                                                    "rope_parameters.twist,rope_parameters.factor"))
+    Folder("mpt_odd").config(attn_config={"alibi": True, "clip": 3}).refused("unknown_in_object",
+        "`attn_config.clip` (3) is unknown")
+    Folder("mpt_odd").config(attn_config={"alibi": True, "clip": 3}).accepted("ignore_in_object", "alibi",
+        options=("--ignore-key", "attn_config.clip"))
+    for wrong, near in (("prophetnet", None), ("canine", None), ("data2vec-text", None), ("blip", None),
+                        ("robertta", "roberta")):
+        Folder("bert_odd").config(model_type=wrong).refused("type_" + wrong, "\"%s\", which is unknown" % wrong,
+                                                            "nearest is `%s`" % near if near else "--list",
                                                              unsaid=None if near else "nearest")
 
 
@@ -198,12 +221,14 @@ def cost_of_rest():
     folder = Folder("llama_odd").config(max_position_embeddings=131072)
     short = run("import", folder.path, "-o", folder.spec)
     run("import", folder.path, "-o", folder.spec, "--seq", "131072")
-    told = re.search(r"131072 rows, and the bound is 2048: --seq 131072 takes ([0-9.]+) MB of state and ([0-9.]+) MB of workspace", short.stderr)
+    told = re.search(r"131072 rows, and the bound is 2048: --seq 131072 takes ([0-9.]+) MB of state and ([0-9.]+) MB "
+                     r"of workspace", short.stderr)
     explained = run("explain", folder.spec).stdout
     state = re.search(r"131072 rows takes ([0-9.]+) MB", explained)
     workspace = re.search(r"workspace +([0-9]+) bytes", explained)
     # explain adds a header of 64 bytes and the lists of a call, which are bytes a row
-    good = told and state and workspace and abs(float(told[1]) - float(state[1])) < 0.1 and abs(float(told[2]) / (1e-6 * int(workspace[1])) - 1) < 0.05
+    good = told and state and workspace and abs(float(told[1]) - float(state[1])) < 0.1
+    good = good and abs(float(told[2]) / (1e-6 * int(workspace[1])) - 1) < 0.05
     report(good, "cost_of_bound", "%s\n%s" % (short.stderr, explained))
     shutil.rmtree(folder.path)
 
@@ -215,8 +240,10 @@ def bounds():
     Folder("roberta_odd").accepted("offset_bound", "seq <= 14", "offset 5")
     Folder("llama_odd").accepted("seq_beyond_rope", "seq <= 4096", options=("--seq", "4096"))
     Folder("llama_odd").config(max_position_embeddings=131072).accepted("most", "seq <= 2048")
-    Folder("llama_odd").config(max_position_embeddings=131072).accepted("most_seq", "seq <= 131072", unsaid="allow", options=("--seq", "131072"))
-    Folder("llama_odd").config(max_position_embeddings=2**40).accepted("no_plan", "seq <= 2048", "attnc has no plan for --seq 1099511627776")
+    Folder("llama_odd").config(max_position_embeddings=131072).accepted("most_seq", "seq <= 131072", unsaid="allow",
+        options=("--seq", "131072"))
+    Folder("llama_odd").config(max_position_embeddings=2**40).accepted("no_plan", "seq <= 2048",
+        "attnc has no plan for --seq 1099511627776")
     cost_of_rest()
     Folder("vit_odd").refused("seq_of_images", "--seq", options=("--seq", "5"))
     Folder("bert_odd").accepted("name", "model my_bert2 {", options=("--name", "my_bert2"))
@@ -230,12 +257,16 @@ def bounds():
 
 def older():
     """Configs as older versions wrote them."""
-    Folder("llama_linear").config(rope_parameters=Folder, rope_theta=500.0, rope_scaling={"type": "linear", "factor": 3.0}).accepted(
+    Folder("llama_linear").config(rope_parameters=Folder, rope_theta=500.0,
+                                  rope_scaling={"type": "linear", "factor": 3.0}).accepted(
         "rope_scaling", "theta 500", "scaling linear factor 3")
-    Folder("qwen2_windows").config(layer_types=Folder).accepted("max_window_layers", "layers 1 {", "layers 2 {", "window 4")
-    Folder("gemma3_odd").config(layer_types=Folder, rope_parameters=Folder, rope_theta=1e6, rope_local_base_freq=1e4, sliding_window_pattern=6).accepted(
+    Folder("qwen2_windows").config(layer_types=Folder).accepted("max_window_layers", "layers 1 {", "layers 2 {",
+                                                                "window 4")
+    Folder("gemma3_odd").config(layer_types=Folder, rope_parameters=Folder, rope_theta=1e6, rope_local_base_freq=1e4,
+                                sliding_window_pattern=6).accepted(
         "sliding_window_pattern", "layers 5 {", "theta 1000000", "theta 10000")
-    Folder("modernbert_odd").config(layer_types=Folder, rope_parameters=Folder, global_attn_every_n_layers=3, global_rope_theta=160000.0, local_rope_theta=10000.0).accepted(
+    Folder("modernbert_odd").config(layer_types=Folder, rope_parameters=Folder, global_attn_every_n_layers=3,
+                                    global_rope_theta=160000.0, local_rope_theta=10000.0).accepted(
         "global_attn_every_n_layers", "window 4", "theta 160000", "theta 10000")
 
 
@@ -245,7 +276,8 @@ def rename_tensors(path, change):
         data = file.read()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
-    text = json.dumps({name if name == "__metadata__" else change(name): entry for name, entry in header.items()}).encode()
+    text = json.dumps({name if name == "__metadata__" else change(name): entry
+                       for name, entry in header.items()}).encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text + data[8 + size:])
 
@@ -254,34 +286,53 @@ def per_layer():
     """Keys with an entry a layer."""
     Folder("smollm3_windows").accepted("no_rope_layers", "layers 1 {", "layers 2 {", "window 4")
     Folder("smollm3_windows").config(no_rope_layers=[1, 0, 0, 1]).accepted("no_rope_layers_longer", "layers 2 {")
-    Folder("smollm3_windows").config(no_rope_layers=[1, 0]).refused("no_rope_layers_short", "`no_rope_layers` has 2 entries for 3 layers")
-    Folder("smollm3_windows").config(no_rope_layers=[1, 0, 2]).refused("no_rope_layers_two", "`no_rope_layers` holds 2", "0 and 1")
+    Folder("smollm3_windows").config(no_rope_layers=[1, 0]).refused("no_rope_layers_short",
+        "`no_rope_layers` has 2 entries for 3 layers")
+    Folder("smollm3_windows").config(no_rope_layers=[1, 0, 2]).refused("no_rope_layers_two", "`no_rope_layers` holds 2",
+        "0 and 1")
     Folder("smollm3_windows").config(no_rope_layers="101").refused("no_rope_layers_text", "`no_rope_layers` is \"101\"")
     Folder("smollm3_windows").config(no_rope_layers=None, no_rope_layer_interval=2, layer_types=None).accepted(
         "no_rope_layer_interval", "layers 3 {", "window 4")
-    Folder("smollm3_windows").config(no_rope_layers=None, no_rope_layer_interval=0).refused("interval", "`no_rope_layer_interval` is 0")
-    Folder("smollm3_windows").config(sliding_window=None).refused("types_without_window", "sliding_attention", "`sliding_window`")
-    Folder("smollm3_windows").config(use_sliding_window=False).accepted("window_against_flag", "window 4", "# `layer_types` has sliding_attention and `use_sliding_window` is false")
+    Folder("smollm3_windows").config(no_rope_layers=None, no_rope_layer_interval=0).refused("interval",
+        "`no_rope_layer_interval` is 0")
+    Folder("smollm3_windows").config(sliding_window=None).refused("types_without_window", "sliding_attention",
+        "`sliding_window`")
+    Folder("smollm3_windows").config(use_sliding_window=False).accepted("window_against_flag", "window 4",
+        "# `layer_types` has sliding_attention and `use_sliding_window` is false")
     Folder("ministral_odd").config(sliding_window=None).refused("ministral_window", "`sliding_window`")
-    Folder("ministral_odd").config(sliding_window=None, layer_types=None).accepted("ministral_full", "layers 3 {", "position rope")
-    Folder("ministral_odd").config(layer_types=["chunked_attention"] * 3).refused("chunked", "\"chunked_attention\"", "sliding_attention full_attention")
+    Folder("ministral_odd").config(sliding_window=None, layer_types=None).accepted("ministral_full", "layers 3 {",
+        "position rope")
+    Folder("ministral_odd").config(layer_types=["chunked_attention"] * 3).refused("chunked", "\"chunked_attention\"",
+        "sliding_attention full_attention")
     absent = Folder
-    Folder("gpt_neo_odd").config(attention_layers=absent).accepted("attention_types", "layers 1 {", "layers 3 {", "window 4")
+    Folder("gpt_neo_odd").config(attention_layers=absent).accepted("attention_types", "layers 1 {", "layers 3 {",
+        "window 4")
     Folder("gpt_neo_odd").config(attention_types=absent).accepted("attention_layers", "layers 1 {", "layers 3 {")
-    Folder("gpt_neo_odd").config(attention_types=[[["local"], 9]]).accepted("attention_both", "layers 1 {", "# `attention_types` differs from the list beside it")
-    Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=absent).refused("attention_neither", "`attention_layers`", "`attention_types`")
-    Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=[[["local"], 3]]).refused("attention_few", "`attention_types` is of fewer than the 4 layers")
-    Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=[[["local"], 4000], [["local"], 4000]]).refused("attention_many", "more than the 4 layers")
-    for i, value in enumerate(([[["local"], 1e9]], [[["local"], -1]], [[[], 4]], [["local", 4]], [7], [[["far"], 4]], [[["local"], 1.5]])):
-        Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=value).refused("attention_wrong_%d" % i, "`attention_types` holds")
-    Folder("gpt_neo_odd").config(attention_layers=["global"] * 5).refused("attention_layers_long", "`attention_layers` has 5 entries for 4 layers")
+    Folder("gpt_neo_odd").config(attention_types=[[["local"], 9]]).accepted("attention_both", "layers 1 {",
+        "# `attention_types` differs from the list beside it")
+    Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=absent).refused("attention_neither",
+        "`attention_layers`", "`attention_types`")
+    Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=[[["local"], 3]]).refused("attention_few",
+        "`attention_types` describes fewer than the 4 layers")
+    Folder("gpt_neo_odd").config(attention_layers=absent,
+                                 attention_types=[[["local"], 4000], [["local"], 4000]]).refused("attention_many",
+                                     "more than the 4 layers")
+    for i, value in enumerate(([[["local"], 1e9]], [[["local"], -1]], [[[], 4]], [["local", 4]], [7], [[["far"], 4]],
+                               [[["local"], 1.5]])):
+        Folder("gpt_neo_odd").config(attention_layers=absent, attention_types=value).refused("attention_wrong_%d" % i,
+            "`attention_types` holds")
+    Folder("gpt_neo_odd").config(attention_layers=["global"] * 5).refused("attention_layers_long",
+        "`attention_layers` has 5 entries for 4 layers")
 
 
 def refusals():
     """What the language cannot say."""
-    Folder("bert_odd").config(model_type="clip").refused("clip", "`model_type` is \"clip\"", "CLIPTextModel", "--list", unsaid="nearest")
-    Folder("bert_odd").config(model_type="xlnet").refused("xlnet", "\"xlnet\"", "two streams", "--list", unsaid="nearest")
-    Folder("bert_odd").config(model_type="deberta-v2").refused("deberta", "\"deberta-v2\"", "relative position", "--list", unsaid="nearest")
+    Folder("bert_odd").config(model_type="clip").refused("clip", "`model_type` is \"clip\"", "CLIPTextModel", "--list",
+                                                         unsaid="nearest")
+    Folder("bert_odd").config(model_type="xlnet").refused("xlnet", "\"xlnet\"", "two streams", "--list",
+                                                          unsaid="nearest")
+    Folder("bert_odd").config(model_type="deberta-v2").refused("deberta", "\"deberta-v2\"", "relative position",
+                                                               "--list", unsaid="nearest")
     Folder("bert_odd").config(model_type="mixtral").refused("experts", "feed-forward networks")
     Folder("bert_odd").config(model_type="llama4_text").refused("chunks", "chunks")
     Folder("roformer_odd").config(rotary_value=True).refused("rotary_value", "`rotary_value`")
@@ -302,24 +353,30 @@ def refusals():
     Folder("olmo3_odd").config(sliding_window=None).refused("olmo3_window", "`sliding_window`")
     Folder("olmo3_odd").config(rope_parameters={"rope_type": "default", "rope_theta": 77.0}).refused(
         "olmo3_flat", "`rope_parameters`", "`full_attention`")
-    Folder("olmo3_odd").config(rope_parameters=None, rope_theta=77.0, rope_scaling={"rope_type": "linear", "factor": 2.0}).accepted(
-        "olmo3_older", "theta 77 scaling linear factor 2", "theta 500000", "# `rope_theta` is that of the full_attention layers")
-    Folder("glm4_odd").config(partial_rotary_factor=0.25, rope_parameters=None).refused("glm4_odd_rotation", "the rotated width is odd")
+    Folder("olmo3_odd").config(rope_parameters=None, rope_theta=77.0,
+                               rope_scaling={"rope_type": "linear", "factor": 2.0}).accepted(
+        "olmo3_older", "theta 77 scaling linear factor 2", "theta 500000",
+        "# `rope_theta` is that of the full_attention layers")
+    Folder("glm4_odd").config(partial_rotary_factor=0.25, rope_parameters=None).refused("glm4_odd_rotation",
+        "the rotated width is odd")
     Folder("granite_odd").config(logits_scaling=0).refused("logits_scaling", "`logits_scaling` is 0")
     Folder("granite_odd").config(attention_multiplier=Folder).accepted("attention_multiplier", "scale 1\n")
     Folder("gptj_odd").config(rotary_dim=None).refused("rotary_dim", "`rotary_dim` is null")
     Folder("gptj_odd").config(rotary_dim=3).refused("rotary_dim_odd", "the rotated width is odd")
     Folder("gptj_odd").config(rotary_dim=8).refused("rotary_dim_wide", "partial 8/6")
     Folder("gptj_odd").config(scale_attn_weights=False).accepted("gptj_scale", "# `scale_attn_weights` is false")
-    Folder("codegen_odd").config(n_head=10).refused("codegen_heads", "no multiple of 4")
-    Folder("gpt_bigcode_odd").config(n_embd=Folder, hidden_size=15, n_layer=Folder, num_hidden_layers=2).accepted("attribute_map", "d_model 15", "layers 2 {")
+    Folder("codegen_odd").config(n_head=10).refused("codegen_heads", "not a multiple of 4")
+    Folder("gpt_bigcode_odd").config(n_embd=Folder, hidden_size=15, n_layer=Folder,
+                                     num_hidden_layers=2).accepted("attribute_map", "d_model 15", "layers 2 {")
     Folder("gpt_bigcode_odd").config(hidden_size=30).refused("attribute_map_both", "both `n_embd` and `hidden_size`")
     Folder("exaone4_odd").config(layer_types=Folder).refused("exaone4_types", "`layer_types` is missing")
     Folder("exaone4_odd").config(sliding_window_pattern="LLG").accepted("exaone4_pattern", "window 4")
     Folder("cohere2_odd").config(layer_switch=3).refused("cohere2_switch", "`layer_switch` is 3")
     Folder("xglm_odd").config(pad_token_id=2).refused("xglm_pad", "`pad_token_id` is 2")
-    Folder("biogpt_odd").config(layer_norm_eps=1e-12).accepted("biogpt_eps", "eps 1e-5", "# `layer_norm_eps` is not read")
-    Folder("umt5_odd").config(tie_word_embeddings=False).accepted("umt5_tie", "embedding tied", "scale 1/sqrt(d_model)", "# `tie_word_embeddings` is false")
+    Folder("biogpt_odd").config(layer_norm_eps=1e-12).accepted("biogpt_eps", "eps 1e-5",
+                                                               "# `layer_norm_eps` is not read")
+    Folder("umt5_odd").config(tie_word_embeddings=False).accepted("umt5_tie", "embedding tied", "scale 1/sqrt(d_model)",
+        "# `tie_word_embeddings` is false")
 
 
 def nested():
@@ -329,34 +386,44 @@ def nested():
             config = json.load(file)["text_config"]
         config.update(changes)
         return {key: value for key, value in config.items() if value is not Folder}
-    Folder("gemma3_whole_odd").accepted("text_config", "model gemma3 {", "window 4", "head logits tied", "# This is the text part alone")
+    Folder("gemma3_whole_odd").accepted("text_config", "model gemma3 {", "window 4", "head logits tied",
+                                        "# This is the text part alone")
     Folder("gemma3_whole_odd").config(text_config=Folder).refused("no_text_config", "`text_config` is missing")
     Folder("gemma3_whole_odd").config(text_config=[1]).refused("text_config_list", "`text_config` is [1]")
-    Folder("gemma3_whole_odd").config(text_config=text(model_type="llama")).refused("text_config_type", "in `text_config`", "\"llama\"", "only gemma3_text")
-    Folder("gemma3_whole_odd").config(text_config=text(use_magic=3)).refused("text_config_key", "in `text_config`", "`use_magic` (3)")
-    Folder("gemma3_whole_odd").config(text_config=text(use_magic=3)).accepted("text_config_ignored", "`use_magic` (3) is left out", options=("--ignore-key", "text_config.use_magic"))
-    Folder("gemma3_whole_odd").refused("text_config_obeyed", "it obeys `text_config.sliding_window`", options=("--ignore-key", "text_config.sliding_window"))
+    Folder("gemma3_whole_odd").config(text_config=text(model_type="llama")).refused("text_config_type",
+        "in `text_config`", "\"llama\"", "only gemma3_text")
+    Folder("gemma3_whole_odd").config(text_config=text(use_magic=3)).refused("text_config_key", "in `text_config`",
+        "`use_magic` (3)")
+    Folder("gemma3_whole_odd").config(text_config=text(use_magic=3)).accepted("text_config_ignored",
+        "`use_magic` (3) is left out", options=("--ignore-key", "text_config.use_magic"))
+    Folder("gemma3_whole_odd").refused("text_config_obeyed", "it obeys `text_config.sliding_window`",
+                                       options=("--ignore-key", "text_config.sliding_window"))
     Folder("gemma3_whole_odd").config(use_magic=3).refused("outer_key", "`use_magic` (3)", unsaid="in `text_config`")
-    Folder("gemma3_whole_odd").config(text_config=text(hidden_size=Folder)).refused("text_config_default", "[37, 2304]", "[37, 12]")
+    Folder("gemma3_whole_odd").config(text_config=text(hidden_size=Folder)).refused("text_config_default", "[37, 2304]",
+        "[37, 12]")
     Folder("gemma3_whole_odd").config(eos_token_id=[1, 7]).accepted("outer_end", "end 1 7")
-    Folder("gemma3_whole_odd").config(text_config=text(tie_word_embeddings=False)).accepted("outer_tie", "head logits tied")
+    Folder("gemma3_whole_odd").config(text_config=text(tie_word_embeddings=False)).accepted("outer_tie",
+        "head logits tied")
     Folder("gemma3_whole_odd").config(tie_word_embeddings=False).refused("outer_untied", "lm_head.weight")
-    Folder("gemma3_whole_odd").config(quantization_config={"bits": 4}).refused("outer_quantized", "`quantization_config`")
+    Folder("gemma3_whole_odd").config(quantization_config={"bits": 4}).refused("outer_quantized",
+        "`quantization_config`")
     Folder("gemma3_whole_odd").config(architectures=["Gemma3TextModel"]).refused("text_class", "\"Gemma3TextModel\"")
     folder = Folder("gemma3_whole_odd")
-    rename_tensors(os.path.join(folder.path, "model.safetensors"), lambda name: name.replace("language_model.model.", "model.language_model."))
+    rename_tensors(os.path.join(folder.path, "model.safetensors"),
+                   lambda name: name.replace("language_model.model.", "model.language_model."))
     folder.accepted("newer_prefix", "prefix \"model.language_model.\"")
 
 
 def main():
     listed = run("import", "--list")
-    report(listed.returncode == 0 and "xlm-roberta" in listed.stdout and "m2m_100" in listed.stdout, "list", listed.stderr)
+    report(listed.returncode == 0 and "xlm-roberta" in listed.stdout and "m2m_100" in listed.stdout, "list",
+           listed.stderr)
     report(run("import", FIXTURES).returncode == 2, "no_output")
     for group in (configs, unknown, texts, files, bounds, older, per_layer, refusals, nested):
         group()
     sentences.check(Folder, run, report)
     folders.check(run, report)
-    return failed > 0
+    return REPORT.finish()
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ def class_of(folder):
             return self.file(name, dict(value, **changes))
 
         def modules(self, *listed):
-            return self.file("modules.json", [dict(idx=i, name=str(i), path=path, type=kind) for i, (path, kind) in enumerate(listed)])
+            return self.file("modules.json",
+                             [dict(idx=i, name=str(i), path=path, type=kind) for i, (path, kind) in enumerate(listed)])
 
         def then(self, *more):
             """Modules behind those that there are."""
@@ -51,22 +52,26 @@ def poolings(Sentence):
     Sentence("mean_odd").edit(POOLING, pooling_mode_mean_tokens=False).accepted("sentence/no_mode", "head pool mean l2")
     Sentence("cls_odd").edit(POOLING, pooling_mode=["max"]).accepted("sentence/list_of_one", "head pool max l2")
     Sentence("mean_odd").edit(POOLING, pooling_mode_mean_tokens=False, pooling_mode_mean_sqrt_len_tokens=True).refused(
-        "sentence/mean_sqrt", POOLING, "`mean_sqrt_len_tokens` cannot be said")
-    Sentence("cls_odd").edit(POOLING, pooling_mode="weightedmean").refused("sentence/weightedmean", POOLING, "`weightedmean` cannot be said")
+        "sentence/mean_sqrt", POOLING, "`mean_sqrt_len_tokens` cannot be expressed")
+    Sentence("cls_odd").edit(POOLING, pooling_mode="weightedmean").refused("sentence/weightedmean", POOLING,
+        "`weightedmean` cannot be expressed")
     Sentence("mean_odd").edit(POOLING, pooling_mode_max_tokens=True).refused(
         "sentence/two_modes", POOLING, "both `pooling_mode_max_tokens` and `pooling_mode_mean_tokens`")
-    Sentence("cls_odd").edit(POOLING, pooling_mode=["mean", "cls"]).refused("sentence/list_of_two", POOLING, "`pooling_mode` is [\"mean\", …]")
+    Sentence("cls_odd").edit(POOLING, pooling_mode=["mean", "cls"]).refused("sentence/list_of_two", POOLING,
+        "`pooling_mode` is [\"mean\", …]")
     Sentence("cls_odd").edit(POOLING, embedding_dimension=22).refused("sentence/width", POOLING, "width 22", "21 wide")
     Sentence("cls_odd").edit(POOLING, twist=1).refused("sentence/pooling_key", POOLING, "`twist` (1) is unknown")
     prompts = dict(query="query: ", document="")
     Sentence("cls_odd").edit(POOLING, include_prompt=False).edit(WHOLE, prompts=prompts).refused(
         "sentence/include_prompt", POOLING, "`include_prompt` is false", "prompt `query`")
     Sentence("cls_odd").edit(POOLING, include_prompt=False).accepted("sentence/no_prompt", "head pool cls l2")
-    Sentence("cls_odd").edit(WHOLE, prompts=prompts, default_prompt_name="query").accepted("sentence/default_prompt", "the prompt `query`")
+    Sentence("cls_odd").edit(WHOLE, prompts=prompts, default_prompt_name="query").accepted("sentence/default_prompt",
+        "the prompt `query`")
 
 
 def denses(Sentence):
-    Sentence("tanh_odd").accepted("sentence/tanh", "head pool mean pooler", "\"pooler.*\" from \"linear.*\"", "2_Dense/model.safetensors")
+    Sentence("tanh_odd").accepted("sentence/tanh", "head pool mean pooler", "\"pooler.*\" from \"linear.*\"",
+                                  "2_Dense/model.safetensors")
     # the class has a pooler of its own, which is not the dense module
     weights = os.path.join(PARITY, "sentences", "tanh_odd", "model.safetensors")
     folder = Sentence("tanh_odd")
@@ -75,48 +80,65 @@ def denses(Sentence):
     folder.report(result.returncode == 1 and "linear.weight" in result.stderr, "sentence/own_pooler", result.stderr)
     shutil.rmtree(folder.path)
     Sentence("linear_odd").accepted("sentence/linear", "head pool cls classifier 9", "the output `logits`")
-    for name, key, changes in (("bias", "`bias` is false in front of a Tanh", dict(bias=False)), ("residual", "`use_residual` is true", dict(use_residual=True)),
-                               ("activation", "modules.activation.GELU", dict(activation_function="torch.nn.modules.activation.GELU")),
-                               ("narrow", "`out_features` is 7 behind 15", dict(out_features=7)),
-                               ("in_features", "`in_features` is 14, but the pool gives 15", dict(in_features=14, out_features=14)),
-                               ("of_tokens", "`module_input_name` is \"token_embeddings\"", dict(module_input_name="token_embeddings")),
+    for name, key, changes in (("bias", "`bias` is false in front of a Tanh", dict(bias=False)),
+                               ("residual", "`use_residual` is true", dict(use_residual=True)),
+                               ("activation", "modules.activation.GELU",
+                                dict(activation_function="torch.nn.modules.activation.GELU")),
+                               ("narrow", "`out_features` is 7 and `in_features` is 15", dict(out_features=7)),
+                               ("in_features", "`in_features` is 14, but the pool gives 15",
+                                dict(in_features=14, out_features=14)),
+                               ("of_tokens", "`module_input_name` is \"token_embeddings\"",
+                                dict(module_input_name="token_embeddings")),
                                ("key", "`twist` (2) is unknown", dict(twist=2))):
         Sentence("tanh_odd").edit(DENSE, **changes).refused("sentence/dense_" + name, DENSE, key)
-    Sentence("tanh_odd").then("3_Normalize").refused("sentence/norm_behind_dense", DENSE, "`l2` stands alone")
+    Sentence("tanh_odd").then("3_Normalize").refused("sentence/norm_behind_dense", DENSE,
+                                                     "`l2` directly follows a pool")
     Sentence("mean_odd").then("2_Dense").file(DENSE, dict(in_features=35, out_features=35)).refused(
-        "sentence/dense_behind_norm", DENSE, "a norm stands in front of it")
+        "sentence/dense_behind_norm", DENSE, "a norm precedes it")
     Sentence("tanh_odd").then("2_Dense").refused("sentence/two_denses", DENSE, "second dense module")
     folder = Sentence("tanh_odd")
     os.remove(os.path.join(folder.path, "2_Dense/model.safetensors"))
     folder.refused("sentence/no_dense_weights", "2_Dense/model.safetensors", "no such file")
     folder = Sentence("tanh_odd")
-    os.rename(os.path.join(folder.path, "2_Dense/model.safetensors"), os.path.join(folder.path, "2_Dense/pytorch_model.bin"))
+    os.rename(os.path.join(folder.path, "2_Dense/model.safetensors"),
+              os.path.join(folder.path, "2_Dense/pytorch_model.bin"))
     folder.refused("sentence/dense_pickle", "2_Dense/pytorch_model.bin", "save_file")
 
 
 def lists(Sentence):
     first = ("", OLD % "Transformer")
-    for kind in (OLD % "WordEmbeddings", OLD % "LayerNorm", NEW % "StaticEmbedding", "sentence_transformers.models.BERT", "custom_st.Pooling", "Pooling"):
-        Sentence("mean_odd").modules(first, ("1_Pooling", kind)).refused("sentence/type_" + kind, "modules.json: module 1", "\"%s\"" % kind)
-    Sentence("mean_odd").modules(("0_WordEmbeddings", OLD % "WordEmbeddings")).refused("sentence/first_type", "module 0", "WordEmbeddings")
-    Sentence("mean_odd").modules(("1_Pooling", OLD % "Pooling")).refused("sentence/first", "module 0", "it is a Pooling")
+    for kind in (OLD % "WordEmbeddings", OLD % "LayerNorm", NEW % "StaticEmbedding",
+                 "sentence_transformers.models.BERT", "custom_st.Pooling", "Pooling"):
+        Sentence("mean_odd").modules(first, ("1_Pooling", kind)).refused("sentence/type_" + kind,
+            "modules.json: module 1", "\"%s\"" % kind)
+    Sentence("mean_odd").modules(("0_WordEmbeddings", OLD % "WordEmbeddings")).refused("sentence/first_type",
+        "module 0", "WordEmbeddings")
+    Sentence("mean_odd").modules(("1_Pooling", OLD % "Pooling")).refused("sentence/first", "module 0",
+        "it is a Pooling")
     Sentence("mean_odd").modules(first, first).refused("sentence/second_model", "module 1", "it is a Transformer")
     Sentence("mean_odd").then("1_Pooling").refused("sentence/second_pooling", "module 3", "second Pooling")
-    Sentence("mean_odd").modules(first, ("2_Normalize", OLD % "Normalize")).refused("sentence/no_pooling", "module 1", "without a Pooling")
+    Sentence("mean_odd").modules(first, ("2_Normalize", OLD % "Normalize")).refused("sentence/no_pooling", "module 1",
+        "without a Pooling")
     Sentence("mean_odd").then("2_Normalize").refused("sentence/second_norm", "modules.json", "two modules normalize")
     for path in ("../1_Pooling", "/tmp", "a/../../b", "a,b", "a\nb", "x" * 300):
-        Sentence("mean_odd").modules(first, (path, OLD % "Pooling")).refused("sentence/path_%d" % len(path), "module 1", "`path` is")
-    Sentence("mean_odd").modules(first, ("9_Pooling", OLD % "Pooling")).refused("sentence/no_folder", "9_Pooling/config.json")
+        Sentence("mean_odd").modules(first, (path, OLD % "Pooling")).refused("sentence/path_%d" % len(path), "module 1",
+            "`path` is")
+    Sentence("mean_odd").modules(first, ("9_Pooling", OLD % "Pooling")).refused("sentence/no_folder",
+        "9_Pooling/config.json")
     Sentence("mean_odd").modules(("0_Transformer", OLD % "Transformer")).refused("sentence/no_model", "0_Transformer")
-    for name, value, said in (("object", {}, "not a list"), ("empty", [], "lists no module"), ("number", [1], "module 0 is not an object"),
-                              ("no_type", [{"path": ""}], "`type` is missing"), ("key", [{"type": OLD % "Transformer", "x": 1}], "`x` (1) is unknown"),
-                              ("kwargs", [{"type": OLD % "Transformer", "path": "", "kwargs": ["task"]}], "`kwargs` is [\"task\"]")):
+    for name, value, said in (("object", {}, "not a list"), ("empty", [], "lists no module"),
+                              ("number", [1], "module 0 is not an object"),
+                              ("no_type", [{"path": ""}], "`type` is missing"),
+                              ("key", [{"type": OLD % "Transformer", "x": 1}], "`x` (1) is unknown"),
+                              ("kwargs", [{"type": OLD % "Transformer", "path": "", "kwargs": ["task"]}],
+                               "`kwargs` is [\"task\"]")):
         Sentence("mean_odd").file("modules.json", value).refused("sentence/list_" + name, "modules.json", said)
     Sentence("mean_odd").modules(first).accepted("sentence/model_alone", "seq <= 12", unsaid="head ")
     folder = Sentence("mean_odd")
     os.remove(os.path.join(folder.path, "modules.json"))
     folder.accepted("sentence/no_modules", "seq <= 19", "head pooler", unsaid="head pool ")
-    Sentence("bart_odd", "fixtures").modules(first, ("1_Pooling", OLD % "Pooling")).file(POOLING, dict(pooling_mode="mean")).refused(
+    Sentence("bart_odd", "fixtures").modules(first, ("1_Pooling", OLD % "Pooling")).file(POOLING,
+        dict(pooling_mode="mean")).refused(
         "sentence/two_stacks", POOLING, "one stack")
 
 
@@ -128,25 +150,35 @@ def lengths(Sentence):
     Sentence("mean_odd").edit(BERT, max_seq_length=None).accepted("sentence/null_length", "seq <= 19")
     Sentence("mean_odd").accepted("sentence/seq", "seq <= 15", options=("--seq", "15"))
     Sentence("mean_odd").refused("sentence/seq_beyond", "--seq 20", "19 rows", options=("--seq", "20"))
-    Sentence("mean_odd").edit(BERT, tokenizer_args=dict(model_max_length=9)).accepted("sentence/tokenizer_args", "seq <= 9")
-    Sentence("cls_odd").file("tokenizer_config.json", dict(model_max_length=10**30)).accepted("sentence/no_length", "seq <= 14")
+    Sentence("mean_odd").edit(BERT, tokenizer_args=dict(model_max_length=9)).accepted("sentence/tokenizer_args",
+        "seq <= 9")
+    Sentence("cls_odd").file("tokenizer_config.json", dict(model_max_length=10**30)).accepted("sentence/no_length",
+        "seq <= 14")
     Sentence("encoder_mean").accepted("sentence/no_table", "seq <= 12", "T5EncoderModel", unsaid="decoder {")
-    Sentence("last_odd").config(max_position_embeddings=131072).file("tokenizer_config.json", dict(model_max_length=32768)).accepted(
+    Sentence("last_odd").config(max_position_embeddings=131072).file("tokenizer_config.json",
+        dict(model_max_length=32768)).accepted(
         "sentence/long", "seq <= 2048", "allow 32768 rows")
     for value in (0, -1, 1.5, "12", [12]):
-        Sentence("mean_odd").edit(BERT, max_seq_length=value).refused("sentence/max_seq_length_%s" % value, BERT, "`max_seq_length` is")
-    for changes, said in ((dict(do_lower_case=1), "`do_lower_case` is 1"), (dict(query_length=32), "`query_length` (32) is unknown"),
-                          (dict(transformer_task="fill-mask"), "`transformer_task` is \"fill-mask\""), (dict(module_output_name="scores2"), "scores2"),
-                          (dict(model_args=dict(is_causal=False)), "`model_args` has `is_causal`"), (dict(config_args=[1]), "`config_args` has"),
+        Sentence("mean_odd").edit(BERT, max_seq_length=value).refused("sentence/max_seq_length_%s" % value, BERT,
+            "`max_seq_length` is")
+    for changes, said in ((dict(do_lower_case=1), "`do_lower_case` is 1"),
+                          (dict(query_length=32), "`query_length` (32) is unknown"),
+                          (dict(transformer_task="fill-mask"), "`transformer_task` is \"fill-mask\""),
+                          (dict(module_output_name="scores2"), "scores2"),
+                          (dict(model_args=dict(is_causal=False)), "`model_args` has `is_causal`"),
+                          (dict(config_args=[1]), "`config_args` has"),
                           (dict(modality_config=dict(image=dict(method="forward"))), "`modality_config` is"),
                           (dict(modality_config=dict(text=dict(method="get_text_features"))), "`text` is")):
         Sentence("mean_odd").edit(BERT, **changes).refused("sentence/" + "_".join(changes), BERT, said)
-    Sentence("cls_odd").edit(WHOLE, model_type="SparseEncoder").refused("sentence/sparse", WHOLE, "`model_type` is \"SparseEncoder\"")
-    Sentence("cls_odd").edit(WHOLE, truncate_dim=4).refused("sentence/truncate_dim", WHOLE, "`truncate_dim` (4) is unknown")
+    Sentence("cls_odd").edit(WHOLE, model_type="SparseEncoder").refused("sentence/sparse", WHOLE,
+        "`model_type` is \"SparseEncoder\"")
+    Sentence("cls_odd").edit(WHOLE, truncate_dim=4).refused("sentence/truncate_dim", WHOLE,
+                                                            "`truncate_dim` (4) is unknown")
     task = dict(transformer_task="sequence-classification", max_seq_length=16)
     Sentence("bert_classifier", "fixtures").modules(("", OLD % "Transformer")).file(BERT, task).accepted(
         "sentence/cross_encoder", "head pooler classifier 3", "seq <= 16")
-    Sentence("mean_odd").modules(("", OLD % "Transformer")).file(BERT, task).refused("sentence/cross_encoder_class", "sequence-classification", "BertModel")
+    Sentence("mean_odd").modules(("", OLD % "Transformer")).file(BERT, task).refused("sentence/cross_encoder_class",
+        "sequence-classification", "BertModel")
 
 
 def check(folder, run, report):

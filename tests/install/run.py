@@ -5,20 +5,16 @@ import glob
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import run_tests  # noqa: E402
-
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib.attnc import ROOT, make  # noqa: E402
+from lib.attnc import run as run_command  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
 
 
 def run(*command, status=0, **environment):
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600,
-                          env={**os.environ, **environment})
-    assert done.returncode == status, "%s: %d\n%s" % (" ".join(command), done.returncode, done.stderr)
-    return done.stdout
+    return run_command(*command, status=status, env=environment).stdout
 
 
 def files(folder):
@@ -32,7 +28,7 @@ class Install:
         self.attnc = os.path.join(self.prefix, "bin", "attnc")
 
     def make(self, target):
-        run("make", "-s", target, "DESTDIR=" + os.path.join(self.folder, "a b"), "PREFIX=/usr")
+        make(target, "DESTDIR=" + os.path.join(self.folder, "a b"), "PREFIX=/usr", status=0)
 
     def commands(self):
         return re.findall(r"^  (\w+) ", run(self.attnc, "help"), re.M)
@@ -45,6 +41,10 @@ class Install:
         there = files(self.prefix)
         for name in ("bin/attnc", "share/man/man1/attnc.1", "share/bash-completion/completions/attnc",
                      "share/attnc/runtime/attn_runtime.c", "share/attnc/runtime/attn_generate.h",
+                     "share/attnc/runtime/attn_sample.c", "share/attnc/runtime/attn_sample.h",
+                     "share/attnc/runtime/tokenizer/attn_tokenizer.h", "share/attnc/runtime/tokenizer/encode.c",
+                     "share/doc/attnc/docs/tokenizers.md", "lib/libattn_tokenizer.a",
+                     "lib/pkgconfig/attnc-tokenizer.pc",
                      "share/attnc/specs/minilm.attn", "share/attnc/editors/attn.tmLanguage.json",
                      "share/doc/attnc/README.md", "share/doc/attnc/LICENSE", "share/doc/attnc/docs/language.md",
                      "lib/libattn_runtime.a", "lib/pkgconfig/attnc.pc", "lib/cmake/attnc/attnc-config.cmake",
@@ -54,6 +54,14 @@ class Install:
         out = os.path.join(self.folder, "out")
         run(self.attnc, "compile", os.path.join(self.prefix, "share/attnc/specs/by_hand.attn"), "-o", out)
         assert "by_hand.c" in files(out), "nothing was compiled"
+
+    def test_symbols(self):
+        """Every name that the libraries give to a program begins with attn_."""
+        for library in ("libattn_runtime.a", "libattn_tokenizer.a"):
+            lines = run("nm", "-g", "--defined-only", os.path.join(self.prefix, "lib", library)).splitlines()
+            names = [line.split()[2] for line in lines if len(line.split()) == 3]
+            others = [name for name in names if not name.startswith("attn_")]
+            assert len(names) > 10 and not others, "%s defines %s" % (library, others)
 
     def test_help(self):
         for command in self.commands():
@@ -87,6 +95,7 @@ class Install:
     def test_man_page(self):
         with open(os.path.join(self.prefix, "share/man/man1/attnc.1"), encoding="utf-8") as file:
             page = file.read().replace("\\-", "-")
+        assert "--targets" in page, "--targets is not on the page"
         assert "--version" in page and run(self.attnc, "--version").strip() in page, "no version"
         places = re.findall(r"^\.I PREFIX/(\S+)", page, re.M)
         gone = [place for place in places if not os.path.exists(os.path.join(self.prefix, place))]
@@ -97,9 +106,8 @@ class Install:
             missing = [o for o in self.options(command) if not re.search(re.escape(o) + r"(?![\w-])", page)]
             assert not missing, "%s %s is not on the page" % (command, missing)
         if shutil.which("groff"):
-            done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z", os.path.join(ROOT, "packaging/attnc.1")],
-                                  capture_output=True, text=True, check=False)
-            assert done.returncode == 0 and not done.stderr, done.stderr
+            done = run_command("groff", "-man", "-Tascii", "-ww", "-z", "packaging/attnc.1", status=0)
+            assert not done.stderr, done.stderr
 
     def complete(self, *words):
         script = os.path.join(self.prefix, "share/bash-completion/completions/attnc")
@@ -108,7 +116,7 @@ class Install:
         return run("bash", "-c", text, script, *words, PATH=path).split()
 
     def test_completion(self):
-        assert sorted(self.complete("attnc", "")) == sorted(self.commands() + ["help", "--version"])
+        assert sorted(self.complete("attnc", "")) == sorted(self.commands() + ["help", "--version", "--targets"])
         assert self.complete("attnc", "exp") == ["explain"]
         assert self.complete("attnc", "help", "im") == ["import"]
         for command in self.commands():
@@ -117,12 +125,27 @@ class Install:
         assert self.complete("attnc", "compile", "--unroll", "f") == ["full"]
         assert self.complete("attnc", "compile", "--unroll", "=", "l") == ["loops"]
         assert self.complete("attnc", "compile", "--unroll", "=") == ["auto", "full", "loops"]
-        assert self.complete("attnc", "compile", "--target", "scalar,av") == ["scalar,avx2", "scalar,avx512"]
         assert self.complete("attnc", "check", "--target", "ss") == ["sse2"]
-        tables = [open(path, encoding="utf-8").read() for path in glob.glob(ROOT + "/compiler/emit/isa/*.isa")]
-        targets = {re.search(r"^name (\w+)", table, re.M).group(1) for table in tables if "\nrank " in table}
-        assert set(self.complete("attnc", "compile", "--target", "")) == targets | {"native"}
+        targets = [line.split()[0] for line in run(self.attnc, "--targets").splitlines()]
+        assert self.complete("attnc", "compile", "--target", "") == targets + ["native"]
+        assert self.complete("attnc", "compile", "--target", "scalar,av") == \
+            ["scalar," + name for name in targets if name.startswith("av")]
         assert self.complete("attnc", "compile", "specs/by_h") == ["specs/by_hand.attn"]
+
+    def test_targets(self):
+        """One line for each table that has a rank, in its order; the help names the same; and a target runs where a
+        program of it finds what it probes for."""
+        tables = [open(path, encoding="utf-8").read() for path in glob.glob(ROOT + "/compiler/targets/*.isa")]
+        ranks = {re.search(r"^name (\w+)", table, re.M).group(1): re.search(r"^rank (\d+)", table, re.M)
+                 for table in tables}
+        names = sorted((name for name in ranks if ranks[name]), key=lambda name: int(ranks[name].group(1)))
+        lines = run(self.attnc, "--targets").splitlines()
+        assert [line.split()[0] for line in lines] == names and len(names) > 5, lines
+        told = " ".join(run(self.attnc, "help", "compile").split())
+        assert ", ".join(names) + " or native" in told, "the help names others"
+        for name, runs in (line.split(" ") for line in lines):
+            run(self.attnc, "check", "tests/differential/exact_one.attn", "--lengths", "1", "--target", name, "--run",
+                "env", status={"runs": 0, "no": 3}[runs])
 
     def test_uninstalls(self):
         self.make("uninstall")

@@ -1,7 +1,11 @@
 """The page's formulas against the interpreter."""
 import math
+import os
+import re
 
-from model import Model, draw, flat, near, write_safetensors
+from lib import safetensors
+from lib.attnc import ROOT
+from model import Model, draw, flat, near
 from page import Matrix, Row
 
 NOTHING = "layers 1 { ffn { d_ff 1, norm none } }"  # with its weights at 0, rows pass as they are
@@ -100,7 +104,8 @@ class Formulas:
 
     def test_activations(self):
         kinds = [word for word in self.page.table("activation") if word != "gated"]
-        assert len(kinds) == 6, str(kinds)
+        with open(os.path.join(ROOT, "compiler/model/activations.def"), encoding="utf-8") as file:
+            assert kinds == re.findall(r"^ACTIVATION\((\w+),", file.read(), re.M), str(kinds)
         one = [[float(i == j) for j in range(6)] for i in range(6)]
         for kind in kinds:
             m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\n"
@@ -388,7 +393,7 @@ class Formulas:
             for layer in (0, 1):
                 m.values["decoder.layers.%d.ffn.norm_in.%s" % (layer, end)] = [value + 0.1 * c for c in range(8)]
         m.values["head.bias"] = [0.0] * 20  # optional: zeros
-        write_safetensors(m.file, {name: (m.shapes[name], flat(v)) for name, v in m.values.items()})
+        safetensors.write(m.file, {name: (m.shapes[name], flat(v)) for name, v in m.values.items()})
 
         def transposed(rows):
             return [list(column) for column in zip(*rows)] if hasattr(rows[0], "__len__") else rows
@@ -411,6 +416,6 @@ class Formulas:
         def shape(values):
             return [len(values)] + (shape(values[0]) if hasattr(values[0], "__len__") else [])
         file = self.folder + "/renamed.safetensors"
-        write_safetensors(file, {name: (shape(v), flat(v)) for name, v in there.items()})
+        safetensors.write(file, {name: (shape(v), flat(v)) for name, v in there.items()})
         tokens = {"tokens": [3, 1, 19, 4]}
         near(m.outputs("logits", tokens, file)[0], m.outputs("logits", tokens)[0], "the renamed file")

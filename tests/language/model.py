@@ -1,22 +1,17 @@
 """A small spec with chosen weights in the interpreter: .npy and safetensors files, in pure Python."""
-import ast
-import json
+import array
 import os
 import random
 import re
-import struct
-import subprocess
 
+from lib import npy, safetensors
+from lib.attnc import ATTNC, ROOT
+from lib.attnc import run as run_command
 from page import Matrix, Row, single
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
 
-
-def run(*command, status=0, folder=ROOT):
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == status, "%s: %d\n%s" % (" ".join(command), done.returncode, done.stderr)
-    return done
+def run(*command, status=0, folder=ROOT, **more):
+    return run_command(*command, cwd=folder, status=status, **more)
 
 
 def flat(values):
@@ -29,38 +24,18 @@ def shape_of(values):
 
 def write_npy(path, values):
     """Integers as int64, anything else as float."""
-    numbers, whole = flat(values), all(isinstance(n, int) for n in flat(values))
-    header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (
-        "<i8" if whole else "<f4", "".join("%d," % n for n in shape_of(values)))
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        file.write(struct.pack("<%d%s" % (len(numbers), "q" if whole else "f"), *numbers))
+    numbers = flat(values)
+    npy.write(path, numbers, shape_of(values), "<i8" if all(isinstance(n, int) for n in numbers) else "<f4")
+
+
+def with_rows(values):
+    """Nested lists whose innermost are Rows."""
+    return Row(values) if isinstance(values, array.array) else [with_rows(inner) for inner in values]
 
 
 def read_npy(path):
     """Nested lists of floats; the last dimension as Rows."""
-    with open(path, "rb") as file:
-        data = file.read()
-    begin = 10 + struct.unpack_from("<H", data, 8)[0]
-    shape = ast.literal_eval(data[10:begin].decode("latin1"))["shape"]
-    values = [Row(struct.unpack_from("<%df" % shape[-1], data, at))
-              for at in range(begin, len(data), 4 * shape[-1])] if shape else []
-    for size in reversed(shape[1:-1] if len(shape) > 1 else ()):
-        values = [values[i:i + size] for i in range(0, len(values), size)]
-    return values[0] if len(shape) == 1 else values
-
-
-def write_safetensors(path, tensors):
-    """{name: (shape, numbers)} as f32."""
-    header, data = {}, b""
-    for name, (shape, numbers) in tensors.items():
-        part = struct.pack("<%df" % len(numbers), *numbers)
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
-        data += part
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
+    return with_rows(npy.read(path).rows())
 
 
 def draw(dice, *shape):
@@ -86,7 +61,7 @@ class Model:
             assert name in self.shapes, "no weight `%s` among %s" % (name, list(self.shapes))
             self.values[name] = values
         self.file = os.path.join(folder, "model.safetensors")
-        write_safetensors(self.file, {name: (self.shapes[name], flat(v)) for name, v in self.values.items()})
+        safetensors.write(self.file, {name: (self.shapes[name], flat(v)) for name, v in self.values.items()})
 
     def weight(self, name):
         """A Row or a Matrix; the Row of no columns where the spec has no such bias."""

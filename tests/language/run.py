@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """docs/language.md: its tables are those of settings.def, every setting has its section, its examples compile, its
 diagnostics are what attnc says, and its formulas are what the interpreter computes. Speaks TAP."""
+import json
 import os
 import re
 import sys
@@ -8,9 +9,10 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from formulas import Formulas  # noqa: E402
-from model import ATTNC, ROOT, read_npy, run, write_npy  # noqa: E402
+from lib.attnc import ATTNC, ROOT, make  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
+from model import read_npy, run, write_npy  # noqa: E402
 from page import Page  # noqa: E402
-from tap import run_tests  # noqa: E402
 
 PATH = os.path.join(ROOT, "docs", "language.md")
 TABLES = os.path.join(ROOT, "build", "language_tables")
@@ -55,7 +57,7 @@ class Language(Formulas):
     # ------------------------------------------------------------ the page and the table
 
     def test_tables(self):
-        run("make", "-s", "build/language_tables")
+        make("build/language_tables", status=0)
         assert run(TABLES, PATH).stdout == self.page.text, "the page is old: make language-tables"
 
     def test_renewal(self):
@@ -64,7 +66,7 @@ class Language(Formulas):
         bad = old.replace("table: pad ", "table: pads ")
         for text, wanted, status in ((old, self.page.text, 0), (bad, bad, 2)):
             path = self.write("renewed.md", text)
-            run("make", "-s", "language-tables", "LANGUAGE_PAGE=" + path, status=status)
+            make("language-tables", "LANGUAGE_PAGE=" + path, status=status)
             assert read(path) == wanted and not os.path.exists(path + ".part-new"), "another page"
 
     def test_bad_pages(self):
@@ -111,13 +113,13 @@ class Language(Formulas):
                 assert any(words <= item for item in found), "%s: %s does not say `%s %s`" % (
                     name, links[link], name, " ".join(sorted(words)))
                 count += 1
-            nobody = re.search(r"[Nn]o spec in this tree says ([^.;]*)", text)
+            nobody = re.search(r"[Nn]o spec in this tree uses ([^.;]*)", text)
             for folder in ("specs", "tests/families") if nobody else ():
                 words = re.findall(r"`(\w+)`", nobody.group(1))
                 assert words or nobody.group(1) == "it", nobody.group(0)
                 for file in os.listdir(os.path.join(ROOT, folder)):
                     for item in items_of(read(folder, file), name) if file.endswith(".attn") else ():
-                        assert words and not item & set(words), "%s/%s says `%s`" % (folder, file, name)
+                        assert words and not item & set(words), "%s/%s uses `%s`" % (folder, file, name)
         assert count > 100, "%d names" % count
 
     # ------------------------------------------------------------ examples and diagnostics
@@ -159,6 +161,35 @@ class Language(Formulas):
         window, every = (True, False), (False, True)
         assert windows == [(False, False), window, window, every, window, window], dumps["pattern"]
 
+    def test_tensors(self):
+        """The names of the page's list are those of the tensors of its examples, and of settings that have none."""
+        more = ["model tied { d_model 8, vocab 11, embedding tied, encoder { seq <= 4, layers 1 { attention self {\n"
+                "heads 2, position relative per_layer } } }, decoder { seq <= 4, layers 1 { attention cross {\n"
+                "heads 1, project none, score general } } } }",
+                "model image { d_model 8, encoder { input patches image 4 patch 2 class distillation\n"
+                "layers 1 { ffn { d_ff 9 } } } }"]
+        body = self.page.text.split("\n## Tensors")[1].split("\n## ")[0]
+        patterns, used = {}, set()
+        for row in re.findall(r"^\| (`.*?) \|", body, re.M):
+            names = re.findall(r"`([\w.*]+)`", row.split("the same")[0])
+            stem = ".".join(names[0].rstrip("*").split(".")[:-2] + [""])
+            sublayer = r"(cross_)?attention\d*" + (r"|ffn\d*" if "the same" in row else "")
+            for name in names:
+                whole = name if re.match(r"S\.|embedding|head|pooler|classifier", name) else stem + name
+                parts = {"S": "(encoder|decoder)", "L": r"\d+", "A": "(%s)" % sublayer, "ffn": r"ffn\d*",
+                         "*": "(weight|bias)"}
+                patterns[whole] = r"\.".join(parts.get(part, part) for part in whole.split("."))
+        assert len(patterns) > 25, str(patterns)
+        for example in [*self.page.examples(), *more]:
+            listed = run(ATTNC, "weights", self.write("example.attn", example)).stdout
+            for name in re.findall(r"^([\w.]+) +\[", listed, re.M):
+                if name.startswith("attention."):  # alone
+                    name = "encoder.layers.0." + name
+                found = {whole for whole, pattern in patterns.items() if re.fullmatch(pattern, name)}
+                assert found, "`%s` is not on the page" % name
+                used |= found
+        assert used == set(patterns), "no example has %s" % (set(patterns) - used)
+
     def test_diagnostics(self):
         pairs = re.findall(r"^```attn error\n(.*?)^```\n\n```text\n(.*?)^```$", self.page.text, re.S | re.M)
         assert pairs and len(pairs) == self.page.text.count("```attn error"), "an error without its text"
@@ -169,7 +200,7 @@ class Language(Formulas):
 
     def test_refused(self):
         rows = re.findall(r"^\| `(.*?)` \| `(encoder|decoder|over|alone|stack|model)` \| (.*) \|$",
-                          self.page.text.split("## What is refused")[1], re.M)
+                          self.page.text.split("## Refused combinations")[1], re.M)
         assert len(rows) > 60, "%d rows" % len(rows)
         for spec, where, why in rows:
             path = self.write("refused.attn", FRAMES[where] % spec)
@@ -179,7 +210,7 @@ class Language(Formulas):
 
     def test_said_by_hand(self):
         """What the page says that a spec by hand can say, of keys that import looks at."""
-        body = self.page.text.split("## What cannot be said")[1].split("\n## ")[0]
+        body = self.page.text.split("## What a spec cannot express")[1].split("\n## ")[0]
         rows = re.findall(r"^\| `([\w.]+)` [^|]*\| `(.*?)` \| `(encoder|decoder|over|stack|model)` \|$", body, re.M)
         files = os.listdir(os.path.join(ROOT, "compiler", "import"))
         source = "".join(read("compiler", "import", file) for file in files)
@@ -190,7 +221,7 @@ class Language(Formulas):
 
     def test_norm_without_weights(self):
         """plus_one with weights that are optional, as the page says it: rows of variance 1."""
-        body = self.page.text.split("## What cannot be said")[1]
+        body = self.page.text.split("## What a spec cannot express")[1]
         norm = re.search(r"`(norm layernorm plus_one no_bias)`, and `optional`", body)[1]
         line = 'decoder.%s.weight" from "nowhere" optional'
         spec = self.write("bare.attn", """model bare { d_model 8, vocab 11, %s
@@ -210,17 +241,15 @@ class Language(Formulas):
 
     def test_refused_all(self):
         """Every row of the compiler's table of exclusions is on the page."""
-        source = read("compiler", "model", "attention.c")
-        table = source[source.index("exclusions[] = {"):]
-        table = table[:table.index("\n};")]
-        rows = re.findall(r"\{\w+, F_\w+,\s*\"((?:[^\"\\]|\\.)*)\"\}", table)
-        rules = re.findall(r"^RULE\(", source, re.M)
-        assert len(rows) == len(rules) > 20, "%d rows and %d rules" % (len(rows), len(rules))
+        program = "#define EXCLUSION(name, blame, reason, ...) reason\n#include \"exclusions.def\"\n"
+        done = run("cc", "-E", "-P", "-I", "compiler/model", "-x", "c", "-", input=program)
+        rows = [json.loads(line) for line in done.stdout.splitlines() if line]
+        assert len(rows) > 20, "%d rows" % len(rows)
         for reason in rows:
             assert "| %s |\n" % reason in self.page.text, "not on the page: " + reason
 
 
-# tap.py runs what the class itself holds
+# run_tests runs what the class itself holds
 for test in [name for name in vars(Formulas) if name.startswith("test_")]:
     setattr(Language, test, vars(Formulas)[test])
 

@@ -3,49 +3,26 @@
 attention; how large it is, what a browser shows of it, and what it says of bad input. Speaks TAP.
 
 Environment: ATTNC_QUICK=1 takes one layer of the largest page."""
-import ast
 import base64
 import json
 import os
 import re
-import struct
-import subprocess
 import sys
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from browser import WIDTHS, see  # noqa: E402
-from tap import run_tests  # noqa: E402
+from lib import npy  # noqa: E402
+from lib.attnc import QUICK, ROOT, attnc  # noqa: E402
+from lib.browser import WIDTHS, see  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ATTNC = os.path.join(ROOT, "build", "attnc")
 HERE = os.path.dirname(os.path.abspath(__file__))
-QUICK = os.environ.get("ATTNC_QUICK") == "1"
 LEAST_LEVELS = 16  # of a row's greatest weight
 DIFFERENTIAL = os.path.join(ROOT, "tests", "differential")
 
 
 def run(*command, status=0):
-    done = subprocess.run([ATTNC, *command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == status, "%s: %d\n%s" % (" ".join(command), done.returncode, done.stderr)
-    return done
-
-
-def write_npy(path, numbers, shape, kind="<i8", code="q"):
-    header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (kind, "".join("%d," % n for n in shape))
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        file.write(struct.pack("<%d%s" % (len(numbers), code), *numbers))
-
-
-def read_npy(path):
-    """(numbers, shape) of 32-bit floats."""
-    with open(path, "rb") as file:
-        data = file.read()
-    begin = 10 + struct.unpack_from("<H", data, 8)[0]
-    shape = ast.literal_eval(data[10:begin].decode("latin1"))["shape"]
-    return struct.unpack_from("<%df" % ((len(data) - begin) // 4), data, begin), shape
+    return attnc(*command, status=status)
 
 
 def page_of(path):
@@ -99,7 +76,7 @@ class Map:
         return path
 
     def ids(self, name, numbers):
-        write_npy(self.path(name + ".npy"), numbers, [len(numbers)])
+        npy.write(self.path(name + ".npy"), numbers, descr="<i8")
         return ["--in", "%s=%s" % (name, self.path(name + ".npy"))]
 
     def page(self, spec, *arguments):
@@ -115,7 +92,7 @@ class Map:
                 assert group["title"] == "%s, layer %d" % (title, layer), group["title"]
                 run("run", spec, "--weights", "random:3", "--engine", "interp", *given, "--out",
                     "%s.%d=%s" % (output, layer, self.path("map.npy")))
-                numbers, shape = read_npy(self.path("map.npy"))
+                shape, numbers = npy.read(self.path("map.npy"))
                 assert len(group["maps"]) == shape[0], "%d heads of %d" % (len(group["maps"]), shape[0])
                 for head, one in enumerate(group["maps"]):
                     assert (one["head"], one["rows"], one["columns"]) == (head, *shape[1:]), str(shape)
@@ -159,10 +136,10 @@ class Map:
                          "--labels", "target=" + self.path("t.txt", "a\r\nb \u00e9"), "--engine", "interp")
         assert page["axes"] == [{"name": "source", "labels": ["</script><b>", "\"\\&\t", "\ufffd"]},
                                 {"name": "target", "labels": ["a", "b \u00e9"]}], page["axes"]
-        for text, lines in (("a\n", 1), ("a\nb\nc\n", 3), ("", 0)):
+        for text, lines in (("a\n", "1 line"), ("a\nb\nc\n", "3 lines"), ("", "0 lines")):
             done = run("map", spec, "--weights", "random:3", *given, "--labels", "target=" + self.path("t.txt", text),
                        "-o", self.path("none.html"), status=1)
-            assert "has %d lines, but `target` has 2 rows" % lines in done.stderr, done.stderr
+            assert "has %s, but `target` has 2 rows" % lines in done.stderr, done.stderr
         for labels, why in ((self.path("t.txt"), "say `--labels"), ("pixels=" + self.path("t.txt"), "names no input"),
                             ("target=" + self.path("absent"), "absent")):
             done = run("map", spec, "--weights", "random:3", *given, "--labels", labels, "-o", self.path("none.html"),
@@ -209,7 +186,7 @@ class Map:
                 near = abs(min(sums) - low) < half and abs(max(sums) - high) < half
                 assert high <= 1 and near, "%s: %s" % (name, sums)
         mask = self.path("mask.npy")
-        write_npy(mask, [0, 0, 0, 1, 1, 0, 0, 0, 0], [3, 3], "|u1", "B")
+        npy.write(mask, [0, 0, 0, 1, 1, 0, 0, 0, 0], [3, 3], "|u1")
         given = self.path("given.attn", "model given { d_model 16, vocab 50, encoder { seq <= 12, layers 1 {\n"
                           "attention self { heads 2, mask given }, ffn { d_ff 16 } } }, head pool mean }\n")
         page = self.page(given, *self.ids("tokens", [1, 2, 3]), "--in", "mask=" + mask, "--engine", "interp")
@@ -230,7 +207,7 @@ class Map:
         page = self.page(spec, *given, "--engine", "interp")
         run("run", spec, "--weights", "random:3", "--engine", "interp", *given, "--out",
             "attention.0=" + self.path("map.npy"))
-        numbers, _ = read_npy(self.path("map.npy"))
+        numbers = npy.read(self.path("map.npy")).numbers
         for head, one in enumerate(page["groups"][0]["maps"]):
             compare_weights(one, numbers[head * 90000:(head + 1) * 90000])
             assert one["greatest"] == 1, str(one["greatest"])
@@ -249,7 +226,7 @@ class Map:
         one = page["groups"][-1]["maps"][11]
         run("run", spec, "--weights", "random:3", "--in", "tokens=" + self.path("tokens.npy"), "--out",
             "attention.%d=%s" % (layers - 1, self.path("map.npy")))
-        compare_weights(one, read_npy(self.path("map.npy"))[0][11 * 512 * 512:])
+        compare_weights(one, npy.read(self.path("map.npy")).numbers[11 * 512 * 512:])
 
     def look(self, **window):
         with open(self.path("page.html"), encoding="utf-8") as file:
@@ -322,9 +299,9 @@ class Map:
 
     def test_bad_calls(self):
         spec, given = DIFFERENTIAL + "/alibi.attn", self.ids("tokens", [3, 1, 4])
-        write_npy(self.path("two.npy"), [1, 2, 3, 4], [2, 2])
+        npy.write(self.path("two.npy"), [1, 2, 3, 4], [2, 2], "<i8")
         mask = self.path("mask.npy")
-        write_npy(mask, [1, 1, 1, 1], [2, 2])
+        npy.write(mask, [1, 1, 1, 1], [2, 2], "<i8")
         done = run("map", spec, "--weights", "random:3", "--in", "tokens=" + self.path("two.npy"), "--in",
                    "attention_mask=" + mask, "-o", self.path("none.html"), status=1)
         assert "one sequence" in done.stderr, done.stderr

@@ -8,13 +8,14 @@ import os
 import re
 
 from table import Drawn
+from tree import Wrong
 
 # Files, and how many mutants of them all together.
 ELSEWHERE = "compiler/emit/templates/driver_serve.c.tmpl"  # of programs for emulators: tests/portability runs them
 STRATA = (
     (("compiler/emit/templates/*.tmpl",), 30), (("compiler/passes/*.c",), 12),
-    (tuple("compiler/emit/%s.c" % name for name in ("file", "interface", "kernels", "tiles", "unroll")), 10),
-    (("compiler/ir/build.c",), 8),
+    (("compiler/lower/*.c", "compiler/emit/file.c", "compiler/emit/interface.c", "compiler/emit/kernels.c"), 10),
+    (("compiler/ir/build*.c",), 8),
 )
 OPERATORS = {" + ": " - ", " - ": " + ", " * ": " / ", " / ": " * ", " < ": " <= ", " <= ": " < ", " > ": " >= ",
              " >= ": " > ", " == ": " != ", " != ": " == ", " && ": " || ", " || ": " && "}
@@ -58,6 +59,9 @@ def drawn(root, seed):
     """Of each stratum its mutants, lowest rank first, and how many are wanted."""
     for patterns, wanted in STRATA:
         found = []
+        for pattern in patterns:
+            if not glob.glob(pattern, root_dir=root):
+                raise Wrong("mutate.py: no file is named " + pattern)
         names = sorted(name for pattern in patterns for name in glob.glob(pattern, root_dir=root)
                        if name != ELSEWHERE)
         for name in names:

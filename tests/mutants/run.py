@@ -16,15 +16,18 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import moved  # noqa: E402
 import mutate  # noqa: E402
 import table  # noqa: E402
-from tap import commit  # noqa: E402
-from tree import ROOT, Trees, Wrong  # noqa: E402
+from lib.attnc import LONG, QUICK  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from lib.turns import commit  # noqa: E402
+from tree import Trees, Wrong  # noqa: E402
 
-LONG = os.environ.get("ATTNC_LONG") == "1"
-IN_TURN = 2 if os.environ.get("ATTNC_QUICK") == "1" else 8
+IN_TURN = 2 if QUICK else 8
 WORKERS = min(2, os.cpu_count() or 1)
 SEED = 1
+REPORT = Report("mutants")
 
 
 def turn(mutants):
@@ -33,37 +36,24 @@ def turn(mutants):
     return word[:12], ranked[:IN_TURN]
 
 
-class Report:
-    """Prints as results come, and counts."""
+class Results:
+    """Prints results as they come, in TAP or as a table, and counts them."""
 
-    def __init__(self, tap):
-        self.tap, self.lock, self.counts, self.bad = tap, threading.Lock(), {}, 0
+    def __init__(self, report):
+        self.report, self.lock, self.counts, self.bad = report, threading.Lock(), {}, 0
 
     def say(self, name, file, word, why, seconds):
+        name, why = name.split(":")[0], why.strip()
+        good = word in ("caught", "impossible", "explained")
         with self.lock:
             self.counts[word] = self.counts.get(word, 0) + 1
-            good = word in ("caught", "impossible", "explained")
             self.bad += not good
-            if self.tap:
-                skip = " # SKIP " + why if word == "impossible" else ""
-                print("%sok mutants/%s%s" % ("" if good else "not ", name.split(":")[0], skip))
-                print("# %s %s: %s (%.1f s)" % (file, word, why.strip().replace("\n", "\n# "), seconds))
-            else:
-                print("%-34s %-42s %-10s %5.1f s  %s" % (name.split(":")[0], file, word, seconds, why.strip()))
-            sys.stdout.flush()
-
-
-def texts_stand(mutants):
-    """What all of them are about is there, whichever have their turn."""
-    wrong = []
-    for mutant in mutants:
-        with open(os.path.join(ROOT, mutant.file), encoding="utf-8") as file:
-            try:
-                mutant.applied(file.read())
-            except Wrong as why:
-                wrong.append("%s: %s" % (mutant.name, why))
-    if wrong:
-        raise Wrong("\n".join(wrong))
+            if not self.report:
+                print("%-34s %-42s %-10s %5.1f s  %s" % (name, file, word, seconds, why), flush=True)
+                return
+        said = "%s %s: %s (%.1f s)" % (file, word, why, seconds)
+        self.report.result(name, None if good else said, skip=why if word == "impossible" else None,
+                           note=said if good else None)
 
 
 def one(trees, report, mutant, commands):
@@ -78,7 +68,7 @@ def one(trees, report, mutant, commands):
 def by_chance(trees, report, pool, seed, killers, names):
     """Of each stratum so many that build, or those of `names`."""
     explained = table.explanations()
-    used, lock = set(), threading.Lock()
+    lock = threading.Lock()
 
     def next_one(waiting):
         while True:
@@ -93,9 +83,8 @@ def by_chance(trees, report, pool, seed, killers, names):
                 word, why = "wrong", str(wrong)
             if word == "invalid":
                 continue
-            key = (mutant.file, *mutant.lines)
+            key = mutant.key()
             if word == "survived" and key in explained:
-                used.add(key)
                 word, why = "explained", explained[key]
             elif word != "caught" and word != "impossible":
                 why = "%s\n    - %s\n    + %s" % (why, *mutant.lines)
@@ -109,11 +98,6 @@ def by_chance(trees, report, pool, seed, killers, names):
         jobs = [pool.submit(next_one, mutants) for _ in range(wanted)]
         for job in jobs:
             job.result()
-    for file, old, new in sorted(set(explained) - used):
-        with open(os.path.join(ROOT, file), encoding="utf-8") as source:
-            if old not in [line.strip() for line in source]:
-                why = "explains a line that is gone:\n    - %s\n    + %s" % (old, new)
-                report.say("explained.txt", file, "wrong", why, 0)
 
 
 def main():
@@ -125,13 +109,14 @@ def main():
     everything = args.all or LONG
     commands = table.Commands()
     mutants, killers = table.named(commands), table.killers(commands)
-    texts_stand(mutants)
     if args.names:
         mutants = [mutant for mutant in mutants if mutant.name.split(":")[0] in args.names]
     elif not everything:
         commit, mutants = turn(mutants)
         print("# commit %s: %s" % (commit, ", ".join(mutant.name.split(":")[0] for mutant in mutants)))
-    report = Report(tap=not args.all)
+    report = Results(None if args.all else REPORT)
+    if not args.all:
+        REPORT.attempt("a text is found wherever its function stands", moved.moved)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         used = [command for mutant in mutants for command in mutant.commands]
         trees = Trees(folder, WORKERS, list(commands.known.values()) if everything else used)
@@ -141,16 +126,16 @@ def main():
         if everything:
             names = [] if "random" in args.names else args.names
             by_chance(trees, report, pool, args.seed, killers, names)
-    if report.tap:
-        print("1..%d" % sum(report.counts.values()))
-    else:
+    if args.all:
         print(", ".join("%d %s" % (count, word) for word, count in sorted(report.counts.items())))
-    return 1 if report.bad else 0
+        return 1 if report.bad else 0
+    return REPORT.finish()
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
     except Wrong as wrong:
-        print("not ok mutants/all\n# %s\n1..1" % str(wrong).replace("\n", "\n# "))
+        REPORT.result("all", str(wrong))
+        REPORT.finish()
         sys.exit(1)

@@ -1,41 +1,44 @@
-"""The tables of this folder, and mutants: a place in a file, and what stands there instead.
+"""The tables of this folder, and mutants: a name, what stands there, and what stands there instead.
 
     == NAME: what is wrong
-    file PATH
+    in FUNCTION                 or a table, a macro, a type of C, in whichever file; or the base name of a template
     by COMMAND                  who must catch it; several are run in turn until one fails
-    - TEXT                      stands once in the file; several such lines are lines of it that follow each other
+    - TEXT                      stands there once, whatever its white space; several such lines follow each other
     + TEXT                      what stands there instead
 """
 import fnmatch
+import glob
 import os
 import re
 
+import places
 from tree import Command, Wrong
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Mutant:
-    def __init__(self, name, file, old, new, commands=()):
-        self.name, self.file, self.old, self.new, self.commands = name, file, old, new, commands
+    """A mutant at an offset of a file, where `old` stands."""
 
-    def applied(self, text):
-        if text.count(self.old) != 1:
-            raise Wrong("its text stands %d times in %s:\n%s" % (text.count(self.old), self.file, self.old))
-        return text.replace(self.old, self.new)
-
-
-class Drawn(Mutant):
-    """One that chance made: its place is an offset."""
-
-    def __init__(self, name, file, at, old, new, lines):
-        super().__init__(name, file, old, new)
-        self.at, self.lines = at, lines  # the line before and after
+    def __init__(self, name, file, at, old, new, commands=()):
+        self.name, self.file, self.at, self.old, self.new, self.commands = name, file, at, old, new, commands
 
     def applied(self, text):
         if text[self.at:self.at + len(self.old)] != self.old:
             raise Wrong("%s: %s has changed" % (self.name, self.file))
         return text[:self.at] + self.new + text[self.at + len(self.old):]
+
+
+class Drawn(Mutant):
+    """A mutant that chance made."""
+
+    def __init__(self, name, file, at, old, new, lines):
+        super().__init__(name, file, at, old, new)
+        self.lines = lines  # the line before and after
+
+    def key(self):
+        """What explained.txt knows it by."""
+        return (places.definition_at(self.file, self.at), *self.lines)
 
 
 def entries(name):
@@ -65,12 +68,20 @@ class Commands:
 
 
 def named(commands):
-    mutants = []
+    """The mutants of named.txt. Wrong, with every entry that is at fault, where one has no place or not one alone."""
+    mutants, wrong = [], []
     for title, lines in entries("named.txt"):
-        if sorted(lines) != ["+", "-", "by", "file"] or len(lines["file"]) != 1 or not re.match(r"\w+: ", title):
+        if sorted(lines) != ["+", "-", "by", "in"] or len(lines["in"]) != 1 or not re.match(r"\w+: ", title):
             raise Wrong("named.txt: `%s` is not whole" % title)
-        old, new = "\n".join(lines["-"]), "\n".join(lines["+"])
-        mutants.append(Mutant(title, lines["file"][0], old, new, commands.of(lines["by"])))
+        try:
+            file, begin, end = places.place(lines["in"][0], "\n".join(lines["-"]))
+        except Wrong as why:
+            wrong.append("named.txt: %s: %s" % (title.split(":")[0], why))
+            continue
+        old = places.read(places.ROOT, file)[begin:end]
+        mutants.append(Mutant(title, file, begin, old, "\n".join(lines["+"]), commands.of(lines["by"])))
+    if wrong:
+        raise Wrong("\n".join(wrong))
     names = [mutant.name.split(":")[0] for mutant in mutants]
     if len(set(names)) != len(names):
         raise Wrong("named.txt: a name stands twice")
@@ -80,6 +91,9 @@ def named(commands):
 def killers(commands):
     """What tries to catch mutants of a file: a function of its path."""
     rows = [(title.split(), commands.of(lines["by"])) for title, lines in entries("killers.txt")]
+    gone = [pattern for patterns, _ in rows for pattern in patterns if not glob.glob(pattern, root_dir=places.ROOT)]
+    if gone:
+        raise Wrong("killers.txt: no file is named " + ", ".join(gone))
 
     def of(path):
         for patterns, found in rows:
@@ -90,9 +104,13 @@ def killers(commands):
 
 
 def explanations():
-    """Of survivors: why nothing can catch them, by file, line before and line after."""
-    found = {}
+    """Of survivors: why nothing can catch them, by definition, line before and line after."""
+    found, gone = {}, []
     for title, lines in entries("explained.txt"):
         for old, new in zip(lines["-"], lines["+"], strict=True):
-            found[lines["file"][0], old.strip(), new.strip()] = title
+            if not places.matches(lines["in"][0], old):
+                gone.append("explained.txt: a line is gone from `%s`:\n%s" % (lines["in"][0], old))
+            found[lines["in"][0], old.strip(), new.strip()] = title
+    if gone:
+        raise Wrong("\n".join(gone))
     return found

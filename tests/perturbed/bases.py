@@ -1,7 +1,7 @@
 """The models that make.py varies: (class, settings, words), and variations beyond those that it finds in a config by
 itself. Of the words `text`, `segments`, `source` and `pixels` are inputs; `base`: of a class whose head attnc cannot
-say, the rows in front of the head are compared; `few`: variations of tensors alone. In EXTRA `settings` are what the model is made with, `disk` are changes of config.json behind it; `...` takes a
-key out."""
+say, the rows in front of the head are compared; `few`: variations of tensors alone. In EXTRA `settings` are what the
+model is made with, `disk` are changes of config.json behind it; `...` takes a key out."""
 
 SIZES = {"vocab_size": 23, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 10,
          "max_position_embeddings": 16}
@@ -41,7 +41,8 @@ BASES = {
     "gpt2": ("GPT2LMHeadModel", GPT2, "text"),
     "gpt2_plain": ("GPT2Model", GPT2, "text"),
     "gpt_neox": ("GPTNeoXForCausalLM", dict(ALL_HEADS, hidden_size=32, num_attention_heads=2), "text"),
-    "opt": ("OPTForCausalLM", dict(vocab_size=23, hidden_size=12, num_hidden_layers=2, num_attention_heads=2, ffn_dim=10,
+    "opt": ("OPTForCausalLM",
+            dict(vocab_size=23, hidden_size=12, num_hidden_layers=2, num_attention_heads=2, ffn_dim=10,
                                    max_position_embeddings=16, word_embed_proj_dim=12), "text"),
     "bloom": ("BloomForCausalLM", dict(vocab_size=23, hidden_size=12, n_layer=2, n_head=3), "text"),
     "mpt": ("MptForCausalLM", dict(vocab_size=23, d_model=12, n_layers=2, n_heads=3, max_seq_len=16), "text"),
@@ -58,7 +59,8 @@ BASES = {
     "qwen3": ("Qwen3ForCausalLM", dict(LLAMA, sliding_window=4, max_window_layers=1), "text"),
     "gemma": ("GemmaForCausalLM", LLAMA, "text"),
     "gemma2": ("Gemma2ForCausalLM", dict(LLAMA, sliding_window=4, query_pre_attn_scalar=9), "text"),
-    "gemma3": ("Gemma3ForCausalLM", dict(LLAMA, sliding_window=4, query_pre_attn_scalar=9, num_hidden_layers=7), "text"),
+    "gemma3": ("Gemma3ForCausalLM", dict(LLAMA, sliding_window=4, query_pre_attn_scalar=9, num_hidden_layers=7),
+               "text"),
     "olmo2": ("Olmo2ForCausalLM", SQUARE, "text"),
     "phi": ("PhiForCausalLM", SQUARE, "text"),
     "phi3": ("Phi3ForCausalLM", dict(SQUARE, pad_token_id=0, sliding_window=4), "text"),
@@ -84,7 +86,8 @@ BASES = {
     "modernbert_masked": ("ModernBertForMaskedLM", dict(BERT, num_hidden_layers=4, local_attention=4), "text base few"),
     "deit_classifier": ("DeiTForImageClassification", dict(VIT, **LABELS), "pixels few"),
     "gpt2_classifier": ("GPT2ForSequenceClassification", dict(GPT2, **LABELS_PAD), "text few"),
-    "opt_plain": ("OPTModel", dict(vocab_size=23, hidden_size=12, num_hidden_layers=2, num_attention_heads=2, ffn_dim=10,
+    "opt_plain": ("OPTModel",
+                  dict(vocab_size=23, hidden_size=12, num_hidden_layers=2, num_attention_heads=2, ffn_dim=10,
                                    max_position_embeddings=16, word_embed_proj_dim=12), "text few"),
     "bloom_plain": ("BloomModel", dict(vocab_size=23, hidden_size=12, n_layer=2, n_head=3), "text few"),
     "qwen3_plain": ("Qwen3Model", dict(LLAMA, sliding_window=4, max_window_layers=1), "text few"),

@@ -6,8 +6,8 @@ transformers 5.23; the archives are committed. A variation that transformers can
     tests/perturbed/make.py [BASE…]
 
 cases.json of an archive maps a variation to {"config", "without", "weights", "in": {NAME: member}, "out": {NAME:
-member}}: keys of config.json that differ from those of the variation `plain`, keys that only `plain` has, and members of
-the archive. Members are named after their contents, so that what several variations share is stored once."""
+member}}: keys of config.json that differ from those of the variation `plain`, keys that only `plain` has, and members
+of the archive. Members are named after their contents, so that what several variations share is stored once."""
 import contextlib
 import hashlib
 import io
@@ -31,7 +31,8 @@ from make_fixtures import randomize  # noqa: E402
 from bases import BASES, EXTRA, FOREIGN, FUSED_ALIBI, NESTED_ROPES, OPEN, ROPES  # noqa: E402
 
 TOKENS, TARGET = 9, 6
-ACTIVATION_KEYS = ("hidden_act", "activation_function", "hidden_activation", "activation", "feed_forward_proj", "dense_act_fn")
+ACTIVATION_KEYS = ("hidden_act", "activation_function", "hidden_activation", "activation", "feed_forward_proj",
+                   "dense_act_fn")
 ACTIVATIONS = ("relu", "gelu", "gelu_new", "gelu_pytorch_tanh", "silu", "quick_gelu", "gelu_fast", "relu2", "swish",
                "gelu_python", "gelu_accurate", "mish", "gated-gelu", "gated-silu", "gated-relu")
 # Keys that change how results are handed out, not what they are.

@@ -4,12 +4,10 @@ outputs are those of Hugging Face transformers within 5e-5, or the import refuse
 holds, or, of `foreign_KEY`, because it does not know KEY. An output that a note of the import names as left out is
 excused. A tenth of the variations has its turn with each commit; ATTNC_LONG=1 tries all. Words are
 beginnings of names to try alone; --refused writes refused.json anew."""
-import array
 import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -18,33 +16,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(ROOT, "tests"))
-from tap import Report, turn  # noqa: E402
+sys.path.insert(0, os.path.dirname(HERE))
+from lib import npy  # noqa: E402
+from lib.attnc import LONG, attnc  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from lib.turns import turn  # noqa: E402
 
-ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
 REFUSED = os.path.join(HERE, "refused.json")
 TOLERANCE, TURNS = 5e-5, 10
-
-
-def run(*words):
-    return subprocess.run([ATTNC, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-
-
-def numbers(path):
-    """(shape as text, float32 numbers) of a .npy file."""
-    with open(path, "rb") as file:
-        data = file.read()
-    begin = 10 + int.from_bytes(data[8:10], "little")
-    values = array.array("f")
-    values.frombytes(data[begin:])
-    return re.search(rb"'shape': (\(.*?\))", data[:begin]).group(1), values
 
 
 def error_of(got, expected):
     """The largest |a - b| / (1 + max |b|), or a reason."""
     if got[0] != expected[0]:
-        return "the shape is %s instead of %s" % (got[0].decode(), expected[0].decode())
+        return "the shape is %s instead of %s" % (got[0], expected[0])
     worst = max((abs(a - b) for a, b in zip(got[1], expected[1])), default=0.0)
     error = worst / (1 + max((abs(b) for b in expected[1]), default=0))
     return "off by %.3g of %.3g" % (worst, max(map(abs, expected[1]))) if not error <= TOLERANCE else None
@@ -81,7 +66,7 @@ class Variation:
     def compare(self, folder):
         def at(name):
             return os.path.join(folder, name)
-        done = run("import", folder, "-o", at("spec.attn"))
+        done = attnc("import", folder, "-o", at("spec.attn"))
         if done.returncode == 1:
             reason = done.stderr.strip().replace(folder + "/", "").removeprefix("attnc: error: ")
             key = self.variation.removeprefix("foreign_")
@@ -95,11 +80,11 @@ class Variation:
             words += ["--in", "%s=%s" % (name, at("in.%s.npy" % name))]
         for name in wanted:
             words += ["--out", "%s=%s" % (name, at("got.%s.npy" % name))]
-        ran = run(*words)
+        ran = attnc(*words)
         if ran.returncode:
             return "run: status %d\n%s" % (ran.returncode, ran.stderr), None
         for name in sorted(wanted):
-            problem = error_of(numbers(at("got.%s.npy" % name)), numbers(at("out.%s.npy" % name)))
+            problem = error_of(npy.read(at("got.%s.npy" % name)), npy.read(at("out.%s.npy" % name)))
             if problem:
                 return "%s: %s\n%s" % (name, problem, done.stderr), None
         return None, None
@@ -143,7 +128,7 @@ def main():
     words = [w for w in sys.argv[1:] if not w.startswith("-")]
     if words:
         found = [v for v in found if any(v.name.startswith(w) for w in words)]
-    elif os.environ.get("ATTNC_LONG") != "1" and "--refused" not in sys.argv:
+    elif not LONG and "--refused" not in sys.argv:
         at = turn() % TURNS
         found = [v for v in found if zlib.crc32(v.name.encode()) % TURNS == at]
     with open(REFUSED, encoding="utf-8") as file:

@@ -10,16 +10,13 @@ import glob
 import itertools
 import os
 import re
-import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.dirname(HERE))
-from tap import run_tests  # noqa: E402
+from lib.attnc import ROOT, attnc  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
 
-ATTNC = os.environ.get("ATTNC", os.path.join(ROOT, "build", "attnc"))
 STEPS, GRAPHS = (os.path.join(HERE, name) for name in ("steps.txt", "graphs.txt"))
 COUNTED = ["specs/%s.attn" % name for name in ("by_hand", "deit_small", "gemma2_2b", "minilm", "qwen3_0_6b")]
 COUNTED += ["tests/differential/%s.attn" % name for name in (
@@ -27,20 +24,19 @@ COUNTED += ["tests/differential/%s.attn" % name for name in (
     "patches_to_tokens", "seq2seq_odd", "seq2seq_shared", "sublayers", "unrolled_kinds", "longrope_both")]
 COUNTED += ["tests/decode/ring.attn", "tests/decode/prefixed.attn"]
 COUNTED += ["tests/differential/alone_%s.attn" % name for name in ("additive_values", "cross", "dot")]
+SCRATCH = re.compile(r"^schedule (\w+) of .*, (\d+) bytes of scratch a thread$", re.M)
 SHOWN = ["specs/by_hand.attn", "tests/differential/single.attn", "tests/differential/unrolled_patches.attn"]
 SHOWN += ["tests/differential/alone_%s.attn" % name for name in ("additive_values", "exact_keys", "given", "relative")]
-EMITTED = ("specs/qwen3_0_6b.attn", "tests/calls/ids.attn", "tests/calls/both.attn", "tests/calls/whole.attn",
-           "tests/decode/ring.attn", "tests/differential/exact.attn", "tests/codegen/single.attn")
-PANEL = 16  # floats of a cache line, to which everything is aligned
-
-
-def run(*command):
-    return subprocess.run([ATTNC, *command], capture_output=True, text=True, timeout=120, cwd=ROOT, check=False)
+EMITTED = ("specs/minilm.attn", "specs/qwen3_0_6b.attn", "tests/calls/ids.attn", "tests/calls/both.attn",
+           "tests/calls/whole.attn", "tests/decode/ring.attn", "tests/differential/exact.attn",
+           "tests/codegen/single.attn")
+PANEL = 16  # columns of a panel
+ALIGNMENT = 64  # bytes of a cache line, to which everything is aligned
 
 
 def dump(spec, stage="plan"):
     """None where the spec cannot be emitted."""
-    done = run("--dump=" + stage, spec)
+    done = attnc("--dump=" + stage, spec)
     assert done.returncode in (0, 3), "%s: status %d: %s" % (spec, done.returncode, done.stderr)
     return done.stdout if done.returncode == 0 else None
 
@@ -55,16 +51,18 @@ def steps_text():
     """Of each spec and plan how many steps of each kind and what they need; how many tensors; the first caches."""
     lines = []
     for spec in COUNTED:
-        text = dump(spec)
+        text, needed = dump(spec), {}
+        for name, bytes_ in SCRATCH.findall(dump(spec, "schedule")):
+            needed[name] = max(needed.get(name, 0), int(bytes_))
         for plan in re.split(r"^(?=plan )", text, flags=re.M)[1:]:
             kinds = collections.Counter(re.findall(r"^  (?!buffer|packed|cache)(\w+) \S+ ", plan, re.M))
             words = " ".join("%s %d" % pair for pair in sorted(kinds.items()))
-            sizes = re.match(r"plan .*: \d+ steps, (\d+ rows) a chunk, (\d+) floats of workspace, (\d+) a thread", plan)
+            sizes = re.match(r"plan .*: \d+ steps?, (\d+ rows?) a chunk, (\d+) bytes? of workspace$", plan, re.M)
             lines.append("%s %s: %s" % (spec, plan.split()[1], words))
-            lines.append("    %s, workspace %s, scratch %s" % sizes.groups())
+            lines.append("    %s, workspace %s, scratch %d" % (*sizes.groups(), needed[plan.split()[1]]))
         packed = re.findall(r"^  packed .* at \d+, (\w+)$", text, re.M)
-        floats = re.search(r"^weights of \w+: (\d+) floats$", text, re.M).group(1)
-        lines.append("%s: %s floats, %d panels, %d rows" % (spec, floats, packed.count("panels"), packed.count("rows")))
+        size = re.search(r"^weights of \w+: (\d+) bytes$", text, re.M).group(1)
+        lines.append("%s: %s bytes, %d panels, %d rows" % (spec, size, packed.count("panels"), packed.count("rows")))
         lines += ["    %s: %s" % found for found in re.findall(r"^  cache (\S+) of .* at \d+: (.*)$", text, re.M)[:4]]
     return "\n".join(lines) + "\n"
 
@@ -83,14 +81,14 @@ def expect_golden(path, text):
 def apart(spec, what, places):
     """places: (name, offset, room, first, last): none that meet in time may meet in place."""
     for i, (name, at, room, first, last) in enumerate(places):
-        assert at % PANEL == 0 and room > 0, "%s: %s %s at %d, of %d floats" % (spec, what, name, at, room)
+        assert at % ALIGNMENT == 0 and room > 0, "%s: %s %s at %d, of %d bytes" % (spec, what, name, at, room)
         for other, other_at, other_room, other_first, other_last in places[:i]:
             together = first <= other_last and other_first <= last
             overlap = at < other_at + other_room and other_at < at + room
             assert not (together and overlap), "%s: %s %s lies over %s" % (spec, what, name, other)
 
 
-BUFFER = re.compile(r"^  buffer (\S+) at (\d+), stride (\d+), room (\d+), steps (\d+)\.\.(\d+)$", re.M)
+BUFFER = re.compile(r"^  buffer (\S+) at (\d+), stride (\d+), (\d+) bytes, steps (\d+)\.\.(\d+)$", re.M)
 SIZE = r"\(\(size_t\)(\d+)u \+ \(size_t\)\(threads\) \* \(size_t\)(\d+)u\)"
 
 
@@ -123,9 +121,9 @@ class Plans:
                 found = BUFFER.findall(plan)
                 apart(spec, "the buffer", [(name, int(at), int(room), int(first), int(last))
                                            for name, at, _, room, first, last in found if int(room)])
-                floats = int(re.search(r"(\d+) floats of workspace", plan).group(1))
+                size = int(re.search(r"(\d+) bytes of workspace", plan).group(1))
                 ends = [int(at) + int(room) for _, at, _, room, _, _ in found]
-                assert max(ends, default=0) <= floats, "%s: too little room" % spec
+                assert max(ends, default=0) <= size, "%s: too little room" % spec
                 assert all(int(stride) % PANEL == 0 for _, _, stride, _, _, _ in found), "%s: a stride" % spec
                 count += len(found)
         assert count > 1000, "%d buffers" % count
@@ -145,10 +143,10 @@ class Plans:
 
     def test_weights(self):
         for spec, text in self.texts:
-            floats = int(re.search(r"^weights of \w+: (\d+) floats$", text, re.M).group(1))
+            size = int(re.search(r"^weights of \w+: (\d+) bytes$", text, re.M).group(1))
             at = [int(place) for place in re.findall(r"^  packed .* at (\d+), \w+$", text, re.M)]
-            assert at == sorted(set(at)) and all(place % PANEL == 0 for place in at), "%s: %s" % (spec, at)
-            assert not at or at[-1] + PANEL < floats, "%s: nothing behind the last tensor" % spec
+            assert at == sorted(set(at)) and all(place % ALIGNMENT == 0 for place in at), "%s: %s" % (spec, at)
+            assert not at or at[-1] + ALIGNMENT < size, "%s: nothing behind the last tensor" % spec
 
     def test_longrope(self):
         """Angles of short sequences and of long ones stand in one table where the length is known, in two elsewhere."""
@@ -160,24 +158,38 @@ class Plans:
                 file.write(spec % seq)
             places = re.findall(r"^  packed (rope\.\w+)\S* at (\d+)", dump(path), re.M)
             assert [name for name, _ in places] == ["rope.cos", "rope.sin"], places
-            assert int(places[1][1]) - int(places[0][1]) == 4 * rows, "%s: %s" % (seq, places)
+            assert int(places[1][1]) - int(places[0][1]) == 4 * 4 * rows, "%s: %s" % (seq, places)
 
     def test_caches(self):
         count = 0
-        line = r"^  cache (\S+) of the (state|source) at (\d+): (\d+) heads, (\d+) (?:slots in panels|rows) of (\d+)"
+        line = r"^  cache (\S+) of the (state|source) at (\d+): (\d+) heads?, (\d+) (?:slots? in panels|rows?) of (\d+)"
         for spec, text in self.texts:
             found = re.findall(line, text, re.M)
             assert len(found) == len(re.findall("^  cache ", text, re.M)), "%s: a cache without a place" % spec
             for kind in ("state", "source"):
-                apart(spec, "the cache", [(name, int(at), int(heads) * int(slots) * int(width), 0, 0)
+                apart(spec, "the cache", [(name, int(at), 4 * int(heads) * int(slots) * int(width), 0, 0)
                                           for name, of, at, heads, slots, width in found if of == kind])
             count += len(found)
         assert count > 100, "%d caches" % count
 
+    def test_kernels(self):
+        """Every kernel of kernels.def is in some schedule, in loops and unrolled as far as it has both."""
+        with open(os.path.join(ROOT, "compiler/lower/kernels.def"), encoding="utf-8") as file:
+            names = re.findall(r"^KERNEL\((\w+),", file.read(), re.M)
+        only = {"attention": {"loops"}, "store": {"loops"}, "attention_register_resident": {"unrolled"},
+                "attention_full": {"unrolled"}}
+        found = {name: set() for name in names}
+        for spec, _ in self.texts:
+            for part in re.split(r"^(?=schedule )", dump(spec, "schedule"), flags=re.M)[1:]:
+                how = re.match(r"schedule \S+ of \S+ for \S+: (\w+)", part).group(1)
+                for name in re.findall(r"^ +\w+: (\w+) on ", part, re.M):
+                    found[name].add(how)
+        assert len(names) > 8 and found == {name: only.get(name, {"loops", "unrolled"}) for name in names}, found
+
     # ------------------------------------------------------------ the emitted text
 
     def emitted(self, spec):
-        done = run("compile", spec, "-o", self.folder)
+        done = attnc("compile", spec, "-o", self.folder)
         assert done.returncode == 0, done.stderr
         stem = os.path.join(self.folder, os.path.splitext(os.path.basename(spec))[0])
         for end in (".c", ".h"):
@@ -191,7 +203,14 @@ class Plans:
             steps = re.findall(r"^(.*)\n.*\nvoid \w+_step_(\w+)\(void \*with, int thread\) \{$", code, re.M)
             assert len(steps) > 5, "%s: %d steps" % (spec, len(steps))
             for comment, name in steps:
-                assert re.fullmatch(r"/\* %s: \S.* \*/" % name, comment), "%s: %s: %s" % (spec, name, comment)
+                layer = re.search(r"layer\d+(?=_)", name)
+                place = layer.group().replace("layer", "layer ") + ", " if layer else ""
+                words = r"/\* (encoder |decoder )?%s[^:]+: \S.* \*/" % place
+                assert re.fullmatch(words, comment), "%s: %s: %s" % (spec, name, comment)
+            if spec == "specs/minilm.attn":
+                wanted = "layer 3, self attention, query, key and value projection: [rows][384] x [384][1152] + bias"
+                of_targets = [name for comment, name in steps if comment == "/* %s */" % wanted]
+                assert of_targets == ["layer3_attention_query_key_value"] * 3, of_targets
             assert not re.search(r"^ *run\.\w+ \+= .* \* 1;$", code, re.M), "%s: a product by 1" % spec
             alone = re.findall(r"^ *\w+_single_chunk\(run\);\n *(.*)$", code, re.M)
             assert bool(alone) == spec.endswith("single.attn") and set(alone) <= {"return;"}, "%s: %s" % (spec, alone)
@@ -200,8 +219,60 @@ class Plans:
             structs = re.findall(r"^typedef struct \w+_(?:input|output|rows|decoded) \{\n(.*?)^\}", header, re.M | re.S)
             assert structs, "%s: no struct" % spec
             for struct in structs:
-                for line in struct.splitlines():
+                whole = re.sub(r"\n +\* ", " ", struct)  # a long comment stands in front of its field
+                for line in re.sub(r"^ +(/\*.*\*/)\n( +.*;)$", r"\2 \1", whole, flags=re.M).splitlines():
                     assert re.search(r"; +/\* \S", line), "%s: %s" % (spec, line)
+
+    def places(self, spec):
+        """Of each target, entry and step where its rows, weights and caches begin: [(space, element)], by --dump."""
+        text, found = dump(spec), {}
+        weights = {name: int(at) // 4 for name, at in re.findall(r"^  packed (\S+) at (\d+),", text, re.M)}
+        caches = {name: int(at) // 4 for name, at in re.findall(r"^  cache (\S+) of .* at (\d+):", text, re.M)}
+        buffers = {}
+        for plan in re.split(r"^(?=plan )", text, flags=re.M)[1:]:
+            rows = BUFFER.findall(plan)
+            buffers[plan.split()[1]] = {name: int(at) // 4 for name, at, *_ in rows}
+            assert len({name for name, *_ in rows}) == len(rows), "%s: two buffers of a name" % spec
+        for part in re.split(r"^(?=schedule )", dump(spec, "schedule"), flags=re.M)[1:]:
+            entry, target, loops = re.match(r"schedule (\w+) of \w+ for (\w+): (\w+)", part).groups()
+            for step, arguments in re.findall(r"^  (\w+): \w+ on (.*)$", part, re.M) if loops == "loops" else []:
+                of_step = found.setdefault((target, entry, step), [])
+                for slot, column in re.findall(r"=([^\s+]+)(?:\+(\d+))?", arguments):
+                    if slot in buffers[entry]:
+                        of_step.append(("workspace", buffers[entry][slot] + int(column or 0)))
+                    elif slot in weights or slot in caches:
+                        space = "weights" if slot in weights else "cache"
+                        of_step.append((space, (weights if space == "weights" else caches)[slot]))
+        return found
+
+    def test_offsets(self):
+        """The steps of every target begin where the plan says, and say so by constants that the file has once."""
+        for spec, entries in (("specs/minilm.attn", 1), ("specs/gemma2_2b.attn", 2), ("tests/decode/ring.attn", 2),
+                              ("tests/differential/seq2seq_odd.attn", 3), ("tests/differential/logits_odd.attn", 2)):
+            code, _ = self.emitted(spec)
+            model = os.path.splitext(os.path.basename(spec))[0]
+            lines = re.findall(r"^#define (%s_(?:(?:encode_|decode_)?x|w|cache)_\w+) (\d+)\b" % model, code, re.M)
+            offsets = {name: int(at) for name, at in lines}
+            assert len(offsets) == len(lines) > 20, "%s: %d constants, %d names" % (spec, len(lines), len(offsets))
+            assert "gemma" not in spec or max(offsets.values()) > 2 ** 31, "%s: no large offset" % spec
+            assert not re.search(r"run->(?:weights|workspace) \+ \d", code), "%s: a bare number" % spec
+            wanted = self.places(spec)
+            found, used = set(), set()
+            step = r"^void %s_([a-z0-9]+)_(encode_|decode_)?step_(\w+)\(void \*with, int thread\) \{\n(.*?)^\}" % model
+            argument = r"(run->weights \+|run->workspace \+|,) (%s_\w+)(?<!_maps)\b(?: \+ (\d+))?" % model
+            for target, entry, name, body in re.findall(step, code, re.M | re.S):
+                begins = []
+                body = " ".join(body.replace("%s_next(run," % model, "run->weights +").split())
+                for of, constant, column in re.findall(argument, body):
+                    assert constant in offsets, "%s: %s is no constant" % (name, constant)
+                    used.add(constant)
+                    space = "workspace" if "workspace" in of else "cache" if of == "," else "weights"
+                    begins.append((space, offsets[constant] + int(column or 0)))
+                key = (target, entry[:-1] or "forward", name)
+                assert begins == wanted[key], "%s %s: %s, not %s" % (spec, key, begins, wanted[key])
+                found.add(key)
+            assert found == set(wanted) and len({target for target, _, _ in found}) > 1, "%s: steps are missing" % spec
+            assert len({entry for _, entry, _ in found}) == entries and used == set(offsets), set(offsets) - used
 
     def test_narrow_machines(self):
         """Where a workspace of so many threads passes what 31 bits count, and only there, init looks."""

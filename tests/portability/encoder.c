@@ -1,5 +1,5 @@
-/* encoder [TARGET]: small.attn with the weights in it, one call: the target, then the bits of the result. 77: the machine
- * has none of the targets, or not the wanted one. */
+/* encoder [TARGET]: small.attn with the weights in it, one call: the target, then the bits of the result. 77: the
+ * machine has none of the targets, or not the wanted one. */
 #include "small.h"
 
 #include <stdio.h>

@@ -5,21 +5,24 @@ its meaning. emitted/NAME: the C compiles without a warning, for aarch64 and for
 native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do not
 show; `check --small`. TAP on stdout.
 
-Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out, and most specs elsewhere; ATTNC_LONG=1 takes all of them."""
+What runs under an emulator takes turns with the commits: a third of the processors, half of the specs elsewhere, and
+attnc on aarch64 with every second one. Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out, and most specs
+elsewhere; ATTNC_LONG=1 takes all of them."""
 
 import concurrent.futures
 import os
 import platform
 import shlex
 import shutil
-import struct
-import subprocess
 import sys
 import tempfile
 
 import elsewhere
 import x86
-from common import ATTNC, LONG, QUICK, ROOT, STRICT, output, result, run
+from common import STRICT, output, report, result
+from lib import npy
+from lib.attnc import ATTNC, LONG, QUICK, ROOT, make, run
+from lib.turns import in_turn
 
 ATTNC_AARCH64 = os.path.join(ROOT, "build/aarch64/attnc")
 GCC = "aarch64-linux-gnu-gcc"
@@ -30,7 +33,7 @@ EMITTED = ["specs/minilm.attn", "tests/codegen/small_full.attn", "tests/differen
 CHECKED = [
     ["specs/minilm.attn", "--lengths", "1,17,33"], ["tests/differential/causal.attn"],
     ["tests/differential/windows.attn"], ["tests/differential/rope_odd.attn"],
-][:: 1 if LONG else 2]  # what elsewhere.py runs on aarch64 is asked for from here
+]  # what elsewhere.py runs on aarch64 is asked for from here
 
 
 def run_aarch64(arguments, job=0, **more):
@@ -38,27 +41,27 @@ def run_aarch64(arguments, job=0, **more):
     store-release, which aarch64 forbids, and threads that count on it miss a wake-up."""
     cpus = sorted(os.sched_getaffinity(0))
     pinned = ["taskset", "-c", str(cpus[job % len(cpus)]), *shlex.split(EMULATOR)]
-    return run([*pinned, ATTNC_AARCH64, *arguments], **more)
+    return run(*pinned, ATTNC_AARCH64, *arguments, **more)
 
 
 def isa(cc):
     # clang contracts scalar products across statements when it is told to, whatever its pragma says
     tables = ["neon", "scalar"] if cc == GCC else ["neon"]
-    done = run(["build/unit/test_isa", *tables], env=os.environ | {"CC": cc, "EMULATOR": EMULATOR})
+    done = run("build/unit/test_isa", *tables, env={"CC": cc, "EMULATOR": EMULATOR})
     return None if done.returncode == 0 else output(done)
 
 
 def emitted(spec, compilers):
     with tempfile.TemporaryDirectory() as folder:
-        done = run([ATTNC, "compile", spec, "-o", folder, "--target", "neon,scalar" if "small" in spec else "neon"])
+        done = run(ATTNC, "compile", spec, "-o", folder, "--target", "neon,scalar" if "small" in spec else "neon")
         if done.returncode:
             return output(done)
         source = next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".c"))
         for cc in compilers:
-            done = run([*shlex.split(cc), *STRICT, "-c", source, "-o", folder + "/x.o"])
+            done = run(*shlex.split(cc), *STRICT, "-c", source, "-o", folder + "/x.o")
             if done.returncode:
                 return f"{cc}: {output(done)}"
-            undefined = set(run(["nm", "-u", folder + "/x.o"]).stdout.split()) - {"U"} - ALLOWED
+            undefined = set(run("nm", "-u", folder + "/x.o").stdout.split()) - {"U"} - ALLOWED
             if undefined:
                 return f"{cc}: undefined symbols {sorted(undefined)}"
     return None
@@ -68,17 +71,16 @@ def build():
     """(reason to skip, problem) of build/aarch64/attnc."""
     library = "build/aarch64/root/usr/lib/aarch64-linux-gnu/libz.so"
     if not os.path.exists(os.path.join(ROOT, library)):
-        done = run(["scripts/arm64_library.sh", "build/aarch64/root"])
+        done = run("scripts/arm64_library.sh", "build/aarch64/root")
         if done.returncode:
             return done.stderr.strip(), None
-    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     host = next(cc for cc in ("clang", "gcc", "cc") if shutil.which(cc))
-    done = run(["make", f"-j{os.cpu_count()}", "CC=" + host, "aarch64"], env=alone)
+    done = make(f"-j{os.cpu_count()}", "CC=" + host, "aarch64")
     return None, output(done) if done.returncode else None
 
 
-def check(job):
-    done = run_aarch64(["check", "--small", "--cc", GCC, *CHECKED[job]], job)
+def check(options, job):
+    done = run_aarch64(["check", "--small", "--cc", GCC, *options], job)
     rows = {line.split()[0] for line in done.stdout.splitlines()[1:-1] if line}
     fine = done.returncode == 0 and {"neon", "scalar"} <= rows and done.stdout.rstrip().endswith("thread counts")
     return None if fine else output(done)
@@ -86,6 +88,9 @@ def check(job):
 
 def native():
     spec = "tests/differential/exact_one.attn"
+    listed = run_aarch64(["--targets"])
+    if [line for line in listed.stdout.splitlines() if line.endswith(" runs")] != ["scalar runs", "neon runs"]:
+        return "attnc --targets: " + output(listed)
     done = run_aarch64(["check", "--small", "--cc", GCC, "--target", "native", spec])
     rows = {line.split()[0] for line in done.stdout.splitlines()[1:-1] if line} - {"target"}
     return None if done.returncode == 0 and rows == {"neon"} else output(done)
@@ -96,10 +101,7 @@ def bits():
     rows = 19
     answers = {}
     with tempfile.TemporaryDirectory() as folder:
-        header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({rows},), }}".ljust(117) + "\n"
-        with open(folder + "/tokens.npy", "wb") as file:
-            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-            file.write(struct.pack(f"<{rows}i", *(7 * i % 61 for i in range(rows))))
+        npy.write(folder + "/tokens.npy", [7 * i % 61 for i in range(rows)])
         compilers = [GCC] + ([CLANG] if shutil.which("clang") else [])
         for cc in [cc + flags for cc in compilers for flags in ("", " -std=gnu11 -O3 -ffp-contract=fast")]:
             first, *rest = shlex.split(cc)
@@ -109,7 +111,7 @@ def bits():
             command = ["run", "tests/codegen/small.attn", "--weights", "random:3", "--in",
                        f"tokens={folder}/tokens.npy", "--out", f"hidden={folder}/hidden.npy", "--engine", "compiled",
                        "--target", "neon"]
-            done = run_aarch64(command, env=os.environ | {"CC": folder + "/cc"})
+            done = run_aarch64(command, env={"CC": folder + "/cc"})
             if done.returncode:
                 return f"{cc}: {output(done)}"
             with open(folder + "/hidden.npy", "rb") as file:
@@ -117,39 +119,43 @@ def bits():
     return None if len(answers) == 1 else "\n".join(f"{cc} agree" for cc in answers.values())
 
 
-def main():
-    fine = True
+def tests():
     if platform.machine() == "x86_64" and shutil.which(x86.EMULATOR):
-        fine &= x86.tests()
+        x86.tests()
     else:
         result("x86", skip=x86.EMULATOR + " is not there, or this machine is no x86-64")
-    fine &= elsewhere.tests()
+    elsewhere.tests()
     if platform.machine() == "aarch64":
         result("aarch64", skip="this machine is one: every other test runs on it")
-        return fine
+        return
     for program in (GCC, EMULATOR.split()[0], "taskset"):
         if not shutil.which(program):
             result("aarch64", skip=program + " is not there: scripts/install_packages.sh aarch64")
-            return fine
+            return
     compilers = [GCC] + ([CLANG] if shutil.which("clang") else [])
-    for cc in compilers:
-        fine &= result("isa/" + cc.split()[0], isa(cc))
+    for cc in compilers if QUICK else in_turn(compilers):
+        result("isa/" + cc.split()[0], isa(cc))
     here = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
-    for spec in EMITTED[:1] if QUICK else EMITTED:
-        fine &= result("emitted/" + os.path.basename(spec), emitted(spec, compilers + here))
-    if QUICK:
-        return fine
+    for spec in EMITTED[:1] if QUICK else in_turn(EMITTED):
+        result("emitted/" + os.path.basename(spec), emitted(spec, compilers + here))
+    if QUICK or not in_turn(["attnc on aarch64"]):
+        return
     skip, problem = build()
-    fine &= result("build", problem, skip)
+    result("build", problem, skip)
     if skip or problem:
-        return fine
-    fine &= result("native", native())
-    fine &= result("bits", bits())
+        return
+    result("native", native())
+    result("bits", bits())
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for options, problem in zip(CHECKED, pool.map(check, range(len(CHECKED)))):
-            fine &= result("check/" + os.path.basename(options[0]), problem)
-    return fine
+        checked = CHECKED if LONG else CHECKED[::2]
+        for options, problem in zip(checked, pool.map(check, checked, range(len(checked)))):
+            result("check/" + os.path.basename(options[0]), problem)
+
+
+def main():
+    tests()
+    return report.finish()
 
 
 if __name__ == "__main__":
-    sys.exit(not main())
+    sys.exit(main())

@@ -1,5 +1,5 @@
-/* translator [TARGET]: seq2seq.attn with the weights in it: a source, a prefill, a fork, steps of both. Prints and ends as
- * encoder.c does. */
+/* translator [TARGET]: seq2seq.attn with the weights in it: a source, a prefill, a fork, steps of both. Prints and ends
+ * as encoder.c does. */
 #include "seq2seq.h"
 
 #include <stdio.h>

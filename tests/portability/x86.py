@@ -1,16 +1,19 @@
 """One C file with every target of x86-64 on many emulated processors: what it picks, that no instruction is illegal
-there, that the bits are those of this machine, and that what the processor lacks is refused where it is named."""
+there, that the bits are those of this machine, that what the processor lacks is refused where it is named, and that
+`attnc --targets` names the same targets."""
 
 import concurrent.futures
 import os
 import shutil
 import tempfile
 
-from common import ATTNC, HERE, QUICK, STRICT, output, result, run
+from common import HERE, STRICT, output, result
+from lib.attnc import ATTNC, NO_TARGET, QUICK, run
+from lib.targets import of_processor
+from lib.turns import in_turn
 
 EMULATOR = "qemu-x86_64"
-TARGETS = ["scalar", "sse2", "avx2", "avx512"]
-NO_TARGET = 77  # how the programs end where init says so
+TARGETS = of_processor()
 # A processor, what is picked there, and the sets of which it has no instruction. The first has SSE2 and nothing newer.
 # Without XSAVE the system keeps no registers of AVX, whatever the processor says beside.
 PROCESSORS = [
@@ -32,24 +35,28 @@ def build(cc, folder):
     jobs.append(("encoder2", MODELS["encoder"], ["avx2", "avx512"]))
     for name, spec, targets in jobs:
         own = f"{folder}/{name}.d"
-        done = run([ATTNC, "compile", spec, "-o", own, "--target", ",".join(targets), "--weights", "random:5",
-                    "--embed-weights"])
+        done = run(ATTNC, "compile", spec, "-o", own, "--target", ",".join(targets), "--weights", "random:5",
+                   "--embed-weights")
         stem = os.path.join(own, os.path.basename(spec)[:-5])
         main = f"{HERE}/{name.rstrip('2')}.c"
         if done.returncode == 0:
-            done = run([cc, *STRICT, "-static", "-I", own, main, stem + ".c", "-o", f"{folder}/{name}"])
+            done = run(cc, *STRICT, "-static", "-I", own, main, stem + ".c", "-o", f"{folder}/{name}")
         if done.returncode:
             return output(done)
-    done = run([cc, *STRICT, "-static", f"{HERE}/instruction.c", "-o", folder + "/instruction"])
+    done = run(cc, *STRICT, "-static", f"{HERE}/instruction.c", "-o", folder + "/instruction")
     return output(done) if done.returncode else None
 
 
 def processor(folder, natives, job):
     """A problem on one processor, or None."""
     cpu, picked, lacking = job
+    listed = run(EMULATOR, "-cpu", cpu, ATTNC, "--targets")
+    here = [line.split()[0] for line in listed.stdout.splitlines() if line.endswith(" runs")]
+    if listed.returncode or here != TARGETS[: TARGETS.index(picked) + 1]:
+        return "attnc --targets prints there\n" + output(listed)
 
     def emulated(program, *arguments):
-        return run([EMULATOR, "-cpu", cpu, f"{folder}/{program}", *arguments])
+        return run(EMULATOR, "-cpu", cpu, f"{folder}/{program}", *arguments)
 
     def gives(name, target, *arguments):
         done, native = emulated(name, *arguments), natives[name, target]
@@ -81,22 +88,22 @@ def processor(folder, natives, job):
 
 
 def tests():
-    fine = True
     cc = "gcc" if shutil.which("gcc") else "clang"
     with tempfile.TemporaryDirectory() as folder:
         problem = build(cc, folder)
         if problem:
-            return result("x86/build", problem)
-        natives = {(name, target): run([f"{folder}/{name}", target]) for name in MODELS for target in TARGETS}
+            result("x86/build", problem)
+            return
+        natives = {(name, target): run(f"{folder}/{name}", target) for name in MODELS for target in TARGETS}
         for (name, target), done in natives.items():
             if done.returncode not in (0, NO_TARGET):
-                return result("x86/build", f"{name} {target} here: {output(done)[-200:]}")
-        processors = PROCESSORS[: 4 if QUICK else None]
+                result("x86/build", f"{name} {target} here: {output(done)[-200:]}")
+                return
+        processors = PROCESSORS[:4] if QUICK else in_turn(PROCESSORS, 3)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for job, problem in zip(processors, pool.map(lambda job: processor(folder, natives, job), processors)):
-                fine &= result("x86/" + job[0], problem)
-        done = run([cc, *STRICT, "-mfpmath=387", "-c", f"{folder}/encoder.d/small.c", "-o", folder + "/x.o"])
+                result("x86/" + job[0], problem)
+        done = run(cc, *STRICT, "-mfpmath=387", "-c", f"{folder}/encoder.d/small.c", "-o", folder + "/x.o")
         refused = done.returncode != 0 and "floats that are rounded at once" in done.stderr
         if cc == "gcc":
-            fine &= result("x86/387", None if refused else "it is compiled for the 387: " + output(done))
-    return fine
+            result("x86/387", None if refused else "it is compiled for the 387: " + output(done))

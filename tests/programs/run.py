@@ -7,7 +7,6 @@ import random
 import re
 import shutil
 import struct
-import subprocess
 import sys
 import zlib
 from fractions import Fraction
@@ -15,28 +14,27 @@ from math import exp, sqrt
 
 import plain
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib import npy  # noqa: E402
+from lib.attnc import ATTNC, ROOT  # noqa: E402
+from lib.attnc import run as run_command  # noqa: E402
+from lib.tap import Skip, run_tests  # noqa: E402
 sys.path.insert(0, os.path.join(ROOT, "examples", "bahdanau_layer"))
-from tap import Skip, run_tests  # noqa: E402
 import words  # noqa: E402
 
-ATTNC = os.path.join(ROOT, "build", "attnc")
 SPELL, TWO, HAND = (os.path.join(ROOT, "examples", name) for name in ("bahdanau_layer", "two_models", "by_hand"))
 SENTENCES = os.path.join(ROOT, "examples", "similarity", "sentences.txt")
 PAIRS = [pair for pair in (("gcc", "g++"), ("clang", "clang++")) if all(map(shutil.which, pair))]
 STRICT = ["-O2", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
 STRICT_C = ["-std=c11", "-Wconversion", *STRICT]
-CHECKED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+CHECKED = ["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 LANGUAGES = {"--english": words.ENGLISH, "--german": words.GERMAN}
 
 
 def run(*command, status=0, stdin=b"", cwd=ROOT, path=os.environ["PATH"]):
-    done = subprocess.run(command, input=stdin, capture_output=True, cwd=cwd, check=False, timeout=300,
-                          env={**os.environ, "PATH": path, "ASAN_OPTIONS": "detect_leaks=0"})
+    done = run_command(*command, input=stdin, cwd=cwd, status=status, text=False,
+                       env={"PATH": path, "ASAN_OPTIONS": "detect_leaks=0"})
     done.out, done.err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-    assert done.returncode == status, "%s: exit status %d, expected %d\n%s" % (
-        " ".join(map(os.path.basename, command))[:200], done.returncode, status, done.err[-1500:])
     return done
 
 
@@ -311,16 +309,11 @@ class Programs:
         vectors, classes = [], []
         for text in texts:
             ids = text.encode()
-            header = "{'descr': '<i4', 'fortran_order': False, 'shape': (%d,), }" % len(ids)
-            npy = b"\x93NUMPY\1\0" + struct.pack("<H118s", 118, (header.ljust(117) + "\n").encode())
-            tokens = self.write("tokens.npy", npy + struct.pack("<%di" % len(ids), *ids))
+            tokens = npy.write(self.path("tokens.npy"), ids)
             for spec, seed, name, found in (("embedder", 1, "pooled", vectors), ("classifier", 2, "logits", classes)):
                 run(ATTNC, "run", os.path.join(TWO, spec + ".attn"), "--weights", "random:%d" % seed,
                     "--engine", "interp", "--in", "tokens=" + tokens, "--out", name + "=" + self.path("out.npy"))
-                with open(self.path("out.npy"), "rb") as file:
-                    data = file.read()
-                begin = 10 + struct.unpack_from("<H", data, 8)[0]
-                found.append([number for number, in struct.iter_unpack("<f", data[begin:])])
+                found.append(list(npy.read(self.path("out.npy")).numbers))
         told = "".join(text + "\n" for text in texts).encode()
         for program in self.pairs:
             shown = self.two(program=program, stdin=told).out
@@ -334,7 +327,7 @@ class Programs:
 
     def test_two_models_has_no_races(self):
         c, cpp = PAIRS[0]
-        flags = ["-g", "-O0", "-fsanitize=thread"]
+        flags = ["-g1", "-O0", "-fsanitize=thread"]
         probe = self.write("probe.c", b"int main(void) { return 0; }\n")
         try:
             run(c, *flags, probe, "-o", self.path("probe"))
@@ -415,13 +408,10 @@ class Programs:
 
     def test_by_hand_is_the_exported_attention(self):
         rows = self.by_hand_tables(run(self.hands[0]).out)
-        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 6), }"
-        npy = b"\x93NUMPY\1\0" + struct.pack("<H118s", 118, (header.ljust(117) + "\n").encode())
-        features = self.write("features.npy", npy + struct.pack("<24f", *sum(rows["features"], [])))
+        features = npy.write(self.path("features.npy"), sum(rows["features"], []), (4, 6), "<f4")
         run(ATTNC, "run", "specs/by_hand.attn", "--weights", os.path.join(HAND, "by_hand.safetensors"), "--in",
             "features=" + features, "--out", "attention=" + self.path("attention.npy"), "--target", "scalar")
-        with open(self.path("attention.npy"), "rb") as file:
-            close(struct.unpack("<16f", file.read()[-64:]), sum(rows["attention"], []), 1e-5, "attention")
+        close(npy.read(self.path("attention.npy")).numbers, sum(rows["attention"], []), 1e-5, "attention")
 
     def test_by_hand_readme(self):
         """The commands, and that the worked row is the one that the program prints."""

@@ -1,46 +1,20 @@
 """What the parts of this suite share: attnc, TAP, and the programs around the emitted C of a spec."""
 import os
 import re
-import shutil
-import subprocess
 import sys
-import threading
-
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import Report  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-ATTNC = os.path.join(ROOT, "build", "attnc")
-QUICK = os.environ.get("ATTNC_QUICK") == "1"
-LONG = os.environ.get("ATTNC_LONG") == "1"
-COMPILERS = [cc for cc in ("clang", "gcc") if shutil.which(cc)]
-NO_TARGET = 77  # status of a program whose target this machine does not have
-MOST_SECONDS = 3600 if LONG else 600
+sys.path.insert(0, os.path.dirname(HERE))
+from lib.attnc import ATTNC, ROOT, run  # noqa: E402
+from lib.tap import Report  # noqa: E402
 
-processors = threading.BoundedSemaphore(os.cpu_count() or 1)
 report = Report("promises")
 result = report.result
 
 
-class Wrong(Exception):
-    """What went wrong, in words."""
-
-
-def run(argv, **more):
-    with processors:
-        try:
-            return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=MOST_SECONDS, **more)
-        except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(argv, 124, "", "no end after %d s" % MOST_SECONDS)
-
-
-def must(argv, **more):
-    done = run(argv, **more)
-    if done.returncode:
-        raise Wrong("%s\n%s%s" % (" ".join(argv), done.stderr[-2000:], done.stdout[-1000:]))
-    return done.stdout
+def must(*command, **more):
+    """What a command printed that succeeds."""
+    return run(*command, status=0, **more).stdout
 
 
 def read(path):
@@ -81,9 +55,9 @@ def fields(struct, text):
 def bound(text, *names):
     """The rows of a sequence, or of a source: (most, whether all have that many)."""
     for name in names:
-        found = re.search(r"\b\w*[A-Z]_%s = (\d+),\s*/\* [^:]*: (exactly|at most)" % name, text)
+        found = re.search(r"\b\w*[A-Z]_%s = (\d+),\s*/\* (most )?\w+ of a" % name, text)
         if found:
-            return int(found.group(1)), found.group(2) == "exactly"
+            return int(found.group(1)), not found.group(2)
     return 0, False
 
 
@@ -105,7 +79,7 @@ def config(name, folder):
         lines += ["#define N_%s %d" % (what, len(list_)),
                   "static const Field %s[] = {%s};" % (what, ", ".join(list_))]
     if not rows or not inputs or not outputs:
-        raise Wrong("the header of %s is read wrongly: %s" % (name, lines))
+        raise AssertionError("the header of %s is read wrongly: %s" % (name, lines))
     return "\n".join(lines) + "\n"
 
 
@@ -115,7 +89,7 @@ class Program:
     def __init__(self, spec, folder, options=()):
         self.folder = folder
         os.mkdir(folder)
-        must([ATTNC, "compile", os.path.join(ROOT, spec), "-o", folder, "--weights", "random:5", *options], cwd=ROOT)
+        must(ATTNC, "compile", os.path.join(ROOT, spec), "-o", folder, "--weights", "random:5", *options)
         self.name = next(name[:-6] for name in os.listdir(folder) if name.endswith(".attnw"))
         self.weights = os.path.join(folder, self.name + ".attnw")
         write(os.path.join(folder, "config.h"), config(self.name, folder))
@@ -124,7 +98,7 @@ class Program:
         out = os.path.join(self.folder, "-".join(["program", os.path.basename(cc), *flags]).replace("/", ""))
         around = [os.path.join(HERE, name) for name in ("program.c", "decode.c", "refuse.c")]
         runtime = os.path.join(ROOT, "runtime")
-        must([cc, "-std=c11", "-D_GNU_SOURCE", *flags, "-Wno-unused-variable", "-I", self.folder, "-I", runtime,
-              os.path.join(self.folder, self.name + ".c"), *around, os.path.join(runtime, "attn_runtime.c"), "-o", out,
-              "-lpthread"])
+        must(cc, "-std=c11", "-D_GNU_SOURCE", *flags, "-Wno-unused-variable", "-I", self.folder, "-I", runtime,
+             os.path.join(self.folder, self.name + ".c"), *around, os.path.join(runtime, "attn_runtime.c"), "-o", out,
+             "-lpthread")
         return out

@@ -6,15 +6,17 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 
-from common import ATTNC, LONG, QUICK, ROOT, Wrong, must, read, result
+from common import must, read, result
+from lib.attnc import ATTNC, LONG, QUICK, ROOT, make, run
+from lib.targets import of_processor
+from lib.turns import in_turn
 
 SPECS = [  # and how they are compiled
     ("tests/codegen/single.attn", ["--embed-weights", "--runtime"]),
     ("tests/decode/longrope.attn", []),
     ("tests/decode/pair.attn", ["--target", "neon,scalar"]),
-    ("tests/differential/rope_scaled.attn", ["--target", "scalar,sse2,avx2,avx512"]),
+    ("tests/differential/rope_scaled.attn", ["--target", ",".join(of_processor())]),
     ("tests/differential/sinusoid_fairseq.attn", ["--unroll", "loops"]),
     ("tests/differential/relative_per_layer.attn", ["--embed-weights"]),
     ("tests/differential/alibi_scaled_causal.attn", ["--target", "scalar"]),
@@ -32,7 +34,7 @@ def written(attnc, folder, where=ROOT, env=None, specs=None):
     os.makedirs(folder)
 
     def call(*words):
-        must([*attnc, *words], cwd=os.path.dirname(where), env=env)
+        must(*attnc, *words, cwd=os.path.dirname(where), env=env)
 
     for number, (spec, options) in enumerate(specs or SPECS):
         to, path = os.path.join(folder, str(number)), os.path.join(where, spec)
@@ -60,7 +62,7 @@ class Wanted:
         self.specs = SPECS[:: 4] if QUICK else SPECS
         self.files = written([ATTNC], self.folder("wanted"), specs=self.specs)
         if len(self.files) < 4 * len(self.specs):
-            raise Wrong("attnc writes only %s" % sorted(self.files))
+            raise AssertionError("attnc writes only %s" % sorted(self.files))
 
     def folder(self, name):
         return os.path.join(self.scratch, "bytes-" + re.sub(r"\W", "_", name))  # make takes `=` for a variable
@@ -77,13 +79,14 @@ def places(wanted):
         shutil.copy(os.path.join(ROOT, spec), os.path.join(copy, spec))
     shutil.copytree(os.path.join(ROOT, IMPORTED), os.path.join(copy, IMPORTED))
     wanted.same("another folder", [ATTNC], where=copy)
-    listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False).stdout.split()
+    listed = run("locale", "-a").stdout.split()
     foreign = [name for name in listed if name[:2] not in ("C", "C.", "PO", "en")] or listed or ["C"]
     env = {"PATH": os.environ["PATH"], "LANG": foreign[0], "LC_ALL": foreign[0], "TZ": "Asia/Kathmandu",
            "TMPDIR": wanted.folder("temporary"), "COLUMNS": "20", "TERM": "xterm", "MALLOC_PERTURB_": "165",
            "SOURCE_DATE_EPOCH": "1"}
+    alone = {**dict.fromkeys(os.environ), **env}
     os.mkdir(env["TMPDIR"])
-    wanted.same("another environment", [ATTNC], env=env)
+    wanted.same("another environment", [ATTNC], env=alone)
     if shutil.which("setarch"):
         wanted.same("fixed addresses", ["setarch", platform.machine(), "-R", ATTNC])
     else:
@@ -96,14 +99,9 @@ def old_processor(wanted):
         result("bytes/an old processor", skip="qemu-x86_64 is not there, or this machine is no x86-64")
         return
     old = ["qemu-x86_64", "-cpu", "Nehalem"]
-    make("build/unit/test_elementary")
-    must([*old, "build/unit/test_elementary"], cwd=ROOT)
+    make("build/unit/test_elementary", status=0)
+    must(*old, "build/unit/test_elementary")
     wanted.same("an old processor", [*old, ATTNC])
-
-
-def make(*words):
-    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    must(["make", "-s", *words], cwd=ROOT, env=alone)
 
 
 def built_by(wanted, cc, flags):
@@ -112,8 +110,8 @@ def built_by(wanted, cc, flags):
         return
     folder = wanted.folder("build" + cc + flags)
     numbers = folder + "/unit/test_elementary"
-    make("B=" + folder, "CC=" + cc, "CFLAGS=-std=c11 -D_GNU_SOURCE -w " + flags, folder + "/attnc", numbers)
-    must([numbers])
+    make("B=" + folder, "CC=" + cc, "CFLAGS=-std=c11 -D_GNU_SOURCE -w " + flags, folder + "/attnc", numbers, status=0)
+    must(numbers)
     wanted.same("attnc by %s %s" % (cc, flags), [folder + "/attnc"])
 
 
@@ -126,7 +124,7 @@ def aarch64(wanted):
     if not os.path.exists(os.path.join(ROOT, library)):
         result(name, skip="make aarch64 has not been run: there are no libraries for it")
         return
-    make("CC=" + ("clang" if shutil.which("clang") else "gcc"), "aarch64")
+    make("CC=" + ("clang" if shutil.which("clang") else "gcc"), "aarch64", status=0)
     emulated = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", os.path.join(ROOT, "build/aarch64/attnc")]
     wanted.same("attnc for aarch64", emulated)
 
@@ -136,7 +134,8 @@ def jobs(scratch):
     wanted = Wanted(scratch)
     calls = [("bytes/places", places, wanted)]
     if not QUICK:
-        calls += [("bytes/an old processor", old_processor, wanted), ("bytes/attnc for aarch64", aarch64, wanted)]
+        calls += in_turn([("bytes/an old processor", old_processor, wanted),
+                          ("bytes/attnc for aarch64", aarch64, wanted)])
         calls += [("bytes/built by %s %s" % build, built_by, wanted, *build) for build in
                   BUILDS + (MORE_BUILDS if LONG else [])]
     return calls

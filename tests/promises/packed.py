@@ -3,7 +3,9 @@ attnc itself; here are the commands."""
 import os
 import struct
 
-from common import ATTNC, LONG, QUICK, ROOT, must, read, result, run, write
+from common import must, read, result, write
+from lib import npy
+from lib.attnc import ATTNC, LONG, QUICK, ROOT, run
 
 SPEC = os.path.join(ROOT, "tests/codegen/single.attn")
 HEADER, AT_HEADER_HASH = 128, 120
@@ -39,13 +41,12 @@ class Refusals:
         os.mkdir(self.folder)
         self.file = os.path.join(self.folder, "changed.attnw")
         self.ids = os.path.join(self.folder, "ids.npy")
-        head = b"{'descr': '<i4', 'fortran_order': False, 'shape': (5,), }\n"
-        write(self.ids, b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head + struct.pack("<5i", 1, 2, 3, 4, 5))
+        npy.write(self.ids, [1, 2, 3, 4, 5])
         self.right = self.packed(SPEC, "random:5")
         self.problems = []
 
     def packed(self, spec, weights):
-        must([ATTNC, "pack", spec, "--weights", weights, "-o", self.file])
+        must(ATTNC, "pack", spec, "--weights", weights, "-o", self.file)
         return read(self.file)
 
     def run(self, data, command="run"):
@@ -55,7 +56,7 @@ class Refusals:
                  "compile": ["compile", SPEC, "-o", self.folder], "check": ["check", SPEC],
                  "bench": ["bench", SPEC], "verify": ["pack", SPEC, "--verify"],
                  "weights": ["weights", SPEC, "-o", os.path.join(self.folder, "w.safetensors")]}
-        return run([ATTNC, *words[command], "--weights", self.file])
+        return run(ATTNC, *words[command], "--weights", self.file)
 
     def refused(self, what, data, reason, command="run"):
         done = self.run(data, command)
@@ -87,7 +88,7 @@ def others(r):
     right, size = r.right, len(r.right)
     r.refused("another version", forged(right, 8, "<I", 2), "has version 2 of the format")
     r.refused("another layout", forged(right, 12, "<I", 2), "has version 2 of the layout")
-    r.refused("another dtype", forged(right, 24, "<I", 1), "not f32")
+    r.refused("another dtype", forged(right, 24, "<I", 1), "not F32")
     r.refused("another model", forged(right, 16, "<Q", 12345), "weights of another model than `single`")
     r.refused("another size", forged(right, 40, "<Q", size - HEADER - 64), "bytes of weights")
     r.refused("longer", right + b"\0", "oversized")

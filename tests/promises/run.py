@@ -13,19 +13,20 @@ import glob
 import os
 import sys
 import tempfile
-import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import generated  # noqa: E402
 import packed  # noqa: E402
-from common import ATTNC, COMPILERS, LONG, NO_TARGET, QUICK, ROOT, Program, Wrong, report  # noqa: E402
-from common import must, result, run  # noqa: E402
+from common import Program, must, report, result  # noqa: E402
+from lib.attnc import ATTNC, COMPILERS, LONG, NO_TARGET, QUICK, ROOT, run  # noqa: E402
+from lib.targets import of_processor  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
 
-TARGETS = ("scalar", "avx2", "avx512")
+TARGETS = of_processor(on_request=False)
 ALL_LEVELS = ("-O0", "-O1", "-O2", "-O3")
 FIRST = ("clang" if "clang" in COMPILERS else COMPILERS[0], "-O2")  # the program that tries; others give its hash
-SPECS = {  # and the builds beside FIRST that give its bits; decode and codegen try some of these, too
+SPECS = {  # and the builds beside FIRST that give its bits, of `all` half in turn; decode and codegen try some, too
     "tests/differential/alone_additive.attn": "all",
     "tests/codegen/single.attn": "all",
     "tests/differential/norm_post.attn": (("gcc", "-O0"), ("clang", "-O3"), ("gcc", "-O3")),
@@ -40,13 +41,14 @@ def targets_of(program, options):
     """Output of the program for each target that this machine has."""
     answers = {}
     for target in TARGETS:
-        done = run([program, target, *options])
+        done = run(program, target, *options)
         if done.returncode != NO_TARGET:
             if done.returncode:
-                raise Wrong("%s: exit %d: %s%s" % (target, done.returncode, done.stdout[-600:], done.stderr[-600:]))
+                raise AssertionError("%s: exit %d: %s%s" % (target, done.returncode, done.stdout[-600:],
+                                                            done.stderr[-600:]))
             answers[target] = done.stdout
     if not answers:
-        raise Wrong("this machine has none of the targets")
+        raise AssertionError("this machine has none of the targets")
     return answers
 
 
@@ -55,7 +57,8 @@ def builds_of(spec):
     if QUICK:
         chosen = (("gcc", "-O1"),) if chosen == "all" else "none"
     if chosen == "all" or LONG:
-        chosen = [(cc, level) for cc in COMPILERS for level in ALL_LEVELS]
+        builds = [(cc, level) for cc in COMPILERS for level in ALL_LEVELS if (cc, level) != FIRST]
+        chosen = in_turn(builds)
     return [build for build in chosen if build[0] in COMPILERS and build != FIRST] if chosen != "none" else []
 
 
@@ -84,11 +87,11 @@ def bits(pool, spec, scratch):
 def warnings(spec, scratch, compilers):
     """Also of specs that no other test compiles strictly."""
     folder = os.path.join(scratch, "warnings-" + os.path.basename(spec))
-    targets = "scalar,sse2,avx2,avx512" if LONG else "scalar,avx2"
-    must([ATTNC, "compile", spec, "-o", folder, "--target", targets], cwd=ROOT)
+    targets = ",".join(of_processor() if LONG else [TARGETS[0], TARGETS[1]])
+    must(ATTNC, "compile", spec, "-o", folder, "--target", targets)
     source = next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".c"))
     for cc in compilers:
-        must([cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", source])
+        must(cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", source)
 
 
 def all_warnings(scratch):
@@ -98,18 +101,9 @@ def all_warnings(scratch):
     for at, spec in enumerate(specs[:: 12 if QUICK else 1]):
         try:
             warnings(spec, scratch, COMPILERS if LONG else [COMPILERS[at % len(COMPILERS)]])
-        except Wrong as why:
+        except AssertionError as why:
             wrong.append(str(why))
     result("warnings", "\n".join(wrong) or None)
-
-
-def guarded(name, function, *args):
-    try:
-        function(*args)
-    except Wrong as why:
-        result(name, str(why))
-    except Exception:  # a fault of the suite must not pass for fewer tests
-        result(name, traceback.format_exc())
 
 
 def main():
@@ -117,9 +111,10 @@ def main():
     workers = os.cpu_count() or 1
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(workers) as compilers:
         with concurrent.futures.ThreadPoolExecutor(2 * workers) as pool:
-            jobs = [pool.submit(guarded, "bits/" + spec, bits, compilers, spec, scratch) for spec in specs]
-            jobs.append(pool.submit(guarded, "warnings", all_warnings, scratch))
-            jobs += [pool.submit(guarded, name, *job) for name, *job in generated.jobs(scratch) + packed.jobs(scratch)]
+            jobs = [pool.submit(report.guard, "bits/" + spec, bits, compilers, spec, scratch) for spec in specs]
+            jobs.append(pool.submit(report.guard, "warnings", all_warnings, scratch))
+            others = generated.jobs(scratch) + packed.jobs(scratch)
+            jobs += [pool.submit(report.guard, name, *job) for name, *job in others]
             for job in jobs:
                 job.result()
     return report.finish()

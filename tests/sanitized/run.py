@@ -11,25 +11,25 @@ import glob
 import os
 import re
 import shutil
-import struct
-import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import Report, turn  # noqa: E402
+from lib import npy  # noqa: E402
+from lib.attnc import LONG, QUICK, ROOT, lacks_target, make  # noqa: E402
+from lib.attnc import run as run_command  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from lib.targets import of_processor  # noqa: E402
+from lib.turns import turn  # noqa: E402
 
 sys.dont_write_bytecode = True
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-QUICK = os.environ.get("ATTNC_QUICK") == "1"
-LONG = os.environ.get("ATTNC_LONG") == "1"
 SANITIZE = {
     "address": ["-fsanitize=address,undefined,float-cast-overflow"],
     "thread": ["-fsanitize=thread"],
     "memory": ["-fsanitize=memory"],
 }
 KINDS = [] if QUICK else list(SANITIZE) if LONG else ["address"]
-TARGETS = ["scalar", "sse2", "avx2", "avx512"]
+TARGETS = of_processor()
 FOLDERS = ["tests/differential", "tests/decode", "tests/codegen"]
 SAMPLE = [
     ("address", "tests/differential/cross_additive.attn", "scalar"),
@@ -54,7 +54,7 @@ def run(*command):
     options = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
     options["TSAN_OPTIONS"] = "halt_on_error=1"
     options["TMPDIR"] = tempfile.gettempdir()  # main's own folder: a sanitizer that ends attnc leaves things there
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, **options}, capture_output=True, text=True, check=False)
+    return run_command(*command, env=options)
 
 
 def what_it_says(ran):
@@ -80,18 +80,15 @@ class Tools:
         """What there is of them; what cannot be made is a failure."""
         for kind in KINDS:
             script = os.path.join(self.folder, kind)
-            flags = " ".join(SANITIZE[kind] + ["-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"])
+            # sanitizers make what is optimized slow to compile, and see as much without
+            flags = " ".join(SANITIZE[kind] + ["-O0", "-g1", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"])
             with open(script, "w", encoding="utf-8") as file:
-                file.write(f'#!/bin/sh\nexec clang {flags} "$@"\n')
+                file.write(f'#!/bin/sh\nexec clang "$@" {flags}\n')
             os.chmod(script, 0o755)
-        made = run("make", "-j2", *["attnc-" + kind for kind in KINDS]) if KINDS else None
+        made = make("-j2", *["attnc-" + kind for kind in KINDS]) if KINDS else None
         result("built", what_it_says(made) if made and made.returncode else None)
         # valgrind cannot read every compiler's debugging information, and needs none
         run("strip", "-o", os.path.join(self.folder, "attnc"), os.path.join(ROOT, "build/attnc"))
-
-
-def lacks_target(ran):
-    return ran.stderr.strip().splitlines()[-1] if ran.returncode == 3 else None
 
 
 def check(tools, kind, spec, target, *more):
@@ -121,7 +118,7 @@ PLANTED = {
     "valgrind": {"unset": ("volatile float few[2]; if (few[input->batch & 1] > 1.0f) return 0;",
                            "depends on uninitialised")},
 }
-ENTRY = re.compile(r"(?m)^int exact_one_forward\(.*\{$")
+ENTRY = re.compile(r"(?m)^int exact_one_forward\([^;{]*\{$")
 STEP = re.compile(r"(?m)^(?:static )?void exact_one_scalar_step_\w+\(void \*with, int \w+\) \{$")
 
 
@@ -145,18 +142,10 @@ def planted(tools, kind, what):
 # ---------------------------------------------------------------- texts
 
 
-def write_tokens(path, tokens):
-    head = b"{'descr': '<i4', 'fortran_order': False, 'shape': (%d,), }" % len(tokens)
-    head += b" " * (-(11 + len(head)) % 64) + b"\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head)
-        file.write(struct.pack(f"<{len(tokens)}i", *tokens))
-
-
 def generate(tools, kind, how, options):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "tokens.npy")
-        write_tokens(path, [1, 5, 9, 13, 2])
+        npy.write(path, [1, 5, 9, 13, 2])
         ran = run(*tools.attnc(kind), "generate", "tests/decode/ring.attn", "--weights", "random:3", "--in",
                   "tokens=" + path, "--max-new", "24", *options, *tools.compiler(kind))
     fine = ran.returncode == 0 and re.search(r"\d+( \d+){20}", ran.stdout)

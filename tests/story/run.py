@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """examples/story: the converter of llama2.c files, whose result `attnc run` computes as llama2.c's formulas do; hostile
 files; the committed model, which attnc continues as PyTorch did; the tales. Speaks TAP."""
-import ast
 import collections
 import json
 import math
@@ -11,19 +10,18 @@ import resource
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from tap import Skip, run_tests  # noqa: E402
+from lib import npy, safetensors  # noqa: E402
+from lib.attnc import ATTNC, FIXTURES, ROOT, make  # noqa: E402
+from lib.attnc import run as run_command  # noqa: E402
+from lib.tap import Skip, run_tests  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ATTNC = os.path.join(ROOT, "build", "attnc")
 STORY = os.path.join(ROOT, "examples", "story")
 MODEL = os.path.join(STORY, "model")
-FIXTURES = os.environ.get("ATTNC_FIXTURES", "")
 STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pthread"]
-SANITIZE = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZE = ["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TOLERANCE = 1e-4
 Sizes = collections.namedtuple("Sizes", "dim hidden layers heads kv_heads vocab seq")
 SMALL = Sizes(24, 40, 2, 6, 2, 37, 16)
@@ -33,10 +31,7 @@ ORDERS = {0: "embedding norm_1* query* key* value* output* norm_2* w1* w2* w3* n
 
 
 def run(*command, status=0, before=None):
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace", check=False, timeout=600,
-                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}, preexec_fn=before)
-    assert done.returncode == status, "%s: %d\n%s" % (" ".join(command)[:300], done.returncode, done.stderr[-1500:])
-    return done
+    return run_command(*command, status=status, env={"ASAN_OPTIONS": "detect_leaks=0"}, preexec_fn=before)
 
 
 def no_space():
@@ -45,33 +40,12 @@ def no_space():
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
 
-def write_npy(path, ids):
-    header = "{'descr': '<i8', 'fortran_order': False, 'shape': (%d,), }" % len(ids)
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        file.write(struct.pack("<%dq" % len(ids), *ids))
-
-
-def read_npy(path):
-    """(numbers, shape)"""
-    with open(path, "rb") as file:
-        data = file.read()
-    begin = 10 + struct.unpack_from("<H", data, 8)[0]
-    header = ast.literal_eval(data[10:begin].decode("latin1"))
-    code, size = {"<f4": ("f", 4), "<i4": ("i", 4), "<i8": ("q", 8)}[header["descr"]]
-    return struct.unpack_from("<%d%s" % ((len(data) - begin) // size, code), data, begin), header["shape"]
-
-
 def read_safetensors(path):
     """Name to (shape, bytes)."""
-    with open(path, "rb") as file:
-        data = file.read()
-    begin = 8 + struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:begin])
-    assert begin % 8 == 0 and header.pop("__metadata__") == {"format": "pt"}, "no header of transformers"
-    return {name: (one["shape"], data[begin + one["data_offsets"][0]:begin + one["data_offsets"][1]])
-            for name, one in header.items()}
+    header, data = safetensors.read(path)
+    aligned = (os.path.getsize(path) - len(data)) % 8 == 0
+    assert aligned and header.pop("__metadata__") == {"format": "pt"}, "no header of transformers"
+    return {name: (one["shape"], data[slice(*one["data_offsets"])]) for name, one in header.items()}
 
 
 # ---------------------------------------------------------------- llama2.c in Python
@@ -218,14 +192,14 @@ class Story:
 
     def test_logits_are_those_of_llama2c(self):
         tokens = [1, 5, 36, 0, 7, 7, 20, 3, 11, 2]
-        write_npy(self.path("tokens.npy"), tokens)
+        npy.write(self.path("tokens.npy"), tokens, descr="<i8")
         for seed, (version, shared, kv_heads) in enumerate([(0, True, 2), (0, False, 6), (1, True, 1), (1, False, 3)]):
             sizes = SMALL._replace(kv_heads=kv_heads)
             weights = random_weights(sizes, seed, shared)
             file = self.converted(checkpoint(sizes, weights, version, shared))
             run(ATTNC, "run", self.path("model.attn"), "--weights", file, "--engine", "interp", "--in",
                 "tokens=" + self.path("tokens.npy"), "--out", "logits=" + self.path("logits.npy"))
-            got, shape = read_npy(self.path("logits.npy"))
+            shape, got = npy.read(self.path("logits.npy"))
             wanted = forward(sizes, weights, tokens)
             assert tuple(shape[-2:]) == (len(tokens), sizes.vocab), str(shape)
             flat = [number for row in wanted for number in row]
@@ -332,12 +306,12 @@ class Story:
         run(ATTNC, "import", MODEL, "-o", spec)
         run(ATTNC, "compile", spec, "--weights", weights, "-o", self.folder)
         for number, one in enumerate(expected):
-            write_npy(self.path("prompt.npy"), one["prompt"])
+            npy.write(self.path("prompt.npy"), one["prompt"], descr="<i8")
             for engine in ("interp", "compiled")[:2 if number == 0 else 1]:
                 run(ATTNC, "generate", spec, "--weights", weights, "--engine", engine, "--in",
                     "tokens=" + self.path("prompt.npy"), "--max-new", str(len(one["continued"])), "--out",
                     "tokens=" + self.path("out.npy"))
-                got = list(read_npy(self.path("out.npy"))[0])
+                got = list(npy.read(self.path("out.npy")).numbers)
                 assert got == one["prompt"] + one["continued"], "%s, %s: %s" % (engine, one["text"], got)
             assert len(one["continued"]) > 50, "a short continuation"
 
@@ -360,10 +334,8 @@ class Story:
 
     def demo(self, model, status=0, **environment):
         """`make demo-story MODEL=…`, whose files go into the folder `demo` of the scratch folder."""
-        own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "TOKENIZER")}
-        own.update(ATTNC_DEMO_FOLDER=self.path("demo"), ATTNC_DEMO_OFFLINE="1", **environment)
-        done = subprocess.run(["make", "-s", "demo-story", "MODEL=" + model], cwd=ROOT, env=own, capture_output=True,
-                              text=True, errors="replace", check=False, timeout=600, stdin=subprocess.DEVNULL)
+        own = {"TOKENIZER": None, "ATTNC_DEMO_FOLDER": self.path("demo"), "ATTNC_DEMO_OFFLINE": "1", **environment}
+        done = make("demo-story", "MODEL=" + model, env=own)
         assert (done.returncode == 0) == (status == 0), "%s: %d\n%s" % (model, done.returncode, done.stderr[-1500:])
         return done
 

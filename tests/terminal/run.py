@@ -2,6 +2,7 @@
 """What attnc does on a terminal and nowhere else: colour, progress, and no control character of a file's; and what help
 and its slips say. Speaks TAP."""
 import json
+import math
 import os
 import re
 import struct
@@ -13,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from screen import Session, environment  # noqa: E402
-from tap import run_tests  # noqa: E402
+from lib import npy  # noqa: E402
+from lib.attnc import ATTNC, ROOT  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ATTNC = os.path.join(ROOT, "build", "attnc")
 RED, MAGENTA, GREEN, BOLD, END = (b"\x1b[%sm" % code for code in (b"1;31", b"1;35", b"32", b"1", b"0"))
 BAD = "model t {\n    d_model 16, heads 2\n    d_modle 3\n    norm post\x7f\n}\n"
 SLOW = """model slow { d_model 64, vocab 50, %s { seq <= 512, position none, layers 4 { attention self { heads 4%s }
@@ -44,12 +45,7 @@ def plain(text):
 
 
 def write_ids(path, shape):
-    header = "{'descr': '<i8', 'fortran_order': False, 'shape': (%s), }" % "".join("%d," % n for n in shape)
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    count = shape[0] * (shape[1] if len(shape) > 1 else 1)
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        file.write(struct.pack("<%dq" % count, *(i % 50 for i in range(count))))
+    npy.write(path, [i % 50 for i in range(math.prod(shape))], shape, "<i8")
 
 
 class Terminal:
@@ -96,15 +92,15 @@ class Terminal:
 
     def test_color_of_check(self):
         """Of good rows and bad ones: the emitted C with one offset changed."""
-        small = self.path("small.attn", "model small { d_model 8, vocab 9, encoder { seq <= 4, position learned, layers 1 { "
+        small = self.path("small.attn",
+                          "model small { d_model 8, vocab 9, encoder { seq <= 4, position learned, layers 1 { "
                           "attention self { heads 2 }\n ffn { d_ff 8, activation relu } } }\n head pool mean }")
         done = pipe("compile", small, "-o", self.folder, "--target", "scalar", "--unroll", "loops")
         assert done.returncode == 0, done.stderr
         with open(self.path("small.c"), encoding="utf-8") as file:
             text = file.read()
         begin = text.index("_scalar_step_layer0_ffn_up(void *with")
-        changed = text[:begin] + re.sub(r"run->weights \+ (\d+)", lambda m: "run->weights + %d" % (int(m[1]) + 16),
-                                        text[begin:], count=1)
+        changed = text[:begin] + re.sub(r"run->weights \+ \w+", r"\g<0> + 16", text[begin:], count=1)
         command = ["check", small, "--target", "scalar", "--lengths", "1,2"]
         wrong = command + ["--emitted", self.path("small.c", changed)]
         good, bad, quiet, colored = together(lambda: on_terminal(*command), lambda: on_terminal(*wrong),
@@ -121,10 +117,10 @@ class Terminal:
     def test_every_command_takes_color(self):
         commands = re.findall(rb"^  (\w+) ", pipe("help").stdout, re.M)
         assert len(commands) >= 11, commands
-        for command in [name.decode() for name in commands] + ["--dump=ast", "--version", "help"]:
+        for command in [name.decode() for name in commands] + ["--dump=ast", "--version", "--targets", "help"]:
             done = pipe(command, "--color=blue")
             assert done.returncode == 2 or command == "import", "%s: %d" % (command, done.returncode)
-            done = pipe(command, "--color=blue", *["x"] * (command not in ("help", "--version")))
+            done = pipe(command, "--color=blue", *["x"] * (command not in ("help", "--version", "--targets")))
             assert done.returncode == 2 and b"auto, always or never, not `blue`" in done.stderr, done.stderr
             assert not done.stdout, done.stdout
             done = pipe(command, "--color=never", "--help")
@@ -339,20 +335,23 @@ class Terminal:
 
     def test_slips(self):
         for arguments, why in ((["chekc", "x"], "did you mean `check`?"), (["hlep"], "did you mean `help`?"),
-                               (["--verison"], "did you mean `--version`?"), (["help", "chekc"], "`check`?"),
+                               (["--verison"], "did you mean `--version`?"),
+                               (["--target"], "did you mean `--targets`?"), (["help", "chekc"], "`check`?"),
                                (["help", "check", "run"], "`run` is one argument too many"),
                                (["--version", "now"], "`now` is one argument too many"),
+                               (["--targets", "now"], "`now` is one argument too many"),
                                (["fmt", "--hlep"], "did you mean `--help`?"), (["fmt"], "is missing"),
                                (["fmt", "--colour=never", "x"], "did you mean `--color`?"),
                                (["--dump=ast"], "usage: attnc --dump=STAGE"), (["--dump=tree", "x"], "not `tree`"),
-                               (["a.attn"], "a command stands in front of the spec"), ([""], "unknown command ``")):
+                               (["a.attn"], "the command comes before the spec"), ([""], "unknown command ``")):
             done = pipe(*arguments)
             assert done.returncode == 2 and not done.stdout, "%s: %d" % (arguments, done.returncode)
             assert why.encode() in done.stderr, "%s: %r" % (arguments, done.stderr)
 
     def test_full_disk(self):
         spec = os.path.join(ROOT, "specs", "small_encoder.attn")
-        for arguments in (["--version"], ["help"], ["help", "fmt"], ["fmt", "--help"], ["--dump=model", spec]):
+        for arguments in (["--version"], ["--targets"], ["help"], ["help", "fmt"], ["fmt", "--help"],
+                          ["--dump=model", spec]):
             with open("/dev/full", "wb") as full:
                 done = subprocess.run([ATTNC, *arguments], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
             assert done.returncode == 1 and b"cannot be written" in done.stderr, "%s: %r" % (arguments, done.stderr)

@@ -5,7 +5,7 @@
     cases.py --answers          writes fixtures/*.crc: what `tokenizers` answers for the texts of lines.py
     cases.py --compare ENCODE TOKENIZER [--count N] [--seed S]
                                 both on further texts: prints the first that differ; ENCODE is built of encode.c
-    cases.py --tables           prints the tables of examples/common/tokenizer/unicode.c
+    cases.py --tables           prints the tables of runtime/tokenizer/unicode.c
 """
 import argparse
 import base64
@@ -93,12 +93,14 @@ def llama3():
     tokenizer = Tokenizer(models.BPE(ignore_merges=True))
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
-        pre_tokenizers.Split(Regex(LLAMA3), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+        pre_tokenizers.Split(Regex(LLAMA3), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     tokenizer.decoder = decoders.ByteLevel()
     special = ["<|im_start|>", "<|endoftext|>"]
     train(tokenizer, trainers.BpeTrainer(vocab_size=1200, special_tokens=special, show_progress=False,
                                          initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
-    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), processors.TemplateProcessing(
+    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False),
+                                                    processors.TemplateProcessing(
         single="<|im_start|> $A", special_tokens=[("<|im_start|>", 0)])])
     return tokenizer
 
@@ -162,7 +164,8 @@ def charsmap(rules):
         if rules:
             with open(tsv, "w", encoding="utf-8") as file:
                 for source, target in rules:
-                    file.write("%s\t%s\n" % (" ".join("%X" % ord(c) for c in source), " ".join("%X" % ord(c) for c in target)))
+                    file.write("%s\t%s\n" % (" ".join("%X" % ord(c) for c in source),
+                                             " ".join("%X" % ord(c) for c in target)))
             more = {"normalization_rule_tsv": tsv}
         sentencepiece.SentencePieceTrainer.train(input=text, model_prefix=model, vocab_size=30, hard_vocab_limit=False,
                                                        minloglevel=2, **more)

@@ -4,19 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../examples/common/tokenizer/tokenizer.h"
+#include "../../runtime/tokenizer/attn_tokenizer.h"
 
 enum { MOST_BYTES = 1 << 24 };
 
-static void show(const tokenizer *t, const char *text, size_t size, int32_t *ids, int room) {
-    int count = tokenizer_encode(t, text, size, true, ids, room);
+static void show(const attn_tokenizer *t, const char *text, size_t size, int32_t *ids, int room) {
+    int count = attn_tokenizer_encode(t, text, size, true, ids, room);
     if (count < 0) {
-        printf("%s\t\n", tokenizer_error_text(count));
+        printf("%s\t\n", attn_tokenizer_error_text(count));
         return;
     }
     for (int i = 0; i < count; i++) printf(i ? " %d" : "%d", (int)ids[i]);
     size_t bytes = 0;
-    char *decoded = tokenizer_decode(t, ids, count, &bytes);
+    char *decoded = attn_tokenizer_decode(t, ids, count, &bytes);
     printf("\t");
     for (size_t i = 0; i < bytes; i++) printf("%02x", (unsigned)(unsigned char)decoded[i]);
     printf("\n");
@@ -25,7 +25,7 @@ static void show(const tokenizer *t, const char *text, size_t size, int32_t *ids
 
 int main(int argc, char **argv) {
     char why[256];
-    tokenizer *t = argc == 2 ? tokenizer_open(argv[1], why, sizeof why) : NULL;
+    attn_tokenizer *t = argc == 2 ? attn_tokenizer_open(argv[1], why, sizeof why) : NULL;
     if (!t) return fprintf(stderr, "encode: %s\n", argc == 2 ? why : "usage: encode TOKENIZER"), 1;
     uint32_t size;
     while (fread(&size, 1, sizeof size, stdin) == sizeof size) {
@@ -38,6 +38,6 @@ int main(int argc, char **argv) {
         free(text);
         free(ids);
     }
-    tokenizer_free(t);
+    attn_tokenizer_free(t);
     return 0;
 }

@@ -19,8 +19,8 @@ EMOJI = [(0x1F300, 0x1F320), (0x1F400, 0x1F43E), (0x1F440, 0x1F4F7), (0x1F601, 0
 CONTROLS = "\0\x01\t\n\v\f\r\x1b\x1c\x7f\x85\xa0\xad\u200b\u200c\u200d\u2028\u2029\ufeff\ufffd\ue000\u2581\r\n"
 MARKS = "\u0300\u0301\u0308\u0316\u0323\u0327\u0334\u0345\u302e\u0e31\u064b\U0001d165\U0001d16d"
 BROKEN = [b"\xff", b"\x80", b"\xc3", b"\xc0\xaf", b"\xe2\x82", b"\xed\xa0\x80", b"\xf0\x9f\x98", b"\xf4\x90\x80\x80"]
-SPELLED = ["[SEP]", "[MASK]", "[sep]", "[CLS", "<s>", "</s>", "<|endoftext|>", "<unk>", "<extra_id_0>", "<0x41>", "##ing",
-           "[[PAD]]", "<|im_start|>", " <mask> ", "<mask>x"]
+SPELLED = ["[SEP]", "[MASK]", "[sep]", "[CLS", "<s>", "</s>", "<|endoftext|>", "<unk>", "<extra_id_0>", "<0x41>",
+           "##ing", "[[PAD]]", "<|im_start|>", " <mask> ", "<mask>x"]
 
 
 class Draw:

@@ -1,29 +1,28 @@
 #!/usr/bin/env python3
-"""The tokenizer of examples/common: the ids of every kind for 10,000 texts, and the texts that they decode to, against
+"""The tokenizer of the runtime: the ids of every kind for 10,000 texts, and the texts that they decode to, against
 what the PyPI package `tokenizers` gave (fixtures/*.crc, by cases.py), and files that are damaged. Speaks TAP."""
 import glob
 import json
 import os
 import random
+import re
 import shutil
 import struct
-import subprocess
 import sys
 import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.dirname(HERE))
 import lines  # noqa: E402
-from tap import run_tests  # noqa: E402
+from lib.attnc import QUICK, ROOT, run  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
 
-SOURCES = [os.path.join(HERE, "encode.c"), *sorted(glob.glob(os.path.join(ROOT, "examples/common/tokenizer/*.c")))]
+SOURCES = [os.path.join(HERE, "encode.c"), *sorted(glob.glob(os.path.join(ROOT, "runtime/tokenizer/*.c")))]
 LIBRARIES = ["-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm"]
 STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
-SANITIZE = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZE = ["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 BLOCK = 8  # texts to a checksum, as in cases.py
 CAUGHT = 99  # exit status of a sanitizer's report
-QUICK = os.environ.get("ATTNC_QUICK") == "1"
 
 
 def fixture(name):
@@ -53,11 +52,8 @@ class Tokenizers:
     def run(self, program, path, texts, status=0):
         given = b"".join(struct.pack("<I", len(text)) + text for text in texts)
         options = "exitcode=%d:allocator_may_return_null=1" % CAUGHT
-        done = subprocess.run([program, path], input=given, capture_output=True, timeout=120, check=False,
-                              env={**os.environ, "ASAN_OPTIONS": options, "UBSAN_OPTIONS": options})
-        assert status is None or done.returncode == status, "%s: exit status %d\n%s" % (
-            path, done.returncode, done.stderr.decode(errors="replace")[-1500:])
-        return done
+        return run(program, path, input=given, text=False, timeout=120, status=status,
+                   env={"ASAN_OPTIONS": options, "UBSAN_OPTIONS": options})
 
     def answers(self, program, path, texts):
         return self.run(program, path, texts).stdout.decode().split("\n")[:-1]
@@ -68,9 +64,30 @@ class Tokenizers:
     def test_builds_strictly(self):
         for compiler, program, more in (("clang", self.fast, []), ("gcc", self.checked, SANITIZE)):
             assert shutil.which(compiler), compiler + " is missing"
-            done = subprocess.run([compiler, *STRICT, *more, *SOURCES, "-o", program, *LIBRARIES], capture_output=True,
-                                  check=False, timeout=300)
-            assert done.returncode == 0, done.stderr.decode()[-2000:]
+            run(compiler, *STRICT, *more, *SOURCES, "-o", program, *LIBRARIES, status=0)
+
+    def test_page(self):
+        """The program of docs/tokenizers.md is built and run as the page says, and prints what the page shows."""
+        with open(os.path.join(ROOT, "docs", "tokenizers.md"), encoding="utf-8") as file:
+            blocks = dict((kind, text) for kind, text in reversed(re.findall(r"^```(\w+)\n(.*?)^```$", file.read(),
+                                                                              re.M | re.S)))
+        self.path("words.c", blocks["c"])
+        for name, folder in (("TOKENIZER", "runtime/tokenizer"), ("DIR", "examples/story/model")):
+            os.symlink(os.path.join(ROOT, folder), os.path.join(self.scratch, name))
+        shown = run("bash", "-euc", blocks["sh"], cwd=self.scratch, status=0).stdout
+        assert shown == blocks["text"], shown
+        for compiler in ("clang", "gcc"):
+            run(compiler, *STRICT, "-ITOKENIZER", "-c", "words.c", "-o", "words.o", cwd=self.scratch, status=0)
+        for words, status, why in ((["DIR"], 2, "usage"), (["DIR", "a"], 1, "DIR"), (["none", "a"], 1, "none")):
+            done = run("./words", *words, cwd=self.scratch, status=status)
+            assert why in done.stderr and not done.stdout, done.stderr
+
+    def test_header_in_other_languages(self):
+        """The header compiles as C++ and as C17, and needs no other before it."""
+        for compiler, standard in (("clang++", "c++17"), ("g++", "c++20"), ("gcc", "c17"), ("clang", "c11")):
+            kind = "c++" if "++" in standard else "c"
+            run(compiler, "-std=" + standard, "-Wall", "-Wextra", "-pedantic", "-Werror", "-x", kind, "-fsyntax-only",
+                "runtime/tokenizer/attn_tokenizer.h", status=0)
 
     def test_ids_and_texts_of_all_kinds(self):
         drawn, names = lines.lines(), sorted(glob.glob(fixture("*.crc")))
@@ -93,8 +110,8 @@ class Tokenizers:
         """run.c's loop, as written: the pair of the best score, the leftmost of equals; scores are often equal here."""
         pieces = [b"<unk>", b"\n<s>\n", b"\n</s>\n"] + [b"<0x%02X>" % byte for byte in range(256)]
         pieces += [bytes([c]) for c in range(32, 127)] + ["é".encode(), "…".encode()]
-        words = [b"th", b"he", b"the", b" t", b" th", b" the", b"in", b"ing", b"an", b"nd", b"and", b" a", b"aa", b"aaa",
-                 b"aaaa", b"  ", b"    ", b"er", b"ere", b"re", b"ll", b"lll"]
+        words = [b"th", b"he", b"the", b" t", b" th", b" the", b"in", b"ing", b"an", b"nd", b"and", b" a", b"aa",
+                 b"aaa", b"aaaa", b"  ", b"    ", b"er", b"ere", b"re", b"ll", b"lll"]
         scores = [-1e6] * len(pieces) + [-float(i // 4) for i in range(len(words))]
         pieces += words
         vocab = {piece: i for i, piece in reversed(list(enumerate(pieces)))}
@@ -117,11 +134,13 @@ class Tokenizers:
 
         draw = random.Random(3)
         texts = [b"", b" ", "\N{SNOWMAN}".encode(), b"\xff"] + [
-            "".join(draw.choice(["the", "ing", "a", "l", " ", "ere", "h", "é", "☃", "<s>", "n"]) for _ in range(14)).encode()
+            "".join(draw.choice(["the", "ing", "a", "l", " ", "ere", "h", "é", "☃", "<s>",
+                                 "n"]) for _ in range(14)).encode()
             for _ in range(300)]
         got = self.answers(self.checked, path, texts)
         for text, answer in zip(texts, got):
-            assert answer.split("\t")[0] == " ".join(map(str, encode(text))), "%r: %s, not %s" % (text, answer, encode(text))
+            assert answer.split("\t")[0] == " ".join(map(str, encode(text))), "%r: %s, not %s" % (text, answer,
+                encode(text))
 
     def test_long_texts(self):
         """A million characters that are one word, or none, take no square of that."""
@@ -190,7 +209,8 @@ class Tokenizers:
                  {"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated", "invert": False}),
                 ("'behavior' 'Maybe'", gpt2, ["pre_tokenizer"],
                  {"type": "Split", "pattern": {"String": "a"}, "behavior": "Maybe", "invert": False}),
-                ("neither 'String' nor 'Regex'", gpt2, ["normalizer"], {"type": "Replace", "pattern": {}, "content": ""}),
+                ("neither 'String' nor 'Regex'", gpt2, ["normalizer"],
+                 {"type": "Replace", "pattern": {}, "content": ""}),
                 ("'precompiled_charsmap' is damaged", gpt2, ["normalizer"],
                  {"type": "Precompiled", "precompiled_charsmap": "AAA"}),
                 ("'precompiled_charsmap' is damaged", gpt2, ["normalizer"],
@@ -203,7 +223,8 @@ class Tokenizers:
                 ("has a part", xlm, ["post_processor", "single", 0], {"Other": {}}),
                 ("this is no tokenizer.json", xlm, ["model"], None)):
             self.refused(words, self.changed(name, put(path, value)))
-        for words, content in (("no JSON", '{"model": '), ("a NUL", '{"model": "\\u0000"}'), ("not UTF-8", b'{"\xff": 1}'),
+        for words, content in (("no JSON", '{"model": '), ("a NUL", '{"model": "\\u0000"}'),
+                               ("not UTF-8", b'{"\xff": 1}'),
                                ("fewer than the bytes", struct.pack("<ifi", 1, 0.0, 1) + b"a"),
                                ("ends inside token", struct.pack("<ifi", 1, 0.0, 1) + b"abc"),
                                ("a length of", struct.pack("<ifi", 1, 0.0, 1 << 20) + b"abc")):

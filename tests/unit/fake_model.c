@@ -116,7 +116,7 @@ attn_generate_options options_of(int max_new) {
 }
 
 int generate(const attn_model *model, const attn_generate_options *options, const int32_t *prompt,
-                    int prompt_count, int32_t *tokens, attn_generated *result) {
+             int prompt_count, int32_t *tokens, attn_generated *result) {
     size_t bytes = attn_generate_bytes(model, options);
     assert_true(bytes > 0 && bytes < (size_t)1 << 30);
     char *memory = malloc(bytes + 1);
@@ -139,6 +139,19 @@ attn_generated run(Fake *fake, const attn_generate_options *options, int32_t *to
     assert_int_equal(fake->prefills, 1);
     assert_int_equal(result.model_status, 0);
     return result;
+}
+
+void assert_first_number(uint64_t sequence, uint64_t number) {
+    const float row[MAX_VOCAB] = {0}; /* all alike, so that the token is a share of the number */
+    Fake fake = fake_of(MAX_VOCAB, 8, 1);
+    fake.row = row;
+    attn_generate_options options = options_of(1);
+    options.temperature = 1;
+    options.seed = 1234567;
+    options.sequence = sequence;
+    int32_t token;
+    run(&fake, &options, &token);
+    assert_int_equal(token, (int)((double)(number >> 11) * 0x1p-53 * MAX_VOCAB));
 }
 
 void assert_tokens(const int32_t *tokens, const int32_t *expected, int count) {

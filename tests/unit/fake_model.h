@@ -39,6 +39,8 @@ int generate(const attn_model *model, const attn_generate_options *options, cons
              int32_t *tokens, attn_generated *result);
 /* From PROMPT on, which must go well. */
 attn_generated run(Fake *fake, const attn_generate_options *options, int32_t *tokens);
+/* With the seed 1234567, sampling draws this number of 64 bits first. */
+void assert_first_number(uint64_t sequence, uint64_t number);
 void assert_tokens(const int32_t *tokens, const int32_t *expected, int count);
 
 #endif

@@ -1,41 +1,10 @@
 /* test_build.c: what the builder and the passes make of positions, shared weights and partly biased products; and
  * which tensors of a file are spoken of as unused. */
-#include "../../compiler/attnc.h"
+#include "scratch_folder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-static Arena *arena;
-
-static int begin(void **state) {
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
-
-static Module *module_of(const char *text) {
-    Diagnostics diagnostics = diagnostics_new(arena, stderr);
-    Source *source = source_from_text(arena, "test.attn", text, strlen(text));
-    Model *model = resolve(arena, parse(arena, source, &diagnostics), &diagnostics);
-    assert_non_null(model);
-    return build(arena, model);
-}
-
-static Plan *plan_of(const char *text) { return plan_model(arena, module_of(text))->forward; }
+static Plan *plan_of(const char *text) { return program_of(text)->entries[ENTRY_FORWARD]; }
 
 static const WeightSpec *weight_named(const Module *module, const char *name) {
     return weight_spec_find(&module->weights, name);
@@ -136,7 +105,7 @@ static double angle_of(Module *m, int64_t rows, int64_t row, int pair) {
     const Graph *g = m->forward;
     Weights *weights = weights_load(arena, m->model, &m->weights, "random:3", false);
     int64_t ids[8] = {1, 2, 3, 4, 0, 1, 2, 3};
-    InputArray input = {"tokens", DTYPE_I64, rows, ids};
+    InputArray input = {IN_tokens, DTYPE_I64, rows, ids};
     Interpretation *in = interpret(arena, m, g, weights, &input, 1, &rows);
     for (int o = 0; o < g->n_ops; o++)
         if (g->ops[o].kind == OP_rope) {
@@ -174,11 +143,11 @@ static const Step *gemm_named(const Plan *plan, const char *name) {
 static void check_parts(const Plan *plan, const Step *step) {
     const char *const parts[] = {"query.bias", "key.weight.zeros", "value.bias"};
     for (int i = 0; i < 3; i++) {
-        const Packed *p = &plan->program->packed[step->bias + i];
-        const char *name = strstr(p->name, "attention.");
+        const Packed *p = &plan->program->packed[step->gemm.bias + i];
+        const char *name = strstr(p->slot.name, "attention.");
         assert_non_null(name);
         assert_string_equal(name + strlen("attention."), parts[i]);
-        assert_int_equal(p->offset, plan->program->packed[step->bias].offset + 16 * i);
+        assert_int_equal(p->slot.offset, plan->program->packed[step->gemm.bias].slot.offset + ALIGNMENT * i);
     }
 }
 
@@ -190,7 +159,7 @@ static void zeros_are_shared(void **state) {
     const Step *first = gemm_named(plan, "layer0_attention_query_key_value"),
                *third = gemm_named(plan, "layer2_attention_query_key_value");
     check_parts(plan, first);
-    assert_int_equal(first->bias, third->bias);
+    assert_int_equal(first->gemm.bias, third->gemm.bias);
     int zeros = 0;
     for (int i = 0; i < plan->program->n_packed; i++)
         zeros += plan->program->packed[i].weight < 0 && plan->program->packed[i].derived < 0;
@@ -208,9 +177,7 @@ static void zeros_of_every_layer(void **state) {
 /* ------------------------------------------------------------------ ignored tensors */
 
 static const char *notes_of(const char *ignored, const char *extra) {
-    char folder[] = "/tmp/attnc-test-build-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    const char *file = arena_printf(arena, "%s/w.safetensors", folder), *log = arena_printf(arena, "%s/log", folder);
+    const char *file = in_folder("w.safetensors"), *log = in_folder("log");
     Module *m = module_of(
         arena_printf(arena,
                      "model m { attention cross { score general, d_query 1, d_key 1, queries = 1, keys = 1 }\n"
@@ -227,9 +194,7 @@ static const char *notes_of(const char *ignored, const char *extra) {
     assert_true(dup2(kept, 2) == 2);
     close(kept);
     size_t size;
-    char *text = file_read(arena, log, 1 << 16, &size);
-    unlink(file), unlink(log), rmdir(folder);
-    return text;
+    return file_read(arena, log, 1 << 16, &size);
 }
 
 static void expect_note(const char *ignored, const char *extra, bool note) {
@@ -253,7 +218,109 @@ static void ignored_tensors(void **state) {
     expect_note("ignore \"h.{layer}.attn.*\"", "h.3.attn.masked.bias", false);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+/* ------------------------------------------------------------------ the part of the model that a tensor belongs to */
+
+/* What the name of a value says, its site says too. */
+static void sites_spell_the_names(const Graph *g) {
+    for (int t = 0; t < g->n_tensors; t++) {
+        const Tensor *tensor = &g->tensors[t];
+        const Site *site = &tensor->site;
+        assert_non_null(site->part);
+        if (tensor->kind != TENSOR_VALUE && tensor->kind != TENSOR_STATE) continue;
+        const char *stack = site->stack ? arena_printf(arena, "%s.", site->stack) : "";
+        if (site->layer >= 0) stack = arena_printf(arena, "%slayers.%d.", stack, site->layer);
+        char *spelled = arena_printf(arena, "%s%s", stack, tensor->name + strlen(stack));
+        assert_string_equal(spelled, tensor->name);
+        char *part = arena_printf(arena, "%s", tensor->name + strlen(stack));
+        for (char *c = part; *c; c++)
+            if (*c == '.') *c = '_';
+        assert_string_equal(site->part, part);
+    }
+}
+
+static const Tensor *tensor_named(const Graph *g, const char *name) {
+    for (int t = 0; t < g->n_tensors; t++)
+        if (strcmp(g->tensors[t].name, name) == 0) return &g->tensors[t];
+    fail_msg("no tensor `%s`", name);
+    return NULL;
+}
+
+static void expect_site(const Graph *g, const char *name, const char *stack, int layer, const char *part, Role role) {
+    const Site *site = &tensor_named(g, name)->site;
+    assert_int_equal(stack != NULL, site->stack != NULL);
+    if (stack) assert_string_equal(site->stack, stack);
+    assert_int_equal(site->layer, layer);
+    assert_string_equal(site->part, part);
+    assert_int_equal(site->role, role);
+}
+
+static void sites_of_two_stacks(void **state) {
+    (void)state;
+    Module *m = module_of(
+        "model m { d_model 8, vocab 5, head logits, embedding tied, encoder { seq <= 6, final_norm yes,\n"
+        "layers 2 { attention self { heads 2, qk_norm rmsnorm, position rope }, ffn { d_ff 12 } } }\n"
+        "decoder { seq <= 5, layers 2 shared { attention self { heads 2 }, attention cross { heads 2 } } } }");
+    const Graph *const graphs[] = {m->forward, m->encode, m->decode};
+    for (int i = 0; i < 3; i++) sites_spell_the_names(graphs[i]);
+    const Graph *g = m->forward;
+    expect_site(g, "encoder.layers.1.attention.query", "encoder", 1, "attention_query", ROLE_QUERY);
+    expect_site(g, "encoder.layers.1.attention.query_norm", "encoder", 1, "attention_query_norm", ROLE_QUERY);
+    expect_site(g, "encoder.layers.0.attention.key_rope", "encoder", 0, "attention_key_rope", ROLE_KEY);
+    expect_site(g, "encoder.layers.0.attention.value", "encoder", 0, "attention_value", ROLE_VALUE);
+    expect_site(g, "encoder.layers.0.ffn.up", "encoder", 0, "ffn_up", ROLE_NONE);
+    expect_site(g, "encoder.final_norm", "encoder", -1, "final_norm", ROLE_NONE);
+    expect_site(g, "encoder.embedding.looked_up", "encoder", -1, "embedding_looked_up", ROLE_NONE);
+    expect_site(g, "decoder.layers.1.cross_attention.key", "decoder", 1, "cross_attention_key", ROLE_KEY);
+    expect_site(g, "logits", NULL, -1, "logits", ROLE_NONE);
+    expect_site(m->decode, "decoder.layers.1.attention.keys", "decoder", 1, "attention_keys", ROLE_KEY);
+    assert_true(m->encode->n_states == 4);
+    assert_string_equal(m->encode->states[3].site.part, "cross_attention_values");
+    assert_int_equal(m->encode->states[3].site.layer, 1);
+    assert_int_equal(m->encode->states[3].site.role, ROLE_VALUE);
+}
+
+static void sites_of_attention_alone(void **state) {
+    (void)state;
+    Module *m = module_of(
+        "model m { d_model 8, queries <= 4, keys <= 5, attention cross { heads 2, qk_norm rmsnorm } }");
+    sites_spell_the_names(m->forward);
+    expect_site(m->forward, "attention.key_norm", NULL, -1, "attention_key_norm", ROLE_KEY);
+    expect_site(m->forward, "key", NULL, -1, "key", ROLE_NONE);
+}
+
+static const GraphOutput *output_of(const Graph *graph, OutputRole role) {
+    for (int o = 0; o < graph->n_outputs; o++)
+        if (graph->outputs[o].role == role) return &graph->outputs[o];
+    fail_msg("%s has no output %s", graph->name, output_name(role));
+    return NULL;
+}
+
+/* The roles of what a call is given and gives, in each of the three graphs. */
+static void roles_of_arrays(void **state) {
+    (void)state;
+    Module *m = module_of("model m { d_model 8, vocab 7, head logits\n"
+                          "encoder { seq <= 6, segments 3, position none, layers 1 { attention self { heads 2 } } }\n"
+                          "decoder { seq <= 5, position none, layers 1 {\n"
+                          "attention self { heads 2, mask causal prefix }, attention cross { heads 2 } }\n"
+                          "export attention } }");
+    const GraphInput *source = graph_input(m->forward, IN_source), *target = graph_input(m->forward, IN_target);
+    assert_true(source->of_source && graph_input(m->forward, IN_segments)->of_source && !target->of_source);
+    assert_int_equal(graph_table_rows(m->forward, source), 7);
+    assert_int_equal(graph_table_rows(m->forward, graph_input(m->forward, IN_segments)), 3);
+    const GraphInput *prefix = graph_input(m->decode, IN_prefix_length);
+    assert_int_equal(graph_table_rows(m->decode, prefix), 0);
+    assert_int_equal(prefix->most, 5);
+    assert_ptr_equal(graph_input_named(m->decode, "prefix_length"), prefix);
+    assert_non_null(graph_input(m->decode, IN_tokens));
+    assert_null(graph_input(m->forward, IN_tokens));
+    assert_null(graph_input(m->encode, IN_target));
+    assert_false(output_of(m->forward, OUT_logits)->of_sequence);
+    assert_true(output_of(m->decode, OUT_logits)->of_sequence); /* of the last row alone */
+    assert_int_equal(graph_map_heads(m->decode, OUT_attention), 2);
+    assert_int_equal(graph_map_heads(m->forward, OUT_encoder_attention), 0);
+    assert_int_equal(output_named("cross_attention"), OUT_cross_attention);
+    assert_int_equal(output_named("tokens"), OUT_COUNT);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -265,6 +332,9 @@ int main(void) {
         TEST(zeros_are_shared),
         TEST(zeros_of_every_layer),
         TEST(ignored_tensors),
+        TEST(sites_of_two_stacks),
+        TEST(sites_of_attention_alone),
+        TEST(roles_of_arrays),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

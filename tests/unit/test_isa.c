@@ -30,6 +30,7 @@ static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vector
         case ISA_COUNT: text_printf(c, "    size_t %s = count;\n", name); break;
         case ISA_TABLE:
         case ISA_READ: text_printf(c, "    const float *%s = in[%d];\n", name, k); break;
+        case ISA_READ16: text_printf(c, "    const bits16 *%s = (const void *)in[%d];\n", name, k); break;
         case ISA_WRITE: text_printf(c, "    float *%s = out;\n", name); break;
         default:
             if (vectors)
@@ -60,7 +61,8 @@ static const char *make_ops(Arena *arena, const Isa *isa) {
     vars_text(vars, "prefix", "test");
     template_expand_helpers(arena, writer, vars, isa);
     Text c = text_new(arena);
-    text_printf(&c, "#include <stddef.h>\n#include <string.h>\n");
+    text_printf(&c, "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
+                    "typedef uint16_t bits16 __attribute__((may_alias));\n");
     if (*isa->include) text_printf(&c, "#include %s\n", isa->include);
     text_printf(&c, "typedef void Run(const float *const *in, size_t count, float *out);\n");
     text_printf(&c, "extern Run *const runs[];\n\n");
@@ -91,6 +93,13 @@ static const char prelude[] =
     "typedef void Run(const float *const *in, size_t count, float *out);\n"
     "extern Run *const runs[];\n"
     "static float anything;\n"
+    "typedef uint16_t bits16 __attribute__((may_alias));\n"
+    "static inline __attribute__((unused)) float from_bf16(uint32_t half) {\n"
+    "    float x;\n"
+    "    half <<= 16;\n"
+    "    memcpy(&x, &half, 4);\n"
+    "    return x;\n"
+    "}\n"
     "static inline unsigned low_bits(float x) { uint32_t b; memcpy(&b, &x, 4); return b & 15; }\n"
     "static inline int any_nan(const float *a) {\n"
     "    for (size_t i = 0; i < W; i++) if (isnan(a[i])) return 1;\n"
@@ -149,7 +158,9 @@ static const char epilogue[] =
     "    size_t count = ops[k].fixed ? ops[k].fixed : 1 + (next() >> 8) % W;\n"
     "    size_t written = ops[k].reduced ? 1 : ops[k].counted ? count : W;\n"
     "    for (size_t j = 0; j < ops[k].params; j++) {\n"
-    "        size_t size = ops[k].kinds[j] == ISA_TABLE ? 16 : ops[k].kinds[j] == ISA_READ && ops[k].counted ? count : W;\n"
+    "        int counted = ops[k].kinds[j] == ISA_READ && ops[k].counted;\n"
+    "        int halves = ops[k].kinds[j] == ISA_READ16;\n"
+    "        size_t size = ops[k].kinds[j] == ISA_TABLE ? 16 : counted ? count : halves ? (W + 1) / 2 : W;\n"
     "        float *lanes = ends[j] - size;\n"
     "        for (size_t i = 0; i < size; i++) lanes[i] = draw(ops[k].kinds[j]);\n"
     "        in[j] = lanes;\n"
@@ -191,10 +202,21 @@ static int count_in_name(const char *name) {
     return last && last[1] && strspn(last + 1, "0123456789") == strlen(last + 1) ? atoi(last + 1) : 0;
 }
 
+/* The emitted function test_cpu(), whose bit t says that the machine has isas[t]. */
+static const char *make_probe(Arena *arena, const Isa *const *isas) {
+    Writer *writer = writer_new(arena, 1 << 20, "the probe");
+    TemplateVars *vars = vars_new(arena, NULL);
+    vars_text(vars, "p", "test");
+    set_probes(arena, isas, vars);
+    template_expand(arena, writer, "probe.c.tmpl", vars, NULL);
+    return writer_text(writer, NULL);
+}
+
 static const char *make_meanings(Arena *arena, const Isa *isa) {
     Text c = text_new(arena);
-    text_printf(&c, "enum { W = %d, SKIPPED = %d, ISA_INTEGRAL = %d, ISA_READ = %d, ISA_TABLE = %d };\n",
-                (int)isa->width, SKIPPED, ISA_INTEGRAL, ISA_READ, ISA_TABLE);
+    text_printf(&c,
+                "enum { W = %d, SKIPPED = %d, ISA_INTEGRAL = %d, ISA_READ = %d, ISA_READ16 = %d, ISA_TABLE = %d };\n",
+                (int)isa->width, SKIPPED, ISA_INTEGRAL, ISA_READ, ISA_READ16, ISA_TABLE);
     text_printf(&c, "%s", prelude);
     for (size_t i = 0; i < isa->op_count; i++) print_want(&c, isa, &isa->ops[i]);
     text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n    int counted, stores, reduced;\n"
@@ -211,9 +233,9 @@ static const char *make_meanings(Arena *arena, const Isa *isa) {
         for (int k = 0; k < op->param_count; k++) text_printf(&c, "%s%d", k ? ", " : " + ", (int)op->kinds[k]);
         text_printf(&c, "}},\n");
     }
-    text_printf(&c, "};\n\n#define CPU (1");
-    for (const char **cpu = isa->cpu; *cpu; cpu++) text_printf(&c, " && __builtin_cpu_supports(\"%s\")", *cpu);
-    text_printf(&c, ")\n%s", epilogue);
+    text_printf(&c, "};\n\n");
+    if (*isa->cpu) text_printf(&c, "%s\n", make_probe(arena, (const Isa *const[]){isa, NULL}));
+    text_printf(&c, "#define CPU %s\n%s", *isa->cpu ? "test_cpu()" : "1", epilogue);
     return c.data;
 }
 
@@ -284,13 +306,17 @@ static void test_table(void **state) { check_table(*(const char **)*state); }
 
 /* ---------------------------------------------------------------------------------- the reader of tables */
 
+/* Loads of a type that lowering asks for before it chooses a kernel: a table may lack them. */
+static bool is_optional(const IsaOp *op) { return strcmp(op->name, "load_bf16") == 0; }
+
 static size_t general_ops(const Isa *isa) {
     size_t count = 0;
-    for (size_t i = 0; i < isa->op_count; i++) count += count_in_name(isa->ops[i].name) == 0;
+    for (size_t i = 0; i < isa->op_count; i++)
+        count += count_in_name(isa->ops[i].name) == 0 && !is_optional(&isa->ops[i]);
     return count;
 }
 
-/* A template may use any operation with any target. */
+/* A template may use any operation with any target, but for the optional ones. */
 static void test_tables_agree(void **state) {
     (void)state;
     Arena *arena = arena_new();
@@ -307,6 +333,7 @@ static void test_tables_agree(void **state) {
         for (size_t i = 0; i < first->op_count; i++) {
             if (count_in_name(first->ops[i].name)) continue;
             const IsaOp *a = &first->ops[i], *b = isa_find(isa, a->name);
+            if (!b && is_optional(a)) continue;
             assert_non_null(b);
             assert_int_equal(a->result, b->result);
             assert_int_equal(a->param_count, b->param_count);
@@ -337,6 +364,8 @@ static void test_fields(void **state) {
     assert_string_equal(isa->cpu[4], "avx512vl");
     assert_string_equal(isa->cpu[5], "fma");
     assert_null(isa->cpu[6]);
+    assert_true(isa_has(isa, "register_lookup"));
+    assert_false(isa_has(isa_load(arena, "avx2"), "register_lookup"));
     assert_string_equal(isa->half->name, "avx512_half");
     assert_int_equal(isa->half->width, 8);
     assert_null(isa->half->half);
@@ -350,6 +379,14 @@ static void test_fields(void **state) {
     assert_true(op->needs_prefix);
     assert_string_equal(isa_spell(arena, op, (const char *[]){"p + 1", "n - 1"}, "m"),
                         "_mm512_maskz_loadu_ps(m_avx512_first(n - 1), p + 1)");
+    const IsaOp *load = isa_find(isa_load(arena, "scalar"), "load");
+    const char *const loads[][2] = {{"p", "*p"},
+                                    {"p + 4", "p[4]"},
+                                    {"p + (k + 1)", "p[k + 1]"},
+                                    {"p + k + 1", "*(p + k + 1)"},
+                                    {"p + (k + 1) * 4", "*(p + (k + 1) * 4)"}};
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
+        assert_string_equal(isa_spell(arena, load, loads[i], "m"), loads[i][1]);
     assert_null(isa_find(isa, "shuffle"));
     assert_false(isa_load(arena, "scalar")->fused);
     arena_free(arena);
@@ -371,6 +408,36 @@ static void refuses(const char *text, const char *message) {
     arena_free(arena);
 }
 
+/* A table takes over all of another one, whose helpers have its name there. */
+static void test_based(void **state) {
+    (void)state;
+    Arena *arena = arena_new();
+    const Isa *base = isa_load(arena, "avx512");
+    const Isa *isa = isa_parse(arena, "z.isa", "name z\nbased on avx512\nrank 35\ncpu fma\nregisters 16\n"
+                                               "op wiggle(a) | ${table}_copysign($a, $a) | a[i]\n");
+    assert_string_equal(isa->name, "z");
+    assert_string_equal(isa->type, "__m512");
+    assert_string_equal(isa->processor, "x86_64");
+    assert_int_equal(isa->width, 16);
+    assert_int_equal(isa->registers, 16);
+    assert_int_equal(isa->rank, 35);
+    assert_string_equal(isa->cpu[0], "fma");
+    assert_null(isa->cpu[1]);
+    assert_true(isa_has(isa, "register_lookup"));
+    assert_string_equal(isa->half->name, "avx512_half");
+    assert_int_equal(isa->op_count, base->op_count + 1);
+    assert_string_equal(isa_spell(arena, isa_find(isa, "load_part"), (const char *[]){"p", "n"}, "m"),
+                        "_mm512_maskz_loadu_ps(m_z_first(n), p)");
+    assert_string_equal(isa_spell(arena, isa_find(isa, "wiggle"), (const char *[]){"a"}, "m"), "m_z_copysign(a, a)");
+    assert_string_equal(isa->helpers_file, "avx512.isa");
+    assert_non_null(strstr(isa->helpers, "__mmask16 ${prefix}_z_first(size_t n)"));
+    assert_null(strstr(isa->helpers, "${prefix}_avx512"));
+    const Isa *half = isa_parse(arena, "y.isa", "name y\nbased on sse2\n");
+    assert_int_equal(half->rank, 0);
+    assert_false(half->on_request);
+    arena_free(arena);
+}
+
 static void test_table_errors(void **state) {
     (void)state;
     refuses("name x\n", "table x.isa:1: 'processor' is missing");
@@ -382,19 +449,37 @@ static void test_table_errors(void **state) {
     refuses("\n# a\nwidth many\n", "table x.isa:3: 'many' is no number from 1 to 1000");
     refuses("fused perhaps\n", "table x.isa:1: 'fused' is yes or no");
     refuses("type\n", "table x.isa:1: 'type' has no value");
+    refuses("cpu fma axv2\n", "table x.isa:1: features.def has no 'axv2'; nearest is avx2");
+    refuses("name x\nbased on nothing\n", "table x.isa:2: there is no table nothing.isa");
+    refuses("name x\nbased on avxvnni\n",
+            "table avxvnni.isa:3: no table can be based on this one, which is based on another itself");
+    refuses("name x\nbased upon avx2\n", "table x.isa:2: 'based on NAME' is meant");
+    refuses("name x\nbased on avx2 sse2\n", "table x.isa:2: 'based on NAME' is meant");
+    refuses("based on avx2\n", "table x.isa:1: 'based' has to follow the name");
+    refuses("name x\nwidth 8\nbased on avx2\n", "table x.isa:3: 'based' has to follow the name");
+    refuses("name x\nbased on avx2\nbased on sse2\n", "table x.isa:3: 'based' is there twice");
+    refuses("name x\nbased on avx2\nop zero() | 0 | 0\n", "table x.isa:3: zero has two rows");
+    refuses("name x\nbased on avx2\nhelper\nend\n",
+            "table x.isa:3: a table that is based on another cannot have a helper");
+    refuses("type ${table}_t\nname x\n", "table x.isa:1: the name has to stand in front of ${table}");
+    refuses("has wings\n", "table x.isa:1: there is no capability 'wings'");
+    refuses("has register_lookup+\n", "table x.isa:1: '+' is no capability");
+    refuses("cpu fma, avx2\n", "table x.isa:1: ', avx2' is no feature");
     refuses(HEAD "helper\nint x;\n", "table x.isa:9: the helper of line 8 has no end");
+    refuses(HEAD "op f(a) | $a\n", "table x.isa:8: a row is PROTOTYPE | C TEXT | MEANING; it has no meaning");
     refuses(HEAD "op f(a)\n",
-            "table x.isa:8: a row is PROTOTYPE | C TEXT | MEANING | cost N; '|' is missing after the prototype");
-    refuses(HEAD "op f(a) | $a | a || a | 1\n", "table x.isa:8: f: 'cost N' is missing");
-    refuses(HEAD "op f(a) | $b | a | cost 1\n", "table x.isa:8: f: there is no parameter '$b'");
-    refuses(HEAD "op f(a) | | a | cost 1\n", "table x.isa:8: f has no C text");
-    refuses(HEAD "op f(a) | $a | | cost 1\n", "table x.isa:8: f has no meaning");
-    refuses(HEAD "op f a | $a | a | cost 1\n", "table x.isa:8: 'f' is no kind of result");
-    refuses(HEAD "op f(int a) | $a | a | cost 1\n", "table x.isa:8: 'int' is no kind of parameter");
-    refuses(HEAD "op f(a, a) | $a | a | cost 1\n", "table x.isa:8: f has two parameters 'a'");
-    refuses(HEAD "op f(a,) | $a | a | cost 1\n", "table x.isa:8: f: a parameter is missing after a comma");
-    refuses(HEAD "op f(a, b, c, d, e, g, h) | $a | a | cost 1\n", "table x.isa:8: f has too many parameters");
-    refuses(HEAD "op f(a)\n  | $a | a | cost 1\nop f(a) | $a | a | cost 1\n", "table x.isa:10: f has two rows");
+            "table x.isa:8: a row is PROTOTYPE | C TEXT | MEANING; it has no C text");
+    refuses(HEAD "op f(a) | $a | a || a | 1\n",
+            "table x.isa:8: a row is PROTOTYPE | C TEXT | MEANING; there is a '|' behind the meaning");
+    refuses(HEAD "op f(a) | $b | a\n", "table x.isa:8: f: there is no parameter '$b'");
+    refuses(HEAD "op f(a) | | a\n", "table x.isa:8: f has no C text");
+    refuses(HEAD "op f(a) | $a |\n", "table x.isa:8: f has no meaning");
+    refuses(HEAD "op f a | $a | a\n", "table x.isa:8: 'f' is no kind of result");
+    refuses(HEAD "op f(int a) | $a | a\n", "table x.isa:8: 'int' is no kind of parameter");
+    refuses(HEAD "op f(a, a) | $a | a\n", "table x.isa:8: f has two parameters 'a'");
+    refuses(HEAD "op f(a,) | $a | a\n", "table x.isa:8: f: a parameter is missing after a comma");
+    refuses(HEAD "op f(a, b, c, d, e, g, h) | $a | a\n", "table x.isa:8: f has too many parameters");
+    refuses(HEAD "op f(a)\n  | $a | a\nop f(a) | $a | a\n", "table x.isa:10: f has two rows");
     Arena *arena = arena_new();
     FailureTrap trap;
     if (failure_trap(&trap) == 0) isa_load(arena, "nothing");
@@ -407,24 +492,83 @@ static void test_probes(void **state) {
     (void)state;
     Arena *arena = arena_new();
     const Isa *const isas[] = {isa_load(arena, "avx512"), isa_load(arena, "avx2"), isa_load(arena, "sse2"), NULL};
-    assert_string_equal(
-        target_probes(arena, isas),
-        "if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0xc0030020u) == 0xc0030020u && (kept & 0xe6u) == 0xe6u) "
-        "features |= 1u << 0; /* avx512 */\n"
-        "if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
-        "features |= 1u << 1; /* avx2 */");
-    assert_string_equal(target_probes(arena, isas + 2), "");
+    assert_non_null(strstr(
+        make_probe(arena, isas),
+        "    /* avx512 */\n"
+        "    if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0xc0030020u) == 0xc0030020u && (kept & 0xe6u) == 0xe6u)\n"
+        "        features |= 1u << 0;\n"
+        "    /* avx2 */\n"
+        "    if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
+        "features |= 1u << 1;\n"
+        "    return features;\n"));
+    assert_null(strstr(make_probe(arena, isas), "leaf7_1"));
+    assert_null(strstr(make_probe(arena, isas + 2), "features |="));
+    const Isa *const newer[] = {isa_parse(arena, "x.isa", HEAD "cpu avx512vnni avx512bf16\n"), isas[1],
+                                isa_parse(arena, "y.isa", HEAD "cpu amx_tile\n"), NULL};
+    const char *probe = make_probe(arena, newer), *subleaf = strstr(probe, "\"a\"(7), \"c\"(1));\n");
+    assert_non_null(subleaf);
+    assert_non_null(strstr(subleaf, "const unsigned leaf7_1 = a;\n"));
+    assert_non_null(strstr(subleaf, "\"a\"(7), \"c\"(0));\n"));
+    assert_non_null(strstr(
+        probe,
+        "    /* x */\n"
+        "    if ((leaf1 & 0x18000000u) == 0x18000000u && (c & 0x800u) == 0x800u && (leaf7_1 & 0x20u) == 0x20u &&\n"
+        "        (kept & 0xe6u) == 0xe6u)\n"
+        "        features |= 1u << 0;\n"
+        "    /* avx2 */\n"
+        "    if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
+        "features |= 1u << 1;\n"
+        "    /* x */\n"
+        "    if ((leaf1 & 0x18000000u) == 0x18000000u && (d & 0x1000000u) == 0x1000000u && (kept & 0x60000u) == "
+        "0x60000u)\n"
+        "        features |= 1u << 2;\n"));
+    arena_free(arena);
+}
+
+/* Linux lists the features whose state it saves, with other underscores. */
+static void test_features(void **state) {
+    (void)state;
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[8192] = "";
+    while (file && strncmp(line, "flags", 5) != 0 && fgets(line, sizeof line, file)) {}
+    if (file) fclose(file);
+    if (strncmp(line, "flags", 5) != 0) skip(); /* another processor or system */
+    char *to = line;
+    for (const char *from = line; *from; from++)
+        if (*from != '_') *to++ = *from == '\n' ? ' ' : *from;
+    *to = '\0';
+    for (const char *const *name = feature_names; *name; name++) {
+        char word[64] = " ";
+        size_t n = 1;
+        for (const char *from = *name; *from; from++)
+            if (*from != '_') word[n++] = *from;
+        word[n] = ' ';
+        if (machine_has_feature(feature_find(*name)) != (strstr(line, word) != NULL))
+            fail_msg("%s is %s in /proc/cpuinfo", *name, strstr(line, word) ? "there" : "not");
+    }
+}
+
+static void test_machine(void **state) {
+    (void)state;
+    Arena *arena = arena_new();
+    assert_true(machine_has("scalar"));
+    assert_false(machine_has("nothing"));
+    assert_false(machine_has("avx512_half"));
+    assert_false(machine_has("wasm"));
+#if defined(__x86_64__)
+    assert_true(machine_has("sse2"));
+    assert_false(machine_has("neon"));
+#endif
+    assert_string_equal(default_targets(arena), "scalar,avx2,avx512");
+    assert_null(feature_find("avx"));
     arena_free(arena);
 }
 
 /* Any C may be emitted here; what runs is of this processor, or what the command line names. */
 static int tested_tables(Arena *arena, int argc, char **argv, const char **names) {
-    int n = 0, n_here;
-    const char *const *here = targets_here(arena, &n_here);
+    int n = 0;
     for (const Isa *const *isa = targets_all(arena); *isa; isa++) {
-        bool wanted = target_is_base((*isa)->name);
-        for (int t = 0; t < n_here; t++) wanted |= strcmp(here[t], (*isa)->name) == 0;
-        if (argc > 1) wanted = false;
+        bool wanted = argc == 1 && isa_is_here(*isa);
         for (int a = 1; a < argc; a++) wanted |= strcmp(argv[a], (*isa)->name) == 0;
         if (wanted) names[n++] = (*isa)->name;
         if (wanted && (*isa)->half) names[n++] = (*isa)->half->name;
@@ -434,12 +578,15 @@ static int tested_tables(Arena *arena, int argc, char **argv, const char **names
 
 int main(int argc, char **argv) {
     Arena *arena = arena_new();
-    int n = 4;
-    struct CMUnitTest tests[4 + MOST_TABLES] = {
+    int n = 7;
+    struct CMUnitTest tests[7 + MOST_TABLES] = {
         cmocka_unit_test(test_tables_agree),
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_based),
         cmocka_unit_test(test_table_errors),
         cmocka_unit_test(test_probes),
+        cmocka_unit_test(test_features),
+        cmocka_unit_test(test_machine),
     };
     const char *tested[MOST_TABLES];
     int n_tested = tested_tables(arena, argc, argv, tested);

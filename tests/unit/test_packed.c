@@ -1,49 +1,7 @@
 /* test_packed.c: weights in the layout of the code, and .attnw files, good and bad. */
-#include "../../compiler/attnc.h"
+#include "scratch_folder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <ftw.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static char folder[] = "/tmp/attnc-test-packed-XXXXXX";
-static Arena *arena;
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
-    (void)info, (void)kind, (void)walk;
-    return remove(path);
-}
-
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state) {
-    (void)state;
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static int begin(void **state) {
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
-
-static const char *in_folder(const char *name) { return arena_printf(arena, "%s/%s", folder, name); }
+#include <math.h>
 
 /* Odd sizes, every kind of tensor: tied table, shared relative buckets, learned positions, rotations, plus_one. */
 static const char odd_spec[] =
@@ -64,14 +22,8 @@ typedef struct Case {
 } Case;
 
 static Case case_of(const char *text, const char *seed) {
-    Diagnostics diagnostics = diagnostics_new(arena, stderr);
-    Source *source = source_from_text(arena, "test.attn", text, strlen(text));
-    Model *model = resolve(arena, parse(arena, source, &diagnostics), &diagnostics);
-    assert_non_null(model);
-    Case c = {.module = build(arena, model)};
-    c.program = plan_model(arena, c.module);
-    c.weights = weights_load(arena, model, &c.module->weights, seed, false);
-    return c;
+    Compilation c = compiled(text, STAGE_PLAN);
+    return (Case){c.module, c.program, weights_load(arena, c.model, &c.module->weights, seed, false)};
 }
 
 static Case odd_case(void) { return case_of(arena_printf(arena, odd_spec, 30), "random:5"); }
@@ -79,14 +31,14 @@ static Case rotated_case(void) { return case_of(arena_printf(arena, rotated_spec
 
 static const Packed *packed_named(const Program *program, const char *name) {
     for (int i = 0; i < program->n_packed; i++)
-        if (strcmp(program->packed[i].name, name) == 0) return &program->packed[i];
+        if (strcmp(program->packed[i].slot.name, name) == 0) return &program->packed[i];
     fail_msg("nothing packed is called %s", name);
     return NULL;
 }
 
 static float *filled(const Case *c, const Packed *packed) {
-    float *out = arena_array(arena, (size_t)packed->room, sizeof *out);
-    memset(out, 0x7f, (size_t)packed->room * sizeof *out);
+    float *out = arena_alloc(arena, (size_t)packed->slot.bytes);
+    memset(out, 0x7f, (size_t)packed->slot.bytes);
     packed_fill(c->program, packed, c->weights, out);
     return out;
 }
@@ -105,8 +57,8 @@ static void panels_of_odd_sizes(void **state) {
     const char *name = "encoder.layers.1.ffn.up.weight"; /* [37][21] */
     const Packed *p = packed_named(c.program, name);
     const float *out = filled(&c, p), *data = weight_of(&c, name);
-    assert_true(p->panels);
-    assert_int_equal(p->room, 48 * 21);
+    assert_int_equal(p->slot.layout.panel, 16);
+    assert_int_equal(p->slot.bytes, 4 * 48 * 21);
     for (int panel = 0; panel < 3; panel++)
         for (int k = 0; k < 21; k++)
             for (int lane = 0; lane < 16; lane++) {
@@ -122,8 +74,8 @@ static void rows_as_they_are(void **state) {
     const char *name = "encoder.embedding.positions.weight"; /* [33][21] */
     const Packed *p = packed_named(c.program, name);
     const float *out = filled(&c, p);
-    assert_false(p->panels);
-    assert_int_equal(p->room, 704);
+    assert_int_equal(p->slot.layout.panel, 0);
+    assert_int_equal(p->slot.bytes, 4 * 704);
     assert_memory_equal(out, weight_of(&c, name), 693 * sizeof *out);
     for (int i = 693; i < 704; i++) assert_true(out[i] == 0);
 }
@@ -152,7 +104,7 @@ static void derived_tables(void **state) {
         derived_fill(d, NULL, wide);
         const float *out = filled(&c, p);
         for (int k = 0; k < 33; k++) assert_true(out[k] == (float)wide[k]);
-        for (int k = 33; k < p->room; k++) assert_true(out[k] == 0);
+        for (int k = 33; k < p->slot.bytes / 4; k++) assert_true(out[k] == 0);
         found++;
     }
     assert_int_equal(found, 2);
@@ -166,7 +118,7 @@ static void zeros_for_missing_biases(void **state) {
         const Packed *p = &c.program->packed[i];
         if (p->derived >= 0 || p->weight >= 0) continue;
         const float *out = filled(&c, p);
-        for (int k = 0; k < p->room; k++) assert_true(out[k] == 0);
+        for (int k = 0; k < p->slot.bytes / 4; k++) assert_true(out[k] == 0);
         found++;
     }
     assert_int_equal(found, 4); /* keys and values of two layers */
@@ -177,11 +129,11 @@ static void offsets_and_slack(void **state) {
     Case c = odd_case();
     int64_t at = 0;
     for (int i = 0; i < c.program->n_packed; i++) {
-        assert_int_equal(c.program->packed[i].offset, at);
-        assert_int_equal(at % 16, 0);
-        at += c.program->packed[i].room;
+        assert_int_equal(c.program->packed[i].slot.offset, at);
+        assert_int_equal(at % 64, 0);
+        at += c.program->packed[i].slot.bytes;
     }
-    assert_true(c.program->weight_floats >= at + 16);
+    assert_true(c.program->weight_bytes >= at + 64);
 }
 
 /* ------------------------------------------------------------------ files */
@@ -243,7 +195,7 @@ static void same_bytes_again(void **state) {
     char *one = file_read(arena, first, 1 << 24, &a), *two = file_read(arena, second, 1 << 24, &b);
     assert_int_equal(a, b);
     assert_memory_equal(one, two, a);
-    assert_int_equal(a, 128 + 4 * c.program->weight_floats);
+    assert_int_equal(a, 128 + c.program->weight_bytes);
 }
 
 static void header_as_documented(void **state) {
@@ -268,19 +220,12 @@ static void header_as_documented(void **state) {
 
 /* ------------------------------------------------------------------ refusals */
 
-static FailureTrap trap;
-
 static void refuse(const Program *program, const char *path, bool verify, const char *reason) {
     Arena *volatile short_lived = arena_new();
-    if (failure_trap(&trap) == 0) {
-        packed_read(short_lived, program, path, verify);
-        failure_release(&trap);
-        arena_free(short_lived);
-        fail_msg("taken, though: %s", reason);
-    }
+    bool fails = FAILS(packed_read(short_lived, program, path, verify));
     arena_free(short_lived);
-    assert_int_equal(trap.status, EXIT_USER);
-    if (!strstr(trap.message, reason)) fail_msg("`%s` is not in: %s", reason, trap.message);
+    if (!fails) fail_msg("taken, though: %s", reason);
+    message_holds(EXIT_USER, reason);
 }
 
 typedef struct Image {
@@ -296,14 +241,7 @@ static Image image_of(Case c) {
     return image;
 }
 
-static const char *put(const void *bytes, size_t size) {
-    const char *path = in_folder("changed.attnw");
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-    return path;
-}
+static const char *put_changed(const void *bytes, size_t size) { return put("changed.attnw", bytes, size); }
 
 /* In place, since a file that is written anew may wait for the disk. */
 static void put_byte(const char *path, size_t at, int byte) {
@@ -320,14 +258,14 @@ static const char *forged(Image image, int at, uint64_t value, int bytes) {
     memcpy(copy + at, &value, (size_t)bytes);
     uint64_t hash = hash_bytes(0, copy, 120);
     memcpy(copy + 120, &hash, 8);
-    return put(copy, image.size);
+    return put_changed(copy, image.size);
 }
 
 static void every_bit_of_the_header(void **state) {
     (void)state;
     Case c = rotated_case();
     Image image = image_of(c);
-    const char *path = put(image.bytes, image.size);
+    const char *path = put_changed(image.bytes, image.size);
     for (int bit = 0; bit < 128 * 8; bit++) {
         put_byte(path, (size_t)bit / 8, image.bytes[bit / 8] ^ 1 << bit % 8);
         refuse(c.program, path, false,
@@ -346,7 +284,7 @@ static void forged_headers(void **state) {
     refuse(c.program, forged(image, 8, 2, 4), false, "has version 2 of the format");
     refuse(c.program, forged(image, 12, 7, 4), false, "has version 7 of the layout");
     refuse(c.program, forged(image, 16, 1, 8), false, "the weights of another model than `rotated`");
-    refuse(c.program, forged(image, 24, 1, 4), false, "not f32");
+    refuse(c.program, forged(image, 24, 1, 4), false, "not F32");
     refuse(c.program, forged(image, 28, 3, 4), false, "other bounds of `rotated`");
     refuse(c.program, forged(image, 32, 192, 8), false, "bytes of weights");
     refuse(c.program, forged(image, 40, 1 << 20, 8), false, "has 1048576 bytes of weights");
@@ -358,22 +296,63 @@ static void forged_headers(void **state) {
     refuse(c.program, forged(image, 48, 1, 8), true, "the weights are damaged");
 }
 
+/* Half of the bytes, numbers that read back to the bit, and no confusion with the same model in f32. */
+static void brain_floats(void **state) {
+    (void)state;
+    static const char spec[] = "model odd { d_model 21, vocab 19, %s head logits tied bias\n"
+                               "  encoder { seq <= 33, position learned, segments 3\n"
+                               "    layers 1 { attention self { heads 3 }, ffn { d_ff 37 } } } }\n";
+    Case single = case_of(arena_printf(arena, spec, ""), "random:5"),
+         c = case_of(arena_printf(arena, spec, "precision weights bf16,"), "random:5");
+    const char *names[] = {"encoder.embedding.tokens.weight", "encoder.layers.0.ffn.up.weight"};
+    for (int i = 0; i < 2; i++) {
+        const Packed *p = packed_named(c.program, names[i]);
+        assert_int_equal(p->slot.layout.dtype, DTYPE_BF16);
+        const uint16_t *out = (const void *)filled(&c, p);
+        const float *data = weight_of(&c, names[i]), *exact = weight_of(&single, names[i]);
+        for (int64_t n = 0; n < p->shape.dims[0]; n++)
+            for (int64_t k = 0; k < 21; k++) {
+                uint16_t rounded;
+                tensor_from_f32(DTYPE_BF16, &exact[n * 21 + k], 1, &rounded);
+                assert_int_equal(out[layout_index(&p->slot.layout, n, k, 21)], rounded);
+                assert_true(fabsf(data[n * 21 + k] - exact[n * 21 + k]) <= 0x1p-8f * fabsf(exact[n * 21 + k]));
+            }
+    }
+    assert_int_equal(packed_named(c.program, names[1])->slot.bytes, 2048); /* 2 * 48 * 21, to whole lines */
+    const char *singles[] = {"encoder.embedding.positions.weight", "encoder.embedding.segments.weight",
+                             "encoder.layers.0.ffn.up.bias", "encoder.layers.0.ffn.norm_in.weight"};
+    for (int i = 0; i < 4; i++) assert_int_equal(packed_named(c.program, singles[i])->slot.layout.dtype, DTYPE_F32);
+    const char *path = in_folder("bf16.attnw"), *other = in_folder("f32.attnw");
+    packed_write(arena, path, c.program, c.weights);
+    packed_write(arena, other, single.program, single.weights);
+    const Weights *back = packed_read(arena, c.program, path, true);
+    for (size_t i = 0; i < back->table->count; i++) {
+        int64_t count;
+        assert_true(shape_elements(back->table->specs[i].shape, &count));
+        assert_memory_equal(back->data[i], c.weights->data[i], (size_t)count * sizeof(float));
+    }
+    refuse(c.program, other, false, "not BF16");
+    refuse(single.program, path, false, "not F32");
+    assert_true(c.program->module->model->hash != single.program->module->model->hash);
+    assert_true(packed_layout_hash(c.program) != packed_layout_hash(single.program));
+}
+
 static void truncated_files(void **state) {
     (void)state;
     Case c = rotated_case();
     Image image = image_of(c);
-    refuse(c.program, put(image.bytes, 0), false, "not an .attnw file");
+    refuse(c.program, put_changed(image.bytes, 0), false, "not an .attnw file");
     assert_false(packed_is(in_folder("changed.attnw")));
-    refuse(c.program, put(image.bytes, 7), false, "not an .attnw file");
-    refuse(c.program, put(image.bytes, 8), false, "truncated: 8 bytes");
-    refuse(c.program, put(image.bytes, 127), false, "truncated: 127 bytes");
-    refuse(c.program, put(image.bytes, 128), false, "truncated: 128 bytes where");
-    const char *path = put(image.bytes, image.size);
+    refuse(c.program, put_changed(image.bytes, 7), false, "not an .attnw file");
+    refuse(c.program, put_changed(image.bytes, 8), false, "truncated: 8 bytes");
+    refuse(c.program, put_changed(image.bytes, 127), false, "truncated: 127 bytes");
+    refuse(c.program, put_changed(image.bytes, 128), false, "truncated: 128 bytes where");
+    const char *path = put_changed(image.bytes, image.size);
     for (size_t size = image.size; size-- > 8;) {
         assert_int_equal(truncate(path, (off_t)size), 0);
         refuse(c.program, path, false, "truncated");
     }
-    refuse(c.program, put(arena_copy(arena, image.bytes, image.size), image.size + 1), false, "oversized");
+    refuse(c.program, put_changed(arena_copy(arena, image.bytes, image.size), image.size + 1), false, "oversized");
     refuse(c.program, in_folder("nowhere.attnw"), false, "nowhere.attnw");
     assert_false(packed_is(in_folder("nowhere.attnw")));
     assert_false(packed_is(folder));
@@ -383,7 +362,7 @@ static void damaged_data(void **state) {
     (void)state;
     Case c = rotated_case();
     Image image = image_of(c);
-    const char *path = put(image.bytes, image.size);
+    const char *path = put_changed(image.bytes, image.size);
     for (size_t bit = 128 * 8; bit < image.size * 8; bit += 61) { /* of the slack behind the last tensor, too */
         put_byte(path, bit / 8, image.bytes[bit / 8] ^ 1 << bit % 8);
         if (bit % 5 == 0) packed_read(arena, c.program, path, false);
@@ -398,15 +377,13 @@ static void other_models_and_bounds(void **state) {
     (void)state;
     Case c = rotated_case();
     Image image = image_of(c);
-    const char *path = put(image.bytes, image.size);
+    const char *path = put_changed(image.bytes, image.size);
     Case longer = case_of(arena_printf(arena, rotated_spec, 12), "random:6");
     assert_int_equal(longer.module->model->hash, c.module->model->hash);
-    assert_int_equal(longer.program->weight_floats, c.program->weight_floats);
+    assert_int_equal(longer.program->weight_bytes, c.program->weight_bytes);
     refuse(longer.program, path, false, "was packed for other bounds of `rotated`");
     refuse(odd_case().program, path, false, "the weights of another model than `odd`");
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -421,7 +398,7 @@ int main(void) {
         TEST(same_bytes_again),
         TEST(header_as_documented),
         TEST(every_bit_of_the_header),
-        TEST(forged_headers),
+        TEST(forged_headers), TEST(brain_floats),
         TEST(truncated_files),
         TEST(damaged_data),
         TEST(other_models_and_bounds),

@@ -1,69 +1,51 @@
 /* test_papers.c: attention from a state, row for row against formulas of the papers, written here once more: every
  * query stands at its place in the conversation, whatever the call that brings it. */
-#include "../../compiler/attnc.h"
+#include "fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { WIDE = 8, BOUND = 12, SOURCE = 4 };
 
-static Arena *arena;
 static Module *module;
 static Weights *weights;
 static const char *now; /* the case, for messages */
 static float *fed;      /* [BOUND][WIDE] */
 
-static int begin(void **state) {
-    (void)state;
-    arena = arena_new();
+static int begin_features(void **state) {
+    begin(state);
     fed = arena_array(arena, BOUND * WIDE, sizeof *fed);
     random_normal(3, "features", 0, 1, BOUND * WIDE, fed);
     return 0;
 }
 
-static int end(void **state) {
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
-
 static void load(const char *name, const char *text) {
     now = name;
-    Diagnostics diagnostics = diagnostics_new(arena, stderr);
-    Source *source = source_from_text(arena, name, text, strlen(text));
-    Model *model = resolve(arena, parse(arena, source, &diagnostics), &diagnostics);
-    if (!model) fail_msg("%s: the spec is refused", name);
-    module = build(arena, model);
-    weights = weights_load(arena, model, &module->weights, "random:5", false);
+    Compilation c = compiled_source(source_from_text(arena, name, text, strlen(text)), STAGE_GRAPH);
+    module = c.module;
+    weights = weights_load(arena, c.model, &module->weights, "random:5", false);
 }
 
-static const double *output_of(const Interpretation *result, const char *name) {
+static const double *output_of(const Interpretation *result, OutputRole role) {
     for (int o = 0; o < result->n_outputs; o++)
-        if (strcmp(result->outputs[o].name, name) == 0) return result->outputs[o].data;
-    fail_msg("%s: no output %s", now, name);
+        if (result->outputs[o].role == role) return result->outputs[o].data;
+    fail_msg("%s: no output %s", now, output_name(role));
     return NULL;
 }
 
 /* `hidden` of `rows` more rows. */
 static const double *decode(Session *session, int64_t rows) {
     static const int64_t prefix = 3;
-    InputArray in[] = {{"features", DTYPE_F32, rows, fed + session_rows(session) * WIDE},
-                       {"prefix_length", DTYPE_I64, 1, &prefix}};
-    return output_of(session_decode(arena, session, in, 2, rows), "hidden");
+    InputArray in[] = {{IN_features, DTYPE_F32, rows, fed + session_rows(session) * WIDE},
+                       {IN_prefix_length, DTYPE_I64, 1, &prefix}};
+    return output_of(session_decode(arena, session, in, 2, rows), OUT_hidden);
 }
 
 static const double *encode(Session *session) {
     static const int64_t ids[SOURCE] = {3, 1, 8, 3};
-    InputArray in = {"source", DTYPE_I64, SOURCE, ids};
-    return output_of(session_encode(arena, session, &in, 1, SOURCE), "encoder_hidden");
+    InputArray in = {IN_source, DTYPE_I64, SOURCE, ids};
+    return output_of(session_encode(arena, session, &in, 1, SOURCE), OUT_encoder_hidden);
 }
 
 static void near(double found, double wanted, int64_t row) {
@@ -265,7 +247,7 @@ static void check_formula(const Formula *f) {
 
 static void decoders_by_formulas(void **state) {
     for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
-        end(state), begin(state), check_formula(&formulas[i]);
+        end(state), begin_features(state), check_formula(&formulas[i]);
 }
 
 /* ------------------------------------------------------------------ cross attention */
@@ -344,13 +326,13 @@ static void check_over_source(size_t f) {
 
 static void sources_by_formulas(void **state) {
     for (size_t f = 0; f < sizeof over_source / sizeof *over_source; f++)
-        end(state), begin(state), check_over_source(f);
+        end(state), begin_features(state), check_over_source(f);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(decoders_by_formulas, begin, end),
-        cmocka_unit_test_setup_teardown(sources_by_formulas, begin, end),
+        TEST_WITH(begin_features, decoders_by_formulas),
+        TEST_WITH(begin_features, sources_by_formulas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,70 +1,43 @@
 /* test_session.c: decoding from a state, against whole passes; and what a state promises when it is copied, rewound,
  * given another source, or used wrongly. */
-#include "../../compiler/attnc.h"
+#include "fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { ROOM = 16 }; /* no stack here is longer */
 
-static Arena *arena;
-static FailureTrap trap;
 static Module *module;
 static Weights *weights;
 static const char *now;    /* the case, for messages */
 static int64_t prefix;     /* prefix_length of every call */
 static uint64_t inputs_of; /* seed of what is fed */
 
-static int begin(void **state) {
-    (void)state;
-    arena = arena_new();
+static int begin_inputs(void **state) {
     prefix = 0;
     inputs_of = 1;
-    return 0;
+    return begin(state);
 }
 
-static int end(void **state) {
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
-
-static void restart(void) { end(NULL), begin(NULL); }
+static void restart(void) { end(NULL), begin_inputs(NULL); }
 
 static void load(const char *name, const char *text) {
     now = name;
-    Diagnostics diagnostics = diagnostics_new(arena, stderr);
-    Source *source = source_from_text(arena, name, text, strlen(text));
-    Model *model = resolve(arena, parse(arena, source, &diagnostics), &diagnostics);
-    if (!model) fail_msg("%s: the spec is refused", name);
-    module = build(arena, model);
+    Compilation c = compiled_source(source_from_text(arena, name, text, strlen(text)), STAGE_GRAPH);
+    module = c.module;
     if (!module->decode) fail_msg("%s: %s", name, module->no_decode);
-    weights = weights_load(arena, model, &module->weights, "random:5", false);
+    weights = weights_load(arena, c.model, &module->weights, "random:5", false);
 }
 
 /* ------------------------------------------------------------------ what is fed */
 
-static int64_t table_rows(const Graph *graph, int tensor) {
-    for (int o = 0; o < graph->n_ops; o++)
-        if (graph->ops[o].kind == OP_embed && graph->ops[o].inputs[0] == tensor)
-            return graph->tensors[graph->ops[o].inputs[1]].dims[0].n;
-    return 1;
-}
-
 /* `rows` rows from row `first` on, always the same ones of a name. The target of a whole pass is a decode's tokens. */
 static InputArray fed(const Graph *graph, const GraphInput *input, int64_t first, int64_t rows) {
     const Tensor *t = &graph->tensors[input->tensor];
-    const char *name = strcmp(input->name, "target") == 0 ? "tokens" : input->name;
-    bool fixed = t->rank == 3 || strcmp(name, "prefix_length") == 0;
-    InputArray array = {input->name, t->dtype, fixed ? t->dims[0].n : rows, &prefix};
-    if (strcmp(name, "prefix_length") == 0) return array;
+    const char *name = input->role == IN_target ? "tokens" : input->name;
+    bool fixed = input_kinds[input->role].rows == PER_SEQUENCE;
+    InputArray array = {input->role, t->dtype, fixed ? t->dims[0].n : rows, &prefix};
+    if (input->role == IN_prefix_length) return array;
     if (t->dtype == DTYPE_F32) {
         int64_t columns = t->dims[1].n * (t->rank == 3 ? t->dims[2].n : 1);
         float *all = arena_array(arena, (size_t)(ROOM * columns), sizeof *all);
@@ -72,7 +45,7 @@ static InputArray fed(const Graph *graph, const GraphInput *input, int64_t first
         array.data = all + (fixed ? 0 : first * columns);
         return array;
     }
-    int64_t *ids = arena_array(arena, (size_t)rows, sizeof *ids), limit = table_rows(graph, input->tensor);
+    int64_t *ids = arena_array(arena, (size_t)rows, sizeof *ids), limit = graph_table_rows(graph, input);
     for (int64_t i = 0; i < rows; i++) {
         int64_t key[] = {first + i, (int64_t)inputs_of};
         uint64_t seed = hash_bytes(hash_bytes(0, name, strlen(name)), key, sizeof key);
@@ -122,20 +95,20 @@ static void near(double found, double wanted, const char *what, int64_t row) {
         fail_msg("%s: %s, row %lld: %.17g is not %.17g", now, what, (long long)row, found, wanted);
 }
 
-static const OutputArray *output_of(const Interpretation *result, const char *name, int layer) {
+static const OutputArray *output_of(const Interpretation *result, OutputRole role, int layer) {
     for (int o = 0; o < result->n_outputs; o++)
-        if (strcmp(result->outputs[o].name, name) == 0 && result->outputs[o].layer == layer) return &result->outputs[o];
-    fail_msg("%s: no output %s", now, name);
+        if (result->outputs[o].role == role && result->outputs[o].layer == layer) return &result->outputs[o];
+    fail_msg("%s: no output %s", now, output_name(role));
     return NULL;
 }
 
 /* Every output of rows past, past + 1, ... against those rows of a whole pass. */
 static void same_rows(const Interpretation *part, const Interpretation *all, int64_t past, int64_t rows) {
     for (int o = 0; o < part->n_outputs; o++) {
-        const OutputArray *p = &part->outputs[o], *w = output_of(all, p->name, p->layer);
+        const OutputArray *p = &part->outputs[o], *w = output_of(all, p->role, p->layer);
         const int64_t *d = p->shape.dims, *e = w->shape.dims;
         int64_t last = p->shape.rank - 1;
-        bool logits = strcmp(p->name, "logits") == 0, own = strcmp(p->name, "attention") == 0;
+        bool logits = p->role == OUT_logits, own = p->role == OUT_attention;
         assert_int_equal(d[last - 1], logits ? 1 : rows);
         assert_int_equal(d[last], last == 1 ? e[1] : own ? past + rows : e[2]);
         for (int64_t h = 0; h < (last == 2 ? d[0] : 1); h++)
@@ -143,8 +116,8 @@ static void same_rows(const Interpretation *part, const Interpretation *all, int
                 int64_t row = logits ? past + rows - 1 : past + i;
                 const double *x = p->data + (h * d[last - 1] + i) * d[last];
                 const double *y = w->data + (h * e[last - 1] + row) * e[last];
-                for (int64_t c = 0; c < d[last]; c++) near(x[c], y[c], p->name, row);
-                for (int64_t c = d[last]; c < e[last]; c++) near(0, y[c], p->name, row);
+                for (int64_t c = 0; c < d[last]; c++) near(x[c], y[c], output_name(p->role), row);
+                for (int64_t c = d[last]; c < e[last]; c++) near(0, y[c], output_name(p->role), row);
             }
     }
 }
@@ -155,8 +128,8 @@ static int64_t bound(void) { return module->model->decoder->seq.n; }
 static void check_split(Interpretation *const *passes, int64_t source_rows, int64_t first, const char *cycle) {
     Session *session = session_new(arena, module, weights);
     if (module->encode) {
-        const OutputArray *rows = output_of(encode(session, source_rows), "encoder_hidden", -1);
-        const OutputArray *wanted = output_of(passes[bound()], "encoder_hidden", -1);
+        const OutputArray *rows = output_of(encode(session, source_rows), OUT_encoder_hidden, -1);
+        const OutputArray *wanted = output_of(passes[bound()], OUT_encoder_hidden, -1);
         for (int64_t i = 0; i < rows->shape.dims[0] * rows->shape.dims[1]; i++)
             near(rows->data[i], wanted->data[i], "encoder_hidden", i / rows->shape.dims[1]);
     }
@@ -368,7 +341,7 @@ static void same_outputs(const Interpretation *a, const Interpretation *b) {
 }
 
 static bool differs(const Interpretation *a, const Interpretation *b) {
-    return output_of(a, "hidden", -1)->data[0] != output_of(b, "hidden", -1)->data[0];
+    return output_of(a, OUT_hidden, -1)->data[0] != output_of(b, OUT_hidden, -1)->data[0];
 }
 
 static Session *session_of(int64_t source_rows) {
@@ -633,11 +606,9 @@ static void refused_states(void **state) {
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
         restart();
         now = without[i].name;
-        Diagnostics diagnostics = diagnostics_new(arena, stderr);
         Source *source = source_from_text(arena, "t", without[i].text, strlen(without[i].text));
-        Model *model = resolve(arena, parse(arena, source, &diagnostics), &diagnostics);
-        assert_non_null(model);
-        module = build(arena, model);
+        Compilation c = compiled_source(source, STAGE_GRAPH);
+        module = c.module;
         refused(&(Attempt){.what = NEW}, EXIT_CANNOT, without[i].name);
     }
 }
@@ -652,13 +623,7 @@ static int first_append(void) {
 }
 
 static void unverified(const char *part) {
-    if (failure_trap(&trap) == 0) {
-        verify(module, module->decode, "the test");
-        failure_release(&trap);
-        fail_msg("taken, though: %s", part);
-    }
-    assert_int_equal(trap.status, EXIT_BUG);
-    if (!strstr(trap.message, part)) fail_msg("`%s` is not in: %s", part, trap.message);
+    REFUSED(verify(module, module->decode, "the test"), EXIT_BUG, part);
 }
 
 /* Each change is undone again, and the graph is sound before and after. */
@@ -699,23 +664,21 @@ static void broken_states(void **state) {
         if (g->ops[o].kind == OP_rope) BROKEN(g->ops[o].a.past, g->n_symbols + 1, "rope of");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(decoders_as_whole_passes),
-        TEST(prefixes),
-        TEST(longrope_at_its_bound),
-        TEST(pairs_as_whole_passes),
-        TEST(forks),
-        TEST(rewinds),
-        TEST(another_source),
-        TEST(results_stay),
-        TEST(refused_decodes),
-        TEST(refused_sources),
-        TEST(refused_prefixes),
-        TEST(refused_states),
-        TEST(broken_states),
+        TEST_WITH(begin_inputs, decoders_as_whole_passes),
+        TEST_WITH(begin_inputs, prefixes),
+        TEST_WITH(begin_inputs, longrope_at_its_bound),
+        TEST_WITH(begin_inputs, pairs_as_whole_passes),
+        TEST_WITH(begin_inputs, forks),
+        TEST_WITH(begin_inputs, rewinds),
+        TEST_WITH(begin_inputs, another_source),
+        TEST_WITH(begin_inputs, results_stay),
+        TEST_WITH(begin_inputs, refused_decodes),
+        TEST_WITH(begin_inputs, refused_sources),
+        TEST_WITH(begin_inputs, refused_prefixes),
+        TEST_WITH(begin_inputs, refused_states),
+        TEST_WITH(begin_inputs, broken_states),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,51 +1,13 @@
-/* test_support.c: arenas, texts, checked sums, files written aside, nearest words, and running out of memory. */
-#include "../../compiler/attnc.h"
+/* test_support.c: arenas, texts, checked sums, failures and reports, files written aside, nearest words, and running
+ * out of memory. */
+#include "scratch_folder.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dirent.h>
-#include <stdlib.h>
+#include <errno.h>
 #include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* cmocka has a macro `fail`; (fail)(…) is ours. */
-static char folder[] = "/tmp/attnc-test-support-XXXXXX";
-static Arena *arena;
-static FailureTrap trap;
-
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state) {
-    (void)state;
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
-static int begin(void **state) {
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
-
-static const char *in_folder(const char *name) { return arena_printf(arena, "%s/%s", folder, name); }
-
 static int files_in_folder(void) {
     int count = 0;
     DIR *dir = opendir(folder);
@@ -111,23 +73,17 @@ static void cleanup_order(void **state) {
     arena_free(NULL);
 }
 
+static void refuse_array(size_t count, size_t size) {
+    REFUSED(arena_array(arena, count, size), EXIT_MEMORY, "");
+    assert_string_equal(trap.message, "out of memory");
+}
+
 static void overflow(void **state) {
     (void)state;
     static const size_t counts[][2] = {{SIZE_MAX, 2}, {SIZE_MAX / 2, 3}, {SIZE_MAX, 1}, {SIZE_MAX - 64, 1},
                                        {1, SIZE_MAX}, {SIZE_MAX / 16, 17}};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        if (failure_trap(&trap) == 0) {
-            arena_array(arena, counts[i][0], counts[i][1]);
-            fail_msg("array %zu was given", i);
-        }
-        assert_int_equal(trap.status, EXIT_MEMORY);
-        assert_string_equal(trap.message, "out of memory");
-    }
-    if (failure_trap(&trap) == 0) {
-        arena_copy(arena, "", SIZE_MAX);
-        fail_msg("a copy was given");
-    }
-    assert_int_equal(trap.status, EXIT_MEMORY);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) refuse_array(counts[i][0], counts[i][1]);
+    REFUSED(arena_copy(arena, "", SIZE_MAX), EXIT_MEMORY, "");
     assert_non_null(arena_array(arena, 0, SIZE_MAX));
     assert_non_null(arena_array(arena, SIZE_MAX, 0));
     assert_non_null(arena_alloc(arena, 10)); /* still of use */
@@ -188,6 +144,97 @@ static void traps(void **state) {
     assert_int_equal(strlen(outer.message), sizeof outer.message - 1);
 }
 
+/* ------------------------------------------------------------------ reports */
+
+static Text reported;
+
+static void keep_note(const char *format, va_list args) {
+    text_printf(&reported, "note[");
+    text_vprintf(&reported, format, args);
+    text_printf(&reported, "]");
+}
+
+static void keep_diagnosis(const Diagnosis *d) {
+    const char *word = d->text + d->place, *rest = d->text + d->word, *caret = d->text + d->caret;
+    text_printf(&reported, "%s<%.*s><%.*s><%.*s><%.*s>", d->is_error ? "error" : "note", (int)d->place, d->text,
+                (int)(d->word - d->place), word, (int)(d->caret - d->word), rest, (int)(d->size - d->caret), caret);
+}
+
+static void keep_progress(const Progress *p) {
+    text_printf(&reported, "(%s %lld/%lld %s %lld/%lld)", p->what, (long long)p->done, (long long)p->total,
+                p->unit ? p->unit : "-", (long long)p->step, (long long)p->steps);
+}
+
+static bool always(void) { return true; }
+static void keep_hide(void) { text_printf(&reported, "hide"); }
+
+static void now_reported(const char *text) {
+    assert_string_equal(reported.data, text);
+    reported = text_new(arena);
+}
+
+/* What a stage reports comes whole to the reporter, and to it alone. */
+static void reports(void **state) {
+    (void)state;
+    static const Reporter keeper = {NULL, keep_note, keep_diagnosis, keep_progress, keep_progress, always, keep_hide};
+    Source source = {.path = "s.attn", .text = "model m", .size = 7};
+    reported = text_new(arena);
+    report_to(&keeper);
+    report_note("%d tensors", 3);
+    now_reported("note[3 tensors]");
+    Diagnostics loud = diagnostics_new(arena), quiet = diagnostics_quiet(arena);
+    diagnose(&loud, (Location){&source, 1, 7, 1}, "what is \x1b%s?", "m");
+    now_reported("error<s.attn:1:7: ><error:>< what is ?m?\n    model m\n><          ^\n>");
+    diagnose_note(&loud, (Location){0}, "nowhere");
+    now_reported("note<attnc: ><note:>< nowhere\n><>");
+    diagnose(&quiet, (Location){0}, "unseen");
+    now_reported("");
+    assert_string_equal(quiet.log.data, "attnc: error: unseen\n");
+    while (loud.errors < MAX_DIAGNOSTICS) diagnose(&loud, (Location){0}, "more");
+    reported = text_new(arena);
+    diagnose(&loud, (Location){0}, "too many");
+    diagnose(&loud, (Location){0}, "far too many");
+    now_reported("error<><><too many errors; the rest is not shown\n><>");
+    assert_int_equal(loud.errors, MAX_DIAGNOSTICS + 2);
+
+    assert_false(progress_is_wanted());
+    progress_tick();
+    now_reported("");
+    progress_begin("packing %s", "m");
+    progress_at(1, 4, "MB");
+    progress_step(2, 3);
+    progress_more(2);
+    now_reported("(packing m 0/0 - 0/0)(packing m 1/4 MB 0/0)(packing m 1/4 MB 2/3)(packing m 3/4 MB 0/0)");
+    assert_true(progress_is_wanted());
+    progress_end();
+    assert_false(progress_is_wanted());
+    now_reported("hide");
+    report_to(NULL);
+    progress_begin("unseen");
+    assert_false(progress_is_wanted());
+    progress_end();
+    now_reported("");
+}
+
+/* A program that installs no reporter has plain lines on stderr. */
+static void plain_reports(void **state) {
+    (void)state;
+    const char *path = in_folder("plain");
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen(path, "w", stderr)) _exit(99);
+        report_note("%d tensors", 3);
+        Diagnostics loud = diagnostics_new(arena);
+        diagnose(&loud, (Location){0}, "wrong");
+        fail_system(ENOENT, "%s: cannot be opened", "x");
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_USER);
+    holds(path, "attnc: note: 3 tensors\nattnc: error: wrong\n"
+                "attnc: error: x: cannot be opened: No such file or directory\n");
+}
+
 /* ------------------------------------------------------------------ output files */
 
 static void commits(void **state) {
@@ -232,7 +279,7 @@ static void replaces(void **state) {
     static const char *const texts_of[] = {"one", "a second text", ""};
     for (int i = 0; i < 3; i++) {
         OutputFile *file = output_open(arena, path), *other = output_open(arena, in_folder("other"));
-        fputs(texts_of[i], output_stream(file));
+        output_write(file, texts_of[i], strlen(texts_of[i]));
         output_commit(file); /* the one opened first: the list of open files holds the other still */
         outputs_discard();
         (void)other;
@@ -241,36 +288,31 @@ static void replaces(void **state) {
     }
 }
 
+static void write_one(const char *path) {
+    OutputFile *file = output_open(arena, path);
+    output_write(file, "x", 1);
+    output_commit(file);
+}
+
 static void bad_places(void **state) {
     (void)state;
     int before = files_in_folder();
-    if (failure_trap(&trap) == 0) {
-        output_open(arena, in_folder("no/such/folder"));
-        fail_msg("opened");
-    }
-    assert_int_equal(trap.status, EXIT_USER);
-    assert_non_null(strstr(trap.message, "No such file"));
+    REFUSED(output_open(arena, in_folder("no/such/folder")), EXIT_USER, "No such file");
     mkdir(in_folder("sub"), 0777);
-    if (failure_trap(&trap) == 0) { /* a folder cannot be replaced by a file */
-        OutputFile *file = output_open(arena, in_folder("sub"));
-        output_write(file, "x", 1);
-        output_commit(file);
-        fail_msg("committed");
-    }
-    assert_int_equal(trap.status, EXIT_USER);
+    REFUSED(write_one(in_folder("sub")), EXIT_USER, ""); /* a folder cannot be replaced by a file */
     assert_int_equal(files_in_folder(), before + 1);
     if (access("/dev/full", W_OK) == 0) {
-        assert_int_equal(symlink("/dev/full", arena_printf(arena, "%s.part-%ld", in_folder("full"), (long)getpid())),
-            0);
-        if (failure_trap(&trap) == 0) {
-            OutputFile *file = output_open(arena, in_folder("full"));
-            output_write(file, "x", 1);
-            output_commit(file);
-            fail_msg("committed to a full disk");
-        }
-        assert_non_null(strstr(trap.message, "No space left"));
+        const char *part = arena_printf(arena, "%s.part-%ld", in_folder("full"), (long)getpid());
+        assert_int_equal(symlink("/dev/full", part), 0);
+        REFUSED(write_one(in_folder("full")), EXIT_USER, "No space left");
         assert_int_equal(files_in_folder(), before + 1);
     }
+}
+
+static void refuse_file(const char *path, const char *message) {
+    size_t size;
+    REFUSED(file_read(arena, path, 9, &size), EXIT_USER, message);
+    REFUSED(file_map(arena, path), EXIT_USER, message);
 }
 
 static void reads(void **state) {
@@ -284,19 +326,10 @@ static void reads(void **state) {
     assert_memory_equal(mapped.data, "0123456789", 10);
     size_t size;
     assert_string_equal(file_read(arena, path, 10, &size), "0123456789");
-    static const char *const messages[] = {"is too large: 10 bytes, at most 9", "cannot be opened", "it is a folder",
-        "it is not a regular file"};
-    for (int i = 0; i < 4; i++) {
-        if (failure_trap(&trap) == 0) {
-            file_read(arena, i == 0 ? path : i == 1 ? in_folder("missing") : i == 2 ? folder : "/dev/null", 9, &size);
-            fail_msg("read %d", i);
-        }
-        if (!strstr(trap.message, messages[i])) fail_msg("%s", trap.message);
-        if (i > 0 && failure_trap(&trap) == 0) {
-            file_map(arena, i == 1 ? in_folder("missing") : i == 2 ? folder : "/dev/null");
-            fail_msg("mapped %d", i);
-        }
-    }
+    REFUSED(file_read(arena, path, 9, &size), EXIT_USER, "is too large: 10 bytes, at most 9");
+    refuse_file(in_folder("missing"), "cannot be opened");
+    refuse_file(folder, "it is a folder");
+    refuse_file("/dev/null", "it is not a regular file");
 }
 
 /* ------------------------------------------------------------------ words and hashes */
@@ -379,14 +412,22 @@ static void numbers(void **state) {
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+static void counts(void **state) {
+    (void)state;
+    assert_string_equal(counted(arena, 1, "layer"), "1 layer");
+    assert_string_equal(counted(arena, 0, "layer"), "0 layers");
+    assert_string_equal(counted(arena, 2, "query"), "2 queries");
+    assert_string_equal(counted(arena, 1, "query"), "1 query");
+    assert_string_equal(counted(arena, 3, "key"), "3 keys");
+    assert_string_equal(counted(arena, INT64_MAX, "y"), "9223372036854775807 ys");
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(alignment), TEST(big_blocks), TEST(cleanup_order), TEST(overflow), TEST(texts), TEST(checked_sums),
-            TEST(traps),
-        TEST(commits), TEST(discards), TEST(replaces), TEST(bad_places), TEST(reads), TEST(words), TEST(numbers), TEST(hashes),
-            TEST(no_memory),
+            TEST(traps), TEST(reports), TEST(plain_reports),
+        TEST(commits), TEST(discards), TEST(replaces), TEST(bad_places), TEST(reads), TEST(words), TEST(numbers),
+        TEST(counts),  TEST(hashes), TEST(no_memory),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

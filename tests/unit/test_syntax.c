@@ -1,47 +1,28 @@
 /* test_syntax.c: lexer, parser, formatter, expressions, and every default of the language, all in memory. */
-#include "../../compiler/attnc.h"
+#include "fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <string.h>
 
-static Arena *arena;
-static Diagnostics diagnostics;
-
-static int begin(void **state) {
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
+static Compilation spec; /* the last one */
 
 static Ast *tree(const char *text) {
-    diagnostics = diagnostics_new(arena, NULL);
-    return parse(arena, source_from_text(arena, "spec", text, strlen(text)), &diagnostics);
+    spec = compilation_quiet(arena, source_of(text));
+    compile_until(&spec, STAGE_AST);
+    return spec.ast;
 }
 
 static Model *model(const char *text) {
-    Ast *ast = tree(text);
-    Model *resolved = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
-    if (!resolved) fail_msg("%s\n%s", text, diagnostics.log.data);
-    return resolved;
+    spec = compilation_quiet(arena, source_of(text));
+    if (!compile_until(&spec, STAGE_MODEL)) fail_msg("%s\n%s", text, spec.diagnostics.log.data);
+    return spec.model;
 }
 
 static void refused(const char *text, const char *message) {
-    Ast *ast = tree(text);
-    if (!diagnostics.errors) assert_null(resolve(arena, ast, &diagnostics));
-    if (!strstr(diagnostics.log.data, message)) fail_msg("%s\nshould say: %s\nfound: %s", text, message,
-        diagnostics.log.data);
+    spec = compilation_quiet(arena, source_of(text));
+    assert_false(compile_until(&spec, STAGE_MODEL));
+    assert_null(spec.model);
+    const char *found = spec.diagnostics.log.data;
+    if (!strstr(found, message)) fail_msg("%s\nshould say: %s\nfound: %s", text, message, found);
 }
 
 /* One attention self and one ffn in an encoder or decoder; `top` stands in the model, `inside` in the attention. */
@@ -61,23 +42,23 @@ static const Attention *attention(const Model *m) { return &sublayer(m, 0)->atte
 static void places(void **state) {
     (void)state;
     Ast *ast = tree("\xef\xbb\xbf# one\r\nlet a = 4\nmodel m {\n\td_model a*2, vocab 3 # two\n}\n");
-    assert_int_equal(diagnostics.errors, 0);
+    assert_int_equal(spec.diagnostics.errors, 0);
     const Item *let = ast->items, *m = let->next, *d = m->items, *v = d->next;
     assert_true(let->is_let && !m->is_let && !m->next && !v->next);
     assert_string_equal(let->name, "a");
-    assert_int_equal(let->place.line, 2);
-    assert_int_equal(let->place.column, 5);
+    assert_int_equal(let->location.line, 2);
+    assert_int_equal(let->location.column, 5);
     assert_string_equal(d->name, "d_model");
-    assert_int_equal(d->place.line, 4);
-    assert_int_equal(d->place.column, 2);
-    assert_int_equal(d->place.length, 7);
-    assert_int_equal(d->values->place.column, 10);
-    assert_int_equal(d->values->place.length, 3);
-    assert_int_equal(v->place.column, 15);
+    assert_int_equal(d->location.line, 4);
+    assert_int_equal(d->location.column, 2);
+    assert_int_equal(d->location.length, 7);
+    assert_int_equal(d->values->location.column, 10);
+    assert_int_equal(d->values->location.length, 3);
+    assert_int_equal(v->location.column, 15);
     assert_int_equal(m->block_end.line, 5);
     assert_string_equal(ast->comments->text, "# one");
     assert_string_equal(ast->comments->next->text, "# two");
-    assert_int_equal(ast->comments->next->place.column, 23);
+    assert_int_equal(ast->comments->next->location.column, 23);
     assert_null(ast->comments->next->next);
 }
 
@@ -85,7 +66,7 @@ static void items(void **state) {
     (void)state;
     Ast *ast = tree("model m { seq = 4, seq <= 5, norm post eps 1e-6,\n"
                     "\"a b\" from \"c\" rows 0..4*2 optional, empty {}, bare }");
-    assert_int_equal(diagnostics.errors, 0);
+    assert_int_equal(spec.diagnostics.errors, 0);
     const Item *i = ast->items->items;
     assert_int_equal(i->relation, RELATION_EQUAL);
     i = i->next;
@@ -115,9 +96,9 @@ static void reentrant(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
         tree("model m { a { b ( \"open");
-        assert_true(diagnostics.errors > 0);
+        assert_true(spec.diagnostics.errors > 0);
         tree("model m { }\n");
-        assert_int_equal(diagnostics.errors, 0);
+        assert_int_equal(spec.diagnostics.errors, 0);
     }
 }
 
@@ -126,11 +107,11 @@ static void diagnostics_limit(void **state) {
     Text text = text_new(arena);
     for (int i = 0; i < 30; i++) text_printf(&text, "? %d\n", i);
     tree(text.data);
-    assert_int_equal(diagnostics.errors, 30);
+    assert_int_equal(spec.diagnostics.errors, 30);
     int shown = 0;
-    for (const char *at = diagnostics.log.data; (at = strstr(at, ": error: ")); at++) shown++;
+    for (const char *at = spec.diagnostics.log.data; (at = strstr(at, ": error: ")); at++) shown++;
     assert_int_equal(shown, MAX_DIAGNOSTICS);
-    assert_non_null(strstr(diagnostics.log.data, "too many errors"));
+    assert_non_null(strstr(spec.diagnostics.log.data, "too many errors"));
 }
 
 static void carets(void **state) {
@@ -147,15 +128,15 @@ static void carets(void **state) {
     text_printf(&text, "d_modell }");
     tree(text.data);
     refused(text.data, "spec:1:810: error: `d_modell`"); /* a long line is shown around the place */
-    assert_true(diagnostics.log.size < 600);
-    assert_non_null(strstr(diagnostics.log.data, " d_modell }\n"));
+    assert_true(spec.diagnostics.log.size < 600);
+    assert_non_null(strstr(spec.diagnostics.log.data, " d_modell }\n"));
 }
 
 /* ------------------------------------------------------------------ formatter */
 
 static void formats(const char *text, const char *expected) {
     Ast *ast = tree(text);
-    if (diagnostics.errors) fail_msg("%s\n%s", text, diagnostics.log.data);
+    if (spec.diagnostics.errors) fail_msg("%s\n%s", text, spec.diagnostics.log.data);
     char *once = ast_format(arena, ast);
     assert_string_equal(once, expected);
     assert_string_equal(ast_format(arena, tree(once)), expected);
@@ -246,7 +227,7 @@ static void scopes(void **state) {
     assert_int_equal(m->encoder->layers[1].sublayers[0].attention.heads, 3);
     assert_int_equal(m->encoder->layers[1].sublayers[0].attention.head_dim, 7);
     refused("model m { d_model a, let a = 4 }", "`a` is neither a `let` nor a numeric setting");
-    refused("model m { d_model 4, encoder { seq = a }, let a = 4 }", "`a` is given only behind this place");
+    refused("model m { d_model 4, encoder { seq = a }, let a = 4 }", "`a` gets its value only after this use");
     refused("model m { let a = b, d_model 4 }", "`b` is neither a `let` nor a numeric setting");
 }
 
@@ -263,7 +244,7 @@ static void stack_defaults(void **state) {
     assert_int_equal(s->position.kind, POSITION_NONE);
     assert_true(s->n_layers == 1 && s->pattern == 1 && s->hidden_width == 12 && s->layers[0].weights_of == 0);
     assert_true(!s->layers[0].parallel && !s->layers[0].shared_norm);
-    assert_true(!m->embedding_tied && !m->unroll_full && m->dtype == DTYPE_F32);
+    assert_true(!m->embedding_tied && !m->unroll_full && m->weights_dtype == DTYPE_F32);
     assert_true(m->start == -1 && m->pad == -1 && m->n_end == 0);
     assert_true(!m->head.logits && m->head.pool == POOL_NONE && !m->head.pooler && !m->head.classifier);
     assert_true(m->n_source_names == 0 && m->n_prefixes == 0 && m->n_ignored == 0);
@@ -275,7 +256,7 @@ static void attention_defaults(void **state) {
     assert_true(!a->cross && a->heads == 2 && a->kv_heads == 2 && a->head_dim == 6 && a->value_dim == 6);
     assert_true(a->query_width == 12 && a->key_width == 12 && a->value_width == 12 && a->output_width == 12);
     assert_true(a->projected && a->has_output && a->bias_q && a->bias_k && a->bias_v && a->bias_o);
-    assert_true(a->score == SCORE_SCALED_DOT && a->scale == 1 / sqrt(6.0) && a->softcap == 0);
+    assert_true(a->score == SCORE_scaled_dot && a->scale == 1 / sqrt(6.0) && a->softcap == 0);
     assert_true(a->qk_norm.kind == NORM_NONE && !a->sink_learned && a->sink == 0 && a->window == 0);
     assert_true(!a->mask_causal && !a->mask_padding && !a->mask_prefix && !a->mask_given && !a->exported);
     assert_int_equal(a->position.kind, POSITION_NONE);
@@ -289,7 +270,7 @@ static void attention_defaults(void **state) {
     a = attention(small("", "encoder", ", bias none", ""));
     assert_true(!a->bias_q && !a->bias_k && !a->bias_v && !a->bias_o);
     a = attention(small("norm eps 1e-3", "encoder", ", qk_norm rmsnorm", ""));
-    assert_true(a->qk_norm.kind == NORM_RMSNORM && a->qk_norm.eps == 1e-3 && !a->qk_norm_all_heads &&
+    assert_true(a->qk_norm.kind == NORM_rmsnorm && a->qk_norm.eps == 1e-3 && !a->qk_norm_all_heads &&
         !a->qk_norm_weight_per_head && !a->qk_norm.plus_one);
 }
 
@@ -325,30 +306,30 @@ static void norm_defaults(void **state) {
         const Model *m = small(cases[i].setting, "encoder", "", "");
         for (int s = 0; s < 2; s++) {
             const Sublayer *sub = sublayer(m, s);
-            assert_int_equal(sub->norm_in.kind, cases[i].in ? NORM_LAYERNORM : NORM_NONE);
-            assert_int_equal(sub->norm_out.kind, cases[i].out ? NORM_LAYERNORM : NORM_NONE);
+            assert_int_equal(sub->norm_in.kind, cases[i].in ? NORM_layernorm : NORM_NONE);
+            assert_int_equal(sub->norm_out.kind, cases[i].out ? NORM_layernorm : NORM_NONE);
             assert_int_equal(sub->norm_out_on_sum, cases[i].sum);
             assert_true(sub->residual && sub->residual_scale == 1);
         }
-        assert_int_equal(m->encoder->final_norm.kind, cases[i].final ? NORM_LAYERNORM : NORM_NONE);
+        assert_int_equal(m->encoder->final_norm.kind, cases[i].final ? NORM_layernorm : NORM_NONE);
     }
     Norm norm = sublayer(small("", "encoder", "", ""), 0)->norm_in;
     assert_true(norm.eps == 1e-5 && norm.bias && !norm.plus_one);
     norm = sublayer(small("norm layernorm eps 1e-12 post", "encoder", ", norm rmsnorm", ""), 0)->norm_out;
-    assert_true(norm.kind == NORM_RMSNORM && norm.eps == 1e-5 && !norm.bias); /* another kind does not keep the eps */
+    assert_true(norm.kind == NORM_rmsnorm && norm.eps == 1e-5 && !norm.bias); /* another kind does not keep the eps */
     norm = sublayer(small("norm rmsnorm eps 1e-12 plus_one", "encoder", ", norm post", ""), 0)->norm_out;
-    assert_true(norm.kind == NORM_RMSNORM && norm.eps == 1e-12 && norm.plus_one); /* another place does */
+    assert_true(norm.kind == NORM_rmsnorm && norm.eps == 1e-12 && norm.plus_one); /* another place does */
     assert_int_equal(small("final_norm no", "encoder", "", "")->encoder->final_norm.kind, NORM_NONE);
-    assert_int_equal(small("norm post, final_norm yes", "encoder", "", "")->encoder->final_norm.kind, NORM_LAYERNORM);
+    assert_int_equal(small("norm post, final_norm yes", "encoder", "", "")->encoder->final_norm.kind, NORM_layernorm);
 }
 
 static void ffn_defaults(void **state) {
     (void)state;
     const Ffn *f = &sublayer(small("", "encoder", "", ""), 1)->ffn;
-    assert_true(f->d_ff == 8 && f->activation == ACTIVATION_RELU && !f->gated && f->bias_up && f->bias_down &&
+    assert_true(f->d_ff == 8 && f->activation == ACTIVATION_relu && !f->gated && f->bias_up && f->bias_down &&
         !f->bias_gate);
     f = &sublayer(small("", "encoder", "", ", activation silu gated"), 1)->ffn;
-    assert_true(f->activation == ACTIVATION_SILU && f->gated && f->bias_gate);
+    assert_true(f->activation == ACTIVATION_silu && f->gated && f->bias_gate);
     f = &sublayer(small("", "encoder", "", ", bias down"), 1)->ffn;
     assert_true(!f->bias_up && f->bias_down);
     assert_string_equal(sublayer(small("", "encoder", "", ""), 1)->name, "ffn");
@@ -389,7 +370,8 @@ static void hashes(void **state) {
 static void source_names(void **state) {
     (void)state;
     const Model *m = small("weights { prefix \"a.\" \"b.\"\nprefix \"c.\", ignore \"x.*\"\n"
-                           "\"encoder.layers.{layer}.attention.query.*\" from \"q.{layer}.*\" rows 8..d_model transpose\n"
+                           "\"encoder.layers.{layer}.attention.query.*\" from \"q.{layer}.*\" "
+                           "rows 8..d_model transpose\n"
                            "\"encoder.layers.0.attention.key.weight\" from \"s\" interleaved 4 parts 3 take 1 optional,"
                            "\"encoder.embedding.tokens.weight\" from \"u\" interleaved 1 parts 4 take 1..3 }",
                            "encoder", "", "");
@@ -403,15 +385,13 @@ static void source_names(void **state) {
     assert_true(s[2].take == 1 && s[2].take_end == 3);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(places), TEST(items), TEST(reentrant), TEST(diagnostics_limit), TEST(carets), TEST(formatting),
-            TEST(expression_formatting),
-        TEST(arithmetic), TEST(scopes), TEST(stack_defaults), TEST(attention_defaults), TEST(position_defaults),
-            TEST(norm_defaults),
-        TEST(ffn_defaults), TEST(head_defaults), TEST(alone_defaults), TEST(hashes), TEST(source_names),
+        TEST(places), TEST(items), TEST(reentrant), TEST(diagnostics_limit),
+        TEST(carets), TEST(formatting), TEST(expression_formatting), TEST(arithmetic),
+        TEST(scopes), TEST(stack_defaults), TEST(attention_defaults), TEST(position_defaults),
+        TEST(norm_defaults), TEST(ffn_defaults), TEST(head_defaults), TEST(alone_defaults),
+        TEST(hashes), TEST(source_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* test_template.c: each construct of the template language against the text it prints, each error
- * against its message, and the writer. */
+ * against its message. */
 #include "../../compiler/emit/emit.h" /* first: cmocka makes `fail` a macro */
 
 #include <stdarg.h>
@@ -11,13 +11,14 @@
 
 static const char table[] = "name toy\nprocessor any\nwidth 4\nregisters 8\ntype vec4\nfused yes\nguard 1\n"
                             "attribute ${prefix}_ATTRIBUTE\n"
-                            "op fma(acc, a, b) | toy_fma($a, $b, $acc) | acc[i] + a[i] * b[i] | cost 1\n"
-                            "op add(a, b) | $a + $b | a[i] + b[i] | cost 1\n"
-                            "op load(read p) | *(const vec4 *)$p | p[i] | cost 1\n"
-                            "op void save(write p, count n, a) | toy_save($p, $n, $a) | i < n ? a[i] : p[i] | cost 2\n"
-                            "op void save_2(write p, a) | toy_pair($p, $a) | i < 2 ? a[i] : p[i] | cost 1\n"
-                            "op zero() | 0 | 0 | cost 1\n"
-                            "op twice(a) | ${prefix}_twice($a) | 2 * a[i] | cost 1\n"
+                            "op fma(acc, a, b) | toy_fma($a, $b, $acc) | acc[i] + a[i] * b[i]\n"
+                            "op add(a, b) | $a + $b | a[i] + b[i]\n"
+                            "op load(read p) | *(const vec4 *)$p | p[i]\n"
+                            "op load_part(read p, count n) | toy_load($p, $n) | i < n ? p[i] : 0.0f\n"
+                            "op void save(write p, count n, a) | toy_save($p, $n, $a) | i < n ? a[i] : p[i]\n"
+                            "op void save_2(write p, a) | toy_pair($p, $a) | i < 2 ? a[i] : p[i]\n"
+                            "op zero() | 0 | 0\n"
+                            "op twice(a) | ${prefix}_twice($a) | 2 * a[i]\n"
                             "helper\n"
                             "static vec4 ${prefix}_twice(vec4 a) { return ${v.add(a, a)}; }\n"
                             "end\n";
@@ -29,6 +30,26 @@ typedef struct Fixture {
     const Isa *isa;
 } Fixture;
 
+/* `params` has three records, the last one an int `size`; `entries` two, with lists of fields; `nothing` none. */
+static void add_lists(Fixture *f) {
+    static const char *const params[][2] = {{"const float *", "x"}, {"", ""}, {"size_t ", "rows"}};
+    TemplateList *list = vars_list(f->vars, "params");
+    for (int i = 0; i < 3; i++) {
+        TemplateVars *param = list_record(list);
+        vars_text(param, "type", params[i][0]);
+        vars_text(param, "name", params[i][1]);
+        if (i == 2) vars_int(param, "size", 8);
+    }
+    TemplateList *entries = vars_list(f->vars, "entries");
+    for (int i = 0; i < 2; i++) {
+        TemplateVars *entry = list_record(entries);
+        vars_text(entry, "name", i ? "decode" : "encode");
+        TemplateList *fields = vars_list(entry, "fields");
+        for (int j = 0; j <= i; j++) vars_int(list_record(fields), "at", 10 * i + j);
+    }
+    vars_list(f->vars, "nothing");
+}
+
 static Fixture fixture(void) {
     Arena *arena = arena_new();
     Fixture f = {arena, writer_new(arena, 100000, "too much"), vars_new(arena, NULL),
@@ -38,6 +59,7 @@ static Fixture fixture(void) {
     vars_text(f.vars, "n", "rows");
     vars_text(f.vars, "sum", "a + b");
     vars_text(f.vars, "prefix", "tiny");
+    add_lists(&f);
     return f;
 }
 
@@ -75,6 +97,21 @@ static void test_lines(void **state) {
     gives("cost 5 $$ and $x $$${four}\n", "cost 5 $ and $x $4\n");
     gives("${\"\"}\nx;\n", "x;\n");
     gives("$let lines = \"a;\" ~ n\n${lines};\n", "a;rows;\n");
+}
+
+static void test_continued_lines(void **state) {
+    (void)state;
+    gives("f(a, \\\n  b);\ng();", "f(a, b);\ng();\n");
+    gives("f(${1 + \\\n    2}, x\\  \n\ty\\\r\nz);", "f(3, xyz);\n");
+    gives("$let x = 1 + \\\n  2 + \\\n  3\n${x}", "6\n");
+    gives("$if n == \"rows\" && \\\n        four == 4\na\n$end", "a\n");
+    gives("$# a comment \\\n goes on\nx", "x\n");
+    gives("#define X ${\"\\\\\"}\n1", "#define X \\\n    1\n");
+    gives("x \\\n\ny", "x\ny\n");
+    refuses("a\nx \\\n  ${Kk} \\\n\n", "template test:2: there is no name 'Kk'; is 'K' meant?");
+    refuses("x \\\n y\n${Kk}", "template test:3: there is no name 'Kk'; is 'K' meant?");
+    refuses("a\n$let x = \\\n", "template test:2: the text ends behind a '\\'");
+    refuses("a\nb \\", "template test:2: the text ends behind a '\\'");
 }
 
 static void test_expressions(void **state) {
@@ -116,9 +153,13 @@ static void test_operations(void **state) {
     gives("${v.save(p, ${four / 2}, a)};", "toy_pair(p, a);\n");
     gives("${v.save(p, 3, a)};", "toy_save(p, 3, a);\n");
     gives("${v.save(p, n, a)};", "toy_save(p, n, a);\n");
+    gives("${v.save(p, 4, a)};", "toy_save(p, 4, a);\n");
+    gives("${v.load_part(p, 4)}; ${v.load_part(p, ${four - 1})}; ${v.load_part(p, n)};",
+          "*(const vec4 *)p; toy_load(p, 3); toy_load(p, n);\n");
     gives("${v.load(p + ${n * 4})};", "*(const vec4 *)(p + (rows * 4));\n");
     gives("${v.add(',', \"),\")};", "(',') + (\"),\");\n");
     gives("$let x = v.add(p, q)\n${x}; ${v.twice(x)};", "p + q; tiny_twice(x);\n");
+    gives("${v.has(register_lookup)}", "0\n");
     gives("${u.add(a, b)}; ${u.width};", "a + b; 4;\n");
     gives("$for u in 0..2\n${u * v.width}\n$end\n", "0\n4\n"); /* a name like others where no point is behind it */
     Fixture f = fixture();
@@ -149,6 +190,101 @@ static void test_for(void **state) {
     gives("$for i in 0..v.width step 3\n${i}\n$end", "0\n3\n");
     gives("$for i in -1..1\n${i}\n$end", "-1\n0\n");
     gives("$for i in 3..3\n${i}\n$end", "");
+}
+
+static void test_lists(void **state) {
+    (void)state;
+    gives("$for p in params\n${p.type}${p.name};\n$end", "const float *x;\n;\nsize_t rows;\n");
+    gives("$for p, i in params\n${i} ${p.name} ${i + 1 == count(params) ? \"last\" : \"\"}\n$end",
+          "0 x\n1\n2 rows last\n");
+    gives("$for e in entries\n$for f in e.fields\n${e.name} ${f.at + 1}\n$end\n$end",
+          "encode 1\ndecode 11\ndecode 12\n");
+    gives("$for p in nothing\nx\n$end\n${count(nothing)} ${count(params)}", "0 3\n");
+    gives("$for p in params\n${defined(p.size)}${defined(p.name)}\n$end\n${defined(params)}", "01\n01\n11\n1\n");
+    gives("$for e in entries\n${defined(e.fields) && count(e.fields) > 1}\n$end", "0\n1\n");
+    gives("$let all = params\n$for p in all\n$let q = p\n${q.name};\n$end", "x;\n;\nrows;\n");
+    gives("$macro m(list, record)\n$for p in list\n${record.name}_${p.at};\n$end\n$end\n"
+          "$for e in entries\n$use m(e.fields, e)\n$end", "encode_0;\ndecode_10;\ndecode_11;\n");
+    gives("$for p in params\n$for p in entries\n${p.name}\n$end\n${p.name}\n$end",
+          "encode\ndecode\nx\nencode\ndecode\nencode\ndecode\nrows\n");
+    gives("$for e in entries\nx\n$loop i in 0..2 unroll 1\nf(${e.name}, ${i});\n$end\n$end",
+          "x\nfor (size_t i = 0; i < 2; i++) {\n    f(encode, i);\n}\n"
+          "x\nfor (size_t i = 0; i < 2; i++) {\n    f(decode, i);\n}\n");
+}
+
+static void test_join(void **state) {
+    (void)state;
+    gives("void f(${join p in params: ${p.type}${p.name}}) {\n}", "void f(const float *x, size_t rows) {\n}\n");
+    gives("f(run${join p in params by \"\":, ${p.name}});", "f(run, x, , rows);\n");
+    gives("if (${join p, i in params by \" \" ~ four ~ \" \": ${i}})", "if (0 4 1 4 2)\n");
+    gives("{${join e in entries: {${e.name}, {${join f in e.fields: ${f.at}}}}}}",
+          "{{encode, {0}}, {decode, {10, 11}}}\n");
+    gives("[${join p in nothing: ${p.name}}]", "[]\n");
+    gives("$let list = join p in params by \"+\": ${p.name}\n${list} ${(join p in params: ${p.name}) ~ \"!\"}",
+          "x+rows x, rows!\n");
+    gives("${join p in params: ${v.add(${p.name}, 1)}}", "x + 1,  + 1, rows + 1\n");
+    gives("${join p in 0 ? nothing : params: ${p.name}}", "x, rows\n");
+    gives("$let join = 3\n${join} ${join + 1}", "3 4\n");
+}
+
+static void test_list_errors(void **state) {
+    (void)state;
+    refuses("a\n$for p in params\n${p.nmae}\n$end",
+            "template test:3: the record 'p' has no field 'nmae'; is 'name' meant?");
+    refuses("$for p in params\n${p.banana}\n$end", "template test:2: the record 'p' has no field 'banana'");
+    refuses("$for e in entries\n${e.feilds.x}\n$end",
+            "template test:2: the record 'e' has no field 'feilds'; is 'fields' meant?");
+    refuses("${q.name}", "template test:1: there is no name 'q'");
+    refuses("${K.name}", "template test:1: 'K' is the number 384, it has no field 'name'");
+    refuses("${n.name}", "template test:1: 'n' is the text 'rows', it has no field 'name'");
+    refuses("${params.name}", "template test:1: 'params' is a list, it has no field 'name'");
+    refuses("${defined(params.name)}", "template test:1: 'params' is a list, it has no field 'name'");
+    refuses("${defined(q.name)}", "template test:1: there is no name 'q'");
+    refuses("$for e in entries\n${e.name.length}\n$end",
+            "template test:2: 'name' is the text 'encode', it has no field 'length'");
+    refuses("$for p in params\n${p}\n$end", "template test:2: 'p' is a record, a number or a text is needed");
+    refuses("${params}", "template test:1: 'params' is a list, a number or a text is needed");
+    refuses("${params ~ 1}", "template test:1: 'params' is a list, a number or a text is needed");
+    refuses("${params + 1}", "template test:1: 'params' is a list, a number or a text is needed");
+    refuses("${-params}", "template test:1: 'params' is a list, a number or a text is needed");
+    refuses("${params == params}", "template test:1: 'params' is a list, a number or a text is needed");
+    refuses("${1 ? params : 2}", "template test:1: a list stands where a number or a text is needed");
+    refuses("$if params\n$end", "template test:1: the condition is a list, a number is needed");
+    refuses("$loop i in 0..params unroll 1\n$end", "template test:1: 'params' is a list, a number or a text is needed");
+    refuses("$for i in 3\n$end", "template test:1: the number 3 stands where a list is needed");
+    refuses("$for i in n\n$end", "template test:1: the text 'rows' stands where a list is needed");
+    refuses("$for e in entries\n$for f in e\n$end\n$end", "template test:2: a record stands where a list is needed");
+    refuses("${count(K)}", "template test:1: the number 384 stands where a list is needed");
+    refuses("${count(params}", "template test:1: count(LIST) is meant");
+    refuses("${defined(3)}", "template test:1: defined(NAME) is meant");
+    refuses("${K.}", "template test:1: a field's name is missing after 'K.'");
+    refuses("$for p, i in 0..3\n$end", "template test:1: '..3' is too much");
+    refuses("$for p, in params\n$end", "template test:1: 'in' is missing");
+    refuses("$for p, 1 in params\n$end", "template test:1: a name is missing");
+    refuses("$for v in params\n$end", "template test:1: a record cannot be called 'v' as a target is");
+    refuses("$for i in params step 2\n$end", "template test:1: 'step 2' is too much");
+    refuses("${join u in params: x}", "template test:1: a record cannot be called 'u' as a target is");
+    refuses("${join p of params: x}", "template test:1: 'in' is missing");
+    refuses("${join p, 1 in params: x}", "template test:1: a name is missing");
+    refuses("${join p in params x}", "template test:1: ':' is missing");
+    refuses("${join p in params: }", "template test:1: the text of a join is missing");
+    refuses("${join p in params: x", "template test:1: a '}' is missing after an inserted expression");
+    refuses("${join p in K: x}", "template test:1: the number 384 stands where a list is needed");
+    refuses("${join p in params by entries: x}",
+            "template test:1: 'entries' is a list, a number or a text is needed");
+    refuses("${join p in params: ${p.size}}", "template test:1: the record 'p' has no field 'size'");
+    Arena *arena = arena_new();
+    Text deep = text_new(arena);
+    for (int i = 0; i < 200; i++) text_printf(&deep, "${join p in params: ");
+    text_printf(&deep, "x");
+    for (int i = 0; i < 200; i++) text_printf(&deep, "}");
+    refuses(deep.data, "template test:1: an expression is nested too deep");
+    deep.size = 0;
+    for (int i = 0; i < 20; i++) text_printf(&deep, "${join p in params: ");
+    text_printf(&deep, "x");
+    for (int i = 0; i < 20; i++) text_printf(&deep, "}");
+    refuses_with(EXIT_CANNOT, deep.data, "too much: it is over 100000 bytes of C");
+    arena_free(arena);
 }
 
 static void test_loop_constant(void **state) {
@@ -210,12 +346,42 @@ static void test_macros(void **state) {
     gives("$macro down(i)\n$if i > 0\n${i};\n$use down(i - 1)\n$end\n$end\n$use down(3)", "3;\n2;\n1;\n");
 }
 
+static void test_functions(void **state) {
+    (void)state;
+    gives("$define twice(a) = 2 * a\n${twice(3)} ${twice(K) + twice(1)} ${twice(twice(2))};\n", "6 770 8;\n");
+    gives("$define at(r, c): x${r}_${c} + ${K}\nf(${at(1, n)});\n", "f(x1_rows + 384);\n");
+    gives("$let g = 5\n$define h() = g\n$if 1\n$let g = 6\n${h()};\n$end", "5;\n");
+    gives("$define name(e): ${e.name}!\n$for e in entries\n${name(e)};\n$end", "encode!;\ndecode!;\n");
+    gives("$define fields(e) = e.fields\n$for e in entries\n$for f in fields(e)\n${f.at};\n$end\n$end",
+          "0;\n10;\n11;\n");
+    gives("$define of(a) = a > 0 ? a * of(a - 1) : 1\n${of(5)}", "120\n");
+    gives("$define wide() = four * n\nx ${wide()} [${wide()}]", "x (4 * rows) [4 * rows]\n");
+    gives("$define f() = 1\n$macro f()\n2\n$end\n${f()}\n$use f()", "1\n2\n");
+    gives("$let call: f(${n}, ${four * n}, ${K > 1 ? \"b\" : \"\"})\n${call};\n$set call:\n[${call}]",
+          "f(rows, 4 * rows, b);\n[]\n");
+    refuses("$define f(a) = a\n${f()}", "template test:2: function 'f' takes 1 arguments, 0 are given");
+    refuses("$define f(a) = a\n$define f(b) = b", "template test:2: function 'f' is there already, at test:1");
+    refuses("$define f(a) = Kk\n\n${f(1)}",
+            "template test:1: there is no name 'Kk'; is 'K' meant? (in function f used at test:3)");
+    refuses("$define f(a) = f(a)\n${f(1) ? 1 : 2", "template test:2: a '}' is missing after an inserted expression");
+    refuses("$define both(a) = 1\n${bth(1)}", "template test:2: there is no function 'bth'; is 'both' meant?");
+    refuses("$define f(a = 1", "template test:1: ')' is missing");
+    refuses("$define f(1) = 1", "template test:1: a parameter is missing");
+    refuses("$define (a) = 1", "template test:1: the function's name is missing");
+    refuses("$define f(a) 1", "template test:1: '=' is missing");
+    refuses("${f(1", "template test:1: a ')' is missing");
+    refuses("${f(1, 2, 3, 4, 5, 6, 7, 8, 9)}", "template test:1: f has too many arguments");
+    refuses("$define f() = params\n${f()}", "template test:2: a list stands where a number or a text is needed");
+    refuses("$let x: ${K", "template test:1: a '}' is missing after an inserted expression");
+}
+
 static void test_include(void **state) {
     (void)state;
     assert_non_null(embedded_text("scalar.isa"));
     assert_null(embedded_text("no such file"));
     refuses("$include \"no.tmpl\"", "template test:1: there is no file \"no.tmpl\" to include");
     Fixture f = fixture(); /* the tables are embedded too, and are as good as any text */
+    vars_text(f.vars, "table", "tiny_avx2");
     template_expand_text(f.arena, f.writer, "test", "x;\n$include \"avx2.isa\"\n$include \"avx2.isa\"\n",
                          f.vars, f.isa);
     const char *once = strstr(writer_text(f.writer, NULL), "__m256i tiny_avx2_first(size_t n) {\n    return");
@@ -224,7 +390,7 @@ static void test_include(void **state) {
     FailureTrap trap;
     if (failure_trap(&trap) == 0)
         template_expand_text(f.arena, f.writer, "test", "$include \"avx2.isa\"\n", vars_new(f.arena, NULL), f.isa);
-    assert_string_equal(trap.message, "template avx2.isa:16: there is no name 'prefix' (included at test:1)");
+    assert_string_equal(trap.message, "template avx2.isa:10: there is no name 'prefix' (included at test:1)");
     arena_free(f.arena);
 }
 
@@ -240,7 +406,7 @@ static void test_statement_errors(void **state) {
     refuses("$let = 3", "template test:1: a name is missing");
     refuses("$let x = 3 4", "template test:1: '4' is too much");
     refuses("$for i of 0..3\n$end", "template test:1: 'in' is missing");
-    refuses("$for i in 0\n$end", "template test:1: '..' is missing");
+    refuses("$loop i in 0\n$end", "template test:1: '..' is missing");
     refuses("$loop i in 0..3\n$end", "template test:1: 'unroll' is missing");
     refuses("$for i in 0..n\n$end", "template test:1: the last bound is the text 'rows', a number is needed");
     refuses("$for i in 0..3 step 0\n$end", "template test:1: the step is 0, it must be above 0");
@@ -280,6 +446,8 @@ static void test_expression_errors(void **state) {
     refuses("${v.fma(a, b}", "template test:1: '}' closes nothing in the arguments of v.fma");
     refuses("${v.fma(a, (b}", "template test:1: an argument list has no end");
     refuses("${v.fma}", "template test:1: v.fma is an operation and needs arguments");
+    refuses("${v.has(wings)}", "template test:1: there is no capability 'wings'");
+    refuses("${v.has(a, b)}", "template test:1: v.has takes the name of a capability");
     refuses("${v.widht}", "template test:1: there is no property 'v.widht'; is 'v.width' meant?");
 }
 
@@ -310,6 +478,13 @@ static void test_limits(void **state) {
     if (failure_trap(&trap) == 0) template_expand_text(f.arena, f.writer, "test", endless, f.vars, NULL);
     assert_non_null(strstr(trap.message,
                            "template test:2: macros and files are nested too deep (in macro m used at test:2"));
+    const char *recursive = "$define f(a) = f(a) + f(a)\n${f(1)}";
+    if (failure_trap(&trap) == 0) template_expand_text(f.arena, f.writer, "test", recursive, f.vars, NULL);
+    assert_non_null(strstr(trap.message,
+                           "template test:1: macros and files are nested too deep (in function f used at test:1"));
+    const char *branching = "$define f(a) = a > 0 ? f(a - 1) + f(a - 1) : 0\n${f(50)}";
+    if (failure_trap(&trap) == 0) template_expand_text(f.arena, f.writer, "test", branching, f.vars, NULL);
+    assert_non_null(strstr(trap.message, "template test:1: the expansion takes over 2000000 steps (in function f"));
     if (failure_trap(&trap) == 0) template_expand_text(f.arena, f.writer, "test", "${v.width}", f.vars, NULL);
     assert_string_equal(trap.message, "template test:1: v.width: no target is given");
     if (failure_trap(&trap) == 0) template_expand_text(f.arena, f.writer, "test", "${u.load(p)}", f.vars, NULL);
@@ -319,108 +494,19 @@ static void test_limits(void **state) {
     arena_free(f.arena);
 }
 
-static void test_writer(void **state) {
-    (void)state;
-    Arena *arena = arena_new();
-    Writer *w = writer_new(arena, 10000, "too much");
-    writer_line(w, "#define X(a) \\");
-    writer_line(w, "f(a, {)");
-    writer_line(w, "/* a comment with { and \"");
-    writer_line(w, "* that goes on");
-    writer_line(w, "and on */");
-    writer_line(w, "int f(int a, // {");
-    writer_line(w, "int b) {");
-    writer_line(w, "char c = '{', *d = \"\\\"{\"; /* { */");
-    writer_line(w, "#if X");
-    writer_line(w, "if (a) {");
-    writer_line(w, "g(%d,", 3);
-    writer_line(w, "h[2]);");
-    writer_line(w, "} else {");
-    writer_line(w, "x = (S){");
-    writer_line(w, "1, 2,");
-    writer_line(w, "};");
-    writer_line(w, "}   ");
-    writer_line(w, "#endif");
-    writer_line(w, "}");
-    assert_string_equal(writer_text(w, NULL),
-                        "#define X(a) \\\n    f(a, {)\n/* a comment with { and \"\n * that goes on\n   and on */\n"
-                        "int f(int a, // {\n    int b) {\n    char c = '{', *d = \"\\\"{\"; /* { */\n"
-                        "#if X\n    if (a) {\n"
-                        "        g(3,\n            h[2]);\n    } else {\n"
-                        "        x = (S){\n            1, 2,\n        };\n"
-                        "    }\n#endif\n}\n");
-    assert_string_equal(writer_fresh(w, "i"), "i_1");
-    assert_string_equal(writer_fresh(w, "acc"), "acc_2");
-    Writer *header = writer_new(arena, 10000, "too much");
-    writer_line(header, "#ifdef __cplusplus");
-    writer_line(header, "extern \"C\" {");
-    writer_line(header, "#endif");
-    writer_line(header, "enum {");
-    writer_line(header, "X");
-    writer_line(header, "};");
-    writer_line(header, "}");
-    assert_string_equal(writer_text(header, NULL),
-                        "#ifdef __cplusplus\nextern \"C\" {\n#endif\nenum {\n    X\n};\n}\n");
-    arena_free(arena);
-}
-
-/* Parts follow each other without a gap; what has the same names as the part before it belongs to it. */
-static void test_writer_parts(void **state) {
-    (void)state;
-    static const CodePart wanted[] = {{NULL, "shared", "shared", 2},
-                                      {"one", "gemm", "gemm_2x2", 5},
-                                      {"one", "steps", "forward", 4},
-                                      {"two", "steps", "forward", 3},
-                                      {NULL, "steps", "forward", 2}};
-    Arena *arena = arena_new();
-    Writer *w = writer_new(arena, 10000, "too much");
-    int n = 1;
-    assert_null(writer_parts(w, &n));
-    assert_int_equal(n, 0);
-    writer_line(w, "a");
-    writer_part(w, NULL, "shared", "shared");
-    char name[] = "gemm_2x2"; /* a name may go when its part has ended */
-    writer_line(w, "b");
-    writer_line(w, "c;");
-    writer_part(w, "one", "gemm", name);
-    name[0] = 'x';
-    writer_line(w, "d");
-    writer_part(w, "one", "steps", "forward");
-    writer_line(w, "e");
-    writer_part(w, "one", "steps", "forward");
-    writer_blank(w);
-    writer_line(w, "f");
-    writer_part(w, "two", "steps", "forward");
-    writer_line(w, "g");
-    writer_part(w, NULL, "steps", "forward");
-    const CodePart *parts = writer_parts(w, &n);
-    assert_int_equal(n, sizeof wanted / sizeof *wanted);
-    size_t size, sum = 0;
-    for (int i = 0; i < n; i++) {
-        if (wanted[i].target) assert_string_equal(parts[i].target, wanted[i].target);
-        else assert_null(parts[i].target);
-        assert_string_equal(parts[i].kind, wanted[i].kind);
-        assert_string_equal(parts[i].name, wanted[i].name);
-        assert_int_equal(parts[i].bytes, wanted[i].bytes);
-        sum += parts[i].bytes;
-    }
-    writer_text(w, &size);
-    assert_int_equal(sum, size);
-    arena_free(arena);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),           cmocka_unit_test(test_expressions),
-        cmocka_unit_test(test_text_arithmetic), cmocka_unit_test(test_operations),
-        cmocka_unit_test(test_names),           cmocka_unit_test(test_if),
-        cmocka_unit_test(test_for),             cmocka_unit_test(test_loop_constant),
-        cmocka_unit_test(test_loop_runtime),    cmocka_unit_test(test_loop_nested),
-        cmocka_unit_test(test_loop_scopes),     cmocka_unit_test(test_macros),
-        cmocka_unit_test(test_include),         cmocka_unit_test(test_statement_errors),
-        cmocka_unit_test(test_expression_errors), cmocka_unit_test(test_error_stack),
-        cmocka_unit_test(test_limits),          cmocka_unit_test(test_writer),
-        cmocka_unit_test(test_writer_parts),
+        cmocka_unit_test(test_lines),             cmocka_unit_test(test_continued_lines),
+        cmocka_unit_test(test_expressions),       cmocka_unit_test(test_text_arithmetic),
+        cmocka_unit_test(test_operations),        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_if),                cmocka_unit_test(test_for),
+        cmocka_unit_test(test_loop_constant),     cmocka_unit_test(test_loop_runtime),
+        cmocka_unit_test(test_loop_nested),       cmocka_unit_test(test_loop_scopes),
+        cmocka_unit_test(test_macros),            cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_lists),             cmocka_unit_test(test_join),
+        cmocka_unit_test(test_list_errors),       cmocka_unit_test(test_include),
+        cmocka_unit_test(test_statement_errors),  cmocka_unit_test(test_expression_errors),
+        cmocka_unit_test(test_error_stack),       cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The tokenizer of examples/common on a vocab.txt; tests/tokenizers compares all kinds with another one's ids. */
+/* The tokenizer of the runtime on a vocab.txt; tests/tokenizers compares all kinds with another one's ids. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../examples/common/tokenizer/tokenizer.h"
+#include "../../runtime/tokenizer/attn_tokenizer.h"
 
 enum { MAX_IDS = 4096, ERROR_SIZE = 256 };
 
@@ -37,11 +37,11 @@ static void write_temporary(char *path, const char *text, size_t size) {
     assert_int_equal(fclose(file), 0);
 }
 
-static tokenizer *open_text(const char *text, size_t size, char *error) {
+static attn_tokenizer *open_text(const char *text, size_t size, char *error) {
     char path[64];
     write_temporary(path, text, size);
     error[0] = '\0';
-    tokenizer *vocab = tokenizer_open(path, error, ERROR_SIZE);
+    attn_tokenizer *vocab = attn_tokenizer_open(path, error, ERROR_SIZE);
     unlink(path);
     return vocab;
 }
@@ -53,14 +53,14 @@ static int open_vocab(void **state) {
 }
 
 static int close_vocab(void **state) {
-    tokenizer_free(*state);
+    attn_tokenizer_free(*state);
     return 0;
 }
 
 /* The ids expected between [CLS] and [SEP], closed by END. */
-static void expect_bytes(const tokenizer *vocab, const char *text, size_t size, const int32_t *expected) {
+static void expect_bytes(const attn_tokenizer *vocab, const char *text, size_t size, const int32_t *expected) {
     int32_t ids[MAX_IDS];
-    int count = tokenizer_encode(vocab, text, size, true, ids, MAX_IDS);
+    int count = attn_tokenizer_encode(vocab, text, size, true, ids, MAX_IDS);
     assert_true(count >= 2);
     assert_int_equal(ids[0], CLS);
     assert_int_equal(ids[count - 1], SEP);
@@ -77,7 +77,7 @@ static void empty_text_is_two_tokens(void **state) {
     EXPECT_NONE("");
     EXPECT_NONE(" \t\r\n ");
     int32_t ids[2];
-    assert_int_equal(tokenizer_encode(*state, NULL, 0, true, ids, 2), 2);
+    assert_int_equal(attn_tokenizer_encode(*state, NULL, 0, true, ids, 2), 2);
 }
 
 static void longest_pieces_come_first(void **state) {
@@ -142,20 +142,20 @@ static void long_words_are_unknown(void **state) {
     char word[512];
     memset(word, 'a', sizeof word);
     int32_t ids[MAX_IDS];
-    assert_int_equal(tokenizer_encode(*state, word, 100, true, ids, MAX_IDS), 102);
+    assert_int_equal(attn_tokenizer_encode(*state, word, 100, true, ids, MAX_IDS), 102);
     assert_int_equal(ids[1], A);
     assert_int_equal(ids[100], A_MORE);
-    assert_int_equal(tokenizer_encode(*state, word, 101, true, ids, MAX_IDS), 3);
+    assert_int_equal(attn_tokenizer_encode(*state, word, 101, true, ids, MAX_IDS), 3);
     assert_int_equal(ids[1], UNK);
     /* The limit counts characters, after accents are gone. */
     for (int i = 0; i < 100; i++) {
         memcpy(word + 3 * i, "a\xcc\x81", 3);
     }
-    assert_int_equal(tokenizer_encode(*state, word, 300, true, ids, MAX_IDS), 102);
+    assert_int_equal(attn_tokenizer_encode(*state, word, 300, true, ids, MAX_IDS), 102);
     word[300] = 'b';
     word[301] = ' ';
     word[302] = 'b';
-    assert_int_equal(tokenizer_encode(*state, word, 303, true, ids, MAX_IDS), 4);
+    assert_int_equal(attn_tokenizer_encode(*state, word, 303, true, ids, MAX_IDS), 4);
     assert_int_equal(ids[1], UNK);
     assert_int_equal(ids[2], B);
 }
@@ -173,22 +173,22 @@ static void truncation_keeps_the_first(void **state) {
     for (int capacity = 2; capacity <= 7; capacity++) {
         const int32_t all[] = {CLS, HELLO, UN, AFF, ABLE, WORLD};
         ids[capacity] = -7;
-        assert_int_equal(tokenizer_encode(*state, text, strlen(text), true, ids, capacity), capacity);
+        assert_int_equal(attn_tokenizer_encode(*state, text, strlen(text), true, ids, capacity), capacity);
         assert_memory_equal(ids, all, (size_t)(capacity - 1) * sizeof *ids);
         assert_int_equal(ids[capacity - 1], SEP);
         assert_int_equal(ids[capacity], -7);
     }
-    assert_int_equal(tokenizer_encode(*state, text, strlen(text), true, ids, 8), 7);
+    assert_int_equal(attn_tokenizer_encode(*state, text, strlen(text), true, ids, 8), 7);
 }
 
 static void bad_arguments_are_refused(void **state) {
     int32_t ids[4];
-    assert_int_equal(tokenizer_encode(NULL, "a", 1, true, ids, 4), -1);
-    assert_int_equal(tokenizer_encode(*state, NULL, 1, true, ids, 4), -1);
-    assert_int_equal(tokenizer_encode(*state, "a", 1, true, NULL, 4), -1);
-    assert_int_equal(tokenizer_encode(*state, "a", 1, true, ids, 1), -1);
-    assert_int_equal(tokenizer_encode(*state, "a", 1, true, ids, -5), -1);
-    tokenizer_free(NULL);
+    assert_int_equal(attn_tokenizer_encode(NULL, "a", 1, true, ids, 4), -1);
+    assert_int_equal(attn_tokenizer_encode(*state, NULL, 1, true, ids, 4), -1);
+    assert_int_equal(attn_tokenizer_encode(*state, "a", 1, true, NULL, 4), -1);
+    assert_int_equal(attn_tokenizer_encode(*state, "a", 1, true, ids, 1), -1);
+    assert_int_equal(attn_tokenizer_encode(*state, "a", 1, true, ids, -5), -1);
+    attn_tokenizer_free(NULL);
 }
 
 #define EXPECT_REFUSED(text, words)                                  \
@@ -213,14 +213,14 @@ static void bad_vocabularies_are_refused(void **state) {
     EXPECT_REFUSED("[UNK]\n[CLS]\n[SEP]\n\xe4\xb8", "line 4: not UTF-8");
 
     char error[ERROR_SIZE] = "";
-    assert_null(tokenizer_open("/nonexistent/vocab.txt", error, sizeof error));
+    assert_null(attn_tokenizer_open("/nonexistent/vocab.txt", error, sizeof error));
     assert_non_null(strstr(error, "/nonexistent/vocab.txt: "));
-    assert_null(tokenizer_open("/tmp", error, sizeof error));
+    assert_null(attn_tokenizer_open("/tmp", error, sizeof error));
     assert_non_null(strstr(error, "/tmp: "));
-    assert_null(tokenizer_open(NULL, error, sizeof error));
-    assert_null(tokenizer_open("/nonexistent/vocab.txt", NULL, 0));
+    assert_null(attn_tokenizer_open(NULL, error, sizeof error));
+    assert_null(attn_tokenizer_open("/nonexistent/vocab.txt", NULL, 0));
     char small[6];
-    assert_null(tokenizer_open("/nonexistent/vocab.txt", small, sizeof small));
+    assert_null(attn_tokenizer_open("/nonexistent/vocab.txt", small, sizeof small));
     assert_string_equal(small, "/none");
 }
 
@@ -229,7 +229,7 @@ static void huge_files_are_refused(void **state) {
     char path[64], error[ERROR_SIZE] = "";
     write_temporary(path, "[UNK]\n", 6);
     assert_int_equal(truncate(path, ((off_t)256 << 20) + 1), 0);
-    assert_null(tokenizer_open(path, error, sizeof error));
+    assert_null(attn_tokenizer_open(path, error, sizeof error));
     unlink(path);
     assert_non_null(strstr(error, "larger than 256 MB"));
 }
@@ -238,16 +238,16 @@ static void line_ends_may_be_crlf_or_missing(void **state) {
     (void)state;
     char error[ERROR_SIZE];
     const char text[] = "a\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\nb";
-    tokenizer *vocab = open_text(text, sizeof text - 1, error);
+    attn_tokenizer *vocab = open_text(text, sizeof text - 1, error);
     assert_non_null(vocab);
     int32_t ids[8];
-    assert_int_equal(tokenizer_encode(vocab, "b a [PAD]", 9, true, ids, 8), 7);
+    assert_int_equal(attn_tokenizer_encode(vocab, "b a [PAD]", 9, true, ids, 8), 7);
     assert_memory_equal(ids, ((const int32_t[]){2, 4, 0, 1, 1, 1, 3}), 7 * sizeof *ids);
-    tokenizer_free(vocab);
+    attn_tokenizer_free(vocab);
 }
 
 typedef struct {
-    const tokenizer *vocab;
+    const attn_tokenizer *vocab;
     int wrong;
 } ThreadWork;
 
@@ -257,7 +257,7 @@ static void *encode_often(void *argument) {
     const char *text = "unaffable\xe4\xb8\xad Caf\xc3\xa9";
     for (int i = 0; i < 500; i++) {
         int32_t ids[16];
-        int count = tokenizer_encode(work->vocab, text, strlen(text), true, ids, 16);
+        int count = attn_tokenizer_encode(work->vocab, text, strlen(text), true, ids, 16);
         work->wrong += count != 7 || memcmp(ids, expected, sizeof expected) != 0;
     }
     return NULL;
@@ -277,34 +277,34 @@ static void threads_share_a_vocabulary(void **state) {
 }
 
 static void ids_have_names(void **state) {
-    assert_int_equal(tokenizer_id(*state, "[CLS]"), CLS);
-    assert_int_equal(tokenizer_id(*state, "##aff"), AFF);
-    assert_int_equal(tokenizer_id(*state, "aff"), -1);
-    assert_int_equal(tokenizer_size(*state), EURO + 1);
+    assert_int_equal(attn_tokenizer_id(*state, "[CLS]"), CLS);
+    assert_int_equal(attn_tokenizer_id(*state, "##aff"), AFF);
+    assert_int_equal(attn_tokenizer_id(*state, "aff"), -1);
+    assert_int_equal(attn_tokenizer_size(*state), EURO + 1);
 }
 
 static void nothing_is_put_around_when_not_wanted(void **state) {
     int32_t ids[4];
-    assert_int_equal(tokenizer_encode(*state, "hello [SEP] world", 17, false, ids, 4), 3);
+    assert_int_equal(attn_tokenizer_encode(*state, "hello [SEP] world", 17, false, ids, 4), 3);
     assert_memory_equal(ids, ((const int32_t[]){HELLO, SEP, WORLD}), 3 * sizeof *ids);
-    assert_int_equal(tokenizer_encode(*state, "", 0, false, ids, 1), 0);
+    assert_int_equal(attn_tokenizer_encode(*state, "", 0, false, ids, 1), 0);
 }
 
 static void ids_become_text(void **state) {
     const int32_t ids[] = {CLS, UN, AFF, ABLE, COMMA, HELLO, BANG, 999, -1, SEP};
     size_t bytes = 0;
-    char *text = tokenizer_decode(*state, ids, 10, &bytes);
+    char *text = attn_tokenizer_decode(*state, ids, 10, &bytes);
     assert_non_null(text);
     assert_int_equal(bytes, 17);
     assert_memory_equal(text, "unaffable, hello!", bytes);
     free(text);
-    text = tokenizer_decode(*state, NULL, 0, &bytes);
+    text = attn_tokenizer_decode(*state, NULL, 0, &bytes);
     assert_non_null(text);
     assert_int_equal(bytes, 0);
     free(text);
-    assert_null(tokenizer_decode(*state, NULL, 1, &bytes));
-    assert_null(tokenizer_decode(NULL, ids, 1, &bytes));
-    assert_null(tokenizer_decode(*state, ids, 1, NULL));
+    assert_null(attn_tokenizer_decode(*state, NULL, 1, &bytes));
+    assert_null(attn_tokenizer_decode(NULL, ids, 1, &bytes));
+    assert_null(attn_tokenizer_decode(*state, ids, 1, NULL));
 }
 
 int main(void) {

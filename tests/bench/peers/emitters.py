@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from lib import build
+from programs import build
 from worker import Peer
 
 FLAGS = ["-std=gnu11", "-O3", "-march=native", "-lm"]
@@ -43,7 +43,7 @@ def emit(params, model):
 
 
 def compile_emitted(source, entry):
-    own = [os.path.join(HERE, "lib", f) for f in ("emitted.c", "timer.c")]
+    own = [os.path.join(HERE, "programs", f) for f in ("emitted.c", "timer.c")]
     try:
         return build.native(source[:-2] + ".so", own + [source], "gcc",
                             FLAGS + ['-DEMITTED_SOURCE="%s"' % source, "-DEMITTED_ENTRY=" + entry])

@@ -6,11 +6,9 @@
 enum { HEADER = 128, AT_HEADER_HASH = 120 };
 
 Program *program_of(Arena *arena, const char *spec) {
-    Diagnostics diagnostics = diagnostics_new(arena, NULL);
-    Ast *ast = parse(arena, source_from_text(arena, "spec", spec, strlen(spec)), &diagnostics);
-    Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
-    if (!model) broken("the harness has no model");
-    return plan_model(arena, build(arena, model));
+    Compilation c = compilation_quiet(arena, source_from_text(arena, "spec", spec, strlen(spec)));
+    if (!compile_until(&c, STAGE_PLAN)) broken("the harness has no model");
+    return c.program;
 }
 
 /* The right file with the changes made to it. */

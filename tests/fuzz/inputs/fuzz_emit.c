@@ -8,30 +8,32 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_OPS = 60, MOST_TEXT_FLOATS = 1 << 12, MOST_UNROLLED = 1 << 13, LOOPS = 8, EMBED = 16, TWICE = 32 };
+enum { MOST_OPS = 60, MOST_TEXT_BYTES = 1 << 14, MOST_UNROLLED = 1 << 15, LOOPS = 8, EMBED = 16, TWICE = 32 };
 
 static const char *const targets[] = {"scalar", "avx2", "avx512", "sse2", "neon"};
 
-static Module *module_of(Arena *arena, const char *text, size_t size) {
-    Diagnostics diagnostics = diagnostics_new(arena, NULL);
-    Ast *ast = parse(arena, source_from_text(arena, "spec", text, size), &diagnostics);
-    Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
-    return model ? build(arena, model) : NULL;
+static Compilation spec_of(Arena *arena, const char *text, size_t size) {
+    return compilation_quiet(arena, source_from_text(arena, "spec", text, size));
 }
 
-static void check_emitted(Arena *arena, Module *module, uint8_t flags) {
-    const Program *program = plan_model(arena, module);
-    if (module->model->unroll_full && program->weight_floats > MOST_UNROLLED) return; /* its text takes seconds */
-    EmitOptions options = {.targets = &targets[flags % 8 % 5], .n_targets = 1, .command = "attnc compile spec",
-                           .layout_hash = packed_layout_hash(program), .loops = flags & LOOPS};
-    if (flags & EMBED && program->weight_floats <= MOST_TEXT_FLOATS) {
-        const Weights *weights = weights_load(arena, module->model, &module->weights, "random:1", false);
-        options.embedded = packed_bytes(arena, program, weights, &options.embedded_bytes);
+static Emitted code_of(Compilation planned) {
+    compile_until(&planned, STAGE_C);
+    return planned.emitted;
+}
+
+static void check_emitted(Compilation *c, uint8_t flags) {
+    compile_until(c, STAGE_PLAN);
+    if (c->model->unroll_full && c->program->weight_bytes > MOST_UNROLLED) return; /* its text takes seconds */
+    c->options = (EmitOptions){.targets = &targets[flags % 8 % 5], .n_targets = 1, .command = "attnc compile spec",
+                               .loops = flags & LOOPS};
+    if (flags & EMBED && c->program->weight_bytes <= MOST_TEXT_BYTES) {
+        const Weights *weights = weights_load(c->arena, c->model, &c->module->weights, "random:1", false);
+        c->options.embedded = packed_bytes(c->arena, c->program, weights, &c->options.embedded_bytes);
     }
-    const Emitted once = emit(arena, program, &options);
+    const Emitted once = code_of(*c);
     if (strlen(once.c) != once.c_bytes || strlen(once.h) != once.h_bytes) broken("a text of another length");
     if (!(flags & TWICE)) return;
-    const Emitted again = emit(arena, program, &options);
+    const Emitted again = code_of(*c);
     if (strcmp(once.c, again.c) != 0 || strcmp(once.h, again.h) != 0) broken("the same spec gives other bytes");
 }
 
@@ -44,14 +46,16 @@ static void keep_templates(void) {
     done = true;
     budget_begin();
     Arena *arena = arena_new();
-    check_emitted(arena, module_of(arena, spec, sizeof spec - 1), 0);
+    Compilation c = spec_of(arena, spec, sizeof spec - 1);
+    check_emitted(&c, 0);
     arena_free(arena);
     arenas_keep();
 }
 
 static void read_input(Arena *arena, const uint8_t *data, size_t size) {
-    Module *module = size ? module_of(arena, (const char *)data + 1, size - 1) : NULL;
-    if (module && module->forward->n_ops <= MOST_OPS) check_emitted(arena, module, data[0]);
+    if (!size) return;
+    Compilation c = spec_of(arena, (const char *)data + 1, size - 1);
+    if (compile_until(&c, STAGE_GRAPH) && c.module->forward->n_ops <= MOST_OPS) check_emitted(&c, data[0]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What fmt gives of a spec without errors has none either, and fmt leaves it as it is. */
 static void check_format(Arena *arena, const Ast *ast) {
-    Diagnostics diagnostics = diagnostics_new(arena, NULL);
+    Diagnostics diagnostics = diagnostics_quiet(arena);
     const char *once = ast_format(arena, ast);
     Ast *again = parse(arena, source_from_text(arena, "formatted", once, strlen(once)), &diagnostics);
     if (diagnostics.errors) broken("fmt makes a spec that cannot be parsed");
@@ -15,20 +15,16 @@ static void check_format(Arena *arena, const Ast *ast) {
 }
 
 static void read_input(Arena *arena, const uint8_t *data, size_t size) {
-    Diagnostics diagnostics = diagnostics_new(arena, NULL);
-    Source *source = source_from_text(arena, "spec", (const char *)data, size);
-    Ast *ast = parse(arena, source, &diagnostics);
-    if (diagnostics.errors) return;
-    check_format(arena, ast);
-    Model *model = resolve(arena, ast, &diagnostics);
-    if (!model != (diagnostics.errors > 0)) broken("a model with errors, or none without an error");
-    if (!model) return;
+    Compilation c = compilation_quiet(arena, source_from_text(arena, "spec", (const char *)data, size));
+    if (!compile_until(&c, STAGE_AST)) return;
+    check_format(arena, c.ast);
+    bool fine = compile_until(&c, STAGE_MODEL);
+    if (!c.model == fine) broken("a model with errors, or none without an error");
+    if (!fine) return;
+    if (!compile_until(&c, STAGE_PLAN)) return; /* the model has no such tensor as its weights block names */
     Text text = text_new(arena);
-    Module *module = build(arena, model);
-    const Graph *graphs[] = {module->forward, module->encode, module->decode};
-    for (int i = 0; i < 3; i++)
-        if (graphs[i]) graph_print(&text, module, graphs[i]);
-    program_print(&text, plan_model(arena, module));
+    module_print(&text, c.module);
+    program_print(&text, c.program);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { return run_target(read_input, data, size); }

@@ -2,7 +2,7 @@
  *
  * The input: the file, the text, and a little-endian u16, the bytes of the text. */
 #include "target.h"
-#include "../../../examples/common/tokenizer/tokenizer.h"
+#include "../../../runtime/tokenizer/attn_tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,22 +11,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_IDS = 512 };
 
-static void check_decoded(const tokenizer *t, const int32_t *ids, int count) {
+static void check_decoded(const attn_tokenizer *t, const int32_t *ids, int count) {
     size_t bytes = 0;
-    char *text = tokenizer_decode(t, ids, count, &bytes);
+    char *text = attn_tokenizer_decode(t, ids, count, &bytes);
     if (!text) fail_status(EXIT_MEMORY, "out of memory");
     volatile char seen = 0;
     for (size_t i = 0; i < bytes; i++) seen = (char)(seen ^ text[i]);
     free(text);
 }
 
-static void encode(const tokenizer *t, const char *text, size_t size, bool special) {
+static void encode(const attn_tokenizer *t, const char *text, size_t size, bool special) {
     int32_t ids[MOST_IDS];
-    int count = tokenizer_encode(t, text, size, special, ids, MOST_IDS);
-    if (count > MOST_IDS || count < TOKENIZER_PATTERN) broken("encode returns what it never should");
-    if (count < 0 && !*tokenizer_error_text(count)) broken("encode fails without a reason");
+    int count = attn_tokenizer_encode(t, text, size, special, ids, MOST_IDS);
+    if (count > MOST_IDS || count < ATTN_TOKENIZER_PATTERN) broken("encode returns what it never should");
+    if (count < 0 && !*attn_tokenizer_error_text(count)) broken("encode fails without a reason");
     for (int i = 0; i < count; i++)
-        if (ids[i] < 0 || ids[i] >= tokenizer_size(t)) broken("encode gives an id that there is not");
+        if (ids[i] < 0 || ids[i] >= attn_tokenizer_size(t)) broken("encode gives an id that there is not");
     if (count >= 0) check_decoded(t, ids, count);
 }
 
@@ -35,7 +35,7 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     if (size >= 2) memcpy(&given, data + (size -= 2), 2);
     size_t n_text = given < size ? given : size, n_file = size - n_text;
     char error[256] = "";
-    tokenizer *t = tokenizer_open(memory_file(arena, "tokenizer", data, n_file), error, sizeof error);
+    attn_tokenizer *t = attn_tokenizer_open(memory_file(arena, "tokenizer", data, n_file), error, sizeof error);
     if (!t && (!*error || strchr(error, '\n'))) broken("a file is refused without a reason of one line");
     if (!t) fail("%s", error);
     char *text = malloc(n_text ? n_text : 1); /* its end is watched */
@@ -49,7 +49,7 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     }
     free(text);
     free(ids);
-    tokenizer_free(t);
+    attn_tokenizer_free(t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { return run_target(read_input, data, size); }

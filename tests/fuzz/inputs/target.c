@@ -107,7 +107,7 @@ static int next_descriptor(void) {
     return descriptor;
 }
 
-int run_target(Read *read, const uint8_t *data, size_t size) {
+int run_target(ReadInput *read, const uint8_t *data, size_t size) {
     volatile int status = EXIT_FINE; /* set behind setjmp */
     const int descriptor = next_descriptor();
     FailureTrap trap;

@@ -10,8 +10,8 @@
 #include "../../../compiler/passes/plan.h"
 
 /* Runs `read` on the input, within a failure trap and an arena that is freed behind it. */
-typedef void Read(Arena *arena, const uint8_t *data, size_t size);
-int run_target(Read *read, const uint8_t *data, size_t size);
+typedef void ReadInput(Arena *arena, const uint8_t *data, size_t size);
+int run_target(ReadInput *read, const uint8_t *data, size_t size);
 
 /* The path of a file of these bytes in memory. A name stands for one file, which the next call with it overwrites; all
  * are in one folder. Read-only for the target: nothing is to be written beside it. */

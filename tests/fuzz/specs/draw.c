@@ -209,7 +209,8 @@ static void draw_alone(Draw *d, Section *model) {
 }
 
 static Section *draw_model(Draw *d, uint64_t number) {
-    static const Habit habits[] = {{S_export, 8}, {S_unroll, 12}, {S_start, 6}, {S_end, 6}, {S_pad, 6}, {S_dtype, 4}};
+    static const Habit habits[] = {{S_export, 8}, {S_unroll, 12}, {S_start, 6}, {S_end, 6}, {S_pad, 6}, {S_dtype, 4},
+                                   {S_precision, 4}};
     static const Habit outermost[] = {{S_vocab, 30}, {S_seq, 8}, {S_embedding, 12}, {S_input, 3}, {S_segments, 4},
                                       {S_final_norm, 5}, {S_queries, 3}, {S_keys, 3}};
     const char *head = arena_printf(d->arena, "model s%llu", (unsigned long long)number);
@@ -345,7 +346,7 @@ static void found_pair(void *with, int one, int other) {
 }
 
 bool says_pair(Arena *arena, const char *text, int one, int other) {
-    Diagnostics diagnostics = diagnostics_new(arena, NULL);
+    Diagnostics diagnostics = diagnostics_quiet(arena);
     int wanted[] = {one, other, 0};
     Ast *ast = parse(arena, source_from_text(arena, "drawn.attn", text, strlen(text)), &diagnostics);
     words_of(ast, found_pair, wanted);

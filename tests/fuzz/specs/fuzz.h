@@ -6,7 +6,7 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 
-#include "../../../compiler/commands/check.h"
+#include "../../../compiler/check/check.h"
 #include "../../../compiler/model/settings.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))

@@ -1,6 +1,8 @@
 /* main.c: the fuzzer's command line: drawing, trying, telling what failed, and trying that again. */
 #include "fuzz.h"
 
+#include "../../../compiler/commands/commands.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

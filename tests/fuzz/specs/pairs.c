@@ -14,7 +14,7 @@ static void see_pair(void *with, int one, int other) {
 
 void pairs_add(Pairs *pairs, const char *text) {
     Arena *arena = arena_new();
-    Diagnostics diagnostics = diagnostics_new(arena, NULL);
+    Diagnostics diagnostics = diagnostics_quiet(arena);
     Seen *seen = arena_alloc(arena, sizeof *seen);
     Ast *ast = parse(arena, source_from_text(arena, "drawn.attn", text, strlen(text)), &diagnostics);
     words_of(ast, see_pair, seen);

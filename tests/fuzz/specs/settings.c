@@ -364,9 +364,13 @@ static const char *of_d_ff(Draw *d, const Section *s) {
 }
 
 static const char *of_activation(Draw *d, const Section *s) {
+    static const char *const words[] = {
+#define ACTIVATION(name, formula, imported, help) #name,
+#include "../../../compiler/model/activations.def"
+    };
     Words w = words_new(d);
     (void)s;
-    add(&w, DICE_WORD(&d->dice, "relu", "gelu", "gelu_tanh", "silu", "relu2", "quick_gelu"));
+    add(&w, words[dice_below(&d->dice, COUNT(words))]);
     maybe(&w, 40, "gated");
     return words_done(&w);
 }
@@ -426,6 +430,10 @@ static const char *of_unroll(Draw *d, const Section *s) {
 
 static const char *of_d_model(Draw *d, const Section *s) { return (void)s, of_width(d); }
 static const char *of_dtype(Draw *d, const Section *s) { return (void)d, (void)s, "f32"; }
+static const char *of_precision(Draw *d, const Section *s) {
+    (void)s;
+    return DICE_WORD(&d->dice, "weights f32", "weights bf16");
+}
 
 static const char *(*const sayers[SETTING_COUNT])(Draw *d, const Section *s) = {
 #define SETTING(name, blocks, form, help) [S_##name] = of_##name, /* a new setting needs its function here */

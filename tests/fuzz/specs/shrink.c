@@ -38,7 +38,7 @@ static void edit_numbers(Edit *e, Item *item) {
         for (int i = 0; i < COUNT(smaller); i++) {
             if (smaller[i] < 1 || smaller[i] >= n || !here(e)) continue;
             Expr *expr = arena_alloc(e->arena, sizeof *expr);
-            *expr = (Expr){.kind = EXPR_INTEGER, .place = v->expr->place, .integer = smaller[i],
+            *expr = (Expr){.kind = EXPR_INTEGER, .location = v->expr->location, .integer = smaller[i],
                            .text = arena_printf(e->arena, "%lld", (long long)smaller[i])};
             v->expr = expr;
             return;
@@ -66,7 +66,7 @@ static void edit_items(Edit *e, Item **items) {
 
 /* The text after an edit, or NULL: there are not so many of that kind. */
 static const char *edited(Arena *arena, const char *text, EditKind kind, int index) {
-    Diagnostics diagnostics = diagnostics_new(arena, NULL);
+    Diagnostics diagnostics = diagnostics_quiet(arena);
     Ast *ast = parse(arena, source_from_text(arena, "shrunk.attn", text, strlen(text)), &diagnostics);
     Edit e = {.arena = arena, .kind = kind, .left = index};
     edit_items(&e, &ast->items);

@@ -184,16 +184,14 @@ static Engine *write_engine(Arena *arena, const Workshop *shop, Trial *t, int in
     FailureTrap trap;
     Engine *volatile engine = NULL;
     if (failure_trap(&trap) == 0) {
-        Diagnostics diagnostics = diagnostics_new(arena, NULL);
-        Ast *ast = parse(arena, source_from_text(arena, "drawn.attn", t->text, strlen(t->text)), &diagnostics);
-        Model *model = diagnostics.errors ? NULL : resolve(arena, ast, &diagnostics);
-        if (!model) fail_status(EXIT_CANNOT, "%s", diagnostics.log.data);
-        model->name = arena_printf(arena, "s%d", index);
+        Compilation c = compilation_quiet(arena, source_from_text(arena, "drawn.attn", t->text, strlen(t->text)));
+        if (!compile_until(&c, STAGE_MODEL)) fail_status(EXIT_CANNOT, "%s", c.diagnostics.log.data);
+        c.model->name = arena_printf(arena, "s%d", index);
+        if (!compile_until(&c, STAGE_GRAPH)) fail_status(EXIT_CANNOT, "%s", c.diagnostics.log.data);
         EngineOptions options = {.targets = t->targets, .n_targets = t->n_targets};
-        const Module *module = build(arena, model);
         RandomInputs inputs;
-        if (t->embedded) options.embedded = stressed_weights(arena, module, t->stress, t->seed, &inputs);
-        engine = engine_write(arena, module, &options);
+        if (t->embedded) options.embedded = stressed_weights(arena, c.module, t->stress, t->seed, &inputs);
+        engine = engine_write(arena, &c, &options);
         if (shop->plant) engine->emitted.c = planted(arena, engine->emitted.c, shop->plant);
         failure_release(&trap);
     } else {

@@ -108,6 +108,7 @@ static const struct {
     {S_export, "layers", "attention layers 0", 0, NULL},
     {S_export, "heads", "attention heads 0", 0, NULL},
     {S_unroll, "full", "full", S_seq, "= 4"},
+    {S_precision, "weights", "weights f32|weights bf16", 0, NULL},
 };
 
 static int row_of(int option) {
@@ -292,15 +293,13 @@ void words_of(const Ast *ast, void (*found)(void *with, int one, int other), voi
 const char *refusal(Arena *arena, const char *text) {
     Arena *own = arena_new();
     FailureTrap trap;
-    Diagnostics diagnostics = diagnostics_new(own, NULL);
     const char *why = NULL;
     if (failure_trap(&trap) == 0) {
-        Ast *ast = parse(own, source_from_text(own, "drawn.attn", text, strlen(text)), &diagnostics);
-        Model *model = diagnostics.errors ? NULL : resolve(own, ast, &diagnostics);
-        if (model) plan_model(own, build(own, model));
+        Compilation c = compilation_quiet(own, source_from_text(own, "drawn.attn", text, strlen(text)));
+        bool fine = compile_until(&c, STAGE_PLAN);
         failure_release(&trap);
-        if (!model) {
-            const char *at = strstr(diagnostics.log.data, "error: ");
+        if (!fine) {
+            const char *at = strstr(c.diagnostics.log.data, "error: ");
             why = at ? arena_copy(arena, at + 7, strcspn(at + 7, "\n")) : "refused without a word";
         }
     } else {

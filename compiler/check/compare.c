@@ -1,0 +1,127 @@
+/* compare.c: how the numbers of a call compare with the interpreter's, and by how much they may differ. */
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- where numbers stand */
+
+Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch) {
+    const Graph *g = engine->plan->graph;
+    int64_t most = 0, at[OUT_COUNT] = {0};
+    for (int o = 0; o < g->n_outputs; o++) most += g->outputs[o].layer >= 0 ? g->outputs[o].n_heads : 1;
+    Pieces pieces = {arena_array(arena, (size_t)(most * batch->count), sizeof(Piece)), 0};
+    for (int64_t b = 0; b < batch->count; b++) {
+        const Sequence *s = &batch->sequences[b];
+        for (int o = 0; o < g->n_outputs; o++) {
+            const GraphOutput *out = &g->outputs[o];
+            const Dim *dims = g->tensors[out->tensor].dims;
+            bool map = out->layer >= 0; /* [heads][n][m] */
+            for (int64_t h = 0; h < (map ? out->n_heads : 1); h++) {
+                Piece *p = &pieces.list[pieces.count++];
+                *p = (Piece){.role = out->role,
+                             .output = o,
+                             .sequence = b,
+                             .head = map ? out->heads[h] : -1,
+                             .offset = at[out->role],
+                             .rows = sequence_extent(s, dims[map]),
+                             .columns = sequence_extent(s, dims[map + 1])};
+                p->spread = s->outputs ? s->outputs[o].spread : 0;
+                p->want = s->outputs ? s->outputs[o].data + (map ? p->head * p->rows * p->columns : 0) : NULL;
+                at[out->role] += p->rows * p->columns;
+            }
+        }
+    }
+    return pieces;
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+/* The distance between a and b, counted in f32 numbers. */
+static int64_t ulps_between(float a, float b) {
+    int32_t i, j;
+    memcpy(&i, &a, sizeof i);
+    memcpy(&j, &b, sizeof j);
+    int64_t x = i < 0 ? (int64_t)INT32_MIN - i : i, y = j < 0 ? (int64_t)INT32_MIN - j : j;
+    return x > y ? x - y : y - x;
+}
+
+static double largest_of(const double *numbers, int64_t count) {
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (isfinite(numbers[i]) && fabs(numbers[i]) > largest) largest = fabs(numbers[i]);
+    return largest;
+}
+
+/* The distance between two results for the same number. */
+static double apart(double a, double b) {
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b) ? 0 : INFINITY;
+    return a == b ? 0 : fabs(a - b);
+}
+
+static bool one_bits(float a, float b) {
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+    return a == b && signbit(a) == signbit(b);
+}
+
+bool check_same_bits(const float *a, const float *b, int64_t count) {
+    int64_t i = 0;
+    while (i < count && one_bits(a[i], b[i])) i++;
+    return i == count;
+}
+
+uint64_t check_bits(uint64_t seed, const float *a, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const float one = isnan(a[i]) ? NAN : a[i];
+        seed = hash_bytes(seed, &one, sizeof one);
+    }
+    return seed;
+}
+
+void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *s,
+                  Rounded how, OutputArray *outputs) {
+    for (int run = 1; run <= how.runs; run++) {
+        Arena *own = arena_new();
+        const Interpretation *rounded =
+            interpret_rounded(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, (uint64_t)run,
+                              how.steps);
+        for (int o = 0; o < graph->n_outputs; o++) {
+            int64_t count = 0;
+            shape_elements(outputs[o].shape, &count);
+            for (int64_t i = 0; i < count; i++)
+                outputs[o].spread =
+                    fmax(outputs[o].spread, apart(rounded->outputs[o].data[i], outputs[o].data[i]) / how.steps);
+        }
+        arena_free(own);
+    }
+}
+
+double check_spread_share(const OutputArray *output) {
+    int64_t count = 0;
+    shape_elements(output->shape, &count);
+    return output->spread / (1 + largest_of(output->data, count));
+}
+
+void check_compare(Difference *d, const float *got, int64_t stride, const double *want, int64_t rows, int64_t columns,
+                   double spread) {
+    double allowed = fmax(2e-5 * (1 + largest_of(want, rows * columns)), 8 * spread), most = 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) {
+            double a = got[r * stride + c], b = want[r * columns + c], error = fabs(a - b);
+            bool good;
+            if (isnan(b) || isinf((float)b)) {
+                good = isnan(b) ? isnan(a) : a == (double)(float)b;
+                error = good ? 0 : INFINITY;
+            } else {
+                good = error <= allowed; /* false for NaN */
+                if (isnan(error)) error = INFINITY;
+                int64_t ulps = isfinite(a) ? ulps_between((float)a, (float)b) : INT32_MAX;
+                if (ulps > d->ulps) d->ulps = ulps;
+            }
+            if (error > most) most = error;
+            if (!good && d->bad++ == 0)
+                d->row = r, d->column = c, d->got = isnan(a) ? NAN : a, d->want = isnan(b) ? NAN : b;
+        }
+    d->elements += rows * columns;
+    if (most / allowed >= d->share) d->share = most / allowed, d->most = most, d->allowed = allowed;
+}

@@ -1,0 +1,460 @@
+/* decode.c: appends the rows of a text to states and compares the results with the interpreter's pass over the whole
+ * text. The bits must not depend on how the text is cut into calls, on other states in a call, forks or rewinds. */
+#include "check.h"
+#include "../engine/decoder.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SLOTS = 5, MOST_SPLITS = 16 };
+
+/* A text: its inputs, and the interpreter's outputs for the whole of it. */
+struct DecodeCheck {
+    Arena *arena;
+    const Module *reference;
+    const Graph *decode;
+    int64_t n, first, width, vocab; /* rows; the least rows of a first call; columns of hidden and logits */
+    int64_t source_rows;
+    Sequence whole, source;         /* the inputs of forward and of encode */
+    const void *given[IN_COUNT];    /* the inputs of decode, as the C takes them */
+    size_t row_bytes[IN_COUNT];     /* of a row of each */
+    const int32_t *others;          /* the tokens of a fork, or NULL */
+    int64_t prefix;
+    const double *hidden, *logits;  /* [n][width], [n][vocab] or NULL */
+    const double **outputs;         /* one for each output of forward */
+    double hidden_spread, logits_spread, spread; /* of check_spread; the largest share */
+};
+
+/* ---------------------------------------------------------------- the text and what it should give */
+
+static const int64_t *ids_below(Arena *arena, const char *key, int64_t count, int64_t below) {
+    int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
+    uint64_t state = hash_bytes(7, key, strlen(key));
+    for (int64_t k = 0; k < count; k++) {
+        state = hash_bytes(state, &k, sizeof k);
+        ids[k] = (int64_t)((state >> 17) % (uint64_t)below);
+    }
+    return ids;
+}
+
+static const int32_t *narrow(Arena *arena, const int64_t *ids, int64_t count) {
+    int32_t *out = arena_array(arena, (size_t)count, sizeof *out);
+    for (int64_t i = 0; i < count; i++) out[i] = (int32_t)ids[i];
+    return out;
+}
+
+/* The rows of the text from `from` on. */
+static DecoderRows rows_from(const DecodeCheck *d, int64_t from) {
+    DecoderRows rows = {0};
+    for (int role = 0; role < IN_COUNT; role++)
+        if (d->given[role]) rows.inputs[role] = (const uint8_t *)d->given[role] + (size_t)from * d->row_bytes[role];
+    return rows;
+}
+
+static int64_t size_of(Dim dim, const int64_t *symbols) { return dim.symbol ? symbols[dim.symbol - 1] : dim.n; }
+
+/* Draws an input of forward. Inputs of the decoder are also kept in the form that decode takes. */
+static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t seed) {
+    const GraphInput *input = &forward->inputs[index];
+    const Tensor *t = &forward->tensors[input->tensor];
+    const char *key = arena_printf(d->arena, "decode.%lld.%s", (long long)seed, input->name);
+    int64_t rows = size_of(t->dims[0], d->whole.symbols), count = rows;
+    for (int k = 1; k < t->rank; k++) count *= size_of(t->dims[k], d->whole.symbols);
+    InputArray array = {input->role, t->dtype, rows, NULL};
+    bool own = !graph_input(d->reference->encode, input->role);
+    if (input->role == IN_prefix_length) {
+        array.data = &d->prefix;
+    } else if (t->dtype == DTYPE_I64) {
+        const int64_t *ids = ids_below(d->arena, key, count, graph_table_rows(forward, input));
+        array.data = ids;
+    } else if (t->dtype == DTYPE_U8) {
+        const int64_t *seen = ids_below(d->arena, key, count, 3);
+        uint8_t *mask = arena_array(d->arena, (size_t)count, 1);
+        for (int64_t k = 0; k < count; k++) mask[k] = seen[k] > 0;
+        array.data = mask;
+    } else {
+        float *numbers = arena_array(d->arena, (size_t)count, sizeof *numbers);
+        random_normal((uint64_t)seed, key, 0, 1, count, numbers);
+        array.data = numbers;
+    }
+    if (own && input_kinds[input->role].rows == PER_ROW) {
+        InputRole role = input->role == IN_target ? IN_tokens : input->role; /* in decode */
+        d->given[role] = t->dtype == DTYPE_I64 ? narrow(d->arena, array.data, count) : array.data;
+        d->row_bytes[role] = (size_t)(count / rows) * input_element_bytes(role);
+    }
+    d->whole.inputs[d->whole.n_inputs++] = array;
+    if (!own) d->source.inputs[d->source.n_inputs++] = array;
+}
+
+static void keep_outputs(DecodeCheck *d, const Interpretation *result) {
+    d->outputs = arena_array(d->arena, (size_t)result->n_outputs, sizeof *d->outputs);
+    for (int o = 0; o < result->n_outputs; o++) {
+        const OutputArray *out = &result->outputs[o];
+        int64_t count = 0;
+        shape_elements(out->shape, &count);
+        double *kept = arena_array(d->arena, (size_t)count, sizeof *kept);
+        memcpy(kept, out->data, (size_t)count * sizeof *kept);
+        d->outputs[o] = kept;
+        d->spread = fmax(d->spread, check_spread_share(out));
+        if (out->role == OUT_hidden) d->hidden = kept, d->hidden_spread = out->spread;
+        if (out->role != OUT_logits || !d->reference->model->head.logits) continue;
+        d->logits = kept;
+        d->logits_spread = out->spread;
+    }
+}
+
+double check_decode_spread(const DecodeCheck *d) { return d->spread; }
+
+DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed,
+                              Rounded rounded) {
+    DecodeCheck *d = arena_alloc(arena, sizeof *d);
+    const Model *m = reference->model;
+    const Graph *forward = reference->forward;
+    *d = (DecodeCheck){.arena = arena, .reference = reference, .decode = reference->decode, .n = n, .first = 1};
+    d->source_rows = !m->encoder ? 0 : m->encoder->seq.exact ? m->encoder->seq.n : (m->encoder->seq.n + 1) / 2;
+    for (int s = 0; s < forward->n_symbols; s++)
+        d->whole.symbols[s] = strcmp(forward->symbols[s].name, "src") == 0 ? d->source_rows : n;
+    d->source.symbols[0] = d->source_rows;
+    d->prefix = n / 3;
+    if (graph_input(reference->encode, IN_prefix_length) && d->prefix > d->source_rows) d->prefix = d->source_rows;
+    for (int i = 0; i < forward->n_inputs; i++) fill_input(d, forward, i, seed);
+    if (graph_input(forward, IN_prefix_length)) d->first = d->prefix ? d->prefix : 1;
+    int64_t crossing = graph_crossing(d->decode, 1, n);
+    if (crossing >= d->first) d->first = crossing + 1; /* fewer rows would have other rope angles */
+    if (d->given[IN_tokens]) d->others = narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
+    Arena *own = arena_new();
+    progress_begin("interpreting a text of %lld rows", (long long)n);
+    Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
+                                       d->whole.symbols);
+    check_spread(reference, forward, weights, &d->whole, rounded, result->outputs);
+    d->width = m->decoder->hidden_width;
+    d->vocab = m->head.logits ? m->decoder->vocab : 0;
+    keep_outputs(d, result);
+    arena_free(own);
+    return d;
+}
+
+/* ---------------------------------------------------------------- calls */
+
+/* The results of compiled code for the rows of the text, over several calls. */
+typedef struct Run {
+    const DecodeCheck *d;
+    Arena *arena;
+    Decoder *decoder;
+    Guard *given[IN_COUNT], *lengths, *taken_logits, *taken_hidden; /* around the arrays of each call */
+    GuardSide side;
+    float *hidden, *logits; /* [n][width] for the rows so far; [vocab] for the last row */
+    const char *trouble;    /* describes the first failure; or NULL */
+} Run;
+
+static Run run_new(const DecodeCheck *d, Arena *arena, Decoder *decoder, GuardSide side) {
+    const size_t rows = SLOTS * (size_t)d->n;
+    Run r = {.d = d,
+             .arena = arena,
+             .decoder = decoder,
+             .side = side,
+             .lengths = guard_new(arena, "the lengths", SLOTS * sizeof(int32_t)),
+             .taken_logits = guard_new(arena, "the logits", SLOTS * (size_t)d->vocab * sizeof(float)),
+             .taken_hidden = guard_new(arena, "the hidden rows", rows * (size_t)d->width * sizeof(float)),
+             .hidden = arena_array(arena, (size_t)(d->n * d->width), sizeof(float)),
+             .logits = arena_array(arena, (size_t)d->vocab + 1, sizeof(float))};
+    for (int role = 0; role < IN_COUNT; role++)
+        if (d->given[role])
+            r.given[role] = guard_new(arena, arena_printf(arena, "the %s", input_kinds[role].name),
+                                      rows * d->row_bytes[role]);
+    return r;
+}
+
+static float *taken(const Run *r, Guard *guard, int64_t count) {
+    return guard_place(guard, (size_t)count * sizeof(float), sizeof(float), r->side);
+}
+
+/* Appends `rows` rows in all, and changes the side of the memory. Returns false and sets `trouble` when that fails. */
+static bool append(Run *r, const DecoderRows *in, int64_t rows, float *logits, float *hidden) {
+    const DecodeCheck *d = r->d;
+    progress_tick();
+    r->side = guard_other(r->side);
+    DecoderRows own = {.count = in->count, .slots = in->slots};
+    own.lengths = guard_input(r->lengths, in->lengths, (size_t)in->count * sizeof(int32_t), sizeof(int32_t), r->side);
+    for (int role = 0; role < IN_COUNT; role++)
+        own.inputs[role] = guard_input(r->given[role], in->inputs[role], (size_t)rows * d->row_bytes[role],
+                                       input_element_bytes((InputRole)role), r->side);
+    DecoderOutputs out = {.hidden = taken(r, r->taken_hidden, rows * d->width)};
+    if (d->vocab) out.logits = taken(r, r->taken_logits, in->count * d->vocab);
+    int status = decoder_append(r->decoder, &own, &out);
+    if (status == GUARD_CRASHED) r->trouble = decoder_damage(r->decoder);
+    else if (status) r->trouble = arena_printf(d->arena, "the status `%s`", decoder_text(r->decoder, status));
+    if (!r->trouble) r->trouble = guard_damage(d->arena, r->taken_logits);
+    if (!r->trouble) r->trouble = guard_damage(d->arena, r->taken_hidden);
+    memcpy(hidden, out.hidden, (size_t)(rows * d->width) * sizeof *hidden);
+    if (d->vocab) memcpy(logits, out.logits, (size_t)(in->count * d->vocab) * sizeof *logits);
+    return !r->trouble;
+}
+
+/* Appends rows from..from+rows-1 of the text, or of the other tokens, to the state of a slot. */
+static void give(Run *r, int slot, int64_t from, int64_t rows, bool other) {
+    const DecodeCheck *d = r->d;
+    if (r->trouble || rows < 1) return;
+    const int32_t length = (int32_t)rows;
+    DecoderRows in = rows_from(d, from);
+    in.count = 1;
+    in.slots = &slot;
+    in.lengths = &length;
+    if (other && d->others) in.inputs[IN_tokens] = d->others + from;
+    if (append(r, &in, rows, r->logits, r->hidden + from * d->width)) return;
+    r->trouble = arena_printf(d->arena, "rows %lld to %lld: %s", (long long)from, (long long)(from + rows - 1),
+                              r->trouble);
+}
+
+static void give_one_by_one(Run *r, int slot, int64_t from, int64_t until) {
+    for (int64_t i = from; i < until; i++) give(r, slot, i, 1, false);
+}
+
+static void begin(Run *r) { decoder_begin(r->decoder, r->d->source_rows ? &r->d->source : NULL, r->d->prefix); }
+
+static void same_bits(Run *r, const Run *wanted, const char *how) {
+    const DecodeCheck *d = r->d;
+    if (r->trouble) {
+        r->trouble = arena_printf(d->arena, "%s: %s", how, r->trouble);
+        return;
+    }
+    for (int64_t i = 0; i < d->n; i++)
+        if (!check_same_bits(r->hidden + i * d->width, wanted->hidden + i * d->width, d->width)) {
+            r->trouble = arena_printf(d->arena, "%s: other bits in row %lld of hidden", how, (long long)i);
+            return;
+        }
+    if (d->vocab && !check_same_bits(r->logits, wanted->logits, d->vocab))
+        r->trouble = arena_printf(d->arena, "%s: other bits in logits", how);
+}
+
+/* ---------------------------------------------------------------- what must hold */
+
+static int splits_of(const DecodeCheck *d, int64_t *splits) {
+    int n = 0;
+    int64_t wanted[MOST_SPLITS] = {1, 2, 15, 16, 17, d->n / 2, d->n - 1};
+    int count = 7;
+    for (int o = 0; o < d->decode->n_ops && count + 3 <= MOST_SPLITS; o++) {
+        int64_t window = d->decode->ops[o].kind == OP_softmax ? d->decode->ops[o].a.window : 0;
+        bool known = !window;
+        for (int k = 7; k < count; k++) known |= wanted[k] == window;
+        if (known) continue;
+        wanted[count++] = window;
+        wanted[count++] = window - 1;
+        wanted[count++] = window + 1;
+    }
+    for (int i = 0; i < count; i++) {
+        bool twice = wanted[i] < d->first || wanted[i] >= d->n;
+        for (int k = 0; k < n; k++) twice |= splits[k] == wanted[i];
+        if (!twice) splits[n++] = wanted[i];
+    }
+    return n;
+}
+
+/* Prefills k rows and appends the others one by one, for several k. */
+static const char *check_splits(Run *r, const Run *all) {
+    int64_t splits[MOST_SPLITS] = {0};
+    int count = splits_of(r->d, splits);
+    for (int i = 0; i < count && !r->trouble; i++) {
+        begin(r);
+        give(r, 0, 0, splits[i], false);
+        give_one_by_one(r, 0, splits[i], r->d->n);
+        same_bits(r, all, arena_printf(r->d->arena, "a prefill of %lld, then steps", (long long)splits[i]));
+    }
+    begin(r); /* three prefills */
+    int64_t a = r->d->first + (r->d->n - r->d->first) / 3, b = r->d->first + 2 * (r->d->n - r->d->first) / 3;
+    give(r, 0, 0, a, false);
+    give(r, 0, a, b - a, false);
+    give(r, 0, b, r->d->n - b, false);
+    if (!r->trouble) same_bits(r, all, "three prefills");
+    return r->trouble;
+}
+
+/* A fork that continues with other tokens must not change its origin, and a rewound state must have forgotten rows. */
+static const char *check_forks(Run *r, const Run *all) {
+    const DecodeCheck *d = r->d;
+    int64_t half = d->first + (d->n - d->first) / 2, more = d->n - half < 3 ? d->n - half : 3;
+    begin(r);
+    give(r, 0, 0, half, false);
+    int status = decoder_copy(r->decoder, 1, 0);
+    give(r, 1, half, more, true);
+    give_one_by_one(r, 0, half, d->n);
+    same_bits(r, all, "beside a fork");
+    status = status ? status : decoder_rewind(r->decoder, 1, half);
+    give_one_by_one(r, 1, half, d->n);
+    same_bits(r, all, "a fork that went back");
+    status = status ? status : decoder_copy(r->decoder, 2, 1);
+    status = status ? status : decoder_rewind(r->decoder, 2, 0);
+    give(r, 2, 0, d->n, false);
+    same_bits(r, all, "a state rewound to nothing");
+    if (status && !r->trouble) r->trouble = arena_printf(d->arena, "forks: %s", decoder_text(r->decoder, status));
+    return r->trouble;
+}
+
+/* Appends to states of different lengths in one call: a ragged prefill, then a step for every unfinished state. */
+static const char *check_together(Run *r, const Run *all) {
+    const DecodeCheck *d = r->d;
+    int32_t lengths[SLOTS];
+    int64_t held[SLOTS], total = 0;
+    int slots[SLOTS];
+    for (int s = 0; s < SLOTS; s++) {
+        held[s] = d->first + (d->n - d->first) * s / SLOTS;
+        lengths[s] = (int32_t)held[s];
+        total += held[s];
+        slots[s] = SLOTS - 1 - s;
+    }
+    uint8_t *given[IN_COUNT] = {NULL};
+    for (int role = 0; role < IN_COUNT; role++)
+        if (d->given[role]) given[role] = arena_array(r->arena, (size_t)total, d->row_bytes[role]);
+    float *hidden = arena_array(r->arena, (size_t)(total * d->width), sizeof *hidden),
+          *logits = arena_array(r->arena, (size_t)(SLOTS * d->vocab) + 1, sizeof *logits);
+    begin(r);
+    for (int64_t row = 0; !r->trouble; row++) { /* row 0: the prefill */
+        int count = 0;
+        int64_t at = 0;
+        for (int s = 0; s < SLOTS; s++) {
+            if (row && held[s] == d->n) continue;
+            int64_t from = row ? held[s] : 0;
+            slots[count] = SLOTS - 1 - s;
+            lengths[count++] = row ? 1 : (int32_t)held[s];
+            const DecoderRows own = rows_from(d, from);
+            const size_t rows = (size_t)lengths[count - 1];
+            for (int role = 0; role < IN_COUNT; role++)
+                if (given[role])
+                    memcpy(given[role] + (size_t)at * d->row_bytes[role], own.inputs[role], rows * d->row_bytes[role]);
+            at += lengths[count - 1];
+        }
+        if (!count) break;
+        DecoderRows in = {.count = count, .slots = slots, .lengths = row ? NULL : lengths};
+        for (int role = 0; role < IN_COUNT; role++) in.inputs[role] = given[role];
+        if (!append(r, &in, at, logits, hidden)) return arena_printf(d->arena, "states together: %s", r->trouble);
+        at = 0;
+        for (int k = 0; k < count; k++) {
+            int s = SLOTS - 1 - slots[k];
+            int64_t from = row ? held[s] : 0;
+            for (int64_t i = 0; i < lengths[k]; i++, at++)
+                if (!check_same_bits(hidden + at * d->width, all->hidden + (from + i) * d->width, d->width))
+                    return arena_printf(d->arena, "%d states together: other bits in row %lld of hidden", count,
+                                        (long long)(from + i));
+            if (row) held[s]++;
+            if (held[s] == d->n && d->vocab &&
+                !check_same_bits(logits + k * d->vocab, all->logits, d->vocab))
+                return arena_printf(d->arena, "%d states together: other bits in logits", count);
+        }
+    }
+    return r->trouble;
+}
+
+static int compare(Difference *diff, const float *got, const double *want, int64_t rows, int64_t columns,
+                   double spread) {
+    *diff = (Difference){0};
+    check_compare(diff, got, columns, want, rows, columns, spread);
+    return diff->bad != 0;
+}
+
+/* Damage is reported first, since other failures follow from it. */
+static const char *first_trouble(const Decoder *decoder, const char *trouble) {
+    const char *damage = decoder_damage(decoder);
+    return damage ? damage : trouble;
+}
+
+uint64_t check_decode_bits(const DecodeCheck *d, uint64_t seed, const DecodeBits *bits) {
+    if (bits->hidden) seed = check_bits(seed, bits->hidden, d->n * d->width);
+    return bits->logits ? check_bits(seed, bits->logits, d->vocab) : seed;
+}
+
+const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side, DecodeBits *bits,
+                         Difference *hidden, Difference *logits) {
+    Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, SLOTS, side);
+    Run all = run_new(d, arena, decoder, side), other = run_new(d, arena, decoder, side);
+    begin(&all);
+    give(&all, 0, 0, d->n, false);
+    if (all.trouble || decoder_damage(decoder)) return first_trouble(decoder, all.trouble);
+    compare(hidden, all.hidden, d->hidden, d->n, d->width, d->hidden_spread);
+    if (d->vocab) compare(logits, all.logits, d->logits + (d->n - 1) * d->vocab, 1, d->vocab, d->logits_spread);
+    if (!bits->hidden) {
+        bits->hidden = all.hidden;
+        bits->logits = all.logits;
+    } else if (!check_same_bits(bits->hidden, all.hidden, d->n * d->width) ||
+               !check_same_bits(bits->logits, all.logits, d->vocab)) {
+        return "other bits than with one thread";
+    }
+    if (d->first >= d->n) return decoder_damage(decoder);
+    const char *trouble = check_splits(&other, &all);
+    if (!trouble) trouble = check_forks(&other, &all);
+    if (!trouble) trouble = check_together(&other, &all);
+    return first_trouble(decoder, trouble);
+}
+
+/* ---------------------------------------------------------------- maps */
+
+/* The whole pass's map of the same name and layer; a layer's maps of one name have the same order in both graphs. */
+static const double *whole_map(const DecodeCheck *d, const Graph *decode, int output) {
+    const Graph *forward = d->reference->forward;
+    const GraphOutput *wanted = &decode->outputs[output];
+    int before = 0;
+    for (int o = 0; o < output; o++)
+        before += decode->outputs[o].role == wanted->role && decode->outputs[o].layer == wanted->layer;
+    for (int o = 0; o < forward->n_outputs; o++)
+        if (forward->outputs[o].role == wanted->role && forward->outputs[o].layer == wanted->layer &&
+            before-- == 0)
+            return d->outputs[o];
+    bug("forward has no map `%s`", wanted->name);
+}
+
+/* Compares all maps of one role from a call that appended rows from..from+rows-1. */
+static void compare_maps(const DecodeCheck *d, const Graph *decode, OutputRole role, const float *got, int64_t from,
+                         int64_t rows, Difference *diff) {
+    bool cross = role == OUT_cross_attention;
+    int64_t m = cross ? d->source_rows : d->n, keys = cross ? m : from + rows;
+    double *want = arena_array(d->arena, (size_t)(rows * keys), sizeof *want);
+    for (int o = 0; o < decode->n_outputs; o++) {
+        const GraphOutput *out = &decode->outputs[o];
+        if (out->layer < 0 || out->role != role) continue;
+        const double *whole = whole_map(d, decode, o);
+        for (int64_t h = 0; h < out->n_heads; h++, got += rows * keys) {
+            for (int64_t i = 0; i < rows; i++)
+                for (int64_t j = 0; j < keys; j++)
+                    want[i * keys + j] = whole[(out->heads[h] * d->n + from + i) * m + j];
+            check_compare(diff, got, keys, want, rows, keys, 0);
+        }
+    }
+}
+
+static float *map_room(Guard *guard, int64_t count, GuardSide side) {
+    return guard_place(guard, (size_t)count * sizeof(float), sizeof(float), side);
+}
+
+const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side, Difference *self,
+                              Difference *cross) {
+    const Graph *decode = engine->module->decode;
+    Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, 1, side);
+    int64_t n_self = graph_map_heads(decode, OUT_attention), n_cross = graph_map_heads(decode, OUT_cross_attention),
+            first = d->first + (d->n - d->first) / 2;
+    const int slot = 0;
+    const int64_t begins[] = {0, first, d->n};
+    Guard *own_map = guard_new(arena, "the output attention", (size_t)(n_self * d->n * d->n) * sizeof(float)),
+          *cross_map = guard_new(arena, "the output cross_attention",
+                                 (size_t)(n_cross * d->n * d->source_rows) * sizeof(float));
+    *self = *cross = (Difference){0};
+    decoder_begin(decoder, d->source_rows ? &d->source : NULL, d->prefix);
+    for (int part = 0; part < 2; part++, side = guard_other(side)) {
+        int64_t from = begins[part], rows = begins[part + 1] - from;
+        if (rows < 1) break;
+        const int32_t length = (int32_t)rows;
+        DecoderRows in = rows_from(d, from);
+        in.count = 1;
+        in.slots = &slot;
+        in.lengths = &length;
+        DecoderOutputs out = {0};
+        if (n_self) out.attention = map_room(own_map, n_self * rows * (from + rows), side);
+        if (n_cross) out.cross_attention = map_room(cross_map, n_cross * rows * d->source_rows, side);
+        int status = decoder_append(decoder, &in, &out);
+        if (status) return decoder_text(decoder, status);
+        const char *damage = guard_damage(arena, own_map);
+        if (!damage) damage = guard_damage(arena, cross_map);
+        if (damage) return damage;
+        if (n_self) compare_maps(d, decode, OUT_attention, out.attention, from, rows, self);
+        if (n_cross) compare_maps(d, decode, OUT_cross_attention, out.cross_attention, from, rows, cross);
+    }
+    return decoder_damage(decoder);
+}

@@ -1,0 +1,14 @@
+/* targets.c: attnc --targets lists the targets for programs to read, the lowest rank first. */
+#include "commands.h"
+
+static const char usage[] = "attnc --targets";
+
+int command_targets(int argc, char **argv) {
+    Arena *arena = arena_new();
+    options_read(arena, argc, argv, usage, NULL, 0, NULL, 0);
+    int n;
+    const char *const *targets = target_list(arena, &n);
+    for (int t = 0; t < n; t++) printf("%s %s\n", targets[t], machine_has(targets[t]) ? "runs" : "no");
+    arena_free(arena);
+    return EXIT_FINE;
+}

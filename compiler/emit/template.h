@@ -1,0 +1,34 @@
+/* template.h: what the rest of emit/ sees of the template engine. template.c describes the language. */
+#ifndef ATTNC_TEMPLATE_H
+#define ATTNC_TEMPLATE_H
+
+#include "../attnc.h"
+
+typedef struct Writer Writer;
+typedef struct Isa Isa;
+
+/* ======================================================================= emit/template_scope.c
+ * The names that a template sees. */
+typedef struct TemplateVars TemplateVars;
+
+TemplateVars *vars_new(Arena *arena, TemplateVars *parent); /* sees the parent's names; parent may be NULL */
+void vars_int(TemplateVars *vars, const char *name, int64_t value); /* sets or replaces */
+void vars_text(TemplateVars *vars, const char *name, const char *value);
+/* A list of records, over which `$for` and `join` of a template run. The fields of a record are names of its own: ints,
+ * texts and lists. */
+typedef struct TemplateList TemplateList;
+TemplateList *vars_list(TemplateVars *vars, const char *name); /* sets or replaces NAME by an empty list */
+TemplateVars *list_record(TemplateList *list);                 /* appends a record without fields */
+
+/* ======================================================================= emit/template.c */
+/* Expands an embedded template into the writer. `isa` may be NULL for a template that uses no `v.`. */
+void template_expand(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *isa);
+/* The same with a table for `u.` of its own. */
+void template_expand_with(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *v,
+                          const Isa *u);
+void template_expand_text(Arena *arena, Writer *writer, const char *name, const char *text, TemplateVars *vars,
+                          const Isa *isa);
+/* Prints the table's helpers; `vars` holds "prefix". */
+void template_expand_helpers(Arena *arena, Writer *writer, TemplateVars *vars, const Isa *isa);
+
+#endif

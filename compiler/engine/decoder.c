@@ -1,0 +1,415 @@
+/* decoder.c: appends rows to states, in the interpreter or in compiled code. */
+#include "decoder.h"
+
+#include "../../runtime/attn_runtime.h"
+
+#include <string.h>
+
+struct Decoder {
+    Arena *arena;
+    const Module *module;
+    int slots;
+    int64_t vocab, width; /* columns of logits and of hidden */
+    int64_t prefix;
+    Session **sessions;   /* the interpreter's states */
+    Engine *engine;       /* NULL: the interpreter */
+    int32_t **history;    /* the tokens of each state, kept when a state may have to be rebuilt; else NULL */
+    int64_t *held;
+    GuardSide side;       /* where the memory below stands; GUARD_NONE: no guards */
+    const char *damage;   /* describes the first one */
+    struct Room *rooms;   /* [ROOM_STATES + slots] */
+    void **states, *source, *workspace;
+    void **appended;   /* [slots] the states of a call */
+    int32_t *prefixes; /* [slots] the prefix lengths of a call */
+    int64_t *rows;     /* [slots] rows in each state */
+    int64_t source_rows;
+    size_t workspace_bytes;
+};
+
+enum { ROOM_WORKSPACE, ROOM_SOURCE, ROOM_STATES };
+
+static void free_memory(void *memory) { attn_free(memory); }
+static void free_session(void *session) { session_free(session); }
+
+/* Memory for the compiled code: between guard pages, or plain when `guard` is NULL. */
+typedef struct Room {
+    Guard *guard;
+    void *plain;
+    size_t bytes;
+} Room;
+
+static Room room_new(const Decoder *d, const char *what, size_t bytes) {
+    if (d->side) return (Room){.guard = guard_new(d->arena, what, bytes), .bytes = bytes};
+    void *memory = attn_alloc(bytes);
+    if (!memory) out_of_memory();
+    arena_on_free(d->arena, free_memory, memory);
+    return (Room){NULL, memory, bytes};
+}
+
+static void *room_place(const Room *room, GuardSide side) {
+    return room->guard ? guard_place(room->guard, room->bytes, GUARD_ALIGNMENT, side) : room->plain;
+}
+
+/* A cache is NaN, but defined for sanitizers: vectors with the last key also read what follows it, and drop that. */
+static void *cache_place(const Room *room, GuardSide side) {
+    void *cache = room_place(room, side);
+    return room->guard ? memset(cache, 0xff, room->bytes) : cache;
+}
+
+/* Places all memory on a side of its pages. Its contents are lost. */
+static void place_all(Decoder *d, GuardSide side) {
+    d->side = side;
+    d->workspace = room_place(&d->rooms[ROOM_WORKSPACE], side);
+    if (d->module->encode) d->source = cache_place(&d->rooms[ROOM_SOURCE], side);
+    for (int i = 0; i < d->slots; i++) {
+        d->states[i] = cache_place(&d->rooms[ROOM_STATES + i], side);
+        if (side) side = guard_other(side);
+    }
+}
+
+static size_t workspace_of(EntrySizes sizes, int threads) {
+    return (size_t)(sizes.workspace_bytes + threads * sizes.scratch_bytes);
+}
+
+static void bind_engine(Decoder *d, Engine *engine) {
+    const Emitted *emitted = &engine->emitted;
+    d->engine = engine;
+    size_t decode = workspace_of(emitted->entries[ENTRY_DECODE], engine->call.threads),
+           encode = workspace_of(emitted->entries[ENTRY_ENCODE], engine->call.threads);
+    d->workspace_bytes = encode > decode ? encode : decode;
+    d->rooms = arena_array(d->arena, (size_t)(ROOM_STATES + d->slots), sizeof *d->rooms);
+    d->rooms[ROOM_WORKSPACE] = room_new(d, "the workspace", d->workspace_bytes);
+    if (d->module->encode)
+        d->rooms[ROOM_SOURCE] = room_new(d, "the source's keys and values", (size_t)emitted->source_bytes);
+    for (int i = 0; i < d->slots; i++)
+        d->rooms[ROOM_STATES + i] = room_new(d, "a state", (size_t)emitted->state_bytes);
+    d->states = arena_array(d->arena, (size_t)d->slots, sizeof *d->states);
+    d->appended = arena_array(d->arena, (size_t)d->slots, sizeof *d->appended);
+    d->prefixes = arena_array(d->arena, (size_t)d->slots, sizeof *d->prefixes);
+    d->rows = arena_array(d->arena, (size_t)d->slots, sizeof *d->rows);
+    place_all(d, d->side);
+}
+
+/* A state that may not be extended past graph_crossing is rebuilt from its tokens, which are kept for that. */
+static void keep_history(Decoder *d) {
+    int64_t bound = d->module->model->decoder->seq.n;
+    if (!graph_crossing(d->module->decode, 1, bound)) return;
+    d->history = arena_array(d->arena, (size_t)d->slots, sizeof *d->history);
+    d->held = arena_array(d->arena, (size_t)d->slots, sizeof *d->held);
+    for (int i = 0; i < d->slots; i++) d->history[i] = arena_array(d->arena, (size_t)bound, sizeof(int32_t));
+}
+
+Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights, Engine *engine, int slots,
+                     GuardSide side) {
+    Decoder *d = arena_alloc(arena, sizeof *d);
+    *d = (Decoder){.arena = arena, .module = module, .slots = slots, .side = side};
+    if (!module->decode)
+        fail("%s generates nothing: %s", module->model->name,
+             module->no_decode ? module->no_decode : "it has no decoder");
+    for (int o = 0; o < module->decode->n_outputs; o++) {
+        const GraphOutput *out = &module->decode->outputs[o];
+        if (out->role == OUT_logits) d->vocab = module->decode->tensors[out->tensor].dims[1].n;
+        if (out->role == OUT_hidden) d->width = module->decode->tensors[out->tensor].dims[1].n;
+    }
+    keep_history(d);
+    if (engine) {
+        bind_engine(d, engine);
+        return d;
+    }
+    d->sessions = arena_array(arena, (size_t)slots, sizeof *d->sessions);
+    for (int i = 0; i < slots; i++) {
+        d->sessions[i] = session_new(arena, module, weights);
+        arena_on_free(arena, free_session, d->sessions[i]);
+    }
+    return d;
+}
+
+/* ---------------------------------------------------------------- the source */
+
+static int32_t *narrow(Arena *arena, const int64_t *ids, int64_t count) {
+    int32_t *out = arena_array(arena, (size_t)count, sizeof *out);
+    for (int64_t i = 0; i < count; i++) out[i] = ids[i] < INT32_MIN || ids[i] > INT32_MAX ? -1 : (int32_t)ids[i];
+    return out;
+}
+
+static int64_t source_rows(const Decoder *d, const Sequence *source) {
+    const Length length = d->module->model->encoder->seq;
+    return length.exact ? length.n : source->symbols[0];
+}
+
+/* ---------------------------------------------------------------- calls that may crash */
+
+/* The arguments of a call of any entry. */
+typedef struct DecoderCall {
+    Decoder *d;
+    char entry; /* 'e'ncode, 'd'ecode; for a state: 's'et up, 'c'opy from `from`, 'r'ewind to `rows` */
+    DriverCall call;
+    const size_t *bytes; /* the size of each output of decode */
+    void *state;
+    const void *from;
+    int rows;
+} DecoderCall;
+
+static int call_now(void *with) {
+    const DecoderCall *c = with;
+    Engine *engine = c->d->engine;
+    switch (c->entry) {
+    case 'e': return engine_encode(engine, &c->call);
+    case 'd': return engine_decode(engine, &c->call, c->bytes);
+    case 's': return engine_state_init(engine, c->state, c->from);
+    case 'c': return engine_state_copy(engine, c->state, c->from);
+    default: return engine_state_rewind(engine, c->state, c->rows);
+    }
+}
+
+/* Returns a status or GUARD_CRASHED. */
+static int decoder_call(DecoderCall *c) {
+    Decoder *d = c->d;
+    if (!d->side) return call_now(c);
+    int status = guard_call(call_now, c, d->engine->call.parallel_for == attn_pool_run);
+    if (status == GUARD_CRASHED && !d->damage) d->damage = arena_printf(d->arena, "%s", guard_crash());
+    return status;
+}
+
+/* A call in which only the fields that all calls share are set. */
+static DriverCall new_call(const Decoder *d) {
+    return (DriverCall){.batch = 1, .workspace = d->workspace, .workspace_bytes = d->workspace_bytes};
+}
+
+static const void *guarded_ids(const Decoder *d, Arena *arena, const InputArray *in) {
+    const int32_t *ids = narrow(arena, in->data, in->rows);
+    if (!d->side) return ids;
+    size_t bytes = (size_t)in->rows * sizeof *ids;
+    return guard_input(guard_new(arena, "the ids of the source", bytes), ids, bytes, sizeof *ids, d->side);
+}
+
+static void encode(Decoder *d, const Sequence *source) {
+    Arena *own = arena_new();
+    DriverCall call = new_call(d);
+    int32_t length = (int32_t)source_rows(d, source);
+    void *sources[] = {d->source};
+    d->source_rows = length;
+    call.source_lengths = &length;
+    call.sources = sources;
+    for (int i = 0; i < source->n_inputs; i++) {
+        const InputArray *in = &source->inputs[i];
+        call.inputs[in->role] = in->dtype == DTYPE_I64 ? guarded_ids(d, own, in) : in->data;
+    }
+    int status = decoder_call(&(DecoderCall){.d = d, .entry = 'e', .call = call});
+    if (status > 0) fail("the compiled model says: %s", decoder_text(d, status));
+    arena_free(own);
+}
+
+void decoder_begin(Decoder *d, const Sequence *source, int64_t prefix) {
+    d->prefix = prefix;
+    for (int i = 0; i < d->slots && d->history; i++) d->held[i] = 0;
+    if (d->engine) {
+        d->damage = decoder_damage(d);
+        bool moves = d->side && !d->engine->remote; /* a remote program knows states by their addresses */
+        if (moves) place_all(d, guard_other(d->side));
+        if (source) encode(d, source);
+        for (int i = 0; i < d->slots; i++) {
+            int status = decoder_call(&(DecoderCall){.d = d, .entry = 's', .state = d->states[i], .from = d->source});
+            if (status > 0) bug("a state cannot be made: %s", decoder_text(d, status));
+            d->rows[i] = 0;
+        }
+        return;
+    }
+    Arena *own = arena_new();
+    for (int i = 0; i < d->slots; i++) {
+        if (i > 0) session_copy(d->sessions[i], d->sessions[0]);
+        else if (source)
+            session_encode(own, d->sessions[0], source->inputs, source->n_inputs, source_rows(d, source));
+        else session_rewind(d->sessions[0], 0);
+    }
+    arena_free(own);
+}
+
+/* ---------------------------------------------------------------- rows */
+
+static void take_output(const Interpretation *result, OutputRole role, float *out) {
+    for (int o = 0; o < result->n_outputs && out; o++) {
+        if (result->outputs[o].role != role) continue;
+        int64_t count = 0;
+        shape_elements(result->outputs[o].shape, &count);
+        for (int64_t i = 0; i < count; i++) out[i] = (float)result->outputs[o].data[i];
+    }
+}
+
+static void interpret_rows(const Decoder *d, int slot, const int32_t *tokens, int64_t rows, float *logits,
+                           float *hidden) {
+    Arena *own = arena_new();
+    int64_t *ids = arena_array(own, (size_t)rows, sizeof *ids);
+    for (int64_t i = 0; i < rows; i++) ids[i] = tokens[i];
+    const InputArray inputs[] = {{IN_tokens, DTYPE_I64, rows, ids}, {IN_prefix_length, DTYPE_I64, 1, &d->prefix}};
+    const Interpretation *result = session_decode(own, d->sessions[slot], inputs, 2, rows);
+    take_output(result, OUT_logits, logits);
+    take_output(result, OUT_hidden, hidden);
+    arena_free(own);
+}
+
+static int32_t rows_of(const DecoderRows *rows, int i) { return rows->lengths ? rows->lengths[i] : 1; }
+
+/* Counts the bytes of each output of a call. */
+static void count_outputs(const Decoder *d, const DecoderRows *rows, size_t *bytes) {
+    const Graph *g = d->module->decode;
+    int64_t total = 0, self = 0, cross = 0;
+    for (int i = 0; i < rows->count; i++) {
+        int64_t n = rows_of(rows, i);
+        total += n;
+        self += n * (d->rows[rows->slots[i]] + n);
+        cross += n * d->source_rows;
+    }
+    for (int o = 0; o < g->n_outputs; o++) {
+        const GraphOutput *out = &g->outputs[o];
+        int64_t pairs = out->role == OUT_cross_attention ? cross : self;
+        int64_t items = out->layer >= 0           ? out->n_heads * pairs
+                        : out->role == OUT_logits ? rows->count * d->vocab
+                                                  : total * d->width;
+        bytes[out->role] += (size_t)items * sizeof(float);
+    }
+}
+
+static int append_by_engine(Decoder *d, const DecoderRows *rows, const DecoderOutputs *out) {
+    DriverCall call = new_call(d);
+    for (int i = 0; i < rows->count; i++) {
+        d->appended[i] = d->states[rows->slots[i]];
+        d->prefixes[i] = (int32_t)d->prefix;
+    }
+    call.batch = rows->count;
+    call.states = d->appended;
+    call.lengths = rows->lengths;
+    memcpy(call.inputs, rows->inputs, sizeof call.inputs);
+    call.inputs[IN_prefix_length] = d->prefixes;
+    call.outputs[OUT_logits] = out->logits;
+    call.outputs[OUT_hidden] = out->hidden;
+    call.outputs[OUT_attention] = out->attention;
+    call.outputs[OUT_cross_attention] = out->cross_attention;
+    size_t bytes[OUT_COUNT] = {0};
+    count_outputs(d, rows, bytes);
+    int status = decoder_call(&(DecoderCall){.d = d, .entry = 'd', .call = call, .bytes = bytes});
+    for (int i = 0; i < rows->count && !status; i++) d->rows[rows->slots[i]] += rows_of(rows, i);
+    return status;
+}
+
+static int append_rows(Decoder *d, const DecoderRows *rows, const DecoderOutputs *out) {
+    if (d->engine) return append_by_engine(d, rows, out);
+    const int32_t *tokens = rows->inputs[IN_tokens];
+    float *logits = out->logits, *hidden = out->hidden;
+    for (int i = 0; i < rows->count; i++) {
+        int64_t n = rows->lengths ? rows->lengths[i] : 1;
+        interpret_rows(d, rows->slots[i], tokens, n, logits, hidden);
+        tokens += n;
+        if (logits) logits += d->vocab;
+        if (hidden) hidden += n * d->width;
+    }
+    return 0;
+}
+
+static bool crosses(const Decoder *d, int slot, int32_t rows) {
+    return d->held[slot] && graph_crossing(d->module->decode, d->held[slot], d->held[slot] + rows);
+}
+
+/* Appends to one state after another; a state that would pass graph_crossing is rebuilt from its history. */
+static int append_one_by_one(Decoder *d, const DecoderRows *all, const DecoderOutputs *out) {
+    const int32_t *tokens = all->inputs[IN_tokens];
+    DecoderOutputs one = *out;
+    for (int i = 0; i < all->count; i++) {
+        int slot = all->slots[i];
+        int32_t rows = rows_of(all, i), total = (int32_t)d->held[slot] + rows;
+        bool again = crosses(d, slot, rows);
+        DecoderRows part = {.count = 1, .slots = &slot, .lengths = &rows, .inputs = {[IN_tokens] = tokens}};
+        if (again) part.lengths = &total, part.inputs[IN_tokens] = d->history[slot];
+        int status = again ? decoder_rewind(d, slot, 0) : 0;
+        if (status == 0) status = append_rows(d, &part, &one);
+        if (status) return status;
+        tokens += rows;
+        if (one.logits) one.logits += d->vocab;
+    }
+    return 0;
+}
+
+static int append_with_history(Decoder *d, const DecoderRows *all, const DecoderOutputs *out) {
+    const int32_t *tokens = all->inputs[IN_tokens];
+    bool any = false;
+    for (int i = 0; i < all->count; i++) {
+        int slot = all->slots[i];
+        int32_t rows = rows_of(all, i);
+        int64_t total = d->held[slot] + rows;
+        if (total > d->module->model->decoder->seq.n)
+            fail("%lld rows are more than the bound of the spec", (long long)total);
+        memcpy(d->history[slot] + d->held[slot], tokens, (size_t)rows * sizeof *tokens);
+        any = any || crosses(d, slot, rows);
+        tokens += rows;
+    }
+    int status = any ? append_one_by_one(d, all, out) : append_rows(d, all, out);
+    for (int i = 0; i < all->count && status == 0; i++) d->held[all->slots[i]] += rows_of(all, i);
+    return status;
+}
+
+int decoder_append(Decoder *d, const DecoderRows *rows, const DecoderOutputs *outputs) {
+    bool plain = outputs->hidden || outputs->attention || outputs->cross_attention; /* outputs for these rows only */
+    return d->history && !plain ? append_with_history(d, rows, outputs) : append_rows(d, rows, outputs);
+}
+
+int decoder_copy(Decoder *d, int to, int from) {
+    if (d->history) {
+        memcpy(d->history[to], d->history[from], (size_t)d->held[from] * sizeof(int32_t));
+        d->held[to] = d->held[from];
+    }
+    if (d->engine) {
+        d->rows[to] = d->rows[from];
+        return decoder_call(&(DecoderCall){.d = d, .entry = 'c', .state = d->states[to], .from = d->states[from]});
+    }
+    session_copy(d->sessions[to], d->sessions[from]);
+    return 0;
+}
+
+int decoder_rewind(Decoder *d, int slot, int64_t rows) {
+    if (d->engine) {
+        int status = decoder_call(&(DecoderCall){.d = d, .entry = 'r', .state = d->states[slot], .rows = (int)rows});
+        if (!status) d->rows[slot] = rows;
+        return status;
+    }
+    session_rewind(d->sessions[slot], rows);
+    return 0;
+}
+
+const char *decoder_damage(const Decoder *d) {
+    const char *damage = d->damage;
+    for (int r = 0; d->side && r < ROOM_STATES + d->slots && !damage; r++)
+        if (d->rooms[r].guard) damage = guard_damage(d->arena, d->rooms[r].guard);
+    return damage;
+}
+
+const char *decoder_text(const Decoder *d, int status) {
+    if (status == GUARD_CRASHED) return guard_crash();
+    return d->engine ? engine_text(d->engine, status) : "";
+}
+
+/* ---------------------------------------------------------------- as attn_generate sees it */
+
+static int model_prefill(void *with, int slot, const int32_t *tokens, int count, float *logits) {
+    const int32_t length = count;
+    const DecoderRows rows = {.count = 1, .slots = &slot, .lengths = &length, .inputs = {[IN_tokens] = tokens}};
+    return decoder_append(with, &rows, &(DecoderOutputs){.logits = logits});
+}
+
+static int model_step(void *with, int count, const int *slots, const int32_t *tokens, float *logits) {
+    progress_more(1);
+    const DecoderRows rows = {.count = count, .slots = slots, .inputs = {[IN_tokens] = tokens}};
+    return decoder_append(with, &rows, &(DecoderOutputs){.logits = logits});
+}
+
+static int model_copy(void *with, int to, int from) { return decoder_copy(with, to, from); }
+
+attn_model decoder_model(Decoder *d) {
+    if (!d->vocab) fail("%s has no logits: nothing can be generated", d->module->model->name);
+    return (attn_model){.size = sizeof(attn_model),
+                        .vocab = (int)d->vocab,
+                        .bound = (int)d->module->model->decoder->seq.n,
+                        .with = d,
+                        .prefill = model_prefill,
+                        .step = model_step,
+                        .copy = model_copy};
+}

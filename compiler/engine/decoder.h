@@ -1,0 +1,46 @@
+/* decoder.h: appends rows to states, in the interpreter or in compiled code. A decoder has several states, all over the
+ * same source when the model has an encoder. */
+#ifndef DECODER_H
+#define DECODER_H
+
+#include "engine.h"
+#include "guard.h"
+
+#include "../../runtime/attn_generate.h"
+
+typedef struct Decoder Decoder;
+
+/* Runs in the interpreter when `engine` is NULL. States are numbered 0 to slots - 1 and are empty at first. `side` says
+ * where the memory of compiled code begins; with guards, every decoder_begin changes the side, and neighbouring states
+ * have different sides. */
+Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights, Engine *engine, int slots,
+                     GuardSide side);
+/* Empties every state. `source` holds the inputs of the encoder, or is NULL without an encoder; the first `prefix` rows
+ * are visible to all rows. */
+void decoder_begin(Decoder *decoder, const Sequence *source, int64_t prefix);
+
+/* The rows to append, for one state after another. The interpreter takes tokens only. */
+typedef struct DecoderRows {
+    int count;              /* number of states */
+    const int *slots;       /* [count] */
+    const int32_t *lengths; /* [count] rows for each state; NULL: one row each */
+    const void *inputs[IN_COUNT]; /* by role, ids as int32_t, those with a row for each row; NULL for the others */
+} DecoderRows;
+
+/* The arrays for results, NULL for results that are not wanted. The interpreter computes logits and hidden only. */
+typedef struct DecoderOutputs {
+    float *logits;                      /* [count][vocab], for the last row of each state */
+    float *hidden;                      /* for all rows */
+    float *attention, *cross_attention; /* maps in the layout of NAME_decoded */
+} DecoderOutputs;
+
+/* Returns 0 or a status of the compiled code; the interpreter calls fail() itself. */
+int decoder_append(Decoder *decoder, const DecoderRows *rows, const DecoderOutputs *outputs);
+int decoder_copy(Decoder *decoder, int to, int from);
+int decoder_rewind(Decoder *decoder, int slot, int64_t rows);
+/* Describes a crash, or a write beside a state, the source or the workspace; NULL when there was none. */
+const char *decoder_damage(const Decoder *decoder);
+const char *decoder_text(const Decoder *decoder, int status);
+attn_model decoder_model(Decoder *decoder); /* for attn_generate; each step advances the progress line */
+
+#endif

@@ -1,0 +1,348 @@
+/* engine.c: compiles generated C, loads it and calls it. */
+#include "engine.h"
+
+#include "cc.h"
+
+#include "../../runtime/attn_runtime.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- the library */
+
+static const char *folder_write(Arena *arena, Folder *folder, const char *name, const char *text) {
+    const char *path = folder_file(folder, name);
+    OutputFile *output = output_open(arena, path);
+    output_write(output, text, strlen(text));
+    output_commit(output);
+    return path;
+}
+
+static void unload(void *handle) { dlclose(handle); }
+static void free_pool(void *pool) { attn_pool_free(pool); }
+static void close_file(void *file) { attn_close_file(file); }
+static void free_memory(void *memory) { attn_free(memory); }
+
+/* Sets a pointer to the driver's function `name`, or to NULL when the model has no such function. */
+static void find(const Engine *engine, const char *name, void *pointer) {
+    const char *model = engine->module->model->name;
+    *(void **)pointer = dlsym(engine->library, arena_printf(engine->arena, "%s_driver_%s", model, name));
+}
+
+static void find_functions(Engine *engine) {
+    Loaded *loaded = &engine->loaded;
+    find(engine, "init", &loaded->init);
+    find(engine, "forward", &loaded->forward);
+    find(engine, "encode", &loaded->encode);
+    find(engine, "decode", &loaded->decode);
+    find(engine, "state_init", &loaded->state_init);
+    find(engine, "state_copy", &loaded->state_copy);
+    find(engine, "state_rewind", &loaded->state_rewind);
+    find(engine, "text", &loaded->text);
+    if (!loaded->init || !loaded->forward || !loaded->text)
+        bug("the compiled model `%s` lacks a function", engine->module->model->name);
+}
+
+/* ---------------------------------------------------------------- from a module to calls */
+
+Engine *engine_write(Arena *arena, const Compilation *spec, const EngineOptions *options) {
+    Compilation c = *spec;
+    c.arena = arena;
+    compile_until(&c, STAGE_PLAN);
+    const char *target = options->target && strcmp(options->target, "native") != 0 ? options->target : NULL;
+    int n = 1;
+    const char *const one[] = {target}, *const *targets = target ? one : targets_here(arena, &n);
+    if (options->n_targets) targets = options->targets, n = options->n_targets;
+    for (int t = 0; t < n; t++) target_require(arena, targets[t]);
+    c.options = (EmitOptions){.targets = targets, .n_targets = n, .command = "run", .serves = options->run != NULL};
+    if (options->embedded)
+        c.options.embedded = packed_bytes(arena, c.program, options->embedded, &c.options.embedded_bytes);
+    progress_begin("writing the C of %s", c.model->name);
+    compile_until(&c, STAGE_C);
+    Engine *engine = arena_alloc(arena, sizeof *engine);
+    *engine = (Engine){.arena = arena,
+                       .module = c.module,
+                       .program = c.program,
+                       .plan = c.program->entries[ENTRY_FORWARD],
+                       .emitted = c.emitted,
+                       .given_c = options->emitted_c != NULL};
+    if (engine->given_c) engine->emitted.c = options->emitted_c;
+    engine->call.target = target;
+    return engine;
+}
+
+/* Writes the models of a library as one source, in which all names differ because the models' names do. */
+static const char *write_sources(Arena *arena, Folder *folder, Engine *const *engines, int n) {
+    Text all = text_new(arena);
+    for (int i = 0; i < n; i++) {
+        const char *model = engines[i]->module->model->name;
+        folder_write(arena, folder, arena_printf(arena, "%s.c", model), engines[i]->emitted.c);
+        folder_write(arena, folder, arena_printf(arena, "%s.h", model), engines[i]->emitted.h);
+        folder_write(arena, folder, arena_printf(arena, "%s_driver.c", model), engines[i]->emitted.driver);
+        text_add(&all, engines[i]->emitted.unit, strlen(engines[i]->emitted.unit));
+    }
+    return folder_write(arena, folder, "all.c", all.data);
+}
+
+void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOptions *options) {
+    Folder *folder = folder_new(arena);
+    const char *cc = cc_find(arena, options->cc, options->or_interp), *model = engines[0]->module->model->name;
+    const char *source = write_sources(arena, folder, engines, n), *library = folder_file(folder, "model.so");
+    const char *level = options->level ? options->level : "-O2";
+    const char *argv[12] = {cc, "-std=c11", level, "-o", library, source, options->strict ? "-Wall" : "-w"};
+    int n_words = 7;
+    if (options->strict) argv[n_words++] = "-Wextra", argv[n_words++] = "-Werror";
+    if (!options->run) argv[n_words++] = "-shared", argv[n_words++] = "-fPIC";
+    progress_begin("compiling %s with %s", model, cc);
+    double begin = seconds_now();
+    int status = run_program(argv);
+    double seconds = seconds_now() - begin;
+    if (status != 0 && engines[0]->given_c) fail("%s does not compile the given C (status %d)", cc, status);
+    if (status != 0 && options->run) fail("%s does not compile the C of `%s` (status %d)", cc, model, status);
+    if (status != 0) bug("%s does not compile the C of `%s` (status %d)", cc, model, status);
+    if (options->run) {
+        engines[0]->remote = remote_new(arena, options->run, library);
+        engines[0]->compile_seconds = seconds;
+        return;
+    }
+    errno = 0;
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    int error = errno;
+    if (!handle && error == ENOMEM) fail_system(error, "the compiled model cannot be loaded: %s", dlerror());
+    if (!handle) fail("the compiled model cannot be loaded: %s", dlerror());
+    arena_on_free(arena, unload, handle);
+    for (int i = 0; i < n; i++) {
+        engines[i]->library = handle;
+        find_functions(engines[i]);
+        engines[i]->compile_seconds = seconds / n;
+    }
+}
+
+static const void *embedded_in(const Engine *engine) {
+    const void *(*embedded)(void) = NULL;
+    const char *model = engine->module->model->name;
+    *(void **)&embedded = dlsym(engine->library, arena_printf(engine->arena, "%s_embedded", model));
+    if (!embedded) bug("the compiled model `%s` has no weights", model);
+    return embedded();
+}
+
+void engine_load(Arena *arena, Engine *engine, const Weights *weights, const EngineOptions *options) {
+    const char *packed = folder_file(folder_new(arena), "model.attnw");
+    packed_write(arena, packed, engine->program, weights);
+    DriverCall *call = &engine->call;
+    attn_file *file = arena_alloc(arena, sizeof *file);
+    int error = (options->load ? attn_load_file : attn_map_file)(packed, file);
+    if (error) fail_system(error, "%s: cannot be read", packed);
+    arena_on_free(arena, close_file, file);
+    call->weights = file->data;
+    call->weights_bytes = file->size;
+    if (options->embedded) call->weights = embedded_in(engine);
+    call->threads = options->threads > 0 ? options->threads : 1;
+    if (call->threads > 1) {
+        call->pool = attn_pool_new(call->threads);
+        if (!call->pool) fail_system(errno, "a pool of %d threads cannot be made", call->threads);
+        arena_on_free(arena, free_pool, call->pool);
+        call->parallel_for = attn_pool_run;
+    }
+    const EntrySizes *sizes = &engine->emitted.entries[ENTRY_FORWARD];
+    engine->workspace_bytes = call->workspace_bytes =
+        (size_t)(sizes->workspace_bytes + call->threads * sizes->scratch_bytes);
+    call->workspace = attn_alloc(call->workspace_bytes);
+    if (!call->workspace) out_of_memory();
+    arena_on_free(arena, free_memory, call->workspace);
+    int status = engine->remote ? remote_init(engine->remote, call, true) : engine_init(engine);
+    if (status == 3)
+        fail_status(EXIT_CANNOT, "%s has no %s", options->run ? options->run : "this machine",
+                    call->target ? call->target : "known target");
+    if (status && engine->given_c) fail("the given C refuses the weights: %s", engine_text(engine, status));
+    if (status) bug("the compiled model refuses its weights: %s", engine_text(engine, status));
+}
+
+Engine *engine_new(Arena *arena, const Compilation *spec, const Weights *weights, const EngineOptions *options) {
+    Engine *engine = engine_write(arena, spec, options);
+    engines_compile(arena, &engine, 1, options);
+    engine_load(arena, engine, weights, options);
+    return engine;
+}
+
+/* ---------------------------------------------------------------- its functions */
+
+int engine_init(Engine *engine) {
+    return engine->remote ? remote_init(engine->remote, &engine->call, false) : engine->loaded.init(&engine->call);
+}
+
+int engine_call(Engine *engine) {
+    if (!engine->remote) return engine->loaded.forward(&engine->call);
+    return remote_call(engine->remote, 'f', &engine->call, engine->input_bytes, engine->output_bytes);
+}
+
+/* Counts the bytes of a call's inputs. `lengths` NULL: each sequence has one row. */
+static void count_inputs(const Graph *g, const int32_t *lengths, int64_t batch, size_t *bytes) {
+    int64_t times[] = {[PER_ROW] = 0, [PER_SEQUENCE] = batch, [PER_PAIR] = 0};
+    for (int64_t b = 0; b < batch; b++) {
+        int64_t n = lengths ? lengths[b] : 1;
+        times[PER_ROW] += n;
+        times[PER_PAIR] += n * n;
+    }
+    for (int i = 0; i < g->n_inputs; i++) {
+        const Tensor *t = &g->tensors[g->inputs[i].tensor];
+        InputRole role = g->inputs[i].role;
+        static const int first[] = {[PER_ROW] = 1, [PER_SEQUENCE] = 0, [PER_PAIR] = 2}; /* dimension of an item */
+        int64_t items = times[input_kinds[role].rows];
+        for (int d = first[input_kinds[role].rows]; d < t->rank; d++) items *= t->dims[d].n;
+        bytes[role] = (size_t)items * input_element_bytes(role);
+    }
+}
+
+int engine_encode(Engine *engine, const DriverCall *call) {
+    if (!engine->remote) return engine->loaded.encode(call);
+    size_t bytes[IN_COUNT] = {0}, none[OUT_COUNT] = {0};
+    count_inputs(engine->module->encode, call->source_lengths, call->batch, bytes);
+    return remote_call(engine->remote, 'e', call, bytes, none);
+}
+
+int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes) {
+    if (!engine->remote) return engine->loaded.decode(call);
+    size_t inputs[IN_COUNT] = {0};
+    count_inputs(engine->module->decode, call->lengths, call->batch, inputs);
+    return remote_call(engine->remote, 'd', call, inputs, bytes);
+}
+
+int engine_state_init(Engine *engine, void *state, const void *source) {
+    if (engine->remote) return remote_state(engine->remote, 's', state, (uintptr_t)source);
+    return engine->loaded.state_init(state, (size_t)engine->emitted.state_bytes, source);
+}
+
+int engine_state_copy(Engine *engine, void *to, const void *from) {
+    if (engine->remote) return remote_state(engine->remote, 'c', to, (uintptr_t)from);
+    return engine->loaded.state_copy(to, from);
+}
+
+int engine_state_rewind(Engine *engine, void *state, int rows) {
+    if (engine->remote) return remote_state(engine->remote, 'r', state, (uint64_t)rows);
+    return engine->loaded.state_rewind(state, rows);
+}
+
+const char *engine_text(const Engine *engine, int status) {
+    return engine->remote ? remote_text(engine->remote, status) : engine->loaded.text(status);
+}
+
+/* ---------------------------------------------------------------- calls */
+
+/* A number of rows that the caller chooses is a symbol: the first dimension of some input. */
+static int64_t rows_of(const Engine *engine, const Sequence *s, Length length, bool of_source) {
+    const Graph *g = engine->plan->graph;
+    if (length.exact || !length.n) return length.n;
+    for (int i = 0; i < g->n_inputs; i++) {
+        Dim rows = g->tensors[g->inputs[i].tensor].dims[0];
+        if (g->inputs[i].of_source == of_source && rows.symbol) return sequence_extent(s, rows);
+    }
+    bug("no input of `%s` has its rows", engine->module->model->name);
+}
+
+int64_t engine_rows(const Engine *engine, const Sequence *s) { return rows_of(engine, s, engine->plan->seq, false); }
+
+int64_t engine_source_rows(const Engine *engine, const Sequence *s) {
+    return rows_of(engine, s, engine->plan->source_seq, true);
+}
+
+/* An id that does not fit 32 bits is outside every table, and becomes -1, which is outside, too. */
+static void narrow(const int64_t *ids, int64_t count, int32_t *out) {
+    for (int64_t i = 0; i < count; i++) out[i] = ids[i] < INT32_MIN || ids[i] > INT32_MAX ? -1 : (int32_t)ids[i];
+}
+
+/* Concatenates the arrays of all sequences; NULL when the input is absent. */
+static const void *join(Arena *arena, const Batch *batch, const GraphInput *input, const Tensor *t, size_t *bytes) {
+    size_t item = input_element_bytes(input->role);
+    *bytes = 0;
+    if (!sequence_input(&batch->sequences[0], input->role)) return NULL;
+    for (int64_t b = 0; b < batch->count; b++) *bytes += (size_t)sequence_items(&batch->sequences[b], t) * item;
+    uint8_t *out = arena_alloc(arena, *bytes), *to = out;
+    for (int64_t b = 0; b < batch->count; b++) {
+        const InputArray *a = sequence_input(&batch->sequences[b], input->role);
+        if (!a) bug("the input %s is not in every sequence", input->name);
+        int64_t count = sequence_items(&batch->sequences[b], t);
+        if (t->dtype == DTYPE_I64) narrow(a->data, count, (int32_t *)(void *)to);
+        else memcpy(to, a->data, (size_t)count * item);
+        to += (size_t)count * item;
+    }
+    return out;
+}
+
+static void bind_inputs(Arena *arena, Engine *engine, const Batch *batch) {
+    const Graph *g = engine->plan->graph;
+    memset(engine->call.inputs, 0, sizeof engine->call.inputs);
+    memset(engine->input_bytes, 0, sizeof engine->input_bytes);
+    for (int i = 0; i < g->n_inputs; i++) {
+        const GraphInput *input = &g->inputs[i];
+        engine->call.inputs[input->role] =
+            join(arena, batch, input, &g->tensors[input->tensor], &engine->input_bytes[input->role]);
+    }
+}
+
+/* The floats that a sequence has in an output's array: a map holds only the exported heads. */
+static int64_t output_items(const Sequence *s, const Graph *g, const GraphOutput *out) {
+    const Tensor *t = &g->tensors[out->tensor];
+    if (out->layer < 0) return sequence_items(s, t);
+    return out->n_heads * sequence_extent(s, t->dims[1]) * sequence_extent(s, t->dims[2]);
+}
+
+void engine_bind(Arena *arena, Engine *engine, const Batch *batch) {
+    DriverCall *call = &engine->call;
+    const Graph *g = engine->plan->graph;
+    int32_t *lengths = arena_array(arena, (size_t)batch->count, sizeof *lengths),
+            *source_lengths = arena_array(arena, (size_t)batch->count, sizeof *source_lengths);
+    int64_t items[OUT_COUNT] = {0};
+    for (int64_t b = 0; b < batch->count; b++) {
+        const Sequence *s = &batch->sequences[b];
+        lengths[b] = (int32_t)engine_rows(engine, s);
+        source_lengths[b] = (int32_t)engine_source_rows(engine, s);
+        for (int o = 0; o < g->n_outputs; o++)
+            items[g->outputs[o].role] += output_items(s, g, &g->outputs[o]);
+    }
+    call->batch = (int)batch->count;
+    call->lengths = lengths;
+    call->source_lengths = source_lengths;
+    bind_inputs(arena, engine, batch);
+    for (int f = 0; f < OUT_COUNT; f++) {
+        engine->output_bytes[f] = (size_t)items[f] * sizeof(float);
+        call->outputs[f] = items[f] ? arena_array(arena, (size_t)items[f], sizeof(float)) : NULL;
+    }
+}
+
+void engine_forward(Engine *engine) {
+    int status = engine_call(engine);
+    if (status) fail("the compiled model says: %s", engine_text(engine, status));
+}
+
+/* Copies a sequence's output into the shape that it has in the graph, where heads that are not exported are zeros. */
+static OutputArray take_output(Arena *arena, const Sequence *s, const Graph *g, const GraphOutput *out,
+                               const float *from) {
+    const Tensor *t = &g->tensors[out->tensor];
+    OutputArray array = {.role = out->role, .layer = out->layer, .shape = {t->rank, {0}}};
+    for (int d = 0; d < t->rank; d++) array.shape.dims[d] = sequence_extent(s, t->dims[d]);
+    double *data = arena_array(arena, (size_t)sequence_items(s, t), sizeof *data);
+    array.data = data;
+    int64_t heads = out->layer < 0 ? 1 : out->n_heads, each = output_items(s, g, out) / heads;
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t i = 0; i < each; i++)
+            data[(out->layer < 0 ? 0 : out->heads[h]) * each + i] = from[h * each + i];
+    return array;
+}
+
+void engine_run(Arena *arena, Engine *engine, Batch *batch) {
+    engine_bind(arena, engine, batch);
+    engine_forward(engine);
+    const Graph *g = engine->plan->graph;
+    int64_t at[OUT_COUNT] = {0};
+    for (int64_t b = 0; b < batch->count; b++) {
+        Sequence *s = &batch->sequences[b];
+        s->outputs = arena_array(arena, (size_t)g->n_outputs, sizeof *s->outputs);
+        for (int o = 0; o < g->n_outputs; o++) {
+            OutputRole role = g->outputs[o].role;
+            s->outputs[o] = take_output(arena, s, g, &g->outputs[o], engine->call.outputs[role] + at[role]);
+            at[role] += output_items(s, g, &g->outputs[o]);
+        }
+    }
+}

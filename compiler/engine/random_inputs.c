@@ -1,0 +1,78 @@
+/* random_inputs.c: seeded random inputs for a graph, on which check and bench run. */
+#include "batch.h"
+
+#include <string.h>
+
+void sequence_lengths(const Graph *g, Sequence *s, int64_t rows, int64_t source) {
+    for (int i = 0; i < g->n_inputs; i++) {
+        Dim first = g->tensors[g->inputs[i].tensor].dims[0];
+        if (first.symbol) s->symbols[first.symbol - 1] = g->inputs[i].of_source ? source : rows;
+    }
+}
+
+/* The greatest prefix_length: its own bound, and at most the rows of the first input that is not a source. The rows of
+ * an image are fixed. */
+static int64_t prefix_most(const Graph *g, const Sequence *s, const GraphInput *prefix) {
+    const GraphInput *own = g->inputs;
+    while (own->of_source) own++;
+    if (input_kinds[own->role].rows == PER_SEQUENCE) return prefix->most;
+    int64_t rows = sequence_extent(s, g->tensors[own->tensor].dims[0]);
+    return rows < prefix->most ? rows : prefix->most;
+}
+
+typedef struct Stream {
+    uint64_t state;
+} Stream;
+
+static int64_t draw(Stream *stream, int64_t position, int64_t below) {
+    stream->state = hash_bytes(stream->state, &position, sizeof position);
+    return (int64_t)((stream->state >> 17) % (uint64_t)below);
+}
+
+/* mask [rows][columns]: about every fifth row is all zeros; in the others about half of the columns are visible. */
+static uint8_t *random_mask(Arena *arena, Stream *stream, int64_t count, int64_t columns, bool all_visible) {
+    uint8_t *mask = arena_array(arena, (size_t)count, 1);
+    bool blind = false;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t number = draw(stream, k, 1000);
+        if (k % columns == 0) blind = number / 2 % 5 == 0;
+        mask[k] = all_visible || (!blind && number % 2);
+    }
+    return mask;
+}
+
+static const void *random_array(Arena *arena, const Graph *g, const Sequence *s, const GraphInput *input,
+                                const RandomInputs *how) {
+    const Tensor *t = &g->tensors[input->tensor];
+    int64_t count = sequence_items(s, t), table = graph_table_rows(g, input);
+    const char *key = arena_printf(arena, "%s.%lld.%s", how->key, (long long)how->index, input->name);
+    if (t->dtype == DTYPE_F32) {
+        float *numbers = arena_array(arena, (size_t)count, sizeof *numbers);
+        random_normal(how->seed, key, 0, 1, count, numbers);
+        if (how->alter) how->alter(how->with, numbers, count);
+        return numbers;
+    }
+    Stream stream = {hash_bytes(how->seed + 1, key, strlen(key))};
+    if (t->dtype == DTYPE_U8)
+        return random_mask(arena, &stream, count, sequence_extent(s, t->dims[1]), how->all_visible);
+    int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
+    if (!table) {
+        int64_t most = prefix_most(g, s, input);
+        ids[0] = how->has_prefix ? how->prefix : draw(&stream, 0, most + 1);
+        if (ids[0] > most) ids[0] = most;
+        return ids;
+    }
+    for (int64_t k = 0; k < count; k++) ids[k] = draw(&stream, k, table);
+    ids[count - 1] = table - 1; /* the last row of the table */
+    return ids;
+}
+
+void sequence_fill(Arena *arena, const Graph *g, Sequence *s, const RandomInputs *how) {
+    for (int i = 0; i < g->n_inputs; i++) {
+        const GraphInput *input = &g->inputs[i];
+        const Tensor *t = &g->tensors[input->tensor];
+        if (input->optional && how->only_required) continue;
+        s->inputs[s->n_inputs++] = (InputArray){input->role, t->dtype, sequence_extent(s, t->dims[0]),
+                                                random_array(arena, g, s, input, how)};
+    }
+}

@@ -1,0 +1,174 @@
+/* remote.c: calls generated C that another program runs. */
+#include "remote.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct Remote {
+    Arena *arena;
+    const char *command;
+    pid_t child;
+    FILE *to, *from;
+};
+
+static const char *const *words_of(Arena *arena, const char *command, const char *program) {
+    const char **words = arena_array(arena, strlen(command) / 2 + 3, sizeof *words);
+    int n = 0;
+    for (const char *at = command; *at;) {
+        size_t length = strcspn(at, " ");
+        if (length) words[n++] = arena_copy(arena, at, length);
+        at += length + (at[length] == ' ');
+    }
+    words[n] = program;
+    return words;
+}
+
+/* Returns the child's status in the form of waitpid. */
+static int await_end(Remote *remote) {
+    int status = 0;
+    while (remote->child > 0 && waitpid(remote->child, &status, 0) < 0 && errno == EINTR) {}
+    remote->child = 0;
+    return status;
+}
+
+static void remote_end(void *with) {
+    Remote *remote = with;
+    if (remote->to) fclose(remote->to); /* the program ends at the end of its input */
+    if (remote->from) fclose(remote->from);
+    await_end(remote);
+}
+
+static _Noreturn void ended(Remote *remote) {
+    fclose(remote->to);
+    remote->to = NULL;
+    int status = await_end(remote);
+    if (WIFSIGNALED(status)) fail("`%s`: the program was ended by signal %d", remote->command, WTERMSIG(status));
+    fail("`%s`: the program ended with status %d instead of an answer", remote->command, WEXITSTATUS(status));
+}
+
+/* ---------------------------------------------------------------- the streams */
+
+static void send(Remote *remote, const void *data, size_t bytes) {
+    if (fwrite(data, 1, bytes, remote->to) != bytes) ended(remote);
+}
+
+static void receive(Remote *remote, void *data, size_t bytes) {
+    if (fflush(remote->to) || fread(data, 1, bytes, remote->from) != bytes) ended(remote);
+}
+
+static void send_number(Remote *remote, uint64_t number) {
+    uint8_t b[8];
+    for (int i = 0; i < 8; i++) b[i] = (uint8_t)(number >> 8 * i);
+    send(remote, b, sizeof b);
+}
+
+static uint64_t receive_number(Remote *remote) {
+    uint8_t b[8];
+    uint64_t number = 0;
+    receive(remote, b, sizeof b);
+    for (int i = 7; i >= 0; i--) number = number << 8 | b[i];
+    return number;
+}
+
+static const char *receive_text(Remote *remote) {
+    enum { MOST = 1000 };
+    uint64_t length = receive_number(remote);
+    if (length > MOST) fail("`%s` gives no answer of this kind", remote->command);
+    char *text = arena_alloc(remote->arena, length + 1);
+    receive(remote, text, length);
+    text[length] = '\0';
+    return text;
+}
+
+static void send_array(Remote *remote, const void *data, size_t bytes) {
+    send_number(remote, data ? bytes : UINT64_MAX);
+    if (data) send(remote, data, bytes);
+}
+
+/* ---------------------------------------------------------------- the program */
+
+Remote *remote_new(Arena *arena, const char *command, const char *program) {
+    Remote *remote = arena_alloc(arena, sizeof *remote);
+    *remote = (Remote){.arena = arena, .command = command};
+    const char *const *words = words_of(arena, command, program);
+    int in[2], out[2];
+    if (pipe(in) || pipe(out)) fail_system(errno, "`%s` cannot be run", command);
+    signal(SIGPIPE, SIG_IGN); /* an early end of the program shows as a missing answer */
+    fflush(NULL);
+    remote->child = fork();
+    if (remote->child < 0) fail_system(errno, "`%s` cannot be run", command);
+    if (remote->child == 0) {
+        signal(SIGPIPE, SIG_DFL);
+        dup2(in[0], STDIN_FILENO);
+        dup2(out[1], STDOUT_FILENO);
+        for (int i = 0; i < 2; i++) close(in[i]), close(out[i]);
+        execvp(words[0], (char *const *)(uintptr_t)words);
+        _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    remote->to = fdopen(in[1], "wb");
+    remote->from = fdopen(out[0], "rb");
+    if (!remote->to || !remote->from) out_of_memory();
+    arena_on_free(arena, remote_end, remote);
+    if (receive_number(remote) != UINT64_C(0x6576726573637474)) fail("`%s` runs no program of this kind", command);
+    return remote;
+}
+
+/* ---------------------------------------------------------------- calls */
+
+int remote_init(Remote *remote, DriverCall *call, bool with_weights) {
+    send(remote, "i", 1);
+    size_t length = call->target ? strlen(call->target) : 0;
+    send_number(remote, length);
+    send(remote, call->target, length);
+    send_number(remote, (uint64_t)call->threads);
+    send_number(remote, with_weights ? call->weights_bytes : 0);
+    if (with_weights) send(remote, call->weights, call->weights_bytes);
+    int status = (int)receive_number(remote);
+    call->picked = receive_text(remote);
+    return status;
+}
+
+static void no_damage(Remote *remote, uint64_t damage) {
+    if (!damage) return;
+    const char *what = damage <= OUT_COUNT       ? output_name((OutputRole)(damage - 1))
+                       : damage == OUT_COUNT + 1 ? "a state or source"
+                                                 : "the workspace";
+    fail("`%s`: a write beside %s", remote->command, what);
+}
+
+int remote_call(Remote *remote, char entry, const DriverCall *call, const size_t *input_bytes,
+                const size_t *output_bytes) {
+    size_t batch = (size_t)call->batch;
+    send(remote, &entry, 1);
+    send_number(remote, batch);
+    send_array(remote, call->lengths, batch * sizeof *call->lengths);
+    send_array(remote, call->source_lengths, batch * sizeof *call->source_lengths);
+    for (int f = 0; f < IN_COUNT; f++) send_array(remote, call->inputs[f], input_bytes[f]);
+    for (int f = 0; f < OUT_COUNT; f++) send_number(remote, call->outputs[f] ? output_bytes[f] : UINT64_MAX);
+    void *const *blocks = entry == 'd' ? call->states : entry == 'e' ? call->sources : NULL;
+    send_number(remote, blocks ? batch : 0);
+    for (size_t b = 0; blocks && b < batch; b++) send_number(remote, (uintptr_t)blocks[b]);
+    int status = (int)receive_number(remote);
+    no_damage(remote, receive_number(remote));
+    for (int f = 0; f < OUT_COUNT; f++)
+        if (call->outputs[f]) receive(remote, call->outputs[f], output_bytes[f]);
+    return status;
+}
+
+int remote_state(Remote *remote, char how, const void *state, uint64_t with) {
+    send(remote, &how, 1);
+    send_number(remote, (uintptr_t)state);
+    send_number(remote, with);
+    return (int)receive_number(remote);
+}
+
+const char *remote_text(Remote *remote, int status) {
+    send(remote, "t", 1);
+    send_number(remote, (uint64_t)status);
+    return receive_text(remote);
+}

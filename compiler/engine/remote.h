@@ -1,0 +1,23 @@
+/* remote.h: generated C as a program of its own, which a command such as an emulator runs. Calls and results go over
+ * its standard input and output; driver_serve.c.tmpl is the other end. A program that ends early, answers with too few
+ * bytes or writes outside its memory is a failure. */
+#ifndef REMOTE_H
+#define REMOTE_H
+
+#include "call.h"
+
+typedef struct Remote Remote;
+
+/* Starts `command`, words separated by spaces, with `program` as its last argument. */
+Remote *remote_new(Arena *arena, const char *command, const char *program);
+
+int remote_init(Remote *remote, DriverCall *call, bool with_weights); /* sets `picked` */
+/* The sizes of inputs and outputs are in the order of their roles; there are `batch` states or
+ * sources. `entry` is 'f'orward, 'e'ncode or 'd'ecode. */
+int remote_call(Remote *remote, char entry, const DriverCall *call, const size_t *input_bytes,
+                const size_t *output_bytes);
+/* `how` is 's' (set up, with a source or NULL), 'c' (copy from a state) or 'r' (rewind to a number of rows). */
+int remote_state(Remote *remote, char how, const void *state, uint64_t with);
+const char *remote_text(Remote *remote, int status);
+
+#endif

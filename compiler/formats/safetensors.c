@@ -1,0 +1,473 @@
+/* safetensors.c: reads one file, a sharded index or a list of files; writes one file.
+ * A file is a little-endian u64 with the header's size, a JSON header
+ * {name: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}}, then the data. */
+#include "../attnc.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PREFIX_BYTES = 8, JSON_LIMIT = 100 * 1000 * 1000 };
+
+/* ------------------------------------------------------------------ messages */
+
+/* A name from a file for a message, shortened and without control characters. */
+static const char *shown(Arena *arena, const char *name) {
+    enum { MOST = 160 };
+    size_t size = strlen(name);
+    char *text = arena_copy(arena, name, size < MOST ? size : MOST);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    return size <= MOST ? text : arena_printf(arena, "%s...", text);
+}
+
+__attribute__((format(printf, 4, 5))) static _Noreturn void fail_tensor(Arena *arena, const char *path,
+                                                                        const char *name, const char *format, ...) {
+    char reason[640];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    fail("%s: tensor `%s`: %s", path, shown(arena, name), reason);
+}
+
+static void check_name(Arena *arena, const char *path, const char *name) {
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            fail_tensor(arena, path, name, "its name holds a control character");
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+static bool json_starved; /* set by a failed allocation, which cJSON reports as a syntax error */
+
+static void *json_malloc(size_t bytes) {
+    void *memory = checked_malloc(bytes);
+    if (!memory) json_starved = true;
+    return memory;
+}
+
+typedef struct JsonTree {
+    cJSON *root;
+} JsonTree;
+
+static void json_release(void *with) {
+    JsonTree *tree = with;
+    cJSON_Delete(tree->root);
+    tree->root = NULL;
+}
+
+/* Strings of cJSON end at a NUL, so that "a\u0000b" would be read as "a". */
+static bool holds_nul(const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\0') return true;
+        if (text[i] != '\\') continue;
+        if (size - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0) return true;
+        i++; /* the second of two backslashes begins no escape */
+    }
+    return false;
+}
+
+/* text[size] must be NUL, since cJSON before 1.7.18 reads one byte past the length that it is given. */
+static JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t size, const char *padding) {
+    if (holds_nul(text, size)) fail("%s: its JSON holds a NUL character", path);
+    JsonTree *tree = arena_alloc(arena, sizeof *tree);
+    arena_on_free(arena, json_release, tree);
+    cJSON_InitHooks(&(cJSON_Hooks){json_malloc, free});
+    json_starved = false;
+    const char *end = text;
+    tree->root = cJSON_ParseWithLengthOpts(text, size, &end, false);
+    if (!tree->root && json_starved) out_of_memory();
+    if (!tree->root) fail("%s: its JSON cannot be parsed at byte %td", path, end - text);
+    if (!cJSON_IsObject(tree->root)) fail("%s: its JSON is not an object", path);
+    for (; end < text + size; end++)
+        if (!strchr(padding, *end)) fail("%s: byte %td after the end of its JSON is not a space", path, end - text);
+    return tree;
+}
+
+static size_t json_count(const cJSON *object) {
+    size_t count = 0;
+    for (const cJSON *item = object->child; item; item = item->next) count++;
+    return count;
+}
+
+/* Whole numbers from 0 to 2^53, which a double represents exactly; `valueint` of cJSON is only an int. */
+static bool json_whole(const cJSON *item, int64_t *out) {
+    if (!cJSON_IsNumber(item)) return false;
+    double value = item->valuedouble;
+    if (!(value >= 0 && value <= 0x1p53) || value != (double)(int64_t)value) return false;
+    *out = (int64_t)value;
+    return true;
+}
+
+/* ------------------------------------------------------------------ one tensor's entry */
+
+typedef struct Reading { /* a file whose header is being read */
+    Arena *arena;
+    const char *path;
+    const uint8_t *data; /* the bytes after the header */
+    int64_t size;
+} Reading;
+
+/* The field `key`, which must occur exactly once. */
+static const cJSON *entry_field(const Reading *reading, const cJSON *entry, const char *key) {
+    const cJSON *found = NULL;
+    for (const cJSON *item = entry->child; item; item = item->next) {
+        if (strcmp(item->string, key) != 0) continue;
+        if (found) fail_tensor(reading->arena, reading->path, entry->string, "`%s` is there twice", key);
+        found = item;
+    }
+    if (!found) fail_tensor(reading->arena, reading->path, entry->string, "`%s` is missing", key);
+    return found;
+}
+
+static Dtype entry_dtype(const Reading *reading, const cJSON *entry) {
+    const cJSON *field = entry_field(reading, entry, "dtype");
+    if (!cJSON_IsString(field)) fail_tensor(reading->arena, reading->path, entry->string, "`dtype` is not a string");
+    Text known = text_new(reading->arena);
+    for (int i = 0; i < DTYPE_COUNT; i++) {
+        const char *name = dtype_name((Dtype)i);
+        if (strcmp(field->valuestring, name) == 0) return (Dtype)i;
+        text_printf(&known, "%s%s", i ? ", " : "", name);
+    }
+    bool narrow = strncmp(field->valuestring, "F8", 2) == 0 || strncmp(field->valuestring, "F6", 2) == 0 ||
+                  strncmp(field->valuestring, "F4", 2) == 0;
+    fail_tensor(reading->arena, reading->path, entry->string, "unknown dtype `%s`; known are %s%s",
+                shown(reading->arena, field->valuestring), known.data, narrow ? "; " NOT_QUANTIZED : "");
+}
+
+static Shape entry_shape(const Reading *reading, const cJSON *entry) {
+    const cJSON *field = entry_field(reading, entry, "shape");
+    if (!cJSON_IsArray(field)) fail_tensor(reading->arena, reading->path, entry->string, "`shape` is not an array");
+    Shape shape = {0};
+    for (const cJSON *item = field->child; item; item = item->next) {
+        if (shape.rank == MAX_RANK)
+            fail_tensor(reading->arena, reading->path, entry->string, "`shape` has more than %d dims", MAX_RANK);
+        if (!json_whole(item, &shape.dims[shape.rank]))
+            fail_tensor(reading->arena, reading->path, entry->string,
+                        "dim %d of `shape` is not a whole number from 0 to 2^53", shape.rank);
+        shape.rank++;
+    }
+    return shape;
+}
+
+static void entry_offsets(const Reading *reading, const cJSON *entry, int64_t *begin, int64_t *end) {
+    const cJSON *field = entry_field(reading, entry, "data_offsets");
+    const cJSON *first = cJSON_IsArray(field) ? field->child : NULL;
+    if (!first || !first->next || first->next->next || !json_whole(first, begin) || !json_whole(first->next, end))
+        fail_tensor(reading->arena, reading->path, entry->string,
+                    "`data_offsets` is not an array of two whole numbers from 0 to 2^53");
+    if (*begin > *end)
+        fail_tensor(reading->arena, reading->path, entry->string, "it begins at %" PRId64 " after its end at %" PRId64,
+                    *begin, *end);
+    if (*end > reading->size)
+        fail_tensor(reading->arena, reading->path, entry->string,
+                    "it ends at %" PRId64 ", beyond the file's %" PRId64 " data bytes (is the file truncated?)", *end,
+                    reading->size);
+}
+
+static FileTensor read_entry(const Reading *reading, const cJSON *entry) {
+    Arena *arena = reading->arena;
+    const char *name = entry->string;
+    check_name(arena, reading->path, name);
+    if (!cJSON_IsObject(entry)) fail_tensor(arena, reading->path, name, "its entry is not an object");
+    Dtype dtype = entry_dtype(reading, entry);
+    Shape shape = entry_shape(reading, entry);
+    int64_t begin, end, bytes;
+    entry_offsets(reading, entry, &begin, &end);
+    if (!shape_elements(shape, &bytes) || !mul_fits(bytes, (int64_t)dtype_bytes(dtype), &bytes))
+        fail_tensor(arena, reading->path, name, "the size of shape %s overflows", shape_text(arena, shape));
+    if (end - begin != bytes)
+        fail_tensor(arena, reading->path, name,
+                    "shape %s of %s needs %" PRId64 " bytes, but `data_offsets` give %" PRId64,
+                    shape_text(arena, shape), dtype_name(dtype), bytes, end - begin);
+    return (FileTensor){.name = arena_copy(arena, name, strlen(name)), .path = reading->path, .dtype = dtype,
+                        .shape = shape, .data = reading->data + begin, .bytes = (size_t)bytes};
+}
+
+/* ------------------------------------------------------------------ one file */
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const FileTensor *)a)->name, ((const FileTensor *)b)->name);
+}
+
+static int by_place(const void *a, const void *b) {
+    const FileTensor *x = *(const FileTensor *const *)a, *y = *(const FileTensor *const *)b;
+    if (x->data != y->data) return x->data < y->data ? -1 : 1;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static void sort_tensors(TensorFile *file) {
+    if (file->count) qsort(file->tensors, file->count, sizeof *file->tensors, by_name);
+}
+
+/* The tensors must cover the data without gaps and overlaps; a tensor without bytes may be anywhere. */
+static void check_places(const Reading *reading, const TensorFile *file) {
+    const FileTensor **places = arena_array(reading->arena, file->count, sizeof *places);
+    size_t count = 0;
+    for (size_t i = 0; i < file->count; i++)
+        if (file->tensors[i].bytes) places[count++] = &file->tensors[i];
+    if (count) qsort(places, count, sizeof *places, by_place);
+    const uint8_t *end = reading->data;
+    for (size_t i = 0; i < count; i++) {
+        const FileTensor *tensor = places[i];
+        if (tensor->data < end)
+            fail_tensor(reading->arena, reading->path, tensor->name, "it overlaps tensor `%s`",
+                        shown(reading->arena, places[i - 1]->name));
+        if (tensor->data > end)
+            fail_tensor(reading->arena, reading->path, tensor->name, "%td bytes before it belong to no tensor",
+                        tensor->data - end);
+        end = tensor->data + tensor->bytes;
+    }
+    int64_t rest = reading->size - (int64_t)(end - reading->data);
+    if (rest) fail("%s: %" PRId64 " bytes follow its last tensor: truncated or oversized", reading->path, rest);
+}
+
+static size_t header_size(Arena *arena, MappedFile file) {
+    uint64_t length = 0;
+    if (file.size >= PREFIX_BYTES) memcpy(&length, file.data, sizeof length);
+    bool fits = file.size >= PREFIX_BYTES && length <= file.size - PREFIX_BYTES;
+    if (fits && length >= 2 && length <= JSON_LIMIT && file.data[PREFIX_BYTES] == '{') return (size_t)length;
+
+    /* Files of other kinds have an impossible length or other bytes after it. A truncated file may look like one. */
+    bool foreign = length > JSON_LIMIT || file.size < PREFIX_BYTES ||
+                   (file.size > PREFIX_BYTES && file.data[PREFIX_BYTES] != '{');
+    const char *kind = foreign ? foreign_kind(arena, file, false) : NULL;
+    if (kind) fail("%s: is not a safetensors file; it looks like %s", file.path, kind);
+    if (file.size < PREFIX_BYTES)
+        fail("%s: is not a safetensors file: it has only %zu bytes", file.path, file.size);
+    if (!fits)
+        fail("%s: its header of %" PRIu64 " bytes reaches beyond the file's %zu bytes: truncated, or not safetensors",
+             file.path, length, file.size);
+    if (length > JSON_LIMIT)
+        fail("%s: its header has %" PRIu64 " bytes; at most %d are read", file.path, length, JSON_LIMIT);
+    fail("%s: its header is not a JSON object", file.path);
+}
+
+static TensorFile open_file(Arena *arena, const char *path) {
+    MappedFile mapped = file_map(arena, path);
+    size_t length = header_size(arena, mapped);
+    const char *header = arena_copy(arena, (const char *)mapped.data + PREFIX_BYTES, length);
+    Reading reading = {arena, mapped.path, mapped.data + PREFIX_BYTES + length,
+                     (int64_t)(mapped.size - PREFIX_BYTES - length)};
+    JsonTree *tree = json_object(arena, path, header, length, " ");
+
+    TensorFile file = {.path = mapped.path};
+    file.tensors = arena_array(arena, json_count(tree->root), sizeof *file.tensors);
+    bool metadata = false;
+    for (const cJSON *entry = tree->root->child; entry; entry = entry->next) {
+        if (strcmp(entry->string, "__metadata__") == 0) {
+            if (metadata) fail("%s: `__metadata__` is there twice", path);
+            metadata = true;
+        } else {
+            file.tensors[file.count++] = read_entry(&reading, entry);
+        }
+    }
+    json_release(tree);
+    sort_tensors(&file);
+    for (size_t i = 1; i < file.count; i++)
+        if (strcmp(file.tensors[i - 1].name, file.tensors[i].name) == 0)
+            fail_tensor(arena, path, file.tensors[i].name, "it is there twice");
+    check_places(&reading, &file);
+    return file;
+}
+
+/* ------------------------------------------------------------------ an index of shards */
+
+typedef struct IndexEntry {
+    const char *tensor, *shard;
+} IndexEntry;
+
+static int by_shard(const void *a, const void *b) {
+    const IndexEntry *x = a, *y = b;
+    int order = strcmp(x->shard, y->shard);
+    return order ? order : strcmp(x->tensor, y->tensor);
+}
+
+static void check_shard_name(Arena *arena, const char *path, const IndexEntry *entry) {
+    const char *name = entry->shard;
+    bool control = false;
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) control = true;
+    if (control || !*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        fail_tensor(arena, path, entry->tensor, "its file `%s` is not a plain file name beside the index",
+                    shown(arena, name));
+}
+
+/* The entries of an index, sorted by shard and then by name. */
+static IndexEntry *read_index(Arena *arena, const char *path, size_t *count) {
+    size_t size;
+    const char *text = file_read(arena, path, JSON_LIMIT, &size);
+    JsonTree *tree = json_object(arena, path, text, size, " \t\r\n");
+    const cJSON *map = NULL;
+    for (const cJSON *item = tree->root->child; item; item = item->next) {
+        if (strcmp(item->string, "weight_map") != 0) continue;
+        if (map) fail("%s: `weight_map` is there twice", path);
+        map = item;
+    }
+    if (!map) fail("%s: `weight_map` is missing, so it is not an index of safetensors files", path);
+    if (!cJSON_IsObject(map)) fail("%s: `weight_map` is not an object", path);
+
+    IndexEntry *entries = arena_array(arena, json_count(map), sizeof *entries);
+    *count = 0;
+    for (const cJSON *item = map->child; item; item = item->next) {
+        check_name(arena, path, item->string);
+        if (!cJSON_IsString(item)) fail_tensor(arena, path, item->string, "its file is not a string");
+        IndexEntry *entry = &entries[(*count)++];
+        entry->tensor = arena_copy(arena, item->string, strlen(item->string));
+        entry->shard = arena_copy(arena, item->valuestring, strlen(item->valuestring));
+        check_shard_name(arena, path, entry);
+    }
+    json_release(tree);
+    if (*count) qsort(entries, *count, sizeof *entries, by_shard);
+    return entries;
+}
+
+/* Only tensors that the index lists are used, even where a shard has more. */
+static TensorFile open_index(Arena *arena, const char *path) {
+    size_t count;
+    IndexEntry *entries = read_index(arena, path, &count);
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash + 1 - path) : 0;
+    TensorFile file = {.path = path}, shard = {0};
+    file.tensors = arena_array(arena, count, sizeof *file.tensors);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || strcmp(entries[i - 1].shard, entries[i].shard) != 0)
+            shard = open_file(arena, arena_printf(arena, "%.*s%s", folder, path, entries[i].shard));
+        const FileTensor *tensor = tensor_find(&shard, entries[i].tensor);
+        if (!tensor) fail_tensor(arena, path, entries[i].tensor, "it is not in its file `%s`", entries[i].shard);
+        file.tensors[file.count++] = *tensor;
+    }
+    sort_tensors(&file);
+    for (size_t i = 1; i < file.count; i++)
+        if (strcmp(file.tensors[i - 1].name, file.tensors[i].name) == 0)
+            fail_tensor(arena, path, file.tensors[i].name, "it is there twice");
+    return file;
+}
+
+/* ------------------------------------------------------------------ any path */
+
+/* The weights in a folder that Hugging Face transformers saved. */
+static const char *weights_of_folder(Arena *arena, const char *folder) {
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') length--;
+    const char *whole = arena_printf(arena, "%.*s/model.safetensors", (int)length, folder),
+               *index = arena_printf(arena, "%s.index.json", whole),
+               *torch = arena_printf(arena, "%.*s/pytorch_model.bin", (int)length, folder);
+    if (file_exists(whole)) return whole;
+    if (file_exists(index)) return index;
+    fail("%s: it is a folder with neither model.safetensors nor model.safetensors.index.json%s", folder,
+         file_exists(torch) ? "; its pytorch_model.bin is not read: save the model as safetensors"
+                            : "; give its files, separated by commas");
+}
+
+static TensorFile open_part(Arena *arena, const char *path) {
+    static const char SUFFIX[] = ".index.json";
+    if (folder_exists(path)) path = weights_of_folder(arena, path);
+    size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
+    bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
+    return index ? open_index(arena, path) : open_file(arena, path);
+}
+
+static TensorFile open_list(Arena *arena, const char *list) {
+    size_t parts = 1;
+    for (const char *c = list; *c; c++) parts += *c == ',';
+    TensorFile *files = arena_array(arena, parts, sizeof *files), all = {.path = list};
+    const char *at = list;
+    size_t total = 0;
+    for (size_t i = 0; i < parts; i++) {
+        size_t size = strcspn(at, ",");
+        if (size == 0) fail("%s: a path between the commas is empty", list);
+        files[i] = open_part(arena, arena_copy(arena, at, size));
+        total += files[i].count;
+        at += size + 1;
+    }
+    all.tensors = arena_array(arena, total, sizeof *all.tensors);
+    for (size_t i = 0; i < parts; i++)
+        for (size_t j = 0; j < files[i].count; j++) all.tensors[all.count++] = files[i].tensors[j];
+    sort_tensors(&all);
+    for (size_t i = 1; i < all.count; i++)
+        if (strcmp(all.tensors[i - 1].name, all.tensors[i].name) == 0)
+            fail_tensor(arena, all.tensors[i].path, all.tensors[i].name, "it is also in %s", all.tensors[i - 1].path);
+    return all;
+}
+
+TensorFile *safetensors_open(Arena *arena, const char *path) {
+    const char *kept = arena_copy(arena, path, strlen(path));
+    bool list = strchr(path, ',') && !file_exists(path); /* a comma may also be part of a path */
+    TensorFile *file = arena_alloc(arena, sizeof *file);
+    *file = list ? open_list(arena, kept) : open_part(arena, kept);
+    file->path = kept;
+    file->names = arena_array(arena, file->count + 1, sizeof *file->names);
+    for (size_t i = 0; i < file->count; i++) file->names[i] = file->tensors[i].name;
+    return file;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* safetensors_open must be able to read the names that are written. */
+static void check_names(Arena *arena, const char *path, const NamedTensor *tensors, size_t count) {
+    const char **names = arena_array(arena, count, sizeof *names);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = tensors[i].name;
+        check_name(arena, path, names[i]);
+        if (strcmp(names[i], "__metadata__") == 0)
+            fail_tensor(arena, path, names[i], "the name is reserved in safetensors files");
+    }
+    if (count) qsort(names, count, sizeof *names, by_text);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0) fail_tensor(arena, path, names[i], "it would be there twice");
+}
+
+static void add_json_string(Text *text, const char *name) {
+    text_add(text, "\"", 1);
+    for (; *name; name++) {
+        if (*name == '"' || *name == '\\') text_add(text, "\\", 1);
+        text_add(text, name, 1);
+    }
+    text_add(text, "\"", 1);
+}
+
+static size_t f32_bytes(Arena *arena, const char *path, const NamedTensor *tensor) {
+    int64_t bytes;
+    if (tensor->shape.rank < 0 || tensor->shape.rank > MAX_RANK || !shape_elements(tensor->shape, &bytes) ||
+        !mul_fits(bytes, (int64_t)sizeof(float), &bytes))
+        fail_tensor(arena, path, tensor->name, "its size overflows");
+    return (size_t)bytes;
+}
+
+void safetensors_write(Arena *arena, const char *path, const NamedTensor *tensors, size_t count) {
+    check_names(arena, path, tensors, count);
+    Text header = text_new(arena);
+    int64_t offset = 0;
+    text_add(&header, "{", 1);
+    for (size_t i = 0; i < count; i++) {
+        int64_t end;
+        if (!add_fits(offset, (int64_t)f32_bytes(arena, path, &tensors[i]), &end))
+            fail_tensor(arena, path, tensors[i].name, "its end overflows");
+        if (i) text_add(&header, ",", 1);
+        add_json_string(&header, tensors[i].name);
+        text_printf(&header, ":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[%" PRId64 ",%" PRId64 "]}",
+                    shape_text(arena, tensors[i].shape), offset, end);
+        offset = end;
+    }
+    text_add(&header, "}", 1);
+    while (header.size % 8) text_add(&header, " ", 1); /* other writers align the data, too */
+    if (header.size > JSON_LIMIT) fail("%s: its header would have %zu bytes, too many to read", path, header.size);
+
+    OutputFile *output = output_open(arena, path);
+    uint64_t length = header.size;
+    output_write(output, &length, sizeof length);
+    output_write(output, header.data, header.size);
+    progress_begin("writing %s", path);
+    for (size_t i = 0; i < count; i++) {
+        progress_at((int64_t)i, (int64_t)count, "tensors");
+        output_write(output, tensors[i].data, f32_bytes(arena, path, &tensors[i]));
+    }
+    output_commit(output);
+}

@@ -1,0 +1,85 @@
+/* tensor.c: finds tensors of a file by name, and converts their elements to f32. */
+#include "../attnc.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensor files are little-endian and are read without a swap");
+
+const FileTensor *tensor_find(const TensorFile *file, const char *name) {
+    size_t low = 0, high = file->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(name, file->tensors[middle].name);
+        if (order == 0) return &file->tensors[middle];
+        if (order < 0) high = middle;
+        else low = middle + 1;
+    }
+    return NULL;
+}
+
+static float float_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static float float_of_half(uint16_t half) {
+    uint32_t sign = (half & 0x8000u) << 16, exponent = (half >> 10) & 31u, fraction = half & 0x3ffu;
+    if (exponent == 31) return float_of_bits(sign | 0x7f800000u | fraction << 13);
+    if (exponent) return float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
+    float magnitude = (float)fraction * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+}
+
+/* Reads elements of Type, which may be unaligned, and stores `value`, an expression in `item`, for each. */
+#define CONVERT(Type, value)                                                 \
+    for (int64_t i = 0; i < count; i++) {                                    \
+        Type item;                                                           \
+        memcpy(&item, from + (size_t)i * sizeof item, sizeof item);          \
+        out[i] = (value);                                                    \
+    }                                                                        \
+    return
+
+void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out) {
+    size_t size = dtype_bytes(tensor->dtype);
+    int64_t elements = (int64_t)(tensor->bytes / size);
+    if (first < 0 || count < 0 || first > elements || count > elements - first)
+        bug("elements %" PRId64 " and %" PRId64 " more are not in tensor `%s` of %" PRId64, first, count, tensor->name,
+            elements);
+    if (count == 0) return;
+    const uint8_t *from = tensor->data + (size_t)first * size;
+    switch (tensor->dtype) {
+    case DTYPE_F32: memcpy(out, from, (size_t)count * size); return;
+    case DTYPE_F16: CONVERT(uint16_t, float_of_half(item));
+    case DTYPE_BF16: CONVERT(uint16_t, float_of_bits((uint32_t)item << 16));
+    case DTYPE_F64: CONVERT(double, (float)item);
+    case DTYPE_I64: CONVERT(int64_t, (float)item);
+    case DTYPE_I32: CONVERT(int32_t, (float)item);
+    case DTYPE_I16: CONVERT(int16_t, item);
+    case DTYPE_I8: CONVERT(int8_t, item);
+    case DTYPE_U8: CONVERT(uint8_t, item);
+    case DTYPE_BOOL: CONVERT(uint8_t, item ? 1.0f : 0.0f);
+    case DTYPE_COUNT: break;
+    }
+    bug("dtype %d is not converted", (int)tensor->dtype);
+}
+
+/* To nearest even; numbers above the largest become infinite. NaN stays NaN: it is made quiet, so that no NaN whose
+ * payload is in the lower bits alone becomes infinite. */
+static uint16_t bf16_of_float(float number) {
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    if (number != number) return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+void tensor_from_f32(Dtype dtype, const float *numbers, int64_t count, void *out) {
+    switch (dtype) {
+    case DTYPE_F32: memcpy(out, numbers, (size_t)count * sizeof *numbers); return;
+    case DTYPE_BF16:
+        for (int64_t i = 0; i < count; i++) ((uint16_t *)out)[i] = bf16_of_float(numbers[i]);
+        return;
+    default: bug("no weights are stored as %s", dtype_name(dtype));
+    }
+}

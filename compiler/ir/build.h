@@ -1,0 +1,109 @@
+/* build.h: declarations that the files of the builder share. The name of a value or weight consists of a stem and a
+ * word: the stem "encoder.layers.3.attention." and the word "query". */
+#ifndef BUILD_H
+#define BUILD_H
+
+#include "../attnc.h"
+
+
+/* The beginning of the names of one part of the model. */
+typedef struct Stem {
+    const char *text;  /* "encoder.layers.3.attention.", or "" */
+    const char *stack; /* "encoder", or NULL */
+    int layer;         /* 3, or -1 outside of layers */
+    const char *part;  /* "attention.", or "" */
+} Stem;
+
+extern const Stem BUILD_NO_STEM;
+
+/* One graph while it is built. `location`, `where` and `stem` belong to the part of the model at hand. */
+typedef struct Build {
+    EntryKind entry;
+    Dim past, total, source; /* ENTRY_DECODE: rows of the state before and after the call, and of the source */
+    Arena *arena;
+    const Model *model;
+    Module *module;
+    Graph *graph;
+    Location location;
+    const char *where; /* "encoder layer 3 attention" */
+    Stem stem;         /* of the names of values */
+    int *of_weight;    /* [room_of_weight]: 1 + the tensor in the graph of each weight of the table, or 0 */
+    int room_of_weight;
+    bool of_source;    /* the stack at hand reads the source of a decoder */
+} Build;
+
+enum { NO_WEIGHT = -1 };
+
+/* The weights of x weight^T + bias, as numbers in the table. */
+typedef struct LinearWeights {
+    const char *what; /* names the result */
+    int weight, bias; /* bias may be NO_WEIGHT */
+} LinearWeights;
+
+/* --- ir/build_parts.c. A function that returns an int returns a tensor's number in the graph. */
+Stem build_stem(Build *b, const Stack *stack, const char *part);
+/* `layer` is the layer's own index in names of values, and in names of weights the layer whose weights these are. */
+Stem build_sublayer_stem(Build *b, const Stack *stack, int64_t layer, const Sublayer *s);
+const char *build_name(Build *b, const Stem *stem, const char *what);
+Site build_site(Build *b, const Stem *stem, const char *what, Role role);
+
+Dim build_constant(int64_t n);
+Dim build_symbol(Build *b, const char *name, int64_t least, int64_t bound); /* a new symbol of the graph */
+Dim build_length(Build *b, const char *name, Length length); /* a constant when exact, otherwise a new symbol */
+
+const Tensor *build_tensor(const Build *b, int t);
+Dim build_rows(const Build *b, int t);
+int64_t build_columns(const Build *b, int t);
+Tensor build_value2(Build *b, const char *what, Dim rows, int64_t columns);        /* f32 [rows][columns] */
+Tensor build_value3(Build *b, const char *what, int64_t heads, Dim n, Dim m);      /* f32 [heads][n][m] */
+Tensor build_value_like(Build *b, const char *what, int x);                        /* of the shape of x */
+int build_weight(Build *b, int weight); /* the tensor of a weight, given by its number in the table */
+int build_derived(Build *b, Derived wanted); /* the derived tensor of that name, which is made if there is none */
+
+int build_input(Build *b, InputRole role, int rank, const Dim *dims, bool optional);
+/* States that the last input belongs to the source of an encoder with a decoder, or to the keys of attention alone. */
+void build_mark_source(Build *b);
+
+int build_op(Build *b, OpKind kind, OpAttributes a, Tensor result, int n, const int *inputs);
+#define EMIT(kind, result, attributes, ...) \
+    build_op(b, OP_##kind, (OpAttributes)attributes, result, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), \
+             (int[]){__VA_ARGS__})
+#define ATTRIBUTES(...) {__VA_ARGS__}
+
+/* --- ir/build_weights.c. A declaration adds a weight to the module's table and returns its number there. Layers may
+ * share weights, and all graphs of a module do: a second declaration finds the weight of that name. The order of first
+ * declarations is that of the table, which users see, so a part of the model that reads its weights in another order
+ * declares them all before it reads one. */
+static inline Shape build_vector(int64_t n) { return (Shape){1, {n}}; }
+static inline Shape build_matrix(int64_t out, int64_t in) { return (Shape){2, {out, in}}; }
+
+/* `spec` has the shape, the type and the random values; name, site and location are those of the part of the model at
+ * hand. */
+int build_declare(Build *b, const Stem *stem, const char *what, WeightSpec spec);
+int build_declare_bias(Build *b, const Stem *stem, const char *what, Shape shape);
+/* Random values make a result of the scale of x, times `scale`. */
+LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what, int64_t out, int64_t in, bool bias,
+                                   double scale);
+int build_declare_tokens(Build *b, const Stack *stack);   /* one table for both stacks where the embedding is tied */
+int build_declare_relative(Build *b, const Stack *stack); /* the table that the attentions of a stack share */
+int build_linear(Build *b, const LinearWeights *weights, Role role, int x);
+int build_new_linear(Build *b, const Stem *stem, const char *what, Role role, int x, int64_t out, bool bias);
+/* `shape` is that of the norm's weights. Each part of the columns as wide as their rows is normalized by itself.
+ * Without a norm, x itself. */
+int build_norm(Build *b, const Stem *stem, const char *what, Role role, int x, Norm n, Shape shape);
+int build_row_norm(Build *b, const Stem *stem, const char *what, int x, Norm n); /* of all columns together */
+
+/* --- ir/build_attention.c. The tensors that scores and the weighted sum read; NO_TENSOR if this graph does not make
+ * them. */
+typedef struct Heads {
+    int query, key, value;
+} Heads;
+
+Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows); /* projections and qk_norm */
+Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h); /* the matrices of a score */
+/* The sublayer without norm and residual. `stem` is that of the weights; `stack` is NULL for attention alone; `bound`
+ * is the most rows of a sequence; `layer` names an exported map. */
+int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attention *a, Heads rows, int64_t bound,
+                    int layer);
+
+#endif

@@ -1,0 +1,273 @@
+/* build_attention.c: attention as operations. In a decoder's `decode`, keys and values of earlier rows come from a
+ * state, and those of cross attention from what `encode` left. */
+#include "build.h"
+
+#include <math.h>
+
+/* A name made of all numbers of a rotation, so that layers share a table only if their rotations are equal. */
+static const char *rotation_name(Build *b, const Position *p, int64_t bound) {
+    Text numbers = text_new(b->arena);
+    text_printf(&numbers, "%.17g %.17g %.17g %.17g %.17g %.17g %d %lld", p->factor, p->low, p->high, p->beta_fast,
+                p->beta_slow, p->attention_factor, p->untruncated, (long long)p->original);
+    for (int64_t i = 0; p->scaling == ROPE_LONGROPE && i < p->rope_width / 2; i++)
+        text_printf(&numbers, " %.17g %.17g", p->short_factors[i], p->long_factors[i]);
+    const char *name = arena_printf(b->arena, "%lld.%.17g.%lld", (long long)p->rope_width, p->theta, (long long)bound);
+    if (p->scaling == ROPE_PLAIN) return name;
+    return arena_printf(b->arena, "%s.%d.%016llx", name, (int)p->scaling,
+                        (unsigned long long)hash_bytes(0, numbers.data, numbers.size));
+}
+
+/* Longrope has a table for sequences up to `original` rows and another for longer sequences. Where the length is known
+ * only at the call, the tables are concatenated. Returns the first row of the second table, or 0 for a single table. */
+static int64_t second_table(const Build *b, const Position *p, Dim rows, int64_t bound) {
+    bool exact = !rows.symbol || (b->entry == ENTRY_DECODE && b->model->decoder->seq.exact);
+    return p->scaling == ROPE_LONGROPE && !exact && p->original < bound ? p->original : 0;
+}
+
+/* `past` is the symbol of the number of rows before row 0 of x. */
+static int rope(Build *b, const char *what, Role role, int x, const Attention *a, int64_t heads, int64_t bound,
+                int past) {
+    const Position *p = &a->position;
+    int64_t first = second_table(b, p, build_rows(b, x), bound);
+    Shape shape = {2, {first + bound, p->rope_width / 2}};
+    const char *key = rotation_name(b, p, bound);
+    if (first) key = arena_printf(b->arena, "%s.both", key);
+    int c = build_derived(b, (Derived){.kind = DERIVED_ROPE_COS,
+                                 .name = arena_printf(b->arena, "rope.cos.%s", key),
+                                 .shape = shape,
+                                 .position = p,
+                                 .rows = bound});
+    int s = build_derived(b, (Derived){.kind = DERIVED_ROPE_SIN,
+                                 .name = arena_printf(b->arena, "rope.sin.%s", key),
+                                 .shape = shape,
+                                 .position = p,
+                                 .rows = bound});
+    Tensor result = build_value_like(b, what, x);
+    result.site.role = role;
+    return EMIT(rope, result,
+                ATTRIBUTES(.heads = heads, .head_dim = a->head_dim, .width = p->rope_width,
+                           .interleaved = p->rope_interleaved, .offset = first, .past = past),
+                x, c, s);
+}
+
+/* The number of the table of `position relative`, or NO_WEIGHT. */
+static int declare_relative(Build *b, const Stem *stem, const Stack *stack, const Attention *a) {
+    const Position *p = &a->position;
+    if (p->kind != POSITION_RELATIVE) return NO_WEIGHT;
+    if (!p->per_layer) return build_declare_relative(b, stack);
+    const WeightSpec table = {.shape = build_matrix(p->buckets, a->heads), .deviation = 1};
+    return build_declare(b, stem, "relative.weight", table);
+}
+
+/* `relative` is the number of the table of `position relative`. */
+static int position_scores(Build *b, const Attention *a, int scores, int64_t bound, int relative) {
+    const Position *p = &a->position;
+    if (p->kind == POSITION_ALIBI) {
+        double scale = p->alibi_scaled ? a->scale : 1;
+        const char *name =
+            arena_printf(b->arena, "alibi.slopes.%lld.%.17g.%.17g", (long long)a->heads, p->alibi_max, scale);
+        int slopes = build_derived(b, (Derived){.kind = DERIVED_SLOPES,
+                                          .name = name,
+                                          .shape = {1, {a->heads}},
+                                          .position = p,
+                                          .heads = a->heads,
+                                          .alibi_scale = scale});
+        return EMIT(alibi, build_value_like(b, "alibi", scores),
+                    ATTRIBUTES(.heads = a->heads, .past = b->past.symbol), scores, slopes);
+    }
+    if (p->kind != POSITION_RELATIVE) return scores;
+    const char *table = b->module->weights.specs[relative].name;
+    const char *name = arena_printf(b->arena, "%s.%s", table, p->bidirectional ? "by_distance" : "by_distance_back");
+    int bias = build_derived(b, (Derived){.kind = DERIVED_RELATIVE,
+                                    .name = name,
+                                    .shape = {2, {a->heads, 2 * bound - 1}},
+                                    .position = p,
+                                    .rows = bound,
+                                    .heads = a->heads,
+                                    .source = relative});
+    return EMIT(relative_bias, build_value_like(b, "biased", scores),
+                ATTRIBUTES(.heads = a->heads, .offset = bound - 1, .past = b->past.symbol), scores, bias);
+}
+
+static int attention_scores(Build *b, const Stem *stem, const Attention *a, int query, int key) {
+    Dim n = build_rows(b, query), m = build_rows(b, key);
+    Tensor result = build_value3(b, "scores", a->heads, n, m);
+    if (a->score == SCORE_additive) {
+        const WeightSpec spec = {.shape = build_vector(a->d_score), .deviation = 1 / sqrt((double)a->d_score)};
+        int vector = build_weight(b, build_declare(b, stem, "score.vector.weight", spec));
+        return EMIT(additive_scores, result, ATTRIBUTES(.scale = a->scale), query, key, vector);
+    }
+    return EMIT(scores, result,
+                ATTRIBUTES(.scale = a->scale, .heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->head_dim),
+                query, key);
+}
+
+/* The input with the length of each sequence's prefix, in rows of the decoder or of the only stack, or in keys. */
+static int prefix_length(Build *b) {
+    const Model *m = b->module->model;
+    Dim one = build_constant(1);
+    int prefix = build_input(b, IN_prefix_length, 1, &one, false);
+    const Stack *stack = m->decoder ? m->decoder : m->encoder;
+    b->graph->inputs[b->graph->n_inputs - 1].most = m->alone ? m->keys.n : stack->seq.n;
+    return prefix;
+}
+
+static int declare_sink(Build *b, const Stem *stem, const Attention *a) {
+    if (!a->sink_learned) return NO_WEIGHT;
+    return build_declare(b, stem, "sink.weight", (WeightSpec){.shape = build_vector(a->heads), .deviation = 1});
+}
+
+/* `sink` is the number of the weights of a learned sink, or NO_WEIGHT. */
+static int softmax(Build *b, const Attention *a, int scores, int sink) {
+    const Tensor result = build_value_like(b, "weights", scores);
+    int inputs[MAX_OP_INPUTS] = {scores}, n = 1;
+    OpAttributes at = {.heads = a->heads, .causal = a->mask_causal, .window = a->window, .sink = a->sink};
+    if (!a->cross) at.past = b->past.symbol;
+    if (a->mask_given) {
+        Dim dims[] = {result.dims[1], result.dims[2]};
+        const GraphInput *mask = graph_input(b->graph, IN_mask);
+        inputs[n++] = mask ? mask->tensor : build_input(b, IN_mask, 2, dims, false);
+        if (!mask && b->of_source) build_mark_source(b);
+        at.has_mask = true;
+    }
+    if (a->mask_prefix) {
+        const GraphInput *prefix = graph_input(b->graph, IN_prefix_length);
+        inputs[n++] = prefix ? prefix->tensor : prefix_length(b);
+        at.has_prefix = true;
+    }
+    if (sink != NO_WEIGHT) {
+        inputs[n++] = build_weight(b, sink);
+        at.has_sink = true;
+    }
+    return build_op(b, OP_softmax, at, result, n, inputs);
+}
+
+static int project_query(Build *b, const Stem *stem, const Attention *a, int x) {
+    /* Random queries make scores with a deviation of about 1, whatever their factor. */
+    double scale = a->scale != 0 ? fabs(1 / (a->scale * sqrt((double)a->head_dim))) : 1;
+    if (a->qk_norm.kind || score_is_bare(a->score)) scale = 1;
+    const int64_t width = a->heads * a->head_dim;
+    const LinearWeights query = build_declare_linear(b, stem, "query", width, a->query_width, a->bias_q, scale);
+    return build_linear(b, &query, ROLE_QUERY, x);
+}
+
+static int qk_norm(Build *b, const Stem *stem, const char *what, Role role, int x, const Attention *a, int64_t heads) {
+    Shape shape = a->qk_norm_all_heads         ? build_vector(heads * a->head_dim)
+                  : a->qk_norm_weight_per_head ? build_matrix(heads, a->head_dim)
+                                               : build_vector(a->head_dim);
+    return build_norm(b, stem, what, role, x, a->qk_norm, shape);
+}
+
+Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows) {
+    Heads h = rows;
+    const int64_t keys = a->kv_heads * a->head_dim, values = a->kv_heads * a->value_dim;
+    if (a->projected) {
+        if (h.query != NO_TENSOR) h.query = project_query(b, stem, a, h.query);
+        if (h.key != NO_TENSOR) h.key = build_new_linear(b, stem, "key", ROLE_KEY, h.key, keys, a->bias_k);
+        if (h.value != NO_TENSOR) h.value = build_new_linear(b, stem, "value", ROLE_VALUE, h.value, values, a->bias_v);
+    }
+    if (h.query != NO_TENSOR) h.query = qk_norm(b, stem, "query_norm", ROLE_QUERY, h.query, a, a->heads);
+    if (h.key != NO_TENSOR) h.key = qk_norm(b, stem, "key_norm", ROLE_KEY, h.key, a, a->kv_heads);
+    return h;
+}
+
+Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h) {
+    if (a->score == SCORE_additive) {
+        if (h.query != NO_TENSOR)
+            h.query = build_new_linear(b, stem, "score.query", ROLE_QUERY, h.query, a->d_score, false);
+        if (h.key != NO_TENSOR) h.key = build_new_linear(b, stem, "score.key", ROLE_KEY, h.key, a->d_score, false);
+    }
+    if (a->score == SCORE_general && h.key != NO_TENSOR) {
+        const WeightSpec spec = {.shape = build_matrix(a->query_width, a->key_width),
+                                 .dtype = b->model->weights_dtype,
+                                 .deviation = 1 / sqrt((double)a->query_width * (double)a->key_width)};
+        const LinearWeights score = {"score", build_declare(b, stem, "score.weight", spec), NO_WEIGHT};
+        h.key = build_linear(b, &score, ROLE_KEY, h.key);
+    }
+    return h;
+}
+
+static int state_tensor(Build *b, const char *what, Role role, Dim rows, int64_t columns) {
+    Tensor tensor = build_value2(b, what, rows, columns);
+    tensor.site.role = role;
+    tensor.kind = TENSOR_STATE;
+    tensor.location = b->location;
+    return graph_tensor(b->arena, b->graph, tensor);
+}
+
+/* The rows of the state followed by x, which are all rows that this call's queries may attend to. */
+static int append(Build *b, const char *what, Role role, int x) {
+    int64_t columns = build_columns(b, x);
+    int in = state_tensor(b, arena_printf(b->arena, "%s_before", what), role, b->past, columns);
+    Tensor longer = build_value2(b, what, b->total, columns);
+    longer.site.role = role;
+    int out = EMIT(append, longer, ATTRIBUTES(.past = b->past.symbol), in, x);
+    graph_state(b->arena, b->graph, (GraphState){.name = longer.name, .site = longer.site, .in = in, .out = out});
+    return out;
+}
+
+/* Keys or values that `encode` computed from the source. */
+static int from_source(Build *b, const char *what, Role role, int64_t columns) {
+    int in = state_tensor(b, what, role, b->source, columns);
+    const Tensor *tensor = build_tensor(b, in);
+    graph_state(b->arena, b->graph,
+                (GraphState){.name = tensor->name,
+                             .site = tensor->site,
+                             .in = in,
+                             .out = NO_TENSOR,
+                             .of_source = true});
+    return in;
+}
+
+static int64_t key_columns(const Attention *a) {
+    if (a->score == SCORE_additive) return a->d_score;
+    return a->score == SCORE_general ? a->query_width : a->kv_heads * a->head_dim;
+}
+
+/* Rotates queries and keys by position, and appends to the caches. A cache holds rotated keys. */
+static Heads place_heads(Build *b, const Attention *a, Heads h, int64_t bound) {
+    bool cached = b->entry == ENTRY_DECODE && !a->cross, turned = a->position.kind == POSITION_ROPE;
+    int past = b->past.symbol;
+    if (turned) h.query = rope(b, "query_rope", ROLE_QUERY, h.query, a, a->heads, bound, past);
+    if (turned) h.key = rope(b, "key_rope", ROLE_KEY, h.key, a, a->kv_heads, bound, past);
+    if (!cached) return h;
+    h.key = append(b, "keys", ROLE_KEY, h.key);
+    h.value = append(b, "values", ROLE_VALUE, h.value);
+    return h;
+}
+
+static void export_map(Build *b, const Stack *stack, const Attention *a, int weights, int layer) {
+    graph_output(b->arena, b->graph,
+                 (GraphOutput){.role = map_role(b->model, stack, a),
+                               .tensor = weights,
+                               .layer = layer,
+                               .heads = a->exported_heads,
+                               .n_heads = a->n_exported_heads});
+}
+
+int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attention *a, Heads rows, int64_t bound,
+                     int layer) {
+    bool kept = b->entry == ENTRY_DECODE && a->cross;
+    if (kept) rows.key = rows.value = NO_TENSOR;
+    Heads h = build_project(b, stem, a, rows);
+    /* These are read behind the weights of a score, in front of which they stand in the table. */
+    const int relative = declare_relative(b, stem, stack, a), sink = declare_sink(b, stem, a);
+    h = build_score_rows(b, stem, a, h);
+    if (kept) {
+        h.key = from_source(b, "keys", ROLE_KEY, key_columns(a));
+        h.value = from_source(b, "values", ROLE_VALUE, a->projected ? a->kv_heads * a->value_dim : a->value_width);
+    } else {
+        h = place_heads(b, a, h, bound);
+    }
+    int query = h.query, key = h.key, value = h.value;
+    int scores = attention_scores(b, stem, a, query, key);
+    scores = position_scores(b, a, scores, bound, relative);
+    if (a->softcap > 0)
+        scores = EMIT(softcap, build_value_like(b, "capped", scores), ATTRIBUTES(.cap = a->softcap), scores);
+    int weights = softmax(b, a, scores, sink);
+    if (a->exported) export_map(b, stack, a, weights, layer);
+    Tensor mixed = build_value2(b, "mixed", build_rows(b, query), a->heads * a->value_dim);
+    int x = EMIT(weighted_sum, mixed,
+                 ATTRIBUTES(.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->value_dim), weights, value);
+    return a->has_output ? build_new_linear(b, stem, "output", ROLE_NONE, x, a->output_width, a->bias_o) : x;
+}

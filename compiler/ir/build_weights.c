@@ -1,0 +1,99 @@
+/* build_weights.c: the declarations of weights, and the linear and norm operations that read them. */
+#include "build.h"
+
+#include <math.h>
+
+/* Random weights are drawn so that matrices keep the scale of their input, gains vary around their neutral value, and
+ * biases are small. */
+static const double GAIN_DEVIATION = 0.2, BIAS_DEVIATION = 0.1;
+
+/* The most elements of all weights together, so that no size in bytes comes near 64 bits. */
+#define MOST_ELEMENTS (INT64_C(1) << 49)
+
+static void count_elements(Build *b, const WeightSpec *spec) {
+    int64_t elements, *total = &b->module->weights.elements;
+    if (shape_elements(spec->shape, &elements) && add_fits(*total, elements, total) && *total <= MOST_ELEMENTS) return;
+    Diagnostics diagnostics = diagnostics_new(b->arena);
+    diagnose(&diagnostics, spec->location, "the tensor `%s` is too large, alone or with those before it", spec->name);
+    fail("%s: 1 error", b->model->source->path);
+}
+
+int build_declare(Build *b, const Stem *stem, const char *what, WeightSpec spec) {
+    WeightTable *table = &b->module->weights;
+    spec.name = build_name(b, stem, what);
+    const WeightSpec *declared = weight_spec_find(table, spec.name);
+    if (declared) {
+        if (!shape_equal(declared->shape, spec.shape)) bug("the weight `%s` is declared with two shapes", spec.name);
+        return (int)(declared - table->specs);
+    }
+    spec.site = build_site(b, stem, what, ROLE_NONE);
+    spec.location = b->location;
+    count_elements(b, &spec);
+    return weight_table_add(b->arena, table, spec);
+}
+
+int build_declare_bias(Build *b, const Stem *stem, const char *what, Shape shape) {
+    return build_declare(b, stem, arena_printf(b->arena, "%s.bias", what),
+                         (WeightSpec){.shape = shape, .deviation = BIAS_DEVIATION});
+}
+
+LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what, int64_t out, int64_t in, bool bias,
+                                   double scale) {
+    LinearWeights w = {.what = what, .bias = NO_WEIGHT};
+    w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
+                             (WeightSpec){.shape = build_matrix(out, in),
+                                          .dtype = b->model->weights_dtype,
+                                          .deviation = scale / sqrt((double)in)});
+    if (bias) w.bias = build_declare_bias(b, stem, what, build_vector(out));
+    return w;
+}
+
+int build_declare_tokens(Build *b, const Stack *stack) {
+    bool of_both = b->model->embedding_tied && b->model->encoder && b->model->decoder;
+    Stem stem = build_stem(b, stack, "embedding.");
+    if (of_both) stem.text = stem.part; /* without the name of the stack */
+    /* Rows are drawn so that they have unit scale after the embedding's factor. */
+    double deviation = stack->embedding_scale != 0 ? fabs(1 / stack->embedding_scale) : 1;
+    return build_declare(b, &stem, "tokens.weight",
+                         (WeightSpec){.shape = build_matrix(stack->vocab, stack->embedding_width),
+                                      .dtype = b->model->weights_dtype,
+                                      .deviation = deviation});
+}
+
+int build_declare_relative(Build *b, const Stack *stack) {
+    const Stem stem = build_stem(b, stack, "");
+    return build_declare(b, &stem, "relative.weight",
+                         (WeightSpec){.shape = build_matrix(stack->relative.buckets, stack->relative_heads),
+                                      .deviation = 1});
+}
+
+int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {
+    int w = build_weight(b, weights->weight);
+    Tensor result = build_value2(b, weights->what, build_rows(b, x), build_tensor(b, w)->dims[0].n);
+    result.site.role = role;
+    if (weights->bias == NO_WEIGHT) return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w);
+    return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w, build_weight(b, weights->bias));
+}
+
+int build_new_linear(Build *b, const Stem *stem, const char *what, Role role, int x, int64_t out, bool bias) {
+    const LinearWeights weights = build_declare_linear(b, stem, what, out, build_columns(b, x), bias, 1);
+    return build_linear(b, &weights, role, x);
+}
+
+int build_norm(Build *b, const Stem *stem, const char *what, Role role, int x, Norm n, Shape shape) {
+    if (n.kind == NORM_NONE) return x;
+    const WeightSpec gain = {.shape = shape, .mean = n.plus_one ? 0 : 1, .deviation = GAIN_DEVIATION};
+    int w = build_weight(b, build_declare(b, stem, arena_printf(b->arena, "%s.weight", what), gain));
+    Tensor result = build_value_like(b, what, x);
+    result.site.role = role;
+    int64_t groups = build_columns(b, x) / shape.dims[shape.rank - 1];
+    OpAttributes a = {.eps = n.eps, .plus_one = n.plus_one, .groups = groups};
+    if (n.kind == NORM_rmsnorm) return build_op(b, OP_rmsnorm, a, result, 2, (int[]){x, w});
+    if (!n.bias) return build_op(b, OP_layernorm, a, result, 2, (int[]){x, w});
+    int bias = build_weight(b, build_declare_bias(b, stem, what, shape));
+    return build_op(b, OP_layernorm, a, result, 3, (int[]){x, w, bias});
+}
+
+int build_row_norm(Build *b, const Stem *stem, const char *what, int x, Norm n) {
+    return build_norm(b, stem, what, ROLE_NONE, x, n, build_vector(build_columns(b, x)));
+}

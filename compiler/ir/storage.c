@@ -1,0 +1,54 @@
+/* storage.c: sizes and offsets of stored numbers. */
+#include "../attnc.h"
+
+const Layout LAYOUT_ROWS = {.dtype = DTYPE_F32, .k_group = 1};
+const Layout LAYOUT_PANELS = {.dtype = DTYPE_F32, .panel = PANEL, .k_group = 1};
+
+/* `n` rounded up to a multiple of `to`; false on overflow. */
+static bool round_up_fits(int64_t n, int64_t to, int64_t *rounded) {
+    if (!add_fits(n, to - 1, rounded)) return false;
+    *rounded -= *rounded % to;
+    return true;
+}
+
+/* The sizes N and K of a tensor. */
+static bool matrix_of(Shape shape, int64_t *N, int64_t *K) {
+    *K = shape.rank ? shape.dims[shape.rank - 1] : 1;
+    Shape rows = shape;
+    rows.rank = shape.rank ? shape.rank - 1 : 0;
+    return shape_elements(rows, N);
+}
+
+bool layout_bytes(const Layout *layout, Shape shape, int64_t *bytes) {
+    int64_t N, K, rows, numbers, scales = 0;
+    if (!matrix_of(shape, &N, &K)) return false;
+    rows = N;
+    if (layout->panel && (!round_up_fits(N, layout->panel, &rows) || !round_up_fits(K, layout->k_group, &K)))
+        return false;
+    if (!mul_fits(rows, K, &numbers) || !mul_fits(numbers, (int64_t)dtype_bytes(layout->dtype), &numbers) ||
+        !round_up_fits(numbers, ALIGNMENT, &numbers))
+        return false;
+    if (layout->scale_group) {
+        int64_t groups = (K - 1) / layout->scale_group + 1;
+        if (!mul_fits(rows, groups, &scales) || !mul_fits(scales, (int64_t)dtype_bytes(layout->scale), &scales) ||
+            !round_up_fits(scales, ALIGNMENT, &scales))
+            return false;
+    }
+    return add_fits(numbers, scales, bytes);
+}
+
+bool layout_is_dense(const Layout *layout, Shape shape) {
+    int64_t N, K, bytes;
+    if (layout->scale_group || !matrix_of(shape, &N, &K) || !layout_bytes(layout, shape, &bytes)) return false;
+    if (layout->panel && (!round_up_fits(N, layout->panel, &N) || !round_up_fits(K, layout->k_group, &K))) return false;
+    return layout_elements(layout, bytes) == N * K;
+}
+
+int64_t layout_index(const Layout *layout, int64_t n, int64_t k, int64_t K) {
+    if (!layout->panel) return n * K + k;
+    int64_t group = layout->k_group, panel = layout->panel, groups = (K - 1) / group + 1;
+    return ((n / panel * groups + k / group) * panel + n % panel) * group + k % group;
+}
+
+int64_t layout_elements(const Layout *layout, int64_t bytes) { return bytes / (int64_t)dtype_bytes(layout->dtype); }
+int64_t slot_element(const Slot *slot) { return layout_elements(&slot->layout, slot->offset); }

@@ -1,0 +1,50 @@
+/* storage.h: how numbers are stored, and where. Included by attnc.h alone. A Layout describes how a matrix is stored as
+ * bytes; a Slot is the range of bytes in a memory that holds it. Sizes and offsets are in bytes everywhere, and
+ * layout_bytes is the only place that multiplies. */
+#ifndef STORAGE_H
+#define STORAGE_H
+
+enum {
+    PANEL = 16,    /* columns of a product that are stored side by side: one cache line of f32 */
+    ALIGNMENT = 64 /* bytes: a cache line, and the widest vector; every slot begins at a multiple */
+};
+
+/* A matrix [N][K] as rows, or with `panel` > 0 as panels [N/panel][K/k_group][panel][k_group], N and K rounded up. A
+ * tensor of another rank has N = the product of all dimensions but the last, and K = the last. */
+typedef struct Layout {
+    Dtype dtype;
+    int panel;       /* 0: rows */
+    int k_group;     /* number of neighbouring k of a column that are adjacent, as dot-product instructions read them */
+    Dtype scale;     /* type of the scales, which follow the numbers */
+    int scale_group; /* number of k of a row that share a scale; 0: there are no scales */
+} Layout;
+
+typedef enum Space {
+    SPACE_WEIGHTS,   /* the data of .attnw */
+    SPACE_WORKSPACE, /* behind the arrays that control a call */
+    SPACE_STATE,     /* behind the header of a state */
+    SPACE_SOURCE,    /* behind the header of an encoded source */
+    SPACE_INPUT,     /* the caller's memory */
+    SPACE_OUTPUT
+} Space;
+
+typedef struct Slot {
+    Space space;
+    Layout layout;
+    int64_t offset, bytes; /* from the start of the space; `bytes` includes padding */
+    const char *name;
+} Slot;
+
+extern const Layout LAYOUT_ROWS, LAYOUT_PANELS; /* f32 */
+
+/* --- ir/storage.c */
+/* Sets *bytes to the size of a tensor in that layout with its scales, rounded up to ALIGNMENT; false on overflow. */
+bool layout_bytes(const Layout *layout, Shape shape, int64_t *bytes);
+/* Whether a tensor in that layout fills its bytes: then panels of the next one follow as if they were its own. */
+bool layout_is_dense(const Layout *layout, Shape shape);
+/* The offset in elements of element [n][k] of an [N][K] matrix; K is rounded up to k_group. */
+int64_t layout_index(const Layout *layout, int64_t n, int64_t k, int64_t K);
+int64_t layout_elements(const Layout *layout, int64_t bytes); /* that `bytes` hold */
+int64_t slot_element(const Slot *slot); /* the offset in elements of the slot's type, as C adds it to a pointer */
+
+#endif

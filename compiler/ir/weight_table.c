@@ -1,0 +1,32 @@
+/* weight_table.c: the weights of a module, in the order in which the builder declares them. */
+#include "../attnc.h"
+
+#include <string.h>
+
+/* The slot of the weight of that name in the hash table, or the empty slot where it belongs. */
+static int *slot_of(const WeightTable *table, const char *name) {
+    size_t mask = table->n_slots - 1, at = (size_t)hash_bytes(0, name, strlen(name)) & mask;
+    while (table->slots[at] && strcmp(table->specs[table->slots[at] - 1].name, name) != 0) at = (at + 1) & mask;
+    return &table->slots[at];
+}
+
+static void double_slots(Arena *arena, WeightTable *table) {
+    table->n_slots = table->n_slots ? 2 * table->n_slots : 128;
+    table->slots = arena_array(arena, table->n_slots, sizeof *table->slots);
+    for (size_t i = 0; i < table->count; i++) *slot_of(table, table->specs[i].name) = (int)i + 1;
+}
+
+int weight_table_add(Arena *arena, WeightTable *table, WeightSpec spec) {
+    if (2 * table->count >= table->n_slots) double_slots(arena, table);
+    table->specs = arena_grow(arena, table->specs, (int)table->count, &table->room, sizeof spec);
+    int *slot = slot_of(table, spec.name);
+    if (*slot) bug("the weight `%s` is in the table already", spec.name);
+    table->specs[table->count++] = spec;
+    *slot = (int)table->count;
+    return *slot - 1;
+}
+
+const WeightSpec *weight_spec_find(const WeightTable *table, const char *name) {
+    int number = table->n_slots ? *slot_of(table, name) : 0;
+    return number ? &table->specs[number - 1] : NULL;
+}

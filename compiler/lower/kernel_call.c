@@ -1,0 +1,204 @@
+/* kernel_call.c: puts together the constants and arguments of a kernel. */
+#include "kernel_call.h"
+
+#include <string.h>
+
+static void add_constant(const Lowering *l, KernelCall *call, Constant constant) {
+    call->constants = arena_grow(l->arena, call->constants, call->n_constants, &call->room, sizeof constant);
+    call->constants[call->n_constants++] = constant;
+}
+
+void constant_integer(const Lowering *l, KernelCall *call, const char *name, int64_t value) {
+    add_constant(l, call, (Constant){CONSTANT_INTEGER, name, {.integer = value}});
+}
+
+void constant_word(const Lowering *l, KernelCall *call, const char *name, const char *value) {
+    add_constant(l, call, (Constant){CONSTANT_WORD, name, {.word = value}});
+}
+
+void constant_real(const Lowering *l, KernelCall *call, const char *name, double value) {
+    add_constant(l, call, (Constant){CONSTANT_REAL, name, {.real = (float)value}});
+}
+
+void constant_callee(const Lowering *l, KernelCall *call, const char *name, KernelCall *callee) {
+    add_constant(l, call, (Constant){CONSTANT_CALLEE, name, {.callee = callee}});
+}
+
+void call_helper(KernelCall *call, const char *name) {
+    if (call->n_helpers == MOST_HELPERS) bug("the kernel %s calls too many helpers", kernel_rows[call->kernel].name);
+    call->helpers[call->n_helpers++] = name;
+}
+
+void call_area(const Lowering *l, KernelCall *call, const char *name, int64_t floats) {
+    const int64_t at = layout_elements(&LAYOUT_ROWS, call->scratch_bytes);
+    const int64_t end = at + round_up(floats, layout_elements(&LAYOUT_ROWS, ALIGNMENT));
+    if (call->n_areas == MOST_AREAS) bug("the kernel %s has too many areas", kernel_rows[call->kernel].name);
+    call->areas[call->n_areas++] = (Area){name, at, floats};
+    call->scratch_bytes = end * (int64_t)sizeof(float);
+    constant_integer(l, call, arena_printf(l->arena, "%s_at", name), at);
+    for (int i = 0; i < call->n_constants; i++)
+        if (strcmp(call->constants[i].name, "scratch") == 0) call->constants[i].integer = end;
+}
+
+KernelCall *call_new(const Lowering *l, KernelKind kernel, const Isa *v, const Isa *u) {
+    KernelCall *call = arena_alloc(l->arena, sizeof *call);
+    call->kernel = kernel;
+    call->v = v;
+    call->u = u;
+    call->stem = kernel_rows[kernel].name;
+    call->constants = l->calls->spare;
+    call->room = l->calls->spare_room;
+    l->calls->spare = NULL;
+    l->calls->spare_room = 0;
+    constant_integer(l, call, "PANEL", PANEL);
+    constant_integer(l, call, "v_width", v->width);
+    constant_integer(l, call, "u_width", u->width);
+    constant_integer(l, call, "full", l->unrolled);
+    constant_integer(l, call, "rows", 0);
+    constant_integer(l, call, "UNROLL", l->unrolled ? WHOLE : 1);
+    constant_integer(l, call, "STATEMENTS", STATEMENTS);
+    constant_integer(l, call, "scratch", 0);
+    const KernelRow *row = &kernel_rows[kernel];
+    for (int i = 0; i < row->n_parameters; i++) {
+        ParameterKind kind = row->parameters[i].kind;
+        call->arguments[i] = (Argument){.operand = {NO_BUFFER, 0}, .packed = NO_PACKED, .cache = NO_CACHE};
+        call->arguments[i].given =
+            kind == PARAMETER_RUN || (!l->unrolled && (kind == PARAMETER_ROWS || kind == PARAMETER_SHARE));
+    }
+    return call;
+}
+
+static bool same_constant(const Constant *a, const Constant *b) {
+    if (a->kind != b->kind || (a->name != b->name && strcmp(a->name, b->name) != 0)) return false;
+    switch (a->kind) {
+    case CONSTANT_INTEGER: return a->integer == b->integer;
+    case CONSTANT_WORD: return a->word == b->word || strcmp(a->word, b->word) == 0;
+    case CONSTANT_CALLEE: return a->callee->first == b->callee->first;
+    case CONSTANT_REAL: break;
+    }
+    /* by its bits: -0 prints as another text than 0 */
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
+    return memcmp(&a->real, &b->real, sizeof a->real) == 0;
+}
+
+static bool same_call(const KernelCall *a, const KernelCall *b) {
+    if (a->hash != b->hash || a->kernel != b->kernel || a->n_constants != b->n_constants) return false;
+    for (int i = 0; i < a->n_constants; i++)
+        if (!same_constant(&a->constants[i], &b->constants[i])) return false;
+    return true;
+}
+
+static uint64_t hash_of(const KernelCall *call) {
+    uint64_t hash = call->kernel;
+    for (int i = 0; i < call->n_constants; i++) {
+        const Constant *c = &call->constants[i];
+        uint64_t bits = 0;
+        if (c->kind == CONSTANT_INTEGER) bits = (uint64_t)c->integer;
+        else if (c->kind == CONSTANT_WORD) bits = hash_bytes(0, c->word, strlen(c->word));
+        else if (c->kind == CONSTANT_REAL) memcpy(&bits, &c->real, sizeof c->real);
+        hash = (hash ^ bits) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+void call_share(const Lowering *l, KernelCall *call) {
+    bool calls_others = false;
+    for (int i = 0; i < call->n_constants; i++) {
+        if (call->constants[i].kind != CONSTANT_CALLEE) continue;
+        call_share(l, call->constants[i].callee);
+        calls_others = true;
+    }
+    call->hash = hash_of(call);
+    KernelCall **list = &l->calls->firsts[call->hash % CALL_LISTS], *first = *list;
+    while (first && !same_call(first, call)) first = first->next_first;
+    call->first = first ? first : call;
+    if (!first) {
+        call->next_first = *list;
+        *list = call;
+    } else if (!calls_others) { /* callees differ in their arguments */
+        l->calls->spare = call->constants;
+        l->calls->spare_room = call->room;
+        call->constants = first->constants;
+        call->room = 0;
+    }
+}
+
+static Argument *argument(KernelCall *call, const char *parameter) {
+    const KernelRow *row = &kernel_rows[call->kernel];
+    for (int i = 0; i < row->n_parameters; i++)
+        if (row->parameters[i].name && strcmp(row->parameters[i].name, parameter) == 0) return &call->arguments[i];
+    bug("the kernel %s has no parameter `%s`", row->name, parameter);
+}
+
+void give(KernelCall *call, const char *parameter) { argument(call, parameter)->given = true; }
+
+void give_operand(KernelCall *call, const char *parameter, Operand operand) {
+    Argument *a = argument(call, parameter);
+    a->given = operand.buffer != NO_BUFFER;
+    a->operand = operand;
+}
+
+void give_packed(KernelCall *call, const char *parameter, int packed) {
+    Argument *a = argument(call, parameter);
+    a->given = packed != NO_PACKED;
+    a->packed = packed;
+}
+
+void give_cache(KernelCall *call, const char *parameter, int cache) {
+    Argument *a = argument(call, parameter);
+    a->given = true;
+    a->cache = cache;
+}
+
+void give_keys(KernelCall *call, const char *parameter, int cache, Operand rows) {
+    if (cache != NO_CACHE) give_cache(call, parameter, cache);
+    else give_operand(call, parameter, rows);
+}
+
+const Buffer *buffer_of(const Lowering *l, Operand operand) { return &l->plan->buffers[operand.buffer]; }
+
+int64_t stride_of(const Lowering *l, Operand operand) {
+    return operand.buffer == NO_BUFFER ? 0 : buffer_of(l, operand)->stride;
+}
+
+int64_t sequence_bound(const Lowering *l, RowsKind rows) {
+    const int64_t counts[] = {[ROWS_CHUNK] = l->plan->seq.n,
+                              [ROWS_SOURCE] = l->plan->source_seq.n,
+                              [ROWS_SEQUENCES] = 1,
+                              [ROWS_PATCHES] = l->plan->patch_rows};
+    return counts[rows];
+}
+
+void fix_rows(const Lowering *l, KernelCall *call, RowsKind rows) {
+    if (l->unrolled) constant_integer(l, call, "rows", sequence_bound(l, rows));
+}
+
+void sequence_rows(const Lowering *l, KernelCall *call, RowsKind rows) {
+    bool source = rows == ROWS_SOURCE;
+    constant_word(l, call, "row_count", source ? "source_rows" : "rows");
+    constant_word(l, call, "starts", source ? "source_starts" : "starts");
+    constant_integer(l, call, "cached", l->plan->cached);
+}
+
+Dtype weights_dtype(const Lowering *l, int packed) {
+    return packed == NO_PACKED ? DTYPE_F32 : l->plan->program->packed[packed].slot.layout.dtype;
+}
+
+const char *load_operation(Arena *arena, Dtype dtype) {
+    if (dtype == DTYPE_F32) return "load";
+    char *name = arena_printf(arena, "load_%s", dtype_name(dtype));
+    for (char *c = name; *c; c++)
+        if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 'a' - 'A');
+    return name;
+}
+
+void constants_of_dtype(const Lowering *l, KernelCall *call, int packed) {
+    constant_word(l, call, "dtype", dtype_name(weights_dtype(l, packed)));
+    constant_word(l, call, "c_type", dtype_c_type(weights_dtype(l, packed)));
+}
+
+bool weights_stream(const Lowering *l) {
+    enum { SECOND_LEVEL_BYTES = 4 << 20 }; /* more than a core of these targets has */
+    return l->plan->matrix_bytes > SECOND_LEVEL_BYTES && !l->unrolled;
+}

@@ -1,0 +1,75 @@
+/* kernel_call.h: puts together the constants and arguments of a kernel. Included by lower/ alone. */
+#ifndef KERNEL_CALL_H
+#define KERNEL_CALL_H
+
+#include "lower.h"
+
+enum { CALL_LISTS = 64 };
+
+/* The calls of a target so far. */
+typedef struct CallTable {
+    KernelCall *firsts[CALL_LISTS]; /* by the hash of their constants */
+    Constant *spare;                /* an array that no call needs, or NULL */
+    int spare_room;
+} CallTable;
+
+/* The plan that is being lowered. */
+typedef struct Lowering {
+    Arena *arena;
+    CallTable *calls;
+    const Plan *plan;
+    const Isa *isa;
+    bool unrolled;
+} Lowering;
+
+enum { WHOLE = 1 << 20 }; /* unrolls a loop completely */
+
+/* --- lower/kernel_call.c */
+KernelCall *call_new(const Lowering *l, KernelKind kernel, const Isa *v, const Isa *u);
+/* Finds the first call with the constants of a finished one, and of the calls that it calls, and keeps them once. */
+void call_share(const Lowering *l, KernelCall *call);
+void constant_integer(const Lowering *l, KernelCall *call, const char *name, int64_t value);
+void constant_word(const Lowering *l, KernelCall *call, const char *name, const char *value);
+void constant_real(const Lowering *l, KernelCall *call, const char *name, double value);
+void constant_callee(const Lowering *l, KernelCall *call, const char *name, KernelCall *callee);
+/* Notes that the kernel calls a function of math.c.tmpl, which is printed only if a kernel calls it. */
+void call_helper(KernelCall *call, const char *name);
+/* Set the argument for the parameter of that name, but none for NO_BUFFER and NO_PACKED. */
+void give_operand(KernelCall *call, const char *parameter, Operand operand);
+void give_packed(KernelCall *call, const char *parameter, int packed);
+void give_cache(KernelCall *call, const char *parameter, int cache);
+/* Gives the offset of a cache, or rows if there is no cache. */
+void give_keys(KernelCall *call, const char *parameter, int cache, Operand rows);
+void give(KernelCall *call, const char *parameter);
+/* Another area of a thread's scratch, behind the ones before it; sets the constants NAME_at and `scratch`, the floats
+ * of all areas, so that the template addresses what is stated here. */
+void call_area(const Lowering *l, KernelCall *call, const char *name, int64_t floats);
+const Buffer *buffer_of(const Lowering *l, Operand operand);
+int64_t stride_of(const Lowering *l, Operand operand); /* 0 without a buffer */
+int64_t sequence_bound(const Lowering *l, RowsKind rows); /* most rows of a sequence */
+/* Makes the number of rows a constant of an unrolled kernel. */
+void fix_rows(const Lowering *l, KernelCall *call, RowsKind rows);
+/* For kernels that need the begin of a sequence, and the number of rows before its first row. */
+void sequence_rows(const Lowering *l, KernelCall *call, RowsKind rows);
+Dtype weights_dtype(const Lowering *l, int packed);
+/* The operation of a target's table that loads a vector of numbers of that dtype: "load", "load_bf16". */
+const char *load_operation(Arena *arena, Dtype dtype);
+/* The constants `dtype` and `c_type` of a kernel that reads these weights. */
+void constants_of_dtype(const Lowering *l, KernelCall *call, int packed);
+/* Whether the weights of a plan do not fit in a second-level cache and are prefetched. */
+bool weights_stream(const Lowering *l);
+
+/* --- lower/lower_rows.c, lower_gemm.c, lower_attention.c: a kernel's constants and arguments for a step. */
+KernelCall *lower_embed(const Lowering *l, const Step *step);
+KernelCall *lower_patches(const Lowering *l, const Step *step);
+KernelCall *lower_norm(const Lowering *l, const Step *step);
+KernelCall *lower_rope(const Lowering *l, const Step *step);
+KernelCall *lower_map(const Lowering *l, const Step *step);
+KernelCall *lower_pool(const Lowering *l, const Step *step);
+KernelCall *lower_store(const Lowering *l, const Step *step);
+KernelCall *lower_gemm(const Lowering *l, const Step *step);
+KernelCall *lower_attention(const Lowering *l, const Step *step);
+KernelCall *lower_attention_full(const Lowering *l, const Step *step);
+KernelCall *lower_attention_register_resident(const Lowering *l, const Step *step);
+
+#endif

@@ -1,0 +1,217 @@
+/* lower_attention.c: lowers attention: the origin of keys and values, the visible keys of a query, and the number of
+ * rows, keys and heads that are computed at once. */
+#include "kernel_call.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Whether the keys belong to other rows than the queries of the same sequence. */
+static bool has_own_keys(const Plan *plan, const Step *s) {
+    const Cache *keys = cache_of(plan, s->attention.key_cache);
+    return keys ? keys->slot.space == SPACE_SOURCE : s->rows != s->attention.key_rows;
+}
+
+/* Sets the origin of the keys and values of a head. */
+static void sources(const Lowering *l, KernelCall *call, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    const Cache *keys = cache_of(l->plan, a->key_cache), *values = cache_of(l->plan, a->value_cache);
+    bool cross = a->key_rows == ROWS_SOURCE && s->rows != ROWS_SOURCE;
+    constant_integer(l, call, "from_cache", keys != NULL);
+    constant_integer(l, call, "of_source", keys ? keys->slot.space == SPACE_SOURCE : cross);
+    constant_integer(l, call, "in_panels", keys && keys->slot.layout.panel);
+    constant_integer(l, call, "slots", keys ? keys->slots : 0);
+    constant_integer(l, call, "k_stride", keys ? a->head_dim : stride_of(l, a->key));
+    constant_integer(l, call, "v_stride", values ? a->value_dim : stride_of(l, a->value));
+    constant_integer(l, call, "own_keys", has_own_keys(l->plan, s));
+    sequence_rows(l, call, s->rows);
+    constant_word(l, call, "key_starts", a->key_rows == ROWS_SOURCE ? "source_starts" : "starts");
+    constant_word(l, call, "pairs", pairs_of(l->plan, s));
+}
+
+/* Weights are powers of two: a plain scale moves into the exponent's factor. */
+static void scales(const Lowering *l, KernelCall *call, const AttentionStep *a) {
+    const double log2_e = 1.4426950408889634;
+    bool later = a->relative == NO_PACKED && a->slopes == NO_PACKED && a->softcap == 0 && a->scale > 0;
+    double unit = later ? a->scale * log2_e : log2_e;
+    constant_integer(l, call, "scale_later", later);
+    constant_real(l, call, "unit", unit);
+    constant_real(l, call, "inverse_unit", fmin(1 / unit, FLT_MAX));
+    constant_real(l, call, "log2_e", log2_e);
+    constant_real(l, call, "scale", a->scale);
+    constant_real(l, call, "cap", a->softcap);
+    constant_real(l, call, "inverse_cap", a->softcap > 0 ? 1 / a->softcap : 0);
+}
+
+/* Sets how a row of queries is combined with its keys. */
+static void shape(const Lowering *l, KernelCall *call, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    const Visibility *visible = &a->visible;
+    const RowsTile tile = rows_tile(l->isa, s);
+    int64_t relative_width = a->relative == NO_PACKED ? 0 : l->plan->program->packed[a->relative].shape.dims[1];
+    constant_integer(l, call, "D", a->head_dim);
+    constant_integer(l, call, "VD", a->value_dim);
+    constant_integer(l, call, "q_stride", stride_of(l, a->query));
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    constant_integer(l, call, "causal", visible->causal && !visible->has_prefix);
+    constant_integer(l, call, "prefixed", visible->has_prefix);
+    constant_integer(l, call, "masked", visible->has_mask);
+    constant_integer(l, call, "window", visible->window);
+    constant_integer(l, call, "sink_keys", visible->sink);
+    constant_integer(l, call, "additive", a->vector != NO_PACKED);
+    constant_integer(l, call, "has_relative", a->relative != NO_PACKED);
+    constant_integer(l, call, "has_slopes", a->slopes != NO_PACKED);
+    constant_integer(l, call, "has_sink", a->sink != NO_PACKED);
+    constant_integer(l, call, "has_softcap", a->softcap > 0);
+    constant_integer(l, call, "origin", a->origin);
+    constant_integer(l, call, "relative_width", relative_width);
+    constant_integer(l, call, "exported", a->first_export >= 0);
+    scales(l, call, a);
+    constant_integer(l, call, "R_MOST", tile.rows);
+    constant_integer(l, call, "P_MOST", tile.panels);
+    constant_integer(l, call, "C_MOST", tile.columns);
+    constant_integer(l, call, "C_LOOPED", l->unrolled ? 0 : columns_looped(call->u, s, tile));
+    constant_integer(l, call, "IN_REGISTERS", scores_in_registers(l->plan, l->isa, s));
+}
+
+static bool bends_scores(const AttentionStep *a) { return a->vector != NO_PACKED || a->softcap > 0; }
+
+/* For `rows` rows of queries the scores of a block of keys, and where there are several blocks, weighted sums. */
+static void rows_areas(const Lowering *l, KernelCall *call, const Step *s, int64_t rows) {
+    const int64_t columns = round_up(s->attention.value_dim, call->u->width);
+    call_area(l, call, "scores", rows * key_block(s));
+    constant_integer(l, call, "SUM_STRIDE", columns);
+    if (s->attention.key_bound > key_block(s)) call_area(l, call, "weighted", rows * columns);
+}
+
+/* The functions for rows of queries: forward and decode, and attentions alike, share them. `across`: heads of one row,
+ * or 0; `together`: heads of all rows, or 1. */
+static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t across, int64_t together) {
+    const AttentionStep *a = &s->attention;
+    const Visibility *visible = &a->visible;
+    const Isa *of_keys = l->unrolled ? isa_for(l->isa, a->key_bound) : l->isa;
+    const Cache *keys = cache_of(l->plan, a->key_cache);
+    bool limited = visible->causal || visible->has_prefix || visible->window;
+    KernelCall *call = call_new(l, KERNEL_attention_rows, of_keys, isa_for(l->isa, a->value_dim));
+    shape(l, call, s);
+    constant_integer(l, call, "D_UNROLL", l->unrolled ? WHOLE : 1);
+    constant_integer(l, call, "N", l->unrolled ? a->key_bound : 0);
+    constant_integer(l, call, "KEY_BLOCK", key_block(s));
+    constant_integer(l, call, "MULTI", a->key_bound > key_block(s));
+    constant_integer(l, call, "clamped", has_own_keys(l->plan, s) && limited);
+    constant_integer(l, call, "ring", keys && keys->ring ? keys->slots : 0);
+    constant_integer(l, call, "ACROSS", across);
+    constant_integer(l, call, "TOGETHER", together);
+    constant_integer(l, call, "GROUP", a->heads / a->kv_heads);
+    constant_integer(l, call, "slots", across && keys ? keys->slots : 0);
+    constant_integer(l, call, "stream", across && weights_stream(l));
+    rows_areas(l, call, s, across ? across : together > 1 ? together * a->key_bound : rows_tile(l->isa, s).rows);
+    call->stem = across ? "attention_across" : "attention_of";
+    call_helper(call, "exp2");
+    call_helper(call, "fma1");
+    if (bends_scores(a)) call_helper(call, "tanh");
+    return call;
+}
+
+static void arguments(KernelCall *call, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    give_operand(call, "q", a->query);
+    give_keys(call, "k", a->key_cache, a->key);
+    give_keys(call, "v", a->value_cache, a->value);
+    give_operand(call, "out", s->out);
+    if (call->kernel == KERNEL_attention_register_resident) return;
+    give_packed(call, "relative", a->relative);
+    give_packed(call, "slopes", a->slopes);
+    give_packed(call, "sinks", a->sink);
+    give_packed(call, "vector", a->vector);
+    if (a->first_export >= 0) give(call, "maps");
+}
+
+/* Sets the constants that all three kernels share. */
+static KernelCall *attention_call(const Lowering *l, const Step *s, KernelKind kernel, const Isa *isa) {
+    const AttentionStep *a = &s->attention;
+    const Plan *plan = l->plan;
+    const Length length = s->rows == ROWS_SOURCE ? plan->source_seq : plan->seq;
+    const GraphOutput *map = a->first_export >= 0 ? &plan->graph->outputs[a->first_export] : NULL;
+    KernelCall *call = call_new(l, kernel, isa, isa);
+    constant_integer(l, call, "GROUP", a->heads / a->kv_heads);
+    constant_integer(l, call, "exact", length.exact && !plan->cached ? length.n : 0);
+    constant_integer(l, call, "HEADS", a->heads);
+    constant_integer(l, call, "KV_HEADS", a->kv_heads);
+    shape(l, call, s);
+    sources(l, call, s);
+    constant_word(l, call, "map_name", map ? map->name : "");
+    constant_integer(l, call, "map_count", map ? graph_map_heads(plan->graph, map->role) : 0);
+    call->comment = arena_printf(l->arena, "attention of %s of %lld over the keys of the same sequence",
+                                 counted(l->arena, a->heads, "head"), (long long)a->head_dim);
+    call->stem = "attention";
+    arguments(call, s);
+    return call;
+}
+
+/* Rows of the caller's keys are packed into panels, those of `heads` heads at a time. */
+static void keys_area(const Lowering *l, KernelCall *call, const Step *s, int64_t heads) {
+    const int64_t room = round_up(s->attention.key_bound, PANEL) * s->attention.head_dim;
+    constant_integer(l, call, "KEYS_ROOM", room);
+    call_area(l, call, "keys", heads * room);
+}
+
+/* What functions for rows of queries need. */
+static void block_area(const Lowering *l, KernelCall *call, const KernelCall *rows) {
+    call_area(l, call, "block", layout_elements(&LAYOUT_ROWS, rows->scratch_bytes));
+}
+
+/* Values that are read for many rows of queries are gathered from the caller's rows. */
+static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
+    enum { LEAST_ROWS = 256 }; /* what fewer rows read is not worth a copy */
+    const AttentionStep *a = &s->attention;
+    const int64_t row = round_up(a->value_dim, PANEL);
+    bool gathers = a->value_cache == NO_CACHE && sequence_bound(l, s->rows) >= LEAST_ROWS;
+    constant_integer(l, call, "GATHERED", gathers ? LEAST_ROWS : 0);
+    constant_integer(l, call, "V_ROW", row);
+    if (gathers) call_area(l, call, "values", round_up(a->key_bound, PANEL) * row);
+}
+
+static void fix_lengths(const Lowering *l, KernelCall *call, const Step *s) {
+    constant_integer(l, call, "N", s->rows == ROWS_SOURCE ? l->plan->source_seq.n : l->plan->seq.n);
+    constant_integer(l, call, "M", s->attention.key_bound);
+}
+
+KernelCall *lower_attention(const Lowering *l, const Step *s) {
+    KernelCall *call = attention_call(l, s, KERNEL_attention, l->isa);
+    const Cache *keys = cache_of(l->plan, s->attention.key_cache);
+    int64_t across = heads_across(l->plan, l->isa, s);
+    KernelCall *rows = rows_of_queries(l, s, 0, 1), *heads = across ? rows_of_queries(l, s, across, 1) : rows;
+    constant_integer(l, call, "ACROSS", across);
+    constant_integer(l, call, "TOGETHER", 1);
+    constant_callee(l, call, "rows_name", rows);
+    if (across) constant_callee(l, call, "heads_name", heads);
+    if (!keys || !keys->slot.layout.panel) keys_area(l, call, s, 1);
+    values_area(l, call, s);
+    block_area(l, call, rows->scratch_bytes > heads->scratch_bytes ? rows : heads);
+    return call;
+}
+
+KernelCall *lower_attention_full(const Lowering *l, const Step *s) {
+    KernelCall *call = attention_call(l, s, KERNEL_attention_full, l->isa);
+    fix_lengths(l, call, s);
+    keys_area(l, call, s, 1);
+    constant_integer(l, call, "KEY_BLOCK", round_up(s->attention.key_bound, PANEL));
+    call_area(l, call, "block", rows_tile(l->isa, s).rows * round_up(s->attention.key_bound, PANEL));
+    call_helper(call, "exp");
+    if (s->attention.sink != NO_PACKED || s->attention.visible.has_mask) call_helper(call, "fma1");
+    if (bends_scores(&s->attention)) call_helper(call, "tanh");
+    return call;
+}
+
+KernelCall *lower_attention_register_resident(const Lowering *l, const Step *s) {
+    const Isa *isa = isa_for(l->isa, s->attention.key_bound);
+    KernelCall *call = attention_call(l, s, KERNEL_attention_register_resident, isa);
+    int64_t together = heads_together(l->plan, l->isa, s), group = s->attention.heads / s->attention.kv_heads;
+    KernelCall *rows = rows_of_queries(l, s, 0, together);
+    fix_lengths(l, call, s);
+    constant_integer(l, call, "TOGETHER", together);
+    constant_callee(l, call, "rows_name", rows);
+    keys_area(l, call, s, together > group ? together / group : 1);
+    block_area(l, call, rows);
+    return call;
+}

@@ -1,0 +1,97 @@
+/* lower_gemm.c: lowers matrix products: the target's registers determine the tile, and the step determines the
+ * epilogue. */
+#include "kernel_call.h"
+
+/* The matrix that is read after that of `s`; after the last one the next call begins with the first. */
+static int weights_after(const Plan *plan, const Step *s) {
+    const Step *next = s;
+    do {
+        next = next + 1 < plan->steps + plan->n_steps ? next + 1 : plan->steps;
+    } while (next->kind != STEP_GEMM);
+    return next->gemm.weight;
+}
+
+/* The scale before the sum and the scale of the sum are one factor if nothing is between them. */
+static bool folds_scale(const GemmStep *g) {
+    return g->scale != 1 && gemm_has_residual(g) && !g->has_activation && !gemm_has_factor(g) && g->cap == 0;
+}
+
+/* The residual is added to the sums themselves: no product precedes the addition, so a C compiler cannot contract both
+ * into one operation. */
+static bool sums_alone(const GemmStep *g) {
+    return g->scale == 1 && g->residual_scale == 1 && !g->has_activation && !gemm_has_factor(g) && g->cap == 0;
+}
+
+static void epilogue(const Lowering *l, KernelCall *call, const Step *s) {
+    const GemmStep *g = &s->gemm;
+    const Buffer *out = buffer_of(l, s->out);
+    bool residual = gemm_has_residual(g), folded = folds_scale(g);
+    bool exact = out->slot.space == SPACE_OUTPUT ||
+                 (residual && buffer_of(l, g->residual)->slot.space != SPACE_WORKSPACE);
+    constant_integer(l, call, "out_stride", out->stride);
+    constant_integer(l, call, "exact_out", exact); /* no vector reaches beyond the last column */
+    constant_integer(l, call, "factor_stride", stride_of(l, g->factor));
+    constant_integer(l, call, "other_stride", stride_of(l, g->residual));
+    constant_integer(l, call, "has_bias", g->bias != NO_PACKED);
+    constant_integer(l, call, "has_scale", g->scale != 1 && !folded);
+    constant_integer(l, call, "has_cap", g->cap > 0);
+    constant_integer(l, call, "has_activation", g->has_activation);
+    constant_integer(l, call, "has_factor", gemm_has_factor(g));
+    constant_integer(l, call, "has_residual", residual);
+    constant_integer(l, call, "plain_residual", sums_alone(g));
+    constant_real(l, call, "scale", g->scale);
+    constant_real(l, call, "cap", g->cap);
+    constant_real(l, call, "inverse_cap", g->cap > 0 ? 1 / g->cap : 0);
+    constant_real(l, call, "residual_scale", folded ? g->residual_scale * g->scale : g->residual_scale);
+    constant_word(l, call, "activation", g->has_activation ? activation_name(g->activation) : "none");
+}
+
+/* An unrolled tile of many k is cut into several functions, which leave its sums in scratch for each other. */
+static void k_steps(const Lowering *l, KernelCall *call, const Step *s, int64_t used) {
+    int64_t step = s->gemm.k;
+    if (l->unrolled) {
+        const GemmTile tile = gemm_largest_tile(l->plan, call->v, s, sequence_bound(l, s->rows));
+        step = gemm_k_step(call->v, s, tile, used);
+        if (step < s->gemm.k) {
+            call_area(l, call, "sums", tile.height * tile.panels * round_up(used, call->v->width));
+            give(call, "sums");
+        }
+    }
+    constant_integer(l, call, "K_STEP", step);
+}
+
+KernelCall *lower_gemm(const Lowering *l, const Step *s) {
+    const GemmStep *g = &s->gemm;
+    const int64_t used = panel_columns(l->plan, s);
+    const Isa *isa = isa_for(l->isa, used);
+    const GemmTile tile = gemm_tile(isa, used);
+    KernelCall *call = call_new(l, KERNEL_gemm, isa, isa);
+    constant_integer(l, call, "K", g->k);
+    constant_integer(l, call, "N", s->n);
+    constant_integer(l, call, "USED", used);
+    constants_of_dtype(l, call, g->weight);
+    constant_integer(l, call, "H_MOST", tile.height);
+    constant_integer(l, call, "P_MOST", tile.panels);
+    constant_integer(l, call, "K_UNROLL", l->unrolled ? WHOLE : 1);
+    k_steps(l, call, s, used);
+    fix_rows(l, call, s->rows);
+    constant_integer(l, call, "x_stride", stride_of(l, g->x));
+    constant_integer(l, call, "stream", weights_stream(l));
+    epilogue(l, call, s);
+    const char *activation =
+        g->has_activation ? arena_printf(l->arena, ", %s", activation_name(g->activation)) : "";
+    call->comment = arena_printf(l->arena, "out [rows][%lld] = x [rows][%lld] times weight%s%s%s%s", (long long)s->n,
+                                 (long long)g->k, g->bias != NO_PACKED ? ", + bias" : "", activation,
+                                 gemm_has_factor(g) ? ", times factor" : "", gemm_has_residual(g) ? ", + other" : "");
+    call->stem = arena_printf(l->arena, "gemm_%lldx%lld", (long long)g->k, (long long)s->n);
+    give_operand(call, "x", g->x);
+    give_packed(call, "w", g->weight);
+    if (weights_stream(l)) give_packed(call, "next", weights_after(l->plan, s));
+    give_packed(call, "bias", g->bias);
+    give_operand(call, "factor", g->factor);
+    give_operand(call, "other", g->residual);
+    give_operand(call, "out", s->out);
+    if (g->cap > 0) call_helper(call, "tanh");
+    if (g->has_activation) call_helper(call, activation_name(g->activation));
+    return call;
+}

@@ -1,0 +1,160 @@
+/* lower_rows.c: lowers the steps whose kernels work row by row. */
+#include "kernel_call.h"
+
+KernelCall *lower_embed(const Lowering *l, const Step *s) {
+    const EmbedStep *m = &s->embed;
+    bool lookup = m->ids != NO_INPUT, segments = m->segment_ids != NO_INPUT, positions = m->positions != NO_PACKED;
+    KernelCall *call = call_new(l, KERNEL_rows, l->isa, l->isa);
+    constant_integer(l, call, "N", s->n);
+    fix_rows(l, call, s->rows);
+    sequence_rows(l, call, s->rows);
+    constant_word(l, call, "source", s->kind == STEP_PREPEND ? "prepend" : lookup ? "lookup" : "rows");
+    constant_word(l, call, "ids", lookup ? input_kinds[l->plan->graph->inputs[m->ids].role].array : "none");
+    constants_of_dtype(l, call, m->table);
+    constant_integer(l, call, "in_panels", m->table_in_panels);
+    constant_integer(l, call, "has_scale", lookup && m->scale != 1);
+    constant_integer(l, call, "has_segments", segments);
+    constant_integer(l, call, "has_positions", positions);
+    constant_integer(l, call, "tokens_in_front", (m->front[0] != NO_PACKED) + (m->front[1] != NO_PACKED));
+    constant_integer(l, call, "offset", m->first_position);
+    constant_integer(l, call, "x_stride", stride_of(l, m->given));
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    constant_real(l, call, "scale", m->scale);
+    call->comment = arena_printf(l->arena, "rows of %s%s%s%s", counted(l->arena, s->n, "column"),
+                                 lookup ? ", looked up" : "", segments ? ", + segments" : "",
+                                 positions ? ", + positions" : "");
+    give_packed(call, "table", m->table);
+    give_operand(call, "x", m->given);
+    give_packed(call, "segments", m->segments);
+    give_packed(call, "positions", m->positions);
+    give_packed(call, "first", m->front[0]);
+    give_packed(call, "second", m->front[1]);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
+KernelCall *lower_patches(const Lowering *l, const Step *s) {
+    const PatchesStep *m = &s->patches;
+    KernelCall *call = call_new(l, KERNEL_patches, l->isa, l->isa);
+    constant_integer(l, call, "cached", 0);
+    constant_integer(l, call, "patch_rows", l->plan->patch_rows);
+    constant_integer(l, call, "height", m->height);
+    constant_integer(l, call, "width", m->width);
+    constant_integer(l, call, "patch", m->patch);
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    call->comment = arena_printf(l->arena, "squares of %lld x %lld pixels as rows", (long long)m->patch,
+                                 (long long)m->patch);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
+KernelCall *lower_norm(const Lowering *l, const Step *s) {
+    const NormStep *m = &s->norm;
+    const char *kind = op_name(m->centered ? OP_layernorm : OP_rmsnorm);
+    int64_t d = s->n / m->groups;
+    const Isa *isa = isa_for(l->isa, d);
+    KernelCall *call = call_new(l, KERNEL_norm, isa, isa);
+    constant_integer(l, call, "D", d);
+    constant_integer(l, call, "GROUPS", m->groups);
+    constant_integer(l, call, "UNROLL", l->unrolled ? WHOLE : 2);
+    constant_integer(l, call, "G_UNROLL", l->unrolled ? WHOLE : 1);
+    fix_rows(l, call, s->rows);
+    constant_integer(l, call, "centered", m->centered);
+    constant_integer(l, call, "has_bias", m->bias != NO_PACKED);
+    constant_integer(l, call, "weight_per_group", m->weight_per_group);
+    constant_integer(l, call, "x_stride", stride_of(l, m->x));
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    constant_real(l, call, "eps", m->eps);
+    constant_real(l, call, "inverse_d", 1 / (double)d);
+    call->comment = arena_printf(l->arena, "%s over %s, eps %g", kind, counted(l->arena, d, "column"), m->eps);
+    call->stem = arena_printf(l->arena, "%s_%lld", kind, (long long)d);
+    give_operand(call, "x", m->x);
+    give_packed(call, "weight", m->weight);
+    give_packed(call, "bias", m->bias);
+    give_operand(call, "out", s->out);
+    call_helper(call, "fma1");
+    return call;
+}
+
+KernelCall *lower_rope(const Lowering *l, const Step *s) {
+    const RopeStep *m = &s->rope;
+    KernelCall *call = call_new(l, KERNEL_rope, l->isa, l->isa);
+    fix_rows(l, call, s->rows);
+    sequence_rows(l, call, s->rows);
+    constant_integer(l, call, "second_table", m->second_table);
+    constant_integer(l, call, "HEADS", m->heads);
+    constant_integer(l, call, "D", m->head_dim);
+    constant_integer(l, call, "WIDTH", m->width);
+    constant_integer(l, call, "interleaved", m->interleaved);
+    constant_integer(l, call, "x_stride", stride_of(l, m->x));
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    constant_integer(l, call, "copy", m->x.buffer != s->out.buffer);
+    call->comment = arena_printf(l->arena, "%s of %s rotated by position", counted(l->arena, m->width, "column"),
+                                 counted(l->arena, m->heads, "head"));
+    give_operand(call, "x", m->x);
+    give_packed(call, "cosine", m->cos);
+    give_packed(call, "sine", m->sin);
+    give_operand(call, "out", s->out);
+    if (m->interleaved) call_helper(call, "rotate");
+    return call;
+}
+
+KernelCall *lower_map(const Lowering *l, const Step *s) {
+    const MapStep *m = &s->map;
+    const char *kind = s->kind == STEP_COPY ? "copy" : op_name(m->op);
+    KernelCall *call = call_new(l, KERNEL_map, l->isa, l->isa);
+    constant_integer(l, call, "N", s->n);
+    fix_rows(l, call, s->rows);
+    constant_word(l, call, "op", kind);
+    constant_integer(l, call, "has_other", m->other.buffer != NO_BUFFER);
+    constant_integer(l, call, "x_stride", stride_of(l, m->x));
+    constant_integer(l, call, "other_stride", stride_of(l, m->other));
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    constant_real(l, call, "scale", m->scale);
+    constant_real(l, call, "cap", m->cap);
+    constant_real(l, call, "inverse_cap", m->cap > 0 ? 1 / m->cap : 0);
+    constant_word(l, call, "activation", activation_name(m->activation));
+    call->comment = arena_printf(l->arena, "%s over %s", kind, counted(l->arena, s->n, "column"));
+    call->stem = arena_printf(l->arena, "%s_%lld", kind, (long long)s->n);
+    give_operand(call, "x", m->x);
+    give_operand(call, "other", m->other);
+    give_operand(call, "out", s->out);
+    if (s->kind == STEP_MAP && m->op == OP_softcap) call_helper(call, "tanh");
+    if (s->kind == STEP_MAP && m->op == OP_activation) call_helper(call, activation_name(m->activation));
+    return call;
+}
+
+KernelCall *lower_pool(const Lowering *l, const Step *s) {
+    const PoolStep *m = &s->pool;
+    KernelCall *call = call_new(l, KERNEL_pool, l->isa, l->isa);
+    constant_integer(l, call, "N", s->n);
+    fix_rows(l, call, ROWS_CHUNK);
+    constant_word(l, call, "kind", pool_name(m->pool));
+    constant_integer(l, call, "l2", m->unit_length);
+    constant_integer(l, call, "x_stride", stride_of(l, m->x));
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    call->comment = arena_printf(l->arena, "%s of the rows of a sequence%s", pool_name(m->pool),
+                                 m->unit_length ? ", scaled to length 1" : "");
+    give_operand(call, "x", m->x);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
+KernelCall *lower_store(const Lowering *l, const Step *s) {
+    const Cache *cache = cache_of(l->plan, s->store.cache);
+    KernelCall *call = call_new(l, KERNEL_store, l->isa, l->isa);
+    constant_integer(l, call, "HEADS", cache->heads);
+    constant_integer(l, call, "D", cache->width);
+    constant_integer(l, call, "slots", cache->slots);
+    constant_integer(l, call, "ring", cache->ring);
+    constant_integer(l, call, "in_panels", cache->slot.layout.panel > 0);
+    constant_integer(l, call, "of_source", cache->slot.space == SPACE_SOURCE);
+    constant_integer(l, call, "x_stride", stride_of(l, s->store.x));
+    sequence_rows(l, call, s->rows);
+    call->comment = arena_printf(l->arena, "rows of %s of %lld to their slots%s",
+                                 counted(l->arena, cache->heads, "head"), (long long)cache->width,
+                                 cache->slot.layout.panel ? " in panels" : "");
+    give_operand(call, "x", s->store.x);
+    give_cache(call, "offset", s->store.cache);
+    return call;
+}

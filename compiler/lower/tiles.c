@@ -1,0 +1,104 @@
+/* tiles.c: chooses how many rows, panels and columns a kernel computes at a time, by the registers of the target. */
+#include "lower.h"
+
+int64_t panel_columns(const Plan *plan, const Step *s) {
+    int64_t most = 0;
+    for (int p = 0; p < s->gemm.parts; p++) {
+        int64_t columns = plan->program->packed[s->gemm.weight + p].shape.dims[0];
+        if (columns > PANEL) return PANEL;
+        if (columns > most) most = columns;
+    }
+    return most;
+}
+
+/* Accumulators fill the registers except those for the weights of a row of panels and for one broadcast. */
+GemmTile gemm_tile(const Isa *isa, int64_t used) {
+    bool many = isa->registers >= 32;
+    int64_t height = isa->width >= 8 ? (many ? 8 : 6) : isa->width >= 4 ? (many ? 6 : 2) : 1;
+    int64_t vectors = isa->width >= 8 ? (many ? 3 : 2) : PANEL / isa->width; /* of a row */
+    int64_t panels = vectors / ceil_div(used, isa->width);
+    return (GemmTile){height, panels > 1 ? panels : 1};
+}
+
+GemmTile gemm_largest_tile(const Plan *plan, const Isa *isa, const Step *s, int64_t rows) {
+    GemmTile most = gemm_tile(isa, panel_columns(plan, s));
+    int64_t panels = ceil_div(s->n, PANEL);
+    return (GemmTile){ceil_div(rows, ceil_div(rows, most.height)), ceil_div(panels, ceil_div(panels, most.panels))};
+}
+
+int64_t gemm_k_step(const Isa *isa, const Step *s, GemmTile largest, int64_t used) {
+    int64_t vectors = largest.panels * ceil_div(used, isa->width), sums = largest.height * vectors;
+    int64_t step = (STATEMENTS - 4 * sums - vectors) / (vectors + largest.height + sums); /* an epilogue, and k by k */
+    return step < 1 ? 1 : step < s->gemm.k ? step : s->gemm.k;
+}
+
+int64_t key_block(const Step *s) {
+    enum { MOST_KEYS = 512 };
+    int64_t bound = round_up(s->attention.key_bound, PANEL);
+    return bound <= MOST_KEYS || s->attention.first_export >= 0 ? bound : MOST_KEYS; /* a map's row is one block */
+}
+
+/* Four rows of a panel would need all registers, or more. */
+static bool is_narrow(const Isa *isa) { return isa->width < 8 && isa->registers < 32; }
+
+RowsTile rows_tile(const Isa *isa, const Step *s) {
+    int64_t vectors = ceil_div(s->attention.value_dim, isa->width);
+    bool wide = isa->registers >= 32 && isa->width >= 16, additive = s->attention.vector != NO_PACKED;
+    int64_t rows = wide ? 8 : isa->width == 1 ? 1 : is_narrow(isa) ? 2 : 4;
+    return (RowsTile){additive ? 1 : rows, /* each product takes a tanh, so one row suffices */
+                      wide && !additive ? 3 : 1,
+                      isa->width == 1 ? 8 : is_narrow(isa) ? 4 : wide && vectors % 3 == 0 ? 3 : 2};
+}
+
+int64_t columns_looped(const Isa *isa, const Step *s, RowsTile tile) {
+    int64_t blocks = s->attention.value_dim / isa->width / tile.columns;
+    return blocks > 2 ? blocks * tile.columns : 0;
+}
+
+bool scores_in_registers(const Plan *plan, const Isa *isa, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    RowsTile tile = rows_tile(isa, s);
+    const Cache *keys = cache_of(plan, a->key_cache);
+    bool ring = keys && keys->ring;
+    return a->key_bound <= key_block(s) && key_block(s) <= PANEL * tile.panels && !a->visible.has_mask && !ring &&
+           !a->visible.sink && tile.rows * key_block(s) <= isa->registers / 2 * isa->width;
+}
+
+/* The attention uses only queries, keys, values and positions. */
+static bool is_plain(const Step *s) {
+    const AttentionStep *a = &s->attention;
+    return !a->visible.has_prefix && !a->visible.has_mask && a->first_export < 0 && a->relative == NO_PACKED &&
+           a->slopes == NO_PACKED && a->sink == NO_PACKED && a->vector == NO_PACKED;
+}
+
+bool rows_unrolled(const Plan *plan, const Isa *isa, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    bool all_visible = !a->visible.causal && !a->visible.window && s->rows == a->key_rows;
+    RowsTile tile = rows_tile(isa, s);
+    int64_t vectors = key_block(s) / isa->width;
+    int64_t scores = a->head_dim * (vectors + tile.rows + tile.rows * vectors);
+    int64_t weighted = a->key_bound * (tile.rows + 1) * (ceil_div(a->value_dim, isa->width) + 1);
+    return is_plain(s) && all_visible && scores_in_registers(plan, isa, s) && scores + weighted < STATEMENTS / 2;
+}
+
+int64_t heads_across(const Plan *plan, const Isa *isa, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    const Cache *keys = cache_of(plan, a->key_cache);
+    if (!is_plain(s) || !keys || !keys->slot.layout.panel || isa->width < 4) return 0;
+    int64_t group = a->heads / a->kv_heads;
+    int64_t most = isa_for(isa, a->value_dim) != isa ? 8 : is_narrow(isa) ? 2 : 4; /* half vectors in pairs */
+    for (int64_t across = most; across > 1; across /= 2)
+        if (a->heads % across == 0 && (across % group == 0 || group % across == 0)) return across;
+    return 0;
+}
+
+int64_t heads_together(const Plan *plan, const Isa *isa, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    int64_t rows = plan->seq.n, group = a->heads / a->kv_heads;
+    if (s->rows == ROWS_SOURCE) rows = plan->source_seq.n;
+    int64_t resident = isa->registers / 2 * isa->width / key_block(s); /* rows with scores in registers */
+    for (int64_t heads = a->heads; heads > 1; heads--)
+        if (a->heads % heads == 0 && heads * rows <= resident && (heads % group == 0 || group % heads == 0))
+            return heads;
+    return 1;
+}

@@ -1,0 +1,183 @@
+/* expressions.c: the value of an expression, over the `let` lines and settings before it. */
+#include "tables.h"
+
+#include <math.h>
+#include <string.h>
+
+bool location_before(Location a, Location b) { return a.line < b.line || (a.line == b.line && a.column < b.column); }
+
+static Number no_number(void) { return (Number){0}; }
+
+static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
+    for (const Binding *b = scope->lets; b; b = b->next)
+        if (strcmp(b->name, expr->text) == 0 && location_before(b->location, expr->location))
+            return (Number){b->known, b->is_real, b->integer, b->real};
+    const SettingRow *row = setting_named(expr->text);
+    Field field = row ? bare_field((SettingId)(row - model_settings)) : FIELD_COUNT;
+    if (field != FIELD_COUNT) {
+        const FieldValue *value = &scope->fields[field];
+        if (value->doubted && (!value->stated || location_before(value->location, expr->location))) return no_number();
+        if (value->stated && location_before(value->location, expr->location))
+            return (Number){true, model_fields[field].type == TYPE_real, value->integer, value->real};
+        diagnose(r->diagnostics, expr->location,
+                 "`%s` has no value before this line, in this block or an enclosing one", expr->text);
+        return no_number();
+    }
+    const char *names[SETTING_COUNT + 65];
+    int n = 0;
+    for (const Binding *b = scope->lets; b && n < 64; b = b->next) {
+        if (strcmp(b->name, expr->text) == 0) {
+            diagnose(r->diagnostics, expr->location, "`%s` gets its value only after this use", expr->text);
+            diagnose_note(r->diagnostics, b->location, "given here");
+            return no_number();
+        }
+        names[n++] = b->name;
+    }
+    for (int s = 0; s < SETTING_COUNT; s++)
+        if (bare_field((SettingId)s) != FIELD_COUNT) names[n++] = model_settings[s].name;
+    names[n] = NULL;
+    const char *near = near_word(r->arena, expr->text, names);
+    diagnose(r->diagnostics, expr->location, "`%s` is neither a `let` nor a numeric setting%s", expr->text,
+             did_you_mean(r->arena, expr->text, near));
+    return no_number();
+}
+
+static Number real_number(Resolver *r, Location location, double value) {
+    if (!isfinite(value)) {
+        diagnose(r->diagnostics, location, "the result is not a finite number");
+        return no_number();
+    }
+    return (Number){true, true, 0, value};
+}
+
+static Number evaluate_binary(Resolver *r, const Expr *expr, Number a, Number b) {
+    if (expr->kind == EXPR_DIV && b.real == 0) {
+        diagnose(r->diagnostics, expr->right->location, "division by zero");
+        return no_number();
+    }
+    if (!a.is_real && !b.is_real) {
+        int64_t result = 0;
+        bool fits = true;
+        switch (expr->kind) {
+        case EXPR_ADD: fits = !__builtin_add_overflow(a.integer, b.integer, &result); break;
+        case EXPR_SUB: fits = !__builtin_sub_overflow(a.integer, b.integer, &result); break;
+        case EXPR_MUL: fits = !__builtin_mul_overflow(a.integer, b.integer, &result); break;
+        default:
+            if (a.integer == INT64_MIN && b.integer == -1) fits = false;
+            else if (a.integer % b.integer != 0) return real_number(r, expr->location, a.real / b.real);
+            else result = a.integer / b.integer;
+        }
+        if (!fits) {
+            diagnose(r->diagnostics, expr->location, "the result does not fit 63 bits");
+            return no_number();
+        }
+        return (Number){true, false, result, (double)result};
+    }
+    switch (expr->kind) {
+    case EXPR_ADD: return real_number(r, expr->location, a.real + b.real);
+    case EXPR_SUB: return real_number(r, expr->location, a.real - b.real);
+    case EXPR_MUL: return real_number(r, expr->location, a.real * b.real);
+    default: return real_number(r, expr->location, a.real / b.real);
+    }
+}
+
+Number evaluate(Resolver *r, const Scope *scope, const Expr *expr) {
+    switch (expr->kind) {
+    case EXPR_INTEGER: return (Number){true, false, expr->integer, (double)expr->integer};
+    case EXPR_REAL: return (Number){true, true, 0, expr->real};
+    case EXPR_NAME: return evaluate_name(r, scope, expr);
+    case EXPR_SQRT: {
+        Number a = evaluate(r, scope, expr->left);
+        if (!a.ok) return a;
+        if (a.real < 0) {
+            diagnose(r->diagnostics, expr->location, "the root of a negative number");
+            return no_number();
+        }
+        return real_number(r, expr->location, sqrt(a.real));
+    }
+    case EXPR_NEGATE: {
+        Number a = evaluate(r, scope, expr->left);
+        if (a.ok && a.integer == INT64_MIN) {
+            diagnose(r->diagnostics, expr->location, "the result does not fit 63 bits");
+            return no_number();
+        }
+        if (a.ok) a = (Number){true, a.is_real, -a.integer, -a.real};
+        return a;
+    }
+    default: {
+        Number a = evaluate(r, scope, expr->left), b = evaluate(r, scope, expr->right);
+        return a.ok && b.ok ? evaluate_binary(r, expr, a, b) : no_number();
+    }
+    }
+}
+
+bool refuse_sign(Resolver *r, const Expr *expr, const char *what, const char *range) {
+    if (expr->kind != EXPR_NEGATE) return false;
+    ExprKind kind = expr->left->kind;
+    bool sum = kind == EXPR_ADD || kind == EXPR_SUB || kind == EXPR_NEGATE; /* the operand was in parentheses */
+    diagnose(r->diagnostics, expr->location,
+             "a value cannot begin with a sign; a negative number is `0 - %s%s%s`%s%s%s%s",
+             sum ? "(" : "", text_at(r->arena, expr->left->location), sum ? ")" : "",
+             range ? ", and " : "", range ? what : "", range ? " must be " : "",
+             range ? range : "");
+    return true;
+}
+
+/* The text of a real number. A whole value gets a point, so that it does not look like an integer. */
+static const char *real_text(Arena *arena, double value) {
+    const char *text = number_text(arena, value);
+    return strpbrk(text, ".e") ? text : arena_printf(arena, "%s.0", text);
+}
+
+/* Refuses a real number where an integer is needed, and suggests the nearest integers. */
+static void refuse_real(Resolver *r, const Expr *expr, const char *what, double value) {
+    Text message = text_new(r->arena);
+    text_printf(&message, "%s wants an integer, ", what);
+    if (expr->kind == EXPR_DIV && value != floor(value))
+        text_printf(&message, "and this quotient is not whole: %s", number_text(r->arena, value));
+    else
+        text_printf(&message, "found the real number %s",
+                    expr->kind == EXPR_REAL ? expr->text : real_text(r->arena, value));
+    if (fabs(value) <= (double)MOST_INTEGER) {
+        text_printf(&message, "; write `%lld`", (long long)floor(value));
+        if (value != floor(value)) text_printf(&message, " or `%lld`", (long long)ceil(value));
+    }
+    diagnose(r->diagnostics, expr->location, "%s", message.data);
+}
+
+Number evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const char *what, int64_t least,
+                        int64_t most) {
+    const Number refused = {.integer = least, .real = (double)least};
+    const char *range = least >= 0 ? arena_printf(r->arena, "at least %lld", (long long)least) : NULL;
+    if (refuse_sign(r, expr, what, range)) return refused;
+    Number n = evaluate(r, scope, expr);
+    if (!n.ok) return refused;
+    if (n.is_real) {
+        refuse_real(r, expr, what, n.real);
+        return refused;
+    }
+    if (n.integer < least || n.integer > most) {
+        diagnose(r->diagnostics, expr->location, "%s must be at %s %lld, found %lld", what,
+                 n.integer < least ? "least" : "most", (long long)(n.integer < least ? least : most),
+                 (long long)n.integer);
+        return refused;
+    }
+    return n;
+}
+
+Number evaluate_real(Resolver *r, const Scope *scope, const Expr *expr, const char *what, Range range) {
+    const Number refused = {.real = 1};
+    static const char *const wanted[] = {[RANGE_any] = NULL,
+                                         [RANGE_positive] = "greater than 0",
+                                         [RANGE_natural] = "0 or greater",
+                                         [RANGE_unit] = "greater than 0 and at most 1"};
+    if (refuse_sign(r, expr, what, wanted[range])) return refused;
+    Number n = evaluate(r, scope, expr);
+    if (!n.ok) return refused;
+    bool good = range == RANGE_any || (range == RANGE_natural && n.real >= 0) ||
+                (range == RANGE_positive && n.real > 0) || (range == RANGE_unit && n.real > 0 && n.real <= 1);
+    if (!good)
+        diagnose(r->diagnostics, expr->location, "%s must be %s, found %s", what, wanted[range],
+                 number_text(r->arena, n.real));
+    return good ? n : refused;
+}

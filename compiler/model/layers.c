@@ -1,0 +1,214 @@
+/* layers.c: sublayers, layers, and the pattern in which layers repeat. */
+#include "settings.h"
+
+#include <string.h>
+
+Norm resolve_norm(const Scope *scope) {
+    NormKind kind = (NormKind)get(scope, F_norm);
+    return (Norm){kind, get_real(scope, F_norm_eps), get(scope, F_norm_plus_one),
+                  norm_has_bias(kind) && !get(scope, F_norm_no_bias)};
+}
+
+static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *ffn) {
+    const bool all = all_biased(scope);
+    *ffn = (Ffn){.d_ff = get(scope, F_d_ff),
+                 .activation = (Activation)get(scope, F_activation),
+                 .gated = get(scope, F_gated),
+                 .bias_up = all || get(scope, F_bias_up),
+                 .bias_down = all || get(scope, F_bias_down)};
+    ffn->bias_gate = ffn->gated && (all || get(scope, F_bias_gate));
+    if (ffn->d_ff == 0) {
+        if (known(scope, F_d_ff)) diagnose(r->diagnostics, item->location, "this ffn needs `d_ff`");
+        ffn->d_ff = 1;
+    }
+    if (item->values) diagnose(r->diagnostics, item->values->location,
+                               "`ffn` is followed by its block, not by a value");
+}
+
+static void place_norms(const Scope *scope, Sublayer *sublayer) {
+    NormPlace place = (NormPlace)get(scope, F_norm_place);
+    Norm norm = resolve_norm(scope);
+    if (place == PLACE_PRE || place == PLACE_BOTH) sublayer->norm_in = norm;
+    if (place == PLACE_POST || place == PLACE_AFTER || place == PLACE_BOTH) sublayer->norm_out = norm;
+    sublayer->norm_out_on_sum = place == PLACE_POST;
+}
+
+static bool is_attention(const Item *item) { return item_is_block(item, "attention"); }
+static bool is_ffn(const Item *item) { return item_is_block(item, "ffn"); }
+
+static Sublayer resolve_sublayer(Resolver *r, const Scope *outer, const Item *item, Stack *stack) {
+    Sublayer sublayer = {.location = item->location, .kind = is_ffn(item) ? SUBLAYER_FFN : SUBLAYER_ATTENTION};
+    Scope *scope = scope_enter(r, outer, is_ffn(item) ? BLOCK_FFN : BLOCK_ATTENTION, item->items);
+    if (sublayer.kind == SUBLAYER_FFN) {
+        resolve_ffn(r, scope, item, &sublayer.ffn);
+        sublayer.name = "ffn";
+    } else {
+        bool cross = attention_crosses(r, item, stack->is_decoder && r->model->encoder);
+        r->position_said |= stated(scope, F_position);
+        resolve_attention(r, scope, item, stack, cross, &sublayer);
+        sublayer.name = sublayer.attention.cross ? "cross_attention" : "attention";
+    }
+    place_norms(scope, &sublayer);
+    sublayer.residual = get(scope, F_residual);
+    sublayer.residual_scale = get_real(scope, F_residual_scale);
+    if (!sublayer.residual && known(scope, F_residual) && stated(scope, F_residual_scale) &&
+        get_real(scope, F_residual_scale) != 1)
+        diagnose(r->diagnostics, scope->fields[F_residual_scale].location, "`residual no` excludes a scale");
+    return sublayer;
+}
+
+/* Numbers sublayers of the same kind, so that names are unique within a layer: ffn, ffn2, ffn3. */
+static void name_twins(Resolver *r, Layer *layer) {
+    for (int i = 0; i < layer->count; i++) {
+        int before = 0;
+        for (int j = 0; j < i; j++)
+            before += layer->sublayers[j].kind == layer->sublayers[i].kind &&
+                      layer->sublayers[j].attention.cross == layer->sublayers[i].attention.cross;
+        if (before) layer->sublayers[i].name = arena_printf(r->arena, "%s%d", layer->sublayers[i].name, before + 1);
+    }
+}
+
+static void check_parallel(Resolver *r, const Scope *scope, const Item *item, Layer *layer) {
+    Location location = stated_at(scope, F_block_parallel, item->location);
+    const Sublayer *s = layer->sublayers;
+    if (layer->count != 2 || s[0].kind != SUBLAYER_ATTENTION || s[0].attention.cross || s[1].kind != SUBLAYER_FFN) {
+        diagnose(r->diagnostics, location, "a parallel block holds one `attention self` and one `ffn`, in this order");
+        return;
+    }
+    if (s[0].norm_out_on_sum || s[1].norm_out_on_sum)
+        diagnose(r->diagnostics, location,
+                 "a parallel block excludes `norm post`: there is one sum for both sublayers");
+    if (!s[0].residual || !s[1].residual) diagnose(r->diagnostics, location, "a parallel block excludes `residual no`");
+    if (layer->shared_norm && s[0].norm_in.kind == NORM_NONE)
+        diagnose(r->diagnostics, location, "`shared_norm` needs `norm pre` or `norm both`");
+}
+
+static Layer resolve_layer(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
+    Layer layer = {
+        .location = item->location, .parallel = get(scope, F_block_parallel),
+        .shared_norm = get(scope, F_block_shared_norm)};
+    int count = 0;
+    for (const Item *i = item->items; i; i = i->next) count += is_attention(i) || is_ffn(i);
+    if (count == 0 && !scope->lost)
+        diagnose(r->diagnostics, item->location, "a layer needs a sublayer: `attention self { … }` or `ffn { … }`");
+    if (count > MOST_SUBLAYERS) {
+        diagnose(r->diagnostics, item->location, "a layer holds at most %d sublayers", MOST_SUBLAYERS);
+        return layer;
+    }
+    layer.sublayers = arena_array(r->arena, (size_t)count, sizeof *layer.sublayers);
+    for (const Item *i = item->items; i; i = i->next)
+        if (is_attention(i) || is_ffn(i)) layer.sublayers[layer.count++] = resolve_sublayer(r, scope, i, stack);
+    name_twins(r, &layer);
+    if (layer.parallel && !scope->lost && known(scope, F_norm_place)) check_parallel(r, scope, item, &layer);
+    if (!layer.parallel && layer.shared_norm && known(scope, F_block_parallel))
+        diagnose(r->diagnostics, stated_at(scope, F_block_shared_norm, item->location),
+                 "`shared_norm` belongs to `block parallel`");
+    return layer;
+}
+
+/* Reads the number behind `layers`, and whether `shared` follows. */
+static int64_t layer_count(Resolver *r, const Scope *scope, const Item *item, bool *shared) {
+    const Value *v = item->values;
+    if (!v || v->kind != VALUE_EXPR) {
+        diagnose(r->diagnostics, item->location, "`layers` wants their number: `layers N { … }`");
+        r->layers_doubted = true;
+        return 1;
+    }
+    Number n = evaluate_integer(r, scope, v->expr, "`layers`", 1, MOST_LAYERS);
+    if (!n.ok) r->layers_doubted = true;
+    v = v->next;
+    *shared = v && v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME && strcmp(v->expr->text, "shared") == 0;
+    if (*shared) v = v->next;
+    if (v) diagnose(r->diagnostics, v->location, "only `shared` may follow `layers N`");
+    return n.integer;
+}
+
+/* Refuses a layer or head that `export` names twice. Numbers out of range are reported later. */
+void check_export_list(Resolver *r, FieldValue *list, const char *what) {
+    bool *seen = arena_array(r->arena, MOST_HEADS, sizeof *seen);
+    for (int64_t i = 0; i < list->n; i++) {
+        int64_t number = (int64_t)list->list[i];
+        if (number < MOST_HEADS && !seen[number]) {
+            seen[number] = true;
+            continue;
+        }
+        diagnose(r->diagnostics, list->location, "`export` names %s %lld%s", what, (long long)number,
+                 number < MOST_HEADS ? " twice" : ", which no model has");
+        list->n = 0;
+    }
+}
+
+static bool is_exported(const Scope *scope, int64_t layer) {
+    const FieldValue *layers = &scope->fields[F_export_layers];
+    if (!get(scope, F_export_attention)) return false;
+    if (!layers->n) return true;
+    for (int64_t i = 0; i < layers->n; i++)
+        if ((int64_t)layers->list[i] == layer) return true;
+    return false;
+}
+
+void export_heads(Resolver *r, const Scope *scope, Attention *a) {
+    const FieldValue *heads = &scope->fields[F_export_heads];
+    a->exported = true;
+    a->n_exported_heads = heads->n ? heads->n : a->heads;
+    int64_t *list = arena_array(r->arena, (size_t)a->n_exported_heads, sizeof *list);
+    for (int64_t h = 0; h < a->n_exported_heads; h++) {
+        list[h] = heads->n ? (int64_t)heads->list[h] : h;
+        if (list[h] < a->heads) continue;
+        if (r->diagnostics->errors == 0)
+            diagnose(r->diagnostics, heads->location, "`export` names head %lld, and there are %lld",
+                     (long long)list[h],
+                     (long long)a->heads);
+        list[h] = 0;
+    }
+    a->exported_heads = list;
+}
+
+/* Appends a copy of a layer of the pattern to the stack. The exported maps differ from layer to layer. */
+static void place_layer(Resolver *r, Stack *stack, const Scope *scope, const Layer *pattern, int64_t weights_of) {
+    Layer *layer = &stack->layers[stack->n_layers];
+    *layer = *pattern;
+    layer->weights_of = weights_of;
+    layer->sublayers = arena_array(r->arena, (size_t)pattern->count, sizeof *layer->sublayers);
+    if (pattern->count) memcpy(layer->sublayers, pattern->sublayers, (size_t)pattern->count * sizeof *layer->sublayers);
+    for (int s = 0; s < layer->count; s++)
+        if (layer->sublayers[s].kind == SUBLAYER_ATTENTION && is_exported(scope, stack->n_layers))
+            export_heads(r, scope, &layer->sublayers[s].attention);
+    stack->n_layers++;
+}
+
+void resolve_layers(Resolver *r, const Scope *outer, const Item *item, Stack *stack) {
+    bool shared = false;
+    Scope *scope = scope_enter(r, outer, BLOCK_LAYERS, item->items);
+    int64_t n = layer_count(r, outer, item, &shared), patterns = 0, direct = 0, first = stack->n_layers;
+    for (const Item *i = item->items; i; i = i->next) {
+        patterns += item_is_block(i, "layer");
+        direct += is_attention(i) || is_ffn(i);
+    }
+    if (patterns && direct)
+        diagnose(r->diagnostics, item->location, "`layers` holds either `layer` blocks or sublayers, not both");
+    if (first + n > MOST_LAYERS) {
+        diagnose(r->diagnostics, item->location, "at most %d layers", MOST_LAYERS);
+        r->layers_doubted = true;
+        return;
+    }
+    if (patterns > n && !r->layers_doubted) {
+        r->layers_doubted = true;
+        diagnose(r->diagnostics, item->location, "the pattern has %lld layers, and `layers` says %lld",
+                 (long long)patterns, (long long)n);
+        return;
+    }
+    Layer *pattern = arena_array(r->arena, (size_t)(patterns ? patterns : 1), sizeof *pattern);
+    int64_t p = 0;
+    for (const Item *i = item->items; i && patterns; i = i->next)
+        if (item_is_block(i, "layer")) {
+            if (i->values)
+                diagnose(r->diagnostics, i->values->location, "`layer` is followed by its block, not by a value");
+            Scope *inner = scope_enter(r, scope, BLOCK_LAYER, i->items);
+            pattern[p++] = resolve_layer(r, inner, i, stack);
+        }
+    if (!p) pattern[p++] = resolve_layer(r, scope, item, stack);
+    if (!stack->layers) stack->layers = arena_array(r->arena, MOST_LAYERS, sizeof *stack->layers);
+    for (int64_t i = 0; i < n; i++) place_layer(r, stack, scope, &pattern[i % p], shared ? first + i % p : first + i);
+    stack->pattern = first ? stack->n_layers : p;
+}

@@ -1,0 +1,228 @@
+/* stack.c: an encoder or a decoder, with its input, embedding, positions and widths. */
+#include "settings.h"
+
+#include <math.h>
+#include <string.h>
+
+static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
+    stack->input = (int)get(scope, F_input);
+    if (stack->input == INPUT_PATCHES) {
+        stack->image_height = get(scope, F_image_height);
+        stack->image_width = stated(scope, F_image_width) ? get(scope, F_image_width) : stack->image_height;
+        stack->patch = get(scope, F_patch);
+        stack->class_token = get(scope, F_class_token);
+        stack->distillation_token = get(scope, F_distillation_token);
+        Location location = stated_at(scope, F_input, item->location);
+        bool sure = known(scope, F_image_height) && known(scope, F_image_width) && known(scope, F_patch);
+        if (!sure) {
+            stack->seq = (Length){1, true};
+        } else if (!stack->image_height || !stack->patch) {
+            diagnose(r->diagnostics, location, "`input patches` needs `image N` and `patch N`");
+        } else if (stack->patch > MOST_PATCH) {
+            diagnose(r->diagnostics, location, "`patch` must be at most %d, found %lld", MOST_PATCH,
+                     (long long)stack->patch);
+        } else if (stack->image_height % stack->patch || stack->image_width % stack->patch) {
+            diagnose(r->diagnostics, location, "`patch %lld` does not divide the image, %lld x %lld",
+                     (long long)stack->patch, (long long)stack->image_height, (long long)stack->image_width);
+        } else {
+            int64_t rows = (stack->image_height / stack->patch) * (stack->image_width / stack->patch) +
+                           stack->class_token + stack->distillation_token;
+            if (rows > MOST_ROWS)
+                diagnose(r->diagnostics, location, "the image has more than %d patches", MOST_ROWS), rows = 1;
+            if (stated(scope, F_seq) && known(scope, F_seq) && get(scope, F_seq) != rows)
+                diagnose(r->diagnostics, scope->fields[F_seq].location, "the image gives %lld rows, not %lld",
+                         (long long)rows, (long long)get(scope, F_seq));
+            stack->seq = (Length){rows, true};
+        }
+        if (stack->distillation_token && !stack->class_token && known(scope, F_input))
+            diagnose(r->diagnostics, location, "`distillation` needs `class`");
+        if (stack->is_decoder) diagnose(r->diagnostics, location, "a decoder reads tokens or features, not patches");
+        return;
+    }
+    stack->seq = get_length(scope, F_seq);
+    if (!stack->seq.n) {
+        if (known(scope, F_seq) && known(scope, F_input))
+            diagnose(r->diagnostics, item->location, "`%s` needs `seq = N` or `seq <= N`", stack->name);
+        doubt(scope, F_seq);
+        stack->seq.n = 1;
+    }
+    if (known(scope, F_input) && (stated(scope, F_patch) || stated(scope, F_image_height)))
+        diagnose(r->diagnostics, stated_at(scope, F_input, item->location),
+                 "`image` and `patch` belong to `input patches`");
+}
+
+static void resolve_embedding(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
+    int64_t d_model = r->model->d_model;
+    stack->vocab = get(scope, F_vocab);
+    stack->segments = get(scope, F_segments);
+    stack->embedding_scale = get_real(scope, F_embedding_scale);
+    stack->embedding_width = stated(scope, F_embedding_factor) ? get(scope, F_embedding_factor) : d_model;
+    stack->embedding_projected = stated(scope, F_embedding_factor);
+    stack->embedding_projection_bias = stack->embedding_projected && get(scope, F_embedding_factor_bias);
+    if (get(scope, F_embedding_normalized)) stack->embedding_norm = resolve_norm(scope);
+    if (get(scope, F_embedding_tied) && !r->model->embedding_tied)
+        diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->location),
+                 "`embedding tied` applies to the whole model: state it outside of `%s`", stack->name);
+    if (!get(scope, F_embedding_factor_bias) && !stack->embedding_projected && known(scope, F_embedding_factor))
+        diagnose(r->diagnostics, stated_at(scope, F_embedding_factor_bias, item->location),
+                 "`embedding no_bias` needs `factor`");
+    if (stack->input == INPUT_TOKENS && !stack->vocab) {
+        if (known(scope, F_vocab) && known(scope, F_input))
+            diagnose(r->diagnostics, item->location, "`%s` reads tokens and needs `vocab`", stack->name);
+        doubt(scope, F_vocab);
+    }
+    if (!known(scope, F_vocab)) stack->vocab = 0; /* without a known vocabulary no token counts as outside it */
+    if (stack->input != INPUT_TOKENS) {
+        stack->vocab = 0;
+        if (stack->segments)
+            diagnose(r->diagnostics, scope->fields[F_segments].location, "`segments` needs `input tokens`");
+        if (stack->embedding_projected)
+            diagnose(r->diagnostics, scope->fields[F_embedding_factor].location,
+                     "`embedding factor` needs `input tokens`");
+        if (stack->input == INPUT_PATCHES && stack->embedding_scale != 1)
+            diagnose(r->diagnostics, stated_at(scope, F_embedding_scale, item->location),
+                     "`embedding scale` needs `input tokens` or `input features`");
+        stack->segments = 0;
+    }
+}
+
+static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
+    PositionKind kind = (PositionKind)get(scope, F_position);
+    stack->position =
+        (Position){.kind = kind, .sinusoid = (Sinusoid)get(scope, F_sinusoid), .offset = get(scope, F_position_offset)};
+    if (kind != POSITION_SINUSOIDAL && kind != POSITION_LEARNED) stack->position = (Position){0};
+    Location location = stated_at(scope, F_position, item->location);
+    if (!known(scope, F_position) || !known(scope, F_d_model) || !known(scope, F_embedding_factor)) return;
+    if (kind == POSITION_SINUSOIDAL && stack->embedding_width % 2)
+        diagnose(r->diagnostics, location, "sinusoidal positions need an even width, found %lld",
+                 (long long)stack->embedding_width);
+    if (kind == POSITION_SINUSOIDAL && stack->position.sinusoid == SINUSOID_FAIRSEQ && stack->embedding_width < 4)
+        diagnose(r->diagnostics, location, "fairseq's positions need a width of at least 4");
+    if (stack->position.offset > MOST_ROWS) diagnose(r->diagnostics, location, "`offset` must be at most %d",
+                                                     MOST_ROWS);
+}
+
+/* Gives a relative table shared by the whole stack the shape of the self attentions, which must agree. */
+static void share_relative(Resolver *r, Stack *stack) {
+    const Attention *first = NULL;
+    for (int64_t l = 0; l < stack->n_layers; l++)
+        for (int s = 0; s < stack->layers[l].count; s++) {
+            const Sublayer *sub = &stack->layers[l].sublayers[s];
+            const Position *p = &sub->attention.position;
+            if (sub->kind != SUBLAYER_ATTENTION || p->kind != POSITION_RELATIVE || p->per_layer) continue;
+            if (!first) {
+                first = &sub->attention;
+                stack->relative = *p;
+                stack->relative_heads = first->heads;
+            } else if (r->diagnostics->errors == 0 && /* a refused number would disagree with every other */
+                       (first->heads != sub->attention.heads || first->position.buckets != p->buckets ||
+                        first->position.distance != p->distance)) {
+                diagnose(r->diagnostics, sub->location,
+                         "layers that share relative positions must agree in heads, buckets and distance");
+                return;
+            }
+        }
+}
+
+static void resolve_final_norm(const Scope *scope, Stack *stack) {
+    const Layer *last = stack->n_layers ? &stack->layers[stack->n_layers - 1] : NULL;
+    const Norm *norm = NULL;
+    bool open = false; /* the last sum is not normalized, although the input or output of its sublayer is */
+    for (int s = 0; last && s < last->count; s++) {
+        const Sublayer *sub = &last->sublayers[s];
+        if (sub->norm_in.kind) norm = &sub->norm_in;
+        if (sub->norm_out.kind) norm = &sub->norm_out;
+        open = norm && !sub->norm_out_on_sum;
+    }
+    int64_t said = get(scope, F_final_norm);
+    if (said == UNSET ? open : said) stack->final_norm = stated(scope, F_norm) || !norm ? resolve_norm(scope) : *norm;
+}
+
+/* Rows keep their width between sublayers; only the last sublayer of a stack may change it. */
+static void check_widths(Resolver *r, Stack *stack) {
+    int64_t width = r->model->d_model;
+    for (int64_t l = 0; l < stack->n_layers; l++)
+        for (int s = 0; s < stack->layers[l].count; s++) {
+            const Sublayer *sub = &stack->layers[l].sublayers[s];
+            if (width != r->model->d_model) {
+                diagnose(
+                    r->diagnostics, sub->location,
+                    "this sublayer gets rows of width %lld from an attention with `output none`, not `d_model %lld`",
+                    (long long)width, (long long)r->model->d_model);
+                return;
+            }
+            int64_t out = sub->kind == SUBLAYER_ATTENTION ? sub->attention.output_width : width;
+            if (out != width && sub->residual) {
+                diagnose(r->diagnostics, sub->location,
+                         "`output none` gives rows of width %lld, which cannot be added to the input of width %lld: "
+                         "state `residual no`",
+                         (long long)out, (long long)width);
+                return;
+            }
+            width = out;
+        }
+    stack->hidden_width = width;
+}
+
+static void check_export(Resolver *r, const Scope *scope, const Stack *stack) {
+    const FieldValue *layers = &scope->fields[F_export_layers];
+    bool sure = !r->layers_doubted && known(scope, F_export_layers);
+    for (int64_t i = 0; i < layers->n && sure; i++)
+        if ((int64_t)layers->list[i] >= stack->n_layers)
+            diagnose(r->diagnostics, layers->location, "`export` names layer %lld, and there are %lld, from 0",
+                     (long long)layers->list[i], (long long)stack->n_layers);
+}
+
+/* Attention over all rows is invariant to their order, unless positions or a mask distinguish them. */
+static bool knows_order(const Resolver *r, const Stack *stack) {
+    bool mixes = false, ordered = r->position_said || stack->input == INPUT_PATCHES || stack->seq.n == 1;
+    for (int64_t l = 0; l < stack->n_layers; l++)
+        for (int s = 0; s < stack->layers[l].count; s++) {
+            const Sublayer *sub = &stack->layers[l].sublayers[s];
+            const Attention *a = &sub->attention;
+            if (sub->kind != SUBLAYER_ATTENTION || a->cross) continue;
+            mixes = true;
+            ordered |= a->mask_causal || a->mask_prefix || a->mask_given || a->window;
+        }
+    return ordered || !mixes;
+}
+
+void note_unordered(const Model *model, Diagnostics *diagnostics) {
+    for (int i = 0; i < 2; i++) {
+        const Stack *stack = i ? model->decoder : model->encoder;
+        if (!stack || !stack->unordered) continue;
+        diagnose_note(diagnostics, stack->location,
+                      "without `position`, this %s ignores the order of its %s; "
+                      "state `position none` if that is intended",
+                      stack->name, stack->input == INPUT_TOKENS ? "tokens" : "rows");
+    }
+}
+
+Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_decoder) {
+    Stack *stack = arena_alloc(r->arena, sizeof *stack);
+    stack->name = is_decoder ? "decoder" : "encoder";
+    stack->location = item->location;
+    stack->is_decoder = is_decoder;
+    stack->hidden_width = r->model->d_model;
+    if (item->values)
+        diagnose(r->diagnostics, item->values->location, "`%s` is followed by its block, not by a value", stack->name);
+    Scope *scope = scope_enter(r, outer, is_decoder ? BLOCK_DECODER : BLOCK_ENCODER, item->items);
+    r->layers_doubted = false;
+    r->position_said = stated(scope, F_position);
+    resolve_input(r, scope, item, stack);
+    resolve_embedding(r, scope, item, stack);
+    resolve_stack_position(r, scope, item, stack);
+    check_export_list(r, &scope->fields[F_export_layers], "layer");
+    check_export_list(r, &scope->fields[F_export_heads], "head");
+    for (const Item *i = item->items; i; i = i->next)
+        if (item_is_block(i, "layers")) resolve_layers(r, scope, i, stack);
+    if (scope->lost) r->layers_doubted = true;
+    if (!stack->n_layers && !r->diagnostics->errors)
+        diagnose(r->diagnostics, item->location, "`%s` needs `layers N { … }`", stack->name);
+    share_relative(r, stack);
+    resolve_final_norm(scope, stack);
+    if (r->diagnostics->errors == 0) check_widths(r, stack);
+    check_export(r, scope, stack);
+    stack->unordered = !knows_order(r, stack);
+    return stack;
+}

@@ -1,0 +1,62 @@
+/* fuse.h: declarations that the files of the pass share: the places of the graph's tensors so far, and the plan under
+ * construction. */
+#ifndef FUSE_H
+#define FUSE_H
+
+#include "../attnc.h"
+
+typedef struct Fuse {
+    Arena *arena;
+    const Module *module;
+    const Graph *graph;
+    Program *program;
+    Plan *plan;
+    Operand *at;    /* the rows of each tensor; buffer NO_BUFFER: they do not exist yet */
+    RowsKind *rows; /* of each tensor */
+    int *uses;      /* of each tensor: the number of ops, outputs and states that read it */
+    int *reader;    /* of each tensor: the last op that reads it, or -1 */
+    int *cache;     /* the cache that holds a tensor, or NO_CACHE */
+    int *state;     /* the state whose `out` is the tensor, or -1 */
+    bool *done;     /* of each op: whether a step covers it */
+} Fuse;
+
+static const Operand NOWHERE = {NO_BUFFER, 0};
+
+/* --- passes/fuse_parts.c: queries on the graph, and the buffers and packed tensors of a plan. */
+const Tensor *tensor_in(const Fuse *f, int t);
+int64_t columns_of(const Fuse *f, int t);
+const Op *only_reader(const Fuse *f, int t); /* the only op that reads t; NULL if several do, or if t is an output */
+const Op *writer_of(const Fuse *f, int t);   /* NULL for weights, inputs and states */
+int input_index(const Fuse *f, int tensor);  /* among the graph's inputs, or NO_INPUT */
+int op_index(const Fuse *f, const Op *op);
+void cover(Fuse *f, const Op *op);           /* marks the op as part of a step */
+bool available(const Fuse *f, int t);        /* its rows are in a buffer already */
+/* "layer3_attention_query", with the stack's name in front where there are two */
+const char *site_name(Fuse *f, const Site *site);
+Step step_new(Fuse *f, StepKind kind, Location location, int result); /* its union is zeros */
+void step_add(Fuse *f, Step step);
+int workspace_buffer(Fuse *f, int tensor, int64_t columns);
+int output_buffer(Fuse *f, int tensor, int output);
+int sole_output(const Fuse *f, int t);       /* the graph output that is the only reader of t, or -1 */
+Operand place_result(Fuse *f, int t);
+Operand place_over(Fuse *f, int from, int result); /* reuses the rows of `from` if nothing else reads them */
+int pack_tensor(Fuse *f, int t, bool panels, bool plus_one);
+int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`; shared with the weight */
+
+/* --- passes/fuse_rows.c: the rows that the layers begin with. */
+void fuse_embed(Fuse *f, const Op *op);
+void fuse_add_positions(Fuse *f, const Op *op); /* for rows that no lookup made, such as features */
+void fuse_patches(Fuse *f, const Op *op);
+void fuse_prepend(Fuse *f, const Op *op);
+
+/* --- passes/fuse_gemm.c */
+void fuse_linear(Fuse *f, const Op *op);
+
+/* --- passes/fuse_attention.c: attention, and the caches of its keys and values. */
+/* Heads and width are known when attention reads it. */
+int cache_of_state(Fuse *f, const GraphState *state, bool of_source);
+void fuse_append(Fuse *f, const Op *op);
+void fuse_attention(Fuse *f, const Op *scores);
+void store_source(Fuse *f); /* stores the results of encode in the caller's source at the end */
+
+#endif

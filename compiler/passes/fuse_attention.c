@@ -1,0 +1,164 @@
+/* fuse_attention.c: scores, position bias, cap, softmax and weighted sum become one step that works block by block, so
+ * that the matrix of scores never exists; appended keys and values go to caches. */
+#include "fuse.h"
+
+int cache_of_state(Fuse *f, const GraphState *state, bool of_source) {
+    const Slot slot = {.space = of_source ? SPACE_SOURCE : SPACE_STATE, .layout = LAYOUT_ROWS, .name = state->name};
+    return program_cache(f->arena, f->program, (Cache){.slot = slot, .site = state->site});
+}
+
+static void plan_store(Fuse *f, const GraphState *state, int from, int cache, Location location) {
+    Step step = step_new(f, STEP_STORE, location, state->out);
+    step.name = site_name(f, &state->site);
+    step.site = state->site;
+    step.store = (StoreStep){.x = f->at[from], .cache = cache};
+    step.rows = f->rows[from];
+    step.n = columns_of(f, from);
+    step.tensor = from;
+    step.shape = arena_printf(f->arena, "[rows][%lld] -> state", (long long)step.n);
+    step_add(f, step);
+}
+
+static const GraphState *state_of(const Fuse *f, const Op *append) {
+    if (f->state[append->result] < 0) bug("what `%s` appends is no state", append->where);
+    return &f->graph->states[f->state[append->result]];
+}
+
+void fuse_append(Fuse *f, const Op *op) {
+    const GraphState *state = state_of(f, op);
+    int cache = cache_of_state(f, state, false);
+    f->cache[op->result] = cache;
+    f->rows[op->result] = f->rows[op->inputs[1]];
+    plan_store(f, state, op->inputs[1], cache, op->location);
+}
+
+void store_source(Fuse *f) {
+    for (int s = 0; s < f->graph->n_states; s++) {
+        const GraphState *state = &f->graph->states[s];
+        if (state->in != NO_TENSOR) continue;
+        int cache = cache_of_state(f, state, true);
+        plan_store(f, state, state->out, cache, tensor_in(f, state->out)->location);
+    }
+}
+
+/* The cache from which attention reads t; NO_CACHE if t is rows of a buffer. */
+static int read_cache(Fuse *f, int t, const Layout *layout, int64_t heads, int64_t width, int64_t window) {
+    if (f->cache[t] == NO_CACHE) return NO_CACHE;
+    Cache *cache = &f->program->caches[f->cache[t]];
+    *cache = (Cache){.slot = cache->slot, .site = cache->site, .heads = heads, .width = width, .window = window};
+    cache->slot.layout = *layout;
+    return f->cache[t];
+}
+
+/* A kernel may not read a whole vector beyond the end of the caller's rows, so values that end within a vector are
+ * copied first. */
+static Operand whole_vectors(Fuse *f, Location location, int t) {
+    Operand at = f->at[t];
+    const Buffer *rows = at.buffer == NO_BUFFER ? NULL : &f->plan->buffers[at.buffer];
+    if (!rows || rows->slot.space != SPACE_INPUT || columns_of(f, t) % PANEL == 0) return at;
+    Step step = step_new(f, STEP_COPY, location, t);
+    step.name = arena_printf(f->arena, "copy_%s", tensor_in(f, t)->name);
+    step.site = (Site){.layer = -1, .part = step.name};
+    step.n = columns_of(f, t);
+    step.map = (MapStep){.x = at, .other = NOWHERE};
+    step.out = (Operand){workspace_buffer(f, t, step.n), 0};
+    step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)step.n);
+    step_add(f, step);
+    return f->at[t] = step.out;
+}
+
+static AttentionStep attention_of(Fuse *f, const Op *scores) {
+    AttentionStep a = {.query = f->at[scores->inputs[0]],
+                       .key = f->at[scores->inputs[1]],
+                       .value = NOWHERE,
+                       .key_cache = NO_CACHE,
+                       .value_cache = NO_CACHE,
+                       .key_rows = f->rows[scores->inputs[1]],
+                       .heads = scores->a.heads,
+                       .kv_heads = scores->a.kv_heads,
+                       .head_dim = scores->a.head_dim,
+                       .scale = scores->a.scale,
+                       .vector = NO_PACKED,
+                       .relative = NO_PACKED,
+                       .slopes = NO_PACKED,
+                       .sink = NO_PACKED,
+                       .first_export = -1};
+    if (scores->kind != OP_additive_scores) return a;
+    a.vector = pack_tensor(f, scores->inputs[2], false, false);
+    a.heads = a.kv_heads = 1;
+    a.head_dim = columns_of(f, scores->inputs[0]);
+    return a;
+}
+
+/* Makes the ops between the scores and their softmax part of the step; returns the softmax. */
+static const Op *absorb_biases(Fuse *f, AttentionStep *a, const Op *scores) {
+    const Op *op = only_reader(f, scores->result);
+    for (; op && op->kind != OP_softmax; op = only_reader(f, op->result)) {
+        if (op->kind == OP_relative_bias) {
+            a->relative = pack_tensor(f, op->inputs[1], false, false);
+            a->origin = op->a.offset;
+        } else if (op->kind == OP_alibi) {
+            a->slopes = pack_tensor(f, op->inputs[1], false, false);
+        } else if (op->kind == OP_softcap) {
+            a->softcap = op->a.cap;
+        } else {
+            bug("attention at `%s` is not a chain", scores->where);
+        }
+        cover(f, op);
+    }
+    if (!op) bug("attention at `%s` has no softmax", scores->where);
+    cover(f, op);
+    return op;
+}
+
+/* The weighted sum of the values; the softmax's result may be an output too. */
+static const Op *absorb_values(Fuse *f, AttentionStep *a, const Op *softmax) {
+    const Op *weighted = f->reader[softmax->result] < 0 ? NULL : &f->graph->ops[f->reader[softmax->result]];
+    if (!weighted || weighted->kind != OP_weighted_sum) bug("attention at `%s` has no values", softmax->where);
+    for (int o = 0; o < f->graph->n_outputs; o++)
+        if (f->graph->outputs[o].tensor == softmax->result) a->first_export = o;
+    cover(f, weighted);
+    a->value_dim = weighted->a.head_dim;
+    return weighted;
+}
+
+/* The largest number of keys of an attention. */
+static int64_t key_bound(const Fuse *f, const AttentionStep *a) {
+    const Program *program = f->plan->program;
+    if (a->key_cache != NO_CACHE && program->caches[a->key_cache].slot.space == SPACE_SOURCE)
+        return program->module->model->encoder->seq.n;
+    return a->key_rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
+}
+
+/* A window at least as wide as both bounds hides nothing: drop it and its sinks. */
+static void drop_window(const Fuse *f, Step *s) {
+    int64_t queries = s->rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
+    Visibility *v = &s->attention.visible;
+    if (v->window >= queries && v->window >= s->attention.key_bound) v->window = v->sink = 0;
+}
+
+void fuse_attention(Fuse *f, const Op *scores) {
+    AttentionStep a = attention_of(f, scores);
+    const Op *softmax = absorb_biases(f, &a, scores);
+    a.visible = (Visibility){.has_mask = softmax->a.has_mask,
+                             .has_prefix = softmax->a.has_prefix,
+                             .causal = softmax->a.causal,
+                             .past = softmax->a.past != 0,
+                             .window = softmax->a.window,
+                             .sink = softmax->a.sink};
+    if (softmax->a.has_sink) a.sink = pack_tensor(f, softmax->inputs[softmax->n_inputs - 1], false, false);
+    const Op *weighted = absorb_values(f, &a, softmax);
+    int64_t window = a.visible.sink ? 0 : a.visible.window; /* sinks are always kept */
+    a.key_cache = read_cache(f, scores->inputs[1], &LAYOUT_PANELS, a.kv_heads, a.head_dim, window);
+    a.value_cache = read_cache(f, weighted->inputs[1], &LAYOUT_ROWS, a.kv_heads, a.value_dim, window);
+    a.value = whole_vectors(f, weighted->location, weighted->inputs[1]);
+    f->rows[weighted->result] = f->rows[scores->inputs[0]];
+    Step step = step_new(f, STEP_ATTENTION, scores->location, weighted->result);
+    step.attention = a;
+    step.attention.key_bound = key_bound(f, &a);
+    drop_window(f, &step);
+    step.n = columns_of(f, weighted->result);
+    step.out = place_result(f, weighted->result);
+    step.shape = arena_printf(f->arena, "%s of %lld", counted(f->arena, a.heads, "head"), (long long)a.head_dim);
+    step_add(f, step);
+}

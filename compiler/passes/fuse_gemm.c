@@ -1,0 +1,161 @@
+/* fuse_gemm.c: matrix products. The ops that follow a product (scale, cap, activation, product with another, sum)
+ * become its epilogue; linears over the same rows that feed one attention become one product with neighbouring
+ * outputs. */
+#include "fuse.h"
+
+#include <string.h>
+
+static Step gemm_step(Fuse *f, const Op *linear) {
+    int x = linear->inputs[0];
+    Step step = step_new(f, STEP_GEMM, linear->location, linear->result);
+    step.gemm = (GemmStep){.x = f->at[x],
+                           .factor = NOWHERE,
+                           .residual = NOWHERE,
+                           .k = columns_of(f, x),
+                           .weight = NO_PACKED,
+                           .bias = NO_PACKED,
+                           .scale = 1,
+                           .residual_scale = 1};
+    return step;
+}
+
+/* Makes the ops after the product part of the step, in the order of the epilogue; returns the tensor of its result. */
+static int absorb_epilogue(Fuse *f, Step *step, int result) {
+    enum { SCALE, CAP, ACTIVATION, FACTOR, RESIDUAL, FULL } stage = SCALE;
+    GemmStep *gemm = &step->gemm;
+    while (stage != FULL) {
+        const Op *reader = only_reader(f, result);
+        if (!reader || sole_output(f, result) >= 0) break;
+        bool first = reader->inputs[0] == result;
+        int other = reader->n_inputs > 1 ? reader->inputs[first ? 1 : 0] : NO_TENSOR;
+        if (reader->kind == OP_scale && stage <= SCALE) {
+            gemm->scale *= reader->a.scale;
+        } else if (reader->kind == OP_softcap && stage <= CAP) {
+            gemm->cap = reader->a.cap;
+            stage = ACTIVATION;
+        } else if (reader->kind == OP_activation && stage <= ACTIVATION) {
+            gemm->has_activation = true;
+            gemm->activation = reader->a.activation;
+            stage = FACTOR;
+        } else if (reader->kind == OP_mul && stage <= FACTOR && available(f, other)) {
+            gemm->factor = f->at[other];
+            stage = RESIDUAL;
+        } else if (reader->kind == OP_add && tensor_in(f, other)->rank == 2 && available(f, other) &&
+                   (!first || reader->a.scale == 1)) {
+            gemm->residual_scale = first ? 1 : reader->a.scale;
+            gemm->residual = f->at[other];
+            stage = FULL;
+        } else {
+            break;
+        }
+        cover(f, reader);
+        result = reader->result;
+        f->rows[result] = step->rows;
+    }
+    return result;
+}
+
+/* Whether attention reads the result: such linears over the same rows become one product. */
+static bool feeds_attention(const Fuse *f, const Op *op) {
+    if (f->state[op->result] >= 0) return true;
+    const Op *reader = only_reader(f, op->result);
+    if (!reader) return false;
+    switch (reader->kind) {
+    case OP_scores: case OP_weighted_sum: case OP_rope: case OP_append: return true;
+    case OP_layernorm: case OP_rmsnorm: return tensor_in(f, reader->result)->site.role != ROLE_NONE;
+    default: return false;
+    }
+}
+
+/* Weights of the parts follow each other as panels, biases as rows of whole panels. */
+static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
+    GemmStep *gemm = &step->gemm;
+    bool any_bias = false;
+    for (int i = 0; i < n; i++) any_bias |= parts[i]->n_inputs > 2;
+    for (int i = 0; i < n; i++) {
+        int packed = pack_tensor(f, parts[i]->inputs[1], true, false);
+        if (i == 0) gemm->weight = packed;
+        else if (packed != gemm->weight + i) bug("the parts of `%s` do not follow each other", step->name);
+    }
+    for (int i = 0; i < n && any_bias; i++) {
+        int packed = parts[i]->n_inputs > 2 ? pack_tensor(f, parts[i]->inputs[2], false, false)
+                                            : pack_zeros(f, parts[i]->inputs[1], columns_of(f, parts[i]->result));
+        if (i == 0) gemm->bias = packed;
+        else if (packed != gemm->bias + i) bug("the biases of `%s` do not follow each other", step->name);
+    }
+    gemm->parts = n;
+    step->shape = arena_printf(f->arena, "[rows][%lld] x [%lld][%lld]", (long long)gemm->k, (long long)step->n,
+                               (long long)gemm->k);
+}
+
+/* The last word of a part's name: "value" of "attention_value". */
+static const char *last_word(const char *part) {
+    const char *underscore = strrchr(part, '_');
+    return underscore ? underscore + 1 : part;
+}
+
+static void fuse_linear_parts(Fuse *f, const Op *const *parts, int n) {
+    int x = parts[0]->inputs[0];
+    int64_t total = 0;
+    Site joined = tensor_in(f, parts[0]->result)->site;
+    Text part = text_new(f->arena);
+    for (int i = 0; i < n; i++) {
+        f->rows[parts[i]->result] = f->rows[x];
+        cover(f, parts[i]);
+        total += round_up(columns_of(f, parts[i]->result), PANEL);
+        const char *own = tensor_in(f, parts[i]->result)->site.part;
+        text_printf(&part, "%s%s", i ? "_" : "", i ? last_word(own) : own);
+    }
+    joined.part = part.data;
+    Step step = gemm_step(f, parts[0]);
+    step.site = joined;
+    step.name = site_name(f, &joined);
+    step.n = total;
+    int buffer = workspace_buffer(f, parts[0]->result, total);
+    f->plan->buffers[buffer].slot.name = step.name;
+    f->plan->buffers[buffer].site = joined;
+    int64_t column = 0;
+    for (int i = 0; i < n; i++) {
+        f->at[parts[i]->result] = (Operand){buffer, column};
+        column += round_up(columns_of(f, parts[i]->result), PANEL);
+    }
+    step.out = (Operand){buffer, 0};
+    pack_parts(f, &step, parts, n);
+    step_add(f, step);
+}
+
+/* The panels of the parts are those of one matrix: no part ends in padding. */
+static bool are_neighbours(const Fuse *f, const Op *const *parts, int n) {
+    bool dense = true;
+    for (int i = 0; i < n; i++) {
+        Layout layout = LAYOUT_PANELS;
+        layout.dtype = tensor_in(f, parts[i]->inputs[1])->dtype;
+        Shape shape = {2, {columns_of(f, parts[i]->result), columns_of(f, parts[i]->inputs[0])}};
+        dense &= layout_is_dense(&layout, shape);
+    }
+    return dense;
+}
+
+void fuse_linear(Fuse *f, const Op *op) {
+    const Op *parts[8];
+    int n = 0;
+    if (feeds_attention(f, op))
+        for (int i = op_index(f, op); i < f->graph->n_ops && n < 8; i++) {
+            const Op *o = &f->graph->ops[i];
+            if (o->kind == OP_weighted_sum) break; /* all inputs of this attention are found */
+            if (o->kind == OP_linear && !f->done[i] && o->inputs[0] == op->inputs[0] &&
+                strcmp(o->where, op->where) == 0 && feeds_attention(f, o))
+                parts[n++] = o;
+        }
+    if (n > 1 && are_neighbours(f, parts, n)) {
+        fuse_linear_parts(f, parts, n);
+        return;
+    }
+    f->rows[op->result] = f->rows[op->inputs[0]];
+    Step step = gemm_step(f, op);
+    step.n = columns_of(f, op->result);
+    pack_parts(f, &step, &op, 1);
+    step.tensor = absorb_epilogue(f, &step, op->result);
+    step.out = place_result(f, step.tensor);
+    step_add(f, step);
+}

@@ -1,0 +1,142 @@
+/* fuse_parts.c: queries of fuse on the graph, and the buffers and packed tensors that its steps need. */
+#include "fuse.h"
+
+const Tensor *tensor_in(const Fuse *f, int t) { return &f->graph->tensors[t]; }
+int64_t columns_of(const Fuse *f, int t) { return tensor_in(f, t)->dims[tensor_in(f, t)->rank - 1].n; }
+
+const Op *only_reader(const Fuse *f, int t) {
+    return f->uses[t] == 1 && f->reader[t] >= 0 ? &f->graph->ops[f->reader[t]] : NULL;
+}
+
+const Op *writer_of(const Fuse *f, int t) {
+    const Tensor *tensor = tensor_in(f, t);
+    return tensor->kind == TENSOR_VALUE ? &f->graph->ops[tensor->op] : NULL;
+}
+
+int input_index(const Fuse *f, int tensor) {
+    for (int i = 0; i < f->graph->n_inputs; i++)
+        if (f->graph->inputs[i].tensor == tensor) return i;
+    return NO_INPUT;
+}
+
+int op_index(const Fuse *f, const Op *op) { return (int)(op - f->graph->ops); }
+void cover(Fuse *f, const Op *op) { f->done[op_index(f, op)] = true; }
+bool available(const Fuse *f, int t) { return f->at[t].buffer != NO_BUFFER; }
+
+/* ---------------------------------------------------------------- names */
+
+static bool has_two_stacks(const Fuse *f) { return f->module->model->encoder && f->module->model->decoder; }
+
+static const char *layer_name(Fuse *f, const Site *site) {
+    if (site->layer < 0) return NULL;
+    bool two = has_two_stacks(f);
+    return arena_printf(f->arena, "%s%slayer%d", two ? site->stack : "", two ? "_" : "", site->layer);
+}
+
+const char *site_name(Fuse *f, const Site *site) {
+    const char *layer = layer_name(f, site), *in = layer ? layer : site->stack;
+    return in ? arena_printf(f->arena, "%s_%s", in, site->part) : site->part;
+}
+
+Step step_new(Fuse *f, StepKind kind, Location location, int result) {
+    const Site *site = &tensor_in(f, result)->site;
+    return (Step){.kind = kind,
+                  .location = location,
+                  .name = site_name(f, site),
+                  .site = *site,
+                  .layer = layer_name(f, site),
+                  .shape = "",
+                  .out = NOWHERE,
+                  .tensor = result,
+                  .rows = f->rows[result]};
+}
+
+void step_add(Fuse *f, Step step) { plan_step(f->arena, f->plan, step); }
+
+/* ---------------------------------------------------------------- buffers */
+
+int workspace_buffer(Fuse *f, int tensor, int64_t columns) {
+    const Slot slot = {.space = SPACE_WORKSPACE, .layout = LAYOUT_ROWS, .name = tensor_in(f, tensor)->name};
+    return plan_buffer(f->arena, f->plan,
+                       (Buffer){.slot = slot,
+                                .site = tensor_in(f, tensor)->site,
+                                .rows = f->rows[tensor],
+                                .stride = round_up(columns, PANEL),
+                                .columns = columns});
+}
+
+int output_buffer(Fuse *f, int tensor, int output) {
+    int64_t columns = columns_of(f, tensor);
+    const Slot slot = {.space = SPACE_OUTPUT, .layout = LAYOUT_ROWS, .name = f->graph->outputs[output].name};
+    return plan_buffer(f->arena, f->plan,
+                       (Buffer){.slot = slot,
+                                .rows = f->rows[tensor],
+                                .stride = columns,
+                                .columns = columns,
+                                .io = output});
+}
+
+/* Whether the step that writes t also writes an attention map; it then runs even if the caller does not want t. */
+static bool gives_map(const Fuse *f, int t) {
+    const Op *weighted = writer_of(f, t);
+    for (int o = 0; o < f->graph->n_outputs && weighted && weighted->kind == OP_weighted_sum; o++)
+        if (f->graph->outputs[o].tensor == weighted->inputs[0]) return true;
+    return false;
+}
+
+int sole_output(const Fuse *f, int t) {
+    if (f->uses[t] != 1 || gives_map(f, t)) return -1;
+    for (int o = 0; o < f->graph->n_outputs; o++)
+        if (f->graph->outputs[o].tensor == t && f->graph->outputs[o].layer < 0) return o;
+    return -1;
+}
+
+Operand place_result(Fuse *f, int t) {
+    int output = sole_output(f, t);
+    int buffer = output < 0 ? workspace_buffer(f, t, columns_of(f, t)) : output_buffer(f, t, output);
+    return f->at[t] = (Operand){buffer, 0};
+}
+
+Operand place_over(Fuse *f, int from, int result) {
+    bool shared = f->uses[from] != 1 || f->plan->buffers[f->at[from].buffer].slot.space != SPACE_WORKSPACE ||
+                  sole_output(f, result) >= 0;
+    return shared ? place_result(f, result) : (f->at[result] = f->at[from]);
+}
+
+/* ---------------------------------------------------------------- packed tensors */
+
+int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
+    const Tensor *tensor = tensor_in(f, t);
+    bool is_weight = tensor->kind == TENSOR_WEIGHT;
+    int *index = &(is_weight ? f->program->of_weight : f->program->of_derived)[tensor->weight];
+    if (*index != NO_PACKED) {
+        const Packed *p = &f->program->packed[*index];
+        if (panels && !p->slot.layout.panel) bug("`%s` is requested as panels and as rows", tensor->name);
+        if (p->plus_one != plus_one) bug("`%s` is requested with and without one added", tensor->name);
+        return *index;
+    }
+    Layout layout = panels ? LAYOUT_PANELS : LAYOUT_ROWS;
+    layout.dtype = tensor->dtype;
+    Packed packed = {.slot = {.space = SPACE_WEIGHTS, .layout = layout, .name = tensor->name},
+                     .site = tensor->site,
+                     .weight = is_weight ? tensor->weight : -1,
+                     .derived = is_weight ? -1 : tensor->weight,
+                     .plus_one = plus_one};
+    packed.shape =
+        is_weight ? f->module->weights.specs[tensor->weight].shape : f->module->derived[tensor->weight].shape;
+    return *index = program_packed(f->arena, f->program, packed);
+}
+
+int pack_zeros(Fuse *f, int weight, int64_t n) {
+    const Tensor *tensor = tensor_in(f, weight);
+    int *index = &f->program->zeros_of[tensor->weight];
+    if (*index != NO_PACKED) return *index;
+    const char *name = arena_printf(f->arena, "%s.zeros", tensor->name);
+    Packed zeros = {.slot = {.space = SPACE_WEIGHTS, .layout = LAYOUT_ROWS, .name = name},
+                    .site = tensor->site,
+                    .weight = -1,
+                    .derived = -1,
+                    .shape = {1, {n}}};
+    zeros.site.part = arena_printf(f->arena, "%s_zeros", tensor->site.part);
+    return *index = program_packed(f->arena, f->program, zeros);
+}

@@ -1,0 +1,110 @@
+/* fuse_rows.c: the rows that the layers begin with. Lookup, scale, positions and segments become one step, and so do
+ * the patches of an image and the learned rows in front of them. */
+#include "fuse.h"
+
+static bool table_is_tied(const Fuse *f, int table) {
+    for (int i = 0; i < f->graph->n_ops; i++)
+        if (f->graph->ops[i].kind == OP_linear && f->graph->ops[i].inputs[1] == table) return true;
+    return false;
+}
+
+static Step embed_step(Fuse *f, StepKind kind, const Op *op) {
+    Step step = step_new(f, kind, op->location, op->result);
+    step.embed = (EmbedStep){.given = NOWHERE,
+                             .ids = NO_INPUT,
+                             .segment_ids = NO_INPUT,
+                             .table = NO_PACKED,
+                             .segments = NO_PACKED,
+                             .positions = NO_PACKED,
+                             .front = {NO_PACKED, NO_PACKED},
+                             .scale = 1};
+    return step;
+}
+
+static void add_positions(Fuse *f, EmbedStep *embed, const Op *take_rows) {
+    embed->positions = pack_tensor(f, take_rows->inputs[0], false, false);
+    embed->first_position = take_rows->a.offset;
+}
+
+/* Makes the scale, positions and segments after `result` part of the step; returns the tensor of its result. */
+static int absorb(Fuse *f, Step *step, int result) {
+    EmbedStep *embed = &step->embed;
+    bool lookup = step->kind == STEP_EMBED;
+    for (;;) {
+        const Op *reader = only_reader(f, result);
+        if (!reader || embed->positions != NO_PACKED) return result;
+        if (reader->kind == OP_scale && lookup && embed->segment_ids == NO_INPUT) {
+            embed->scale *= reader->a.scale;
+        } else if (reader->kind == OP_add && reader->inputs[0] == result && reader->a.scale == 1) {
+            const Op *other = writer_of(f, reader->inputs[1]);
+            if (other && other->kind == OP_take_rows) {
+                add_positions(f, embed, other);
+            } else if (other && other->kind == OP_embed && lookup && embed->segment_ids == NO_INPUT) {
+                embed->segment_ids = input_index(f, other->inputs[0]);
+                embed->segments = pack_tensor(f, other->inputs[1], false, false);
+            } else {
+                return result;
+            }
+            cover(f, other);
+        } else {
+            return result;
+        }
+        cover(f, reader);
+        result = reader->result;
+        f->rows[result] = step->rows;
+    }
+}
+
+static void finish(Fuse *f, Step step, int result, const char *name) {
+    const Site *site = &tensor_in(f, result)->site;
+    step.tensor = result;
+    step.name = f->plan->source_seq.n ? arena_printf(f->arena, "%s_%s", site->stack, name) : name;
+    step.site.part = name;
+    step.n = columns_of(f, result);
+    step.out = place_result(f, result);
+    step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)step.n);
+    step_add(f, step);
+}
+
+void fuse_embed(Fuse *f, const Op *op) {
+    f->rows[op->result] = f->rows[op->inputs[0]];
+    Step step = embed_step(f, STEP_EMBED, op);
+    step.embed.ids = input_index(f, op->inputs[0]);
+    step.embed.table = pack_tensor(f, op->inputs[1], table_is_tied(f, op->inputs[1]), false);
+    /* another graph may have tied it */
+    step.embed.table_in_panels = f->program->packed[step.embed.table].slot.layout.panel > 0;
+    finish(f, step, absorb(f, &step, op->result), "embedding");
+}
+
+void fuse_add_positions(Fuse *f, const Op *op) {
+    f->rows[op->result] = f->rows[op->inputs[0]];
+    Step step = embed_step(f, STEP_EMBED, op);
+    step.embed.given = f->at[op->inputs[0]];
+    add_positions(f, &step.embed, writer_of(f, op->inputs[1]));
+    finish(f, step, op->result, "embedding");
+}
+
+/* The rows that an image gives; a decoder reads none. */
+static RowsKind image_rows(const Fuse *f) { return f->plan->source_seq.n ? ROWS_SOURCE : ROWS_CHUNK; }
+
+void fuse_patches(Fuse *f, const Op *op) {
+    const Length seq = f->plan->source_seq.n ? f->plan->source_seq : f->plan->seq;
+    const Stack *stack = f->module->model->encoder;
+    f->plan->patch_rows = tensor_in(f, op->result)->dims[0].n;
+    bool alone = f->plan->patch_rows == seq.n; /* no learned row is in front */
+    f->rows[op->result] = alone ? image_rows(f) : ROWS_PATCHES;
+    Step step = step_new(f, STEP_PATCHES, op->location, op->result);
+    step.patches = (PatchesStep){.height = stack->image_height, .width = stack->image_width, .patch = stack->patch};
+    step.n = columns_of(f, op->result);
+    step.out = place_result(f, op->result);
+    step.shape = arena_printf(f->arena, "[%lld a sequence][%lld]", (long long)f->plan->patch_rows, (long long)step.n);
+    step_add(f, step);
+}
+
+void fuse_prepend(Fuse *f, const Op *op) {
+    f->rows[op->result] = image_rows(f);
+    Step step = embed_step(f, STEP_PREPEND, op);
+    step.embed.given = f->at[op->inputs[op->n_inputs - 1]];
+    for (int i = 0; i < op->n_inputs - 1; i++) step.embed.front[i] = pack_tensor(f, op->inputs[i], false, false);
+    finish(f, step, absorb(f, &step, op->result), "rows");
+}

@@ -1,0 +1,190 @@
+/* plan_verify.c: checks the promises of each pass after it has run. A broken promise is a bug of attnc. */
+#include "../attnc.h"
+
+typedef struct Checker {
+    const Plan *plan;
+    const char *pass;
+    const Step *step; /* being checked, for messages */
+} Checker;
+
+static _Noreturn void broken(const Checker *c, const char *what, const char *name) {
+    bug("after %s: the step `%s` of %s: `%s` %s", c->pass, c->step->name, c->plan->graph->name, name, what);
+}
+
+/* ---------------------------------------------------------------- behind fuse: steps */
+
+/* Columns that a step reads of an operand, from the operand's column on. */
+static int64_t columns_read(const Step *s, int read) {
+    if (s->kind == STEP_GEMM && read == 0) return s->gemm.k;
+    if (s->kind != STEP_ATTENTION) return s->n;
+    const AttentionStep *a = &s->attention;
+    const int64_t columns[] = {a->heads * a->head_dim, a->kv_heads * a->head_dim, a->kv_heads * a->value_dim};
+    return columns[read];
+}
+
+static const Buffer *buffer_at(const Checker *c, Operand operand, const char *name, int64_t columns) {
+    if (operand.buffer < 0 || operand.buffer >= c->plan->n_buffers) broken(c, "is no buffer", name);
+    const Buffer *b = &c->plan->buffers[operand.buffer];
+    int64_t step = c->step - c->plan->steps;
+    if (operand.column < 0 || operand.column + columns > b->stride) broken(c, "passes the end of its row", name);
+    if (step < b->first || step > b->last) broken(c, "is used outside of its life", name);
+    if (b->slot.layout.dtype != DTYPE_F32 || b->slot.layout.panel) broken(c, "is not rows of f32", name);
+    return b;
+}
+
+static void verify_reads(const Checker *c, const bool *written) {
+    Read reads[MOST_READS];
+    int n = step_reads(c->step, reads);
+    for (int r = 0; r < n; r++) {
+        const Buffer *b = buffer_at(c, reads[r].operand, reads[r].name, columns_read(c->step, r));
+        if (b->slot.space == SPACE_OUTPUT) broken(c, "is an output, which the caller may not want", reads[r].name);
+        if (b->slot.space == SPACE_WORKSPACE && !written[reads[r].operand.buffer])
+            broken(c, "is read before it is written", reads[r].name);
+    }
+}
+
+static void verify_packed(const Checker *c, int packed, const char *name, bool required) {
+    if (packed == NO_PACKED && !required) return;
+    if (packed < 0 || packed >= c->plan->program->n_packed) broken(c, "is no packed tensor", name);
+}
+
+static void verify_gemm(const Checker *c) {
+    const GemmStep *g = &c->step->gemm;
+    int64_t columns = 0;
+    verify_packed(c, g->weight, "weight", true);
+    verify_packed(c, g->weight + g->parts - 1, "weight", true);
+    verify_packed(c, g->bias, "bias", false);
+    for (int p = 0; p < g->parts; p++) {
+        const Packed *part = &c->plan->program->packed[g->weight + p];
+        if (part->slot.layout.panel != PANEL) broken(c, "is not in panels", "weight");
+        if (part->slot.layout.dtype != c->plan->program->packed[g->weight].slot.layout.dtype)
+            broken(c, "has parts of different types", "weight");
+        if (g->parts > 1 && !layout_is_dense(&part->slot.layout, part->shape))
+            broken(c, "has parts that do not follow each other", "weight");
+        if (part->shape.rank != 2 || part->shape.dims[1] != g->k) broken(c, "has other columns than x", "weight");
+        columns += g->parts > 1 ? round_up(part->shape.dims[0], PANEL) : part->shape.dims[0];
+    }
+    if (columns != c->step->n) broken(c, "has other columns than the weights have rows", "out");
+}
+
+static void verify_attention(const Checker *c) {
+    const AttentionStep *a = &c->step->attention;
+    const int caches[] = {a->key_cache, a->value_cache};
+    const Operand operands[] = {a->key, a->value};
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "value" : "key";
+        if (caches[i] >= c->plan->program->n_caches) broken(c, "is no cache", name);
+        if ((caches[i] == NO_CACHE) == (operands[i].buffer == NO_BUFFER))
+            broken(c, "is neither rows nor a cache", name);
+    }
+    if (a->kv_heads < 1 || a->heads % a->kv_heads) broken(c, "does not divide the heads", "kv_heads");
+    verify_packed(c, a->relative, "relative", false);
+    verify_packed(c, a->slopes, "slopes", false);
+    verify_packed(c, a->sink, "sink", false);
+    verify_packed(c, a->vector, "vector", false);
+}
+
+static void verify_step(const Checker *c) {
+    const Step *s = c->step;
+    switch (s->kind) {
+    case STEP_GEMM: verify_gemm(c); break;
+    case STEP_ATTENTION: verify_attention(c); break;
+    case STEP_NORM: verify_packed(c, s->norm.weight, "weight", true); break;
+    case STEP_ROPE:
+        verify_packed(c, s->rope.cos, "cos", true);
+        verify_packed(c, s->rope.sin, "sin", true);
+        break;
+    case STEP_STORE:
+        if (s->store.cache < 0 || s->store.cache >= c->plan->program->n_caches) broken(c, "is no cache", "cache");
+        break;
+    case STEP_EMBED: verify_packed(c, s->embed.table, "table", s->embed.ids != NO_INPUT); break;
+    case STEP_PREPEND: verify_packed(c, s->embed.front[0], "front", true); break;
+    case STEP_PATCHES: case STEP_MAP: case STEP_POOL: case STEP_COPY: break;
+    case STEP_COUNT: broken(c, "has no kind", "the step");
+    }
+}
+
+void plan_verify(const Plan *plan, const char *pass) {
+    Arena *arena = arena_new();
+    bool *written = arena_array(arena, (size_t)plan->n_buffers, sizeof *written);
+    for (int i = 0; i < plan->n_steps; i++) {
+        const Checker c = {plan, pass, &plan->steps[i]};
+        verify_step(&c);
+        verify_reads(&c, written);
+        if (c.step->kind == STEP_STORE) continue;
+        if (buffer_at(&c, c.step->out, "out", c.step->n)->slot.space == SPACE_INPUT) broken(&c, "is an input", "out");
+        written[c.step->out.buffer] = true;
+    }
+    arena_free(arena);
+}
+
+/* ---------------------------------------------------------------- behind memory and layout: places */
+
+static void verify_slot(const Slot *slot, Shape shape, int64_t end) {
+    int64_t bytes = 0;
+    if (slot->offset < 0 || slot->offset % ALIGNMENT) bug("`%s` is not aligned", slot->name);
+    if (!layout_bytes(&slot->layout, shape, &bytes) || slot->bytes < bytes) bug("`%s` has too few bytes", slot->name);
+    if (slot->offset > end - slot->bytes) bug("`%s` passes the end of its memory", slot->name);
+}
+
+/* Lists the buffers of the workspace in the order of the step that first touches them; returns their number. */
+static int by_first_step(const Plan *plan, Arena *arena, int *sorted) {
+    int n = 0, *at = arena_array(arena, (size_t)plan->n_steps + 1, sizeof *at);
+    for (int b = 0; b < plan->n_buffers; b++) {
+        const Buffer *buffer = &plan->buffers[b];
+        if (buffer->slot.space == SPACE_WORKSPACE && buffer->first >= 0) at[buffer->first + 1]++, n++;
+    }
+    for (int i = 0; i < plan->n_steps; i++) at[i + 1] += at[i];
+    for (int b = 0; b < plan->n_buffers; b++) {
+        const Buffer *buffer = &plan->buffers[b];
+        if (buffer->slot.space == SPACE_WORKSPACE && buffer->first >= 0) sorted[at[buffer->first]++] = b;
+    }
+    return n;
+}
+
+static void verify_workspace(const Plan *plan) {
+    Arena *arena = arena_new();
+    int *sorted = arena_array(arena, (size_t)plan->n_buffers, sizeof *sorted), n_alive = 0;
+    int *alive = arena_array(arena, (size_t)plan->n_buffers, sizeof *alive);
+    int n = by_first_step(plan, arena, sorted);
+    for (int i = 0; i < n; i++) {
+        const Buffer *b = &plan->buffers[sorted[i]];
+        int kept = 0;
+        verify_slot(&b->slot, (Shape){2, {plan_rows(plan, b->rows), b->stride}}, plan->workspace_bytes);
+        for (int k = 0; k < n_alive; k++) {
+            const Buffer *other = &plan->buffers[alive[k]];
+            if (other->last < b->first) continue;
+            alive[kept++] = alive[k];
+            bool apart = other->slot.offset + other->slot.bytes <= b->slot.offset ||
+                         b->slot.offset + b->slot.bytes <= other->slot.offset;
+            if (!apart) bug("`%s` lies over `%s` while both are in use", b->slot.name, other->slot.name);
+        }
+        alive[kept] = sorted[i];
+        n_alive = kept + 1;
+    }
+    arena_free(arena);
+}
+
+void program_verify(const Program *program) {
+    int64_t weights = 0, state = 0, source = 0;
+    for (int i = 0; i < ENTRY_COUNT; i++) {
+        if (!program->entries[i]) continue;
+        plan_verify(program->entries[i], "memory");
+        verify_workspace(program->entries[i]);
+    }
+    for (int i = 0; i < program->n_packed; i++) {
+        const Packed *p = &program->packed[i];
+        verify_slot(&p->slot, p->shape, program->weight_bytes);
+        if (p->slot.offset < weights) bug("`%s` lies over the tensor in front of it", p->slot.name);
+        weights = p->slot.offset + p->slot.bytes;
+    }
+    for (int i = 0; i < program->n_caches; i++) {
+        const Cache *c = &program->caches[i];
+        bool of_source = c->slot.space == SPACE_SOURCE;
+        int64_t *at = of_source ? &source : &state;
+        verify_slot(&c->slot, (Shape){3, {c->heads, c->slots, c->width}},
+                    of_source ? program->source_bytes : program->state_bytes);
+        if (c->slot.offset < *at) bug("`%s` lies over the cache in front of it", c->slot.name);
+        *at = c->slot.offset + c->slot.bytes;
+    }
+}

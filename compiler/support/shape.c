@@ -1,0 +1,67 @@
+/* shape.c: element types, and shapes of tensors. */
+#include "../attnc.h"
+
+#include <inttypes.h>
+
+static const struct {
+    const char *name;
+    size_t bytes;
+    const char *c_type;
+} DTYPES[DTYPE_COUNT] = {
+    [DTYPE_F32] = {"F32", 4, "float"},     [DTYPE_F16] = {"F16", 2, "uint16_t"},
+    [DTYPE_BF16] = {"BF16", 2, "uint16_t"}, [DTYPE_F64] = {"F64", 8, "double"},
+    [DTYPE_I64] = {"I64", 8, "int64_t"},   [DTYPE_I32] = {"I32", 4, "int32_t"},
+    [DTYPE_I16] = {"I16", 2, "int16_t"},   [DTYPE_I8] = {"I8", 1, "int8_t"},
+    [DTYPE_U8] = {"U8", 1, "uint8_t"},     [DTYPE_BOOL] = {"BOOL", 1, "uint8_t"},
+};
+
+static void check_dtype(Dtype dtype) {
+    if ((unsigned)dtype >= DTYPE_COUNT) bug("there is no dtype %d", (int)dtype);
+}
+
+const char *dtype_name(Dtype dtype) {
+    check_dtype(dtype);
+    return DTYPES[dtype].name;
+}
+
+size_t dtype_bytes(Dtype dtype) {
+    check_dtype(dtype);
+    return DTYPES[dtype].bytes;
+}
+
+const char *dtype_c_type(Dtype dtype) {
+    check_dtype(dtype);
+    return DTYPES[dtype].c_type;
+}
+
+bool dtype_is_float(Dtype dtype) {
+    return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16 || dtype == DTYPE_F64;
+}
+
+const char *shape_text(Arena *arena, Shape shape) {
+    Text text = text_new(arena);
+    text_add(&text, "[", 1);
+    for (int i = 0; i < shape.rank; i++) text_printf(&text, "%s%" PRId64, i ? ", " : "", shape.dims[i]);
+    text_add(&text, "]", 1);
+    return text.data;
+}
+
+/* The product without the dims that are 0 must fit too, so that no partial product overflows in any order. */
+bool shape_elements(Shape shape, int64_t *elements) {
+    int64_t product = 1;
+    bool empty = false;
+    for (int i = 0; i < shape.rank; i++) {
+        if (shape.dims[i] < 0) return false;
+        if (shape.dims[i] == 0) empty = true;
+        else if (!mul_fits(product, shape.dims[i], &product)) return false;
+    }
+    *elements = empty ? 0 : product;
+    return true;
+}
+
+bool shape_equal(Shape a, Shape b) {
+    if (a.rank != b.rank) return false;
+    for (int i = 0; i < a.rank; i++)
+        if (a.dims[i] != b.dims[i]) return false;
+    return true;
+}

@@ -1,0 +1,29 @@
+/* utf8.c: characters of UTF-8, and the removal of control characters from text. */
+#include "../attnc.h"
+
+#include <string.h>
+
+size_t utf8_bytes(const unsigned char *at, size_t left) {
+    size_t size = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : *at < 0xf5 ? 4 : 0;
+    if (size > left) return 0;
+    for (size_t i = 1; i < size; i++)
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    bool overlong = (*at == 0xe0 && at[1] < 0xa0) || (*at == 0xf0 && at[1] < 0x90);
+    bool no_scalar = (*at == 0xed && at[1] > 0x9f) || (*at == 0xf4 && at[1] > 0x8f); /* a surrogate, or too large */
+    return size > 2 && (overlong || no_scalar) ? 0 : size;
+}
+
+/* Control characters are C0, DEL and C1 (ECMA-48). C1 exists as a single byte, which a terminal without UTF-8 obeys,
+ * and as U+0080 to U+009F. */
+void text_disarm(char *text, size_t size) {
+    for (size_t i = 0; i < size;) {
+        const unsigned char *at = (const unsigned char *)text + i;
+        size_t bytes = utf8_bytes(at, size - i);
+        bool control = (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f;
+        control |= bytes == 0 && *at >= 0x80 && *at < 0xa0;
+        control |= bytes == 2 && *at == 0xc2 && at[1] < 0xa0;
+        if (bytes == 0) bytes = 1;
+        if (control) memset(text + i, '?', bytes);
+        i += bytes;
+    }
+}

@@ -1,0 +1,42 @@
+/* features.c: the features of features.def, and the test whether this machine has one. */
+#include "targets.h"
+
+#include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+static const Feature features[] = {
+#define FEATURE(name, leaf, subleaf, reg, bit, state) {#name, leaf, subleaf, CPUID_##reg, 1u << (bit), XCR0_##state},
+#include "features.def"
+#undef FEATURE
+};
+enum { FEATURES = sizeof features / sizeof *features };
+
+const char *const feature_names[] = {
+#define FEATURE(name, leaf, subleaf, reg, bit, state) #name,
+#include "features.def"
+#undef FEATURE
+    NULL};
+
+const Feature *feature_find(const char *name) {
+    for (int f = 0; f < FEATURES; f++)
+        if (strcmp(features[f].name, name) == 0) return &features[f];
+    return NULL;
+}
+
+bool machine_has_feature(const Feature *feature) {
+#if defined(__x86_64__)
+    uint32_t registers[4], state, high;
+    if (!__get_cpuid(1, &registers[0], &registers[1], &registers[2], &registers[3])) return false;
+    if ((registers[CPUID_ECX] & OSXSAVE_AND_AVX) != OSXSAVE_AND_AVX) return false;
+    __asm__ volatile("xgetbv" : "=a"(state), "=d"(high) : "c"(0));
+    if ((state & feature->state) != feature->state) return false;
+    if (!__get_cpuid_count(feature->leaf, feature->subleaf, &registers[0], &registers[1], &registers[2], &registers[3]))
+        return false;
+    return registers[feature->reg] & feature->bit;
+#else
+    (void)feature;
+    return false;
+#endif
+}

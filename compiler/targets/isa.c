@@ -1,0 +1,421 @@
+/* isa.c: reads a target's table, NAME.isa.
+ *
+ *   # a comment
+ *   name avx2                        each field stands once; the rest of the line is its value
+ *   based on sse2                    optional, behind the name: this table starts as a copy of that one without its
+ *                                    rank and on_request; its own fields replace copied ones, its own rows are added
+ *   rank 20                          init takes the highest rank that the machine runs; a table without a rank is the
+ *                                    half of a target
+ *   processor x86_64                 the processor that runs the target, or `any`
+ *   on_request yes                   commands take the target only where it is named; optional
+ *   width 8                          lanes of a vector
+ *   registers 16
+ *   type __m256
+ *   fused yes                        whether fma rounds once
+ *   guard defined(__x86_64__)        preprocessor condition; 1 for everywhere
+ *   attribute __attribute__((...))   of each function that uses the table; optional
+ *   include <immintrin.h>            optional
+ *   cpu avx2 fma                     features of features.def that the machine must have; optional
+ *   has register_lookup              capabilities, for which templates ask by v.has(NAME); optional
+ *   half avx2_half                   the table of vectors of half the lanes on the same processor; optional
+ *
+ *   helper                           C in front of the kernels, a template text (see template.c);
+ *   ...                              names begin with ${table}_, so that several models link together
+ *   end
+ *
+ *   op fma(acc, a, b) | _mm256_fmadd_ps($a, $b, $acc) | fmaf(a[i], b[i], acc[i])
+ *
+ * An op row is prototype, C text and meaning; an indented line continues the row before it. A parameter is a vector
+ * unless one of these words stands in front of its name: `float`, `count` (size_t, 1 to W), `read` (const float *),
+ * `read16` (const uint16_t *), `table` (const float *, 16 numbers), `write` (float *), `integral` (a vector of whole
+ * numbers from -252 to 252). The result is a vector unless `float` or `void` stands in front of the operation. The C
+ * text holds each parameter as $NAME, at most once where the argument may be long.
+ *
+ * ${prefix} is the model's name, and ${table} is ${prefix}_NAME with the name of the table, or of the copy that is made
+ * of it for a table based on it.
+ *
+ * The capabilities are
+ *   register_lookup  `lookup` finds its 16 numbers in registers, so that it costs about as much as a multiply-add
+ *
+ * A row NAME_8 stands in for NAME where the count is the number 8; its prototype is without the count.
+ *
+ * The meaning is a C expression for lane i of W: vectors and memory are a[i], p[0]; for a store it is
+ * what memory holds at p[i] afterwards; for a prefetch it is `nothing`. It may use C's math library and
+ *   tree_sum(a)  lanes added in a fixed order: a[i] + a[i + W / 2] for the first half, and so on to one
+ *   tree_max(a)  the same with x > y ? x : y
+ *   tree_sum_of(a, n), tree_max_of(a, n)  the same of the first n lanes
+ *   low_bits(x)  the lowest four bits of a float
+ *   from_bf16(x)  the float whose first 16 bits these are, and the others 0
+ *   any_nan(a)   whether a lane is NaN
+ *   anything     no promise */
+#include "targets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Table {
+    Arena *arena;
+    const char *file;
+    int line;
+    Isa *isa;
+    size_t op_room;
+    unsigned seen, inherited; /* a bit for each field: of this file, and of the table that it is based on */
+    bool is_base;             /* read for another table, whose name stays */
+    Text helpers;
+    size_t helper_lines;
+} Table;
+
+static const char *const fields[] = {"name", "processor",  "width",     "registers", "type", "fused", "guard",
+                                     "rank", "on_request", "attribute", "include",   "cpu",  "has",   "half",
+                                     "based", "helper",    "op",        NULL};
+enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, FUSED, GUARD,
+       RANK, ON_REQUEST, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, HELPER, OP, REQUIRED = GUARD + 1 };
+
+const char *const isa_capabilities[] = {"register_lookup", NULL};
+
+static _Noreturn void table_error(const Table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void table_error(const Table *table, const char *format, ...) {
+    char reason[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    bug("table %s:%d: %s", table->file, table->line, reason);
+}
+
+static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static char *trim(char *text) {
+    while (is_space(*text)) text++;
+    size_t size = strlen(text);
+    while (size && is_space(text[size - 1])) text[--size] = '\0';
+    return text;
+}
+
+/* Cuts the word off the front of *text; an empty word when none stands there. */
+static const char *take_word(Arena *arena, char **text) {
+    char *start = *text = trim(*text), *end = start;
+    while (is_word(*end)) end++;
+    *text = end;
+    return arena_copy(arena, start, (size_t)(end - start));
+}
+
+static int64_t positive(const Table *table, const char *text) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < 1 || value > 1000) table_error(table, "'%s' is no number from 1 to 1000", text);
+    return value;
+}
+
+/* ---------------------------------------------------------------------------------- op rows */
+
+static void add_param(const Table *table, IsaOp *op, char *text) {
+    static const char *const words[] = {"integral", "float", "count", "read", "read16", "table", "write",
+                                        NULL};
+    static const IsaKind kinds[] = {ISA_INTEGRAL, ISA_FLOAT, ISA_COUNT, ISA_READ, ISA_READ16, ISA_TABLE, ISA_WRITE};
+    if (op->param_count == ISA_MAX_PARAMS) table_error(table, "%s has too many parameters", op->name);
+    const char *name = take_word(table->arena, &text);
+    IsaKind kind = ISA_VECTOR;
+    if (*trim(text)) {
+        int which = 0;
+        while (words[which] && strcmp(words[which], name) != 0) which++;
+        if (!words[which]) table_error(table, "'%s' is no kind of parameter", name);
+        kind = kinds[which];
+        name = take_word(table->arena, &text);
+    }
+    if (!*name || *trim(text)) table_error(table, "%s: a parameter cannot be read", op->name);
+    for (int i = 0; i < op->param_count; i++)
+        if (strcmp(op->params[i], name) == 0) table_error(table, "%s has two parameters '%s'", op->name, name);
+    op->kinds[op->param_count] = kind;
+    op->params[op->param_count++] = name;
+}
+
+static void parse_prototype(const Table *table, IsaOp *op, char *text) {
+    op->name = take_word(table->arena, &text);
+    if (is_space(*text)) {
+        bool is_float = strcmp(op->name, "float") == 0;
+        if (!is_float && strcmp(op->name, "void") != 0) table_error(table, "'%s' is no kind of result", op->name);
+        op->result = is_float ? ISA_FLOAT : ISA_VOID;
+        op->name = take_word(table->arena, &text);
+    }
+    text = trim(text);
+    size_t size = strlen(text);
+    if (!*op->name || *text != '(' || text[size - 1] != ')') table_error(table, "a prototype is NAME(PARAMETERS)");
+    text[size - 1] = '\0';
+    text = trim(text + 1);
+    while (*text) {
+        char *comma = strchr(text, ',');
+        if (comma) *comma = '\0';
+        add_param(table, op, trim(text));
+        if (!comma) return;
+        text = trim(comma + 1);
+        if (!*text) table_error(table, "%s: a parameter is missing after a comma", op->name);
+    }
+}
+
+static void add_piece(const Table *table, IsaOp *op, size_t *room, const char *text, size_t size, int param) {
+    if (op->piece_count == *room) {
+        *room = *room ? *room * 2 : 8;
+        IsaPiece *grown = arena_array(table->arena, *room, sizeof *grown);
+        if (op->piece_count) memcpy(grown, op->pieces, op->piece_count * sizeof *grown);
+        op->pieces = grown;
+    }
+    op->pieces[op->piece_count++] = (IsaPiece){text ? arena_copy(table->arena, text, size) : NULL, size, param};
+}
+
+static void parse_c_text(const Table *table, IsaOp *op, const char *text) {
+    static const char prefix[] = "${prefix}";
+    size_t room = 0;
+    if (!*text) table_error(table, "%s has no C text", op->name);
+    while (*text) {
+        const char *dollar = strchr(text, '$');
+        size_t plain = dollar ? (size_t)(dollar - text) : strlen(text);
+        if (plain) add_piece(table, op, &room, text, plain, ISA_TEXT);
+        if (!dollar) return;
+        if (strncmp(dollar, prefix, sizeof prefix - 1) == 0) {
+            op->needs_prefix = true;
+            add_piece(table, op, &room, NULL, 0, ISA_PREFIX);
+            text = dollar + sizeof prefix - 1;
+            continue;
+        }
+        char *after = (char *)(uintptr_t)(dollar + 1);
+        const char *name = is_word(*after) ? take_word(table->arena, &after) : "";
+        int param = 0;
+        while (param < op->param_count && strcmp(op->params[param], name) != 0) param++;
+        if (param == op->param_count) table_error(table, "%s: there is no parameter '$%s'", op->name, name);
+        add_piece(table, op, &room, NULL, 0, param);
+        text = after;
+    }
+}
+
+/* Cuts *text at the next bar that is not part of `||`; *text is NULL behind the last column. */
+static char *take_column(const Table *table, char **text, const char *what) {
+    char *start = *text, *at = start;
+    if (!start) table_error(table, "a row is PROTOTYPE | C TEXT | MEANING; it has no %s", what);
+    while (*at && !(*at == '|' && at[1] != '|' && (at == start || at[-1] != '|'))) at++;
+    *text = *at ? at + 1 : NULL;
+    *at = '\0';
+    return trim(start);
+}
+
+static void parse_op(Table *table, char *text) {
+    IsaOp op = {0};
+    char *prototype = take_column(table, &text, "prototype"), *c_text = take_column(table, &text, "C text");
+    op.meaning = take_column(table, &text, "meaning");
+    if (text) table_error(table, "a row is PROTOTYPE | C TEXT | MEANING; there is a '|' behind the meaning");
+    parse_prototype(table, &op, prototype);
+    parse_c_text(table, &op, c_text);
+    if (!*op.meaning) table_error(table, "%s has no meaning", op.name);
+    Isa *isa = table->isa;
+    if (isa_find(isa, op.name)) table_error(table, "%s has two rows", op.name);
+    if (isa->op_count == table->op_room) {
+        table->op_room = table->op_room ? table->op_room * 2 : 32;
+        IsaOp *grown = arena_array(table->arena, table->op_room, sizeof *grown);
+        if (isa->op_count) memcpy(grown, isa->ops, isa->op_count * sizeof *grown);
+        isa->ops = grown;
+    }
+    isa->ops[isa->op_count++] = op;
+}
+
+/* ---------------------------------------------------------------------------------- the table */
+
+static void parse_cpu(Table *table, char *text) {
+    size_t count = 0, room = strlen(text) / 2 + 2;
+    table->isa->cpu = arena_array(table->arena, room, sizeof *table->isa->cpu);
+    for (const char *word; *(word = take_word(table->arena, &text));) {
+        if (!feature_find(word)) {
+            const char *near = nearest_word(word, feature_names);
+            table_error(table, "features.def has no '%s'%s%s", word, near ? "; nearest is " : "", near ? near : "");
+        }
+        table->isa->cpu[count++] = word;
+    }
+    if (*text) table_error(table, "'%s' is no feature", text);
+}
+
+static void parse_has(Table *table, char *text) {
+    size_t count = 0, room = strlen(text) / 2 + 2;
+    table->isa->has = arena_array(table->arena, room, sizeof *table->isa->has);
+    for (const char *word; *(word = take_word(table->arena, &text));) {
+        int which = 0;
+        while (isa_capabilities[which] && strcmp(isa_capabilities[which], word) != 0) which++;
+        if (!isa_capabilities[which]) table_error(table, "there is no capability '%s'", word);
+        table->isa->has[count++] = word;
+    }
+    if (*text) table_error(table, "'%s' is no capability", text);
+}
+
+static bool is_yes(const Table *table, int which, const char *text) {
+    bool yes = strcmp(text, "yes") == 0;
+    if (!yes && strcmp(text, "no") != 0) table_error(table, "'%s' is yes or no", fields[which]);
+    return yes;
+}
+
+static void parse_lines(Table *table, const char *text);
+
+/* Reads another table into this one, which keeps its name. */
+static void parse_base(Table *table, char *text) {
+    if (table->is_base) table_error(table, "no table can be based on this one, which is based on another itself");
+    if (table->seen != (1u << NAME | 1u << BASED)) table_error(table, "'based' has to follow the name");
+    const char *on = take_word(table->arena, &text), *name = take_word(table->arena, &text);
+    if (strcmp(on, "on") != 0 || !*name || *text) table_error(table, "'based on NAME' is meant");
+    const char *file = arena_printf(table->arena, "%s.isa", name), *base_text = embedded_text(file);
+    if (!base_text) table_error(table, "there is no table %s", file);
+    Table base = {.arena = table->arena, .file = file, .isa = table->isa, .is_base = true};
+    base.helpers = text_new(table->arena);
+    parse_lines(&base, base_text);
+    table->isa->rank = 0;
+    table->isa->on_request = false;
+    table->isa->helpers_file = file;
+    table->op_room = base.op_room;
+    table->helpers = base.helpers;
+    table->inherited = base.seen;
+}
+
+static void parse_field(Table *table, int which, char *text) {
+    Isa *isa = table->isa;
+    if (which != OP && (table->seen & (1u << which))) table_error(table, "'%s' is there twice", fields[which]);
+    table->seen |= 1u << which;
+    if (!*text) table_error(table, "'%s' has no value", fields[which]);
+    switch (which) {
+    case NAME: isa->name = table->is_base ? isa->name : text; break;
+    case PROCESSOR: isa->processor = text; break;
+    case RANK: isa->rank = positive(table, text); break;
+    case ON_REQUEST: isa->on_request = is_yes(table, which, text); break;
+    case WIDTH: isa->width = positive(table, text); break;
+    case REGISTERS: isa->registers = positive(table, text); break;
+    case TYPE: isa->type = text; break;
+    case FUSED: isa->fused = is_yes(table, which, text); break;
+    case GUARD: isa->guard = text; break;
+    case ATTRIBUTE: isa->attribute = text; break;
+    case INCLUDE: isa->include = text; break;
+    case CPU: parse_cpu(table, text); break;
+    case HAS: parse_has(table, text); break;
+    case HALF: isa->half = isa_load(table->arena, text); break;
+    case BASED: parse_base(table, text); break;
+    default: parse_op(table, text); break;
+    }
+}
+
+/* `line` with ${prefix}_NAME for each ${table}. */
+static char *with_table(const Table *table, char *line) {
+    static const char mark[] = "${table}";
+    Text result = text_new(table->arena);
+    char *rest = line;
+    for (char *at; (at = strstr(rest, mark)) != NULL; rest = at + sizeof mark - 1) {
+        if (!table->isa->name) table_error(table, "the name has to stand in front of %s", mark);
+        text_add(&result, rest, (size_t)(at - rest));
+        text_printf(&result, "${prefix}_%s", table->isa->name);
+    }
+    if (rest == line) return line;
+    text_add(&result, rest, strlen(rest));
+    return result.data;
+}
+
+/* The next line, or NULL; *at moves to its end. */
+static char *take_line(Table *table, const char **at) {
+    if (!**at) return NULL;
+    table->line++;
+    size_t size = strcspn(*at, "\n");
+    char *line = arena_copy(table->arena, *at, size);
+    *at += size + ((*at)[size] == '\n');
+    return with_table(table, line);
+}
+
+/* The lines up to `end`; the blank lines in front give them the line numbers of the file. */
+static void parse_helpers(Table *table, const char **at) {
+    int begun = table->line;
+    if (table->inherited) table_error(table, "a table that is based on another cannot have a helper");
+    for (char *line; (line = take_line(table, at)) != NULL;) {
+        if (strcmp(trim(line), "end") == 0) return;
+        for (; table->helper_lines + 1 < (size_t)table->line; table->helper_lines++)
+            text_add(&table->helpers, "\n", 1);
+        text_printf(&table->helpers, "%s\n", line);
+        table->helper_lines++;
+    }
+    table_error(table, "the helper of line %d has no end", begun);
+}
+
+static void parse_lines(Table *table, const char *text) {
+    for (char *line; (line = take_line(table, &text)) != NULL;) {
+        line = trim(line);
+        if (!*line || *line == '#') continue;
+        int begun = table->line;
+        Text whole = text_new(table->arena);
+        text_printf(&whole, "%s", line);
+        for (char *more; is_space(*text) && (more = take_line(table, &text)) != NULL;)
+            text_printf(&whole, " %s", trim(more));
+        int last = table->line;
+        table->line = begun;
+        char *rest = whole.data;
+        const char *word = take_word(table->arena, &rest);
+        int which = 0;
+        while (fields[which] && strcmp(fields[which], word) != 0) which++;
+        if (!fields[which]) {
+            const char *near = nearest_word(word, fields);
+            table_error(table, "there is no field '%s'%s%s", word, near ? "; nearest is " : "", near ? near : "");
+        }
+        if (which == HELPER) parse_helpers(table, &text);
+        else parse_field(table, which, trim(rest));
+        if (which != HELPER) table->line = last;
+    }
+}
+
+static void finish(Table *table) {
+    Isa *isa = table->isa;
+    for (int i = 0; i < REQUIRED; i++)
+        if (!((table->seen | table->inherited) & (1u << i))) table_error(table, "'%s' is missing", fields[i]);
+    if (!isa->attribute) isa->attribute = "";
+    if (!isa->include) isa->include = "";
+    if (!isa->cpu) isa->cpu = arena_array(table->arena, 1, sizeof *isa->cpu);
+    if (!isa->has) isa->has = arena_array(table->arena, 1, sizeof *isa->has);
+    isa->op_names = arena_array(table->arena, isa->op_count + 1, sizeof *isa->op_names);
+    for (size_t i = 0; i < isa->op_count; i++) isa->op_names[i] = isa->ops[i].name;
+}
+
+const Isa *isa_parse(Arena *arena, const char *file_name, const char *text) {
+    Table table = {.arena = arena, .file = file_name, .isa = arena_alloc(arena, sizeof(Isa))};
+    table.helpers = text_new(arena);
+    table.isa->helpers_file = file_name;
+    parse_lines(&table, text);
+    table.isa->helpers = table.helpers.data;
+    finish(&table);
+    return table.isa;
+}
+
+const Isa *isa_load(Arena *arena, const char *name) {
+    const char *file = arena_printf(arena, "%s.isa", name), *text = embedded_text(file);
+    if (!text) bug("table %s: there is no such file", file);
+    const Isa *isa = isa_parse(arena, file, text);
+    if (strcmp(isa->name, name) != 0) bug("table %s: its name is '%s'", file, isa->name);
+    return isa;
+}
+
+const Isa *isa_for(const Isa *isa, int64_t columns) {
+    return isa->half && columns <= isa->half->width ? isa->half : isa;
+}
+
+const IsaOp *isa_find(const Isa *isa, const char *name) {
+    for (size_t i = 0; i < isa->op_count; i++)
+        if (strcmp(isa->ops[i].name, name) == 0) return &isa->ops[i];
+    return NULL;
+}
+
+bool isa_has(const Isa *isa, const char *capability) {
+    const char **has = isa->has;
+    while (*has && strcmp(*has, capability) != 0) has++;
+    return *has;
+}
+
+const char *isa_with_prefix(Arena *arena, const char *text, const char *prefix) {
+    static const char mark[] = "${prefix}";
+    Text result = text_new(arena);
+    for (const char *at; (at = strstr(text, mark)) != NULL; text = at + sizeof mark - 1) {
+        text_add(&result, text, (size_t)(at - text));
+        text_add(&result, prefix, strlen(prefix));
+    }
+    text_add(&result, text, strlen(text));
+    return result.data;
+}

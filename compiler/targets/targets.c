@@ -1,0 +1,98 @@
+/* targets.c: lists all targets, and those for the processor that attnc is built for. */
+#include "targets.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+static const char here[] = "x86_64";
+#elif defined(__aarch64__)
+static const char here[] = "aarch64";
+#else
+static const char here[] = "another";
+#endif
+
+const Isa *const *targets_all(Arena *arena) {
+    const Isa **all = arena_array(arena, MOST_TARGETS + 1, sizeof *all);
+    int n = 0;
+    const char *name;
+    for (int i = 0; (name = embedded_name(i)) != NULL; i++) {
+        size_t length = strlen(name);
+        if (length < 4 || strcmp(name + length - 4, ".isa") != 0) continue;
+        const Isa *isa = isa_load(arena, arena_copy(arena, name, length - 4));
+        if (!isa->rank) continue;
+        if (n == MOST_TARGETS) bug("there are more than %d targets", MOST_TARGETS);
+        int at = n++;
+        for (; at > 0 && all[at - 1]->rank <= isa->rank; at--) {
+            bool same = all[at - 1]->rank == isa->rank && strcmp(all[at - 1]->processor, isa->processor) == 0;
+            if (same) bug("the targets %s and %s have one rank", all[at - 1]->name, isa->name);
+            all[at] = all[at - 1];
+        }
+        all[at] = isa;
+    }
+    return all;
+}
+
+static bool is_for(const Isa *isa, const char *processor) {
+    return strcmp(isa->processor, "any") == 0 || strcmp(isa->processor, processor) == 0;
+}
+
+bool isa_is_here(const Isa *isa) { return is_for(isa, here); }
+
+static const char *const *targets_of(Arena *arena, const char *processor, int *n) {
+    const Isa *const *all = targets_all(arena);
+    const char **names = arena_array(arena, MOST_TARGETS, sizeof *names);
+    int last = 0;
+    while (all[last]) last++;
+    *n = 0;
+    for (int t = last - 1; t >= 0; t--)
+        if (is_for(all[t], processor) && !all[t]->on_request) names[(*n)++] = all[t]->name;
+    return names;
+}
+
+const char *const *targets_here(Arena *arena, int *n) { return targets_of(arena, here, n); }
+
+const char *default_targets(Arena *arena) {
+    int n;
+    const char *const *targets = targets_of(arena, "x86_64", &n);
+    Text names = text_new(arena);
+    for (int t = 0; t < n; t++) text_printf(&names, "%s%s", t ? "," : "", targets[t]);
+    return names.data;
+}
+
+/* NULL if there is none of that name. */
+static const Isa *target_named(Arena *arena, const char *name) {
+    if (!embedded_text(arena_printf(arena, "%s.isa", name))) return NULL;
+    const Isa *isa = isa_load(arena, name);
+    return isa->rank ? isa : NULL;
+}
+
+bool machine_has(const char *target) {
+    Arena *arena = arena_new();
+    const Isa *isa = target_named(arena, target);
+    bool has = isa && isa_is_here(isa);
+    for (const char **cpu = isa ? isa->cpu : NULL; has && *cpu; cpu++) has = machine_has_feature(feature_find(*cpu));
+    arena_free(arena);
+    return has;
+}
+
+const char *const *target_list(Arena *arena, int *n) {
+    const Isa *const *all = targets_all(arena);
+    *n = 0;
+    while (all[*n]) ++*n;
+    const char **names = arena_array(arena, (size_t)*n, sizeof *names);
+    for (int t = 0; t < *n; t++) names[t] = all[*n - 1 - t]->name;
+    return names;
+}
+
+const char *target_names(Arena *arena, const char *last) {
+    int n;
+    const char *const *list = target_list(arena, &n);
+    Text names = text_new(arena);
+    for (int t = 0; t < n; t++) text_printf(&names, "%s%s", t == 0 ? "" : t < n - 1 ? ", " : last, list[t]);
+    return names.data;
+}
+
+void target_require(Arena *arena, const char *name) {
+    if (target_named(arena, name)) return;
+    fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; %s can", name, target_names(arena, " and "));
+}

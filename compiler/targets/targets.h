@@ -1,0 +1,107 @@
+/* targets.h: the tables of instruction sets, and the features of the machine that attnc runs on. */
+#ifndef TARGETS_H
+#define TARGETS_H
+
+#include "../attnc.h"
+
+/* ======================================================================= targets/features.c
+ * Features of x86-64 processors; features.def has a row for each. */
+typedef enum CpuidRegister { CPUID_EAX, CPUID_EBX, CPUID_ECX, CPUID_EDX } CpuidRegister;
+
+typedef struct Feature {
+    const char *name; /* in a table's `cpu` line */
+    uint32_t leaf, subleaf;
+    CpuidRegister reg;
+    uint32_t bit;   /* a mask */
+    uint32_t state; /* bits of XCR0 */
+} Feature;
+
+/* Every feature needs register state that XGETBV reports, and therefore these bits of ECX of leaf 1. */
+enum { OSXSAVE_AND_AVX = 3 << 27 };
+enum { XCR0_YMM = 0x6, XCR0_ZMM = 0xe6, XCR0_TILES = 0x60000 };
+
+extern const char *const feature_names[];         /* ended by NULL */
+const Feature *feature_find(const char *name);    /* or NULL */
+bool machine_has_feature(const Feature *feature); /* the processor has it, and the system saves its state */
+
+/* ======================================================================= targets/isa.c
+ * A target's instruction table; the format is described above the parser. */
+typedef enum IsaKind {
+    ISA_VECTOR,   /* all lanes */
+    ISA_INTEGRAL, /* a vector whose lanes are whole numbers from -252 to 252 */
+    ISA_FLOAT,    /* one float */
+    ISA_COUNT,    /* size_t, 1 to width */
+    ISA_READ,     /* const float * */
+    ISA_READ16,   /* const uint16_t *: numbers of 16 bits */
+    ISA_TABLE,    /* const float *: 16 numbers */
+    ISA_WRITE,    /* float * */
+    ISA_VOID      /* as a result only: the operation is a statement */
+} IsaKind;
+
+enum { ISA_MAX_PARAMS = 6 };
+
+typedef struct IsaPiece {
+    const char *text; /* with param < 0 */
+    size_t size;      /* its */
+    int param;        /* the parameter that stands here, or ISA_TEXT, or ISA_PREFIX */
+} IsaPiece;
+
+enum { ISA_TEXT = -1, ISA_PREFIX = -2 };
+
+typedef struct IsaOp {
+    const char *name;
+    IsaKind result;
+    int param_count;
+    IsaKind kinds[ISA_MAX_PARAMS];
+    const char *params[ISA_MAX_PARAMS];
+    IsaPiece *pieces; /* the C text */
+    size_t piece_count;
+    bool needs_prefix;   /* the C text names a helper */
+    const char *meaning; /* a C expression for lane i; see isa.c */
+} IsaOp;
+
+typedef struct Isa {
+    const char *name, *type; /* "avx512", "__m512" */
+    int64_t rank; /* the target with the highest rank that a machine runs is selected; 0: only the half of a target */
+    const char *processor;   /* "x86_64", "any" */
+    int64_t width, registers;
+    bool on_request; /* commands use the target only if it is named */
+    bool fused;              /* fma rounds once */
+    const char *guard;       /* preprocessor condition under which the target may be compiled */
+    const char *attribute;   /* of each function that uses it; may hold ${prefix} */
+    const char *include;     /* "<immintrin.h>", or "" */
+    const char **cpu;        /* features to probe; ended by NULL */
+    const char **has;        /* capabilities; ended by NULL */
+    const struct Isa *half; /* the table with vectors of half the lanes on the same processor; or NULL */
+    const char *helpers; /* a template text that is printed in front of the kernels; needs ${prefix} */
+    const char *helpers_file; /* the file of these lines: this table, or the table that it is based on */
+    IsaOp *ops;
+    size_t op_count;
+    const char **op_names;   /* ended by NULL */
+} Isa;
+
+const Isa *isa_load(Arena *arena, const char *name);                         /* from the embedded NAME.isa */
+const Isa *isa_parse(Arena *arena, const char *file_name, const char *text); /* the same for a given text */
+const Isa *isa_for(const Isa *isa, int64_t columns);                         /* its half, if that holds a row */
+const IsaOp *isa_find(const Isa *isa, const char *name);                     /* or NULL */
+bool isa_has(const Isa *isa, const char *capability); /* which is one of: */
+extern const char *const isa_capabilities[];          /* ended by NULL */
+/* `text` with each ${prefix} replaced. */
+const char *isa_with_prefix(Arena *arena, const char *text, const char *prefix);
+
+/* ======================================================================= targets/targets.c */
+enum { MOST_TARGETS = 16 };
+const Isa *const *targets_all(Arena *arena); /* every table that is a target, best first, ended by NULL */
+/* The targets of the processor that attnc is built for, without those on request, the lowest rank first; this machine
+ * may lack some of them. */
+const char *const *targets_here(Arena *arena, int *n);
+/* "scalar,avx2,avx512": the targets of x86-64 without those on request, which compile writes by default on every
+ * machine. */
+const char *default_targets(Arena *arena);
+const char *const *target_list(Arena *arena, int *n); /* every target of the tables, in order of rank */
+bool isa_is_here(const Isa *isa);                     /* for the processor that attnc is built for */
+bool machine_has(const char *target);                 /* this machine runs it */
+void target_require(Arena *arena, const char *name); /* fails with EXIT_CANNOT if there is no such target */
+const char *target_names(Arena *arena, const char *last); /* "scalar, avx2 and neon", where `last` is " and " */
+
+#endif

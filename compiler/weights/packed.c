@@ -1,0 +1,274 @@
+/* packed.c: reads and writes .attnw files, which hold a model's weights in the layout that the C reads.
+ *
+ *     0  magic "ATTNW\r\n\x1a"       8  u32 version, 1          12  u32 layout version, 1
+ *    16  u64 hash of the model      24  u32 Dtype of matrices   28  u32 packed tensors
+ *    32  u64 offset of the data     40  u64 bytes of the data   48  u64 hash of the data
+ *    56  u64 hash of the layout     64  zeros                  120  u64 hash of bytes 0 to 119
+ *   128  the data: each tensor in its layout at a 64-byte boundary, with zeros between and after them
+ *
+ * All numbers are little-endian. Hashes are those of hash_bytes with seed 0. */
+#include "../attnc.h"
+
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "floats are written and mapped as this machine has them, which must be little-endian"
+#endif
+
+enum { HEADER = PACKED_HEADER, VERSION = 1, LAYOUT_VERSION = 1 };
+enum {
+    AT_VERSION = 8, AT_LAYOUT_VERSION = 12, AT_MODEL = 16, AT_DTYPE = 24, AT_COUNT = 28, AT_OFFSET = 32, AT_BYTES = 40,
+    AT_DATA_HASH = 48, AT_LAYOUT = 56, AT_ZEROS = 64, AT_HEADER_HASH = 120
+};
+static const char MAGIC[8] = {'A', 'T', 'T', 'N', 'W', '\r', '\n', '\x1a'};
+
+static void put_number(uint8_t *at, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
+}
+
+static uint64_t number_at(const uint8_t *at, int bytes) {
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << (8 * i);
+    return value;
+}
+
+/* ---------------------------------------------------------------- from weights to packed floats */
+
+int64_t packed_file_bytes(const Program *program) { return HEADER + program->weight_bytes; }
+
+static int64_t room_of(const Packed *packed) { return layout_elements(&packed->slot.layout, packed->slot.bytes); }
+
+static void fill_derived(const Program *program, const Packed *packed, const Weights *weights, float *out) {
+    const Derived *derived = &program->module->derived[packed->derived];
+    int64_t count = 0;
+    if (packed->slot.layout.panel || !shape_elements(derived->shape, &count) || count > room_of(packed))
+        bug("the derived tensor `%s` does not fit its place", derived->name);
+    Arena *arena = arena_new();
+    double *wide = arena_array(arena, (size_t)count, sizeof *wide);
+    derived_fill(derived, derived->kind == DERIVED_RELATIVE ? weights->data[derived->source] : NULL, wide);
+    for (int64_t i = 0; i < count; i++) out[i] = (float)wide[i];
+    arena_free(arena);
+}
+
+/* Elements that have no number stay as they are. */
+static void fill_floats(const Program *program, const Packed *packed, const Weights *weights, float *out) {
+    if (packed->derived >= 0) {
+        fill_derived(program, packed, weights, out);
+        return;
+    }
+    if (packed->weight < 0) return;
+    const float *data = weights->data[packed->weight];
+    int64_t count = 0, K = packed->slot.layout.panel ? packed->shape.dims[1] : 1;
+    if (!shape_elements(packed->shape, &count) || count > room_of(packed))
+        bug("`%s` does not fit its slot", packed->slot.name);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t to = layout_index(&packed->slot.layout, i / K, i % K, K);
+        out[to] = packed->plus_one ? data[i] + 1 : data[i];
+    }
+}
+
+void packed_fill(const Program *program, const Packed *packed, const Weights *weights, void *out) {
+    memset(out, 0, (size_t)packed->slot.bytes);
+    if (packed->slot.layout.dtype == DTYPE_F32) {
+        fill_floats(program, packed, weights, out);
+        return;
+    }
+    Arena *arena = arena_new();
+    float *floats = arena_array(arena, (size_t)room_of(packed), sizeof *floats);
+    fill_floats(program, packed, weights, floats);
+    tensor_from_f32(packed->slot.layout.dtype, floats, room_of(packed), out);
+    arena_free(arena);
+}
+
+/* The hash covers shapes and kinds, since the size alone does not distinguish 33 rows of 8 from 34. */
+uint64_t packed_layout_hash(const Program *program) {
+    uint64_t hash = 0;
+    for (int i = 0; i < program->n_packed; i++) {
+        const Packed *p = &program->packed[i];
+        uint8_t numbers[8 * (MAX_RANK + 4)] = {0};
+        put_number(numbers, (uint64_t)slot_element(&p->slot), 8);
+        put_number(numbers + 8, (uint64_t)room_of(p), 8);
+        put_number(numbers + 16, (uint64_t)(p->slot.layout.panel > 0) | (uint64_t)p->plus_one << 1 |
+                                     (uint64_t)p->slot.layout.dtype << 2, 8);
+        put_number(numbers + 24, (uint64_t)p->shape.rank, 8);
+        for (int d = 0; d < p->shape.rank; d++) put_number(numbers + 8 * (4 + d), (uint64_t)p->shape.dims[d], 8);
+        hash = hash_bytes(hash, p->slot.name, strlen(p->slot.name) + 1);
+        hash = hash_bytes(hash, numbers, sizeof numbers);
+    }
+    return hash;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static void make_header(const Program *program, uint64_t data_hash, uint8_t *header) {
+    memset(header, 0, HEADER);
+    memcpy(header, MAGIC, sizeof MAGIC);
+    put_number(header + AT_VERSION, VERSION, 4);
+    put_number(header + AT_LAYOUT_VERSION, LAYOUT_VERSION, 4);
+    put_number(header + AT_MODEL, program->module->model->hash, 8);
+    put_number(header + AT_DTYPE, (uint64_t)program->module->model->weights_dtype, 4);
+    put_number(header + AT_COUNT, (uint64_t)program->n_packed, 4);
+    put_number(header + AT_OFFSET, HEADER, 8);
+    put_number(header + AT_BYTES, (uint64_t)program->weight_bytes, 8);
+    put_number(header + AT_DATA_HASH, data_hash, 8);
+    put_number(header + AT_LAYOUT, packed_layout_hash(program), 8);
+    put_number(header + AT_HEADER_HASH, hash_bytes(0, header, AT_HEADER_HASH), 8);
+}
+
+uint8_t *packed_bytes(Arena *arena, const Program *program, const Weights *weights, size_t *size) {
+    *size = (size_t)packed_file_bytes(program);
+    uint8_t *bytes = arena_alloc(arena, *size);
+    uint8_t *data = bytes + HEADER;
+    for (int i = 0; i < program->n_packed; i++)
+        packed_fill(program, &program->packed[i], weights, data + program->packed[i].slot.offset);
+    make_header(program, hash_bytes(0, data, (size_t)program->weight_bytes), bytes);
+    return bytes;
+}
+
+static uint64_t write_hashed(OutputFile *output, uint64_t hash, const void *data, int64_t bytes) {
+    output_write(output, data, (size_t)bytes);
+    return hash_bytes(hash, data, (size_t)bytes);
+}
+
+/* Only the weights and one packed tensor are in memory at a time. */
+void packed_write(Arena *arena, const char *path, const Program *program, const Weights *weights) {
+    int64_t most = 0, at = 0, last = 0;
+    for (int i = 0; i < program->n_packed; i++) {
+        const Slot *slot = &program->packed[i].slot;
+        if (slot->bytes > most) most = slot->bytes;
+        last = slot->offset + slot->bytes;
+    }
+    int64_t slack = program->weight_bytes - last;
+    if (slack > most) most = slack;
+    float *data = arena_alloc(arena, (size_t)most);
+    progress_begin("packing weights");
+    OutputFile *output = output_open(arena, path);
+    uint8_t nothing[HEADER] = {0};
+    output_write(output, nothing, sizeof nothing);
+    uint64_t hash = 0;
+    for (int i = 0; i < program->n_packed; i++) {
+        const Packed *p = &program->packed[i];
+        if (p->slot.offset != at) bug("the packed tensor `%s` does not follow the one before it", p->slot.name);
+        progress_at(at / 1000000, program->weight_bytes / 1000000, "MB");
+        packed_fill(program, p, weights, data);
+        hash = write_hashed(output, hash, data, p->slot.bytes);
+        at += p->slot.bytes;
+    }
+    memset(data, 0, (size_t)slack);
+    hash = write_hashed(output, hash, data, slack);
+    uint8_t header[HEADER];
+    make_header(program, hash, header);
+    output_seek(output, 0);
+    output_write(output, header, sizeof header);
+    output_commit(output);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+bool packed_is(const char *path) {
+    char begin[sizeof MAGIC];
+    FILE *file = fopen(path, "rb");
+    if (!file) return false;
+    bool same = fread(begin, 1, sizeof begin, file) == sizeof begin && memcmp(begin, MAGIC, sizeof begin) == 0;
+    fclose(file);
+    return same;
+}
+
+static void check_header(const Program *program, const MappedFile *file) {
+    const uint8_t *header = file->data;
+    const char *path = file->path, *name = program->module->model->name;
+    if (file->size < sizeof MAGIC || memcmp(header, MAGIC, sizeof MAGIC) != 0) fail("%s: not an .attnw file", path);
+    if (file->size < HEADER) fail("%s: truncated: %zu bytes, and the header alone has %d", path, file->size, HEADER);
+    unsigned version = (unsigned)number_at(header + AT_VERSION, 4);
+    unsigned layout = (unsigned)number_at(header + AT_LAYOUT_VERSION, 4);
+    if (version != VERSION)
+        fail("%s: has version %u of the format, and this attnc reads version %d", path, version, VERSION);
+    if (number_at(header + AT_HEADER_HASH, 8) != hash_bytes(0, header, AT_HEADER_HASH))
+        fail("%s: the header is damaged: its checksum does not match", path);
+    if (layout != LAYOUT_VERSION)
+        fail("%s: has version %u of the layout, and this attnc reads version %d", path, layout, LAYOUT_VERSION);
+    Dtype dtype = program->module->model->weights_dtype;
+    if (number_at(header + AT_DTYPE, 4) != (uint64_t)dtype) fail("%s: its weights are not %s", path, dtype_name(dtype));
+    if (number_at(header + AT_MODEL, 8) != program->module->model->hash)
+        fail("%s: holds the weights of another model than `%s`, or of an older form of it", path, name);
+    if (number_at(header + AT_LAYOUT, 8) != packed_layout_hash(program) ||
+        number_at(header + AT_COUNT, 4) != (uint64_t)program->n_packed)
+        fail("%s: was packed for other bounds of `%s` or by another version of attnc; pack it again", path, name);
+    uint64_t bytes = number_at(header + AT_BYTES, 8);
+    if (number_at(header + AT_OFFSET, 8) != HEADER || bytes != (uint64_t)program->weight_bytes)
+        fail("%s: has %llu bytes of weights where `%s` has %llu", path, (unsigned long long)bytes, name,
+             (unsigned long long)program->weight_bytes);
+    for (int i = AT_ZEROS; i < AT_HEADER_HASH; i++)
+        if (header[i]) fail("%s: byte %d of the header is not 0", path, i);
+    if (file->size - HEADER != bytes)
+        fail("%s: %s: %zu bytes where the header says %llu", path,
+             file->size - HEADER < bytes ? "truncated" : "oversized", file->size, (unsigned long long)bytes + HEADER);
+}
+
+/* Recovers the bucket table [buckets][heads] from the derived tensor [heads][distances], which repeats the row of a
+ * bucket for each of its distances. Deriving from a table of row numbers tells the bucket of each distance; buckets
+ * without distances are 0. */
+static const float *buckets_back(Arena *arena, const Derived *derived, const WeightSpec *spec,
+                                 const float *by_distance) {
+    int64_t buckets = spec->shape.dims[0], heads = spec->shape.dims[1], width = derived->shape.dims[1];
+    float *numbers = arena_array(arena, (size_t)(buckets * heads), sizeof *numbers);
+    float *out = arena_array(arena, (size_t)(buckets * heads), sizeof *out);
+    double *bucket = arena_array(arena, (size_t)(heads * width), sizeof *bucket);
+    for (int64_t b = 0; b < buckets; b++)
+        for (int64_t h = 0; h < heads; h++) numbers[b * heads + h] = (float)b;
+    derived_fill(derived, numbers, bucket);
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t i = 0; i < width; i++)
+            out[(int64_t)bucket[h * width + i] * heads + h] = by_distance[h * width + i];
+    return out;
+}
+
+/* A weight in the row-major form of a file, without panels and without the 1 that plus_one adds. */
+static const float *weight_back(Arena *arena, const Packed *packed, const float *data) {
+    if (!packed->slot.layout.panel && !packed->plus_one) return data;
+    int64_t count = 0;
+    if (!shape_elements(packed->shape, &count)) bug("`%s` is too large", packed->slot.name);
+    float *out = arena_array(arena, (size_t)count, sizeof *out);
+    int64_t K = packed->slot.layout.panel ? packed->shape.dims[1] : 1;
+    for (int64_t i = 0; i < count; i++) {
+        float x = data[layout_index(&packed->slot.layout, i / K, i % K, K)];
+        out[i] = packed->plus_one ? x - 1 : x;
+    }
+    return out;
+}
+
+/* The packed numbers of an .attnw as f32, in their layout. */
+static const float *packed_floats(Arena *arena, const Packed *packed, const uint8_t *data) {
+    Dtype dtype = packed->slot.layout.dtype;
+    if (dtype == DTYPE_F32) return (const float *)(const void *)data;
+    const FileTensor stored = {
+        .name = packed->slot.name, .dtype = dtype, .data = data, .bytes = (size_t)packed->slot.bytes};
+    float *floats = arena_array(arena, (size_t)room_of(packed), sizeof *floats);
+    tensor_to_f32(&stored, 0, room_of(packed), floats);
+    return floats;
+}
+
+Weights *packed_read(Arena *arena, const Program *program, const char *path, bool verify) {
+    MappedFile file = file_map(arena, path);
+    check_header(program, &file);
+    uint64_t expected = number_at(file.data + AT_DATA_HASH, 8);
+    progress_begin("reading %s", path);
+    if (verify && hash_bytes(0, file.data + HEADER, file.size - HEADER) != expected)
+        fail("%s: the weights are damaged: their checksum does not match", path);
+    const WeightTable *table = &program->module->weights;
+    Weights *weights = arena_alloc(arena, sizeof *weights);
+    weights->table = table;
+    weights->data = arena_array(arena, table->count, sizeof *weights->data);
+    for (int i = 0; i < program->n_packed; i++) {
+        const Packed *p = &program->packed[i];
+        const Derived *derived = p->derived >= 0 ? &program->module->derived[p->derived] : NULL;
+        const float *data = packed_floats(arena, p, file.data + HEADER + p->slot.offset);
+        progress_at(i, program->n_packed, "tensors");
+        if (p->weight >= 0) weights->data[p->weight] = weight_back(arena, p, data);
+        else if (derived && derived->kind == DERIVED_RELATIVE)
+            weights->data[derived->source] = buckets_back(arena, derived, &table->specs[derived->source], data);
+    }
+    for (size_t i = 0; i < table->count; i++)
+        if (!weights->data[i]) bug("the weight `%s` is not packed", table->specs[i].name);
+    return weights;
+}

@@ -1,0 +1,355 @@
+/* weights.c: finds a model's weights in a file by their canonical or source names, or draws them from a seed. */
+#include "../attnc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- random weights */
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t next_random(uint64_t *state) {
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* The sum of 12 uniform numbers has variance 1. Without libm every machine draws the same bits. */
+void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out) {
+    uint64_t state = hash_bytes(hash_bytes(0, &seed, sizeof seed), name, strlen(name));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t sum = 0;
+        for (int draw = 0; draw < 4; draw++) {
+            uint64_t bits = next_random(&state);
+            sum += (int64_t)(bits & 0x1fffff) + (int64_t)(bits >> 21 & 0x1fffff) + (int64_t)(bits >> 42 & 0x1fffff);
+        }
+        double normal = ((double)sum - 6.0 * 0x1fffff) / 0x200000;
+        out[i] = (float)(mean + deviation * normal);
+    }
+}
+
+/* Rounds the f32 numbers to those that the weight's dtype represents. */
+static const float *rounded(Arena *arena, const WeightSpec *spec, const float *numbers, int64_t count) {
+    enum { BLOCK = 1024 };
+    if (spec->dtype == DTYPE_F32) return numbers;
+    float *out = arena_array(arena, (size_t)count, sizeof *out);
+    double block[BLOCK]; /* of the widest dtype */
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        int64_t n = count - i < BLOCK ? count - i : BLOCK;
+        tensor_from_f32(spec->dtype, numbers + i, n, block);
+        const FileTensor stored = {.name = spec->name,
+                                   .dtype = spec->dtype,
+                                   .data = (const uint8_t *)block,
+                                   .bytes = (size_t)n * dtype_bytes(spec->dtype)};
+        tensor_to_f32(&stored, 0, n, out + i);
+    }
+    return out;
+}
+
+static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed) {
+    int64_t count = 0;
+    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    float *out = arena_array(arena, (size_t)count, sizeof *out);
+    random_normal(seed, spec->name, spec->mean, spec->deviation, count, out);
+    return rounded(arena, spec, out, count);
+}
+
+/* ---------------------------------------------------------------- names */
+
+static char *filled(Arena *arena, const char *pattern, const char *layer, const char *suffix) {
+    Text out = text_new(arena);
+    while (*pattern) {
+        if (strncmp(pattern, "{layer}", 7) == 0) {
+            text_printf(&out, "%s", layer ? layer : "");
+            pattern += 7;
+        } else if (*pattern == '*') {
+            text_printf(&out, "%s", suffix ? suffix : "");
+            pattern++;
+        } else {
+            text_add(&out, pattern++, 1);
+        }
+    }
+    return out.data;
+}
+
+typedef struct Found {
+    const FileTensor *tensor;
+    const SourceName *source; /* the line that names it; NULL for the canonical name */
+    const char *name;         /* the name that was searched for */
+} Found;
+
+static const FileTensor *find_with_prefixes(Arena *arena, const Model *model, const TensorFile *file,
+                                            const char *name) {
+    const FileTensor *tensor = tensor_find(file, name);
+    for (int64_t p = 0; p < model->n_prefixes && !tensor; p++)
+        tensor = tensor_find(file, arena_printf(arena, "%s%s", model->prefixes[p], name));
+    return tensor;
+}
+
+/* Tries the lines of the spec that match, in their order, and then the canonical name itself. */
+static Found find(Arena *arena, const Model *model, const TensorFile *file, const char *canonical) {
+    Found found = {.name = canonical};
+    for (int64_t i = 0; i < model->n_source_names; i++) {
+        const SourceName *source = &model->source_names[i];
+        const char *layer = NULL, *suffix = NULL;
+        if (!source_name_matches(arena, source->canonical, canonical, &layer, &suffix)) continue;
+        const char *name = filled(arena, source->from, layer, suffix);
+        if (!found.source) {
+            found.name = name;
+            found.source = source;
+        }
+        found.tensor = find_with_prefixes(arena, model, file, name);
+        if (found.tensor) {
+            found.source = source;
+            return found;
+        }
+    }
+    if (!found.tensor) found.tensor = tensor_find(file, canonical);
+    if (found.tensor) found.source = NULL;
+    return found;
+}
+
+/* ---------------------------------------------------------------- cuts */
+
+typedef struct Matrix {
+    const float *data;
+    int64_t rows, columns; /* of axis 0, and of all other axes together */
+    int rank;
+} Matrix;
+
+static Matrix read_matrix(Arena *arena, const FileTensor *tensor) {
+    int64_t count = 0;
+    if (!shape_elements(tensor->shape, &count)) bug("a tensor of a file overflows");
+    int first = 0; /* leading dims of 1 are dropped, so that [1, 1, d] is [d] */
+    while (first < tensor->shape.rank - 1 && tensor->shape.dims[first] == 1) first++;
+    Matrix m = {.rows = tensor->shape.rank ? tensor->shape.dims[first] : 1, .rank = tensor->shape.rank - first};
+    m.columns = m.rows ? count / m.rows : 0;
+    if (tensor->dtype == DTYPE_F32 && (uintptr_t)tensor->data % sizeof(float) == 0) {
+        m.data = (const float *)(const void *)tensor->data;
+    } else {
+        float *copy = arena_array(arena, (size_t)count, sizeof *copy);
+        tensor_to_f32(tensor, 0, count, copy);
+        m.data = copy;
+    }
+    return m;
+}
+
+static Matrix transposed(Arena *arena, Matrix m) {
+    if (m.rank < 2) return m;
+    float *out = arena_array(arena, (size_t)(m.rows * m.columns), sizeof *out);
+    for (int64_t r = 0; r < m.rows; r++)
+        for (int64_t c = 0; c < m.columns; c++) out[c * m.rows + r] = m.data[r * m.columns + c];
+    return (Matrix){out, m.columns, m.rows, m.rank};
+}
+
+/* Keeps the parts take..take_end-1 of every group, where the rows are [groups][parts][rest]. */
+static Matrix taken(Arena *arena, const FileTensor *tensor, const SourceName *s, Matrix m) {
+    int64_t whole = 0;
+    if (!mul_fits(s->groups, s->parts, &whole) || m.rows % whole != 0)
+        fail("%s: tensor `%s`: its %lld rows are not %lld groups of %lld parts", tensor->path, tensor->name,
+             (long long)m.rows, (long long)s->groups, (long long)s->parts);
+    int64_t rest = m.rows / whole, parts = s->take_end - s->take, run = parts * rest * m.columns;
+    float *out = arena_array(arena, (size_t)(s->groups * run), sizeof *out);
+    for (int64_t g = 0; g < s->groups; g++)
+        memcpy(out + g * run, m.data + (g * s->parts + s->take) * rest * m.columns, (size_t)run * sizeof *out);
+    return (Matrix){out, s->groups * parts * rest, m.columns, m.rank};
+}
+
+static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found) {
+    const FileTensor *tensor = found->tensor;
+    const SourceName *s = found->source;
+    Matrix m = read_matrix(arena, tensor);
+    if (s && s->transpose) m = transposed(arena, m);
+    if (s && s->has_rows) {
+        if (s->row_end > m.rows)
+            fail("%s: tensor `%s` has %lld rows, and rows %lld..%lld are wanted for `%s`", tensor->path, tensor->name,
+                 (long long)m.rows, (long long)s->row_begin, (long long)s->row_end, spec->name);
+        m.data += s->row_begin * m.columns;
+        m.rows = s->row_end - s->row_begin;
+    }
+    if (s && s->groups) m = taken(arena, tensor, s, m);
+    int64_t count = 0;
+    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    int64_t rows = spec->shape.dims[0], columns = count / rows;
+    bool same = m.columns == columns && (m.rows == rows || (spec->longer && m.rows > rows));
+    if (!same && m.rows * m.columns == count && (m.rank == 1 || spec->shape.rank == 1))
+        same = true; /* a vector [h*d] serves for [h][d] */
+    if (!same)
+        fail("%s: tensor `%s` has the shape %s%s, and `%s` wants %s", tensor->path, tensor->name,
+             shape_text(arena, tensor->shape),
+             s && (s->transpose || s->has_rows || s->groups)
+                 ? arena_printf(arena, " (cut: [%lld, %lld])", (long long)m.rows, (long long)m.columns)
+                 : "",
+             spec->name, shape_text(arena, spec->shape));
+    return m.data;
+}
+
+const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
+                            size_t *absent) {
+    bool *claimed = arena_array(arena, file->count, sizeof *claimed);
+    for (size_t i = 0; i < table->count; i++) {
+        Found found = find(arena, model, file, table->specs[i].name);
+        if (found.tensor) claimed[found.tensor - file->tensors] = true;
+        else *absent += !found.source || !found.source->optional;
+    }
+    return claimed;
+}
+
+/* Fails with the missing tensor, the name that it may have in the file, and a tensor of the file that is not used. */
+static _Noreturn void missing(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
+                              const WeightSpec *spec) {
+    size_t absent = 0, free_names = 0;
+    const bool *claimed = weights_claimed(arena, model, table, file, &absent);
+    const char **names = arena_array(arena, file->count + 1, sizeof *names);
+    for (size_t t = 0; t < file->count; t++)
+        if (!claimed[t]) names[free_names++] = file->tensors[t].name;
+    const char *wanted = find(arena, model, file, spec->name).name, *near = nearest_word(wanted, names);
+    Text text = text_new(arena);
+    text_printf(&text, "no tensor `%s`", wanted);
+    if (strcmp(wanted, spec->name) != 0) text_printf(&text, " (for `%s`)", spec->name);
+    if (near) text_printf(&text, "; the nearest is `%s`", near);
+    if (absent > 1) text_printf(&text, "; %zu others are missing", absent - 1);
+    if (free_names > 0 && !near)
+        text_printf(&text, "; nothing speaks of `%s`%s: a `weights` block in the spec maps names", names[0],
+                    free_names > 1 ? arena_printf(arena, " and %zu more", free_names - 1) : "");
+    fail("%s: %s", file->path, text.data);
+}
+
+static bool is_ignored(const Model *model, const char *name) {
+    for (int64_t i = 0; i < model->n_ignored; i++) {
+        if (source_pattern_covers(model->ignored[i], name)) return true;
+        for (int64_t p = 0; p < model->n_prefixes; p++) {
+            size_t length = strlen(model->prefixes[p]);
+            bool begins = strncmp(name, model->prefixes[p], length) == 0;
+            if (begins && source_pattern_covers(model->ignored[i], name + length)) return true;
+        }
+    }
+    return false;
+}
+
+/* "layers.7.bias" becomes "layers.{layer}.bias". */
+static const char *without_numbers(Arena *arena, const char *name) {
+    Text out = text_new(arena);
+    for (const char *part = name; *part; part += strcspn(part, ".") + (part[strcspn(part, ".")] == '.')) {
+        size_t size = strcspn(part, "."), digits = strspn(part, "0123456789");
+        if (size && digits == size) text_printf(&out, "{layer}");
+        else text_add(&out, part, size);
+        if (part[size]) text_printf(&out, ".");
+    }
+    return out.data;
+}
+
+const char *tensor_names_summary(Arena *arena, const char *const *names, size_t count) {
+    enum { MOST_GROUPS = 8 };
+    const char *groups[MOST_GROUPS];
+    size_t sizes[MOST_GROUPS], n = 0, rest = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *group = without_numbers(arena, names[i]);
+        size_t g = 0;
+        while (g < n && strcmp(groups[g], group) != 0) g++;
+        if (g < n) {
+            sizes[g]++;
+        } else if (n < MOST_GROUPS) {
+            groups[n] = group;
+            sizes[n++] = 1;
+        } else {
+            rest++;
+        }
+    }
+    Text out = text_new(arena);
+    for (size_t g = 0; g < n; g++) {
+        text_printf(&out, "%s`%s`", g ? ", " : "", groups[g]);
+        if (sizes[g] > 1) text_printf(&out, " (%zu)", sizes[g]);
+    }
+    if (rest) text_printf(&out, " and %zu more", rest);
+    return out.data;
+}
+
+/* Notes the tensors that the model does not use, in one line or with their shapes in a line each. */
+static void report_unused(Arena *arena, const Model *model, const TensorFile *file, const bool *used,
+                          UnusedReport report) {
+    const char **names = arena_array(arena, file->count + 1, sizeof *names);
+    size_t count = 0;
+    for (size_t t = 0; t < file->count; t++) {
+        const char *name = file->tensors[t].name;
+        if (used[t] || is_ignored(model, name)) continue;
+        names[count++] = name;
+        if (report != UNUSED_LISTED) continue;
+        report_note("tensor `%s` %s is not used", name, shape_text(arena, file->tensors[t].shape));
+    }
+    if (!count || report != UNUSED_SUMMED_UP) return;
+    report_note("%s: %s %s not used: %s", file->path, counted(arena, (int64_t)count, "tensor"),
+                count > 1 ? "are" : "is", tensor_names_summary(arena, names, count));
+}
+
+/* After a failed training, or in a damaged file, weights may be NaN or infinite, so that all outputs are NaN. Such
+ * weights are used, and a note names them. */
+static void report_not_finite(const TensorFile *file, const char *name, const float *data, int64_t count) {
+    int64_t odd = 0;
+    for (int64_t i = 0; i < count; i++) odd += !isfinite(data[i]);
+    if (!odd) return;
+    report_note("%s: %lld of %lld numbers of `%s` are infinite or NaN", file->path, (long long)odd, (long long)count,
+                name);
+}
+
+/* Integers are codes of a quantization or not weights at all, so their values must not be used as weights. */
+static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
+    if (dtype_is_float(tensor->dtype)) return;
+    fail("%s: tensor `%s`, wanted as `%s`, holds %s, and weights are floating-point numbers; " NOT_QUANTIZED,
+         tensor->path, tensor->name, spec->name, dtype_name(tensor->dtype));
+}
+
+static const float *load_one(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
+                             size_t index, bool *used) {
+    const WeightSpec *spec = &table->specs[index];
+    Found found = find(arena, model, file, spec->name);
+    int64_t count = 0;
+    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    if (found.tensor) {
+        if (used) used[found.tensor - file->tensors] = true;
+        refuse_integers(spec, found.tensor);
+        const float *data = rounded(arena, spec, cut(arena, spec, &found), count);
+        report_not_finite(file, found.name, data, count);
+        return data;
+    }
+    if (!found.source || !found.source->optional) missing(arena, model, table, file, spec);
+    return arena_array(arena, (size_t)count, sizeof(float));
+}
+
+Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
+                      UnusedReport unused) {
+    Weights *weights = arena_alloc(arena, sizeof *weights);
+    weights->table = table;
+    weights->data = arena_array(arena, table->count, sizeof *weights->data);
+    if (strncmp(source, "random:", 7) == 0) {
+        char *end;
+        uint64_t seed = strtoull(source + 7, &end, 10);
+        if (*end || end == source + 7) fail("--weights random:SEED wants a number, found `%s`", source);
+        progress_begin("drawing weights");
+        for (size_t i = 0; i < table->count; i++) {
+            progress_at((int64_t)i, (int64_t)table->count, "tensors");
+            weights->data[i] = draw(arena, &table->specs[i], seed);
+        }
+        return weights;
+    }
+    TensorFile *file = safetensors_open(arena, source);
+    bool *used = arena_array(arena, file->count, sizeof *used);
+    progress_begin("reading %s", source);
+    for (size_t i = 0; i < table->count; i++) {
+        progress_at((int64_t)i, (int64_t)table->count, "tensors");
+        weights->data[i] = load_one(arena, model, table, file, i, used);
+    }
+    if (unused != UNUSED_UNSAID) report_unused(arena, model, file, used, unused);
+    return weights;
+}
+
+void weights_check(const Model *model, const WeightTable *table, const TensorFile *file) {
+    progress_begin("reading %s", file->path);
+    for (size_t i = 0; i < table->count; i++) {
+        Arena *arena = arena_new();
+        progress_at((int64_t)i, (int64_t)table->count, "tensors");
+        load_one(arena, model, table, file, i, NULL);
+        arena_free(arena);
+    }
+}

@@ -1,0 +1,80 @@
+/* Text to token ids and back, for the tokenizers of published models. C11 and C++17; needs Oniguruma, cJSON, utf8proc
+ * and POSIX threads (-lonig -lcjson -lutf8proc -lpthread -lm). Independent of attn_runtime.h and of generated code.
+ *
+ * Three kinds of file are read, told apart by their contents:
+ *
+ *   tokenizer.json  of Hugging Face `tokenizers`: WordPiece (Schuster and Nakajima 2012; Devlin et al. 2018),
+ *                   byte-level and other byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), Unigram (Kudo
+ *                   2018) and word level, with the normalizers, pre-tokenizers, post-processors and decoders around
+ *                   them
+ *   vocab.txt       of an uncased BERT: UTF-8, one token a line; its id is the line's number, counted from 0
+ *   tokenizer.bin   of llama2.c: pieces with scores; the pair with the best score is merged first
+ *
+ * The ids are those of the PyPI package `tokenizers`, for every text. Bytes that are not UTF-8 are read as U+FFFD, one
+ * for each maximal beginning of a character, as Python's decode("utf-8", "replace") does. A file that requires anything
+ * unknown to this tokenizer is refused when it is opened. */
+#ifndef ATTN_TOKENIZER_H
+#define ATTN_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A tokenizer never changes after attn_tokenizer_open, so any number of threads may share it. */
+typedef struct attn_tokenizer attn_tokenizer;
+
+/* The negative results of attn_tokenizer_encode. */
+enum {
+    ATTN_TOKENIZER_BAD_CALL = -1,  /* a missing argument, more than 256 MiB of text, or too little room for the ids */
+    ATTN_TOKENIZER_NO_MEMORY = -2, /* an allocation failed */
+    ATTN_TOKENIZER_NO_TOKEN = -3,  /* the vocabulary lacks a character of the text, and a token for unknown ones */
+    ATTN_TOKENIZER_PATTERN = -4    /* the regular expression of the file takes too long for this text */
+};
+
+/* Reads one of these files, of at most 256 MiB. Returns NULL when the file cannot be read, is too large, is damaged or
+ * requires anything unknown, and when an allocation fails; then `error` [error_size] holds the reason as one line
+ * ended by NUL, cut where it is longer. `error` may be NULL when error_size is 0. Callable from any thread. */
+attn_tokenizer *attn_tokenizer_open(const char *path, char *error, size_t error_size);
+
+/* Frees a tokenizer that no thread uses any more; NULL is allowed. */
+void attn_tokenizer_free(attn_tokenizer *t);
+
+/* The largest id plus one. A model whose vocabulary is smaller belongs to another tokenizer. */
+int32_t attn_tokenizer_size(const attn_tokenizer *t);
+
+/* The id of the token with this name, such as "[CLS]" or "</s>"; -1 when there is no such token. */
+int32_t attn_tokenizer_id(const attn_tokenizer *t, const char *name);
+
+/* One line that describes a negative result of attn_tokenizer_encode. */
+const char *attn_tokenizer_error_text(int result);
+
+/* Encodes the text utf8 [bytes], which needs no NUL at its end and may be NULL when bytes is 0, as ids [capacity].
+ * Returns the number of ids written, 0 to capacity, or one of the negative results above.
+ *
+ * With `special`, the tokens that the file puts around a text are written too (`[CLS] ... [SEP]`, `<s> ...`), and
+ * capacity must hold at least those. A text with more ids than capacity keeps its first ids, and the tokens around it
+ * stay, as when Hugging Face truncates. Without `special`, the ids are those of the text alone.
+ *
+ * As in `tokenizers`, a special token that is spelled out in the text becomes that token's id: a text from a stranger
+ * can contain "</s>". */
+int attn_tokenizer_encode(const attn_tokenizer *t, const char *utf8, size_t bytes, bool special, int32_t *ids,
+                          int capacity);
+
+/* Decodes ids [count] into UTF-8 without a NUL at its end. Returns a buffer that the caller passes to free(), and sets
+ * *bytes to its length; a count of 0 or less gives an empty text. Returns NULL when an argument is missing, an
+ * allocation fails, or the file's regular expression takes too long. Special tokens and unknown ids are left out; bytes
+ * that form no character become U+FFFD.
+ *
+ * A text that is still being generated is best shown by decoding all of its ids again and printing what is new, except
+ * a U+FFFD at its end: the next ids may complete that character. */
+char *attn_tokenizer_decode(const attn_tokenizer *t, const int32_t *ids, int count, size_t *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

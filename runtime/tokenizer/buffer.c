@@ -1,0 +1,75 @@
+/* buffer.c: growing buffers of bytes, growing lists of pieces, and strings. */
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "attn_tokenizer_internal.h"
+
+void attn_put_bytes(Buffer *buffer, const char *bytes, size_t size) {
+    if (buffer->failed || size == 0) return;
+    if (size > buffer->capacity - buffer->size) {
+        size_t capacity = buffer->capacity ? buffer->capacity : 64;
+        while (capacity - buffer->size < size && capacity <= SIZE_MAX / 2) capacity *= 2;
+        char *data = capacity - buffer->size < size ? NULL : realloc(buffer->data, capacity);
+        if (!data) {
+            buffer->failed = true;
+            return;
+        }
+        buffer->data = data;
+        buffer->capacity = capacity;
+    }
+    memcpy(buffer->data + buffer->size, bytes, size);
+    buffer->size += size;
+}
+
+void attn_put_char(Buffer *buffer, int32_t c) {
+    char bytes[4];
+    attn_put_bytes(buffer, bytes, (size_t)utf8proc_encode_char(c, (utf8proc_uint8_t *)bytes));
+}
+
+void attn_buffer_free(Buffer *buffer) {
+    free(buffer->data);
+    *buffer = (Buffer){0};
+}
+
+void attn_put_piece(Pieces *pieces, Piece piece) {
+    if (pieces->text.failed) return;
+    if (pieces->count == pieces->capacity) {
+        size_t capacity = pieces->capacity ? 2 * pieces->capacity : 32;
+        Piece *list = realloc(pieces->list, capacity * sizeof *list);
+        if (!list) {
+            pieces->text.failed = true;
+            return;
+        }
+        pieces->list = list;
+        pieces->capacity = capacity;
+    }
+    pieces->list[pieces->count++] = piece;
+}
+
+void attn_pieces_clear(Pieces *pieces) {
+    pieces->text.size = 0;
+    pieces->count = 0;
+}
+
+void attn_pieces_free(Pieces *pieces) {
+    attn_buffer_free(&pieces->text);
+    free(pieces->list);
+    *pieces = (Pieces){0};
+}
+
+void attn_pieces_swap(Pieces *a, Pieces *b) {
+    Pieces c = *a;
+    *a = *b;
+    *b = c;
+}
+
+bool attn_string_copy(String *to, const char *from, size_t size) {
+    char *data = malloc(size + 1);
+    if (!data) return false;
+    if (size) memcpy(data, from, size);
+    data[size] = '\0';
+    free(to->data);
+    *to = (String){data, size};
+    return true;
+}

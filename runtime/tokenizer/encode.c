@@ -1,0 +1,105 @@
+/* encode.c: encodes a text, step by step. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "attn_tokenizer_internal.h"
+
+enum { MOST_BYTES = 1 << 28 };
+
+/* The buffers of one call. */
+typedef struct {
+    const attn_tokenizer *t;
+    Buffer normal, scratch;
+    Pieces pieces, other;
+    Ids ids;
+} Encoding;
+
+/* Encodes normalized text. `first` is the number of its bytes that come from the first character of the whole text. */
+static void encode_words(Encoding *e, const char *text, size_t size, size_t first) {
+    if (size == 0 || e->ids.result < 0) return;
+    attn_pieces_clear(&e->pieces);
+    attn_put_bytes(&e->pieces.text, text, size);
+    attn_put_piece(&e->pieces, (Piece){0, size, first});
+    int status = e->pieces.text.failed ? ATTN_TOKENIZER_NO_MEMORY
+                                       : attn_split(e->t->splitters, e->t->n_splitters, &e->pieces, &e->other);
+    if (status) e->ids.result = status;
+    for (size_t i = 0; i < e->pieces.count; i++)
+        attn_model_encode(&e->t->model, e->pieces.text.data + e->pieces.list[i].begin, e->pieces.list[i].size, &e->ids);
+}
+
+/* Normalizes text into e->normal. Returns false on failure. */
+static bool normalize_text(Encoding *e, const char *text, size_t size) {
+    e->normal.size = 0;
+    attn_put_bytes(&e->normal, text, size);
+    int status = e->normal.failed ? ATTN_TOKENIZER_NO_MEMORY
+                                  : attn_normalize(e->t->normalizers, e->t->n_normalizers, &e->normal, &e->scratch);
+    if (status) e->ids.result = status;
+    return status == 0;
+}
+
+/* Encodes the text between two special tokens, before normalization. */
+static void encode_segment(Encoding *e, const char *text, size_t size, bool is_first) {
+    if (size == 0 || e->ids.result < 0 || e->ids.count == e->ids.limit) return;
+    size_t first = 0, step;
+    if (is_first) {
+        attn_char_at(text, size, &step);
+        if (!normalize_text(e, text, step)) return;
+        first = e->normal.size;
+    }
+    if (!normalize_text(e, text, size)) return;
+    size_t at = 0, index, begin, end;
+    const char *normal = e->normal.data;
+    while (attn_added_find(e->t, &e->t->normalized, normal, e->normal.size, at, &index, &begin, &end)) {
+        encode_words(e, normal + at, begin - at, first > at ? first - at : 0);
+        attn_put_id(&e->ids, e->t->added[index].id);
+        at = end;
+    }
+    encode_words(e, normal + at, e->normal.size - at, first > at ? first - at : 0);
+}
+
+static void encode_text(Encoding *e, const char *text, size_t size) {
+    size_t at = 0, index, begin, end;
+    while (attn_added_find(e->t, &e->t->raw, text, size, at, &index, &begin, &end)) {
+        encode_segment(e, text + at, begin - at, at == 0);
+        attn_put_id(&e->ids, e->t->added[index].id);
+        at = end;
+    }
+    encode_segment(e, text + at, size - at, at == 0);
+}
+
+int attn_tokenizer_encode(const attn_tokenizer *t, const char *utf8, size_t bytes, bool special, int32_t *ids,
+                          int capacity) {
+    if (!t || (!utf8 && bytes > 0) || !ids || capacity < 1 || bytes > MOST_BYTES) return ATTN_TOKENIZER_BAD_CALL;
+    size_t before = special ? t->n_before : 0, after = special ? t->n_after : 0;
+    if (before + after > (size_t)capacity) return ATTN_TOKENIZER_BAD_CALL;
+    if (bytes == 0) utf8 = "";
+    Encoding e = {.t = t};
+    e.ids = (Ids){.ids = ids, .count = (int)before, .limit = capacity - (int)after};
+    if (before) memcpy(ids, t->before, before * sizeof *ids);
+    if (attn_is_utf8(utf8, bytes)) {
+        encode_text(&e, utf8, bytes);
+    } else {
+        Buffer valid = {0};
+        attn_put_valid(&valid, utf8, bytes);
+        if (valid.failed) e.ids.result = ATTN_TOKENIZER_NO_MEMORY;
+        else encode_text(&e, valid.data, valid.size);
+        attn_buffer_free(&valid);
+    }
+    attn_buffer_free(&e.normal);
+    attn_buffer_free(&e.scratch);
+    attn_pieces_free(&e.pieces);
+    attn_pieces_free(&e.other);
+    if (e.ids.result < 0) return e.ids.result;
+    if (after) memcpy(ids + e.ids.count, t->after, after * sizeof *ids);
+    return e.ids.count + (int)after;
+}
+
+const char *attn_tokenizer_error_text(int result) {
+    switch (result) {
+    case ATTN_TOKENIZER_BAD_CALL: return "an argument is missing, or there is too little room for the ids";
+    case ATTN_TOKENIZER_NO_MEMORY: return "out of memory";
+    case ATTN_TOKENIZER_NO_TOKEN: return "the vocabulary has no token for this text, and none for unknown ones";
+    case ATTN_TOKENIZER_PATTERN: return "the tokenizer's regular expression takes too long for this text";
+    default: return result < 0 ? "unknown error" : "fine";
+    }
+}

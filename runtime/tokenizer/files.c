@@ -1,0 +1,380 @@
+/* files.c: opens and frees tokenizers, and reads vocab.txt and tokenizer.bin. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attn_tokenizer_internal.h"
+
+enum { MOST_FILE_BYTES = 256 << 20, MOST_WORD_CHARS = 100 };
+
+bool attn_refuse(const Report *report, const char *format, ...) {
+    if (report->text && report->text_size > 0) {
+        int used = snprintf(report->text, report->text_size, "%s: ", report->path);
+        if (used >= 0 && (size_t)used < report->text_size) {
+            va_list arguments;
+            va_start(arguments, format);
+            vsnprintf(report->text + used, report->text_size - (size_t)used, format, arguments);
+            va_end(arguments);
+        }
+        for (char *c = report->text; *c; c++)
+            if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?'; /* names from a file must not control the terminal */
+    }
+    return false;
+}
+
+bool attn_refuse_memory(const Report *report) { return attn_refuse(report, "out of memory"); }
+
+/* ------------------------------------------------------------------------------------- parts of a tokenizer */
+
+static void *grown(void *list, size_t count, size_t size) {
+    void *longer = realloc(list, (count + 1) * size);
+    if (longer) memset((char *)longer + count * size, 0, size);
+    return longer;
+}
+
+Normalizer *attn_new_normalizer(attn_tokenizer *t, NormalizerKind kind) {
+    Normalizer *list = grown(t->normalizers, t->n_normalizers, sizeof *list);
+    if (!list) return NULL;
+    t->normalizers = list;
+    list[t->n_normalizers].kind = kind;
+    return &list[t->n_normalizers++];
+}
+
+Splitter *attn_new_splitter(attn_tokenizer *t, SplitKind kind) {
+    Splitter *list = grown(t->splitters, t->n_splitters, sizeof *list);
+    if (!list) return NULL;
+    t->splitters = list;
+    list[t->n_splitters].kind = kind;
+    return &list[t->n_splitters++];
+}
+
+Decoder *attn_new_decoder(attn_tokenizer *t, DecoderKind kind) {
+    Decoder *list = grown(t->decoders, t->n_decoders, sizeof *list);
+    if (!list) return NULL;
+    t->decoders = list;
+    list[t->n_decoders].kind = kind;
+    return &list[t->n_decoders++];
+}
+
+bool attn_finish_vocabulary(Vocabulary *v, bool last_holds, const Report *report) {
+    size_t twice = 0;
+    if (attn_vocabulary_sort(v, last_holds, &twice)) return true;
+    if (!twice) return attn_refuse_memory(report);
+    const Token *token = &v->sorted[twice];
+    int32_t a = token[-1].id, b = token->id;
+    int shown = token->size < 80 ? (int)token->size : 80;
+    return attn_refuse(report, "the token '%.*s' stands there twice, as %d and %d", shown, v->text.data + token->offset,
+                       a < b ? a : b, a < b ? b : a);
+}
+
+void attn_find_byte_tokens(Model *model) {
+    for (int byte = 0; byte < 256; byte++) {
+        char name[8];
+        int size = snprintf(name, sizeof name, "<0x%02X>", (unsigned)byte);
+        model->byte_ids[byte] = attn_vocabulary_find(&model->vocabulary, name, (size_t)size);
+    }
+}
+
+static int compare_merges(const void *left, const void *right) {
+    const Merge *a = left, *b = right;
+    if (a->pair != b->pair) return a->pair < b->pair ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+void attn_finish_merges(Model *model) {
+    if (model->n_merges) qsort(model->merges, model->n_merges, sizeof *model->merges, compare_merges);
+    size_t kept = 0;
+    for (size_t i = 0; i < model->n_merges; i++)
+        if (i + 1 == model->n_merges || model->merges[i].pair != model->merges[i + 1].pair)
+            model->merges[kept++] = model->merges[i];
+    model->n_merges = kept;
+}
+
+bool attn_add_token(attn_tokenizer *t, const char *name, size_t size, AddedToken token, const Report *report) {
+    AddedToken *added = grown(t->added, t->n_added, sizeof *added);
+    if (!added) return attn_refuse_memory(report);
+    t->added = added;
+    added[t->n_added++] = token;
+    if (!attn_vocabulary_add(&t->added_names, name, size, token.id)) return attn_refuse_memory(report);
+    if (token.special && !attn_vocabulary_add(&t->special_names, name, size, token.id))
+        return attn_refuse_memory(report);
+    return true;
+}
+
+/* Collects the texts of the added tokens in the sets `raw` and `normalized`. The texts of the latter are normalized
+ * too, since they are searched in normalized text. */
+bool attn_finish_added(attn_tokenizer *t, const Report *report) {
+    Buffer text = {0}, scratch = {0};
+    bool fine = true;
+    for (size_t i = 0; i < t->n_added && fine; i++) {
+        const Token *name = &t->added_names.sorted[i]; /* not sorted yet: in the order of insertion */
+        AddedSet *set = t->added[i].normalized ? &t->normalized : &t->raw;
+        text.size = 0;
+        attn_put_bytes(&text, t->added_names.text.data + name->offset, name->size);
+        int status = t->added[i].normalized ? attn_normalize(t->normalizers, t->n_normalizers, &text, &scratch) : 0;
+        if (status) fine = attn_refuse(report, "%s", attn_tokenizer_error_text(status));
+        if (!fine || text.size == 0) continue;
+        set->begins[(unsigned char)text.data[0]] = true;
+        if (!attn_vocabulary_add(&set->texts, text.data, text.size, (int32_t)i)) fine = attn_refuse_memory(report);
+    }
+    attn_buffer_free(&text);
+    attn_buffer_free(&scratch);
+    Vocabulary *const all[] = {&t->added_names, &t->special_names, &t->raw.texts, &t->normalized.texts};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) fine = fine && attn_finish_vocabulary(all[i], false, report);
+    return fine;
+}
+
+/* ------------------------------------------------------------------------------------- vocab.txt */
+
+static bool read_lines(Vocabulary *v, const char *text, size_t size, const Report *report) {
+    int32_t id = 0;
+    for (size_t begin = 0; begin < size; id++) {
+        const char *newline = memchr(text + begin, '\n', size - begin);
+        size_t end = newline ? (size_t)(newline - text) : size, next = end + 1;
+        if (end > begin && text[end - 1] == '\r') end--;
+        if (end == begin) return attn_refuse(report, "line %d: empty token", id + 1);
+        if (!attn_is_utf8(text + begin, end - begin)) return attn_refuse(report, "line %d: not UTF-8", id + 1);
+        if (id == MOST_ID) return attn_refuse(report, "more than %d tokens", MOST_ID);
+        if (!attn_vocabulary_add(v, text + begin, end - begin, id)) return attn_refuse_memory(report);
+        begin = next;
+    }
+    return attn_finish_vocabulary(v, false, report);
+}
+
+/* Devlin et al. 2018, and tokenization.py of their release: BasicTokenizer, then WordpieceTokenizer. */
+static bool read_vocab_txt(attn_tokenizer *t, const char *text, size_t size, const Report *report) {
+    static const char *const SPECIAL[] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
+    Model *model = &t->model;
+    model->kind = MODEL_WORDPIECE;
+    model->most_chars = MOST_WORD_CHARS;
+    if (!read_lines(&model->vocabulary, text, size, report)) return false;
+    for (int i = 0; i < 5; i++) {
+        int32_t id = attn_vocabulary_find(&model->vocabulary, SPECIAL[i], strlen(SPECIAL[i]));
+        if (id < 0 && i < 3) return attn_refuse(report, "no token %s", SPECIAL[i]);
+        AddedToken token = {.special = true, .id = id};
+        if (id >= 0 && !attn_add_token(t, SPECIAL[i], strlen(SPECIAL[i]), token, report)) return false;
+    }
+    Normalizer *bert = attn_new_normalizer(t, NORMALIZE_BERT);
+    bool fine = bert && attn_string_copy(&model->prefix, "##", 2);
+    if (bert) bert->clean = bert->chinese = bert->strip_accents = bert->lower = true;
+    Splitter *s = fine ? attn_new_splitter(t, SPLIT_SPACE) : NULL;
+    if (s) s->behavior = REMOVED;
+    s = s ? attn_new_splitter(t, SPLIT_PUNCTUATION) : NULL;
+    if (s) s->behavior = ISOLATED;
+    Decoder *d = s ? attn_new_decoder(t, DECODE_WORDPIECE) : NULL;
+    if (d) d->cleanup = true;
+    if (!d || !attn_string_copy(&d->text, "##", 2)) return attn_refuse_memory(report);
+    model->unknown = attn_tokenizer_id(t, "[UNK]");
+    model->continuations = attn_narrowed(&model->vocabulary, attn_whole_range(&model->vocabulary), '#');
+    model->continuations = attn_narrowed(&model->vocabulary, model->continuations, '#');
+    t->before = malloc(sizeof *t->before);
+    t->after = malloc(sizeof *t->after);
+    if (!t->before || !t->after) return attn_refuse_memory(report);
+    t->before[t->n_before++] = attn_tokenizer_id(t, "[CLS]");
+    t->after[t->n_after++] = attn_tokenizer_id(t, "[SEP]");
+    return attn_finish_added(t, report);
+}
+
+/* ------------------------------------------------------------------------------------- llama2.c */
+
+typedef struct {
+    float score;
+    int32_t id;
+} Scored;
+
+static int compare_scored(const void *left, const void *right) {
+    const Scored *a = left, *b = right;
+    return (a->score < b->score) - (a->score > b->score);
+}
+
+static bool add_merge(Model *model, size_t *capacity, Merge merge) {
+    if (model->n_merges == *capacity) {
+        *capacity = *capacity ? 2 * *capacity : 1024;
+        Merge *merges = realloc(model->merges, *capacity * sizeof *merges);
+        if (!merges) return false;
+        model->merges = merges;
+    }
+    model->merges[model->n_merges++] = merge;
+    return true;
+}
+
+/* llama2.c merges the neighbours whose joint text has the best score. Every split of a token into two tokens is
+ * therefore a merge, and equal scores have equal rank. */
+static bool merges_of_scores(Model *model, Scored *scored, size_t count, const Report *report) {
+    if (scored) qsort(scored, count, sizeof *scored, compare_scored); /* NULL: there is no token */
+    size_t capacity = 0;
+    uint32_t rank = 0;
+    for (size_t i = 0; scored && i < count; i++) {
+        if (i > 0 && scored[i].score < scored[i - 1].score) rank++;
+        size_t size = 0;
+        const char *text = attn_vocabulary_text(&model->vocabulary, scored[i].id, &size);
+        for (size_t cut = 1; text && cut < size; cut++) {
+            int32_t left = attn_vocabulary_find(&model->vocabulary, text, cut);
+            int32_t right = left < 0 ? -1 : attn_vocabulary_find(&model->vocabulary, text + cut, size - cut);
+            if (right < 0) continue;
+            Merge merge = {(uint64_t)(uint32_t)left << 32 | (uint32_t)right, rank, scored[i].id};
+            if (!add_merge(model, &capacity, merge)) return attn_refuse_memory(report);
+        }
+    }
+    attn_finish_merges(model);
+    return true;
+}
+
+enum { LLAMA_BOS = 1, LLAMA_EOS = 2, LLAMA_BYTES = 3, MOST_PIECE = 1 << 12 };
+
+/* Reads the pieces that follow the header: a float score, an int32 length and the bytes of each, little-endian. */
+static bool read_pieces(Model *model, const char *data, size_t size, Scored **scored, size_t *count,
+                        const Report *report) {
+    size_t at = 4, capacity = 0;
+    while (at < size) {
+        float score;
+        uint32_t length;
+        if (size - at < 8) return attn_refuse(report, "ends inside token %zu", *count);
+        memcpy(&score, data + at, 4);
+        memcpy(&length, data + at + 4, 4);
+        at += 8;
+        if (length == 0 || length > MOST_PIECE || length > size - at)
+            return attn_refuse(report, "token %zu has a length of %lu bytes, with %zu to come", *count,
+                               (unsigned long)length, size - at);
+        if (isnan(score)) return attn_refuse(report, "token %zu has a score that is not a number", *count);
+        if (*count == MOST_ID) return attn_refuse(report, "more than %d tokens", MOST_ID);
+        if (*count == capacity) {
+            capacity = capacity ? 2 * capacity : 1024;
+            Scored *more = realloc(*scored, capacity * sizeof *more);
+            if (!more) return attn_refuse_memory(report);
+            *scored = more;
+        }
+        (*scored)[*count] = (Scored){score, (int32_t)*count};
+        if (!attn_vocabulary_add(&model->vocabulary, data + at, length, (int32_t)(*count)++))
+            return attn_refuse_memory(report);
+        at += length;
+    }
+    if (*count < LLAMA_BYTES + 256)
+        return attn_refuse(report, "%zu tokens, fewer than the bytes of llama2.c's vocabularies", *count);
+    return attn_finish_vocabulary(&model->vocabulary, false, report);
+}
+
+static bool read_llama2c(attn_tokenizer *t, const char *data, size_t size, const Report *report) {
+    Model *model = &t->model;
+    model->kind = MODEL_BPE;
+    model->unknown = 0;
+    model->byte_fallback = true;
+    Scored *scored = NULL;
+    size_t count = 0;
+    bool fine = read_pieces(model, data, size, &scored, &count, report) &&
+                merges_of_scores(model, scored, count, report);
+    free(scored);
+    if (!fine) return false;
+    for (int i = 0; i < 256; i++) model->byte_ids[i] = LLAMA_BYTES + i; /* run.c assumes these ids */
+    Normalizer *prepend = attn_new_normalizer(t, NORMALIZE_PREPEND);
+    Decoder *d = prepend && attn_string_copy(&prepend->content, " ", 1) && attn_new_decoder(t, DECODE_BYTE_FALLBACK) &&
+                         attn_new_decoder(t, DECODE_FUSE)
+                     ? attn_new_decoder(t, DECODE_STRIP)
+                     : NULL;
+    t->before = malloc(sizeof *t->before);
+    if (!d || !t->before) return attn_refuse_memory(report);
+    d->character = ' ';
+    d->start = 1;
+    t->before[t->n_before++] = LLAMA_BOS;
+    for (int32_t id = LLAMA_BOS; id <= LLAMA_EOS; id++) { /* special in decoding; never found in a text */
+        size_t length = 0;
+        const char *name = attn_vocabulary_text(&model->vocabulary, id, &length);
+        if (!attn_vocabulary_add(&t->added_names, name, length, id) ||
+            !attn_vocabulary_add(&t->special_names, name, length, id))
+            return attn_refuse_memory(report);
+    }
+    return attn_finish_added(t, report);
+}
+
+/* ------------------------------------------------------------------------------------- opening */
+
+/* Reads the whole file without asking for its size, so a pipe works too. */
+static bool read_file(const char *path, Buffer *to, const Report *report) {
+    FILE *file = fopen(path, "rb");
+    if (!file) return attn_refuse(report, "%s", strerror(errno));
+    static const size_t CHUNK = 1 << 16;
+    char *chunk = malloc(CHUNK);
+    bool fine = chunk || attn_refuse_memory(report);
+    for (size_t got = 1; fine && got > 0;) {
+        got = fread(chunk, 1, CHUNK, file);
+        attn_put_bytes(to, chunk, got);
+        if (to->failed) fine = attn_refuse_memory(report);
+        else if (to->size > MOST_FILE_BYTES) fine = attn_refuse(report, "larger than %d MB", MOST_FILE_BYTES >> 20);
+    }
+    if (fine && ferror(file)) fine = attn_refuse(report, "%s", strerror(errno));
+    free(chunk);
+    fclose(file);
+    return fine;
+}
+
+/* Files of llama2.c begin with the length of the longest token. */
+static bool looks_like_llama2c(const char *data, size_t size) {
+    uint32_t longest;
+    if (size < 12) return false;
+    memcpy(&longest, data, 4);
+    return longest > 0 && longest <= MOST_PIECE && memchr(data, '\0', 12);
+}
+
+static bool read_any(attn_tokenizer *t, const Buffer *file, const Report *report) {
+    size_t at = 0;
+    while (at < file->size && file->data[at] && strchr(" \t\r\n", file->data[at])) at++;
+    if (at < file->size && file->data[at] == '{') return attn_read_json(t, file->data, file->size, report);
+    if (looks_like_llama2c(file->data, file->size)) return read_llama2c(t, file->data, file->size, report);
+    return read_vocab_txt(t, file->data, file->size, report);
+}
+
+/* The report writes to `error`. NOLINTNEXTLINE(readability-non-const-parameter) */
+attn_tokenizer *attn_tokenizer_open(const char *path, char *error, size_t error_size) {
+    Report report = {path ? path : "tokenizer", error, error_size};
+    attn_tokenizer *t = calloc(1, sizeof *t);
+    if (!path || !t) {
+        if (!path) attn_refuse(&report, "no file named");
+        else attn_refuse_memory(&report);
+        free(t);
+        return NULL;
+    }
+    attn_unicode_initialize();
+    t->model.unknown = -1;
+    memset(t->model.byte_ids, -1, sizeof t->model.byte_ids);
+    Buffer file = {0};
+    bool fine = read_file(path, &file, &report) && read_any(t, &file, &report);
+    attn_buffer_free(&file);
+    if (fine) return t;
+    attn_tokenizer_free(t);
+    return NULL;
+}
+
+void attn_tokenizer_free(attn_tokenizer *t) {
+    if (!t) return;
+    for (size_t i = 0; i < t->n_normalizers; i++) {
+        attn_pattern_free(&t->normalizers[i].pattern);
+        free(t->normalizers[i].content.data);
+        free(t->normalizers[i].trie);
+        free(t->normalizers[i].replacements.data);
+    }
+    for (size_t i = 0; i < t->n_splitters; i++) attn_pattern_free(&t->splitters[i].pattern);
+    for (size_t i = 0; i < t->n_decoders; i++) {
+        attn_pattern_free(&t->decoders[i].pattern);
+        free(t->decoders[i].text.data);
+    }
+    Vocabulary *const all[] = {&t->model.vocabulary, &t->added_names, &t->special_names, &t->raw.texts,
+                               &t->normalized.texts};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) attn_vocabulary_free(all[i]);
+    void *const rest[] = {t->normalizers, t->splitters, t->decoders, t->added, t->before, t->after,
+                          t->model.prefix.data, t->model.suffix.data, t->model.merges, t->model.scores};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) free(rest[i]);
+    free(t);
+}
+
+int32_t attn_tokenizer_size(const attn_tokenizer *t) {
+    int32_t model = t->model.vocabulary.size, added = t->added_names.size;
+    return model > added ? model : added;
+}
+
+int32_t attn_tokenizer_id(const attn_tokenizer *t, const char *name) {
+    int32_t id = attn_vocabulary_find(&t->added_names, name, strlen(name));
+    return id >= 0 ? id : attn_vocabulary_find(&t->model.vocabulary, name, strlen(name));
+}

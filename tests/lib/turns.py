@@ -1,0 +1,24 @@
+"""What takes long and is tried in parts takes turns with the commits."""
+import functools
+import os
+import subprocess
+
+from .attnc import LONG
+
+
+@functools.cache
+def commit():
+    """The head's hash, or zeros without git."""
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False,
+                          cwd=os.path.dirname(os.path.abspath(__file__)))
+    return head.stdout.strip() or "0" * 40
+
+
+def turn():
+    """The hash as a number."""
+    return int(commit()[:8], 16)
+
+
+def in_turn(items, parts=2):
+    """Every item whose number is, modulo `parts`, the commit's; all of them with ATTNC_LONG=1."""
+    return list(items) if LONG else list(items)[turn() % parts::parts]

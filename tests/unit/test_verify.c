@@ -1,0 +1,113 @@
+/* test_verify.c: the graph verifier refuses an operand of a wrong dtype, wherever it stands. */
+#include "fixture.h"
+
+/* The verifier finds something. */
+static bool is_broken(const Module *module, const Graph *g) {
+    if (!FAILS(verify(module, g, "the test"))) return false;
+    assert_int_equal(trap.status, EXIT_BUG);
+    return true;
+}
+
+/* Every tensor that an op reads or writes, with every other dtype; returns how many tensors were tried. */
+static int try_dtypes(const Module *module, Graph *g, bool *ops) {
+    int tried = 0;
+    for (int o = 0; o < g->n_ops; o++) {
+        const Op *op = &g->ops[o];
+        ops[op->kind] = true;
+        for (int n = -1; n < op->n_inputs; n++) {
+            Tensor *tensor = &g->tensors[n < 0 ? op->result : op->inputs[n]];
+            const Dtype right = tensor->dtype;
+            for (int wrong = 0; wrong < DTYPE_COUNT; wrong++) {
+                if ((Dtype)wrong == right) continue;
+                tensor->dtype = (Dtype)wrong;
+                if (!is_broken(module, g))
+                    fail_msg("%s takes `%s` as %s", op_name(op->kind), tensor->name, dtype_name((Dtype)wrong));
+                tensor->dtype = right;
+            }
+            tried++;
+        }
+    }
+    assert_false(is_broken(module, g));
+    return tried;
+}
+
+static void wrong_dtypes(void **state) {
+    (void)state;
+    static const char *const specs[] = {
+        "model m { d_model 8, vocab 5, head logits softcap 30 scale 2, encoder { seq <= 6, segments 2, norm rmsnorm,\n"
+        "position learned, layers 1 { attention self { heads 2, position relative, softcap 5 },\n"
+        "ffn { d_ff 9, activation silu gated } } }\n"
+        "decoder { seq <= 5, position sinusoidal, layers 1 {\n"
+        "attention self { heads 2, position alibi, sink learned },\n"
+        "attention cross { heads 2 } } } }",
+        "model m { d_model 8, head pool l2, encoder { input patches image 6 patch 3 class distillation, layers 1 {\n"
+        "attention self { heads 2, position rope } } } }",
+        "model m { queries <= 4, keys <= 5, d_model 6, attention cross { score additive, d_score 4,\n"
+        "mask given prefix, sink learned } }",
+    };
+    bool ops[OP_COUNT] = {false};
+    int tried = 0;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        const Module *module = module_of(specs[i]);
+        Graph *const graphs[] = {module->forward, module->encode, module->decode};
+        for (int g = 0; g < 3; g++)
+            if (graphs[g]) tried += try_dtypes(module, graphs[g], ops);
+    }
+    for (int kind = 0; kind < OP_COUNT; kind++)
+        if (!ops[kind]) fail_msg("no spec has the op %s", op_name((OpKind)kind));
+    assert_true(tried > 100);
+}
+
+/* A softmax whose attributes name other inputs than it has reads the wrong dtypes. */
+static void inputs_of_softmax(void **state) {
+    (void)state;
+    const Module *module = module_of("model m { queries <= 4, keys <= 5, d_model 6, attention cross {\n"
+                                     "heads 2, mask given, sink learned } }");
+    Graph *g = module->forward;
+    Op *op = NULL;
+    for (int o = 0; o < g->n_ops; o++)
+        if (g->ops[o].kind == OP_softmax) op = &g->ops[o];
+    assert_non_null(op);
+    assert_int_equal(op->n_inputs, 3);
+    bool *const flags[] = {&op->a.has_mask, &op->a.has_prefix, &op->a.has_sink};
+    for (int i = 0; i < 3; i++) {
+        *flags[i] = !*flags[i];
+        assert_true(is_broken(module, g));
+        *flags[i] = !*flags[i];
+        assert_false(is_broken(module, g));
+    }
+    op->n_inputs = 2; /* the sink is named, and missing */
+    assert_true(is_broken(module, g));
+    op->n_inputs = 3;
+    g->tensors[op->inputs[2]].dtype = DTYPE_U8;
+    REFUSED(verify(module, g, "the test"), EXIT_BUG, "its input `attention.sink.weight` is U8, not F32");
+}
+
+/* Two inputs or outputs of one role would share an array. */
+static void roles_apart(void **state) {
+    (void)state;
+    const Module *module = module_of("model m { d_model 8, vocab 5, head pool l2, encoder { seq <= 6, segments 2, "
+                                     "position none,\n"
+                                     "layers 1 { attention self { heads 2 }, ffn { d_ff 9 } } } }");
+    Graph *g = module->forward;
+    assert_int_equal(g->n_inputs, 2);
+    g->inputs[1].role = IN_tokens;
+    REFUSED(verify(module, g, "the test"), EXIT_BUG, "input `segments` has the role of another");
+    g->inputs[1].role = IN_segments;
+    const int segments = g->inputs[1].tensor;
+    g->inputs[1].tensor = g->ops[0].result;
+    REFUSED(verify(module, g, "the test"), EXIT_BUG, "input `segments` is no input");
+    g->inputs[1].tensor = segments;
+    assert_int_equal(g->n_outputs, 2);
+    g->outputs[1].role = OUT_hidden;
+    REFUSED(verify(module, g, "the test"), EXIT_BUG, "output `pooled` has the role of another");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(wrong_dtypes),
+        TEST(inputs_of_softmax),
+        TEST(roles_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
