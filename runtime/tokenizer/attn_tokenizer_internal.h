@@ -1,7 +1,7 @@
 /* attn_tokenizer_internal.h: the declarations that the files of this folder share. A text passes through them in this
  * order: added.c finds the special tokens in it, normalize.c rewrites the text between them, split.c cuts that into
  * words, models.c and bpe.c encode each word, and encode.c joins the ids. decode.c goes the other way. files.c, json.c
- * and json_model.c read files. */
+ * and json_model.c read files into the parts that build.c makes. */
 #ifndef ATTN_TOKENIZER_INTERNAL_H
 #define ATTN_TOKENIZER_INTERNAL_H
 
@@ -47,6 +47,15 @@ typedef struct {
 } String;
 
 bool attn_string_copy(String *to, const char *from, size_t size); /* adds a NUL; false: out of memory */
+
+/* A list of ids with a limit; further ids are dropped. `result` becomes negative on failure. */
+typedef struct {
+    int32_t *ids;
+    int count, limit;
+    int result;
+} Ids;
+
+void attn_put_id(Ids *to, int32_t id);
 
 /* ------------------------------------------------------------------------------------- characters: unicode.c */
 
@@ -222,15 +231,6 @@ struct attn_tokenizer {
     size_t n_before, n_after;
 };
 
-/* A list of ids with a limit; further ids are dropped. `result` becomes negative on failure. */
-typedef struct {
-    int32_t *ids;
-    int count, limit;
-    int result;
-} Ids;
-
-void attn_put_id(Ids *to, int32_t id);
-
 /* Each returns 0 or a negative result of attn_tokenizer_encode. */
 int attn_normalize(const Normalizer *list, size_t count, Buffer *text, Buffer *scratch);
 int attn_split(const Splitter *list, size_t count, Pieces *pieces, Pieces *other);
@@ -243,7 +243,7 @@ void attn_wordpiece_encode(const Model *model, const char *word, size_t size, Id
 int attn_added_find(const attn_tokenizer *t, const AddedSet *set, const char *text, size_t size, size_t from,
                     size_t *index, size_t *begin, size_t *end);
 
-/* ------------------------------------------------------------------------------------- reading: files.c, json.c */
+/* ------------------------------------------------------------------------- reading: build.c, files.c, json.c */
 
 typedef struct {
     const char *path;

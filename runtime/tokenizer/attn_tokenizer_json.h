@@ -1,4 +1,4 @@
-/* attn_tokenizer_json.h: the declarations that json.c and json_model.c share. */
+/* attn_tokenizer_json.h: the declarations that json_values.c, json.c and json_model.c share. */
 #ifndef ATTN_TOKENIZER_JSON_H
 #define ATTN_TOKENIZER_JSON_H
 

@@ -1,4 +1,4 @@
-/* buffer.c: growing buffers of bytes, growing lists of pieces, and strings. */
+/* buffer.c: growing buffers of bytes, growing lists of pieces, strings, and lists of ids. */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -72,4 +72,10 @@ bool attn_string_copy(String *to, const char *from, size_t size) {
     free(to->data);
     *to = (String){data, size};
     return true;
+}
+
+void attn_put_id(Ids *to, int32_t id) {
+    if (to->result < 0) return;
+    if (id < 0) to->result = ATTN_TOKENIZER_NO_TOKEN;
+    else if (to->count < to->limit) to->ids[to->count++] = id;
 }

@@ -3,12 +3,6 @@
 
 #include "attn_tokenizer_internal.h"
 
-void attn_put_id(Ids *to, int32_t id) {
-    if (to->result < 0) return;
-    if (id < 0) to->result = ATTN_TOKENIZER_NO_TOKEN;
-    else if (to->count < to->limit) to->ids[to->count++] = id;
-}
-
 static size_t count_chars(const char *text, size_t size) {
     size_t count = 0;
     for (size_t i = 0; i < size; i++) count += (text[i] & 0xc0) != 0x80;
