@@ -15,8 +15,8 @@ def commit():
 
 
 def turn():
-    """The hash as a number."""
-    return int(commit()[:8], 16)
+    """The hash as a number; ATTNC_TURN=N says another, so that each turn of a commit can be had."""
+    return int(os.environ.get("ATTNC_TURN") or str(int(commit()[:8], 16)))
 
 
 def in_turn(items, parts=2):

@@ -21,7 +21,7 @@ import mutate  # noqa: E402
 import table  # noqa: E402
 from lib.attnc import LONG, QUICK  # noqa: E402
 from lib.tap import Report  # noqa: E402
-from lib.turns import commit  # noqa: E402
+from lib.turns import turn  # noqa: E402
 from tree import Trees, Wrong  # noqa: E402
 
 IN_TURN = 2 if QUICK else 8
@@ -30,10 +30,10 @@ SEED = 1
 REPORT = Report("mutants")
 
 
-def turn(mutants):
-    word = commit()
+def chosen(mutants):
+    word = "%08x" % turn()
     ranked = sorted(mutants, key=lambda m: hashlib.sha256((word + m.name).encode()).hexdigest())
-    return word[:12], ranked[:IN_TURN]
+    return word, ranked[:IN_TURN]
 
 
 class Results:
@@ -112,8 +112,8 @@ def main():
     if args.names:
         mutants = [mutant for mutant in mutants if mutant.name.split(":")[0] in args.names]
     elif not everything:
-        commit, mutants = turn(mutants)
-        print("# commit %s: %s" % (commit, ", ".join(mutant.name.split(":")[0] for mutant in mutants)))
+        word, mutants = chosen(mutants)
+        print("# turn %s: %s" % (word, ", ".join(mutant.name.split(":")[0] for mutant in mutants)))
     report = Results(None if args.all else REPORT)
     if not args.all:
         REPORT.attempt("a text is found wherever its function stands", moved.moved)
