@@ -119,6 +119,9 @@ _Noreturn void fail_status(int status, const char *format, ...) __attribute__((f
 /* The message ends with the text of the errno value `error`; exit 5 for ENOMEM, else 1. */
 _Noreturn void fail_system(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 _Noreturn void bug(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a fault of attnc: exit 4 */
+/* A fault of what attnc carries in itself: the `kind` is "template" or "table". */
+_Noreturn void bug_at(const char *kind, const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 _Noreturn void out_of_memory(void); /* exit 5 */
 
 typedef struct FailureTrap {

@@ -1,14 +1,5 @@
-/* template_error.c: errors of templates, with their source locations. */
+/* template_error.c: errors in the expansion of a template, with the uses of macros that led there. */
 #include "template_parts.h"
-
-void template_scan_error(const Scan *scan, const char *format, ...) {
-    char reason[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(reason, sizeof reason, format, args);
-    va_end(args);
-    bug("template %s:%d: %s", scan->file, scan->line, reason);
-}
 
 void expand_error(const Expansion *x, const char *format, ...) {
     char reason[400], stack[500] = "";
@@ -25,5 +16,5 @@ void expand_error(const Expansion *x, const char *format, ...) {
                                       f->outer->line);
         used += size > 0 ? (size_t)size : 0;
     }
-    bug("template %s:%d: %s%s%s", x->frame->file, x->frame->line, reason, stack, used ? ")" : "");
+    bug_at("template", x->frame->file, x->frame->line, "%s%s%s", reason, stack, used ? ")" : "");
 }

@@ -176,9 +176,9 @@ typedef struct Scan {
     const char *at, *end;
 } Scan;
 
-/* ======================================================================= emit/template_error.c
- * Both end the program through `bug`. */
-_Noreturn void template_scan_error(const Scan *scan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define template_scan_error(scan, ...) bug_at("template", (scan)->file, (scan)->line, __VA_ARGS__)
+
+/* ======================================================================= emit/template_error.c */
 _Noreturn void expand_error(const Expansion *x, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ======================================================================= emit/template_scope.c

@@ -62,6 +62,15 @@ void bug(const char *format, ...) {
     end(EXIT_BUG, "internal error, please report it", NULL, format, args);
 }
 
+void bug_at(const char *kind, const char *file, int line, const char *format, ...) {
+    char reason[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    bug("%s %s:%d: %s", kind, file, line, reason);
+}
+
 static _Noreturn void end_plain(int status, const char *format, ...) {
     va_list args;
     va_start(args, format);

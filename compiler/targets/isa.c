@@ -73,15 +73,7 @@ enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, FUSED, GUARD,
 
 const char *const isa_capabilities[] = {"register_lookup", NULL};
 
-static _Noreturn void table_error(const Table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void table_error(const Table *table, const char *format, ...) {
-    char reason[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(reason, sizeof reason, format, args);
-    va_end(args);
-    bug("table %s:%d: %s", table->file, table->line, reason);
-}
+#define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 
 static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 static bool is_word(char c) {
