@@ -39,7 +39,7 @@ typedef struct by_hand_run {
  *     64: buffers of 208 floats
  *     then 256 of scratch for each thread
  * Where each buffer begins in them, in floats, its shape, and the first and the last step that use it. */
-#define by_hand_x_attention_query_key_value 0 /* [4][48] attention_query_key_value to attention_mixed */
+#define by_hand_x_attention_query_key_value 0 /* [4][48] attention_query_key_value to attention_attended */
 
 /* ------------------------------------------------------------------ target scalar */
 
@@ -1655,7 +1655,7 @@ void by_hand_scalar_attention(const by_hand_run *run, const float *q, const floa
 
 /* layer 0, self attention: softmax(query x key * 0.57735) x value, 1 heads of 3 */
 static by_hand_SCALAR
-void by_hand_scalar_step_layer0_attention_mixed(void *with, int thread) {
+void by_hand_scalar_step_layer0_attention_attended(void *with, int thread) {
     by_hand_run *run = (by_hand_run *)with;
     (void)thread;
     by_hand_scalar_attention(run, run->workspace + by_hand_x_attention_query_key_value,
@@ -1666,7 +1666,7 @@ void by_hand_scalar_step_layer0_attention_mixed(void *with, int thread) {
 static __attribute__((noinline)) by_hand_SCALAR
 void by_hand_scalar_forward_chunk(by_hand_run *run) {
     by_hand_scalar_step_layer0_attention_query_key_value(run, 0);
-    if (run->out_hidden) by_hand_scalar_step_layer0_attention_mixed(run, 0);
+    if (run->out_hidden) by_hand_scalar_step_layer0_attention_attended(run, 0);
 }
 
 const char *by_hand_status_text(int status) {

@@ -91,11 +91,11 @@ static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *ru
 #define small_encoder_x_embedding_with_positions 0 /* [256][32] embedding to attention_output of layer 0 */
 /* [256][32] ffn_down to attention_output of the next layer, ffn_down to copy_hidden */
 #define small_encoder_x_ffn_sum 0
-#define small_encoder_x_attention_query_key_value 8208 /* [256][96] attention_query_key_value to attention_mixed */
+#define small_encoder_x_attention_query_key_value 8208 /* [256][96] attention_query_key_value to attention_attended */
 #define small_encoder_x_attention_sum 8208 /* [256][32] attention_output to ffn_down */
 #define small_encoder_x_pool 8208 /* [256][32] pool to copy_pooled */
 #define small_encoder_x_ffn_activated 16416 /* [256][64] ffn_up to ffn_down */
-#define small_encoder_x_attention_mixed 32800 /* [256][32] attention_mixed to attention_output */
+#define small_encoder_x_attention_attended 32800 /* [256][32] attention_attended to attention_output */
 
 /* ------------------------------------------------------------------ target avx2 */
 #if defined(__x86_64__)
@@ -924,12 +924,12 @@ void small_encoder_avx2_attention_2(const small_encoder_run *run, const float *q
 
 /* layer 0, self attention: softmax(query x key * 0.353553) x value, 4 heads of 8 */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer0_attention_mixed(void *with, int thread) {
+void small_encoder_avx2_step_layer0_attention_attended(void *with, int thread) {
     small_encoder_run *run = (small_encoder_run *)with;
     small_encoder_avx2_attention_2(run, run->workspace + small_encoder_x_attention_query_key_value,
         run->workspace + small_encoder_x_attention_query_key_value + 32,
         run->workspace + small_encoder_x_attention_query_key_value + 64,
-        run->workspace + small_encoder_x_attention_mixed, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_attention_attended, (size_t)thread, (size_t)run->threads);
 }
 
 static small_encoder_AVX2
@@ -1242,7 +1242,7 @@ void small_encoder_avx2_gemm_32x32(const float *x, const float *w, const float *
 static small_encoder_AVX2
 void small_encoder_avx2_step_layer0_attention_output(void *with, int thread) {
     small_encoder_run *run = (small_encoder_run *)with;
-    small_encoder_avx2_gemm_32x32(run->workspace + small_encoder_x_attention_mixed,
+    small_encoder_avx2_gemm_32x32(run->workspace + small_encoder_x_attention_attended,
         run->weights + small_encoder_w_layer0_attention_output, run->weights +
         small_encoder_w_layer0_attention_output_bias, run->workspace + small_encoder_x_embedding_with_positions,
         run->workspace + small_encoder_x_attention_sum, run->rows, (size_t)thread, (size_t)run->threads);
@@ -1952,19 +1952,19 @@ void small_encoder_avx2_step_layer1_attention_query_key_value(void *with, int th
 
 /* layer 1, self attention: softmax(query x key * 0.353553) x value, 4 heads of 8 */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer1_attention_mixed(void *with, int thread) {
+void small_encoder_avx2_step_layer1_attention_attended(void *with, int thread) {
     small_encoder_run *run = (small_encoder_run *)with;
     small_encoder_avx2_attention_2(run, run->workspace + small_encoder_x_attention_query_key_value,
         run->workspace + small_encoder_x_attention_query_key_value + 32,
         run->workspace + small_encoder_x_attention_query_key_value + 64,
-        run->workspace + small_encoder_x_attention_mixed, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_attention_attended, (size_t)thread, (size_t)run->threads);
 }
 
 /* layer 1, self attention, output projection: [rows][32] x [32][32] + bias, + residual */
 static small_encoder_AVX2
 void small_encoder_avx2_step_layer1_attention_output(void *with, int thread) {
     small_encoder_run *run = (small_encoder_run *)with;
-    small_encoder_avx2_gemm_32x32(run->workspace + small_encoder_x_attention_mixed,
+    small_encoder_avx2_gemm_32x32(run->workspace + small_encoder_x_attention_attended,
         run->weights + small_encoder_w_layer1_attention_output, run->weights +
         small_encoder_w_layer1_attention_output_bias, run->workspace + small_encoder_x_ffn_sum,
         run->workspace + small_encoder_x_attention_sum, run->rows, (size_t)thread, (size_t)run->threads);
@@ -2284,14 +2284,14 @@ static __attribute__((noinline)) small_encoder_AVX2
 void small_encoder_avx2_forward_chunk(small_encoder_run *run) {
     small_encoder_run_step(run, small_encoder_avx2_step_embedding, run->rows * UINT64_C(320));
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_query_key_value, run->rows * UINT64_C(3072));
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_mixed, run->self_scores * UINT64_C(104));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_attended, run->self_scores * UINT64_C(104));
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_output, run->rows * UINT64_C(1024));
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_norm_out, run->rows * UINT64_C(320));
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_up, run->rows * UINT64_C(2048));
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_down, run->rows * UINT64_C(2048));
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_norm_out, run->rows * UINT64_C(320));
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_query_key_value, run->rows * UINT64_C(3072));
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_mixed, run->self_scores * UINT64_C(104));
+    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_attended, run->self_scores * UINT64_C(104));
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_output, run->rows * UINT64_C(1024));
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_norm_out, run->rows * UINT64_C(320));
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_up, run->rows * UINT64_C(2048));

@@ -266,8 +266,8 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
         scores = EMIT(softcap, build_value_like(b, "capped", scores), ATTRIBUTES(.cap = a->softcap), scores);
     int weights = softmax(b, a, scores, sink);
     if (a->exported) export_map(b, stack, a, weights, layer);
-    Tensor mixed = build_value2(b, "mixed", build_rows(b, query), a->heads * a->value_dim);
-    int x = EMIT(weighted_sum, mixed,
+    Tensor attended = build_value2(b, "attended", build_rows(b, query), a->heads * a->value_dim);
+    int x = EMIT(weighted_sum, attended,
                  ATTRIBUTES(.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->value_dim), weights, value);
     return a->has_output ? build_new_linear(b, stem, "output", ROLE_NONE, x, a->output_width, a->bias_o) : x;
 }

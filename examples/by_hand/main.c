@@ -43,7 +43,7 @@ static void softmax(const float scaled[ROWS][ROWS], float attention[ROWS][ROWS])
     print_table("attention [4][4]: powers / sums, the softmax of each row", &attention[0][0], ROWS, ROWS);
 }
 
-static void attend_by_hand(float mixed[ROWS][HEAD]) {
+static void attend_by_hand(float attended[ROWS][HEAD]) {
     float query[ROWS][HEAD], key[ROWS][HEAD], value[ROWS][HEAD];
     float score[ROWS][ROWS], scaled[ROWS][ROWS], attention[ROWS][ROWS];
     print_table("features [4][6]", &FEATURES[0][0], ROWS, FEATURE);
@@ -69,10 +69,10 @@ static void attend_by_hand(float mixed[ROWS][HEAD]) {
 
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < HEAD; k++) {
-            mixed[i][k] = 0;
-            for (int j = 0; j < ROWS; j++) mixed[i][k] += attention[i][j] * value[j][k];
+            attended[i][k] = 0;
+            for (int j = 0; j < ROWS; j++) attended[i][k] += attention[i][j] * value[j][k];
         }
-    print_table("by hand: attention times values [4][3]", &mixed[0][0], ROWS, HEAD);
+    print_table("by hand: attention times values [4][3]", &attended[0][0], ROWS, HEAD);
 }
 
 int main(int argc, char **argv) {
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
     by_hand_ctx model;
     int status = by_hand_init(&model, by_hand_embedded(), BY_HAND_WEIGHTS_BYTES, &options);
 
-    float mixed[ROWS][HEAD], hidden[ROWS][HEAD];
+    float attended[ROWS][HEAD], hidden[ROWS][HEAD];
     by_hand_input input = {.size = sizeof input, .batch = 1, .features = &FEATURES[0][0]};
     by_hand_output output = {.size = sizeof output, .hidden = &hidden[0][0]};
     if (!status) status = by_hand_forward(&model, &input, &output, workspace, sizeof workspace);
@@ -91,12 +91,12 @@ int main(int argc, char **argv) {
         return 1;
     }
 
-    attend_by_hand(mixed);
+    attend_by_hand(attended);
     print_table("generated C [4][3]", &hidden[0][0], ROWS, HEAD);
     float worst = 0;
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < HEAD; k++) {
-            float difference = fabsf(hidden[i][k] - mixed[i][k]);
+            float difference = fabsf(hidden[i][k] - attended[i][k]);
             if (!(difference <= worst)) worst = difference; /* NaN too */
         }
     printf("target %s, largest difference %.2g\n", by_hand_target(&model), (double)worst);

@@ -64,7 +64,7 @@ static void half_vectors(void **state) {
 /* The first row of kernels.def that applies. */
 static void kernels_of_attention(void **state) {
     (void)state;
-    const char *step = "layer0_attention_mixed", *exact = ENCODER("= 8", "16", "2");
+    const char *step = "layer0_attention_attended", *exact = ENCODER("= 8", "16", "2");
     Schedule *loops = schedule_of(exact, "avx512", true);
     assert_int_equal(call_of(loops->entries[ENTRY_FORWARD], step)->kernel, KERNEL_attention);
     assert_null(loops->entries[ENTRY_FORWARD]->single);
@@ -126,11 +126,11 @@ static void decode_reads_caches(void **state) {
     Schedule *s = schedule_of("model m { d_model 32, vocab 40, decoder { seq <= 64, layers 1 { "
                               "attention self { heads 4, kv_heads 2 } } } }", "avx512", true);
     assert_non_null(s->entries[ENTRY_DECODE]);
-    const KernelCall *call = call_of(s->entries[ENTRY_DECODE], "layer0_attention_mixed");
+    const KernelCall *call = call_of(s->entries[ENTRY_DECODE], "layer0_attention_attended");
     assert_int_equal(call->kernel, KERNEL_attention);
     assert_true(argument(call, "k")->cache != NO_CACHE);
     assert_int_equal(constant(call, "ACROSS"), 4);
-    assert_int_equal(call_of(s->entries[ENTRY_FORWARD], "layer0_attention_mixed")->arguments[2].cache, NO_CACHE);
+    assert_int_equal(call_of(s->entries[ENTRY_FORWARD], "layer0_attention_attended")->arguments[2].cache, NO_CACHE);
     assert_int_equal(call_of(s->entries[ENTRY_DECODE], "layer0_attention_keys")->kernel, KERNEL_store);
 }
 
@@ -163,7 +163,7 @@ static const KernelCall *callee(const KernelCall *call, const char *name) {
 /* Keys and values of the caller are copied, those of a state are not; sums are kept where keys come in blocks. */
 static void scratch_of_attention(void **state) {
     (void)state;
-    const char *step = "layer0_attention_mixed";
+    const char *step = "layer0_attention_attended";
     Schedule *s = schedule_of("model m { d_model 40, vocab 40, decoder { seq <= 600, layers 1 { attention self { "
                               "heads 4 } } } }", "avx2", true);
     const KernelCall *call = call_of(s->entries[ENTRY_FORWARD], step), *rows = callee(call, "rows_name");
@@ -303,10 +303,10 @@ static void equal_calls_share_constants(void **state) {
     const KernelCall *down = call_of(plan, "layer0_ffn_down"); /* another activation alone */
     assert_ptr_not_equal(down->first, first);
     assert_ptr_not_equal(down->constants, first->constants);
-    const char *mixed[] = {"layer0_attention_mixed", "layer1_attention_mixed"};
-    const KernelCall *rows[] = {callee(call_of(plan, mixed[0]), "rows_name"),
-                                callee(call_of(plan, mixed[1]), "rows_name")};
-    assert_ptr_equal(call_of(plan, mixed[1])->first, call_of(plan, mixed[0]));
+    const char *attended[] = {"layer0_attention_attended", "layer1_attention_attended"};
+    const KernelCall *rows[] = {callee(call_of(plan, attended[0]), "rows_name"),
+                                callee(call_of(plan, attended[1]), "rows_name")};
+    assert_ptr_equal(call_of(plan, attended[1])->first, call_of(plan, attended[0]));
     assert_ptr_equal(rows[1]->first, rows[0]);
 }
 
