@@ -89,7 +89,8 @@ static bool ends_product(const Fold *f, Token token) {
     return token.end > token.start && is_one_of(f, token, tokens);
 }
 
-/* Behind the bracket that closes `open`; 0 where there is none, or where something between them has an effect. */
+/* Returns the position behind the bracket that closes `open`, or 0 if there is none or if something between the two
+ * has an effect. */
 static size_t closing_end(const Fold *f, Token open) {
     static const char *const effects[] = {"=", "++", "--", "+=", "-=", "*=", "/=", "%=", "{", ";", NULL};
     int depth = 1;
@@ -104,8 +105,8 @@ static size_t closing_end(const Fold *f, Token open) {
     return 0;
 }
 
-/* Where the operand that begins with `token` ends: a name, a number or brackets, then members and elements. 0 where
- * there is none, or where it has an effect, so that it has to stay. */
+/* Returns the end of the operand that begins with `token`, which is a name, a number or brackets, then members and
+ * elements; or 0 if there is no operand, or if the operand has an effect and must stay. */
 static size_t operand_end(const Fold *f, Token token) {
     if (token.start == token.end) return 0;
     bool bracket = is_token(f, token, "(");
@@ -129,7 +130,7 @@ static void take_out(Fold *f, size_t from, size_t to) {
     f->size -= to - from;
 }
 
-/* Takes out what the constant in hand is idle in; false where it is not. */
+/* Takes out the operation in which the constant in hand has no effect; returns false if there is no such operation. */
 static bool fold_here(Fold *f) {
     Token next = token_from(f, f->here.end), behind = token_from(f, next.end);
     bool zero = f->line[f->here.start] == '0';
@@ -168,7 +169,7 @@ void c_fold(Text *line, bool in_comment) {
     while (f.here.end > f.here.start) {
         bool constant = is_token(&f, f.here, "0") || is_token(&f, f.here, "1");
         bool folded = constant && fold_here(&f);
-        if (folded) f.before = f.last = (Token){0, 0}; /* the line again: what is left may fold too */
+        if (folded) f.before = f.last = (Token){0, 0}; /* the line is read again, since the rest may fold too */
         else f.before = f.last, f.last = f.here;
         f.here = token_from(&f, folded ? first : f.here.end);
     }

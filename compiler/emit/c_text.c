@@ -54,7 +54,7 @@ bool c_declares(const char *text, size_t size) {
     return false;
 }
 
-/* Behind the name of "x + (k + 1)", a name and one operand, its operand; else NULL. */
+/* Returns the operand of an address such as "x + (k + 1)", a name plus an operand, or NULL for other addresses. */
 static const char *offset_in(const char *address) {
     const char *end = address;
     while (c_in_name(*end)) end++;
@@ -62,7 +62,7 @@ static const char *offset_in(const char *address) {
     return end + 3;
 }
 
-/* *(x + (k + 1)) as x[k + 1]; `text` ends with the star. */
+/* Writes *(x + (k + 1)) as x[k + 1]. The text ends with the star, which is taken back. */
 static void add_element(Text *text, const char *address, const char *offset) {
     size_t name = (size_t)(offset - address) - 3, size = strlen(offset);
     bool brackets = *offset == '(' && strchr(offset, ')') == offset + size - 1;

@@ -54,21 +54,21 @@ static void put(Text *out, Piece piece, size_t column, const char *end) {
     text_add(out, "\n", 1);
 }
 
-/* What a character does to the brackets that are open; LITERAL and COMMENT begin what is passed as one. A line may be
- * broken at what is not PLAIN. */
+/* The effect of a character on the open brackets. LITERAL and COMMENT begin text that is passed over whole. A line may
+ * be broken at every kind but PLAIN. */
 enum { PLAIN, SPACE, OPENS, CLOSES, LITERAL, COMMENT };
 static const unsigned char kinds[UCHAR_MAX + 1] = {[' '] = SPACE,   ['('] = OPENS,  ['['] = OPENS,   ['{'] = OPENS,
                                                    [')'] = CLOSES,  [']'] = CLOSES, ['}'] = CLOSES,
                                                    ['"'] = LITERAL, ['\''] = LITERAL, ['/'] = COMMENT};
 
-/* Behind the comment whose begin was passed. */
+/* Returns the position behind the comment that was begun. */
 static const char *comment_end(const char *at, const char *end) {
     for (; at + 1 < end; at++)
         if (at[0] == '*' && at[1] == '/') return at + 2;
     return end;
 }
 
-/* Behind the character, literal or comment at `at`. */
+/* Returns the position behind the character, literal or comment at `at`. */
 static const char *next(const char *at, const char *end, int *depth) {
     int kind = kinds[(unsigned char)*at];
     if (kind == PLAIN) return at + 1;
@@ -80,7 +80,7 @@ static const char *next(const char *at, const char *end, int *depth) {
 
 /* ---------------------------------------------------------------- within a statement */
 
-/* Of a break at a space or behind a bracket. */
+/* The level of a break at a space or behind a bracket; a lower level is a better break. */
 static int level_of(const char *begin, const char *at, int depth) {
     if (*at == '(') return BRACKET;
     if (*at != ' ' || at == begin) return NO_BREAK;
@@ -97,7 +97,8 @@ static int level_of(const char *begin, const char *at, int depth) {
     return WORD;
 }
 
-/* A place to break: the columns of the line that ends there, and the brackets that are open. No columns: none. */
+/* A place to break a line: the columns of the line that ends there, which are 0 if there is no place, and the brackets
+ * that are open. */
 typedef struct Break {
     int level;
     size_t columns;
@@ -109,8 +110,9 @@ static void keep(Break *best, Break found) {
     if (!best->columns || found.level <= best->level) *best = found;
 }
 
-/* Where the first line of `piece` ends. It has `room` columns, the next one `next_room`. The shallowest break is best
- * after which no other is needed, then the shallowest in the right half of the line, then the last. */
+/* Chooses the end of the first line of `piece`. That line has `room` columns, and the next line has `next_room`. The
+ * best break is the shallowest after which no other is needed, then the shallowest in the right half of the line, then
+ * the last. */
 static Break best_break(Piece piece, int depth, size_t room, size_t next_room) {
     Break enough = {0, 0, 0}, right = {0, 0, 0}, last = {0, 0, 0}, other = {0, 0, 0};
     size_t size = (size_t)(piece.end - piece.at), least = size > next_room + 1 ? size - next_room - 1 : 1;
@@ -136,7 +138,7 @@ static Break best_break(Piece piece, int depth, size_t room, size_t next_room) {
     return enough.columns ? enough : right.columns ? right : last.columns ? last : other;
 }
 
-/* `goes_on`: what ends each line but the last one. */
+/* Each line but the last ends in `goes_on`. */
 static void wrap_statement(Text *out, Piece piece, size_t column, const char *goes_on) {
     size_t most = C_COLUMNS - strlen(goes_on), further = column + INDENT;
     int depth = 0;
@@ -153,7 +155,7 @@ static void wrap_statement(Text *out, Piece piece, size_t column, const char *go
 
 /* ---------------------------------------------------------------- statements */
 
-/* Behind the first `mark` outside of brackets that a space follows; the end where there is none. */
+/* Returns the position behind the first `mark` that stands outside of brackets and in front of a space, or the end. */
 static const char *behind(Piece piece, char mark) {
     /* most lines have a `;` at their end alone */
     if (piece.at == piece.end || !memchr(piece.at, mark, (size_t)(piece.end - piece.at) - 1)) return piece.end;
@@ -163,7 +165,7 @@ static const char *behind(Piece piece, char mark) {
     return piece.end;
 }
 
-/* Behind the bracket that closes the first one. */
+/* Returns the position behind the bracket that closes the first bracket. */
 static const char *closing(Piece piece) {
     int depth = 0;
     for (const char *at = piece.at; at < piece.end;) {
@@ -174,7 +176,7 @@ static const char *closing(Piece piece) {
     return piece.end;
 }
 
-/* The end of an `if (...)` or the like in front of a body without braces; NULL where there is none. */
+/* Returns the end of an `if (...)` or the like in front of a body without braces, or NULL if there is none. */
 static const char *control_end(Piece piece) {
     static const char *const words[] = {"if (", "for (", "while (", "else if (", "switch ("};
     if (begins(piece, "} else")) piece.at += 2;
@@ -210,7 +212,7 @@ static void wrap_code(Text *out, Piece piece, size_t column) {
 
 /* ---------------------------------------------------------------- comments */
 
-/* `column`: of the first line; `inside`: the comment began on an earlier line. */
+/* The first line begins at `column`. The comment began on an earlier line if it is `inside`. */
 static void wrap_comment(Text *out, Piece piece, size_t column, bool inside) {
     const char *prefix = !inside || *piece.at == '*' ? "* " : "";
     for (bool first = true; ; first = false) {
@@ -218,7 +220,7 @@ static void wrap_comment(Text *out, Piece piece, size_t column, bool inside) {
         size_t used = column + strlen(before), room = used < C_COLUMNS ? C_COLUMNS - used : 0;
         if ((size_t)(piece.end - piece.at) > room)
             for (const char *at = piece.at + 3; at <= piece.at + room; at++)
-                if (*at == ' ' && at[1] != '*') space = at; /* its end alone would be a line */
+                if (*at == ' ' && at[1] != '*') space = at; /* a line of the comment's end alone is avoided */
         put_spaces(out, column);
         text_add(out, before, strlen(before));
         put(out, (Piece){piece.at, space ? space : piece.end}, 0, "");
@@ -228,7 +230,7 @@ static void wrap_comment(Text *out, Piece piece, size_t column, bool inside) {
     }
 }
 
-/* The begin of the comment that ends with the line, or of one that fills it and goes on; the end if there is none. */
+/* Returns the begin of the comment that ends with the line, or that fills the line and goes on; else the line's end. */
 static const char *last_comment(Piece piece) {
     if (memcmp(piece.end - 2, "*/", 2) != 0)
         return begins(piece, "/*") && comment_end(piece.at + 2, piece.end) == piece.end ? piece.at : piece.end;

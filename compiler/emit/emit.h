@@ -19,14 +19,14 @@ typedef struct Writer Writer;
  * "OVER_BUDGET: it is over BUDGET bytes of C". */
 Writer *writer_new(Arena *arena, size_t budget, const char *over_budget);
 void writer_line(Writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void writer_raw_line(Writer *writer, const char *line, size_t size); /* the same for text that is no format */
+void writer_raw_line(Writer *writer, const char *line, size_t size); /* prints text that is no format */
 void writer_fold_constants(Writer *writer); /* from here on, lines have no idle constants: c_fold */
 void writer_assembly(Writer *writer);       /* lines are assembly: labels at column 0, all else at 4 */
 void writer_blank(Writer *writer); /* never two in a row, nor at the start, after a `{` or before a `}` */
 const char *writer_fresh(Writer *writer, const char *stem);          /* "stem_12": another number at each call */
 const char *writer_text(const Writer *writer, size_t *size);         /* what was written so far; size may be NULL */
 void writer_need(const Writer *writer, size_t bytes); /* ends the program if the budget has no room for them */
-/* What was written since the last part ended is a part, or belongs to the last one where that has the same names. */
+/* The text since the end of the last part becomes a part, or joins the last part if that has the same names. */
 void writer_part(Writer *writer, const char *target, const char *kind, const char *name);
 const CodePart *writer_parts(const Writer *writer, int *n);
 
@@ -35,7 +35,7 @@ const char *upper_case(Arena *arena, const char *text);
 static inline bool c_starts_name(char c) { return (unsigned)((c | 0x20) - 'a') < 26 || c == '_'; }
 static inline bool c_in_name(char c) { return c_starts_name(c) || (unsigned)(c - '0') < 10; }
 bool c_stands_alone(const char *text); /* beside any operator, without parentheses */
-/* Behind the string or character that begins at `at`; `end` where it has no end. */
+/* Returns the position behind the string or character that begins at `at`, or `end` if it is not closed. */
 const char *c_literal_end(const char *at, const char *end);
 /* Whether lines of C, each ended by a newline, declare something outside their own braces. */
 bool c_declares(const char *text, size_t size);
@@ -45,7 +45,7 @@ const char *isa_spell(Arena *arena, const IsaOp *op, const char *const *args, co
 /* ======================================================================= emit/c_fold.c
  * Takes `+ 0`, `1 *` and the like out of a line of C. */
 void c_fold(Text *line, bool in_comment);
-/* Whether the 0 or 1 at i is a number of its own beside a sign: only a line that has one is worth folding. */
+/* Whether the 0 or 1 at i is a whole number beside an operator. Only a line with such a number is worth folding. */
 bool c_may_fold(const char *line, size_t size, size_t i);
 
 /* ======================================================================= emit/c_wrap.c */
@@ -55,9 +55,9 @@ enum { C_COLUMNS = 120 };
 void c_wrap(Text *out, const char *line, size_t size, size_t column, bool in_comment, bool in_directive);
 
 /* ======================================================================= emit/probes.c */
-/* Sets the list `probes` for probe.c.tmpl: a record {bit, name, words} for each target of `isas` that probes, whose bit
- * is its index there. A record {name, mask} of `words` is a variable of the template and the bits that it must have.
- * Sets reads_leaf7_1 too. */
+/* Sets the list `probes` for probe.c.tmpl, which has a record {bit, name, words} for each target of `isas` that is
+ * probed; the bit is the target's index in `isas`. Each record {name, mask} of `words` has a variable of the template
+ * and the bits that the variable must have. Sets reads_leaf7_1 too. */
 void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars);
 
 /* ======================================================================= emit/interface.c
@@ -74,7 +74,7 @@ void set_workspace(Arena *arena, const Names *names, EntryKind entry, TemplateVa
 
 /* ======================================================================= emit/kernels.c
  * One target's part of the file: its kernels, its steps, and the function that runs them on a chunk. */
-/* `arena` is of what stays until the file is done; `model` the prefix of everything. */
+/* The arena keeps what is used until the file is done; `model` is the prefix of every name. */
 void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule *schedule, const Names *names);
 const char *hex_float(Arena *arena, double value); /* "0x1.8p+1f" */
 

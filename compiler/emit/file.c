@@ -16,10 +16,10 @@ typedef struct File {
     const Isa *isas[MOST_TARGETS + 1]; /* the schedules' */
     const Names *names;
     TemplateVars *vars;             /* of the whole file */
-    TemplateVars *entries[ENTRY_COUNT]; /* of one way into the model; NULL: it has none such */
+    TemplateVars *entries[ENTRY_COUNT]; /* of each entry, or NULL if the model does not have that entry */
 } File;
 
-/* The list `targets`, best first: what templates say of each. Of those that share an `include`, the first has it. */
+/* Sets the list `targets`, best first. Of targets with the same `include`, only the first record has it. */
 static void set_targets(File *f) {
     TemplateList *targets = vars_list(f->vars, "targets");
     const char *include = "";
@@ -97,7 +97,7 @@ static void set_entries(File *f, Emitted *emitted) {
         if (emitted->entries[i].workspace_bytes > most) most = emitted->entries[i].workspace_bytes;
         if (emitted->entries[i].scratch_bytes > scratch) scratch = emitted->entries[i].scratch_bytes;
     }
-    vars_int(f->vars, "most_bytes", most); /* of what has to be in memory in one piece */
+    vars_int(f->vars, "most_bytes", most); /* the largest piece of memory that a caller needs */
     vars_int(f->vars, "most_scratch", scratch);
     const Plan *encode = program->entries[ENTRY_ENCODE];
     if (f->entries[ENTRY_DECODE] && encode) vars_int(f->entries[ENTRY_DECODE], "source_seq", encode->seq.n);
@@ -170,7 +170,7 @@ static void embed_weights(File *f, Emitted *emitted) {
     emitted->c_bytes = whole.size;
 }
 
-/* What is said when the C passes its budget: with several targets, that one alone may fit. */
+/* The message for C that passes its budget. With several targets, it adds that a single target may fit. */
 static const char *over_budget(const File *f) {
     const Model *m = f->program->module->model;
     const char *what =

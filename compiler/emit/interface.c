@@ -13,7 +13,7 @@ static const char *pairs_of_mask(const Plan *plan) {
     bug("no attention reads the mask of `%s`", plan->program->module->model->name);
 }
 
-/* How many pairs the sequences of a chunk have: "self_total" for "self_pairs". */
+/* The variable that counts the pairs of all sequences of a chunk: "self_total" for "self_pairs". */
 static const char *total_of(Arena *arena, const char *pairs) {
     return arena_printf(arena, "%.*s_total", (int)strcspn(pairs, "_"), pairs);
 }
@@ -63,7 +63,7 @@ static RowsKind rows_of_output(const Plan *plan, int output) {
     return ROWS_CHUNK;
 }
 
-/* Maps of one role are one array; its first layer speaks for it. */
+/* All maps of a role share an array, for which the map of the first layer stands. */
 static bool first_of_role(const Graph *g, int output) {
     for (int o = 0; o < output; o++)
         if (g->outputs[o].role == g->outputs[output].role) return false;

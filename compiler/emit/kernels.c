@@ -4,28 +4,28 @@
 
 #include <string.h>
 
-/* An instance of a template that stands in the file already. */
+/* A kernel that the file already has: a template, expanded with some constants. */
 typedef struct Kernel {
     struct Kernel *next;
-    const KernelCall *first; /* of the calls with its constants */
+    const KernelCall *first; /* the first of the calls that share its constants */
     const char *name;
 } Kernel;
 
 enum { KERNEL_LISTS = 64 };
 
 typedef struct TargetEmitter {
-    Arena *kept;  /* of what stays until the file is done */
-    Arena *arena; /* of the texts of one step, emptied before each */
+    Arena *kept;  /* lives until the file is done */
+    Arena *arena; /* holds the texts of a step; emptied before each step */
     Writer *writer;
     const Schedule *schedule;
     const Names *names;
-    const PlanSchedule *plan; /* the one being written */
-    EntryKind entry;          /* its */
+    const PlanSchedule *plan; /* the plan being written */
+    EntryKind entry;          /* the plan's entry */
     const Isa *isa;
     const char *model;        /* the prefix of everything */
-    const char *prefix;       /* model_target: of everything of this target */
-    const char *stem;         /* the same with the plan's name, except for forward: of the plan's steps */
-    bool half_helpers;        /* what kernels of the target's half call is there */
+    const char *prefix;       /* "model_target", the prefix of all names of this target */
+    const char *stem;         /* the prefix of the plan's steps, with the plan's name unless that is forward */
+    bool half_helpers;        /* the helpers of half vectors are printed */
     Kernel *kernels[KERNEL_LISTS]; /* by the hash of their constants */
 } TargetEmitter;
 
@@ -110,7 +110,7 @@ static void helper_variables(TargetEmitter *e, TemplateVars *vars, const Isa *is
     for (int i = 0; i < ENTRY_COUNT; i++) mark_plan(e, vars, isa, e->schedule->entries[i]);
 }
 
-/* What kernels of a table call. */
+/* Prints the helpers that kernels of a table call. */
 static void emit_helpers(TargetEmitter *e, const Isa *isa) {
     TemplateVars *vars = vars_new(e->arena, NULL);
     vars_text(vars, "p", arena_printf(e->arena, "%s_%s", e->model, isa->name));
@@ -123,7 +123,7 @@ static void emit_helpers(TargetEmitter *e, const Isa *isa) {
     writer_part(e->writer, e->isa->name, "helpers", "helpers");
 }
 
-/* A name that no kernel has: with a number behind where several of a kind differ in their constants. */
+/* A new kernel name. It ends in a number if kernels of the same kind have other constants. */
 static const char *fresh_name(TargetEmitter *e, const char *stem) {
     const char *single = e->plan->unrolled && !e->schedule->program->unroll_full ? "single_" : "";
     const char *name = arena_printf(e->kept, "%s_%s%s", e->prefix, single, stem);
@@ -135,12 +135,12 @@ static const char *fresh_name(TargetEmitter *e, const char *stem) {
     return same ? arena_printf(e->kept, "%s_%d", name, same + 1) : name;
 }
 
-/* The name of the kernel's function; expands the template when it is the first of its kind. */
+/* Returns the name of the call's kernel, whose template is expanded for the first call with these constants. */
 static const char *kernel(TargetEmitter *e, const KernelCall *call) {
     Kernel **list = &e->kernels[call->hash % KERNEL_LISTS];
     for (const Kernel *k = *list; k; k = k->next)
         if (k->first == call->first) return k->name;
-    for (int i = 0; i < call->n_constants; i++) /* those that it calls stand in front of it */
+    for (int i = 0; i < call->n_constants; i++) /* a kernel's callees stand in front of it */
         if (call->constants[i].kind == CONSTANT_CALLEE) kernel(e, call->constants[i].callee);
     const KernelRow *row = &kernel_rows[call->kernel];
     Kernel *kept = arena_alloc(e->kept, sizeof *kept);
@@ -225,7 +225,7 @@ static TemplateVars *step_variables(const TargetEmitter *e) {
     return vars;
 }
 
-/* A step in front of which its kernel stands. */
+/* Prints a step, behind its kernel. */
 static void emit_step(TargetEmitter *e, const ScheduledStep *scheduled) {
     const Step *s = scheduled->step;
     const KernelCall *call = scheduled->call;
@@ -246,15 +246,15 @@ static void emit_step(TargetEmitter *e, const ScheduledStep *scheduled) {
     writer_part(e->writer, e->isa->name, "steps", e->plan->plan->graph->name);
 }
 
-/* What the work of a step is multiplied by. */
+/* The C text by which a step's work is multiplied. */
 static const char *work_of(const TargetEmitter *e, const Step *s) {
     if (s->kind != STEP_ATTENTION) return rows_text(e, s->rows);
     const char *pairs = pairs_of(e->plan->plan, s);
     return arena_printf(e->arena, "run->%.*s_scores", (int)strcspn(pairs, "_"), pairs);
 }
 
-/* A function a step, and `chunk`, which runs them on a chunk. `single`: the same for one sequence and one thread, or
- * NULL. */
+/* Prints a function for each step, and `chunk`, a function that runs all of them on a chunk. `single` names the
+ * function that does the same for one sequence and one thread, or is NULL. */
 static void emit_plan(TargetEmitter *e, const PlanSchedule *plan, const char *chunk, const char *single) {
     e->plan = plan;
     for (int i = 0; i < plan->plan->n_steps; i++) {
@@ -278,7 +278,7 @@ static void emit_plan(TargetEmitter *e, const PlanSchedule *plan, const char *ch
     writer_part(e->writer, e->isa->name, "steps", plan->plan->graph->name);
 }
 
-/* The unrolled code of one sequence. Returns the function that runs it, or NULL. */
+/* Prints the unrolled code of one sequence, and returns the function that runs it; NULL if there is no such code. */
 static const char *emit_single(TargetEmitter *e, const PlanSchedule *single) {
     if (!single) return NULL;
     const char *stem = e->stem;

@@ -1,6 +1,6 @@
-/* names.c: the constants by which the emitted C calls offsets into weights, workspace and states. Needs a laid-out
- * program and what its schedules read. A name ends in what the model calls the tensor: layer3_attention_output_weight.
- * Buffers of several layers that begin at the same float share a name without the layer. */
+/* names.c: the named constants of the emitted C for offsets into weights, workspace and states. Needs a laid-out
+ * program and its schedules. A name ends in the tensor's name in the model, as in layer3_attention_output_weight.
+ * Buffers of several layers that begin at the same offset share a name without the layer. */
 #include "names.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ typedef struct Namer {
     const Program *program;
     Names *names;
     bool *reads;          /* whether a call begins at the packed tensor */
-    int *parts;           /* how many packed tensors, from that one on, a product reads as one matrix */
+    int *parts;           /* number of packed tensors, from this one on, that a product reads as one matrix */
 } Namer;
 
 /* ---------------------------------------------------------------- names */
@@ -34,7 +34,7 @@ static bool is_taken(const OffsetList *list, const char *name, uint64_t hash) {
     return false;
 }
 
-/* Returns the name, with a number behind it where the list has another place of that name. */
+/* Adds the offset, and returns its name, which ends in a number if the list already has that name. */
 static const char *add_offset(const Namer *n, OffsetList *list, const char *name, int64_t at, const char *comment) {
     const char *fresh = name;
     uint64_t hash = hash_bytes(0, fresh, strlen(fresh));
@@ -68,7 +68,7 @@ static void note_reads(const Namer *n, const PlanSchedule *schedule) {
     if (schedule) note_reads(n, schedule->single);
 }
 
-/* How much the names of packed tensors have in common at both ends, in whole words. */
+/* The lengths of the words that the names of packed tensors share at both ends. */
 typedef struct Common {
     size_t front, back;
 } Common;
@@ -146,7 +146,7 @@ static const char *stored_shape(const Namer *n, const Packed *first, int parts) 
 /* "encoder.layers.3." in front of a layer's first tensor, else NULL */
 static const char *heading(const Namer *n, const Packed *p, const Site **last) {
     const Site *site = &p->site, *before = *last;
-    if (p->derived >= 0) return NULL; /* of no layer, though it may stand among a layer's */
+    if (p->derived >= 0) return NULL; /* of no layer, though it may stand among the tensors of a layer */
     *last = site;
     bool same = before && before->layer == site->layer && before->stack == site->stack;
     if (site->layer < 0 || same) return NULL;
@@ -188,12 +188,12 @@ static void name_caches(const Namer *n) {
 
 /* ---------------------------------------------------------------- the workspace */
 
-/* Buffers of one name, place and shape, in several layers. */
+/* Buffers of several layers with the same name, offset and shape. */
 typedef struct Shared {
     const char *name, *shape;
     int64_t at;
     Text lives;                /* the steps between which they live */
-    int first, last, distance; /* layers, -1 for none; from each to the next, 0 where that differs */
+    int first, last, distance; /* layers, or -1; the distance between layers, or 0 if it varies */
 } Shared;
 
 /* "ffn_down to attention_output of the next layer" */
@@ -206,7 +206,7 @@ static const char *life(const Namer *n, const Plan *plan, const Buffer *b) {
     return arena_printf(n->arena, "%s to %s of layer %d", first->part, last->part, last->layer);
 }
 
-/* Takes the buffer in, and returns its index among the shared ones. */
+/* Adds the buffer to those that share its name, offset and shape, and returns their index. */
 static int share(const Namer *n, const Plan *plan, const Buffer *b, const char *tag, Shared *shared, int *n_shared) {
     const char *name = identifier(n, tag, &b->site, false, b->site.part);
     const char *shape =
@@ -231,7 +231,7 @@ static int share(const Namer *n, const Plan *plan, const Buffer *b, const char *
     return s;
 }
 
-/* Which layers the buffers are of, where those of others begin elsewhere: ", layers 2, 4 to 24". */
+/* The layers of the buffers, as in ", layers 2, 4 to 24"; empty if no other layer has them at another offset. */
 static const char *layers_text(const Namer *n, const Shared *shared, int n_shared, const Shared *of) {
     bool elsewhere = false;
     for (int s = 0; s < n_shared; s++) elsewhere |= &shared[s] != of && strcmp(shared[s].name, of->name) == 0;

@@ -1,9 +1,9 @@
-/* probes.c: how the emitted C finds out which targets its machine runs. */
+/* probes.c: the test, in the emitted C, of the targets that a machine runs. */
 #include "emit.h"
 
 #include <string.h>
 
-/* The registers that probe.c.tmpl reads, by the names that it gives them. */
+/* The registers that probe.c.tmpl reads, under its names for them. */
 static const struct {
     const char *name;
     uint32_t leaf, subleaf;

@@ -1,4 +1,4 @@
-/* step_comment.c: what a step computes, as the comment in front of its function. */
+/* step_comment.c: the comment in front of a step's function, which says what the step computes. */
 #include "names.h"
 
 #include <string.h>

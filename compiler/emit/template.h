@@ -1,4 +1,4 @@
-/* template.h: what the rest of emit/ sees of the template engine. template.c describes the language. */
+/* template.h: the interface of the template engine. template.c describes the language. */
 #ifndef ATTNC_TEMPLATE_H
 #define ATTNC_TEMPLATE_H
 
@@ -23,7 +23,7 @@ TemplateVars *list_record(TemplateList *list);                 /* appends a reco
 /* ======================================================================= emit/template.c */
 /* Expands an embedded template into the writer. `isa` may be NULL for a template that uses no `v.`. */
 void template_expand(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *isa);
-/* The same with a table for `u.` of its own. */
+/* As template_expand, with another table for `u.`. */
 void template_expand_with(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *v,
                           const Isa *u);
 void template_expand_text(Arena *arena, Writer *writer, const char *name, const char *text, TemplateVars *vars,

@@ -1,4 +1,4 @@
-/* template_parse.c: the lines of a template to statements (see template.c). */
+/* template_parse.c: turns the lines of a template into statements (see template.c). */
 #include "template_parts.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static void text_line(Parser *parser, const char **start, const char **end) {
     *end = last;
 }
 
-/* A line with all that goes on behind a `\`. */
+/* A line, joined with the lines that follow a `\` at its end. */
 static bool next_line(Parser *parser) {
     Scan *scan = &parser->scan;
     if (parser->next >= parser->end) return false;
@@ -273,7 +273,7 @@ const Template *template_embedded(const char *name) {
     for (Template **link = &parsed; *link; link = &(*link)->next) {
         Template *t = *link;
         if (strcmp(t->name, name) != 0) continue;
-        *link = t->next; /* to the front: the template of a step is wanted again and again */
+        *link = t->next; /* moves to the front, since the template of a step is used again and again */
         t->next = parsed;
         return parsed = t;
     }

@@ -1,4 +1,4 @@
-/* template_parts.h: what the files of the template engine share. Nothing else includes it.
+/* template_parts.h: the types and functions that the files of the template engine share. No other file includes it.
  *
  *   template.c -> template_run.c -> template_parse.c -> template_scan.c
  *                                -> template_value.c
@@ -143,7 +143,7 @@ typedef struct Macro {
     const char *file;
 } Macro;
 
-/* A macro or function at work: its scope, and what to go back to. */
+/* A running macro or function: its scope, and the state to return to. */
 typedef struct Call {
     Frame frame;
     TemplateVars own, *outer;
@@ -183,7 +183,7 @@ _Noreturn void expand_error(const Expansion *x, const char *format, ...) __attri
 
 /* ======================================================================= emit/template_scope.c
  * A `name` here is one that name_of gave. */
-const char *name_of(const char *start, size_t size); /* the one copy of it: equal names are equal pointers */
+const char *name_of(const char *start, size_t size); /* one copy a name: equal pointers */
 TemplateValue template_int(int64_t integer);
 TemplateValue template_text(const char *text);
 const char *template_print(Arena *arena, TemplateValue value);         /* of an integer or a text */
@@ -229,7 +229,7 @@ TemplateValue template_evaluate_plain(Expansion *x, TemplateExpr *expr); /* an i
 int64_t template_evaluate_int(Expansion *x, TemplateExpr *expr, const char *what);
 const TemplateList *template_evaluate_list(Expansion *x, TemplateExpr *expr);
 const char *template_evaluate_pieces(Expansion *x, const Pieces *pieces);
-void template_count_step(Expansion *x); /* ends an expansion that takes too many */
+void template_count_step(Expansion *x); /* ends the program if the expansion takes too many steps */
 void template_enter(Expansion *x, Frame *frame, const char *file, const char *kind, const char *name);
 /* Enters a macro or function of `list` with its arguments, and returns its statement. `kind`: what errors call it. */
 const Statement *template_open_call(Expansion *x, Call *call, const Macro *list, const char *kind, const char *name,

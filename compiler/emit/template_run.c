@@ -29,7 +29,7 @@ static void print_lines(Expansion *x, const char *text) {
 
 /* ---------------------------------------------------------------------------------- loops */
 
-/* A loop of the output that is open, by the name of its C variable. */
+/* An open loop of the output, named by its C variable. */
 typedef struct OpenLoop {
     const char *variable;
     struct OpenLoop *outer;
@@ -53,7 +53,7 @@ static int64_t step_of(Expansion *x, const Statement *s) {
     return step;
 }
 
-/* How often NAME = first, first + step, ... stays below last. */
+/* The number of values first, first + step, ... below last. */
 static int64_t trip_count(Expansion *x, int64_t first, int64_t last, int64_t step) {
     int64_t span;
     if (last <= first) return 0;
@@ -112,7 +112,7 @@ static void run_straight(Expansion *x, const Loop *loop, int64_t from, int64_t t
     for (int64_t i = 0; i < trips; i++) run_copy(x, loop, template_int(from + i * loop->step));
 }
 
-/* The head and body of a C loop; `first` NULL goes on with the variable as it is. */
+/* Prints the head and body of a C loop. If `first` is NULL, the loop starts at the variable's present value. */
 static void run_c_loop(Expansion *x, const Loop *loop, const char *first, const char *last, int64_t copies) {
     const char *variable = loop->variable;
     Text head = text_new(x->arena);
@@ -148,7 +148,7 @@ static void run_constant_loop(Expansion *x, Loop *loop, int64_t trips) {
     run_straight(x, loop, rest, trips - rounds * copies);
 }
 
-/* A bound in a loop's head, without the parentheses of its own. */
+/* A bound in a loop's head, without its outer parentheses. */
 static const char *bound(Expansion *x, TemplateValue value) {
     const char *text = template_print(x->arena, value);
     return value.wrapped ? arena_copy(x->arena, text + 1, strlen(text) - 2) : text;
@@ -223,7 +223,7 @@ static void run_include(Expansion *x, const Statement *s) {
 }
 
 static void run_line(Expansion *x, const Statement *s) {
-    static Arena *parts; /* texts that a line is made of, none of which outlives it */
+    static Arena *parts; /* the parts of a line, none of which outlives the line */
     if (!parts) parts = arena_new();
     arena_clear(parts);
     Arena *outer = x->arena;

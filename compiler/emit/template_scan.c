@@ -66,8 +66,8 @@ static TemplateExpr *scan_string(Scan *scan) {
     return expr;
 }
 
-/* Where the text that begins at `at` ends: at a byte of `ends` or a closing bracket outside brackets and literals; NULL
- * where there is none. */
+/* Returns the end of the text that begins at `at`: a byte of `ends`, or a closing bracket, outside brackets and
+ * literals; NULL if there is no end. */
 static const char *text_end(const Scan *scan, const char *ends) {
     int open = 0;
     for (const char *at = scan->at; at < scan->end; at++) {
@@ -275,7 +275,7 @@ static TemplateExpr *scan_unary(Scan *scan) {
     return expr;
 }
 
-/* Loosest first; longer symbols before those they begin with. */
+/* Loosest first. A symbol stands in front of its own prefixes. */
 static const char *const operators[][5] = {
     {"||"}, {"&&"}, {"==", "!="}, {"<=", ">=", "<", ">"}, {"~"}, {"+", "-"}, {"*", "/", "%"},
 };
@@ -286,7 +286,7 @@ static TemplateExpr *scan_binary(Scan *scan, int level) {
     if (level == LEVELS) return scan_unary(scan);
     TemplateExpr *left = scan_binary(scan, level + 1);
     template_scan_spaces(scan);
-    if (!strchr("|&=!<>~+-*/%", peek(scan, 0))) return left; /* mostly: not every level need try its symbols */
+    if (!strchr("|&=!<>~+-*/%", peek(scan, 0))) return left; /* a shortcut past the symbols of every level */
     for (int i = 0; operators[level][i];) {
         if (!template_scan_symbol(scan, operators[level][i])) {
             i++;

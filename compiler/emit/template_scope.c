@@ -60,7 +60,7 @@ TemplateVars *vars_new(Arena *arena, TemplateVars *parent) {
     return vars;
 }
 
-/* What is found moves to the front: a template asks for few of its many constants again and again. */
+/* A variable that is found moves to the front, since a template reads few of its many constants, again and again. */
 static Var *find_own(TemplateVars *vars, const char *name, uint64_t bit) {
     if (!(vars->bits & bit)) return NULL;
     for (Var **link = &vars->vars; *link; link = &(*link)->next) {
@@ -142,7 +142,7 @@ int64_t template_count(const TemplateList *list) { return list->count; }
 
 /* ---------------------------------------------------------------------------------- errors */
 
-/* The name in `vars` and all that it sees that is most like `name`, or NULL. */
+/* The visible name that is most like `name`, or NULL. */
 static const char *nearest_name(Arena *arena, const TemplateVars *vars, const char *name) {
     size_t count = 0;
     for (const TemplateVars *of = vars; of; of = of->parent)

@@ -91,7 +91,7 @@ static const char *operand(Expansion *x, TemplateValue value) {
     return alone ? text : arena_printf(x->arena, "(%s)", text);
 }
 
-/* Arithmetic with a text, which is C that runs later. */
+/* Arithmetic with a text, that is, with a value that only the emitted C knows. */
 static TemplateValue text_arithmetic(Expansion *x, char symbol, TemplateValue a, TemplateValue b) {
     if (symbol == '*' && (is_number(a, 0) || is_number(b, 0))) return template_int(0);
     if (symbol == '*' && is_number(a, 1)) return b;
@@ -320,7 +320,7 @@ TemplateValue template_evaluate(Expansion *x, TemplateExpr *expr) {
     bug("an expression has kind %d", (int)expr->kind);
 }
 
-/* Whether parentheses around an insertion would be doubled or idle: `[(i * 4)]`, `f(x, (i * 4))`. */
+/* Whether an insertion needs no parentheses of its own, as in `[(i * 4)]` and `f(x, (i * 4))`. */
 static bool is_enclosed(const Text *before, const Piece *after) {
     if (!before->size || !after || after->expr || !strchr(")],;", after->text[0])) return false;
     char last = before->data[before->size - 1];

@@ -5,17 +5,17 @@
 #include <string.h>
 
 struct Writer {
-    Text text, line, folded; /* all of it; the line of writer_line, and without its idle constants */
+    Text text, line, folded; /* the output; the line in hand, before and after folding */
     Text wrapped;            /* a line that was too long */
     bool folds, assembly;
     size_t budget;
     const char *over_budget;
     int braces, brackets; /* open ones; brackets are ( and [ */
-    int bodies;           /* `for (...)` and the like, one in the other, whose body without braces comes next */
-    int *outer_bodies;    /* for each open brace those around it */
+    int bodies;           /* nested `for (...)` and the like, whose body without braces comes next */
+    int *outer_bodies;    /* for each open brace, the bodies around it */
     int n_outer, room_outer;
     int closed_bodies;    /* their sum over all open braces */
-    int if_bodies;        /* around the last `if`: an `else` stands there too */
+    int if_bodies;        /* the bodies around the last `if`, which its `else` shares */
     bool in_control;      /* a `for (` and the like is not closed yet */
     bool in_comment;      /* inside a comment that began on an earlier line */
     bool in_directive;    /* the last line was a preprocessor line that goes on */
@@ -28,7 +28,7 @@ struct Writer {
 };
 
 Writer *writer_new(Arena *arena, size_t budget, const char *over_budget) {
-    /* Memory never touched costs nothing; copies into ever larger buffers would double what is touched. */
+    /* Memory that is never touched costs nothing, while copies into ever larger buffers would touch twice as much. */
     const size_t usual = (size_t)4 << 20;
     Writer *writer = arena_alloc(arena, sizeof *writer);
     *writer = (Writer){.text = text_new(arena),
@@ -52,7 +52,7 @@ static void put(Writer *writer, const char *bytes, size_t size) {
     text_add(&writer->text, bytes, size);
 }
 
-/* The writer's state behind a line, and what is known of the line. */
+/* The writer's state behind a line, and two properties of the line. */
 typedef struct Counted {
     int braces, brackets;
     bool in_comment;
@@ -60,7 +60,7 @@ typedef struct Counted {
     bool may_fold; /* a 0 or 1 stands beside a sign */
 } Counted;
 
-/* Bytes that can mean something to count_line. */
+/* The bytes that count_line looks at. */
 static const bool is_special[UCHAR_MAX + 1] = {['"'] = true, ['\''] = true, ['/'] = true, ['{'] = true,
                                                ['}'] = true, ['('] = true,  [')'] = true, ['['] = true,
                                                [']'] = true, ['0'] = true,  ['1'] = true};
@@ -90,7 +90,7 @@ static Counted count_line(const Writer *writer, const char *line, size_t size) {
         }
         const char *plain = at;
         while (at < end && !is_special[(unsigned char)*at]) at++;
-        /* only after a `{` it matters whether these are more than spaces */
+        /* behind a `{`, anything but spaces means that the line does not end in it */
         if (last == '{' && strspn(plain, " \t") < (size_t)(at - plain)) last = 0;
         if (at == end) break;
         char c = *at;
@@ -114,7 +114,7 @@ static Counted count_line(const Writer *writer, const char *line, size_t size) {
     return to;
 }
 
-/* Columns in front of a line, from the state that the lines before it left. */
+/* The indentation of a line, in columns, from the state behind the lines before it. */
 static size_t indentation(const Writer *writer, const char *line, size_t size) {
     if (writer->in_directive) return 4;
     if (!writer->in_comment && line[0] == '#') return 0;
@@ -133,7 +133,7 @@ static bool begins_with(const char *line, size_t size, const char *word) {
     return size >= length && memcmp(line, word, length) == 0;
 }
 
-/* A line that a statement without braces may follow, one level further in. */
+/* Whether a statement without braces may follow the line, one level further in. */
 static bool is_control(const char *line, size_t size) {
     static const char *const words[] = {"for (", "if (", "while (", "else if ("};
     if (begins_with(line, size, "} else")) line += 2, size -= 2;
@@ -142,7 +142,7 @@ static bool is_control(const char *line, size_t size) {
     return size == 4 && begins_with(line, size, "else");
 }
 
-/* The braces that a line closes and opens: those of a `}` at its begin go with a level of bodies. */
+/* Counts the braces that a line closes and opens. A `}` at its begin also closes a level of bodies. */
 static void count_braces(Writer *writer, const char *line, int before) {
     int closed = before - writer->braces > 0 ? before - writer->braces : line[0] == '}';
     int opened = writer->braces - (before - closed), inner = 0;
@@ -177,7 +177,7 @@ static void count_bodies(Writer *writer, const char *line, size_t size, int brac
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0'; }
 
-/* All of a header stands in that block, at column 0. */
+/* all of a header stands in that block, at column 0 */
 static bool opens_linkage(const char *line, size_t size) {
     static const char linkage[] = "extern \"C\" {";
     return size == sizeof linkage - 1 && memcmp(line, linkage, size) == 0;
