@@ -26,7 +26,7 @@ typedef struct TargetEmitter {
     const char *prefix;       /* "model_target", the prefix of all names of this target */
     const char *stem;         /* the prefix of the plan's steps, with the plan's name unless that is forward */
     bool half_helpers;        /* the helpers of half vectors are printed */
-    Kernel *kernels[KERNEL_LISTS]; /* by the hash of their constants */
+    Kernel *kernels[KERNEL_LISTS]; /* hashed by their constants */
 } TargetEmitter;
 
 const char *hex_float(Arena *arena, double value) { return arena_printf(arena, "%af", (double)(float)value); }

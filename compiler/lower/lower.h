@@ -86,16 +86,16 @@ typedef struct KernelCall {
     int n_helpers;
     Area areas[MOST_AREAS];
     int n_areas;
-    int64_t scratch_bytes;               /* of a thread: what the areas take */
-    const struct KernelCall *first;      /* of the target's calls with these constants: this one or an earlier one */
-    struct KernelCall *next_first;       /* in the target's list of those that are the first */
+    int64_t scratch_bytes;               /* of a thread: the sum of the areas */
+    const struct KernelCall *first;      /* the target's first call with these constants: this call or an earlier one */
+    struct KernelCall *next_first;       /* the next of the target's first calls */
     uint64_t hash;                       /* of the constants */
 } KernelCall;
 
 typedef struct ScheduledStep {
     const Step *step;
     KernelCall *call;
-    const int64_t *maps;    /* of each head: the index of its map in a sequence, or -1; NULL: no map is exported */
+    const int64_t *maps;    /* by head: the index of its map in a sequence, or -1; NULL if no map is exported */
     const char *optional;   /* the step runs only if the caller wants this output; NULL: it always runs */
 } ScheduledStep;
 
@@ -104,7 +104,7 @@ typedef struct PlanSchedule {
     const Plan *plan;
     bool unrolled;                     /* without loops, for exactly one sequence of the plan's rows */
     ScheduledStep *steps;              /* plan->n_steps */
-    int64_t scratch_bytes;             /* of a thread: the most that a call of these steps or of `single` needs */
+    int64_t scratch_bytes;             /* of a thread: the largest of these steps and of `single` */
     const struct PlanSchedule *single; /* unrolled, for one sequence; NULL if no gain is expected */
 } PlanSchedule;
 
@@ -125,7 +125,7 @@ extern const KernelRow kernel_rows[KERNEL_COUNT];
 /* The kind of pairs of queries and keys of an attention: self_pairs, source_pairs or cross_pairs. */
 const char *pairs_of(const Plan *plan, const Step *attention);
 const Cache *cache_of(const Plan *plan, int cache); /* NULL for NO_CACHE */
-/* Of an entry's thread, for any of the targets. */
+/* The scratch of a thread of an entry, enough for each of the targets. */
 int64_t entry_scratch_bytes(Schedule *const *schedules, int entry);
 /* Checks the arguments of each call against its kernel's row: required ones, kinds, bounds; and that the areas of
  * scratch are aligned, apart and within the bytes that the call and the plan state. A difference is a bug. */
@@ -133,40 +133,40 @@ void schedule_verify(const Schedule *schedule);
 void schedule_print(Text *out, const Schedule *schedule);
 
 /* ======================================================================= lower/tiles.c
- * What a kernel takes at a time. */
+ * How large the tiles of each kernel are. */
 /* An unrolled function has at most this many statements. */
 enum { STATEMENTS = 1900 };
 
 typedef struct GemmTile {
-    int64_t height, panels; /* rows; PANEL columns each */
+    int64_t height, panels; /* in rows; in panels of PANEL columns */
 } GemmTile;
 
 typedef struct RowsTile {
-    int64_t rows, panels, columns; /* of queries; of PANEL keys each; vectors of values */
+    int64_t rows, panels, columns; /* rows of queries; panels of PANEL keys; vectors of values */
 } RowsTile;
 
 /* Columns of a panel that are not padding: PANEL unless the parts of the product are narrower. */
 int64_t panel_columns(const Plan *plan, const Step *gemm);
 GemmTile gemm_tile(const Isa *isa, int64_t used); /* `used`: columns of a panel that are not padding */
-/* The largest tile of `rows` rows: they and the panels are cut evenly. */
+/* The largest tile of `rows` rows, where rows and panels are cut evenly. */
 GemmTile gemm_largest_tile(const Plan *plan, const Isa *isa, const Step *gemm, int64_t rows);
-/* How many k of an unrolled product one function takes: all, or as many as STATEMENTS allow in the largest tile. */
+/* The number of k in each function of an unrolled product: all, or as many as STATEMENTS allow in the largest tile. */
 int64_t gemm_k_step(const Isa *isa, const Step *gemm, GemmTile largest, int64_t used);
-/* How many keys a row's scores are kept of at a time: all of them where they are few or a map is exported. */
+/* The number of keys in a block of scores: all keys if they are few or if a map is exported. */
 int64_t key_block(const Step *attention);
 RowsTile rows_tile(const Isa *isa, const Step *attention);
-/* How many vectors of a row's values are summed in a loop over blocks of tile.columns vectors, the others straight.
- * More than two blocks are a loop: the code of one is long, and its keys take far longer than the loop. */
+/* The number of vectors of a row's values that a loop over blocks of tile.columns vectors sums; the rest is unrolled.
+ * More than two blocks become a loop, since the code of a block is long and its work far exceeds the loop's. */
 int64_t columns_looped(const Isa *isa, const Step *attention, RowsTile tile);
 /* Whether there are so few keys that the scores of some rows fit in half of the registers. */
 bool scores_in_registers(const Plan *plan, const Isa *isa, const Step *attention);
 /* Whether all keys are visible to every query, scores stay in registers, and the functions of rows are short enough to
  * be unrolled. */
 bool rows_unrolled(const Plan *plan, const Isa *isa, const Step *attention);
-/* One row alone has one chain of multiply-adds for each vector of a head's values, so several heads are computed at
- * once: how many, or 0. Heads that read more than queries, keys and values are computed one by one. */
+/* The number of heads that are computed at once for a single row, which has only one chain of multiply-adds for each
+ * vector of a head's values; or 0. Heads that read more than queries, keys and values are computed one by one. */
 int64_t heads_across(const Plan *plan, const Isa *isa, const Step *attention);
-/* Unrolled rows that are fewer than a tile: how many heads are computed at once, at least 1. */
+/* The number of heads, at least 1, that are computed at once for unrolled rows that do not fill a tile. */
 int64_t heads_together(const Plan *plan, const Isa *isa, const Step *attention);
 
 /* ======================================================================= lower/unroll.c

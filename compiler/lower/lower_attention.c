@@ -75,7 +75,7 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
 
 static bool bends_scores(const AttentionStep *a) { return a->vector != NO_PACKED || a->softcap > 0; }
 
-/* For `rows` rows of queries the scores of a block of keys, and where there are several blocks, weighted sums. */
+/* The areas for `rows` rows of queries: scores of a block of keys and, if there are several blocks, weighted sums. */
 static void rows_areas(const Lowering *l, KernelCall *call, const Step *s, int64_t rows) {
     const int64_t columns = round_up(s->attention.value_dim, call->u->width);
     call_area(l, call, "scores", rows * key_block(s));
@@ -155,14 +155,14 @@ static void keys_area(const Lowering *l, KernelCall *call, const Step *s, int64_
     call_area(l, call, "keys", heads * room);
 }
 
-/* What functions for rows of queries need. */
+/* The area that is passed to the functions for rows of queries. */
 static void block_area(const Lowering *l, KernelCall *call, const KernelCall *rows) {
     call_area(l, call, "block", layout_elements(&LAYOUT_ROWS, rows->scratch_bytes));
 }
 
 /* Values that are read for many rows of queries are gathered from the caller's rows. */
 static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
-    enum { LEAST_ROWS = 256 }; /* what fewer rows read is not worth a copy */
+    enum { LEAST_ROWS = 256 }; /* a copy for fewer rows does not pay */
     const AttentionStep *a = &s->attention;
     const int64_t row = round_up(a->value_dim, PANEL);
     bool gathers = a->value_cache == NO_CACHE && sequence_bound(l, s->rows) >= LEAST_ROWS;

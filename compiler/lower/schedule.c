@@ -71,7 +71,7 @@ static const char *argument_fault(const Plan *plan, const Parameter *parameter, 
     return NULL;
 }
 
-/* What is wrong with the areas of a call's scratch, or NULL. */
+/* The fault of the areas of a call's scratch, or NULL. */
 static const char *areas_fault(const KernelCall *call) {
     int64_t end = 0;
     for (int i = 0; i < call->n_areas; i++) {
@@ -88,7 +88,7 @@ static void verify_areas(const Step *step, const KernelCall *call) {
     const char *fault = areas_fault(call);
     const char *kernel = kernel_rows[call->kernel].name;
     if (fault) bug("the schedule of `%s`: an area of the kernel %s %s", step->name, kernel, fault);
-    int64_t block = 0; /* what functions for rows of queries are given */
+    int64_t block = 0; /* the area that is passed to the functions for rows of queries */
     for (int i = 0; i < call->n_areas; i++)
         if (strcmp(call->areas[i].name, "block") == 0) block = call->areas[i].floats * (int64_t)sizeof(float);
     for (int i = 0; i < call->n_constants; i++)

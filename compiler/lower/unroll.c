@@ -1,11 +1,11 @@
-/* unroll.c: whether `unroll auto` writes out a call of one sequence, without loops, beside the kernels with loops.
+/* unroll.c: whether `unroll auto` unrolls a call of one sequence, beside the kernels with loops.
  *
- * What that saves is the way into each step and out of its loops, some 16 cycles a step whatever the step does, and in
- * attention the waits of a head's few rows, since heads go together; what it costs is code, since every row and every k
- * of a tile is written down. So it pays in small models. The constants are least squares of tests/bench/unroll.csv
- * (tests/bench/unroll.py; Zen 4, AVX-512, clang 14), times and code mostly within 15 %. There even 92 kB of code, read
- * from the second level at each call, are not slower than loops; but a model is not alone in its program, and the
- * first-level cache is all it may claim. */
+ * Unrolling saves the entry into each step and the exits of its loops, some 16 cycles a step whatever the step does, and
+ * in attention the waits of a head's few rows, since heads are computed together. It costs code, since every row and
+ * every k of a tile is unrolled, so it pays in small models. The constants are least squares of tests/bench/unroll.csv
+ * (tests/bench/unroll.py; Zen 4, AVX-512, clang 14), times and code mostly within 15 %. There, even 92 kB of code, read
+ * from the second-level cache at each call, are not slower than loops; but a model is not alone in its program, and it
+ * may claim no more than the first-level cache. */
 #include "lower.h"
 
 static const double SAVED_A_STEP = 16, SAVED_A_SCORE = 0.4; /* cycles; of vectors, as below */
@@ -36,7 +36,7 @@ static double products(const Isa *isa, const Step *s, int64_t rows) {
     return (double)rows * (double)s->gemm.k * (double)ceil_div(s->n, isa->width);
 }
 
-/* The same of the tiles that are written down: rows and panels are cut evenly, so that there are two widths at most. */
+/* The same number in the emitted tiles, of at most two widths, since rows and panels are cut evenly. */
 static double tile_products(const Plan *plan, const Isa *isa, const Step *s, int64_t rows) {
     const GemmTile tile = gemm_largest_tile(plan, isa, s, rows);
     int64_t narrow = ceil_div(s->n, PANEL) % tile.panels ? tile.panels - 1 : 0;

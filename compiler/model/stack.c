@@ -175,16 +175,16 @@ static void check_export(Resolver *r, const Scope *scope, const Stack *stack) {
 
 /* Attention over all rows is invariant to their order, unless positions or a mask distinguish them. */
 static bool knows_order(const Resolver *r, const Stack *stack) {
-    bool mixes = false, ordered = r->position_said || stack->input == INPUT_PATCHES || stack->seq.n == 1;
+    bool attends = false, ordered = r->position_said || stack->input == INPUT_PATCHES || stack->seq.n == 1;
     for (int64_t l = 0; l < stack->n_layers; l++)
         for (int s = 0; s < stack->layers[l].count; s++) {
             const Sublayer *sub = &stack->layers[l].sublayers[s];
             const Attention *a = &sub->attention;
             if (sub->kind != SUBLAYER_ATTENTION || a->cross) continue;
-            mixes = true;
+            attends = true;
             ordered |= a->mask_causal || a->mask_prefix || a->mask_given || a->window;
         }
-    return ordered || !mixes;
+    return ordered || !attends;
 }
 
 void note_unordered(const Model *model, Diagnostics *diagnostics) {
