@@ -47,7 +47,7 @@
             canvas.dispatchEvent(new MouseEvent("click", {bubbles: true, clientX: at.right - 8,
                                                           clientY: at.bottom - 8}));
             found.tapped = say.textContent;
-            const [, row, column] = /\(row (\d+)\) looks at .*\(column (\d+)\)/.exec(found.tapped) || [];
+            const [, row, column] = /\(row (\d+)\) attends to .*\(column (\d+)\)/.exec(found.tapped) || [];
             press(box, "Home", {ctrlKey: true});
             const sharp = canvas.width / canvas.clientWidth;
             found.pixels.push({row: Number(row), column: Number(column),

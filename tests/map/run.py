@@ -264,7 +264,7 @@ class Map:
     def compare_said(self, said, names, cell, kept):
         """`said` names both symbols, their positions, the layer and head, and the weight within what it admits."""
         row, column = cell
-        begin = "%s (row %d) looks at %s (column %d): " % (names[row], row, names[column], column)
+        begin = "%s (row %d) attends to %s (column %d): " % (names[row], row, names[column], column)
         assert said.startswith(begin) and said.endswith("; self-attention, layer 0, head 0"), said
         weight, half = map(float, re.match(r"([\d.]+) \u00b1 ([\d.]+);", said[len(begin):]).groups())
         assert kept[1] / 2 <= half <= kept[1] and abs(weight - kept[0]) <= half, "%s: %s" % (said, kept)
@@ -282,7 +282,7 @@ class Map:
                 for across, down, strongest in seen["smallSizes"]:
                     assert (across, down) == (side, side) and strongest >= 1, "%d: %s" % (n, seen["smallSizes"])
                 assert seen["symbols"][0][0] == ("0" if n == 45 else "0 #0"), seen["symbols"][0][0]
-                assert "(row %d) looks at %s (column %d)" % (n - 1, seen["symbols"][0][-1], n - 1) in seen["said"][-1]
+                assert "(row %d) attends to %s (column %d)" % (n - 1, seen["symbols"][0][-1], n - 1) in seen["said"][-1]
                 assert "scale of its own, from 0 to its" in seen["text"], "nothing is said of the scale"
                 for one in page["groups"][0]["maps"]:
                     line = "layer 0, head %d\n0 to %g" % (one["head"], float("%.3g" % one["greatest"]))
