@@ -45,7 +45,7 @@ QUICK_SPECS = {
 }
 FULL = [
     ("specs/by_hand.attn", []),
-    ("tests/differential/stored/bf16.attn", []),
+    ("tests/differential/bf16.attn", []),
     ("specs/minilm.attn", []),
     ("specs/distilbert_base.attn", ["--target", "native"]),
     ("specs/gpt2_small.attn", ["--target", "native"]),
@@ -68,7 +68,7 @@ SSE2 = [  # and what compiles it
     ("tests/differential/unrolled_kinds.attn", ["--small"]), ("tests/differential/prefix.attn", ["--small"]),
     ("tests/differential/seq2seq_odd.attn", ["--small", "--cc", "gcc"]),
     ("tests/differential/patches_to_tokens.attn", ["--small", "--cc", "gcc"]),
-    ("tests/differential/many_keys_additive.attn", ["--small"]),
+    ("tests/differential/many_keys_additive.attn", ["--small"]), ("tests/differential/bf16.attn", ["--cc", "gcc"]),
 ]
 EMITTED = [
     "specs/minilm.attn", "tests/differential/norm_post.attn", "tests/differential/qk_norm.attn",
