@@ -51,12 +51,6 @@ typedef struct by_hand_run {
 #define by_hand_SCALAR
 #endif
 
-static inline __attribute__((unused)) by_hand_SCALAR
-unsigned by_hand_scalar_low_bits(float a) {
-    const union { float number; unsigned bits; } both = {a};
-    return both.bits & 15u;
-}
-
 /* acc + a * b, rounded twice */
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_fma(float acc, float a, float b) {
@@ -75,21 +69,6 @@ float by_hand_scalar_max(float a, float b) {
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_min(float a, float b) {
     return a < b ? a : b;
-}
-
-static inline __attribute__((unused)) by_hand_SCALAR
-float by_hand_scalar_sqrt(float a) {
-#if defined(__x86_64__)
-    float root;
-    __asm__("sqrtss %1, %0" : "=x"(root) : "x"(a));
-    return root;
-#elif defined(__aarch64__)
-    float root;
-    __asm__("fsqrt %s0, %s1" : "=w"(root) : "w"(a));
-    return root;
-#else
-    return __builtin_sqrtf(a);
-#endif
 }
 
 /* Below 2^23 adding 2^23 leaves no bits of a fraction; above, and with NaN, there is nothing to round. */

@@ -122,12 +122,6 @@ __m256 small_encoder_avx2_exp2i(__m256 x, __m256 n) {
 }
 
 static inline __attribute__((unused)) small_encoder_AVX2
-__m256 small_encoder_avx2_copysign(__m256 a, __m256 b) {
-    __m256 sign = _mm256_set1_ps(-0.0f);
-    return _mm256_or_ps(_mm256_andnot_ps(sign, a), _mm256_and_ps(sign, b));
-}
-
-static inline __attribute__((unused)) small_encoder_AVX2
 float small_encoder_avx2_sum(__m256 a) {
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));

@@ -26,8 +26,12 @@ void writer_blank(Writer *writer); /* never two in a row, nor at the start, afte
 const char *writer_fresh(Writer *writer, const char *stem);          /* "stem_12": another number at each call */
 const char *writer_text(const Writer *writer, size_t *size);         /* what was written so far; size may be NULL */
 void writer_need(const Writer *writer, size_t bytes); /* ends the program if the budget has no room for them */
-/* The text since the end of the last part becomes a part, or joins the last part if that has the same names. */
-void writer_part(Writer *writer, const char *target, const char *kind, const char *name);
+/* The text since the end of the last part becomes a part, or joins the last part if that has the same names. Returns
+ * the part's index. */
+int writer_part(Writer *writer, const char *target, const char *kind, const char *name);
+/* Inserts the text of another writer, between blank lines, where this writer stood outside of all braces when its text
+ * had `place` bytes. The text is added to that part; places behind it move. */
+void writer_insert(Writer *writer, size_t place, int part, const Writer *from);
 const CodePart *writer_parts(const Writer *writer, int *n);
 
 /* ======================================================================= emit/c_text.c */

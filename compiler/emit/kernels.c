@@ -25,7 +25,9 @@ typedef struct TargetEmitter {
     const char *model;        /* the prefix of everything */
     const char *prefix;       /* "model_target", the prefix of all names of this target */
     const char *stem;         /* the prefix of the plan's steps, with the plan's name unless that is forward */
-    bool half_helpers;        /* the helpers of half vectors are printed */
+    HelperUse uses[3];        /* the helpers that kernels call: the target's, then those of half vectors if needed */
+    size_t places[2];         /* where these helpers belong, and to which parts */
+    int parts[2];
     Kernel *kernels[KERNEL_LISTS]; /* hashed by their constants */
 } TargetEmitter;
 
@@ -102,6 +104,13 @@ static void mark_plan(TargetEmitter *e, TemplateVars *vars, const Isa *isa, cons
     mark_plan(e, vars, isa, plan->single);
 }
 
+static TemplateVars *helper_vars(TargetEmitter *e, const Isa *isa) {
+    TemplateVars *vars = vars_new(e->arena, NULL);
+    vars_text(vars, "p", arena_printf(e->arena, "%s_%s", e->model, isa->name));
+    vars_text(vars, "prefix", e->model);
+    return vars;
+}
+
 /* For each helper of math.c.tmpl, whether a kernel calls it, as `uses_NAME`. */
 static void helper_variables(TargetEmitter *e, TemplateVars *vars, const Isa *isa) {
     static const char *const others[] = {"exp", "exp2", "fma1", "rotate"};
@@ -110,17 +119,26 @@ static void helper_variables(TargetEmitter *e, TemplateVars *vars, const Isa *is
     for (int i = 0; i < ENTRY_COUNT; i++) mark_plan(e, vars, isa, e->schedule->entries[i]);
 }
 
-/* Prints the helpers that kernels of a table call. */
-static void emit_helpers(TargetEmitter *e, const Isa *isa) {
-    TemplateVars *vars = vars_new(e->arena, NULL);
-    vars_text(vars, "p", arena_printf(e->arena, "%s_%s", e->model, isa->name));
-    vars_text(vars, "prefix", e->model);
-    template_expand_helpers(e->arena, e->writer, vars, isa);
-    writer_blank(e->writer);
+/* Prints the functions of math.c.tmpl that kernels of a table call, and begins the list of helpers that are used. */
+static void begin_helpers(TargetEmitter *e, const Isa *isa) {
+    int at = e->uses[0].isa != NULL;
+    e->uses[at].isa = isa;
+    writer_text(e->writer, &e->places[at]);
+    TemplateVars *vars = helper_vars(e, isa);
     helper_variables(e, vars, isa);
-    template_expand(e->arena, e->writer, "math.c.tmpl", vars, isa);
+    template_expand_with(e->arena, e->writer, "math.c.tmpl", vars, isa, isa, e->uses);
     writer_blank(e->writer);
-    writer_part(e->writer, e->isa->name, "helpers", "helpers");
+    e->parts[at] = writer_part(e->writer, e->isa->name, "helpers", "helpers");
+}
+
+/* Inserts the helpers that kernels turned out to use. */
+static void insert_helpers(TargetEmitter *e) {
+    for (int at = e->uses[1].isa != NULL; at >= 0; at--) {
+        enum { MOST_BYTES = 1 << 18 };
+        Writer *helpers = writer_new(e->arena, MOST_BYTES, "the helpers of a target");
+        template_expand_helpers(e->arena, helpers, helper_vars(e, e->uses[at].isa), &e->uses[at]);
+        writer_insert(e->writer, e->places[at], e->parts[at], helpers);
+    }
 }
 
 /* A new kernel name. It ends in a number if kernels of the same kind have other constants. */
@@ -147,9 +165,9 @@ static const char *kernel(TargetEmitter *e, const KernelCall *call) {
     *kept = (Kernel){*list, call->first, fresh_name(e, call->stem)};
     *list = kept;
     bool needs_half = call->v != e->isa || call->u != e->isa;
-    if (needs_half && !e->half_helpers) emit_helpers(e, e->isa->half);
-    e->half_helpers |= needs_half;
-    template_expand_with(e->arena, e->writer, row->template_name, variables(e, call, kept->name), call->v, call->u);
+    if (needs_half && !e->uses[1].isa) begin_helpers(e, e->isa->half);
+    template_expand_with(e->arena, e->writer, row->template_name, variables(e, call, kept->name), call->v, call->u,
+                         e->uses);
     writer_blank(e->writer);
     const char *kind = arena_printf(e->arena, "%.*s", (int)strcspn(row->template_name, "."), row->template_name);
     writer_part(e->writer, e->isa->name, kind, kept->name + strlen(e->prefix) + 1);
@@ -298,7 +316,7 @@ void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule
                        .isa = schedule->isa,
                        .model = model,
                        .prefix = arena_printf(arena, "%s_%s", model, schedule->isa->name)};
-    emit_helpers(&e, e.isa);
+    begin_helpers(&e, e.isa);
     for (int i = 0; i < ENTRY_COUNT; i++) {
         if (!schedule->entries[i]) continue;
         const char *name = schedule->entries[i]->plan->graph->name;
@@ -307,5 +325,6 @@ void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule
         const char *single = emit_single(&e, schedule->entries[i]->single);
         emit_plan(&e, schedule->entries[i], arena_printf(arena, "%s_%s_chunk", e.prefix, name), single);
     }
+    insert_helpers(&e);
     arena_free(e.arena);
 }

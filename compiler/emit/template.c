@@ -47,30 +47,38 @@
 #include "template_parts.h"
 
 static void expand(Arena *arena, Writer *writer, const Template *template, TemplateVars *vars, const Isa *v,
-                   const Isa *u) {
+                   const Isa *u, HelperUse *uses) {
     Frame frame = {.file = template->name};
     TemplateVars *globals = vars_new(arena, vars);
-    Expansion x = {
-        .arena = arena, .writer = writer, .v = v, .u = u, .scope = globals, .globals = globals, .frame = &frame};
+    Expansion x = {.arena = arena, .writer = writer, .v = v, .u = u, .uses = uses,
+                   .scope = globals, .globals = globals, .frame = &frame};
     template_run(&x, template);
 }
 
 void template_expand_with(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *v,
-                          const Isa *u) {
+                          const Isa *u, HelperUse *uses) {
     const Template *template = template_embedded(template_name);
     if (!template) bug("template %s: there is no such file", template_name);
-    expand(arena, writer, template, vars, v, u);
+    expand(arena, writer, template, vars, v, u, uses);
 }
 
 void template_expand(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *isa) {
-    template_expand_with(arena, writer, template_name, vars, isa, isa);
+    template_expand_with(arena, writer, template_name, vars, isa, isa, NULL);
 }
 
 void template_expand_text(Arena *arena, Writer *writer, const char *name, const char *text, TemplateVars *vars,
                           const Isa *isa) {
-    expand(arena, writer, template_parse(arena, name, text), vars, isa, isa);
+    expand(arena, writer, template_parse(arena, name, text), vars, isa, isa, NULL);
 }
 
-void template_expand_helpers(Arena *arena, Writer *writer, TemplateVars *vars, const Isa *isa) {
-    template_expand_text(arena, writer, isa->helpers_file, isa->helpers, vars, isa);
+void template_expand_helpers(Arena *arena, Writer *writer, TemplateVars *vars, const HelperUse *use) {
+    const Isa *isa = use->isa;
+    uint32_t wanted = use->helpers;
+    for (int i = 0; i < isa->n_helpers; i++)
+        if (!isa->helpers[i].name) wanted |= UINT32_C(1) << i | isa->helpers[i].helpers;
+    for (int i = 0; i < isa->n_helpers; i++) {
+        if (!(wanted >> i & 1)) continue;
+        template_expand_text(arena, writer, isa->helpers_file, isa->helpers[i].text, vars, isa);
+        writer_blank(writer);
+    }
 }

@@ -159,6 +159,7 @@ typedef struct Expansion {
     Arena *arena; /* lives as long as the expansion; while a line is put together, only as long as that line */
     Writer *writer;
     const Isa *v, *u;
+    HelperUse *uses; /* or NULL */
     TemplateVars *scope;
     TemplateVars *globals; /* what a macro sees */
     Frame *frame;

@@ -243,6 +243,8 @@ static TemplateValue evaluate_operation(Expansion *x, TemplateExpr *expr) {
     const char *args[MAX_ARGS] = {NULL};
     for (int i = 0; i < op->param_count; i++) args[i] = template_evaluate_pieces(x, expr->args[i]);
     op = operation_of_count(x, table_of(x, expr), op, args);
+    for (HelperUse *use = x->uses; op->helpers && use && use->isa; use++)
+        if (use->isa == table_of(x, expr)) use->helpers |= op->helpers;
     return template_text(isa_spell(x->arena, op, args, op->needs_prefix ? prefix_of(x) : NULL));
 }
 

@@ -255,7 +255,7 @@ const char *writer_fresh(Writer *writer, const char *stem) {
 
 static bool same_name(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
-void writer_part(Writer *writer, const char *target, const char *kind, const char *name) {
+int writer_part(Writer *writer, const char *target, const char *kind, const char *name) {
     Arena *arena = writer->text.arena;
     CodePart *last = writer->n_parts ? &writer->parts[writer->n_parts - 1] : NULL;
     if (!last || !same_name(last->target, target) || !same_name(last->kind, kind) || !same_name(last->name, name)) {
@@ -266,6 +266,23 @@ void writer_part(Writer *writer, const char *target, const char *kind, const cha
     }
     last->bytes += writer->text.size - writer->in_parts;
     writer->in_parts = writer->text.size;
+    return writer->n_parts - 1;
+}
+
+void writer_insert(Writer *writer, size_t place, int part, const Writer *from) {
+    Text *text = &writer->text;
+    size_t behind = text->size - place;
+    bool blank_behind = behind && text->data[place] == '\n';
+    size_t size = 1 + from->text.size + !blank_behind;
+    if (!from->text.size) return;
+    put(writer, from->text.data, from->text.size);
+    put(writer, "\n\n", size - from->text.size);
+    char *at = text->data + place;
+    memmove(at + size, at, behind);
+    at[0] = at[size - 1] = '\n';
+    memcpy(at + 1, from->text.data, from->text.size);
+    writer->parts[part].bytes += size;
+    writer->in_parts += size;
 }
 
 const CodePart *writer_parts(const Writer *writer, int *n) {

@@ -169,7 +169,9 @@ Engine *engine_new(Arena *arena, const Compilation *spec, const Weights *weights
 /* ---------------------------------------------------------------- its functions */
 
 int engine_init(Engine *engine) {
-    return engine->remote ? remote_init(engine->remote, &engine->call, false) : engine->loaded.init(&engine->call);
+    if (engine->remote) return remote_init(engine->remote, &engine->call, false);
+    if (!engine->loaded.init) bug("the engine is neither loaded nor run elsewhere");
+    return engine->loaded.init(&engine->call);
 }
 
 int engine_call(Engine *engine) {

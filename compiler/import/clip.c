@@ -18,7 +18,7 @@
     "$end\n"                                                   \
     "}\n"
 
-/* ---------------------------------------- CLIP: the text model alone; a row attends to itself and to those before it */
+/* ------------------------------------- CLIP: the text model alone; a row attends to itself and to those before it */
 static const ConfigKey clip_text_keys[] = {
     ENCODER_SIZES, INTEGER_OR("max_position_embeddings", "positions", "77", NULL), DERIVED("learned", "yes", NULL),
     WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),

@@ -73,6 +73,16 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "IN_REGISTERS", scores_in_registers(l->plan, l->isa, s));
 }
 
+/* A row without a visible key is `empty`. Sums may begin at another number than 0 if a row may be empty, if it has a
+ * sink, and behind the first of several blocks of keys. */
+static void sum_constants(const Lowering *l, KernelCall *call, const AttentionStep *a, bool multi, bool empty) {
+    bool carry = multi || empty || a->sink != NO_PACKED;
+    constant_integer(l, call, "MULTI", multi);
+    constant_integer(l, call, "EMPTY", empty);
+    constant_integer(l, call, "CARRY", carry);
+    if (carry) call_helper(call, "fma1");
+}
+
 static bool bends_scores(const AttentionStep *a) { return a->vector != NO_PACKED || a->softcap > 0; }
 
 /* The areas for `rows` rows of queries: scores of a block of keys and, if there are several blocks, weighted sums. */
@@ -96,8 +106,9 @@ static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t acr
     constant_integer(l, call, "D_UNROLL", l->unrolled ? WHOLE : 1);
     constant_integer(l, call, "N", l->unrolled ? a->key_bound : 0);
     constant_integer(l, call, "KEY_BLOCK", key_block(s));
-    constant_integer(l, call, "MULTI", a->key_bound > key_block(s));
-    constant_integer(l, call, "clamped", has_own_keys(l->plan, s) && limited);
+    bool clamped = has_own_keys(l->plan, s) && limited;
+    constant_integer(l, call, "clamped", clamped);
+    sum_constants(l, call, a, a->key_bound > key_block(s), visible->has_mask || (clamped && visible->window));
     constant_integer(l, call, "ring", keys && keys->ring ? keys->slots : 0);
     constant_integer(l, call, "ACROSS", across);
     constant_integer(l, call, "TOGETHER", together);
@@ -107,7 +118,6 @@ static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t acr
     rows_areas(l, call, s, across ? across : together > 1 ? together * a->key_bound : rows_tile(l->isa, s).rows);
     call->stem = across ? "attention_across" : "attention_of";
     call_helper(call, "exp2");
-    call_helper(call, "fma1");
     if (bends_scores(a)) call_helper(call, "tanh");
     return call;
 }
@@ -198,7 +208,7 @@ KernelCall *lower_attention_full(const Lowering *l, const Step *s) {
     constant_integer(l, call, "KEY_BLOCK", round_up(s->attention.key_bound, PANEL));
     call_area(l, call, "block", rows_tile(l->isa, s).rows * round_up(s->attention.key_bound, PANEL));
     call_helper(call, "exp");
-    if (s->attention.sink != NO_PACKED || s->attention.visible.has_mask) call_helper(call, "fma1");
+    sum_constants(l, call, &s->attention, false, s->attention.visible.has_mask);
     if (bends_scores(&s->attention)) call_helper(call, "tanh");
     return call;
 }

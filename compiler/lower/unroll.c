@@ -1,11 +1,11 @@
 /* unroll.c: whether `unroll auto` unrolls a call of one sequence, beside the kernels with loops.
  *
- * Unrolling saves the entry into each step and the exits of its loops, some 16 cycles a step whatever the step does, and
- * in attention the waits of a head's few rows, since heads are computed together. It costs code, since every row and
- * every k of a tile is unrolled, so it pays in small models. The constants are least squares of tests/bench/unroll.csv
- * (tests/bench/unroll.py; Zen 4, AVX-512, clang 14), times and code mostly within 15 %. There, even 92 kB of code, read
- * from the second-level cache at each call, are not slower than loops; but a model is not alone in its program, and it
- * may claim no more than the first-level cache. */
+ * Unrolling saves the entry into each step and the exits of its loops, some 16 cycles a step whatever the step does,
+ * and in attention the waits of a head's few rows, since heads are computed together. It costs code, since every row
+ * and every k of a tile is unrolled, so it pays in small models. The constants are least squares of
+ * tests/bench/unroll.csv (tests/bench/unroll.py; Zen 4, AVX-512, clang 14), times and code mostly within 15 %. There,
+ * even 92 kB of code, read from the second-level cache at each call, are not slower than loops; but a model is not
+ * alone in its program, and it may claim no more than the first-level cache. */
 #include "lower.h"
 
 static const double SAVED_A_STEP = 16, SAVED_A_SCORE = 0.4; /* cycles; of vectors, as below */

@@ -19,7 +19,10 @@
  *   has register_lookup              capabilities, for which templates ask by v.has(NAME); optional
  *   half avx2_half                   the table of vectors of half the lanes on the same processor; optional
  *
- *   helper                           C in front of the kernels, a template text (see template.c);
+ *   helper                           C in front of the kernels, a template text (see template.c)
+ *   ...
+ *   end
+ *   helper NAME                      the same for the function ${table}_NAME, which is printed only if it is called;
  *   ...                              names begin with ${table}_, so that several models link together
  *   end
  *
@@ -61,8 +64,7 @@ typedef struct Table {
     size_t op_room;
     unsigned seen, inherited; /* a bit for each field: of this file, and of the table that it is based on */
     bool is_base;             /* read for another table, whose name stays */
-    Text helpers;
-    size_t helper_lines;
+    int helper_room;
 } Table;
 
 static const char *const fields[] = {"name", "processor",  "width",     "registers", "type", "fused", "guard",
@@ -256,13 +258,11 @@ static void parse_base(Table *table, char *text) {
     const char *file = arena_printf(table->arena, "%s.isa", name), *base_text = embedded_text(file);
     if (!base_text) table_error(table, "there is no table %s", file);
     Table base = {.arena = table->arena, .file = file, .isa = table->isa, .is_base = true};
-    base.helpers = text_new(table->arena);
     parse_lines(&base, base_text);
     table->isa->rank = 0;
     table->isa->on_request = false;
     table->isa->helpers_file = file;
     table->op_room = base.op_room;
-    table->helpers = base.helpers;
     table->inherited = base.seen;
 }
 
@@ -317,15 +317,24 @@ static char *take_line(Table *table, const char **at) {
 }
 
 /* The lines up to `end`; the blank lines in front give them the line numbers of the file. */
-static void parse_helpers(Table *table, const char **at) {
+static void parse_helper(Table *table, const char *name, const char **at) {
+    Isa *isa = table->isa;
     int begun = table->line;
     if (table->inherited) table_error(table, "a table that is based on another cannot have a helper");
+    if (isa->n_helpers == ISA_MAX_HELPERS) table_error(table, "there are more than %d helpers", ISA_MAX_HELPERS);
+    for (int i = 0; i < isa->n_helpers && *name; i++)
+        if (isa->helpers[i].name && strcmp(isa->helpers[i].name, name) == 0)
+            table_error(table, "the helper '%s' is there twice", name);
+    Text text = text_new(table->arena);
+    for (int i = 0; i < begun; i++) text_add(&text, "\n", 1);
     for (char *line; (line = take_line(table, at)) != NULL;) {
-        if (strcmp(trim(line), "end") == 0) return;
-        for (; table->helper_lines + 1 < (size_t)table->line; table->helper_lines++)
-            text_add(&table->helpers, "\n", 1);
-        text_printf(&table->helpers, "%s\n", line);
-        table->helper_lines++;
+        if (strcmp(trim(line), "end") == 0) {
+            isa->helpers =
+                arena_grow(table->arena, isa->helpers, isa->n_helpers, &table->helper_room, sizeof *isa->helpers);
+            isa->helpers[isa->n_helpers++] = (IsaHelper){*name ? name : NULL, text.data, 0};
+            return;
+        }
+        text_printf(&text, "%s\n", line);
     }
     table_error(table, "the helper of line %d has no end", begun);
 }
@@ -349,9 +358,45 @@ static void parse_lines(Table *table, const char *text) {
             const char *near = nearest_word(word, fields);
             table_error(table, "there is no field '%s'%s%s", word, near ? "; nearest is " : "", near ? near : "");
         }
-        if (which == HELPER) parse_helpers(table, &text);
+        if (which == HELPER) parse_helper(table, trim(rest), &text);
         else parse_field(table, which, trim(rest));
         if (which != HELPER) table->line = last;
+    }
+}
+
+/* A bit for each helper whose name follows a ${prefix} in front of `text`. */
+static uint32_t helper_at(const Isa *isa, const char *text, size_t size) {
+    size_t table = strlen(isa->name);
+    if (size < table + 2 || *text != '_' || memcmp(text + 1, isa->name, table) != 0 || text[table + 1] != '_') return 0;
+    const char *name = text + table + 2, *end = name;
+    while (end < text + size && is_word(*end)) end++;
+    for (int i = 0; i < isa->n_helpers; i++) {
+        const char *helper = isa->helpers[i].name;
+        if (helper && strlen(helper) == (size_t)(end - name) && memcmp(helper, name, (size_t)(end - name)) == 0)
+            return UINT32_C(1) << i;
+    }
+    return 0;
+}
+
+/* Finds which helpers each helper and each operation calls. A helper stands behind those that it calls. */
+static void find_calls(Isa *isa) {
+    static const char prefix[] = "${prefix}";
+    for (int i = 0; i < isa->n_helpers; i++) {
+        IsaHelper *helper = &isa->helpers[i];
+        for (const char *at = helper->text; (at = strstr(at, prefix)) != NULL;) {
+            at += sizeof prefix - 1;
+            helper->helpers |= helper_at(isa, at, strlen(at));
+        }
+        for (int j = 0; j < i; j++)
+            if (helper->helpers >> j & 1) helper->helpers |= isa->helpers[j].helpers;
+    }
+    for (size_t o = 0; o < isa->op_count; o++) {
+        IsaOp *op = &isa->ops[o];
+        for (size_t p = 0; p + 1 < op->piece_count; p++)
+            if (op->pieces[p].param == ISA_PREFIX && op->pieces[p + 1].param == ISA_TEXT)
+                op->helpers |= helper_at(isa, op->pieces[p + 1].text, op->pieces[p + 1].size);
+        for (int i = 0; i < isa->n_helpers; i++)
+            if (op->helpers >> i & 1) op->helpers |= isa->helpers[i].helpers;
     }
 }
 
@@ -365,14 +410,13 @@ static void finish(Table *table) {
     if (!isa->has) isa->has = arena_array(table->arena, 1, sizeof *isa->has);
     isa->op_names = arena_array(table->arena, isa->op_count + 1, sizeof *isa->op_names);
     for (size_t i = 0; i < isa->op_count; i++) isa->op_names[i] = isa->ops[i].name;
+    find_calls(isa);
 }
 
 const Isa *isa_parse(Arena *arena, const char *file_name, const char *text) {
     Table table = {.arena = arena, .file = file_name, .isa = arena_alloc(arena, sizeof(Isa))};
-    table.helpers = text_new(arena);
     table.isa->helpers_file = file_name;
     parse_lines(&table, text);
-    table.isa->helpers = table.helpers.data;
     finish(&table);
     return table.isa;
 }

@@ -56,9 +56,19 @@ typedef struct IsaOp {
     const char *params[ISA_MAX_PARAMS];
     IsaPiece *pieces; /* the C text */
     size_t piece_count;
-    bool needs_prefix;   /* the C text names a helper */
+    bool needs_prefix;   /* the C text has ${prefix} */
+    uint32_t helpers;    /* a bit for each of the table's helpers that the C text calls */
     const char *meaning; /* a C expression for lane i; see isa.c */
 } IsaOp;
+
+/* C in front of the kernels, a template text that needs ${prefix}. */
+typedef struct IsaHelper {
+    const char *name; /* the function ${table}_NAME, which is printed if it is called; NULL: printed always */
+    const char *text;
+    uint32_t helpers; /* a bit for each helper of the table that the function calls, itself or through others */
+} IsaHelper;
+
+enum { ISA_MAX_HELPERS = 32 };
 
 typedef struct Isa {
     const char *name, *type; /* "avx512", "__m512" */
@@ -73,8 +83,9 @@ typedef struct Isa {
     const char **cpu;        /* features to probe; ended by NULL */
     const char **has;        /* capabilities; ended by NULL */
     const struct Isa *half; /* the table with vectors of half the lanes on the same processor; or NULL */
-    const char *helpers; /* a template text that is printed in front of the kernels; needs ${prefix} */
-    const char *helpers_file; /* the file of these lines: this table, or the table that it is based on */
+    IsaHelper *helpers;
+    int n_helpers;
+    const char *helpers_file; /* the file of the helpers: this table, or the table that it is based on */
     IsaOp *ops;
     size_t op_count;
     const char **op_names;   /* ended by NULL */

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What the emitted C promises, tried with real compilers: no warning, no loop under `unroll full`, no undefined symbol,
-no header of another run, a small stack, the same bytes for the same input, and the same bits whatever the compiler, its
-optimization and its leave to contract products and sums; of sse2, that it has no newer instruction; of avxvnni,
-that it has the code of avx2; and that kernels keep to their scratch (scratch.py). TAP on stdout."""
+no static function without a call, no header of another run, a small stack, the same bytes for the same input, and the
+same bits whatever the compiler, its optimization and its leave to contract products and sums; of sse2, that it has no
+newer instruction; of avxvnni, that it has the code of avx2; and that kernels keep to their scratch (scratch.py). TAP on
+stdout."""
+import collections
 import concurrent.futures
 import difflib
 import os
@@ -17,7 +19,7 @@ import scratch  # noqa: E402
 from lib.attnc import ATTNC, COMPILERS, LONG, NO_TARGET, QUICK  # noqa: E402
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Report  # noqa: E402
-from lib.targets import of_processor  # noqa: E402
+from lib.targets import listed, of_processor  # noqa: E402
 from lib.turns import turn  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -333,6 +335,23 @@ def of_target(target):
         result(f"newer_instructions/{target}", newer_instructions(folder, target))
 
 
+def idle_functions():
+    """Static functions of emitted C that nothing in it calls, of all targets."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for spec in ("specs/minilm.attn", "specs/by_hand.attn", "tests/differential/bf16.attn",
+                     "tests/differential/seq2seq_odd.attn", f"{HERE}/single.attn"):
+            for target in listed():
+                with open(compile_spec(spec, folder, "--target", target) + ".c", encoding="utf-8") as file:
+                    text = file.read()
+                names = re.findall(r"^static\b[^;={}]*?(\w+)\([^;{}()]*\) \{$", text, re.M)
+                used = collections.Counter(re.findall(r"\b\w+\b", text))
+                found += [f"{spec} for {target}: {name}" for name in names if used[name] < 2]
+                if len(names) < 10:
+                    found.append(f"{spec} for {target} has {len(names)} static functions")
+    return "\n".join(found) or None
+
+
 def stored_as_bf16(folder):
     """Weights of another type than f32, in products that prefetch those of the product behind them."""
     with open("specs/gpt2_small.attn", encoding="utf-8") as file:
@@ -375,6 +394,7 @@ def of_spec(spec, seq, width):
 def main():
     committed()
     result("two_runs", two_runs())
+    result("idle_functions", idle_functions())
     with tempfile.TemporaryDirectory() as folder:
         result("stored_as_bf16", stored_as_bf16(folder))
     if "avxvnni" in of_processor():

@@ -59,7 +59,7 @@ static const char *make_ops(Arena *arena, const Isa *isa) {
     Writer *writer = writer_new(arena, 1 << 20, "helpers");
     TemplateVars *vars = vars_new(arena, NULL);
     vars_text(vars, "prefix", "test");
-    template_expand_helpers(arena, writer, vars, isa);
+    template_expand_helpers(arena, writer, vars, &(HelperUse){isa, UINT32_MAX});
     Text c = text_new(arena);
     text_printf(&c, "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
                     "typedef uint16_t bits16 __attribute__((may_alias));\n");
@@ -430,11 +430,32 @@ static void test_based(void **state) {
                         "_mm512_maskz_loadu_ps(m_z_first(n), p)");
     assert_string_equal(isa_spell(arena, isa_find(isa, "wiggle"), (const char *[]){"a"}, "m"), "m_z_copysign(a, a)");
     assert_string_equal(isa->helpers_file, "avx512.isa");
-    assert_non_null(strstr(isa->helpers, "__mmask16 ${prefix}_z_first(size_t n)"));
-    assert_null(strstr(isa->helpers, "${prefix}_avx512"));
+    assert_non_null(strstr(isa->helpers[1].text, "__mmask16 ${prefix}_z_first(size_t n)"));
+    for (int i = 0; i < isa->n_helpers; i++) assert_null(strstr(isa->helpers[i].text, "${prefix}_avx512"));
     const Isa *half = isa_parse(arena, "y.isa", "name y\nbased on sse2\n");
     assert_int_equal(half->rank, 0);
     assert_false(half->on_request);
+    arena_free(arena);
+}
+
+/* A table knows which helpers an operation calls, itself or through others. */
+static void test_helpers(void **state) {
+    (void)state;
+    Arena *arena = arena_new();
+    const Isa *isa = isa_parse(arena, "x.isa", HEAD "helper\n#define ${prefix}_X ${table}_last\nend\n"
+                                               "helper one\nfloat ${table}_one(float a);\nend\n"
+                                               "helper ones\nfloat ${table}_ones(float a) { ${table}_one(a); }\nend\n"
+                                               "helper last\nfloat ${table}_last(float a);\nend\n"
+                                               "op plain(a) | -$a | -a[i]\n"
+                                               "op single(a) | ${table}_one($a) | a[i]\n"
+                                               "op both(a) | ${table}_ones($a) | a[i]\n");
+    assert_int_equal(isa->n_helpers, 4);
+    assert_null(isa->helpers[0].name);
+    assert_string_equal(isa->helpers[2].name, "ones");
+    assert_int_equal(isa->helpers[0].helpers, 1 << 3);
+    assert_int_equal(isa_find(isa, "plain")->helpers, 0);
+    assert_int_equal(isa_find(isa, "single")->helpers, 1 << 1);
+    assert_int_equal(isa_find(isa, "both")->helpers, 1 << 1 | 1 << 2);
     arena_free(arena);
 }
 
@@ -466,6 +487,7 @@ static void test_table_errors(void **state) {
     refuses("has register_lookup+\n", "table x.isa:1: '+' is no capability");
     refuses("cpu fma, avx2\n", "table x.isa:1: ', avx2' is no feature");
     refuses(HEAD "helper\nint x;\n", "table x.isa:9: the helper of line 8 has no end");
+    refuses(HEAD "helper f\nend\nhelper f\nend\n", "table x.isa:10: the helper 'f' is there twice");
     refuses(HEAD "op f(a) | $a\n", "table x.isa:8: a row is PROTOTYPE | C TEXT | MEANING; it has no meaning");
     refuses(HEAD "op f(a)\n",
             "table x.isa:8: a row is PROTOTYPE | C TEXT | MEANING; it has no C text");
@@ -582,7 +604,7 @@ int main(int argc, char **argv) {
     struct CMUnitTest tests[7 + MOST_TABLES] = {
         cmocka_unit_test(test_tables_agree),
         cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_based),
+        cmocka_unit_test(test_based), cmocka_unit_test(test_helpers),
         cmocka_unit_test(test_table_errors),
         cmocka_unit_test(test_probes),
         cmocka_unit_test(test_features),

@@ -53,6 +53,38 @@ static void test_writer(void **state) {
     arena_free(arena);
 }
 
+/* Text that is known late stands where its place was, in the part that it was given. */
+static void test_insert(void **state) {
+    (void)state;
+    Arena *arena = arena_new();
+    Writer *w = writer_new(arena, 10000, "too much"), *late = writer_new(arena, 100, "too much");
+    size_t place;
+    writer_line(w, "first;");
+    writer_part(w, NULL, "shared", "head");
+    writer_text(w, &place);
+    writer_blank(w);
+    writer_line(w, "second;");
+    int part = writer_part(w, "t", "helpers", "helpers");
+    writer_line(w, "third;");
+    writer_insert(w, place, part, late);
+    assert_string_equal(writer_text(w, NULL), "first;\n\nsecond;\nthird;\n");
+    writer_line(late, "late;");
+    writer_insert(w, place, part, late);
+    assert_string_equal(writer_text(w, NULL), "first;\n\nlate;\n\nsecond;\nthird;\n");
+    writer_part(w, "t", "steps", "forward");
+    writer_text(w, &place);
+    writer_line(w, "fourth;");
+    writer_insert(w, place, part, late);
+    assert_string_equal(writer_text(w, NULL), "first;\n\nlate;\n\nsecond;\nthird;\n\nlate;\n\nfourth;\n");
+    int n;
+    const CodePart *parts = writer_parts(w, &n);
+    assert_int_equal(n, 3);
+    assert_int_equal(parts[0].bytes, strlen("first;\n"));
+    assert_int_equal(parts[1].bytes, strlen("\nlate;\n\nsecond;\n\nlate;\n\n"));
+    assert_int_equal(parts[2].bytes, strlen("third;\n"));
+    arena_free(arena);
+}
+
 static void folds_to(const char *line, const char *expected) {
     Arena *arena = arena_new();
     Text text = text_new(arena);
@@ -213,6 +245,7 @@ static void test_assembly(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_writer),       cmocka_unit_test(test_fold),     cmocka_unit_test(test_writer_bodies),
+        cmocka_unit_test(test_insert),
         cmocka_unit_test(test_writer_parts), cmocka_unit_test(test_assembly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
