@@ -32,7 +32,7 @@ int writer_part(Writer *writer, const char *target, const char *kind, const char
 /* Inserts the text of another writer, between blank lines, where this writer stood outside of all braces when its text
  * had `place` bytes. The text is added to that part; places behind it move. */
 void writer_insert(Writer *writer, size_t place, int part, const Writer *from);
-const CodePart *writer_parts(const Writer *writer, int *n);
+const CodePart *writer_parts(Writer *writer, int *n); /* those that have text */
 
 /* ======================================================================= emit/c_text.c */
 const char *upper_case(Arena *arena, const char *text);

@@ -122,7 +122,7 @@ static void helper_variables(TargetEmitter *e, TemplateVars *vars, const Isa *is
 /* Prints the functions of math.c.tmpl that kernels of a table call, and begins the list of helpers that are used. */
 static void begin_helpers(TargetEmitter *e, const Isa *isa) {
     int at = e->uses[0].isa != NULL;
-    e->uses[at].isa = isa;
+    e->uses[at] = (HelperUse){.isa = isa, .needed = at == 0}; /* steps have the target's attribute */
     writer_text(e->writer, &e->places[at]);
     TemplateVars *vars = helper_vars(e, isa);
     helper_variables(e, vars, isa);

@@ -74,7 +74,7 @@ void template_expand_text(Arena *arena, Writer *writer, const char *name, const 
 void template_expand_helpers(Arena *arena, Writer *writer, TemplateVars *vars, const HelperUse *use) {
     const Isa *isa = use->isa;
     uint32_t wanted = use->helpers;
-    for (int i = 0; i < isa->n_helpers; i++)
+    for (int i = 0; i < isa->n_helpers && use->needed; i++)
         if (!isa->helpers[i].name) wanted |= UINT32_C(1) << i | isa->helpers[i].helpers;
     for (int i = 0; i < isa->n_helpers; i++) {
         if (!(wanted >> i & 1)) continue;

@@ -23,10 +23,11 @@ TemplateVars *list_record(TemplateList *list);                 /* appends a reco
 /* ======================================================================= emit/template.c */
 /* Expands an embedded template into the writer. `isa` may be NULL for a template that uses no `v.`. */
 void template_expand(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *isa);
-/* The helpers of a table that expansions have called: a bit for each of isa->helpers. */
+/* What expansions have needed of a table's helpers. */
 typedef struct HelperUse {
     const Isa *isa;
-    uint32_t helpers;
+    uint32_t helpers; /* a bit for each of isa->helpers that operations call */
+    bool needed;      /* a helper, or the attribute of the table's functions */
 } HelperUse;
 /* As template_expand, with another table for `u.`. Notes the helpers that operations call in the entries of their
  * tables in `uses`, a list that ends with an entry without a table. */
@@ -34,7 +35,8 @@ void template_expand_with(Arena *arena, Writer *writer, const char *template_nam
                           const Isa *u, HelperUse *uses);
 void template_expand_text(Arena *arena, Writer *writer, const char *name, const char *text, TemplateVars *vars,
                           const Isa *isa);
-/* Prints the helpers of the use's table that have no name or whose bit is set; `vars` holds "prefix". */
+/* Prints the helpers of a table that is needed: those without a name, and those whose bit is set. `vars` holds
+ * "prefix". */
 void template_expand_helpers(Arena *arena, Writer *writer, TemplateVars *vars, const HelperUse *use);
 
 #endif

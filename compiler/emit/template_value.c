@@ -174,6 +174,14 @@ static const Isa *table_of(const Expansion *x, const TemplateExpr *expr) {
     return isa;
 }
 
+static void note_use(Expansion *x, const Isa *isa, uint32_t helpers) {
+    for (HelperUse *use = x->uses; use && use->isa; use++) {
+        if (use->isa != isa) continue;
+        use->helpers |= helpers;
+        use->needed = true;
+    }
+}
+
 static TemplateValue evaluate_property(Expansion *x, const TemplateExpr *expr) {
     const Isa *isa = table_of(x, expr);
     char vectors = expr->vectors;
@@ -184,6 +192,7 @@ static TemplateValue evaluate_property(Expansion *x, const TemplateExpr *expr) {
     case PROPERTY_TYPE: return template_text(isa->type);
     case PROPERTY_NAME: return template_text(isa->name);
     case PROPERTY_ATTRIBUTE:
+        note_use(x, isa, 0);
         if (!strstr(isa->attribute, "${prefix}")) return template_text(isa->attribute);
         return template_text(isa_with_prefix(x->arena, isa->attribute, prefix_of(x)));
     case PROPERTY_GUARD: return template_text(isa->guard);
@@ -243,8 +252,7 @@ static TemplateValue evaluate_operation(Expansion *x, TemplateExpr *expr) {
     const char *args[MAX_ARGS] = {NULL};
     for (int i = 0; i < op->param_count; i++) args[i] = template_evaluate_pieces(x, expr->args[i]);
     op = operation_of_count(x, table_of(x, expr), op, args);
-    for (HelperUse *use = x->uses; op->helpers && use && use->isa; use++)
-        if (use->isa == table_of(x, expr)) use->helpers |= op->helpers;
+    if (op->helpers) note_use(x, table_of(x, expr), op->helpers);
     return template_text(isa_spell(x->arena, op, args, op->needs_prefix ? prefix_of(x) : NULL));
 }
 

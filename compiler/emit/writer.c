@@ -285,8 +285,11 @@ void writer_insert(Writer *writer, size_t place, int part, const Writer *from) {
     writer->in_parts += size;
 }
 
-const CodePart *writer_parts(const Writer *writer, int *n) {
-    *n = writer->n_parts;
+const CodePart *writer_parts(Writer *writer, int *n) {
+    int kept = 0;
+    for (int i = 0; i < writer->n_parts; i++)
+        if (writer->parts[i].bytes) writer->parts[kept++] = writer->parts[i];
+    *n = writer->n_parts = kept;
     return writer->parts;
 }
 

@@ -59,7 +59,7 @@ static const char *make_ops(Arena *arena, const Isa *isa) {
     Writer *writer = writer_new(arena, 1 << 20, "helpers");
     TemplateVars *vars = vars_new(arena, NULL);
     vars_text(vars, "prefix", "test");
-    template_expand_helpers(arena, writer, vars, &(HelperUse){isa, UINT32_MAX});
+    template_expand_helpers(arena, writer, vars, &(HelperUse){isa, UINT32_MAX, true});
     Text c = text_new(arena);
     text_printf(&c, "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
                     "typedef uint16_t bits16 __attribute__((may_alias));\n");

@@ -163,7 +163,7 @@ static void test_operations(void **state) {
     gives("${u.add(a, b)}; ${u.width};", "a + b; 4;\n");
     gives("$for u in 0..2\n${u * v.width}\n$end\n", "0\n4\n"); /* a name like others where no point is behind it */
     Fixture f = fixture();
-    template_expand_helpers(f.arena, f.writer, f.vars, &(HelperUse){f.isa, 0});
+    template_expand_helpers(f.arena, f.writer, f.vars, &(HelperUse){f.isa, 0, true});
     assert_string_equal(writer_text(f.writer, NULL), "static vec4 tiny_twice(vec4 a) { return a + a; }\n");
     arena_free(f.arena);
 }
