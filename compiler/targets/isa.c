@@ -364,7 +364,7 @@ static void parse_lines(Table *table, const char *text) {
     }
 }
 
-/* A bit for each helper whose name follows a ${prefix} in front of `text`. */
+/* The bit of the helper whose name follows the ${prefix} in front of `text`, or 0. */
 static uint32_t helper_at(const Isa *isa, const char *text, size_t size) {
     size_t table = strlen(isa->name);
     if (size < table + 2 || *text != '_' || memcmp(text + 1, isa->name, table) != 0 || text[table + 1] != '_') return 0;
@@ -378,25 +378,30 @@ static uint32_t helper_at(const Isa *isa, const char *text, size_t size) {
     return 0;
 }
 
-/* Finds which helpers each helper and each operation calls. A helper stands behind those that it calls. */
+/* These helpers, and those that they call. */
+static uint32_t with_callees(const Isa *isa, uint32_t helpers) {
+    for (int i = 0; i < isa->n_helpers; i++)
+        if (helpers >> i & 1) helpers |= isa->helpers[i].helpers;
+    return helpers;
+}
+
+/* Finds which helpers each helper and each operation calls, itself or through others. */
 static void find_calls(Isa *isa) {
     static const char prefix[] = "${prefix}";
-    for (int i = 0; i < isa->n_helpers; i++) {
-        IsaHelper *helper = &isa->helpers[i];
-        for (const char *at = helper->text; (at = strstr(at, prefix)) != NULL;) {
+    for (int i = 0; i < isa->n_helpers; i++)
+        for (const char *at = isa->helpers[i].text; (at = strstr(at, prefix)) != NULL;) {
             at += sizeof prefix - 1;
-            helper->helpers |= helper_at(isa, at, strlen(at));
+            isa->helpers[i].helpers |= helper_at(isa, at, strlen(at));
         }
-        for (int j = 0; j < i; j++)
-            if (helper->helpers >> j & 1) helper->helpers |= isa->helpers[j].helpers;
-    }
+    for (int n = 0; n < isa->n_helpers; n++) /* the longest chain of calls has as many helpers */
+        for (int i = 0; i < isa->n_helpers; i++)
+            isa->helpers[i].helpers = with_callees(isa, isa->helpers[i].helpers);
     for (size_t o = 0; o < isa->op_count; o++) {
         IsaOp *op = &isa->ops[o];
         for (size_t p = 0; p + 1 < op->piece_count; p++)
             if (op->pieces[p].param == ISA_PREFIX && op->pieces[p + 1].param == ISA_TEXT)
                 op->helpers |= helper_at(isa, op->pieces[p + 1].text, op->pieces[p + 1].size);
-        for (int i = 0; i < isa->n_helpers; i++)
-            if (op->helpers >> i & 1) op->helpers |= isa->helpers[i].helpers;
+        op->helpers = with_callees(isa, op->helpers);
     }
 }
 

@@ -445,14 +445,14 @@ static void test_helpers(void **state) {
     const Isa *isa = isa_parse(arena, "x.isa", HEAD "helper\n#define ${prefix}_X ${table}_last\nend\n"
                                                "helper one\nfloat ${table}_one(float a);\nend\n"
                                                "helper ones\nfloat ${table}_ones(float a) { ${table}_one(a); }\nend\n"
-                                               "helper last\nfloat ${table}_last(float a);\nend\n"
+                                               "helper last\nfloat ${table}_last(float a) { ${table}_one(a); }\nend\n"
                                                "op plain(a) | -$a | -a[i]\n"
                                                "op single(a) | ${table}_one($a) | a[i]\n"
                                                "op both(a) | ${table}_ones($a) | a[i]\n");
     assert_int_equal(isa->n_helpers, 4);
     assert_null(isa->helpers[0].name);
     assert_string_equal(isa->helpers[2].name, "ones");
-    assert_int_equal(isa->helpers[0].helpers, 1 << 3);
+    assert_int_equal(isa->helpers[0].helpers, 1 << 1 | 1 << 3);
     assert_int_equal(isa_find(isa, "plain")->helpers, 0);
     assert_int_equal(isa_find(isa, "single")->helpers, 1 << 1);
     assert_int_equal(isa_find(isa, "both")->helpers, 1 << 1 | 1 << 2);
