@@ -68,7 +68,7 @@ void template_expand(Arena *arena, Writer *writer, const char *template_name, Te
 
 void template_expand_text(Arena *arena, Writer *writer, const char *name, const char *text, TemplateVars *vars,
                           const Isa *isa) {
-    expand(arena, writer, template_parse(arena, name, text), vars, isa, isa, NULL);
+    expand(arena, writer, template_parse(arena, name, 1, text), vars, isa, isa, NULL);
 }
 
 void template_expand_helpers(Arena *arena, Writer *writer, TemplateVars *vars, const HelperUse *use) {
@@ -78,7 +78,9 @@ void template_expand_helpers(Arena *arena, Writer *writer, TemplateVars *vars, c
         if (!isa->helpers[i].name) wanted |= UINT32_C(1) << i | isa->helpers[i].helpers;
     for (int i = 0; i < isa->n_helpers; i++) {
         if (!(wanted >> i & 1)) continue;
-        template_expand_text(arena, writer, isa->helpers_file, isa->helpers[i].text, vars, isa);
+        const IsaHelper *helper = &isa->helpers[i];
+        const Template *template = template_parse(arena, isa->helpers_file, helper->line, helper->text);
+        expand(arena, writer, template, vars, isa, isa, NULL);
         writer_blank(writer);
     }
 }

@@ -8,7 +8,7 @@ enum { MAX_BLOCK_DEPTH = 64 };
 typedef struct Parser {
     Scan scan; /* of the current line */
     const char *next, *end;
-    int lines; /* of the text, up to `next` */
+    int line; /* that ended in front of `next` */
     int nesting;
     const char *stop; /* the word that ended the last block: "end", "elif", "else", or NULL at the end of the text */
 } Parser;
@@ -20,7 +20,7 @@ static void text_line(Parser *parser, const char **start, const char **end) {
     const char *at = parser->next, *newline = memchr(at, '\n', (size_t)(parser->end - at));
     const char *last = newline ? newline : parser->end;
     parser->next = newline ? newline + 1 : parser->end;
-    parser->lines++;
+    parser->line++;
     while (at < last && strchr(" \t\r", *at)) at++;
     while (last > at && strchr(" \t\r", last[-1])) last--;
     *start = at;
@@ -32,7 +32,7 @@ static bool next_line(Parser *parser) {
     Scan *scan = &parser->scan;
     if (parser->next >= parser->end) return false;
     text_line(parser, &scan->at, &scan->end);
-    scan->line = parser->lines;
+    scan->line = parser->line;
     scan->depth = 0;
     if (scan->end == scan->at || scan->end[-1] != '\\') return true;
     Text whole = text_new(scan->arena);
@@ -258,11 +258,11 @@ static Statement *parse_block(Parser *parser, const char *opened_by, int opened_
     return first;
 }
 
-Template *template_parse(Arena *arena, const char *name, const char *text) {
+Template *template_parse(Arena *arena, const char *name, int line, const char *text) {
     Template *template = arena_alloc(arena, sizeof *template);
     template->name = arena_copy(arena, name, strlen(name));
-    size_t size = strlen(text);
-    Parser parser = {.scan = {.arena = arena, .file = template->name}, .next = text, .end = text + size};
+    Parser parser = {.scan = {.arena = arena, .file = template->name}, .next = text, .end = text + strlen(text),
+                     .line = line - 1};
     template->body = parse_block(&parser, NULL, 0);
     return template;
 }
@@ -280,7 +280,7 @@ const Template *template_embedded(const char *name) {
     const char *text = embedded_text(name);
     if (!text) return NULL;
     if (!arena) arena = arena_new();
-    Template *template = template_parse(arena, name, text);
+    Template *template = template_parse(arena, name, 1, text);
     template->next = parsed;
     parsed = template;
     return template;

@@ -221,7 +221,7 @@ typedef enum TemplateProperty {
 void template_check_record_name(const Scan *scan, const char *name); /* refuses v and u */
 
 /* ======================================================================= emit/template_parse.c */
-Template *template_parse(Arena *arena, const char *name, const char *text);
+Template *template_parse(Arena *arena, const char *name, int line, const char *text); /* begins at that line */
 const Template *template_embedded(const char *name); /* parsed once a process; NULL when there is no such file */
 
 /* ======================================================================= emit/template_value.c */

@@ -316,7 +316,7 @@ static char *take_line(Table *table, const char **at) {
     return with_table(table, line);
 }
 
-/* The lines up to `end`; the blank lines in front give them the line numbers of the file. */
+/* Reads the lines up to `end`. */
 static void parse_helper(Table *table, const char *name, const char **at) {
     Isa *isa = table->isa;
     int begun = table->line;
@@ -326,12 +326,11 @@ static void parse_helper(Table *table, const char *name, const char **at) {
         if (isa->helpers[i].name && strcmp(isa->helpers[i].name, name) == 0)
             table_error(table, "the helper '%s' is there twice", name);
     Text text = text_new(table->arena);
-    for (int i = 0; i < begun; i++) text_add(&text, "\n", 1);
     for (char *line; (line = take_line(table, at)) != NULL;) {
         if (strcmp(trim(line), "end") == 0) {
             isa->helpers =
                 arena_grow(table->arena, isa->helpers, isa->n_helpers, &table->helper_room, sizeof *isa->helpers);
-            isa->helpers[isa->n_helpers++] = (IsaHelper){*name ? name : NULL, text.data, 0};
+            isa->helpers[isa->n_helpers++] = (IsaHelper){*name ? name : NULL, text.data, begun + 1, 0};
             return;
         }
         text_printf(&text, "%s\n", line);

@@ -65,6 +65,7 @@ typedef struct IsaOp {
 typedef struct IsaHelper {
     const char *name; /* the function ${table}_NAME, which is printed if it is called; NULL: printed always */
     const char *text;
+    int line;         /* the first line of the text in helpers_file */
     uint32_t helpers; /* a bit for each helper of the table that the function calls, itself or through others */
 } IsaHelper;
 

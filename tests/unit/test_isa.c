@@ -306,17 +306,14 @@ static void test_table(void **state) { check_table(*(const char **)*state); }
 
 /* ---------------------------------------------------------------------------------- the reader of tables */
 
-/* Loads of a type that lowering asks for before it chooses a kernel: a table may lack them. */
-static bool is_optional(const IsaOp *op) { return strcmp(op->name, "load_bf16") == 0; }
-
 static size_t general_ops(const Isa *isa) {
     size_t count = 0;
     for (size_t i = 0; i < isa->op_count; i++)
-        count += count_in_name(isa->ops[i].name) == 0 && !is_optional(&isa->ops[i]);
+        count += count_in_name(isa->ops[i].name) == 0;
     return count;
 }
 
-/* A template may use any operation with any target, but for the optional ones. */
+/* A template may use any operation with any target. */
 static void test_tables_agree(void **state) {
     (void)state;
     Arena *arena = arena_new();
@@ -333,7 +330,6 @@ static void test_tables_agree(void **state) {
         for (size_t i = 0; i < first->op_count; i++) {
             if (count_in_name(first->ops[i].name)) continue;
             const IsaOp *a = &first->ops[i], *b = isa_find(isa, a->name);
-            if (!b && is_optional(a)) continue;
             assert_non_null(b);
             assert_int_equal(a->result, b->result);
             assert_int_equal(a->param_count, b->param_count);
@@ -456,6 +452,16 @@ static void test_helpers(void **state) {
     assert_int_equal(isa_find(isa, "plain")->helpers, 0);
     assert_int_equal(isa_find(isa, "single")->helpers, 1 << 1);
     assert_int_equal(isa_find(isa, "both")->helpers, 1 << 1 | 1 << 2);
+
+    const Isa *wrong = isa_parse(arena, "x.isa", HEAD "helper\nint x;\nend\nhelper f\nint y;\n${nothing};\nend\n");
+    assert_int_equal(wrong->helpers[0].line, 9);
+    Writer *writer = writer_new(arena, 1000, "too much");
+    FailureTrap trap;
+    if (failure_trap(&trap) == 0) {
+        template_expand_helpers(arena, writer, vars_new(arena, NULL), &(HelperUse){wrong, 1 << 1, true});
+        failure_release(&trap);
+    }
+    assert_string_equal(trap.message, "template x.isa:13: there is no name 'nothing'");
     arena_free(arena);
 }
 
