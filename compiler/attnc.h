@@ -823,7 +823,7 @@ typedef struct Weights {
     const float **data; /* an array for each tensor of the table, of its shape */
 } Weights;
 
-/* How unused tensors of the file are noted: not at all, summed up in one line, or with a line for each tensor. */
+/* The notes on unused tensors of a file: none, a line that counts them, or a line for each tensor. */
 typedef enum UnusedReport { UNUSED_UNSAID, UNUSED_SUMMED_UP, UNUSED_LISTED } UnusedReport;
 
 /* SOURCE is a path for safetensors_open, or "random:SEED". A tensor of integers that the model uses is a failure. */

@@ -38,7 +38,7 @@ typedef struct by_hand_run {
  *     0: starts[5], the first row of each sequence
  *     64: buffers of 208 floats
  *     then 256 of scratch for each thread
- * Where each buffer begins in them, in floats, its shape, and the first and the last step that use it. */
+ * Each buffer has its offset in floats, its shape, and the first and the last step that use it. */
 #define by_hand_x_attention_query_key_value 0 /* [4][48] attention_query_key_value to attention_attended */
 
 /* ------------------------------------------------------------------ target scalar */

@@ -87,7 +87,7 @@ static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *ru
  *     0: starts[257], the first row of each sequence
  *     1088: buffers of 41008 floats
  *     then 768 of scratch for each thread
- * Where each buffer begins in them, in floats, its shape, and the first and the last step that use it. */
+ * Each buffer has its offset in floats, its shape, and the first and the last step that use it. */
 #define small_encoder_x_embedding_with_positions 0 /* [256][32] embedding to attention_output of layer 0 */
 /* [256][32] ffn_down to attention_output of the next layer, ffn_down to copy_hidden */
 #define small_encoder_x_ffn_sum 0

@@ -220,7 +220,8 @@ static void merge(Run *run, size_t count) {
 
 /* Finds the best `choices` continuations of the live beams, which have `length` tokens. The tokens of one beam are
  * ranked by logit, since different logits can round to equal sums with the log_p of the beam. Forbidden end tokens keep
- * their share of the probability. They may displace other tokens from row.top, but not the best `beams` of those. */
+ * their share of the probability. They may take the place of other tokens in row.top, but never of the best `beams`
+ * tokens that are allowed. */
 static void rank_continuations(Run *run, int length) {
     bool forbidden = run->ends && length < run->options->min_new;
     run->count = 0;

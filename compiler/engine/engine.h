@@ -73,7 +73,7 @@ void engine_forward(Engine *engine);
 int engine_init(Engine *engine);
 int engine_call(Engine *engine); /* forward on the bound batch; any status is returned */
 int engine_encode(Engine *engine, const DriverCall *call);
-/* `bytes` holds the size of each output by its OutputRole. */
+/* `bytes[role]` is the size of the output of that OutputRole. */
 int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes);
 int engine_state_init(Engine *engine, void *state, const void *source);
 int engine_state_copy(Engine *engine, void *to, const void *from);

@@ -2,7 +2,7 @@
  * epilogue. */
 #include "kernel_call.h"
 
-/* The matrix that is read after that of `s`; after the last one the next call begins with the first. */
+/* The matrix of the next product. Behind the last product of a call comes the first product of the next call. */
 static int weights_after(const Plan *plan, const Step *s) {
     const Step *next = s;
     do {

@@ -34,8 +34,8 @@
  * numbers from -252 to 252). The result is a vector unless `float` or `void` stands in front of the operation. The C
  * text holds each parameter as $NAME, at most once where the argument may be long.
  *
- * ${prefix} is the model's name, and ${table} is ${prefix}_NAME with the name of the table, or of the copy that is made
- * of it for a table based on it.
+ * ${prefix} is the model's name, and ${table} is ${prefix}_NAME, where NAME is the table's name. A table that is based
+ * on another one has that table's text under its own name.
  *
  * The capabilities are
  *   register_lookup  `lookup` finds its 16 numbers in registers, so that it costs about as much as a multiply-add
@@ -185,7 +185,8 @@ static void parse_c_text(const Table *table, IsaOp *op, const char *text) {
     }
 }
 
-/* Cuts *text at the next bar that is not part of `||`; *text is NULL behind the last column. */
+/* Returns the next column of a row, which ends at a bar that is not part of `||`. *text moves behind the bar, to NULL
+ * behind the last column. */
 static char *take_column(const Table *table, char **text, const char *what) {
     char *start = *text, *at = start;
     if (!start) table_error(table, "a row is PROTOTYPE | C TEXT | MEANING; it has no %s", what);

@@ -14,7 +14,7 @@ typedef struct {
     Ids ids;
 } Encoding;
 
-/* Encodes normalized text. `first` is the number of its bytes that come from the first character of the whole text. */
+/* Encodes normalized text, whose first `first` bytes come from the first character of the whole text. */
 static void encode_words(Encoding *e, const char *text, size_t size, size_t first) {
     if (size == 0 || e->ids.result < 0) return;
     attn_pieces_clear(&e->pieces);
