@@ -737,7 +737,7 @@ typedef struct Module {
     const char *no_decode; /* why a model with a decoder has no `decode`; else NULL */
 } Module;
 
-/* --- ir/build.c, with build_attention.c, build_weights.c and build_parts.c behind build.h. Weights that are too large
+/* --- ir/build.c, and build_attention.c, build_weights.c and build_parts.c behind builder.h. Weights that are too large
  * are a failure. */
 Module *build(Arena *arena, const Model *model);
 /* --- ir/weight_table.c */

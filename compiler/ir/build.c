@@ -3,7 +3,7 @@
  * A graph is built for each entry of the emitted C. `forward` takes whole sequences; `encode` takes a source and leaves
  * the keys and values of cross attention; `decode` appends rows to a state. The graphs share layers and weights. They
  * differ in where keys and values come from, and in the number of rows before the first row of the call. */
-#include "build.h"
+#include "builder.h"
 
 /* ---------------------------------------------------------------- sublayers and stacks */
 

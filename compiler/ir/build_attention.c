@@ -1,6 +1,6 @@
 /* build_attention.c: attention as operations. In a decoder's `decode`, keys and values of earlier rows come from a
  * state, and those of cross attention from what `encode` left. */
-#include "build.h"
+#include "builder.h"
 
 #include <math.h>
 

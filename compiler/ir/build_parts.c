@@ -1,5 +1,5 @@
 /* build_parts.c: the names, tensors, inputs and operations out of which the builder makes every layer. */
-#include "build.h"
+#include "builder.h"
 
 #include <string.h>
 

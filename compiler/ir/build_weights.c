@@ -1,5 +1,5 @@
 /* build_weights.c: the declarations of weights, and the linear and norm operations that read them. */
-#include "build.h"
+#include "builder.h"
 
 #include <math.h>
 

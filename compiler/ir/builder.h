@@ -1,7 +1,7 @@
-/* build.h: declarations that the files of the builder share. The name of a value or weight consists of a stem and a
+/* builder.h: declarations that the files of the builder share. The name of a value or weight consists of a stem and a
  * word: the stem "encoder.layers.3.attention." and the word "query". */
-#ifndef BUILD_H
-#define BUILD_H
+#ifndef BUILDER_H
+#define BUILDER_H
 
 #include "../attnc.h"
 
