@@ -19,7 +19,7 @@ from lib import npy  # noqa: E402
 from lib.attnc import LONG, QUICK, ROOT, lacks_target, make  # noqa: E402
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Report  # noqa: E402
-from lib.targets import of_processor  # noqa: E402
+from lib.targets import here, of_processor  # noqa: E402
 from lib.turns import turn  # noqa: E402
 
 sys.dont_write_bytecode = True
@@ -29,7 +29,9 @@ SANITIZE = {
     "memory": ["-fsanitize=memory"],
 }
 KINDS = [] if QUICK else list(SANITIZE) if LONG else ["address"]
-TARGETS = of_processor()
+TARGETS = here()
+# LLVM's memory sanitizer takes AVX's masked stores and minima for reads of all lanes; valgrind knows them.
+UNKNOWN = {"memory": ("avx2", "avxvnni")}
 FOLDERS = ["tests/differential", "tests/decode", "tests/codegen"]
 SAMPLE = [
     ("address", "tests/differential/cross_additive.attn", "scalar"),
@@ -165,9 +167,10 @@ GENERATE = {
 def jobs(tools):
     specs = [spec for folder in FOLDERS for spec in sorted(glob.glob(folder + "/*.attn", root_dir=ROOT))]
     if LONG:
-        first = turn()
-        chosen = [(kind, spec, TARGETS[(at + first + shift) % len(TARGETS)])
-                  for shift, kind in enumerate(KINDS) for at, spec in enumerate(specs)]
+        first, chosen = turn(), []
+        for shift, kind in enumerate(KINDS):
+            known = [target for target in TARGETS if target not in UNKNOWN.get(kind, ())]
+            chosen += [(kind, spec, known[(at + first + shift) % len(known)]) for at, spec in enumerate(specs)]
     else:
         chosen = [job for job in SAMPLE if job[0] in KINDS]
     yield from ((check, tools, *job) for job in chosen)
@@ -184,6 +187,9 @@ def main():
         tempfile.tempdir = folder
         tools = Tools(folder)
         tools.make()
+        for target in of_processor():
+            if target not in TARGETS:
+                result(target, skip="this machine does not run it")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for future in [pool.submit(*job) for job in jobs(tools)]:
                 result(*future.result())
