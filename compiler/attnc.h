@@ -402,6 +402,11 @@ typedef struct Position {
     bool per_layer, bidirectional;
 } Position;
 
+/* The types in which a part of the model stores its numbers. Position tables, norms and biases are always f32. */
+typedef struct Precision {
+    Dtype weights; /* of the matrices of products and of token tables */
+} Precision;
+
 /* query_width, key_width and value_width are the widths of the input rows, and output_width is that of the result. The
  * heads side by side have heads * value_dim columns. */
 typedef struct Attention {
@@ -441,6 +446,7 @@ typedef struct Sublayer {
     bool norm_out_on_sum;   /* norm_out is over x + f(x) (`norm post`), not over f(x) */
     bool residual;
     double residual_scale;
+    Precision precision;
     Attention attention;
     Ffn ffn;
 } Sublayer;
@@ -466,6 +472,7 @@ typedef struct Stack {
     int64_t segments, embedding_width; /* where embedding_width is not d_model, a projection follows */
     bool embedding_projected, embedding_projection_bias;
     Norm embedding_norm;
+    Precision precision;    /* of the embedding and of a projection behind it */
     Position position;      /* of the positions that are added to the embedding */
     Position relative;      /* of the table of relative positions that the layers share, or POSITION_NONE */
     int64_t relative_heads; /* of that table */
@@ -512,7 +519,7 @@ typedef struct Model {
     const int64_t *end;
     int64_t n_end;
     bool unroll_full;
-    Dtype weights_dtype; /* of the matrices of products and of token tables; other weights are f32 */
+    Precision precision; /* of the head, unless it is tied */
     SourceName *source_names;
     int64_t n_source_names;
     const char **prefixes, **ignored;
@@ -743,6 +750,7 @@ Module *build(Arena *arena, const Model *model);
 /* --- ir/weight_table.c */
 int weight_table_add(Arena *arena, WeightTable *table, WeightSpec spec); /* returns its index; the name is a new one */
 const WeightSpec *weight_spec_find(const WeightTable *table, const char *name); /* NULL: there is none */
+Dtype weight_table_dtype(const WeightTable *table); /* of the first weight that is not f32; f32 where all are */
 /* --- ir/module.c: functions that add to a graph, and queries on it. */
 int graph_tensor(Arena *arena, Graph *graph, Tensor tensor);
 int graph_op(Arena *arena, Graph *graph, Op op, Tensor result); /* returns the index of the result */

@@ -22,14 +22,14 @@ static void list(Arena *arena, const Module *module) {
     for (size_t i = 0; i < table->count; i++) {
         const WeightSpec *spec = &table->specs[i];
         int64_t elements = elements_of(spec), bytes = elements * (int64_t)dtype_bytes(spec->dtype);
-        printf("%-*s  %-16s %12lld\n", width, spec->name, shape_text(arena, spec->shape), (long long)bytes);
+        printf("%-*s  %-16s %12lld%s%s\n", width, spec->name, shape_text(arena, spec->shape), (long long)bytes,
+               spec->dtype == DTYPE_F32 ? "" : " ", spec->dtype == DTYPE_F32 ? "" : dtype_name(spec->dtype));
         total += elements;
         total_bytes += bytes;
     }
-    Dtype matrices = module->model->weights_dtype;
-    printf("%s, %s, %lld bytes as f32%s%s\n", counted(arena, (int64_t)table->count, "tensor"),
-           counted(arena, total, "parameter"), (long long)total_bytes, matrices == DTYPE_F32 ? "" : ", matrices as ",
-           matrices == DTYPE_F32 ? "" : dtype_name(matrices));
+    printf("%s, %s, %lld bytes%s\n", counted(arena, (int64_t)table->count, "tensor"),
+           counted(arena, total, "parameter"), (long long)total_bytes,
+           weight_table_dtype(table) == DTYPE_F32 ? " as f32" : "");
 }
 
 static void write_tensors(Compilation *c, const char *from, const char *to) {

@@ -62,9 +62,9 @@ static void set_numbers(File *f) {
     vars_int(f->vars, "weights_bytes", packed_file_bytes(program));
     vars_int(f->vars, "data_bytes", program->weight_bytes);
     vars_int(f->vars, "packed_count", program->n_packed);
-    vars_int(f->vars, "weights_dtype", m->weights_dtype);
-    vars_text(f->vars, "weights_dtype_name", dtype_name(m->weights_dtype));
-    vars_text(f->vars, "weights_type", dtype_c_type(m->weights_dtype)); /* of all weights of products */
+    const Dtype dtype = weight_table_dtype(&program->module->weights);
+    vars_int(f->vars, "weights_dtype", dtype);
+    vars_text(f->vars, "weights_dtype_name", dtype_name(dtype));
     vars_int(f->vars, "alone", m->alone != NULL);
     vars_text(f->vars, "p", m->name);
     vars_text(f->vars, "prefix", m->name);

@@ -54,7 +54,8 @@ static const char *parameter_text(const TargetEmitter *e, const Parameter *param
     case PARAMETER_KEYS:
         if (a->cache != NO_CACHE) return arena_printf(arena, "size_t %s", parameter->name);
         break;
-    case PARAMETER_WEIGHT: case PARAMETER_NEXT:
+    case PARAMETER_NEXT: return arena_printf(arena, "const void *%s", parameter->name);
+    case PARAMETER_WEIGHT:
         return arena_printf(arena, "const %s *%s", packed_type(e, a->packed), parameter->name);
     case PARAMETER_READ: break;
     }
@@ -209,8 +210,8 @@ static const char *weight_text(TargetEmitter *e, int packed) {
 
 static const char *next_text(TargetEmitter *e, int packed) {
     const Slot *slot = &e->schedule->program->packed[packed].slot;
-    return arena_printf(e->arena, "%s_next(run, %s, %lld, thread)", e->model, e->names->packed[packed],
-                        (long long)layout_elements(&slot->layout, slot->bytes));
+    return arena_printf(e->arena, "%s_next(run, %s * sizeof(%s), %lld, thread)", e->model, e->names->packed[packed],
+                        packed_type(e, packed), (long long)slot->bytes);
 }
 
 static const char *argument_text(TargetEmitter *e, const Step *s, const Parameter *parameter, const Argument *a) {

@@ -46,6 +46,7 @@ static int sublayer_sum(Build *b, const char *what, const Sublayer *s, int x, in
 
 static void enter_sublayer(Build *b, const StackRows *rows, int64_t layer, const Sublayer *s) {
     b->location = s->location;
+    b->precision = s->precision;
     b->stem = build_sublayer_stem(b, rows->stack, layer, s);
     b->where = arena_printf(b->arena, "%s layer %lld %s", rows->stack->name, (long long)layer, s->name);
 }
@@ -126,6 +127,7 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
     const Stem *stem = &b->stem;
     b->stem = build_stem(b, stack, "embedding.");
     b->location = stack->location;
+    b->precision = stack->precision;
     b->where = arena_printf(b->arena, "%s embedding", stack->name);
     const bool of_source = b->of_source = !stack->is_decoder && b->model->decoder && b->entry == ENTRY_FORWARD;
     int x;
@@ -206,6 +208,7 @@ static void add_output(Build *b, OutputRole role, int tensor, bool of_sequence) 
 
 static void enter_head(Build *b) {
     b->location = b->model->head.location;
+    b->precision = b->model->precision;
     b->stem = BUILD_NO_STEM;
     b->where = "head";
 }
@@ -233,6 +236,7 @@ static void build_alone(Build *b) {
     const Model *model = b->model;
     const Attention *a = &model->alone->attention;
     b->location = model->alone->location;
+    b->precision = model->alone->precision;
     b->where = "attention";
     b->stem = (Stem){"attention.", NULL, -1, "attention."};
     Dim n = build_length(b, "queries", model->queries), m = a->cross ? build_length(b, "keys", model->keys) : n;
@@ -262,6 +266,7 @@ static Build begin(Arena *arena, Module *module, EntryKind entry, const char *na
                    .module = module,
                    .graph = graph,
                    .location = module->model->location,
+                   .precision = module->model->precision,
                    .where = "",
                    .stem = BUILD_NO_STEM};
 }

@@ -42,7 +42,7 @@ LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what,
     LinearWeights w = {.what = what, .bias = NO_WEIGHT};
     w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
                              (WeightSpec){.shape = build_matrix(out, in),
-                                          .dtype = b->model->weights_dtype,
+                                          .dtype = b->precision.weights,
                                           .deviation = scale / sqrt((double)in)});
     if (bias) w.bias = build_declare_bias(b, stem, what, build_vector(out));
     return w;
@@ -56,7 +56,7 @@ int build_declare_tokens(Build *b, const Stack *stack) {
     double deviation = stack->embedding_scale != 0 ? fabs(1 / stack->embedding_scale) : 1;
     return build_declare(b, &stem, "tokens.weight",
                          (WeightSpec){.shape = build_matrix(stack->vocab, stack->embedding_width),
-                                      .dtype = b->model->weights_dtype,
+                                      .dtype = stack->precision.weights,
                                       .deviation = deviation});
 }
 

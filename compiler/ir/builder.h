@@ -16,7 +16,7 @@ typedef struct Stem {
 
 extern const Stem BUILD_NO_STEM;
 
-/* One graph while it is built. `location`, `where` and `stem` belong to the part of the model at hand. */
+/* One graph while it is built. `location`, `precision`, `where` and `stem` belong to the part of the model at hand. */
 typedef struct Build {
     EntryKind entry;
     Dim past, total, source; /* ENTRY_DECODE: rows of the state before and after the call, and of the source */
@@ -25,6 +25,7 @@ typedef struct Build {
     Module *module;
     Graph *graph;
     Location location;
+    Precision precision;
     const char *where; /* "encoder layer 3 attention" */
     Stem stem;         /* of the names of values */
     int *of_weight;    /* [room_of_weight]: 1 + the tensor in the graph of each weight of the table, or 0 */

@@ -30,3 +30,9 @@ const WeightSpec *weight_spec_find(const WeightTable *table, const char *name) {
     int number = table->n_slots ? *slot_of(table, name) : 0;
     return number ? &table->specs[number - 1] : NULL;
 }
+
+Dtype weight_table_dtype(const WeightTable *table) {
+    for (size_t i = 0; i < table->count; i++)
+        if (table->specs[i].dtype != DTYPE_F32) return table->specs[i].dtype;
+    return DTYPE_F32;
+}

@@ -9,6 +9,10 @@ Norm resolve_norm(const Scope *scope) {
                   norm_has_bias(kind) && !get(scope, F_norm_no_bias)};
 }
 
+Precision resolve_precision(const Scope *scope) {
+    return (Precision){.weights = (Dtype)get(scope, F_weights_dtype)};
+}
+
 static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *ffn) {
     const bool all = all_biased(scope);
     *ffn = (Ffn){.d_ff = get(scope, F_d_ff),
@@ -49,6 +53,7 @@ static Sublayer resolve_sublayer(Resolver *r, const Scope *outer, const Item *it
         sublayer.name = sublayer.attention.cross ? "cross_attention" : "attention";
     }
     place_norms(scope, &sublayer);
+    sublayer.precision = resolve_precision(scope);
     sublayer.residual = get(scope, F_residual);
     sublayer.residual_scale = get_real(scope, F_residual_scale);
     if (!sublayer.residual && known(scope, F_residual) && stated(scope, F_residual_scale) &&

@@ -33,6 +33,7 @@ const char *pool_name(PoolKind kind) {
 typedef struct Print {
     Text *out;
     bool whole; /* for --dump; otherwise the text that is hashed, whose form must not change */
+    Precision outer; /* of the model; a part prints its own precision where that differs */
 } Print;
 
 static const char *real(const Print *to, double value) {
@@ -50,6 +51,10 @@ static void print_factors(const Print *to, const char *name, const double *facto
     Text *out = to->out;
     text_printf(out, " %s", name);
     for (int64_t i = 0; i < n; i++) text_printf(out, " %s", real(to, factors[i]));
+}
+
+static void print_precision(const Print *to, const Precision *own) {
+    if (own->weights != to->outer.weights) text_printf(to->out, " weights %s", dtype_name(own->weights));
 }
 
 static void print_position(const Print *to, const Position *p) {
@@ -125,6 +130,7 @@ static void print_sublayer(const Print *to, const Sublayer *s) {
     text_printf(out, "      %s:", s->name);
     print_norm(to, "norm_in", s->norm_in);
     print_norm(to, s->norm_out_on_sum ? "norm_out of the sum" : "norm_out", s->norm_out);
+    print_precision(to, &s->precision);
     text_printf(out, " residual %s scale %s, ", s->residual ? "yes" : "no", real(to, s->residual_scale));
     if (s->kind == SUBLAYER_ATTENTION) {
         print_attention(to, &s->attention);
@@ -156,6 +162,7 @@ static void print_stack(const Print *to, const Stack *s) {
                 real(to, s->embedding_scale), (long long)s->segments, s->embedding_projected ? " projected" : "",
                 s->embedding_projected && !s->embedding_projection_bias ? " no_bias" : "");
     print_norm(to, "norm", s->embedding_norm);
+    print_precision(to, &s->precision);
     print_position(to, &s->position);
     if (s->relative.kind) text_printf(out, " shared by %lld heads:", (long long)s->relative_heads);
     print_position(to, &s->relative);
@@ -176,9 +183,9 @@ static void print_stack(const Print *to, const Stack *s) {
 }
 
 void model_print(Text *out, const Model *model, bool with_bounds) {
-    const Print to = {out, with_bounds};
+    const Print to = {out, with_bounds, model->precision};
     text_printf(out, "model %s\n  d_model %lld, dtype %s%s\n", model->name, (long long)model->d_model,
-                dtype_name(model->weights_dtype), model->embedding_tied ? ", embedding tied" : "");
+                dtype_name(model->precision.weights), model->embedding_tied ? ", embedding tied" : "");
     if (model->encoder) print_stack(&to, model->encoder);
     if (model->decoder) print_stack(&to, model->decoder);
     if (model->alone) {

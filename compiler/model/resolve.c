@@ -84,6 +84,7 @@ static void resolve_alone(Resolver *r, const Scope *outer, const Item *item) {
     const bool cross = attention_crosses(r, item, true);
     Scope *scope = scope_enter(r, outer, BLOCK_ATTENTION, item->items);
     resolve_attention(r, scope, item, NULL, cross, sublayer);
+    sublayer->precision = resolve_precision(scope);
     model->queries = get_length(scope, F_queries);
     model->keys = get_length(scope, F_keys);
     bool self = !sublayer->attention.cross;
@@ -148,7 +149,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     model->d_model = get(scope, F_d_model);
     model->embedding_tied = get(scope, F_embedding_tied);
     model->unroll_full = get(scope, F_unroll_full);
-    model->weights_dtype = (Dtype)get(scope, F_weights_dtype);
+    model->precision = resolve_precision(scope);
     if (!encoder && !decoder && !alone && r->diagnostics->errors == 0)
         diagnose(r->diagnostics, item->location,
                  "a model needs `encoder { … }`, `decoder { … }` or an `attention` alone");
@@ -168,6 +169,9 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
         (e->vocab != d->vocab || e->embedding_width != d->embedding_width))
         diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->location),
                  "`embedding tied` needs the same vocabulary and width for source and target");
+    if (model->embedding_tied && e && d && r->diagnostics->errors == 0 && e->precision.weights != d->precision.weights)
+        diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->location),
+                 "`embedding tied` needs the same `precision weights` in encoder and decoder");
     if (r->diagnostics->errors == 0) check_inputs(r);
     if (r->diagnostics->errors == 0) resolve_head(r, scope, item);
     resolve_tokens(r, scope);

@@ -127,6 +127,7 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
 bool all_biased(const Scope *scope);
 /* --- model/layers.c */
 Norm resolve_norm(const Scope *scope);
+Precision resolve_precision(const Scope *scope);
 /* Appends the layers of one `layers` block. */
 void resolve_layers(Resolver *r, const Scope *outer, const Item *item, Stack *stack);
 /* Reports numbers that occur twice in a list of `export`, or that no model has; the list is then empty. */

@@ -54,6 +54,7 @@ static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *st
 static void resolve_embedding(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
     int64_t d_model = r->model->d_model;
     stack->vocab = get(scope, F_vocab);
+    stack->precision = resolve_precision(scope);
     stack->segments = get(scope, F_segments);
     stack->embedding_scale = get_real(scope, F_embedding_scale);
     stack->embedding_width = stated(scope, F_embedding_factor) ? get(scope, F_embedding_factor) : d_model;

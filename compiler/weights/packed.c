@@ -1,12 +1,13 @@
 /* packed.c: reads and writes .attnw files, which hold a model's weights in the layout that the C reads.
  *
  *     0  magic "ATTNW\r\n\x1a"       8  u32 version, 1          12  u32 layout version, 1
- *    16  u64 hash of the model      24  u32 Dtype of matrices   28  u32 packed tensors
+ *    16  u64 hash of the model      24  u32 Dtype               28  u32 packed tensors
  *    32  u64 offset of the data     40  u64 bytes of the data   48  u64 hash of the data
  *    56  u64 hash of the layout     64  zeros                  120  u64 hash of bytes 0 to 119
  *   128  the data: each tensor in its layout at a 64-byte boundary, with zeros between and after them
  *
- * All numbers are little-endian. Hashes are those of hash_bytes with seed 0. */
+ * The Dtype is that of the first weight that is not f32, or f32. All numbers are little-endian. Hashes are those of
+ * hash_bytes with seed 0. */
 #include "../attnc.h"
 
 #include <string.h>
@@ -106,7 +107,7 @@ static void make_header(const Program *program, uint64_t data_hash, uint8_t *hea
     put_number(header + AT_VERSION, VERSION, 4);
     put_number(header + AT_LAYOUT_VERSION, LAYOUT_VERSION, 4);
     put_number(header + AT_MODEL, program->module->model->hash, 8);
-    put_number(header + AT_DTYPE, (uint64_t)program->module->model->weights_dtype, 4);
+    put_number(header + AT_DTYPE, (uint64_t)weight_table_dtype(&program->module->weights), 4);
     put_number(header + AT_COUNT, (uint64_t)program->n_packed, 4);
     put_number(header + AT_OFFSET, HEADER, 8);
     put_number(header + AT_BYTES, (uint64_t)program->weight_bytes, 8);
@@ -187,7 +188,7 @@ static void check_header(const Program *program, const MappedFile *file) {
         fail("%s: the header is damaged: its checksum does not match", path);
     if (layout != LAYOUT_VERSION)
         fail("%s: has version %u of the layout, and this attnc reads version %d", path, layout, LAYOUT_VERSION);
-    Dtype dtype = program->module->model->weights_dtype;
+    Dtype dtype = weight_table_dtype(&program->module->weights);
     if (number_at(header + AT_DTYPE, 4) != (uint64_t)dtype) fail("%s: its weights are not %s", path, dtype_name(dtype));
     if (number_at(header + AT_MODEL, 8) != program->module->model->hash)
         fail("%s: holds the weights of another model than `%s`, or of an older form of it", path, name);

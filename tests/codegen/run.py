@@ -352,10 +352,12 @@ def idle_functions():
     return "\n".join(found) or None
 
 
-def stored_as_bf16(folder):
-    """Weights of another type than f32, in products that prefetch those of the product behind them."""
+def stored_as_bf16(folder, inner=""):
+    """Weights of another type than f32, in products that prefetch those of the product behind them; `inner` stands in
+    the ffn, whose type may differ."""
     with open("specs/gpt2_small.attn", encoding="utf-8") as file:
         text = re.sub(r"^(model \w+ \{)", r"\1\n    precision weights bf16", file.read(), flags=re.M)
+    text = text.replace("ffn { ", "ffn { " + inner)
     path = folder + "/gpt2_small.attn"
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
@@ -397,6 +399,7 @@ def main():
     result("idle_functions", idle_functions())
     with tempfile.TemporaryDirectory() as folder:
         result("stored_as_bf16", stored_as_bf16(folder))
+        result("stored_as_bf16/mixed", stored_as_bf16(folder, "precision weights f32, "))
     if "avxvnni" in of_processor():
         result("same_code/avxvnni", same_code("avxvnni", "avx2"))
     specs = (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48), ("single", 5, 16))

@@ -97,7 +97,8 @@ static void draw_heads(Draw *d, Section *s) {
 }
 
 static void draw_attention(Draw *d, Section *s) {
-    static const Habit habits[] = {{S_position, 45}, {S_qk_norm, 20}, {S_scale, 15}, {S_softcap, 15}, {S_bias, 30}};
+    static const Habit habits[] = {{S_position, 45}, {S_qk_norm, 20}, {S_scale, 15}, {S_softcap, 15}, {S_bias, 30},
+                                   {S_precision, 4}};
     d->bare = false;
     d->cross = s->cross;
     const char *outer = said(s, S_project);
@@ -122,7 +123,7 @@ static void draw_attention(Draw *d, Section *s) {
 }
 
 static void draw_ffn(Draw *d, Section *s) {
-    static const Habit habits[] = {{S_activation, 75}, {S_norm, 25}, {S_residual, 12}, {S_bias, 30}};
+    static const Habit habits[] = {{S_activation, 75}, {S_norm, 25}, {S_residual, 12}, {S_bias, 30}, {S_precision, 4}};
     if (!said(s, S_d_ff) || usual(d, 40)) say_something(d, s, S_d_ff);
     by_habit(d, s, habits, COUNT(habits));
 }
@@ -185,6 +186,9 @@ static void draw_stack(Draw *d, Section *model, bool decoder) {
     if (!said(s, S_vocab) && tokens) say_something(d, s, S_vocab);
     d->vocab = tokens ? said_number(s, S_vocab) : 0;
     by_habit(d, s, habits, COUNT(habits));
+    const char *embedding = said(s, S_embedding); /* a table of both stacks has one precision */
+    bool shared = d->has_encoder && d->has_decoder && embedding && strstr(embedding, "tied");
+    if (!shared && usual(d, 4)) say_something(d, s, S_precision);
     forget_sublayer(d, s);
     if (usual(d, 20)) by_habit(d, s, outer_habits, COUNT(outer_habits));
     int blocks = usual(d, 12) ? 2 : 1;
