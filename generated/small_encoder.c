@@ -100,7 +100,7 @@ static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *ru
 /* ------------------------------------------------------------------ target avx2 */
 #if defined(__x86_64__)
 
-#define small_encoder_AVX2 __attribute__((target("avx2,fma")))
+#define small_encoder_AVX2 __attribute__((target("avx2,f16c,fma")))
 
 /* ones in the first n lanes */
 static inline __attribute__((unused)) small_encoder_AVX2
@@ -2326,7 +2326,7 @@ static unsigned small_encoder_cpu(void) {
     __asm__ volatile("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
     __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
     /* avx2 */
-    if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) features |= 1u << 0;
+    if ((leaf1 & 0x38001000u) == 0x38001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) features |= 1u << 0;
     return features;
 }
 

@@ -74,11 +74,28 @@ static uint16_t bf16_of_float(float number) {
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
+/* To nearest even; numbers from 65520 on become infinite. NaN stays NaN, and is made quiet. */
+static uint16_t half_of_float(float number) {
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    const uint32_t sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu, normal = 0x38800000u; /* 2^-14 */
+    if (size > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | (size >> 13 & 0x1ffu));
+    if (size >= 0x47800000u) return (uint16_t)(sign | 0x7c00u); /* 2^16 */
+    if (size >= normal) return (uint16_t)(sign | ((size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13));
+    /* Below 2^-14 a half is a multiple of 2^-24, which is half the last bit of the sum: the sum rounds to it. */
+    float sum = float_of_bits(size) + 0.5f;
+    memcpy(&bits, &sum, sizeof bits);
+    return (uint16_t)(sign | (bits - 0x3f000000u));
+}
+
 void tensor_from_f32(Dtype dtype, const float *numbers, int64_t count, void *out) {
     switch (dtype) {
     case DTYPE_F32: memcpy(out, numbers, (size_t)count * sizeof *numbers); return;
     case DTYPE_BF16:
         for (int64_t i = 0; i < count; i++) ((uint16_t *)out)[i] = bf16_of_float(numbers[i]);
+        return;
+    case DTYPE_F16:
+        for (int64_t i = 0; i < count; i++) ((uint16_t *)out)[i] = half_of_float(numbers[i]);
         return;
     default: bug("no weights are stored as %s", dtype_name(dtype));
     }

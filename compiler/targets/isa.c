@@ -49,6 +49,7 @@
  *   tree_sum_of(a, n), tree_max_of(a, n)  the same of the first n lanes
  *   low_bits(x)  the lowest four bits of a float
  *   from_bf16(x)  the float whose first 16 bits these are, and the others 0
+ *   from_f16(x)  the float of this IEEE half
  *   any_nan(a)   whether a lane is NaN
  *   anything     no promise */
 #include "targets.h"

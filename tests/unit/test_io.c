@@ -112,6 +112,42 @@ static void brain_floats_are_rounded(void **state) {
     REFUSED(tensor_from_f32(DTYPE_I8, (float[]){1}, 1, (char[8]){0}), EXIT_BUG, "stored as I8");
 }
 
+static uint16_t to_half(float number) {
+    uint16_t out;
+    tensor_from_f32(DTYPE_F16, &number, 1, &out);
+    return out;
+}
+
+/* Between neighbours, the nearer one is taken, and halfway the even one. 65536 would follow the largest half. */
+static void halves_are_rounded(void **state) {
+    (void)state;
+    for (uint16_t half = 0; half < 0x7c00; half++) {
+        float low = from_half(half), high = half == 0x7bff ? 65536 : from_half((uint16_t)(half + 1));
+        float middle = (low + high) / 2;
+        uint16_t even = (uint16_t)(half + (half & 1));
+        for (int negative = 0; negative < 2; negative++) {
+            uint16_t sign = (uint16_t)(negative << 15);
+            float factor = negative ? -1 : 1;
+            assert_int_equal(to_half(factor * low), half | sign);
+            assert_int_equal(to_half(factor * middle), even | sign);
+            assert_int_equal(to_half(factor * nextafterf(middle, 0)), half | sign);
+            assert_int_equal(to_half(factor * nextafterf(middle, INFINITY)), (half + 1) | sign);
+        }
+    }
+    assert_int_equal(to_half(1e-30f), 0);
+    assert_int_equal(to_half(-0.0f), 0x8000);
+    assert_int_equal(to_half(0x1p-149f), 0);
+    assert_int_equal(to_half(3e38f), 0x7c00);
+    assert_int_equal(to_half(-INFINITY), 0xfc00);
+    static const uint32_t nans[] = {0x7fc00000, 0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff, 0x7f80ffff};
+    for (size_t i = 0; i < sizeof nans / sizeof *nans; i++) {
+        float nan;
+        memcpy(&nan, &nans[i], sizeof nan);
+        assert_true(isnan(from_half(to_half(nan))));
+        assert_int_equal(to_half(nan) >> 15, nans[i] >> 31);
+    }
+}
+
 static void other_dtypes(void **state) {
     (void)state;
     assert_true(convert(DTYPE_F32, &(float){0.1f}, 4) == 0.1f);
@@ -528,7 +564,7 @@ static void comma_lists(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(dtypes), TEST(shapes), TEST(halves), TEST(brain_floats), TEST(other_dtypes), TEST(convert_range),
-        TEST(brain_floats_are_rounded),
+        TEST(brain_floats_are_rounded), TEST(halves_are_rounded),
         TEST(round_trip), TEST(round_trip_of_nothing), TEST(good_header), TEST(many_tensors), TEST(bad_files),
         TEST(foreign_files), TEST(folders), TEST(bad_json), TEST(header_to_the_page_end), TEST(bad_fields),
         TEST(bad_shapes), TEST(bad_offsets), TEST(bad_places), TEST(write_refusals), TEST(sharded_index),

@@ -100,6 +100,12 @@ static const char prelude[] =
     "    memcpy(&x, &half, 4);\n"
     "    return x;\n"
     "}\n"
+    "static inline __attribute__((unused)) float from_f16(uint32_t half) {\n"
+    "    const int exponent = half >> 10 & 31;\n"
+    "    const float fraction = half & 1023, sign = half >> 15 ? -1 : 1;\n"
+    "    if (exponent == 31) return half & 1023 ? NAN : sign * INFINITY;\n"
+    "    return sign * ldexpf(exponent ? 1024 + fraction : fraction, (exponent ? exponent : 1) - 25);\n"
+    "}\n"
     "static inline unsigned low_bits(float x) { uint32_t b; memcpy(&b, &x, 4); return b & 15; }\n"
     "static inline int any_nan(const float *a) {\n"
     "    for (size_t i = 0; i < W; i++) if (isnan(a[i])) return 1;\n"
@@ -358,8 +364,9 @@ static void test_fields(void **state) {
     assert_true(isa_load(arena, "sse2")->on_request);
     assert_string_equal(isa->cpu[0], "avx2");
     assert_string_equal(isa->cpu[4], "avx512vl");
-    assert_string_equal(isa->cpu[5], "fma");
-    assert_null(isa->cpu[6]);
+    assert_string_equal(isa->cpu[5], "f16c");
+    assert_string_equal(isa->cpu[6], "fma");
+    assert_null(isa->cpu[7]);
     assert_true(isa_has(isa, "register_lookup"));
     assert_false(isa_has(isa_load(arena, "avx2"), "register_lookup"));
     assert_string_equal(isa->half->name, "avx512_half");
@@ -523,10 +530,10 @@ static void test_probes(void **state) {
     assert_non_null(strstr(
         make_probe(arena, isas),
         "    /* avx512 */\n"
-        "    if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0xc0030020u) == 0xc0030020u && (kept & 0xe6u) == 0xe6u)\n"
+        "    if ((leaf1 & 0x38001000u) == 0x38001000u && (b & 0xc0030020u) == 0xc0030020u && (kept & 0xe6u) == 0xe6u)\n"
         "        features |= 1u << 0;\n"
         "    /* avx2 */\n"
-        "    if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
+        "    if ((leaf1 & 0x38001000u) == 0x38001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
         "features |= 1u << 1;\n"
         "    return features;\n"));
     assert_null(strstr(make_probe(arena, isas), "leaf7_1"));
@@ -544,7 +551,7 @@ static void test_probes(void **state) {
         "        (kept & 0xe6u) == 0xe6u)\n"
         "        features |= 1u << 0;\n"
         "    /* avx2 */\n"
-        "    if ((leaf1 & 0x18001000u) == 0x18001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
+        "    if ((leaf1 & 0x38001000u) == 0x38001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
         "features |= 1u << 1;\n"
         "    /* x */\n"
         "    if ((leaf1 & 0x18000000u) == 0x18000000u && (d & 0x1000000u) == 0x1000000u && (kept & 0x60000u) == "
