@@ -845,6 +845,8 @@ const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable 
                             size_t *absent);
 /* Names for a message, in which those that differ only in numbers are joined: "`layers.{layer}.bias` (12), `odd`". */
 const char *tensor_names_summary(Arena *arena, const char *const *names, size_t count);
+/* The `count` numbers rounded to those that the weight's dtype represents. */
+const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, int64_t count);
 /* Draws `count` weights from a normal distribution. The same seed and name give the same weights on every machine. */
 void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out);
 

@@ -29,8 +29,7 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
     }
 }
 
-/* Rounds the f32 numbers to those that the weight's dtype represents. */
-static const float *rounded(Arena *arena, const WeightSpec *spec, const float *numbers, int64_t count) {
+const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, int64_t count) {
     enum { BLOCK = 1024 };
     if (spec->dtype == DTYPE_F32) return numbers;
     float *out = arena_array(arena, (size_t)count, sizeof *out);
@@ -52,7 +51,7 @@ static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed) {
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
     float *out = arena_array(arena, (size_t)count, sizeof *out);
     random_normal(seed, spec->name, spec->mean, spec->deviation, count, out);
-    return rounded(arena, spec, out, count);
+    return weight_rounded(arena, spec, out, count);
 }
 
 /* ---------------------------------------------------------------- names */
@@ -309,7 +308,7 @@ static const float *load_one(Arena *arena, const Model *model, const WeightTable
     if (found.tensor) {
         if (used) used[found.tensor - file->tensors] = true;
         refuse_integers(spec, found.tensor);
-        const float *data = rounded(arena, spec, cut(arena, spec, &found), count);
+        const float *data = weight_rounded(arena, spec, cut(arena, spec, &found), count);
         report_not_finite(file, found.name, data, count);
         return data;
     }

@@ -101,5 +101,10 @@ Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uin
         if (stress == STRESS_TINY) multiply(n, dice_chance(&dice, 50) ? 1e-39 : 1e-43);
         if (stress == STRESS_SPECIAL && i == 0) spoil(&dice, n);
     }
+    for (size_t i = 0; i < w->table->count; i++) { /* a matrix in 16 bits holds no others */
+        int64_t count = 0;
+        shape_elements(w->table->specs[i].shape, &count);
+        w->data[i] = weight_rounded(arena, &w->table->specs[i], data[i], count);
+    }
     return w;
 }
