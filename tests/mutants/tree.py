@@ -80,7 +80,7 @@ class Command:
         if kind == "check":
             spec = name if "/" in name else "tests/differential/%s" % name
             self.argv = ["build/attnc", "check", spec + ".attn", *options]
-            if "--lengths" not in options:
+            if "--lengths" not in options and "--case" not in options:
                 self.argv.append("--small")
         elif kind == "unit":
             self.goal = ["build/unit/test_" + name]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The passes by what `attnc --dump=plan` prints of every spec: which steps there are (steps.txt, of some), and that
-what lives at the same time has places of its own. What build made of some, as `attnc --dump=graph` prints it
-(graphs.txt), and of all: every kind of op, each made before it is read. The emitted text: what its reader counts on.
-Speaks TAP.
+"""The passes by what `attnc --dump=plan` prints of every spec: which steps there are (steps.txt, of some), all that it
+says of a few (plans.txt), and that what lives at the same time has places of its own. What build made of some, as
+`attnc --dump=graph` prints it (graphs.txt), and of all: every kind of op, each made before it is read. The emitted
+text: what its reader counts on. Speaks TAP.
 
-    tests/plan/run.py --renew     writes steps.txt and graphs.txt anew"""
+    tests/plan/run.py --renew     writes steps.txt, plans.txt and graphs.txt anew"""
 import collections
 import glob
 import itertools
@@ -17,13 +17,14 @@ sys.path.insert(0, os.path.dirname(HERE))
 from lib.attnc import ROOT, attnc  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 
-STEPS, GRAPHS = (os.path.join(HERE, name) for name in ("steps.txt", "graphs.txt"))
+STEPS, PLANS, GRAPHS = (os.path.join(HERE, name) for name in ("steps.txt", "plans.txt", "graphs.txt"))
 COUNTED = ["specs/%s.attn" % name for name in ("by_hand", "deit_small", "gemma2_2b", "minilm", "qwen3_0_6b")]
 COUNTED += ["tests/differential/%s.attn" % name for name in (
     "cross_general", "embedding_factor", "features_scaled", "logits_odd", "norm_after", "norm_none", "parallel_shared",
     "patches_to_tokens", "seq2seq_odd", "seq2seq_shared", "sublayers", "unrolled_kinds", "longrope_both")]
 COUNTED += ["tests/decode/ring.attn", "tests/decode/prefixed.attn"]
 COUNTED += ["tests/differential/alone_%s.attn" % name for name in ("additive_values", "cross", "dot")]
+PLANNED = ["tests/differential/%s.attn" % name for name in ("alone_dot", "patches", "patches_bare")]
 SCRATCH = re.compile(r"^schedule (\w+) of .*, (\d+) bytes of scratch a thread$", re.M)
 SHOWN = ["specs/by_hand.attn", "tests/differential/single.attn", "tests/differential/unrolled_patches.attn"]
 SHOWN += ["tests/differential/alone_%s.attn" % name for name in ("additive_values", "exact_keys", "given", "relative")]
@@ -67,8 +68,12 @@ def steps_text():
     return "\n".join(lines) + "\n"
 
 
-def graphs_text():
-    return "".join("%s\n%s\n" % (spec, dump(spec, "graph")) for spec in SHOWN)
+def dumps_text(specs_shown, stage):
+    return "".join("%s\n%s\n" % (spec, dump(spec, stage)) for spec in specs_shown)
+
+
+def golden_texts():
+    return ((STEPS, steps_text()), (PLANS, dumps_text(PLANNED, "plan")), (GRAPHS, dumps_text(SHOWN, "graph")))
 
 
 def expect_golden(path, text):
@@ -100,8 +105,11 @@ class Plans:
     def test_steps(self):
         expect_golden(STEPS, steps_text())
 
+    def test_plans(self):
+        expect_golden(PLANS, dumps_text(PLANNED, "plan"))
+
     def test_graphs(self):
-        expect_golden(GRAPHS, graphs_text())
+        expect_golden(GRAPHS, dumps_text(SHOWN, "graph"))
         with open(os.path.join(ROOT, "compiler/ir/ops.def"), encoding="utf-8") as file:
             left = set(re.findall(r"^OP\((\w+),", file.read(), re.M))
         for spec, _ in self.texts:
@@ -286,7 +294,7 @@ class Plans:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--renew"]:
-        for path, text in ((STEPS, steps_text()), (GRAPHS, graphs_text())):
+        for path, text in golden_texts():
             with open(path, "w", encoding="utf-8") as golden:
                 golden.write(text)
     else:
