@@ -86,6 +86,7 @@ const char *dtype_name(Dtype dtype); /* "F32", as safetensors spells it */
 size_t dtype_bytes(Dtype dtype);
 const char *dtype_c_type(Dtype dtype); /* "float"; of types that C lacks the integer with their bits */
 bool dtype_is_float(Dtype dtype);
+bool dtype_of_weights(Dtype dtype); /* in which weights can be stored: a float, or I8 with scales */
 
 enum { MAX_RANK = 8 };
 
@@ -828,7 +829,8 @@ Program *plan_model(Arena *arena, const Module *module);
  * canonical or source names, or drawn from a seed. */
 typedef struct Weights {
     const WeightTable *table;
-    const float **data; /* an array for each tensor of the table, of its shape */
+    const float **data;   /* an array for each tensor of the table, of its shape */
+    const float **scales; /* for each tensor, the scales by weight_scale_count; NULL where it has none */
 } Weights;
 
 /* The notes on unused tensors of a file: none, a line that counts them, or a line for each tensor. */
@@ -845,10 +847,20 @@ const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable 
                             size_t *absent);
 /* Names for a message, in which those that differ only in numbers are joined: "`layers.{layer}.bias` (12), `odd`". */
 const char *tensor_names_summary(Arena *arena, const char *const *names, size_t count);
-/* The `count` numbers rounded to those that the weight's dtype represents. */
-const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, int64_t count);
+Weights *weights_new(Arena *arena, const WeightTable *table); /* without arrays */
 /* Draws `count` weights from a normal distribution. The same seed and name give the same weights on every machine. */
 void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out);
+
+/* --- weights/rounding.c: numbers as a weight's dtype represents them. */
+/* A weight of int8 has a scale for each row of its matrix, of no more than 16 significant bits; others have none. */
+int64_t weight_scale_count(const WeightSpec *spec);
+/* The numbers, of the weight's shape, rounded to those that its dtype represents; int8 wants finite ones. *scales is
+ * set to the scales, or to NULL. Numbers that are the result of this function stay as they are. */
+const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, const float **scales);
+/* The scale with the least squared error that a search finds for a row of K finite numbers; 0 where all are 0. */
+double int8_scale(const float *row, int64_t K);
+/* The integers, from -127 to 127, nearest to the numbers divided by the scale; ties go to even. Scale 0 gives 0. */
+void int8_round(const float *row, int64_t K, double scale, int8_t *out);
 
 /* --- weights/source_patterns.c: the patterns of a spec's `weights` block. */
 /* Whether the pattern of a line matches the canonical name. *layer is set to the text that matches {layer}, and *suffix

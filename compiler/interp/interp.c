@@ -17,6 +17,7 @@ typedef struct VisibleKeys {
 typedef struct Numbers {
     const float *single;
     const double *real;
+    const float *scales; /* of the rows of an int8 weight, else NULL */
     const int64_t *ids;
     const uint8_t *flags;
     const VisibleKeys *visibility; /* of the result of a softmax; NULL: every key is visible */
@@ -41,11 +42,13 @@ static int64_t extent(const Interp *in, int tensor, int d) {
 static double at(Numbers n, int64_t i) { return n.single ? (double)n.single[i] : n.real[i]; }
 
 /* The dot product of a[i..i+d-1] and b[j..j+d-1], whose exact value is `sum`, as f32 arithmetic might give it: rounded
- * at the magnitude of sum(|a*b|). Without rounding it is `sum`. */
+ * at the magnitude of sum(|a*b|), or NaN if that overflows; the products of an int8 weight are summed before they are
+ * multiplied by the scale of its row. Without rounding it is `sum`. */
 static double rounded_dot(Rounding *how, double sum, Numbers a, int64_t i, Numbers b, int64_t j, int64_t d) {
     if (!how->state) return sum;
     double magnitude = 0;
     for (int64_t c = 0; c < d; c++) magnitude += fabs(at(a, i + c) * at(b, j + c));
+    if (b.scales && sum_overflows(how, magnitude / (double)b.scales[j / d])) return NAN;
     return round_sum(how, sum, magnitude);
 }
 
@@ -398,7 +401,10 @@ static void bind_constants(Interp *in, const Weights *weights) {
     const Module *module = in->module;
     for (int t = 0; t < in->graph->n_tensors; t++) {
         const Tensor *tensor = &in->graph->tensors[t];
-        if (tensor->kind == TENSOR_WEIGHT) in->numbers[t].single = weights->data[tensor->weight];
+        if (tensor->kind == TENSOR_WEIGHT) {
+            in->numbers[t].single = weights->data[tensor->weight];
+            in->numbers[t].scales = weights->scales[tensor->weight];
+        }
         if (tensor->kind != TENSOR_DERIVED) continue;
         const Derived *d = &module->derived[tensor->weight];
         int64_t count = 0;

@@ -20,26 +20,18 @@ static bool matrix_of(Shape shape, int64_t *N, int64_t *K) {
 }
 
 bool layout_bytes(const Layout *layout, Shape shape, int64_t *bytes) {
-    int64_t N, K, rows, numbers, scales = 0;
+    int64_t N, K, rows, numbers;
     if (!matrix_of(shape, &N, &K)) return false;
     rows = N;
     if (layout->panel && (!round_up_fits(N, layout->panel, &rows) || !round_up_fits(K, layout->k_group, &K)))
         return false;
-    if (!mul_fits(rows, K, &numbers) || !mul_fits(numbers, (int64_t)dtype_bytes(layout->dtype), &numbers) ||
-        !round_up_fits(numbers, ALIGNMENT, &numbers))
-        return false;
-    if (layout->scale_group) {
-        int64_t groups = (K - 1) / layout->scale_group + 1;
-        if (!mul_fits(rows, groups, &scales) || !mul_fits(scales, (int64_t)dtype_bytes(layout->scale), &scales) ||
-            !round_up_fits(scales, ALIGNMENT, &scales))
-            return false;
-    }
-    return add_fits(numbers, scales, bytes);
+    return mul_fits(rows, K, &numbers) && mul_fits(numbers, (int64_t)dtype_bytes(layout->dtype), &numbers) &&
+           round_up_fits(numbers, ALIGNMENT, bytes);
 }
 
 bool layout_is_dense(const Layout *layout, Shape shape) {
     int64_t N, K, bytes;
-    if (layout->scale_group || !matrix_of(shape, &N, &K) || !layout_bytes(layout, shape, &bytes)) return false;
+    if (!matrix_of(shape, &N, &K) || !layout_bytes(layout, shape, &bytes)) return false;
     if (layout->panel && (!round_up_fits(N, layout->panel, &N) || !round_up_fits(K, layout->k_group, &K))) return false;
     return layout_elements(layout, bytes) == N * K;
 }

@@ -15,8 +15,6 @@ typedef struct Layout {
     Dtype dtype;
     int panel;       /* 0: rows */
     int k_group;     /* number of neighbouring k of a column that are adjacent, as dot-product instructions read them */
-    Dtype scale;     /* type of the scales, which follow the numbers */
-    int scale_group; /* number of k of a row that share a scale; 0: there are no scales */
 } Layout;
 
 typedef enum Space {
@@ -38,7 +36,7 @@ typedef struct Slot {
 extern const Layout LAYOUT_ROWS, LAYOUT_PANELS; /* f32 */
 
 /* --- ir/storage.c */
-/* Sets *bytes to the size of a tensor in that layout with its scales, rounded up to ALIGNMENT; false on overflow. */
+/* Sets *bytes to the size of a tensor in that layout, rounded up to ALIGNMENT; false on overflow. */
 bool layout_bytes(const Layout *layout, Shape shape, int64_t *bytes);
 /* Whether a tensor in that layout fills its bytes: then panels of the next one follow as if they were its own. */
 bool layout_is_dense(const Layout *layout, Shape shape);

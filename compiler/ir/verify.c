@@ -2,7 +2,7 @@
 #include "../attnc.h"
 
 /* The dtypes as ops.def spells them. */
-enum { F32 = DTYPE_F32, I64 = DTYPE_I64, U8 = DTYPE_U8, FLOAT = DTYPE_COUNT };
+enum { F32 = DTYPE_F32, I64 = DTYPE_I64, U8 = DTYPE_U8, STORED = DTYPE_COUNT };
 
 #define LIST(...) {__VA_ARGS__}
 static const struct {
@@ -50,11 +50,11 @@ static void verify_dtypes(const Graph *g, int index, const char *after) {
         WANT(rule < MAX_OP_INPUTS);
         const Tensor *read = &g->tensors[op->inputs[n]];
         int wanted = rules[op->kind].inputs[rule];
-        if (wanted == FLOAT && dtype_is_float(read->dtype)) continue;
+        if (wanted == STORED && dtype_of_weights(read->dtype)) continue;
         if ((int)read->dtype != wanted)
             bug("after %s: op %d, %s of `%s` (%s): its input `%s` is %s, not %s", after, index, op_name(op->kind),
                 result->name, op->where, read->name, dtype_name(read->dtype),
-                wanted == FLOAT ? "a float" : dtype_name((Dtype)wanted));
+                wanted == STORED ? "a type of weights" : dtype_name((Dtype)wanted));
     }
 }
 

@@ -87,6 +87,7 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     give_operand(call, "x", g->x);
     give_packed(call, "w", g->weight);
     if (weights_stream(l)) give_packed(call, "next", weights_after(l->plan, s));
+    give_packed(call, "scales", g->scales);
     give_packed(call, "bias", g->bias);
     give_operand(call, "factor", g->factor);
     give_operand(call, "other", g->residual);

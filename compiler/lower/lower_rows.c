@@ -24,6 +24,7 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
                                  lookup ? ", looked up" : "", segments ? ", + segments" : "",
                                  positions ? ", + positions" : "");
     give_packed(call, "table", m->table);
+    give_packed(call, "scales", m->scales);
     give_operand(call, "x", m->given);
     give_packed(call, "segments", m->segments);
     give_packed(call, "positions", m->positions);

@@ -82,6 +82,7 @@ double step_bytes(const Plan *plan, const Step *s, const CallRows *call) {
     if (s->kind == STEP_GEMM) {
         size_t bytes = dtype_bytes(plan->program->packed[g->weight].slot.layout.dtype);
         weights = (double)bytes * (double)g->k * (double)s->n;
+        if (g->scales != NO_PACKED) weights += (double)sizeof(float) * (double)s->n;
         floats += rows * (double)g->k + (gemm_has_residual(g) || gemm_has_factor(g) ? rows * (double)s->n : 0);
     } else if (s->kind == STEP_ATTENTION)
         floats += rows * (double)(a->heads * a->head_dim) +

@@ -41,6 +41,7 @@ int sole_output(const Fuse *f, int t);       /* the graph output that is the onl
 Operand place_result(Fuse *f, int t);
 Operand place_over(Fuse *f, int from, int result); /* reuses the rows of `from` if nothing else reads them */
 int pack_tensor(Fuse *f, int t, bool panels, bool plus_one);
+int pack_scales(Fuse *f, int weight); /* of the rows of an int8 weight; NO_PACKED for other weights */
 int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`; shared with the weight */
 
 /* --- passes/fuse_rows.c: the rows that the layers begin with. */

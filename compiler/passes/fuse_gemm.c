@@ -13,6 +13,7 @@ static Step gemm_step(Fuse *f, const Op *linear) {
                            .residual = NOWHERE,
                            .k = columns_of(f, x),
                            .weight = NO_PACKED,
+                           .scales = NO_PACKED,
                            .bias = NO_PACKED,
                            .scale = 1,
                            .residual_scale = 1};
@@ -67,7 +68,7 @@ static bool feeds_attention(const Fuse *f, const Op *op) {
     }
 }
 
-/* Weights of the parts follow each other as panels, biases as rows of whole panels. */
+/* Weights of the parts follow each other as panels, scales and biases as rows of whole panels. */
 static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
     GemmStep *gemm = &step->gemm;
     bool any_bias = false;
@@ -76,6 +77,12 @@ static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
         int packed = pack_tensor(f, parts[i]->inputs[1], true, false);
         if (i == 0) gemm->weight = packed;
         else if (packed != gemm->weight + i) bug("the parts of `%s` do not follow each other", step->name);
+    }
+    for (int i = 0; i < n; i++) {
+        int packed = pack_scales(f, parts[i]->inputs[1]);
+        if (i == 0) gemm->scales = packed;
+        else if (gemm->scales != NO_PACKED && packed != gemm->scales + i)
+            bug("the scales of `%s` do not follow each other", step->name);
     }
     for (int i = 0; i < n && any_bias; i++) {
         int packed = parts[i]->n_inputs > 2 ? pack_tensor(f, parts[i]->inputs[2], false, false)

@@ -127,6 +127,22 @@ int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     return *index = program_packed(f->arena, f->program, packed);
 }
 
+int pack_scales(Fuse *f, int weight) {
+    const Tensor *tensor = tensor_in(f, weight);
+    if (tensor->dtype != DTYPE_I8) return NO_PACKED;
+    int *index = &f->program->scales_of[tensor->weight];
+    if (*index != NO_PACKED) return *index;
+    Packed scales = {.slot = {.space = SPACE_WEIGHTS, .layout = LAYOUT_ROWS},
+                     .site = tensor->site,
+                     .weight = tensor->weight,
+                     .derived = -1,
+                     .scales = true,
+                     .shape = {1, {tensor->dims[0].n}}};
+    scales.slot.name = arena_printf(f->arena, "%s.scales", tensor->name);
+    scales.site.part = arena_printf(f->arena, "%s_scales", tensor->site.part);
+    return *index = program_packed(f->arena, f->program, scales);
+}
+
 int pack_zeros(Fuse *f, int weight, int64_t n) {
     const Tensor *tensor = tensor_in(f, weight);
     int *index = &f->program->zeros_of[tensor->weight];

@@ -14,6 +14,7 @@ static Step embed_step(Fuse *f, StepKind kind, const Op *op) {
                              .ids = NO_INPUT,
                              .segment_ids = NO_INPUT,
                              .table = NO_PACKED,
+                             .scales = NO_PACKED,
                              .segments = NO_PACKED,
                              .positions = NO_PACKED,
                              .front = {NO_PACKED, NO_PACKED},
@@ -71,6 +72,7 @@ void fuse_embed(Fuse *f, const Op *op) {
     Step step = embed_step(f, STEP_EMBED, op);
     step.embed.ids = input_index(f, op->inputs[0]);
     step.embed.table = pack_tensor(f, op->inputs[1], table_is_tied(f, op->inputs[1]), false);
+    step.embed.scales = pack_scales(f, op->inputs[1]);
     /* another graph may have tied it */
     step.embed.table_in_panels = f->program->packed[step.embed.table].slot.layout.panel > 0;
     finish(f, step, absorb(f, &step, op->result), "embedding");

@@ -12,6 +12,7 @@ Program *plan_model(Arena *arena, const Module *module) {
     Program *program = arena_alloc(arena, sizeof *program);
     program->module = module;
     program->of_weight = none_packed(arena, module->weights.count);
+    program->scales_of = none_packed(arena, module->weights.count);
     program->zeros_of = none_packed(arena, module->weights.count);
     program->of_derived = none_packed(arena, (size_t)module->n_derived);
     program->unroll_full = module->model->unroll_full;

@@ -47,6 +47,7 @@ typedef struct Packed {
     Slot slot;
     Site site;
     int weight, derived; /* one of them >= 0; both -1: zeros */
+    bool scales;         /* those of the rows of the weight, in place of its numbers */
     bool plus_one;
     Shape shape;
 } Packed;
@@ -73,6 +74,7 @@ typedef struct EmbedStep {
     Operand given;           /* NO_BUFFER: looked up */
     int ids, segment_ids;    /* graph inputs, or NO_INPUT */
     int table, segments, positions; /* packed, or NO_PACKED */
+    int scales;              /* packed: of the rows of an int8 table, or NO_PACKED */
     int front[2];            /* packed rows in front of each sequence, or NO_PACKED */
     bool table_in_panels;    /* a tied table */
     int64_t first_position;  /* row of the position table for position 0 */
@@ -83,11 +85,12 @@ typedef struct PatchesStep {
     int64_t height, width, patch; /* pixels; of a square */
 } PatchesStep;
 
-/* out = residual + residual_scale * (activation(cap(scale * (x weight^T + bias))) * factor) */
+/* out = residual + residual_scale * (activation(cap(scale * (x weight^T * scales + bias))) * factor) */
 typedef struct GemmStep {
     Operand x, factor, residual;
     int64_t k;           /* columns of x */
     int weight, bias;    /* packed: the first of `parts` that follow each other; bias may be NO_PACKED */
+    int scales;          /* packed, the same: of the rows of int8 weights, or NO_PACKED */
     int parts;
     double scale, residual_scale;
     double cap;          /* 0: none */
@@ -212,6 +215,7 @@ struct Program {
     Packed *packed;
     int n_packed, room_packed;
     int *of_weight, *of_derived;     /* the packed one of each weight and derived tensor of the module, or NO_PACKED */
+    int *scales_of;                /* the packed scales of an int8 weight, or NO_PACKED */
     int *zeros_of;                 /* the packed zeros that replace a weight's bias, or NO_PACKED */
     int64_t weight_bytes;            /* the data of .attnw */
     Cache *caches;

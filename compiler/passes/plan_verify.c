@@ -54,6 +54,9 @@ static void verify_gemm(const Checker *c) {
     verify_packed(c, g->weight, "weight", true);
     verify_packed(c, g->weight + g->parts - 1, "weight", true);
     verify_packed(c, g->bias, "bias", false);
+    const bool scaled = c->plan->program->packed[g->weight].slot.layout.dtype == DTYPE_I8;
+    verify_packed(c, g->scales, "scales", scaled);
+    if (!scaled && g->scales != NO_PACKED) broken(c, "are of weights that have none", "scales");
     for (int p = 0; p < g->parts; p++) {
         const Packed *part = &c->plan->program->packed[g->weight + p];
         if (part->slot.layout.panel != PANEL) broken(c, "is not in panels", "weight");
@@ -97,7 +100,10 @@ static void verify_step(const Checker *c) {
     case STEP_STORE:
         if (s->store.cache < 0 || s->store.cache >= c->plan->program->n_caches) broken(c, "is no cache", "cache");
         break;
-    case STEP_EMBED: verify_packed(c, s->embed.table, "table", s->embed.ids != NO_INPUT); break;
+    case STEP_EMBED:
+        verify_packed(c, s->embed.table, "table", s->embed.ids != NO_INPUT);
+        verify_packed(c, s->embed.scales, "scales", false);
+        break;
     case STEP_PREPEND: verify_packed(c, s->embed.front[0], "front", true); break;
     case STEP_PATCHES: case STEP_MAP: case STEP_POOL: case STEP_COPY: break;
     case STEP_COUNT: broken(c, "has no kind", "the step");

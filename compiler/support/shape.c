@@ -34,6 +34,8 @@ const char *dtype_c_type(Dtype dtype) {
     return DTYPES[dtype].c_type;
 }
 
+bool dtype_of_weights(Dtype dtype) { return dtype_is_float(dtype) || dtype == DTYPE_I8; }
+
 bool dtype_is_float(Dtype dtype) {
     return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16 || dtype == DTYPE_F64;
 }

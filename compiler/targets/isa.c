@@ -30,9 +30,9 @@
  *
  * An op row is prototype, C text and meaning; an indented line continues the row before it. A parameter is a vector
  * unless one of these words stands in front of its name: `float`, `count` (size_t, 1 to W), `read` (const float *),
- * `read16` (const uint16_t *), `table` (const float *, 16 numbers), `write` (float *), `integral` (a vector of whole
- * numbers from -252 to 252). The result is a vector unless `float` or `void` stands in front of the operation. The C
- * text holds each parameter as $NAME, at most once where the argument may be long.
+ * `read16` (const uint16_t *), `read8` (const int8_t *), `table` (const float *, 16 numbers), `write` (float *),
+ * `integral` (a vector of whole numbers from -252 to 252). The result is a vector unless `float` or `void` stands in
+ * front of the operation. The C text holds each parameter as $NAME, at most once where the argument may be long.
  *
  * ${prefix} is the model's name, and ${table} is ${prefix}_NAME, where NAME is the table's name. A table that is based
  * on another one has that table's text under its own name.
@@ -108,9 +108,10 @@ static int64_t positive(const Table *table, const char *text) {
 /* ---------------------------------------------------------------------------------- op rows */
 
 static void add_param(const Table *table, IsaOp *op, char *text) {
-    static const char *const words[] = {"integral", "float", "count", "read", "read16", "table", "write",
-                                        NULL};
-    static const IsaKind kinds[] = {ISA_INTEGRAL, ISA_FLOAT, ISA_COUNT, ISA_READ, ISA_READ16, ISA_TABLE, ISA_WRITE};
+    static const char *const words[] = {"integral", "float", "count", "read", "read16",
+                                        "read8",    "table", "write", NULL};
+    static const IsaKind kinds[] = {ISA_INTEGRAL, ISA_FLOAT, ISA_COUNT, ISA_READ,
+                                    ISA_READ16,   ISA_READ8, ISA_TABLE, ISA_WRITE};
     if (op->param_count == ISA_MAX_PARAMS) table_error(table, "%s has too many parameters", op->name);
     const char *name = take_word(table->arena, &text);
     IsaKind kind = ISA_VECTOR;

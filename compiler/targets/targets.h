@@ -33,6 +33,7 @@ typedef enum IsaKind {
     ISA_COUNT,    /* size_t, 1 to width */
     ISA_READ,     /* const float * */
     ISA_READ16,   /* const uint16_t *: numbers of 16 bits */
+    ISA_READ8,    /* const int8_t * */
     ISA_TABLE,    /* const float *: 16 numbers */
     ISA_WRITE,    /* float * */
     ISA_VOID      /* as a result only: the operation is a statement */

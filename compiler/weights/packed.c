@@ -58,7 +58,7 @@ static void fill_floats(const Program *program, const Packed *packed, const Weig
         return;
     }
     if (packed->weight < 0) return;
-    const float *data = weights->data[packed->weight];
+    const float *data = (packed->scales ? weights->scales : weights->data)[packed->weight];
     int64_t count = 0, K = packed->slot.layout.panel ? packed->shape.dims[1] : 1;
     if (!shape_elements(packed->shape, &count) || count > room_of(packed))
         bug("`%s` does not fit its slot", packed->slot.name);
@@ -68,10 +68,26 @@ static void fill_floats(const Program *program, const Packed *packed, const Weig
     }
 }
 
+/* The matrix [N][K] as integers. */
+static void fill_int8(const Packed *packed, const Weights *weights, int8_t *out) {
+    const int64_t N = packed->shape.dims[0], K = packed->shape.dims[1];
+    Arena *arena = arena_new();
+    int8_t *row = arena_alloc(arena, (size_t)K);
+    for (int64_t n = 0; n < N; n++) {
+        int8_round(weights->data[packed->weight] + n * K, K, (double)weights->scales[packed->weight][n], row);
+        for (int64_t k = 0; k < K; k++) out[layout_index(&packed->slot.layout, n, k, K)] = row[k];
+    }
+    arena_free(arena);
+}
+
 void packed_fill(const Program *program, const Packed *packed, const Weights *weights, void *out) {
     memset(out, 0, (size_t)packed->slot.bytes);
     if (packed->slot.layout.dtype == DTYPE_F32) {
         fill_floats(program, packed, weights, out);
+        return;
+    }
+    if (packed->slot.layout.dtype == DTYPE_I8) {
+        fill_int8(packed, weights, out);
         return;
     }
     Arena *arena = arena_new();
@@ -224,16 +240,17 @@ static const float *buckets_back(Arena *arena, const Derived *derived, const Wei
     return out;
 }
 
-/* A weight in the row-major form of a file, without panels and without the 1 that plus_one adds. */
-static const float *weight_back(Arena *arena, const Packed *packed, const float *data) {
-    if (!packed->slot.layout.panel && !packed->plus_one) return data;
+/* A weight in the row-major form of a file, without panels and without the 1 that plus_one adds; integers are
+ * multiplied by the scales of their rows. */
+static const float *weight_back(Arena *arena, const Packed *packed, const float *data, const float *scales) {
+    if (!packed->slot.layout.panel && !packed->plus_one && !scales) return data;
     int64_t count = 0;
     if (!shape_elements(packed->shape, &count)) bug("`%s` is too large", packed->slot.name);
     float *out = arena_array(arena, (size_t)count, sizeof *out);
-    int64_t K = packed->slot.layout.panel ? packed->shape.dims[1] : 1;
+    int64_t K = packed->slot.layout.panel || scales ? packed->shape.dims[1] : 1;
     for (int64_t i = 0; i < count; i++) {
         float x = data[layout_index(&packed->slot.layout, i / K, i % K, K)];
-        out[i] = packed->plus_one ? x - 1 : x;
+        out[i] = packed->plus_one ? x - 1 : scales ? x * scales[i / K] : x;
     }
     return out;
 }
@@ -257,15 +274,18 @@ Weights *packed_read(Arena *arena, const Program *program, const char *path, boo
     if (verify && hash_bytes(0, file.data + HEADER, file.size - HEADER) != expected)
         fail("%s: the weights are damaged: their checksum does not match", path);
     const WeightTable *table = &program->module->weights;
-    Weights *weights = arena_alloc(arena, sizeof *weights);
-    weights->table = table;
-    weights->data = arena_array(arena, table->count, sizeof *weights->data);
+    Weights *weights = weights_new(arena, table);
+    for (int i = 0; i < program->n_packed; i++) {
+        const Packed *p = &program->packed[i];
+        if (p->scales) weights->scales[p->weight] = packed_floats(arena, p, file.data + HEADER + p->slot.offset);
+    }
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
         const Derived *derived = p->derived >= 0 ? &program->module->derived[p->derived] : NULL;
+        if (p->scales) continue;
         const float *data = packed_floats(arena, p, file.data + HEADER + p->slot.offset);
         progress_at(i, program->n_packed, "tensors");
-        if (p->weight >= 0) weights->data[p->weight] = weight_back(arena, p, data);
+        if (p->weight >= 0) weights->data[p->weight] = weight_back(arena, p, data, weights->scales[p->weight]);
         else if (derived && derived->kind == DERIVED_RELATIVE)
             weights->data[derived->source] = buckets_back(arena, derived, &table->specs[derived->source], data);
     }

@@ -29,29 +29,12 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
     }
 }
 
-const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, int64_t count) {
-    enum { BLOCK = 1024 };
-    if (spec->dtype == DTYPE_F32) return numbers;
-    float *out = arena_array(arena, (size_t)count, sizeof *out);
-    double block[BLOCK]; /* of the widest dtype */
-    for (int64_t i = 0; i < count; i += BLOCK) {
-        int64_t n = count - i < BLOCK ? count - i : BLOCK;
-        tensor_from_f32(spec->dtype, numbers + i, n, block);
-        const FileTensor stored = {.name = spec->name,
-                                   .dtype = spec->dtype,
-                                   .data = (const uint8_t *)block,
-                                   .bytes = (size_t)n * dtype_bytes(spec->dtype)};
-        tensor_to_f32(&stored, 0, n, out + i);
-    }
-    return out;
-}
-
-static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed) {
+static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed, const float **scales) {
     int64_t count = 0;
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
     float *out = arena_array(arena, (size_t)count, sizeof *out);
     random_normal(seed, spec->name, spec->mean, spec->deviation, count, out);
-    return weight_rounded(arena, spec, out, count);
+    return weight_rounded(arena, spec, out, scales);
 }
 
 /* ---------------------------------------------------------------- names */
@@ -292,6 +275,14 @@ static void report_not_finite(const TensorFile *file, const char *name, const fl
                 name);
 }
 
+static void refuse_not_finite(const TensorFile *file, const char *name, const float *data, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(data[i]))
+            fail("%s: number %lld of `%s` is %s, and int8 has no such number; state `precision weights f32` for its "
+                 "part of the model, or mend the file",
+                 file->path, (long long)i, name, isnan(data[i]) ? "NaN" : "infinite");
+}
+
 /* Integers are codes of a quantization or not weights at all, so their values must not be used as weights. */
 static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
     if (dtype_is_float(tensor->dtype)) return;
@@ -300,7 +291,7 @@ static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
 }
 
 static const float *load_one(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
-                             size_t index, bool *used) {
+                             size_t index, bool *used, const float **scales) {
     const WeightSpec *spec = &table->specs[index];
     Found found = find(arena, model, file, spec->name);
     int64_t count = 0;
@@ -308,19 +299,27 @@ static const float *load_one(Arena *arena, const Model *model, const WeightTable
     if (found.tensor) {
         if (used) used[found.tensor - file->tensors] = true;
         refuse_integers(spec, found.tensor);
-        const float *data = weight_rounded(arena, spec, cut(arena, spec, &found), count);
+        const float *numbers = cut(arena, spec, &found);
+        if (spec->dtype == DTYPE_I8) refuse_not_finite(file, found.name, numbers, count);
+        const float *data = weight_rounded(arena, spec, numbers, scales);
         report_not_finite(file, found.name, data, count);
         return data;
     }
     if (!found.source || !found.source->optional) missing(arena, model, table, file, spec);
-    return arena_array(arena, (size_t)count, sizeof(float));
+    return weight_rounded(arena, spec, arena_array(arena, (size_t)count, sizeof(float)), scales);
+}
+
+Weights *weights_new(Arena *arena, const WeightTable *table) {
+    Weights *weights = arena_alloc(arena, sizeof *weights);
+    weights->table = table;
+    weights->data = arena_array(arena, table->count, sizeof *weights->data);
+    weights->scales = arena_array(arena, table->count, sizeof *weights->scales);
+    return weights;
 }
 
 Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
                       UnusedReport unused) {
-    Weights *weights = arena_alloc(arena, sizeof *weights);
-    weights->table = table;
-    weights->data = arena_array(arena, table->count, sizeof *weights->data);
+    Weights *weights = weights_new(arena, table);
     if (strncmp(source, "random:", 7) == 0) {
         char *end;
         uint64_t seed = strtoull(source + 7, &end, 10);
@@ -328,7 +327,7 @@ Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table
         progress_begin("drawing weights");
         for (size_t i = 0; i < table->count; i++) {
             progress_at((int64_t)i, (int64_t)table->count, "tensors");
-            weights->data[i] = draw(arena, &table->specs[i], seed);
+            weights->data[i] = draw(arena, &table->specs[i], seed, &weights->scales[i]);
         }
         return weights;
     }
@@ -337,7 +336,7 @@ Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table
     progress_begin("reading %s", source);
     for (size_t i = 0; i < table->count; i++) {
         progress_at((int64_t)i, (int64_t)table->count, "tensors");
-        weights->data[i] = load_one(arena, model, table, file, i, used);
+        weights->data[i] = load_one(arena, model, table, file, i, used, &weights->scales[i]);
     }
     if (unused != UNUSED_UNSAID) report_unused(arena, model, file, used, unused);
     return weights;
@@ -348,7 +347,8 @@ void weights_check(const Model *model, const WeightTable *table, const TensorFil
     for (size_t i = 0; i < table->count; i++) {
         Arena *arena = arena_new();
         progress_at((int64_t)i, (int64_t)table->count, "tensors");
-        load_one(arena, model, table, file, i, NULL);
+        const float *scales;
+        load_one(arena, model, table, file, i, NULL, &scales);
         arena_free(arena);
     }
 }

@@ -69,6 +69,7 @@ SSE2 = [  # and what compiles it
     ("tests/differential/seq2seq_odd.attn", ["--small", "--cc", "gcc"]),
     ("tests/differential/patches_to_tokens.attn", ["--small", "--cc", "gcc"]),
     ("tests/differential/many_keys_additive.attn", ["--small"]), ("tests/differential/bf16.attn", ["--cc", "gcc"]),
+    ("tests/differential/int8.attn", ["--small", "--cc", "gcc"]),
 ]
 EMITTED = [
     "specs/minilm.attn", "tests/differential/norm_post.attn", "tests/differential/qk_norm.attn",

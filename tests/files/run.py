@@ -3,6 +3,7 @@
 TAP on stdout."""
 import json
 import os
+import re
 import resource
 import struct
 import sys
@@ -244,6 +245,15 @@ def not_finite(folder, specs):
         file.write(struct.pack("<2f", float("nan"), float("-inf")))
     done = run("pack", SPEC, "--weights", weights, "-o", packed)
     expect("infinite and NaN", done, weights, "2 of ", "`%s`" % specs[-1][0], "infinite or NaN", status=0)
+    out, spec = folder + "/not_finite", folder + "/not_finite.attn"
+    os.mkdir(out)
+    with open(SPEC, encoding="utf-8") as source, open(spec, "w", encoding="utf-8") as file:
+        file.write(re.sub(r"^(model \w+ \{)", r"\1\n    precision weights int8", source.read(), flags=re.M))
+    name = next(name for name, shape in specs if len(shape) == 2 and "query" in name)
+    for number, word in ((float("nan"), "NaN"), (float("inf"), "infinite")):
+        safetensors(weights, specs, {name: ("F32", struct.pack("<f", number))})
+        done = run("pack", spec, "--weights", weights, "-o", out + "/w.attnw")
+        expect("%s has no int8" % word, done, weights, "number 0 of `%s` is %s" % (name, word), "int8", folder=out)
 
 
 def kinds_of_numbers(folder, specs):

@@ -26,9 +26,9 @@ WASM_TOOLS = ["clang", "wasm-ld", "node"]
 AARCH64_TOOLS = ["aarch64-linux-gnu-gcc", "qemu-aarch64"]
 WAYS = [
     ("wasm", "wasm", f"{WASM} -msimd128 {FREE}", NODE, WASM_TOOLS,
-     "seq2seq_odd norm_post windows unrolled_kinds prefix patches bf16 f16"),
+     "seq2seq_odd norm_post windows unrolled_kinds prefix patches bf16 f16 int8"),
     ("wasm_scalar", "scalar", f"{WASM} {FREE}", NODE, WASM_TOOLS, "seq2seq_narrow"),
-    ("neon", "neon", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "seq2seq_odd many_keys unrolled_kinds bf16 f16"),
+    ("neon", "neon", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "seq2seq_odd many_keys unrolled_kinds bf16 f16 int8"),
     ("aarch64_scalar", "scalar", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "rope_odd"),
     ("old_x86", "sse2", 'gcc -static "$@"', "qemu-x86_64 -cpu kvm64,-sse3", ["gcc", "qemu-x86_64"], "qk_norm"),
 ]

@@ -31,6 +31,7 @@ static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vector
         case ISA_TABLE:
         case ISA_READ: text_printf(c, "    const float *%s = in[%d];\n", name, k); break;
         case ISA_READ16: text_printf(c, "    const bits16 *%s = (const void *)in[%d];\n", name, k); break;
+        case ISA_READ8: text_printf(c, "    const signed char *%s = (const void *)in[%d];\n", name, k); break;
         case ISA_WRITE: text_printf(c, "    float *%s = out;\n", name); break;
         default:
             if (vectors)
@@ -165,8 +166,9 @@ static const char epilogue[] =
     "    size_t written = ops[k].reduced ? 1 : ops[k].counted ? count : W;\n"
     "    for (size_t j = 0; j < ops[k].params; j++) {\n"
     "        int counted = ops[k].kinds[j] == ISA_READ && ops[k].counted;\n"
-    "        int halves = ops[k].kinds[j] == ISA_READ16;\n"
-    "        size_t size = ops[k].kinds[j] == ISA_TABLE ? 16 : counted ? count : halves ? (W + 1) / 2 : W;\n"
+    "        int halves = ops[k].kinds[j] == ISA_READ16, bytes = ops[k].kinds[j] == ISA_READ8;\n"
+    "        size_t size = ops[k].kinds[j] == ISA_TABLE ? 16 : counted ? count : W;\n"
+    "        if (halves || bytes) size = halves ? (W + 1) / 2 : (W + 3) / 4;\n"
     "        float *lanes = ends[j] - size;\n"
     "        for (size_t i = 0; i < size; i++) lanes[i] = draw(ops[k].kinds[j]);\n"
     "        in[j] = lanes;\n"
@@ -221,8 +223,9 @@ static const char *make_probe(Arena *arena, const Isa *const *isas) {
 static const char *make_meanings(Arena *arena, const Isa *isa) {
     Text c = text_new(arena);
     text_printf(&c,
-                "enum { W = %d, SKIPPED = %d, ISA_INTEGRAL = %d, ISA_READ = %d, ISA_READ16 = %d, ISA_TABLE = %d };\n",
-                (int)isa->width, SKIPPED, ISA_INTEGRAL, ISA_READ, ISA_READ16, ISA_TABLE);
+                "enum { W = %d, SKIPPED = %d, ISA_INTEGRAL = %d, ISA_READ = %d, ISA_READ16 = %d, ISA_READ8 = %d, "
+                "ISA_TABLE = %d };\n",
+                (int)isa->width, SKIPPED, ISA_INTEGRAL, ISA_READ, ISA_READ16, ISA_READ8, ISA_TABLE);
     text_printf(&c, "%s", prelude);
     for (size_t i = 0; i < isa->op_count; i++) print_want(&c, isa, &isa->ops[i]);
     text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n    int counted, stores, reduced;\n"

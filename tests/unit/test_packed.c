@@ -337,6 +337,40 @@ static void brain_floats(void **state) {
     assert_true(packed_layout_hash(c.program) != packed_layout_hash(single.program));
 }
 
+/* A quarter of the bytes and a scale for each row, in panels and in rows, which read back to the bit. */
+static void integers(void **state) {
+    (void)state;
+    Case c = case_of("model odd { d_model 21, vocab 19, precision weights int8, head logits\n"
+                     "  decoder { seq <= 33, position learned,\n"
+                     "    layers 1 { attention self { heads 3 }, ffn { d_ff 37 } } } }\n",
+                     "random:5");
+    const char *names[] = {"decoder.embedding.tokens.weight", "decoder.layers.0.ffn.up.weight"};
+    for (int i = 0; i < 2; i++) {
+        const Packed *p = packed_named(c.program, names[i]);
+        const Packed *unit = packed_named(c.program, arena_printf(arena, "%s.scales", names[i]));
+        const int8_t *out = (const void *)filled(&c, p);
+        const float *data = weight_of(&c, names[i]), *scales = filled(&c, unit);
+        assert_int_equal(p->slot.layout.panel, i ? PANEL : 0);
+        assert_int_equal(p->slot.bytes, i ? 1024 : 448); /* 48 * 21 and 19 * 21, to whole lines */
+        for (int64_t n = 0; n < p->shape.dims[0]; n++)
+            for (int64_t k = 0; k < 21; k++)
+                assert_true(data[n * 21 + k] == scales[n] * out[layout_index(&p->slot.layout, n, k, 21)]);
+        for (int64_t n = unit->shape.dims[0]; n < unit->slot.bytes / 4; n++) assert_true(scales[n] == 0);
+    }
+    const char *path = in_folder("int8.attnw");
+    packed_write(arena, path, c.program, c.weights);
+    const Weights *back = packed_read(arena, c.program, path, true);
+    for (size_t i = 0; i < back->table->count; i++) {
+        const WeightSpec *spec = &back->table->specs[i];
+        int64_t count;
+        assert_true(shape_elements(spec->shape, &count));
+        assert_memory_equal(back->data[i], c.weights->data[i], (size_t)count * sizeof(float));
+        assert_true((back->scales[i] != NULL) == (spec->dtype == DTYPE_I8));
+        for (int64_t n = 0; n < weight_scale_count(spec); n++)
+            assert_true(back->scales[i][n] == c.weights->scales[i][n]);
+    }
+}
+
 static void truncated_files(void **state) {
     (void)state;
     Case c = rotated_case();
@@ -398,7 +432,7 @@ int main(void) {
         TEST(same_bytes_again),
         TEST(header_as_documented),
         TEST(every_bit_of_the_header),
-        TEST(forged_headers), TEST(brain_floats),
+        TEST(forged_headers), TEST(brain_floats), TEST(integers),
         TEST(truncated_files),
         TEST(damaged_data),
         TEST(other_models_and_bounds),

@@ -29,19 +29,18 @@ static void panels(void **state) {
     assert_int_equal(bytes_of(LAYOUT_PANELS, (Shape){3, {2, 32, 5}}), 4 * 64 * 5);
     Layout bf16 = {.dtype = DTYPE_BF16, .panel = 16, .k_group = 2};
     assert_int_equal(bytes_of(bf16, (Shape){2, {17, 5}}), 2 * 32 * 6);
-    Layout int8 = {.dtype = DTYPE_I8, .panel = 16, .k_group = 4, .scale = DTYPE_F32, .scale_group = 32};
-    assert_int_equal(bytes_of(int8, (Shape){2, {17, 33}}), 32 * 36 + 4 * 32 * 2); /* two groups of k */
+    Layout int8 = {.dtype = DTYPE_I8, .panel = 16, .k_group = 4};
+    assert_int_equal(bytes_of(int8, (Shape){2, {17, 33}}), 32 * 36);
 }
 
 static void overflows(void **state) {
     (void)state;
     int64_t bytes;
-    Layout int8 = {.dtype = DTYPE_I8, .panel = 16, .k_group = 4, .scale = DTYPE_F32, .scale_group = 1};
+    Layout int8 = {.dtype = DTYPE_I8, .panel = 16, .k_group = 4};
     assert_false(layout_bytes(&LAYOUT_ROWS, (Shape){2, {INT64_MAX / 4, 2}}, &bytes));
     assert_false(layout_bytes(&LAYOUT_ROWS, (Shape){1, {INT64_MAX / 4}}, &bytes)); /* only by the padding */
     assert_false(layout_bytes(&LAYOUT_PANELS, (Shape){2, {INT64_MAX - 7, 1}}, &bytes));
     assert_false(layout_bytes(&int8, (Shape){2, {16, INT64_MAX - 1}}, &bytes));
-    assert_false(layout_bytes(&int8, (Shape){2, {INT64_MAX / 16, 4}}, &bytes)); /* only by the scales */
     assert_false(layout_bytes(&LAYOUT_ROWS, (Shape){2, {-1, 2}}, &bytes));
 }
 

@@ -1,6 +1,7 @@
 /* weights.c: weights and inputs of any size: section 8's stressed cases. */
 #include "fuzz.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -101,10 +102,13 @@ Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uin
         if (stress == STRESS_TINY) multiply(n, dice_chance(&dice, 50) ? 1e-39 : 1e-43);
         if (stress == STRESS_SPECIAL && i == 0) spoil(&dice, n);
     }
-    for (size_t i = 0; i < w->table->count; i++) { /* a matrix in 16 bits holds no others */
+    for (size_t i = 0; i < w->table->count; i++) { /* a matrix of fewer bits holds no others */
+        const WeightSpec *spec = &w->table->specs[i];
         int64_t count = 0;
-        shape_elements(w->table->specs[i].shape, &count);
-        w->data[i] = weight_rounded(arena, &w->table->specs[i], data[i], count);
+        shape_elements(spec->shape, &count);
+        for (int64_t k = 0; k < count && spec->dtype == DTYPE_I8; k++)
+            if (!isfinite(data[i][k])) data[i][k] = FLT_MAX; /* a file with such a number is refused */
+        w->data[i] = weight_rounded(arena, spec, data[i], &w->scales[i]);
     }
     return w;
 }

@@ -108,7 +108,7 @@ static const struct {
     {S_export, "layers", "attention layers 0", 0, NULL},
     {S_export, "heads", "attention heads 0", 0, NULL},
     {S_unroll, "full", "full", S_seq, "= 4"},
-    {S_precision, "weights", "weights f32|weights bf16|weights f16", 0, NULL},
+    {S_precision, "weights", "weights f32|weights bf16|weights f16|weights int8", 0, NULL},
 };
 
 static int row_of(int option) {
