@@ -531,7 +531,12 @@ typedef struct Model {
 /* --- model/attention.c: whether this score uses queries and keys without projections. */
 bool score_is_bare(ScoreKind score);
 /* --- model/resolve.c: from the syntax tree to the model; NULL when the diagnostics hold errors. */
-Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics);
+Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnostics *diagnostics);
+
+/* --- model/precision.c: a precision as a command line states it: `f32`, or PART=TYPE,… Of what is not fine, *why is a
+ * sentence. */
+typedef enum PrecisionRead { PRECISION_FINE, PRECISION_WRONG, PRECISION_LATER } PrecisionRead; /* LATER: not yet */
+PrecisionRead precision_read(Arena *arena, const char *text, Precision *out, const char **why);
 
 /* --- model/stack.c: adds a note for each stack that ignores the order of its rows. */
 void note_unordered(const Model *model, Diagnostics *diagnostics);
@@ -948,6 +953,7 @@ typedef struct Compilation {
     Stage stage; /* the last one that was reached; fields of later stages are unset */
     Source *source;
     Diagnostics diagnostics;
+    Precision precision; /* of the blocks of the spec that state none; zeros are f32 */
     Ast *ast;
     Model *model;
     Module *module;

@@ -24,7 +24,7 @@ static void run_stage(Compilation *c) {
     switch (c->stage) {
     case STAGE_SOURCE: break;
     case STAGE_AST: c->ast = parse(c->arena, c->source, &c->diagnostics); break;
-    case STAGE_MODEL: c->model = resolve(c->arena, c->ast, &c->diagnostics); break;
+    case STAGE_MODEL: c->model = resolve(c->arena, c->ast, &c->precision, &c->diagnostics); break;
     case STAGE_GRAPH: c->module = graphs_of(c->arena, c->model, &c->diagnostics); break;
     case STAGE_PLAN: c->program = plan_model(c->arena, c->module); break;
     case STAGE_SCHEDULE:

@@ -8,7 +8,7 @@
 
 static const char usage[] =
     "attnc bench SPEC [--weights F[,F…]|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC]\n"
-    "                 [--json] [--decode]\n" HELP_WEIGHTS " (default: random:1)\n"
+    "                 [--json] [--decode] [--precision P]\n" HELP_WEIGHTS " (default: random:1)\n" HELP_PRECISION
     "  --seq N              rows of the sequence, and of its source or keys (default: 128, or the spec's bound if\n"
     "                       that is smaller)\n"
     "  --threads N          number of threads, 1 to 256 (default: 1)\n" HELP_TARGET HELP_CC
@@ -121,15 +121,16 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
 
 int command_bench(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *weights_path = NULL, *seq = NULL, *threads_text = NULL, *target = NULL, *cc = NULL;
+    const char *path, *weights_path = NULL, *seq = NULL, *threads_text = NULL, *target = NULL, *cc = NULL,
+               *precision = NULL;
     bool json = false, decode = false;
     const Option options[] = {
         {"--weights", .text = &weights_path}, {"--seq", .text = &seq}, {"--threads", .text = &threads_text},
         {"--target", .text = &target},        {"--cc", .text = &cc},   {"--json", .flag = &json},
-        {"--decode", .flag = &decode}};
+        {"--decode", .flag = &decode},        {"--precision", .text = &precision}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
-    Compilation c = spec_load(arena, path, STAGE_GRAPH);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_GRAPH);
     EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads, .load = true};
     Weights *weights = load_weights(&c, weights_path ? weights_path : "random:1", false);
     Engine *engine = engine_new(arena, &c, weights, &engine_options);

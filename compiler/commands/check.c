@@ -9,7 +9,8 @@
 
 static const char usage[] =
     "attnc check SPEC [--weights F[,F…]|random:SEED] [--seed N] [--target T] [--cc CC] [--threads N] [--small]\n"
-    "                 [--lengths N,…] [--case NAME] [--emitted FILE.c] [--run COMMAND] [--bits]\n" HELP_WEIGHTS "\n"
+    "                 [--lengths N,…] [--case NAME] [--emitted FILE.c] [--run COMMAND] [--bits] [--precision P]\n"
+    HELP_WEIGHTS "\n" HELP_PRECISION
     "  --seed N             seed of the random inputs, and of the weights without --weights (default: 1)\n"
     "  --target T           one instruction set: " HELP_TARGETS "\n"
     "                       (default: all that this machine runs)\n" HELP_CC
@@ -25,7 +26,8 @@ static const char usage[] =
 
 typedef struct Checker {
     Arena *arena;
-    const char *path, *weights_path, *target, *cc, *threads_text, *lengths_text, *emitted_path, *run;
+    const char *path, *weights_path, *target, *cc, *threads_text, *lengths_text, *precision_text, *emitted_path, *run;
+    Precision precision;
     int64_t seed;
     bool print_bits;
     uint64_t bits[MOST_TARGETS];
@@ -111,6 +113,7 @@ static void print_failure(Checker *c, bool maps) {
         k->first_target, k->first_case ? k->first_case->name : maps ? "maps-decode" : "decode");
     if (c->cases.small) printf(" --small");
     if (c->lengths_text) printf(" --lengths %s", c->lengths_text);
+    if (c->precision_text) say(stdout, " --precision %s", c->precision_text);
     if (c->weights_path) say(stdout, " --weights %s", c->weights_path);
     if (c->cc) say(stdout, " --cc %s", c->cc);
     if (k->first_threads > 1 || c->threads_text)
@@ -153,6 +156,7 @@ static bool wants_pass(const Checker *c, bool maps) {
 /* Builds the graphs of a spec without errors as it is, or with every attention map as an output. */
 static Compilation load_graphs(const Checker *c, Source *source, bool maps) {
     Compilation spec = compilation_quiet(c->arena, source);
+    spec.precision = c->precision;
     compile_until(&spec, STAGE_MODEL);
     if (c->cases.small) spec.model = model_small(c->arena, spec.model);
     if (maps) model_export_all(spec.model);
@@ -161,7 +165,8 @@ static Compilation load_graphs(const Checker *c, Source *source, bool maps) {
 }
 
 static bool check_spec(Checker *c) {
-    Source *source = spec_load(c->arena, c->path, STAGE_GRAPH).source; /* errors and notes are of the whole spec */
+    /* errors and notes are of the whole spec */
+    Source *source = spec_load(c->arena, c->path, c->precision, STAGE_GRAPH).source;
     Compilation plain = load_graphs(c, source, false);
     compile_until(&plain, STAGE_PLAN); /* refuses the spec before anything is computed */
     Compilation maps = load_graphs(c, source, true);
@@ -211,7 +216,8 @@ int command_check(int argc, char **argv) {
                               {"--threads", .text = &c->threads_text}, {"--small", .flag = &c->cases.small},
                               {"--lengths", .text = &c->lengths_text}, {"--case", .text = &c->cases.only},
                               {"--emitted", .text = &c->emitted_path}, {"--run", .text = &c->run},
-                              {"--bits", .flag = &c->print_bits}};
+                              {"--bits", .flag = &c->print_bits},
+                              {"--precision", .text = &c->precision_text}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &c->path, 1);
     c->seed = option_integer(usage, "--seed", seed, 1, 0, INT32_MAX);
     int threads = (int)option_integer(usage, "--threads", c->threads_text, 0, 1, 256);
@@ -219,6 +225,7 @@ int command_check(int argc, char **argv) {
         usage_error(usage, "`--small` draws its weights from the seed; `--weights` are of the whole model");
     if (c->run && (!c->target || strcmp(c->target, "native") == 0))
         usage_error(usage, "`--run` needs `--target T`: which of the other machine's");
+    c->precision = option_precision(arena, usage, c->precision_text);
     if (c->lengths_text) read_lengths(c);
     c->cases.path = c->path;
     c->cases.seed = (uint64_t)c->seed;

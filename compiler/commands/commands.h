@@ -26,6 +26,9 @@ typedef struct Option {
     "                       index, or a packed .attnw; random:SEED draws weights of unit\n" \
     "                       scale from that seed" /* the command adds the end of the sentence, or a default */
 #define HELP_INDENT "                       "
+#define HELP_PRECISION \
+    "  --precision P        types of numbers in blocks of the spec that state none: f32 (default), or weights=f32,\n" \
+    "                       weights=bf16, weights=f16 or weights=int8\n"
 #define HELP_TARGETS "@TARGETS@ or native, the best of this machine" /* options.c puts in the names */
 #define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n" HELP_INDENT "(default)\n"
 #define HELP_ENGINE \
@@ -44,6 +47,8 @@ void finish_output(void); /* fails when stdout could not be written */
 int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,
                        int64_t most);
 
+/* The value of --precision; NULL is f32. What attnc does not support yet is a failure, EXIT_CANNOT. */
+Precision option_precision(Arena *arena, const char *usage, const char *text);
 /* The parts of "scalar,avx2", with `native` replaced by the name of that target; refuses an unknown or repeated one. */
 const char *const *option_targets(Arena *arena, const char *usage, const char *list, int *n);
 
@@ -56,7 +61,7 @@ NamedFile *output_files(Arena *arena, const char *usage, const ValueNode *nodes)
 
 /* --- run.c: the options of the commands that run a batch; NULL when an option is not given. */
 typedef struct RunOptions {
-    const char *weights, *engine, *target, *cc, *threads;
+    const char *weights, *precision, *engine, *target, *cc, *threads;
     bool verbose;
     bool interpreted; /* set by run_check */
     int thread_count; /* set by run_check */
@@ -85,7 +90,7 @@ int command_pack(int argc, char **argv);
 
 /* --- load.c */
 /* Takes a spec to a stage; errors of the spec are printed and end the program. */
-Compilation spec_load(Arena *arena, const char *path, Stage last);
+Compilation spec_load(Arena *arena, const char *path, Precision precision, Stage last);
 void spec_compile(Compilation *c, Stage last);
 /* Loads what --weights names: a .attnw file, for which the spec is taken to STAGE_PLAN, or anything that weights_load
  * takes. The spec must be at STAGE_GRAPH. */

@@ -10,10 +10,11 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc explain SPEC [--seq N] [--target T] [--html F.html]\n"
+    "attnc explain SPEC [--seq N] [--target T] [--precision P] [--html F.html]\n"
     "  --seq N              rows of the sequence, and of its source or keys (default: the spec's bound)\n"
     "  --target T           only one instruction set: " HELP_TARGETS "\n"
     "                       (default: all for this machine's processor)\n"
+    HELP_PRECISION
     "  --html F.html        also writes a page: roofline and time of the steps, use of the workspace over time, and\n"
     "                       code by kernel";
 
@@ -171,10 +172,11 @@ static void choose_targets(Explain *x, const char *target) {
 
 int command_explain(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *seq = NULL, *html = NULL, *target = NULL;
-    const Option options[] = {{"--seq", .text = &seq}, {"--target", .text = &target}, {"--html", .text = &html}};
+    const char *path, *seq = NULL, *html = NULL, *target = NULL, *precision = NULL;
+    const Option options[] = {{"--seq", .text = &seq}, {"--target", .text = &target}, {"--html", .text = &html},
+                              {"--precision", .text = &precision}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
-    Compilation c = spec_load(arena, path, STAGE_PLAN);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_PLAN);
     Explain x = {.arena = arena, .module = c.module, .plan = c.program->entries[ENTRY_FORWARD]};
     choose_targets(&x, target);
     Length bound = call_bound(x.plan);

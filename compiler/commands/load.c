@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-Compilation spec_load(Arena *arena, const char *path, Stage last) {
+Compilation spec_load(Arena *arena, const char *path, Precision precision, Stage last) {
     Compilation c = compilation_new(arena, source_read(arena, path));
+    c.precision = precision;
     spec_compile(&c, last);
     return c;
 }

@@ -117,6 +117,17 @@ void options_read(Arena *arena, int argc, char **argv, const char *usage, const 
     if (found < operands) usage_error(usage, "%s is missing", found == 0 ? "the first argument" : "an argument");
 }
 
+Precision option_precision(Arena *arena, const char *usage, const char *text) {
+    Precision precision = {.weights = DTYPE_F32};
+    const char *why;
+    switch (text ? precision_read(arena, text, &precision, &why) : PRECISION_FINE) {
+    case PRECISION_FINE: break;
+    case PRECISION_WRONG: usage_error(usage, "`--precision %s`: %s", text, why);
+    case PRECISION_LATER: fail_status(EXIT_CANNOT, "`--precision %s`: %s", text, why);
+    }
+    return precision;
+}
+
 int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,
                        int64_t most) {
     if (!text) return otherwise;

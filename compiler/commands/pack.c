@@ -2,11 +2,11 @@
 #include "commands.h"
 
 static const char usage[] =
-    "attnc pack SPEC --weights F[,F…]|random:SEED -o F.attnw [-v], or attnc pack SPEC --weights F.attnw --verify\n"
-    HELP_WEIGHTS "\n"
+    "attnc pack SPEC --weights F[,F…]|random:SEED -o F.attnw [--precision P] [-v], or\n"
+    "       attnc pack SPEC --weights F.attnw --verify [--precision P]\n" HELP_WEIGHTS "\n"
     "  -o F.attnw           the packed file\n"
     "  --verify             checks the whole packed file that --weights names: its sizes, its model and its checksums\n"
-    HELP_VERBOSE;
+    HELP_PRECISION HELP_VERBOSE;
 
 /* The weight that a packed tensor holds or is derived from; -1 when the spec alone determines its numbers. */
 static int weight_of(const Program *program, const Packed *packed) {
@@ -33,14 +33,15 @@ static const char *contents(Arena *arena, const Program *program) {
 
 int command_pack(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *from = NULL, *to = NULL;
+    const char *path, *from = NULL, *to = NULL, *precision = NULL;
     bool verify = false, verbose = false;
     const Option options[] = {
-        {"--weights", .text = &from}, {"-o", .text = &to}, {"--verify", .flag = &verify}, {"-v", .flag = &verbose}};
+        {"--weights", .text = &from},    {"-o", .text = &to},      {"--precision", .text = &precision},
+        {"--verify", .flag = &verify}, {"-v", .flag = &verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!from) usage_error(usage, "`--weights` is missing");
     if (!to && !verify) usage_error(usage, "`-o` is missing");
-    Compilation c = spec_load(arena, path, STAGE_PLAN);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_PLAN);
     if (verify) packed_read(arena, c.program, from, true);
     if (to) packed_write(arena, to, c.program, load_weights(&c, from, verbose));
     progress_end();

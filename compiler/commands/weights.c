@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc weights SPEC [--weights F[,F…]|random:SEED -o OUT.safetensors]\n" HELP_WEIGHTS "\n"
+    "attnc weights SPEC [--weights F[,F…]|random:SEED -o OUT.safetensors] [--precision P]\n" HELP_WEIGHTS "\n"
+    HELP_PRECISION
     "  -o OUT.safetensors   writes the tensors under their canonical names; without both options, the names are listed";
 
 static int64_t elements_of(const WeightSpec *spec) {
@@ -21,7 +22,9 @@ static void list(Arena *arena, const Module *module) {
     int64_t total = 0, total_bytes = 0;
     for (size_t i = 0; i < table->count; i++) {
         const WeightSpec *spec = &table->specs[i];
-        int64_t elements = elements_of(spec), bytes = elements * (int64_t)dtype_bytes(spec->dtype);
+        int64_t elements = elements_of(spec);
+        int64_t bytes = elements * (int64_t)dtype_bytes(spec->dtype);
+        bytes += weight_scale_count(spec) * (int64_t)sizeof(float);
         printf("%-*s  %-16s %12lld%s%s\n", width, spec->name, shape_text(arena, spec->shape), (long long)bytes,
                spec->dtype == DTYPE_F32 ? "" : " ", spec->dtype == DTYPE_F32 ? "" : dtype_name(spec->dtype));
         total += elements;
@@ -48,12 +51,12 @@ static void write_tensors(Compilation *c, const char *from, const char *to) {
 
 int command_weights(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *from = NULL, *to = NULL;
-    const Option options[] = {{"--weights", .text = &from}, {"-o", .text = &to}};
+    const char *path, *from = NULL, *to = NULL, *precision = NULL;
+    const Option options[] = {{"--weights", .text = &from}, {"-o", .text = &to}, {"--precision", .text = &precision}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (to && !from) usage_error(usage, "`-o` wants `--weights`, whose tensors it writes");
     if (from && !to) usage_error(usage, "`--weights` wants `-o`, the file to write");
-    Compilation c = spec_load(arena, path, STAGE_GRAPH);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_GRAPH);
     if (to) write_tensors(&c, from, to);
     else list(arena, c.module);
     arena_free(arena);

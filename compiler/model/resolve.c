@@ -178,12 +178,13 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     if (weights) resolve_source_names(r, scope, weights);
 }
 
-Model *resolve(Arena *arena, const Ast *ast, Diagnostics *diagnostics) {
+Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnostics *diagnostics) {
     Model *model = arena_alloc(arena, sizeof *model);
     model->source = ast->source;
     Resolver r = {.arena = arena, .diagnostics = diagnostics, .model = model};
     Scope *scope = scope_outermost(&r);
     scope->block = BLOCK_MODEL;
+    scope->fields[F_weights_dtype].integer = outermost->weights;
     const Item *found = NULL;
     for (const Item *item = ast->items; item; item = item->next) {
         if (scope_let(&r, scope, item)) continue;

@@ -1,0 +1,86 @@
+/* precision.c: reads the precision that a command line states for all blocks that state none, for instance `int8` or
+ * `weights=int8,activations=f32`. The words for a part are those of the setting `precision` in a spec. */
+#include "settings.h"
+#include "tables.h"
+
+#include <string.h>
+
+/* Words that say several parts at once, and parts and types that a later attnc will have. */
+static const char *const presets_to_come[] = {"bf16", "int8", "int4", NULL};
+static const char *const parts_to_come[] = {"activations", "attention", "cache", NULL};
+static const char *const types_to_come[] = {"bf16", "f16", "int8", "int4", NULL};
+
+static bool is_among(const char *const *words, const char *word) {
+    while (*words && strcmp(*words, word) != 0) words++;
+    return *words != NULL;
+}
+
+/* The type of weights that a word states, or -1. */
+static int64_t weights_choice(const char *word) {
+    for (int c = 0; c < CHOICE_COUNT; c++)
+        if (model_choices[c].field == F_weights_dtype && strcmp(model_choices[c].word, word) == 0)
+            return model_choices[c].value;
+    return -1;
+}
+
+/* `word` without what stands behind a colon, which is the number of weights that share a scale. */
+static const char *without_group(Arena *arena, const char *word) { return arena_copy(arena, word, strcspn(word, ":")); }
+
+static PrecisionRead read_part(Arena *arena, const char *part, const char *value, Precision *out, const char **why) {
+    const char *type = without_group(arena, value);
+    int64_t choice = weights_choice(value);
+    if (strcmp(part, "weights") == 0) {
+        if (choice >= 0) {
+            out->weights = (Dtype)choice;
+            return PRECISION_FINE;
+        }
+    } else if (!is_among(parts_to_come, part)) {
+        *why = arena_printf(
+            arena, "`%s` is no part of a model; the parts are weights, activations, attention and cache", part);
+        return PRECISION_WRONG;
+    } else if (strcmp(value, "f32") == 0) {
+        return PRECISION_FINE;
+    }
+    if (is_among(types_to_come, type)) {
+        *why = arena_printf(arena, "`%s=%s` is not supported yet", part, value);
+        return PRECISION_LATER;
+    }
+    *why = arena_printf(arena, "`%s` is no type of %s", value, part);
+    return PRECISION_WRONG;
+}
+
+static PrecisionRead read_preset(Arena *arena, const char *word, Precision *out, const char **why) {
+    if (strcmp(word, "f32") == 0) {
+        *out = (Precision){.weights = DTYPE_F32};
+        return PRECISION_FINE;
+    }
+    if (is_among(presets_to_come, word)) {
+        *why = weights_choice(word) >= 0
+                   ? arena_printf(arena, "`%s` computes with that type too, which is not supported yet; `weights=%s` "
+                                         "stores the weights in it", word, word)
+                   : arena_printf(arena, "`%s` is not supported yet", word);
+        return PRECISION_LATER;
+    }
+    *why = arena_printf(arena, "`%s` is not f32, bf16, int8, int4 or PART=TYPE", word);
+    return PRECISION_WRONG;
+}
+
+PrecisionRead precision_read(Arena *arena, const char *text, Precision *out, const char **why) {
+    const char *given[8] = {NULL};
+    *out = (Precision){.weights = DTYPE_F32};
+    if (!strchr(text, '=')) return read_preset(arena, text, out, why);
+    for (int n = 0;; text++) {
+        size_t length = strcspn(text, ",");
+        const char *item = arena_copy(arena, text, length), *equal = strchr(item, '=');
+        const char *part = arena_copy(arena, item, equal ? (size_t)(equal - item) : length);
+        if (!equal || n == 7 || is_among(given, part)) {
+            *why = arena_printf(arena, equal ? "`%s` states a part twice" : "`%s` is not PART=TYPE", item);
+            return PRECISION_WRONG;
+        }
+        given[n++] = part;
+        PrecisionRead read = read_part(arena, part, equal + 1, out, why);
+        if (read != PRECISION_FINE) return read;
+        text += length;
+        if (!*text) return PRECISION_FINE;
+    }
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""`--precision P` on the commands: it is the precision of the blocks that state none, so that a command with it does
+what it does with a spec that states the same, and what attnc does not have yet is refused. Speaks TAP."""
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+from lib import npy  # noqa: E402
+from lib.attnc import attnc  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
+
+SPEC = "specs/small_encoder.attn"
+INT8 = "--precision=weights=int8"
+
+
+class Precision:
+    def __init__(self, folder):
+        self.folder = folder
+        self.stated = self.spec("precision weights int8")
+
+    def spec(self, line):
+        """The spec with a line in its model."""
+        with open(SPEC, encoding="utf-8") as file:
+            text = re.sub(r"^(model \w+ \{)", r"\1\n    " + line, file.read(), flags=re.M)
+        path = os.path.join(self.folder, line.replace(" ", "_") + ".attn")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def outputs(self, name, *words):
+        path = os.path.join(self.folder, name + ".npy")
+        attnc("run", *words, "--weights", "random:3", "--in", "tokens=%s/ids.npy" % self.folder, "--out",
+              "logits=" + path, status=0)
+        with open(path, "rb") as file:
+            return file.read()
+
+    def test_commands(self):
+        """A listing, the C and its weights, a packed file and outputs are those of a spec that states the precision."""
+        npy.write(self.folder + "/ids.npy", range(9))
+        assert attnc("weights", SPEC, INT8, status=0).stdout == attnc("weights", self.stated, status=0).stdout
+        files = {}
+        for name, words in (("given", (SPEC, INT8)), ("stated", (self.stated,)), ("plain", (SPEC,))):
+            out = os.path.join(self.folder, name)
+            attnc("compile", *words, "-o", out, "--target", "scalar", "--weights", "random:3", status=0)
+            attnc("pack", *words, "-o", out + "/packed.attnw", "--weights", "random:3", status=0)
+            files[name] = []
+            for file in ("small_encoder.c", "small_encoder.h", "small_encoder.attnw", "packed.attnw"):
+                with open(os.path.join(out, file), "rb") as opened:
+                    files[name].append(re.sub(rb"attnc compile .*", b"", opened.read()))
+            files[name] += [self.outputs(name, *words), self.outputs(name, *words, "--engine", "interp")]
+        assert files["given"] == files["stated"]
+        assert all(a != b for a, b in zip(files["given"], files["plain"]))
+        done = attnc("pack", SPEC, "--weights", self.folder + "/given/packed.attnw", "--verify")
+        assert done.returncode == 1 and "its weights are not F32" in done.stderr, done.stderr
+        attnc("pack", SPEC, INT8, "--weights", self.folder + "/given/packed.attnw", "--verify", status=0)
+
+    def test_check_and_bench(self):
+        done = attnc("check", SPEC, INT8, "--lengths", "3", "--target", "scalar", "--bits", status=0).stdout
+        stated = attnc("check", self.stated, "--lengths", "3", "--target", "scalar", "--bits", status=0).stdout
+        plain = attnc("check", SPEC, "--lengths", "3", "--target", "scalar", "--bits", status=0).stdout
+        bits = [re.search(r"^bits scalar (\w+)$", text, re.M).group(1) for text in (done, stated, plain)]
+        assert bits[0] == bits[1] != bits[2], bits
+        sizes = []
+        for words in ((SPEC,), (SPEC, INT8)):
+            done = attnc("explain", *words, status=0).stdout
+            sizes.append(re.search(r"^weights +(\S+ \S+)", done, re.M).group(1))
+        assert sizes[0] != sizes[1], sizes
+        assert '"seq"' in attnc("bench", SPEC, INT8, "--json", status=0).stdout
+
+    def test_inner_stays(self):
+        """What a block of the spec states holds against the command line."""
+        path = self.spec("precision weights bf16")
+        for words in ((), (INT8,)):
+            text = attnc("weights", path, *words, status=0).stdout
+            assert " BF16" in text and " I8" not in text, text
+
+    def test_refused(self):
+        for value, status, part in (
+                ("int8", 3, "`weights=int8` stores the weights in it"), ("bf16", 3, "not supported yet"),
+                ("int4", 3, "not supported yet"), ("weights=int4:32", 3, "not supported yet"),
+                ("activations=int8", 3, "not supported yet"), ("weights=int8,cache=int8", 3, "not supported yet"),
+                ("fp8", 2, "is not f32, bf16, int8, int4 or PART=TYPE"), ("weights", 2, "is not f32"),
+                ("weights=", 2, "no type of weights"), ("weights=int9", 2, "no type of weights"),
+                ("head=f32", 2, "no part of a model"), ("weights=f32,", 2, "is not PART=TYPE"),
+                ("weights=f32,weights=f32", 2, "twice"), ("", 2, "is not f32")):
+            done = attnc("weights", SPEC, "--precision", value)
+            fine = done.returncode == status and part in done.stderr
+            assert fine, "%r: %d: %s" % (value, done.returncode, done.stderr)
+        for value in ("f32", "weights=f32", "weights=bf16,activations=f32,attention=f32,cache=f32"):
+            attnc("weights", SPEC, "--precision", value, status=0)
+
+
+if __name__ == "__main__":
+    run_tests("precision", Precision)
