@@ -405,7 +405,8 @@ typedef struct Position {
 
 /* The types in which a part of the model stores its numbers. Position tables, norms and biases are always f32. */
 typedef struct Precision {
-    Dtype weights; /* of the matrices of products and of token tables */
+    Dtype weights;     /* of the matrices of products and of token tables */
+    Dtype activations; /* of the rows that weights in I8 multiply: F32 or I8; other weights multiply rows in F32 */
 } Precision;
 
 /* query_width, key_width and value_width are the widths of the input rows, and output_width is that of the result. The
@@ -773,6 +774,7 @@ int64_t graph_map_heads(const Graph *graph, OutputRole role);
 /* longrope has other angles for sequences of more rows than a limit, so that a state cannot grow across it. Returns the
  * limit where it is at least `from` and below `to`, else 0. */
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);
+bool graph_quantizes(const Graph *graph); /* whether it has an OP_quantize; false for NULL */
 const char *op_name(OpKind kind);
 /* --- ir/verify.c: calls `bug` if the graph breaks a rule of shape, dtype or order. The pipeline verifies the graphs of
  * the builder and those of each Graph -> Graph pass; `after` names the maker of the graph in the message. */

@@ -1,6 +1,6 @@
 /* cases.c: the batches that check runs, with every kind of length, source, mask and prefix that a model takes. Each is
  * interpreted once. */
-#include "check.h"
+#include "steps.h"
 
 #include <string.h>
 
@@ -18,11 +18,12 @@ typedef struct Maker {
 
 /* ---------------------------------------------------------------- making a case */
 
-/* Keeps the interpreter's outputs and frees its other tensors. */
-static void interpret_sequence(const Cases *c, Sequence *s) {
+/* Keeps the interpreter's outputs and frees its other tensors. `rows` are those that C has quantized, or NULL. */
+static void interpret_sequence(const Cases *c, Sequence *s, const QuantizedRows *rows, QuantizeReport *report) {
     Arena *own = arena_new();
     const Graph *g = c->reference->forward;
-    Interpretation *result = interpret(own, c->reference, g, c->weights, s->inputs, s->n_inputs, s->symbols);
+    Interpretation *result = interpret_as(own, c->reference, g, c->weights, s->inputs, s->n_inputs, s->symbols,
+                                          &(InterpretHow){.rows = rows, .report = report});
     s->outputs = arena_array(c->arena, (size_t)g->n_outputs, sizeof *s->outputs);
     for (int o = 0; o < g->n_outputs; o++) {
         int64_t elements = 0;
@@ -33,7 +34,7 @@ static void interpret_sequence(const Cases *c, Sequence *s) {
         s->outputs[o].data = kept;
     }
     arena_free(own);
-    check_spread(c->reference, g, c->weights, s, c->rounded, s->outputs);
+    check_spread(c->reference, g, c->weights, s, rows, c->rounded, s->outputs);
 }
 
 /* Interprets each case once, with the outputs of both passes. */
@@ -46,7 +47,7 @@ static void interpret_known(Cases *c) {
             if (what) progress_begin("%s", what);
             what = NULL;
             progress_at(k, c->n_known, "cases");
-            interpret_sequence(c, s);
+            interpret_sequence(c, s, NULL, NULL);
         }
 }
 
@@ -90,8 +91,20 @@ static OutputArray *outputs_of_pass(const Maker *m, const OutputArray *all) {
     return outputs;
 }
 
+void case_interpret(Cases *c, const Engine *engine, Case *one, QuantizedRows *const *rows, QuantizeReport *report) {
+    const Maker m = {.cases = c, .engine = engine};
+    for (int64_t b = 0; b < one->batch->count; b++) {
+        Sequence whole = one->known->sequences[b];
+        const QuantizedRows *own =
+            quantized_of(c->arena, c->reference->forward, rows[b], engine->plan->graph);
+        interpret_sequence(c, &whole, own, report);
+        one->batch->sequences[b].outputs = outputs_of_pass(&m, whole.outputs);
+    }
+}
+
 static void take_outputs(const Maker *m) {
     Cases *c = m->cases;
+    if (graph_quantizes(c->reference->forward)) return; /* case_interpret follows */
     interpret_known(c);
     for (int k = 0; k < c->count; k++)
         for (int64_t b = 0; b < c->list[k].batch->count; b++)

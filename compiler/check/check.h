@@ -52,6 +52,9 @@ typedef struct Cases {
 
 /* --- cases.c: makes the list of cases for the engine of a pass. */
 void cases_make(Cases *cases, const Engine *engine, bool maps);
+/* Sets the interpreter's outputs of a case of a model that quantizes rows, going on from those of each sequence, by the
+ * tensors of the engine's graph. Other models have theirs by cases_make. */
+void case_interpret(Cases *cases, const Engine *engine, Case *one, QuantizedRows *const *rows, QuantizeReport *report);
 
 /* The part of an output that belongs to one sequence (and to one head of an attention map), with the interpreter's
  * numbers. */
@@ -91,7 +94,7 @@ uint64_t check_bits(uint64_t seed, const float *a, int64_t count);
 /* Raises the spread of each output of a graph to the largest movement of its numbers, which is infinite when a number
  * changes to or from an infinity or NaN. */
 void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *sequence,
-                  Rounded how, OutputArray *outputs);
+                  const QuantizedRows *rows, Rounded how, OutputArray *outputs);
 /* The spread as a share of 1 + max |b|. Above MOST_SPREAD a comparison shows nothing. */
 double check_spread_share(const OutputArray *output);
 #define MOST_SPREAD 1e-2
@@ -143,6 +146,7 @@ typedef struct Checks {
     struct attn_pool *pools[2];
     uint64_t *bits;           /* check_bits of every output of every case on the target that runs; NULL: not hashed */
     int64_t compared, off;    /* numbers that were compared, and failures */
+    QuantizeReport quantized; /* of the rows that the target has quantized */
     const char *first_target; /* where the first failure was */
     const Case *first_case;   /* NULL: in rows appended to states */
     int first_threads;

@@ -1,6 +1,6 @@
 /* checks.c: runs every case of a pass on one target: compared with the interpreter, with each sequence alone, with
  * outputs left out and in several threads; and appends rows to states. */
-#include "check.h"
+#include "steps.h"
 
 #include "../../runtime/attn_runtime.h"
 
@@ -125,7 +125,40 @@ static void repeat_cases(Checks *c, const char *target, const char *how, int thr
     }
 }
 
+/* Interprets a case from the rows that the target has quantized; false where there are none. */
+static bool interpret_case(Checks *c, const char *target, Case *one) {
+    Arena *own = arena_new();
+    const char *complaint;
+    QuantizedRows **rows = steps_quantized(own, c->engine, one->batch, target, c->side, &complaint);
+    const int64_t wrong = c->quantized.wrong;
+    if (complaint) {
+        note_failure(c, target, one, "", arena_printf(c->arena, "step by step: %s", complaint), 1);
+    } else {
+        case_interpret(c->cases, c->engine, one, rows, &c->quantized);
+        if (c->quantized.wrong > wrong)
+            note_failure(c, target, one, "",
+                         arena_printf(c->arena, "%lld codes of `%s` are not those of the interpreter's numbers",
+                                      (long long)(c->quantized.wrong - wrong), c->quantized.tensor), 1);
+    }
+    arena_free(own);
+    return !complaint;
+}
+
+/* A few numbers lie so near the middle of two integers that both engines may differ; more have another cause. */
+static void judge_ties(Checks *c, const char *target) {
+    enum { ALWAYS = 3, ONE_IN = 1000 };
+    const QuantizeReport *q = &c->quantized;
+    if (q->ties > ALWAYS + q->numbers / ONE_IN)
+        note_failure(c, target, c->cases->list, "",
+                     arena_printf(c->arena, "%lld of %lld codes lie between two integers and are not the interpreter's",
+                                  (long long)q->ties, (long long)q->numbers), 1);
+}
+
 void checks_run(Checks *c, const char *target) {
+    const bool quantizes = graph_quantizes(c->engine->plan->graph);
+    if (quantizes && c->engine->remote)
+        fail_status(EXIT_CANNOT, "rows that a program elsewhere quantizes cannot be compared yet");
+    c->quantized = (QuantizeReport){0};
     begin_calls(c, target, -1, GUARD_BEHIND);
     progress_begin("checking %s", target);
     for (int k = 0; k < c->cases->count; k++) {
@@ -136,6 +169,7 @@ void checks_run(Checks *c, const char *target) {
             note_failure(c, target, one, "", one->run.complaint, 1);
             continue;
         }
+        if (quantizes && !interpret_case(c, target, one)) continue;
         Pieces pieces = check_pieces(c->arena, c->engine, one->batch);
         for (int a = 0; a < OUT_COUNT && c->bits; a++)
             if (one->run.arrays[a]) *c->bits = check_bits(*c->bits, one->run.arrays[a], one->run.items[a]);
@@ -143,6 +177,7 @@ void checks_run(Checks *c, const char *target) {
         compare_alone(c, target, one, &pieces);
         compare_wanted(c, target, one);
     }
+    judge_ties(c, target);
     if (!c->engine->remote) { /* a remote program has its memory elsewhere */
         begin_calls(c, target, -1, GUARD_IN_FRONT);
         repeat_cases(c, target, "in memory that begins a page", 1);

@@ -79,12 +79,12 @@ uint64_t check_bits(uint64_t seed, const float *a, int64_t count) {
 }
 
 void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *s,
-                  Rounded how, OutputArray *outputs) {
+                  const QuantizedRows *rows, Rounded how, OutputArray *outputs) {
     for (int run = 1; run <= how.runs; run++) {
         Arena *own = arena_new();
+        const InterpretHow moved = {.rows = rows, .seed = (uint64_t)run, .steps = how.steps};
         const Interpretation *rounded =
-            interpret_rounded(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, (uint64_t)run,
-                              how.steps);
+            interpret_as(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, &moved);
         for (int o = 0; o < graph->n_outputs; o++) {
             int64_t count = 0;
             shape_elements(outputs[o].shape, &count);

@@ -1,7 +1,7 @@
 /* decode.c: appends the rows of a text to states and compares the results with the interpreter's pass over the whole
  * text. The bits must not depend on how the text is cut into calls, on other states in a call, forks or rewinds. */
-#include "check.h"
-#include "../engine/decoder.h"
+#include "decode_steps.h"
+#include "steps.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,9 @@ enum { SLOTS = 5, MOST_SPLITS = 16 };
 struct DecodeCheck {
     Arena *arena;
     const Module *reference;
+    const Weights *weights;
     const Graph *decode;
+    bool quantizes;                 /* hidden and logits are then of the target that runs, by interpret_text */
     int64_t n, first, width, vocab; /* rows; the least rows of a first call; columns of hidden and logits */
     int64_t source_rows;
     Sequence whole, source;         /* the inputs of forward and of encode */
@@ -20,7 +22,7 @@ struct DecodeCheck {
     size_t row_bytes[IN_COUNT];     /* of a row of each */
     const int32_t *others;          /* the tokens of a fork, or NULL */
     int64_t prefix;
-    const double *hidden, *logits;  /* [n][width], [n][vocab] or NULL */
+    const double *hidden, *logits;  /* [n][width]; [vocab] of the last row, or NULL */
     const double **outputs;         /* one for each output of forward */
     double hidden_spread, logits_spread, spread; /* of check_spread; the largest share */
 };
@@ -98,7 +100,7 @@ static void keep_outputs(DecodeCheck *d, const Interpretation *result) {
         d->spread = fmax(d->spread, check_spread_share(out));
         if (out->role == OUT_hidden) d->hidden = kept, d->hidden_spread = out->spread;
         if (out->role != OUT_logits || !d->reference->model->head.logits) continue;
-        d->logits = kept;
+        d->logits = kept + (d->n - 1) * d->vocab;
         d->logits_spread = out->spread;
     }
 }
@@ -110,7 +112,13 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     DecodeCheck *d = arena_alloc(arena, sizeof *d);
     const Model *m = reference->model;
     const Graph *forward = reference->forward;
-    *d = (DecodeCheck){.arena = arena, .reference = reference, .decode = reference->decode, .n = n, .first = 1};
+    *d = (DecodeCheck){.arena = arena,
+                       .reference = reference,
+                       .weights = weights,
+                       .decode = reference->decode,
+                       .quantizes = graph_quantizes(reference->decode) || graph_quantizes(reference->encode),
+                       .n = n,
+                       .first = 1};
     d->source_rows = !m->encoder ? 0 : m->encoder->seq.exact ? m->encoder->seq.n : (m->encoder->seq.n + 1) / 2;
     for (int s = 0; s < forward->n_symbols; s++)
         d->whole.symbols[s] = strcmp(forward->symbols[s].name, "src") == 0 ? d->source_rows : n;
@@ -122,13 +130,14 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     int64_t crossing = graph_crossing(d->decode, 1, n);
     if (crossing >= d->first) d->first = crossing + 1; /* fewer rows would have other rope angles */
     if (d->given[IN_tokens]) d->others = narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
+    d->width = m->decoder->hidden_width;
+    d->vocab = m->head.logits ? m->decoder->vocab : 0;
+    if (d->quantizes) return d;
     Arena *own = arena_new();
     progress_begin("interpreting a text of %lld rows", (long long)n);
     Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
                                        d->whole.symbols);
-    check_spread(reference, forward, weights, &d->whole, rounded, result->outputs);
-    d->width = m->decoder->hidden_width;
-    d->vocab = m->head.logits ? m->decoder->vocab : 0;
+    check_spread(reference, forward, weights, &d->whole, NULL, rounded, result->outputs);
     keep_outputs(d, result);
     arena_free(own);
     return d;
@@ -344,6 +353,52 @@ static const char *check_together(Run *r, const Run *all) {
     return r->trouble;
 }
 
+/* The inputs of decode, as the interpreter takes them. */
+static int decode_inputs(const DecodeCheck *d, InputArray *inputs) {
+    int n = 0;
+    for (int i = 0; i < d->whole.n_inputs; i++) {
+        InputArray input = d->whole.inputs[i];
+        if (input.role == IN_target) input.role = IN_tokens;
+        else if (d->reference->encode && input.role != IN_prefix_length) continue; /* of the source */
+        inputs[n++] = input;
+    }
+    return n;
+}
+
+/* Sets hidden and logits to the interpreter's, which goes on from the rows that this target quantizes. */
+static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side,
+                                  QuantizeReport *report) {
+    const DriverCall before = engine->call;
+    DecodeSteps steps = {.arena = arena, .engine = engine};
+    check_set(engine, before.target, 2, &steps, decode_steps_run);
+    Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, 1, side);
+    Run all = run_new(d, arena, decoder, side);
+    steps.decoder = decoder;
+    if (d->source_rows) decode_steps_enter(&steps, ENTRY_ENCODE, d->source_rows);
+    begin(&all);
+    decode_steps_enter(&steps, ENTRY_DECODE, d->n);
+    give(&all, 0, 0, d->n, false);
+    check_set(engine, before.target, before.threads, before.pool, before.parallel_for);
+    if (all.trouble) return all.trouble;
+    const Module *own = engine->module, *reference = d->reference;
+    Session *session = session_new(arena, reference, d->weights);
+    session_adopt(session,
+                  own->encode ? quantized_of(arena, reference->encode, steps.kept[ENTRY_ENCODE], own->encode) : NULL,
+                  quantized_of(arena, reference->decode, steps.kept[ENTRY_DECODE], own->decode), report);
+    InputArray inputs[MAX_GRAPH_INPUTS];
+    int n_inputs = decode_inputs(d, inputs);
+    if (d->source_rows) session_encode(arena, session, d->source.inputs, d->source.n_inputs, d->source_rows);
+    const Interpretation *result = session_decode(arena, session, inputs, n_inputs, d->n);
+    for (int o = 0; o < result->n_outputs; o++) {
+        if (result->outputs[o].role == OUT_hidden) d->hidden = result->outputs[o].data;
+        if (result->outputs[o].role == OUT_logits) d->logits = result->outputs[o].data;
+    }
+    session_free(session);
+    return report->wrong ? arena_printf(d->arena, "%lld codes of `%s` are not those of the interpreter's numbers",
+                                        (long long)report->wrong, report->tensor)
+                         : NULL;
+}
+
 static int compare(Difference *diff, const float *got, const double *want, int64_t rows, int64_t columns,
                    double spread) {
     *diff = (Difference){0};
@@ -364,13 +419,18 @@ uint64_t check_decode_bits(const DecodeCheck *d, uint64_t seed, const DecodeBits
 
 const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side, DecodeBits *bits,
                          Difference *hidden, Difference *logits) {
+    QuantizeReport report = {0};
+    if (d->quantizes && !bits->hidden) {
+        const char *trouble = interpret_text(d, arena, engine, side, &report);
+        if (trouble) return trouble;
+    }
     Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, SLOTS, side);
     Run all = run_new(d, arena, decoder, side), other = run_new(d, arena, decoder, side);
     begin(&all);
     give(&all, 0, 0, d->n, false);
     if (all.trouble || decoder_damage(decoder)) return first_trouble(decoder, all.trouble);
     compare(hidden, all.hidden, d->hidden, d->n, d->width, d->hidden_spread);
-    if (d->vocab) compare(logits, all.logits, d->logits + (d->n - 1) * d->vocab, 1, d->vocab, d->logits_spread);
+    if (d->vocab) compare(logits, all.logits, d->logits, 1, d->vocab, d->logits_spread);
     if (!bits->hidden) {
         bits->hidden = all.hidden;
         bits->logits = all.logits;
@@ -428,6 +488,8 @@ const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, Guar
                               Difference *cross) {
     const Graph *decode = engine->module->decode;
     Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, 1, side);
+    *self = *cross = (Difference){0};
+    if (d->quantizes) return decoder_damage(decoder); /* forward's maps are of other rounded rows than decode's */
     int64_t n_self = graph_map_heads(decode, OUT_attention), n_cross = graph_map_heads(decode, OUT_cross_attention),
             first = d->first + (d->n - d->first) / 2;
     const int slot = 0;
@@ -435,7 +497,6 @@ const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, Guar
     Guard *own_map = guard_new(arena, "the output attention", (size_t)(n_self * d->n * d->n) * sizeof(float)),
           *cross_map = guard_new(arena, "the output cross_attention",
                                  (size_t)(n_cross * d->n * d->source_rows) * sizeof(float));
-    *self = *cross = (Difference){0};
     decoder_begin(decoder, d->source_rows ? &d->source : NULL, d->prefix);
     for (int part = 0; part < 2; part++, side = guard_other(side)) {
         int64_t from = begins[part], rows = begins[part + 1] - from;

@@ -122,9 +122,17 @@ static void emit_targets(File *f, Writer *writer) {
     }
 }
 
-/* The words of a .attnw's header, and its data as hex floats, which every compiler reads to the same bits. */
+static bool all_floats(const Program *program) {
+    for (int i = 0; i < program->n_packed; i++)
+        if (program->packed[i].slot.layout.dtype != DTYPE_F32) return false;
+    return true;
+}
+
+/* The words of a .attnw's header, and its data as hex floats, which every compiler reads to the same bits; as words
+ * where some of it is no floats. */
 static void set_weights(File *f, TemplateVars *vars) {
     enum { FLOATS_PER_LINE = 6 };
+    const bool words_alone = !all_floats(f->program);
     const uint8_t *bytes = f->options->embedded;
     TemplateList *words = vars_list(vars, "header_words");
     for (size_t i = 0; i < PACKED_HEADER / sizeof(uint32_t); i++) {
@@ -136,14 +144,21 @@ static void set_weights(File *f, TemplateVars *vars) {
     Text data = text_new(f->arena);
     for (size_t i = 0; i < floats; i++) {
         float value;
+        uint32_t word;
         memcpy(&value, bytes + PACKED_HEADER + sizeof value * i, sizeof value);
+        memcpy(&word, bytes + PACKED_HEADER + sizeof word * i, sizeof word);
+        const char *separator = i % FLOATS_PER_LINE == FLOATS_PER_LINE - 1 ? ",\n" : ", ";
+        if (words_alone) {
+            text_printf(&data, word < 10 ? "%u%s" : "0x%xu%s", word, separator);
+            continue;
+        }
         if (value != value || value - value != 0)
             fail("weights that are not finite cannot be embedded as numbers: keep them in a file");
-        const char *separator = i % FLOATS_PER_LINE == FLOATS_PER_LINE - 1 ? ",\n" : ", ";
         if (value == 0 && !__builtin_signbit(value)) text_printf(&data, "0%s", separator);
         else text_printf(&data, "%af%s", (double)value, separator);
     }
     vars_int(vars, "floats", (int64_t)floats);
+    vars_text(vars, "number", words_alone ? "uint32_t" : "float");
     vars_text(vars, "data", data.data);
 }
 

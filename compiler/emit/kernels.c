@@ -42,11 +42,17 @@ static const char *packed_type(const TargetEmitter *e, int packed) {
     return dtype_c_type(e->schedule->program->packed[packed].slot.layout.dtype);
 }
 
+/* The C type of an operand's numbers. */
+static const char *operand_type(const TargetEmitter *e, Operand o) {
+    return o.buffer == NO_BUFFER ? "float" : dtype_c_type(e->plan->plan->buffers[o.buffer].slot.layout.dtype);
+}
+
 static const char *parameter_text(const TargetEmitter *e, const Parameter *parameter, const Argument *a) {
     Arena *arena = e->arena;
     switch (parameter->kind) {
     case PARAMETER_RUN: return arena_printf(arena, "const %s_run *run", e->model);
-    case PARAMETER_WRITE: case PARAMETER_SCRATCH: return arena_printf(arena, "float *%s", parameter->name);
+    case PARAMETER_WRITE: return arena_printf(arena, "%s *%s", operand_type(e, a->operand), parameter->name);
+    case PARAMETER_SCRATCH: return arena_printf(arena, "float *%s", parameter->name);
     case PARAMETER_CACHE: return arena_printf(arena, "size_t %s", parameter->name);
     case PARAMETER_MAPS: return arena_printf(arena, "const int *%s", parameter->name);
     case PARAMETER_ROWS: return "size_t rows";
@@ -59,7 +65,7 @@ static const char *parameter_text(const TargetEmitter *e, const Parameter *param
         return arena_printf(arena, "const %s *%s", packed_type(e, a->packed), parameter->name);
     case PARAMETER_READ: break;
     }
-    return arena_printf(arena, "const float *%s", parameter->name);
+    return arena_printf(arena, "const %s *%s", operand_type(e, a->operand), parameter->name);
 }
 
 /* The constants, and the signature as the list `parameters` of records with a `text`. */
@@ -183,6 +189,8 @@ static const char *operand_text(TargetEmitter *e, Operand o) {
         slot->space == SPACE_WORKSPACE
             ? arena_printf(e->arena, "run->workspace + %s", e->names->buffers[e->entry][o.buffer])
             : arena_printf(e->arena, slot->space == SPACE_INPUT ? "run->%s" : "run->out_%s", slot->name);
+    if (slot->layout.dtype != DTYPE_F32) /* of the workspace, and without a column */
+        return arena_printf(e->arena, "(%s *)(void *)(%s)", dtype_c_type(slot->layout.dtype), base);
     return o.column ? arena_printf(e->arena, "%s + %lld", base, (long long)o.column) : base;
 }
 

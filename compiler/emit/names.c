@@ -211,7 +211,7 @@ static int share(const Namer *n, const Plan *plan, const Buffer *b, const char *
     const char *name = identifier(n, tag, &b->site, false, b->site.part);
     const char *shape =
         arena_printf(n->arena, "[%lld][%lld]", (long long)plan_rows(plan, b->rows), (long long)b->stride);
-    int64_t at = slot_element(&b->slot);
+    int64_t at = layout_elements(&LAYOUT_ROWS, b->slot.offset); /* the workspace is an array of floats */
     int s = 0, layer = b->site.layer;
     while (s < *n_shared &&
            (shared[s].at != at || strcmp(shared[s].name, name) != 0 || strcmp(shared[s].shape, shape) != 0))

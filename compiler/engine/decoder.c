@@ -382,6 +382,8 @@ const char *decoder_damage(const Decoder *d) {
     return damage;
 }
 
+const void *decoder_workspace(const Decoder *d) { return d->workspace; }
+
 const char *decoder_text(const Decoder *d, int status) {
     if (status == GUARD_CRASHED) return guard_crash();
     return d->engine ? engine_text(d->engine, status) : "";

@@ -40,6 +40,7 @@ int decoder_copy(Decoder *decoder, int to, int from);
 int decoder_rewind(Decoder *decoder, int slot, int64_t rows);
 /* Describes a crash, or a write beside a state, the source or the workspace; NULL when there was none. */
 const char *decoder_damage(const Decoder *decoder);
+const void *decoder_workspace(const Decoder *decoder); /* of the next call */
 const char *decoder_text(const Decoder *decoder, int status);
 attn_model decoder_model(Decoder *decoder); /* for attn_generate; each step advances the progress line */
 

@@ -1,6 +1,7 @@
 /* interp.c: the reference against which compiled code is checked. It runs a graph as the builder made it, before any
  * pass, for one sequence, in double and with plain loops. It shares tables of the language with the emitter, but no
  * code. rounding.c moves its results as f32 arithmetic might round them. */
+#include "quantize.h"
 #include "rounding.h"
 
 #include <math.h>
@@ -30,6 +31,8 @@ typedef struct Interp {
     const int64_t *symbols;
     Numbers *numbers; /* of each tensor */
     Rounding rounding;
+    const QuantizedRows *given; /* NULL: rows are rounded here */
+    QuantizeReport *report;
 } Interp;
 
 static int64_t size_of(const Interp *in, Dim dim) {
@@ -90,6 +93,31 @@ static void run_linear(Arena *arena, Rounding *how, Numbers x, Numbers weight, c
             for (int64_t c = 0; c < columns; c++)
                 out[i * d + c0 + c] = rounded_dot(how, sum[c], x, i * k, weight, (c0 + c) * k, k) +
                                       (bias ? at(*bias, c0 + c) : 0);
+        }
+    }
+}
+
+/* x [n][k] -> out [n][k]: the numbers that rounded rows stand for. */
+static void run_quantize(Interp *in, const Op *op, Numbers x, int64_t n, int64_t k, double *out) {
+    const QuantizedRows *given = in->given ? &in->given[op->result] : NULL;
+    double *row = arena_array(in->arena, (size_t)k, sizeof *row), largest = 0;
+    for (int64_t i = 0; i < n * k; i++)
+        if (isfinite(at(x, i))) largest = fmax(largest, fabs(at(x, i)));
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t c = 0; c < k; c++) row[c] = at(x, i * k + c);
+        const RowScale own = quantize_scale(row, k);
+        RowHead head = own.head;
+        const uint8_t *codes = NULL;
+        if (given && given->data) {
+            memcpy(&head, given->data + i * given->stride, sizeof head);
+            codes = given->data + i * given->stride + ROW_HEAD;
+            QuantizeReport *report = in->report;
+            if (report) quantize_compare(row, k, 2e-5 * (1 + largest), &head, codes, report);
+            if (report && report->wrong && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
+        }
+        for (int64_t c = 0; c < k; c++) {
+            uint8_t code = codes ? codes[c] : quantized_code(row[c], own.inverse, own.head.zero);
+            out[i * k + c] = quantized_value(&head, code);
         }
     }
 }
@@ -323,6 +351,7 @@ static void run_op(Interp *in, const Op *op) {
         run_linear(in->arena, &in->rounding, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d,
                    out);
         break;
+    case OP_quantize: run_quantize(in, op, x, n, d, out); break;
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
     case OP_layernorm: case OP_rmsnorm:
@@ -460,25 +489,26 @@ static Interpretation *run_graph(Interp *in, const Weights *weights, const Input
 
 static Interp begin(Arena *arena, const Module *module, const Graph *graph, const int64_t *symbols) {
     Numbers *numbers = arena_array(arena, (size_t)graph->n_tensors, sizeof *numbers);
-    return (Interp){arena, module, graph, symbols, numbers, {0, 1}};
+    return (Interp){arena, module, graph, symbols, numbers, {0, 1}, NULL, NULL};
+}
+
+Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
+                             const InputArray *inputs, int n_inputs, const int64_t *symbols, const InterpretHow *how) {
+    Interp in = begin(arena, module, graph, symbols);
+    in.given = how->rows;
+    in.report = how->report;
+    if (how->steps > 0) in.rounding = rounding_new(how->seed, how->steps);
+    return run_graph(&in, weights, inputs, n_inputs, how->states);
 }
 
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols) {
-    return interpret_from(arena, module, graph, weights, inputs, n_inputs, symbols, NULL);
-}
-
-Interpretation *interpret_from(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
-                               const InputArray *inputs, int n_inputs, const int64_t *symbols,
-                               const double *const *states) {
-    Interp in = begin(arena, module, graph, symbols);
-    return run_graph(&in, weights, inputs, n_inputs, states);
+    return interpret_as(arena, module, graph, weights, inputs, n_inputs, symbols, &(InterpretHow){0});
 }
 
 Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                                   const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed,
                                   double steps) {
-    Interp in = begin(arena, module, graph, symbols);
-    in.rounding = rounding_new(seed, steps);
-    return run_graph(&in, weights, inputs, n_inputs, NULL);
+    return interpret_as(arena, module, graph, weights, inputs, n_inputs, symbols,
+                        &(InterpretHow){.seed = seed, .steps = steps});
 }

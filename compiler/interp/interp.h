@@ -28,6 +28,24 @@ typedef struct Interpretation {
  * it. */
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols);
+/* What stands in front of the codes of a row that C has rounded; they begin ROW_HEAD bytes behind the row's begin. */
+typedef struct RowHead {
+    float scale, zero; /* the zero point is a whole number from 0 to 255 */
+} RowHead;
+
+/* The rows of an OP_quantize as C has them: a RowHead and codes of 0 to 255. `data` is NULL for other tensors. */
+typedef struct QuantizedRows {
+    const uint8_t *data;
+    int64_t stride; /* bytes from row to row */
+} QuantizedRows;
+
+/* How such rows compare with the numbers that they stand for. A tie lies so near the middle of two integers that f32
+ * may round it to either, and has become the one that the interpreter's number does not. */
+typedef struct QuantizeReport {
+    int64_t numbers, ties, wrong;
+    const char *tensor; /* the first one with a wrong number, or NULL */
+} QuantizeReport;
+
 /* As interpret, but the result of every op is rounded to f32 in a direction that the seed determines, or moved `steps`
  * times as far. The movement of the outputs shows the precision that f32 can give; larger steps reach discontinuities
  * that are farther away. The sums of linear and of scores are rounded at the magnitude of their terms. If f32 may
@@ -36,11 +54,17 @@ Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph
 Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                                   const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed,
                                   double steps);
-/* As interpret, for a graph with states. states[i] holds the rows of state i before the call, or is NULL if it has
- * none. */
-Interpretation *interpret_from(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
-                               const InputArray *inputs, int n_inputs, const int64_t *symbols,
-                               const double *const *states);
+/* As interpret, in another way. */
+typedef struct InterpretHow {
+    const double *const *states; /* the rows of each state before the call, or NULL where a state has none */
+    const QuantizedRows *rows;   /* for each tensor, from which the graph goes on in place of its own; or NULL */
+    QuantizeReport *report;      /* is added to where `rows` are given, unless it is NULL */
+    uint64_t seed;               /* with `steps`, as interpret_rounded */
+    double steps;                /* 0: results are not moved */
+} InterpretHow;
+
+Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
+                             const InputArray *inputs, int n_inputs, const int64_t *symbols, const InterpretHow *how);
 
 /* --- interp/session.c: a state to which Module.decode appends rows, and its source, which Module.encode computes. */
 typedef struct Session Session;
@@ -54,6 +78,8 @@ Interpretation *session_encode(Arena *arena, Session *session, const InputArray 
 /* Appends `rows` rows to the state. All rows of a prefix are in the first call, and later calls give the same length.
  * Interpretation.tensors is NULL for the tensors that the state held before. */
 Interpretation *session_decode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows);
+/* Later calls go on from these rows of the graphs encode and decode, as InterpretHow states. */
+void session_adopt(Session *session, const QuantizedRows *encode, const QuantizedRows *decode, QuantizeReport *report);
 void session_copy(Session *to, const Session *from);
 void session_rewind(Session *session, int64_t rows); /* keeps the first `rows` rows */
 

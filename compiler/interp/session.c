@@ -10,6 +10,8 @@ struct Session {
     int64_t rows, source_rows; /* source_rows is 0 before a source is encoded */
     int64_t prefix;            /* with `mask prefix`, the number of rows of the prefix; 0 without rows */
     Arena *kept, *source;      /* own the arrays of `states`; those of the source are in `source` */
+    const QuantizedRows *encode_rows, *decode_rows; /* of session_adopt, or NULL */
+    QuantizeReport *report;
     const double **states;     /* an array for each state of the decode graph, or NULL before the first call */
 };
 
@@ -56,7 +58,9 @@ Interpretation *session_encode(Arena *arena, Session *session, const InputArray 
     Length seq = session->module->model->encoder->seq; /* an exact length is not a symbol, which interpret checks */
     if (seq.exact && rows != seq.n) fail("the length src is %lld; it must be %lld", (long long)rows, (long long)seq.n);
     const int64_t symbols[] = {rows, 0, 0, 0};
-    Interpretation *result = interpret(arena, session->module, encode, session->weights, inputs, n_inputs, symbols);
+    const InterpretHow how = {.rows = session->encode_rows, .report = session->report};
+    Interpretation *result =
+        interpret_as(arena, session->module, encode, session->weights, inputs, n_inputs, symbols, &how);
     Arena *fresh = arena_new();
     const double **states = states_copy(fresh, session);
     for (int i = 0; i < encode->n_states; i++)
@@ -115,8 +119,10 @@ Interpretation *session_decode(Arena *arena, Session *session, const InputArray 
         fail("rows beyond %lld are turned by other angles: rewind to 0 and give all of them in one call",
              (long long)crossed);
     decode_symbols(session, rows, symbols);
+    const InterpretHow how = {
+        .states = session->states, .rows = session->decode_rows, .report = session->report};
     Interpretation *result =
-        interpret_from(arena, session->module, graph, session->weights, inputs, n_inputs, symbols, session->states);
+        interpret_as(arena, session->module, graph, session->weights, inputs, n_inputs, symbols, &how);
     Arena *fresh = arena_new();
     const double **states = states_copy(fresh, session);
     for (int i = 0; i < graph->n_states; i++) {
@@ -131,6 +137,12 @@ Interpretation *session_decode(Arena *arena, Session *session, const InputArray 
     session->rows += rows;
     session->prefix = prefix;
     return result;
+}
+
+void session_adopt(Session *session, const QuantizedRows *encode, const QuantizedRows *decode, QuantizeReport *report) {
+    session->encode_rows = encode;
+    session->decode_rows = decode;
+    session->report = report;
 }
 
 void session_copy(Session *to, const Session *from) {

@@ -67,8 +67,23 @@ int build_declare_relative(Build *b, const Stack *stack) {
                                       .deviation = 1});
 }
 
+/* The rows of x in int8, which all products of x read. */
+static int quantized(Build *b, int x) {
+    for (int i = b->graph->n_ops; i-- > 0;) {
+        const Op *op = &b->graph->ops[i];
+        if (op->kind == OP_quantize && op->inputs[0] == x) return op->result;
+    }
+    Tensor result = *build_tensor(b, x);
+    result.kind = TENSOR_VALUE;
+    result.name = arena_printf(b->arena, "%s.quantized", result.name);
+    result.site.part = arena_printf(b->arena, "%s_quantized", result.site.part);
+    result.site.role = ROLE_NONE;
+    return EMIT(quantize, result, ATTRIBUTES(.scale = 1), x);
+}
+
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {
     int w = build_weight(b, weights->weight);
+    if (build_tensor(b, w)->dtype == DTYPE_I8 && b->precision.activations == DTYPE_I8) x = quantized(b, x);
     Tensor result = build_value2(b, weights->what, build_rows(b, x), build_tensor(b, w)->dims[0].n);
     result.site.role = role;
     if (weights->bias == NO_WEIGHT) return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w);

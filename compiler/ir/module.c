@@ -74,3 +74,9 @@ const char *op_name(OpKind kind) {
     };
     return names[kind];
 }
+
+bool graph_quantizes(const Graph *graph) {
+    for (int o = 0; graph && o < graph->n_ops; o++)
+        if (graph->ops[o].kind == OP_quantize) return true;
+    return false;
+}

@@ -102,6 +102,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
         WANT(x->dims[0].n + a->offset <= y->dims[0].n && x->dims[0].n + a->offset <= z->dims[0].n);
         break;
+    case OP_quantize: WANT(dim_equal(x->dims[0], result->dims[0]) && x->dims[1].n == result->dims[1].n); break;
     case OP_linear:
         WANT(x->dims[1].n == y->dims[1].n && result->dims[1].n == y->dims[0].n &&
              (op->n_inputs < 3 || z->dims[0].n == y->dims[0].n));

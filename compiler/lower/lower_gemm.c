@@ -76,6 +76,8 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     k_steps(l, call, s, used);
     fix_rows(l, call, s->rows);
     constant_integer(l, call, "x_stride", stride_of(l, g->x));
+    constant_integer(l, call, "QUANTIZED", buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8);
+    constant_integer(l, call, "ROW_HEAD", ROW_HEAD);
     constant_integer(l, call, "stream", weights_stream(l));
     epilogue(l, call, s);
     const char *activation =

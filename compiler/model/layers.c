@@ -10,7 +10,8 @@ Norm resolve_norm(const Scope *scope) {
 }
 
 Precision resolve_precision(const Scope *scope) {
-    return (Precision){.weights = (Dtype)get(scope, F_weights_dtype)};
+    return (Precision){.weights = (Dtype)get(scope, F_weights_dtype),
+                       .activations = (Dtype)get(scope, F_activations_dtype)};
 }
 
 static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *ffn) {

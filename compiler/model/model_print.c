@@ -55,6 +55,8 @@ static void print_factors(const Print *to, const char *name, const double *facto
 
 static void print_precision(const Print *to, const Precision *own) {
     if (own->weights != to->outer.weights) text_printf(to->out, " weights %s", dtype_name(own->weights));
+    if (own->activations != to->outer.activations)
+        text_printf(to->out, " activations %s", dtype_name(own->activations));
 }
 
 static void print_position(const Print *to, const Position *p) {
@@ -184,8 +186,9 @@ static void print_stack(const Print *to, const Stack *s) {
 
 void model_print(Text *out, const Model *model, bool with_bounds) {
     const Print to = {out, with_bounds, model->precision};
-    text_printf(out, "model %s\n  d_model %lld, dtype %s%s\n", model->name, (long long)model->d_model,
-                dtype_name(model->precision.weights), model->embedding_tied ? ", embedding tied" : "");
+    text_printf(out, "model %s\n  d_model %lld, dtype %s%s%s\n", model->name, (long long)model->d_model,
+                dtype_name(model->precision.weights), model->embedding_tied ? ", embedding tied" : "",
+                model->precision.activations == DTYPE_F32 ? "" : ", activations I8");
     if (model->encoder) print_stack(&to, model->encoder);
     if (model->decoder) print_stack(&to, model->decoder);
     if (model->alone) {

@@ -7,7 +7,7 @@
 
 /* Words that say several parts at once, and parts and types that a later attnc will have. */
 static const char *const presets_to_come[] = {"bf16", "int8", "int4", NULL};
-static const char *const parts_to_come[] = {"activations", "attention", "cache", NULL};
+static const char *const parts_to_come[] = {"attention", "cache", NULL};
 static const char *const types_to_come[] = {"bf16", "f16", "int8", "int4", NULL};
 
 static bool is_among(const char *const *words, const char *word) {
@@ -15,11 +15,10 @@ static bool is_among(const char *const *words, const char *word) {
     return *words != NULL;
 }
 
-/* The type of weights that a word states, or -1. */
-static int64_t weights_choice(const char *word) {
+/* The type that a word states, or -1. */
+static int64_t choice_of(Field field, const char *word) {
     for (int c = 0; c < CHOICE_COUNT; c++)
-        if (model_choices[c].field == F_weights_dtype && strcmp(model_choices[c].word, word) == 0)
-            return model_choices[c].value;
+        if (model_choices[c].field == field && strcmp(model_choices[c].word, word) == 0) return model_choices[c].value;
     return -1;
 }
 
@@ -28,10 +27,11 @@ static const char *without_group(Arena *arena, const char *word) { return arena_
 
 static PrecisionRead read_part(Arena *arena, const char *part, const char *value, Precision *out, const char **why) {
     const char *type = without_group(arena, value);
-    int64_t choice = weights_choice(value);
-    if (strcmp(part, "weights") == 0) {
+    bool weights = strcmp(part, "weights") == 0;
+    if (weights || strcmp(part, "activations") == 0) {
+        int64_t choice = choice_of(weights ? F_weights_dtype : F_activations_dtype, value);
         if (choice >= 0) {
-            out->weights = (Dtype)choice;
+            *(weights ? &out->weights : &out->activations) = (Dtype)choice;
             return PRECISION_FINE;
         }
     } else if (!is_among(parts_to_come, part)) {
@@ -55,7 +55,7 @@ static PrecisionRead read_preset(Arena *arena, const char *word, Precision *out,
         return PRECISION_FINE;
     }
     if (is_among(presets_to_come, word)) {
-        *why = weights_choice(word) >= 0
+        *why = choice_of(F_weights_dtype, word) >= 0
                    ? arena_printf(arena, "`%s` computes with that type too, which is not supported yet; `weights=%s` "
                                          "stores the weights in it", word, word)
                    : arena_printf(arena, "`%s` is not supported yet", word);

@@ -185,6 +185,7 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
     Scope *scope = scope_outermost(&r);
     scope->block = BLOCK_MODEL;
     scope->fields[F_weights_dtype].integer = outermost->weights;
+    scope->fields[F_activations_dtype].integer = outermost->activations;
     const Item *found = NULL;
     for (const Item *item = ast->items; item; item = item->next) {
         if (scope_let(&r, scope, item)) continue;

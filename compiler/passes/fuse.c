@@ -62,6 +62,16 @@ static void fuse_map(Fuse *f, const Op *op) {
     step_add(f, step);
 }
 
+static void fuse_quantize(Fuse *f, const Op *op) {
+    f->rows[op->result] = f->rows[op->inputs[0]];
+    Step step = step_new(f, STEP_QUANTIZE, op->location, op->result);
+    step.map = (MapStep){.x = f->at[op->inputs[0]], .other = NOWHERE};
+    step.n = columns_of(f, op->result);
+    step.out = f->at[op->result] = (Operand){quantized_buffer(f, op->result), 0};
+    step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)step.n);
+    step_add(f, step);
+}
+
 static void fuse_pool(Fuse *f, const Op *op) {
     int result = op->result;
     f->rows[result] = ROWS_SEQUENCES;
@@ -89,6 +99,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_patches: fuse_patches(f, op); break;
     case OP_prepend: fuse_prepend(f, op); break;
     case OP_linear: fuse_linear(f, op); break;
+    case OP_quantize: fuse_quantize(f, op); break;
     case OP_layernorm: case OP_rmsnorm: fuse_norm(f, op); break;
     case OP_rope: fuse_rope(f, op); break;
     case OP_scores: case OP_additive_scores: fuse_attention(f, op); break;
@@ -141,6 +152,7 @@ static void set_lengths(Plan *plan, const Model *m) {
         if (m->encoder && !plan->cached) plan->source_seq = m->encoder->seq;
     }
     if (!m->unroll_full) return;
+    if (graph_quantizes(plan->graph)) refuse(m->location, "`unroll full` of a model with `activations int8`");
     if (!plan->seq.exact) refuse(m->location, "`unroll full` of a model whose length is not fixed by `seq = N`");
     if (plan->source_seq.n && !plan->source_seq.exact)
         refuse(m->location, "`unroll full` of a model whose source or keys are not fixed by `seq = N` or `keys = N`");

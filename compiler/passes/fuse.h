@@ -40,6 +40,7 @@ int output_buffer(Fuse *f, int tensor, int output);
 int sole_output(const Fuse *f, int t);       /* the graph output that is the only reader of t, or -1 */
 Operand place_result(Fuse *f, int t);
 Operand place_over(Fuse *f, int from, int result); /* reuses the rows of `from` if nothing else reads them */
+int quantized_buffer(Fuse *f, int tensor); /* for the rows of an OP_quantize */
 int pack_tensor(Fuse *f, int t, bool panels, bool plus_one);
 int pack_scales(Fuse *f, int weight); /* of the rows of an int8 weight; NO_PACKED for other weights */
 int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`; shared with the weight */

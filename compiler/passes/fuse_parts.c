@@ -65,6 +65,18 @@ int workspace_buffer(Fuse *f, int tensor, int64_t columns) {
                                 .columns = columns});
 }
 
+int quantized_buffer(Fuse *f, int tensor) {
+    const Layout layout = {.dtype = DTYPE_U8, .k_group = 1};
+    const int64_t columns = columns_of(f, tensor);
+    return plan_buffer(
+        f->arena, f->plan,
+        (Buffer){.slot = {.space = SPACE_WORKSPACE, .layout = layout, .name = tensor_in(f, tensor)->name},
+                 .site = tensor_in(f, tensor)->site,
+                 .rows = f->rows[tensor],
+                 .stride = ROW_HEAD + round_up(columns, ALIGNMENT),
+                 .columns = columns});
+}
+
 int output_buffer(Fuse *f, int tensor, int output) {
     int64_t columns = columns_of(f, tensor);
     const Slot slot = {.space = SPACE_OUTPUT, .layout = LAYOUT_ROWS, .name = f->graph->outputs[output].name};

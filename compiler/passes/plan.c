@@ -48,7 +48,7 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
         all[n++] = (Read){"key", s->attention.key};
         all[n++] = (Read){"value", s->attention.value};
         break;
-    case STEP_MAP: case STEP_COPY:
+    case STEP_MAP: case STEP_QUANTIZE: case STEP_COPY:
         all[n++] = (Read){"x", s->map.x};
         all[n++] = (Read){"other", s->map.other};
         break;
@@ -84,7 +84,7 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 
 const char *step_kind_name(StepKind kind) {
     static const char *const names[STEP_COUNT] = {"embed", "patches",   "prepend", "gemm", "norm", "rope",
-                                                  "store", "attention", "map",     "pool", "copy"};
+                                                  "store", "attention", "map",     "quantize", "pool", "copy"};
     return names[kind];
 }
 

@@ -14,7 +14,8 @@ typedef enum RowsKind {
     ROWS_PATCHES    /* a constant number of rows for each sequence */
 } RowsKind;
 
-/* Rows of the workspace, of an input or of an output. */
+/* Rows of the workspace, of an input or of an output. Those of a STEP_QUANTIZE are in U8: `columns` codes, ROW_HEAD
+ * bytes behind the begin of a row, where its scale and zero point are two floats; the codes behind the last are 0. */
 typedef struct Buffer {
     Slot slot;
     Site site;          /* of the tensor that it was made for */
@@ -62,6 +63,7 @@ typedef enum StepKind {
     STEP_STORE,
     STEP_ATTENTION,
     STEP_MAP,
+    STEP_QUANTIZE,
     STEP_POOL,
     STEP_COPY,
     STEP_COUNT
@@ -87,7 +89,7 @@ typedef struct PatchesStep {
 
 /* out = residual + residual_scale * (activation(cap(scale * (x weight^T * scales + bias))) * factor) */
 typedef struct GemmStep {
-    Operand x, factor, residual;
+    Operand x, factor, residual; /* x is rows of f32, or quantized rows */
     int64_t k;           /* columns of x */
     int weight, bias;    /* packed: the first of `parts` that follow each other; bias may be NO_PACKED */
     int scales;          /* packed, the same: of the rows of int8 weights, or NO_PACKED */
@@ -142,7 +144,7 @@ typedef struct AttentionStep {
     int first_export;             /* graph output of its map, or -1 */
 } AttentionStep;
 
-/* An elementwise op; STEP_COPY has x alone. */
+/* An elementwise op; STEP_COPY and STEP_QUANTIZE have x alone. */
 typedef struct MapStep {
     Operand x, other;
     OpKind op;
@@ -175,7 +177,7 @@ typedef struct Step {
         RopeStep rope;
         StoreStep store;
         AttentionStep attention;
-        MapStep map;     /* STEP_COPY too */
+        MapStep map;     /* STEP_COPY and STEP_QUANTIZE too */
         PoolStep pool;
     };
 } Step;

@@ -28,8 +28,12 @@ static const Buffer *buffer_at(const Checker *c, Operand operand, const char *na
     int64_t step = c->step - c->plan->steps;
     if (operand.column < 0 || operand.column + columns > b->stride) broken(c, "passes the end of its row", name);
     if (step < b->first || step > b->last) broken(c, "is used outside of its life", name);
-    if (b->slot.layout.dtype != DTYPE_F32 || b->slot.layout.panel) broken(c, "is not rows of f32", name);
     return b;
+}
+
+static void verify_dtype(const Checker *c, const Buffer *b, const char *name, Dtype dtype) {
+    if (b->slot.layout.dtype != dtype || b->slot.layout.panel)
+        broken(c, dtype == DTYPE_F32 ? "is not rows of f32" : "is not quantized rows", name);
 }
 
 static void verify_reads(const Checker *c, const bool *written) {
@@ -37,6 +41,8 @@ static void verify_reads(const Checker *c, const bool *written) {
     int n = step_reads(c->step, reads);
     for (int r = 0; r < n; r++) {
         const Buffer *b = buffer_at(c, reads[r].operand, reads[r].name, columns_read(c->step, r));
+        const bool quantized = c->step->kind == STEP_GEMM && r == 0 && b->slot.layout.dtype == DTYPE_U8;
+        verify_dtype(c, b, reads[r].name, quantized ? DTYPE_U8 : DTYPE_F32);
         if (b->slot.space == SPACE_OUTPUT) broken(c, "is an output, which the caller may not want", reads[r].name);
         if (b->slot.space == SPACE_WORKSPACE && !written[reads[r].operand.buffer])
             broken(c, "is read before it is written", reads[r].name);
@@ -56,6 +62,8 @@ static void verify_gemm(const Checker *c) {
     verify_packed(c, g->bias, "bias", false);
     const bool scaled = c->plan->program->packed[g->weight].slot.layout.dtype == DTYPE_I8;
     verify_packed(c, g->scales, "scales", scaled);
+    const bool quantized = c->plan->buffers[g->x.buffer].slot.layout.dtype == DTYPE_U8;
+    if (quantized && !scaled) broken(c, "is quantized, and the weights are not int8", "x");
     if (!scaled && g->scales != NO_PACKED) broken(c, "are of weights that have none", "scales");
     for (int p = 0; p < g->parts; p++) {
         const Packed *part = &c->plan->program->packed[g->weight + p];
@@ -105,7 +113,7 @@ static void verify_step(const Checker *c) {
         verify_packed(c, s->embed.scales, "scales", false);
         break;
     case STEP_PREPEND: verify_packed(c, s->embed.front[0], "front", true); break;
-    case STEP_PATCHES: case STEP_MAP: case STEP_POOL: case STEP_COPY: break;
+    case STEP_PATCHES: case STEP_QUANTIZE: case STEP_MAP: case STEP_POOL: case STEP_COPY: break;
     case STEP_COUNT: broken(c, "has no kind", "the step");
     }
 }
@@ -118,7 +126,9 @@ void plan_verify(const Plan *plan, const char *pass) {
         verify_step(&c);
         verify_reads(&c, written);
         if (c.step->kind == STEP_STORE) continue;
-        if (buffer_at(&c, c.step->out, "out", c.step->n)->slot.space == SPACE_INPUT) broken(&c, "is an input", "out");
+        const Buffer *out = buffer_at(&c, c.step->out, "out", c.step->n);
+        if (out->slot.space == SPACE_INPUT) broken(&c, "is an input", "out");
+        verify_dtype(&c, out, "out", c.step->kind == STEP_QUANTIZE ? DTYPE_U8 : DTYPE_F32);
         written[c.step->out.buffer] = true;
     }
     arena_free(arena);

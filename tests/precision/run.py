@@ -8,7 +8,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 from lib import npy  # noqa: E402
-from lib.attnc import attnc  # noqa: E402
+from lib.attnc import COMPILERS, attnc, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 
 SPEC = "specs/small_encoder.attn"
@@ -56,6 +56,19 @@ class Precision:
         assert done.returncode == 1 and "its weights are not F32" in done.stderr, done.stderr
         attnc("pack", SPEC, INT8, "--weights", self.folder + "/given/packed.attnw", "--verify", status=0)
 
+    def test_embedded(self):
+        """Weights that are no floats stand in the C to the byte."""
+        path, out = self.spec("precision weights int8"), os.path.join(self.folder, "embedded")
+        attnc("compile", path, "-o", out, "--target", "scalar", "--weights", "random:3", "--embed-weights", status=0)
+        main, program = os.path.join(out, "main.c"), os.path.join(out, "main")
+        with open(main, "w", encoding="utf-8") as file:
+            file.write('#include "small_encoder.h"\n#include <stdio.h>\nint main(void) {\n'
+                       "return fwrite(small_encoder_embedded(), 1, SMALL_ENCODER_WEIGHTS_BYTES, stdout) == 0;\n}\n")
+        run(COMPILERS[0], "-std=c11", main, os.path.join(out, "small_encoder.c"), "-lm", "-o", program, status=0)
+        attnc("pack", path, "--weights", "random:3", "-o", out + "/w.attnw", status=0)
+        with open(out + "/w.attnw", "rb") as file:
+            assert run(program, status=0, text=False).stdout == file.read()
+
     def test_check_and_bench(self):
         done = attnc("check", SPEC, INT8, "--lengths", "3", "--target", "scalar", "--bits", status=0).stdout
         stated = attnc("check", self.stated, "--lengths", "3", "--target", "scalar", "--bits", status=0).stdout
@@ -80,7 +93,7 @@ class Precision:
         for value, status, part in (
                 ("int8", 3, "`weights=int8` stores the weights in it"), ("bf16", 3, "not supported yet"),
                 ("int4", 3, "not supported yet"), ("weights=int4:32", 3, "not supported yet"),
-                ("activations=int8", 3, "not supported yet"), ("weights=int8,cache=int8", 3, "not supported yet"),
+                ("activations=bf16", 3, "not supported yet"), ("weights=int8,cache=int8", 3, "not supported yet"),
                 ("fp8", 2, "is not f32, bf16, int8, int4 or PART=TYPE"), ("weights", 2, "is not f32"),
                 ("weights=", 2, "no type of weights"), ("weights=int9", 2, "no type of weights"),
                 ("head=f32", 2, "no part of a model"), ("weights=f32,", 2, "is not PART=TYPE"),

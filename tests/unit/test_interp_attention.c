@@ -245,13 +245,15 @@ static void append(void **state) {
     verify(&module, &graph, "test_interp");
     Weights none = {0};
     for (int64_t rows = 0; rows <= 4; rows += 4) {
-        Interpretation *in = interpret_from(arena, &module, &graph, &none, arrays, 1,
-                                            (int64_t[4]){rows, rows + ROWS_IN}, (const double *[]){rows ? held : NULL});
+        const InterpretHow how = {.states = (const double *[]){rows ? held : NULL}};
+        Interpretation *in = interpret_as(arena, &module, &graph, &none, arrays, 1,
+                                          (int64_t[4]){rows, rows + ROWS_IN}, &how);
         same(in->tensors[t], held, rows * D);
         for (int i = 0; i < ROWS_IN * D; i++) near(in->tensors[t][rows * D + i], x[i]);
     }
     const int64_t wrong[4] = {3, 6};
-    assert_true(FAILS(interpret_from(arena, &module, &graph, &none, arrays, 1, wrong, (const double *[]){held})));
+    assert_true(FAILS(interpret_as(arena, &module, &graph, &none, arrays, 1, wrong,
+                                   &(InterpretHow){.states = (const double *[]){held}})));
     assert_string_equal(trap.message, "2 rows behind 3 are not 6");
 }
 

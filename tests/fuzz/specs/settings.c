@@ -432,7 +432,8 @@ static const char *of_d_model(Draw *d, const Section *s) { return (void)s, of_wi
 static const char *of_dtype(Draw *d, const Section *s) { return (void)d, (void)s, "f32"; }
 static const char *of_precision(Draw *d, const Section *s) {
     (void)s;
-    return DICE_WORD(&d->dice, "weights f32", "weights bf16", "weights f16", "weights int8");
+    return DICE_WORD(&d->dice, "weights f32", "weights bf16", "weights f16", "weights int8",
+                     "weights int8 activations int8");
 }
 
 static const char *(*const sayers[SETTING_COUNT])(Draw *d, const Section *s) = {

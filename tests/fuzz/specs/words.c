@@ -109,6 +109,7 @@ static const struct {
     {S_export, "heads", "attention heads 0", 0, NULL},
     {S_unroll, "full", "full", S_seq, "= 4"},
     {S_precision, "weights", "weights f32|weights bf16|weights f16|weights int8", 0, NULL},
+    {S_precision, "activations", "weights int8 activations int8|activations f32", 0, NULL},
 };
 
 static int row_of(int option) {

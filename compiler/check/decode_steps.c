@@ -1,0 +1,57 @@
+/* decode_steps.c: appends a text to a state step by step, and keeps the rows that the steps quantize. */
+#include "decode_steps.h"
+
+#include <string.h>
+
+static int64_t rows_of(const DecodeSteps *s, RowsKind kind) {
+    const bool last = s->taken == s->left;
+    switch (kind) {
+    case ROWS_CHUNK: return s->taken;
+    case ROWS_SOURCE: return s->taken; /* of encode */
+    case ROWS_SEQUENCES: return last;  /* logits are of a text's last row */
+    case ROWS_PATCHES: return s->plan->patch_rows;
+    }
+    return 0;
+}
+
+static void begin_chunk(DecodeSteps *s) {
+    s->before += s->taken;
+    s->left -= s->taken;
+    s->taken = s->left < s->plan->rows ? s->left : s->plan->rows;
+    s->step = 0;
+}
+
+void decode_steps_enter(DecodeSteps *s, EntryKind entry, int64_t rows) {
+    s->entry = entry;
+    s->plan = s->engine->program->entries[entry];
+    s->before = s->taken = 0;
+    s->left = rows;
+    s->kept[entry] = arena_array(s->arena, (size_t)s->plan->graph->n_tensors, sizeof **s->kept);
+    for (int i = 0; i < s->plan->n_steps; i++) {
+        const Step *step = &s->plan->steps[i];
+        if (step->kind != STEP_QUANTIZE) continue;
+        const int64_t stride = s->plan->buffers[step->out.buffer].stride;
+        const int64_t most = step->rows == ROWS_PATCHES ? s->plan->patch_rows : step->rows == ROWS_SEQUENCES ? 1 : rows;
+        s->kept[entry][step->tensor] = (QuantizedRows){arena_alloc(s->arena, (size_t)(most * stride)), stride};
+    }
+    begin_chunk(s);
+}
+
+static void keep(DecodeSteps *s, const Step *step) {
+    const Buffer *buffer = &s->plan->buffers[step->out.buffer];
+    const QuantizedRows *to = &s->kept[s->entry][step->tensor];
+    const uint8_t *at = (const uint8_t *)decoder_workspace(s->decoder) +
+                        s->engine->emitted.entries[s->entry].control_bytes + buffer->slot.offset;
+    const int64_t before = step->rows == ROWS_CHUNK || step->rows == ROWS_SOURCE ? s->before : 0;
+    memcpy((uint8_t *)to->data + before * to->stride, at, (size_t)(rows_of(s, step->rows) * to->stride));
+}
+
+void decode_steps_run(void *pool, int count, void (*task)(void *with, int index), void *with) {
+    DecodeSteps *s = pool;
+    while (!rows_of(s, s->plan->steps[s->step].rows)) s->step++; /* a step without rows is not run */
+    for (int i = 0; i < count; i++) task(with, i);
+    if (s->plan->steps[s->step].kind == STEP_QUANTIZE) keep(s, &s->plan->steps[s->step]);
+    s->step++;
+    while (s->step < s->plan->n_steps && !rows_of(s, s->plan->steps[s->step].rows)) s->step++;
+    if (s->step == s->plan->n_steps) begin_chunk(s);
+}

@@ -1,0 +1,107 @@
+/* steps.c: runs a batch step by step. The C runs every step through the caller's parallel_for, so a function that
+ * replaces it can read each result from the workspace before a later step reuses the memory. */
+#include "steps.h"
+
+#include <string.h>
+
+static void begin_chunk(Steps *s) {
+    const Plan *plan = s->engine->plan;
+    int64_t rows = 0, source = 0;
+    for (int64_t b = s->first; b < s->end; b++) {
+        s->rows_before += engine_rows(s->engine, &s->batch->sequences[b]);
+        s->source_before += engine_source_rows(s->engine, &s->batch->sequences[b]);
+    }
+    s->step = 0;
+    s->first = s->end;
+    for (; s->end < s->batch->count; s->end++) {
+        const Sequence *sequence = &s->batch->sequences[s->end];
+        int64_t n = engine_rows(s->engine, sequence), m = engine_source_rows(s->engine, sequence);
+        if (rows + n > plan->rows || source + m > plan->source_rows) break;
+        rows += n;
+        source += m;
+    }
+}
+
+const void *steps_result(const Steps *s, const Step *step) {
+    const Buffer *buffer = &s->engine->plan->buffers[step->out.buffer];
+    const DriverCall *call = &s->engine->call;
+    int64_t control = s->engine->emitted.entries[ENTRY_FORWARD].control_bytes;
+    if (buffer->slot.space == SPACE_WORKSPACE)
+        return (const uint8_t *)call->workspace + control + buffer->slot.offset;
+    const float *base = call->outputs[s->engine->plan->graph->outputs[buffer->io].role];
+    int64_t before = buffer->rows == ROWS_SEQUENCES ? s->first
+                     : buffer->rows == ROWS_SOURCE  ? s->source_before
+                                                    : s->rows_before;
+    return base + before * buffer->stride;
+}
+
+int64_t steps_rows(const Steps *s, RowsKind kind, const Sequence *sequence) {
+    switch (kind) {
+    case ROWS_CHUNK: return engine_rows(s->engine, sequence);
+    case ROWS_SOURCE: return engine_source_rows(s->engine, sequence);
+    case ROWS_SEQUENCES: return 1;
+    case ROWS_PATCHES: return s->engine->plan->patch_rows;
+    }
+    return 0;
+}
+
+static void after_step(void *pool, int count, void (*task)(void *with, int index), void *with) {
+    Steps *s = pool;
+    const Plan *plan = s->engine->plan;
+    for (int i = 0; i < count; i++) task(with, i);
+    s->look(s, &plan->steps[s->step]);
+    if (++s->step == plan->n_steps) begin_chunk(s);
+}
+
+void steps_run(Steps *s, Arena *arena, const char *target, GuardSide side) {
+    const DriverCall before = s->engine->call;
+    begin_chunk(s);
+    check_set(s->engine, target, 2, s, after_step);
+    check_call(arena, s->engine, s->batch, ALL_WANTED, side, &s->run);
+    check_set(s->engine, target, before.threads, before.pool, before.parallel_for);
+}
+
+/* ---------------------------------------------------------------- quantized rows */
+
+typedef struct Keeper {
+    Steps steps;
+    Arena *arena;
+    QuantizedRows **kept; /* [sequences][tensors] */
+} Keeper;
+
+static void keep_rows(Steps *s, const Step *step) {
+    Keeper *k = (Keeper *)s; /* its first member */
+    if (step->kind != STEP_QUANTIZE) return;
+    const int64_t stride = s->engine->plan->buffers[step->out.buffer].stride;
+    const uint8_t *at = steps_result(s, step);
+    for (int64_t b = s->first; b < s->end; b++) {
+        int64_t bytes = stride * steps_rows(s, step->rows, &s->batch->sequences[b]);
+        uint8_t *own = arena_alloc(k->arena, (size_t)bytes);
+        memcpy(own, at, (size_t)bytes);
+        k->kept[b][step->tensor] = (QuantizedRows){own, stride};
+        at += bytes;
+    }
+}
+
+QuantizedRows **steps_quantized(Arena *arena, Engine *engine, const Batch *batch, const char *target, GuardSide side,
+                                const char **complaint) {
+    Keeper k = {.steps = {.engine = engine, .batch = batch, .look = keep_rows}, .arena = arena};
+    k.kept = arena_array(arena, (size_t)batch->count, sizeof *k.kept);
+    for (int64_t b = 0; b < batch->count; b++)
+        k.kept[b] = arena_array(arena, (size_t)engine->plan->graph->n_tensors, sizeof **k.kept);
+    steps_run(&k.steps, arena, target, side);
+    *complaint = k.steps.run.complaint;
+    return k.kept;
+}
+
+const QuantizedRows *quantized_of(Arena *arena, const Graph *graph, const QuantizedRows *rows, const Graph *of) {
+    QuantizedRows *out = arena_array(arena, (size_t)graph->n_tensors, sizeof *out);
+    for (int o = 0; o < graph->n_ops; o++) {
+        if (graph->ops[o].kind != OP_quantize) continue;
+        int t = graph->ops[o].result, same = 0;
+        while (same < of->n_tensors && strcmp(of->tensors[same].name, graph->tensors[t].name) != 0) same++;
+        if (same == of->n_tensors || !rows[same].data) bug("the rows of `%s` are not kept", graph->tensors[t].name);
+        out[t] = rows[same];
+    }
+    return out;
+}

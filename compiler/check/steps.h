@@ -1,0 +1,29 @@
+/* steps.h: a batch that runs step by step. Included by check/ alone. */
+#ifndef STEPS_H
+#define STEPS_H
+
+#include "check.h"
+
+typedef struct Steps {
+    Engine *engine;
+    const Batch *batch;
+    /* Called after each step of each chunk, with the results in place. */
+    void (*look)(struct Steps *steps, const Step *step);
+    int step;
+    int64_t first, end;                 /* the sequences of the chunk: as many whole ones as fit, as in NAME_forward */
+    int64_t rows_before, source_before; /* rows of the chunks before this one */
+    CheckRun run;
+} Steps;
+
+/* Runs the batch once; the threads of later calls are those before. Results are in `arena`. */
+void steps_run(Steps *steps, Arena *arena, const char *target, GuardSide side);
+const void *steps_result(const Steps *steps, const Step *step); /* the first row of the chunk that the step has made */
+int64_t steps_rows(const Steps *steps, RowsKind kind, const Sequence *sequence);
+
+/* Runs the batch and returns the quantized rows of each sequence, by the tensors of the engine's graph. */
+QuantizedRows **steps_quantized(Arena *arena, Engine *engine, const Batch *batch, const char *target, GuardSide side,
+                                const char **complaint);
+/* For each tensor of `graph`, the rows of the tensor of that name in the graph `of`. */
+const QuantizedRows *quantized_of(Arena *arena, const Graph *graph, const QuantizedRows *rows, const Graph *of);
+
+#endif
