@@ -28,6 +28,7 @@ typedef struct Checker {
     Arena *arena;
     const char *path, *weights_path, *target, *cc, *threads_text, *lengths_text, *precision_text, *emitted_path, *run;
     Precision precision;
+    bool quantizes; /* the spec has quantized rows */
     int64_t seed;
     bool print_bits;
     uint64_t bits[MOST_TARGETS];
@@ -79,7 +80,7 @@ static int64_t text_rows(const Checker *c, const Module *module) {
 
 static void choose_targets(Checker *c) {
     int n_here;
-    const char *const *here = targets_here(c->arena, &n_here);
+    const char *const *here = targets_here(c->arena, c->quantizes, &n_here);
     bool native = c->target && strcmp(c->target, "native") == 0;
     if (c->target && !native) {
         target_require(c->arena, c->target);
@@ -169,6 +170,8 @@ static bool check_spec(Checker *c) {
     Source *source = spec_load(c->arena, c->path, c->precision, STAGE_GRAPH).source;
     Compilation plain = load_graphs(c, source, false);
     compile_until(&plain, STAGE_PLAN); /* refuses the spec before anything is computed */
+    c->quantizes = graph_quantizes(plain.module->forward);
+    choose_targets(c);
     Compilation maps = load_graphs(c, source, true);
     c->cases.reference = maps.module;
     c->cases.weights = load_weights(
@@ -231,7 +234,6 @@ int command_check(int argc, char **argv) {
     c->cases.seed = (uint64_t)c->seed;
     size_t size;
     if (c->emitted_path) c->emitted_c = file_read(arena, c->emitted_path, 64 << 20, &size);
-    choose_targets(c);
     Checks *k = &c->checks;
     *k = (Checks){.arena = arena, .cases = &c->cases, .row = print_row, .trouble = print_trouble};
     if (threads != 1) k->thread_counts[k->n_thread_counts++] = threads ? threads : 2;

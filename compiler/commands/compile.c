@@ -101,13 +101,16 @@ int command_compile(int argc, char **argv) {
     if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0 && strcmp(unroll, "loops") != 0)
         usage_error(usage, "`--unroll` is auto, full or loops, not `%s`", unroll);
     if (embed && !weights_path) usage_error(usage, "`--embed-weights` needs `--weights F`");
-    if (!target) target = default_targets(arena);
     int n_targets = 0;
-    const char *const *targets = option_targets(arena, usage, target, &n_targets);
+    const char *const *targets = target ? option_targets(arena, usage, target, &n_targets) : NULL;
 
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
     if (unroll) c.model->unroll_full = strcmp(unroll, "full") == 0;
     spec_compile(&c, STAGE_PLAN);
+    if (!target) {
+        target = default_targets(arena, graph_quantizes(c.module->forward));
+        targets = option_targets(arena, usage, target, &n_targets);
+    }
     Weights *weights = weights_path ? load_weights(&c, weights_path, verbose) : NULL;
     bool in_text = embed && packed_file_bytes(c.program) <= MOST_TEXT_BYTES;
     c.options = (EmitOptions){.targets = targets,

@@ -66,7 +66,11 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     const Isa *isa = isa_for(l->isa, used);
     const GemmTile tile = gemm_tile(isa, used);
     KernelCall *call = call_new(l, KERNEL_gemm, isa, isa);
-    constant_integer(l, call, "K", g->k);
+    const int group = l->plan->program->packed[g->weight].slot.layout.k_group;
+    const bool dots = group == 4 && isa_find(isa, "dot_4u8_4i8");
+    constant_integer(l, call, "K", ceil_div(g->k, group)); /* in groups */
+    constant_integer(l, call, "GROUP", group);
+    constant_integer(l, call, "DOTS", dots);
     constant_integer(l, call, "N", s->n);
     constant_integer(l, call, "USED", used);
     constants_of_dtype(l, call, g->weight);
@@ -90,6 +94,7 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     give_packed(call, "w", g->weight);
     if (weights_stream(l)) give_packed(call, "next", weights_after(l->plan, s));
     give_packed(call, "scales", g->scales);
+    if (dots) give_packed(call, "column_sums", g->sums);
     give_packed(call, "bias", g->bias);
     give_operand(call, "factor", g->factor);
     give_operand(call, "other", g->residual);

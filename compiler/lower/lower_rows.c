@@ -11,6 +11,8 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
     constant_word(l, call, "source", s->kind == STEP_PREPEND ? "prepend" : lookup ? "lookup" : "rows");
     constant_word(l, call, "ids", lookup ? input_kinds[l->plan->graph->inputs[m->ids].role].array : "none");
     constants_of_dtype(l, call, m->table);
+    const Packed *table = m->table == NO_PACKED ? NULL : &l->plan->program->packed[m->table];
+    constant_integer(l, call, "GROUP", table ? table->slot.layout.k_group : 1);
     constant_integer(l, call, "in_panels", m->table_in_panels);
     constant_integer(l, call, "has_scale", lookup && m->scale != 1);
     constant_integer(l, call, "has_segments", segments);

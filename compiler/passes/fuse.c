@@ -63,6 +63,11 @@ static void fuse_map(Fuse *f, const Op *op) {
 }
 
 static void fuse_quantize(Fuse *f, const Op *op) {
+    /* 255 * 127 times as many are the most that an int32 holds */
+    enum { MOST_COLUMNS = 66311 };
+    if (columns_of(f, op->result) > MOST_COLUMNS)
+        refuse(op->location,
+               arena_printf(f->arena, "`activations int8` of rows of more than %d columns", MOST_COLUMNS));
     f->rows[op->result] = f->rows[op->inputs[0]];
     Step step = step_new(f, STEP_QUANTIZE, op->location, op->result);
     step.map = (MapStep){.x = f->at[op->inputs[0]], .other = NOWHERE};

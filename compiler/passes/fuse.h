@@ -43,6 +43,8 @@ Operand place_over(Fuse *f, int from, int result); /* reuses the rows of `from` 
 int quantized_buffer(Fuse *f, int tensor); /* for the rows of an OP_quantize */
 int pack_tensor(Fuse *f, int t, bool panels, bool plus_one);
 int pack_scales(Fuse *f, int weight); /* of the rows of an int8 weight; NO_PACKED for other weights */
+int pack_sums(Fuse *f, int weight);   /* of the integers of each row of an int8 weight */
+bool is_quantized(const Fuse *f, int t);
 int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`; shared with the weight */
 
 /* --- passes/fuse_rows.c: the rows that the layers begin with. */

@@ -117,6 +117,20 @@ Operand place_over(Fuse *f, int from, int result) {
 
 /* ---------------------------------------------------------------- packed tensors */
 
+bool is_quantized(const Fuse *f, int t) {
+    const Op *writer = writer_of(f, t);
+    return writer && writer->kind == OP_quantize;
+}
+
+/* Whether a product reads the weight with quantized rows: instructions then read four numbers of a row at once. */
+static bool in_fours(const Fuse *f, int weight) {
+    for (int i = 0; i < f->graph->n_ops; i++) {
+        const Op *op = &f->graph->ops[i];
+        if (op->kind == OP_linear && op->inputs[1] == weight) return is_quantized(f, op->inputs[0]);
+    }
+    return false;
+}
+
 int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     const Tensor *tensor = tensor_in(f, t);
     bool is_weight = tensor->kind == TENSOR_WEIGHT;
@@ -129,6 +143,7 @@ int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     }
     Layout layout = panels ? LAYOUT_PANELS : LAYOUT_ROWS;
     layout.dtype = tensor->dtype;
+    if (panels && in_fours(f, t)) layout.k_group = 4;
     Packed packed = {.slot = {.space = SPACE_WEIGHTS, .layout = layout, .name = tensor->name},
                      .site = tensor->site,
                      .weight = is_weight ? tensor->weight : -1,
@@ -139,20 +154,29 @@ int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     return *index = program_packed(f->arena, f->program, packed);
 }
 
+/* What belongs to each row of an int8 weight. */
+static int pack_of_rows(Fuse *f, int weight, int *index, PackedOf of, const char *what) {
+    const Tensor *tensor = tensor_in(f, weight);
+    if (*index != NO_PACKED) return *index;
+    Packed rows = {.slot = {.space = SPACE_WEIGHTS, .layout = LAYOUT_ROWS},
+                   .site = tensor->site,
+                   .weight = tensor->weight,
+                   .derived = -1,
+                   .of = of,
+                   .shape = {1, {tensor->dims[0].n}}};
+    rows.slot.name = arena_printf(f->arena, "%s.%s", tensor->name, what);
+    rows.site.part = arena_printf(f->arena, "%s_%s", tensor->site.part, what);
+    return *index = program_packed(f->arena, f->program, rows);
+}
+
 int pack_scales(Fuse *f, int weight) {
     const Tensor *tensor = tensor_in(f, weight);
     if (tensor->dtype != DTYPE_I8) return NO_PACKED;
-    int *index = &f->program->scales_of[tensor->weight];
-    if (*index != NO_PACKED) return *index;
-    Packed scales = {.slot = {.space = SPACE_WEIGHTS, .layout = LAYOUT_ROWS},
-                     .site = tensor->site,
-                     .weight = tensor->weight,
-                     .derived = -1,
-                     .scales = true,
-                     .shape = {1, {tensor->dims[0].n}}};
-    scales.slot.name = arena_printf(f->arena, "%s.scales", tensor->name);
-    scales.site.part = arena_printf(f->arena, "%s_scales", tensor->site.part);
-    return *index = program_packed(f->arena, f->program, scales);
+    return pack_of_rows(f, weight, &f->program->scales_of[tensor->weight], OF_SCALES, "scales");
+}
+
+int pack_sums(Fuse *f, int weight) {
+    return pack_of_rows(f, weight, &f->program->sums_of[tensor_in(f, weight)->weight], OF_SUMS, "sums");
 }
 
 int pack_zeros(Fuse *f, int weight, int64_t n) {

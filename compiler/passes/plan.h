@@ -43,12 +43,15 @@ typedef struct Cache {
     int64_t window; /* 0: no window, or one that the first keys ignore */
 } Cache;
 
+/* What is packed of the rows of a weight: their numbers, or, of int8, the scale or the sum of integers of each. */
+typedef enum PackedOf { OF_NUMBERS, OF_SCALES, OF_SUMS } PackedOf;
+
 /* A tensor as the code reads it. Matrices with adjacent panels are read as a single matrix. */
 typedef struct Packed {
     Slot slot;
     Site site;
     int weight, derived; /* one of them >= 0; both -1: zeros */
-    bool scales;         /* those of the rows of the weight, in place of its numbers */
+    PackedOf of;
     bool plus_one;
     Shape shape;
 } Packed;
@@ -93,6 +96,7 @@ typedef struct GemmStep {
     int64_t k;           /* columns of x */
     int weight, bias;    /* packed: the first of `parts` that follow each other; bias may be NO_PACKED */
     int scales;          /* packed, the same: of the rows of int8 weights, or NO_PACKED */
+    int sums;            /* packed, the same: of the integers of each row, where x is quantized; or NO_PACKED */
     int parts;
     double scale, residual_scale;
     double cap;          /* 0: none */
@@ -217,7 +221,7 @@ struct Program {
     Packed *packed;
     int n_packed, room_packed;
     int *of_weight, *of_derived;     /* the packed one of each weight and derived tensor of the module, or NO_PACKED */
-    int *scales_of;                /* the packed scales of an int8 weight, or NO_PACKED */
+    int *scales_of, *sums_of;      /* those of the rows of an int8 weight, or NO_PACKED */
     int *zeros_of;                 /* the packed zeros that replace a weight's bias, or NO_PACKED */
     int64_t weight_bytes;            /* the data of .attnw */
     Cache *caches;

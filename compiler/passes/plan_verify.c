@@ -64,6 +64,9 @@ static void verify_gemm(const Checker *c) {
     verify_packed(c, g->scales, "scales", scaled);
     const bool quantized = c->plan->buffers[g->x.buffer].slot.layout.dtype == DTYPE_U8;
     if (quantized && !scaled) broken(c, "is quantized, and the weights are not int8", "x");
+    const int fours = c->plan->program->packed[g->weight].slot.layout.k_group;
+    if (fours != (quantized ? 4 : 1)) broken(c, "are in groups that do not fit x", "weight");
+    verify_packed(c, g->sums, "sums", quantized);
     if (!scaled && g->scales != NO_PACKED) broken(c, "are of weights that have none", "scales");
     for (int p = 0; p < g->parts; p++) {
         const Packed *part = &c->plan->program->packed[g->weight + p];

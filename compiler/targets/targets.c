@@ -38,22 +38,23 @@ static bool is_for(const Isa *isa, const char *processor) {
 
 bool isa_is_here(const Isa *isa) { return is_for(isa, here); }
 
-static const char *const *targets_of(Arena *arena, const char *processor, int *n) {
+static const char *const *targets_of(Arena *arena, const char *processor, bool integers, int *n) {
     const Isa *const *all = targets_all(arena);
     const char **names = arena_array(arena, MOST_TARGETS, sizeof *names);
     int last = 0;
     while (all[last]) last++;
     *n = 0;
     for (int t = last - 1; t >= 0; t--)
-        if (is_for(all[t], processor) && !all[t]->on_request) names[(*n)++] = all[t]->name;
+        if (is_for(all[t], processor) && (!all[t]->on_request || (integers && isa_find(all[t], "dot_4u8_4i8"))))
+            names[(*n)++] = all[t]->name;
     return names;
 }
 
-const char *const *targets_here(Arena *arena, int *n) { return targets_of(arena, here, n); }
+const char *const *targets_here(Arena *arena, bool integers, int *n) { return targets_of(arena, here, integers, n); }
 
-const char *default_targets(Arena *arena) {
+const char *default_targets(Arena *arena, bool integers) {
     int n;
-    const char *const *targets = targets_of(arena, "x86_64", &n);
+    const char *const *targets = targets_of(arena, "x86_64", integers, &n);
     Text names = text_new(arena);
     for (int t = 0; t < n; t++) text_printf(&names, "%s%s", t ? "," : "", targets[t]);
     return names.data;

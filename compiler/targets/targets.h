@@ -34,6 +34,8 @@ typedef enum IsaKind {
     ISA_READ,     /* const float * */
     ISA_READ16,   /* const uint16_t *: numbers of 16 bits */
     ISA_READ8,    /* const int8_t * */
+    ISA_READ4X8,  /* const int8_t *: four for each lane */
+    ISA_BYTE,     /* int, 0 to 3: one of four neighbouring bytes */
     ISA_TABLE,    /* const float *: 16 numbers */
     ISA_WRITE,    /* float * */
     ISA_VOID      /* as a result only: the operation is a statement */
@@ -106,11 +108,11 @@ const char *isa_with_prefix(Arena *arena, const char *text, const char *prefix);
 enum { MOST_TARGETS = 16 };
 const Isa *const *targets_all(Arena *arena); /* every table that is a target, best first, ended by NULL */
 /* The targets of the processor that attnc is built for, without those on request, the lowest rank first; this machine
- * may lack some of them. */
-const char *const *targets_here(Arena *arena, int *n);
-/* "scalar,avx2,avx512": the targets of x86-64 without those on request, which compile writes by default on every
- * machine. */
-const char *default_targets(Arena *arena);
+ * may lack some of them. With `integers`, those on request that multiply integers are among them. */
+const char *const *targets_here(Arena *arena, bool integers, int *n);
+/* "scalar,avx2,avx512": the targets of x86-64 that compile writes by default on every machine, chosen in the same
+ * way. */
+const char *default_targets(Arena *arena, bool integers);
 const char *const *target_list(Arena *arena, int *n); /* every target of the tables, in order of rank */
 bool isa_is_here(const Isa *isa);                     /* for the processor that attnc is built for */
 bool machine_has(const char *target);                 /* this machine runs it */

@@ -51,6 +51,21 @@ static void fill_derived(const Program *program, const Packed *packed, const Wei
     arena_free(arena);
 }
 
+/* The sum of the integers of each row, which an f32 holds where a product of the row is an int32. */
+static void fill_sums(const Packed *packed, const Weights *weights, float *out) {
+    const WeightSpec *spec = &weights->table->specs[packed->weight];
+    const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1];
+    Arena *arena = arena_new();
+    int8_t *row = arena_alloc(arena, (size_t)K);
+    for (int64_t n = 0; n < N; n++) {
+        int64_t sum = 0;
+        int8_round(weights->data[packed->weight] + n * K, K, (double)weights->scales[packed->weight][n], row);
+        for (int64_t k = 0; k < K; k++) sum += row[k];
+        out[n] = (float)sum;
+    }
+    arena_free(arena);
+}
+
 /* Elements that have no number stay as they are. */
 static void fill_floats(const Program *program, const Packed *packed, const Weights *weights, float *out) {
     if (packed->derived >= 0) {
@@ -58,7 +73,11 @@ static void fill_floats(const Program *program, const Packed *packed, const Weig
         return;
     }
     if (packed->weight < 0) return;
-    const float *data = (packed->scales ? weights->scales : weights->data)[packed->weight];
+    if (packed->of == OF_SUMS) {
+        fill_sums(packed, weights, out);
+        return;
+    }
+    const float *data = (packed->of == OF_SCALES ? weights->scales : weights->data)[packed->weight];
     int64_t count = 0, K = packed->slot.layout.panel ? packed->shape.dims[1] : 1;
     if (!shape_elements(packed->shape, &count) || count > room_of(packed))
         bug("`%s` does not fit its slot", packed->slot.name);
@@ -277,12 +296,13 @@ Weights *packed_read(Arena *arena, const Program *program, const char *path, boo
     Weights *weights = weights_new(arena, table);
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
-        if (p->scales) weights->scales[p->weight] = packed_floats(arena, p, file.data + HEADER + p->slot.offset);
+        if (p->of == OF_SCALES)
+            weights->scales[p->weight] = packed_floats(arena, p, file.data + HEADER + p->slot.offset);
     }
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
         const Derived *derived = p->derived >= 0 ? &program->module->derived[p->derived] : NULL;
-        if (p->scales) continue;
+        if (p->of != OF_NUMBERS) continue;
         const float *data = packed_floats(arena, p, file.data + HEADER + p->slot.offset);
         progress_at(i, program->n_packed, "tensors");
         if (p->weight >= 0) weights->data[p->weight] = weight_back(arena, p, data, weights->scales[p->weight]);

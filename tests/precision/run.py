@@ -24,7 +24,7 @@ class Precision:
         """The spec with a line in its model."""
         with open(SPEC, encoding="utf-8") as file:
             text = re.sub(r"^(model \w+ \{)", r"\1\n    " + line, file.read(), flags=re.M)
-        path = os.path.join(self.folder, line.replace(" ", "_") + ".attn")
+        path = os.path.join(self.folder, re.sub(r"\W+", "_", line) + ".attn")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return path
@@ -101,6 +101,10 @@ class Precision:
             done = attnc("weights", SPEC, "--precision", value)
             fine = done.returncode == status and part in done.stderr
             assert fine, "%r: %d: %s" % (value, done.returncode, done.stderr)
+        spec = self.spec("precision weights int8 activations int8\n    unroll full")
+        done = attnc("compile", spec, "-o", self.folder + "/none")
+        assert done.returncode == 3 and "`unroll full` of a model with `activations int8`" in done.stderr, done.stderr
+        assert not os.path.exists(self.folder + "/none")
         for value in ("f32", "weights=f32", "weights=bf16,activations=f32,attention=f32,cache=f32"):
             attnc("weights", SPEC, "--precision", value, status=0)
 

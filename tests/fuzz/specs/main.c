@@ -53,9 +53,9 @@ typedef struct Main {
 /* ---------------------------------------------------------------- what is tried */
 
 static void find_targets(Main *m) {
-    static const char *const all[] = {"scalar", "sse2", "avx2", "avx512", "neon"};
+    static const char *const all[] = {"scalar", "sse2", "avx2", "avx512", "neon", "avx512vnni"};
     int n;
-    const char *const *mine = targets_here(m->arena, &n);
+    const char *const *mine = targets_here(m->arena, true, &n);
     for (int i = 0; i < COUNT(all); i++) {
         bool here = strcmp(all[i], "sse2") == 0 && strcmp(mine[n - 1], "neon") != 0; /* on request */
         for (int k = 0; k < n; k++) here |= strcmp(all[i], mine[k]) == 0;
