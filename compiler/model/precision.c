@@ -55,10 +55,11 @@ static PrecisionRead read_preset(Arena *arena, const char *word, Precision *out,
         return PRECISION_FINE;
     }
     if (is_among(presets_to_come, word)) {
-        *why = choice_of(F_weights_dtype, word) >= 0
-                   ? arena_printf(arena, "`%s` computes with that type too, which is not supported yet; `weights=%s` "
-                                         "stores the weights in it", word, word)
-                   : arena_printf(arena, "`%s` is not supported yet", word);
+        const char *rows = choice_of(F_activations_dtype, word) >= 0 ? ",activations=" : NULL;
+        *why = choice_of(F_weights_dtype, word) < 0
+                   ? arena_printf(arena, "`%s` is not supported yet", word)
+                   : arena_printf(arena, "parts of `%s` are not supported yet; `weights=%s%s%s` is", word, word,
+                                  rows ? rows : "", rows ? word : "");
         return PRECISION_LATER;
     }
     *why = arena_printf(arena, "`%s` is not f32, bf16, int8, int4 or PART=TYPE", word);

@@ -91,7 +91,7 @@ class Precision:
 
     def test_refused(self):
         for value, status, part in (
-                ("int8", 3, "`weights=int8` stores the weights in it"), ("bf16", 3, "not supported yet"),
+                ("int8", 3, "`weights=int8,activations=int8` is"), ("bf16", 3, "`weights=bf16` is"),
                 ("int4", 3, "not supported yet"), ("weights=int4:32", 3, "not supported yet"),
                 ("activations=bf16", 3, "not supported yet"), ("weights=int8,cache=int8", 3, "not supported yet"),
                 ("fp8", 2, "is not f32, bf16, int8, int4 or PART=TYPE"), ("weights", 2, "is not f32"),
