@@ -6,8 +6,8 @@
 static int64_t rows_of(const DecodeSteps *s, RowsKind kind) {
     const bool last = s->taken == s->left;
     switch (kind) {
-    case ROWS_CHUNK: return s->taken;
-    case ROWS_SOURCE: return s->taken; /* of encode */
+    case ROWS_CHUNK:
+    case ROWS_SOURCE: return s->taken; /* of append, and of encode */
     case ROWS_SEQUENCES: return last;  /* logits are of a text's last row */
     case ROWS_PATCHES: return s->plan->patch_rows;
     }
