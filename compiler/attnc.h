@@ -79,14 +79,17 @@ const char *counted(Arena *arena, int64_t n, const char *noun); /* "1 query", "2
  * Element types and shapes of tensors. */
 typedef enum Dtype {
     DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_F64, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8, DTYPE_U8, DTYPE_BOOL,
+    DTYPE_I4, /* of packed weights alone, two in a byte */
     DTYPE_COUNT
 } Dtype;
 
 const char *dtype_name(Dtype dtype); /* "F32", as safetensors spells it */
-size_t dtype_bytes(Dtype dtype);
+size_t dtype_bytes(Dtype dtype); /* of a number; no DTYPE_I4 */
+size_t dtype_bits(Dtype dtype);
 const char *dtype_c_type(Dtype dtype); /* "float"; of types that C lacks the integer with their bits */
 bool dtype_is_float(Dtype dtype);
-bool dtype_of_weights(Dtype dtype); /* in which weights can be stored: a float, or I8 with scales */
+bool dtype_has_scales(Dtype dtype); /* integers that stand for weights: I8 and I4 */
+bool dtype_of_weights(Dtype dtype); /* in which weights can be stored: a float, or integers with scales */
 
 enum { MAX_RANK = 8 };
 
@@ -403,10 +406,24 @@ typedef struct Position {
     bool per_layer, bidirectional;
 } Position;
 
+enum { DEFAULT_GROUP = 32 }; /* numbers of a row that share a scale in I4 */
+
+/* How a matrix [N][K] stores its numbers: as floats, or as integers with a scale, and perhaps an offset, for each row
+ * or for each `group` neighbours of a row, of which the last ones may be fewer. */
+typedef struct WeightType {
+    Dtype dtype;
+    int group;   /* 0: a row has one scale, or none */
+    bool offset; /* a number is scale * integer + offset */
+} WeightType;
+
+static inline bool weight_type_equal(WeightType a, WeightType b) {
+    return a.dtype == b.dtype && a.group == b.group && a.offset == b.offset;
+}
+
 /* The types in which a part of the model stores its numbers. Position tables, norms and biases are always f32. */
 typedef struct Precision {
-    Dtype weights;     /* of the matrices of products and of token tables */
-    Dtype activations; /* of the rows that weights in I8 multiply: F32 or I8; other weights multiply rows in F32 */
+    WeightType weights; /* of the matrices of products and of token tables */
+    Dtype activations;  /* of the rows that weights in I8 multiply: F32 or I8; other weights multiply rows in F32 */
 } Precision;
 
 /* query_width, key_width and value_width are the widths of the input rows, and output_width is that of the result. The
@@ -537,6 +554,7 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
 /* --- model/precision.c: a precision as a command line states it: `f32`, or PART=TYPE,… Of what is not fine, *why is a
  * sentence. */
 typedef enum PrecisionRead { PRECISION_FINE, PRECISION_WRONG, PRECISION_LATER } PrecisionRead; /* LATER: not yet */
+bool is_group_size(int64_t n); /* 32, 64 or 128 numbers of a row share a scale */
 PrecisionRead precision_read(Arena *arena, const char *text, Precision *out, const char **why);
 
 /* --- model/stack.c: adds a note for each stack that ignores the order of its rows. */
@@ -721,7 +739,7 @@ typedef struct WeightSpec {
     const char *name;
     Site site;
     Shape shape;            /* matrices are [out][in], as in y = W x */
-    Dtype dtype;            /* to which numbers are rounded */
+    WeightType type;        /* to which numbers are rounded */
     double mean, deviation; /* of random weights (--weights random:SEED) */
     bool longer;            /* a position table: a file may have more rows, of which the first ones are used */
     Location location;
@@ -757,6 +775,8 @@ Module *build(Arena *arena, const Model *model);
 /* --- ir/weight_table.c */
 int weight_table_add(Arena *arena, WeightTable *table, WeightSpec spec); /* returns its index; the name is a new one */
 const WeightSpec *weight_spec_find(const WeightTable *table, const char *name); /* NULL: there is none */
+int64_t weight_groups(const WeightSpec *spec); /* scales of a row: 0 of floats, 1, or one for each group */
+int64_t weight_bytes(const WeightSpec *spec);  /* of the numbers, scales and offsets, without padding */
 Dtype weight_table_dtype(const WeightTable *table); /* of the first weight that is not f32; f32 where all are */
 /* --- ir/module.c: functions that add to a graph, and queries on it. */
 int graph_tensor(Arena *arena, Graph *graph, Tensor tensor);
@@ -834,10 +854,15 @@ Program *plan_model(Arena *arena, const Module *module);
 /* ======================================================================= weights/weights.c
  * A model's weights in memory, as f32 numbers that the dtypes of the table hold exactly, read from a file by their
  * canonical or source names, or drawn from a seed. */
+/* What the integers of a matrix are multiplied by, and what is then added: [N][weight_groups], or NULL. */
+typedef struct Scaling {
+    const float *scales, *offsets;
+} Scaling;
+
 typedef struct Weights {
     const WeightTable *table;
-    const float **data;   /* an array for each tensor of the table, of its shape */
-    const float **scales; /* for each tensor, the scales by weight_scale_count; NULL where it has none */
+    const float **data; /* an array for each tensor of the table, of its shape */
+    Scaling *scaling;   /* of each tensor */
 } Weights;
 
 /* The notes on unused tensors of a file: none, a line that counts them, or a line for each tensor. */
@@ -858,16 +883,26 @@ Weights *weights_new(Arena *arena, const WeightTable *table); /* without arrays 
 /* Draws `count` weights from a normal distribution. The same seed and name give the same weights on every machine. */
 void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out);
 
-/* --- weights/rounding.c: numbers as a weight's dtype represents them. */
-/* A weight of int8 has a scale for each row of its matrix, of no more than 16 significant bits; others have none. */
-int64_t weight_scale_count(const WeightSpec *spec);
-/* The numbers, of the weight's shape, rounded to those that its dtype represents; int8 wants finite ones. *scales is
- * set to the scales, or to NULL. Numbers that are the result of this function stay as they are. */
-const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, const float **scales);
-/* The scale with the least squared error that a search finds for a row of K finite numbers; 0 where all are 0. */
-double int8_scale(const float *row, int64_t K);
-/* The integers, from -127 to 127, nearest to the numbers divided by the scale; ties go to even. Scale 0 gives 0. */
-void int8_round(const float *row, int64_t K, double scale, int8_t *out);
+/* --- weights/rounding.c: numbers as a weight's type represents them. */
+/* The numbers, of the weight's shape, rounded to those that its type represents; integers want finite ones. *scaling is
+ * set to the scales and offsets, which are bf16 numbers where they belong to groups, and else have at most 16
+ * significant bits. Numbers that are the result of this function stay as they are. */
+const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, Scaling *scaling);
+/* The integers of row n of a rounded matrix. */
+void weight_codes(const WeightSpec *spec, const Scaling *scaling, const float *numbers, int64_t n, int8_t *out);
+
+/* --- weights/scales.c: scales and offsets of least squared error. */
+/* Integers of `least` to `most` times a scale, plus an offset. */
+typedef struct Grid {
+    int least, most;
+    double scale, offset;
+} Grid;
+/* The scale for K finite numbers as integers of -127 to 127; 0 where all are 0. */
+double int8_scale(const float *numbers, int64_t K);
+/* The same for K neighbours of a row in `type`, whose scale and offset are bf16 numbers. */
+Grid group_grid(WeightType type, const float *numbers, int64_t K);
+/* The integers nearest to (number - offset) / scale; ties go to even. Scale 0 gives 0. */
+void grid_round(const Grid *grid, const float *numbers, int64_t K, int8_t *out);
 
 /* --- weights/source_patterns.c: the patterns of a spec's `weights` block. */
 /* Whether the pattern of a line matches the canonical name. *layer is set to the text that matches {layer}, and *suffix

@@ -266,7 +266,7 @@ int command_map(int argc, char **argv) {
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
     if (!out) usage_error(usage, "`-o` is missing");
-    Compilation c = spec_load(arena, path, (Precision){.weights = DTYPE_F32}, STAGE_MODEL);
+    Compilation c = spec_load(arena, path, (Precision){.weights = {.dtype = DTYPE_F32}}, STAGE_MODEL);
     model_export_all(c.model);
     spec_compile(&c, STAGE_GRAPH);
     Batch *batch = batch_read(arena, c.module->forward, input_files(arena, usage, in));

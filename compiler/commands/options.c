@@ -118,7 +118,7 @@ void options_read(Arena *arena, int argc, char **argv, const char *usage, const 
 }
 
 Precision option_precision(Arena *arena, const char *usage, const char *text) {
-    Precision precision = {.weights = DTYPE_F32};
+    Precision precision = {.weights = {.dtype = DTYPE_F32}};
     const char *why;
     switch (text ? precision_read(arena, text, &precision, &why) : PRECISION_FINE) {
     case PRECISION_FINE: break;

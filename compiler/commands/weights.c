@@ -23,10 +23,10 @@ static void list(Arena *arena, const Module *module) {
     for (size_t i = 0; i < table->count; i++) {
         const WeightSpec *spec = &table->specs[i];
         int64_t elements = elements_of(spec);
-        int64_t bytes = elements * (int64_t)dtype_bytes(spec->dtype);
-        bytes += weight_scale_count(spec) * (int64_t)sizeof(float);
+        int64_t bytes = weight_bytes(spec);
         printf("%-*s  %-16s %12lld%s%s\n", width, spec->name, shape_text(arena, spec->shape), (long long)bytes,
-               spec->dtype == DTYPE_F32 ? "" : " ", spec->dtype == DTYPE_F32 ? "" : dtype_name(spec->dtype));
+               spec->type.dtype == DTYPE_F32 ? "" : " ",
+               spec->type.dtype == DTYPE_F32 ? "" : dtype_name(spec->type.dtype));
         total += elements;
         total_bytes += bytes;
     }

@@ -60,7 +60,7 @@ void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float
     case DTYPE_I8: CONVERT(int8_t, item);
     case DTYPE_U8: CONVERT(uint8_t, item);
     case DTYPE_BOOL: CONVERT(uint8_t, item ? 1.0f : 0.0f);
-    case DTYPE_COUNT: break;
+    case DTYPE_I4: case DTYPE_COUNT: break; /* no file has I4 */
     }
     bug("dtype %d is not converted", (int)tensor->dtype);
 }

@@ -18,7 +18,7 @@ typedef struct VisibleKeys {
 typedef struct Numbers {
     const float *single;
     const double *real;
-    const float *scales; /* of the rows of an int8 weight, else NULL */
+    const float *scales; /* of the rows of an int8 weight without groups, else NULL */
     const int64_t *ids;
     const uint8_t *flags;
     const VisibleKeys *visibility; /* of the result of a softmax; NULL: every key is visible */
@@ -432,7 +432,8 @@ static void bind_constants(Interp *in, const Weights *weights) {
         const Tensor *tensor = &in->graph->tensors[t];
         if (tensor->kind == TENSOR_WEIGHT) {
             in->numbers[t].single = weights->data[tensor->weight];
-            in->numbers[t].scales = weights->scales[tensor->weight];
+            if (weight_groups(&module->weights.specs[tensor->weight]) == 1)
+                in->numbers[t].scales = weights->scaling[tensor->weight].scales;
         }
         if (tensor->kind != TENSOR_DERIVED) continue;
         const Derived *d = &module->derived[tensor->weight];

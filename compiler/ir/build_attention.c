@@ -179,7 +179,7 @@ Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h) 
     }
     if (a->score == SCORE_general && h.key != NO_TENSOR) {
         const WeightSpec spec = {.shape = build_matrix(a->query_width, a->key_width),
-                                 .dtype = b->precision.weights,
+                                 .type = b->precision.weights,
                                  .deviation = 1 / sqrt((double)a->query_width * (double)a->key_width)};
         const LinearWeights score = {"score", build_declare(b, stem, "score.weight", spec), NO_WEIGHT};
         h.key = build_linear(b, &score, ROLE_KEY, h.key);

@@ -77,7 +77,7 @@ int build_weight(Build *b, int weight) {
     Tensor tensor = {.kind = TENSOR_WEIGHT,
                      .name = spec->name,
                      .site = spec->site,
-                     .dtype = spec->dtype,
+                     .dtype = spec->type.dtype,
                      .rank = spec->shape.rank,
                      .weight = weight,
                      .location = spec->location};

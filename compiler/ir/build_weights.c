@@ -42,7 +42,7 @@ LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what,
     LinearWeights w = {.what = what, .bias = NO_WEIGHT};
     w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
                              (WeightSpec){.shape = build_matrix(out, in),
-                                          .dtype = b->precision.weights,
+                                          .type = b->precision.weights,
                                           .deviation = scale / sqrt((double)in)});
     if (bias) w.bias = build_declare_bias(b, stem, what, build_vector(out));
     return w;
@@ -56,7 +56,7 @@ int build_declare_tokens(Build *b, const Stack *stack) {
     double deviation = stack->embedding_scale != 0 ? fabs(1 / stack->embedding_scale) : 1;
     return build_declare(b, &stem, "tokens.weight",
                          (WeightSpec){.shape = build_matrix(stack->vocab, stack->embedding_width),
-                                      .dtype = stack->precision.weights,
+                                      .type = stack->precision.weights,
                                       .deviation = deviation});
 }
 
@@ -83,7 +83,7 @@ static int quantized(Build *b, int x) {
 
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {
     int w = build_weight(b, weights->weight);
-    if (build_tensor(b, w)->dtype == DTYPE_I8 && b->precision.activations == DTYPE_I8) x = quantized(b, x);
+    if (dtype_has_scales(build_tensor(b, w)->dtype) && b->precision.activations == DTYPE_I8) x = quantized(b, x);
     Tensor result = build_value2(b, weights->what, build_rows(b, x), build_tensor(b, w)->dims[0].n);
     result.site.role = role;
     if (weights->bias == NO_WEIGHT) return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w);

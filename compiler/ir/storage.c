@@ -25,8 +25,8 @@ bool layout_bytes(const Layout *layout, Shape shape, int64_t *bytes) {
     rows = N;
     if (layout->panel && (!round_up_fits(N, layout->panel, &rows) || !round_up_fits(K, layout->k_group, &K)))
         return false;
-    return mul_fits(rows, K, &numbers) && mul_fits(numbers, (int64_t)dtype_bytes(layout->dtype), &numbers) &&
-           round_up_fits(numbers, ALIGNMENT, bytes);
+    return mul_fits(rows, K, &numbers) && mul_fits(numbers, (int64_t)dtype_bits(layout->dtype), &numbers) &&
+           round_up_fits(numbers / 8 + (numbers % 8 > 0), ALIGNMENT, bytes);
 }
 
 bool layout_is_dense(const Layout *layout, Shape shape) {
@@ -39,8 +39,14 @@ bool layout_is_dense(const Layout *layout, Shape shape) {
 int64_t layout_index(const Layout *layout, int64_t n, int64_t k, int64_t K) {
     if (!layout->panel) return n * K + k;
     int64_t group = layout->k_group, panel = layout->panel, groups = (K - 1) / group + 1;
-    return ((n / panel * groups + k / group) * panel + n % panel) * group + k % group;
+    int64_t within = k % group;
+    /* The four bytes of a column hold k, k + 1, k + 2, k + 3 in their low halves, and the four behind in the others. */
+    if (layout->dtype == DTYPE_I4) within = within % 4 * 2 + within / 4;
+    return ((n / panel * groups + k / group) * panel + n % panel) * group + within;
 }
 
-int64_t layout_elements(const Layout *layout, int64_t bytes) { return bytes / (int64_t)dtype_bytes(layout->dtype); }
-int64_t slot_element(const Slot *slot) { return layout_elements(&slot->layout, slot->offset); }
+int64_t layout_elements(const Layout *layout, int64_t bytes) { return bytes * 8 / (int64_t)dtype_bits(layout->dtype); }
+
+int64_t slot_element(const Slot *slot) {
+    return slot->layout.dtype == DTYPE_I4 ? slot->offset : layout_elements(&slot->layout, slot->offset);
+}

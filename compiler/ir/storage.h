@@ -15,7 +15,8 @@ enum {
 typedef struct Layout {
     Dtype dtype;
     int panel;       /* 0: rows */
-    int k_group;     /* number of neighbouring k of a column that are adjacent, as dot-product instructions read them */
+    int k_group;     /* number of neighbouring k of a column that are adjacent, as dot-product instructions read them; 8
+                      * of I4, which is in panels alone */
 } Layout;
 
 typedef enum Space {
@@ -44,6 +45,6 @@ bool layout_is_dense(const Layout *layout, Shape shape);
 /* The offset in elements of element [n][k] of an [N][K] matrix; K is rounded up to k_group. */
 int64_t layout_index(const Layout *layout, int64_t n, int64_t k, int64_t K);
 int64_t layout_elements(const Layout *layout, int64_t bytes); /* that `bytes` hold */
-int64_t slot_element(const Slot *slot); /* the offset in elements of the slot's type, as C adds it to a pointer */
+int64_t slot_element(const Slot *slot); /* the offset as C adds it to a pointer to the dtype's C type */
 
 #endif

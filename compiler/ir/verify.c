@@ -147,7 +147,7 @@ static void verify_roles(const Graph *g, const char *after) {
 
 /* A weight has one dtype in all graphs, which is that of the table. */
 static void verify_weight_dtype(const Module *module, const Tensor *tensor, const char *after) {
-    if (tensor->kind == TENSOR_WEIGHT && tensor->dtype != module->weights.specs[tensor->weight].dtype)
+    if (tensor->kind == TENSOR_WEIGHT && tensor->dtype != module->weights.specs[tensor->weight].type.dtype)
         bug("after %s: tensor `%s` and its weight have different dtypes", after, tensor->name);
 }
 

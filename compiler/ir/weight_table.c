@@ -33,6 +33,20 @@ const WeightSpec *weight_spec_find(const WeightTable *table, const char *name) {
 
 Dtype weight_table_dtype(const WeightTable *table) {
     for (size_t i = 0; i < table->count; i++)
-        if (table->specs[i].dtype != DTYPE_F32) return table->specs[i].dtype;
+        if (table->specs[i].type.dtype != DTYPE_F32) return table->specs[i].type.dtype;
     return DTYPE_F32;
+}
+
+int64_t weight_groups(const WeightSpec *spec) {
+    if (!dtype_has_scales(spec->type.dtype)) return 0;
+    return spec->type.group ? (spec->shape.dims[1] - 1) / spec->type.group + 1 : 1;
+}
+
+int64_t weight_bytes(const WeightSpec *spec) {
+    const WeightType *type = &spec->type;
+    int64_t count = 0;
+    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    const int64_t numbers = (count * (int64_t)dtype_bits(type->dtype) + 7) / 8, groups = weight_groups(spec);
+    const size_t each = type->group ? dtype_bytes(DTYPE_BF16) : sizeof(float);
+    return numbers + (groups ? spec->shape.dims[0] : 0) * groups * (int64_t)each * (type->offset ? 2 : 1);
 }

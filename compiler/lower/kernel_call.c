@@ -59,6 +59,7 @@ KernelCall *call_new(const Lowering *l, KernelKind kernel, const Isa *v, const I
     constant_integer(l, call, "STATEMENTS", STATEMENTS);
     constant_integer(l, call, "scratch", 0);
     const KernelRow *row = &kernel_rows[kernel];
+    if (row->n_parameters > MOST_PARAMETERS) bug("the kernel %s has too many parameters", row->name);
     for (int i = 0; i < row->n_parameters; i++) {
         ParameterKind kind = row->parameters[i].kind;
         call->arguments[i] = (Argument){.operand = {NO_BUFFER, 0}, .packed = NO_PACKED, .cache = NO_CACHE};
@@ -185,8 +186,18 @@ Dtype weights_dtype(const Lowering *l, int packed) {
     return packed == NO_PACKED ? DTYPE_F32 : l->plan->program->packed[packed].slot.layout.dtype;
 }
 
+void constants_of_groups(const Lowering *l, KernelCall *call, int packed, int scales, int offsets) {
+    const Program *program = l->plan->program;
+    const int weight = packed == NO_PACKED ? -1 : program->packed[packed].weight;
+    const bool in_groups = scales != NO_PACKED && program->packed[scales].shape.rank > 1;
+    constant_integer(l, call, "GROUPED", in_groups ? program->module->weights.specs[weight].type.group : 0);
+    constant_integer(l, call, "GROUPS", in_groups ? program->packed[scales].shape.dims[1] : 1);
+    constant_integer(l, call, "has_offsets", offsets != NO_PACKED);
+}
+
 const char *load_operation(Arena *arena, Dtype dtype) {
     if (dtype == DTYPE_F32) return "load";
+    if (dtype == DTYPE_I4) return "load_i4_of8";
     char *name = arena_printf(arena, "load_%s", dtype_name(dtype));
     for (char *c = name; *c; c++)
         if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 'a' - 'A');

@@ -55,6 +55,8 @@ Dtype weights_dtype(const Lowering *l, int packed);
 /* The operation of a target's table that loads a vector of numbers of that dtype: "load", "load_bf16". */
 const char *load_operation(Arena *arena, Dtype dtype);
 /* The constants `dtype` and `c_type` of a kernel that reads these weights. */
+/* GROUPED numbers of a row share a scale, of which a row has GROUPS; 0 and 1 of other weights. */
+void constants_of_groups(const Lowering *l, KernelCall *call, int packed, int scales, int offsets);
 void constants_of_dtype(const Lowering *l, KernelCall *call, int packed);
 /* Whether the weights of a plan do not fit in a second-level cache and are prefetched. */
 bool weights_stream(const Lowering *l);

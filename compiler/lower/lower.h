@@ -35,7 +35,7 @@ typedef struct Parameter {
     bool optional;
 } Parameter;
 
-enum { MOST_PARAMETERS = 12, MOST_HELPERS = 4, MOST_AREAS = 3 };
+enum { MOST_PARAMETERS = 13, MOST_HELPERS = 4, MOST_AREAS = 3 };
 
 typedef struct KernelRow {
     const char *name, *template_name;
@@ -148,6 +148,8 @@ typedef struct RowsTile {
 /* Columns of a panel that are not padding: PANEL unless the parts of the product are narrower. */
 int64_t panel_columns(const Plan *plan, const Step *gemm);
 GemmTile gemm_tile(const Isa *isa, int64_t used); /* `used`: columns of a panel that are not padding */
+/* The same for weights in groups, whose scales, and offsets if they have any, stand in registers too. */
+GemmTile gemm_group_tile(const Isa *isa, int64_t used, bool offset);
 /* The largest tile of `rows` rows, where rows and panels are cut evenly. */
 GemmTile gemm_largest_tile(const Plan *plan, const Isa *isa, const Step *gemm, int64_t rows);
 /* The number of k in each function of an unrolled product: all, or as many as STATEMENTS allow in the largest tile. */
@@ -168,6 +170,9 @@ bool rows_unrolled(const Plan *plan, const Isa *isa, const Step *attention);
 int64_t heads_across(const Plan *plan, const Isa *isa, const Step *attention);
 /* The number of heads, at least 1, that are computed at once for unrolled rows that do not fill a tile. */
 int64_t heads_together(const Plan *plan, const Isa *isa, const Step *attention);
+
+/* The number of weights of a product's row that share a scale; 0 where a row has one, or none. */
+int64_t scale_group(const Plan *plan, const Step *gemm);
 
 /* ======================================================================= lower/unroll.c
  * Whether `unroll auto` gives a call of one sequence unrolled code. */

@@ -64,12 +64,16 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     const GemmStep *g = &s->gemm;
     const int64_t used = panel_columns(l->plan, s);
     const Isa *isa = isa_for(l->isa, used);
-    const GemmTile tile = gemm_tile(isa, used);
+    const int64_t shared = scale_group(l->plan, s);
+    const GemmTile tile =
+        shared ? gemm_group_tile(isa, used, g->offsets != NO_PACKED) : gemm_tile(isa, used);
     KernelCall *call = call_new(l, KERNEL_gemm, isa, isa);
     const int group = l->plan->program->packed[g->weight].slot.layout.k_group;
-    const bool dots = group == 4 && isa_find(isa, "dot_4u8_4i8");
+    const bool dots = group == 4 && !shared && isa_find(isa, "dot_4u8_4i8");
     constant_integer(l, call, "K", ceil_div(g->k, group)); /* in groups */
     constant_integer(l, call, "GROUP", group);
+    constant_integer(l, call, "K_REAL", g->k);
+    constants_of_groups(l, call, g->weight, g->scales, g->offsets);
     constant_integer(l, call, "DOTS", dots);
     constant_integer(l, call, "N", s->n);
     constant_integer(l, call, "USED", used);
@@ -94,6 +98,7 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     give_packed(call, "w", g->weight);
     if (weights_stream(l)) give_packed(call, "next", weights_after(l->plan, s));
     give_packed(call, "scales", g->scales);
+    give_packed(call, "offsets", g->offsets);
     if (dots) give_packed(call, "column_sums", g->sums);
     give_packed(call, "bias", g->bias);
     give_operand(call, "factor", g->factor);

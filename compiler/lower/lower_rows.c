@@ -11,6 +11,7 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
     constant_word(l, call, "source", s->kind == STEP_PREPEND ? "prepend" : lookup ? "lookup" : "rows");
     constant_word(l, call, "ids", lookup ? input_kinds[l->plan->graph->inputs[m->ids].role].array : "none");
     constants_of_dtype(l, call, m->table);
+    constants_of_groups(l, call, m->table, m->scales, m->offsets);
     const Packed *table = m->table == NO_PACKED ? NULL : &l->plan->program->packed[m->table];
     constant_integer(l, call, "GROUP", table ? table->slot.layout.k_group : 1);
     constant_integer(l, call, "in_panels", m->table_in_panels);
@@ -27,6 +28,7 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
                                  positions ? ", + positions" : "");
     give_packed(call, "table", m->table);
     give_packed(call, "scales", m->scales);
+    give_packed(call, "offsets", m->offsets);
     give_operand(call, "x", m->given);
     give_packed(call, "segments", m->segments);
     give_packed(call, "positions", m->positions);

@@ -20,6 +20,19 @@ GemmTile gemm_tile(const Isa *isa, int64_t used) {
     return (GemmTile){height, panels > 1 ? panels : 1};
 }
 
+int64_t scale_group(const Plan *plan, const Step *s) {
+    const Packed *weight = &plan->program->packed[s->gemm.weight];
+    return plan->program->module->weights.specs[weight->weight].type.group;
+}
+
+GemmTile gemm_group_tile(const Isa *isa, int64_t used, bool offset) {
+    GemmTile tile = gemm_tile(isa, used);
+    const int64_t vectors = tile.panels * ceil_div(used, isa->width);
+    const int64_t height = (isa->registers - 1) / vectors - 2 - offset;
+    if (height < tile.height) tile.height = height < 1 ? 1 : height;
+    return tile;
+}
+
 GemmTile gemm_largest_tile(const Plan *plan, const Isa *isa, const Step *s, int64_t rows) {
     GemmTile most = gemm_tile(isa, panel_columns(plan, s));
     int64_t panels = ceil_div(s->n, PANEL);

@@ -10,7 +10,10 @@ Norm resolve_norm(const Scope *scope) {
 }
 
 Precision resolve_precision(const Scope *scope) {
-    return (Precision){.weights = (Dtype)get(scope, F_weights_dtype),
+    const Dtype weights = (Dtype)get(scope, F_weights_dtype);
+    const int group = (int)get(scope, F_weights_group);
+    return (Precision){.weights = {weights, !group && weights == DTYPE_I4 ? DEFAULT_GROUP : group,
+                                   get(scope, F_weights_offset)},
                        .activations = (Dtype)get(scope, F_activations_dtype)};
 }
 

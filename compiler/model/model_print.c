@@ -53,8 +53,16 @@ static void print_factors(const Print *to, const char *name, const double *facto
     for (int64_t i = 0; i < n; i++) text_printf(out, " %s", real(to, factors[i]));
 }
 
+static void print_weight_type(Text *out, WeightType type) {
+    text_printf(out, " %s", dtype_name(type.dtype));
+    if (type.group) text_printf(out, " %d%s", type.group, type.offset ? " offset" : "");
+}
+
 static void print_precision(const Print *to, const Precision *own) {
-    if (own->weights != to->outer.weights) text_printf(to->out, " weights %s", dtype_name(own->weights));
+    if (!weight_type_equal(own->weights, to->outer.weights)) {
+        text_printf(to->out, " weights");
+        print_weight_type(to->out, own->weights);
+    }
     if (own->activations != to->outer.activations)
         text_printf(to->out, " activations %s", dtype_name(own->activations));
 }
@@ -186,8 +194,9 @@ static void print_stack(const Print *to, const Stack *s) {
 
 void model_print(Text *out, const Model *model, bool with_bounds) {
     const Print to = {out, with_bounds, model->precision};
-    text_printf(out, "model %s\n  d_model %lld, dtype %s%s%s\n", model->name, (long long)model->d_model,
-                dtype_name(model->precision.weights), model->embedding_tied ? ", embedding tied" : "",
+    text_printf(out, "model %s\n  d_model %lld, dtype", model->name, (long long)model->d_model);
+    print_weight_type(out, model->precision.weights);
+    text_printf(out, "%s%s\n", model->embedding_tied ? ", embedding tied" : "",
                 model->precision.activations == DTYPE_F32 ? "" : ", activations I8");
     if (model->encoder) print_stack(&to, model->encoder);
     if (model->decoder) print_stack(&to, model->decoder);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Words that say several parts at once, and parts and types that a later attnc will have. */
-static const char *const presets_to_come[] = {"bf16", "int8", "int4", NULL};
+static const char *const presets_to_come[] = {"bf16", "int8", NULL};
 static const char *const parts_to_come[] = {"attention", "cache", NULL};
 static const char *const types_to_come[] = {"bf16", "f16", "int8", "int4", NULL};
 
@@ -22,16 +22,35 @@ static int64_t choice_of(Field field, const char *word) {
     return -1;
 }
 
-/* `word` without what stands behind a colon, which is the number of weights that share a scale. */
-static const char *without_group(Arena *arena, const char *word) { return arena_copy(arena, word, strcspn(word, ":")); }
+bool is_group_size(int64_t n) { return n == 32 || n == 64 || n == 128; }
+
+/* Reads int8, int8:G, int4, int4:G or int4:G:offset with G = 32, 64 or 128; false for another word. */
+static bool read_integers(Arena *arena, const char *word, WeightType *type) {
+    static const char *const sizes[] = {"32", "64", "128", NULL};
+    static const int numbers[] = {32, 64, 128};
+    const char *behind = strchr(word, ':');
+    int64_t dtype = choice_of(F_weights_dtype, behind ? arena_copy(arena, word, (size_t)(behind - word)) : word);
+    if (dtype < 0 || !dtype_has_scales((Dtype)dtype)) return false;
+    *type = (WeightType){.dtype = (Dtype)dtype, .group = dtype == DTYPE_I4 ? DEFAULT_GROUP : 0};
+    if (!behind) return true;
+    const size_t length = strcspn(++behind, ":");
+    const char *size = arena_copy(arena, behind, length), *rest = behind + length;
+    int s = 0;
+    while (sizes[s] && strcmp(sizes[s], size) != 0) s++;
+    if (!sizes[s]) return false;
+    type->group = numbers[s];
+    type->offset = dtype == DTYPE_I4 && strcmp(rest, ":offset") == 0;
+    return !*rest || type->offset;
+}
 
 static PrecisionRead read_part(Arena *arena, const char *part, const char *value, Precision *out, const char **why) {
-    const char *type = without_group(arena, value);
     bool weights = strcmp(part, "weights") == 0;
     if (weights || strcmp(part, "activations") == 0) {
+        if (weights && read_integers(arena, value, &out->weights)) return PRECISION_FINE;
         int64_t choice = choice_of(weights ? F_weights_dtype : F_activations_dtype, value);
         if (choice >= 0) {
-            *(weights ? &out->weights : &out->activations) = (Dtype)choice;
+            if (weights) out->weights = (WeightType){.dtype = (Dtype)choice};
+            else out->activations = (Dtype)choice;
             return PRECISION_FINE;
         }
     } else if (!is_among(parts_to_come, part)) {
@@ -41,7 +60,7 @@ static PrecisionRead read_part(Arena *arena, const char *part, const char *value
     } else if (strcmp(value, "f32") == 0) {
         return PRECISION_FINE;
     }
-    if (is_among(types_to_come, type)) {
+    if (is_among(types_to_come, value) && !weights) {
         *why = arena_printf(arena, "`%s=%s` is not supported yet", part, value);
         return PRECISION_LATER;
     }
@@ -51,7 +70,11 @@ static PrecisionRead read_part(Arena *arena, const char *part, const char *value
 
 static PrecisionRead read_preset(Arena *arena, const char *word, Precision *out, const char **why) {
     if (strcmp(word, "f32") == 0) {
-        *out = (Precision){.weights = DTYPE_F32};
+        *out = (Precision){.weights = {.dtype = DTYPE_F32}};
+        return PRECISION_FINE;
+    }
+    if (strcmp(word, "int4") == 0) {
+        out->weights = (WeightType){.dtype = DTYPE_I4, .group = DEFAULT_GROUP};
         return PRECISION_FINE;
     }
     if (is_among(presets_to_come, word)) {
@@ -68,7 +91,7 @@ static PrecisionRead read_preset(Arena *arena, const char *word, Precision *out,
 
 PrecisionRead precision_read(Arena *arena, const char *text, Precision *out, const char **why) {
     const char *given[8] = {NULL};
-    *out = (Precision){.weights = DTYPE_F32};
+    *out = (Precision){.weights = {.dtype = DTYPE_F32}};
     if (!strchr(text, '=')) return read_preset(arena, text, out, why);
     for (int n = 0;; text++) {
         size_t length = strcspn(text, ",");

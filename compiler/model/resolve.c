@@ -169,7 +169,8 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
         (e->vocab != d->vocab || e->embedding_width != d->embedding_width))
         diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->location),
                  "`embedding tied` needs the same vocabulary and width for source and target");
-    if (model->embedding_tied && e && d && r->diagnostics->errors == 0 && e->precision.weights != d->precision.weights)
+    if (model->embedding_tied && e && d && r->diagnostics->errors == 0 &&
+        !weight_type_equal(e->precision.weights, d->precision.weights))
         diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->location),
                  "`embedding tied` needs the same `precision weights` in encoder and decoder");
     if (r->diagnostics->errors == 0) check_inputs(r);
@@ -184,7 +185,9 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
     Resolver r = {.arena = arena, .diagnostics = diagnostics, .model = model};
     Scope *scope = scope_outermost(&r);
     scope->block = BLOCK_MODEL;
-    scope->fields[F_weights_dtype].integer = outermost->weights;
+    scope->fields[F_weights_dtype].integer = outermost->weights.dtype;
+    scope->fields[F_weights_group].integer = outermost->weights.group;
+    scope->fields[F_weights_offset].integer = outermost->weights.offset;
     scope->fields[F_activations_dtype].integer = outermost->activations;
     const Item *found = NULL;
     for (const Item *item = ast->items; item; item = item->next) {

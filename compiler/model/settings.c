@@ -78,6 +78,33 @@ static const char *choices_text(Resolver *r, Field field) {
     return text.data;
 }
 
+static bool may_stand(const Scope *scope, const char *word) {
+    Block block;
+    const SettingRow *row = setting_named(word);
+    if (row) return with_ancestors(row->blocks) & 1 << scope->block;
+    return block_named(word, &block) && model_blocks[block].parents & 1 << scope->block;
+}
+
+/* Reads the number of weights that share a scale, which may stand behind `int8` or `int4` at `word`, and returns the
+ * value after it. */
+static const Value *take_group(Resolver *r, Scope *scope, SettingId setting, const ChoiceRow *choice,
+                               const Value *word) {
+    const Value *value = word->next;
+    if (!value || value->kind != VALUE_EXPR || option_of(setting, value)) return value;
+    if (option_word(value) && may_stand(scope, value->expr->text)) return value;
+    const char *what = arena_printf(r->arena, "`precision weights %s`", choice->word);
+    Number size = evaluate_integer(r, scope, value->expr, what, 1, MOST_INTEGER);
+    bool good = size.ok && dtype_has_scales((Dtype)choice->value) && is_group_size(size.integer);
+    if (size.ok && !dtype_has_scales((Dtype)choice->value))
+        diagnose(r->diagnostics, value->location, "%s takes no number", what);
+    else if (size.ok && !good)
+        diagnose(r->diagnostics, value->location, "%s has a scale for each 32, 64 or 128 numbers of a row, found %lld",
+                 what, (long long)size.integer);
+    store(scope, F_weights_group, value->location, good ? size.integer : 0, 0);
+    if (!good) doubt(scope, F_weights_group);
+    return value->next;
+}
+
 /* Reads the word behind an option's word, and returns the value after it. */
 static const Value *take_word(Resolver *r, Scope *scope, const OptionRow *option, const char *what,
                               const Value *value, Location location) {
@@ -86,7 +113,7 @@ static const Value *take_word(Resolver *r, Scope *scope, const OptionRow *option
         const ChoiceRow *choice = &model_choices[c];
         if (choice->field != option->field || strcmp(choice->word, value->expr->text) != 0) continue;
         store(scope, option->field, value->location, choice->value, choice->value);
-        return value->next;
+        return option->field == F_weights_dtype ? take_group(r, scope, option->setting, choice, value) : value->next;
     }
     diagnose(r->diagnostics, value ? value->location : location, "%s wants %s%s", what,
              choices_text(r, option->field),
@@ -176,6 +203,7 @@ static const struct {
     {F_qk_norm_plus_one, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
     {F_qk_norm_no_bias, F_qk_norm, 1 << NORM_layernorm, "layernorm"},
     {F_export_layers, F_export_attention, 1 << 1, "attention"},
+    {F_weights_offset, F_weights_dtype, 1 << DTYPE_I4, "weights int4"},
     {F_export_heads, F_export_attention, 1 << 1, "attention"},
 };
 
@@ -194,13 +222,6 @@ static void check_together(Resolver *r, const Scope *scope, SettingId setting, c
             if (f != (int)sole[i] && set_by[f])
                 diagnose(r->diagnostics, scope->fields[f].location, "`%s` and `%s` exclude each other",
                          set_by[sole[i]]->word, set_by[f]->word);
-}
-
-static bool may_stand(const Scope *scope, const char *word) {
-    Block block;
-    const SettingRow *row = setting_named(word);
-    if (row) return with_ancestors(row->blocks) & 1 << scope->block;
-    return block_named(word, &block) && model_blocks[block].parents & 1 << scope->block;
 }
 
 /* Reports a missing comma where `value` is a word that begins another item, and splits the item in front of it. */
@@ -251,7 +272,8 @@ static void apply_values(Resolver *r, Scope *scope, SettingId setting, Item *ite
     const OptionRow *set_by[FIELD_COUNT] = {0};
     for (const Value *v = item->values; v; v = v->next) {
         const OptionRow *option = option_of(setting, v);
-        if (option && option->takes == TAKES_flag) reset_dependents(scope, option->field);
+        if (option && (option->takes == TAKES_flag || option->takes == TAKES_word))
+            reset_dependents(scope, option->field);
     }
     for (const Value *v = item->values; v;) {
         if (option_with_sign(setting, v)) v = split_sign(r, v);

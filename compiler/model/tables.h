@@ -17,6 +17,7 @@ typedef enum FieldType { TYPE_integer, TYPE_real, TYPE_list } FieldType;
 /* A field's `reset` is RESET_whole, RESET_kept, or the field whose statement resets it. */
 enum { RESET_whole = -2, RESET_kept = -1 };
 #define RESET_norm F_norm
+#define RESET_weights_dtype F_weights_dtype
 
 typedef struct FieldRow {
     FieldType type;

@@ -75,14 +75,21 @@ int64_t step_work(const Step *s) {
     return a->heads * (a->head_dim * (additive ? ELEMENT_WORK : 1) + a->value_dim + ELEMENT_WORK);
 }
 
+/* Of a column. */
+static double scaling_bytes(const Plan *plan, const GemmStep *g) {
+    if (g->scales == NO_PACKED) return 0;
+    const Packed *scales = &plan->program->packed[g->scales];
+    const int64_t each = scales->shape.rank > 1 ? scales->shape.dims[1] : 1;
+    return (double)dtype_bytes(scales->slot.layout.dtype) * (double)each * (g->offsets == NO_PACKED ? 1 : 2);
+}
+
 double step_bytes(const Plan *plan, const Step *s, const CallRows *call) {
     double rows = (double)rows_in(plan, s->rows, call), floats = rows * (double)s->n, weights = 0;
     const GemmStep *g = &s->gemm;
     const AttentionStep *a = &s->attention;
     if (s->kind == STEP_GEMM) {
-        size_t bytes = dtype_bytes(plan->program->packed[g->weight].slot.layout.dtype);
-        weights = (double)bytes * (double)g->k * (double)s->n;
-        if (g->scales != NO_PACKED) weights += (double)sizeof(float) * (double)s->n;
+        size_t bits = dtype_bits(plan->program->packed[g->weight].slot.layout.dtype);
+        weights = (double)bits / 8 * (double)g->k * (double)s->n + scaling_bytes(plan, g) * (double)s->n;
         floats += rows * (double)g->k + (gemm_has_residual(g) || gemm_has_factor(g) ? rows * (double)s->n : 0);
     } else if (s->kind == STEP_ATTENTION)
         floats += rows * (double)(a->heads * a->head_dim) +

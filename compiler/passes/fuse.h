@@ -42,7 +42,11 @@ Operand place_result(Fuse *f, int t);
 Operand place_over(Fuse *f, int from, int result); /* reuses the rows of `from` if nothing else reads them */
 int quantized_buffer(Fuse *f, int tensor); /* for the rows of an OP_quantize */
 int pack_tensor(Fuse *f, int t, bool panels, bool plus_one);
-int pack_scales(Fuse *f, int weight); /* of the rows of an int8 weight; NO_PACKED for other weights */
+int pack_scales(Fuse *f, int weight);  /* of a weight of integers; NO_PACKED for other weights */
+int pack_offsets(Fuse *f, int weight); /* of a weight whose type has them, else NO_PACKED */
+WeightType weight_type(const Fuse *f, int weight);
+Layout scaling_layout(const Fuse *f, int weight, Shape *shape); /* of the scales and of the offsets */
+Layout matrix_layout(const Fuse *f, int weight, bool quantized); /* of the factor of a product */
 int pack_sums(Fuse *f, int weight);   /* of the integers of each row of an int8 weight */
 bool is_quantized(const Fuse *f, int t);
 int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`; shared with the weight */

@@ -14,6 +14,7 @@ static Step gemm_step(Fuse *f, const Op *linear) {
                            .k = columns_of(f, x),
                            .weight = NO_PACKED,
                            .scales = NO_PACKED,
+                           .offsets = NO_PACKED,
                            .sums = NO_PACKED,
                            .bias = NO_PACKED,
                            .scale = 1,
@@ -85,10 +86,17 @@ static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
         else if (gemm->scales != NO_PACKED && packed != gemm->scales + i)
             bug("the scales of `%s` do not follow each other", step->name);
     }
+    for (int i = 0; i < n; i++) {
+        int packed = pack_offsets(f, parts[i]->inputs[1]);
+        if (i == 0) gemm->offsets = packed;
+        else if (gemm->offsets != NO_PACKED && packed != gemm->offsets + i)
+            bug("the offsets of `%s` do not follow each other", step->name);
+    }
     for (int i = 0; i < n && is_quantized(f, parts[0]->inputs[0]); i++) {
         int packed = pack_sums(f, parts[i]->inputs[1]);
         if (i == 0) gemm->sums = packed;
-        else if (packed != gemm->sums + i) bug("the sums of `%s` do not follow each other", step->name);
+        else if (gemm->sums != NO_PACKED && packed != gemm->sums + i)
+            bug("the sums of `%s` do not follow each other", step->name);
     }
     for (int i = 0; i < n && any_bias; i++) {
         int packed = parts[i]->n_inputs > 2 ? pack_tensor(f, parts[i]->inputs[2], false, false)
@@ -141,10 +149,12 @@ static void fuse_linear_parts(Fuse *f, const Op *const *parts, int n) {
 static bool are_neighbours(const Fuse *f, const Op *const *parts, int n) {
     bool dense = true;
     for (int i = 0; i < n; i++) {
-        Layout layout = LAYOUT_PANELS;
-        layout.dtype = tensor_in(f, parts[i]->inputs[1])->dtype;
-        layout.k_group = is_quantized(f, parts[i]->inputs[0]) ? 4 : 1;
+        const int weight = parts[i]->inputs[1];
+        Layout layout = matrix_layout(f, weight, is_quantized(f, parts[i]->inputs[0]));
         Shape shape = {2, {columns_of(f, parts[i]->result), columns_of(f, parts[i]->inputs[0])}};
+        dense &= layout_is_dense(&layout, shape);
+        if (!weight_type(f, weight).group) continue;
+        layout = scaling_layout(f, weight, &shape);
         dense &= layout_is_dense(&layout, shape);
     }
     return dense;

@@ -141,9 +141,9 @@ int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
         if (p->plus_one != plus_one) bug("`%s` is requested with and without one added", tensor->name);
         return *index;
     }
-    Layout layout = panels ? LAYOUT_PANELS : LAYOUT_ROWS;
+    panels |= tensor->dtype == DTYPE_I4;
+    Layout layout = panels && is_weight ? matrix_layout(f, t, in_fours(f, t)) : panels ? LAYOUT_PANELS : LAYOUT_ROWS;
     layout.dtype = tensor->dtype;
-    if (panels && in_fours(f, t)) layout.k_group = 4;
     Packed packed = {.slot = {.space = SPACE_WEIGHTS, .layout = layout, .name = tensor->name},
                      .site = tensor->site,
                      .weight = is_weight ? tensor->weight : -1,
@@ -154,16 +154,39 @@ int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     return *index = program_packed(f->arena, f->program, packed);
 }
 
-/* What belongs to each row of an int8 weight. */
+WeightType weight_type(const Fuse *f, int weight) {
+    return f->module->weights.specs[tensor_in(f, weight)->weight].type;
+}
+
+Layout matrix_layout(const Fuse *f, int weight, bool quantized) {
+    Layout layout = LAYOUT_PANELS;
+    layout.dtype = weight_type(f, weight).dtype;
+    layout.k_group = layout.dtype == DTYPE_I4 ? 8 : quantized ? 4 : 1;
+    return layout;
+}
+
+Layout scaling_layout(const Fuse *f, int weight, Shape *shape) {
+    const WeightSpec *spec = &f->module->weights.specs[tensor_in(f, weight)->weight];
+    *shape = (Shape){1, {spec->shape.dims[0]}};
+    if (!spec->type.group) return LAYOUT_ROWS;
+    Layout layout = LAYOUT_PANELS;
+    layout.dtype = DTYPE_BF16;
+    *shape = (Shape){2, {spec->shape.dims[0], weight_groups(spec)}};
+    return layout;
+}
+
+/* What belongs to the rows of a weight of integers. */
 static int pack_of_rows(Fuse *f, int weight, int *index, PackedOf of, const char *what) {
     const Tensor *tensor = tensor_in(f, weight);
     if (*index != NO_PACKED) return *index;
-    Packed rows = {.slot = {.space = SPACE_WEIGHTS, .layout = LAYOUT_ROWS},
+    Shape shape = {1, {tensor->dims[0].n}};
+    const Layout layout = of == OF_SUMS ? LAYOUT_ROWS : scaling_layout(f, weight, &shape);
+    Packed rows = {.slot = {.space = SPACE_WEIGHTS, .layout = layout},
                    .site = tensor->site,
                    .weight = tensor->weight,
                    .derived = -1,
                    .of = of,
-                   .shape = {1, {tensor->dims[0].n}}};
+                   .shape = shape};
     rows.slot.name = arena_printf(f->arena, "%s.%s", tensor->name, what);
     rows.site.part = arena_printf(f->arena, "%s_%s", tensor->site.part, what);
     return *index = program_packed(f->arena, f->program, rows);
@@ -171,11 +194,17 @@ static int pack_of_rows(Fuse *f, int weight, int *index, PackedOf of, const char
 
 int pack_scales(Fuse *f, int weight) {
     const Tensor *tensor = tensor_in(f, weight);
-    if (tensor->dtype != DTYPE_I8) return NO_PACKED;
+    if (!dtype_has_scales(tensor->dtype)) return NO_PACKED;
     return pack_of_rows(f, weight, &f->program->scales_of[tensor->weight], OF_SCALES, "scales");
 }
 
+int pack_offsets(Fuse *f, int weight) {
+    if (!weight_type(f, weight).offset) return NO_PACKED;
+    return pack_of_rows(f, weight, &f->program->offsets_of[tensor_in(f, weight)->weight], OF_OFFSETS, "offsets");
+}
+
 int pack_sums(Fuse *f, int weight) {
+    if (weight_type(f, weight).group) return NO_PACKED; /* sums of groups come with the product */
     return pack_of_rows(f, weight, &f->program->sums_of[tensor_in(f, weight)->weight], OF_SUMS, "sums");
 }
 

@@ -15,6 +15,7 @@ static Step embed_step(Fuse *f, StepKind kind, const Op *op) {
                              .segment_ids = NO_INPUT,
                              .table = NO_PACKED,
                              .scales = NO_PACKED,
+                             .offsets = NO_PACKED,
                              .segments = NO_PACKED,
                              .positions = NO_PACKED,
                              .front = {NO_PACKED, NO_PACKED},
@@ -73,6 +74,7 @@ void fuse_embed(Fuse *f, const Op *op) {
     step.embed.ids = input_index(f, op->inputs[0]);
     step.embed.table = pack_tensor(f, op->inputs[1], table_is_tied(f, op->inputs[1]), false);
     step.embed.scales = pack_scales(f, op->inputs[1]);
+    step.embed.offsets = pack_offsets(f, op->inputs[1]);
     /* another graph may have tied it */
     step.embed.table_in_panels = f->program->packed[step.embed.table].slot.layout.panel > 0;
     finish(f, step, absorb(f, &step, op->result), "embedding");

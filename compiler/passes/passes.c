@@ -13,6 +13,7 @@ Program *plan_model(Arena *arena, const Module *module) {
     program->module = module;
     program->of_weight = none_packed(arena, module->weights.count);
     program->scales_of = none_packed(arena, module->weights.count);
+    program->offsets_of = none_packed(arena, module->weights.count);
     program->sums_of = none_packed(arena, module->weights.count);
     program->zeros_of = none_packed(arena, module->weights.count);
     program->of_derived = none_packed(arena, (size_t)module->n_derived);

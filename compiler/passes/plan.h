@@ -43,8 +43,9 @@ typedef struct Cache {
     int64_t window; /* 0: no window, or one that the first keys ignore */
 } Cache;
 
-/* What is packed of the rows of a weight: their numbers, or, of int8, the scale or the sum of integers of each. */
-typedef enum PackedOf { OF_NUMBERS, OF_SCALES, OF_SUMS } PackedOf;
+/* What is packed of the rows of a weight: their numbers, or, of integers, the scales, the offsets or the sum of each;
+ * scales and offsets of groups are a matrix [rows][groups] in panels. */
+typedef enum PackedOf { OF_NUMBERS, OF_SCALES, OF_OFFSETS, OF_SUMS } PackedOf;
 
 /* A tensor as the code reads it. Matrices with adjacent panels are read as a single matrix. */
 typedef struct Packed {
@@ -79,7 +80,7 @@ typedef struct EmbedStep {
     Operand given;           /* NO_BUFFER: looked up */
     int ids, segment_ids;    /* graph inputs, or NO_INPUT */
     int table, segments, positions; /* packed, or NO_PACKED */
-    int scales;              /* packed: of the rows of an int8 table, or NO_PACKED */
+    int scales, offsets;     /* packed: of a table of integers, or NO_PACKED */
     int front[2];            /* packed rows in front of each sequence, or NO_PACKED */
     bool table_in_panels;    /* a tied table */
     int64_t first_position;  /* row of the position table for position 0 */
@@ -95,7 +96,7 @@ typedef struct GemmStep {
     Operand x, factor, residual; /* x is rows of f32, or quantized rows */
     int64_t k;           /* columns of x */
     int weight, bias;    /* packed: the first of `parts` that follow each other; bias may be NO_PACKED */
-    int scales;          /* packed, the same: of the rows of int8 weights, or NO_PACKED */
+    int scales, offsets; /* packed, the same: of weights of integers, or NO_PACKED */
     int sums;            /* packed, the same: of the integers of each row, where x is quantized; or NO_PACKED */
     int parts;
     double scale, residual_scale;
@@ -221,7 +222,7 @@ struct Program {
     Packed *packed;
     int n_packed, room_packed;
     int *of_weight, *of_derived;     /* the packed one of each weight and derived tensor of the module, or NO_PACKED */
-    int *scales_of, *sums_of;      /* those of the rows of an int8 weight, or NO_PACKED */
+    int *scales_of, *offsets_of, *sums_of; /* those of a weight of integers, or NO_PACKED */
     int *zeros_of;                 /* the packed zeros that replace a weight's bias, or NO_PACKED */
     int64_t weight_bytes;            /* the data of .attnw */
     Cache *caches;

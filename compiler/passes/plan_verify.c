@@ -60,13 +60,16 @@ static void verify_gemm(const Checker *c) {
     verify_packed(c, g->weight, "weight", true);
     verify_packed(c, g->weight + g->parts - 1, "weight", true);
     verify_packed(c, g->bias, "bias", false);
-    const bool scaled = c->plan->program->packed[g->weight].slot.layout.dtype == DTYPE_I8;
+    const Layout *layout = &c->plan->program->packed[g->weight].slot.layout;
+    const bool scaled = dtype_has_scales(layout->dtype);
     verify_packed(c, g->scales, "scales", scaled);
     const bool quantized = c->plan->buffers[g->x.buffer].slot.layout.dtype == DTYPE_U8;
-    if (quantized && !scaled) broken(c, "is quantized, and the weights are not int8", "x");
-    const int fours = c->plan->program->packed[g->weight].slot.layout.k_group;
-    if (fours != (quantized ? 4 : 1)) broken(c, "are in groups that do not fit x", "weight");
-    verify_packed(c, g->sums, "sums", quantized);
+    if (quantized && !scaled) broken(c, "is quantized, and the weights are no integers", "x");
+    const int k_group = layout->dtype == DTYPE_I4 ? 8 : quantized ? 4 : 1;
+    if (layout->k_group != k_group) broken(c, "are in groups that do not fit x", "weight");
+    const bool in_groups = scaled && c->plan->program->packed[g->scales].slot.layout.panel;
+    verify_packed(c, g->sums, "sums", quantized && !in_groups);
+    verify_packed(c, g->offsets, "offsets", false);
     if (!scaled && g->scales != NO_PACKED) broken(c, "are of weights that have none", "scales");
     for (int p = 0; p < g->parts; p++) {
         const Packed *part = &c->plan->program->packed[g->weight + p];
@@ -114,6 +117,7 @@ static void verify_step(const Checker *c) {
     case STEP_EMBED:
         verify_packed(c, s->embed.table, "table", s->embed.ids != NO_INPUT);
         verify_packed(c, s->embed.scales, "scales", false);
+        verify_packed(c, s->embed.offsets, "offsets", false);
         break;
     case STEP_PREPEND: verify_packed(c, s->embed.front[0], "front", true); break;
     case STEP_PATCHES: case STEP_QUANTIZE: case STEP_MAP: case STEP_POOL: case STEP_COPY: break;

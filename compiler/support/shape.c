@@ -5,14 +5,15 @@
 
 static const struct {
     const char *name;
-    size_t bytes;
+    size_t bits;
     const char *c_type;
 } DTYPES[DTYPE_COUNT] = {
-    [DTYPE_F32] = {"F32", 4, "float"},     [DTYPE_F16] = {"F16", 2, "uint16_t"},
-    [DTYPE_BF16] = {"BF16", 2, "uint16_t"}, [DTYPE_F64] = {"F64", 8, "double"},
-    [DTYPE_I64] = {"I64", 8, "int64_t"},   [DTYPE_I32] = {"I32", 4, "int32_t"},
-    [DTYPE_I16] = {"I16", 2, "int16_t"},   [DTYPE_I8] = {"I8", 1, "int8_t"},
-    [DTYPE_U8] = {"U8", 1, "uint8_t"},     [DTYPE_BOOL] = {"BOOL", 1, "uint8_t"},
+    [DTYPE_F32] = {"F32", 32, "float"},     [DTYPE_F16] = {"F16", 16, "uint16_t"},
+    [DTYPE_BF16] = {"BF16", 16, "uint16_t"}, [DTYPE_F64] = {"F64", 64, "double"},
+    [DTYPE_I64] = {"I64", 64, "int64_t"},   [DTYPE_I32] = {"I32", 32, "int32_t"},
+    [DTYPE_I16] = {"I16", 16, "int16_t"},   [DTYPE_I8] = {"I8", 8, "int8_t"},
+    [DTYPE_U8] = {"U8", 8, "uint8_t"},     [DTYPE_BOOL] = {"BOOL", 8, "uint8_t"},
+    [DTYPE_I4] = {"I4", 4, "int8_t"}, /* two numbers */
 };
 
 static void check_dtype(Dtype dtype) {
@@ -26,7 +27,13 @@ const char *dtype_name(Dtype dtype) {
 
 size_t dtype_bytes(Dtype dtype) {
     check_dtype(dtype);
-    return DTYPES[dtype].bytes;
+    if (DTYPES[dtype].bits % 8) bug("a number of dtype %s has no whole bytes", DTYPES[dtype].name);
+    return DTYPES[dtype].bits / 8;
+}
+
+size_t dtype_bits(Dtype dtype) {
+    check_dtype(dtype);
+    return DTYPES[dtype].bits;
 }
 
 const char *dtype_c_type(Dtype dtype) {
@@ -34,7 +41,9 @@ const char *dtype_c_type(Dtype dtype) {
     return DTYPES[dtype].c_type;
 }
 
-bool dtype_of_weights(Dtype dtype) { return dtype_is_float(dtype) || dtype == DTYPE_I8; }
+bool dtype_has_scales(Dtype dtype) { return dtype == DTYPE_I8 || dtype == DTYPE_I4; }
+
+bool dtype_of_weights(Dtype dtype) { return dtype_is_float(dtype) || dtype_has_scales(dtype); }
 
 bool dtype_is_float(Dtype dtype) {
     return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16 || dtype == DTYPE_F64;

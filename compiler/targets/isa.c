@@ -31,7 +31,8 @@
  * An op row is prototype, C text and meaning; an indented line continues the row before it. A parameter is a vector
  * unless one of these words stands in front of its name: `float`, `count` (size_t, 1 to W), `read` (const float *),
  * `read16` (const uint16_t *), `read8` (const int8_t *), `read4x8` (the same, four for each lane), `byte` (an int, 0 to
- * 3), `table` (const float *, 16 numbers), `write` (float *), `integral` (a vector of whole numbers from -252 to 252).
+ * 3), `nibble` (an int, 0 to 7), `table` (const float *, 16 numbers), `write` (float *), `integral` (a vector of whole
+ * numbers from -252 to 252).
  * The result is a vector unless `float` or `void` stands in front of the operation. The C text holds each parameter as
  * $NAME, at most once where the argument may be long.
  *
@@ -52,6 +53,7 @@
  *   from_bf16(x)  the float whose first 16 bits these are, and the others 0
  *   from_f16(x)  the float of this IEEE half
  *   any_nan(a)   whether a lane is NaN
+ *   nibble(p, n)  the integer of -8 to 7 that bits 4 n to 4 n + 3 behind p are, the lowest bits first
  *   word(p)      the four bytes at p as the bits of a float, which stand for an integer of 32 bits
  *   dot4(n, a, b)  such an integer n + the sum of the products of four bytes, of a without and of b with a sign
  *   less(n, z, s)  n - z * s, where z and s are floats of whole numbers
@@ -114,9 +116,9 @@ static int64_t positive(const Table *table, const char *text) {
 
 static void add_param(const Table *table, IsaOp *op, char *text) {
     static const char *const words[] = {"integral", "float", "count", "read", "read16",
-                                        "read8",    "read4x8", "byte", "table", "write", NULL};
+                                        "read8",    "read4x8", "byte", "nibble", "table", "write", NULL};
     static const IsaKind kinds[] = {ISA_INTEGRAL, ISA_FLOAT, ISA_COUNT, ISA_READ,
-                                    ISA_READ16,   ISA_READ8, ISA_READ4X8, ISA_BYTE, ISA_TABLE, ISA_WRITE};
+                                    ISA_READ16,   ISA_READ8, ISA_READ4X8, ISA_BYTE, ISA_NIBBLE, ISA_TABLE, ISA_WRITE};
     if (op->param_count == ISA_MAX_PARAMS) table_error(table, "%s has too many parameters", op->name);
     const char *name = take_word(table->arena, &text);
     IsaKind kind = ISA_VECTOR;

@@ -59,7 +59,7 @@ static void fill_sums(const Packed *packed, const Weights *weights, float *out) 
     int8_t *row = arena_alloc(arena, (size_t)K);
     for (int64_t n = 0; n < N; n++) {
         int64_t sum = 0;
-        int8_round(weights->data[packed->weight] + n * K, K, (double)weights->scales[packed->weight][n], row);
+        weight_codes(spec, &weights->scaling[packed->weight], weights->data[packed->weight], n, row);
         for (int64_t k = 0; k < K; k++) sum += row[k];
         out[n] = (float)sum;
     }
@@ -77,7 +77,10 @@ static void fill_floats(const Program *program, const Packed *packed, const Weig
         fill_sums(packed, weights, out);
         return;
     }
-    const float *data = (packed->of == OF_SCALES ? weights->scales : weights->data)[packed->weight];
+    const Scaling *scaling = &weights->scaling[packed->weight];
+    const float *data = packed->of == OF_SCALES    ? scaling->scales
+                        : packed->of == OF_OFFSETS ? scaling->offsets
+                                                   : weights->data[packed->weight];
     int64_t count = 0, K = packed->slot.layout.panel ? packed->shape.dims[1] : 1;
     if (!shape_elements(packed->shape, &count) || count > room_of(packed))
         bug("`%s` does not fit its slot", packed->slot.name);
@@ -87,14 +90,20 @@ static void fill_floats(const Program *program, const Packed *packed, const Weig
     }
 }
 
-/* The matrix [N][K] as integers. */
-static void fill_int8(const Packed *packed, const Weights *weights, int8_t *out) {
+/* The matrix [N][K] as integers, of which two of 4 bits share a byte. */
+static void fill_codes(const Packed *packed, const Weights *weights, uint8_t *out) {
+    const WeightSpec *spec = &weights->table->specs[packed->weight];
     const int64_t N = packed->shape.dims[0], K = packed->shape.dims[1];
     Arena *arena = arena_new();
     int8_t *row = arena_alloc(arena, (size_t)K);
     for (int64_t n = 0; n < N; n++) {
-        int8_round(weights->data[packed->weight] + n * K, K, (double)weights->scales[packed->weight][n], row);
-        for (int64_t k = 0; k < K; k++) out[layout_index(&packed->slot.layout, n, k, K)] = row[k];
+        weight_codes(spec, &weights->scaling[packed->weight], weights->data[packed->weight], n, row);
+        for (int64_t k = 0; k < K; k++) {
+            const int64_t at = layout_index(&packed->slot.layout, n, k, K);
+            const uint8_t code = (uint8_t)row[k];
+            if (spec->type.dtype == DTYPE_I8) out[at] = code;
+            else out[at / 2] |= (uint8_t)(at % 2 ? code << 4 : code & 15);
+        }
     }
     arena_free(arena);
 }
@@ -105,8 +114,8 @@ void packed_fill(const Program *program, const Packed *packed, const Weights *we
         fill_floats(program, packed, weights, out);
         return;
     }
-    if (packed->slot.layout.dtype == DTYPE_I8) {
-        fill_int8(packed, weights, out);
+    if (dtype_has_scales(packed->slot.layout.dtype)) {
+        fill_codes(packed, weights, out);
         return;
     }
     Arena *arena = arena_new();
@@ -121,11 +130,13 @@ uint64_t packed_layout_hash(const Program *program) {
     uint64_t hash = 0;
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
+        const Layout *layout = &p->slot.layout;
         uint8_t numbers[8 * (MAX_RANK + 4)] = {0};
+        const uint64_t k_group = layout->k_group > 1 ? (uint64_t)layout->k_group : 0;
         put_number(numbers, (uint64_t)slot_element(&p->slot), 8);
         put_number(numbers + 8, (uint64_t)room_of(p), 8);
-        put_number(numbers + 16, (uint64_t)(p->slot.layout.panel > 0) | (uint64_t)p->plus_one << 1 |
-                                     (uint64_t)p->slot.layout.dtype << 2, 8);
+        put_number(numbers + 16, (uint64_t)(layout->panel > 0) | (uint64_t)p->plus_one << 1 |
+                                     (uint64_t)layout->dtype << 2 | k_group << 8, 8);
         put_number(numbers + 24, (uint64_t)p->shape.rank, 8);
         for (int d = 0; d < p->shape.rank; d++) put_number(numbers + 8 * (4 + d), (uint64_t)p->shape.dims[d], 8);
         hash = hash_bytes(hash, p->slot.name, strlen(p->slot.name) + 1);
@@ -259,22 +270,21 @@ static const float *buckets_back(Arena *arena, const Derived *derived, const Wei
     return out;
 }
 
-/* A weight in the row-major form of a file, without panels and without the 1 that plus_one adds; integers are
- * multiplied by the scales of their rows. */
-static const float *weight_back(Arena *arena, const Packed *packed, const float *data, const float *scales) {
-    if (!packed->slot.layout.panel && !packed->plus_one && !scales) return data;
+/* The tensor in the row-major form of a file, without panels and without the 1 that plus_one adds. */
+static const float *numbers_back(Arena *arena, const Packed *packed, const float *data) {
+    if (!packed->slot.layout.panel && !packed->plus_one) return data;
     int64_t count = 0;
     if (!shape_elements(packed->shape, &count)) bug("`%s` is too large", packed->slot.name);
     float *out = arena_array(arena, (size_t)count, sizeof *out);
-    int64_t K = packed->slot.layout.panel || scales ? packed->shape.dims[1] : 1;
+    int64_t K = packed->slot.layout.panel ? packed->shape.dims[1] : 1;
     for (int64_t i = 0; i < count; i++) {
         float x = data[layout_index(&packed->slot.layout, i / K, i % K, K)];
-        out[i] = packed->plus_one ? x - 1 : scales ? x * scales[i / K] : x;
+        out[i] = packed->plus_one ? x - 1 : x;
     }
     return out;
 }
 
-/* The packed numbers of an .attnw as f32, in their layout. */
+/* The packed floats of an .attnw as f32, in their layout. */
 static const float *packed_floats(Arena *arena, const Packed *packed, const uint8_t *data) {
     Dtype dtype = packed->slot.layout.dtype;
     if (dtype == DTYPE_F32) return (const float *)(const void *)data;
@@ -283,6 +293,27 @@ static const float *packed_floats(Arena *arena, const Packed *packed, const uint
     float *floats = arena_array(arena, (size_t)room_of(packed), sizeof *floats);
     tensor_to_f32(&stored, 0, room_of(packed), floats);
     return floats;
+}
+
+static int8_t code_at(const uint8_t *data, Dtype dtype, int64_t at) {
+    if (dtype == DTYPE_I8) return (int8_t)data[at];
+    const int code = at % 2 ? data[at / 2] >> 4 : data[at / 2] & 15;
+    return (int8_t)(code < 8 ? code : code - 16);
+}
+
+/* The numbers that integers stand for, in the row-major form of a file. */
+static const float *integers_back(Arena *arena, const Packed *packed, const WeightSpec *spec, const uint8_t *data,
+                                  const Scaling *scaling) {
+    const int64_t N = packed->shape.dims[0], K = packed->shape.dims[1], groups = weight_groups(spec);
+    float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t k = 0; k < K; k++) {
+            const int64_t at = n * groups + (spec->type.group ? k / spec->type.group : 0);
+            const int8_t code = code_at(data, spec->type.dtype, layout_index(&packed->slot.layout, n, k, K));
+            const double offset = scaling->offsets ? (double)scaling->offsets[at] : 0;
+            out[n * K + k] = (float)((double)scaling->scales[at] * code + offset);
+        }
+    return out;
 }
 
 Weights *packed_read(Arena *arena, const Program *program, const char *path, bool verify) {
@@ -296,16 +327,24 @@ Weights *packed_read(Arena *arena, const Program *program, const char *path, boo
     Weights *weights = weights_new(arena, table);
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
-        if (p->of == OF_SCALES)
-            weights->scales[p->weight] = packed_floats(arena, p, file.data + HEADER + p->slot.offset);
+        if (p->of != OF_SCALES && p->of != OF_OFFSETS) continue;
+        const float *numbers = numbers_back(arena, p, packed_floats(arena, p, file.data + HEADER + p->slot.offset));
+        Scaling *scaling = &weights->scaling[p->weight];
+        *(p->of == OF_SCALES ? &scaling->scales : &scaling->offsets) = numbers;
     }
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
         const Derived *derived = p->derived >= 0 ? &program->module->derived[p->derived] : NULL;
         if (p->of != OF_NUMBERS) continue;
-        const float *data = packed_floats(arena, p, file.data + HEADER + p->slot.offset);
+        const uint8_t *bytes = file.data + HEADER + p->slot.offset;
         progress_at(i, program->n_packed, "tensors");
-        if (p->weight >= 0) weights->data[p->weight] = weight_back(arena, p, data, weights->scales[p->weight]);
+        if (dtype_has_scales(p->slot.layout.dtype)) {
+            weights->data[p->weight] =
+                integers_back(arena, p, &table->specs[p->weight], bytes, &weights->scaling[p->weight]);
+            continue;
+        }
+        const float *data = packed_floats(arena, p, bytes);
+        if (p->weight >= 0) weights->data[p->weight] = numbers_back(arena, p, data);
         else if (derived && derived->kind == DERIVED_RELATIVE)
             weights->data[derived->source] = buckets_back(arena, derived, &table->specs[derived->source], data);
     }

@@ -1,117 +1,85 @@
-/* rounding.c: rounds a weight's numbers to those that its dtype represents. An int8 matrix has a scale for each row,
- * which is an output channel of a product or a token of a table; a number is the scale times an integer of -127 to 127.
- *
- * Scales have 16 significant bits, so that an f32 holds each of these products exactly. */
+/* rounding.c: rounds a weight's numbers to those that its type represents. Integers have a scale, and perhaps an
+ * offset, for each row of a matrix, which is an output channel of a product or a token of a table, or for each group of
+ * neighbours in a row. */
 #include "../attnc.h"
 
-#include <math.h>
+typedef struct Group {
+    int64_t begin, size; /* columns */
+} Group;
 
-enum { MOST_INTEGER = 127, SCALE_BITS = 16 };
-
-/* The products of a smaller scale may be subnormal, and those of a larger one infinite. */
-#define LEAST_SCALE 0x1p-126
-#define MOST_SCALE 0x1p+120
-
-static double to_scale(double x) {
-    if (!(x > LEAST_SCALE)) return LEAST_SCALE;
-    if (x >= MOST_SCALE) return MOST_SCALE;
-    int exponent;
-    double fraction = frexp(x, &exponent);
-    return ldexp(nearbyint(ldexp(fraction, SCALE_BITS)), exponent - SCALE_BITS);
+static Group group_at(const WeightSpec *spec, int64_t g) {
+    const int64_t K = spec->shape.dims[1], size = spec->type.group ? spec->type.group : K, begin = g * size;
+    return (Group){begin, K - begin < size ? K - begin : size};
 }
 
-static double to_integer(double x, double scale) {
-    double q = nearbyint(x / scale);
-    return q > MOST_INTEGER ? MOST_INTEGER : q < -MOST_INTEGER ? -MOST_INTEGER : q;
+static Grid grid_of(const WeightSpec *spec, const float *numbers, int64_t K) {
+    if (spec->type.group) return group_grid(spec->type, numbers, K);
+    return (Grid){.least = -127, .most = 127, .scale = int8_scale(numbers, K)};
 }
 
-static bool is_exact(const float *row, int64_t K, double scale) {
-    int64_t k = 0;
-    while (k < K && (double)row[k] == scale * to_integer((double)row[k], scale)) k++;
-    return k == K;
+/* The grid of group g of row n. */
+static Grid grid_at(const WeightSpec *spec, const Scaling *scaling, int64_t n, int64_t g) {
+    const int64_t at = n * weight_groups(spec) + g;
+    const bool nibbles = spec->type.dtype == DTYPE_I4;
+    return (Grid){.least = nibbles ? -8 : -127,
+                  .most = nibbles ? 7 : 127,
+                  .scale = (double)scaling->scales[at],
+                  .offset = scaling->offsets ? (double)scaling->offsets[at] : 0};
 }
 
-static double squared_error(const float *row, int64_t K, double scale) {
-    double sum = 0;
-    for (int64_t k = 0; k < K; k++) {
-        double error = (double)row[k] - scale * to_integer((double)row[k], scale);
-        sum += error * error;
+void weight_codes(const WeightSpec *spec, const Scaling *scaling, const float *numbers, int64_t n, int8_t *out) {
+    const float *row = numbers + n * spec->shape.dims[1];
+    for (int64_t g = 0; g < weight_groups(spec); g++) {
+        const Group group = group_at(spec, g);
+        const Grid grid = grid_at(spec, scaling, n, g);
+        grid_round(&grid, row + group.begin, group.size, out + group.begin);
     }
-    return sum;
 }
 
-/* For the integers that `scale` gives, the scale of least squared error is sum(q x) / sum(q q). */
-static double refined(const float *row, int64_t K, double scale) {
-    double products = 0, squares = 0;
-    for (int64_t k = 0; k < K; k++) {
-        double q = to_integer((double)row[k], scale);
-        products += q * (double)row[k];
-        squares += q * q;
-    }
-    return squares > 0 ? to_scale(products / squares) : scale;
-}
-
-double int8_scale(const float *row, int64_t K) {
-    /* The largest number becomes 127, or lies up to a fifth beyond and is cut, for which the others are finer. */
-    static const double largest_becomes[] = {127, 129, 132, 136, 141, 147, 153};
-    double most = 0, best = 0, least = INFINITY;
-    for (int64_t k = 0; k < K; k++) most = fmax(most, fabs((double)row[k]));
-    if (most == 0) return 0;
-    /* Numbers that int8 has rounded before are kept. */
-    for (int q = MOST_INTEGER; q > 0; q--)
-        if (is_exact(row, K, to_scale(most / q))) return to_scale(most / q);
-    for (size_t i = 0; i < sizeof largest_becomes / sizeof *largest_becomes; i++) {
-        double scale = refined(row, K, to_scale(most / largest_becomes[i])), error = squared_error(row, K, scale);
-        if (error < least) least = error, best = scale;
-    }
-    return best;
-}
-
-void int8_round(const float *row, int64_t K, double scale, int8_t *out) {
-    for (int64_t k = 0; k < K; k++) out[k] = (int8_t)(scale > 0 ? to_integer((double)row[k], scale) : 0);
-}
-
-int64_t weight_scale_count(const WeightSpec *spec) {
-    return spec->dtype == DTYPE_I8 ? spec->shape.dims[0] : 0;
-}
-
-/* The matrix [N][K] = scales [N] times integers. */
-static const float *int8_weight(Arena *arena, const WeightSpec *spec, const float *numbers, float *scales) {
-    int64_t N = spec->shape.dims[0], K = spec->shape.dims[1];
+/* The matrix [N][K] as integers times scales, plus offsets. */
+static const float *integer_weight(Arena *arena, const WeightSpec *spec, const float *numbers, Scaling *scaling) {
+    const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1], groups = weight_groups(spec);
     float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
-    int8_t *row = arena_alloc(arena, (size_t)K);
-    for (int64_t n = 0; n < N; n++) {
-        double scale = int8_scale(numbers + n * K, K);
-        int8_round(numbers + n * K, K, scale, row);
-        for (int64_t k = 0; k < K; k++) out[n * K + k] = (float)(scale * row[k]);
-        scales[n] = (float)scale;
-    }
+    float *scales = arena_array(arena, (size_t)(N * groups), sizeof *scales), *offsets = NULL;
+    if (spec->type.offset) offsets = arena_array(arena, (size_t)(N * groups), sizeof *offsets);
+    int8_t *codes = arena_alloc(arena, (size_t)K);
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t g = 0; g < groups; g++) {
+            const Group group = group_at(spec, g);
+            const float *from = numbers + n * K + group.begin;
+            const Grid grid = grid_of(spec, from, group.size);
+            grid_round(&grid, from, group.size, codes);
+            for (int64_t k = 0; k < group.size; k++)
+                out[n * K + group.begin + k] = (float)(grid.scale * codes[k] + grid.offset);
+            scales[n * groups + g] = (float)grid.scale;
+            if (offsets) offsets[n * groups + g] = (float)grid.offset;
+        }
+    *scaling = (Scaling){scales, offsets};
     return out;
 }
 
 static const float *float_weight(Arena *arena, const WeightSpec *spec, const float *numbers, int64_t count) {
     enum { BLOCK = 1024 };
+    const Dtype dtype = spec->type.dtype;
     float *out = arena_array(arena, (size_t)count, sizeof *out);
     double block[BLOCK]; /* of the widest dtype */
     for (int64_t i = 0; i < count; i += BLOCK) {
         int64_t n = count - i < BLOCK ? count - i : BLOCK;
-        tensor_from_f32(spec->dtype, numbers + i, n, block);
+        tensor_from_f32(dtype, numbers + i, n, block);
         const FileTensor stored = {.name = spec->name,
-                                   .dtype = spec->dtype,
+                                   .dtype = dtype,
                                    .data = (const uint8_t *)block,
-                                   .bytes = (size_t)n * dtype_bytes(spec->dtype)};
+                                   .bytes = (size_t)n * dtype_bytes(dtype)};
         tensor_to_f32(&stored, 0, n, out + i);
     }
     return out;
 }
 
-const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, const float **scales) {
+const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, Scaling *scaling) {
     int64_t count = 0;
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
-    *scales = NULL;
-    if (spec->dtype == DTYPE_F32) return numbers;
-    if (spec->dtype != DTYPE_I8) return float_weight(arena, spec, numbers, count);
-    float *own = arena_array(arena, (size_t)weight_scale_count(spec), sizeof *own);
-    *scales = own;
-    return int8_weight(arena, spec, numbers, own);
+    *scaling = (Scaling){NULL, NULL};
+    if (spec->type.dtype == DTYPE_F32) return numbers;
+    if (dtype_has_scales(spec->type.dtype)) return integer_weight(arena, spec, numbers, scaling);
+    return float_weight(arena, spec, numbers, count);
 }

@@ -29,12 +29,12 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
     }
 }
 
-static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed, const float **scales) {
+static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed, Scaling *scaling) {
     int64_t count = 0;
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
     float *out = arena_array(arena, (size_t)count, sizeof *out);
     random_normal(seed, spec->name, spec->mean, spec->deviation, count, out);
-    return weight_rounded(arena, spec, out, scales);
+    return weight_rounded(arena, spec, out, scaling);
 }
 
 /* ---------------------------------------------------------------- names */
@@ -278,8 +278,8 @@ static void report_not_finite(const TensorFile *file, const char *name, const fl
 static void refuse_not_finite(const TensorFile *file, const char *name, const float *data, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(data[i]))
-            fail("%s: number %lld of `%s` is %s, and int8 has no such number; state `precision weights f32` for its "
-                 "part of the model, or mend the file",
+            fail("%s: number %lld of `%s` is %s, and integers have no such number; state `precision weights f32` for "
+                 "its part of the model, or mend the file",
                  file->path, (long long)i, name, isnan(data[i]) ? "NaN" : "infinite");
 }
 
@@ -291,7 +291,7 @@ static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
 }
 
 static const float *load_one(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
-                             size_t index, bool *used, const float **scales) {
+                             size_t index, bool *used, Scaling *scaling) {
     const WeightSpec *spec = &table->specs[index];
     Found found = find(arena, model, file, spec->name);
     int64_t count = 0;
@@ -300,20 +300,20 @@ static const float *load_one(Arena *arena, const Model *model, const WeightTable
         if (used) used[found.tensor - file->tensors] = true;
         refuse_integers(spec, found.tensor);
         const float *numbers = cut(arena, spec, &found);
-        if (spec->dtype == DTYPE_I8) refuse_not_finite(file, found.name, numbers, count);
-        const float *data = weight_rounded(arena, spec, numbers, scales);
+        if (dtype_has_scales(spec->type.dtype)) refuse_not_finite(file, found.name, numbers, count);
+        const float *data = weight_rounded(arena, spec, numbers, scaling);
         report_not_finite(file, found.name, data, count);
         return data;
     }
     if (!found.source || !found.source->optional) missing(arena, model, table, file, spec);
-    return weight_rounded(arena, spec, arena_array(arena, (size_t)count, sizeof(float)), scales);
+    return weight_rounded(arena, spec, arena_array(arena, (size_t)count, sizeof(float)), scaling);
 }
 
 Weights *weights_new(Arena *arena, const WeightTable *table) {
     Weights *weights = arena_alloc(arena, sizeof *weights);
     weights->table = table;
     weights->data = arena_array(arena, table->count, sizeof *weights->data);
-    weights->scales = arena_array(arena, table->count, sizeof *weights->scales);
+    weights->scaling = arena_array(arena, table->count, sizeof *weights->scaling);
     return weights;
 }
 
@@ -327,7 +327,7 @@ Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table
         progress_begin("drawing weights");
         for (size_t i = 0; i < table->count; i++) {
             progress_at((int64_t)i, (int64_t)table->count, "tensors");
-            weights->data[i] = draw(arena, &table->specs[i], seed, &weights->scales[i]);
+            weights->data[i] = draw(arena, &table->specs[i], seed, &weights->scaling[i]);
         }
         return weights;
     }
@@ -336,7 +336,7 @@ Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table
     progress_begin("reading %s", source);
     for (size_t i = 0; i < table->count; i++) {
         progress_at((int64_t)i, (int64_t)table->count, "tensors");
-        weights->data[i] = load_one(arena, model, table, file, i, used, &weights->scales[i]);
+        weights->data[i] = load_one(arena, model, table, file, i, used, &weights->scaling[i]);
     }
     if (unused != UNUSED_UNSAID) report_unused(arena, model, file, used, unused);
     return weights;
@@ -347,8 +347,8 @@ void weights_check(const Model *model, const WeightTable *table, const TensorFil
     for (size_t i = 0; i < table->count; i++) {
         Arena *arena = arena_new();
         progress_at((int64_t)i, (int64_t)table->count, "tensors");
-        const float *scales;
-        load_one(arena, model, table, file, i, NULL, &scales);
+        Scaling scaling;
+        load_one(arena, model, table, file, i, NULL, &scaling);
         arena_free(arena);
     }
 }

@@ -92,7 +92,9 @@ class Precision:
     def test_refused(self):
         for value, status, part in (
                 ("int8", 3, "`weights=int8,activations=int8` is"), ("bf16", 3, "`weights=bf16` is"),
-                ("int4", 3, "not supported yet"), ("weights=int4:32", 3, "not supported yet"),
+                ("weights=int4:33", 2, "is no type of weights"), ("weights=int4:", 2, "is no type"),
+                ("weights=int8:32:offset", 2, "is no type"), ("weights=int4:32:offsets", 2, "is no type"),
+                ("weights=f32:32", 2, "is no type"), ("activations=int4", 3, "not supported yet"),
                 ("activations=bf16", 3, "not supported yet"), ("weights=int8,cache=int8", 3, "not supported yet"),
                 ("fp8", 2, "is not f32, bf16, int8, int4 or PART=TYPE"), ("weights", 2, "is not f32"),
                 ("weights=", 2, "no type of weights"), ("weights=int9", 2, "no type of weights"),
@@ -101,11 +103,14 @@ class Precision:
             done = attnc("weights", SPEC, "--precision", value)
             fine = done.returncode == status and part in done.stderr
             assert fine, "%r: %d: %s" % (value, done.returncode, done.stderr)
-        spec = self.spec("precision weights int8 activations int8\n    unroll full")
-        done = attnc("compile", spec, "-o", self.folder + "/none")
-        assert done.returncode == 3 and "`unroll full` of a model with `activations int8`" in done.stderr, done.stderr
-        assert not os.path.exists(self.folder + "/none")
-        for value in ("f32", "weights=f32", "weights=bf16,activations=f32,attention=f32,cache=f32"):
+        for stated, part in (("int8 activations int8", "with `activations int8`"), ("int4", "share scales in groups"),
+                             ("int8 64", "share scales in groups")):
+            spec = self.spec("precision weights %s\n    unroll full" % stated)
+            done = attnc("compile", spec, "-o", self.folder + "/none")
+            assert done.returncode == 3 and "`unroll full` of a model " in done.stderr, done.stderr
+            assert part in done.stderr and not os.path.exists(self.folder + "/none"), done.stderr
+        for value in ("int4", "weights=int4:128:offset", "weights=int8:64,activations=int8", "f32", "weights=f32",
+                      "weights=bf16,activations=f32,attention=f32,cache=f32"):
             attnc("weights", SPEC, "--precision", value, status=0)
 
 

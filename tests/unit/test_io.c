@@ -12,7 +12,9 @@ static void dtypes(void **state) {
     assert_string_equal(dtype_name(DTYPE_BF16), "BF16");
     assert_string_equal(dtype_name(DTYPE_BOOL), "BOOL");
     static const size_t BYTES[] = {4, 2, 2, 8, 8, 4, 2, 1, 1, 1};
-    for (int i = 0; i < DTYPE_COUNT; i++) assert_int_equal(dtype_bytes((Dtype)i), BYTES[i]);
+    for (int i = 0; i < DTYPE_I4; i++) assert_int_equal(dtype_bytes((Dtype)i), BYTES[i]);
+    REFUSED(dtype_bytes(DTYPE_I4), EXIT_BUG, "no whole bytes");
+    assert_int_equal(dtype_bits(DTYPE_I4), 4);
     REFUSED(dtype_bytes(DTYPE_COUNT), EXIT_BUG, "no dtype");
 }
 

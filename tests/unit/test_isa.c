@@ -36,6 +36,9 @@ static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vector
         case ISA_BYTE:
             text_printf(c, "    const int %s = *(const unsigned char *)(const void *)in[0] & 3;\n", name);
             break;
+        case ISA_NIBBLE:
+            text_printf(c, "    const int %s = *(const unsigned char *)(const void *)in[0] & 7;\n", name);
+            break;
         case ISA_WRITE: text_printf(c, "    float *%s = out;\n", name); break;
         default:
             if (vectors)
@@ -110,6 +113,10 @@ static const char prelude[] =
     "    const float fraction = half & 1023, sign = half >> 15 ? -1 : 1;\n"
     "    if (exponent == 31) return half & 1023 ? NAN : sign * INFINITY;\n"
     "    return sign * ldexpf(exponent ? 1024 + fraction : fraction, (exponent ? exponent : 1) - 25);\n"
+    "}\n"
+    "static inline __attribute__((unused)) int nibble(const signed char *p, int n) {\n"
+    "    const int code = (unsigned char)p[n / 2] >> n % 2 * 4 & 15;\n"
+    "    return code < 8 ? code : code - 16;\n"
     "}\n"
     "static inline __attribute__((unused)) float word(const signed char *p) {\n"
     "    float x;\n"

@@ -365,9 +365,9 @@ static void integers(void **state) {
         int64_t count;
         assert_true(shape_elements(spec->shape, &count));
         assert_memory_equal(back->data[i], c.weights->data[i], (size_t)count * sizeof(float));
-        assert_true((back->scales[i] != NULL) == (spec->dtype == DTYPE_I8));
-        for (int64_t n = 0; n < weight_scale_count(spec); n++)
-            assert_true(back->scales[i][n] == c.weights->scales[i][n]);
+        assert_true((back->scaling[i].scales != NULL) == dtype_has_scales(spec->type.dtype));
+        for (int64_t n = 0; n < weight_groups(spec) * (weight_groups(spec) ? spec->shape.dims[0] : 0); n++)
+            assert_true(back->scaling[i].scales[n] == c.weights->scaling[i].scales[n]);
     }
 }
 

@@ -1,4 +1,4 @@
-/* test_rounding.c: how the numbers of a weight are rounded to integers with a scale for each row. */
+/* test_rounding.c: how the numbers of a weight are rounded to integers with a scale for each row or each group. */
 #include "fixture.h"
 
 #include <float.h>
@@ -7,7 +7,7 @@
 static double error_of(const float *row, int64_t K, double scale) {
     int8_t *q = arena_alloc(arena, (size_t)K);
     double sum = 0;
-    int8_round(row, K, scale, q);
+    grid_round(&(Grid){-127, 127, scale, 0}, row, K, q);
     for (int64_t k = 0; k < K; k++) sum += (row[k] - scale * q[k]) * (row[k] - scale * q[k]);
     return sum;
 }
@@ -39,14 +39,14 @@ static void ties_and_limits(void **state) {
     const float row[] = {0.5f, 1.5f, -0.5f, -2.5f, 200, -200, 126.6f, 0};
     const int8_t wanted[] = {0, 2, 0, -2, 127, -127, 127, 0};
     int8_t q[8];
-    int8_round(row, 8, 1, q);
+    grid_round(&(Grid){-127, 127, 1, 0}, row, 8, q);
     assert_memory_equal(q, wanted, sizeof q);
-    int8_round(row, 8, 0, q);
+    grid_round(&(Grid){-127, 127, 0, 0}, row, 8, q);
     for (int k = 0; k < 8; k++) assert_int_equal(q[k], 0);
 }
 
 static WeightSpec spec_of(int64_t N, int64_t K, Dtype dtype) {
-    return (WeightSpec){.name = "w", .shape = {2, {N, K}}, .dtype = dtype};
+    return (WeightSpec){.name = "w", .shape = {2, {N, K}}, .type = {.dtype = dtype}};
 }
 
 /* A second rounding changes no number, whatever the first row of integers is, also where rows are short or steep. */
@@ -59,11 +59,12 @@ static void rounded_twice(void **state) {
         float *numbers = arena_array(arena, (size_t)(N * K), sizeof *numbers);
         random_normal((uint64_t)draw, "w", 0, draw % 3 ? 1 : 1e-3, N * K, numbers);
         for (int64_t i = 0; i < N * K && draw % 2; i++) numbers[i] *= numbers[i] * numbers[i]; /* small beside large */
-        const float *scales, *again, *first = weight_rounded(arena, &spec, numbers, &scales);
+        Scaling scaling, again;
+        const float *first = weight_rounded(arena, &spec, numbers, &scaling);
         const float *second = weight_rounded(arena, &spec, first, &again);
         assert_memory_equal(first, second, (size_t)(N * K) * sizeof *first);
         for (int64_t i = 0; i < N * K; i++) {
-            double q = (double)first[i] / (double)scales[i / K];
+            double q = (double)first[i] / (double)scaling.scales[i / K];
             assert_true(q == nearbyint(q) && fabs(q) <= 127);
         }
     }
@@ -88,21 +89,97 @@ static void extremes(void **state) {
 static void other_dtypes(void **state) {
     (void)state;
     const float numbers[] = {1, 1.00001f, -3.14159f, 1e-20f};
-    const float *scales = numbers;
+    Scaling scaling = {numbers, numbers};
     const WeightSpec single = spec_of(2, 2, DTYPE_F32), brain = spec_of(2, 2, DTYPE_BF16),
                      bytes = spec_of(2, 2, DTYPE_I8);
-    assert_ptr_equal(weight_rounded(arena, &single, numbers, &scales), numbers);
-    assert_null(scales);
-    scales = numbers;
-    assert_true(weight_rounded(arena, &brain, numbers, &scales)[1] == 1);
-    assert_null(scales);
-    assert_int_equal(weight_scale_count(&brain), 0);
-    assert_int_equal(weight_scale_count(&bytes), 2);
+    assert_ptr_equal(weight_rounded(arena, &single, numbers, &scaling), numbers);
+    assert_true(!scaling.scales && !scaling.offsets);
+    scaling.scales = numbers;
+    assert_true(weight_rounded(arena, &brain, numbers, &scaling)[1] == 1);
+    assert_null(scaling.scales);
+    assert_int_equal(weight_groups(&brain), 0);
+    assert_int_equal(weight_groups(&bytes), 1);
+}
+
+static const WeightType GROUP_TYPES[] = {
+    {DTYPE_I4, 32, false}, {DTYPE_I4, 64, true}, {DTYPE_I4, 128, false}, {DTYPE_I8, 32, false}, {DTYPE_I4, 32, true}};
+
+static bool is_bf16(float number) {
+    float same;
+    uint16_t half;
+    tensor_from_f32(DTYPE_BF16, &number, 1, &half);
+    const FileTensor stored = {.dtype = DTYPE_BF16, .data = (const uint8_t *)&half, .bytes = sizeof half};
+    tensor_to_f32(&stored, 0, 1, &same);
+    return same == number;
+}
+
+/* Groups round to numbers of their own grid, and a second rounding changes none; the last group is shorter. */
+static void groups_rounded_twice(void **state) {
+    (void)state;
+    for (int draw = 0; draw < 300; draw++) {
+        enum { N = 3 };
+        const int64_t K = 1 + draw * 7 % 150;
+        const WeightSpec spec = {.name = "w", .shape = {2, {N, K}}, .type = GROUP_TYPES[draw % 5]};
+        const int64_t groups = weight_groups(&spec);
+        assert_int_equal(groups, (K + spec.type.group - 1) / spec.type.group);
+        float *numbers = arena_array(arena, (size_t)(N * K), sizeof *numbers);
+        random_normal((uint64_t)draw, "w", draw % 7 ? 0 : 3, draw % 3 ? 1 : 1e-3, N * K, numbers);
+        for (int64_t i = 0; i < N * K && draw % 2; i++) numbers[i] *= numbers[i] * numbers[i];
+        if (draw % 11 == 0) memset(numbers, 0, (size_t)K * sizeof *numbers); /* a row of zeros */
+        Scaling scaling, again;
+        const float *first = weight_rounded(arena, &spec, numbers, &scaling);
+        const float *second = weight_rounded(arena, &spec, first, &again);
+        assert_memory_equal(first, second, (size_t)(N * K) * sizeof *first);
+        assert_true((scaling.offsets != NULL) == spec.type.offset);
+        int8_t *codes = arena_alloc(arena, (size_t)K);
+        const int least = spec.type.dtype == DTYPE_I4 ? -8 : -127, most = spec.type.dtype == DTYPE_I4 ? 7 : 127;
+        for (int64_t n = 0; n < N; n++) {
+            weight_codes(&spec, &scaling, first, n, codes);
+            for (int64_t k = 0; k < K; k++) {
+                const int64_t g = n * groups + k / spec.type.group;
+                const double offset = scaling.offsets ? (double)scaling.offsets[g] : 0;
+                assert_true(is_bf16(scaling.scales[g]) && is_bf16((float)offset));
+                assert_in_range(codes[k] - least, 0, most - least);
+                assert_true(first[n * K + k] == (float)((double)scaling.scales[g] * codes[k] + offset));
+            }
+        }
+    }
+}
+
+/* The error of a group is below that of scales by its extremes alone, and no scale near the chosen one is better. */
+static void groups_of_least_squares(void **state) {
+    (void)state;
+    for (int draw = 0; draw < 60; draw++) {
+        enum { K = 32 };
+        float row[K];
+        int8_t codes[K];
+        random_normal((uint64_t)draw, "group", 0, 1, K, row);
+        const WeightType type = GROUP_TYPES[draw % 2 ? 0 : 4];
+        double low = 0, high = 0, error = 0, plain = 0;
+        for (int k = 0; k < K; k++) low = fmin(low, (double)row[k]), high = fmax(high, (double)row[k]);
+        const Grid grid = group_grid(type, row, K);
+        Grid simple = {-8, 7, type.offset ? (high - low) / 15 : fmax(-low, high) / 7, 0};
+        if (type.offset) simple.offset = low + 8 * simple.scale;
+        grid_round(&grid, row, K, codes);
+        for (int k = 0; k < K; k++) error += pow((double)row[k] - (grid.scale * codes[k] + grid.offset), 2);
+        grid_round(&simple, row, K, codes);
+        for (int k = 0; k < K; k++) plain += pow((double)row[k] - (simple.scale * codes[k] + simple.offset), 2);
+        assert_true(error <= plain);
+        for (double by = 0.8; by < 1.2; by += 0.02) {
+            Grid near = grid;
+            near.scale *= by;
+            double other = 0;
+            grid_round(&near, row, K, codes);
+            for (int k = 0; k < K; k++) other += pow((double)row[k] - (near.scale * codes[k] + near.offset), 2);
+            assert_true(error <= 1.1 * other);
+        }
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(least_squares), TEST(ties_and_limits), TEST(rounded_twice), TEST(extremes), TEST(other_dtypes),
+        TEST(groups_rounded_twice), TEST(groups_of_least_squares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,7 +244,7 @@ static void stack_defaults(void **state) {
     assert_int_equal(s->position.kind, POSITION_NONE);
     assert_true(s->n_layers == 1 && s->pattern == 1 && s->hidden_width == 12 && s->layers[0].weights_of == 0);
     assert_true(!s->layers[0].parallel && !s->layers[0].shared_norm);
-    assert_true(!m->embedding_tied && !m->unroll_full && m->precision.weights == DTYPE_F32);
+    assert_true(!m->embedding_tied && !m->unroll_full && m->precision.weights.dtype == DTYPE_F32);
     assert_true(m->start == -1 && m->pad == -1 && m->n_end == 0);
     assert_true(!m->head.logits && m->head.pool == POOL_NONE && !m->head.pooler && !m->head.classifier);
     assert_true(m->n_source_names == 0 && m->n_prefixes == 0 && m->n_ignored == 0);

@@ -433,7 +433,8 @@ static const char *of_dtype(Draw *d, const Section *s) { return (void)d, (void)s
 static const char *of_precision(Draw *d, const Section *s) {
     (void)s;
     return DICE_WORD(&d->dice, "weights f32", "weights bf16", "weights f16", "weights int8",
-                     "weights int8 activations int8");
+                     "weights int8 activations int8", "weights int8 32", "weights int4", "weights int4 64 offset",
+                     "weights int4 32 offset activations int8");
 }
 
 static const char *(*const sayers[SETTING_COUNT])(Draw *d, const Section *s) = {

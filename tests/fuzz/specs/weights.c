@@ -106,9 +106,9 @@ Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uin
         const WeightSpec *spec = &w->table->specs[i];
         int64_t count = 0;
         shape_elements(spec->shape, &count);
-        for (int64_t k = 0; k < count && spec->dtype == DTYPE_I8; k++)
+        for (int64_t k = 0; k < count && dtype_has_scales(spec->type.dtype); k++)
             if (!isfinite(data[i][k])) data[i][k] = FLT_MAX; /* a file with such a number is refused */
-        w->data[i] = weight_rounded(arena, spec, data[i], &w->scales[i]);
+        w->data[i] = weight_rounded(arena, spec, data[i], &w->scaling[i]);
     }
     return w;
 }

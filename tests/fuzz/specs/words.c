@@ -108,7 +108,9 @@ static const struct {
     {S_export, "layers", "attention layers 0", 0, NULL},
     {S_export, "heads", "attention heads 0", 0, NULL},
     {S_unroll, "full", "full", S_seq, "= 4"},
-    {S_precision, "weights", "weights f32|weights bf16|weights f16|weights int8", 0, NULL},
+    {S_precision, "weights",
+     "weights f32|weights bf16|weights f16|weights int8|weights int8 64|weights int4|weights int4 128", 0, NULL},
+    {S_precision, "offset", "weights int4 offset|weights int4 32 offset activations int8", 0, NULL},
     {S_precision, "activations", "weights int8 activations int8|activations f32", 0, NULL},
 };
 
