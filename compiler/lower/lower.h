@@ -148,8 +148,9 @@ typedef struct RowsTile {
 /* Columns of a panel that are not padding: PANEL unless the parts of the product are narrower. */
 int64_t panel_columns(const Plan *plan, const Step *gemm);
 GemmTile gemm_tile(const Isa *isa, int64_t used); /* `used`: columns of a panel that are not padding */
-/* The same for weights in groups, whose scales, and offsets if they have any, stand in registers too. */
-GemmTile gemm_group_tile(const Isa *isa, int64_t used, bool offset);
+/* The same for weights in groups, whose scales, and offsets if they have any, stand in registers too; `dots` are
+ * products of integers, whose sums of a group stand beside those of all groups. */
+GemmTile gemm_group_tile(const Isa *isa, int64_t used, bool dots, bool offset);
 /* The largest tile of `rows` rows, where rows and panels are cut evenly. */
 GemmTile gemm_largest_tile(const Plan *plan, const Isa *isa, const Step *gemm, int64_t rows);
 /* The number of k in each function of an unrolled product: all, or as many as STATEMENTS allow in the largest tile. */

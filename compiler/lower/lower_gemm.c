@@ -65,11 +65,11 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     const int64_t used = panel_columns(l->plan, s);
     const Isa *isa = isa_for(l->isa, used);
     const int64_t shared = scale_group(l->plan, s);
-    const GemmTile tile =
-        shared ? gemm_group_tile(isa, used, g->offsets != NO_PACKED) : gemm_tile(isa, used);
     KernelCall *call = call_new(l, KERNEL_gemm, isa, isa);
     const int group = l->plan->program->packed[g->weight].slot.layout.k_group;
-    const bool dots = group == 4 && !shared && isa_find(isa, "dot_4u8_4i8");
+    const bool quantized = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8;
+    const bool dots = quantized && isa_find(isa, "dot_4u8_4i8");
+    const GemmTile tile = shared ? gemm_group_tile(isa, used, dots, g->offsets != NO_PACKED) : gemm_tile(isa, used);
     constant_integer(l, call, "K", ceil_div(g->k, group)); /* in groups */
     constant_integer(l, call, "GROUP", group);
     constant_integer(l, call, "K_REAL", g->k);
@@ -84,7 +84,7 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     k_steps(l, call, s, used);
     fix_rows(l, call, s->rows);
     constant_integer(l, call, "x_stride", stride_of(l, g->x));
-    constant_integer(l, call, "QUANTIZED", buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8);
+    constant_integer(l, call, "QUANTIZED", quantized);
     constant_integer(l, call, "ROW_HEAD", ROW_HEAD);
     constant_integer(l, call, "stream", weights_stream(l));
     epilogue(l, call, s);
@@ -99,7 +99,7 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     if (weights_stream(l)) give_packed(call, "next", weights_after(l->plan, s));
     give_packed(call, "scales", g->scales);
     give_packed(call, "offsets", g->offsets);
-    if (dots) give_packed(call, "column_sums", g->sums);
+    if (dots && !shared) give_packed(call, "column_sums", g->sums);
     give_packed(call, "bias", g->bias);
     give_operand(call, "factor", g->factor);
     give_operand(call, "other", g->residual);

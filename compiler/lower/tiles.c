@@ -25,8 +25,9 @@ int64_t scale_group(const Plan *plan, const Step *s) {
     return plan->program->module->weights.specs[weight->weight].type.group;
 }
 
-GemmTile gemm_group_tile(const Isa *isa, int64_t used, bool offset) {
+GemmTile gemm_group_tile(const Isa *isa, int64_t used, bool dots, bool offset) {
     GemmTile tile = gemm_tile(isa, used);
+    if (dots) return (GemmTile){offset ? 4 : 6, tile.panels < 2 ? tile.panels : 2};
     const int64_t vectors = tile.panels * ceil_div(used, isa->width);
     const int64_t height = (isa->registers - 1) / vectors - 2 - offset;
     if (height < tile.height) tile.height = height < 1 ? 1 : height;

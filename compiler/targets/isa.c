@@ -54,6 +54,8 @@
  *   from_f16(x)  the float of this IEEE half
  *   any_nan(a)   whether a lane is NaN
  *   nibble(p, n)  the integer of -8 to 7 that bits 4 n to 4 n + 3 behind p are, the lowest bits first
+ *   halves(p, high)  the bits of an integer whose four bytes are 16 times such integers: of the lower or the higher
+ *                halves of the bytes at p
  *   word(p)      the four bytes at p as the bits of a float, which stand for an integer of 32 bits
  *   dot4(n, a, b)  such an integer n + the sum of the products of four bytes, of a without and of b with a sign
  *   less(n, z, s)  n - z * s, where z and s are floats of whole numbers

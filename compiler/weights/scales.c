@@ -8,7 +8,7 @@
 enum { ROW_BITS = 16, GROUP_BITS = 8 };
 
 /* The products of a smaller scale may be subnormal, and those of a larger one infinite. */
-#define LEAST_SCALE 0x1p-126
+#define LEAST_SCALE 0x1p-122 /* a sixteenth of it is normal */
 #define MOST_SCALE 0x1p+120
 
 static double rounded(double x, int bits) {

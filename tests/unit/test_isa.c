@@ -118,6 +118,13 @@ static const char prelude[] =
     "    const int code = (unsigned char)p[n / 2] >> n % 2 * 4 & 15;\n"
     "    return code < 8 ? code : code - 16;\n"
     "}\n"
+    "static inline __attribute__((unused)) float halves(const signed char *p, int high) {\n"
+    "    float x;\n"
+    "    signed char four[4];\n"
+    "    for (int k = 0; k < 4; k++) four[k] = (signed char)(16 * nibble(p, 2 * k + high));\n"
+    "    memcpy(&x, four, 4);\n"
+    "    return x;\n"
+    "}\n"
     "static inline __attribute__((unused)) float word(const signed char *p) {\n"
     "    float x;\n"
     "    memcpy(&x, p, 4);\n"
@@ -353,7 +360,8 @@ static void test_table(void **state) { check_table(*(const char **)*state); }
 /* ---------------------------------------------------------------------------------- the reader of tables */
 
 /* Operations that a table has all or none of; kernels ask whether it has them. */
-static const char *const integer_ops[] = {"load_4i8", "broadcast_4u8", "dot_4u8_4i8", "less_product", "of_integer"};
+static const char *const integer_ops[] = {"load_4i8",     "load_4i4_low", "load_4i4_high", "broadcast_4u8",
+                                          "dot_4u8_4i8",  "less_product", "of_integer"};
 
 static size_t integer_op_count(const Isa *isa) {
     size_t count = 0;
