@@ -14,6 +14,7 @@ MODEL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Words that the table lacks, by the file that reads them.
 BLOCK_WORDS = {"attention": ["self", "cross"], "layers": ["shared"]}  # behind the block's name; resolve.c
 LIST_WORDS = ["prefix", "ignore"]  # in `weights`; source_names.c
+GROUPED_WORDS = ["int4", "int8"]  # a choice of an option; a size of groups may stand behind it; settings.c
 SOURCE_WORDS = ["from", "transpose", "rows", "interleaved", "parts", "take", "optional"]  # so, behind a string
 
 NAME = "[A-Za-z_][A-Za-z0-9_]*"
@@ -130,6 +131,8 @@ def setting_rule(name, form, options):
     lists = {word: takes for word, takes in options.items() if isinstance(takes, list)}
     patterns = [scoped(r"\b%s[ \t]+%s" % (word, any_of(taken)), "constant.language.option")
                 for word, taken in lists.items()]
+    grouped = sorted(set(sum(lists.values(), [])) & set(GROUPED_WORDS))
+    patterns += [scoped(r"(?<=\b%s[ \t])[0-9]+\b" % word, "constant.numeric") for word in grouped]
     patterns += [scoped(any_of(words), "constant.language.option")] if words else []
     if form == "length":
         patterns.append(scoped("<=|=", "keyword.operator.relational"))
