@@ -3,7 +3,7 @@
  *   # a comment
  *   name avx2                        each field stands once; the rest of the line is its value
  *   based on sse2                    optional, behind the name: this table starts as a copy of that one without its
- *                                    rank and on_request; its own fields replace copied ones, its own rows are added
+ *                                    rank and on_request; its own fields and rows replace copied ones
  *   rank 20                          init takes the highest rank that the machine runs; a table without a rank is the
  *                                    half of a target
  *   processor x86_64                 the processor that runs the target, or `any`
@@ -11,6 +11,7 @@
  *   width 8                          lanes of a vector
  *   registers 16
  *   type __m256
+ *   integers __m256i                 the type of a vector of integers of 32 bits
  *   fused yes                        whether fma rounds once
  *   guard defined(__x86_64__)        preprocessor condition; 1 for everywhere
  *   attribute __attribute__((...))   of each function that uses the table; optional
@@ -29,18 +30,19 @@
  *   op fma(acc, a, b) | _mm256_fmadd_ps($a, $b, $acc) | fmaf(a[i], b[i], acc[i])
  *
  * An op row is prototype, C text and meaning; an indented line continues the row before it. A parameter is a vector
- * unless one of these words stands in front of its name: `float`, `count` (size_t, 1 to W), `read` (const float *),
- * `read16` (const uint16_t *), `read8` (const int8_t *), `read4x8` (the same, four for each lane), `byte` (an int, 0 to
- * 3), `nibble` (an int, 0 to 7), `table` (const float *, 16 numbers), `write` (float *), `integral` (a vector of whole
- * numbers from -252 to 252).
- * The result is a vector unless `float` or `void` stands in front of the operation. The C text holds each parameter as
- * $NAME, at most once where the argument may be long.
+ * unless one of these words stands in front of its name: `integers` (a vector of integers), `float`, `count` (size_t, 1
+ * to W), `read` (const float *), `read16` (const uint16_t *), `read8` (const int8_t *), `read4x8` (the same, four for
+ * each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `table` (const float *, 16 numbers), `write`
+ * (float *), `integral` (a vector of whole numbers from -252 to 252).
+ * The result is a vector unless `integers`, `float` or `void` stands in front of the operation. The C text holds each
+ * parameter as $NAME, at most once where the argument may be long.
  *
  * ${prefix} is the model's name, and ${table} is ${prefix}_NAME, where NAME is the table's name. A table that is based
  * on another one has that table's text under its own name.
  *
  * The capabilities are
  *   register_lookup  `lookup` finds its 16 numbers in registers, so that it costs about as much as a multiply-add
+ *   dot_of_bytes     `dot_4u8_4i8` is one instruction
  *
  * A row NAME_8 stands in for NAME where the count is the number 8; its prototype is without the count.
  *
@@ -54,12 +56,12 @@
  *   from_f16(x)  the float of this IEEE half
  *   any_nan(a)   whether a lane is NaN
  *   nibble(p, n)  the integer of -8 to 7 that bits 4 n to 4 n + 3 behind p are, the lowest bits first
- *   halves(p, high)  the bits of an integer whose four bytes are 16 times such integers: of the lower or the higher
+ *   halves(p, high)  the integer of 32 bits whose four bytes are 16 times such integers: of the lower or the higher
  *                halves of the bytes at p
- *   word(p)      the four bytes at p as the bits of a float, which stand for an integer of 32 bits
- *   dot4(n, a, b)  such an integer n + the sum of the products of four bytes, of a without and of b with a sign
+ *   word(p)      the four bytes at p as an integer of 32 bits
+ *   dot4(n, a, b)  the integer n + the sum of the products of four bytes, of a without and of b with a sign
  *   less(n, z, s)  n - z * s, where z and s are floats of whole numbers
- *   integer(n)     the float nearest to n
+ *   bits_of(x), float_of(n)  the bits of a float as an integer, and the float of these bits
  *   anything     no promise */
 #include "targets.h"
 
@@ -77,13 +79,13 @@ typedef struct Table {
     int helper_room;
 } Table;
 
-static const char *const fields[] = {"name", "processor",  "width",     "registers", "type", "fused", "guard",
-                                     "rank", "on_request", "attribute", "include",   "cpu",  "has",   "half",
-                                     "based", "helper",    "op",        NULL};
-enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, FUSED, GUARD,
+static const char *const fields[] = {"name",  "processor", "width",      "registers", "type",    "integers", "fused",
+                                     "guard", "rank",      "on_request", "attribute", "include", "cpu",      "has",
+                                     "half",  "based",     "helper",     "op",        NULL};
+enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
        RANK, ON_REQUEST, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, HELPER, OP, REQUIRED = GUARD + 1 };
 
-const char *const isa_capabilities[] = {"register_lookup", NULL};
+const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 
@@ -117,10 +119,10 @@ static int64_t positive(const Table *table, const char *text) {
 /* ---------------------------------------------------------------------------------- op rows */
 
 static void add_param(const Table *table, IsaOp *op, char *text) {
-    static const char *const words[] = {"integral", "float", "count", "read", "read16",
-                                        "read8",    "read4x8", "byte", "nibble", "table", "write", NULL};
-    static const IsaKind kinds[] = {ISA_INTEGRAL, ISA_FLOAT, ISA_COUNT, ISA_READ,
-                                    ISA_READ16,   ISA_READ8, ISA_READ4X8, ISA_BYTE, ISA_NIBBLE, ISA_TABLE, ISA_WRITE};
+    static const char *const words[] = {"integers", "integral", "float", "count",  "read",  "read16",
+                                        "read8",    "read4x8",  "byte",  "nibble", "table", "write",  NULL};
+    static const IsaKind kinds[] = {ISA_INTEGERS, ISA_INTEGRAL, ISA_FLOAT, ISA_COUNT,  ISA_READ,  ISA_READ16,
+                                    ISA_READ8,    ISA_READ4X8,  ISA_BYTE,  ISA_NIBBLE, ISA_TABLE, ISA_WRITE};
     if (op->param_count == ISA_MAX_PARAMS) table_error(table, "%s has too many parameters", op->name);
     const char *name = take_word(table->arena, &text);
     IsaKind kind = ISA_VECTOR;
@@ -141,9 +143,12 @@ static void add_param(const Table *table, IsaOp *op, char *text) {
 static void parse_prototype(const Table *table, IsaOp *op, char *text) {
     op->name = take_word(table->arena, &text);
     if (is_space(*text)) {
-        bool is_float = strcmp(op->name, "float") == 0;
-        if (!is_float && strcmp(op->name, "void") != 0) table_error(table, "'%s' is no kind of result", op->name);
-        op->result = is_float ? ISA_FLOAT : ISA_VOID;
+        static const char *const words[] = {"integers", "float", "void"};
+        static const IsaKind kinds[] = {ISA_INTEGERS, ISA_FLOAT, ISA_VOID};
+        int which = 0;
+        while (which < 3 && strcmp(op->name, words[which]) != 0) which++;
+        if (which == 3) table_error(table, "'%s' is no kind of result", op->name);
+        op->result = kinds[which];
         op->name = take_word(table->arena, &text);
     }
     text = trim(text);
@@ -216,7 +221,12 @@ static void parse_op(Table *table, char *text) {
     parse_c_text(table, &op, c_text);
     if (!*op.meaning) table_error(table, "%s has no meaning", op.name);
     Isa *isa = table->isa;
-    if (isa_find(isa, op.name)) table_error(table, "%s has two rows", op.name);
+    for (size_t i = 0; i < isa->op_count; i++)
+        if (strcmp(isa->ops[i].name, op.name) == 0) {
+            if (!isa->ops[i].inherited) table_error(table, "%s has two rows", op.name);
+            isa->ops[i] = op;
+            return;
+        }
     if (isa->op_count == table->op_room) {
         table->op_room = table->op_room ? table->op_room * 2 : 32;
         IsaOp *grown = arena_array(table->arena, table->op_room, sizeof *grown);
@@ -275,6 +285,7 @@ static void parse_base(Table *table, char *text) {
     table->isa->on_request = false;
     table->isa->helpers_file = file;
     table->op_room = base.op_room;
+    for (size_t i = 0; i < table->isa->op_count; i++) table->isa->ops[i].inherited = true;
     table->inherited = base.seen;
 }
 
@@ -291,6 +302,7 @@ static void parse_field(Table *table, int which, char *text) {
     case WIDTH: isa->width = positive(table, text); break;
     case REGISTERS: isa->registers = positive(table, text); break;
     case TYPE: isa->type = text; break;
+    case INTEGERS: isa->integers = text; break;
     case FUSED: isa->fused = is_yes(table, which, text); break;
     case GUARD: isa->guard = text; break;
     case ATTRIBUTE: isa->attribute = text; break;

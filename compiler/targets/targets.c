@@ -45,7 +45,7 @@ static const char *const *targets_of(Arena *arena, const char *processor, bool i
     while (all[last]) last++;
     *n = 0;
     for (int t = last - 1; t >= 0; t--)
-        if (is_for(all[t], processor) && (!all[t]->on_request || (integers && isa_find(all[t], "dot_4u8_4i8"))))
+        if (is_for(all[t], processor) && (!all[t]->on_request || (integers && isa_has(all[t], "dot_of_bytes"))))
             names[(*n)++] = all[t]->name;
     return names;
 }

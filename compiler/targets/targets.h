@@ -28,6 +28,7 @@ bool machine_has_feature(const Feature *feature); /* the processor has it, and t
  * A target's instruction table; the format is described above the parser. */
 typedef enum IsaKind {
     ISA_VECTOR,   /* all lanes */
+    ISA_INTEGERS, /* a vector of integers of 32 bits */
     ISA_INTEGRAL, /* a vector whose lanes are whole numbers from -252 to 252 */
     ISA_FLOAT,    /* one float */
     ISA_COUNT,    /* size_t, 1 to width */
@@ -61,6 +62,7 @@ typedef struct IsaOp {
     IsaPiece *pieces; /* the C text */
     size_t piece_count;
     bool needs_prefix;   /* the C text has ${prefix} */
+    bool inherited;      /* of the table that this one is based on: a row of its own may replace it */
     uint32_t helpers;    /* a bit for each of the table's helpers that the C text calls */
     const char *meaning; /* a C expression for lane i; see isa.c */
 } IsaOp;
@@ -77,6 +79,7 @@ enum { ISA_MAX_HELPERS = 32 };
 
 typedef struct Isa {
     const char *name, *type; /* "avx512", "__m512" */
+    const char *integers;    /* "__m512i" */
     int64_t rank; /* the target with the highest rank that a machine runs is selected; 0: only the half of a target */
     const char *processor;   /* "x86_64", "any" */
     int64_t width, registers;
@@ -109,7 +112,8 @@ const char *isa_with_prefix(Arena *arena, const char *text, const char *prefix);
 enum { MOST_TARGETS = 16 };
 const Isa *const *targets_all(Arena *arena); /* every table that is a target, best first, ended by NULL */
 /* The targets of the processor that attnc is built for, without those on request, the lowest rank first; this machine
- * may lack some of them. With `integers`, those on request that multiply integers are among them. */
+ * may lack some of them. With `integers`, those on request that have `dot_of_bytes` are among
+ * them. */
 const char *const *targets_here(Arena *arena, bool integers, int *n);
 /* "scalar,avx2,avx512": the targets of x86-64 that compile writes by default on every machine, chosen in the same
  * way. */

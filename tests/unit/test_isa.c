@@ -21,6 +21,10 @@ enum { MOST_TABLES = 2 * MOST_TARGETS }; /* each target may have a half */
 
 /* ---------------------------------------------------------------------------------- the two files */
 
+static void declare_vector(Text *c, const char *type, const char *name, int k) {
+    text_printf(c, "    %s %s;\n    memcpy(&%s, in[%d], sizeof %s);\n", type, name, name, k, name);
+}
+
 /* Declares the parameters of an op as a function sees them: `in` has a pointer for each. */
 static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vectors) {
     for (int k = 0; k < op->param_count; k++) {
@@ -40,11 +44,16 @@ static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vector
             text_printf(c, "    const int %s = *(const unsigned char *)(const void *)in[0] & 7;\n", name);
             break;
         case ISA_WRITE: text_printf(c, "    float *%s = out;\n", name); break;
+        case ISA_INTEGERS:
+            if (!vectors) {
+                text_printf(c, "    const bits32 *%s = (const void *)in[%d];\n", name, k);
+                break;
+            }
+            declare_vector(c, isa->integers, name, k);
+            break;
         default:
-            if (vectors)
-                text_printf(c, "    %s %s;\n    memcpy(&%s, in[%d], sizeof %s);\n", isa->type, name, name, k, name);
-            else
-                text_printf(c, "    const float *%s = in[%d];\n", name, k);
+            if (vectors) declare_vector(c, isa->type, name, k);
+            else text_printf(c, "    const float *%s = in[%d];\n", name, k);
         }
         text_printf(c, "    (void)%s;\n", name);
     }
@@ -58,8 +67,9 @@ static void print_run(Arena *arena, Text *c, const Isa *isa, const IsaOp *op) {
     declare_params(c, isa, op, true);
     if (op->result == ISA_VOID) text_printf(c, "    %s;\n", spelled);
     if (op->result == ISA_FLOAT) text_printf(c, "    out[0] = %s;\n", spelled);
-    if (op->result == ISA_VECTOR)
-        text_printf(c, "    %s result = %s;\n    memcpy(out, &result, sizeof result);\n", isa->type, spelled);
+    if (op->result == ISA_VECTOR || op->result == ISA_INTEGERS)
+        text_printf(c, "    %s result = %s;\n    memcpy(out, &result, sizeof result);\n",
+                    op->result == ISA_VECTOR ? isa->type : isa->integers, spelled);
     text_printf(c, "}\n\n");
 }
 
@@ -90,6 +100,8 @@ static void print_want(Text *c, const Isa *isa, const IsaOp *op) {
     }
     declare_params(c, isa, op, false);
     if (op->result == ISA_FLOAT) text_printf(c, "    out[0] = (float)(%s);\n", op->meaning);
+    else if (op->result == ISA_INTEGERS)
+        text_printf(c, "    for (size_t i = 0; i < W; i++) out[i] = float_of(%s);\n", op->meaning);
     else text_printf(c, "    for (size_t i = 0; i < W; i++) out[i] = (float)(%s);\n", op->meaning);
     text_printf(c, "}\n\n");
 }
@@ -102,6 +114,9 @@ static const char prelude[] =
     "extern Run *const runs[];\n"
     "static float anything;\n"
     "typedef uint16_t bits16 __attribute__((may_alias));\n"
+    "typedef int32_t bits32 __attribute__((may_alias));\n"
+    "static inline int32_t bits_of(float x) { int32_t b; memcpy(&b, &x, 4); return b; }\n"
+    "static inline float float_of(int32_t b) { float x; memcpy(&x, &b, 4); return x; }\n"
     "static inline __attribute__((unused)) float from_bf16(uint32_t half) {\n"
     "    float x;\n"
     "    half <<= 16;\n"
@@ -118,40 +133,28 @@ static const char prelude[] =
     "    const int code = (unsigned char)p[n / 2] >> n % 2 * 4 & 15;\n"
     "    return code < 8 ? code : code - 16;\n"
     "}\n"
-    "static inline __attribute__((unused)) float halves(const signed char *p, int high) {\n"
-    "    float x;\n"
-    "    signed char four[4];\n"
-    "    for (int k = 0; k < 4; k++) four[k] = (signed char)(16 * nibble(p, 2 * k + high));\n"
-    "    memcpy(&x, four, 4);\n"
-    "    return x;\n"
-    "}\n"
-    "static inline __attribute__((unused)) float word(const signed char *p) {\n"
-    "    float x;\n"
+    "static inline __attribute__((unused)) int32_t word(const signed char *p) {\n"
+    "    int32_t x;\n"
     "    memcpy(&x, p, 4);\n"
     "    return x;\n"
     "}\n"
-    "static inline __attribute__((unused)) float dot4(float n, float a, float b) {\n"
-    "    uint32_t sum;\n"
+    "static inline __attribute__((unused)) int32_t halves(const signed char *p, int high) {\n"
+    "    signed char four[4];\n"
+    "    for (int k = 0; k < 4; k++) four[k] = (signed char)(16 * nibble(p, 2 * k + high));\n"
+    "    return word(four);\n"
+    "}\n"
+    "static inline __attribute__((unused)) int32_t dot4(int32_t n, int32_t a, int32_t b) {\n"
+    "    uint32_t sum = (uint32_t)n;\n"
     "    unsigned char x[4];\n"
     "    signed char y[4];\n"
-    "    memcpy(&sum, &n, 4), memcpy(x, &a, 4), memcpy(y, &b, 4);\n"
+    "    memcpy(x, &a, 4), memcpy(y, &b, 4);\n"
     "    for (int k = 0; k < 4; k++) sum += (uint32_t)(x[k] * y[k]);\n"
-    "    memcpy(&n, &sum, 4);\n"
-    "    return n;\n"
+    "    return (int32_t)sum;\n"
     "}\n"
-    "static inline __attribute__((unused)) float less(float n, float zero, float sum) {\n"
-    "    uint32_t of;\n"
-    "    memcpy(&of, &n, 4);\n"
-    "    of -= (uint32_t)((int)zero * (int)sum);\n"
-    "    memcpy(&n, &of, 4);\n"
-    "    return n;\n"
+    "static inline __attribute__((unused)) int32_t less(int32_t n, float zero, float sum) {\n"
+    "    return (int32_t)((uint32_t)n - (uint32_t)((int)zero * (int)sum));\n"
     "}\n"
-    "static inline __attribute__((unused)) float integer(float n) {\n"
-    "    int32_t of;\n"
-    "    memcpy(&of, &n, 4);\n"
-    "    return (float)of;\n"
-    "}\n"
-    "static inline unsigned low_bits(float x) { uint32_t b; memcpy(&b, &x, 4); return b & 15; }\n"
+    "static inline unsigned low_bits(float x) { return (unsigned)bits_of(x) & 15; }\n"
     "static inline int any_nan(const float *a) {\n"
     "    for (size_t i = 0; i < W; i++) if (isnan(a[i])) return 1;\n"
     "    return 0;\n"
@@ -172,8 +175,6 @@ static const char prelude[] =
 /* Arrays end where a page without access begins, so that an access past them is seen. Memory of WebAssembly has no such
  * pages but behind its end: the array that was asked for last is there. */
 static const char epilogue[] =
-    "static uint32_t bits(float x) { uint32_t b; memcpy(&b, &x, 4); return b; }\n"
-    "static float from_bits(uint32_t b) { float x; memcpy(&x, &b, 4); return x; }\n"
     "static uint32_t seed = 12345;\n"
     "static uint32_t next(void) {\n"
     "    seed ^= seed << 13, seed ^= seed >> 17, seed ^= seed << 5;\n"
@@ -185,10 +186,13 @@ static const char epilogue[] =
     "        0x4affffff, 0x4b000000, 0x4b000001, 0x4b7fffff, 0x4effffff, 0x4f000000, 0x5f000000, 0x7e800000,\n"
     "        0x7f000000, 0x7f7fffff, 0x7f800000, 0x7fc00000, 0x7fc12345};\n"
     "    uint32_t r = next() >> 8;\n"
+    "    if (kind == ISA_INTEGERS && r % 4 == 0) /* bytes at their ends */\n"
+    "        return float_of((int32_t)((r & 16 ? 0x7f7f7f7f : 0x80808080) | (r & 32 ? 0x80ff80ff : 0)));\n"
+    "    if (kind == ISA_INTEGERS) return float_of((int32_t)next());\n"
     "    if (kind == ISA_INTEGRAL && r % 16 == 0) return r & 16 ? 252.0f : -252.0f;\n"
     "    if (kind == ISA_INTEGRAL) return (float)((int)(next() >> 8) % 505 - 252);\n"
-    "    if (r % 4 == 0) return from_bits(edges[(r >> 3) % (sizeof edges / 4)] | (r & 4) << 29);\n"
-    "    if (r % 4 == 1) return from_bits(next());\n"
+    "    if (r % 4 == 0) return float_of((int32_t)(edges[(r >> 3) % (sizeof edges / 4)] | (r & 4) << 29));\n"
+    "    if (r % 4 == 1) return float_of((int32_t)next());\n"
     "    return ((float)(next() >> 8) / 8388608.0f - 1.0f) * (r & 4 ? 100.0f : 1.0f);\n"
     "}\n"
     "static float *guarded(void) { /* the end of an array */\n"
@@ -200,8 +204,9 @@ static const char epilogue[] =
     "    return (float *)(void *)(page + 65536);\n"
     "#endif\n"
     "}\n"
-    "static int differs(float got, float want) {\n"
-    "    return bits(want) != bits(anything) && bits(got) != bits(want) && !(isnan(got) && isnan(want));\n"
+    "static int differs(float got, float want, int integers) {\n"
+    "    if (bits_of(want) == bits_of(anything) || bits_of(got) == bits_of(want)) return 0;\n"
+    "    return integers || !(isnan(got) && isnan(want));\n"
     "}\n"
     "static int try_op(size_t k, float *const *ends, float *end) {\n"
     "    const float *in[8];\n"
@@ -221,7 +226,7 @@ static const char epilogue[] =
     "    ops[k].want(in, count, want);\n"
     "    runs[k](in, count, got);\n"
     "    for (size_t i = 0; i < W; i++)\n"
-    "        if (differs(got[i], want[i])) {\n"
+    "        if (differs(got[i], want[i], ops[k].integers)) {\n"
     "            printf(\"%s, lane %d: got %a, want %a\\n\", ops[k].name, (int)i, (double)got[i], (double)want[i]);\n"
     "            return 1;\n"
     "        }\n"
@@ -238,7 +243,7 @@ static const char epilogue[] =
     "    for (int j = 7; j >= 0; j--) if (!(ends[j] = guarded())) return 1;\n"
     "    float *end = ends[0]; /* a store's first parameter is what it writes */\n"
     "    if (!CPU) return SKIPPED;\n"
-    "    anything = from_bits(0x7fedcba9);\n"
+    "    anything = float_of((int32_t)0x7fedcba9);\n"
     "    int bad = 0;\n"
     "    for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {\n"
     "        int rounds = 4000 + 60000 / W;\n"
@@ -267,13 +272,14 @@ static const char *make_probe(Arena *arena, const Isa *const *isas) {
 static const char *make_meanings(Arena *arena, const Isa *isa) {
     Text c = text_new(arena);
     text_printf(&c,
-                "enum { W = %d, SKIPPED = %d, ISA_INTEGRAL = %d, ISA_READ = %d, ISA_READ16 = %d, ISA_READ8 = %d, "
-                "ISA_TABLE = %d };\n",
-                (int)isa->width, SKIPPED, ISA_INTEGRAL, ISA_READ, ISA_READ16, ISA_READ8, ISA_TABLE);
+                "enum { W = %d, SKIPPED = %d, ISA_INTEGERS = %d, ISA_INTEGRAL = %d, ISA_READ = %d, ISA_READ16 = %d,\n"
+                "       ISA_READ8 = %d, ISA_TABLE = %d };\n",
+                (int)isa->width, SKIPPED, ISA_INTEGERS, ISA_INTEGRAL, ISA_READ, ISA_READ16, ISA_READ8, ISA_TABLE);
     text_printf(&c, "%s", prelude);
     for (size_t i = 0; i < isa->op_count; i++) print_want(&c, isa, &isa->ops[i]);
-    text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n    int counted, stores, reduced;\n"
-                    "    size_t fixed, params;\n    int kinds[8];\n} ops[] = {\n");
+    text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n"
+                    "    int counted, stores, reduced, integers;\n    size_t fixed, params;\n    int kinds[8];\n"
+                    "} ops[] = {\n");
     for (size_t i = 0; i < isa->op_count; i++) {
         const IsaOp *op = &isa->ops[i];
         int fixed = count_in_name(op->name), counted = fixed != 0, stores = 0;
@@ -281,8 +287,8 @@ static const char *make_meanings(Arena *arena, const Isa *isa) {
             counted |= op->kinds[k] == ISA_COUNT;
             stores |= op->kinds[k] == ISA_WRITE;
         }
-        text_printf(&c, "    {\"%s\", want_%s, %d, %d, %d, %d, %d, {0", op->name, op->name, counted, stores,
-                    op->result == ISA_FLOAT, fixed, op->param_count);
+        text_printf(&c, "    {\"%s\", want_%s, %d, %d, %d, %d, %d, %d, {0", op->name, op->name, counted, stores,
+                    op->result == ISA_FLOAT, op->result == ISA_INTEGERS, fixed, op->param_count);
         for (int k = 0; k < op->param_count; k++) text_printf(&c, "%s%d", k ? ", " : " + ", (int)op->kinds[k]);
         text_printf(&c, "}},\n");
     }
@@ -360,8 +366,9 @@ static void test_table(void **state) { check_table(*(const char **)*state); }
 /* ---------------------------------------------------------------------------------- the reader of tables */
 
 /* Operations that a table has all or none of; kernels ask whether it has them. */
-static const char *const integer_ops[] = {"load_4i8",     "load_4i4_low", "load_4i4_high", "broadcast_4u8",
-                                          "dot_4u8_4i8",  "less_product", "of_integer"};
+static const char *const integer_ops[] = {
+    "zero_integers", "load_integers", "store_integers", "load_4i8",     "load_4i4_low",
+    "load_4i4_high", "broadcast_4u8", "dot_4u8_4i8",    "less_product", "of_integer"};
 
 static size_t integer_op_count(const Isa *isa) {
     size_t count = 0;
@@ -413,6 +420,7 @@ static void test_fields(void **state) {
     Arena *arena = arena_new();
     const Isa *isa = isa_load(arena, "avx512");
     assert_string_equal(isa->type, "__m512");
+    assert_string_equal(isa->integers, "__m512i");
     assert_int_equal(isa->width, 16);
     assert_int_equal(isa->registers, 32);
     assert_true(isa->fused);
@@ -429,6 +437,11 @@ static void test_fields(void **state) {
     assert_null(isa->cpu[7]);
     assert_true(isa_has(isa, "register_lookup"));
     assert_false(isa_has(isa_load(arena, "avx2"), "register_lookup"));
+    assert_true(isa_has(isa_load(arena, "avx512vnni"), "dot_of_bytes"));
+    assert_false(isa_has(isa, "dot_of_bytes"));
+    const IsaOp *dot = isa_find(isa_load(arena, "avx512vnni"), "dot_4u8_4i8");
+    assert_int_equal(dot->result, ISA_INTEGERS);
+    assert_int_equal(dot->kinds[2], ISA_INTEGERS);
     assert_string_equal(isa->half->name, "avx512_half");
     assert_int_equal(isa->half->width, 8);
     assert_null(isa->half->half);
@@ -455,7 +468,7 @@ static void test_fields(void **state) {
     arena_free(arena);
 }
 
-#define HEAD "name x\nprocessor any\nwidth 1\nregisters 1\ntype float\nfused no\nguard 1\n"
+#define HEAD "name x\nprocessor any\nwidth 1\nregisters 1\ntype float\nintegers int\nfused no\nguard 1\n"
 
 static void refuses(const char *text, const char *message) {
     Arena *arena = arena_new();
@@ -477,9 +490,12 @@ static void test_based(void **state) {
     Arena *arena = arena_new();
     const Isa *base = isa_load(arena, "avx512");
     const Isa *isa = isa_parse(arena, "z.isa", "name z\nbased on avx512\nrank 35\ncpu fma\nregisters 16\n"
-                                               "op wiggle(a) | ${table}_copysign($a, $a) | a[i]\n");
+                                               "op wiggle(a) | ${table}_copysign($a, $a) | a[i]\n"
+                                               "op zero() | nil | 0.0f\n");
     assert_string_equal(isa->name, "z");
     assert_string_equal(isa->type, "__m512");
+    assert_string_equal(isa->integers, "__m512i");
+    assert_string_equal(isa_spell(arena, isa_find(isa, "zero"), NULL, "m"), "nil");
     assert_string_equal(isa->processor, "x86_64");
     assert_int_equal(isa->width, 16);
     assert_int_equal(isa->registers, 16);
@@ -521,14 +537,14 @@ static void test_helpers(void **state) {
     assert_int_equal(isa_find(isa, "both")->helpers, 1 << 1 | 1 << 2);
 
     const Isa *wrong = isa_parse(arena, "x.isa", HEAD "helper\nint x;\nend\nhelper f\nint y;\n${nothing};\nend\n");
-    assert_int_equal(wrong->helpers[0].line, 9);
+    assert_int_equal(wrong->helpers[0].line, 10);
     Writer *writer = writer_new(arena, 1000, "too much");
     FailureTrap trap;
     if (failure_trap(&trap) == 0) {
         template_expand_helpers(arena, writer, vars_new(arena, NULL), &(HelperUse){wrong, 1 << 1, true});
         failure_release(&trap);
     }
-    assert_string_equal(trap.message, "template x.isa:13: there is no name 'nothing'");
+    assert_string_equal(trap.message, "template x.isa:14: there is no name 'nothing'");
     arena_free(arena);
 }
 
@@ -552,29 +568,29 @@ static void test_table_errors(void **state) {
     refuses("based on avx2\n", "table x.isa:1: 'based' has to follow the name");
     refuses("name x\nwidth 8\nbased on avx2\n", "table x.isa:3: 'based' has to follow the name");
     refuses("name x\nbased on avx2\nbased on sse2\n", "table x.isa:3: 'based' is there twice");
-    refuses("name x\nbased on avx2\nop zero() | 0 | 0\n", "table x.isa:3: zero has two rows");
+    refuses("name x\nbased on avx2\nop zero() | 0 | 0\nop zero() | 0 | 0\n", "table x.isa:4: zero has two rows");
     refuses("name x\nbased on avx2\nhelper\nend\n",
             "table x.isa:3: a table that is based on another cannot have a helper");
     refuses("type ${table}_t\nname x\n", "table x.isa:1: the name has to stand in front of ${table}");
     refuses("has wings\n", "table x.isa:1: there is no capability 'wings'");
     refuses("has register_lookup+\n", "table x.isa:1: '+' is no capability");
     refuses("cpu fma, avx2\n", "table x.isa:1: ', avx2' is no feature");
-    refuses(HEAD "helper\nint x;\n", "table x.isa:9: the helper of line 8 has no end");
-    refuses(HEAD "helper f\nend\nhelper f\nend\n", "table x.isa:10: the helper 'f' is there twice");
-    refuses(HEAD "op f(a) | $a\n", "table x.isa:8: a row is PROTOTYPE | C TEXT | MEANING; it has no meaning");
+    refuses(HEAD "helper\nint x;\n", "table x.isa:10: the helper of line 9 has no end");
+    refuses(HEAD "helper f\nend\nhelper f\nend\n", "table x.isa:11: the helper 'f' is there twice");
+    refuses(HEAD "op f(a) | $a\n", "table x.isa:9: a row is PROTOTYPE | C TEXT | MEANING; it has no meaning");
     refuses(HEAD "op f(a)\n",
-            "table x.isa:8: a row is PROTOTYPE | C TEXT | MEANING; it has no C text");
+            "table x.isa:9: a row is PROTOTYPE | C TEXT | MEANING; it has no C text");
     refuses(HEAD "op f(a) | $a | a || a | 1\n",
-            "table x.isa:8: a row is PROTOTYPE | C TEXT | MEANING; there is a '|' behind the meaning");
-    refuses(HEAD "op f(a) | $b | a\n", "table x.isa:8: f: there is no parameter '$b'");
-    refuses(HEAD "op f(a) | | a\n", "table x.isa:8: f has no C text");
-    refuses(HEAD "op f(a) | $a |\n", "table x.isa:8: f has no meaning");
-    refuses(HEAD "op f a | $a | a\n", "table x.isa:8: 'f' is no kind of result");
-    refuses(HEAD "op f(int a) | $a | a\n", "table x.isa:8: 'int' is no kind of parameter");
-    refuses(HEAD "op f(a, a) | $a | a\n", "table x.isa:8: f has two parameters 'a'");
-    refuses(HEAD "op f(a,) | $a | a\n", "table x.isa:8: f: a parameter is missing after a comma");
-    refuses(HEAD "op f(a, b, c, d, e, g, h) | $a | a\n", "table x.isa:8: f has too many parameters");
-    refuses(HEAD "op f(a)\n  | $a | a\nop f(a) | $a | a\n", "table x.isa:10: f has two rows");
+            "table x.isa:9: a row is PROTOTYPE | C TEXT | MEANING; there is a '|' behind the meaning");
+    refuses(HEAD "op f(a) | $b | a\n", "table x.isa:9: f: there is no parameter '$b'");
+    refuses(HEAD "op f(a) | | a\n", "table x.isa:9: f has no C text");
+    refuses(HEAD "op f(a) | $a |\n", "table x.isa:9: f has no meaning");
+    refuses(HEAD "op f a | $a | a\n", "table x.isa:9: 'f' is no kind of result");
+    refuses(HEAD "op f(int a) | $a | a\n", "table x.isa:9: 'int' is no kind of parameter");
+    refuses(HEAD "op f(a, a) | $a | a\n", "table x.isa:9: f has two parameters 'a'");
+    refuses(HEAD "op f(a,) | $a | a\n", "table x.isa:9: f: a parameter is missing after a comma");
+    refuses(HEAD "op f(a, b, c, d, e, g, h) | $a | a\n", "table x.isa:9: f has too many parameters");
+    refuses(HEAD "op f(a)\n  | $a | a\nop f(a) | $a | a\n", "table x.isa:11: f has two rows");
     Arena *arena = arena_new();
     FailureTrap trap;
     if (failure_trap(&trap) == 0) isa_load(arena, "nothing");

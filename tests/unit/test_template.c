@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-static const char table[] = "name toy\nprocessor any\nwidth 4\nregisters 8\ntype vec4\nfused yes\nguard 1\n"
-                            "attribute ${prefix}_ATTRIBUTE\n"
+static const char table[] = "name toy\nprocessor any\nwidth 4\nregisters 8\ntype vec4\nintegers int4\n"
+                            "fused yes\nguard 1\nattribute ${prefix}_ATTRIBUTE\n"
                             "op fma(acc, a, b) | toy_fma($a, $b, $acc) | acc[i] + a[i] * b[i]\n"
                             "op add(a, b) | $a + $b | a[i] + b[i]\n"
                             "op load(read p) | *(const vec4 *)$p | p[i]\n"
@@ -124,8 +124,8 @@ static void test_expressions(void **state) {
     gives("${\"a\" == \"a\"}${n != \"rows\"}${n == \"x\"}", "100\n");
     gives("${min(3, 4)} ${max(3, 4)} ${ceil_div(9, 4)} ${round_up(9, 4)} ${ceil_div(8, 4)}", "3 4 3 12 2\n");
     gives("${defined(K)} ${defined(L)} ${defined(L) && L > 3}", "1 0 0\n");
-    gives("${v.width} ${v.registers} ${v.fused} ${v.type} ${v.name} ${v.guard} ${v.attribute}",
-          "4 8 1 vec4 toy 1 tiny_ATTRIBUTE\n");
+    gives("${v.width} ${v.registers} ${v.fused} ${v.type} ${v.integers} ${v.name} ${v.guard} ${v.attribute}",
+          "4 8 1 vec4 int4 toy 1 tiny_ATTRIBUTE\n");
     gives("${9223372036854775807}", "9223372036854775807\n");
 }
 
@@ -390,7 +390,7 @@ static void test_include(void **state) {
     FailureTrap trap;
     if (failure_trap(&trap) == 0)
         template_expand_text(f.arena, f.writer, "test", "$include \"avx2.isa\"\n", vars_new(f.arena, NULL), f.isa);
-    assert_string_equal(trap.message, "template avx2.isa:10: there is no name 'prefix' (included at test:1)");
+    assert_string_equal(trap.message, "template avx2.isa:11: there is no name 'prefix' (included at test:1)");
     arena_free(f.arena);
 }
 
