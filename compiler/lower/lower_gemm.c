@@ -60,6 +60,11 @@ static void k_steps(const Lowering *l, KernelCall *call, const Step *s, int64_t 
     constant_integer(l, call, "K_STEP", step);
 }
 
+/* A single lane multiplies halves of bytes no faster as integers than as floats, and has to sum the columns too. */
+static bool multiplies_integers(const Lowering *l, const Isa *isa, const Step *s) {
+    return isa->width > 1 || weights_dtype(l, s->gemm.weight) != DTYPE_I4;
+}
+
 KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     const GemmStep *g = &s->gemm;
     const int64_t used = panel_columns(l->plan, s);
@@ -68,7 +73,7 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     KernelCall *call = call_new(l, KERNEL_gemm, isa, isa);
     const int group = l->plan->program->packed[g->weight].slot.layout.k_group;
     const bool quantized = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8;
-    const bool dots = quantized && isa_find(isa, "dot_4u8_4i8");
+    const bool dots = quantized && multiplies_integers(l, isa, s);
     const GemmTile tile = shared ? gemm_group_tile(isa, used, dots, g->offsets != NO_PACKED) : gemm_tile(isa, used);
     constant_integer(l, call, "K", ceil_div(g->k, group)); /* in groups */
     constant_integer(l, call, "GROUP", group);

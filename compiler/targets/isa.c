@@ -61,7 +61,6 @@
  *   word(p)      the four bytes at p as an integer of 32 bits
  *   dot4(n, a, b)  the integer n + the sum of the products of four bytes, of a without and of b with a sign
  *   less(n, z, s)  n - z * s, where z and s are floats of whole numbers
- *   bits_of(x), float_of(n)  the bits of a float as an integer, and the float of these bits
  *   anything     no promise */
 #include "targets.h"
 

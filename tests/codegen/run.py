@@ -2,8 +2,8 @@
 """What the emitted C promises, tried with real compilers: no warning, no loop under `unroll full`, no undefined symbol,
 no static function without a call, no header of another run, a small stack, the same bytes for the same input, and the
 same bits whatever the compiler, its optimization and its leave to contract products and sums; of sse2, that it has no
-newer instruction; of avxvnni, that it has the code of avx2; and that kernels keep to their scratch (scratch.py). TAP on
-stdout."""
+newer instruction; of avxvnni, that its f32 code is that of avx2; and that kernels keep to their scratch (scratch.py).
+TAP on stdout."""
 import collections
 import concurrent.futures
 import difflib
@@ -315,13 +315,16 @@ def two_runs():
 
 
 def same_code(target, base):
-    """The C of `target` is that of `base` but for its name, the header's hash, and the statements that probe CPUID."""
+    """The C of `target` is that of `base` but for its name, the attribute of its functions, the header's hash, and the
+    statements that probe CPUID."""
     texts = []
     with tempfile.TemporaryDirectory() as folder:
         for name in (base, target):
             stem = compile_spec(f"{HERE}/small.attn", f"{folder}/{name}", "--target", name)
             with open(stem + ".c", encoding="utf-8") as file:
-                text = file.read().replace(target, base)
+                text = file.read()
+            text = re.sub(r'(?m)^(static .*)__attribute__\(\(target\("[^"]*"\)\)\)$', r"\1ATTRIBUTE", text)
+            text = re.sub(rf"(?m)^(static .*)small_{base.upper()}$", r"\1ATTRIBUTE", text).replace(target, base)
             texts.append(re.sub(r"(?<![;{}/\\])\n +", " ", text).splitlines())  # names of other lengths, other breaks
     changed = [line for line in list(difflib.unified_diff(*texts, n=0))[2:]
                if line[:1] in "+-" and "#if SMALL_HEADER != " not in line]

@@ -33,6 +33,7 @@ EMITTED = ["specs/minilm.attn", "tests/codegen/small_full.attn", "tests/differen
 CHECKED = [
     ["specs/minilm.attn", "--lengths", "1,17,33"], ["tests/differential/causal.attn"],
     ["tests/differential/windows.attn"], ["tests/differential/rope_odd.attn"],
+    ["tests/differential/int8_rows.attn"], ["tests/differential/int4_rows.attn"],
 ]  # what elsewhere.py runs on aarch64 is asked for from here
 
 

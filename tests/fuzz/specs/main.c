@@ -53,7 +53,7 @@ typedef struct Main {
 /* ---------------------------------------------------------------- what is tried */
 
 static void find_targets(Main *m) {
-    static const char *const all[] = {"scalar", "sse2", "avx2", "avx512", "neon", "avx512vnni"};
+    static const char *const all[] = {"scalar", "sse2", "avx2", "avx512", "neon", "avx512vnni", "avxvnni"};
     int n;
     const char *const *mine = targets_here(m->arena, true, &n);
     for (int i = 0; i < COUNT(all); i++) {
