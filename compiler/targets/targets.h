@@ -30,6 +30,7 @@ typedef enum IsaKind {
     ISA_VECTOR,   /* all lanes */
     ISA_INTEGERS, /* a vector of integers of 32 bits */
     ISA_INTEGRAL, /* a vector whose lanes are whole numbers from -252 to 252 */
+    ISA_CODES,    /* a vector whose lanes are whole numbers from 0 to 255 */
     ISA_FLOAT,    /* one float */
     ISA_COUNT,    /* size_t, 1 to width */
     ISA_READ,     /* const float * */
@@ -40,6 +41,7 @@ typedef enum IsaKind {
     ISA_NIBBLE,   /* int, 0 to 7: one of eight neighbouring halves of bytes, the lowest bits first */
     ISA_TABLE,    /* const float *: 16 numbers */
     ISA_WRITE,    /* float * */
+    ISA_WRITE8,   /* uint8_t * */
     ISA_VOID      /* as a result only: the operation is a statement */
 } IsaKind;
 

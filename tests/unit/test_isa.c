@@ -44,6 +44,7 @@ static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vector
             text_printf(c, "    const int %s = *(const unsigned char *)(const void *)in[0] & 7;\n", name);
             break;
         case ISA_WRITE: text_printf(c, "    float *%s = out;\n", name); break;
+        case ISA_WRITE8: text_printf(c, "    unsigned char *%s = (unsigned char *)out;\n", name); break;
         case ISA_INTEGERS:
             if (!vectors) {
                 text_printf(c, "    const bits32 *%s = (const void *)in[%d];\n", name, k);
@@ -100,6 +101,8 @@ static void print_want(Text *c, const Isa *isa, const IsaOp *op) {
     }
     declare_params(c, isa, op, false);
     if (op->result == ISA_FLOAT) text_printf(c, "    out[0] = (float)(%s);\n", op->meaning);
+    else if (op->param_count && op->kinds[0] == ISA_WRITE8)
+        text_printf(c, "    for (size_t i = 0; i < W; i++) %s[i] = (unsigned char)(%s);\n", op->params[0], op->meaning);
     else if (op->result == ISA_INTEGERS)
         text_printf(c, "    for (size_t i = 0; i < W; i++) out[i] = float_of(%s);\n", op->meaning);
     else text_printf(c, "    for (size_t i = 0; i < W; i++) out[i] = (float)(%s);\n", op->meaning);
@@ -189,6 +192,7 @@ static const char epilogue[] =
     "    if (kind == ISA_INTEGERS && r % 4 == 0) /* bytes at their ends */\n"
     "        return float_of((int32_t)((r & 16 ? 0x7f7f7f7f : 0x80808080) | (r & 32 ? 0x80ff80ff : 0)));\n"
     "    if (kind == ISA_INTEGERS) return float_of((int32_t)next());\n"
+    "    if (kind == ISA_CODES) return (float)(r % 8 ? r >> 8 & 255 : r & 8 ? 255 : 0);\n"
     "    if (kind == ISA_INTEGRAL && r % 16 == 0) return r & 16 ? 252.0f : -252.0f;\n"
     "    if (kind == ISA_INTEGRAL) return (float)((int)(next() >> 8) % 505 - 252);\n"
     "    if (r % 4 == 0) return float_of((int32_t)(edges[(r >> 3) % (sizeof edges / 4)] | (r & 4) << 29));\n"
@@ -226,15 +230,16 @@ static const char epilogue[] =
     "    ops[k].want(in, count, want);\n"
     "    runs[k](in, count, got);\n"
     "    for (size_t i = 0; i < W; i++)\n"
-    "        if (differs(got[i], want[i], ops[k].integers)) {\n"
+    "        if (differs(got[i], want[i], ops[k].integers || ops[k].bytes)) {\n"
     "            printf(\"%s, lane %d: got %a, want %a\\n\", ops[k].name, (int)i, (double)got[i], (double)want[i]);\n"
     "            return 1;\n"
     "        }\n"
     "    if (!ops[k].stores) return 0;\n"
-    "    end[-(ptrdiff_t)written - 1] = 7.0f;\n"
-    "    runs[k](in, count, end - written);\n"
-    "    int same = memcmp(end - written, want, written * sizeof(float)) == 0;\n"
-    "    if (same && end[-(ptrdiff_t)written - 1] == 7.0f) return 0;\n"
+    "    const size_t bytes = ops[k].bytes ? W : written * sizeof(float);\n"
+    "    char *at = (char *)end - bytes, before[] = \"before\";\n"
+    "    memcpy(at - sizeof before, before, sizeof before);\n"
+    "    runs[k](in, count, (void *)at);\n"
+    "    if (!memcmp(at, want, bytes) && !memcmp(at - sizeof before, before, sizeof before)) return 0;\n"
     "    printf(\"%s stores something else before the end of memory\\n\", ops[k].name);\n"
     "    return 1;\n"
     "}\n"
@@ -272,23 +277,25 @@ static const char *make_probe(Arena *arena, const Isa *const *isas) {
 static const char *make_meanings(Arena *arena, const Isa *isa) {
     Text c = text_new(arena);
     text_printf(&c,
-                "enum { W = %d, SKIPPED = %d, ISA_INTEGERS = %d, ISA_INTEGRAL = %d, ISA_READ = %d, ISA_READ16 = %d,\n"
-                "       ISA_READ8 = %d, ISA_TABLE = %d };\n",
-                (int)isa->width, SKIPPED, ISA_INTEGERS, ISA_INTEGRAL, ISA_READ, ISA_READ16, ISA_READ8, ISA_TABLE);
+                "enum { W = %d, SKIPPED = %d, ISA_INTEGERS = %d, ISA_INTEGRAL = %d, ISA_CODES = %d, ISA_READ = %d,\n"
+                "       ISA_READ16 = %d, ISA_READ8 = %d, ISA_TABLE = %d };\n",
+                (int)isa->width, SKIPPED, ISA_INTEGERS, ISA_INTEGRAL, ISA_CODES, ISA_READ, ISA_READ16, ISA_READ8,
+                ISA_TABLE);
     text_printf(&c, "%s", prelude);
     for (size_t i = 0; i < isa->op_count; i++) print_want(&c, isa, &isa->ops[i]);
     text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n"
-                    "    int counted, stores, reduced, integers;\n    size_t fixed, params;\n    int kinds[8];\n"
+                    "    int counted, stores, bytes, reduced, integers;\n    size_t fixed, params;\n    int kinds[8];\n"
                     "} ops[] = {\n");
     for (size_t i = 0; i < isa->op_count; i++) {
         const IsaOp *op = &isa->ops[i];
-        int fixed = count_in_name(op->name), counted = fixed != 0, stores = 0;
+        int fixed = count_in_name(op->name), counted = fixed != 0, stores = 0, bytes = 0;
         for (int k = 0; k < op->param_count; k++) {
             counted |= op->kinds[k] == ISA_COUNT;
-            stores |= op->kinds[k] == ISA_WRITE;
+            bytes |= op->kinds[k] == ISA_WRITE8;
+            stores |= op->kinds[k] == ISA_WRITE || bytes;
         }
-        text_printf(&c, "    {\"%s\", want_%s, %d, %d, %d, %d, %d, %d, {0", op->name, op->name, counted, stores,
-                    op->result == ISA_FLOAT, op->result == ISA_INTEGERS, fixed, op->param_count);
+        text_printf(&c, "    {\"%s\", want_%s, %d, %d, %d, %d, %d, %d, %d, {0", op->name, op->name, counted, stores,
+                    bytes, op->result == ISA_FLOAT, op->result == ISA_INTEGERS, fixed, op->param_count);
         for (int k = 0; k < op->param_count; k++) text_printf(&c, "%s%d", k ? ", " : " + ", (int)op->kinds[k]);
         text_printf(&c, "}},\n");
     }
