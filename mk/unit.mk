@@ -1,9 +1,10 @@
 # The unit tests in tests/unit: `make check` builds and runs them with all tests, `tests/run unit` runs what is built.
-# A test of the compiler links all of it; a test of the runtime links the file that it tests and no more.
+# A test of the compiler links all of it; a test of the runtime links the file that it tests, or has it inside, and no
+# more.
 
 $(B)/unit/test_runtime: tests/unit/test_runtime.c runtime/attn_runtime.c runtime/attn_runtime.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) tests/unit/test_runtime.c runtime/attn_runtime.c -o $@ -lcmocka -lpthread -lm
+	$(CC) $(CFLAGS) $< -o $@ -lcmocka -lpthread -lm
 
 RUNTIME_WRAPS = posix_memalign free mmap64 munmap open64 close fstat64 read pthread_create pthread_join \
     pthread_mutex_init pthread_mutex_destroy pthread_cond_init pthread_cond_destroy

@@ -25,6 +25,12 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__linux__) && defined(__x86_64__)
+#include <cpuid.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#endif
 
 /* Two lines of 64 bytes: x86 prefetches lines in pairs, and some arm cores have lines of 128 bytes. */
 #define CACHE_LINE 128
@@ -467,3 +473,81 @@ void attn_close_file(attn_file *file) {
     }
     *file = (attn_file){NULL, 0, 0};
 }
+
+/* ---------------------------------------------------------------- tiles */
+
+#if defined(__linux__) && defined(__x86_64__)
+
+enum { ASK_PERMISSION = 0x1023, TILE_DATA = 18 };    /* of arch_prctl */
+enum { TILES = 1 << 24, TILE_STATES = 3 << 17 };     /* bits of EDX of CPUID's leaf 7, and of XCR0 */
+enum { TILE_ROWS = 16, TILE_ROW = 64, PROBES = 200 };
+
+int attn_allow_tiles(void) {
+    unsigned a, b, c, d, states, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) { /* XGETBV */
+        return 0;
+    }
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & TILES)) {
+        return 0;
+    }
+    __asm__ volatile("xgetbv" : "=a"(states), "=d"(high) : "c"(0));
+    if ((states & TILE_STATES) != TILE_STATES) {
+        return 0;
+    }
+    return syscall(SYS_arch_prctl, ASK_PERMISSION, TILE_DATA) == 0;
+}
+
+static long thread_switches(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw + usage.ru_nivcsw : 0;
+}
+
+/* Fills a tile, falls asleep, calls `between` if it is not NULL, and compares the tile; several times. */
+static int probe_tiles(void (*between)(void)) {
+    const struct timespec nap = {0, 50000};
+    alignas(64) unsigned char shapes[64] = {1}, kept[64], filled[TILE_ROWS * TILE_ROW], found[TILE_ROWS * TILE_ROW];
+    shapes[16] = TILE_ROW;
+    shapes[48] = TILE_ROWS;
+    const long before = thread_switches();
+    int lost = 0;
+    for (int probe = 0; probe < PROBES && !lost; probe++) {
+        for (int i = 0; i < TILE_ROWS * TILE_ROW; i++) {
+            filled[i] = (unsigned char)(i * 7 + probe + 1);
+            found[i] = 0;
+        }
+        __asm__ volatile("ldtilecfg (%0)\n\ttileloadd (%1,%2,1), %%tmm0"
+                         :
+                         : "r"(shapes), "r"(filled), "r"((size_t)TILE_ROW)
+                         : "memory");
+        nanosleep(&nap, NULL);
+        if (between != NULL) {
+            between();
+        }
+        __asm__ volatile("sttilecfg (%0)" : : "r"(kept) : "memory"); /* a lost shape is that of released tiles */
+        if (memcmp(kept, shapes, sizeof kept) == 0) {
+            __asm__ volatile("tilestored %%tmm0, (%0,%1,1)" : : "r"(found), "r"((size_t)TILE_ROW) : "memory");
+        }
+        lost = memcmp(found, filled, sizeof found) != 0;
+    }
+    __asm__ volatile("tilerelease" : : : "memory");
+    if (lost) {
+        return ATTN_TILES_LOST;
+    }
+    return thread_switches() > before ? ATTN_TILES_KEPT : ATTN_TILES_INCONCLUSIVE;
+}
+
+int attn_probe_tiles(void) {
+    return attn_allow_tiles() ? probe_tiles(NULL) : ATTN_TILES_INCONCLUSIVE;
+}
+
+#else
+
+int attn_allow_tiles(void) {
+    return 0;
+}
+
+int attn_probe_tiles(void) {
+    return ATTN_TILES_INCONCLUSIVE;
+}
+
+#endif

@@ -50,6 +50,22 @@ void attn_pool_run(void *pool, int count, void (*task)(void *with, int index), v
  * online. At least 1; it can exceed ATTN_MAX_THREADS. Callable from any thread. */
 int attn_cpu_count(void);
 
+/* Asks the system to let this process use the tiles of AMX, matrices in registers of x86-64 processors. Returns 1 if it
+ * may, and 0 where the processor or the system has none. The permission is for all threads, and it stays. NAME_options
+ * has a field `tiles` for the result. Callable from any thread, more than once. */
+int attn_allow_tiles(void);
+
+/* Whether a thread finds its tiles unchanged after the system has run other threads on its processor. Some virtual
+ * machines are reported to lose them. */
+enum {
+    ATTN_TILES_KEPT = 1,
+    ATTN_TILES_LOST = 2,
+    ATTN_TILES_INCONCLUSIVE = 3 /* the thread was never switched, or attn_allow_tiles gives 0 */
+};
+
+/* Returns one of these. The call takes about 20 ms, in which the thread falls asleep again and again. */
+int attn_probe_tiles(void);
+
 /* Maps the regular file at `path` privately and read-only into *out. Returns 0, or an errno value with *out zeroed:
  * EISDIR for a directory, EINVAL for an empty file or another kind of file, EFBIG when the file exceeds the address
  * space, or the error of open, fstat or mmap. The file must not shrink while it is mapped: reading past its new end

@@ -9,7 +9,8 @@
 
 static const char usage[] =
     "attnc check SPEC [--weights F[,F…]|random:SEED] [--seed N] [--target T] [--cc CC] [--threads N] [--small]\n"
-    "                 [--lengths N,…] [--case NAME] [--emitted FILE.c] [--run COMMAND] [--bits] [--precision P]\n"
+    "                 [--lengths N,…] [--case NAME] [--emitted FILE.c] [--run COMMAND] [--bits] [--emulate]\n"
+    "                 [--precision P]\n"
     HELP_WEIGHTS "\n" HELP_PRECISION
     "  --seed N             seed of the random inputs, and of the weights without --weights (default: 1)\n"
     "  --target T           one instruction set: " HELP_TARGETS "\n"
@@ -22,7 +23,8 @@ static const char usage[] =
     "  --emitted FILE.c     checks this C instead of newly emitted C (header and driver are newly emitted)\n"
     "  --run COMMAND        checks C for another machine: CC builds a program, and COMMAND PROGRAM, for instance an\n"
     "                       emulator, runs it; it communicates over standard input and output; needs --target\n"
-    "  --bits               prints for each target a hash of all bits of the outputs, which is equal on all machines";
+    "  --bits               prints for each target a hash of all bits of the outputs, which is equal on all machines\n"
+    "  --emulate            computes the tiles of AMX by functions in C, whether or not this machine has them";
 
 typedef struct Checker {
     Arena *arena;
@@ -30,7 +32,7 @@ typedef struct Checker {
     Precision precision;
     bool quantizes; /* the spec has quantized rows */
     int64_t seed;
-    bool print_bits;
+    bool print_bits, emulate;
     uint64_t bits[MOST_TARGETS];
     const char *emitted_c;
     const char *targets[MOST_TARGETS];
@@ -84,12 +86,13 @@ static void choose_targets(Checker *c) {
     bool native = c->target && strcmp(c->target, "native") == 0;
     if (c->target && !native) {
         target_require(c->arena, c->target);
-        if (!c->run && !machine_has(c->target)) fail_status(EXIT_CANNOT, "this machine has no %s", c->target);
+        if (!c->run && !machine_has(c->target, c->emulate))
+            fail_status(EXIT_CANNOT, "this machine has no %s", c->target);
         c->targets[c->n_targets++] = c->target;
         return;
     }
     for (int t = 0; t < n_here; t++) {
-        if (!machine_has(here[t])) continue;
+        if (!machine_has(here[t], c->emulate)) continue;
         if (native) c->n_targets = 0;
         c->targets[c->n_targets++] = here[t];
     }
@@ -121,6 +124,7 @@ static void print_failure(Checker *c, bool maps) {
         printf(" --threads %d", k->first_threads > 1 ? k->first_threads : k->thread_counts[0]);
     if (c->emitted_path) say(stdout, " --emitted %s", c->emitted_path);
     if (c->run) say(stdout, " --run '%s'", c->run);
+    if (c->emulate) printf(" --emulate");
     printf("\n");
 }
 
@@ -131,7 +135,8 @@ static bool check_pass(Checker *c, const Compilation *spec, bool maps) {
                              .run = c->run,
                              .threads = 1,
                              .level = c->cases.small ? "-O1" : NULL,
-                             .emitted_c = c->emitted_c};
+                             .emitted_c = c->emitted_c,
+                             .emulate = c->emulate};
     Arena *own = arena_new();
     checks_begin(&c->checks, own, engine_new(own, spec, c->cases.weights, &options));
     if (!maps || c->cases.only) print_head();
@@ -220,6 +225,7 @@ int command_check(int argc, char **argv) {
                               {"--lengths", .text = &c->lengths_text}, {"--case", .text = &c->cases.only},
                               {"--emitted", .text = &c->emitted_path}, {"--run", .text = &c->run},
                               {"--bits", .flag = &c->print_bits},
+                              {"--emulate", .flag = &c->emulate},
                               {"--precision", .text = &c->precision_text}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &c->path, 1);
     c->seed = option_integer(usage, "--seed", seed, 1, 0, INT32_MAX);

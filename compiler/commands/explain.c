@@ -47,7 +47,7 @@ static void size_code(Explain *x, const Compilation *planned) {
 static void measure_roofs(Explain *x) {
     for (int t = x->n_targets - 1; t >= 0 && x->peak == 0; t--) {
         x->peak_target = x->targets[t];
-        if (machine_has(x->peak_target)) x->peak = peak_flops(isa_load(x->arena, x->peak_target));
+        if (machine_has(x->peak_target, false)) x->peak = peak_flops(isa_load(x->arena, x->peak_target));
     }
     if (x->peak > 0) x->read = read_bandwidth();
     progress_end();
@@ -117,7 +117,7 @@ static void print_unrolling(const Explain *x) {
 
 static void print_roofline(const Explain *x) {
     if (x->peak == 0) {
-        row("roofline", machine_has(x->peak_target)
+        row("roofline", machine_has(x->peak_target, false)
                             ? "not measured: the rate of this machine's multiply-adds is unknown here"
                             : arena_printf(x->arena, "not measured: this machine has no %s", x->peak_target));
         return;
@@ -162,7 +162,7 @@ static void choose_targets(Explain *x, const char *target) {
     if (!target) return;
     if (strcmp(target, "native") == 0)
         for (int t = 0; t < x->n_targets; t++)
-            if (machine_has(x->targets[t])) target = x->targets[t];
+            if (machine_has(x->targets[t], false)) target = x->targets[t];
     target_require(x->arena, target);
     const char **one = arena_array(x->arena, 1, sizeof *one);
     *one = target;

@@ -68,7 +68,17 @@ static const char *parameter_text(const TargetEmitter *e, const Parameter *param
     return arena_printf(arena, "const %s *%s", operand_type(e, a->operand), parameter->name);
 }
 
-/* The constants, and the signature as the list `parameters` of records with a `text`. */
+/* As a kernel passes its own parameter on to another kernel. */
+static const char *parameter_name(const Parameter *parameter) {
+    switch (parameter->kind) {
+    case PARAMETER_RUN: return "run";
+    case PARAMETER_ROWS: return "rows";
+    case PARAMETER_SHARE: return "thread, threads";
+    default: return parameter->name;
+    }
+}
+
+/* The constants, and the signature as the list `parameters` of records with a `text` and a `name`. */
 static TemplateVars *variables(TargetEmitter *e, const KernelCall *call, const char *name) {
     TemplateVars *vars = vars_new(e->arena, NULL);
     vars_text(vars, "p", arena_printf(e->arena, "%s_%s", e->model, call->v->name));
@@ -86,10 +96,12 @@ static TemplateVars *variables(TargetEmitter *e, const KernelCall *call, const c
     vars_text(vars, "name", name);
     const KernelRow *row = &kernel_rows[call->kernel];
     TemplateList *parameters = vars_list(vars, "parameters");
-    for (int i = 0; i < row->n_parameters; i++)
-        if (call->arguments[i].given)
-            vars_text(list_record(parameters), "text",
-                      parameter_text(e, &row->parameters[i], &call->arguments[i]));
+    for (int i = 0; i < row->n_parameters; i++) {
+        if (!call->arguments[i].given) continue;
+        TemplateVars *parameter = list_record(parameters);
+        vars_text(parameter, "text", parameter_text(e, &row->parameters[i], &call->arguments[i]));
+        vars_text(parameter, "name", parameter_name(&row->parameters[i]));
+    }
     return vars;
 }
 

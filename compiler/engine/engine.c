@@ -91,10 +91,14 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     const char *cc = cc_find(arena, options->cc, options->or_interp), *model = engines[0]->module->model->name;
     const char *source = write_sources(arena, folder, engines, n), *library = folder_file(folder, "model.so");
     const char *level = options->level ? options->level : "-O2";
-    const char *argv[12] = {cc, "-std=c11", level, "-o", library, source, options->strict ? "-Wall" : "-w"};
+    const char *argv[13] = {cc, "-std=c11", level, "-o", library, source, options->strict ? "-Wall" : "-w"};
     int n_words = 7;
     if (options->strict) argv[n_words++] = "-Wextra", argv[n_words++] = "-Werror";
     if (!options->run) argv[n_words++] = "-shared", argv[n_words++] = "-fPIC";
+    if (options->emulate) {
+        folder_write(arena, folder, "attn_tiles.h", embedded_text("attn_tiles.h"));
+        argv[n_words++] = "-DATTN_TILES=\"attn_tiles.h\"";
+    }
     progress_begin("compiling %s with %s", model, cc);
     double begin = seconds_now();
     int status = run_program(argv);
@@ -140,6 +144,7 @@ void engine_load(Arena *arena, Engine *engine, const Weights *weights, const Eng
     call->weights_bytes = file->size;
     if (options->embedded) call->weights = embedded_in(engine);
     call->threads = options->threads > 0 ? options->threads : 1;
+    call->tiles = options->emulate || attn_allow_tiles();
     if (call->threads > 1) {
         call->pool = attn_pool_new(call->threads);
         if (!call->pool) fail_system(errno, "a pool of %d threads cannot be made", call->threads);

@@ -17,6 +17,7 @@ typedef struct EngineOptions {
     const char *level;     /* the optimization level, which changes no bits; NULL: -O2 */
     bool strict;           /* warnings of the C compiler are errors */
     const char *emitted_c; /* C that is compiled in place of a fresh emission; or NULL */
+    bool emulate;            /* functions in C compute the tiles of AMX */
     const Weights *embedded; /* weights that are embedded in the C and read from there; or NULL */
 } EngineOptions;
 

@@ -71,6 +71,8 @@ KernelCall *lower_quantize(const Lowering *l, const Step *s);
 KernelCall *lower_pool(const Lowering *l, const Step *step);
 KernelCall *lower_store(const Lowering *l, const Step *step);
 KernelCall *lower_gemm(const Lowering *l, const Step *step);
+KernelCall *lower_gemm_tiles(const Lowering *l, const Step *step);
+bool multiplies_in_tiles(const Lowering *l, const Step *step);
 KernelCall *lower_attention(const Lowering *l, const Step *step);
 KernelCall *lower_attention_full(const Lowering *l, const Step *step);
 KernelCall *lower_attention_register_resident(const Lowering *l, const Step *step);

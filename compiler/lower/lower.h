@@ -137,6 +137,9 @@ void schedule_print(Text *out, const Schedule *schedule);
 /* An unrolled function has at most this many statements. */
 enum { STATEMENTS = 1900 };
 
+/* A product of fewer rows is not computed in tiles of the processor. */
+enum { TILE_ROWS_LEAST = 2 };
+
 typedef struct GemmTile {
     int64_t height, panels; /* in rows; in panels of PANEL columns */
 } GemmTile;

@@ -65,16 +65,19 @@ static bool multiplies_integers(const Lowering *l, const Isa *isa, const Step *s
     return isa->width > 1 || weights_dtype(l, s->gemm.weight) != DTYPE_I4;
 }
 
-KernelCall *lower_gemm(const Lowering *l, const Step *s) {
+/* The product as the kernel computes it, with tiles of the given size where it is not 0. */
+static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel, GemmTile given) {
     const GemmStep *g = &s->gemm;
     const int64_t used = panel_columns(l->plan, s);
     const Isa *isa = isa_for(l->isa, used);
     const int64_t shared = scale_group(l->plan, s);
-    KernelCall *call = call_new(l, KERNEL_gemm, isa, isa);
+    KernelCall *call = call_new(l, kernel, isa, isa);
     const int group = l->plan->program->packed[g->weight].slot.layout.k_group;
     const bool quantized = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8;
     const bool dots = quantized && multiplies_integers(l, isa, s);
-    const GemmTile tile = shared ? gemm_group_tile(isa, used, dots, g->offsets != NO_PACKED) : gemm_tile(isa, used);
+    const GemmTile tile = given.height ? given
+                          : shared     ? gemm_group_tile(isa, used, dots, g->offsets != NO_PACKED)
+                                       : gemm_tile(isa, used);
     constant_integer(l, call, "K", ceil_div(g->k, group)); /* in groups */
     constant_integer(l, call, "GROUP", group);
     constant_integer(l, call, "K_REAL", g->k);
@@ -111,5 +114,22 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) {
     give_operand(call, "out", s->out);
     if (g->cap > 0) call_helper(call, "tanh");
     if (g->has_activation) call_helper(call, activation_name(g->activation));
+    return call;
+}
+
+KernelCall *lower_gemm(const Lowering *l, const Step *s) { return gemm_call(l, s, KERNEL_gemm, (GemmTile){0, 0}); }
+
+bool multiplies_in_tiles(const Lowering *l, const Step *s) {
+    const GemmStep *g = &s->gemm;
+    const bool integers = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8 && g->sums != NO_PACKED;
+    return isa_has(l->isa, "tiles") && integers && !l->unrolled && isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
+}
+
+/* A call of few rows is that of vectors, whose sums have the same bits. */
+KernelCall *lower_gemm_tiles(const Lowering *l, const Step *s) {
+    KernelCall *call = gemm_call(l, s, KERNEL_gemm_tiles, (GemmTile){0, 0});
+    call->stem = arena_printf(l->arena, "tiles_%lldx%lld", (long long)s->gemm.k, (long long)s->n);
+    constant_integer(l, call, "ROWS_LEAST", TILE_ROWS_LEAST);
+    constant_callee(l, call, "few", gemm_call(l, s, KERNEL_gemm, (GemmTile){TILE_ROWS_LEAST - 1, 4}));
     return call;
 }

@@ -1,10 +1,11 @@
 /* layout.c: gives each packed tensor an offset in the weights, at a 64-byte boundary, in the order in which the code
- * reads the tensors. A table that is read both by rows and as panels (a tied head) is stored once, as panels. Zeros
- * after the last tensor let a kernel load a whole vector from the last row of any table. Caches get offsets in a state
- * and in a source in the same way, in the order in which the layers use them. */
+ * reads the tensors. A table that is read both by rows and as panels (a tied head) is stored once, as panels.
+ * Zeros after the last tensor let a kernel load a whole vector from the last row of any table, or a whole tile of
+ * integers. Caches get offsets in a state and in a source in the same way, in the order in which the layers use
+ * them. */
 #include "../attnc.h"
 
-enum { SLACK = ALIGNMENT }; /* bytes */
+enum { SLACK = ALIGNMENT, TILE_SLACK = 1024 }; /* bytes */
 
 /* The cache of a layer with a window is a ring for the window and the rows that one chunk appends, if that saves
  * slots. */
@@ -37,6 +38,13 @@ static void add_up_matrices(Plan *plan) {
             plan->matrix_bytes += plan->program->packed[plan->steps[i].gemm.weight].slot.bytes;
 }
 
+/* Whether products of integers may read their weights in tiles, the last of which may reach beyond a matrix. */
+static bool has_sums(const Program *program) {
+    for (int i = 0; i < program->n_packed; i++)
+        if (program->packed[i].of == OF_SUMS) return true;
+    return false;
+}
+
 void layout(Program *program) {
     int64_t at = 0;
     for (int i = 0; i < program->n_packed; i++) {
@@ -46,7 +54,7 @@ void layout(Program *program) {
         p->slot.offset = at;
         at += p->slot.bytes;
     }
-    program->weight_bytes = at + SLACK;
+    program->weight_bytes = at + (has_sums(program) ? TILE_SLACK : SLACK);
     for (int i = 0; i < ENTRY_COUNT; i++)
         if (program->entries[i]) add_up_matrices(program->entries[i]);
     layout_caches(program);

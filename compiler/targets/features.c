@@ -1,6 +1,8 @@
 /* features.c: the features of features.def, and the test whether this machine has one. */
 #include "targets.h"
 
+#include "../../runtime/attn_runtime.h"
+
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -32,6 +34,7 @@ bool machine_has_feature(const Feature *feature) {
     if ((registers[CPUID_ECX] & OSXSAVE_AND_AVX) != OSXSAVE_AND_AVX) return false;
     __asm__ volatile("xgetbv" : "=a"(state), "=d"(high) : "c"(0));
     if ((state & feature->state) != feature->state) return false;
+    if (feature->state == XCR0_TILES && !attn_allow_tiles()) return false;
     if (!__get_cpuid_count(feature->leaf, feature->subleaf, &registers[0], &registers[1], &registers[2], &registers[3]))
         return false;
     return registers[feature->reg] & feature->bit;

@@ -44,6 +44,7 @@
  * The capabilities are
  *   register_lookup  `lookup` finds its 16 numbers in registers, so that it costs about as much as a multiply-add
  *   dot_of_bytes     `dot_4u8_4i8` is one instruction
+ *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
  *
  * A row NAME_8 stands in for NAME where the count is the number 8; its prototype is without the count.
  *
@@ -68,6 +69,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_BASES = 2 }; /* tables below a table, each based on the next */
+
 typedef struct Table {
     Arena *arena;
     const char *file;
@@ -75,7 +78,7 @@ typedef struct Table {
     Isa *isa;
     size_t op_room;
     unsigned seen, inherited; /* a bit for each field: of this file, and of the table that it is based on */
-    bool is_base;             /* read for another table, whose name stays */
+    int depth;                /* of the tables that are based on this one; they keep their name */
     int helper_room;
 } Table;
 
@@ -85,7 +88,7 @@ static const char *const fields[] = {"name",  "processor", "width",      "regist
 enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
        RANK, ON_REQUEST, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, HELPER, OP, REQUIRED = GUARD + 1 };
 
-const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", NULL};
+const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "tiles", NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 
@@ -274,20 +277,20 @@ static void parse_lines(Table *table, const char *text);
 
 /* Reads another table into this one, which keeps its name. */
 static void parse_base(Table *table, char *text) {
-    if (table->is_base) table_error(table, "no table can be based on this one, which is based on another itself");
+    if (table->depth == MOST_BASES) table_error(table, "a table stands on at most %d others", MOST_BASES);
     if (table->seen != (1u << NAME | 1u << BASED)) table_error(table, "'based' has to follow the name");
     const char *on = take_word(table->arena, &text), *name = take_word(table->arena, &text);
     if (strcmp(on, "on") != 0 || !*name || *text) table_error(table, "'based on NAME' is meant");
     const char *file = arena_printf(table->arena, "%s.isa", name), *base_text = embedded_text(file);
     if (!base_text) table_error(table, "there is no table %s", file);
-    Table base = {.arena = table->arena, .file = file, .isa = table->isa, .is_base = true};
+    Table base = {.arena = table->arena, .file = file, .isa = table->isa, .depth = table->depth + 1};
     parse_lines(&base, base_text);
     table->isa->rank = 0;
     table->isa->on_request = false;
-    table->isa->helpers_file = file;
+    if (!base.inherited) table->isa->helpers_file = file;
     table->op_room = base.op_room;
     for (size_t i = 0; i < table->isa->op_count; i++) table->isa->ops[i].inherited = true;
-    table->inherited = base.seen;
+    table->inherited = base.seen | base.inherited;
 }
 
 static void parse_field(Table *table, int which, char *text) {
@@ -296,7 +299,7 @@ static void parse_field(Table *table, int which, char *text) {
     table->seen |= 1u << which;
     if (!*text) table_error(table, "'%s' has no value", fields[which]);
     switch (which) {
-    case NAME: isa->name = table->is_base ? isa->name : text; break;
+    case NAME: isa->name = table->depth ? isa->name : text; break;
     case PROCESSOR: isa->processor = text; break;
     case RANK: isa->rank = positive(table, text); break;
     case ON_REQUEST: isa->on_request = is_yes(table, which, text); break;

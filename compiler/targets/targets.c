@@ -67,11 +67,14 @@ static const Isa *target_named(Arena *arena, const char *name) {
     return isa->rank ? isa : NULL;
 }
 
-bool machine_has(const char *target) {
+bool machine_has(const char *target, bool emulated) {
     Arena *arena = arena_new();
     const Isa *isa = target_named(arena, target);
     bool has = isa && isa_is_here(isa);
-    for (const char **cpu = isa ? isa->cpu : NULL; has && *cpu; cpu++) has = machine_has_feature(feature_find(*cpu));
+    for (const char **cpu = isa ? isa->cpu : NULL; has && *cpu; cpu++) {
+        const Feature *feature = feature_find(*cpu);
+        has = (emulated && feature->state == XCR0_TILES) || machine_has_feature(feature);
+    }
     arena_free(arena);
     return has;
 }

@@ -22,7 +22,8 @@ enum { XCR0_YMM = 0x6, XCR0_ZMM = 0xe6, XCR0_TILES = 0x60000 };
 
 extern const char *const feature_names[];         /* ended by NULL */
 const Feature *feature_find(const char *name);    /* or NULL */
-bool machine_has_feature(const Feature *feature); /* the processor has it, and the system saves its state */
+/* Whether the processor has it, and the system saves its state and, of tiles, permits this process to use them. */
+bool machine_has_feature(const Feature *feature);
 
 /* ======================================================================= targets/isa.c
  * A target's instruction table; the format is described above the parser. */
@@ -122,7 +123,8 @@ const char *const *targets_here(Arena *arena, bool integers, int *n);
 const char *default_targets(Arena *arena, bool integers);
 const char *const *target_list(Arena *arena, int *n); /* every target of the tables, in order of rank */
 bool isa_is_here(const Isa *isa);                     /* for the processor that attnc is built for */
-bool machine_has(const char *target);                 /* this machine runs it */
+/* Whether this machine runs it; with `emulated`, tiles that it lacks count as there. */
+bool machine_has(const char *target, bool emulated);
 void target_require(Arena *arena, const char *name); /* fails with EXIT_CANNOT if there is no such target */
 const char *target_names(Arena *arena, const char *last); /* "scalar, avx2 and neon", where `last` is " and " */
 

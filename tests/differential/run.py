@@ -71,6 +71,11 @@ SSE2 = [  # and what compiles it
     ("tests/differential/many_keys_additive.attn", ["--small"]), ("tests/differential/bf16.attn", ["--cc", "gcc"]),
     ("tests/differential/int8.attn", ["--small", "--cc", "gcc"]),
 ]
+TILES = [  # by functions in C, so that every machine with the vectors beside them can
+    ("tests/differential/int8_tiles.attn", []), ("tests/differential/int8_tiles_logits.attn", ["--cc", "gcc"]),
+    ("tests/differential/int8_rows.attn", []), ("tests/differential/int8_rows_small.attn", []),
+    ("specs/minilm.attn", ["--small", "--precision", "weights=int8,activations=int8"]),
+]
 EMITTED = [
     "specs/minilm.attn", "tests/differential/norm_post.attn", "tests/differential/qk_norm.attn",
     "tests/differential/unrolled_kinds.attn", "tests/families/deit.attn",
@@ -190,6 +195,21 @@ def checks():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, fine, notes, skip in pool.map(functools.partial(check, listed=listed_bits()), jobs):
             result(name, fine, notes, skip)
+
+
+def check_tiles():
+    """Products of integers are exact, so that tiles, emulated or not, give the bits of vectors."""
+    for spec, options in in_turn(TILES, 2):
+        vectors = attnc("check", spec, "--bits", "--target", "avx512vnni", *options)
+        if lacks_target(vectors):
+            result("tiles/" + stem(spec), True, skip=lacks_target(vectors).replace("attnc: error: ", ""))
+            continue
+        runs = [vectors, attnc("check", spec, "--bits", "--target", "amx", "--emulate", *options),
+                attnc("check", spec, "--bits", "--target", "amx", *options)]
+        runs = [run for run in runs if not lacks_target(run)]
+        bits = {re.search(r"^bits \w+ (\w+)$", run.stdout + "bits none failed", re.M)[1] for run in runs}
+        notes = [line for run in runs if run.returncode for line in tail(run)]
+        result("tiles/" + stem(spec), not notes and len(bits) == 1, notes or ["bits differ: %s" % ", ".join(bits)])
 
 
 def check_targets():
@@ -492,6 +512,7 @@ def main():
         refresh_bits(sys.argv[2:])
         return 0
     checks()
+    check_tiles()
     check_targets()
     mutations()
     outside()

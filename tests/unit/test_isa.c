@@ -554,8 +554,7 @@ static void test_table_errors(void **state) {
     refuses("type\n", "table x.isa:1: 'type' has no value");
     refuses("cpu fma axv2\n", "table x.isa:1: features.def has no 'axv2'; nearest is avx2");
     refuses("name x\nbased on nothing\n", "table x.isa:2: there is no table nothing.isa");
-    refuses("name x\nbased on avxvnni\n",
-            "table avxvnni.isa:3: no table can be based on this one, which is based on another itself");
+    refuses("name x\nbased on amx\n", "table avx512vnni.isa:3: a table stands on at most 2 others");
     refuses("name x\nbased upon avx2\n", "table x.isa:2: 'based on NAME' is meant");
     refuses("name x\nbased on avx2 sse2\n", "table x.isa:2: 'based on NAME' is meant");
     refuses("based on avx2\n", "table x.isa:1: 'based' has to follow the name");
@@ -622,10 +621,15 @@ static void test_probes(void **state) {
         "    /* avx2 */\n"
         "    if ((leaf1 & 0x38001000u) == 0x38001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
         "features |= 1u << 1;\n"
-        "    /* x */\n"
-        "    if ((leaf1 & 0x18000000u) == 0x18000000u && (d & 0x1000000u) == 0x1000000u && (kept & 0x60000u) == "
-        "0x60000u)\n"
-        "        features |= 1u << 2;\n"));
+        "    if (tiles && (leaf1 & 0x18000000u) == 0x18000000u) features |= 1u << 2; /* x */\n"));
+    assert_non_null(strstr(
+        probe,
+        "#ifdef ATTN_TILES\n"
+        "    const unsigned tiles = 1;\n"
+        "#else\n"
+        "    const unsigned tiles = (d & 0x1000000u) == 0x1000000u && (kept & 0x60000u) == 0x60000u;\n"
+        "#endif\n"));
+    assert_null(strstr(make_probe(arena, isas), "tiles"));
     arena_free(arena);
 }
 
@@ -655,16 +659,16 @@ static void test_features(void **state) {
 static void test_machine(void **state) {
     (void)state;
     Arena *arena = arena_new();
-    assert_true(machine_has("scalar"));
-    assert_false(machine_has("nothing"));
-    assert_false(machine_has("avx512_half"));
-    assert_false(machine_has("wasm"));
+    assert_true(machine_has("scalar", false));
+    assert_false(machine_has("nothing", false));
+    assert_false(machine_has("avx512_half", false));
+    assert_false(machine_has("wasm", false));
 #if defined(__x86_64__)
-    assert_true(machine_has("sse2"));
-    assert_false(machine_has("neon"));
+    assert_true(machine_has("sse2", false));
+    assert_false(machine_has("neon", false));
 #endif
     assert_string_equal(default_targets(arena, false), "scalar,avx2,avx512");
-    assert_string_equal(default_targets(arena, true), "scalar,avx2,avxvnni,avx512,avx512vnni");
+    assert_string_equal(default_targets(arena, true), "scalar,avx2,avxvnni,avx512,avx512vnni,amx");
     assert_null(feature_find("avx"));
     arena_free(arena);
 }

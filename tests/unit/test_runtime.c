@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "../../runtime/attn_runtime.h"
+#include "../../runtime/attn_runtime.c"
 
 #include <errno.h>
 #include <pthread.h>
@@ -498,8 +498,30 @@ static void test_alloc(void **state) {
     assert_int_equal(errno, ENOMEM);
 }
 
+#if defined(__linux__) && defined(__x86_64__)
+static void release_tiles(void) { __asm__ volatile("tilerelease" : : : "memory"); }
+static void zero_tile(void) { __asm__ volatile("tilezero %%tmm0" : : : "memory"); }
+
+/* The probe reports losses that are planted while the thread sleeps. */
+static void test_tiles(void **state) {
+    (void)state;
+    if (!attn_allow_tiles()) {
+        assert_int_equal(attn_probe_tiles(), ATTN_TILES_INCONCLUSIVE);
+        skip();
+    }
+    assert_true(attn_allow_tiles());
+    assert_int_equal(probe_tiles(release_tiles), ATTN_TILES_LOST);
+    assert_int_equal(probe_tiles(zero_tile), ATTN_TILES_LOST);
+    const int kept = attn_probe_tiles();
+    assert_true(kept == ATTN_TILES_KEPT || kept == ATTN_TILES_INCONCLUSIVE);
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+#if defined(__linux__) && defined(__x86_64__)
+        cmocka_unit_test(test_tiles),
+#endif
         cmocka_unit_test(test_every_index_once),
         cmocka_unit_test(test_threads_stay),
         cmocka_unit_test(test_late_share_is_taken_over),

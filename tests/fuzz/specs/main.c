@@ -59,7 +59,7 @@ static void find_targets(Main *m) {
     for (int i = 0; i < COUNT(all); i++) {
         bool here = strcmp(all[i], "sse2") == 0 && strcmp(mine[n - 1], "neon") != 0; /* on request */
         for (int k = 0; k < n; k++) here |= strcmp(all[i], mine[k]) == 0;
-        if (here && machine_has(all[i])) m->here[m->n_here++] = all[i];
+        if (here && machine_has(all[i], false)) m->here[m->n_here++] = all[i];
     }
 }
 

@@ -32,7 +32,7 @@ static void take_targets(Arena *arena, Trial *t, const char *list) {
         size_t n = strcspn(at, ",");
         const char *target = arena_copy(arena, at, n);
         target_require(arena, target);
-        if (machine_has(target)) t->targets[t->n_targets++] = target;
+        if (machine_has(target, false)) t->targets[t->n_targets++] = target;
         at += n;
     }
 }
