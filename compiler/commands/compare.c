@@ -116,7 +116,7 @@ static void print_logits(const Compare *x, int width) {
            "same first choice");
     for (int i = 0; i < x->n; i++) {
         const LogitsErrors *l = &x->list[i]->logits;
-        if (l->tokens) printf("%-*s %12.4f %12.4f", width, x->list[i]->precision, l->perplexity, l->perplexity_f32);
+        if (l->tokens) printf("%-*s %12.6g %12.6g", width, x->list[i]->precision, l->perplexity, l->perplexity_f32);
         else printf("%-*s %12s %12s", width, x->list[i]->precision, "-", "-");
         printf(" %10.2e %10.2e %16.2f %%\n", l->kl_mean, l->kl_max, 100 * l->top1);
     }
