@@ -69,12 +69,12 @@ typedef struct Reference {
  * are a failure, which names the first step that has some. */
 Reference *measure_reference(Arena *arena, const Compilation *spec, const Weights *weights, const Batch *batch,
                              const MeasureOptions *options);
-/* Measures the same spec at STAGE_GRAPH in another precision, whose name messages and the result have. The weights are
- * those of the reference, rounded. Fails, naming that precision, for numbers that are not finite, and for an output with
- * equal rows where those of f32 differ. */
 typedef struct MeasureHow {
     bool times, steps;
 } MeasureHow;
+/* Measures the same spec at STAGE_GRAPH in another precision, whose name messages and the result have. The weights are
+ * those of the reference, rounded. Fails, naming that precision, for numbers that are not finite, and for an output
+ * with equal rows where those of f32 differ. */
 Measurement *measure(Arena *arena, Reference *reference, const Compilation *spec, const char *precision,
                      MeasureHow how);
 /* The same sizes of the f32 model, and the median of all its calls so far, as a measurement without errors. */
@@ -87,7 +87,6 @@ void measure_logits(const Reference *reference, const MeasuredModel *model, Logi
 OutputRole measure_not_finite(const MeasuredModel *model, const Batch *batch);
 /* Whether an output has at least two rows, and all of its rows are equal. */
 bool measure_constant(const MeasuredModel *model, const Batch *batch, OutputRole role);
-bool measure_inputs_differ(const Graph *graph, const Batch *batch); /* whether two rows of some input differ */
 
 /* --- measure_steps.c */
 /* Runs both models step by step and sets the steps of `out`. *odd is set to the first step of the model with a number

@@ -76,26 +76,6 @@ bool measure_constant(const MeasuredModel *m, const Batch *batch, OutputRole rol
     return rows > 1 && equal == rows;
 }
 
-bool measure_inputs_differ(const Graph *g, const Batch *batch) {
-    for (int i = 0; i < g->n_inputs; i++) {
-        const InputRole role = g->inputs[i].role;
-        const Tensor *t = &g->tensors[g->inputs[i].tensor];
-        const uint8_t *first = NULL;
-        if (input_kinds[role].rows == PER_PAIR) continue;
-        for (int64_t b = 0; b < batch->count; b++) {
-            const InputArray *a = sequence_input(&batch->sequences[b], role);
-            if (!a || !a->rows) continue;
-            const uint8_t *at = a->data;
-            const int64_t bytes = sequence_items(&batch->sequences[b], t) * (int64_t)dtype_bytes(t->dtype);
-            const size_t each = (size_t)(bytes / a->rows);
-            if (!first) first = at;
-            for (int64_t row = 0; row < a->rows; row++)
-                if (memcmp(first, at + (size_t)row * each, each) != 0) return true;
-        }
-    }
-    return false;
-}
-
 /* ---------------------------------------------------------------- logits */
 
 typedef struct Distribution {

@@ -187,9 +187,9 @@ static void interpret_steps(StepsPair *p, const Sequence *s) {
         const float *own[MOST_STEP_PARTS];
         if (!sums->n_parts) continue;
         for (int k = 0; k < sums->n_parts; k++) {
-            const int64_t width = sums->parts[k].width, rows = sequence_items(s, &f32->tensors[sums->of_f32[k]]) / width;
-            p->kept[sums->of_f32[k]] = (Kept){.rows = narrowed(p->arena, f32, b, s, sums->of_f32[k]),
-                                              .width = width, .filled = rows};
+            const int t = sums->of_f32[k];
+            const int64_t width = sums->parts[k].width, rows = sequence_items(s, &f32->tensors[t]) / width;
+            p->kept[t] = (Kept){.rows = narrowed(p->arena, f32, b, s, t), .width = width, .filled = rows};
             own[k] = narrowed(p->arena, graph, a, s, sums->parts[k].tensor);
         }
         /* the parts have matrices of their own, which may differ in width */

@@ -286,9 +286,9 @@ class Compare:
         assert re.match(r"f32 .* 1\.00 x$", lines[3]), lines[3]
         for line, one in zip(lines[4:], both):
             worst, errors = max(one["outputs"].items(), key=lambda item: item[1]["rel_mean"])
-            told = "%s %s$" % (re.escape(worst), " +".join("%.2e" % errors[key] for key in OUTPUT_KEYS))
-            assert line.startswith(one["precision"] + " ") and re.search(told.replace("%s " % worst, worst + " +"),
-                                                                         line), "%s\n%s" % (told, line)
+            told = "^%s .* x  %s +%s$" % (re.escape(one["precision"]), worst,
+                                          " +".join("%.2e" % errors[key] for key in OUTPUT_KEYS))
+            assert re.search(told, line), "%s\n%s" % (told, line)
             told = " +".join(re.escape("%.6g" % one["logits"][key]) for key in LOGITS_KEYS[:2])
             assert re.search(r"^%s +%s +" % (re.escape(one["precision"]), told), text, re.M), "%s\n%s" % (told, text)
         assert re.search(r"^where the error of int4 grows most, of %d steps:$" % len(both[1]["steps"]), text, re.M)
