@@ -24,6 +24,7 @@ ENCODER = "specs/small_encoder.attn"
 DIFFERENTIAL = os.path.join(TESTS, "differential")
 KEYS = ["precision", "weights_bytes", "workspace_bytes", "median_s", "outputs", "logits", "steps"]
 OUTPUT_KEYS = ["rel_mean", "rel_max", "cos_mean", "cos_max"]
+ENGINES = ("compiled",) if QUICK else ("compiled", "interp")
 # models of every kind: several inputs, states of rows elsewhere, images, maps, no loops
 KINDS = ["seq2seq", "prefix", "patches", "seq2seq_shared", "alone_cross", "alone_given", "export_some", "longrope",
          "unrolled_pair", "specs/by_hand.attn"]
@@ -138,7 +139,7 @@ class Compare:
 
     def test_decoder(self):
         """Errors, perplexity, KL and first choices; the reference is f32 also where the spec states int8."""
-        for engine in ("compiled", "interp"):
+        for engine in ENGINES:
             self.check_against_run(DECODER, self.plain, ["hidden", "logits"],
                                    ["f32", "weights=bf16", "weights=int4:32:offset,activations=int8"], engine)
 
@@ -361,7 +362,7 @@ class Compare:
         def odd(name, numbers):
             return [math.nan, *numbers[1:]] if name.endswith("layers.0.ffn.up.weight") else None
 
-        for engine in ("compiled", "interp"):
+        for engine in ENGINES:
             words = [TABLE, *self.weights(far), "--engine", engine]
             self.json(*words, "--precision", "weights=bf16")
             self.refuse(1, ["precision weights=f16: the output `hidden` holds NaN or infinity", "`layer0_ffn_up`"],
