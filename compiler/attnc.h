@@ -556,6 +556,8 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
 typedef enum PrecisionRead { PRECISION_FINE, PRECISION_WRONG, PRECISION_LATER } PrecisionRead; /* LATER: not yet */
 bool is_group_size(int64_t n); /* 32, 64 or 128 numbers of a row share a scale */
 PrecisionRead precision_read(Arena *arena, const char *text, Precision *out, const char **why);
+/* Gives every part of the model this precision, also those that state another. Before the graphs are built. */
+void model_set_precision(Arena *arena, Model *model, Precision precision);
 
 /* --- model/stack.c: adds a note for each stack that ignores the order of its rows. */
 void note_unordered(const Model *model, Diagnostics *diagnostics);

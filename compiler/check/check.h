@@ -99,6 +99,14 @@ void check_spread(const Module *module, const Graph *graph, const Weights *weigh
 double check_spread_share(const OutputArray *output);
 #define MOST_SPREAD 1e-2
 
+/* --- constant.c: a comparison of outputs that do not depend on the inputs shows nothing. */
+/* Whether two rows of some input differ, in any of the batches; masks and lengths of prefixes do not count. With
+ * `of_source` only those of the source or of the keys count. */
+bool check_inputs_differ(const Graph *graph, const Batch *const *batches, int n, bool of_source);
+/* Describes an output of the interpreter whose rows, but for maps, are equal as f32 in all sequences of all cases,
+ * although the inputs differ; or returns NULL. One sequence, one token and rows of one number have no such output. */
+const char *check_constant(Arena *arena, const Cases *cases, const Graph *graph);
+
 /* --- call.c */
 /* Runs a batch with the threads that the engine's `call` has, with all memory on a `side` of its pages. Inputs are
  * read-only; outputs and workspace hold NaN at first. Bit i of `wanted` requests output i. Results are in `arena`. */

@@ -36,24 +36,9 @@ static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
 }
 
 static void observe_parts(Watch *w, const Step *s) {
-    const Plan *plan = w->steps.engine->plan;
-    const Graph *g = plan->graph;
-    if (s->kind != STEP_GEMM || s->gemm.parts == 1) {
-        observe(w, s, s->tensor, 0);
-        return;
-    }
-    int x = g->ops[g->tensors[s->tensor].op].inputs[0];
-    int64_t column = 0;
-    for (int part = 0; part < s->gemm.parts; part++) {
-        const Packed *p = &plan->program->packed[s->gemm.weight + part];
-        for (int o = 0; o < g->n_ops; o++) {
-            const Op *op = &g->ops[o];
-            if (op->kind != OP_linear || op->inputs[0] != x || g->tensors[op->inputs[1]].weight != p->weight) continue;
-            observe(w, s, op->result, column);
-            break;
-        }
-        column += round_up(p->shape.dims[0], PANEL);
-    }
+    StepPart parts[MOST_STEP_PARTS];
+    int n = steps_parts(w->steps.engine->plan, s, parts);
+    for (int i = 0; i < n; i++) observe(w, s, parts[i].tensor, parts[i].column);
 }
 
 static void look(Steps *steps, const Step *s) {

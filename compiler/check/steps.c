@@ -45,6 +45,27 @@ int64_t steps_rows(const Steps *s, RowsKind kind, const Sequence *sequence) {
     return 0;
 }
 
+int steps_parts(const Plan *plan, const Step *s, StepPart parts[MOST_STEP_PARTS]) {
+    const Graph *g = plan->graph;
+    parts[0] = (StepPart){s->tensor, 0, g->tensors[s->tensor].dims[1].n};
+    if (s->kind != STEP_GEMM || s->gemm.parts == 1) return 1;
+    if (s->gemm.parts > MOST_STEP_PARTS) bug("the step `%s` has %d parts", s->name, s->gemm.parts);
+    const int x = g->ops[g->tensors[s->tensor].op].inputs[0];
+    int64_t column = 0;
+    int n = 0;
+    for (int part = 0; part < s->gemm.parts; part++) {
+        const Packed *p = &plan->program->packed[s->gemm.weight + part];
+        for (int o = 0; o < g->n_ops; o++) {
+            const Op *op = &g->ops[o];
+            if (op->kind != OP_linear || op->inputs[0] != x || g->tensors[op->inputs[1]].weight != p->weight) continue;
+            parts[n++] = (StepPart){op->result, column, g->tensors[op->result].dims[1].n};
+            break;
+        }
+        column += round_up(p->shape.dims[0], PANEL);
+    }
+    return n;
+}
+
 static void after_step(void *pool, int count, void (*task)(void *with, int index), void *with) {
     Steps *s = pool;
     const Plan *plan = s->engine->plan;

@@ -20,6 +20,14 @@ void steps_run(Steps *steps, Arena *arena, const char *target, GuardSide side);
 const void *steps_result(const Steps *steps, const Step *step); /* the first row of the chunk that the step has made */
 int64_t steps_rows(const Steps *steps, RowsKind kind, const Sequence *sequence);
 
+/* The tensors that stand beside each other in the result of a step: one, or one for each part of a joined product. */
+typedef struct StepPart {
+    int tensor;
+    int64_t column, width; /* columns of the result */
+} StepPart;
+enum { MOST_STEP_PARTS = 8 };
+int steps_parts(const Plan *plan, const Step *step, StepPart parts[MOST_STEP_PARTS]); /* returns their number */
+
 /* Runs the batch and returns the quantized rows of each sequence, by the tensors of the engine's graph. */
 QuantizedRows **steps_quantized(Arena *arena, Engine *engine, const Batch *batch, const char *target, GuardSide side,
                                 const char **complaint);

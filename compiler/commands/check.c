@@ -151,8 +151,11 @@ static bool check_pass(Checker *c, const Compilation *spec, bool maps) {
         else checks_states(&c->checks, c->targets[t]);
     }
     if (c->checks.off) print_failure(c, maps);
+    const char *constant = maps || c->checks.off ? NULL : check_constant(own, &c->cases, c->checks.engine->plan->graph);
+    if (constant) print_trouble(NULL, "interp", "all", "", constant);
+    const bool fine = !c->checks.off && !constant;
     arena_free(own);
-    return !c->checks.off;
+    return fine;
 }
 
 static bool wants_pass(const Checker *c, bool maps) {

@@ -85,6 +85,7 @@ int command_map(int argc, char **argv);
 int command_generate(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_check(int argc, char **argv);
+int command_compare(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_compile(int argc, char **argv);
 int command_import(int argc, char **argv);

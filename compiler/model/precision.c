@@ -108,3 +108,20 @@ PrecisionRead precision_read(Arena *arena, const char *text, Precision *out, con
         if (!*text) return PRECISION_FINE;
     }
 }
+
+static void set_layers(Stack *stack, Precision precision) {
+    if (!stack) return;
+    stack->precision = precision;
+    for (int64_t l = 0; l < stack->n_layers; l++)
+        for (int i = 0; i < stack->layers[l].count; i++) stack->layers[l].sublayers[i].precision = precision;
+}
+
+void model_set_precision(Arena *arena, Model *model, Precision precision) {
+    model->precision = precision;
+    set_layers(model->encoder, precision);
+    set_layers(model->decoder, precision);
+    if (model->alone) model->alone->precision = precision;
+    Text canonical = text_new(arena);
+    model_print(&canonical, model, false);
+    model->hash = hash_bytes(0, canonical.data, canonical.size);
+}

@@ -77,6 +77,8 @@ def commands(folder):
         Command("import sharded", f"import {sharded} -o @/g.attn", ["g.attn"]),
         Command("map", f"map {ENCODER} --weights random:1 --in tokens={ids} -o @/m.html --engine interp", ["m.html"]),
         Command("explain", f"explain {ENCODER} --html @/e.html", ["e.html"], most=6, steady=False),
+        Command("compare", f"compare {ENCODER} --weights {weights} --in tokens={ids} --engine interp --precision int4 "
+                "--html @/c.html", ["c.html"], steady=False),
         Command("bench", f"bench {ENCODER} --seq 4 --target scalar --cc {cc}", most=4, steady=False),
         Command("check", f"check {ENCODER} --target scalar --lengths 1,3 --cc {cc}", most=40),
     ]
