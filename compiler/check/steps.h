@@ -20,6 +20,8 @@ void steps_run(Steps *steps, Arena *arena, const char *target, GuardSide side);
 const void *steps_result(const Steps *steps, const Step *step); /* the first row of the chunk that the step has made */
 int64_t steps_rows(const Steps *steps, RowsKind kind, const Sequence *sequence);
 
+/* Whether the step rounds rows; the bytes from one such row to the next, and where in a row of its buffer it begins. */
+bool step_rounds(const Plan *plan, const Step *step, int64_t *stride, int64_t *begin);
 /* Runs the batch and returns the quantized rows of each sequence, by the tensors of the engine's graph. */
 QuantizedRows **steps_quantized(Arena *arena, Engine *engine, const Batch *batch, const char *target, GuardSide side,
                                 const char **complaint);
