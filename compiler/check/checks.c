@@ -148,10 +148,10 @@ static bool interpret_case(Checks *c, const char *target, Case *one) {
 static void judge_ties(Checks *c, const char *target) {
     enum { ALWAYS = 3 };
     const QuantizeReport *q = &c->quantized;
-    if ((double)q->ties > ALWAYS + q->expected)
+    if ((double)q->ties > ALWAYS + q->most_ties)
         note_failure(c, target, c->cases->list, "",
-                     arena_printf(c->arena, "%lld of %lld numbers lie between two others, and are rounded to the one that the "
-                                  "interpreter does not give",
+                     arena_printf(c->arena, "%lld of %lld numbers lie between two others, and are rounded to the one "
+                                  "that the interpreter does not give",
                                   (long long)q->ties, (long long)q->numbers), 1);
 }
 

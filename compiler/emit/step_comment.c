@@ -72,7 +72,8 @@ static void add_part(Text *text, const Step *s, const char *part) {
     case STEP_COPY: text_printf(text, "output %s", begins_with(part, "copy_") ? part + strlen("copy_") : part); return;
     case STEP_PATCHES: text_printf(text, "pixels of each patch"); return;
     case STEP_PREPEND: text_printf(text, "embedding"); return;
-    case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_ROUND: case STEP_POOL: case STEP_COUNT:
+    case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_ROUND: case STEP_POOL:
+    case STEP_COUNT:
         add_words(text, part);
         return;
     }

@@ -400,7 +400,8 @@ static void run_op(Interp *in, const Op *op) {
     case OP_l2: run_l2(&in->rounding, x, d, out); break;
     case OP_COUNT: break;
     }
-    for (int64_t i = 0; i < count && in->rounding.state && op->kind != OP_round; i++) out[i] = round_result(&in->rounding, out[i]);
+    const bool moves = in->rounding.state && op->kind != OP_round; /* whose results are exact */
+    for (int64_t i = 0; i < count && moves; i++) out[i] = round_result(&in->rounding, out[i]);
     in->numbers[op->result].real = out;
 }
 

@@ -45,11 +45,11 @@ typedef struct QuantizedRows {
 #define SHARE_OF_TIES 0.001
 
 /* How such rows compare with the numbers that they stand for. A tie lies so near the middle of two integers, or of two
- * neighbours of a float type, that f32 may round it to either, and has become the one that the interpreter's number does
- * not. */
+ * neighbours of a float type, that f32 may round it to either, and has become the one that the interpreter's number
+ * does not. */
 typedef struct QuantizeReport {
     int64_t numbers, ties, wrong;
-    double expected; /* as many ties at most, by the distances of the types' neighbours */
+    double most_ties; /* of these numbers: the sum of their types' shares */
     const char *tensor; /* the first one with a wrong number, or NULL */
 } QuantizeReport;
 

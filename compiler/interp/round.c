@@ -1,5 +1,5 @@
-/* round.c: rounds rows to the numbers of a narrower type, and judges rows that compiled C has rounded. As in quantize.c,
- * the interpreter takes over the compiled rows, after it has held each number against its own. */
+/* round.c: rounds rows to the numbers of a narrower type, and judges rows that compiled C has rounded. As in
+ * quantize.c, the interpreter takes over the compiled rows, after it has held each number against its own. */
 #include "round.h"
 
 #include <math.h>
@@ -111,5 +111,5 @@ void round_compare(Dtype dtype, const double *x, int64_t d, double by, const flo
     if (dtype == DTYPE_I8) compare_integers(x, d, by, given, report);
     else compare_floats(dtype, x, d, by, given, report);
     report->numbers += d;
-    report->expected += (double)d * (dtype == DTYPE_F16 ? 8 : 1) * SHARE_OF_TIES;
+    report->most_ties += (double)d * (dtype == DTYPE_F16 ? 8 : 1) * SHARE_OF_TIES;
 }

@@ -241,8 +241,8 @@ static int64_t key_columns(const Attention *a) {
     return a->score == SCORE_general ? a->query_width : a->kv_heads * a->head_dim;
 }
 
-/* Rotates queries and keys by position, rounds keys and values that a state may keep, and appends to the caches. A cache
- * holds rotated keys. */
+/* Rotates queries and keys by position, rounds keys and values that a state may keep, and appends to the caches. A
+ * cache holds rotated keys. */
 static Heads place_heads(Build *b, const Stack *stack, const Attention *a, Heads h, int64_t bound) {
     bool cached = b->entry == ENTRY_DECODE && !a->cross, turned = a->position.kind == POSITION_ROPE;
     int past = b->past.symbol;
