@@ -291,6 +291,9 @@ void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_
     *source_bytes = program->entries[ENTRY_ENCODE] ? STATE_HEADER + program->source_bytes : 0;
     vars_int(vars, "has_decode", decode != NULL);
     vars_int(vars, "has_encode", program->entries[ENTRY_ENCODE] != NULL);
+    bool narrow = false;
+    for (int i = 0; i < program->n_caches; i++) narrow |= program->caches[i].slot.layout.dtype != DTYPE_F32;
+    vars_int(vars, "kept_narrow", narrow);
     vars_int(vars, "has_rings", ring_slots > 0);
     vars_int(vars, "ring_slots", ring_slots);
     vars_int(vars, "rewind", program->rewind);
