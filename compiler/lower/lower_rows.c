@@ -166,7 +166,6 @@ KernelCall *lower_round(const Lowering *l, const Step *s) {
     constant_word(l, call, "dtype", dtype);
     constant_integer(l, call, "HEADS", m->heads);
     constant_integer(l, call, "D", s->n / m->heads);
-    fix_rows(l, call, s->rows);
     constant_integer(l, call, "x_stride", stride_of(l, m->x));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
     constant_integer(l, call, "copy", m->x.buffer != s->out.buffer);

@@ -110,6 +110,9 @@ class Precision:
             done = attnc("compile", spec, "-o", self.folder + "/none")
             assert done.returncode == 3 and "`unroll full` of a model " in done.stderr, done.stderr
             assert part in done.stderr and not os.path.exists(self.folder + "/none"), done.stderr
+        done = attnc("compile", "tests/differential/unrolled_pair.attn", "--precision", "cache=bf16", "-o",
+                     self.folder + "/none")
+        assert done.returncode == 3 and "rounds keys and values (`cache`)" in done.stderr, done.stderr
         for value in ("int4", "weights=int4:128:offset", "weights=int8:64,activations=int8", "f32", "weights=f32",
                       "weights=bf16,activations=f32,attention=f32,cache=f32",
                       "cache=bf16", "cache=f16", "weights=int8,cache=int8"):
