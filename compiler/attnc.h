@@ -424,6 +424,7 @@ static inline bool weight_type_equal(WeightType a, WeightType b) {
 typedef struct Precision {
     WeightType weights; /* of the matrices of products and of token tables */
     Dtype activations;  /* of the rows that weights in I8 multiply: F32 or I8; other weights multiply rows in F32 */
+    Dtype cache;        /* of the keys and values that a decoder's attention reads: F32, BF16, F16 or I8 */
 } Precision;
 
 /* query_width, key_width and value_width are the widths of the input rows, and output_width is that of the result. The
@@ -674,6 +675,7 @@ typedef struct Derived {
 typedef struct OpAttributes {
     int64_t heads, kv_heads, head_dim, offset, width, window, sink, groups, patch;
     int past; /* symbol of the number of rows before row 0; 0: there are no such rows */
+    Dtype dtype; /* of round */
     double scale, cap, eps;
     bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink;
     Activation activation;
@@ -707,6 +709,7 @@ typedef struct GraphState {
     Site site;
     int in, out;
     bool of_source;
+    Dtype dtype; /* that its numbers are rounded to: F32, BF16, F16, or I8 with a scale for each row and head */
 } GraphState;
 
 typedef struct GraphOutput {
@@ -797,6 +800,7 @@ int64_t graph_map_heads(const Graph *graph, OutputRole role);
  * limit where it is at least `from` and below `to`, else 0. */
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);
 bool graph_quantizes(const Graph *graph); /* whether it has an OP_quantize; false for NULL */
+bool graph_rounds(const Graph *graph);    /* the same for OP_quantize or OP_round */
 const char *op_name(OpKind kind);
 /* --- ir/verify.c: calls `bug` if the graph breaks a rule of shape, dtype or order. The pipeline verifies the graphs of
  * the builder and those of each Graph -> Graph pass; `after` names the maker of the graph in the message. */

@@ -137,7 +137,7 @@ static bool interpret_case(Checks *c, const char *target, Case *one) {
         case_interpret(c->cases, c->engine, one, rows, &c->quantized);
         if (c->quantized.wrong > wrong)
             note_failure(c, target, one, "",
-                         arena_printf(c->arena, "%lld codes of `%s` are not those of the interpreter's numbers",
+                         arena_printf(c->arena, "%lld rounded numbers of `%s` are not near those of the interpreter",
                                       (long long)(c->quantized.wrong - wrong), c->quantized.tensor), 1);
     }
     arena_free(own);
@@ -146,16 +146,17 @@ static bool interpret_case(Checks *c, const char *target, Case *one) {
 
 /* A few numbers lie so near the middle of two integers that both engines may differ; more have another cause. */
 static void judge_ties(Checks *c, const char *target) {
-    enum { ALWAYS = 3, ONE_IN = 1000 };
+    enum { ALWAYS = 3 };
     const QuantizeReport *q = &c->quantized;
-    if (q->ties > ALWAYS + q->numbers / ONE_IN)
+    if ((double)q->ties > ALWAYS + q->most_ties)
         note_failure(c, target, c->cases->list, "",
-                     arena_printf(c->arena, "%lld of %lld codes lie between two integers and are not the interpreter's",
+                     arena_printf(c->arena, "%lld of %lld numbers lie between two others, and are rounded to the one "
+                                  "that the interpreter does not give",
                                   (long long)q->ties, (long long)q->numbers), 1);
 }
 
 void checks_run(Checks *c, const char *target) {
-    const bool quantizes = graph_quantizes(c->engine->plan->graph);
+    const bool quantizes = graph_rounds(c->engine->plan->graph);
     if (quantizes && c->engine->remote)
         fail_status(EXIT_CANNOT, "rows that a program elsewhere quantizes cannot be compared yet");
     c->quantized = (QuantizeReport){0};

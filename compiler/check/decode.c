@@ -116,7 +116,7 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
                        .reference = reference,
                        .weights = weights,
                        .decode = reference->decode,
-                       .quantizes = graph_quantizes(reference->decode) || graph_quantizes(reference->encode),
+                       .quantizes = graph_rounds(reference->decode) || graph_rounds(reference->encode),
                        .n = n,
                        .first = 1};
     d->source_rows = !m->encoder ? 0 : m->encoder->seq.exact ? m->encoder->seq.n : (m->encoder->seq.n + 1) / 2;
@@ -394,7 +394,7 @@ static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, 
         if (result->outputs[o].role == OUT_logits) d->logits = result->outputs[o].data;
     }
     session_free(session);
-    return report->wrong ? arena_printf(d->arena, "%lld codes of `%s` are not those of the interpreter's numbers",
+    return report->wrong ? arena_printf(d->arena, "%lld rounded numbers of `%s` are not near those of the interpreter",
                                         (long long)report->wrong, report->tensor)
                          : NULL;
 }

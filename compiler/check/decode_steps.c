@@ -1,5 +1,6 @@
 /* decode_steps.c: appends a text to a state step by step, and keeps the rows that the steps quantize. */
 #include "decode_steps.h"
+#include "steps.h"
 
 #include <string.h>
 
@@ -29,28 +30,31 @@ void decode_steps_enter(DecodeSteps *s, EntryKind entry, int64_t rows) {
     s->kept[entry] = arena_array(s->arena, (size_t)s->plan->graph->n_tensors, sizeof **s->kept);
     for (int i = 0; i < s->plan->n_steps; i++) {
         const Step *step = &s->plan->steps[i];
-        if (step->kind != STEP_QUANTIZE) continue;
-        const int64_t stride = s->plan->buffers[step->out.buffer].stride;
+        int64_t stride, begin;
+        if (!step_rounds(s->plan, step, &stride, &begin)) continue;
         const int64_t most = step->rows == ROWS_PATCHES ? s->plan->patch_rows : step->rows == ROWS_SEQUENCES ? 1 : rows;
-        s->kept[entry][step->tensor] = (QuantizedRows){arena_alloc(s->arena, (size_t)(most * stride)), stride};
+        const uint8_t *rows_kept = arena_alloc(s->arena, (size_t)(most * stride));
+        s->kept[entry][step->tensor] = (QuantizedRows){rows_kept + begin, stride};
     }
     begin_chunk(s);
 }
 
 static void keep(DecodeSteps *s, const Step *step) {
+    int64_t stride, begin;
+    if (!step_rounds(s->plan, step, &stride, &begin)) return;
     const Buffer *buffer = &s->plan->buffers[step->out.buffer];
     const QuantizedRows *to = &s->kept[s->entry][step->tensor];
     const uint8_t *at = (const uint8_t *)decoder_workspace(s->decoder) +
                         s->engine->emitted.entries[s->entry].control_bytes + buffer->slot.offset;
     const int64_t before = step->rows == ROWS_CHUNK || step->rows == ROWS_SOURCE ? s->before : 0;
-    memcpy((uint8_t *)to->data + before * to->stride, at, (size_t)(rows_of(s, step->rows) * to->stride));
+    memcpy((uint8_t *)to->data - begin + before * stride, at, (size_t)(rows_of(s, step->rows) * stride));
 }
 
 void decode_steps_run(void *pool, int count, void (*task)(void *with, int index), void *with) {
     DecodeSteps *s = pool;
     while (!rows_of(s, s->plan->steps[s->step].rows)) s->step++; /* a step without rows is not run */
     for (int i = 0; i < count; i++) task(with, i);
-    if (s->plan->steps[s->step].kind == STEP_QUANTIZE) keep(s, &s->plan->steps[s->step]);
+    keep(s, &s->plan->steps[s->step]);
     s->step++;
     while (s->step < s->plan->n_steps && !rows_of(s, s->plan->steps[s->step].rows)) s->step++;
     if (s->step == s->plan->n_steps) begin_chunk(s);

@@ -57,7 +57,7 @@ static Interpretation **interpret_all(Arena *arena, Engine *engine, const Weight
     Interpretation **wants = arena_array(arena, (size_t)batch->count, sizeof(Interpretation *));
     QuantizedRows **rows = NULL;
     const char *complaint;
-    if (graph_quantizes(engine->plan->graph))
+    if (graph_rounds(engine->plan->graph))
         rows = steps_quantized(arena, engine, batch, target, side, &complaint);
     for (int64_t b = 0; b < batch->count; b++) {
         const Sequence *s = &batch->sequences[b];

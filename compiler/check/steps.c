@@ -84,6 +84,15 @@ void steps_run(Steps *s, Arena *arena, const char *target, GuardSide side) {
 
 /* ---------------------------------------------------------------- quantized rows */
 
+bool step_rounds(const Plan *plan, const Step *step, int64_t *stride, int64_t *begin) {
+    if (step->kind != STEP_QUANTIZE && step->kind != STEP_ROUND) return false;
+    const Buffer *buffer = &plan->buffers[step->out.buffer];
+    const int64_t number = (int64_t)dtype_bytes(buffer->slot.layout.dtype);
+    *stride = buffer->stride * number;
+    *begin = step->out.column * number;
+    return true;
+}
+
 typedef struct Keeper {
     Steps steps;
     Arena *arena;
@@ -92,14 +101,14 @@ typedef struct Keeper {
 
 static void keep_rows(Steps *s, const Step *step) {
     Keeper *k = (Keeper *)s; /* its first member */
-    if (step->kind != STEP_QUANTIZE) return;
-    const int64_t stride = s->engine->plan->buffers[step->out.buffer].stride;
+    int64_t stride, begin;
+    if (!step_rounds(s->engine->plan, step, &stride, &begin)) return;
     const uint8_t *at = steps_result(s, step);
     for (int64_t b = s->first; b < s->end; b++) {
         int64_t bytes = stride * steps_rows(s, step->rows, &s->batch->sequences[b]);
         uint8_t *own = arena_alloc(k->arena, (size_t)bytes);
         memcpy(own, at, (size_t)bytes);
-        k->kept[b][step->tensor] = (QuantizedRows){own, stride};
+        k->kept[b][step->tensor] = (QuantizedRows){own + begin, stride};
         at += bytes;
     }
 }
@@ -118,7 +127,7 @@ QuantizedRows **steps_quantized(Arena *arena, Engine *engine, const Batch *batch
 const QuantizedRows *quantized_of(Arena *arena, const Graph *graph, const QuantizedRows *rows, const Graph *of) {
     QuantizedRows *out = arena_array(arena, (size_t)graph->n_tensors, sizeof *out);
     for (int o = 0; o < graph->n_ops; o++) {
-        if (graph->ops[o].kind != OP_quantize) continue;
+        if (graph->ops[o].kind != OP_quantize && graph->ops[o].kind != OP_round) continue;
         int t = graph->ops[o].result, same = 0;
         while (same < of->n_tensors && strcmp(of->tensors[same].name, graph->tensors[t].name) != 0) same++;
         if (same == of->n_tensors || !rows[same].data) bug("the rows of `%s` are not kept", graph->tensors[t].name);

@@ -28,6 +28,8 @@ typedef struct StepPart {
 enum { MOST_STEP_PARTS = 8 };
 int steps_parts(const Plan *plan, const Step *step, StepPart parts[MOST_STEP_PARTS]); /* returns their number */
 
+/* Whether the step rounds rows; the bytes from one such row to the next, and where in a row of its buffer it begins. */
+bool step_rounds(const Plan *plan, const Step *step, int64_t *stride, int64_t *begin);
 /* Runs the batch and returns the quantized rows of each sequence, by the tensors of the engine's graph. */
 QuantizedRows **steps_quantized(Arena *arena, Engine *engine, const Batch *batch, const char *target, GuardSide side,
                                 const char **complaint);

@@ -30,7 +30,7 @@ typedef struct Option {
     "  --precision P        types of numbers in blocks of the spec that state none: f32 (default), or weights=f32,\n" \
     "                       weights=bf16, weights=f16, weights=int8, weights=int8:G, weights=int4:G or\n" \
     "                       weights=int4:G:offset with G = 32, 64 or 128, and behind integers ,activations=int8;\n" \
-    "                       int4 is weights=int4:32\n"
+    "                       cache=bf16, f16 or int8 for the keys and values of a decoder; int4 is weights=int4:32\n"
 #define HELP_TARGETS "@TARGETS@ or native, the best of this machine" /* options.c puts in the names */
 #define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n" HELP_INDENT "(default)\n"
 #define HELP_ENGINE \

@@ -232,8 +232,10 @@ static uint64_t state_hash(Arena *arena, const Program *program) {
     Text text = text_new(arena);
     for (int i = 0; i < program->n_caches; i++) {
         const Cache *c = &program->caches[i];
-        text_printf(&text, "%s %d %d %lld %lld %lld %lld\n", c->slot.name, c->slot.layout.panel > 0, c->ring,
-                    (long long)c->heads, (long long)c->width, (long long)c->slots, (long long)slot_element(&c->slot));
+        const char *dtype = c->slot.layout.dtype == DTYPE_F32 ? "" : dtype_name(c->slot.layout.dtype);
+        text_printf(&text, "%s %d %d %lld %lld %lld %lld%s\n", c->slot.name, c->slot.layout.panel > 0, c->ring,
+                    (long long)c->heads, (long long)c->width, (long long)c->slots, (long long)slot_element(&c->slot),
+                    dtype);
     }
     return hash_bytes(0, text.data, text.size);
 }
@@ -254,7 +256,17 @@ static void set_switches(const Plan *decode, TemplateVars *vars) {
     }
 }
 
-/* `caches`: {offset, heads, width, slots, panels} of each cache of a state, by which one is copied. Returns how many
+static void add_cache(TemplateList *caches, const Cache *c, int64_t offset, int64_t row, bool panels) {
+    TemplateVars *record = list_record(caches);
+    vars_int(record, "offset", offset);
+    vars_int(record, "heads", c->heads);
+    vars_int(record, "row", row);
+    vars_int(record, "slots", c->slots);
+    vars_int(record, "panels", panels);
+}
+
+/* `caches`: {offset, heads, row, slots, panels} of the numbers of each cache of a state, and of their scales, offsets
+ * and rows in bytes, by which a state is copied. Returns how many
  * slots the smallest ring has, or 0. */
 static int64_t set_caches(const Program *program, TemplateVars *vars) {
     TemplateList *caches = vars_list(vars, "caches");
@@ -262,12 +274,9 @@ static int64_t set_caches(const Program *program, TemplateVars *vars) {
     for (int i = 0; i < program->n_caches; i++) {
         const Cache *c = &program->caches[i];
         if (c->slot.space == SPACE_SOURCE) continue;
-        TemplateVars *record = list_record(caches);
-        vars_int(record, "offset", slot_element(&c->slot));
-        vars_int(record, "heads", c->heads);
-        vars_int(record, "width", c->width);
-        vars_int(record, "slots", c->slots);
-        vars_int(record, "panels", c->slot.layout.panel > 0);
+        add_cache(caches, c, c->slot.offset, c->width * (int64_t)dtype_bytes(c->slot.layout.dtype),
+                  c->slot.layout.panel > 0);
+        if (c->scales) add_cache(caches, c, c->slot.offset + c->scales, sizeof(float), false);
         if (c->ring && (!ring_slots || c->slots < ring_slots)) ring_slots = c->slots;
     }
     return ring_slots;
@@ -282,6 +291,9 @@ void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_
     *source_bytes = program->entries[ENTRY_ENCODE] ? STATE_HEADER + program->source_bytes : 0;
     vars_int(vars, "has_decode", decode != NULL);
     vars_int(vars, "has_encode", program->entries[ENTRY_ENCODE] != NULL);
+    bool narrow = false;
+    for (int i = 0; i < program->n_caches; i++) narrow |= program->caches[i].slot.layout.dtype != DTYPE_F32;
+    vars_int(vars, "kept_narrow", narrow);
     vars_int(vars, "has_rings", ring_slots > 0);
     vars_int(vars, "ring_slots", ring_slots);
     vars_int(vars, "rewind", program->rewind);

@@ -178,7 +178,9 @@ static void name_caches(const Namer *n) {
         const char *shape = c->slot.layout.panel
                                 ? arena_printf(n->arena, "[%lld][%lld][%lld][%d]", heads, slots / PANEL, width, PANEL)
                                 : arena_printf(n->arena, "[%lld][%lld][%lld]", heads, slots, width);
-        const char *comment = arena_printf(n->arena, "%s%s", shape, c->ring ? ", a ring" : "");
+        const Dtype dtype = c->slot.layout.dtype;
+        const char *comment = arena_printf(n->arena, "%s%s%s%s", shape, dtype == DTYPE_F32 ? "" : " of ",
+                                           dtype == DTYPE_F32 ? "" : dtype_name(dtype), c->ring ? ", a ring" : "");
         bool of_source = c->slot.space == SPACE_SOURCE;
         n->names->caches[i] = add_offset(n, of_source ? &n->names->source : &n->names->state,
                                          identifier(n, "cache", &c->site, true, c->site.part),

@@ -72,7 +72,8 @@ static void add_part(Text *text, const Step *s, const char *part) {
     case STEP_COPY: text_printf(text, "output %s", begins_with(part, "copy_") ? part + strlen("copy_") : part); return;
     case STEP_PATCHES: text_printf(text, "pixels of each patch"); return;
     case STEP_PREPEND: text_printf(text, "embedding"); return;
-    case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_POOL: case STEP_COUNT:
+    case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_ROUND: case STEP_POOL:
+    case STEP_COUNT:
         add_words(text, part);
         return;
     }
@@ -140,6 +141,9 @@ static void add_computed(Text *text, const Plan *plan, const Step *s) {
                     pool_name(s->pool.pool), s->pool.unit_length ? ", divided by their length" : "");
         return;
     case STEP_QUANTIZE: text_printf(text, "[%s][%lld] as codes of 0 to 255", rows, (long long)s->n); return;
+    case STEP_ROUND:
+        text_printf(text, "[%s][%lld] to %s", rows, (long long)s->n, dtype_name(s->round.dtype));
+        return;
     case STEP_NORM: case STEP_PATCHES: case STEP_COPY: case STEP_COUNT: break;
     }
     text_printf(text, "[%s][%lld]", rows, (long long)s->n);

@@ -2,6 +2,7 @@
  * pass, for one sequence, in double and with plain loops. It shares tables of the language with the emitter, but no
  * code. rounding.c moves its results as f32 arithmetic might round them. */
 #include "quantize.h"
+#include "round.h"
 #include "rounding.h"
 
 #include <math.h>
@@ -119,6 +120,26 @@ static void run_quantize(Interp *in, const Op *op, Numbers x, int64_t n, int64_t
             uint8_t code = codes ? codes[c] : quantized_code(row[c], own.inverse, own.head.zero);
             out[i * k + c] = quantized_value(&head, code);
         }
+    }
+}
+
+/* x [n][heads*d] -> out [n][heads*d]: the numbers of a narrower type. */
+static void run_round(Interp *in, const Op *op, Numbers x, int64_t n, int64_t columns, double *out) {
+    const QuantizedRows *given = in->given ? &in->given[op->result] : NULL;
+    const int64_t d = columns / op->a.heads;
+    double *row = arena_array(in->arena, (size_t)d, sizeof *row), largest = 0;
+    for (int64_t i = 0; i < n * columns; i++)
+        if (isfinite(at(x, i))) largest = fmax(largest, fabs(at(x, i)));
+    for (int64_t i = 0; i < n * op->a.heads; i++) {
+        for (int64_t c = 0; c < d; c++) row[c] = at(x, i * d + c);
+        round_row(op->a.dtype, row, d, out + i * d);
+        if (!given || !given->data) continue;
+        const uint8_t *from = given->data + i / op->a.heads * given->stride;
+        const float *numbers = (const float *)(const void *)from + i % op->a.heads * d;
+        QuantizeReport *report = in->report;
+        if (report) round_compare(op->a.dtype, row, d, 2e-5 * (1 + largest), numbers, report);
+        if (report && report->wrong && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
+        for (int64_t c = 0; c < d; c++) out[i * d + c] = (double)numbers[c];
     }
 }
 
@@ -352,6 +373,7 @@ static void run_op(Interp *in, const Op *op) {
                    out);
         break;
     case OP_quantize: run_quantize(in, op, x, n, d, out); break;
+    case OP_round: run_round(in, op, x, n, d, out); break;
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
     case OP_layernorm: case OP_rmsnorm:
@@ -378,7 +400,8 @@ static void run_op(Interp *in, const Op *op) {
     case OP_l2: run_l2(&in->rounding, x, d, out); break;
     case OP_COUNT: break;
     }
-    for (int64_t i = 0; i < count && in->rounding.state; i++) out[i] = round_result(&in->rounding, out[i]);
+    const bool moves = in->rounding.state && op->kind != OP_round; /* whose results are exact */
+    for (int64_t i = 0; i < count && moves; i++) out[i] = round_result(&in->rounding, out[i]);
     in->numbers[op->result].real = out;
 }
 

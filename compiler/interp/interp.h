@@ -33,16 +33,23 @@ typedef struct RowHead {
     float scale, zero; /* the zero point is a whole number from 0 to 255 */
 } RowHead;
 
-/* The rows of an OP_quantize as C has them: a RowHead and codes of 0 to 255. `data` is NULL for other tensors. */
+/* The rows of an OP_quantize as C has them, a RowHead and codes of 0 to 255, or those of an OP_round, whose numbers are
+ * f32. `data` is NULL for other tensors. */
 typedef struct QuantizedRows {
     const uint8_t *data;
     int64_t stride; /* bytes from row to row */
 } QuantizedRows;
 
-/* How such rows compare with the numbers that they stand for. A tie lies so near the middle of two integers that f32
- * may round it to either, and has become the one that the interpreter's number does not. */
+/* Of integers, and of numbers in bf16, that lie so near the middle. Neighbours in f16 are 8 times nearer to each other
+ * than those in bf16, so that the same error in f32 makes 8 times as many ties. */
+#define SHARE_OF_TIES 0.001
+
+/* How such rows compare with the numbers that they stand for. A tie lies so near the middle of two integers, or of two
+ * neighbours of a float type, that f32 may round it to either, and has become the one that the interpreter's number
+ * does not. */
 typedef struct QuantizeReport {
     int64_t numbers, ties, wrong;
+    double most_ties; /* of these numbers: the sum of their types' shares */
     const char *tensor; /* the first one with a wrong number, or NULL */
 } QuantizeReport;
 

@@ -68,4 +68,5 @@ void quantize_compare(const double *x, int64_t k, double by, const RowHead *head
         report->wrong += !fits || !(isnan(head->scale) || code_fits(x[c], head, codes[c], by));
     }
     report->numbers += k;
+    report->most_ties += (double)k * SHARE_OF_TIES;
 }

@@ -187,6 +187,20 @@ Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h) 
     return h;
 }
 
+static int rounded(Build *b, const char *what, Role role, int x, int64_t heads) {
+    if (x == NO_TENSOR) return x;
+    Tensor result = build_value_like(b, what, x);
+    result.site.role = role;
+    return EMIT(round, result, ATTRIBUTES(.dtype = b->precision.cache, .heads = heads), x);
+}
+
+Heads build_rounded(Build *b, const Attention *a, Heads h) {
+    if (b->precision.cache == DTYPE_F32) return h;
+    h.key = rounded(b, "key_rounded", ROLE_KEY, h.key, a->kv_heads);
+    h.value = rounded(b, "value_rounded", ROLE_VALUE, h.value, a->kv_heads);
+    return h;
+}
+
 static int state_tensor(Build *b, const char *what, Role role, Dim rows, int64_t columns) {
     Tensor tensor = build_value2(b, what, rows, columns);
     tensor.site.role = role;
@@ -202,7 +216,9 @@ static int append(Build *b, const char *what, Role role, int x) {
     Tensor longer = build_value2(b, what, b->total, columns);
     longer.site.role = role;
     int out = EMIT(append, longer, ATTRIBUTES(.past = b->past.symbol), in, x);
-    graph_state(b->arena, b->graph, (GraphState){.name = longer.name, .site = longer.site, .in = in, .out = out});
+    graph_state(b->arena, b->graph,
+                (GraphState){
+                    .name = longer.name, .site = longer.site, .in = in, .out = out, .dtype = b->precision.cache});
     return out;
 }
 
@@ -215,7 +231,8 @@ static int from_source(Build *b, const char *what, Role role, int64_t columns) {
                              .site = tensor->site,
                              .in = in,
                              .out = NO_TENSOR,
-                             .of_source = true});
+                             .of_source = true,
+                             .dtype = b->precision.cache});
     return in;
 }
 
@@ -224,12 +241,14 @@ static int64_t key_columns(const Attention *a) {
     return a->score == SCORE_general ? a->query_width : a->kv_heads * a->head_dim;
 }
 
-/* Rotates queries and keys by position, and appends to the caches. A cache holds rotated keys. */
-static Heads place_heads(Build *b, const Attention *a, Heads h, int64_t bound) {
+/* Rotates queries and keys by position, rounds keys and values that a state may keep, and appends to the caches. A
+ * cache holds rotated keys. */
+static Heads place_heads(Build *b, const Stack *stack, const Attention *a, Heads h, int64_t bound) {
     bool cached = b->entry == ENTRY_DECODE && !a->cross, turned = a->position.kind == POSITION_ROPE;
     int past = b->past.symbol;
     if (turned) h.query = rope(b, "query_rope", ROLE_QUERY, h.query, a, a->heads, bound, past);
     if (turned) h.key = rope(b, "key_rope", ROLE_KEY, h.key, a, a->kv_heads, bound, past);
+    if (stack && stack->is_decoder) h = build_rounded(b, a, h);
     if (!cached) return h;
     h.key = append(b, "keys", ROLE_KEY, h.key);
     h.value = append(b, "values", ROLE_VALUE, h.value);
@@ -257,7 +276,7 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
         h.key = from_source(b, "keys", ROLE_KEY, key_columns(a));
         h.value = from_source(b, "values", ROLE_VALUE, a->projected ? a->kv_heads * a->value_dim : a->value_width);
     } else {
-        h = place_heads(b, a, h, bound);
+        h = place_heads(b, stack, a, h, bound);
     }
     int query = h.query, key = h.key, value = h.value;
     int scores = attention_scores(b, stem, a, query, key);

@@ -75,8 +75,12 @@ const char *op_name(OpKind kind) {
     return names[kind];
 }
 
-bool graph_quantizes(const Graph *graph) {
+static bool has_op(const Graph *graph, OpKind kind) {
     for (int o = 0; graph && o < graph->n_ops; o++)
-        if (graph->ops[o].kind == OP_quantize) return true;
+        if (graph->ops[o].kind == kind) return true;
     return false;
 }
+
+bool graph_quantizes(const Graph *graph) { return has_op(graph, OP_quantize); }
+
+bool graph_rounds(const Graph *graph) { return has_op(graph, OP_quantize) || has_op(graph, OP_round); }

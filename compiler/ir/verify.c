@@ -102,6 +102,11 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
         WANT(x->dims[0].n + a->offset <= y->dims[0].n && x->dims[0].n + a->offset <= z->dims[0].n);
         break;
+    case OP_round:
+        WANT(a->heads > 0 && x->rank == 2 && x->dims[1].n % a->heads == 0 && dim_equal(x->dims[0], result->dims[0]) &&
+             x->dims[1].n == result->dims[1].n);
+        WANT(a->dtype == DTYPE_BF16 || a->dtype == DTYPE_F16 || a->dtype == DTYPE_I8);
+        break;
     case OP_quantize: WANT(dim_equal(x->dims[0], result->dims[0]) && x->dims[1].n == result->dims[1].n); break;
     case OP_linear:
         WANT(x->dims[1].n == y->dims[1].n && result->dims[1].n == y->dims[0].n &&

@@ -69,6 +69,7 @@ KernelCall *lower_rope(const Lowering *l, const Step *step);
 KernelCall *lower_map(const Lowering *l, const Step *step);
 KernelCall *lower_quantize(const Lowering *l, const Step *s);
 KernelCall *lower_pool(const Lowering *l, const Step *step);
+KernelCall *lower_round(const Lowering *l, const Step *step);
 KernelCall *lower_store(const Lowering *l, const Step *step);
 KernelCall *lower_gemm(const Lowering *l, const Step *step);
 KernelCall *lower_gemm_tiles(const Lowering *l, const Step *step);

@@ -28,6 +28,12 @@ static bool loads_weights(const Lowering *l, const Step *s) {
     return isa_find(l->isa, load_operation(l->arena, weights_dtype(l, s->gemm.weight)));
 }
 
+/* The same of the dtype in which keys and values are kept. */
+static bool loads_cache(const Lowering *l, const Step *s) {
+    const char *load = load_operation(l->arena, cache_dtype(l->plan, s->attention.key_cache));
+    return isa_find(l->isa, load) && isa_find(isa_for(l->isa, s->attention.value_dim), load);
+}
+
 #define STEPS(first, second) STEP_##first, STEP_##second
 static const Rule rules[KERNEL_COUNT] = {
 #define KERNEL(name, steps, template, applies, lower, ...) {steps, applies, lower},
@@ -45,6 +51,9 @@ static KernelCall *lower_step(const Lowering *l, const Step *s) {
     const char *why = "";
     if (s->kind == STEP_GEMM && !loads_weights(l, s))
         why = arena_printf(l->arena, ", whose weights are %s", dtype_name(weights_dtype(l, s->gemm.weight)));
+    if (s->kind == STEP_ATTENTION)
+        why = arena_printf(l->arena, ", whose keys and values are %s",
+                           dtype_name(cache_dtype(l->plan, s->attention.key_cache)));
     fail_status(EXIT_CANNOT, "%s:%d:%d: the target %s has no kernel for `%s`%s",
                 location->source ? location->source->path : "",
                 location->line, location->column, l->isa->name, s->name, why);

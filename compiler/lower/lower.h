@@ -125,6 +125,7 @@ extern const KernelRow kernel_rows[KERNEL_COUNT];
 /* The kind of pairs of queries and keys of an attention: self_pairs, source_pairs or cross_pairs. */
 const char *pairs_of(const Plan *plan, const Step *attention);
 const Cache *cache_of(const Plan *plan, int cache); /* NULL for NO_CACHE */
+Dtype cache_dtype(const Plan *plan, int cache);     /* of its numbers; F32 for NO_CACHE */
 /* The scratch of a thread of an entry, enough for each of the targets. */
 int64_t entry_scratch_bytes(Schedule *const *schedules, int entry);
 /* Checks the arguments of each call against its kernel's row: required ones, kinds, bounds; and that the areas of

@@ -20,6 +20,8 @@ static void sources(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "of_source", keys ? keys->slot.space == SPACE_SOURCE : cross);
     constant_integer(l, call, "in_panels", keys && keys->slot.layout.panel);
     constant_integer(l, call, "slots", keys ? keys->slots : 0);
+    constant_integer(l, call, "key_scales", keys ? keys->scales : 0);
+    constant_integer(l, call, "value_scales", values ? values->scales : 0);
     constant_integer(l, call, "k_stride", keys ? a->head_dim : stride_of(l, a->key));
     constant_integer(l, call, "v_stride", values ? a->value_dim : stride_of(l, a->value));
     constant_integer(l, call, "own_keys", has_own_keys(l->plan, s));
@@ -50,6 +52,9 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     int64_t relative_width = a->relative == NO_PACKED ? 0 : l->plan->program->packed[a->relative].shape.dims[1];
     constant_integer(l, call, "D", a->head_dim);
     constant_integer(l, call, "VD", a->value_dim);
+    constant_word(l, call, "kept_as", dtype_name(cache_dtype(l->plan, a->key_cache)));
+    constant_word(l, call, "kept_type", dtype_c_type(cache_dtype(l->plan, a->key_cache)));
+    constant_integer(l, call, "kept_bytes", (int64_t)dtype_bytes(cache_dtype(l->plan, a->key_cache)));
     constant_integer(l, call, "q_stride", stride_of(l, a->query));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
     constant_integer(l, call, "causal", visible->causal && !visible->has_prefix);

@@ -159,6 +159,23 @@ KernelCall *lower_pool(const Lowering *l, const Step *s) {
     return call;
 }
 
+KernelCall *lower_round(const Lowering *l, const Step *s) {
+    const RoundStep *m = &s->round;
+    KernelCall *call = call_new(l, KERNEL_round, l->isa, l->isa);
+    const char *heads = counted(l->arena, m->heads, "head"), *dtype = dtype_name(m->dtype);
+    constant_word(l, call, "dtype", dtype);
+    constant_integer(l, call, "HEADS", m->heads);
+    constant_integer(l, call, "D", s->n / m->heads);
+    constant_integer(l, call, "x_stride", stride_of(l, m->x));
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    constant_integer(l, call, "copy", m->x.buffer != s->out.buffer);
+    call->comment = arena_printf(l->arena, "%s of %lld rounded to %s", heads, (long long)(s->n / m->heads), dtype);
+    call->stem = arena_printf(l->arena, "round_%lld", (long long)s->n);
+    give_operand(call, "x", m->x);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
 KernelCall *lower_store(const Lowering *l, const Step *s) {
     const Cache *cache = cache_of(l->plan, s->store.cache);
     KernelCall *call = call_new(l, KERNEL_store, l->isa, l->isa);
@@ -168,6 +185,9 @@ KernelCall *lower_store(const Lowering *l, const Step *s) {
     constant_integer(l, call, "ring", cache->ring);
     constant_integer(l, call, "in_panels", cache->slot.layout.panel > 0);
     constant_integer(l, call, "of_source", cache->slot.space == SPACE_SOURCE);
+    constant_word(l, call, "dtype", dtype_name(cache->slot.layout.dtype));
+    constant_word(l, call, "c_type", dtype_c_type(cache->slot.layout.dtype));
+    constant_integer(l, call, "scales", cache->scales);
     constant_integer(l, call, "x_stride", stride_of(l, s->store.x));
     sequence_rows(l, call, s->rows);
     call->comment = arena_printf(l->arena, "rows of %s of %lld to their slots%s",

@@ -34,6 +34,10 @@ const Cache *cache_of(const Plan *plan, int cache) {
     return cache == NO_CACHE ? NULL : &plan->program->caches[cache];
 }
 
+Dtype cache_dtype(const Plan *plan, int cache) {
+    return cache == NO_CACHE ? DTYPE_F32 : cache_of(plan, cache)->slot.layout.dtype;
+}
+
 const char *pairs_of(const Plan *plan, const Step *s) {
     const Cache *keys = cache_of(plan, s->attention.key_cache);
     bool source_keys = keys ? keys->slot.space == SPACE_SOURCE : s->attention.key_rows == ROWS_SOURCE;

@@ -14,7 +14,8 @@ Precision resolve_precision(const Scope *scope) {
     const int group = (int)get(scope, F_weights_group);
     return (Precision){.weights = {weights, !group && weights == DTYPE_I4 ? DEFAULT_GROUP : group,
                                    get(scope, F_weights_offset)},
-                       .activations = (Dtype)get(scope, F_activations_dtype)};
+                       .activations = (Dtype)get(scope, F_activations_dtype),
+                       .cache = (Dtype)get(scope, F_cache_dtype)};
 }
 
 static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *ffn) {

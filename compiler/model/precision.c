@@ -7,7 +7,7 @@
 
 /* Words that say several parts at once, and parts and types that a later attnc will have. */
 static const char *const presets_to_come[] = {"bf16", "int8", NULL};
-static const char *const parts_to_come[] = {"attention", "cache", NULL};
+static const char *const parts_to_come[] = {"attention", NULL};
 static const char *const types_to_come[] = {"bf16", "f16", "int8", "int4", NULL};
 
 static bool is_among(const char *const *words, const char *word) {
@@ -53,6 +53,14 @@ static PrecisionRead read_part(Arena *arena, const char *part, const char *value
             else out->activations = (Dtype)choice;
             return PRECISION_FINE;
         }
+    } else if (strcmp(part, "cache") == 0) {
+        int64_t choice = choice_of(F_cache_dtype, value);
+        if (choice >= 0) {
+            out->cache = (Dtype)choice;
+            return PRECISION_FINE;
+        }
+        *why = arena_printf(arena, "`%s` is no type of cache", value);
+        return PRECISION_WRONG;
     } else if (!is_among(parts_to_come, part)) {
         *why = arena_printf(
             arena, "`%s` is no part of a model; the parts are weights, activations, attention and cache", part);

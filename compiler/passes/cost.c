@@ -83,17 +83,26 @@ static double scaling_bytes(const Plan *plan, const GemmStep *g) {
     return (double)dtype_bytes(scales->slot.layout.dtype) * (double)each * (g->offsets == NO_PACKED ? 1 : 2);
 }
 
+/* Of a key and its value as attention reads them. */
+static double key_bytes(const Plan *plan, const AttentionStep *a) {
+    const Dtype dtype = a->key_cache == NO_CACHE ? DTYPE_F32 : plan->program->caches[a->key_cache].slot.layout.dtype;
+    const double scales = dtype == DTYPE_I8 ? 2 * sizeof(float) : 0;
+    return (double)a->kv_heads * ((double)dtype_bytes(dtype) * (double)(a->head_dim + a->value_dim) + scales);
+}
+
 double step_bytes(const Plan *plan, const Step *s, const CallRows *call) {
-    double rows = (double)rows_in(plan, s->rows, call), floats = rows * (double)s->n, weights = 0;
+    double rows = (double)rows_in(plan, s->rows, call), floats = rows * (double)s->n, others = 0;
     const GemmStep *g = &s->gemm;
     const AttentionStep *a = &s->attention;
     if (s->kind == STEP_GEMM) {
         size_t bits = dtype_bits(plan->program->packed[g->weight].slot.layout.dtype);
-        weights = (double)bits / 8 * (double)g->k * (double)s->n + scaling_bytes(plan, g) * (double)s->n;
+        others = (double)bits / 8 * (double)g->k * (double)s->n + scaling_bytes(plan, g) * (double)s->n;
         floats += rows * (double)g->k + (gemm_has_residual(g) || gemm_has_factor(g) ? rows * (double)s->n : 0);
-    } else if (s->kind == STEP_ATTENTION)
-        floats += rows * (double)(a->heads * a->head_dim) +
-                  (double)(keys_of(plan, a, call) * a->kv_heads * (a->head_dim + a->value_dim));
-    else floats += rows * (double)s->n;
-    return (double)sizeof(float) * floats + weights;
+    } else if (s->kind == STEP_ATTENTION) {
+        floats += rows * (double)(a->heads * a->head_dim);
+        others = (double)keys_of(plan, a, call) * key_bytes(plan, a);
+    } else if (s->kind == STEP_STORE) {
+        others = floats * (double)dtype_bytes(plan->program->caches[s->store.cache].slot.layout.dtype);
+    } else floats += rows * (double)s->n;
+    return (double)sizeof(float) * floats + others;
 }

@@ -77,6 +77,14 @@ static void fuse_quantize(Fuse *f, const Op *op) {
     step_add(f, step);
 }
 
+static void fuse_round(Fuse *f, const Op *op) {
+    const RoundStep round = {.x = f->at[op->inputs[0]], .dtype = op->a.dtype, .heads = op->a.heads};
+    Step step = row_step(f, STEP_ROUND, op);
+    step.round = round;
+    step.shape = arena_printf(f->arena, "%s to %s", step.shape, dtype_name(op->a.dtype));
+    step_add(f, step);
+}
+
 static void fuse_pool(Fuse *f, const Op *op) {
     int result = op->result;
     f->rows[result] = ROWS_SEQUENCES;
@@ -105,6 +113,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_prepend: fuse_prepend(f, op); break;
     case OP_linear: fuse_linear(f, op); break;
     case OP_quantize: fuse_quantize(f, op); break;
+    case OP_round: fuse_round(f, op); break;
     case OP_layernorm: case OP_rmsnorm: fuse_norm(f, op); break;
     case OP_rope: fuse_rope(f, op); break;
     case OP_scores: case OP_additive_scores: fuse_attention(f, op); break;
@@ -166,6 +175,8 @@ static void set_lengths(Plan *plan, const Model *m) {
     }
     if (!m->unroll_full) return;
     if (graph_quantizes(plan->graph)) refuse(m->location, "`unroll full` of a model with `activations int8`");
+    if (graph_rounds(plan->graph))
+        refuse(m->location, "`unroll full` of a model that rounds keys and values (`cache`)");
     if (in_groups(plan)) refuse(m->location, "`unroll full` of a model whose weights share scales in groups");
     if (!plan->seq.exact) refuse(m->location, "`unroll full` of a model whose length is not fixed by `seq = N`");
     if (plan->source_seq.n && !plan->source_seq.exact)

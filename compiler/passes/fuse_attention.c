@@ -3,7 +3,8 @@
 #include "fuse.h"
 
 int cache_of_state(Fuse *f, const GraphState *state, bool of_source) {
-    const Slot slot = {.space = of_source ? SPACE_SOURCE : SPACE_STATE, .layout = LAYOUT_ROWS, .name = state->name};
+    Slot slot = {.space = of_source ? SPACE_SOURCE : SPACE_STATE, .layout = LAYOUT_ROWS, .name = state->name};
+    slot.layout.dtype = state->dtype;
     return program_cache(f->arena, f->program, (Cache){.slot = slot, .site = state->site});
 }
 
@@ -46,7 +47,7 @@ static int read_cache(Fuse *f, int t, const Layout *layout, int64_t heads, int64
     if (f->cache[t] == NO_CACHE) return NO_CACHE;
     Cache *cache = &f->program->caches[f->cache[t]];
     *cache = (Cache){.slot = cache->slot, .site = cache->site, .heads = heads, .width = width, .window = window};
-    cache->slot.layout = *layout;
+    cache->slot.layout.panel = layout->panel;
     return f->cache[t];
 }
 

@@ -7,6 +7,16 @@
 
 enum { SLACK = ALIGNMENT, TILE_SLACK = 1024 }; /* bytes */
 
+/* Sets the bytes of the numbers and of the scales behind them; false on overflow. */
+static bool cache_bytes(Cache *c) {
+    int64_t scales;
+    if (!layout_bytes(&c->slot.layout, (Shape){3, {c->heads, c->slots, c->width}}, &c->slot.bytes)) return false;
+    if (c->slot.layout.dtype != DTYPE_I8) return true;
+    c->scales = c->slot.bytes;
+    return layout_bytes(&LAYOUT_ROWS, (Shape){2, {c->heads, c->slots}}, &scales) &&
+           add_fits(c->slot.bytes, scales, &c->slot.bytes);
+}
+
 /* The cache of a layer with a window is a ring for the window and the rows that one chunk appends, if that saves
  * slots. */
 static void size_cache(Program *program, Cache *c) {
@@ -18,7 +28,7 @@ static void size_cache(Program *program, Cache *c) {
     c->slots = c->ring ? ring : slots;
     if (c->ring && c->slots - c->window < program->rewind) program->rewind = c->slots - c->window;
     int64_t *at = c->slot.space == SPACE_SOURCE ? &program->source_bytes : &program->state_bytes;
-    if (!layout_bytes(&c->slot.layout, (Shape){3, {c->heads, c->slots, c->width}}, &c->slot.bytes))
+    if (!cache_bytes(c))
         fail("the state of `%s` is too large", m->name);
     c->slot.offset = *at;
     *at += c->slot.bytes;

@@ -52,6 +52,7 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
         all[n++] = (Read){"x", s->map.x};
         all[n++] = (Read){"other", s->map.other};
         break;
+    case STEP_ROUND: all[n++] = (Read){"x", s->round.x}; break;
     case STEP_POOL: all[n++] = (Read){"x", s->pool.x}; break;
     case STEP_PATCHES: case STEP_COUNT: break;
     }
@@ -84,7 +85,8 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 
 const char *step_kind_name(StepKind kind) {
     static const char *const names[STEP_COUNT] = {"embed", "patches",   "prepend", "gemm", "norm", "rope",
-                                                  "store", "attention", "map",     "quantize", "pool", "copy"};
+                                                  "store", "attention", "map",     "quantize", "round",
+                                                  "pool",  "copy"};
     return names[kind];
 }
 
@@ -125,10 +127,12 @@ void program_print(Text *out, const Program *program) {
     }
     for (int i = 0; i < program->n_caches; i++) {
         const Cache *c = &program->caches[i];
-        text_printf(out, "  cache %s of the %s at %lld: %s, %s%s of %lld%s\n", c->slot.name,
+        text_printf(out, "  cache %s of the %s at %lld: %s, %s%s of %lld%s", c->slot.name,
                     c->slot.space == SPACE_SOURCE ? "source" : "state", (long long)c->slot.offset,
                     counted(out->arena, c->heads, "head"),
                     counted(out->arena, c->slots, c->slot.layout.panel ? "slot" : "row"),
                     c->slot.layout.panel ? " in panels" : "", (long long)c->width, c->ring ? ", a ring" : "");
+        if (c->slot.layout.dtype != DTYPE_F32) text_printf(out, " of %s", dtype_name(c->slot.layout.dtype));
+        text_printf(out, "\n");
     }
 }

@@ -40,6 +40,7 @@ typedef struct Cache {
     Site site;
     bool ring;
     int64_t heads, width, slots;
+    int64_t scales; /* bytes from the slot's begin to the scales of I8, f32 [heads][slots]; 0 of other types */
     int64_t window; /* 0: no window, or one that the first keys ignore */
 } Cache;
 
@@ -68,6 +69,7 @@ typedef enum StepKind {
     STEP_ATTENTION,
     STEP_MAP,
     STEP_QUANTIZE,
+    STEP_ROUND,
     STEP_POOL,
     STEP_COPY,
     STEP_COUNT
@@ -157,6 +159,12 @@ typedef struct MapStep {
     Activation activation;
 } MapStep;
 
+typedef struct RoundStep {
+    Operand x;
+    Dtype dtype;   /* of OP_round; the rows stay in f32 */
+    int64_t heads; /* of which each has a scale of its own where the type is I8 */
+} RoundStep;
+
 typedef struct PoolStep {
     Operand x;
     PoolKind pool;
@@ -183,6 +191,7 @@ typedef struct Step {
         StoreStep store;
         AttentionStep attention;
         MapStep map;     /* STEP_COPY and STEP_QUANTIZE too */
+        RoundStep round;
         PoolStep pool;
     };
 } Step;

@@ -121,6 +121,9 @@ static void verify_step(const Checker *c) {
         break;
     case STEP_PREPEND: verify_packed(c, s->embed.front[0], "front", true); break;
     case STEP_PATCHES: case STEP_QUANTIZE: case STEP_MAP: case STEP_POOL: case STEP_COPY: break;
+    case STEP_ROUND:
+        if (s->round.heads < 1 || s->n % s->round.heads) broken(c, "do not divide the columns", "heads");
+        break;
     case STEP_COUNT: broken(c, "has no kind", "the step");
     }
 }
@@ -205,6 +208,9 @@ void program_verify(const Program *program) {
         const Cache *c = &program->caches[i];
         bool of_source = c->slot.space == SPACE_SOURCE;
         int64_t *at = of_source ? &source : &state;
+        if ((c->slot.layout.dtype == DTYPE_I8) != (c->scales > 0)) bug("`%s` has no scales", c->slot.name);
+        if (c->scales && c->scales + c->heads * c->slots * (int64_t)sizeof(float) > c->slot.bytes)
+            bug("the scales of `%s` pass its end", c->slot.name);
         verify_slot(&c->slot, (Shape){3, {c->heads, c->slots, c->width}},
                     of_source ? program->source_bytes : program->state_bytes);
         if (c->slot.offset < *at) bug("`%s` lies over the cache in front of it", c->slot.name);

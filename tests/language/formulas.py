@@ -165,8 +165,9 @@ class Formulas:
 
     # ------------------------------------------------------------ attention
 
-    def attend(self, m, stem, queries, keys, heads, kv_heads=None, turn=None, normed=None, **names):
-        """Rows behind the output projection, by the page's formulas; `turn(x, row)` is rope on one head's columns."""
+    def attend(self, m, stem, queries, keys, heads, kv_heads=None, turn=None, normed=None, kept=list, **names):
+        """Rows behind the output projection, by the page's formulas; `turn(x, row)` is rope on one head's columns, and
+        `kept(x)` what a state keeps of them."""
         kv_heads = kv_heads or heads
         turn, normed = turn or (lambda x, row: x), normed or (lambda which, parts: parts)
 
@@ -176,7 +177,8 @@ class Formulas:
             return [x[h * width:(h + 1) * width] for h in range(count)]
         q = [[turn(part, i) for part in normed("query", heads_of("query", x, heads))] for i, x in enumerate(queries)]
         k = [[turn(part, j) for part in normed("key", heads_of("key", x, kv_heads))] for j, x in enumerate(keys)]
-        v = [heads_of("value", x, kv_heads) for x in keys]
+        k, v = ([[Row(kept(part)) for part in x] for x in rows]
+                for rows in (k, [heads_of("value", x, kv_heads) for x in keys]))
         given = {"scale": 1 / math.sqrt(len(q[0][0])), "softcap": 0, "sink": None, "bias": lambda h, i, j: 0,
                  "visible": lambda i, j: True, **names}
         f = self.page.formulas("attention", q=q, k=k, v=v, heads=heads, kv_heads=kv_heads, keys=range(len(keys)),
@@ -219,6 +221,25 @@ class Formulas:
         self.compare("score dot", scale=1)
         self.compare("softcap 0.5", softcap=0.5)
         self.compare("sink learned", sink="learned")
+
+    def test_cache(self):
+        f = self.page.formulas("cache")
+        kept = {"f32": list, "bf16": lambda x: [f["bf16"](n) for n in x], "f16": lambda x: [f["f16"](n) for n in x],
+                "int8": f["int8"]}
+        found = []
+        for word, keep in kept.items():
+            m = self.model("model t { d_model 8, bias none, precision cache %s\ndecoder { input features, seq <= 9\n"
+                           "final_norm no, layers 1 {\n"
+                           "attention self { heads 4, kv_heads 2, norm none, residual no } } } }"
+                           % word)
+            given = self.rows(m, 5, 8)
+            given[2] = Row([0] * 8)  # whose keys and values are zeros
+            wanted = self.attend(m, "decoder.layers.0.attention", given, given, 4, kv_heads=2, kept=keep,
+                                 visible=lambda i, j: j <= i)
+            found.append(m.outputs("hidden", {"features": given})[0])
+            near(found[-1], wanted, "cache " + word)
+        for other in found[1:]:
+            assert max(abs(a - b) for a, b in zip(flat(other), flat(found[0]))) > 1e-4, "nothing is rounded"
 
     def test_masks(self):
         given = {"causal": False, "prefix": False, "prefix_length": 0, "window": 0, "first": 0,

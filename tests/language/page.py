@@ -76,6 +76,7 @@ def mean(x):
 
 WORDS = {"abs": abs, "min": min, "max": max, "sum": sum, "zip": zip, "pi": math.pi, "floor": math.floor,
          "ceil": math.ceil, "log": math.log, "log2": math.log2, "cos": math.cos, "sin": math.sin, "single": single,
+         "round": round,
          "sqrt": each(math.sqrt), "exp": each(math.exp), "tanh": each(math.tanh), "erf": math.erf, "dot": dot,
          "mean": mean, "var": lambda x: mean((x - mean(x)) ** 2), "True": True}
 

@@ -169,14 +169,16 @@ class Plans:
             assert int(places[1][1]) - int(places[0][1]) == 4 * 4 * rows, "%s: %s" % (seq, places)
 
     def test_caches(self):
-        count = 0
-        line = r"^  cache (\S+) of the (state|source) at (\d+): (\d+) heads?, (\d+) (?:slots? in panels|rows?) of (\d+)"
+        count, sizes = 0, {"": 4, "BF16": 2, "F16": 2, "I8": 1}
+        line = r"^  cache (\S+) of the (state|source) at (\d+): (\d+) heads?, (\d+) (?:slots? in panels|rows?)" \
+               r" of (\d+)(?:, a ring)?(?: of (\w+))?$"
         for spec, text in self.texts:
             found = re.findall(line, text, re.M)
             assert len(found) == len(re.findall("^  cache ", text, re.M)), "%s: a cache without a place" % spec
             for kind in ("state", "source"):
-                apart(spec, "the cache", [(name, int(at), 4 * int(heads) * int(slots) * int(width), 0, 0)
-                                          for name, of, at, heads, slots, width in found if of == kind])
+                apart(spec, "the cache", [
+                    (name, int(at), int(heads) * int(slots) * (int(width) * sizes[dtype] + (4 if dtype == "I8" else 0)),
+                     0, 0) for name, of, at, heads, slots, width, dtype in found if of == kind])
             count += len(found)
         assert count > 100, "%d caches" % count
 
@@ -184,8 +186,8 @@ class Plans:
         """Every kernel of kernels.def is in some schedule, in loops and unrolled as far as it has both."""
         with open(os.path.join(ROOT, "compiler/lower/kernels.def"), encoding="utf-8") as file:
             names = re.findall(r"^KERNEL\((\w+),", file.read(), re.M)
-        only = {"attention": {"loops"}, "store": {"loops"}, "attention_register_resident": {"unrolled"},
-                "attention_full": {"unrolled"}}
+        only = {"attention": {"loops"}, "store": {"loops"}, "round": {"loops"},
+                "attention_register_resident": {"unrolled"}, "attention_full": {"unrolled"}}
         found = {name: set() for name in names}
         for spec, _ in self.texts:
             for part in re.split(r"^(?=schedule )", dump(spec, "schedule"), flags=re.M)[1:]:

@@ -95,7 +95,8 @@ class Precision:
                 ("weights=int4:33", 2, "is no type of weights"), ("weights=int4:", 2, "is no type"),
                 ("weights=int8:32:offset", 2, "is no type"), ("weights=int4:32:offsets", 2, "is no type"),
                 ("weights=f32:32", 2, "is no type"), ("activations=int4", 3, "not supported yet"),
-                ("activations=bf16", 3, "not supported yet"), ("weights=int8,cache=int8", 3, "not supported yet"),
+                ("activations=bf16", 3, "not supported yet"), ("weights=int8,cache=int4", 2, "no type of cache"),
+                ("weights=int8,attention=bf16", 3, "not supported yet"),
                 ("fp8", 2, "is not f32, bf16, int8, int4 or PART=TYPE"), ("weights", 2, "is not f32"),
                 ("weights=", 2, "no type of weights"), ("weights=int9", 2, "no type of weights"),
                 ("head=f32", 2, "no part of a model"), ("weights=f32,", 2, "is not PART=TYPE"),
@@ -109,8 +110,12 @@ class Precision:
             done = attnc("compile", spec, "-o", self.folder + "/none")
             assert done.returncode == 3 and "`unroll full` of a model " in done.stderr, done.stderr
             assert part in done.stderr and not os.path.exists(self.folder + "/none"), done.stderr
+        done = attnc("compile", "tests/differential/unrolled_pair.attn", "--precision", "cache=bf16", "-o",
+                     self.folder + "/none")
+        assert done.returncode == 3 and "rounds keys and values (`cache`)" in done.stderr, done.stderr
         for value in ("int4", "weights=int4:128:offset", "weights=int8:64,activations=int8", "f32", "weights=f32",
-                      "weights=bf16,activations=f32,attention=f32,cache=f32"):
+                      "weights=bf16,activations=f32,attention=f32,cache=f32",
+                      "cache=bf16", "cache=f16", "weights=int8,cache=int8"):
             attnc("weights", SPEC, "--precision", value, status=0)
 
 

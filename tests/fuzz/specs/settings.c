@@ -432,6 +432,9 @@ static const char *of_d_model(Draw *d, const Section *s) { return (void)s, of_wi
 static const char *of_dtype(Draw *d, const Section *s) { return (void)d, (void)s, "f32"; }
 static const char *of_precision(Draw *d, const Section *s) {
     (void)s;
+    if (d->has_decoder && dice_chance(&d->dice, 50))
+        return DICE_WORD(&d->dice, "cache f32", "cache bf16", "cache f16", "cache int8", "weights int8 cache int8",
+                         "weights int8 activations int8 cache bf16");
     return DICE_WORD(&d->dice, "weights f32", "weights bf16", "weights f16", "weights int8",
                      "weights int8 activations int8", "weights int8 32", "weights int4", "weights int4 64 offset",
                      "weights int4 32 offset activations int8");

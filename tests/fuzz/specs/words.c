@@ -112,6 +112,7 @@ static const struct {
      "weights f32|weights bf16|weights f16|weights int8|weights int8 64|weights int4|weights int4 128", 0, NULL},
     {S_precision, "offset", "weights int4 offset|weights int4 32 offset activations int8", 0, NULL},
     {S_precision, "activations", "weights int8 activations int8|activations f32", 0, NULL},
+    {S_precision, "cache", "cache f32|cache bf16|cache f16|cache int8", 0, NULL},
 };
 
 static int row_of(int option) {
