@@ -34,7 +34,7 @@ static const char *best_target(Arena *arena, const Graph *graph) {
     int n;
     const char *const *here = targets_here(arena, graph_quantizes(graph), &n), *best = NULL;
     for (int t = 0; t < n; t++)
-        if (machine_has(here[t])) best = here[t];
+        if (machine_has(here[t], false)) best = here[t];
     return best;
 }
 
