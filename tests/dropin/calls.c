@@ -7,7 +7,8 @@ static void fill(int32_t *ids, int count, int step, int below) {
 
 #define INIT(NAME)                                                                                                     \
     {                                                                                                                  \
-        NAME##_options options = {sizeof options, target, 1, threads, run, pool, 1};                                   \
+        NAME##_options options = {.size = sizeof options, .target = target, .verify = 1, .threads = threads,           \
+                                  .parallel_for = run, .pool = pool, .least_work = 1};                                 \
         int status = NAME##_init(&contexts->NAME, NAME##_embedded(), NAME##_bytes, &options);                          \
         if (status) return status;                                                                                     \
     }
