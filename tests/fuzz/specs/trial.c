@@ -190,8 +190,8 @@ static Engine *write_engine(Arena *arena, const Workshop *shop, Trial *t, int in
         if (!compile_until(&c, STAGE_GRAPH)) fail_status(EXIT_CANNOT, "%s", c.diagnostics.log.data);
         EngineOptions options = {.targets = t->targets, .n_targets = t->n_targets};
         RandomInputs inputs;
-        /* How far rounding moves a model that quantizes rows is known only from what a target has made of them. */
-        if (graph_quantizes(c.module->forward)) t->stress = STRESS_UNIT;
+        /* How far rounding moves a model that rounds rows is known only from what a target has made of them. */
+        if (graph_rounds(c.module->forward)) t->stress = STRESS_UNIT;
         if (t->embedded) options.embedded = stressed_weights(arena, c.module, t->stress, t->seed, &inputs);
         engine = engine_write(arena, &c, &options);
         if (shop->plant) engine->emitted.c = planted(arena, engine->emitted.c, shop->plant);
