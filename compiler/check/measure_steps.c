@@ -78,11 +78,11 @@ static void match_steps(StepsPair *p) {
 
 /* ---------------------------------------------------------------- rows */
 
-/* Adds rows of a step of the measured model, part k at own[k] + row * stride. */
-static void add_rows(StepsPair *p, StepSums *s, const float *const *own, int64_t stride, int64_t rows) {
+/* Adds rows of a step of the measured model, whose part k of n_parts is at own[k] + row * stride. */
+static void add_rows(StepsPair *p, StepSums *s, const float *const *own, int n_parts, int64_t stride, int64_t rows) {
     for (int64_t row = 0; row < rows; row++, s->kept_rows++) {
         double apart = 0, size = 0;
-        for (int k = 0; k < s->n_parts; k++) {
+        for (int k = 0; k < n_parts; k++) {
             const Kept *kept = &p->kept[s->of_f32[k]];
             if (s->kept_rows >= kept->filled) bug("a step of the f32 model has fewer rows");
             const float *a = own[k] + row * stride, *b = kept->rows + s->kept_rows * kept->width;
@@ -144,11 +144,12 @@ static void keep_look(Steps *steps, const Step *s) {
 static void compare_look(Steps *steps, const Step *s) {
     StepsPair *p = ((Looking *)steps)->pair;
     StepSums *sums = &p->sums[steps->step];
-    if (steps->step < p->from || steps->step >= p->to || !sums->n_parts) return;
+    const int n = sums->n_parts;
+    if (steps->step < p->from || steps->step >= p->to || !n) return;
     const float *own[MOST_STEP_PARTS];
-    for (int k = 0; k < sums->n_parts; k++)
+    for (int k = 0; k < n; k++)
         own[k] = (const float *)steps_result(steps, s) + s->out.column + sums->parts[k].column;
-    add_rows(p, sums, own, p->plan->buffers[s->out.buffer].stride, chunk_rows(steps, s));
+    add_rows(p, sums, own, n, p->plan->buffers[s->out.buffer].stride, chunk_rows(steps, s));
 }
 
 static void run_steps(StepsPair *p, const MeasuredModel *m, const Batch *batch,
@@ -184,9 +185,10 @@ static void interpret_steps(StepsPair *p, const Sequence *s) {
     const Interpretation *b = interpret_model(p->arena, p->f32, s), *a = interpret_model(p->arena, p->own, s);
     for (int i = 0; i < p->plan->n_steps; i++) {
         StepSums *sums = &p->sums[i];
+        const int n = sums->n_parts;
         const float *own[MOST_STEP_PARTS];
-        if (!sums->n_parts) continue;
-        for (int k = 0; k < sums->n_parts; k++) {
+        if (!n) continue;
+        for (int k = 0; k < n; k++) {
             const int t = sums->of_f32[k];
             const int64_t width = sums->parts[k].width, rows = sequence_items(s, &f32->tensors[t]) / width;
             p->kept[t] = (Kept){.rows = narrowed(p->arena, f32, b, s, t), .width = width, .filled = rows};
@@ -196,8 +198,8 @@ static void interpret_steps(StepsPair *p, const Sequence *s) {
         const int64_t rows = p->kept[sums->of_f32[0]].filled;
         sums->kept_rows = 0;
         for (int64_t row = 0; row < rows; row++) {
-            add_rows(p, sums, own, 0, 1);
-            for (int k = 0; k < sums->n_parts; k++) own[k] += sums->parts[k].width;
+            add_rows(p, sums, own, n, 0, 1);
+            for (int k = 0; k < n; k++) own[k] += sums->parts[k].width;
         }
     }
 }

@@ -152,6 +152,7 @@ typedef struct RowsTile {
 /* Columns of a panel that are not padding: PANEL unless the parts of the product are narrower. */
 int64_t panel_columns(const Plan *plan, const Step *gemm);
 GemmTile gemm_tile(const Isa *isa, int64_t used); /* `used`: columns of a panel that are not padding */
+GemmTile gemm_dots_tile(const Isa *isa, int64_t used); /* of products of integers, whose rows share widened weights */
 /* The same for weights in groups, whose scales, and offsets if they have any, stand in registers too; `dots` are
  * products of integers, whose sums of a group stand beside those of all groups. */
 GemmTile gemm_group_tile(const Isa *isa, int64_t used, bool dots, bool offset);

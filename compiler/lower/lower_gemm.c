@@ -60,11 +60,6 @@ static void k_steps(const Lowering *l, KernelCall *call, const Step *s, int64_t 
     constant_integer(l, call, "K_STEP", step);
 }
 
-/* A single lane multiplies halves of bytes no faster as integers than as floats, and has to sum the columns too. */
-static bool multiplies_integers(const Lowering *l, const Isa *isa, const Step *s) {
-    return isa->width > 1 || weights_dtype(l, s->gemm.weight) != DTYPE_I4;
-}
-
 /* The product as the kernel computes it, with tiles of the given size where it is not 0. */
 static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel, GemmTile given) {
     const GemmStep *g = &s->gemm;
@@ -73,10 +68,10 @@ static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel
     const int64_t shared = scale_group(l->plan, s);
     KernelCall *call = call_new(l, kernel, isa, isa);
     const int group = l->plan->program->packed[g->weight].slot.layout.k_group;
-    const bool quantized = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8;
-    const bool dots = quantized && multiplies_integers(l, isa, s);
+    const bool dots = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8;
     const GemmTile tile = given.height ? given
                           : shared     ? gemm_group_tile(isa, used, dots, g->offsets != NO_PACKED)
+                          : dots       ? gemm_dots_tile(isa, used)
                                        : gemm_tile(isa, used);
     constant_integer(l, call, "K", ceil_div(g->k, group)); /* in groups */
     constant_integer(l, call, "GROUP", group);
@@ -92,7 +87,6 @@ static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel
     k_steps(l, call, s, used);
     fix_rows(l, call, s->rows);
     constant_integer(l, call, "x_stride", stride_of(l, g->x));
-    constant_integer(l, call, "QUANTIZED", quantized);
     constant_integer(l, call, "ROW_HEAD", ROW_HEAD);
     constant_integer(l, call, "stream", weights_stream(l));
     epilogue(l, call, s);
