@@ -423,7 +423,8 @@ static inline bool weight_type_equal(WeightType a, WeightType b) {
 /* The types in which a part of the model stores its numbers. Position tables, norms and biases are always f32. */
 typedef struct Precision {
     WeightType weights; /* of the matrices of products and of token tables */
-    Dtype activations;  /* of the rows that weights in I8 multiply: F32 or I8; other weights multiply rows in F32 */
+    Dtype activations;  /* of rows: I8 where weights of integers multiply them, BF16 for weights in BF16; or F32 */
+    Dtype attention;    /* of the queries, keys and values that are multiplied: F32 or BF16 */
     Dtype cache;        /* of the keys and values that a decoder's attention reads: F32, BF16, F16 or I8 */
 } Precision;
 

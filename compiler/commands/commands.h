@@ -27,10 +27,11 @@ typedef struct Option {
     "                       scale from that seed" /* the command adds the end of the sentence, or a default */
 #define HELP_INDENT "                       "
 #define HELP_PRECISION \
-    "  --precision P        types of numbers in blocks of the spec that state none: f32 (default), or weights=f32,\n" \
-    "                       weights=bf16, weights=f16, weights=int8, weights=int8:G, weights=int4:G or\n" \
-    "                       weights=int4:G:offset with G = 32, 64 or 128, and behind integers ,activations=int8;\n" \
-    "                       cache=bf16, f16 or int8 for the keys and values of a decoder; int4 is weights=int4:32\n"
+    "  --precision P        types of numbers in blocks of the spec that state none: f32 (default), bf16, int8, or\n" \
+    "                       weights=f32, bf16, f16, int8, int8:G, int4:G or int4:G:offset with G = 32, 64 or 128;\n" \
+    "                       activations=int8 beside weights of integers, and bf16 beside bf16; attention=bf16;\n" \
+    "                       cache=bf16, f16 or int8 for the keys and values of a decoder; bf16 and int8 are such\n" \
+    "                       weights and activations with attention=bf16, int4 is weights=int4:32\n"
 #define HELP_TARGETS "@TARGETS@ or native, the best of this machine" /* options.c puts in the names */
 #define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n" HELP_INDENT "(default)\n"
 #define HELP_ENGINE \

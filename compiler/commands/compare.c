@@ -12,9 +12,8 @@ static const char usage[] =
     HELP_WEIGHTS "; a packed file\n" HELP_INDENT "holds weights in f32\n"
     "  --in NAME=F.npy      an input, as attnc run takes it: a batch too, and attention_mask for padded sequences\n"
     "  --precision P        is compared with the model in which all is f32, also what the spec states otherwise; P is\n"
-    "                       the precision of the blocks that state none: f32, weights=bf16, weights=f16,\n"
-    "                       weights=int8, weights=int8:G, weights=int4:G or weights=int4:G:offset with G = 32, 64 or\n"
-    "                       128, and behind integers ,activations=int8; int4 is weights=int4:32; several may be given\n"
+    "                       the precision of the blocks that state none, as the other commands take it: f32,\n"
+    "                       bf16, int8, int4 or PART=TYPE,…; several may be given\n"
     "  --json               prints one object: \"precisions\" with bytes, times and the errors of outputs and steps\n"
     "  --html F             also writes a page that shows the errors by step, the bytes and the times\n"
     HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;

@@ -318,7 +318,7 @@ static Graph *build_encode(Arena *arena, Module *module) {
             enter_sublayer(&b, &stack_rows, l, s);
             const Stem stem = build_sublayer_stem(&b, decoder, decoder->layers[l].weights_of, s);
             Heads h = build_project(&b, &stem, &s->attention, (Heads){NO_TENSOR, rows, rows});
-            h = build_rounded(&b, &s->attention, build_score_rows(&b, &stem, &s->attention, h));
+            h = build_rounded(&b, decoder, &s->attention, build_score_rows(&b, &stem, &s->attention, h));
             leave_source(&b, "keys", ROLE_KEY, h.key);
             leave_source(&b, "values", ROLE_VALUE, h.value);
         }

@@ -187,17 +187,21 @@ Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h) 
     return h;
 }
 
-static int rounded(Build *b, const char *what, Role role, int x, int64_t heads) {
-    if (x == NO_TENSOR) return x;
+static int rounded(Build *b, const char *what, Role role, int x, Dtype dtype, int64_t heads) {
+    if (x == NO_TENSOR || dtype == DTYPE_F32) return x;
     Tensor result = build_value_like(b, what, x);
     result.site.role = role;
-    return EMIT(round, result, ATTRIBUTES(.dtype = b->precision.cache, .heads = heads), x);
+    return EMIT(round, result, ATTRIBUTES(.dtype = dtype, .heads = heads), x);
 }
 
-Heads build_rounded(Build *b, const Attention *a, Heads h) {
-    if (b->precision.cache == DTYPE_F32) return h;
-    h.key = rounded(b, "key_rounded", ROLE_KEY, h.key, a->kv_heads);
-    h.value = rounded(b, "value_rounded", ROLE_VALUE, h.value, a->kv_heads);
+Heads build_rounded(Build *b, const Stack *stack, const Attention *a, Heads h) {
+    const bool kept = stack && stack->is_decoder && b->precision.cache != DTYPE_F32;
+    const Dtype dtype = kept ? b->precision.cache : b->precision.attention;
+    /* additive scores are no products */
+    const Dtype of_products = a->score == SCORE_additive ? DTYPE_F32 : b->precision.attention;
+    h.query = rounded(b, "query_rounded", ROLE_QUERY, h.query, of_products, a->heads);
+    h.key = rounded(b, "key_rounded", ROLE_KEY, h.key, kept ? dtype : of_products, a->kv_heads);
+    h.value = rounded(b, "value_rounded", ROLE_VALUE, h.value, dtype, a->kv_heads);
     return h;
 }
 
@@ -241,14 +245,14 @@ static int64_t key_columns(const Attention *a) {
     return a->score == SCORE_general ? a->query_width : a->kv_heads * a->head_dim;
 }
 
-/* Rotates queries and keys by position, rounds keys and values that a state may keep, and appends to the caches. A
- * cache holds rotated keys. */
+/* Rotates queries and keys by position, rounds what the precision rounds, and appends to the caches. A cache holds
+ * rotated keys. */
 static Heads place_heads(Build *b, const Stack *stack, const Attention *a, Heads h, int64_t bound) {
     bool cached = b->entry == ENTRY_DECODE && !a->cross, turned = a->position.kind == POSITION_ROPE;
     int past = b->past.symbol;
     if (turned) h.query = rope(b, "query_rope", ROLE_QUERY, h.query, a, a->heads, bound, past);
     if (turned) h.key = rope(b, "key_rope", ROLE_KEY, h.key, a, a->kv_heads, bound, past);
-    if (stack && stack->is_decoder) h = build_rounded(b, a, h);
+    h = build_rounded(b, stack, a, h);
     if (!cached) return h;
     h.key = append(b, "keys", ROLE_KEY, h.key);
     h.value = append(b, "values", ROLE_VALUE, h.value);
@@ -273,6 +277,7 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     const int relative = declare_relative(b, stem, stack, a), sink = declare_sink(b, stem, a);
     h = build_score_rows(b, stem, a, h);
     if (kept) {
+        h = build_rounded(b, stack, a, h);
         h.key = from_source(b, "keys", ROLE_KEY, key_columns(a));
         h.value = from_source(b, "values", ROLE_VALUE, a->projected ? a->kv_heads * a->value_dim : a->value_width);
     } else {

@@ -67,23 +67,31 @@ int build_declare_relative(Build *b, const Stack *stack) {
                                       .deviation = 1});
 }
 
-/* The rows of x in int8, which all products of x read. */
-static int quantized(Build *b, int x) {
+/* The rows of x in int8 or bf16, which all products of x read. */
+static int narrowed(Build *b, int x, Dtype dtype) {
+    const OpKind kind = dtype == DTYPE_I8 ? OP_quantize : OP_round;
     for (int i = b->graph->n_ops; i-- > 0;) {
         const Op *op = &b->graph->ops[i];
-        if (op->kind == OP_quantize && op->inputs[0] == x) return op->result;
+        if (op->kind == kind && op->inputs[0] == x) return op->result;
     }
+    const char *word = dtype == DTYPE_I8 ? "quantized" : "rounded";
     Tensor result = *build_tensor(b, x);
     result.kind = TENSOR_VALUE;
-    result.name = arena_printf(b->arena, "%s.quantized", result.name);
-    result.site.part = arena_printf(b->arena, "%s_quantized", result.site.part);
+    result.name = arena_printf(b->arena, "%s.%s", result.name, word);
+    result.site.part = arena_printf(b->arena, "%s_%s", result.site.part, word);
     result.site.role = ROLE_NONE;
-    return EMIT(quantize, result, ATTRIBUTES(.scale = 1), x);
+    if (dtype == DTYPE_I8) return EMIT(quantize, result, ATTRIBUTES(.scale = 1), x);
+    return EMIT(round, result, ATTRIBUTES(.dtype = dtype, .heads = 1), x);
+}
+
+/* Rows in few bits are for weights in as few. */
+static bool narrows(Dtype activations, Dtype weights) {
+    return activations == DTYPE_I8 ? dtype_has_scales(weights) : activations == DTYPE_BF16 && weights == DTYPE_BF16;
 }
 
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {
     int w = build_weight(b, weights->weight);
-    if (dtype_has_scales(build_tensor(b, w)->dtype) && b->precision.activations == DTYPE_I8) x = quantized(b, x);
+    if (narrows(b->precision.activations, build_tensor(b, w)->dtype)) x = narrowed(b, x, b->precision.activations);
     Tensor result = build_value2(b, weights->what, build_rows(b, x), build_tensor(b, w)->dims[0].n);
     result.site.role = role;
     if (weights->bias == NO_WEIGHT) return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w);

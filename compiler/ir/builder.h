@@ -102,8 +102,9 @@ typedef struct Heads {
 
 Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows); /* projections and qk_norm */
 Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h); /* the matrices of a score */
-/* Keys and values as the precision of a cache represents them; every attention of a decoder reads such. */
-Heads build_rounded(Build *b, const Attention *a, Heads h);
+/* Keys and values as the precision of a cache represents them, which every attention of a decoder reads, and otherwise
+ * what is multiplied as the precision of attention does. */
+Heads build_rounded(Build *b, const Stack *stack, const Attention *a, Heads h);
 /* The sublayer without norm and residual. `stem` is that of the weights; `stack` is NULL for attention alone; `bound`
  * is the most rows of a sequence; `layer` names an exported map. */
 int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attention *a, Heads rows, int64_t bound,

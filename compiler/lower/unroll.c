@@ -63,7 +63,7 @@ static bool is_possible(const Plan *plan, const Isa *isa, const char **why) {
     *why = "it stores keys and values for later calls";
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_STORE) return false;
-    *why = "it rounds keys and values";
+    *why = "it rounds rows";
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_ROUND) return false;
     *why = "its attention is not plain, or of too many keys";

@@ -65,6 +65,7 @@ static void print_precision(const Print *to, const Precision *own) {
     }
     if (own->activations != to->outer.activations)
         text_printf(to->out, " activations %s", dtype_name(own->activations));
+    if (own->attention != to->outer.attention) text_printf(to->out, " attention %s", dtype_name(own->attention));
     if (own->cache != to->outer.cache) text_printf(to->out, " cache %s", dtype_name(own->cache));
 }
 
@@ -197,9 +198,11 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     const Print to = {out, with_bounds, model->precision};
     text_printf(out, "model %s\n  d_model %lld, dtype", model->name, (long long)model->d_model);
     print_weight_type(out, model->precision.weights);
-    text_printf(out, "%s%s", model->embedding_tied ? ", embedding tied" : "",
-                model->precision.activations == DTYPE_F32 ? "" : ", activations I8");
-    if (model->precision.cache != DTYPE_F32) text_printf(out, ", cache %s", dtype_name(model->precision.cache));
+    if (model->embedding_tied) text_printf(out, ", embedding tied");
+    const Precision *p = &model->precision;
+    if (p->activations != DTYPE_F32) text_printf(out, ", activations %s", dtype_name(p->activations));
+    if (p->attention != DTYPE_F32) text_printf(out, ", attention %s", dtype_name(p->attention));
+    if (p->cache != DTYPE_F32) text_printf(out, ", cache %s", dtype_name(p->cache));
     text_printf(out, "\n");
     if (model->encoder) print_stack(&to, model->encoder);
     if (model->decoder) print_stack(&to, model->decoder);

@@ -5,10 +5,29 @@
 
 #include <string.h>
 
-/* Words that say several parts at once, and parts and types that a later attnc will have. */
-static const char *const presets_to_come[] = {"bf16", "int8", NULL};
-static const char *const parts_to_come[] = {"attention", NULL};
-static const char *const types_to_come[] = {"bf16", "f16", "int8", "int4", NULL};
+/* A part of a precision, its field in a spec, and types of it that a later attnc will have. */
+typedef struct Part {
+    const char *name;
+    Field field;
+    const char *later[3];
+} Part;
+
+static const Part parts[] = {{"weights", F_weights_dtype, {NULL}},
+                             {"activations", F_activations_dtype, {"f16", "int4", NULL}},
+                             {"attention", F_attention_dtype, {"f16", "int8", NULL}},
+                             {"cache", F_cache_dtype, {NULL}}};
+
+/* Words that say several parts at once. */
+typedef struct Preset {
+    const char *word;
+    Precision precision;
+} Preset;
+
+static const Preset presets[] = {
+    {"f32", {.weights = {.dtype = DTYPE_F32}}},
+    {"bf16", {.weights = {.dtype = DTYPE_BF16}, .activations = DTYPE_BF16, .attention = DTYPE_BF16}},
+    {"int8", {.weights = {.dtype = DTYPE_I8}, .activations = DTYPE_I8, .attention = DTYPE_BF16}},
+    {"int4", {.weights = {.dtype = DTYPE_I4, .group = DEFAULT_GROUP}}}};
 
 static bool is_among(const char *const *words, const char *word) {
     while (*words && strcmp(*words, word) != 0) words++;
@@ -43,56 +62,38 @@ static bool read_integers(Arena *arena, const char *word, WeightType *type) {
     return !*rest || type->offset;
 }
 
-static PrecisionRead read_part(Arena *arena, const char *part, const char *value, Precision *out, const char **why) {
-    bool weights = strcmp(part, "weights") == 0;
-    if (weights || strcmp(part, "activations") == 0) {
-        if (weights && read_integers(arena, value, &out->weights)) return PRECISION_FINE;
-        int64_t choice = choice_of(weights ? F_weights_dtype : F_activations_dtype, value);
-        if (choice >= 0) {
-            if (weights) out->weights = (WeightType){.dtype = (Dtype)choice};
-            else out->activations = (Dtype)choice;
-            return PRECISION_FINE;
-        }
-    } else if (strcmp(part, "cache") == 0) {
-        int64_t choice = choice_of(F_cache_dtype, value);
-        if (choice >= 0) {
-            out->cache = (Dtype)choice;
-            return PRECISION_FINE;
-        }
-        *why = arena_printf(arena, "`%s` is no type of cache", value);
-        return PRECISION_WRONG;
-    } else if (!is_among(parts_to_come, part)) {
+static PrecisionRead read_part(Arena *arena, const char *name, const char *value, Precision *out, const char **why) {
+    const Part *part = NULL;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(parts[i].name, name) == 0) part = &parts[i];
+    if (!part) {
         *why = arena_printf(
-            arena, "`%s` is no part of a model; the parts are weights, activations, attention and cache", part);
+            arena, "`%s` is no part of a model; the parts are weights, activations, attention and cache", name);
         return PRECISION_WRONG;
-    } else if (strcmp(value, "f32") == 0) {
-        return PRECISION_FINE;
     }
-    if (is_among(types_to_come, value) && !weights) {
-        *why = arena_printf(arena, "`%s=%s` is not supported yet", part, value);
-        return PRECISION_LATER;
+    if (part->field == F_weights_dtype && read_integers(arena, value, &out->weights)) return PRECISION_FINE;
+    const int64_t choice = choice_of(part->field, value);
+    if (choice < 0) {
+        const bool later = is_among(part->later, value);
+        *why = later ? arena_printf(arena, "`%s=%s` is not supported yet", name, value)
+                     : arena_printf(arena, "`%s` is no type of %s", value, name);
+        return later ? PRECISION_LATER : PRECISION_WRONG;
     }
-    *why = arena_printf(arena, "`%s` is no type of %s", value, part);
-    return PRECISION_WRONG;
+    switch ((int)part->field) {
+    case F_weights_dtype: out->weights = (WeightType){.dtype = (Dtype)choice}; break;
+    case F_activations_dtype: out->activations = (Dtype)choice; break;
+    case F_attention_dtype: out->attention = (Dtype)choice; break;
+    default: out->cache = (Dtype)choice; break;
+    }
+    return PRECISION_FINE;
 }
 
 static PrecisionRead read_preset(Arena *arena, const char *word, Precision *out, const char **why) {
-    if (strcmp(word, "f32") == 0) {
-        *out = (Precision){.weights = {.dtype = DTYPE_F32}};
-        return PRECISION_FINE;
-    }
-    if (strcmp(word, "int4") == 0) {
-        out->weights = (WeightType){.dtype = DTYPE_I4, .group = DEFAULT_GROUP};
-        return PRECISION_FINE;
-    }
-    if (is_among(presets_to_come, word)) {
-        const char *rows = choice_of(F_activations_dtype, word) >= 0 ? ",activations=" : NULL;
-        *why = choice_of(F_weights_dtype, word) < 0
-                   ? arena_printf(arena, "`%s` is not supported yet", word)
-                   : arena_printf(arena, "parts of `%s` are not supported yet; `weights=%s%s%s` is", word, word,
-                                  rows ? rows : "", rows ? word : "");
-        return PRECISION_LATER;
-    }
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (strcmp(presets[i].word, word) == 0) {
+            *out = presets[i].precision;
+            return PRECISION_FINE;
+        }
     *why = arena_printf(arena, "`%s` is not f32, bf16, int8, int4 or PART=TYPE", word);
     return PRECISION_WRONG;
 }

@@ -176,7 +176,7 @@ static void set_lengths(Plan *plan, const Model *m) {
     if (!m->unroll_full) return;
     if (graph_quantizes(plan->graph)) refuse(m->location, "`unroll full` of a model with `activations int8`");
     if (graph_rounds(plan->graph))
-        refuse(m->location, "`unroll full` of a model that rounds keys and values (`cache`)");
+        refuse(m->location, "`unroll full` of a model that rounds rows (`activations`, `attention` or `cache`)");
     if (in_groups(plan)) refuse(m->location, "`unroll full` of a model whose weights share scales in groups");
     if (!plan->seq.exact) refuse(m->location, "`unroll full` of a model whose length is not fixed by `seq = N`");
     if (plan->source_seq.n && !plan->source_seq.exact)

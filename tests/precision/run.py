@@ -89,14 +89,26 @@ class Precision:
             text = attnc("weights", path, *words, status=0).stdout
             assert " BF16" in text and " I8" not in text, text
 
+    def test_presets(self):
+        """A word for several parts is the model of these parts."""
+        for word, parts, stated in (
+                ("bf16", "weights=bf16,activations=bf16,attention=bf16",
+                 "weights bf16 activations bf16 attention bf16"),
+                ("int8", "weights=int8,activations=int8,attention=bf16",
+                 "weights int8 activations int8 attention bf16"), ("int4", "weights=int4:32", "weights int4")):
+            models = ((SPEC, "--precision", word), (SPEC, "--precision", parts), (self.spec("precision " + stated),))
+            texts = [attnc("explain", *words, status=0).stdout for words in models]
+            texts = [re.sub("(?m)^roofline .*", "", text) for text in texts]
+            assert texts[0] == texts[1] == texts[2], texts
+            assert ("query_rounded" in texts[0]) == (word != "int4"), texts[0]
+
     def test_refused(self):
         for value, status, part in (
-                ("int8", 3, "`weights=int8,activations=int8` is"), ("bf16", 3, "`weights=bf16` is"),
                 ("weights=int4:33", 2, "is no type of weights"), ("weights=int4:", 2, "is no type"),
                 ("weights=int8:32:offset", 2, "is no type"), ("weights=int4:32:offsets", 2, "is no type"),
                 ("weights=f32:32", 2, "is no type"), ("activations=int4", 3, "not supported yet"),
-                ("activations=bf16", 3, "not supported yet"), ("weights=int8,cache=int4", 2, "no type of cache"),
-                ("weights=int8,attention=bf16", 3, "not supported yet"),
+                ("activations=f16", 3, "not supported yet"), ("weights=int8,cache=int4", 2, "no type of cache"),
+                ("weights=int8,attention=int8", 3, "not supported yet"), ("attention=int4", 2, "no type of attention"),
                 ("fp8", 2, "is not f32, bf16, int8, int4 or PART=TYPE"), ("weights", 2, "is not f32"),
                 ("weights=", 2, "no type of weights"), ("weights=int9", 2, "no type of weights"),
                 ("head=f32", 2, "no part of a model"), ("weights=f32,", 2, "is not PART=TYPE"),
@@ -112,10 +124,11 @@ class Precision:
             assert part in done.stderr and not os.path.exists(self.folder + "/none"), done.stderr
         done = attnc("compile", "tests/differential/unrolled_pair.attn", "--precision", "cache=bf16", "-o",
                      self.folder + "/none")
-        assert done.returncode == 3 and "rounds keys and values (`cache`)" in done.stderr, done.stderr
+        assert done.returncode == 3 and "rounds rows (`activations`, `attention` or" in done.stderr, done.stderr
         for value in ("int4", "weights=int4:128:offset", "weights=int8:64,activations=int8", "f32", "weights=f32",
                       "weights=bf16,activations=f32,attention=f32,cache=f32",
-                      "cache=bf16", "cache=f16", "weights=int8,cache=int8"):
+                      "cache=bf16", "cache=f16", "weights=int8,cache=int8", "bf16", "int8", "attention=bf16",
+                      "weights=bf16,activations=bf16"):
             attnc("weights", SPEC, "--precision", value, status=0)
 
 

@@ -434,10 +434,12 @@ static const char *of_precision(Draw *d, const Section *s) {
     (void)s;
     if (d->has_decoder && dice_chance(&d->dice, 50))
         return DICE_WORD(&d->dice, "cache f32", "cache bf16", "cache f16", "cache int8", "weights int8 cache int8",
-                         "weights int8 activations int8 cache bf16");
+                         "weights int8 activations int8 cache bf16", "weights int8 attention bf16 cache f16",
+                         "weights bf16 activations bf16 attention bf16");
     return DICE_WORD(&d->dice, "weights f32", "weights bf16", "weights f16", "weights int8",
                      "weights int8 activations int8", "weights int8 32", "weights int4", "weights int4 64 offset",
-                     "weights int4 32 offset activations int8");
+                     "weights int4 32 offset activations int8", "weights bf16 activations bf16", "attention bf16",
+                     "weights int8 activations int8 attention bf16");
 }
 
 static const char *(*const sayers[SETTING_COUNT])(Draw *d, const Section *s) = {

@@ -111,7 +111,9 @@ static const struct {
     {S_precision, "weights",
      "weights f32|weights bf16|weights f16|weights int8|weights int8 64|weights int4|weights int4 128", 0, NULL},
     {S_precision, "offset", "weights int4 offset|weights int4 32 offset activations int8", 0, NULL},
-    {S_precision, "activations", "weights int8 activations int8|activations f32", 0, NULL},
+    {S_precision, "activations", "weights int8 activations int8|activations f32|weights bf16 activations bf16", 0,
+     NULL},
+    {S_precision, "attention", "attention f32|attention bf16", 0, NULL},
     {S_precision, "cache", "cache f32|cache bf16|cache f16|cache int8", 0, NULL},
 };
 
