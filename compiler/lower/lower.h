@@ -35,7 +35,7 @@ typedef struct Parameter {
     bool optional;
 } Parameter;
 
-enum { MOST_PARAMETERS = 13, MOST_HELPERS = 4, MOST_AREAS = 3 };
+enum { MOST_PARAMETERS = 13, MOST_HELPERS = 4, MOST_AREAS = 9 };
 
 typedef struct KernelRow {
     const char *name, *template_name;
@@ -122,6 +122,8 @@ Schedule **lower_targets(Arena *arena, const Program *program, const char *const
 
 /* ======================================================================= lower/schedule.c */
 extern const KernelRow kernel_rows[KERNEL_COUNT];
+/* Whether attention uses only queries, keys, values and positions. */
+bool is_plain(const Step *attention);
 /* The kind of pairs of queries and keys of an attention: self_pairs, source_pairs or cross_pairs. */
 const char *pairs_of(const Plan *plan, const Step *attention);
 const Cache *cache_of(const Plan *plan, int cache); /* NULL for NO_CACHE */

@@ -133,7 +133,7 @@ static void arguments(KernelCall *call, const Step *s) {
     give_keys(call, "k", a->key_cache, a->key);
     give_keys(call, "v", a->value_cache, a->value);
     give_operand(call, "out", s->out);
-    if (call->kernel == KERNEL_attention_register_resident) return;
+    if (call->kernel == KERNEL_attention_register_resident || call->kernel == KERNEL_attention_tiles) return;
     give_packed(call, "relative", a->relative);
     give_packed(call, "slopes", a->slopes);
     give_packed(call, "sinks", a->sink);
@@ -203,6 +203,39 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
     if (!keys || !keys->slot.layout.panel) keys_area(l, call, s, 1);
     values_area(l, call, s);
     block_area(l, call, rows->scratch_bytes > heads->scratch_bytes ? rows : heads);
+    return call;
+}
+
+/* A decoder's rows are to have the same bits with a state, so that tiles are for rows that see all keys of one call. */
+bool attends_in_tiles(const Lowering *l, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    const bool all_visible = !a->visible.causal && !a->visible.window && s->rows == a->key_rows;
+    return isa_has(l->isa, "tiles") && a->bf16 && all_visible && is_plain(s) && a->softcap == 0 && a->scale > 0 &&
+           a->key_cache == NO_CACHE && a->value_cache == NO_CACHE && a->key_bound <= key_block(s) && !l->unrolled &&
+           !scores_in_registers(l->plan, l->isa, s); /* few keys */
+}
+
+KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
+    enum { ROWS = 32 }; /* of two tiles */
+    const AttentionStep *a = &s->attention;
+    KernelCall *call = attention_call(l, s, KERNEL_attention_tiles, l->isa);
+    const int64_t keys = round_up(a->key_bound, 2 * PANEL), columns = round_up(a->head_dim, 2 * PANEL),
+                  values = round_up(a->value_dim, PANEL);
+    call->stem = "attention_tiles";
+    sum_constants(l, call, a, false, false);
+    /* a line more, so that rows do not contend for the same lines of the cache */
+    constant_integer(l, call, "KEY_BLOCK", keys + PANEL);
+    constant_integer(l, call, "KEY_PAIRS", keys / 2 + PANEL);
+    call_area(l, call, "panel", PANEL * columns);
+    call_area(l, call, "keys", keys * columns / 2);
+    call_area(l, call, "values", keys * values / 2);
+    call_area(l, call, "queries", ROWS * columns / 2);
+    call_area(l, call, "block", ROWS * (keys + PANEL));
+    call_area(l, call, "high", ROWS * (keys / 2 + PANEL));
+    call_area(l, call, "middle", ROWS * (keys / 2 + PANEL));
+    call_area(l, call, "low", ROWS * (keys / 2 + PANEL));
+    call_area(l, call, "sums", ROWS * values);
+    call_helper(call, "exp2");
     return call;
 }
 

@@ -96,8 +96,7 @@ bool scores_in_registers(const Plan *plan, const Isa *isa, const Step *s) {
            !a->visible.sink && tile.rows * key_block(s) <= isa->registers / 2 * isa->width;
 }
 
-/* The attention uses only queries, keys, values and positions. */
-static bool is_plain(const Step *s) {
+bool is_plain(const Step *s) {
     const AttentionStep *a = &s->attention;
     return !a->visible.has_prefix && !a->visible.has_mask && a->first_export < 0 && a->relative == NO_PACKED &&
            a->slopes == NO_PACKED && a->sink == NO_PACKED && a->vector == NO_PACKED;

@@ -123,6 +123,12 @@ static const Op *absorb_values(Fuse *f, AttentionStep *a, const Op *softmax) {
     return weighted;
 }
 
+/* Whether bf16 holds the numbers of t. */
+static bool is_rounded(const Fuse *f, int t) {
+    const Op *writer = writer_of(f, t);
+    return writer && writer->kind == OP_round && writer->a.dtype == DTYPE_BF16;
+}
+
 /* The largest number of keys of an attention. */
 static int64_t key_bound(const Fuse *f, const AttentionStep *a) {
     const Program *program = f->plan->program;
@@ -154,6 +160,7 @@ void fuse_attention(Fuse *f, const Op *scores) {
     a.value_cache = read_cache(f, weighted->inputs[1], &LAYOUT_ROWS, a.kv_heads, a.value_dim, window);
     a.value = whole_vectors(f, weighted->location, weighted->inputs[1]);
     f->rows[weighted->result] = f->rows[scores->inputs[0]];
+    a.bf16 = is_rounded(f, scores->inputs[0]) && is_rounded(f, scores->inputs[1]) && is_rounded(f, weighted->inputs[1]);
     Step step = step_new(f, STEP_ATTENTION, scores->location, weighted->result);
     step.attention = a;
     step.attention.key_bound = key_bound(f, &a);

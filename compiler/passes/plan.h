@@ -148,6 +148,7 @@ typedef struct AttentionStep {
     int vector;                   /* packed: of additive scores, or NO_PACKED */
     int relative, slopes, sink;   /* packed, or NO_PACKED */
     int64_t origin;               /* column of `relative` for distance 0 */
+    bool bf16;                    /* queries, keys and values are numbers of bf16 */
     int first_export;             /* graph output of its map, or -1 */
 } AttentionStep;
 

@@ -76,6 +76,12 @@ TILES = [  # by functions in C, so that every machine with the vectors beside th
     ("tests/differential/int8_rows.attn", []), ("tests/differential/int8_rows_small.attn", []),
     ("specs/minilm.attn", ["--small", "--precision", "weights=int8,activations=int8"]),
 ]
+TILES_OF_FLOATS = [  # whose sums have an order of their own
+    ("tests/differential/bf16_tiles.attn", ["--lengths", "1,31,32,33,49,90"]),
+    ("tests/differential/bf16_rows.attn", ["--small"]),
+    ("specs/minilm.attn", ["--small", "--precision", "int8"]),
+    ("specs/minilm.attn", ["--small", "--precision", "bf16"]),
+]
 EMITTED = [
     "specs/minilm.attn", "tests/differential/norm_post.attn", "tests/differential/qk_norm.attn",
     "tests/differential/unrolled_kinds.attn", "tests/families/deit.attn",
@@ -198,14 +204,16 @@ def checks():
 
 
 def check_tiles():
-    """Products of integers are exact, so that tiles, emulated or not, give the bits of vectors."""
-    for spec, options in in_turn(TILES, 2):
-        vectors = attnc("check", spec, "--bits", "--target", "avx512vnni", *options)
-        if lacks_target(vectors):
-            result("tiles/" + stem(spec), True, skip=lacks_target(vectors).replace("attnc: error: ", ""))
+    """Products of integers are exact, so that tiles, emulated or not, give the bits of vectors. Those of floats give
+    the same bits emulated and not."""
+    jobs = [(spec, ["avx512vnni"], options) for spec, options in in_turn(TILES, 2)]
+    for spec, vectors, options in jobs + [(spec, [], options) for spec, options in in_turn(TILES_OF_FLOATS, 2)]:
+        runs = [attnc("check", spec, "--bits", "--target", target, *options) for target in vectors]
+        runs += [attnc("check", spec, "--bits", "--target", "amx", "--emulate", *options)]
+        if lacks_target(runs[0]):
+            result("tiles/" + stem(spec), True, skip=lacks_target(runs[0]).replace("attnc: error: ", ""))
             continue
-        runs = [vectors, attnc("check", spec, "--bits", "--target", "amx", "--emulate", *options),
-                attnc("check", spec, "--bits", "--target", "amx", *options)]
+        runs += [attnc("check", spec, "--bits", "--target", "amx", *options)]
         runs = [run for run in runs if not lacks_target(run)]
         bits = {re.search(r"^bits \w+ (\w+)$", run.stdout + "bits none failed", re.M)[1] for run in runs}
         notes = [line for run in runs if run.returncode for line in tail(run)]
