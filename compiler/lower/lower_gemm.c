@@ -116,13 +116,24 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) { return gemm_call(l, s
 bool multiplies_in_tiles(const Lowering *l, const Step *s) {
     const GemmStep *g = &s->gemm;
     const bool integers = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8 && g->sums != NO_PACKED;
-    return isa_has(l->isa, "tiles") && integers && !l->unrolled && isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
+    return isa_has(l->isa, "tiles") && (integers || g->bf16) && !l->unrolled && isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
 }
 
-/* A call of few rows is that of vectors, whose sums have the same bits. */
+/* Rows that are turned into pairs at a time: the pairs of 1536 columns stay in a cache of 512 KiB. */
+enum { PAIRED_ROWS = 128 };
+
+/* A call of few rows is that of vectors, whose sums have the same bits where they are of integers. */
 KernelCall *lower_gemm_tiles(const Lowering *l, const Step *s) {
     KernelCall *call = gemm_call(l, s, KERNEL_gemm_tiles, (GemmTile){0, 0});
     call->stem = arena_printf(l->arena, "tiles_%lldx%lld", (long long)s->gemm.k, (long long)s->n);
+    if (s->gemm.bf16) {
+        const int64_t steps = ceil_div(s->gemm.k, 2 * PANEL);
+        constant_integer(l, call, "ROWS_MOST", PAIRED_ROWS);
+        call_area(l, call, "pairs", PAIRED_ROWS * steps * PANEL);
+        call_area(l, call, "columns", 2 * PANEL * steps * PANEL);
+        give(call, "area");
+        return call;
+    }
     constant_integer(l, call, "ROWS_LEAST", TILE_ROWS_LEAST);
     constant_callee(l, call, "few", gemm_call(l, s, KERNEL_gemm, (GemmTile){TILE_ROWS_LEAST - 1, 4}));
     return call;

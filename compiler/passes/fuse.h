@@ -49,6 +49,7 @@ Layout scaling_layout(const Fuse *f, int weight, Shape *shape); /* of the scales
 Layout matrix_layout(const Fuse *f, int weight, bool quantized); /* of the factor of a product */
 int pack_sums(Fuse *f, int weight);   /* of the integers of each row of an int8 weight */
 bool is_quantized(const Fuse *f, int t);
+bool is_rounded(const Fuse *f, int tensor); /* by an OP_round to bf16 */
 int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`; shared with the weight */
 
 /* --- passes/fuse_rows.c: the rows that the layers begin with. */

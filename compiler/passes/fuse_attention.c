@@ -123,12 +123,6 @@ static const Op *absorb_values(Fuse *f, AttentionStep *a, const Op *softmax) {
     return weighted;
 }
 
-/* Whether bf16 holds the numbers of t. */
-static bool is_rounded(const Fuse *f, int t) {
-    const Op *writer = writer_of(f, t);
-    return writer && writer->kind == OP_round && writer->a.dtype == DTYPE_BF16;
-}
-
 /* The largest number of keys of an attention. */
 static int64_t key_bound(const Fuse *f, const AttentionStep *a) {
     const Program *program = f->plan->program;

@@ -17,6 +17,7 @@ static Step gemm_step(Fuse *f, const Op *linear) {
                            .offsets = NO_PACKED,
                            .sums = NO_PACKED,
                            .bias = NO_PACKED,
+                           .bf16 = is_rounded(f, x) && weight_type(f, linear->inputs[1]).dtype == DTYPE_BF16,
                            .scale = 1,
                            .residual_scale = 1};
     return step;

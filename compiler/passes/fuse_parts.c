@@ -122,6 +122,11 @@ bool is_quantized(const Fuse *f, int t) {
     return writer && writer->kind == OP_quantize;
 }
 
+bool is_rounded(const Fuse *f, int t) {
+    const Op *writer = writer_of(f, t);
+    return writer && writer->kind == OP_round && writer->a.dtype == DTYPE_BF16;
+}
+
 /* Whether a product reads the weight with quantized rows: instructions then read four numbers of a row at once. */
 static bool in_fours(const Fuse *f, int weight) {
     for (int i = 0; i < f->graph->n_ops; i++) {

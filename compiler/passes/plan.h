@@ -103,6 +103,7 @@ typedef struct GemmStep {
     int parts;
     double scale, residual_scale;
     double cap;          /* 0: none */
+    bool bf16;           /* x and the weights are numbers of bf16, x in f32 */
     bool has_activation;
     Activation activation;
 } GemmStep;
