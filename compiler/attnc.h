@@ -801,6 +801,9 @@ int64_t graph_map_heads(const Graph *graph, OutputRole role);
  * limit where it is at least `from` and below `to`, else 0. */
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);
 bool graph_quantizes(const Graph *graph); /* whether it has an OP_quantize; false for NULL */
+/* The narrowest rows that products and scores read: I8 where an OP_quantize makes some, BF16 where an OP_round does, or
+ * F32. */
+Dtype graph_rows_dtype(const Graph *graph);
 bool graph_rounds(const Graph *graph);    /* the same for OP_quantize or OP_round */
 const char *op_name(OpKind kind);
 /* --- ir/verify.c: calls `bug` if the graph breaks a rule of shape, dtype or order. The pipeline verifies the graphs of

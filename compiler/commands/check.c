@@ -30,7 +30,7 @@ typedef struct Checker {
     Arena *arena;
     const char *path, *weights_path, *target, *cc, *threads_text, *lengths_text, *precision_text, *emitted_path, *run;
     Precision precision;
-    bool quantizes; /* the spec has quantized rows */
+    Dtype rows; /* see graph_rows_dtype */
     int64_t seed;
     bool print_bits, emulate;
     uint64_t bits[MOST_TARGETS];
@@ -82,7 +82,7 @@ static int64_t text_rows(const Checker *c, const Module *module) {
 
 static void choose_targets(Checker *c) {
     int n_here;
-    const char *const *here = targets_here(c->arena, c->quantizes, &n_here);
+    const char *const *here = targets_here(c->arena, c->rows, &n_here);
     bool native = c->target && strcmp(c->target, "native") == 0;
     if (c->target && !native) {
         target_require(c->arena, c->target);
@@ -178,7 +178,7 @@ static bool check_spec(Checker *c) {
     Source *source = spec_load(c->arena, c->path, c->precision, STAGE_GRAPH).source;
     Compilation plain = load_graphs(c, source, false);
     compile_until(&plain, STAGE_PLAN); /* refuses the spec before anything is computed */
-    c->quantizes = graph_quantizes(plain.module->forward);
+    c->rows = graph_rows_dtype(plain.module->forward);
     choose_targets(c);
     Compilation maps = load_graphs(c, source, true);
     c->cases.reference = maps.module;

@@ -108,7 +108,7 @@ int command_compile(int argc, char **argv) {
     if (unroll) c.model->unroll_full = strcmp(unroll, "full") == 0;
     spec_compile(&c, STAGE_PLAN);
     if (!target) {
-        target = default_targets(arena, graph_quantizes(c.module->forward));
+        target = default_targets(arena, graph_rows_dtype(c.module->forward));
         targets = option_targets(arena, usage, target, &n_targets);
     }
     Weights *weights = weights_path ? load_weights(&c, weights_path, verbose) : NULL;

@@ -67,7 +67,7 @@ static const char *with_targets(Arena *arena, const char *usage) {
         text_printf(&names, "%s%s", between, targets[t]);
     }
     usage = filled(arena, usage, "@TARGETS@", names.data);
-    return filled(arena, usage, "@DEFAULT_TARGETS@", default_targets(arena, false));
+    return filled(arena, usage, "@DEFAULT_TARGETS@", default_targets(arena, DTYPE_F32));
 }
 
 static const char common[] =
@@ -178,7 +178,7 @@ NamedFile *output_files(Arena *arena, const char *usage, const ValueNode *nodes)
 const char *const *option_targets(Arena *arena, const char *usage, const char *list, int *n) {
     int n_here;
     *n = 0;
-    const char *const *here = targets_here(arena, false, &n_here);
+    const char *const *here = targets_here(arena, DTYPE_F32, &n_here);
     const char **targets = arena_array(arena, strlen(list) + 1, sizeof *targets);
     for (const char *at = list;; at++) {
         size_t length = strcspn(at, ",");

@@ -52,8 +52,8 @@ Engine *engine_write(Arena *arena, const Compilation *spec, const EngineOptions 
     compile_until(&c, STAGE_PLAN);
     const char *target = options->target && strcmp(options->target, "native") != 0 ? options->target : NULL;
     int n = 1;
-    const bool quantizes = graph_quantizes(c.module->forward);
-    const char *const one[] = {target}, *const *targets = target ? one : targets_here(arena, quantizes, &n);
+    const Dtype rows = graph_rows_dtype(c.module->forward);
+    const char *const one[] = {target}, *const *targets = target ? one : targets_here(arena, rows, &n);
     if (options->n_targets) targets = options->targets, n = options->n_targets;
     for (int t = 0; t < n; t++) target_require(arena, targets[t]);
     c.options = (EmitOptions){.targets = targets, .n_targets = n, .command = "run", .serves = options->run != NULL};

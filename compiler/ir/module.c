@@ -83,4 +83,16 @@ static bool has_op(const Graph *graph, OpKind kind) {
 
 bool graph_quantizes(const Graph *graph) { return has_op(graph, OP_quantize); }
 
+Dtype graph_rows_dtype(const Graph *graph) {
+    if (graph_quantizes(graph)) return DTYPE_I8;
+    for (int o = 0; graph && o < graph->n_ops; o++) {
+        const Op *op = &graph->ops[o];
+        const Tensor *x = op->kind == OP_linear || op->kind == OP_scores ? &graph->tensors[op->inputs[0]] : NULL;
+        if (!x || x->kind != TENSOR_VALUE) continue;
+        const Op *writer = &graph->ops[x->op];
+        if (writer->kind == OP_round && writer->a.dtype == DTYPE_BF16) return DTYPE_BF16;
+    }
+    return DTYPE_F32;
+}
+
 bool graph_rounds(const Graph *graph) { return has_op(graph, OP_quantize) || has_op(graph, OP_round); }

@@ -116,7 +116,8 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) { return gemm_call(l, s
 bool multiplies_in_tiles(const Lowering *l, const Step *s) {
     const GemmStep *g = &s->gemm;
     const bool integers = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8 && g->sums != NO_PACKED;
-    return isa_has(l->isa, "tiles") && (integers || g->bf16) && !l->unrolled && isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
+    return isa_has(l->isa, "tiles") && (integers || g->bf16) && !l->unrolled &&
+           isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
 }
 
 /* Rows that are turned into pairs at a time: the pairs of 1536 columns stay in a cache of 512 KiB. */

@@ -38,23 +38,24 @@ static bool is_for(const Isa *isa, const char *processor) {
 
 bool isa_is_here(const Isa *isa) { return is_for(isa, here); }
 
-static const char *const *targets_of(Arena *arena, const char *processor, bool integers, int *n) {
+static const char *const *targets_of(Arena *arena, const char *processor, Dtype rows, int *n) {
+    const char *wanted = rows == DTYPE_I8 ? "dot_of_bytes" : rows == DTYPE_BF16 ? "tiles" : NULL;
     const Isa *const *all = targets_all(arena);
     const char **names = arena_array(arena, MOST_TARGETS, sizeof *names);
     int last = 0;
     while (all[last]) last++;
     *n = 0;
     for (int t = last - 1; t >= 0; t--)
-        if (is_for(all[t], processor) && (!all[t]->on_request || (integers && isa_has(all[t], "dot_of_bytes"))))
+        if (is_for(all[t], processor) && (!all[t]->on_request || (wanted && isa_has(all[t], wanted))))
             names[(*n)++] = all[t]->name;
     return names;
 }
 
-const char *const *targets_here(Arena *arena, bool integers, int *n) { return targets_of(arena, here, integers, n); }
+const char *const *targets_here(Arena *arena, Dtype rows, int *n) { return targets_of(arena, here, rows, n); }
 
-const char *default_targets(Arena *arena, bool integers) {
+const char *default_targets(Arena *arena, Dtype rows) {
     int n;
-    const char *const *targets = targets_of(arena, "x86_64", integers, &n);
+    const char *const *targets = targets_of(arena, "x86_64", rows, &n);
     Text names = text_new(arena);
     for (int t = 0; t < n; t++) text_printf(&names, "%s%s", t ? "," : "", targets[t]);
     return names.data;

@@ -115,12 +115,12 @@ const char *isa_with_prefix(Arena *arena, const char *text, const char *prefix);
 enum { MOST_TARGETS = 16 };
 const Isa *const *targets_all(Arena *arena); /* every table that is a target, best first, ended by NULL */
 /* The targets of the processor that attnc is built for, without those on request, the lowest rank first; this machine
- * may lack some of them. With `integers`, those on request that have `dot_of_bytes` are among
- * them. */
-const char *const *targets_here(Arena *arena, bool integers, int *n);
+ * may lack some of them. `rows` are the rows that products read: for I8, those on request that have `dot_of_bytes` are
+ * among them, and for BF16 those that have `tiles`. */
+const char *const *targets_here(Arena *arena, Dtype rows, int *n);
 /* "scalar,avx2,avx512": the targets of x86-64 that compile writes by default on every machine, chosen in the same
  * way. */
-const char *default_targets(Arena *arena, bool integers);
+const char *default_targets(Arena *arena, Dtype rows);
 const char *const *target_list(Arena *arena, int *n); /* every target of the tables, in order of rank */
 bool isa_is_here(const Isa *isa);                     /* for the processor that attnc is built for */
 /* Whether this machine runs it; with `emulated`, tiles that it lacks count as there. */

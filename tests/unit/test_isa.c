@@ -667,8 +667,9 @@ static void test_machine(void **state) {
     assert_true(machine_has("sse2", false));
     assert_false(machine_has("neon", false));
 #endif
-    assert_string_equal(default_targets(arena, false), "scalar,avx2,avx512");
-    assert_string_equal(default_targets(arena, true), "scalar,avx2,avxvnni,avx512,avx512vnni,amx");
+    assert_string_equal(default_targets(arena, DTYPE_F32), "scalar,avx2,avx512");
+    assert_string_equal(default_targets(arena, DTYPE_BF16), "scalar,avx2,avx512,amx");
+    assert_string_equal(default_targets(arena, DTYPE_I8), "scalar,avx2,avxvnni,avx512,avx512vnni,amx");
     assert_null(feature_find("avx"));
     arena_free(arena);
 }

@@ -55,7 +55,7 @@ typedef struct Main {
 static void find_targets(Main *m) {
     static const char *const all[] = {"scalar", "sse2", "avx2", "avx512", "neon", "avx512vnni", "avxvnni"};
     int n;
-    const char *const *mine = targets_here(m->arena, true, &n);
+    const char *const *mine = targets_here(m->arena, DTYPE_I8, &n);
     for (int i = 0; i < COUNT(all); i++) {
         bool here = strcmp(all[i], "sse2") == 0 && strcmp(mine[n - 1], "neon") != 0; /* on request */
         for (int k = 0; k < n; k++) here |= strcmp(all[i], mine[k]) == 0;
