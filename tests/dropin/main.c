@@ -141,8 +141,8 @@ static int unseen(Seen *seen, const char *model, int count, int first, int secon
 }
 
 /* A batch that takes two chunks. */
+#define SEQUENCES (SENTENCE_ROWS / 12 + 1)
 static int two_chunks(const sentence_ctx *ctx, Memory *memory) {
-    enum { SEQUENCES = SENTENCE_ROWS / 12 + 1 };
     static int32_t lengths[SEQUENCES], tokens[SEQUENCES * 12];
     static float pooled[SEQUENCES * SENTENCE_POOLED_WIDTH];
     sentence_input input = {sizeof input, SEQUENCES, lengths, tokens};
