@@ -5,7 +5,7 @@
  * The output of attnc belongs to its user, without conditions. */
 #include "by_hand.h"
 
-#if BY_HAND_HEADER != 0x5c36cd68u
+#if BY_HAND_HEADER != 0xd296fd56u
 #error "by_hand.h is of another run of attnc than this file"
 #endif
 #ifdef __FAST_MATH__
@@ -26,7 +26,13 @@ typedef struct by_hand_run {
     int threads;
     void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
     void *pool;
+    void (*on_step)(void *watcher, int step);
+    void *watcher;
 } by_hand_run;
+
+static inline __attribute__((unused)) void by_hand_before(const by_hand_run *run, int step) {
+    if (__builtin_expect(run->on_step != NULL, 0)) run->on_step(run->watcher, step);
+}
 
 /* Where each tensor begins in the weights, in floats, and its shape. A matrix [N][K] stands in panels,
  * [N / 16][K][16]. by_hand_w_layer3_ffn_up is the tensor layers.3.ffn.up.weight of its stack. A product of
@@ -1644,8 +1650,11 @@ void by_hand_scalar_step_layer0_attention_attended(void *with, int thread) {
 
 static __attribute__((noinline)) by_hand_SCALAR
 void by_hand_scalar_forward_chunk(by_hand_run *run) {
+    by_hand_before(run, 0);
     by_hand_scalar_step_layer0_attention_query_key_value(run, 0);
+    by_hand_before(run, 1);
     if (run->out_hidden) by_hand_scalar_step_layer0_attention_attended(run, 0);
+    by_hand_before(run, 2);
 }
 
 const char *by_hand_status_text(int status) {
@@ -1717,6 +1726,8 @@ int by_hand_init(by_hand_ctx *ctx, const void *weights, size_t bytes, const by_h
     ctx->threads = threads;
     ctx->parallel_for = options ? options->parallel_for : NULL;
     ctx->pool = options ? options->pool : NULL;
+    ctx->on_step = options ? options->on_step : NULL;
+    ctx->watcher = options ? options->watcher : NULL;
     return BY_HAND_OK;
 }
 
@@ -1747,6 +1758,8 @@ int by_hand_forward(const by_hand_ctx *ctx, const by_hand_input *input, by_hand_
     run.threads = ctx->threads;
     run.parallel_for = ctx->parallel_for;
     run.pool = ctx->pool;
+    run.on_step = ctx->on_step;
+    run.watcher = ctx->watcher;
     run.starts = starts;
     run.features = input->features;
     run.out_hidden = output->hidden;

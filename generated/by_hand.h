@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 enum {
-    BY_HAND_ABI = 3,             /* version of the structs below */
+    BY_HAND_ABI = 4,             /* version of the structs below */
     BY_HAND_ALIGNMENT = 64       /* of weights and workspaces, in bytes */
 };
 #define BY_HAND_WEIGHTS_BYTES ((size_t)1344u) /* size of the .attnw */
@@ -41,6 +41,11 @@ typedef struct by_hand_options {
     void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
     void *pool;
     size_t least_work; /* has no effect in this code */
+    /* for a profile, or NULL: called with i in front of step i of each chunk, and with the number of steps behind the
+     * last one, in the thread that called the model, while no task runs; calls of several threads may be in it at once;
+     * BY_HAND_STEP_NAMES are the steps of forward, and one whose output is not wanted does nothing */
+    void (*on_step)(void *watcher, int step);
+    void *watcher;
 } by_hand_options;
 
 /* Set by by_hand_init and then only read: any number of threads may share a context, each with a workspace of its
@@ -50,6 +55,8 @@ typedef struct by_hand_ctx {
     int target, threads;
     void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
     void *pool;
+    void (*on_step)(void *watcher, int step);
+    void *watcher;
 } by_hand_ctx;
 
 /* `weights`: the bytes of a .attnw, aligned to BY_HAND_ALIGNMENT; they must outlive the ctx. `options` may be NULL. */
@@ -62,6 +69,10 @@ enum {
     BY_HAND_ROWS = 4       /* rows of the workspace; a larger batch runs in chunks of whole sequences */
 };
 #define BY_HAND_WORKSPACE_BYTES(threads) ((size_t)896u + (size_t)(threads) * (size_t)256u)
+#define BY_HAND_STEPS 2 /* steps of by_hand_forward */
+/* their names, to initialize an array of const char * */
+#define BY_HAND_STEP_NAMES { \
+    "layer0_attention_query_key_value", "layer0_attention_attended"}
 
 /* Sequences follow each other without padding; rows is the sum of their lengths. */
 typedef struct by_hand_input {
@@ -82,7 +93,7 @@ typedef struct by_hand_output {
 int by_hand_forward(const by_hand_ctx *ctx, const by_hand_input *input, by_hand_output *output, void *workspace,
     size_t bytes);
 
-#define BY_HAND_HEADER 0x5c36cd68u /* hash of this header, which by_hand.c compares with its own */
+#define BY_HAND_HEADER 0xd296fd56u /* hash of this header, which by_hand.c compares with its own */
 
 #ifdef __cplusplus
 }

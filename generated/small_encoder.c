@@ -5,7 +5,7 @@
  * The output of attnc belongs to its user, without conditions. */
 #include "small_encoder.h"
 
-#if SMALL_ENCODER_HEADER != 0xfe986b32u
+#if SMALL_ENCODER_HEADER != 0x9c476dccu
 #error "small_encoder.h is of another run of attnc than this file"
 #endif
 #ifdef __FAST_MATH__
@@ -34,7 +34,13 @@ typedef struct small_encoder_run {
     int threads;
     void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
     void *pool;
+    void (*on_step)(void *watcher, int step);
+    void *watcher;
 } small_encoder_run;
+
+static inline __attribute__((unused)) void small_encoder_before(const small_encoder_run *run, int step) {
+    if (__builtin_expect(run->on_step != NULL, 0)) run->on_step(run->watcher, step);
+}
 
 /* `work`: multiply-adds, roughly. Below the bound, waking threads costs more than it saves. */
 static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *run, void (*task)(void *with, int index),
@@ -2276,25 +2282,45 @@ void small_encoder_avx2_step_copy_pooled(void *with, int thread) {
 
 static __attribute__((noinline)) small_encoder_AVX2
 void small_encoder_avx2_forward_chunk(small_encoder_run *run) {
+    small_encoder_before(run, 0);
     small_encoder_run_step(run, small_encoder_avx2_step_embedding, run->rows * UINT64_C(320));
+    small_encoder_before(run, 1);
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_query_key_value, run->rows * UINT64_C(3072));
+    small_encoder_before(run, 2);
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_attended, run->self_scores * UINT64_C(104));
+    small_encoder_before(run, 3);
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_output, run->rows * UINT64_C(1024));
+    small_encoder_before(run, 4);
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_norm_out, run->rows * UINT64_C(320));
+    small_encoder_before(run, 5);
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_up, run->rows * UINT64_C(2048));
+    small_encoder_before(run, 6);
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_down, run->rows * UINT64_C(2048));
+    small_encoder_before(run, 7);
     small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_norm_out, run->rows * UINT64_C(320));
+    small_encoder_before(run, 8);
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_query_key_value, run->rows * UINT64_C(3072));
+    small_encoder_before(run, 9);
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_attended, run->self_scores * UINT64_C(104));
+    small_encoder_before(run, 10);
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_output, run->rows * UINT64_C(1024));
+    small_encoder_before(run, 11);
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_norm_out, run->rows * UINT64_C(320));
+    small_encoder_before(run, 12);
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_up, run->rows * UINT64_C(2048));
+    small_encoder_before(run, 13);
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_down, run->rows * UINT64_C(2048));
+    small_encoder_before(run, 14);
     small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_norm_out, run->rows * UINT64_C(320));
+    small_encoder_before(run, 15);
     small_encoder_run_step(run, small_encoder_avx2_step_pool, run->ended * UINT64_C(320));
+    small_encoder_before(run, 16);
     if (run->out_logits) small_encoder_run_step(run, small_encoder_avx2_step_classifier, run->ended * UINT64_C(160));
+    small_encoder_before(run, 17);
     if (run->out_hidden) small_encoder_run_step(run, small_encoder_avx2_step_copy_hidden, run->rows * UINT64_C(320));
+    small_encoder_before(run, 18);
     if (run->out_pooled) small_encoder_run_step(run, small_encoder_avx2_step_copy_pooled, run->ended * UINT64_C(320));
+    small_encoder_before(run, 19);
 }
 
 #endif
@@ -2391,6 +2417,8 @@ int small_encoder_init(small_encoder_ctx *ctx, const void *weights, size_t bytes
     ctx->threads = threads;
     ctx->parallel_for = options ? options->parallel_for : NULL;
     ctx->pool = options ? options->pool : NULL;
+    ctx->on_step = options ? options->on_step : NULL;
+    ctx->watcher = options ? options->watcher : NULL;
     ctx->least_work = options && options->least_work ? options->least_work : SMALL_ENCODER_LEAST_WORK;
     return SMALL_ENCODER_OK;
 }
@@ -2430,6 +2458,8 @@ int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_inpu
     run.threads = ctx->threads;
     run.parallel_for = ctx->parallel_for;
     run.pool = ctx->pool;
+    run.on_step = ctx->on_step;
+    run.watcher = ctx->watcher;
     run.least_work = ctx->least_work;
     run.starts = starts;
     run.tokens = input->tokens;

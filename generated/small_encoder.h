@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 enum {
-    SMALL_ENCODER_ABI = 3,             /* version of the structs below */
+    SMALL_ENCODER_ABI = 4,             /* version of the structs below */
     SMALL_ENCODER_LEAST_WORK = 65536,   /* default of small_encoder_options.least_work */
     SMALL_ENCODER_ALIGNMENT = 64       /* of weights and workspaces, in bytes */
 };
@@ -43,6 +43,11 @@ typedef struct small_encoder_options {
     /* a step with fewer multiply-adds than this runs in the caller's thread alone; results do not depend on it; 0:
      * SMALL_ENCODER_LEAST_WORK */
     size_t least_work;
+    /* for a profile, or NULL: called with i in front of step i of each chunk, and with the number of steps behind the
+     * last one, in the thread that called the model, while no task runs; calls of several threads may be in it at once;
+     * SMALL_ENCODER_STEP_NAMES are the steps of forward, and one whose output is not wanted does nothing */
+    void (*on_step)(void *watcher, int step);
+    void *watcher;
 } small_encoder_options;
 
 /* Set by small_encoder_init and then only read: any number of threads may share a context, each with a workspace of its
@@ -53,6 +58,8 @@ typedef struct small_encoder_ctx {
     void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
     void *pool;
     size_t least_work;
+    void (*on_step)(void *watcher, int step);
+    void *watcher;
 } small_encoder_ctx;
 
 /* `weights`: the bytes of a .attnw, aligned to SMALL_ENCODER_ALIGNMENT; they must outlive the ctx. `options` may be
@@ -68,6 +75,14 @@ enum {
     SMALL_ENCODER_ROWS = 256       /* rows of the workspace; a larger batch runs in chunks of whole sequences */
 };
 #define SMALL_ENCODER_WORKSPACE_BYTES(threads) ((size_t)165120u + (size_t)(threads) * (size_t)768u)
+#define SMALL_ENCODER_STEPS 19 /* steps of small_encoder_forward */
+/* their names, to initialize an array of const char * */
+#define SMALL_ENCODER_STEP_NAMES { \
+    "embedding", "layer0_attention_query_key_value", "layer0_attention_attended", "layer0_attention_output", \
+    "layer0_attention_norm_out", "layer0_ffn_up", "layer0_ffn_down", "layer0_ffn_norm_out", \
+    "layer1_attention_query_key_value", "layer1_attention_attended", "layer1_attention_output", \
+    "layer1_attention_norm_out", "layer1_ffn_up", "layer1_ffn_down", "layer1_ffn_norm_out", "pool", "classifier", \
+    "copy_hidden", "copy_pooled"}
 
 /* Sequences follow each other without padding; rows is the sum of their lengths. */
 typedef struct small_encoder_input {
@@ -90,7 +105,7 @@ typedef struct small_encoder_output {
 int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_input *input, small_encoder_output *output,
     void *workspace, size_t bytes);
 
-#define SMALL_ENCODER_HEADER 0xfe986b32u /* hash of this header, which small_encoder.c compares with its own */
+#define SMALL_ENCODER_HEADER 0x9c476dccu /* hash of this header, which small_encoder.c compares with its own */
 
 #ifdef __cplusplus
 }

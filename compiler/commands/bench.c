@@ -1,6 +1,7 @@
 /* bench.c: attnc bench times the C on one sequence and measures the machine in the same run. */
 #include "commands.h"
 #include "peak.h"
+#include "profile.h"
 
 #include "../engine/decoder.h"
 
@@ -8,12 +9,14 @@
 
 static const char usage[] =
     "attnc bench SPEC [--weights F[,F…]|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC]\n"
-    "                 [--json] [--decode] [--precision P]\n" HELP_WEIGHTS " (default: random:1)\n" HELP_PRECISION
+    "                 [--json] [--decode] [--profile] [--precision P]\n" HELP_WEIGHTS
+    " (default: random:1)\n" HELP_PRECISION
     "  --seq N              rows of the sequence, and of its source or keys (default: 128, or the spec's bound if\n"
     "                       that is smaller)\n"
     "  --threads N          number of threads, 1 to 256 (default: 1)\n" HELP_TARGET HELP_CC
     "  --json               prints one line of JSON, with times in seconds\n"
-    "  --decode             times the decoding of --seq N tokens, one by one, instead of whole sequences";
+    "  --decode             times the decoding of --seq N tokens, one by one, instead of whole sequences\n"
+    "  --profile            also times each step, beside what the counts of attnc explain predict for it";
 
 /* One sequence with seeded inputs; masks are all ones. */
 static Batch *one_sequence(Arena *arena, const Graph *g, const CallRows *rows) {
@@ -37,17 +40,20 @@ typedef struct Timing {
     int runs;
 } Timing;
 
-/* Times at least 15 runs and 1.5 s, after 0.3 s of runs that warm the caches and raise the clock. */
-static Timing time_forward(Engine *engine) {
+/* Times at least 15 runs and 1.5 s, after 0.3 s of runs that warm the caches and raise the clock. `profile` may be
+ * NULL. */
+static Timing time_forward(Engine *engine, Profile *profile) {
     static double seconds[MOST_RUNS];
     progress_begin("timing");
     for (double begin = seconds_now(); seconds_now() - begin < 0.3;) engine_forward(engine);
     Timing t = {0};
     for (double begin = seconds_now(); t.runs < MOST_RUNS && (t.runs < 15 || seconds_now() - begin < 1.5); t.runs++) {
         progress_tick();
+        if (profile) profile_begin(profile);
         double from = seconds_now();
         engine_forward(engine);
         seconds[t.runs] = seconds_now() - from;
+        if (profile) profile_end(profile, 1);
     }
     qsort(seconds, (size_t)t.runs, sizeof *seconds, by_size);
     t.median = seconds[t.runs / 2];
@@ -56,7 +62,7 @@ static Timing time_forward(Engine *engine) {
 }
 
 /* Times texts of n tokens, one step for each token, from an empty state. */
-static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab) {
+static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab, Profile *profile) {
     static double seconds[MOST_RUNS];
     Timing t = {0};
     Arena *own = arena_new();
@@ -66,6 +72,7 @@ static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab) {
     for (double begin = seconds_now(); t.runs < MOST_RUNS && (t.runs < 7 || seconds_now() - begin < 2); t.runs++) {
         decoder_begin(decoder, NULL, 0);
         progress_tick();
+        if (profile) profile_begin(profile);
         double from = seconds_now();
         for (int64_t i = 0; i < n; i++) {
             int32_t token = (int32_t)(hash_bytes(0, &i, sizeof i) % (uint64_t)vocab);
@@ -74,6 +81,7 @@ static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab) {
             if (status) fail("the compiled model says: %s", decoder_text(decoder, status));
         }
         seconds[t.runs] = (seconds_now() - from) / (double)n;
+        if (profile) profile_end(profile, n);
     }
     qsort(seconds, (size_t)t.runs, sizeof *seconds, by_size);
     t.median = seconds[t.runs / 2];
@@ -82,28 +90,48 @@ static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab) {
     return t;
 }
 
-static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, int64_t n, bool json) {
+/* What is printed behind the numbers of the call; profile is NULL without --profile. */
+static void print_profile(Arena *arena, const Profile *profile, double unwatched, bool json) {
+    if (json) {
+        if (profile) {
+            printf(", ");
+            profile_json(profile);
+        }
+        printf("}\n");
+    } else if (profile) profile_print(arena, profile, unwatched);
+}
+
+static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, int64_t n, bool json, bool profiled) {
     const Module *module = engine->module;
     const Plan *plan = engine->program->entries[ENTRY_DECODE];
     if (module->encode) fail("`--decode` is for decoders without a source");
     Decoder *decoder = decoder_new(arena, module, weights, engine, 1, GUARD_NONE);
+    Profile *profile = profiled ? profile_new(arena, plan, MOST_RUNS) : NULL;
     double flops = 0, bytes = 0;
     for (int64_t past = 0; past < n; past++) {
         CallRows rows = {.rows = 1, .past = past};
+        if (profile) profile_count(profile, &rows, 1 / (double)n);
         for (int i = 0; i < plan->n_steps; i++) {
             flops += step_flops(plan, &plan->steps[i], &rows) / (double)n;
             bytes += step_bytes(plan, &plan->steps[i], &rows) / (double)n;
         }
     }
     double read = read_bandwidth();
-    Timing t = time_decode(decoder, n, decoder_model(decoder).vocab);
+    Timing t = time_decode(decoder, n, decoder_model(decoder).vocab, NULL);
+    if (profile) {
+        profile_watch(profile, engine);
+        profile->median = time_decode(decoder, n, decoder_model(decoder).vocab, profile).median;
+        profile->peak = engine->call.threads * peak_flops(isa_load(arena, engine->call.picked));
+        profile_finish(profile);
+    }
     double read_after = read_bandwidth();
     if (read_after > read) read = read_after;
+    if (profile) profile->read = read;
     progress_end();
     double share = bytes / t.median / read;
     if (json)
         printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": "
-               "%.4f, \"tokens_s\": %.2f, \"read_gb_s\": %.4f, \"threads\": %d, \"target\": \"%s\", \"seq\": %lld}\n",
+               "%.4f, \"tokens_s\": %.2f, \"read_gb_s\": %.4f, \"threads\": %d, \"target\": \"%s\", \"seq\": %lld",
                t.median, t.least, t.runs, flops, bytes, flops / t.median / 1e9, 1 / t.median, read / 1e9,
                engine->call.threads, engine->call.picked, (long long)n);
     else
@@ -117,17 +145,28 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
             share <= 1                   ? ""
             : engine->call.threads == 1 ? " (the weights stay in the caches)"
                                         : " (caches and the other cores give the rest)");
+    print_profile(arena, profile, t.median, json);
+}
+
+static Profile *profile_forward(Arena *arena, Engine *engine, const CallRows *rows) {
+    Profile *profile = profile_new(arena, engine->plan, MOST_RUNS);
+    profile_count(profile, rows, 1);
+    profile_watch(profile, engine);
+    profile->median = time_forward(engine, profile).median;
+    profile_finish(profile);
+    return profile;
 }
 
 int command_bench(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *weights_path = NULL, *seq = NULL, *threads_text = NULL, *target = NULL, *cc = NULL,
                *precision = NULL;
-    bool json = false, decode = false;
+    bool json = false, decode = false, profiled = false;
     const Option options[] = {
         {"--weights", .text = &weights_path}, {"--seq", .text = &seq}, {"--threads", .text = &threads_text},
         {"--target", .text = &target},        {"--cc", .text = &cc},   {"--json", .flag = &json},
-        {"--decode", .flag = &decode},        {"--precision", .text = &precision}};
+        {"--decode", .flag = &decode},        {"--precision", .text = &precision},
+        {"--profile", .flag = &profiled}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_GRAPH);
@@ -138,7 +177,7 @@ int command_bench(int argc, char **argv) {
     int64_t n = option_integer(usage, "--seq", seq, bound.exact || bound.n < 128 ? bound.n : 128, 1, bound.n);
     if (bound.exact && n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);
     if (decode) {
-        bench_decode(arena, engine, weights, n, json);
+        bench_decode(arena, engine, weights, n, json, profiled);
         arena_free(arena);
         return EXIT_FINE;
     }
@@ -152,15 +191,20 @@ int command_bench(int argc, char **argv) {
     }
     const Isa *isa = isa_load(arena, engine->call.picked);
     double peak = peak_flops(isa), read = read_bandwidth();
-    Timing t = time_forward(engine);
+    Timing t = time_forward(engine, NULL);
+    Profile *profile = profiled ? profile_forward(arena, engine, &rows) : NULL;
     double peak_after = peak_flops(isa);
     if (peak_after > peak) peak = peak_after;
+    if (profile) {
+        profile->peak = peak * threads;
+        profile->read = read;
+    }
     progress_end();
     double rate = flops / t.median, share = peak > 0 ? rate / (peak * threads) : 0;
     if (json)
         printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": "
                "%.4f, \"peak_gflops\": %.4f, \"read_gb_s\": %.4f, "
-               "\"threads\": %d, \"target\": \"%s\", \"seq\": %lld, \"rows\": %lld, \"source_rows\": %lld}\n",
+               "\"threads\": %d, \"target\": \"%s\", \"seq\": %lld, \"rows\": %lld, \"source_rows\": %lld",
                t.median, t.least, t.runs, flops, bytes, rate / 1e9, peak / 1e9, read / 1e9, threads,
                engine->call.picked, (long long)n, (long long)rows.rows, (long long)rows.source);
     else
@@ -174,6 +218,7 @@ int command_bench(int argc, char **argv) {
                duration_text(arena, t.median), duration_text(arena, t.least), counted(arena, t.runs, "run"),
                amount_text(arena, flops, "FLOP"), amount_text(arena, rate, "FLOP/s"), 100 * share, threads,
                amount_text(arena, peak, "FLOP/s"), amount_text(arena, bytes, "B"), amount_text(arena, read, "B/s"));
+    print_profile(arena, profile, t.median, json);
     arena_free(arena);
     return EXIT_FINE;
 }

@@ -152,6 +152,21 @@ static int64_t set_control(Arena *arena, const Plan *plan, TemplateVars *vars) {
     return at;
 }
 
+/* The names of the steps as C has them, in lines of a macro. */
+static const char *step_names(Arena *arena, const Plan *plan) {
+    enum { MOST_COLUMNS = C_COLUMNS - 2 }; /* a backslash follows */
+    Text text = text_new(arena);
+    size_t column = C_COLUMNS;
+    for (int i = 0; i < plan->n_steps; i++) {
+        const char *name = arena_printf(arena, "\"%s\"%s", plan->steps[i].name, i + 1 < plan->n_steps ? "," : "");
+        column += 1 + strlen(name);
+        const bool fits = column <= MOST_COLUMNS;
+        if (!fits) column = 4 + strlen(name);
+        text_printf(&text, "%s%s", fits ? " " : " \\\n    ", name);
+    }
+    return text.data;
+}
+
 EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, TemplateVars *vars) {
     bool encode = plan == plan->program->entries[ENTRY_ENCODE];
     EntrySizes sizes = {.control_bytes = set_control(arena, plan, vars), .scratch_bytes = scratch_bytes};
@@ -177,6 +192,10 @@ EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, Temp
                    {"has_cross_pairs", has_pairs(plan, "cross_pairs")}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) vars_int(vars, numbers[i].name, numbers[i].value);
     vars_text(vars, "entry", plan->graph->name);
+    bool forward = plan == plan->program->entries[ENTRY_FORWARD];
+    vars_text(vars, "STEP", forward ? "STEP" : encode ? "ENCODE_STEP" : "DECODE_STEP");
+    vars_int(vars, "n_steps", plan->n_steps);
+    vars_text(vars, "step_names", step_names(arena, plan));
     vars_text(vars, "in_type", encode ? "source" : "input");
     vars_text(vars, "out_type", encode ? "encoded" : "output");
     vars_text(vars, "WORKSPACE", encode ? "ENCODE_WORKSPACE" : "WORKSPACE");

@@ -309,6 +309,7 @@ static void emit_plan(TargetEmitter *e, const PlanSchedule *plan, const char *ch
         const Step *s = plan->steps[i].step;
         TemplateVars *step = list_record(steps);
         vars_text(step, "step", step_name(e, s));
+        vars_int(step, "index", i);
         if (plan->steps[i].optional) vars_text(step, "output", plan->steps[i].optional);
         vars_text(step, "of", work_of(e, s));
         vars_int(step, "work", step_work(s));

@@ -8,12 +8,14 @@ static void fill(int32_t *ids, int count, int step, int below) {
 #define INIT(NAME)                                                                                                     \
     {                                                                                                                  \
         NAME##_options options = {.size = sizeof options, .target = target, .verify = 1, .threads = threads,           \
-                                  .parallel_for = run, .pool = pool, .least_work = 1};                                 \
+                                  .parallel_for = run, .pool = pool, .least_work = 1, .on_step = on_step,              \
+                                  .watcher = watcher};                                                                 \
         int status = NAME##_init(&contexts->NAME, NAME##_embedded(), NAME##_bytes, &options);                          \
         if (status) return status;                                                                                     \
     }
 
-int calls_init(Contexts *contexts, const char *target, int threads, parallel run, void *pool) {
+int calls_init(Contexts *contexts, const char *target, int threads, parallel run, void *pool, watch on_step,
+               void *watcher) {
     const size_t sentence_bytes = SENTENCE_WEIGHTS_BYTES, speaker_bytes = SPEAKER_WEIGHTS_BYTES,
                  translator_bytes = TRANSLATOR_WEIGHTS_BYTES, straight_bytes = STRAIGHT_WEIGHTS_BYTES;
     INIT(sentence)

@@ -38,8 +38,11 @@ typedef struct Memory {
 
 typedef void (*parallel)(void *pool, int count, void (*task)(void *with, int index), void *with);
 
-/* 0, or the status of the first model that refuses. `run` may be NULL. */
-int calls_init(Contexts *contexts, const char *target, int threads, parallel run, void *pool);
+typedef void (*watch)(void *watcher, int step);
+
+/* 0, or the status of the first model that refuses. `run` and `on_step` may be NULL. */
+int calls_init(Contexts *contexts, const char *target, int threads, parallel run, void *pool, watch on_step,
+               void *watcher);
 /* What it gives, one array after the other, at most MOST_FLOATS numbers; how many, or 0 minus a status. */
 int calls_run(const Contexts *contexts, int model, Memory *memory, float *out);
 

@@ -1,6 +1,7 @@
 /* A program of C or C++ around four models: TARGET writes what they give as it is; TARGET threads, pool, OTHER:
- * the same bits in eight threads at once, with a pool inside of the calls, beside contexts of another target; and
- * TARGET texts: what attn_generate says. Exit status: 0 fine, 1 not, 77 this machine lacks the target. */
+ * the same bits in eight threads at once, with a pool inside of the calls, beside contexts of another target; TARGET
+ * steps: the same bits while on_step sees every step of every chunk, in order; and TARGET texts: what attn_generate
+ * says. Exit status: 0 fine, 1 not, 77 this machine lacks the target. */
 #include "calls.h"
 
 #include "attn_generate.h"
@@ -102,11 +103,86 @@ static int with_pool(const char *target, const Answer *wanted) {
     static Answer shared;
     attn_pool *pool = attn_pool_new(MOST_THREADS);
     if (!pool) abort();
-    int status = calls_init(&contexts, target, MOST_THREADS, attn_pool_run, pool);
+    int status = calls_init(&contexts, target, MOST_THREADS, attn_pool_run, pool, NULL, NULL);
     if (!status) status = answer(&contexts, &shared);
     attn_pool_free(pool);
     if (status) return fail("with a pool", status);
     return different(&shared, wanted) ? fail("a pool gives other bits", 0) : 0;
+}
+
+/* What on_step has seen: the number of steps of each chunk. */
+typedef struct Seen {
+    pthread_t caller;
+    int next, wrong, chunks;
+    int steps[64];
+} Seen;
+
+static void see(void *with, int step) {
+    Seen *seen = (Seen *)with;
+    if (!pthread_equal(pthread_self(), seen->caller)) seen->wrong++;
+    if (step == 0 && seen->next > 0 && seen->chunks < 64) {
+        seen->steps[seen->chunks++] = seen->next - 1;
+        seen->next = 0;
+    }
+    if (step != seen->next++) seen->wrong++;
+}
+
+/* Compares the chunks with `count` times `first`, once `second`, which 0 leaves out, and `rest` of `others`. */
+static int unseen(Seen *seen, const char *model, int count, int first, int second, int others, int rest) {
+    int at = 0, wrong = seen->wrong;
+    see(seen, 0); /* ends the last chunk */
+    for (int i = 0; i < count; i++) wrong += seen->steps[at++] != first;
+    if (second) wrong += seen->steps[at++] != second;
+    for (int i = 0; i < rest; i++) wrong += seen->steps[at++] != others;
+    if (wrong || seen->chunks != at) fprintf(stderr, "%s: %d chunks, %d wrong\n", model, seen->chunks, wrong);
+    wrong += seen->chunks != at;
+    seen->next = seen->wrong = seen->chunks = 0;
+    return wrong;
+}
+
+/* A batch that takes two chunks. */
+#define SEQUENCES (SENTENCE_ROWS / 12 + 1)
+static int two_chunks(const sentence_ctx *ctx, Memory *memory) {
+    static int32_t lengths[SEQUENCES], tokens[SEQUENCES * 12];
+    static float pooled[SEQUENCES * SENTENCE_POOLED_WIDTH];
+    sentence_input input = {sizeof input, SEQUENCES, lengths, tokens};
+    sentence_output output = {sizeof output, 0, 0};
+    output.pooled = pooled;
+    for (int i = 0; i < SEQUENCES; i++) lengths[i] = 12;
+    return sentence_forward(ctx, &input, &output, memory->workspace, sizeof memory->workspace);
+}
+
+static int with_steps(const char *target, const Answer *wanted) {
+    static Contexts contexts;
+    static Answer watched;
+    static Seen seen;
+    static const char *const names[] = SPEAKER_DECODE_STEP_NAMES, *const whole[] = STRAIGHT_STEP_NAMES;
+    const int decoded = SPEAKER_DECODE_STEPS, straight = STRAIGHT_STEPS, speaker = SPEAKER_STEPS;
+    const int sentence = SENTENCE_STEPS, translator = TRANSLATOR_STEPS, encoded = TRANSLATOR_ENCODE_STEPS;
+    Memory *memory = memory_new();
+    attn_pool *pool = attn_pool_new(MOST_THREADS);
+    if (!pool) abort();
+    int wrong = sizeof names / sizeof *names != (size_t)decoded || sizeof whole / sizeof *whole != (size_t)straight ||
+                strcmp(names[decoded - 1], "copy_hidden") != 0;
+    seen.caller = pthread_self();
+    for (int threads = 1; threads <= MOST_THREADS; threads += MOST_THREADS - 1) {
+        int status = calls_init(&contexts, target, threads, attn_pool_run, pool, see, &seen);
+        if (status) return fail("with on_step", status);
+        for (int m = 0; m < MODELS; m++) {
+            watched.floats[m] = calls_run(&contexts, m, memory, watched.numbers[m]);
+            if (m == SENTENCE) wrong += unseen(&seen, "sentence", 1, sentence, 0, 0, 0);
+            if (m == SPEAKER) wrong += unseen(&seen, "speaker", 1, speaker, 0, decoded, 1 + 2 * (SPOKEN - PROMPT));
+            if (m == TRANSLATOR)
+                wrong += unseen(&seen, "translator", 1, translator, encoded, TRANSLATOR_DECODE_STEPS, TARGET_ROWS);
+            if (m == STRAIGHT) wrong += unseen(&seen, "straight", 1, straight, 0, 0, 0);
+        }
+        wrong += different(&watched, wanted);
+        wrong += two_chunks(&contexts.sentence, memory);
+        wrong += unseen(&seen, "two chunks", 2, sentence, 0, 0, 0);
+    }
+    attn_pool_free(pool);
+    attn_free(memory);
+    return wrong != 0;
 }
 
 static int texts(const Contexts *contexts, int beams) {
@@ -143,13 +219,16 @@ int main(int argc, char **argv) {
     static Contexts contexts[2];
     static Answer wanted[2];
     const char *target = argc > 1 ? argv[1] : NULL, *mode = argc > 2 ? argv[2] : "";
-    int plain = !*mode || !strcmp(mode, "threads") || !strcmp(mode, "pool") || !strcmp(mode, "texts");
+    const char *const others[] = {"", "threads", "pool", "steps", "texts"}; /* than targets */
+    int plain = 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) plain |= !strcmp(mode, others[i]);
     for (int i = 0; i < 2; i++) {
-        int status = calls_init(&contexts[i], i && !plain ? mode : target, 1, NULL, NULL);
+        int status = calls_init(&contexts[i], i && !plain ? mode : target, 1, NULL, NULL, NULL, NULL);
         if (!status) status = answer(&contexts[i], &wanted[i]);
         if (status) return fail("a model", status);
     }
     if (!strcmp(mode, "pool")) return with_pool(target, &wanted[0]);
+    if (!strcmp(mode, "steps")) return with_steps(target, &wanted[0]);
     if (!strcmp(mode, "texts")) return texts(&contexts[0], 0) || texts(&contexts[0], 3);
     if (*mode) return at_once(contexts, wanted) ? fail("a thread got other bits", 0) : 0;
     for (int m = 0; m < MODELS; m++) fwrite(wanted[0].numbers[m], sizeof(float), (size_t)wanted[0].floats[m], stdout);

@@ -2,7 +2,7 @@
 """What attnc emits, linked into programs: an encoder, a decoder with its cache, an encoder with a decoder, and code
 without a loop, all with their weights inside, by every compiler and in many ways. Whatever the way, the numbers are bit
 for bit those of `attnc run`, and the texts those of `attnc generate`. VARIANT/PROGRAM/TARGET; VARIANT/symbols: what
-the objects ask of others; VARIANT/threads, pool, contexts, texts: modes of main.c; races: the threads under
+the objects ask of others; VARIANT/threads, pool, steps, contexts, texts: modes of main.c; races: the threads under
 ThreadSanitizer; fast_math: refused; warnings/…: none. Speaks TAP.
 
 Environment: ATTNC_LONG=1 takes every way, ATTNC_QUICK=1 one; else a sample, of which a
@@ -190,7 +190,7 @@ class Ways:
         result(f"{name}/{target}", problem)
 
     def check_modes(self, name, program, best, texts):
-        for mode in ("threads", "pool", "scalar"):
+        for mode in ("threads", "pool", "steps", "scalar"):
             ran = run([program, best, mode])
             fine = ran.returncode == 0 and not ran.stderr
             shown = "contexts" if mode == "scalar" else mode

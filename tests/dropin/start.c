@@ -52,7 +52,7 @@ void begin(char **stack) {
     static Contexts contexts;
     static Memory memory;
     static float numbers[MOST_FLOATS];
-    int status = calls_init(&contexts, (uintptr_t)stack[0] > 1 ? stack[2] : NULL, 1, NULL, NULL);
+    int status = calls_init(&contexts, (uintptr_t)stack[0] > 1 ? stack[2] : NULL, 1, NULL, NULL, NULL, NULL);
     for (int m = 0; m < MODELS && !status; m++) {
         int floats = calls_run(&contexts, m, &memory, numbers);
         size_t bytes = sizeof(float) * (size_t)(floats > 0 ? floats : 0);

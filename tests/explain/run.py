@@ -275,7 +275,7 @@ class Explain:
     def test_words(self):
         """What the marks and the dashed line are called."""
         text = self.made("specs/by_hand.attn")[0].text
-        assert "no step was timed; `attnc bench` times the whole" in text, "marks that look measured"
+        assert "no step was timed; `attnc bench --profile` times each" in text, "marks that look measured"
         assert "end of the workspace, ${amount(data.workspace" in text and "ever used" not in text, "another end"
 
     def test_bench(self):
@@ -294,6 +294,48 @@ class Explain:
                           r"reads from memory(.*)$", text, re.M)
         assert found, text
         assert found.group(2) == (" (the weights stay in the caches)" if float(found.group(1)) > 100 else ""), text
+
+    def profile(self, spec, *options):
+        """The numbers of bench, whose profile was compared with them and with itself."""
+        seen = json.loads(run("bench", spec, "--profile", "--json", *options).stdout)
+        steps, total = seen["profile"]["steps"], sum(step["median_s"] for step in seen["profile"]["steps"])
+        assert seen["min_s"] / 2 < total < 2 * seen["profile"]["median_s"], "%g s of steps in %s" % (total, seen)
+        for what in ("flops", "bytes"):
+            counted = sum(step[what] for step in steps)
+            assert abs(counted - seen[what]) <= len(steps), "%s of %s: %g" % (what, seen, counted)
+        for step in steps:
+            assert step["calls"] == 1 and step["median_s"] >= 0, step
+            want = step["median_s"] / step["predicted_s"]
+            assert abs(step["ratio"] - want) < 1e-3 * (1 + want), "%s: %g" % (step, want)
+            if "peak_gflops" in seen:
+                want = max(step["flops"] / seen["peak_gflops"] / seen["threads"], step["bytes"] / seen["read_gb_s"])
+                assert abs(step["predicted_s"] * 1e9 / want - 1) < 1e-3, "%s: %g ns" % (step, want)
+        return seen, [[step["kind"], step["name"]] for step in steps]
+
+    def test_profile(self):
+        """The steps of explain in their order, code without loops and of one row too, and each takes a time."""
+        for spec in ("specs/small_encoder.attn", "specs/by_hand.attn", "tests/dropin/translator.attn"):
+            listed = run("explain", spec, "--target", "native").stdout.split("\n\n")[-1].splitlines()[1:]
+            seen, steps = self.profile(spec, *(["--threads", "2"] if "translator" in spec else []))
+            assert steps == [line.split()[:2] for line in listed], "%s: %s" % (spec, steps)
+            slowest = max(seen["profile"]["steps"], key=lambda step: step["median_s"])
+            assert slowest["kind"] in ("gemm", "attention"), slowest
+        steps = self.profile("tests/dropin/speaker.attn", "--decode", "--seq", "20")[1]
+        assert ["store", "layer0_attention_values"] in steps and ["gemm", "logits"] in steps, steps
+        text = run("bench", "specs/small_encoder.attn", "--profile").stdout
+        rows = [line.split() for line in text.split("\n\n")[1].splitlines()]
+        assert rows[0] == ["kind", "step", "calls", "median", "share", "predicted", "by", "ratio"], text
+        share = sum(float(row[row.index("%") - 1]) for row in rows[1:-1])
+        assert abs(share - 100) < 0.01 * len(rows), "%g %%: %s" % (share, text)
+        found = re.search(r"\n +all steps +([\d.]+ [um]s) +100 % +[\d.]+ [um]s +[\d.]+\n\nall steps: [\d.]+ % of the "
+                          r"([\d.]+ [um]s) that a call takes without the profile, and [\d.]+ [um]s with it \(median of "
+                          r"\d+ runs\)\npredicted: the longer of flops at [\d.]+ GFLOP/s and bytes at [\d.]+ GB/s",
+                          text)
+        assert found, text
+        run("bench", "tests/dropin/translator.attn", "--profile", "--decode", status=1)
+        done = run("explain", "specs/by_hand.attn", "--profile", status=2)
+        assert "usage: attnc explain SPEC" in done.stderr and not done.stdout, done.stderr
+        assert "profile" not in json.loads(run("bench", "specs/by_hand.attn", "--json").stdout)
 
     def test_bad_calls(self):
         spec, folder = "specs/by_hand.attn", self.path("folder")
