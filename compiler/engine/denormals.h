@@ -10,6 +10,8 @@
 
 enum { DENORMAL_READ = 0x02, DENORMAL_MADE = 0x10 }; /* DE and UE of MXCSR */
 
+enum { DENORMAL_BITS = 0x00412345 }; /* a denormal number, also by the halves of these bits */
+
 #if defined(__x86_64__)
 static inline bool denormals_recorded(void) { return true; }
 static inline unsigned denormals_seen(void) { return _mm_getcsr() & (DENORMAL_READ | DENORMAL_MADE); }
