@@ -52,23 +52,29 @@ static void interpret_known(Cases *c) {
 }
 
 /* Inputs are seeded by the case and the sequence, so that they are the same when a case runs alone. */
-static const Batch *known_batch(Cases *c, const char *name, const CaseRows *rows, int64_t count, RandomInputs how) {
-    for (int k = 0; k < c->n_known; k++)
-        if (strcmp(c->known[k].name, name) == 0) return c->known[k].batch;
-    if (c->n_known == MOST_CASES) bug("more cases than there is room for");
-    Case *one = &c->known[c->n_known++];
-    *one = (Case){.name = name, .batch = arena_alloc(c->arena, sizeof *one->batch)};
-    one->batch->count = count;
-    one->batch->sequences = arena_array(c->arena, (size_t)count, sizeof *one->batch->sequences);
+static Batch *draw_batch(Arena *arena, const Cases *c, const char *name, const CaseRows *rows, int64_t count,
+                         RandomInputs how) {
+    Batch *batch = arena_alloc(arena, sizeof *batch);
+    batch->count = count;
+    batch->sequences = arena_array(arena, (size_t)count, sizeof *batch->sequences);
     how.seed = c->seed;
     how.key = name;
     how.alter = c->inputs.alter;
     how.with = c->inputs.with;
     for (how.index = 0; how.index < count; how.index++) {
-        Sequence *s = &one->batch->sequences[how.index];
+        Sequence *s = &batch->sequences[how.index];
         sequence_lengths(c->reference->forward, s, rows[how.index].rows, rows[how.index].source);
-        sequence_fill(c->arena, c->reference->forward, s, &how);
+        sequence_fill(arena, c->reference->forward, s, &how);
     }
+    return batch;
+}
+
+static const Batch *known_batch(Cases *c, const char *name, const CaseRows *rows, int64_t count, RandomInputs how) {
+    for (int k = 0; k < c->n_known; k++)
+        if (strcmp(c->known[k].name, name) == 0) return c->known[k].batch;
+    if (c->n_known == MOST_CASES) bug("more cases than there is room for");
+    Case *one = &c->known[c->n_known++];
+    *one = (Case){.name = name, .batch = draw_batch(c->arena, c, name, rows, count, how)};
     return one->batch;
 }
 
@@ -243,4 +249,14 @@ void cases_make(Cases *cases, const Engine *engine, bool maps) {
         add_batches(&m);
     }
     take_outputs(&m);
+}
+
+static int64_t rows_or(Length length, int64_t rows) {
+    return length.exact || !length.n || rows > length.n ? length.n : rows;
+}
+
+Batch *case_of_rows(Arena *arena, const Cases *cases, const Engine *engine, const char *name, int64_t rows,
+                    int64_t source) {
+    const CaseRows one = {rows_or(engine->plan->seq, rows), rows_or(engine->plan->source_seq, source)};
+    return draw_batch(arena, cases, name, &one, 1, (RandomInputs){0});
 }

@@ -10,7 +10,7 @@
 static const char usage[] =
     "attnc check SPEC [--weights F[,F…]|random:SEED] [--seed N] [--target T] [--cc CC] [--threads N] [--small]\n"
     "                 [--lengths N,…] [--case NAME] [--emitted FILE.c] [--run COMMAND] [--bits] [--emulate]\n"
-    "                 [--precision P]\n"
+    "                 [--precision P] [--denormals]\n"
     HELP_WEIGHTS "\n" HELP_PRECISION
     "  --seed N             seed of the random inputs, and of the weights without --weights (default: 1)\n"
     "  --target T           one instruction set: " HELP_TARGETS "\n"
@@ -24,7 +24,10 @@ static const char usage[] =
     "  --run COMMAND        checks C for another machine: CC builds a program, and COMMAND PROGRAM, for instance an\n"
     "                       emulator, runs it; it communicates over standard input and output; needs --target\n"
     "  --bits               prints for each target a hash of all bits of the outputs, which is equal on all machines\n"
-    "  --emulate            computes the tiles of AMX by functions in C, whether or not this machine has them";
+    "  --emulate            computes the tiles of AMX by functions in C, whether or not this machine has them\n"
+    "  --denormals          compares nothing: fails where a call of 1 to 33 rows, or one that appends rows to states,\n"
+    "                       makes or reads a denormal number, which takes some processors as long as a hundred others\n"
+    "                       (in one thread, on x86-64)";
 
 typedef struct Checker {
     Arena *arena;
@@ -32,7 +35,7 @@ typedef struct Checker {
     Precision precision;
     Dtype rows; /* see graph_rows_dtype */
     int64_t seed;
-    bool print_bits, emulate;
+    bool print_bits, emulate, denormals;
     uint64_t bits[MOST_TARGETS];
     const char *emitted_c;
     const char *targets[MOST_TARGETS];
@@ -112,7 +115,7 @@ static void print_first(Checker *c) {
 
 static void print_failure(Checker *c, bool maps) {
     const Checks *k = &c->checks;
-    if (k->first_case) print_first(c);
+    if (k->first_case && !c->denormals) print_first(c);
     say(stdout, "again: attnc check %s --seed %lld --target %s --case %s", c->path, (long long)c->seed,
         k->first_target, k->first_case ? k->first_case->name : maps ? "maps-decode" : "decode");
     if (c->cases.small) printf(" --small");
@@ -120,23 +123,39 @@ static void print_failure(Checker *c, bool maps) {
     if (c->precision_text) say(stdout, " --precision %s", c->precision_text);
     if (c->weights_path) say(stdout, " --weights %s", c->weights_path);
     if (c->cc) say(stdout, " --cc %s", c->cc);
-    if (k->first_threads > 1 || c->threads_text)
+    if (!c->denormals && (k->first_threads > 1 || c->threads_text))
         printf(" --threads %d", k->first_threads > 1 ? k->first_threads : k->thread_counts[0]);
     if (c->emitted_path) say(stdout, " --emitted %s", c->emitted_path);
     if (c->run) say(stdout, " --run '%s'", c->run);
     if (c->emulate) printf(" --emulate");
+    if (c->denormals) printf(" --denormals");
     printf("\n");
+}
+
+static EngineOptions engine_options(const Checker *c) {
+    return (EngineOptions){.target = c->n_targets == 1 ? c->targets[0] : NULL,
+                           .cc = c->cc,
+                           .run = c->run,
+                           .threads = 1,
+                           .level = c->cases.small ? "-O1" : NULL,
+                           .emitted_c = c->emitted_c,
+                           .emulate = c->emulate};
+}
+
+/* Returns whether no call on any target makes or reads a denormal number. */
+static bool check_denormals(Checker *c, const Compilation *spec) {
+    const EngineOptions options = engine_options(c);
+    Arena *own = arena_new();
+    checks_begin(&c->checks, own, engine_new(own, spec, c->cases.weights, &options));
+    for (int t = 0; t < c->n_targets; t++) checks_denormals(&c->checks, c->targets[t]);
+    arena_free(own);
+    if (c->checks.off) print_failure(c, false);
+    return !c->checks.off;
 }
 
 /* Checks all targets and lengths with one engine; returns whether all comparisons hold. */
 static bool check_pass(Checker *c, const Compilation *spec, bool maps) {
-    EngineOptions options = {.target = c->n_targets == 1 ? c->targets[0] : NULL,
-                             .cc = c->cc,
-                             .run = c->run,
-                             .threads = 1,
-                             .level = c->cases.small ? "-O1" : NULL,
-                             .emitted_c = c->emitted_c,
-                             .emulate = c->emulate};
+    const EngineOptions options = engine_options(c);
     Arena *own = arena_new();
     checks_begin(&c->checks, own, engine_new(own, spec, c->cases.weights, &options));
     if (!maps || c->cases.only) print_head();
@@ -190,12 +209,15 @@ static bool check_spec(Checker *c) {
         c->checks.decode = check_decode_new(c->arena, maps.module, c->cases.weights, text_rows(c, plain.module),
                                             c->seed, (Rounded){0});
     bool fine = true, any = false;
-    if (wants_pass(c, false)) {
+    if (c->denormals) {
+        fine = check_denormals(c, &plain);
+        any = c->checks.calls > 0;
+    } else if (wants_pass(c, false)) {
         fine = check_pass(c, &plain, false);
         any = c->cases.count > 0 || c->checks.decode;
     }
     bool has_maps = maps.module->forward->n_outputs > plain.module->forward->n_outputs;
-    if (fine && !c->emitted_c && wants_pass(c, true) && has_maps) {
+    if (fine && !c->denormals && !c->emitted_c && wants_pass(c, true) && has_maps) {
         fine = check_pass(c, &maps, true);
         any |= c->cases.count > 0 || c->checks.decode;
     }
@@ -217,6 +239,22 @@ static void read_lengths(Checker *c) {
     }
 }
 
+static void print_end(const Checker *c, bool fine) {
+    const Checks *k = &c->checks;
+    if (!fine) {
+        say_head(stderr, PAINT_ERROR, "error");
+        if (c->denormals) say(stderr, "%s: denormal numbers are made or read on the way\n", c->path);
+        else
+            say(stderr, "%s: the compiled C and the interpreter differ in %lld places\n", c->path, (long long)k->off);
+    } else if (c->denormals) {
+        say(stdout, "%s: no denormal number is made or read in %lld calls\n", c->path, (long long)k->calls);
+    } else {
+        say(stdout,
+            "%s: %lld elements within the bound; the same bits alone, in batches, and with other thread counts\n",
+            c->path, (long long)k->compared);
+    }
+}
+
 int command_check(int argc, char **argv) {
     Arena *arena = arena_new();
     Checker *c = arena_alloc(arena, sizeof *c);
@@ -229,6 +267,7 @@ int command_check(int argc, char **argv) {
                               {"--emitted", .text = &c->emitted_path}, {"--run", .text = &c->run},
                               {"--bits", .flag = &c->print_bits},
                               {"--emulate", .flag = &c->emulate},
+                              {"--denormals", .flag = &c->denormals},
                               {"--precision", .text = &c->precision_text}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &c->path, 1);
     c->seed = option_integer(usage, "--seed", seed, 1, 0, INT32_MAX);
@@ -237,6 +276,10 @@ int command_check(int argc, char **argv) {
         usage_error(usage, "`--small` draws its weights from the seed; `--weights` are of the whole model");
     if (c->run && (!c->target || strcmp(c->target, "native") == 0))
         usage_error(usage, "`--run` needs `--target T`: which of the other machine's");
+    if (c->denormals && (c->run || c->print_bits))
+        usage_error(usage, "`--denormals` compares nothing, and looks at calls in this process");
+    if (c->denormals && !denormals_recorded())
+        fail_status(EXIT_CANNOT, "this processor does not tell of denormal numbers; those of x86-64 do");
     c->precision = option_precision(arena, usage, c->precision_text);
     if (c->lengths_text) read_lengths(c);
     c->cases.path = c->path;
@@ -255,14 +298,7 @@ int command_check(int argc, char **argv) {
     progress_end();
     for (int t = 0; fine && c->print_bits && t < c->n_targets; t++)
         printf("bits %s %016llx\n", c->targets[t], (unsigned long long)c->bits[t]);
-    if (fine) {
-        say(stdout,
-            "%s: %lld elements within the bound; the same bits alone, in batches, and with other thread counts\n",
-            c->path, (long long)k->compared);
-    } else {
-        say_head(stderr, PAINT_ERROR, "error");
-        say(stderr, "%s: the compiled C and the interpreter differ in %lld places\n", c->path, (long long)k->off);
-    }
+    print_end(c, fine);
     fflush(stdout);
     arena_free(arena);
     return fine ? EXIT_FINE : EXIT_USER;

@@ -1,6 +1,8 @@
 /* decoder.c: appends rows to states, in the interpreter or in compiled code. */
 #include "decoder.h"
 
+#include "denormals.h"
+
 #include "../../runtime/attn_runtime.h"
 
 #include <string.h>
@@ -46,23 +48,26 @@ static Room room_new(const Decoder *d, const char *what, size_t bytes) {
     return (Room){NULL, memory, bytes};
 }
 
-static void *room_place(const Room *room, GuardSide side) {
-    return room->guard ? guard_place(room->guard, room->bytes, GUARD_ALIGNMENT, side) : room->plain;
+static void *room_place(const Decoder *d, const Room *room, GuardSide side) {
+    if (!room->guard) return room->plain;
+    void *placed = guard_place(room->guard, room->bytes, GUARD_ALIGNMENT, side);
+    if (d->engine->watches) guard_fill(room->guard, DENORMAL_BITS);
+    return placed;
 }
 
 /* A cache is NaN, but defined for sanitizers: vectors with the last key also read what follows it, and drop that. */
-static void *cache_place(const Room *room, GuardSide side) {
-    void *cache = room_place(room, side);
-    return room->guard ? memset(cache, 0xff, room->bytes) : cache;
+static void *cache_place(const Decoder *d, const Room *room, GuardSide side) {
+    void *cache = room_place(d, room, side);
+    return room->guard && !d->engine->watches ? memset(cache, 0xff, room->bytes) : cache;
 }
 
 /* Places all memory on a side of its pages. Its contents are lost. */
 static void place_all(Decoder *d, GuardSide side) {
     d->side = side;
-    d->workspace = room_place(&d->rooms[ROOM_WORKSPACE], side);
-    if (d->module->encode) d->source = cache_place(&d->rooms[ROOM_SOURCE], side);
+    d->workspace = room_place(d, &d->rooms[ROOM_WORKSPACE], side);
+    if (d->module->encode) d->source = cache_place(d, &d->rooms[ROOM_SOURCE], side);
     for (int i = 0; i < d->slots; i++) {
-        d->states[i] = cache_place(&d->rooms[ROOM_STATES + i], side);
+        d->states[i] = cache_place(d, &d->rooms[ROOM_STATES + i], side);
         if (side) side = guard_other(side);
     }
 }

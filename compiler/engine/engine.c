@@ -2,6 +2,7 @@
 #include "engine.h"
 
 #include "cc.h"
+#include "denormals.h"
 
 #include "../../runtime/attn_runtime.h"
 
@@ -180,8 +181,16 @@ int engine_init(Engine *engine) {
     return engine->loaded.init(&engine->call);
 }
 
+static int call_watched(Engine *engine, int (*entry)(const DriverCall *call), const DriverCall *call) {
+    if (!engine->watches) return entry(call);
+    denormals_forget();
+    const int status = entry(call);
+    engine->denormals |= denormals_seen();
+    return status;
+}
+
 int engine_call(Engine *engine) {
-    if (!engine->remote) return engine->loaded.forward(&engine->call);
+    if (!engine->remote) return call_watched(engine, engine->loaded.forward, &engine->call);
     return remote_call(engine->remote, 'f', &engine->call, engine->input_bytes, engine->output_bytes);
 }
 
@@ -204,14 +213,14 @@ static void count_inputs(const Graph *g, const int32_t *lengths, int64_t batch, 
 }
 
 int engine_encode(Engine *engine, const DriverCall *call) {
-    if (!engine->remote) return engine->loaded.encode(call);
+    if (!engine->remote) return call_watched(engine, engine->loaded.encode, call);
     size_t bytes[IN_COUNT] = {0}, none[OUT_COUNT] = {0};
     count_inputs(engine->module->encode, call->source_lengths, call->batch, bytes);
     return remote_call(engine->remote, 'e', call, bytes, none);
 }
 
 int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes) {
-    if (!engine->remote) return engine->loaded.decode(call);
+    if (!engine->remote) return call_watched(engine, engine->loaded.decode, call);
     size_t inputs[IN_COUNT] = {0};
     count_inputs(engine->module->decode, call->lengths, call->batch, inputs);
     return remote_call(engine->remote, 'd', call, inputs, bytes);

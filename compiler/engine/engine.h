@@ -44,6 +44,8 @@ typedef struct Engine {
     double compile_seconds;
     size_t workspace_bytes;
     bool given_c;
+    bool watches;       /* calls add to `denormals` what denormals_seen says behind them */
+    unsigned denormals;
     void *library;   /* the handle of dlopen */
     Loaded loaded;  /* the functions in it */
     Remote *remote; /* the program that runs the code with options.run; else NULL */

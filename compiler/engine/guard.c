@@ -87,6 +87,12 @@ void *guard_place(Guard *guard, size_t bytes, size_t alignment, GuardSide side) 
     return guard->data;
 }
 
+void guard_fill(Guard *guard, uint32_t word) {
+    for (size_t at = 0; at + sizeof word <= guard->bytes; at += sizeof word)
+        memcpy(guard->data + at, &word, sizeof word);
+    UNDEFINED(guard->data, guard->bytes);
+}
+
 const void *guard_input(Guard *guard, const void *data, size_t bytes, size_t alignment, GuardSide side) {
     if (!data) return NULL;
     memcpy(guard_place(guard, bytes, alignment, side), data, bytes);
