@@ -98,10 +98,11 @@ float by_hand_scalar_exp2i(float x, float n) {
     return (float)((double)x * power);
 }
 
-/* exp(x): 2^n times a polynomial in r, |r| <= ln(2)/2 (at most 2 ulp); keeps NaN, may give 0 or infinity */
+/* exp(x), perhaps infinity, for the weights of softmax: 0 below 2^-125.99, so that masked keys and padding make no
+ * denormal numbers */
 static inline __attribute__((unused)) by_hand_SCALAR
 float by_hand_scalar_exp(float x) {
-    float t = by_hand_scalar_min(100.0f, by_hand_scalar_max((-110.0f), x));
+    float t = by_hand_scalar_min(100.0f, by_hand_scalar_max((-87.33f), x));
     float n = by_hand_scalar_round((t * (0x1.715476p+0f)));
     float r = by_hand_scalar_fma(t, -n, (0x1.62e4p-1f));
     r = by_hand_scalar_fma(r, -n, (0x1.7f7d1cp-20f));
@@ -112,7 +113,7 @@ float by_hand_scalar_exp(float x) {
     y = by_hand_scalar_fma(0.5f, y, r);
     y = by_hand_scalar_fma(1.0f, y, r);
     y = by_hand_scalar_fma(1.0f, y, r);
-    return by_hand_scalar_exp2i(y, n);
+    return (x < (-87.33f) ? 0.0f : by_hand_scalar_exp2i(y, n));
 }
 
 static by_hand_SCALAR

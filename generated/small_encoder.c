@@ -141,12 +141,12 @@ float small_encoder_avx2_hmax(__m256 a) {
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* 2^x, x at most 160: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); 0 below -150; keeps NaN. The weights
- * of softmax and powers of e that are added to 1 use it with a scaled argument: the rounding of the scale is a
- * relative error of the power. */
+/* 2^x, x at most 160: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); 0 below -126, where
+ * numbers would be denormal; keeps NaN. The weights of softmax and powers of e that are added to 1 use it with a
+ * scaled argument: the rounding of the scale is a relative error of the power. */
 static inline __attribute__((unused)) small_encoder_AVX2
 __m256 small_encoder_avx2_exp2(__m256 x) {
-    const __m256 t = _mm256_max_ps(_mm256_set1_ps(-160.0f), x);
+    const __m256 t = _mm256_max_ps(_mm256_set1_ps(-126.0f), x);
     const __m256 n = _mm256_round_ps(t, _MM_FROUND_NINT);
     const __m256 r = _mm256_sub_ps(t, n);
     __m256 y = _mm256_set1_ps(0x1.5bba12p-10f);
@@ -155,7 +155,8 @@ __m256 small_encoder_avx2_exp2(__m256 x) {
     y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0x1.ebf9bap-3f));
     y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(0x1.62e428p-1f));
     y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(1.0f));
-    return small_encoder_avx2_exp2i(y, n);
+    return _mm256_blendv_ps(small_encoder_avx2_exp2i(y, n), _mm256_setzero_ps(),
+        _mm256_cmp_ps(x, _mm256_set1_ps(-126.0f), _CMP_LT_OQ));
 }
 
 static inline __attribute__((unused)) small_encoder_AVX2
