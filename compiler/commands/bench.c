@@ -121,7 +121,9 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
     if (profile) {
         profile_watch(profile, engine);
         profile->median = time_decode(decoder, n, decoder_model(decoder).vocab, profile).median;
-        profile->peak = engine->call.threads * peak_flops(isa_load(arena, engine->call.picked));
+        const Isa *isa = isa_load(arena, engine->call.picked);
+        profile->peak = engine->call.threads * peak_flops(isa);
+        profile->unit = engine->call.threads * peak_unit(isa, graph_rows_dtype(module->decode));
         profile_finish(profile);
     }
     double read_after = read_bandwidth();
@@ -190,24 +192,31 @@ int command_bench(int argc, char **argv) {
         bytes += step_bytes(engine->plan, &engine->plan->steps[i], &rows);
     }
     const Isa *isa = isa_load(arena, engine->call.picked);
-    double peak = peak_flops(isa), read = read_bandwidth();
+    const Dtype narrow = graph_rows_dtype(c.module->forward);
+    double peak = peak_flops(isa), unit = peak_unit(isa, narrow), read = read_bandwidth();
     Timing t = time_forward(engine, NULL);
     Profile *profile = profiled ? profile_forward(arena, engine, &rows) : NULL;
     double peak_after = peak_flops(isa);
     if (peak_after > peak) peak = peak_after;
+    const double unit_after = peak_unit(isa, narrow);
+    if (unit_after > unit) unit = unit_after;
     if (profile) {
         profile->peak = peak * threads;
+        profile->unit = unit * threads;
         profile->read = read;
     }
     progress_end();
-    double rate = flops / t.median, share = peak > 0 ? rate / (peak * threads) : 0;
-    if (json)
+    const double rate = flops / t.median, best = unit > 0 ? unit : peak,
+                 share = best > 0 ? rate / (best * threads) : 0;
+    if (json) {
         printf("{\"median_s\": %.9g, \"min_s\": %.9g, \"runs\": %d, \"flops\": %.0f, \"bytes\": %.0f, \"gflops\": "
                "%.4f, \"peak_gflops\": %.4f, \"read_gb_s\": %.4f, "
                "\"threads\": %d, \"target\": \"%s\", \"seq\": %lld, \"rows\": %lld, \"source_rows\": %lld",
                t.median, t.least, t.runs, flops, bytes, rate / 1e9, peak / 1e9, read / 1e9, threads,
                engine->call.picked, (long long)n, (long long)rows.rows, (long long)rows.source);
-    else
+        if (precision) printf(", \"precision\": \"%s\"", precision);
+        if (unit > 0) printf(", \"peak_gops\": %.4f", unit / 1e9);
+    } else
         printf("%s, %s%s, %s, %s: median %s, best %s of %s\n%s, %s, "
                "%.1f %% of %d x %s measured; %s touched, one core reads %s\n",
                c.model->name, counted(arena, rows.rows, "row"),
@@ -217,7 +226,7 @@ int command_bench(int argc, char **argv) {
                counted(arena, threads, "thread"), engine->call.picked,
                duration_text(arena, t.median), duration_text(arena, t.least), counted(arena, t.runs, "run"),
                amount_text(arena, flops, "FLOP"), amount_text(arena, rate, "FLOP/s"), 100 * share, threads,
-               amount_text(arena, peak, "FLOP/s"), amount_text(arena, bytes, "B"), amount_text(arena, read, "B/s"));
+               amount_text(arena, best, unit > 0 ? "OP/s" : "FLOP/s"), amount_text(arena, bytes, "B"), amount_text(arena, read, "B/s"));
     print_profile(arena, profile, t.median, json);
     arena_free(arena);
     return EXIT_FINE;

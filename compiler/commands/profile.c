@@ -86,10 +86,18 @@ void profile_finish(Profile *p) {
 
 /* ---------------------------------------------------------------- printing */
 
+/* The seconds of a step's flops at the rate of what multiplies its rows. */
+static double compute_seconds(const Profile *p, int step) {
+    const Step *s = &p->plan->steps[step];
+    const bool narrow = s->kind == STEP_GEMM &&
+                        (s->gemm.bf16 || p->plan->buffers[s->gemm.x.buffer].slot.layout.dtype == DTYPE_U8);
+    return p->steps[step].flops > 0 ? p->steps[step].flops / (narrow && p->unit > 0 ? p->unit : p->peak) : 0;
+}
+
 double profile_predicted(const Profile *p, int step) {
     const ProfileStep *s = &p->steps[step];
     if (p->read == 0 || (s->flops > 0 && p->peak == 0)) return 0;
-    const double compute = s->flops > 0 ? s->flops / p->peak : 0, memory = s->bytes / p->read;
+    const double compute = compute_seconds(p, step), memory = s->bytes / p->read;
     return compute > memory ? compute : memory;
 }
 
@@ -116,7 +124,7 @@ void profile_print(Arena *arena, const Profile *p, double unwatched) {
         const Step *step = &p->plan->steps[i];
         const ProfileStep *s = &p->steps[i];
         const double predicted = profile_predicted(p, i);
-        const bool compute = p->peak > 0 && s->flops / p->peak > s->bytes / p->read;
+        const bool compute = p->peak > 0 && compute_seconds(p, i) > s->bytes / p->read;
         print_row(step_kind_name(step->kind), step->name, arena_printf(arena, "%lld", (long long)s->chunks),
                   duration_text(arena, s->median), arena_printf(arena, "%.2f %%", 100 * s->median / steps),
                   predicted > 0 ? duration_text(arena, predicted) : "-",
@@ -127,8 +135,10 @@ void profile_print(Arena *arena, const Profile *p, double unwatched) {
     printf("\nall steps: %.1f %% of the %s that a call takes without the profile, and %s with it (median of %s)\n",
            100 * steps / unwatched, duration_text(arena, unwatched), duration_text(arena, p->median),
            counted(arena, p->runs, "run"));
-    printf("predicted: the longer of flops at %s and bytes at %s, which one core reads from memory\n",
-           amount_text(arena, p->peak, "FLOP/s"), amount_text(arena, p->read, "B/s"));
+    const char *unit = p->unit > 0 ? arena_printf(arena, " (products of narrow rows at %s)",
+                                                  amount_text(arena, p->unit, "OP/s")) : "";
+    printf("predicted: the longer of flops at %s%s and bytes at %s, which one core reads from memory\n",
+           amount_text(arena, p->peak, "FLOP/s"), unit, amount_text(arena, p->read, "B/s"));
 }
 
 void profile_json(const Profile *p) {

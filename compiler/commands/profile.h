@@ -17,6 +17,7 @@ typedef struct Profile {
     ProfileStep *steps;
     double clock;      /* seconds that a look at the clock takes, which are taken off each step's time */
     double last;       /* when the last step began */
+    double unit;       /* operations of all threads a second where products read narrow rows; 0: as for others */
     double peak, read; /* flops of all threads and bytes of one core, a second; 0: unknown */
     double median;     /* seconds of a call that is watched */
     int runs, most_runs;
