@@ -226,7 +226,8 @@ int command_bench(int argc, char **argv) {
                counted(arena, threads, "thread"), engine->call.picked,
                duration_text(arena, t.median), duration_text(arena, t.least), counted(arena, t.runs, "run"),
                amount_text(arena, flops, "FLOP"), amount_text(arena, rate, "FLOP/s"), 100 * share, threads,
-               amount_text(arena, best, unit > 0 ? "OP/s" : "FLOP/s"), amount_text(arena, bytes, "B"), amount_text(arena, read, "B/s"));
+               amount_text(arena, best, unit > 0 ? "OP/s" : "FLOP/s"), amount_text(arena, bytes, "B"),
+               amount_text(arena, read, "B/s"));
     print_profile(arena, profile, t.median, json);
     arena_free(arena);
     return EXIT_FINE;
