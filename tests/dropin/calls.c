@@ -7,9 +7,9 @@ static void fill(int32_t *ids, int count, int step, int below) {
 
 #define INIT(NAME)                                                                                                     \
     {                                                                                                                  \
-        NAME##_options options = {.size = sizeof options, .target = target, .verify = 1, .threads = threads,           \
-                                  .parallel_for = run, .pool = pool, .least_work = 1, .on_step = on_step,              \
-                                  .watcher = watcher};                                                                 \
+        NAME##_options options = {.size = sizeof options, .target = target, .verify = 1, .threads = threads};          \
+        options.parallel_for = run, options.pool = pool, options.least_work = 1;                                       \
+        options.on_step = on_step, options.watcher = watcher;                                                          \
         int status = NAME##_init(&contexts->NAME, NAME##_embedded(), NAME##_bytes, &options);                          \
         if (status) return status;                                                                                     \
     }
