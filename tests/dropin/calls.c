@@ -1,13 +1,18 @@
 #include "calls.h"
 
+#include <string.h>
+
 /* Numbers of a call, which nobody could tell from random ones. */
 static void fill(int32_t *ids, int count, int step, int below) {
     for (int i = 0; i < count; i++) ids[i] = (i * step + 3) % below;
 }
 
+/* Set one by one: not every C++ has designated initializers, nor lets them leave out members. */
 #define INIT(NAME)                                                                                                     \
     {                                                                                                                  \
-        NAME##_options options = {.size = sizeof options, .target = target, .verify = 1, .threads = threads};          \
+        NAME##_options options;                                                                                        \
+        memset(&options, 0, sizeof options);                                                                           \
+        options.size = sizeof options, options.target = target, options.verify = 1, options.threads = threads;         \
         options.parallel_for = run, options.pool = pool, options.least_work = 1;                                       \
         options.on_step = on_step, options.watcher = watcher;                                                          \
         int status = NAME##_init(&contexts->NAME, NAME##_embedded(), NAME##_bytes, &options);                          \
