@@ -6,26 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__) || defined(__aarch64__)
+double rate_of(void (*rounds)(void), double operations) {
+    const double seconds = 0.1, begin = seconds_now();
+    double done = 0, end;
+    do {
+        rounds();
+        done += operations;
+        end = seconds_now();
+    } while (end - begin < seconds);
+    return done / (end - begin);
+}
 
-static const double SECONDS = 0.1;
+#if defined(__x86_64__) || defined(__aarch64__)
 
 /* N independent chains, so that the instruction's latency is hidden; `held` says that vectors are in registers. */
 #define MEASURE(name, attributes, held, type, N, set, fma, width) \
-    __attribute__(attributes) static double name(void) { \
+    __attribute__(attributes) static void name##_rounds(void) { \
         type acc[N], a = set(0.999f), b = set(1e-3f); \
         for (int i = 0; i < N; i++) acc[i] = set((float)i); \
-        double begin = seconds_now(), end; \
-        long rounds = 0; \
-        do { \
-            for (int r = 0; r < 20000; r++) \
-                _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) acc[i] = fma(acc[i], a, b); \
-            rounds += 20000; \
-            for (int i = 0; i < N; i++) __asm__ volatile("" : held(acc[i])); \
-            end = seconds_now(); \
-        } while (end - begin < SECONDS); \
-        return 2.0 * (width) * N * (double)rounds / (end - begin); \
-    }
+        for (int r = 0; r < PEAK_ROUNDS; r++) \
+            _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) acc[i] = fma(acc[i], a, b); \
+        for (int i = 0; i < N; i++) __asm__ volatile("" : held(acc[i])); \
+    } \
+    static double name(void) { return rate_of(name##_rounds, 2.0 * (width) * N * PEAK_ROUNDS); }
 
 static double best(double (*const *chains)(void), int n) {
     double most = 0;

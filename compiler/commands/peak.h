@@ -8,9 +8,14 @@
  * best of several numbers of chains, 100 ms each. This machine must run the target. 0 if the rate is unknown. */
 double peak_flops(const Isa *isa);
 
-/* Operations per second, two a multiply-add, of the instructions with which the target multiplies rows of that type;
- * 0 where these are the target's vectors of floats, or the rate is unknown. This machine must run the target. */
+/* The operations per second of the instructions with which the target multiplies rows of that type, of one core; a
+ * multiply-add is two operations. 0 where the target multiplies such rows as floats, or the rate is unknown. This
+ * machine must run the target. */
 double peak_unit(const Isa *isa, Dtype rows);
+
+/* Operations per second of `rounds`, a call of which does `operations` of them, over at least 100 ms. */
+double rate_of(void (*rounds)(void), double operations);
+enum { PEAK_ROUNDS = 20000 }; /* of each chain in a call, less than a millisecond */
 
 /* Bytes per second that one core reads from a buffer that is far larger than the caches. */
 double read_bandwidth(void);

@@ -7,31 +7,23 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-static const double SECONDS = 0.1;
-enum { ROUNDS = 2000 };
-
-/* As in peak.c: N independent chains of one instruction, each with OPS operations. */
+/* N independent chains of a step, which is OPS operations. All numbers are zeros, but the empty asm statements hide
+ * that from the compiler, which would otherwise drop a sum, or compute a product once. */
 #define MEASURE(name, isa, type, N, zero, step, OPS) \
-    __attribute__((target(isa), noinline)) static double name(void) { \
+    __attribute__((target(isa), noinline)) static void name##_rounds(void) { \
         type acc[N]; \
-        const type a = zero, b = zero; \
+        type a = zero, b = zero; \
         for (int i = 0; i < N; i++) acc[i] = zero; \
-        double begin = seconds_now(), end; \
-        long rounds = 0; \
-        do { \
-            for (int r = 0; r < ROUNDS; r++) \
-                _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) { \
-                    acc[i] = step(acc[i], a, b); \
-                    __asm__("" : "+x"(acc[i])); /* what adds zeros is not left out */ \
-                } \
-            rounds += ROUNDS; \
-            end = seconds_now(); \
-        } while (end - begin < SECONDS); \
-        return (double)(OPS)*N * (double)rounds / (end - begin); \
-    }
+        for (int r = 0; r < PEAK_ROUNDS; r++) \
+            _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) { \
+                acc[i] = step(acc[i], a, b); \
+                __asm__ volatile("" : "+x"(acc[i]), "+x"(a), "+x"(b)); \
+            } \
+    } \
+    static double name(void) { return rate_of(name##_rounds, (double)(OPS)*N * PEAK_ROUNDS); }
 MEASURE(dot_512, "avx512f,avx512vnni", __m512i, 12, _mm512_setzero_si512(), _mm512_dpbusd_epi32, 128)
 MEASURE(dot_256, "avx2,avxvnni", __m256i, 12, _mm256_setzero_si256(), _mm256_dpbusd_avx_epi32, 64)
-/* Without such instructions bytes are widened to 16 bits. */
+/* Targets without these instructions widen bytes to 16 bits. */
 #define ADD_512(acc, a, b) _mm512_add_epi32(acc, _mm512_madd_epi16(a, b))
 #define ADD_256(acc, a, b) _mm256_add_epi32(acc, _mm256_madd_epi16(a, b))
 #define ADD_128(acc, a, b) _mm_add_epi32(acc, _mm_madd_epi16(a, b))
@@ -39,25 +31,19 @@ MEASURE(madd_512, "avx512f,avx512bw", __m512i, 12, _mm512_setzero_si512(), ADD_5
 MEASURE(madd_256, "avx2", __m256i, 8, _mm256_setzero_si256(), ADD_256, 32)
 MEASURE(madd_128, "sse2", __m128i, 8, _mm_setzero_si128(), ADD_128, 16)
 
-/* Tiles 6 and 7 are multiplied, and added to six others in turn. */
+/* The product of tiles 6 and 7 is added to tiles 0 to 5 in turn, six independent chains. */
 #define TILES(name, instruction, OPS) \
-    static double name(void) { \
+    static void name##_rounds(void) { \
         _Alignas(64) uint8_t shapes[64] = {1}; \
         for (int t = 0; t < 8; t++) shapes[16 + 2 * t] = 64, shapes[48 + t] = 16; \
         __asm__ volatile("ldtilecfg %0" : : "m"(*(const char(*)[64])shapes)); \
-        double begin = seconds_now(), end; \
-        long rounds = 0; \
-        do { \
-            for (int r = 0; r < ROUNDS; r++) \
-                __asm__ volatile(instruction " %%tmm7, %%tmm6, %%tmm0\n" instruction " %%tmm7, %%tmm6, %%tmm1\n" \
-                                 instruction " %%tmm7, %%tmm6, %%tmm2\n" instruction " %%tmm7, %%tmm6, %%tmm3\n" \
-                                 instruction " %%tmm7, %%tmm6, %%tmm4\n" instruction " %%tmm7, %%tmm6, %%tmm5" : :); \
-            rounds += ROUNDS; \
-            end = seconds_now(); \
-        } while (end - begin < SECONDS); \
+        for (int r = 0; r < PEAK_ROUNDS; r++) \
+            __asm__ volatile(instruction " %%tmm7, %%tmm6, %%tmm0\n" instruction " %%tmm7, %%tmm6, %%tmm1\n" \
+                             instruction " %%tmm7, %%tmm6, %%tmm2\n" instruction " %%tmm7, %%tmm6, %%tmm3\n" \
+                             instruction " %%tmm7, %%tmm6, %%tmm4\n" instruction " %%tmm7, %%tmm6, %%tmm5" : :); \
         __asm__ volatile("tilerelease"); \
-        return (double)(OPS)*6 * (double)rounds / (end - begin); \
-    }
+    } \
+    static double name(void) { return rate_of(name##_rounds, 6.0 * (OPS) * PEAK_ROUNDS); }
 TILES(tiles_of_bytes, "tdpbusd", 32768)
 TILES(tiles_of_bf16, "tdpbf16ps", 16384)
 
