@@ -74,6 +74,7 @@ double portable_cos(double x);
  * The shortest decimal that reads back as the same double, in the form that a spec has: 16, 0.1, 1e-5. */
 const char *number_text(Arena *arena, double value);
 const char *counted(Arena *arena, int64_t n, const char *noun); /* "1 query", "2 queries" */
+double sort_median(double *values, int n); /* sorts n > 0 values, the least first; the one in the middle */
 
 /* ======================================================================= support/shape.c
  * Element types and shapes of tensors. */
@@ -423,7 +424,7 @@ static inline bool weight_type_equal(WeightType a, WeightType b) {
 /* The types in which a part of the model stores its numbers. Position tables, norms and biases are always f32. */
 typedef struct Precision {
     WeightType weights; /* of the matrices of products and of token tables */
-    Dtype activations;  /* of rows: I8 where weights of integers multiply them, BF16 for weights in BF16; or F32 */
+    Dtype activations;  /* of the rows that products read: I8 beside weights of integers, BF16 beside BF16, or F32 */
     Dtype attention;    /* of the queries, keys and values that are multiplied: F32 or BF16 */
     Dtype cache;        /* of the keys and values that a decoder's attention reads: F32, BF16, F16 or I8 */
 } Precision;
@@ -801,7 +802,7 @@ int64_t graph_map_heads(const Graph *graph, OutputRole role);
  * limit where it is at least `from` and below `to`, else 0. */
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);
 bool graph_quantizes(const Graph *graph); /* whether it has an OP_quantize; false for NULL */
-/* The narrowest rows that products and scores read: I8 where an OP_quantize makes some, BF16 where an OP_round does, or
+/* The narrowest type of rows that a product or a score reads: I8 behind an OP_quantize, BF16 behind an OP_round, or
  * F32. */
 Dtype graph_rows_dtype(const Graph *graph);
 bool graph_rounds(const Graph *graph);    /* the same for OP_quantize or OP_round */

@@ -2,7 +2,6 @@
 #include "measure.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- weights */
@@ -108,17 +107,6 @@ static void time_both(Arena *arena, Reference *r, MeasuredModel *m) {
     arena_free(own);
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_of(const MeasuredModel *m) {
-    if (!m->n_seconds) return 0;
-    qsort(m->seconds, (size_t)m->n_seconds, sizeof *m->seconds, by_size);
-    return m->seconds[m->n_seconds / 2];
-}
-
 static void set_sizes(Arena *arena, const Reference *r, const MeasuredModel *m, Measurement *out) {
     const EntrySizes *sizes = &m->engine->emitted.entries[ENTRY_FORWARD];
     out->precision = m->name;
@@ -126,7 +114,7 @@ static void set_sizes(Arena *arena, const Reference *r, const MeasuredModel *m, 
     out->workspace_bytes = sizes->workspace_bytes + r->options.threads * sizes->scratch_bytes;
     const char *target = r->options.interpreted ? NULL : m->engine->call.picked;
     out->target = target ? arena_copy(arena, target, strlen(target)) : NULL;
-    out->median_s = median_of(m);
+    out->median_s = m->n_seconds ? sort_median(m->seconds, m->n_seconds) : 0;
 }
 
 /* ---------------------------------------------------------------- measuring */

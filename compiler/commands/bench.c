@@ -5,8 +5,6 @@
 
 #include "../engine/decoder.h"
 
-#include <stdlib.h>
-
 static const char usage[] =
     "attnc bench SPEC [--weights F[,F…]|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC]\n"
     "                 [--json] [--decode] [--profile] [--precision P]\n" HELP_WEIGHTS
@@ -26,11 +24,6 @@ static Batch *one_sequence(Arena *arena, const Graph *g, const CallRows *rows) {
     sequence_lengths(g, batch->sequences, rows->rows, rows->source);
     sequence_fill(arena, g, batch->sequences, &(RandomInputs){.seed = 1, .key = "bench", .all_visible = true});
     return batch;
-}
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 enum { MOST_RUNS = 2000 };
@@ -55,8 +48,7 @@ static Timing time_forward(Engine *engine, Profile *profile) {
         seconds[t.runs] = seconds_now() - from;
         if (profile) profile_end(profile, 1);
     }
-    qsort(seconds, (size_t)t.runs, sizeof *seconds, by_size);
-    t.median = seconds[t.runs / 2];
+    t.median = sort_median(seconds, t.runs);
     t.least = seconds[0];
     return t;
 }
@@ -83,14 +75,13 @@ static Timing time_decode(Decoder *decoder, int64_t n, int64_t vocab, Profile *p
         seconds[t.runs] = (seconds_now() - from) / (double)n;
         if (profile) profile_end(profile, n);
     }
-    qsort(seconds, (size_t)t.runs, sizeof *seconds, by_size);
-    t.median = seconds[t.runs / 2];
+    t.median = sort_median(seconds, t.runs);
     t.least = seconds[0];
     arena_free(own);
     return t;
 }
 
-/* What is printed behind the numbers of the call; profile is NULL without --profile. */
+/* Ends the report of a call, which --profile continues with its table or its JSON; else `profile` is NULL. */
 static void print_profile(Arena *arena, const Profile *profile, double unwatched, bool json) {
     if (json) {
         if (profile) {

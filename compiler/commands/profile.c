@@ -3,8 +3,6 @@
 
 #include "commands.h"
 
-#include <stdlib.h>
-
 static void on_step(void *watcher, int step) {
     Profile *p = watcher;
     const double now = seconds_now();
@@ -15,17 +13,7 @@ static void on_step(void *watcher, int step) {
     p->last = seconds_now();
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int n) {
-    qsort(values, (size_t)n, sizeof *values, by_size);
-    return values[n / 2];
-}
-
-/* What the time of a step has of on_step itself. */
+/* The part of a step's measured time that on_step itself takes. */
 static double clock_seconds(Profile *p) {
     enum { LOOKS = 1001 };
     static double seconds[LOOKS];
@@ -36,7 +24,7 @@ static double clock_seconds(Profile *p) {
         look(p, 1);
         seconds[i] = p->steps[0].running;
     }
-    return median(seconds, LOOKS);
+    return sort_median(seconds, LOOKS);
 }
 
 Profile *profile_new(Arena *arena, const Plan *plan, int most_runs) {
@@ -81,7 +69,7 @@ void profile_end(Profile *p, int64_t calls) {
 }
 
 void profile_finish(Profile *p) {
-    for (int i = 0; i < p->plan->n_steps; i++) p->steps[i].median = median(p->steps[i].runs, p->runs);
+    for (int i = 0; i < p->plan->n_steps; i++) p->steps[i].median = sort_median(p->steps[i].runs, p->runs);
 }
 
 /* ---------------------------------------------------------------- printing */

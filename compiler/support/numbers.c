@@ -1,4 +1,4 @@
-/* numbers.c: numbers as text, in the form that a spec has, and counts with their nouns. */
+/* numbers.c: numbers as text, in the form that a spec has, counts with their nouns, and medians. */
 #include "../attnc.h"
 
 #include <math.h>
@@ -25,4 +25,14 @@ const char *counted(Arena *arena, int64_t n, const char *noun) {
     if (size > 1 && noun[size - 1] == 'y' && !strchr("aeou", noun[size - 2]))
         return arena_printf(arena, "%lld %.*sies", (long long)n, (int)size - 1, noun);
     return arena_printf(arena, "%lld %ss", (long long)n, noun);
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double sort_median(double *values, int n) {
+    qsort(values, (size_t)n, sizeof *values, by_size);
+    return values[n / 2];
 }
