@@ -120,17 +120,18 @@ bool multiplies_in_tiles(const Lowering *l, const Step *s) {
            isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
 }
 
-/* Rows that are turned into pairs at a time: the pairs of 1536 columns stay in a cache of 512 KiB. */
+/* The kernel makes pairs of so many rows at a time: those of 1536 columns take 384 KiB of the second-level cache. */
 enum { PAIRED_ROWS = 128 };
 
-/* A call of few rows is that of vectors, whose sums have the same bits where they are of integers. */
+/* Vectors compute the products of few rows of codes, since sums of integers have the same bits in both. Products in
+ * bf16 are always computed in tiles. */
 KernelCall *lower_gemm_tiles(const Lowering *l, const Step *s) {
     KernelCall *call = gemm_call(l, s, KERNEL_gemm_tiles, (GemmTile){0, 0});
     call->stem = arena_printf(l->arena, "tiles_%lldx%lld", (long long)s->gemm.k, (long long)s->n);
     if (s->gemm.bf16) {
         const int64_t steps = ceil_div(s->gemm.k, 2 * PANEL);
         constant_integer(l, call, "ROWS_MOST", PAIRED_ROWS);
-        call_area(l, call, "pairs", PAIRED_ROWS * steps * PANEL);
+        call_area(l, call, "pairs", (PAIRED_ROWS + 1) * steps * PANEL); /* and a row of zeros */
         call_area(l, call, "columns", 2 * PANEL * steps * PANEL);
         give(call, "area");
         return call;
