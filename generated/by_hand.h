@@ -41,9 +41,10 @@ typedef struct by_hand_options {
     void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
     void *pool;
     size_t least_work; /* has no effect in this code */
-    /* for a profile, or NULL: called with i in front of step i of each chunk, and with the number of steps behind the
-     * last one, in the thread that called the model, while no task runs; calls of several threads may be in it at once;
-     * BY_HAND_STEP_NAMES are the steps of forward, and one whose output is not wanted does nothing */
+    /* NULL, or a function for profiles. The thread that called the model calls it with i before step i of each chunk,
+     * and with the number of steps after the last one, while no task runs. If several threads call the model, it must
+     * be safe for them. BY_HAND_STEP_NAMES names the steps of forward; a step whose output is not wanted does
+     * nothing. */
     void (*on_step)(void *watcher, int step);
     void *watcher;
 } by_hand_options;
@@ -93,7 +94,7 @@ typedef struct by_hand_output {
 int by_hand_forward(const by_hand_ctx *ctx, const by_hand_input *input, by_hand_output *output, void *workspace,
     size_t bytes);
 
-#define BY_HAND_HEADER 0xd296fd56u /* hash of this header, which by_hand.c compares with its own */
+#define BY_HAND_HEADER 0x3bd6b279u /* hash of this header, which by_hand.c compares with its own */
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
  * The output of attnc belongs to its user, without conditions. */
 #include "small_encoder.h"
 
-#if SMALL_ENCODER_HEADER != 0x9c476dccu
+#if SMALL_ENCODER_HEADER != 0x2b298319u
 #error "small_encoder.h is of another run of attnc than this file"
 #endif
 #ifdef __FAST_MATH__
@@ -141,9 +141,9 @@ float small_encoder_avx2_hmax(__m256 a) {
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* 2^x, x at most 160: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp); 0 below -126, where
- * numbers would be denormal; keeps NaN. The weights of softmax and powers of e that are added to 1 use it with a
- * scaled argument: the rounding of the scale is a relative error of the power. */
+/* 2^x for x up to 160: 2^n times a polynomial in r, |r| <= 1/2 (at most 2 ulp). Results below 2^-126, which would
+ * be denormal, are 0; NaN stays NaN. The softmax, and sums of 1 and a power of e, call it with a scaled argument:
+ * the rounding of the scale is a relative error of the power. */
 static inline __attribute__((unused)) small_encoder_AVX2
 __m256 small_encoder_avx2_exp2(__m256 x) {
     const __m256 t = _mm256_max_ps(_mm256_set1_ps(-126.0f), x);

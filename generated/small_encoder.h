@@ -43,9 +43,10 @@ typedef struct small_encoder_options {
     /* a step with fewer multiply-adds than this runs in the caller's thread alone; results do not depend on it; 0:
      * SMALL_ENCODER_LEAST_WORK */
     size_t least_work;
-    /* for a profile, or NULL: called with i in front of step i of each chunk, and with the number of steps behind the
-     * last one, in the thread that called the model, while no task runs; calls of several threads may be in it at once;
-     * SMALL_ENCODER_STEP_NAMES are the steps of forward, and one whose output is not wanted does nothing */
+    /* NULL, or a function for profiles. The thread that called the model calls it with i before step i of each chunk,
+     * and with the number of steps after the last one, while no task runs. If several threads call the model, it must
+     * be safe for them. SMALL_ENCODER_STEP_NAMES names the steps of forward; a step whose output is not wanted does
+     * nothing. */
     void (*on_step)(void *watcher, int step);
     void *watcher;
 } small_encoder_options;
@@ -105,7 +106,7 @@ typedef struct small_encoder_output {
 int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_input *input, small_encoder_output *output,
     void *workspace, size_t bytes);
 
-#define SMALL_ENCODER_HEADER 0x9c476dccu /* hash of this header, which small_encoder.c compares with its own */
+#define SMALL_ENCODER_HEADER 0x2b298319u /* hash of this header, which small_encoder.c compares with its own */
 
 #ifdef __cplusplus
 }

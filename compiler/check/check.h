@@ -53,8 +53,8 @@ typedef struct Cases {
 
 /* --- cases.c: makes the list of cases for the engine of a pass. */
 void cases_make(Cases *cases, const Engine *engine, bool maps);
-/* A sequence of so many rows, with so many of the source, as far as the model has that many; without the interpreter's
- * outputs. */
+/* A batch of one sequence with `rows` rows and `source` rows of the source, or with the bound of the model where that
+ * is smaller or exact. The interpreter's outputs are not computed. */
 Batch *case_of_rows(Arena *arena, const Cases *cases, const Engine *engine, const char *name, int64_t rows,
                     int64_t source);
 /* Sets the interpreter's outputs of a case of a model that quantizes rows, going on from those of each sequence, by the
@@ -159,7 +159,7 @@ typedef struct Checks {
     struct attn_pool *pools[2];
     uint64_t *bits;           /* check_bits of every output of every case on the target that runs; NULL: not hashed */
     int64_t compared, off;    /* numbers that were compared, and failures */
-    int64_t calls;            /* that checks_denormals has made */
+    int64_t calls;            /* the number that checks_denormals has made */
     QuantizeReport quantized; /* of the rows that the target has quantized */
     const char *first_target; /* where the first failure was */
     const Case *first_case;   /* NULL: in rows appended to states */
@@ -176,8 +176,8 @@ void checks_run(Checks *checks, const char *target);
 void checks_states(Checks *checks, const char *target);
 void checks_state_maps(Checks *checks, const char *target);
 
-/* --- denormals.c: calls of 1 to 33 rows and rows appended to states, in one thread. A denormal number that is made or
- * read on the way is a failure, of which `trouble` tells; results are not compared. */
+/* --- denormals.c: calls of 1 to 33 rows and rows appended to states, in one thread. A call that makes or reads a
+ * denormal number has failed, which `trouble` reports. Results are not compared. */
 void checks_denormals(Checks *checks, const char *target);
 
 /* --- first.c: runs a batch step by step and describes the first tensor that is outside the bound; NULL when there is

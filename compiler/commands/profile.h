@@ -24,7 +24,7 @@ typedef struct Profile {
 } Profile;
 
 Profile *profile_new(Arena *arena, const Plan *plan, int most_runs);
-/* Adds what a call of these rows costs, times `share`. */
+/* Adds the flops and bytes of a call with these rows, multiplied by `share`. */
 void profile_count(Profile *profile, const CallRows *rows, double share);
 void profile_watch(Profile *profile, Engine *engine); /* in the engine's calls from now on */
 void profile_begin(Profile *profile);                 /* before a run of one or several calls */

@@ -1,5 +1,5 @@
-/* denormals.h: whether this thread has read or made numbers below the normal ones, of which each can take an Intel
- * processor 150 cycles. Only x86-64 keeps a record. */
+/* denormals.h: tells whether this thread has read or made denormal numbers, which are below the normal ones. Each of
+ * them can take an Intel processor 150 cycles. Only x86-64 records them, in MXCSR. */
 #ifndef DENORMALS_H
 #define DENORMALS_H
 

@@ -23,7 +23,7 @@ Guard *guard_new(Arena *arena, const char *what, size_t most);
 /* Places `bytes` of NaN as near to a page as `alignment`, a power of two, allows, and canaries around them. What the
  * room held before is lost. */
 void *guard_place(Guard *guard, size_t bytes, size_t alignment, GuardSide side);
-void guard_fill(Guard *guard, uint32_t word); /* in place of NaN */
+void guard_fill(Guard *guard, uint32_t word); /* fills what guard_place has placed with that word */
 /* Places a read-only copy of `data`. Returns NULL for NULL. */
 const void *guard_input(Guard *guard, const void *data, size_t bytes, size_t alignment, GuardSide side);
 /* Describes where a canary was overwritten; NULL when all are whole. */

@@ -195,13 +195,12 @@ static int rounded(Build *b, const char *what, Role role, int x, Dtype dtype, in
 }
 
 Heads build_rounded(Build *b, const Stack *stack, const Attention *a, Heads h) {
-    const bool kept = stack && stack->is_decoder && b->precision.cache != DTYPE_F32;
-    const Dtype dtype = kept ? b->precision.cache : b->precision.attention;
-    /* additive scores are no products */
-    const Dtype of_products = a->score == SCORE_additive ? DTYPE_F32 : b->precision.attention;
-    h.query = rounded(b, "query_rounded", ROLE_QUERY, h.query, of_products, a->heads);
-    h.key = rounded(b, "key_rounded", ROLE_KEY, h.key, kept ? dtype : of_products, a->kv_heads);
-    h.value = rounded(b, "value_rounded", ROLE_VALUE, h.value, dtype, a->kv_heads);
+    const Dtype attention = b->precision.attention, cache = b->precision.cache;
+    const bool cached = stack && stack->is_decoder && cache != DTYPE_F32;
+    const Dtype scores = a->score == SCORE_additive ? DTYPE_F32 : attention; /* which adds, and multiplies nothing */
+    h.query = rounded(b, "query_rounded", ROLE_QUERY, h.query, scores, a->heads);
+    h.key = rounded(b, "key_rounded", ROLE_KEY, h.key, cached ? cache : scores, a->kv_heads);
+    h.value = rounded(b, "value_rounded", ROLE_VALUE, h.value, cached ? cache : attention, a->kv_heads);
     return h;
 }
 

@@ -102,8 +102,8 @@ typedef struct Heads {
 
 Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows); /* projections and qk_norm */
 Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h); /* the matrices of a score */
-/* Keys and values as the precision of a cache represents them, which every attention of a decoder reads, and otherwise
- * what is multiplied as the precision of attention does. */
+/* Rounds queries, keys and values to the type of the precision's part `attention`; keys and values of a decoder have
+ * that of `cache` where it is not F32. */
 Heads build_rounded(Build *b, const Stack *stack, const Attention *a, Heads h);
 /* The sublayer without norm and residual. `stem` is that of the weights; `stack` is NULL for attention alone; `bound`
  * is the most rows of a sequence; `layer` names an exported map. */

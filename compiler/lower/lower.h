@@ -123,7 +123,7 @@ Schedule **lower_targets(Arena *arena, const Program *program, const char *const
 /* ======================================================================= lower/schedule.c */
 extern const KernelRow kernel_rows[KERNEL_COUNT];
 /* Whether attention uses only queries, keys, values and positions. */
-bool is_plain(const Step *attention);
+bool attention_is_plain(const Step *attention);
 /* The kind of pairs of queries and keys of an attention: self_pairs, source_pairs or cross_pairs. */
 const char *pairs_of(const Plan *plan, const Step *attention);
 const Cache *cache_of(const Plan *plan, int cache); /* NULL for NO_CACHE */

@@ -206,12 +206,14 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
     return call;
 }
 
-/* A decoder's rows are to have the same bits with a state, so that tiles are for rows that see all keys of one call. */
+/* Tiles are for rows that see all keys of one call. A decoder's rows must have the same bits with a state, which
+ * vectors read. */
 bool attends_in_tiles(const Lowering *l, const Step *s) {
     const AttentionStep *a = &s->attention;
     const bool all_visible = !a->visible.causal && !a->visible.window && s->rows == a->key_rows;
-    return isa_has(l->isa, "tiles") && a->bf16 && all_visible && is_plain(s) && a->softcap == 0 && a->scale > 0 &&
-           a->key_cache == NO_CACHE && a->value_cache == NO_CACHE && a->key_bound <= key_block(s) && !l->unrolled &&
+    return isa_has(l->isa, "tiles") && a->bf16 && all_visible && attention_is_plain(s) && a->softcap == 0 &&
+           a->scale > 0 && a->key_cache == NO_CACHE && a->value_cache == NO_CACHE && a->key_bound <= key_block(s) &&
+           !l->unrolled &&
            !scores_in_registers(l->plan, l->isa, s); /* few keys */
 }
 

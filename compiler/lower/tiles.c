@@ -96,7 +96,7 @@ bool scores_in_registers(const Plan *plan, const Isa *isa, const Step *s) {
            !a->visible.sink && tile.rows * key_block(s) <= isa->registers / 2 * isa->width;
 }
 
-bool is_plain(const Step *s) {
+bool attention_is_plain(const Step *s) {
     const AttentionStep *a = &s->attention;
     return !a->visible.has_prefix && !a->visible.has_mask && a->first_export < 0 && a->relative == NO_PACKED &&
            a->slopes == NO_PACKED && a->sink == NO_PACKED && a->vector == NO_PACKED;
@@ -109,13 +109,14 @@ bool rows_unrolled(const Plan *plan, const Isa *isa, const Step *s) {
     int64_t vectors = key_block(s) / isa->width;
     int64_t scores = a->head_dim * (vectors + tile.rows + tile.rows * vectors);
     int64_t weighted = a->key_bound * (tile.rows + 1) * (ceil_div(a->value_dim, isa->width) + 1);
-    return is_plain(s) && all_visible && scores_in_registers(plan, isa, s) && scores + weighted < STATEMENTS / 2;
+    return attention_is_plain(s) && all_visible && scores_in_registers(plan, isa, s) &&
+           scores + weighted < STATEMENTS / 2;
 }
 
 int64_t heads_across(const Plan *plan, const Isa *isa, const Step *s) {
     const AttentionStep *a = &s->attention;
     const Cache *keys = cache_of(plan, a->key_cache);
-    if (!is_plain(s) || !keys || !keys->slot.layout.panel || isa->width < 4) return 0;
+    if (!attention_is_plain(s) || !keys || !keys->slot.layout.panel || isa->width < 4) return 0;
     int64_t group = a->heads / a->kv_heads;
     int64_t most = isa_for(isa, a->value_dim) != isa ? 8 : is_narrow(isa) ? 2 : 4; /* half vectors in pairs */
     for (int64_t across = most; across > 1; across /= 2)

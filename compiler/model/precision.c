@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A part of a precision, its field in a spec, and types of it that a later attnc will have. */
+/* The name of a part of a precision, its field in a spec, and the types that are planned for it but not supported. */
 typedef struct Part {
     const char *name;
     Field field;
@@ -17,7 +17,7 @@ static const Part parts[] = {{"weights", F_weights_dtype, {NULL}},
                              {"attention", F_attention_dtype, {"f16", "int8", NULL}},
                              {"cache", F_cache_dtype, {NULL}}};
 
-/* Words that say several parts at once. */
+/* A word that stands for a whole precision. */
 typedef struct Preset {
     const char *word;
     Precision precision;

@@ -7,7 +7,7 @@ static void fill(int32_t *ids, int count, int step, int below) {
     for (int i = 0; i < count; i++) ids[i] = (i * step + 3) % below;
 }
 
-/* Set one by one: not every C++ has designated initializers, nor lets them leave out members. */
+/* Options are assigned one by one: C++17 has no designated initializers, and g++ warns of those that skip members. */
 #define INIT(NAME)                                                                                                     \
     {                                                                                                                  \
         NAME##_options options;                                                                                        \
