@@ -82,10 +82,11 @@ void set_workspace(Arena *arena, const Names *names, EntryKind entry, TemplateVa
 /* ======================================================================= emit/shared.c
  * Functions of a target that targets based on it call too. */
 typedef struct SharedCode SharedCode;
-SharedCode *shared_code_new(Arena *arena, const char *model);
+SharedCode *shared_code_new(Arena *arena, const char *model, const Isa *const *isas); /* the file's, ended by NULL */
 /* Notes the text of a target's function, which begins with the text's first line. Returns the name of the same function
- * of a target whose table this one is based on, or `name` if there is none. */
-const char *shared_function(SharedCode *shared, const Isa *isa, const char *name, const char *text, size_t size);
+ * of a target whose table this one is based on, or `name` if there is none. Functions behind a `kernel` may call it. */
+const char *shared_function(SharedCode *shared, const Isa *isa, bool kernel, const char *name, const char *text,
+                            size_t size);
 
 /* ======================================================================= emit/kernels.c
  * One target's part of the file: its kernels, its steps, and the function that runs them on a chunk. */

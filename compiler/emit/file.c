@@ -117,7 +117,7 @@ static void emit_offsets(File *f, Writer *writer) {
 
 static void emit_targets(File *f, Writer *writer) {
     const char *model = f->program->module->model->name;
-    SharedCode *shared = shared_code_new(f->arena, model);
+    SharedCode *shared = shared_code_new(f->arena, model, f->isas);
     int n = 0;
     while (f->isas[n]) n++;
     for (int t = n - 1; t >= 0; t--) { /* a target's rank is above the ranks of those that it is based on */

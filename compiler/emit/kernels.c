@@ -173,10 +173,10 @@ static const char *fresh_name(TargetEmitter *e, const char *stem) {
 
 /* Whether a target that this one is based on has the function whose text begins at `place`. The text is then taken
  * back, and *name becomes that function's. */
-static bool is_shared(TargetEmitter *e, const char **name, size_t place) {
+static bool is_shared(TargetEmitter *e, bool kernel, const char **name, size_t place) {
     size_t size;
     const char *text = writer_text(e->writer, &size), *own = *name;
-    *name = shared_function(e->shared, e->isa, own, text + place, size - place);
+    *name = shared_function(e->shared, e->isa, kernel, own, text + place, size - place);
     if (*name == own) return false;
     writer_take_back(e->writer, place);
     return true;
@@ -202,7 +202,7 @@ static const char *kernel(TargetEmitter *e, const KernelCall *call) {
     size_t place = writer_begin(e->writer);
     template_expand_with(e->arena, e->writer, row->template_name, vars, call->v, call->u, e->uses);
     writer_blank(e->writer);
-    if (is_shared(e, &kept->name, place)) {
+    if (is_shared(e, true, &kept->name, place)) {
         memcpy(e->uses, uses, sizeof uses);
         return kept->name;
     }
@@ -299,7 +299,7 @@ static const char *emit_step(TargetEmitter *e, const ScheduledStep *scheduled) {
     writer_blank(e->writer);
     size_t place = writer_begin(e->writer);
     template_expand(e->arena, e->writer, "step.c.tmpl", vars, e->isa);
-    if (!is_shared(e, &name, place)) writer_part(e->writer, e->isa->name, "steps", e->plan->plan->graph->name);
+    if (!is_shared(e, false, &name, place)) writer_part(e->writer, e->isa->name, "steps", e->plan->plan->graph->name);
     return name;
 }
 

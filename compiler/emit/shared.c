@@ -12,19 +12,22 @@ typedef struct Function {
     const char *text; /* with marks for the prefix and the attributes */
     uint64_t hash;
     bool own; /* printed for this target, in place of one that was found */
+    struct Function *next_kernel;
 } Function;
 
 struct SharedCode {
     Arena *arena;
     const char *model;
-    Function *functions; /* the last one first */
+    const Isa *const *isas; /* of the file */
+    Function *functions;    /* the last one first */
+    Function *kernels;      /* those of the last target that are its own, which its functions may call */
 };
 
 enum { PREFIX_MARK = 1, ATTRIBUTE_MARK, HALF_MARK }; /* no C holds these bytes */
 
-SharedCode *shared_code_new(Arena *arena, const char *model) {
+SharedCode *shared_code_new(Arena *arena, const char *model, const Isa *const *isas) {
     SharedCode *shared = arena_alloc(arena, sizeof *shared);
-    *shared = (SharedCode){.arena = arena, .model = model};
+    *shared = (SharedCode){.arena = arena, .model = model, .isas = isas};
     return shared;
 }
 
@@ -38,8 +41,8 @@ static bool is_of(const char *text, const char *function, size_t size) {
 /* Whether the name belongs to another function that only this target has. The longest name that fits is its. */
 static bool is_own(const SharedCode *shared, const Isa *isa, const char *name, const char *at) {
     const size_t itself = is_of(at, name, strlen(name)) ? strlen(name) : 0;
-    for (const Function *f = shared->functions; f && f->isa == isa; f = f->next)
-        if (f->own && strlen(f->name) > itself && is_of(at, f->name, strlen(f->name))) return true;
+    for (const Function *f = shared->kernels; f && f->isa == isa; f = f->next_kernel)
+        if (strlen(f->name) > itself && is_of(at, f->name, strlen(f->name))) return true;
     return false;
 }
 
@@ -90,9 +93,19 @@ static bool is_based_on(const Isa *isa, const Isa *base) {
     return false;
 }
 
-const char *shared_function(SharedCode *shared, const Isa *isa, const char *name, const char *text, size_t size) {
+/* Whether the file has a target that this one is based on, or one that is based on this one. */
+static bool is_related(const SharedCode *shared, const Isa *isa) {
+    for (int i = 0; shared->isas[i]; i++)
+        if (is_based_on(isa, shared->isas[i]) || is_based_on(shared->isas[i], isa)) return true;
+    return false;
+}
+
+const char *shared_function(SharedCode *shared, const Isa *isa, bool kernel, const char *name, const char *text,
+                            size_t size) {
+    if (!is_related(shared, isa)) return name;
     Function *added = arena_alloc(shared->arena, sizeof *added);
-    *added = (Function){shared->functions, isa, name, with_marks(shared, isa, name, text, size), 0, true};
+    *added = (Function){.next = shared->functions, .isa = isa, .name = name, .own = true};
+    added->text = with_marks(shared, isa, name, text, size);
     added->hash = hash_bytes(0, added->text, strlen(added->text));
     for (const Function *f = shared->functions; f && added->own; f = f->next)
         if (f->hash == added->hash && is_based_on(isa, f->isa) && strcmp(f->text, added->text) == 0) {
@@ -100,5 +113,9 @@ const char *shared_function(SharedCode *shared, const Isa *isa, const char *name
             added->own = false;
         }
     shared->functions = added;
+    if (added->own && kernel) {
+        added->next_kernel = shared->kernels;
+        shared->kernels = added;
+    }
     return added->name;
 }
