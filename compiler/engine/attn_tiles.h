@@ -71,26 +71,20 @@ static __attribute__((unused)) void attn_tile_product(int c, int a, int b) {
     if (attn_tiles.bytes[a] != attn_tiles.rows[b] * 4 || attn_tiles.bytes[b] % 4) abort();
 }
 
-/* c + the sums of four products of bytes, those of a with a sign or without */
-static __attribute__((unused)) void attn_tile_dot_bytes(int c, int a, int b, int sign) {
+/* TDPBUSD: sums of four products of a byte without and a byte with a sign */
+static __attribute__((unused)) void attn_tile_dot_u8_i8(int c, int a, int b) {
     attn_tile_product(c, a, b);
     for (int m = 0; m < attn_tiles.rows[c]; m++)
         for (int k = 0; k < attn_tiles.rows[b]; k++)
             for (int n = 0; n < attn_tiles.bytes[c] / 4; n++) {
                 int32_t sum;
                 memcpy(&sum, &attn_tiles.data[c][m][4 * n], sizeof sum);
-                for (int j = 0; j < 4; j++) {
-                    const unsigned char code = attn_tiles.data[a][m][4 * k + j];
-                    const int x = sign ? (int8_t)code : code, y = (int8_t)attn_tiles.data[b][k][4 * n + j];
-                    sum = (int32_t)((uint32_t)sum + (uint32_t)(x * y));
-                }
+                for (int j = 0; j < 4; j++)
+                    sum = (int32_t)((uint32_t)sum + (uint32_t)(attn_tiles.data[a][m][4 * k + j] *
+                                                               (int8_t)attn_tiles.data[b][k][4 * n + j]));
                 memcpy(&attn_tiles.data[c][m][4 * n], &sum, sizeof sum);
             }
 }
-
-/* TDPBUSD and TDPBSSD */
-static __attribute__((unused)) void attn_tile_dot_u8_i8(int c, int a, int b) { attn_tile_dot_bytes(c, a, b, 0); }
-static __attribute__((unused)) void attn_tile_dot_i8_i8(int c, int a, int b) { attn_tile_dot_bytes(c, a, b, 1); }
 
 /* A number below 2^-126 is 0, as an operand and as a result. */
 static __attribute__((unused)) float attn_tile_flushed(float x) {
