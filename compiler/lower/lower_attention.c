@@ -206,16 +206,14 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
     return call;
 }
 
-/* Tiles are for rows that see all keys of one call, or all keys up to their own, which may stand in a state. Entries of
- * a model must choose alike, so that a row has the same bits in each. */
+/* Tiles are for rows that see all keys of one call. A decoder's rows must have the same bits with a state, which
+ * vectors read. */
 bool attends_in_tiles(const Lowering *l, const Step *s) {
     const AttentionStep *a = &s->attention;
-    const Cache *keys = cache_of(l->plan, a->key_cache);
-    const Dtype kept = cache_dtype(l->plan, a->key_cache);
-    const bool own = s->rows == a->key_rows && !(keys && (keys->ring || keys->slot.space == SPACE_SOURCE));
-    return isa_has(l->isa, "tiles") && a->bf16 && own && (kept == DTYPE_F32 || kept == DTYPE_BF16) &&
-           (a->visible.causal || !keys) && !a->visible.window && attention_is_plain(s) && a->softcap == 0 &&
-           a->scale > 0 && a->key_bound <= key_block(s) && !l->unrolled &&
+    const bool all_visible = !a->visible.causal && !a->visible.window && s->rows == a->key_rows;
+    return isa_has(l->isa, "tiles") && a->bf16 && all_visible && attention_is_plain(s) && a->softcap == 0 &&
+           a->scale > 0 && a->key_cache == NO_CACHE && a->value_cache == NO_CACHE && a->key_bound <= key_block(s) &&
+           !l->unrolled &&
            !scores_in_registers(l->plan, l->isa, s); /* few keys */
 }
 
@@ -239,7 +237,6 @@ KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
     call_area(l, call, "middle", ROWS * (keys / 2 + PANEL));
     call_area(l, call, "low", ROWS * (keys / 2 + PANEL));
     call_area(l, call, "sums", ROWS * values);
-    if (a->visible.causal) call_area(l, call, "tail", ROWS * values);
     call_helper(call, "exp2");
     return call;
 }
