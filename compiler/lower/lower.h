@@ -141,7 +141,7 @@ void schedule_print(Text *out, const Schedule *schedule);
 enum { STATEMENTS = 1900 };
 
 /* A product of fewer rows is not computed in tiles of the processor. */
-enum { TILE_ROWS_LEAST = 2, GROUPED_TILE_ROWS_LEAST = 4 };
+enum { TILE_ROWS_LEAST = 2 };
 
 typedef struct GemmTile {
     int64_t height, panels; /* in rows; in panels of PANEL columns */
