@@ -359,7 +359,7 @@ static int decode_inputs(const DecodeCheck *d, InputArray *inputs) {
     for (int i = 0; i < d->whole.n_inputs; i++) {
         InputArray input = d->whole.inputs[i];
         if (input.role == IN_target) input.role = IN_tokens;
-        else if (d->reference->encode && input.role != IN_prefix_length) continue; /* of the source */
+        else if (!graph_input(d->decode, input.role)) continue; /* of the source */
         inputs[n++] = input;
     }
     return n;

@@ -23,8 +23,11 @@ void writer_raw_line(Writer *writer, const char *line, size_t size); /* prints t
 void writer_fold_constants(Writer *writer); /* from here on, lines have no idle constants: c_fold */
 void writer_assembly(Writer *writer);       /* lines are assembly: labels at column 0, all else at 4 */
 void writer_blank(Writer *writer); /* never two in a row, nor at the start, after a `{` or before a `}` */
-const char *writer_fresh(Writer *writer, const char *stem);          /* "stem_12": another number at each call */
+const char *writer_fresh(Writer *writer, const char *stem); /* "stem_12": another number at each call in a function */
 const char *writer_text(const Writer *writer, size_t *size);         /* what was written so far; size may be NULL */
+/* The size of the text, at a place outside of all braces where a function begins, and the writer back at that place. */
+size_t writer_begin(Writer *writer);
+void writer_take_back(Writer *writer, size_t place);
 void writer_need(const Writer *writer, size_t bytes); /* ends the program if the budget has no room for them */
 /* The text since the end of the last part becomes a part, or joins the last part if that has the same names. Returns
  * the part's index. */
@@ -76,10 +79,21 @@ Names *names_new(Arena *arena, const Program *program, struct Schedule *const *s
 void set_offsets(Arena *arena, const Names *names, TemplateVars *vars);
 void set_workspace(Arena *arena, const Names *names, EntryKind entry, TemplateVars *vars);
 
+/* ======================================================================= emit/shared.c
+ * Functions of a target that targets based on it call too. */
+typedef struct SharedCode SharedCode;
+SharedCode *shared_code_new(Arena *arena, const char *model, const Isa *const *isas); /* the file's, ended by NULL */
+/* Notes the text of a target's function, which begins with the text's first line. Returns the name of the same function
+ * of a target whose table this one is based on, or `name` if there is none. Functions behind a `kernel` may call it. */
+const char *shared_function(SharedCode *shared, const Isa *isa, bool kernel, const char *name, const char *text,
+                            size_t size);
+
 /* ======================================================================= emit/kernels.c
  * One target's part of the file: its kernels, its steps, and the function that runs them on a chunk. */
-/* The arena keeps what is used until the file is done; `model` is the prefix of every name. */
-void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule *schedule, const Names *names);
+/* The arena keeps what is used until the file is done; `model` is the prefix of every name. Targets are written behind
+ * those that they are based on. */
+void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule *schedule, const Names *names,
+                 SharedCode *shared);
 const char *hex_float(Arena *arena, double value); /* "0x1.8p+1f" */
 
 #endif

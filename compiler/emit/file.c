@@ -116,9 +116,13 @@ static void emit_offsets(File *f, Writer *writer) {
 }
 
 static void emit_targets(File *f, Writer *writer) {
-    for (int t = 0; f->isas[t]; t++) {
+    const char *model = f->program->module->model->name;
+    SharedCode *shared = shared_code_new(f->arena, model, f->isas);
+    int n = 0;
+    while (f->isas[n]) n++;
+    for (int t = n - 1; t >= 0; t--) { /* a target's rank is above the ranks of those that it is based on */
         template_expand(f->arena, writer, "target_begin.c.tmpl", f->vars, f->isas[t]);
-        emit_target(f->arena, writer, f->program->module->model->name, f->schedules[t], f->names);
+        emit_target(f->arena, writer, model, f->schedules[t], f->names, shared);
         template_expand(f->arena, writer, "target_end.c.tmpl", f->vars, f->isas[t]);
     }
 }

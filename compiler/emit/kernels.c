@@ -9,6 +9,7 @@ typedef struct Kernel {
     struct Kernel *next;
     const KernelCall *first; /* the first of the calls that share its constants */
     const char *name;
+    const char *own_name; /* another one where the kernel is that of a target that this one is based on */
 } Kernel;
 
 enum { KERNEL_LISTS = 64 };
@@ -29,6 +30,7 @@ typedef struct TargetEmitter {
     size_t places[2];         /* where these helpers belong, and to which parts */
     int parts[2];
     Kernel *kernels[KERNEL_LISTS]; /* hashed by their constants */
+    SharedCode *shared;
 } TargetEmitter;
 
 const char *hex_float(Arena *arena, double value) { return arena_printf(arena, "%af", (double)(float)value); }
@@ -109,18 +111,12 @@ static void set_uses(TargetEmitter *e, TemplateVars *vars, const char *helper, b
     vars_int(vars, arena_printf(e->arena, "uses_%s", helper), used);
 }
 
-/* Sets `uses_NAME` of the helpers that the kernel calls, itself or through its callees, if it is of that table. */
-static void mark_call(TargetEmitter *e, TemplateVars *vars, const Isa *isa, const KernelCall *call) {
-    if (call->first != call) return;
-    for (int i = 0; i < call->n_helpers && call->v == isa; i++) set_uses(e, vars, call->helpers[i], true);
-    for (int i = 0; i < call->n_constants; i++)
-        if (call->constants[i].kind == CONSTANT_CALLEE) mark_call(e, vars, isa, call->constants[i].callee);
-}
-
-static void mark_plan(TargetEmitter *e, TemplateVars *vars, const Isa *isa, const PlanSchedule *plan) {
-    if (!plan) return;
-    for (int i = 0; i < plan->plan->n_steps; i++) mark_call(e, vars, isa, plan->steps[i].call);
-    mark_plan(e, vars, isa, plan->single);
+/* Sets `uses_NAME` of the helpers that the printed kernels of a table call. */
+static void mark_kernels(TargetEmitter *e, TemplateVars *vars, const Isa *isa) {
+    for (int i = 0; i < KERNEL_LISTS; i++)
+        for (const Kernel *k = e->kernels[i]; k; k = k->next)
+            for (int h = 0; h < k->first->n_helpers && k->first->v == isa && k->name == k->own_name; h++)
+                set_uses(e, vars, k->first->helpers[h], true);
 }
 
 static TemplateVars *helper_vars(TargetEmitter *e, const Isa *isa) {
@@ -135,27 +131,30 @@ static void helper_variables(TargetEmitter *e, TemplateVars *vars, const Isa *is
     static const char *const others[] = {"exp", "exp2", "fma1", "rotate"};
     for (int kind = 0; kind < ACTIVATION_COUNT; kind++) set_uses(e, vars, activation_name((Activation)kind), false);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) set_uses(e, vars, others[i], false);
-    for (int i = 0; i < ENTRY_COUNT; i++) mark_plan(e, vars, isa, e->schedule->entries[i]);
+    mark_kernels(e, vars, isa);
 }
 
-/* Prints the functions of math.c.tmpl that kernels of a table call, and begins the list of helpers that are used. */
+/* Begins the list of helpers of a table that are used, which belong at this place. */
 static void begin_helpers(TargetEmitter *e, const Isa *isa) {
     int at = e->uses[0].isa != NULL;
     e->uses[at] = (HelperUse){.isa = isa, .needed = at == 0}; /* steps have the target's attribute */
     writer_text(e->writer, &e->places[at]);
-    TemplateVars *vars = helper_vars(e, isa);
-    helper_variables(e, vars, isa);
-    template_expand_with(e->arena, e->writer, "math.c.tmpl", vars, isa, isa, e->uses);
-    writer_blank(e->writer);
     e->parts[at] = writer_part(e->writer, e->isa->name, "helpers", "helpers");
 }
 
-/* Inserts the helpers that kernels turned out to use. */
+/* Inserts the helpers that kernels turned out to use, and the functions of math.c.tmpl behind them. */
 static void insert_helpers(TargetEmitter *e) {
     for (int at = e->uses[1].isa != NULL; at >= 0; at--) {
         enum { MOST_BYTES = 1 << 18 };
-        Writer *helpers = writer_new(e->arena, MOST_BYTES, "the helpers of a target");
-        template_expand_helpers(e->arena, helpers, helper_vars(e, e->uses[at].isa), &e->uses[at]);
+        const Isa *isa = e->uses[at].isa;
+        Writer *helpers = writer_new(e->arena, MOST_BYTES, "the helpers of a target"),
+               *functions = writer_new(e->arena, MOST_BYTES, "the functions of a target");
+        writer_fold_constants(functions);
+        TemplateVars *vars = helper_vars(e, isa);
+        helper_variables(e, vars, isa);
+        template_expand_with(e->arena, functions, "math.c.tmpl", vars, isa, isa, e->uses);
+        template_expand_helpers(e->arena, helpers, helper_vars(e, isa), &e->uses[at]);
+        writer_insert(e->writer, e->places[at], e->parts[at], functions);
         writer_insert(e->writer, e->places[at], e->parts[at], helpers);
     }
 }
@@ -168,8 +167,19 @@ static const char *fresh_name(TargetEmitter *e, const char *stem) {
     int same = 0;
     for (int i = 0; i < KERNEL_LISTS; i++)
         for (const Kernel *k = e->kernels[i]; k; k = k->next)
-            same += strncmp(k->name, name, size) == 0 && (k->name[size] == '\0' || k->name[size] == '_');
+            same += strncmp(k->own_name, name, size) == 0 && (k->own_name[size] == '\0' || k->own_name[size] == '_');
     return same ? arena_printf(e->kept, "%s_%d", name, same + 1) : name;
+}
+
+/* Whether a target that this one is based on has the function whose text begins at `place`. The text is then taken
+ * back, and *name becomes that function's. */
+static bool is_shared(TargetEmitter *e, bool kernel, const char **name, size_t place) {
+    size_t size;
+    const char *text = writer_text(e->writer, &size), *own = *name;
+    *name = shared_function(e->shared, e->isa, kernel, own, text + place, size - place);
+    if (*name == own) return false;
+    writer_take_back(e->writer, place);
+    return true;
 }
 
 /* Returns the name of the call's kernel, whose template is expanded for the first call with these constants. */
@@ -181,13 +191,21 @@ static const char *kernel(TargetEmitter *e, const KernelCall *call) {
         if (call->constants[i].kind == CONSTANT_CALLEE) kernel(e, call->constants[i].callee);
     const KernelRow *row = &kernel_rows[call->kernel];
     Kernel *kept = arena_alloc(e->kept, sizeof *kept);
-    *kept = (Kernel){*list, call->first, fresh_name(e, call->stem)};
+    const char *name = fresh_name(e, call->stem);
+    *kept = (Kernel){*list, call->first, name, name};
     *list = kept;
     bool needs_half = call->v != e->isa || call->u != e->isa;
     if (needs_half && !e->uses[1].isa) begin_helpers(e, e->isa->half);
-    template_expand_with(e->arena, e->writer, row->template_name, variables(e, call, kept->name), call->v, call->u,
-                         e->uses);
+    HelperUse uses[2] = {e->uses[0], e->uses[1]};
+    TemplateVars *vars = variables(e, call, kept->name);
     writer_blank(e->writer);
+    size_t place = writer_begin(e->writer);
+    template_expand_with(e->arena, e->writer, row->template_name, vars, call->v, call->u, e->uses);
+    writer_blank(e->writer);
+    if (is_shared(e, true, &kept->name, place)) {
+        memcpy(e->uses, uses, sizeof uses);
+        return kept->name;
+    }
     const char *kind = arena_printf(e->arena, "%.*s", (int)strcspn(row->template_name, "."), row->template_name);
     writer_part(e->writer, e->isa->name, kind, kept->name + strlen(e->prefix) + 1);
     return kept->name;
@@ -253,10 +271,6 @@ static const char *argument_text(TargetEmitter *e, const Step *s, const Paramete
 
 /* ---------------------------------------------------------------- steps */
 
-static const char *step_name(const TargetEmitter *e, const Step *s) {
-    return arena_printf(e->arena, "%s_step_%s", e->stem, s->name);
-}
-
 static TemplateVars *step_variables(const TargetEmitter *e) {
     TemplateVars *vars = vars_new(e->arena, NULL);
     vars_text(vars, "prefix", e->model);
@@ -264,14 +278,15 @@ static TemplateVars *step_variables(const TargetEmitter *e) {
     return vars;
 }
 
-/* Prints a step, behind its kernel. */
-static void emit_step(TargetEmitter *e, const ScheduledStep *scheduled) {
+/* Prints a step, behind its kernel, and returns its name. */
+static const char *emit_step(TargetEmitter *e, const ScheduledStep *scheduled) {
     const Step *s = scheduled->step;
     const KernelCall *call = scheduled->call;
     const KernelRow *row = &kernel_rows[call->kernel];
     TemplateVars *vars = step_variables(e);
     vars_text(vars, "kernel", kernel(e, call));
-    vars_text(vars, "step", step_name(e, s));
+    const char *name = arena_printf(e->kept, "%s_step_%s", e->stem, s->name);
+    vars_text(vars, "step", name);
     vars_text(vars, "comment", e->names->comments[e->entry][s - e->plan->plan->steps]);
     TemplateList *arguments = vars_list(vars, "arguments"), *maps = vars_list(vars, "maps");
     for (int i = 0; i < row->n_parameters; i++)
@@ -281,8 +296,11 @@ static void emit_step(TargetEmitter *e, const ScheduledStep *scheduled) {
     if (scheduled->maps) vars_text(vars, "maps_name", maps_name(e, s));
     for (int64_t h = 0; scheduled->maps && h < s->attention.heads; h++)
         vars_int(list_record(maps), "at", scheduled->maps[h]);
+    writer_blank(e->writer);
+    size_t place = writer_begin(e->writer);
     template_expand(e->arena, e->writer, "step.c.tmpl", vars, e->isa);
-    writer_part(e->writer, e->isa->name, "steps", e->plan->plan->graph->name);
+    if (!is_shared(e, false, &name, place)) writer_part(e->writer, e->isa->name, "steps", e->plan->plan->graph->name);
+    return name;
 }
 
 /* The C text by which a step's work is multiplied. */
@@ -296,9 +314,10 @@ static const char *work_of(const TargetEmitter *e, const Step *s) {
  * function that does the same for one sequence and one thread, or is NULL. */
 static void emit_plan(TargetEmitter *e, const PlanSchedule *plan, const char *chunk, const char *single) {
     e->plan = plan;
+    const char **names = arena_array(e->kept, (size_t)plan->plan->n_steps, sizeof *names);
     for (int i = 0; i < plan->plan->n_steps; i++) {
         arena_clear(e->arena);
-        emit_step(e, &plan->steps[i]);
+        names[i] = emit_step(e, &plan->steps[i]);
     }
     TemplateVars *vars = step_variables(e);
     vars_text(vars, "chunk", chunk);
@@ -308,7 +327,7 @@ static void emit_plan(TargetEmitter *e, const PlanSchedule *plan, const char *ch
     for (int i = 0; i < plan->plan->n_steps; i++) {
         const Step *s = plan->steps[i].step;
         TemplateVars *step = list_record(steps);
-        vars_text(step, "step", step_name(e, s));
+        vars_text(step, "step", names[i]);
         vars_int(step, "index", i);
         if (plan->steps[i].optional) vars_text(step, "output", plan->steps[i].optional);
         vars_text(step, "of", work_of(e, s));
@@ -329,12 +348,14 @@ static const char *emit_single(TargetEmitter *e, const PlanSchedule *single) {
     return chunk;
 }
 
-void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule *schedule, const Names *names) {
+void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule *schedule, const Names *names,
+                 SharedCode *shared) {
     TargetEmitter e = {.kept = arena,
                        .arena = arena_new(),
                        .writer = writer,
                        .schedule = schedule,
                        .names = names,
+                       .shared = shared,
                        .isa = schedule->isa,
                        .model = model,
                        .prefix = arena_printf(arena, "%s_%s", model, schedule->isa->name)};

@@ -253,6 +253,16 @@ const char *writer_fresh(Writer *writer, const char *stem) {
     return arena_printf(writer->text.arena, "%s_%d", stem, ++writer->fresh);
 }
 
+size_t writer_begin(Writer *writer) {
+    writer->fresh = 0;
+    return writer->text.size;
+}
+
+void writer_take_back(Writer *writer, size_t place) {
+    writer->text.size = place;
+    writer->blank_wanted = true;
+}
+
 static bool same_name(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
 int writer_part(Writer *writer, const char *target, const char *kind, const char *name) {

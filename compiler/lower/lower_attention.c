@@ -217,6 +217,13 @@ bool attends_in_tiles(const Lowering *l, const Step *s) {
            !scores_in_registers(l->plan, l->isa, s); /* few keys */
 }
 
+/* Whether the attended rows become codes of 0 to 255, to which the seventeenth bit of a weight makes no difference. */
+static bool is_quantized(const Lowering *l, const Step *s) {
+    const Step *next = s + 1;
+    return next < l->plan->steps + l->plan->n_steps && next->kind == STEP_QUANTIZE &&
+           next->map.x.buffer == s->out.buffer;
+}
+
 KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
     enum { ROWS = 32 }; /* of two tiles */
     const AttentionStep *a = &s->attention;
@@ -234,7 +241,9 @@ KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
     call_area(l, call, "queries", ROWS * columns / 2);
     call_area(l, call, "block", ROWS * (keys + PANEL));
     call_area(l, call, "high", ROWS * (keys / 2 + PANEL));
-    call_area(l, call, "middle", ROWS * (keys / 2 + PANEL));
+    const int parts = is_quantized(l, s) ? 2 : 3;
+    constant_integer(l, call, "PARTS", parts);
+    if (parts > 2) call_area(l, call, "middle", ROWS * (keys / 2 + PANEL));
     call_area(l, call, "low", ROWS * (keys / 2 + PANEL));
     call_area(l, call, "sums", ROWS * values);
     call_helper(call, "exp2");

@@ -69,8 +69,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BASES = 2 }; /* tables below a table, each based on the next */
-
 typedef struct Table {
     Arena *arena;
     const char *file;
@@ -277,12 +275,13 @@ static void parse_lines(Table *table, const char *text);
 
 /* Reads another table into this one, which keeps its name. */
 static void parse_base(Table *table, char *text) {
-    if (table->depth == MOST_BASES) table_error(table, "a table stands on at most %d others", MOST_BASES);
+    if (table->depth == ISA_MAX_BASES) table_error(table, "a table stands on at most %d others", ISA_MAX_BASES);
     if (table->seen != (1u << NAME | 1u << BASED)) table_error(table, "'based' has to follow the name");
     const char *on = take_word(table->arena, &text), *name = take_word(table->arena, &text);
     if (strcmp(on, "on") != 0 || !*name || *text) table_error(table, "'based on NAME' is meant");
     const char *file = arena_printf(table->arena, "%s.isa", name), *base_text = embedded_text(file);
     if (!base_text) table_error(table, "there is no table %s", file);
+    table->isa->bases[table->isa->n_bases++] = arena_copy(table->arena, name, strlen(name));
     Table base = {.arena = table->arena, .file = file, .isa = table->isa, .depth = table->depth + 1};
     parse_lines(&base, base_text);
     table->isa->rank = 0;

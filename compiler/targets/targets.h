@@ -78,7 +78,7 @@ typedef struct IsaHelper {
     uint32_t helpers; /* a bit for each helper of the table that the function calls, itself or through others */
 } IsaHelper;
 
-enum { ISA_MAX_HELPERS = 32 };
+enum { ISA_MAX_HELPERS = 32, ISA_MAX_BASES = 2 };
 
 typedef struct Isa {
     const char *name, *type; /* "avx512", "__m512" */
@@ -96,6 +96,8 @@ typedef struct Isa {
     const struct Isa *half; /* the table with vectors of half the lanes on the same processor; or NULL */
     IsaHelper *helpers;
     int n_helpers;
+    const char *bases[ISA_MAX_BASES]; /* the tables below this one, the nearest first */
+    int n_bases;
     const char *helpers_file; /* the file of the helpers: this table, or the table that it is based on */
     IsaOp *ops;
     size_t op_count;

@@ -1,0 +1,121 @@
+/* shared.c: functions of a target that the targets based on its table call too, so that a file with several targets has
+ * each text once. Two texts are the same function where they differ in nothing but the target's prefix and attributes,
+ * and neither calls a kernel of its own target alone. */
+#include "emit.h"
+
+#include <string.h>
+
+typedef struct Function {
+    struct Function *next;
+    const Isa *isa;
+    const char *name; /* under which the target calls it */
+    const char *text; /* with marks for the prefix and the attributes */
+    uint64_t hash;
+    bool own; /* printed for this target, in place of one that was found */
+    struct Function *next_kernel;
+} Function;
+
+struct SharedCode {
+    Arena *arena;
+    const char *model;
+    const Isa *const *isas; /* of the file */
+    Function *functions;    /* the last one first */
+    Function *kernels;      /* those of the last target that are its own, which its functions may call */
+};
+
+enum { PREFIX_MARK = 1, ATTRIBUTE_MARK, HALF_MARK }; /* no C holds these bytes */
+
+SharedCode *shared_code_new(Arena *arena, const char *model, const Isa *const *isas) {
+    SharedCode *shared = arena_alloc(arena, sizeof *shared);
+    *shared = (SharedCode){.arena = arena, .model = model, .isas = isas};
+    return shared;
+}
+
+static bool begins(const char *text, const char *with, size_t size) { return size && strncmp(text, with, size) == 0; }
+
+/* Whether the name at `text` is that function's, or that of a part of it: its name, a line and more. */
+static bool is_of(const char *text, const char *function, size_t size) {
+    return begins(text, function, size) && (!c_in_name(text[size]) || text[size] == '_');
+}
+
+/* Whether the name belongs to another function that only this target has. The longest name that fits is its. */
+static bool is_own(const SharedCode *shared, const Isa *isa, const char *name, const char *at) {
+    const size_t itself = is_of(at, name, strlen(name)) ? strlen(name) : 0;
+    for (const Function *f = shared->kernels; f && f->isa == isa; f = f->next_kernel)
+        if (strlen(f->name) > itself && is_of(at, f->name, strlen(f->name))) return true;
+    return false;
+}
+
+static bool is_space(char c) { return c == ' ' || c == '\n'; }
+
+/* The text with marks in place of the target's prefix and attributes, and without spaces but those between two words,
+ * since lines break elsewhere where the prefix is longer. */
+static const char *with_marks(const SharedCode *shared, const Isa *isa, const char *name, const char *text,
+                              size_t size) {
+    Arena *arena = shared->arena;
+    const char *prefix = arena_printf(arena, "%s_%s_", shared->model, isa->name);
+    const char *attributes[] = {isa_with_prefix(arena, isa->attribute, shared->model),
+                                isa->half ? isa_with_prefix(arena, isa->half->attribute, shared->model) : ""};
+    const size_t prefix_size = strlen(prefix);
+    const size_t sizes[] = {strlen(attributes[0]), strlen(attributes[1])};
+    Text out = text_new(arena);
+    text_reserve(&out, size + 1);
+    for (const char *at = text, *end = text + size; at < end;) {
+        size_t plain = 1;
+        char mark = 0;
+        if (is_space(*at)) {
+            while (at + plain < end && is_space(at[plain])) plain++;
+            if (out.size && c_in_name(out.data[out.size - 1]) && c_in_name(at[plain])) text_add(&out, " ", 1);
+            at += plain;
+            continue;
+        }
+        if (begins(at, attributes[0], sizes[0])) {
+            mark = ATTRIBUTE_MARK;
+            plain = sizes[0];
+        } else if (begins(at, attributes[1], sizes[1])) {
+            mark = HALF_MARK;
+            plain = sizes[1];
+        } else if (begins(at, prefix, prefix_size) && !is_own(shared, isa, name, at)) {
+            mark = PREFIX_MARK;
+            plain = prefix_size;
+        } else if (c_starts_name(*at)) {
+            while (at + plain < end && c_in_name(at[plain])) plain++;
+        }
+        text_add(&out, mark ? &mark : at, mark ? 1 : plain);
+        at += plain;
+    }
+    return out.data;
+}
+
+static bool is_based_on(const Isa *isa, const Isa *base) {
+    for (int i = 0; i < isa->n_bases; i++)
+        if (strcmp(isa->bases[i], base->name) == 0) return true;
+    return false;
+}
+
+/* Whether the file has a target that this one is based on, or one that is based on this one. */
+static bool is_related(const SharedCode *shared, const Isa *isa) {
+    for (int i = 0; shared->isas[i]; i++)
+        if (is_based_on(isa, shared->isas[i]) || is_based_on(shared->isas[i], isa)) return true;
+    return false;
+}
+
+const char *shared_function(SharedCode *shared, const Isa *isa, bool kernel, const char *name, const char *text,
+                            size_t size) {
+    if (!is_related(shared, isa)) return name;
+    Function *added = arena_alloc(shared->arena, sizeof *added);
+    *added = (Function){.next = shared->functions, .isa = isa, .name = name, .own = true};
+    added->text = with_marks(shared, isa, name, text, size);
+    added->hash = hash_bytes(0, added->text, strlen(added->text));
+    for (const Function *f = shared->functions; f && added->own; f = f->next)
+        if (f->hash == added->hash && is_based_on(isa, f->isa) && strcmp(f->text, added->text) == 0) {
+            added->name = f->name;
+            added->own = false;
+        }
+    shared->functions = added;
+    if (added->own && kernel) {
+        added->next_kernel = shared->kernels;
+        shared->kernels = added;
+    }
+    return added->name;
+}
