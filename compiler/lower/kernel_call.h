@@ -74,6 +74,8 @@ KernelCall *lower_store(const Lowering *l, const Step *step);
 KernelCall *lower_gemm(const Lowering *l, const Step *step);
 KernelCall *lower_gemm_tiles(const Lowering *l, const Step *step);
 bool multiplies_in_tiles(const Lowering *l, const Step *step);
+KernelCall *lower_gemm_tiles_grouped(const Lowering *l, const Step *step);
+bool multiplies_groups_in_tiles(const Lowering *l, const Step *step);
 KernelCall *lower_attention(const Lowering *l, const Step *step);
 KernelCall *lower_attention_tiles(const Lowering *l, const Step *step);
 bool attends_in_tiles(const Lowering *l, const Step *step);

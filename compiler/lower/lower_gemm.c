@@ -140,3 +140,38 @@ KernelCall *lower_gemm_tiles(const Lowering *l, const Step *s) {
     constant_callee(l, call, "few", gemm_call(l, s, KERNEL_gemm, (GemmTile){TILE_ROWS_LEAST - 1, 4}));
     return call;
 }
+
+bool multiplies_groups_in_tiles(const Lowering *l, const Step *s) {
+    return isa_has(l->isa, "tiles") && buffer_of(l, s->gemm.x)->slot.layout.dtype == DTYPE_U8 &&
+           scale_group(l->plan, s) && !l->unrolled && isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
+}
+
+/* Vectors compute the products of few rows, with the same bits. */
+KernelCall *lower_gemm_tiles_grouped(const Lowering *l, const Step *s) {
+    enum { ROWS_MOST = 128, TILE_K = 64, AHEAD_BYTES = 49152, RING = 16 /* groups */ };
+    const GemmStep *g = &s->gemm;
+    const bool halves = weights_dtype(l, g->weight) == DTYPE_I4;
+    const int rows_least = halves ? 7 : 5; /* below, vectors are faster */
+    const bool offset = g->offsets != NO_PACKED;
+    const int64_t group = scale_group(l->plan, s), groups = ceil_div(g->k, group);
+    const int64_t unpacked = groups < RING ? RING : groups, room = unpacked * group * PANEL; /* in bytes */
+    /* Bytes are read where they stand unless the last tile reaches beyond them. */
+    const bool copied = halves || g->k % TILE_K != 0;
+    KernelCall *call = gemm_call(l, s, KERNEL_gemm_tiles_grouped, (GemmTile){0, 0});
+    call->stem = arena_printf(l->arena, "tiles_%lldx%lld", (long long)g->k, (long long)s->n);
+    constant_integer(l, call, "ROWS_LEAST", rows_least);
+    constant_integer(l, call, "ROWS_MOST", ROWS_MOST);
+    constant_integer(l, call, "AHEAD_BYTES", AHEAD_BYTES);
+    constant_integer(l, call, "COPIED", copied);
+    /* a line more, so that rows do not contend for the same lines of the cache */
+    constant_integer(l, call, "APART_STRIDE", round_up(g->k, TILE_K) + TILE_K);
+    call_area(l, call, "columns", copied ? room / (int64_t)sizeof(float) : 0);
+    call_area(l, call, "factors", unpacked * (2 + offset) * PANEL);
+    call_area(l, call, "apart", 16 * (round_up(g->k, TILE_K) + TILE_K) / (int64_t)sizeof(float));
+    if (offset) call_area(l, call, "codes", (ROWS_MOST + 7) * groups);
+    give(call, "area");
+    GemmTile few = gemm_group_tile(l->isa, panel_columns(l->plan, s), true, offset);
+    if (few.height >= rows_least) few.height = rows_least - 1;
+    constant_callee(l, call, "few", gemm_call(l, s, KERNEL_gemm, few));
+    return call;
+}

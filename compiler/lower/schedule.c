@@ -9,6 +9,7 @@
 #define WEIGHT(name) {PARAMETER_WEIGHT, #name, false}
 #define KEYS(name) {PARAMETER_KEYS, #name, false}
 #define CACHE(name) {PARAMETER_CACHE, #name, false}
+#define SCRATCH(name) {PARAMETER_SCRATCH, #name, false}
 #define MAYBE_READ(name) {PARAMETER_READ, #name, true}
 #define MAYBE_WEIGHT(name) {PARAMETER_WEIGHT, #name, true}
 #define MAYBE_NEXT(name) {PARAMETER_NEXT, #name, true}
