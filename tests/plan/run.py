@@ -31,7 +31,7 @@ SHOWN += ["tests/differential/alone_%s.attn" % name for name in ("additive_value
 EMITTED = ("specs/minilm.attn", "specs/qwen3_0_6b.attn", "tests/calls/ids.attn", "tests/calls/both.attn",
            "tests/calls/whole.attn", "tests/decode/ring.attn", "tests/differential/exact.attn",
            "tests/codegen/single.attn")
-TILES = ("tests/differential/int8_tiles.attn", "tests/differential/bf16_tiles.attn")
+TILES = ["tests/differential/%s_tiles.attn" % name for name in ("int8", "int4", "bf16")]
 PANEL = 16  # columns of a panel
 ALIGNMENT = 64  # bytes of a cache line, to which everything is aligned
 
@@ -188,7 +188,7 @@ class Plans:
         with open(os.path.join(ROOT, "compiler/lower/kernels.def"), encoding="utf-8") as file:
             names = re.findall(r"^KERNEL\((\w+),", file.read(), re.M)
         only = {"attention": {"loops"}, "attention_tiles": {"loops"}, "gemm_tiles": {"loops"},
-                "store": {"loops"}, "round": {"loops"},
+                "gemm_tiles_grouped": {"loops"}, "store": {"loops"}, "round": {"loops"},
                 "attention_register_resident": {"unrolled"}, "attention_full": {"unrolled"}}
         found = {name: set() for name in names}
         schedules = [dump(spec, "schedule") for spec, _ in self.texts]
