@@ -4,6 +4,10 @@
 const Layout LAYOUT_ROWS = {.dtype = DTYPE_F32, .k_group = 1};
 const Layout LAYOUT_PANELS = {.dtype = DTYPE_F32, .panel = PANEL, .k_group = 1};
 
+int k_group_of(Dtype dtype, bool quantized_rows) {
+    return dtype == DTYPE_I4 ? 8 : dtype == DTYPE_BF16 ? 2 : quantized_rows ? 4 : 1;
+}
+
 /* `n` rounded up to a multiple of `to`; false on overflow. */
 static bool round_up_fits(int64_t n, int64_t to, int64_t *rounded) {
     if (!add_fits(n, to - 1, rounded)) return false;

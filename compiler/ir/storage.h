@@ -15,8 +15,7 @@ enum {
 typedef struct Layout {
     Dtype dtype;
     int panel;       /* 0: rows */
-    int k_group;     /* number of neighbouring k of a column that are adjacent, as dot-product instructions read them; 8
-                      * of I4, which is in panels alone */
+    int k_group;     /* number of neighbouring k of a column that are adjacent, as dot-product instructions read them */
 } Layout;
 
 typedef enum Space {
@@ -38,6 +37,8 @@ typedef struct Slot {
 extern const Layout LAYOUT_ROWS, LAYOUT_PANELS; /* f32 */
 
 /* --- ir/storage.c */
+/* The k_group of a matrix in panels: 8 of I4, 2 of BF16, 4 of bytes that rows of bytes multiply, else 1. */
+int k_group_of(Dtype dtype, bool quantized_rows);
 /* Sets *bytes to the size of a tensor in that layout, rounded up to ALIGNMENT; false on overflow. */
 bool layout_bytes(const Layout *layout, Shape shape, int64_t *bytes);
 /* Whether a tensor in that layout fills its bytes: then panels of the next one follow as if they were its own. */

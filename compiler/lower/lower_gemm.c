@@ -57,6 +57,8 @@ static void k_steps(const Lowering *l, KernelCall *call, const Step *s, int64_t 
             give(call, "sums");
         }
     }
+    if (weights_dtype(l, s->gemm.weight) == DTYPE_BF16) /* in pairs */
+        step = step < s->gemm.k && step > 1 ? step / 2 : ceil_div(step, 2);
     constant_integer(l, call, "K_STEP", step);
 }
 
@@ -131,8 +133,7 @@ KernelCall *lower_gemm_tiles(const Lowering *l, const Step *s) {
     if (s->gemm.bf16) {
         const int64_t steps = ceil_div(s->gemm.k, 2 * PANEL);
         constant_integer(l, call, "ROWS_MOST", PAIRED_ROWS);
-        call_area(l, call, "pairs", (PAIRED_ROWS + 1) * steps * PANEL); /* and a row of zeros */
-        call_area(l, call, "columns", 2 * PANEL * steps * PANEL);
+        call_area(l, call, "codes", (PAIRED_ROWS + 1) * steps * PANEL); /* and a row of zeros */
         give(call, "area");
         return call;
     }

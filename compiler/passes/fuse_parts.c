@@ -166,7 +166,7 @@ WeightType weight_type(const Fuse *f, int weight) {
 Layout matrix_layout(const Fuse *f, int weight, bool quantized) {
     Layout layout = LAYOUT_PANELS;
     layout.dtype = weight_type(f, weight).dtype;
-    layout.k_group = layout.dtype == DTYPE_I4 ? 8 : quantized ? 4 : 1;
+    layout.k_group = k_group_of(layout.dtype, quantized);
     return layout;
 }
 

@@ -65,8 +65,7 @@ static void verify_gemm(const Checker *c) {
     verify_packed(c, g->scales, "scales", scaled);
     const bool quantized = c->plan->buffers[g->x.buffer].slot.layout.dtype == DTYPE_U8;
     if (quantized && !scaled) broken(c, "is quantized, and the weights are no integers", "x");
-    const int k_group = layout->dtype == DTYPE_I4 ? 8 : quantized ? 4 : 1;
-    if (layout->k_group != k_group) broken(c, "are in groups that do not fit x", "weight");
+    if (layout->k_group != k_group_of(layout->dtype, quantized)) broken(c, "are in groups that do not fit x", "weight");
     const bool in_groups = scaled && c->plan->program->packed[g->scales].slot.layout.panel;
     verify_packed(c, g->sums, "sums", quantized && !in_groups);
     verify_packed(c, g->offsets, "offsets", false);

@@ -31,10 +31,10 @@
  *
  * An op row is prototype, C text and meaning; an indented line continues the row before it. A parameter is a vector
  * unless one of these words stands in front of its name: `integers` (a vector of integers), `float`, `count` (size_t, 1
- * to W), `read` (const float *), `read16` (const uint16_t *), `read8` (const int8_t *), `read4x8` (the same, four for
- * each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `table` (const float *, 16 numbers), `write`
- * (float *), `write8` (uint8_t *), `integral` (a vector of whole numbers from -252 to 252), `codes` (a vector of whole
- * numbers from 0 to 255).
+ * to W), `read` (const float *), `read16` (const uint16_t *), `read8` (const int8_t *), `read2x16` and `read4x8` (the
+ * same, two and four for each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `table` (const float *, 16
+ * numbers), `write` (float *), `write8` (uint8_t *), `integral` (a vector of whole numbers from -252 to 252), `codes`
+ * (a vector of whole numbers from 0 to 255).
  * The result is a vector unless `integers`, `float` or `void` stands in front of the operation. The C text holds each
  * parameter as $NAME, at most once where the argument may be long.
  *
@@ -121,10 +121,10 @@ static int64_t positive(const Table *table, const char *text) {
 
 static void add_param(const Table *table, IsaOp *op, char *text) {
     static const char *const words[] = {"integers", "integral", "codes",  "float", "count", "read",   "read16", "read8",
-                                        "read4x8",  "byte",     "nibble", "table", "write", "write8", NULL};
+                                        "read2x16", "read4x8",  "byte",   "nibble", "table", "write",  "write8", NULL};
     static const IsaKind kinds[] = {ISA_INTEGERS, ISA_INTEGRAL, ISA_CODES,   ISA_FLOAT, ISA_COUNT,
-                                    ISA_READ,     ISA_READ16,   ISA_READ8,   ISA_READ4X8, ISA_BYTE,
-                                    ISA_NIBBLE,   ISA_TABLE,    ISA_WRITE,   ISA_WRITE8};
+                                    ISA_READ,     ISA_READ16,   ISA_READ8,   ISA_READ2X16, ISA_READ4X8,
+                                    ISA_BYTE,     ISA_NIBBLE,   ISA_TABLE,   ISA_WRITE,    ISA_WRITE8};
     if (op->param_count == ISA_MAX_PARAMS) table_error(table, "%s has too many parameters", op->name);
     const char *name = take_word(table->arena, &text);
     IsaKind kind = ISA_VECTOR;

@@ -37,6 +37,7 @@ typedef enum IsaKind {
     ISA_READ,     /* const float * */
     ISA_READ16,   /* const uint16_t *: numbers of 16 bits */
     ISA_READ8,    /* const int8_t * */
+    ISA_READ2X16, /* const uint16_t *: two for each lane */
     ISA_READ4X8,  /* const int8_t *: four for each lane */
     ISA_BYTE,     /* int, 0 to 3: one of four neighbouring bytes */
     ISA_NIBBLE,   /* int, 0 to 7: one of eight neighbouring halves of bytes, the lowest bits first */

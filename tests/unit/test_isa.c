@@ -34,6 +34,7 @@ static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vector
         case ISA_COUNT: text_printf(c, "    size_t %s = count;\n", name); break;
         case ISA_TABLE:
         case ISA_READ: text_printf(c, "    const float *%s = in[%d];\n", name, k); break;
+        case ISA_READ2X16:
         case ISA_READ16: text_printf(c, "    const bits16 *%s = (const void *)in[%d];\n", name, k); break;
         case ISA_READ4X8:
         case ISA_READ8: text_printf(c, "    const signed char *%s = (const void *)in[%d];\n", name, k); break;
