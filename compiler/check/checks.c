@@ -155,6 +155,14 @@ static void judge_ties(Checks *c, const char *target) {
                                   (long long)q->ties, (long long)q->numbers), 1);
 }
 
+static void compare_exactly(Checks *c, const char *target, Case *one) {
+    OutputRole output = OUT_COUNT;
+    if (c->engine->program->arithmetic == ARITHMETIC_FREE) return;
+    exact_interpret(c->arena, c->engine, c->cases->weights, one);
+    const char *trouble = exact_case(c->arena, c->engine, one, &output);
+    if (trouble) note_failure(c, target, one, output_name(output), trouble, 1);
+}
+
 void checks_run(Checks *c, const char *target) {
     const bool quantizes = graph_rounds(c->engine->plan->graph);
     if (quantizes && c->engine->remote)
@@ -175,6 +183,7 @@ void checks_run(Checks *c, const char *target) {
         for (int a = 0; a < OUT_COUNT && c->bits; a++)
             if (one->run.arrays[a]) *c->bits = check_bits(*c->bits, one->run.arrays[a], one->run.items[a]);
         compare_values(c, target, one, &pieces);
+        compare_exactly(c, target, one);
         compare_alone(c, target, one, &pieces);
         compare_wanted(c, target, one);
     }

@@ -399,6 +399,30 @@ static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, 
                          : NULL;
 }
 
+/* Compares the text's bits with those of the interpreter, which runs it in the fixed order of f32 operations. */
+static const char *compare_exactly(const DecodeCheck *d, Arena *arena, const Engine *engine, const Run *all) {
+    Session *session = session_new(arena, engine->module, d->weights);
+    const char *trouble = NULL;
+    InputArray inputs[MAX_GRAPH_INPUTS];
+    const int n_inputs = decode_inputs(d, inputs);
+    session_arithmetic(session, engine->program->arithmetic);
+    progress_begin("interpreting a text of %lld rows in f32", (long long)d->n);
+    if (d->source_rows) session_encode(arena, session, d->source.inputs, d->source.n_inputs, d->source_rows);
+    const Interpretation *result = session_decode(arena, session, inputs, n_inputs, d->n);
+    for (int o = 0; o < result->n_outputs && !trouble; o++) {
+        const OutputArray *out = &result->outputs[o];
+        const bool hidden = out->role == OUT_hidden;
+        if (!hidden && out->role != OUT_logits) continue;
+        const int64_t rows = hidden ? d->n : 1, columns = hidden ? d->width : d->vocab;
+        const int64_t at = exact_difference(hidden ? all->hidden : all->logits, columns, out->data, rows, columns);
+        if (at >= 0)
+            trouble = arena_printf(d->arena, "%s at [%lld][%lld] has other bits than the interpreter's in f32",
+                                   output_name(out->role), (long long)(at / columns), (long long)(at % columns));
+    }
+    session_free(session);
+    return trouble;
+}
+
 static int compare(Difference *diff, const float *got, const double *want, int64_t rows, int64_t columns,
                    double spread) {
     *diff = (Difference){0};
@@ -431,6 +455,9 @@ const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide
     if (all.trouble || decoder_damage(decoder)) return first_trouble(decoder, all.trouble);
     compare(hidden, all.hidden, d->hidden, d->n, d->width, d->hidden_spread);
     if (d->vocab) compare(logits, all.logits, d->logits, 1, d->vocab, d->logits_spread);
+    const bool exact = !bits->hidden && engine->program->arithmetic != ARITHMETIC_FREE;
+    const char *other_bits = exact ? compare_exactly(d, arena, engine, &all) : NULL;
+    if (other_bits) return other_bits;
     if (!bits->hidden) {
         bits->hidden = all.hidden;
         bits->logits = all.logits;

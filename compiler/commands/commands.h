@@ -103,6 +103,8 @@ void spec_compile(Compilation *c, Stage last);
  * takes. The spec must be at STAGE_GRAPH. */
 Weights *load_weights(Compilation *c, const char *source, bool verbose);
 
+Arithmetic arithmetic_of(const Compilation *c); /* of the interpreter; the spec must be at STAGE_GRAPH */
+
 /* --- page.c: writes the embedded page `name` to `path`, with `title` for @TITLE@, verbatim, and JSON for @DATA@. */
 void page_write(Arena *arena, const char *path, const char *name, const char *title, const char *data);
 /* Adds a quoted string to that JSON. Characters that could end the script or the string become \u escapes, and bytes

@@ -318,6 +318,7 @@ int command_generate(int argc, char **argv) {
         engine = engine_new(arena, &c, weights, &engine_options);
     }
     g.decoder = decoder_new(arena, g.module, weights, engine, g.options.beams, GUARD_NONE);
+    if (!engine) decoder_arithmetic(g.decoder, arithmetic_of(&c));
     int64_t batch = g.prompts->count, *counts = arena_array(arena, (size_t)batch, sizeof *counts);
     int32_t **tokens = arena_array(arena, (size_t)batch, sizeof *tokens);
     g.most = batch * g.options.max_new;
