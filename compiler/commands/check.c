@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "../check/check.h"
+#include "../lower/lower.h"
 #include "../../runtime/attn_runtime.h"
 
 #include <errno.h>
@@ -222,6 +223,7 @@ static bool check_spec(Checker *c) {
         any = c->cases.count > 0 || c->checks.decode;
     }
     bool has_maps = maps.module->forward->n_outputs > plain.module->forward->n_outputs;
+    has_maps &= !c->reproducible || maps_are_reproducible(plain.program);
     if (fine && !c->denormals && !c->emitted_c && wants_pass(c, true) && has_maps) {
         fine = check_pass(c, &maps, true);
         any |= c->cases.count > 0 || c->checks.decode;

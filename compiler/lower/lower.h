@@ -120,6 +120,10 @@ Schedule *lower(Arena *arena, const Program *program, const Isa *isa, bool loops
 /* A schedule for each of the named targets, the best target first, ended by NULL. */
 Schedule **lower_targets(Arena *arena, const Program *program, const char *const *targets, int n_targets, bool loops);
 
+/* ======================================================================= lower/reproducible.c
+ * Whether reproducible code can have the program's attention maps as outputs. */
+bool maps_are_reproducible(const Program *program);
+
 /* ======================================================================= lower/schedule.c */
 extern const KernelRow kernel_rows[KERNEL_COUNT];
 /* Whether attention uses only queries, keys, values and positions. */

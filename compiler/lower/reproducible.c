@@ -15,21 +15,26 @@ static void need_fused(Arena *arena, const Program *program, const Isa *isa) {
                         rounded->where, isa->name));
 }
 
-static void need_steps(const Plan *plan) {
-    for (int i = 0; plan && i < plan->n_steps; i++) {
-        const Step *s = &plan->steps[i];
-        if (s->kind != STEP_ATTENTION) continue;
-        const AttentionStep *a = &s->attention;
-        if (a->first_export >= 0 && a->key_bound > MOST_KEYS)
-            refuse(s->location, "a map of more than 512 keys is summed in another order than the output");
-        if (cache_dtype(plan, a->key_cache) == DTYPE_I8 || cache_dtype(plan, a->value_cache) == DTYPE_I8)
-            refuse(s->location, "the order of operations on keys and values in int8 is not fixed yet");
+/* The first attention over more than one block of keys, with maps alone if `exported`; or NULL. */
+static const Step *long_attention(const Program *program, bool exported) {
+    for (int e = 0; e < ENTRY_COUNT; e++) {
+        const Plan *plan = program->entries[e];
+        for (int i = 0; plan && i < plan->n_steps; i++) {
+            const Step *s = &plan->steps[i];
+            if (s->kind == STEP_ATTENTION && s->attention.key_bound > MOST_KEYS &&
+                (!exported || s->attention.first_export >= 0))
+                return s;
+        }
     }
+    return NULL;
 }
+
+bool maps_are_reproducible(const Program *program) { return !long_attention(program, false); }
 
 void need_reproducible(Arena *arena, const Program *program, const Isa *isa) {
     if (program->unroll_full)
         refuse(program->module->model->location, "`unroll full` has an exponential of its own; `unroll auto` has not");
     need_fused(arena, program, isa);
-    for (int i = 0; i < ENTRY_COUNT; i++) need_steps(program->entries[i]);
+    const Step *map = long_attention(program, true);
+    if (map) refuse(map->location, "a map of more than 512 keys is summed in another order than the output");
 }
