@@ -762,6 +762,10 @@ typedef struct WeightTable {
     size_t n_slots; /* a power of two */
 } WeightTable;
 
+/* The order and the rounding of operations in f32. FREE: those that are fast on a target. The others are fixed for all
+ * targets (--reproducible): FUSED adds a product to a sum in one rounding, APART in two. */
+typedef enum Arithmetic { ARITHMETIC_FREE, ARITHMETIC_FUSED, ARITHMETIC_APART } Arithmetic;
+
 /* The entries of a model. */
 typedef enum EntryKind { ENTRY_FORWARD, ENTRY_ENCODE, ENTRY_DECODE, ENTRY_COUNT } EntryKind;
 
@@ -806,6 +810,10 @@ bool graph_quantizes(const Graph *graph); /* whether it has an OP_quantize; fals
  * F32. */
 Dtype graph_rows_dtype(const Graph *graph);
 bool graph_rounds(const Graph *graph);    /* the same for OP_quantize or OP_round */
+/* The first product of rows with weights that f32 rounds, which those of integers and of two bf16 numbers are not; or
+ * NULL. */
+const Op *module_rounded_product(const Module *module);
+Arithmetic reproducible_arithmetic(const Module *module); /* FUSED with such a product, else APART */
 const char *op_name(OpKind kind);
 /* --- ir/verify.c: calls `bug` if the graph breaks a rule of shape, dtype or order. The pipeline verifies the graphs of
  * the builder and those of each Graph -> Graph pass; `after` names the maker of the graph in the message. */
@@ -1002,6 +1010,7 @@ typedef struct Compilation {
     Source *source;
     Diagnostics diagnostics;
     Precision precision; /* of the blocks of the spec that state none; zeros are f32 */
+    bool reproducible;   /* every target gives the same bits; before STAGE_PLAN */
     Ast *ast;
     Model *model;
     Module *module;

@@ -26,7 +26,10 @@ static void run_stage(Compilation *c) {
     case STAGE_AST: c->ast = parse(c->arena, c->source, &c->diagnostics); break;
     case STAGE_MODEL: c->model = resolve(c->arena, c->ast, &c->precision, &c->diagnostics); break;
     case STAGE_GRAPH: c->module = graphs_of(c->arena, c->model, &c->diagnostics); break;
-    case STAGE_PLAN: c->program = plan_model(c->arena, c->module); break;
+    case STAGE_PLAN:
+        c->program = plan_model(c->arena, c->module);
+        if (c->reproducible) c->program->arithmetic = reproducible_arithmetic(c->module);
+        break;
     case STAGE_SCHEDULE:
         c->schedules =
             lower_targets(c->arena, c->program, c->options.targets, c->options.n_targets, c->options.loops);

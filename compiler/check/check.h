@@ -22,6 +22,7 @@ typedef struct Case {
     Batch *batch; /* with the interpreter's outputs */
     const Batch *known; /* the same sequences with the outputs of all passes */
     CheckRun run; /* the call in one thread with every output wanted */
+    OutputArray **exact; /* of each sequence, by exact_interpret; or NULL */
 } Case;
 
 enum { MOST_CASES = 40 };
@@ -103,6 +104,14 @@ void check_spread(const Module *module, const Graph *graph, const Weights *weigh
 /* The spread as a share of 1 + max |b|. Above MOST_SPREAD a comparison shows nothing. */
 double check_spread_share(const OutputArray *output);
 #define MOST_SPREAD 1e-2
+
+/* --- exact.c: the bits of reproducible C, whose program has another arithmetic than FREE. */
+void exact_interpret(Arena *arena, const Engine *engine, const Weights *weights, Case *one); /* sets `exact` once */
+/* Describes the first number of the case's run that has other bits than the interpreter's, and sets *output; or returns
+ * NULL. */
+const char *exact_case(Arena *arena, const Engine *engine, const Case *one, OutputRole *output);
+/* The index in want [rows][columns] of the first number that has other bits in got [rows][stride]; -1: there is none. */
+int64_t exact_difference(const float *got, int64_t stride, const double *want, int64_t rows, int64_t columns);
 
 /* --- constant.c: a comparison of outputs that do not depend on the inputs shows nothing. */
 /* Whether two rows of some input differ, in any of the batches; masks and lengths of prefixes do not count. With

@@ -365,6 +365,13 @@ static int decode_inputs(const DecodeCheck *d, InputArray *inputs) {
     return n;
 }
 
+static void take_outputs(DecodeCheck *d, const Interpretation *result) {
+    for (int o = 0; o < result->n_outputs; o++) {
+        if (result->outputs[o].role == OUT_hidden) d->hidden = result->outputs[o].data;
+        if (result->outputs[o].role == OUT_logits) d->logits = result->outputs[o].data;
+    }
+}
+
 /* Sets hidden and logits to the interpreter's, which goes on from the rows that this target quantizes. */
 static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side,
                                   QuantizeReport *report) {
@@ -389,14 +396,39 @@ static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, 
     int n_inputs = decode_inputs(d, inputs);
     if (d->source_rows) session_encode(arena, session, d->source.inputs, d->source.n_inputs, d->source_rows);
     const Interpretation *result = session_decode(arena, session, inputs, n_inputs, d->n);
-    for (int o = 0; o < result->n_outputs; o++) {
-        if (result->outputs[o].role == OUT_hidden) d->hidden = result->outputs[o].data;
-        if (result->outputs[o].role == OUT_logits) d->logits = result->outputs[o].data;
-    }
+    take_outputs(d, result);
     session_free(session);
     return report->wrong ? arena_printf(d->arena, "%lld rounded numbers of `%s` are not near those of the interpreter",
                                         (long long)report->wrong, report->tensor)
                          : NULL;
+}
+
+/* The interpreter's decode of the text in the fixed order of f32 operations. */
+static const Interpretation *interpret_exactly(const DecodeCheck *d, Arena *arena, const Engine *engine) {
+    Session *session = session_new(arena, engine->module, d->weights);
+    InputArray inputs[MAX_GRAPH_INPUTS];
+    const int n_inputs = decode_inputs(d, inputs);
+    session_arithmetic(session, engine->program->arithmetic);
+    progress_begin("interpreting a text of %lld rows in f32", (long long)d->n);
+    if (d->source_rows) session_encode(arena, session, d->source.inputs, d->source.n_inputs, d->source_rows);
+    const Interpretation *result = session_decode(arena, session, inputs, n_inputs, d->n);
+    session_free(session);
+    return result;
+}
+
+/* Describes the first number whose bits are not the interpreter's, or returns NULL. */
+static const char *compare_exactly(const DecodeCheck *d, const Interpretation *exact, const Run *all) {
+    for (int o = 0; o < exact->n_outputs; o++) {
+        const OutputArray *out = &exact->outputs[o];
+        const bool hidden = out->role == OUT_hidden;
+        if (!hidden && out->role != OUT_logits) continue;
+        const int64_t rows = hidden ? d->n : 1, columns = hidden ? d->width : d->vocab;
+        const int64_t at = exact_difference(hidden ? all->hidden : all->logits, columns, out->data, rows, columns);
+        if (at >= 0)
+            return arena_printf(d->arena, "%s at [%lld][%lld] has other bits than the interpreter's in f32",
+                                output_name(out->role), (long long)(at / columns), (long long)(at % columns));
+    }
+    return NULL;
 }
 
 static int compare(Difference *diff, const float *got, const double *want, int64_t rows, int64_t columns,
@@ -420,7 +452,11 @@ uint64_t check_decode_bits(const DecodeCheck *d, uint64_t seed, const DecodeBits
 const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side, DecodeBits *bits,
                          Difference *hidden, Difference *logits) {
     QuantizeReport report = {0};
-    if (d->quantizes && !bits->hidden) {
+    const bool first = !bits->hidden, fixed = engine->program->arithmetic != ARITHMETIC_FREE;
+    const Interpretation *exact = first && fixed ? interpret_exactly(d, arena, engine) : NULL;
+    if (exact && d->quantizes && engine->remote) {
+        take_outputs(d, exact); /* its rounded rows cannot be taken over */
+    } else if (d->quantizes && first) {
         const char *trouble = interpret_text(d, arena, engine, side, &report);
         if (trouble) return trouble;
     }
@@ -431,6 +467,8 @@ const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide
     if (all.trouble || decoder_damage(decoder)) return first_trouble(decoder, all.trouble);
     compare(hidden, all.hidden, d->hidden, d->n, d->width, d->hidden_spread);
     if (d->vocab) compare(logits, all.logits, d->logits, 1, d->vocab, d->logits_spread);
+    const char *other_bits = exact ? compare_exactly(d, exact, &all) : NULL;
+    if (other_bits) return other_bits;
     if (!bits->hidden) {
         bits->hidden = all.hidden;
         bits->logits = all.logits;

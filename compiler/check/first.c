@@ -10,6 +10,16 @@ typedef struct Watch {
     const char *found;
 } Watch;
 
+/* Counts the first number with other bits. */
+static void compare_bits(Difference *d, const float *got, int64_t stride, const double *want, int64_t rows,
+                         int64_t columns) {
+    const int64_t at = exact_difference(got, stride, want, rows, columns);
+    d->bad = at >= 0;
+    if (!d->bad) return;
+    d->row = at / columns, d->column = at % columns;
+    d->got = (double)got[d->row * stride + d->column], d->want = want[at];
+}
+
 /* Compares the result of a step, or a part of a joined product, for each sequence of the chunk. */
 static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
     const Plan *plan = w->steps.engine->plan;
@@ -22,6 +32,8 @@ static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
         const double *want = w->wants[b]->tensors[tensor];
         Difference d = {0};
         if (want) check_compare(&d, at, buffer->stride, want, rows, t->dims[1].n, 0);
+        if (want && w->steps.engine->program->arithmetic != ARITHMETIC_FREE)
+            compare_bits(&d, at, buffer->stride, want, rows, t->dims[1].n);
         if (d.bad)
             w->found = arena_printf(w->arena,
                                     "%s (step %s, sequence %lld of %lld rows) at [%lld][%lld]: %.9g, the interpreter "
@@ -57,12 +69,13 @@ static Interpretation **interpret_all(Arena *arena, Engine *engine, const Weight
     Interpretation **wants = arena_array(arena, (size_t)batch->count, sizeof(Interpretation *));
     QuantizedRows **rows = NULL;
     const char *complaint;
-    if (graph_rounds(engine->plan->graph))
+    if (graph_rounds(engine->plan->graph) && engine->program->arithmetic == ARITHMETIC_FREE)
         rows = steps_quantized(arena, engine, batch, target, side, &complaint);
     for (int64_t b = 0; b < batch->count; b++) {
         const Sequence *s = &batch->sequences[b];
         wants[b] = interpret_as(arena, engine->module, engine->plan->graph, weights, s->inputs, s->n_inputs, s->symbols,
-                                &(InterpretHow){.rows = rows ? rows[b] : NULL});
+                                &(InterpretHow){.rows = rows ? rows[b] : NULL,
+                                              .arithmetic = engine->program->arithmetic});
     }
     return wants;
 }

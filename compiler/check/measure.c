@@ -43,7 +43,7 @@ static void interpret_outputs(Arena *arena, MeasuredModel *m, const Batch *batch
     own.sequences = arena_array(arena, (size_t)batch->count, sizeof *own.sequences);
     memcpy(own.sequences, batch->sequences, (size_t)batch->count * sizeof *own.sequences);
     double begin = seconds_now();
-    batch_interpret(arena, m->module, m->weights, &own);
+    batch_interpret(arena, m->module, m->weights, ARITHMETIC_FREE, &own);
     m->seconds = arena_grow(arena, m->seconds, m->n_seconds, &m->room_seconds, sizeof *m->seconds);
     m->seconds[m->n_seconds++] = seconds_now() - begin;
     Pieces pieces = check_pieces(arena, m->engine, &own);

@@ -7,8 +7,8 @@
 
 static const char usage[] =
     "attnc bench SPEC [--weights F[,F…]|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC]\n"
-    "                 [--json] [--decode] [--profile] [--precision P]\n" HELP_WEIGHTS
-    " (default: random:1)\n" HELP_PRECISION
+    "                 [--json] [--decode] [--profile] [--precision P] [--reproducible]\n" HELP_WEIGHTS
+    " (default: random:1)\n" HELP_PRECISION HELP_REPRODUCIBLE
     "  --seq N              rows of the sequence, and of its source or keys (default: 128, or the spec's bound if\n"
     "                       that is smaller)\n"
     "  --threads N          number of threads, 1 to 256 (default: 1)\n" HELP_TARGET HELP_CC
@@ -154,15 +154,16 @@ int command_bench(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *weights_path = NULL, *seq = NULL, *threads_text = NULL, *target = NULL, *cc = NULL,
                *precision = NULL;
-    bool json = false, decode = false, profiled = false;
+    bool json = false, decode = false, profiled = false, reproducible = false;
     const Option options[] = {
         {"--weights", .text = &weights_path}, {"--seq", .text = &seq}, {"--threads", .text = &threads_text},
         {"--target", .text = &target},        {"--cc", .text = &cc},   {"--json", .flag = &json},
         {"--decode", .flag = &decode},        {"--precision", .text = &precision},
-        {"--profile", .flag = &profiled}};
+        {"--profile", .flag = &profiled},     {"--reproducible", .flag = &reproducible}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_GRAPH);
+    c.reproducible = reproducible;
     EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads, .load = true};
     Weights *weights = load_weights(&c, weights_path ? weights_path : "random:1", false);
     Engine *engine = engine_new(arena, &c, weights, &engine_options);

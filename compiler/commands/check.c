@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "../check/check.h"
+#include "../lower/lower.h"
 #include "../../runtime/attn_runtime.h"
 
 #include <errno.h>
@@ -10,8 +11,8 @@
 static const char usage[] =
     "attnc check SPEC [--weights F[,F…]|random:SEED] [--seed N] [--target T] [--cc CC] [--threads N] [--small]\n"
     "                 [--lengths N,…] [--case NAME] [--emitted FILE.c] [--run COMMAND] [--bits] [--emulate]\n"
-    "                 [--precision P] [--denormals]\n"
-    HELP_WEIGHTS "\n" HELP_PRECISION
+    "                 [--precision P] [--reproducible] [--denormals]\n"
+    HELP_WEIGHTS "\n" HELP_PRECISION HELP_REPRODUCIBLE
     "  --seed N             seed of the random inputs, and of the weights without --weights (default: 1)\n"
     "  --target T           one instruction set: " HELP_TARGETS "\n"
     "                       (default: all that this machine runs)\n" HELP_CC
@@ -34,8 +35,9 @@ typedef struct Checker {
     const char *path, *weights_path, *target, *cc, *threads_text, *lengths_text, *precision_text, *emitted_path, *run;
     Precision precision;
     Dtype rows; /* see graph_rows_dtype */
+    Arithmetic arithmetic;
     int64_t seed;
-    bool print_bits, emulate, denormals;
+    bool print_bits, emulate, denormals, reproducible;
     uint64_t bits[MOST_TARGETS];
     const char *emitted_c;
     const char *targets[MOST_TARGETS];
@@ -86,6 +88,7 @@ static int64_t text_rows(const Checker *c, const Module *module) {
 static void choose_targets(Checker *c) {
     int n_here;
     const char *const *here = targets_here(c->arena, c->rows, &n_here);
+    here = targets_of_arithmetic(c->arena, c->arithmetic, here, &n_here);
     bool native = c->target && strcmp(c->target, "native") == 0;
     if (c->target && !native) {
         target_require(c->arena, c->target);
@@ -121,6 +124,7 @@ static void print_failure(Checker *c, bool maps) {
     if (c->cases.small) printf(" --small");
     if (c->lengths_text) printf(" --lengths %s", c->lengths_text);
     if (c->precision_text) say(stdout, " --precision %s", c->precision_text);
+    if (c->reproducible) printf(" --reproducible");
     if (c->weights_path) say(stdout, " --weights %s", c->weights_path);
     if (c->cc) say(stdout, " --cc %s", c->cc);
     if (!c->denormals && (k->first_threads > 1 || c->threads_text))
@@ -185,6 +189,7 @@ static bool wants_pass(const Checker *c, bool maps) {
 static Compilation load_graphs(const Checker *c, Source *source, bool maps) {
     Compilation spec = compilation_quiet(c->arena, source);
     spec.precision = c->precision;
+    spec.reproducible = c->reproducible;
     compile_until(&spec, STAGE_MODEL);
     if (c->cases.small) spec.model = model_small(c->arena, spec.model);
     if (maps) model_export_all(spec.model);
@@ -198,6 +203,7 @@ static bool check_spec(Checker *c) {
     Compilation plain = load_graphs(c, source, false);
     compile_until(&plain, STAGE_PLAN); /* refuses the spec before anything is computed */
     c->rows = graph_rows_dtype(plain.module->forward);
+    c->arithmetic = plain.program->arithmetic;
     choose_targets(c);
     Compilation maps = load_graphs(c, source, true);
     c->cases.reference = maps.module;
@@ -217,6 +223,7 @@ static bool check_spec(Checker *c) {
         any = c->cases.count > 0 || c->checks.decode;
     }
     bool has_maps = maps.module->forward->n_outputs > plain.module->forward->n_outputs;
+    has_maps &= !c->reproducible || maps_are_reproducible(plain.program);
     if (fine && !c->denormals && !c->emitted_c && wants_pass(c, true) && has_maps) {
         fine = check_pass(c, &maps, true);
         any |= c->cases.count > 0 || c->checks.decode;
@@ -268,6 +275,7 @@ int command_check(int argc, char **argv) {
                               {"--bits", .flag = &c->print_bits},
                               {"--emulate", .flag = &c->emulate},
                               {"--denormals", .flag = &c->denormals},
+                              {"--reproducible", .flag = &c->reproducible},
                               {"--precision", .text = &c->precision_text}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &c->path, 1);
     c->seed = option_integer(usage, "--seed", seed, 1, 0, INT32_MAX);

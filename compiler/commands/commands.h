@@ -32,6 +32,9 @@ typedef struct Option {
     "                       activations=int8 beside weights of integers, and bf16 beside bf16; attention=bf16;\n" \
     "                       cache=bf16, f16 or int8 for the keys and values of a decoder; bf16 and int8 are such\n" \
     "                       weights and activations with attention=bf16, int4 is weights=int4:32\n"
+#define HELP_REPRODUCIBLE \
+    "  --reproducible       the same bits on every target, for any number of threads and batches; models whose weights\n" \
+    "                       or rows are f32 run on targets with a fused multiply-add, avx2, avx512 and neon\n"
 #define HELP_TARGETS "@TARGETS@ or native, the best of this machine" /* options.c puts in the names */
 #define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n" HELP_INDENT "(default)\n"
 #define HELP_ENGINE \
@@ -65,7 +68,7 @@ NamedFile *output_files(Arena *arena, const char *usage, const ValueNode *nodes)
 /* --- run.c: the options of the commands that run a batch; NULL when an option is not given. */
 typedef struct RunOptions {
     const char *weights, *precision, *engine, *target, *cc, *threads;
-    bool verbose;
+    bool verbose, reproducible;
     bool interpreted; /* set by run_check */
     int thread_count; /* set by run_check */
 } RunOptions;
@@ -99,6 +102,8 @@ void spec_compile(Compilation *c, Stage last);
 /* Loads what --weights names: a .attnw file, for which the spec is taken to STAGE_PLAN, or anything that weights_load
  * takes. The spec must be at STAGE_GRAPH. */
 Weights *load_weights(Compilation *c, const char *source, bool verbose);
+
+Arithmetic arithmetic_of(const Compilation *c); /* of the interpreter; the spec must be at STAGE_GRAPH */
 
 /* --- page.c: writes the embedded page `name` to `path`, with `title` for @TITLE@, verbatim, and JSON for @DATA@. */
 void page_write(Arena *arena, const char *path, const char *name, const char *title, const char *data);

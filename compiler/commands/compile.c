@@ -9,8 +9,8 @@
 
 static const char usage[] =
     "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full|loops]\n"
-    "                 [--weights F[,F…]|random:SEED] [--embed-weights] [--precision P] [--runtime]\n"
-    "                 [-v]\n"
+    "                 [--weights F[,F…]|random:SEED] [--embed-weights] [--precision P] [--reproducible]\n"
+    "                 [--runtime] [-v]\n"
     "  -o DIR               folder for NAME.c and NAME.h; it is created if it does not exist\n"
     "  --target T[,T…]      instruction sets; with several, the C picks the best that its machine runs. They are\n"
     HELP_INDENT HELP_TARGETS "\n" HELP_INDENT "(default: @DEFAULT_TARGETS@)\n"
@@ -20,7 +20,7 @@ static const char usage[] =
     "                       the weights are written as NAME.attnw, in the layout that the C reads\n"
     "  --embed-weights      puts the weights into the C, or above 1 MB into NAME_weights.S, which includes NAME.attnw\n"
     "                       when it is assembled; the command that links the program is then printed\n"
-    HELP_PRECISION
+    HELP_PRECISION HELP_REPRODUCIBLE
     "  --runtime            also writes attn_runtime.[ch] (threads, files), and attn_generate.[ch] with\n"
     "                       attn_sample.[ch] (search), beside NAME.c\n"
     HELP_VERBOSE;
@@ -87,12 +87,13 @@ int command_compile(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *folder = NULL, *target = NULL, *unroll = NULL, *weights_path = NULL,
                *precision = NULL;
-    bool embed = false, runtime = false, verbose = false;
+    bool embed = false, reproducible = false, runtime = false, verbose = false;
     const Option options[] = {{"-o", .text = &folder},
                               {"--target", .text = &target},
                               {"--unroll", .text = &unroll},
                               {"--weights", .text = &weights_path},
                               {"--precision", .text = &precision},
+                              {"--reproducible", .flag = &reproducible},
                               {"--embed-weights", .flag = &embed},
                               {"--runtime", .flag = &runtime},
                               {"-v", .flag = &verbose}};
@@ -105,19 +106,21 @@ int command_compile(int argc, char **argv) {
     const char *const *targets = target ? option_targets(arena, usage, target, &n_targets) : NULL;
 
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
+    c.reproducible = reproducible;
     if (unroll) c.model->unroll_full = strcmp(unroll, "full") == 0;
     spec_compile(&c, STAGE_PLAN);
     if (!target) {
-        target = default_targets(arena, graph_rows_dtype(c.module->forward));
+        target = default_targets(arena, graph_rows_dtype(c.module->forward), c.program->arithmetic);
         targets = option_targets(arena, usage, target, &n_targets);
     }
     Weights *weights = weights_path ? load_weights(&c, weights_path, verbose) : NULL;
     bool in_text = embed && packed_file_bytes(c.program) <= MOST_TEXT_BYTES;
     c.options = (EmitOptions){.targets = targets,
                               .n_targets = n_targets,
-                              .command = arena_printf(arena, "attnc compile %s --target %s%s%s%s%s", base_name(path),
+                              .command = arena_printf(arena, "attnc compile %s --target %s%s%s%s%s%s", base_name(path),
                                                       target, unroll ? " --unroll " : "", unroll ? unroll : "",
-                                                      precision ? " --precision " : "", precision ? precision : ""),
+                                                      precision ? " --precision " : "", precision ? precision : "",
+                                                      reproducible ? " --reproducible" : ""),
                               .loops = unroll && strcmp(unroll, "loops") == 0,
                               .incbin = embed && !in_text};
     if (in_text) c.options.embedded = packed_bytes(arena, c.program, weights, &c.options.embedded_bytes);

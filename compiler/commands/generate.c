@@ -13,7 +13,8 @@ static const char usage[] =
     "                 [--out tokens=F.npy] [--stream] [--min-new N] [--ignore-eos] [--beam B] [--length-penalty A]\n"
     "                 [--length-form gnmt|power] [--temperature T] [--top-k K] [--top-p P] [--seed N] [--sequence N]\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N]\n"
-    "                 [--precision P] [-v]\n" HELP_WEIGHTS "\n" HELP_PRECISION
+    "                 [--precision P] [--reproducible] [-v]\n" HELP_WEIGHTS "\n" HELP_PRECISION
+    HELP_REPRODUCIBLE
     "  --in NAME=F.npy      an input: tokens is the prompt (default: the spec's `start`); source and other inputs\n"
     "                       are for the encoder; attention_mask, ones followed by zeros, gives the lengths of padded\n"
     "                       sequences\n"
@@ -293,7 +294,7 @@ int command_generate(int argc, char **argv) {
         {"--target", .text = &run.target},
         {"--threads", .text = &run.threads},
         {"--cc", .text = &run.cc},
-        {"--precision", .text = &run.precision},
+        {"--precision", .text = &run.precision}, {"--reproducible", .flag = &run.reproducible},
         {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
@@ -303,6 +304,7 @@ int command_generate(int argc, char **argv) {
     const char *to = out_path(arena, out);
     const NamedFile *inputs = input_files(arena, usage, in);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, run.precision), STAGE_GRAPH);
+    c.reproducible = run.reproducible;
     g.module = c.module;
     if (!g.module->decode)
         fail("%s: nothing can be generated: %s", path, g.module->no_decode ? g.module->no_decode : "it has no decoder");
@@ -316,6 +318,7 @@ int command_generate(int argc, char **argv) {
         engine = engine_new(arena, &c, weights, &engine_options);
     }
     g.decoder = decoder_new(arena, g.module, weights, engine, g.options.beams, GUARD_NONE);
+    if (!engine) decoder_arithmetic(g.decoder, arithmetic_of(&c));
     int64_t batch = g.prompts->count, *counts = arena_array(arena, (size_t)batch, sizeof *counts);
     int32_t **tokens = arena_array(arena, (size_t)batch, sizeof *tokens);
     g.most = batch * g.options.max_new;

@@ -15,6 +15,10 @@ void spec_compile(Compilation *c, Stage last) {
     fail("%s: %s", c->source->path, counted(c->arena, c->diagnostics.errors, "error"));
 }
 
+Arithmetic arithmetic_of(const Compilation *c) {
+    return c->reproducible ? reproducible_arithmetic(c->module) : ARITHMETIC_FREE;
+}
+
 Weights *load_weights(Compilation *c, const char *source, bool verbose) {
     size_t length = strlen(source);
     bool named = length > 6 && strcmp(source + length - 6, ".attnw") == 0;

@@ -67,7 +67,7 @@ static const char *with_targets(Arena *arena, const char *usage) {
         text_printf(&names, "%s%s", between, targets[t]);
     }
     usage = filled(arena, usage, "@TARGETS@", names.data);
-    return filled(arena, usage, "@DEFAULT_TARGETS@", default_targets(arena, DTYPE_F32));
+    return filled(arena, usage, "@DEFAULT_TARGETS@", default_targets(arena, DTYPE_F32, ARITHMETIC_FREE));
 }
 
 static const char common[] =

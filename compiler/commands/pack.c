@@ -2,11 +2,13 @@
 #include "commands.h"
 
 static const char usage[] =
-    "attnc pack SPEC --weights F[,F…]|random:SEED -o F.attnw [--precision P] [-v], or\n"
+    "attnc pack SPEC --weights F[,F…]|random:SEED -o F.attnw [--precision P] [--reproducible]\n"
+    "                 [-v], or\n"
     "       attnc pack SPEC --weights F.attnw --verify [--precision P]\n" HELP_WEIGHTS "\n"
     "  -o F.attnw           the packed file\n"
     "  --verify             checks the whole packed file that --weights names: its sizes, its model and its checksums\n"
-    HELP_PRECISION HELP_VERBOSE;
+    HELP_PRECISION
+    "  --reproducible       changes nothing: reproducible code reads the same file\n" HELP_VERBOSE;
 
 /* The weight that a packed tensor holds or is derived from; -1 when the spec alone determines its numbers. */
 static int weight_of(const Program *program, const Packed *packed) {
@@ -34,10 +36,11 @@ static const char *contents(Arena *arena, const Program *program) {
 int command_pack(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path, *from = NULL, *to = NULL, *precision = NULL;
-    bool verify = false, verbose = false;
+    bool verify = false, verbose = false, reproducible = false;
     const Option options[] = {
         {"--weights", .text = &from},    {"-o", .text = &to},      {"--precision", .text = &precision},
-        {"--verify", .flag = &verify}, {"-v", .flag = &verbose}};
+        {"--verify", .flag = &verify}, {"-v", .flag = &verbose},
+        {"--reproducible", .flag = &reproducible}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!from) usage_error(usage, "`--weights` is missing");
     if (!to && !verify) usage_error(usage, "`-o` is missing");

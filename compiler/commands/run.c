@@ -8,7 +8,8 @@
 static const char usage[] =
     "attnc run SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … --out NAME=F.npy …\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N]\n"
-    "                 [--precision P] [-v]\n" HELP_WEIGHTS "\n" HELP_PRECISION
+    "                 [--precision P] [--reproducible] [-v]\n" HELP_WEIGHTS "\n" HELP_PRECISION
+    HELP_REPRODUCIBLE
     "  --in NAME=F.npy      an input: ids as int32 or int64, or as a narrower type that can represent all of them, or\n"
     "                       rows of floats; attention_mask, ones followed by zeros, gives the lengths of padded\n"
     "                       sequences\n"
@@ -27,7 +28,7 @@ void run_check(RunOptions *run, const char *usage_text) {
 void run_batch(Compilation *c, const RunOptions *run, Batch *batch) {
     Weights *weights = load_weights(c, run->weights, run->verbose);
     if (run->interpreted) {
-        batch_interpret(c->arena, c->module, weights, batch);
+        batch_interpret(c->arena, c->module, weights, arithmetic_of(c), batch);
         return;
     }
     EngineOptions options = {
@@ -55,11 +56,13 @@ int command_run(int argc, char **argv) {
                               {"--out", .list = &out},             {"--engine", .text = &run.engine},
                               {"--target", .text = &run.target},   {"--cc", .text = &run.cc},
                               {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose},
-                              {"--precision", .text = &run.precision}};
+                              {"--precision", .text = &run.precision},
+                              {"--reproducible", .flag = &run.reproducible}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
     const NamedFile *inputs = input_files(arena, usage, in), *outputs = output_files(arena, usage, out);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, run.precision), STAGE_MODEL);
+    c.reproducible = run.reproducible;
     export_maps(c.model, outputs);
     spec_compile(&c, STAGE_GRAPH);
     if (!out) fail_status(EXIT_USAGE, "`--out NAME=F.npy` is missing; %s has: %s", path, output_names(arena, c.module));

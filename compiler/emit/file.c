@@ -57,6 +57,7 @@ static void set_numbers(File *f) {
     const Model *m = program->module->model;
     vars_int(f->vars, "full", program->unroll_full);
     vars_int(f->vars, "PANEL", PANEL);
+    vars_int(f->vars, "reproducible", program->arithmetic != ARITHMETIC_FREE);
     vars_int(f->vars, "least_work", LEAST_WORK);
     vars_int(f->vars, "embedded", f->options->embedded || f->options->incbin);
     vars_int(f->vars, "incbin", f->options->incbin);
@@ -255,6 +256,7 @@ Emitted emit(Arena *arena, const Program *program, struct Schedule *const *sched
     if (f.entries[ENTRY_DECODE]) template_expand(arena, c, "decode.c.tmpl", f.entries[ENTRY_DECODE], NULL);
     template_expand(arena, c, "whole.c.tmpl", f.entries[ENTRY_FORWARD], NULL);
     if (f.entries[ENTRY_ENCODE]) template_expand(arena, c, "whole.c.tmpl", f.entries[ENTRY_ENCODE], NULL);
+    if (program->arithmetic != ARITHMETIC_FREE) template_expand(arena, c, "foot.c.tmpl", f.vars, NULL);
     writer_part(c, NULL, "shared", "shared");
     emitted.parts = writer_parts(c, &emitted.n_parts);
     Writer *driver = writer_new(arena, BUDGET, over);

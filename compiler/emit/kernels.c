@@ -86,6 +86,7 @@ static TemplateVars *variables(TargetEmitter *e, const KernelCall *call, const c
     vars_text(vars, "p", arena_printf(e->arena, "%s_%s", e->model, call->v->name));
     vars_text(vars, "prefix", e->model);
     vars_text(vars, "p_model", e->model);
+    vars_int(vars, "reproducible", e->schedule->program->arithmetic != ARITHMETIC_FREE);
     for (const Constant *c = call->constants; c < call->constants + call->n_constants; c++) {
         switch (c->kind) {
         case CONSTANT_INTEGER: vars_int(vars, c->name, c->integer); break;
@@ -123,6 +124,7 @@ static TemplateVars *helper_vars(TargetEmitter *e, const Isa *isa) {
     TemplateVars *vars = vars_new(e->arena, NULL);
     vars_text(vars, "p", arena_printf(e->arena, "%s_%s", e->model, isa->name));
     vars_text(vars, "prefix", e->model);
+    vars_int(vars, "reproducible", e->schedule->program->arithmetic != ARITHMETIC_FREE);
     return vars;
 }
 

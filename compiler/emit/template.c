@@ -39,7 +39,7 @@
  * The TEXT may hold ${} itself and ends at the bracket that closes the join. Records whose TEXT is empty are left out.
  * A list of parameters stands on one line so: void f(${join p in params: ${p.type} ${p.name}}) {
  *
- * `v` is the target: v.width v.registers v.fused are integers, v.type v.name v.attribute v.guard texts;
+ * `v` is the target: v.width v.registers v.fused v.apart are integers, v.type v.name v.attribute v.guard texts;
  * v.has(NAME) is 1 where its table has that capability, else 0; v.OP(TEXT, TEXT) is an operation of its table. The
  * arguments are text, split at commas outside brackets, and may hold ${} themselves: ${v.fma(acc${r}, a, b${c})}.
  * OP_part with a number of lanes is the row OP_4 for 4 of them and OP for all, where the table has these. `u` is the

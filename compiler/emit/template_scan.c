@@ -120,6 +120,7 @@ static void scan_operation_args(Scan *scan, TemplateExpr *expr) {
 const char *const template_properties[] = {[PROPERTY_WIDTH] = "width",
                                            [PROPERTY_REGISTERS] = "registers",
                                            [PROPERTY_FUSED] = "fused",
+                                           [PROPERTY_APART] = "apart",
                                            [PROPERTY_TYPE] = "type",
                                            [PROPERTY_INTEGERS] = "integers",
                                            [PROPERTY_NAME] = "name",

@@ -189,6 +189,7 @@ static TemplateValue evaluate_property(Expansion *x, const TemplateExpr *expr) {
     case PROPERTY_WIDTH: return template_int(isa->width);
     case PROPERTY_REGISTERS: return template_int(isa->registers);
     case PROPERTY_FUSED: return template_int(isa->fused);
+    case PROPERTY_APART: return template_int(isa->apart);
     case PROPERTY_TYPE: return template_text(isa->type);
     case PROPERTY_INTEGERS: return template_text(isa->integers);
     case PROPERTY_NAME: return template_text(isa->name);

@@ -15,12 +15,14 @@ int64_t sequence_items(const Sequence *s, const Tensor *t) {
     return count;
 }
 
-void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Batch *batch) {
+void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Arithmetic arithmetic,
+                     Batch *batch) {
     progress_begin("interpreting %s", module->model->name);
     for (int64_t b = 0; b < batch->count; b++) {
         Sequence *s = &batch->sequences[b];
         progress_at(b, batch->count, "sequences");
-        s->outputs = interpret(arena, module, module->forward, weights, s->inputs, s->n_inputs, s->symbols)->outputs;
+        s->outputs = interpret_as(arena, module, module->forward, weights, s->inputs, s->n_inputs, s->symbols,
+                                  &(InterpretHow){.arithmetic = arithmetic})->outputs;
     }
     progress_end();
 }

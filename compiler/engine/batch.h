@@ -45,7 +45,7 @@ void sequence_lengths(const Graph *graph, Sequence *sequence, int64_t rows, int6
 void sequence_fill(Arena *arena, const Graph *graph, Sequence *sequence, const RandomInputs *how);
 
 /* --- batch.c: runs every sequence through the interpreter and sets its outputs. */
-void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Batch *batch);
+void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Arithmetic arithmetic, Batch *batch);
 
 /* A .npy file that is read as an input or written from an output of that name. */
 typedef struct NamedFile {

@@ -129,6 +129,10 @@ Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights,
     return d;
 }
 
+void decoder_arithmetic(Decoder *d, Arithmetic arithmetic) {
+    for (int i = 0; i < d->slots; i++) session_arithmetic(d->sessions[i], arithmetic);
+}
+
 /* ---------------------------------------------------------------- the source */
 
 static int32_t *narrow(Arena *arena, const int64_t *ids, int64_t count) {

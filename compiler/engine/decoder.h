@@ -15,6 +15,7 @@ typedef struct Decoder Decoder;
  * have different sides. */
 Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights, Engine *engine, int slots,
                      GuardSide side);
+void decoder_arithmetic(Decoder *decoder, Arithmetic arithmetic); /* of one that runs in the interpreter */
 /* Empties every state. `source` holds the inputs of the encoder, or is NULL without an encoder; the first `prefix` rows
  * are visible to all rows. */
 void decoder_begin(Decoder *decoder, const Sequence *source, int64_t prefix);

@@ -55,6 +55,7 @@ Engine *engine_write(Arena *arena, const Compilation *spec, const EngineOptions 
     int n = 1;
     const Dtype rows = graph_rows_dtype(c.module->forward);
     const char *const one[] = {target}, *const *targets = target ? one : targets_here(arena, rows, &n);
+    if (!target) targets = targets_of_arithmetic(arena, c.program->arithmetic, targets, &n);
     if (options->n_targets) targets = options->targets, n = options->n_targets;
     for (int t = 0; t < n; t++) target_require(arena, targets[t]);
     c.options = (EmitOptions){.targets = targets, .n_targets = n, .command = "run", .serves = options->run != NULL};

@@ -1,49 +1,12 @@
 /* interp.c: the reference against which compiled code is checked. It runs a graph as the builder made it, before any
  * pass, for one sequence, in double and with plain loops. It shares tables of the language with the emitter, but no
  * code. rounding.c moves its results as f32 arithmetic might round them. */
+#include "fixed.h"
 #include "quantize.h"
 #include "round.h"
-#include "rounding.h"
 
 #include <math.h>
 #include <string.h>
-
-/* The keys that are visible to the queries of a softmax. `past` rows precede query 0; `mask` is [n][m] or NULL. */
-typedef struct VisibleKeys {
-    const OpAttributes *rules; /* causal, window, sink */
-    const uint8_t *mask;
-    int64_t prefix, past;
-} VisibleKeys;
-
-/* The numbers of a tensor. Weights and f32 inputs stay single, ids are int64, masks are bytes, the rest is double. */
-typedef struct Numbers {
-    const float *single;
-    const double *real;
-    const float *scales; /* of the rows of an int8 weight without groups, else NULL */
-    const int64_t *ids;
-    const uint8_t *flags;
-    const VisibleKeys *visibility; /* of the result of a softmax; NULL: every key is visible */
-} Numbers;
-
-typedef struct Interp {
-    Arena *arena;
-    const Module *module;
-    const Graph *graph;
-    const int64_t *symbols;
-    Numbers *numbers; /* of each tensor */
-    Rounding rounding;
-    const QuantizedRows *given; /* NULL: rows are rounded here */
-    QuantizeReport *report;
-} Interp;
-
-static int64_t size_of(const Interp *in, Dim dim) {
-    return dim.symbol ? in->symbols[dim.symbol - 1] : dim.n;
-}
-static int64_t extent(const Interp *in, int tensor, int d) {
-    const Tensor *t = &in->graph->tensors[tensor];
-    return d < t->rank ? size_of(in, t->dims[d]) : 1;
-}
-static double at(Numbers n, int64_t i) { return n.single ? (double)n.single[i] : n.real[i]; }
 
 /* The dot product of a[i..i+d-1] and b[j..j+d-1], whose exact value is `sum`, as f32 arithmetic might give it: rounded
  * at the magnitude of sum(|a*b|), or NaN if that overflows; the products of an int8 weight are summed before they are
@@ -219,20 +182,6 @@ static void run_additive_scores(Numbers query, Numbers key, Numbers vector, int6
         }
 }
 
-/* Whether key j of m is visible to query `row`. */
-static bool visible(const VisibleKeys *v, int64_t m, int64_t row, int64_t j) {
-    if (!v) return true;
-    const OpAttributes *a = v->rules;
-    int64_t i = v->past + row;
-    if (a->has_prefix) {
-        if (j > i && j >= v->prefix) return false;
-    } else if (a->causal && j > i) {
-        return false;
-    }
-    if (a->window && j >= a->sink && (i > j ? i - j : j - i) >= a->window) return false;
-    return !v->mask || v->mask[row * m + j];
-}
-
 /* scores [heads][n][m], sink [heads] or none -> out [heads][n][m]. A query without a visible key has weights of 0. A
  * learned sink is one more score, which takes part in the sum alone. */
 static void run_softmax(Numbers scores, const VisibleKeys *visibility, const Numbers *sink, int64_t heads, int64_t n,
@@ -313,8 +262,6 @@ static void run_l2(const Rounding *how, Numbers x, int64_t d, double *out) {
 
 /* ---------------------------------------------------------------- the graph */
 
-static int64_t past_of(const Interp *in, const OpAttributes *a) { return a->past ? in->symbols[a->past - 1] : 0; }
-
 /* The inputs are scores and then, where the attributes say so, a mask, a prefix length and a learned sink. */
 static void run_softmax_op(Interp *in, const Op *op, double *out) {
     const OpAttributes *a = &op->a;
@@ -324,9 +271,10 @@ static void run_softmax_op(Interp *in, const Op *op, double *out) {
     if (a->has_mask) visibility->mask = in->numbers[op->inputs[next++]].flags;
     if (a->has_prefix) visibility->prefix = in->numbers[op->inputs[next++]].ids[0];
     const Numbers *sink = a->has_sink ? &in->numbers[op->inputs[next]] : NULL;
+    in->numbers[op->result].visibility = visibility;
+    if (in->arithmetic != ARITHMETIC_FREE) return fixed_softmax(in, op, out);
     run_softmax(in->numbers[op->inputs[0]], visibility, sink, extent(in, op->result, 0), extent(in, op->result, 1),
                 extent(in, op->result, 2), out);
-    in->numbers[op->result].visibility = visibility;
 }
 
 /* state [past][d], x [rows][d] -> out [total][d]: the state's rows, then those of x */
@@ -348,6 +296,14 @@ static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, doub
     }
 }
 
+/* In the fixed order of f32 operations; what moves numbers, and what the caller has rounded, stays as run_op has it. */
+static bool run_fixed(Interp *in, const Op *op, double *out) {
+    if (in->arithmetic == ARITHMETIC_FREE) return false;
+    if (op->kind != OP_softmax) return fixed_op(in, op, out);
+    run_softmax_op(in, op, out);
+    return true;
+}
+
 static void run_op(Interp *in, const Op *op) {
     const OpAttributes *a = &op->a;
     Numbers x = in->numbers[op->inputs[0]], y = x, z = x; /* y and z are used by ops that have them */
@@ -355,6 +311,8 @@ static void run_op(Interp *in, const Op *op) {
     if (op->n_inputs > 2) z = in->numbers[op->inputs[2]];
     int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1), count = n * d * extent(in, op->result, 2);
     double *out = arena_array(in->arena, (size_t)count, sizeof *out);
+    in->numbers[op->result].real = out;
+    if (run_fixed(in, op, out)) return;
     switch (op->kind) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
     case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, (a->offset + past_of(in, a)) * d + i); break;
@@ -402,7 +360,7 @@ static void run_op(Interp *in, const Op *op) {
     }
     const bool moves = in->rounding.state && op->kind != OP_round; /* whose results are exact */
     for (int64_t i = 0; i < count && moves; i++) out[i] = round_result(&in->rounding, out[i]);
-    in->numbers[op->result].real = out;
+    for (int64_t i = 0; i < count && in->arithmetic != ARITHMETIC_FREE; i++) out[i] = (double)(float)out[i];
 }
 
 /* ---------------------------------------------------------------- inputs and outputs */
@@ -513,7 +471,8 @@ static Interpretation *run_graph(Interp *in, const Weights *weights, const Input
 
 static Interp begin(Arena *arena, const Module *module, const Graph *graph, const int64_t *symbols) {
     Numbers *numbers = arena_array(arena, (size_t)graph->n_tensors, sizeof *numbers);
-    return (Interp){arena, module, graph, symbols, numbers, {0, 1}, NULL, NULL};
+    return (Interp){
+        .arena = arena, .module = module, .graph = graph, .symbols = symbols, .numbers = numbers, .rounding = {0, 1}};
 }
 
 Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
@@ -521,6 +480,8 @@ Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *gr
     Interp in = begin(arena, module, graph, symbols);
     in.given = how->rows;
     in.report = how->report;
+    in.weights = weights;
+    in.arithmetic = how->arithmetic;
     if (how->steps > 0) in.rounding = rounding_new(how->seed, how->steps);
     return run_graph(&in, weights, inputs, n_inputs, how->states);
 }

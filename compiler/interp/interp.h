@@ -68,6 +68,7 @@ typedef struct InterpretHow {
     QuantizeReport *report;      /* is added to where `rows` are given, unless it is NULL */
     uint64_t seed;               /* with `steps`, as interpret_rounded */
     double steps;                /* 0: results are not moved */
+    Arithmetic arithmetic;       /* FREE: in double; else in f32, with the bits of reproducible C */
 } InterpretHow;
 
 Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
@@ -87,6 +88,7 @@ Interpretation *session_encode(Arena *arena, Session *session, const InputArray 
 Interpretation *session_decode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows);
 /* Later calls go on from these rows of the graphs encode and decode, as InterpretHow states. */
 void session_adopt(Session *session, const QuantizedRows *encode, const QuantizedRows *decode, QuantizeReport *report);
+void session_arithmetic(Session *session, Arithmetic arithmetic); /* of later calls, as InterpretHow states */
 void session_copy(Session *to, const Session *from);
 void session_rewind(Session *session, int64_t rows); /* keeps the first `rows` rows */
 

@@ -12,6 +12,7 @@ struct Session {
     Arena *kept, *source;      /* own the arrays of `states`; those of the source are in `source` */
     const QuantizedRows *encode_rows, *decode_rows; /* of session_adopt, or NULL */
     QuantizeReport *report;
+    Arithmetic arithmetic;
     const double **states;     /* an array for each state of the decode graph, or NULL before the first call */
 };
 
@@ -58,7 +59,8 @@ Interpretation *session_encode(Arena *arena, Session *session, const InputArray 
     Length seq = session->module->model->encoder->seq; /* an exact length is not a symbol, which interpret checks */
     if (seq.exact && rows != seq.n) fail("the length src is %lld; it must be %lld", (long long)rows, (long long)seq.n);
     const int64_t symbols[] = {rows, 0, 0, 0};
-    const InterpretHow how = {.rows = session->encode_rows, .report = session->report};
+    const InterpretHow how = {
+        .rows = session->encode_rows, .report = session->report, .arithmetic = session->arithmetic};
     Interpretation *result =
         interpret_as(arena, session->module, encode, session->weights, inputs, n_inputs, symbols, &how);
     Arena *fresh = arena_new();
@@ -119,8 +121,10 @@ Interpretation *session_decode(Arena *arena, Session *session, const InputArray 
         fail("rows beyond %lld are turned by other angles: rewind to 0 and give all of them in one call",
              (long long)crossed);
     decode_symbols(session, rows, symbols);
-    const InterpretHow how = {
-        .states = session->states, .rows = session->decode_rows, .report = session->report};
+    const InterpretHow how = {.states = session->states,
+                              .rows = session->decode_rows,
+                              .report = session->report,
+                              .arithmetic = session->arithmetic};
     Interpretation *result =
         interpret_as(arena, session->module, graph, session->weights, inputs, n_inputs, symbols, &how);
     Arena *fresh = arena_new();
@@ -144,6 +148,8 @@ void session_adopt(Session *session, const QuantizedRows *encode, const Quantize
     session->decode_rows = decode;
     session->report = report;
 }
+
+void session_arithmetic(Session *session, Arithmetic arithmetic) { session->arithmetic = arithmetic; }
 
 void session_copy(Session *to, const Session *from) {
     const Graph *graph = from->module->decode;

@@ -96,3 +96,27 @@ Dtype graph_rows_dtype(const Graph *graph) {
 }
 
 bool graph_rounds(const Graph *graph) { return has_op(graph, OP_quantize) || has_op(graph, OP_round); }
+
+/* Whether f32 holds every product of a row's number with a weight. */
+static bool products_are_exact(const Module *module, const Graph *graph, const Op *linear) {
+    const Tensor *x = &graph->tensors[linear->inputs[0]], *weight = &graph->tensors[linear->inputs[1]];
+    const Op *writer = x->kind == TENSOR_VALUE ? &graph->ops[x->op] : NULL;
+    if (!writer || weight->kind != TENSOR_WEIGHT) return false;
+    if (writer->kind == OP_quantize) return true;
+    return writer->kind == OP_round && writer->a.dtype == DTYPE_BF16 &&
+           module->weights.specs[weight->weight].type.dtype == DTYPE_BF16;
+}
+
+const Op *module_rounded_product(const Module *module) {
+    const Graph *const graphs[] = {module->forward, module->encode, module->decode};
+    for (size_t g = 0; g < sizeof graphs / sizeof *graphs; g++)
+        for (int o = 0; graphs[g] && o < graphs[g]->n_ops; o++) {
+            const Op *op = &graphs[g]->ops[o];
+            if (op->kind == OP_linear && !products_are_exact(module, graphs[g], op)) return op;
+        }
+    return NULL;
+}
+
+Arithmetic reproducible_arithmetic(const Module *module) {
+    return module_rounded_product(module) ? ARITHMETIC_FUSED : ARITHMETIC_APART;
+}

@@ -24,6 +24,13 @@ typedef struct Lowering {
 
 enum { WHOLE = 1 << 20 }; /* unrolls a loop completely */
 
+/* The program's results have the same bits on every target. */
+static inline bool is_reproducible(const Lowering *l) { return l->plan->program->arithmetic != ARITHMETIC_FREE; }
+
+/* --- lower/reproducible.c: a located failure, EXIT_CANNOT, where the target or a step of the program has no code with
+ * the same bits on all targets. */
+void need_reproducible(Arena *arena, const Program *program, const Isa *isa);
+
 /* --- lower/kernel_call.c */
 KernelCall *call_new(const Lowering *l, KernelKind kernel, const Isa *v, const Isa *u);
 /* Finds the first call with the constants of a finished one, and of the calls that it calls, and keeps them once. */

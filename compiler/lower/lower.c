@@ -113,6 +113,11 @@ static PlanSchedule *lower_entry(Arena *arena, CallTable *calls, const Plan *pla
 
 Schedule *lower(Arena *arena, const Program *program, const Isa *isa, bool loops) {
     Schedule *schedule = arena_alloc(arena, sizeof *schedule);
+    if (program->arithmetic != ARITHMETIC_FREE) {
+        need_reproducible(arena, program, isa);
+        loops = true;
+    }
+    if (program->arithmetic == ARITHMETIC_APART) isa = isa_apart(arena, isa);
     *schedule = (Schedule){.program = program, .isa = isa};
     CallTable calls = {0};
     for (int i = 0; i < ENTRY_COUNT; i++)

@@ -120,6 +120,10 @@ Schedule *lower(Arena *arena, const Program *program, const Isa *isa, bool loops
 /* A schedule for each of the named targets, the best target first, ended by NULL. */
 Schedule **lower_targets(Arena *arena, const Program *program, const char *const *targets, int n_targets, bool loops);
 
+/* ======================================================================= lower/reproducible.c
+ * Whether reproducible code can have the program's attention maps as outputs. */
+bool maps_are_reproducible(const Program *program);
+
 /* ======================================================================= lower/schedule.c */
 extern const KernelRow kernel_rows[KERNEL_COUNT];
 /* Whether attention uses only queries, keys, values and positions. */
@@ -163,6 +167,7 @@ GemmTile gemm_largest_tile(const Plan *plan, const Isa *isa, const Step *gemm, i
 /* The number of k in each function of an unrolled product: all, or as many as STATEMENTS allow in the largest tile. */
 int64_t gemm_k_step(const Isa *isa, const Step *gemm, GemmTile largest, int64_t used);
 /* The number of keys in a block of scores: all keys if they are few or if a map is exported. */
+enum { MOST_KEYS = 512 };
 int64_t key_block(const Step *attention);
 RowsTile rows_tile(const Isa *isa, const Step *attention);
 /* The number of vectors of a row's values that a loop over blocks of tile.columns vectors sums; the rest is unrolled.

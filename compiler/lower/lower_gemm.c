@@ -25,7 +25,7 @@ static bool sums_alone(const GemmStep *g) {
 static void epilogue(const Lowering *l, KernelCall *call, const Step *s) {
     const GemmStep *g = &s->gemm;
     const Buffer *out = buffer_of(l, s->out);
-    bool residual = gemm_has_residual(g), folded = folds_scale(g);
+    bool residual = gemm_has_residual(g), folded = folds_scale(g) && !is_reproducible(l);
     bool exact = out->slot.space == SPACE_OUTPUT ||
                  (residual && buffer_of(l, g->residual)->slot.space != SPACE_WORKSPACE);
     constant_integer(l, call, "out_stride", out->stride);
@@ -118,7 +118,8 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) { return gemm_call(l, s
 bool multiplies_in_tiles(const Lowering *l, const Step *s) {
     const GemmStep *g = &s->gemm;
     const bool integers = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8 && g->sums != NO_PACKED;
-    return isa_has(l->isa, "tiles") && (integers || g->bf16) && !l->unrolled &&
+    const bool floats = g->bf16 && !is_reproducible(l); /* whose sums the tiles round in an order of their own */
+    return isa_has(l->isa, "tiles") && (integers || floats) && !l->unrolled &&
            isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
 }
 

@@ -65,7 +65,6 @@ int64_t gemm_k_step(const Isa *isa, const Step *s, GemmTile largest, int64_t use
 }
 
 int64_t key_block(const Step *s) {
-    enum { MOST_KEYS = 512 };
     int64_t bound = round_up(s->attention.key_bound, PANEL);
     return bound <= MOST_KEYS || s->attention.first_export >= 0 ? bound : MOST_KEYS; /* a map's row is one block */
 }

@@ -240,6 +240,7 @@ struct Program {
     int n_caches, room_caches;
     int64_t state_bytes, source_bytes; /* without their headers */
     int64_t rewind;                    /* the number of rows by which a state can always be rewound */
+    Arithmetic arithmetic;           /* of the kernels; plan_model sets FREE */
     bool unroll_full;                /* no loop is left in the C: one sequence of exactly seq.n rows */
 };
 

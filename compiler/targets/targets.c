@@ -53,9 +53,20 @@ static const char *const *targets_of(Arena *arena, const char *processor, Dtype 
 
 const char *const *targets_here(Arena *arena, Dtype rows, int *n) { return targets_of(arena, here, rows, n); }
 
-const char *default_targets(Arena *arena, Dtype rows) {
+const char *const *targets_of_arithmetic(Arena *arena, Arithmetic arithmetic, const char *const *targets, int *n) {
+    if (arithmetic != ARITHMETIC_FUSED) return targets;
+    const char **fused = arena_array(arena, (size_t)*n + 1, sizeof *fused);
+    int kept = 0;
+    for (int t = 0; t < *n; t++)
+        if (isa_load(arena, targets[t])->fused) fused[kept++] = targets[t];
+    *n = kept;
+    return fused;
+}
+
+const char *default_targets(Arena *arena, Dtype rows, Arithmetic arithmetic) {
     int n;
     const char *const *targets = targets_of(arena, "x86_64", rows, &n);
+    targets = targets_of_arithmetic(arena, arithmetic, targets, &n);
     Text names = text_new(arena);
     for (int t = 0; t < n; t++) text_printf(&names, "%s%s", t ? "," : "", targets[t]);
     return names.data;

@@ -89,6 +89,7 @@ typedef struct Isa {
     int64_t width, registers;
     bool on_request; /* commands use the target only if it is named */
     bool fused;              /* fma rounds once */
+    bool apart;              /* made by isa_apart */
     const char *guard;       /* preprocessor condition under which the target may be compiled */
     const char *attribute;   /* of each function that uses it; may hold ${prefix} */
     const char *include;     /* "<immintrin.h>", or "" */
@@ -114,6 +115,11 @@ extern const char *const isa_capabilities[];          /* ended by NULL */
 /* `text` with each ${prefix} replaced. */
 const char *isa_with_prefix(Arena *arena, const char *text, const char *prefix);
 
+/* ======================================================================= targets/apart.c
+ * The table with a `fma` and `fnma` that round product and sum apart; the fused ones are its fma_once and fnma_once. A
+ * table whose fma is not fused is returned as it is. */
+const Isa *isa_apart(Arena *arena, const Isa *isa);
+
 /* ======================================================================= targets/targets.c */
 enum { MOST_TARGETS = 16 };
 const Isa *const *targets_all(Arena *arena); /* every table that is a target, best first, ended by NULL */
@@ -121,9 +127,11 @@ const Isa *const *targets_all(Arena *arena); /* every table that is a target, be
  * may lack some of them. `rows` are the rows that products read: for I8, those on request that have `dot_of_bytes` are
  * among them, and for BF16 those that have `tiles`. */
 const char *const *targets_here(Arena *arena, Dtype rows, int *n);
+/* Of these targets, those that the arithmetic takes: for FUSED, those with a fused multiply-add. */
+const char *const *targets_of_arithmetic(Arena *arena, Arithmetic arithmetic, const char *const *targets, int *n);
 /* "scalar,avx2,avx512": the targets of x86-64 that compile writes by default on every machine, chosen in the same
  * way. */
-const char *default_targets(Arena *arena, Dtype rows);
+const char *default_targets(Arena *arena, Dtype rows, Arithmetic arithmetic);
 const char *const *target_list(Arena *arena, int *n); /* every target of the tables, in order of rank */
 bool isa_is_here(const Isa *isa);                     /* for the processor that attnc is built for */
 /* Whether this machine runs it; with `emulated`, tiles that it lacks count as there. */

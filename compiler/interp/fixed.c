@@ -1,0 +1,183 @@
+/* fixed.c: rows and columns in the fixed order of f32 operations. */
+#include "fixed.h"
+
+#include <math.h>
+
+float fixed_add(Arithmetic way, float acc, float a, float b) {
+    return way == ARITHMETIC_FUSED ? fmaf(a, b, acc) : acc + a * b;
+}
+
+float fixed_sub(Arithmetic way, float acc, float a, float b) {
+    return way == ARITHMETIC_FUSED ? fmaf(-a, b, acc) : acc - a * b;
+}
+
+const float *fixed_numbers(const Interp *in, int tensor) {
+    const Numbers *numbers = &in->numbers[tensor];
+    if (numbers->single) return numbers->single;
+    const int64_t count = extent(in, tensor, 0) * extent(in, tensor, 1) * extent(in, tensor, 2);
+    float *out = arena_array(in->arena, (size_t)count, sizeof *out);
+    for (int64_t i = 0; i < count; i++) out[i] = (float)numbers->real[i];
+    return out;
+}
+
+float fixed_tree(const float lanes[FIXED_LANES]) {
+    float sum[FIXED_LANES];
+    for (int i = 0; i < FIXED_LANES; i++) sum[i] = lanes[i];
+    for (int half = FIXED_LANES / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) sum[i] += sum[i + half];
+    return sum[0];
+}
+
+/* ---------------------------------------------------------------- norms */
+
+/* Rows of at least 8 lanes have two or four sums in each lane where that divides them, which take turns. */
+static int64_t chains_of(int64_t d) {
+    const int64_t vectors = d / FIXED_LANES;
+    return vectors < 8 ? 1 : vectors % 4 == 0 ? 4 : vectors % 2 == 0 ? 2 : 1;
+}
+
+/* The sum of x[0..d-1], or of their squares. */
+static float row_sum(Arithmetic way, const float *x, int64_t d, bool squares) {
+    float sums[4][FIXED_LANES] = {{0}};
+    const int64_t chains = chains_of(d), whole = d / FIXED_LANES * FIXED_LANES;
+    for (int64_t c = 0; c < whole; c++) {
+        float *sum = &sums[c / FIXED_LANES % chains][c % FIXED_LANES];
+        *sum = squares ? fixed_add(way, *sum, x[c], x[c]) : *sum + x[c];
+    }
+    for (int l = 0; l < FIXED_LANES; l++) {
+        if (chains == 4) sums[0][l] = (sums[0][l] + sums[1][l]) + (sums[2][l] + sums[3][l]);
+        if (chains == 2) sums[0][l] += sums[1][l];
+    }
+    for (int64_t c = whole; c < d; c++) {
+        float *sum = &sums[0][c % FIXED_LANES];
+        *sum = squares ? fixed_add(way, *sum, x[c], x[c]) : *sum + x[c];
+    }
+    return fixed_tree(sums[0]);
+}
+
+typedef struct NormRow {
+    const OpAttributes *a;
+    const float *weight, *bias; /* of the group's columns; bias may be NULL */
+    bool centered;
+    float *x; /* room for d numbers */
+} NormRow;
+
+static void norm_group(Arithmetic way, const NormRow *norm, const float *from, int64_t d, double *out) {
+    const float inverse_d = (float)(1 / (double)d), first = norm->centered && d <= 3 ? from[0] : 0.0f;
+    float *x = norm->x;
+    for (int64_t c = 0; c < d; c++) x[c] = norm->centered && d <= 3 ? from[c] - first : from[c];
+    if (norm->centered) {
+        const float total = row_sum(way, x, d, false);
+        for (int64_t c = 0; c < d; c++) x[c] = fixed_sub(way, x[c], total, inverse_d);
+    }
+    const float variance = fixed_add(way, (float)norm->a->eps, row_sum(way, x, d, true), inverse_d);
+    const float inverse = 1.0f / sqrtf(variance);
+    for (int64_t c = 0; c < d; c++) {
+        const float gain = norm->a->plus_one ? norm->weight[c] + 1 : norm->weight[c], scaled = x[c] * inverse;
+        out[c] = (double)(norm->bias ? fixed_add(way, norm->bias[c], scaled, gain) : scaled * gain);
+    }
+}
+
+static void norm(Interp *in, const Op *op, double *out) {
+    const int64_t n = extent(in, op->result, 0), columns = extent(in, op->result, 1), groups = op->a.groups;
+    const int64_t d = columns / groups;
+    const bool per_group = in->graph->tensors[op->inputs[1]].rank == 2;
+    const float *x = fixed_numbers(in, op->inputs[0]), *weight = fixed_numbers(in, op->inputs[1]);
+    const float *bias = op->n_inputs > 2 ? fixed_numbers(in, op->inputs[2]) : NULL;
+    NormRow row = {.a = &op->a,
+                   .centered = op->kind == OP_layernorm,
+                   .x = arena_array(in->arena, (size_t)d, sizeof *row.x)};
+    for (int64_t g = 0; g < n * groups; g++) {
+        const int64_t first = per_group ? g % groups * d : 0;
+        row.weight = weight + first;
+        row.bias = bias ? bias + first : NULL;
+        norm_group(in->arithmetic, &row, x + g * d, d, out + g * d);
+    }
+}
+
+/* ---------------------------------------------------------------- rotation, heads */
+
+static void rope(Interp *in, const Op *op, double *out) {
+    const OpAttributes *a = &op->a;
+    const float *x = fixed_numbers(in, op->inputs[0]), *cosine = fixed_numbers(in, op->inputs[1]),
+                *sine = fixed_numbers(in, op->inputs[2]);
+    const int64_t n = extent(in, op->result, 0), pairs = a->width / 2, columns = a->heads * a->head_dim;
+    const int64_t past = past_of(in, a), begin = past + (past + n > a->offset ? a->offset : 0);
+    for (int64_t i = 0; i < n * columns; i++) out[i] = (double)x[i];
+    for (int64_t i = 0; i < n * a->heads; i++)
+        for (int64_t p = 0; p < pairs; p++) {
+            const int64_t angle = (begin + i / a->heads) * pairs + p;
+            const int64_t first = i * a->head_dim + (a->interleaved ? 2 * p : p);
+            const int64_t second = first + (a->interleaved ? 1 : pairs);
+            const float u = x[first], w = x[second], c = cosine[angle], s = sine[angle];
+            out[first] = (double)fixed_sub(in->arithmetic, u * c, w, s);
+            out[second] = (double)fixed_add(in->arithmetic, w * c, u, s);
+        }
+}
+
+static float pooled(const float *x, PoolKind kind, int64_t n, int64_t d) {
+    if (kind == POOL_LAST) return x[(n - 1) * d];
+    if (kind != POOL_MEAN && kind != POOL_MAX) return x[0];
+    float value = kind == POOL_MEAN ? 0.0f : -INFINITY, nan = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (kind == POOL_MEAN) value += x[i * d];
+        else if (!(value > x[i * d])) value = x[i * d];
+        if (isnan(x[i * d])) nan = NAN;
+    }
+    return kind == POOL_MEAN ? value / (float)n : value + nan;
+}
+
+/* x [1][d] -> x / max(|x|, 1e-12) */
+static void unit_length(Arithmetic way, const float *x, int64_t d, double *out) {
+    float lanes[FIXED_LANES] = {0};
+    for (int64_t c = 0; c < d; c++) lanes[c % FIXED_LANES] = fixed_add(way, lanes[c % FIXED_LANES], x[c], x[c]);
+    const float root = sqrtf(fixed_tree(lanes)), length = 1e-12f > root ? 1e-12f : root;
+    for (int64_t c = 0; c < d; c++) out[c] = (double)(x[c] / length);
+}
+
+/* ---------------------------------------------------------------- the op */
+
+/* Ops whose result has a number for each of the first input's. */
+static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, double *out) {
+    const OpAttributes *a = &op->a;
+    const Arithmetic way = in->arithmetic;
+    const float *x = fixed_numbers(in, op->inputs[0]), scale = (float)a->scale;
+    const float *y = op->kind == OP_add || op->kind == OP_mul ? fixed_numbers(in, op->inputs[1]) : NULL;
+    const bool same_row = y && in->graph->tensors[op->inputs[1]].rank == 1;
+    const float cap = (float)a->cap, inverse_cap = a->cap > 0 ? (float)(1 / a->cap) : 0.0f;
+    for (int64_t i = 0; i < count; i++) switch (op->kind) {
+        case OP_add: out[i] = (double)fixed_add(way, x[i], y[same_row ? i % d : i], scale); break;
+        case OP_mul: out[i] = (double)(x[i] * y[i]); break;
+        case OP_scale: out[i] = (double)(x[i] * scale); break;
+        case OP_softcap: out[i] = (double)(cap * fixed_tanh(way, x[i] * inverse_cap)); break;
+        case OP_activation: out[i] = (double)fixed_activation(way, a->activation, x[i]); break;
+        default: return false;
+        }
+    return true;
+}
+
+bool fixed_op(Interp *in, const Op *op, double *out) {
+    const int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1);
+    const int64_t count = n * d * extent(in, op->result, 2);
+    switch (op->kind) {
+    case OP_linear: fixed_linear(in, op, out); return true;
+    case OP_layernorm: case OP_rmsnorm: norm(in, op, out); return true;
+    case OP_rope: rope(in, op, out); return true;
+    case OP_scores: case OP_additive_scores: fixed_scores(in, op, out); return true;
+    case OP_relative_bias: case OP_alibi: fixed_bias(in, op, out); return true;
+    case OP_softmax: fixed_softmax(in, op, out); return true;
+    case OP_weighted_sum: fixed_weighted_sum(in, op, out); return true;
+    case OP_l2: unit_length(in->arithmetic, fixed_numbers(in, op->inputs[0]), d, out); return true;
+    case OP_pool: {
+        const float *x = fixed_numbers(in, op->inputs[0]);
+        for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(x + c, op->a.pool, extent(in, op->inputs[0], 0), d);
+        return true;
+    }
+    case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_activation:
+        return each_number(in, op, count, d, out);
+    case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_prepend: case OP_quantize:
+    case OP_round: case OP_COUNT:
+        break;
+    }
+    return false;
+}

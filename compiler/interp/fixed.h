@@ -1,0 +1,35 @@
+/* fixed.h: operations in f32 in the order of --reproducible, which docs/language.md states. Every result is the one
+ * that compiled reproducible code gives, to the last bit. Included by interp/ alone. */
+#ifndef FIXED_H
+#define FIXED_H
+
+#include "numbers.h"
+
+enum { FIXED_LANES = 16, FIXED_KEYS = 512 }; /* of a sum over columns or keys; keys of a block */
+
+/* Writes the op's result, whose numbers are f32; false for an op that only moves or rounds numbers. */
+bool fixed_op(Interp *in, const Op *op, double *out);
+
+/* --- interp/fixed.c */
+/* acc + a b and acc - a b, rounded once for FUSED and twice for APART. */
+float fixed_add(Arithmetic arithmetic, float acc, float a, float b);
+float fixed_sub(Arithmetic arithmetic, float acc, float a, float b);
+/* The numbers of a tensor as f32, which they are, or are rounded to where a table is computed in double. */
+const float *fixed_numbers(const Interp *in, int tensor);
+float fixed_tree(const float lanes[FIXED_LANES]); /* the sum: lanes i and i + 8 first, then i + 4, i + 2, i + 1 */
+
+/* --- interp/fixed_functions.c: over one number. */
+float fixed_exp2(Arithmetic arithmetic, float x); /* for x up to 160; 0 below 2^-126 */
+float fixed_tanh(Arithmetic arithmetic, float x);
+float fixed_activation(Arithmetic arithmetic, Activation kind, float x);
+
+/* --- interp/fixed_products.c: x [n][k] times weight [d][k], with a bias [d] or none -> out [n][d] */
+void fixed_linear(Interp *in, const Op *op, double *out);
+
+/* --- interp/fixed_attention.c: scores, their biases, softmax and weighted sum. */
+void fixed_scores(Interp *in, const Op *op, double *out);
+void fixed_bias(Interp *in, const Op *op, double *out); /* relative_bias and alibi */
+void fixed_softmax(Interp *in, const Op *op, double *out); /* Numbers.visibility of the result is set */
+void fixed_weighted_sum(Interp *in, const Op *op, double *out);
+
+#endif

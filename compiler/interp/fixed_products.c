@@ -1,0 +1,109 @@
+/* fixed_products.c: products of rows with weights, whose sums run over k ascending. Sums of integers are exact. */
+#include "fixed.h"
+#include "quantize.h"
+
+#include <math.h>
+
+typedef struct Product {
+    Arithmetic way;
+    int64_t n, k, d;
+    const WeightSpec *spec;
+    const Scaling *scaling;
+    const float *x, *weight, *bias; /* bias may be NULL */
+} Product;
+
+/* The epilogue of sums that are multiplied by a unit. */
+static float with_unit(const Product *p, float sum, float unit, int64_t c) {
+    return p->bias ? fixed_add(p->way, p->bias[c], sum, unit) : sum * unit;
+}
+
+/* Sums of column c over rows of floats, which begin at the bias. */
+static void floats_column(const Product *p, int64_t c, double *out) {
+    const float *weight = p->weight + c * p->k;
+    for (int64_t i = 0; i < p->n; i++) {
+        float sum = p->bias ? p->bias[c] : 0.0f;
+        for (int64_t j = 0; j < p->k; j++) sum = fixed_add(p->way, sum, p->x[i * p->k + j], weight[j]);
+        out[i * p->d + c] = (double)sum;
+    }
+}
+
+/* The same with integers that share a scale, by which the sum is multiplied. */
+static void scaled_column(const Product *p, int64_t c, const int8_t *codes, double *out) {
+    for (int64_t i = 0; i < p->n; i++) {
+        float sum = 0;
+        for (int64_t j = 0; j < p->k; j++) sum = fixed_add(p->way, sum, p->x[i * p->k + j], (float)codes[j]);
+        out[i * p->d + c] = (double)with_unit(p, sum, p->scaling->scales[c], c);
+    }
+}
+
+/* A row of codes of 0 to 255 times a column of integers with one scale. */
+static float codes_dot(const Product *p, const RowHead *head, const uint8_t *row, int64_t c, const int8_t *codes) {
+    int64_t sum = 0, columns = 0;
+    for (int64_t j = 0; j < p->k; j++) sum += row[j] * codes[j], columns += codes[j];
+    return with_unit(p, (float)(sum - (int64_t)head->zero * columns), p->scaling->scales[c] * head->scale, c);
+}
+
+/* The same with a scale, and perhaps an offset, for each group. */
+static float groups_dot(const Product *p, const RowHead *head, const uint8_t *row, int64_t c, const int8_t *codes) {
+    const int64_t group = p->spec->type.group, groups = weight_groups(p->spec);
+    float acc = 0;
+    for (int64_t g = 0; g < groups; g++) {
+        const int64_t begin = g * group, end = begin + group < p->k ? begin + group : p->k;
+        int64_t sum = 0, columns = 0, own = 0;
+        for (int64_t j = begin; j < end; j++) sum += row[j] * codes[j], columns += codes[j], own += row[j];
+        const int64_t zero = (int64_t)head->zero;
+        acc = fixed_add(p->way, acc, (float)(sum - zero * columns), p->scaling->scales[c * groups + g]);
+        if (p->spec->type.offset)
+            acc = fixed_add(p->way, acc, (float)(own - zero * (end - begin)), p->scaling->offsets[c * groups + g]);
+    }
+    return with_unit(p, acc, head->scale, c);
+}
+
+/* Rounds the rows of x as OP_quantize does. */
+static void quantize_rows(Arena *arena, const Product *p, RowHead *heads, uint8_t *codes) {
+    double *row = arena_array(arena, (size_t)p->k, sizeof *row);
+    for (int64_t i = 0; i < p->n; i++) {
+        for (int64_t j = 0; j < p->k; j++) row[j] = (double)p->x[i * p->k + j];
+        const RowScale scale = quantize_scale(row, p->k);
+        heads[i] = scale.head;
+        for (int64_t j = 0; j < p->k; j++)
+            codes[i * p->k + j] = quantized_code(row[j], scale.inverse, scale.head.zero);
+    }
+}
+
+static const Op *quantize_of(const Interp *in, int tensor) {
+    const Tensor *t = &in->graph->tensors[tensor];
+    const Op *op = t->kind == TENSOR_VALUE ? &in->graph->ops[t->op] : NULL;
+    return op && op->kind == OP_quantize ? op : NULL;
+}
+
+void fixed_linear(Interp *in, const Op *op, double *out) {
+    const Tensor *weight = &in->graph->tensors[op->inputs[1]];
+    const Op *quantize = quantize_of(in, op->inputs[0]);
+    Product p = {.way = in->arithmetic,
+                 .n = extent(in, op->result, 0),
+                 .k = extent(in, op->inputs[0], 1),
+                 .d = extent(in, op->result, 1),
+                 .spec = &in->module->weights.specs[weight->weight],
+                 .scaling = &in->weights->scaling[weight->weight],
+                 .x = fixed_numbers(in, quantize ? quantize->inputs[0] : op->inputs[0]),
+                 .weight = fixed_numbers(in, op->inputs[1]),
+                 .bias = op->n_inputs > 2 ? fixed_numbers(in, op->inputs[2]) : NULL};
+    const bool integers = dtype_has_scales(p.spec->type.dtype);
+    int8_t *codes = arena_array(in->arena, (size_t)p.k, sizeof *codes);
+    RowHead *heads = arena_array(in->arena, (size_t)p.n, sizeof *heads);
+    uint8_t *rows = arena_array(in->arena, (size_t)(quantize ? p.n * p.k : 1), sizeof *rows);
+    if (quantize) quantize_rows(in->arena, &p, heads, rows);
+    for (int64_t c = 0; c < p.d; c++) {
+        if (c % 64 == 0) progress_tick();
+        if (integers) weight_codes(p.spec, p.scaling, p.weight, c, codes);
+        if (!quantize) {
+            if (integers && !p.spec->type.group) scaled_column(&p, c, codes, out);
+            else floats_column(&p, c, out);
+            continue;
+        }
+        for (int64_t i = 0; i < p.n; i++)
+            out[i * p.d + c] = (double)(p.spec->type.group ? groups_dot(&p, &heads[i], rows + i * p.k, c, codes)
+                                                           : codes_dot(&p, &heads[i], rows + i * p.k, c, codes));
+    }
+}
