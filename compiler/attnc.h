@@ -425,6 +425,7 @@ static inline bool weight_type_equal(WeightType a, WeightType b) {
 typedef struct Precision {
     WeightType weights; /* of the matrices of products and of token tables */
     Dtype activations;  /* of the rows that products read: I8 beside weights of integers, BF16 beside BF16, or F32 */
+    bool smooth;        /* beside activations of I8: a vector of the weights multiplies the rows before */
     Dtype attention;    /* of the queries, keys and values that are multiplied: F32 or BF16 */
     Dtype cache;        /* of the keys and values that a decoder's attention reads: F32, BF16, F16 or I8 */
 } Precision;
@@ -747,6 +748,8 @@ typedef struct WeightSpec {
     Site site;
     Shape shape;            /* matrices are [out][in], as in y = W x */
     WeightType type;        /* to which numbers are rounded */
+    int smoothing;          /* of a matrix: 1 + the vector [K] of the table that divides its columns first; or 0 */
+    bool positive;          /* a smoothing vector: its numbers are finite and above 0 */
     double mean, deviation; /* of random weights (--weights random:SEED) */
     bool longer;            /* a position table: a file may have more rows, of which the first ones are used */
     Location location;
@@ -899,6 +902,11 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
  * set to the scales and offsets, which are bf16 numbers where they belong to groups, and else have at most 16
  * significant bits. Numbers that are the result of this function stay as they are. */
 const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, Scaling *scaling);
+/* The matrix with each column divided by its number of the vector, in double, and rounded to f32; a number that f32 does
+ * not hold is a failure. */
+const float *weight_smoothed(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector);
+/* Smooths and rounds all weights, whose numbers are those of a file or drawn ones, and sets their scaling. */
+void weights_round(Arena *arena, Weights *weights);
 /* The integers of row n of a rounded matrix. */
 void weight_codes(const WeightSpec *spec, const Scaling *scaling, const float *numbers, int64_t n, int8_t *out);
 

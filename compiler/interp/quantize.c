@@ -59,13 +59,15 @@ static bool code_fits(double x, const RowHead *head, uint8_t code, double by) {
     return fabs(code - exact) <= slack;
 }
 
-void quantize_compare(const double *x, int64_t k, double by, const RowHead *head, const uint8_t *codes,
+void quantize_compare(const double *x, int64_t k, const double *by, const RowHead *head, const uint8_t *codes,
                       QuantizeReport *report) {
     const RowScale own = quantize_scale(x, k);
-    const bool fits = head_fits(x, k, &own.head, head, by);
+    double most = 0;
+    for (int64_t c = 0; c < k; c++) most = fmax(most, by[c]);
+    const bool fits = head_fits(x, k, &own.head, head, most);
     for (int64_t c = 0; c < k; c++) {
         report->ties += codes[c] != quantized_code(x[c], own.inverse, head->zero) && head->scale > 0;
-        report->wrong += !fits || !(isnan(head->scale) || code_fits(x[c], head, codes[c], by));
+        report->wrong += !fits || !(isnan(head->scale) || code_fits(x[c], head, codes[c], by[c]));
     }
     report->numbers += k;
     report->most_ties += (double)k * SHARE_OF_TIES;

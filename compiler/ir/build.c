@@ -180,6 +180,7 @@ static LinearWeights declare_head(Build *b, const Stack *stack) {
         w = build_declare_linear(b, &BUILD_NO_STEM, "head", stack->vocab, stack->hidden_width, head->bias, 1);
     } else {
         w.weight = build_declare_tokens(b, stack);
+        w.of_tokens = true;
         if (head->bias) w.bias = build_declare_bias(b, &BUILD_NO_STEM, "head", build_vector(stack->vocab));
     }
     w.what = "logits";

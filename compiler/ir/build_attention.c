@@ -181,7 +181,8 @@ Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h) 
         const WeightSpec spec = {.shape = build_matrix(a->query_width, a->key_width),
                                  .type = b->precision.weights,
                                  .deviation = 1 / sqrt((double)a->query_width * (double)a->key_width)};
-        const LinearWeights score = {"score", build_declare(b, stem, "score.weight", spec), NO_WEIGHT};
+        const LinearWeights score = {
+            .what = "score", .weight = build_declare(b, stem, "score.weight", spec), .bias = NO_WEIGHT};
         h.key = build_linear(b, &score, ROLE_KEY, h.key);
     }
     return h;

@@ -39,6 +39,7 @@ enum { NO_WEIGHT = -1 };
 typedef struct LinearWeights {
     const char *what; /* names the result */
     int weight, bias; /* bias may be NO_WEIGHT */
+    bool of_tokens;   /* the matrix is a table of tokens */
 } LinearWeights;
 
 /* --- ir/build_parts.c. A function that returns an int returns a tensor's number in the graph. */

@@ -15,6 +15,7 @@ Precision resolve_precision(const Scope *scope) {
     return (Precision){.weights = {weights, !group && weights == DTYPE_I4 ? DEFAULT_GROUP : group,
                                    get(scope, F_weights_offset)},
                        .activations = (Dtype)get(scope, F_activations_dtype),
+                       .smooth = get(scope, F_smooth),
                        .attention = (Dtype)get(scope, F_attention_dtype),
                        .cache = (Dtype)get(scope, F_cache_dtype)};
 }

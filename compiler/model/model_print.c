@@ -63,8 +63,8 @@ static void print_precision(const Print *to, const Precision *own) {
         text_printf(to->out, " weights");
         print_weight_type(to->out, own->weights);
     }
-    if (own->activations != to->outer.activations)
-        text_printf(to->out, " activations %s", dtype_name(own->activations));
+    if (own->activations != to->outer.activations || own->smooth != to->outer.smooth)
+        text_printf(to->out, " activations %s%s", dtype_name(own->activations), own->smooth ? " smooth" : "");
     if (own->attention != to->outer.attention) text_printf(to->out, " attention %s", dtype_name(own->attention));
     if (own->cache != to->outer.cache) text_printf(to->out, " cache %s", dtype_name(own->cache));
 }
@@ -200,7 +200,8 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     print_weight_type(out, model->precision.weights);
     if (model->embedding_tied) text_printf(out, ", embedding tied");
     const Precision *p = &model->precision;
-    if (p->activations != DTYPE_F32) text_printf(out, ", activations %s", dtype_name(p->activations));
+    if (p->activations != DTYPE_F32)
+        text_printf(out, ", activations %s%s", dtype_name(p->activations), p->smooth ? " smooth" : "");
     if (p->attention != DTYPE_F32) text_printf(out, ", attention %s", dtype_name(p->attention));
     if (p->cache != DTYPE_F32) text_printf(out, ", cache %s", dtype_name(p->cache));
     text_printf(out, "\n");

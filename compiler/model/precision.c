@@ -72,6 +72,11 @@ static PrecisionRead read_part(Arena *arena, const char *name, const char *value
         return PRECISION_WRONG;
     }
     if (part->field == F_weights_dtype && read_integers(arena, value, &out->weights)) return PRECISION_FINE;
+    if (part->field == F_activations_dtype && strcmp(value, "int8:smooth") == 0) {
+        out->activations = DTYPE_I8;
+        out->smooth = true;
+        return PRECISION_FINE;
+    }
     const int64_t choice = choice_of(part->field, value);
     if (choice < 0) {
         const bool later = is_among(part->later, value);

@@ -204,6 +204,7 @@ static const struct {
     {F_qk_norm_no_bias, F_qk_norm, 1 << NORM_layernorm, "layernorm"},
     {F_export_layers, F_export_attention, 1 << 1, "attention"},
     {F_weights_offset, F_weights_dtype, 1 << DTYPE_I4, "weights int4"},
+    {F_smooth, F_activations_dtype, 1 << DTYPE_I8, "activations int8"},
     {F_export_heads, F_export_attention, 1 << 1, "attention"},
 };
 

@@ -18,6 +18,7 @@ typedef enum FieldType { TYPE_integer, TYPE_real, TYPE_list } FieldType;
 enum { RESET_whole = -2, RESET_kept = -1 };
 #define RESET_norm F_norm
 #define RESET_weights_dtype F_weights_dtype
+#define RESET_activations_dtype F_activations_dtype
 
 typedef struct FieldRow {
     FieldType type;
