@@ -470,6 +470,7 @@ typedef struct Sublayer {
     bool residual;
     double residual_scale;
     Precision precision;
+    Precision last; /* the same for its last matrix, attention's `output` or ffn's `down` */
     Attention attention;
     Ffn ffn;
 } Sublayer;
@@ -558,6 +559,8 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
 /* --- model/precision.c: a precision as a command line states it: `f32`, or PART=TYPE,… Of what is not fine, *why is a
  * sentence. */
 typedef enum PrecisionRead { PRECISION_FINE, PRECISION_WRONG, PRECISION_LATER } PrecisionRead; /* LATER: not yet */
+/* The type in which rows are multiplied by weights of that type: rows in few bits are for weights in as few. */
+Dtype rows_dtype(const Precision *precision, Dtype weights);
 bool is_group_size(int64_t n); /* 32, 64 or 128 numbers of a row share a scale */
 PrecisionRead precision_read(Arena *arena, const char *text, Precision *out, const char **why);
 /* Gives every part of the model this precision, also those that state another. Before the graphs are built. */
@@ -748,6 +751,7 @@ typedef struct WeightSpec {
     Site site;
     Shape shape;            /* matrices are [out][in], as in y = W x */
     WeightType type;        /* to which numbers are rounded */
+    const Precision *precision; /* in the model, which states the type; NULL: it is always f32 */
     int smoothing;          /* of a matrix: 1 + the vector [K] of the table that divides its columns first; or 0 */
     bool positive;          /* a smoothing vector: its numbers are finite and above 0 */
     double mean, deviation; /* of random weights (--weights random:SEED) */

@@ -43,7 +43,8 @@ LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what,
     LinearWeights w = {.what = what, .bias = NO_WEIGHT};
     w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
                              (WeightSpec){.shape = build_matrix(out, in),
-                                          .type = b->precision.weights,
+                                          .type = b->precision->weights,
+                                          .precision = b->precision,
                                           .deviation = scale / sqrt((double)in)});
     if (bias) w.bias = build_declare_bias(b, stem, what, build_vector(out));
     return w;
@@ -58,6 +59,7 @@ int build_declare_tokens(Build *b, const Stack *stack) {
     return build_declare(b, &stem, "tokens.weight",
                          (WeightSpec){.shape = build_matrix(stack->vocab, stack->embedding_width),
                                       .type = stack->precision.weights,
+                                      .precision = &stack->precision,
                                       .deviation = deviation});
 }
 
@@ -93,11 +95,6 @@ static int narrowed(Build *b, int x, Dtype dtype, int vector) {
     return EMIT(round, result, ATTRIBUTES(.dtype = dtype, .heads = 1), x);
 }
 
-/* Rows in few bits are for weights in as few. */
-static bool narrows(Dtype activations, Dtype weights) {
-    return activations == DTYPE_I8 ? dtype_has_scales(weights) : activations == DTYPE_BF16 && weights == DTYPE_BF16;
-}
-
 /* Declares the vector [K] of a matrix: "layers.3.ffn.up.smooth" for "layers.3.ffn.up.weight". */
 static int declare_smoothing(Build *b, const WeightSpec *matrix) {
     static const char LAST[] = "weight";
@@ -115,7 +112,7 @@ static int declare_smoothing(Build *b, const WeightSpec *matrix) {
  * the same rows read the same integers, and so they share the vector of the first one. Rows of a token table are also
  * looked up, as they are, so that its matrix is not smoothed. */
 static int smoothing_of(Build *b, const LinearWeights *weights, int x) {
-    if (!b->precision.smooth || weights->of_tokens) return NO_TENSOR;
+    if (!b->precision->smooth || weights->of_tokens) return NO_TENSOR;
     const WeightTable *table = &b->module->weights;
     const Op *op = narrowing(b, x, OP_quantize, true);
     int vector = op ? build_tensor(b, op->inputs[1])->weight : table->specs[weights->weight].smoothing - 1;
@@ -128,9 +125,8 @@ static int smoothing_of(Build *b, const LinearWeights *weights, int x) {
 
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {
     int w = build_weight(b, weights->weight);
-    const Dtype activations = b->precision.activations;
-    if (narrows(activations, build_tensor(b, w)->dtype))
-        x = narrowed(b, x, activations, activations == DTYPE_I8 ? smoothing_of(b, weights, x) : NO_TENSOR);
+    const Dtype rows = rows_dtype(b->precision, build_tensor(b, w)->dtype);
+    if (rows != DTYPE_F32) x = narrowed(b, x, rows, rows == DTYPE_I8 ? smoothing_of(b, weights, x) : NO_TENSOR);
     Tensor result = build_value2(b, weights->what, build_rows(b, x), build_tensor(b, w)->dims[0].n);
     result.site.role = role;
     if (weights->bias == NO_WEIGHT) return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w);

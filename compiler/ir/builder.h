@@ -25,7 +25,7 @@ typedef struct Build {
     Module *module;
     Graph *graph;
     Location location;
-    Precision precision;
+    const Precision *precision, *last; /* of the last matrix of the sublayer at hand */
     const char *where; /* "encoder layer 3 attention" */
     Stem stem;         /* of the names of values */
     int *of_weight;    /* [room_of_weight]: 1 + the tensor in the graph of each weight of the table, or 0 */

@@ -69,6 +69,16 @@ static void print_precision(const Print *to, const Precision *own) {
     if (own->cache != to->outer.cache) text_printf(to->out, " cache %s", dtype_name(own->cache));
 }
 
+static void print_last_precision(const Print *to, const Sublayer *s) {
+    const Precision *last = &s->last, *first = &s->precision;
+    if (weight_type_equal(last->weights, first->weights) && last->activations == first->activations &&
+        last->smooth == first->smooth)
+        return;
+    text_printf(to->out, " %s weights", s->kind == SUBLAYER_FFN ? "down" : "output");
+    print_weight_type(to->out, last->weights);
+    text_printf(to->out, " activations %s%s", dtype_name(last->activations), last->smooth ? " smooth" : "");
+}
+
 static void print_position(const Print *to, const Position *p) {
     Text *out = to->out;
     static const char *const sinusoids[] = {"interleaved", "halves", "fairseq"};
@@ -143,6 +153,7 @@ static void print_sublayer(const Print *to, const Sublayer *s) {
     print_norm(to, "norm_in", s->norm_in);
     print_norm(to, s->norm_out_on_sum ? "norm_out of the sum" : "norm_out", s->norm_out);
     print_precision(to, &s->precision);
+    print_last_precision(to, s);
     text_printf(out, " residual %s scale %s, ", s->residual ? "yes" : "no", real(to, s->residual_scale));
     if (s->kind == SUBLAYER_ATTENTION) {
         print_attention(to, &s->attention);

@@ -85,6 +85,7 @@ static void resolve_alone(Resolver *r, const Scope *outer, const Item *item) {
     Scope *scope = scope_enter(r, outer, BLOCK_ATTENTION, item->items);
     resolve_attention(r, scope, item, NULL, cross, sublayer);
     sublayer->precision = resolve_precision(scope);
+    sublayer->last = resolve_last_precision(scope, SUBLAYER_ATTENTION);
     model->queries = get_length(scope, F_queries);
     model->keys = get_length(scope, F_keys);
     bool self = !sublayer->attention.cross;

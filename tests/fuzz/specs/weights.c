@@ -102,7 +102,7 @@ Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uin
         if (stress == STRESS_TINY) multiply(n, dice_chance(&dice, 50) ? 1e-39 : 1e-43);
         if (stress == STRESS_SPECIAL && i == 0) spoil(&dice, n);
     }
-    for (size_t i = 0; i < w->table->count; i++) { /* a matrix of fewer bits holds no others */
+    for (size_t i = 0; i < w->table->count; i++) { /* a matrix of fewer bits and a smoothing vector hold no others */
         const WeightSpec *spec = &w->table->specs[i];
         int64_t count = 0;
         shape_elements(spec->shape, &count);
