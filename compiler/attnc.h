@@ -4,13 +4,13 @@
  * which data flows:
  *
  *   support -> syntax -> formats -> model -> ir -> passes -> weights -> interp -> targets -> lower -> emit
- *   -> pipeline -> import -> engine -> check -> commands
+ *   -> pipeline -> import -> engine -> check -> quantize -> commands
  *
  * A file uses its own room and earlier rooms, never a later one, and no files use each other in a circle. A room with
  * many declarations has them in a header that is included below in its place; headers that only the files of one room
  * share are not included. pipeline.c is the compiler in one function. The rooms after it use it and have headers of
- * their own: import/import.h, engine/engine.h (models that run), check/check.h (compiled C against the interpreter) and
- * commands/commands.h. */
+ * their own: import/import.h, engine/engine.h (models that run), check/check.h (compiled C against the interpreter),
+ * quantize/quantize.h (a precision for each matrix within a bound) and commands/commands.h. */
 #ifndef ATTNC_H
 #define ATTNC_H
 
@@ -866,6 +866,9 @@ double step_flops(const Plan *plan, const Step *step, const CallRows *call);
 double step_bytes(const Plan *plan, const Step *step, const CallRows *call);
 /* Roughly the multiply-adds of a step for each of its rows, or of attention for each row and key. */
 int64_t step_work(const Step *step);
+/* --- passes/rates.c: picoseconds by the committed rates of rates.def, which are the same on every machine. */
+double product_cost(WeightType weights, Dtype rows, double multiply_adds);
+double read_cost(double bytes); /* of weights, from memory */
 /* --- passes/passes.c: runs fuse, memory and layout, in this order. */
 Program *plan_model(Arena *arena, const Module *module);
 

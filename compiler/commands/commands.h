@@ -87,6 +87,7 @@ int command_generate(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_compare(int argc, char **argv);
+int command_quantize(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_compile(int argc, char **argv);
 int command_import(int argc, char **argv);

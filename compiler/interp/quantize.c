@@ -5,6 +5,7 @@
  * rounding differ as f32 does. So the interpreter takes over the compiled rows, after it has held each integer against
  * its own number, and what follows keeps the bound of f32. */
 #include "quantize.h"
+#include "round.h"
 
 #include <math.h>
 
@@ -36,6 +37,18 @@ double quantized_value(const RowHead *head, uint8_t code) {
 uint8_t quantized_code(double x, float inverse, float zero) {
     const float code = nearbyintf((float)x * inverse) + zero;
     return (uint8_t)(code > 0 ? code < MOST_CODE ? code : MOST_CODE : 0);
+}
+
+void row_in(Dtype dtype, const double *x, int64_t k, double *out) {
+    if (dtype == DTYPE_I8) {
+        const RowScale own = quantize_scale(x, k);
+        for (int64_t c = 0; c < k; c++)
+            out[c] = quantized_value(&own.head, quantized_code(x[c], own.inverse, own.head.zero));
+    } else if (dtype == DTYPE_F32) {
+        for (int64_t c = 0; c < k; c++) out[c] = x[c];
+    } else {
+        round_row(dtype, x, k, out);
+    }
 }
 
 /* Whether a head may be that of the row: its range within `by` of the row's at each end. */
