@@ -66,17 +66,20 @@ static double sequence_error(const Quantization *q, const Interpretation *run, c
     return most;
 }
 
-double model_error(Quantization *q, const int *chosen, int64_t stride) {
+double model_error(Quantization *q, const int *chosen, int64_t stride, double limit) {
     Arena *arena = arena_new();
     const Compilation spec = chosen_spec(arena, q, chosen);
     const Weights *weights = chosen_weights(arena, q, &spec.module->weights, chosen);
+    const int64_t n = ceil_div(q->batch->count, stride), first = q->worst % stride ? 0 : q->worst / stride;
     double most = 0;
-    for (int64_t b = 0; b < q->batch->count; b += stride) {
+    for (int64_t i = 0; i < n && most <= limit; i++) {
+        const int64_t b = (first + i) % n * stride;
         const Sequence *s = &q->batch->sequences[b];
         Arena *own = arena_new();
         const Interpretation *run =
             interpret(own, spec.module, spec.module->forward, weights, s->inputs, s->n_inputs, s->symbols);
-        most = fmax(most, sequence_error(q, run, q->reference[b]));
+        const double error = sequence_error(q, run, q->reference[b]);
+        if (error > most) most = error, q->worst = b;
         arena_free(own);
     }
     arena_free(arena);

@@ -52,6 +52,18 @@ static bool same_numbers(const Quantization *q, const Matrix *m, int a, int b) {
     return weight_type_equal(p->weights, other->weights) && smooths(q, m, p) == smooths(q, m, other);
 }
 
+bool same_model(const Quantization *q, int unit, int a, int b) {
+    const Precision *p = &q->task->choices[a].precision, *other = &q->task->choices[b].precision;
+    bool same = !q->units[unit].attends || (p->attention == other->attention && p->cache == other->cache);
+    for (int i = 0; i < q->n_matrices && same; i++) {
+        const Matrix *m = &q->matrices[i];
+        if (m->unit != unit) continue;
+        same = same_numbers(q, m, a, b) && (m->set == NO_ROWS || rows_dtype(p, p->weights.dtype) ==
+                                                                    rows_dtype(other, other->weights.dtype));
+    }
+    return same;
+}
+
 const float *matrix_rounded(Quantization *q, Matrix *m, int choice) {
     Scaling *scaling = (Scaling *)m->scaling;
     for (int c = 0; c < q->task->n_choices && !m->rounded[choice]; c++)

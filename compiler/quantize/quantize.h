@@ -29,6 +29,7 @@ typedef struct Unit {
     const char *name;   /* "encoder layer 3 ffn.down" */
     Precision **places; /* of the model that hold it: of each layer that shares the weights */
     int n_places;
+    bool attends;       /* its precision is also that of an attention and its cache */
     bool is_last;       /* the last matrix of the sublayer whose other matrices are the unit in front of it */
 } Unit;
 
@@ -71,6 +72,7 @@ typedef struct Quantization {
     int n_sets;
     double *cost, *error; /* [n_units][n_choices]: picoseconds of a call; squares of the products' relative errors */
     int *chosen;          /* [n_units]: a choice, or -1 for a unit without matrices */
+    int64_t worst;        /* the sequence with the largest error of the last model */
     double reached;       /* the largest error of a row with them */
     bool kept;            /* the bound; else no choice keeps it, and `chosen` are the most accurate ones */
 } Quantization;
@@ -87,11 +89,14 @@ void calibrate(Quantization *q);
 
 /* --- quantize/local.c: the error that a choice makes in the products of a unit, and the vectors that smooth rows. */
 void local_errors(Quantization *q);
+/* Whether two choices for a unit give the same model. */
+bool same_model(const Quantization *q, int unit, int a, int b);
 /* The numbers of a matrix in a choice, and their scaling. */
 const float *matrix_rounded(Quantization *q, Matrix *matrix, int choice);
 
-/* --- quantize/evaluate.c: the largest error of the output's rows over each `stride`-th sequence. */
-double model_error(Quantization *q, const int *chosen, int64_t stride);
+/* --- quantize/evaluate.c: the largest error of the output's rows over each `stride`-th sequence, or one above the limit
+ * where there is one. The sequence with the largest one comes first at the next call. */
+double model_error(Quantization *q, const int *chosen, int64_t stride, double limit);
 Compilation chosen_spec(Arena *arena, const Quantization *q, const int *chosen); /* at STAGE_GRAPH */
 /* The numbers of a vector of the chosen model, given by its place in that table. */
 const float *chosen_vector(const Quantization *q, const WeightTable *table, int weight);
@@ -99,6 +104,7 @@ const float *chosen_vector(const Quantization *q, const WeightTable *table, int 
 /* --- quantize/search.c: sets `chosen`; false where no choice keeps the bound, and `reached` is then what the most
  * accurate one has. */
 bool search_choices(Quantization *q);
+void tidy_choices(Quantization *q); /* gives units that of most where both give the same model */
 double total_cost(const Quantization *q, const int *chosen);
 
 /* --- quantize/restate.c: the text of the spec with `precision` lines for what is chosen. */

@@ -86,8 +86,8 @@ static void append_settings(Restate *r, const Item *item, const char *const *lin
     } else {
         copy_until(r, offset_of(r, item->block_end));
     }
-    for (int i = 0; i < n; i++) text_printf(&r->out, "\n%s\n", lines[i]);
-    if (!item->has_block) text_printf(&r->out, "}");
+    for (int i = 0; i < n; i++) text_printf(&r->out, "\n%s", lines[i]);
+    text_printf(&r->out, item->has_block ? "\n" : "\n}");
 }
 
 static bool is_inside(Location at, const Item *item) {

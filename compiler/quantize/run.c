@@ -16,6 +16,7 @@ Quantization *quantize(Arena *arena, Source *source, const Compilation *f32, con
     for (int m = 0; m < q->n_matrices; m++) q->chosen[q->matrices[m].unit] = 0;
     local_errors(q);
     q->kept = search_choices(q);
+    tidy_choices(q);
     return q;
 }
 

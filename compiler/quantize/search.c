@@ -67,9 +67,9 @@ typedef struct Search {
     int evaluations;
 } Search;
 
-static double evaluated(Search *s, const int *chosen, int64_t stride) {
+static double evaluated(Search *s, const int *chosen, int64_t stride, double limit) {
     progress_begin("interpreting the %s model", s->evaluations++ ? "next" : "cheapest");
-    const double error = model_error(s->q, chosen, stride);
+    const double error = model_error(s->q, chosen, stride, limit);
     progress_end();
     return error;
 }
@@ -78,12 +78,12 @@ static void measure_units(Search *s) {
     Quantization *q = s->q;
     const int64_t stride = ceil_div(q->batch->count, MEASURED);
     int *chosen = arena_array(q->arena, (size_t)q->n_units, sizeof *chosen);
-    s->floor = summed(q, evaluated(s, s->finest, stride));
+    s->floor = summed(q, evaluated(s, s->finest, stride, INFINITY));
     for (int u = 0; u < q->n_units; u++) {
         if (s->cheapest[u] == s->finest[u]) continue;
         memcpy(chosen, s->finest, (size_t)q->n_units * sizeof *chosen);
         chosen[u] = s->cheapest[u];
-        s->added[u] = fmax(0, summed(q, evaluated(s, chosen, stride)) - s->floor);
+        s->added[u] = fmax(0, summed(q, evaluated(s, chosen, stride, INFINITY)) - s->floor);
     }
 }
 
@@ -129,14 +129,14 @@ static bool descend(Search *s, double error) {
         if (sum > 0 && isfinite(error)) s->factor = summed(q, error) / sum;
         if (!refine(s)) return false;
         while (s->factor * expected(s) > bound && refine(s)) {}
-        error = evaluated(s, s->now, 1);
+        error = evaluated(s, s->now, 1, INFINITY);
     }
     q->reached = error;
     return true;
 }
 
-/* Sets the untried change to a cheaper choice that saves the most, of those for which the sum does not pass twice the
- * bound; false where there is none. */
+/* Sets the untried change to a cheaper choice that saves the most, and of those the one with the least error, unless the
+ * sum would pass twice the bound; false where there is none. */
 static bool cheaper(const Search *s, const bool *tried, int *unit, int *choice) {
     Quantization *q = s->q;
     const double sum = expected(s), room = 2 * summed(q, q->task->bound);
@@ -144,7 +144,8 @@ static bool cheaper(const Search *s, const bool *tried, int *unit, int *choice) 
     for (int u = 0; u < q->n_units; u++)
         for (int c = 0; c < q->task->n_choices && s->now[u] >= 0; c++) {
             const double saved = cost_of(q, u, s->now[u]) - cost_of(q, u, c);
-            if (saved <= most || tried[u * q->task->n_choices + c]) continue;
+            if (saved <= 0 || saved < most || tried[u * q->task->n_choices + c]) continue;
+            if (saved == most && error_of(q, u, c) >= error_of(q, *unit, *choice)) continue;
             if (s->factor * (sum - added_by(s, u, s->now[u]) + added_by(s, u, c)) > room) continue;
             most = saved, *unit = u, *choice = c;
         }
@@ -159,10 +160,16 @@ static void give_back(Search *s) {
         tried[unit * q->task->n_choices + choice] = true;
         const int before = s->now[unit];
         s->now[unit] = choice;
-        const double error = evaluated(s, s->now, 1);
+        const double error = evaluated(s, s->now, 1, q->task->bound);
         if (error <= q->task->bound) q->reached = error;
         else s->now[unit] = before;
     }
+}
+
+void tidy_choices(Quantization *q) {
+    const int most = units_most(q, q->chosen);
+    for (int u = 0; u < q->n_units; u++)
+        if (q->chosen[u] >= 0 && same_model(q, u, q->chosen[u], most)) q->chosen[u] = most;
 }
 
 bool search_choices(Quantization *q) {
@@ -178,10 +185,10 @@ bool search_choices(Quantization *q) {
     choose_least(q, true, s.cheapest);
     choose_least(q, false, s.finest);
     memcpy(s.now, s.cheapest, units * sizeof *s.now);
-    const double error = q->reached = evaluated(&s, s.now, 1);
+    const double error = q->reached = evaluated(&s, s.now, 1, INFINITY);
     if (error <= q->task->bound) return true;
     memcpy(s.now, s.finest, units * sizeof *s.now);
-    const double finest = q->reached = evaluated(&s, s.finest, 1);
+    const double finest = q->reached = evaluated(&s, s.finest, 1, INFINITY);
     if (finest > q->task->bound) return false;
     measure_units(&s);
     memcpy(s.now, s.cheapest, units * sizeof *s.now);

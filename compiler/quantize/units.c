@@ -27,6 +27,7 @@ static void add_sublayer(UnitList *list, Stack *stack, int64_t owner, int sublay
     Unit *unit = unit_add(list, sublayer_name(list->arena, stack, owner, &stack->layers[owner].sublayers[sublayer], last),
                           (int)(stack->n_layers - owner));
     unit->is_last = last;
+    unit->attends = !last && stack->layers[owner].sublayers[sublayer].kind == SUBLAYER_ATTENTION;
     for (int64_t l = owner; l < stack->n_layers; l++) {
         Layer *layer = &stack->layers[l];
         if (layer->weights_of != owner) continue;
@@ -66,7 +67,9 @@ Unit *units_of(Arena *arena, Model *model, int *count) {
         add_layers(&list, decoder);
     }
     if (model->alone) {
-        place_add(unit_add(&list, "attention", 1), &model->alone->precision);
+        Unit *first = unit_add(&list, "attention", 1);
+        place_add(first, &model->alone->precision);
+        first->attends = true;
         Unit *last = unit_add(&list, "attention.output", 1);
         place_add(last, &model->alone->last);
         last->is_last = true;
@@ -89,10 +92,16 @@ int units_most(const Quantization *q, const int *chosen) {
 /* A sublayer without a last matrix, as attention with `output none`, has the precision of its others there. */
 void units_set(const Quantization *q, const Unit *units, const int *chosen) {
     const int most = units_most(q, chosen);
+    const Choice *choices = q->task->choices;
     for (int u = 0; u < q->n_units; u++)
         for (int p = 0; p < units[u].n_places; p++) {
             int choice = chosen[u] >= 0 ? chosen[u] : most;
             if (chosen[u] < 0 && u > 0 && units[u].is_last) choice = chosen[u - 1] >= 0 ? chosen[u - 1] : most;
-            *units[u].places[p] = q->task->choices[choice].precision;
+            Precision precision = choices[choice].precision;
+            if (!units[u].attends) {
+                precision.attention = choices[most].precision.attention;
+                precision.cache = choices[most].precision.cache;
+            }
+            *units[u].places[p] = precision;
         }
 }
