@@ -909,8 +909,8 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
  * set to the scales and offsets, which are bf16 numbers where they belong to groups, and else have at most 16
  * significant bits. Numbers that are the result of this function stay as they are. */
 const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, Scaling *scaling);
-/* The matrix with each column divided by its number of the vector, in double, and rounded to f32; a number that f32 does
- * not hold is a failure. */
+/* The matrix with each column divided by its number of the vector, in double, and rounded to f32; a number that f32
+ * does not hold is a failure. */
 const float *weight_smoothed(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector);
 /* Smooths and rounds all weights, whose numbers are those of a file or drawn ones, and sets their scaling. */
 void weights_round(Arena *arena, Weights *weights);

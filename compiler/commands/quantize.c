@@ -117,6 +117,7 @@ static void print_chosen(const Quantization *q) {
         say(stdout, "%-*s  %10s  %9.2e  %s\n", width, q->units[u].name,
             duration_text(q->arena, q->cost[at] * 1e-12), sqrt(q->error[at]), task->choices[q->chosen[u]].name);
     }
+    say(stdout, "%-*s  %10s\n", width, "sum", duration_text(q->arena, total_cost(q, q->chosen) * 1e-12));
     say(stdout, "\n%s of `%s` is at most %.3g on %s, and the bound is %.3g\n", measure_name(task->kind),
         output_name(task->output), q->reached, counted(q->arena, q->batch->count, "sequence"), task->bound);
 }

@@ -1,9 +1,9 @@
 /* local.c: the errors that choices make in the products of kept rows, each against the same product in f32, and the
  * vectors that make them small.
  *
- * A vector divides the columns of rows by s and multiplies those of matrices by s, with s_j = max|x_j|^a / max|w_j|^(1 -
- * a) (SmoothQuant: Xiao et al. 2022, arXiv:2211.10438): large columns of rows become smaller where those of the matrices
- * leave room. Of a few a, the one with the least error is taken. */
+ * A vector divides the columns of rows by s and multiplies those of matrices by s, where s_j is max|x_j|^a over
+ * max|w_j|^(1 - a) (SmoothQuant: Xiao et al. 2022, arXiv:2211.10438): large columns of rows become smaller where those
+ * of the matrices leave room. Of a few a, the one with the least error is taken. */
 #include "quantize.h"
 
 #include <math.h>
@@ -81,7 +81,7 @@ const float *matrix_rounded(Quantization *q, Matrix *m, int choice) {
 
 enum { BLOCK = 64 };
 
-/* rows [n][k], matrix [N][k] -> out [n][N]; `add` adds, with that sign. */
+/* rows [n][k], matrix [N][k]: their product is added to out [n][N], with that sign. */
 static void multiply(const float *rows, const float *matrix, int64_t n, int64_t k, int64_t N, float sign, float *out) {
     Arena *own = arena_new();
     float *block = arena_array(own, (size_t)(k * BLOCK), sizeof *block);
@@ -249,7 +249,9 @@ static void matrix_errors(Quantization *q, Matrix *m) {
         const Precision *p = &q->task->choices[c].precision;
         const float *numbers = matrix_rounded(q, m, c);
         if (m->looked_up) errors[c] += table_error(q, m, numbers);
-        if (exact) errors[c] += product_error(q, m, p, numbers, smooths(q, m, p) ? q->sets[m->set].vector : NULL, exact);
+        if (!exact) continue;
+        const float *vector = smooths(q, m, p) ? q->sets[m->set].vector : NULL;
+        errors[c] += product_error(q, m, p, numbers, vector, exact);
     }
     arena_free(own);
 }

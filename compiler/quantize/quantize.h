@@ -94,8 +94,8 @@ bool same_model(const Quantization *q, int unit, int a, int b);
 /* The numbers of a matrix in a choice, and their scaling. */
 const float *matrix_rounded(Quantization *q, Matrix *matrix, int choice);
 
-/* --- quantize/evaluate.c: the largest error of the output's rows over each `stride`-th sequence, or one above the limit
- * where there is one. The sequence with the largest one comes first at the next call. */
+/* --- quantize/evaluate.c: the largest error of the output's rows over each `stride`-th sequence, or one above the
+ * limit where there is one. The sequence with the largest one comes first at the next call. */
 double model_error(Quantization *q, const int *chosen, int64_t stride, double limit);
 Compilation chosen_spec(Arena *arena, const Quantization *q, const int *chosen); /* at STAGE_GRAPH */
 /* The numbers of a vector of the chosen model, given by its place in that table. */

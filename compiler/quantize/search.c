@@ -13,8 +13,12 @@
 enum { MEASURED = 8,   /* sequences on which the units are measured */
        MOST_BACK = 16 }; /* models with a cheaper choice for one unit that are tried at the end */
 
-static double cost_of(const Quantization *q, int unit, int choice) { return q->cost[unit * q->task->n_choices + choice]; }
-static double error_of(const Quantization *q, int unit, int choice) { return q->error[unit * q->task->n_choices + choice]; }
+static double cost_of(const Quantization *q, int unit, int choice) {
+    return q->cost[unit * q->task->n_choices + choice];
+}
+static double error_of(const Quantization *q, int unit, int choice) {
+    return q->error[unit * q->task->n_choices + choice];
+}
 
 double total_cost(const Quantization *q, const int *chosen) {
     double sum = 0;
@@ -135,8 +139,8 @@ static bool descend(Search *s, double error) {
     return true;
 }
 
-/* Sets the untried change to a cheaper choice that saves the most, and of those the one with the least error, unless the
- * sum would pass twice the bound; false where there is none. */
+/* Finds the untried change to a cheaper choice that saves the most, and of those the one with the least error; but none
+ * with which the sum would pass twice the bound. False where there is none. */
 static bool cheaper(const Search *s, const bool *tried, int *unit, int *choice) {
     Quantization *q = s->q;
     const double sum = expected(s), room = 2 * summed(q, q->task->bound);

@@ -24,10 +24,10 @@ static const char *sublayer_name(Arena *arena, const Stack *stack, int64_t layer
 
 /* The matrices of a sublayer, or the last one, in all layers that have the weights of that layer. */
 static void add_sublayer(UnitList *list, Stack *stack, int64_t owner, int sublayer, bool last) {
-    Unit *unit = unit_add(list, sublayer_name(list->arena, stack, owner, &stack->layers[owner].sublayers[sublayer], last),
-                          (int)(stack->n_layers - owner));
+    const Sublayer *own = &stack->layers[owner].sublayers[sublayer];
+    Unit *unit = unit_add(list, sublayer_name(list->arena, stack, owner, own, last), (int)(stack->n_layers - owner));
     unit->is_last = last;
-    unit->attends = !last && stack->layers[owner].sublayers[sublayer].kind == SUBLAYER_ATTENTION;
+    unit->attends = !last && own->kind == SUBLAYER_ATTENTION;
     for (int64_t l = owner; l < stack->n_layers; l++) {
         Layer *layer = &stack->layers[l];
         if (layer->weights_of != owner) continue;

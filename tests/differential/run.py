@@ -74,6 +74,7 @@ SSE2 = [  # and what compiles it
 TILES = [  # by functions in C, so that every machine with the vectors beside them can
     ("tests/differential/int8_tiles.attn", []), ("tests/differential/int8_tiles_logits.attn", ["--cc", "gcc"]),
     ("tests/differential/int8_rows.attn", []), ("tests/differential/int8_rows_small.attn", []),
+    ("tests/differential/int8_smooth.attn", []),
     ("specs/minilm.attn", ["--small", "--precision", "weights=int8,activations=int8"]),
 ]
 TILES_OF_FLOATS = [  # whose sums have an order of their own

@@ -108,6 +108,8 @@ Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uin
         shape_elements(spec->shape, &count);
         for (int64_t k = 0; k < count && dtype_has_scales(spec->type.dtype); k++)
             if (!isfinite(data[i][k])) data[i][k] = FLT_MAX; /* a file with such a number is refused */
+        for (int64_t k = 0; k < count && spec->positive; k++)
+            data[i][k] = data[i][k] > 0x1p-20f ? fminf(data[i][k], 0x1p20f) : 0x1p-20f;
         w->data[i] = weight_rounded(arena, spec, data[i], &w->scaling[i]);
     }
     return w;
