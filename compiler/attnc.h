@@ -4,13 +4,13 @@
  * which data flows:
  *
  *   support -> syntax -> formats -> model -> ir -> passes -> weights -> interp -> targets -> lower -> emit
- *   -> pipeline -> import -> engine -> check -> commands
+ *   -> pipeline -> import -> engine -> check -> quantize -> commands
  *
  * A file uses its own room and earlier rooms, never a later one, and no files use each other in a circle. A room with
  * many declarations has them in a header that is included below in its place; headers that only the files of one room
  * share are not included. pipeline.c is the compiler in one function. The rooms after it use it and have headers of
- * their own: import/import.h, engine/engine.h (models that run), check/check.h (compiled C against the interpreter) and
- * commands/commands.h. */
+ * their own: import/import.h, engine/engine.h (models that run), check/check.h (compiled C against the interpreter),
+ * quantize/quantize.h (a precision for each matrix within a bound) and commands/commands.h. */
 #ifndef ATTNC_H
 #define ATTNC_H
 
@@ -425,6 +425,7 @@ static inline bool weight_type_equal(WeightType a, WeightType b) {
 typedef struct Precision {
     WeightType weights; /* of the matrices of products and of token tables */
     Dtype activations;  /* of the rows that products read: I8 beside weights of integers, BF16 beside BF16, or F32 */
+    bool smooth;        /* beside activations of I8: a vector of the weights multiplies the rows before */
     Dtype attention;    /* of the queries, keys and values that are multiplied: F32 or BF16 */
     Dtype cache;        /* of the keys and values that a decoder's attention reads: F32, BF16, F16 or I8 */
 } Precision;
@@ -469,6 +470,7 @@ typedef struct Sublayer {
     bool residual;
     double residual_scale;
     Precision precision;
+    Precision last; /* the same for its last matrix, attention's `output` or ffn's `down` */
     Attention attention;
     Ffn ffn;
 } Sublayer;
@@ -557,6 +559,8 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
 /* --- model/precision.c: a precision as a command line states it: `f32`, or PART=TYPE,… Of what is not fine, *why is a
  * sentence. */
 typedef enum PrecisionRead { PRECISION_FINE, PRECISION_WRONG, PRECISION_LATER } PrecisionRead; /* LATER: not yet */
+/* The type in which rows are multiplied by weights of that type: rows in few bits are for weights in as few. */
+Dtype rows_dtype(const Precision *precision, Dtype weights);
 bool is_group_size(int64_t n); /* 32, 64 or 128 numbers of a row share a scale */
 PrecisionRead precision_read(Arena *arena, const char *text, Precision *out, const char **why);
 /* Gives every part of the model this precision, also those that state another. Before the graphs are built. */
@@ -747,6 +751,9 @@ typedef struct WeightSpec {
     Site site;
     Shape shape;            /* matrices are [out][in], as in y = W x */
     WeightType type;        /* to which numbers are rounded */
+    const Precision *precision; /* in the model, which states the type; NULL: it is always f32 */
+    int smoothing;          /* of a matrix: 1 + the vector [K] of the table that divides its columns first; or 0 */
+    bool positive;          /* a smoothing vector: its numbers are finite and above 0 */
     double mean, deviation; /* of random weights (--weights random:SEED) */
     bool longer;            /* a position table: a file may have more rows, of which the first ones are used */
     Location location;
@@ -867,6 +874,9 @@ double step_flops(const Plan *plan, const Step *step, const CallRows *call);
 double step_bytes(const Plan *plan, const Step *step, const CallRows *call);
 /* Roughly the multiply-adds of a step for each of its rows, or of attention for each row and key. */
 int64_t step_work(const Step *step);
+/* --- passes/rates.c: picoseconds by the committed rates of rates.def, which are the same on every machine. */
+double product_cost(WeightType weights, Dtype rows, double multiply_adds);
+double read_cost(double bytes); /* of weights, from memory */
 /* --- passes/passes.c: runs fuse, memory and layout, in this order. */
 Program *plan_model(Arena *arena, const Module *module);
 
@@ -907,6 +917,11 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
  * set to the scales and offsets, which are bf16 numbers where they belong to groups, and else have at most 16
  * significant bits. Numbers that are the result of this function stay as they are. */
 const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, Scaling *scaling);
+/* The matrix with each column divided by its number of the vector, in double, and rounded to f32; a number that f32
+ * does not hold is a failure. */
+const float *weight_smoothed(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector);
+/* Smooths and rounds all weights, whose numbers are those of a file or drawn ones, and sets their scaling. */
+void weights_round(Arena *arena, Weights *weights);
 /* The integers of row n of a rounded matrix. */
 void weight_codes(const WeightSpec *spec, const Scaling *scaling, const float *numbers, int64_t n, int8_t *out);
 

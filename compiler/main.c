@@ -15,6 +15,7 @@ static const struct {
     {"generate", command_generate, "continue a prompt by greedy search, sampling or beam search"},
     {"check", command_check, "compare the compiled C of a spec with the interpreter"},
     {"compare", command_compare, "measure precisions on given inputs: their errors against f32, bytes and times"},
+    {"quantize", command_quantize, "choose the precision of each matrix within a bound on given inputs"},
     {"explain", command_explain, "count flops, bytes, memory and code of a spec, step by step"},
     {"bench", command_bench, "time the C of a spec on this machine and compare it with the measured peak"},
     {"pack", command_pack, "write weights in the layout that the C reads"},

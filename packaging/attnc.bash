@@ -21,6 +21,7 @@ _attnc() {
     --unroll) mapfile -t COMPREPLY < <(compgen -W "auto full loops" -- "$word") ;;
     --length-form) mapfile -t COMPREPLY < <(compgen -W "gnmt power" -- "$word") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$word") ;;
+    --measure) mapfile -t COMPREPLY < <(compgen -W "cos kl rel" -- "$word") ;;
     --engine) mapfile -t COMPREPLY < <(compgen -W "compiled interp" -- "$word") ;;
     *)
         if [[ $word == -* ]]; then

@@ -123,7 +123,7 @@ static int flags_of(Field field) {
 /* A default outside of the option's range means that there is none. */
 static const char *default_text(const OptionText *o) {
     const FieldText *field = &field_texts[o->field];
-    if (is(field->initial, "UNSET")) return "open";
+    if (is(field->initial, "UNSET") || is(field->initial, "DTYPE_COUNT")) return "open";
     if (!is_flag(o)) {
         for (int i = 0; i < CHOICES; i++)
             if (choices[i].field == o->field && choices[i].value == field->value) return choices[i].word;

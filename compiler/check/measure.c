@@ -21,8 +21,9 @@ static Weights *weights_in(Arena *arena, const WeightTable *table, const Weights
             if (!isfinite(numbers[k]))
                 fail("precision %s: number %lld of `%s` is %s, and integers have no such number", precision,
                      (long long)k, spec->name, isnan(numbers[k]) ? "NaN" : "infinite");
-        weights->data[i] = weight_rounded(arena, spec, numbers, &weights->scaling[i]);
+        weights->data[i] = numbers;
     }
+    weights_round(arena, weights);
     return weights;
 }
 

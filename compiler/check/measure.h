@@ -81,6 +81,12 @@ Measurement *measure(Arena *arena, Reference *reference, const Compilation *spec
 Measurement *measure_f32(Arena *arena, const Reference *reference);
 
 /* --- measure_rows.c: outputs in the layout of check_pieces. */
+/* Of a row a against the same row b of f32, as RowErrors has them. */
+typedef struct RowError {
+    double rel, cos;
+} RowError;
+RowError measure_row(const float *a, const float *b, int64_t n);
+double measure_divergence(const float *a, const float *b, int64_t n); /* KL(b || a) of logits */
 void measure_outputs(const Reference *reference, const MeasuredModel *model, Measurement *out);
 void measure_logits(const Reference *reference, const MeasuredModel *model, LogitsErrors *out);
 /* The first output with a number that is not finite, or OUT_COUNT. */

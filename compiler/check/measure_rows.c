@@ -6,7 +6,7 @@
 
 /* ---------------------------------------------------------------- rows */
 
-static void add_row(RowErrors *e, const float *a, const float *b, int64_t n) {
+RowError measure_row(const float *a, const float *b, int64_t n) {
     double apart = 0, aa = 0, bb = 0, ab = 0;
     for (int64_t i = 0; i < n; i++) {
         const double x = a[i], y = b[i];
@@ -15,13 +15,17 @@ static void add_row(RowErrors *e, const float *a, const float *b, int64_t n) {
         bb += y * y;
         ab += x * y;
     }
-    const double rel = apart == 0 ? 0 : bb > 0 ? sqrt(apart / bb) : 1;
-    const double cos = apart == 0 ? 0 : aa > 0 && bb > 0 ? fmax(0, 1 - ab / (sqrt(aa) * sqrt(bb))) : 1;
+    return (RowError){.rel = apart == 0 ? 0 : bb > 0 ? sqrt(apart / bb) : 1,
+                      .cos = apart == 0 ? 0 : aa > 0 && bb > 0 ? fmax(0, 1 - ab / (sqrt(aa) * sqrt(bb))) : 1};
+}
+
+static void add_row(RowErrors *e, const float *a, const float *b, int64_t n) {
+    const RowError row = measure_row(a, b, n);
     e->rows++;
-    e->rel_mean += rel;
-    e->cos_mean += cos;
-    e->rel_max = fmax(e->rel_max, rel);
-    e->cos_max = fmax(e->cos_max, cos);
+    e->rel_mean += row.rel;
+    e->cos_mean += row.cos;
+    e->rel_max = fmax(e->rel_max, row.rel);
+    e->cos_max = fmax(e->cos_max, row.cos);
 }
 
 void measure_outputs(const Reference *r, const MeasuredModel *m, Measurement *out) {
@@ -102,6 +106,11 @@ static double divergence(const Distribution *p, const Distribution *q, int64_t n
         sum += exp(log_p) * (log_p - log_q);
     }
     return fmax(0, sum);
+}
+
+double measure_divergence(const float *a, const float *b, int64_t n) {
+    const Distribution p = distribution_of(b, n), q = distribution_of(a, n);
+    return divergence(&p, &q, n);
 }
 
 /* The ids that the rows of a decoder's logits are fed, or NULL where rows do not predict the next id. */

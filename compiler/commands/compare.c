@@ -38,6 +38,13 @@ static Compilation f32_spec(Arena *arena, Source *source, Precision first) {
     return c;
 }
 
+/* Adds the vectors that smooth rows in another precision of the model, so that they are read with its weights. */
+static void add_vectors(Arena *arena, WeightTable *table, const WeightTable *of) {
+    for (size_t i = 0; i < of->count; i++)
+        if (of->specs[i].positive && !weight_spec_find(table, of->specs[i].name))
+            weight_table_add(arena, table, of->specs[i]);
+}
+
 /* "avx512", or "avx512 and avx512vnni" where some models have targets of their own. */
 static const char *targets_of(const Compare *x) {
     Text out = text_new(x->arena);
@@ -198,6 +205,7 @@ int command_compare(int argc, char **argv) {
     for (int i = 0; i < n; i++) { /* refuses all before anything runs */
         Compilation c = precise_spec(arena, source, precisions[i], STAGE_GRAPH, false);
         compile_until(&c, STAGE_PLAN);
+        add_vectors(arena, &f32.module->weights, &c.module->weights);
     }
     Batch *batch = batch_read(arena, f32.module->forward, inputs);
     Weights *weights = load_weights(&f32, run.weights, run.verbose);

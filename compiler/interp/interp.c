@@ -61,14 +61,17 @@ static void run_linear(Arena *arena, Rounding *how, Numbers x, Numbers weight, c
     }
 }
 
-/* x [n][k] -> out [n][k]: the numbers that rounded rows stand for. */
-static void run_quantize(Interp *in, const Op *op, Numbers x, int64_t n, int64_t k, double *out) {
+/* x [n][k], smooth [k] or none -> out [n][k]: the numbers that rounded rows stand for. */
+static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smooth, int64_t n, int64_t k,
+                         double *out) {
     const QuantizedRows *given = in->given ? &in->given[op->result] : NULL;
     double *row = arena_array(in->arena, (size_t)k, sizeof *row), largest = 0;
+    double *by = arena_array(in->arena, (size_t)k, sizeof *by); /* how far C's numbers may be from those of `row` */
     for (int64_t i = 0; i < n * k; i++)
         if (isfinite(at(x, i))) largest = fmax(largest, fabs(at(x, i)));
+    for (int64_t c = 0; c < k; c++) by[c] = 2e-5 * (1 + largest) * (smooth ? at(*smooth, c) : 1);
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t c = 0; c < k; c++) row[c] = at(x, i * k + c);
+        for (int64_t c = 0; c < k; c++) row[c] = at(x, i * k + c) * (smooth ? at(*smooth, c) : 1);
         const RowScale own = quantize_scale(row, k);
         RowHead head = own.head;
         const uint8_t *codes = NULL;
@@ -76,7 +79,7 @@ static void run_quantize(Interp *in, const Op *op, Numbers x, int64_t n, int64_t
             memcpy(&head, given->data + i * given->stride, sizeof head);
             codes = given->data + i * given->stride + ROW_HEAD;
             QuantizeReport *report = in->report;
-            if (report) quantize_compare(row, k, 2e-5 * (1 + largest), &head, codes, report);
+            if (report) quantize_compare(row, k, by, &head, codes, report);
             if (report && report->wrong && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
         }
         for (int64_t c = 0; c < k; c++) {
@@ -330,7 +333,7 @@ static void run_op(Interp *in, const Op *op) {
         run_linear(in->arena, &in->rounding, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d,
                    out);
         break;
-    case OP_quantize: run_quantize(in, op, x, n, d, out); break;
+    case OP_quantize: run_quantize(in, op, x, op->n_inputs > 1 ? &y : NULL, n, d, out); break;
     case OP_round: run_round(in, op, x, n, d, out); break;
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;

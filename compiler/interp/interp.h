@@ -74,6 +74,10 @@ typedef struct InterpretHow {
 Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                              const InputArray *inputs, int n_inputs, const int64_t *symbols, const InterpretHow *how);
 
+/* --- interp/quantize.c: the numbers that a row of k stands for in I8 or BF16, as OP_quantize and OP_round round it, or
+ * in F32. */
+void row_in(Dtype dtype, const double *x, int64_t k, double *out);
+
 /* --- interp/session.c: a state to which Module.decode appends rows, and its source, which Module.encode computes. */
 typedef struct Session Session;
 

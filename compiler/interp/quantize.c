@@ -5,6 +5,7 @@
  * rounding differ as f32 does. So the interpreter takes over the compiled rows, after it has held each integer against
  * its own number, and what follows keeps the bound of f32. */
 #include "quantize.h"
+#include "round.h"
 
 #include <math.h>
 
@@ -38,6 +39,18 @@ uint8_t quantized_code(double x, float inverse, float zero) {
     return (uint8_t)(code > 0 ? code < MOST_CODE ? code : MOST_CODE : 0);
 }
 
+void row_in(Dtype dtype, const double *x, int64_t k, double *out) {
+    if (dtype == DTYPE_I8) {
+        const RowScale own = quantize_scale(x, k);
+        for (int64_t c = 0; c < k; c++)
+            out[c] = quantized_value(&own.head, quantized_code(x[c], own.inverse, own.head.zero));
+    } else if (dtype == DTYPE_F32) {
+        for (int64_t c = 0; c < k; c++) out[c] = x[c];
+    } else {
+        round_row(dtype, x, k, out);
+    }
+}
+
 /* Whether a head may be that of the row: its range within `by` of the row's at each end. */
 static bool head_fits(const double *x, int64_t k, const RowHead *own, const RowHead *given, double by) {
     if (isnan(own->scale) || isnan(given->scale)) return isnan(own->scale) && isnan(given->scale);
@@ -59,13 +72,15 @@ static bool code_fits(double x, const RowHead *head, uint8_t code, double by) {
     return fabs(code - exact) <= slack;
 }
 
-void quantize_compare(const double *x, int64_t k, double by, const RowHead *head, const uint8_t *codes,
+void quantize_compare(const double *x, int64_t k, const double *by, const RowHead *head, const uint8_t *codes,
                       QuantizeReport *report) {
     const RowScale own = quantize_scale(x, k);
-    const bool fits = head_fits(x, k, &own.head, head, by);
+    double most = 0;
+    for (int64_t c = 0; c < k; c++) most = fmax(most, by[c]);
+    const bool fits = head_fits(x, k, &own.head, head, most);
     for (int64_t c = 0; c < k; c++) {
         report->ties += codes[c] != quantized_code(x[c], own.inverse, head->zero) && head->scale > 0;
-        report->wrong += !fits || !(isnan(head->scale) || code_fits(x[c], head, codes[c], by));
+        report->wrong += !fits || !(isnan(head->scale) || code_fits(x[c], head, codes[c], by[c]));
     }
     report->numbers += k;
     report->most_ties += (double)k * SHARE_OF_TIES;

@@ -16,9 +16,9 @@ RowScale quantize_scale(const double *x, int64_t k);
 /* round(x * inverse) + zero point in f32, limited to 0 to 255; ties go to even. */
 uint8_t quantized_code(double x, float inverse, float zero);
 double quantized_value(const RowHead *head, uint8_t code); /* scale * (code - zero point) */
-/* Compares a row that C has rounded with x, which may be wrong by `by`: counts its numbers, those that this file rounds
- * to another integer, and those that no number so near gives. */
-void quantize_compare(const double *x, int64_t k, double by, const RowHead *head, const uint8_t *codes,
+/* Compares a row that C has rounded with x, whose numbers may be wrong by those of `by`: counts its numbers, those that
+ * this file rounds to another integer, and those that no number so near gives. */
+void quantize_compare(const double *x, int64_t k, const double *by, const RowHead *head, const uint8_t *codes,
                       QuantizeReport *report);
 
 #endif

@@ -7,7 +7,8 @@
 
 /* ---------------------------------------------------------------- sublayers and stacks */
 
-static int ffn(Build *b, const Stem *stem, const Ffn *f, int x) {
+static int ffn(Build *b, const Stem *stem, const Sublayer *s, int x) {
+    const Ffn *f = &s->ffn;
     LinearWeights gate_weights = {0}; /* stand in front of those of `up`, which are read first */
     if (f->gated) gate_weights = build_declare_linear(b, stem, "gate", f->d_ff, b->model->d_model, f->bias_gate, 1);
     int up = build_new_linear(b, stem, "up", ROLE_NONE, x, f->d_ff, f->bias_up);
@@ -18,6 +19,7 @@ static int ffn(Build *b, const Stem *stem, const Ffn *f, int x) {
     } else {
         up = EMIT(activation, build_value_like(b, "activated", up), ATTRIBUTES(.activation = f->activation), up);
     }
+    b->precision = &s->last;
     return build_new_linear(b, stem, "down", ROLE_NONE, up, b->model->d_model, f->bias_down);
 }
 
@@ -31,7 +33,7 @@ typedef struct StackRows {
 static int sublayer_body(Build *b, const StackRows *rows, const Stem *stem, const Sublayer *s, int normed, int layer) {
     int y;
     if (s->kind == SUBLAYER_FFN) {
-        y = ffn(b, stem, &s->ffn, normed);
+        y = ffn(b, stem, s, normed);
     } else {
         int keys = s->attention.cross ? rows->encoder_rows : normed;
         y = build_attention(b, stem, rows->stack, &s->attention, (Heads){normed, keys, keys}, rows->bound, layer);
@@ -46,7 +48,8 @@ static int sublayer_sum(Build *b, const char *what, const Sublayer *s, int x, in
 
 static void enter_sublayer(Build *b, const StackRows *rows, int64_t layer, const Sublayer *s) {
     b->location = s->location;
-    b->precision = s->precision;
+    b->precision = &s->precision;
+    b->last = &s->last;
     b->stem = build_sublayer_stem(b, rows->stack, layer, s);
     b->where = arena_printf(b->arena, "%s layer %lld %s", rows->stack->name, (long long)layer, s->name);
 }
@@ -127,7 +130,7 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
     const Stem *stem = &b->stem;
     b->stem = build_stem(b, stack, "embedding.");
     b->location = stack->location;
-    b->precision = stack->precision;
+    b->precision = &stack->precision;
     b->where = arena_printf(b->arena, "%s embedding", stack->name);
     const bool of_source = b->of_source = !stack->is_decoder && b->model->decoder && b->entry == ENTRY_FORWARD;
     int x;
@@ -180,6 +183,7 @@ static LinearWeights declare_head(Build *b, const Stack *stack) {
         w = build_declare_linear(b, &BUILD_NO_STEM, "head", stack->vocab, stack->hidden_width, head->bias, 1);
     } else {
         w.weight = build_declare_tokens(b, stack);
+        w.of_tokens = true;
         if (head->bias) w.bias = build_declare_bias(b, &BUILD_NO_STEM, "head", build_vector(stack->vocab));
     }
     w.what = "logits";
@@ -208,7 +212,7 @@ static void add_output(Build *b, OutputRole role, int tensor, bool of_sequence) 
 
 static void enter_head(Build *b) {
     b->location = b->model->head.location;
-    b->precision = b->model->precision;
+    b->precision = &b->model->precision;
     b->stem = BUILD_NO_STEM;
     b->where = "head";
 }
@@ -236,7 +240,8 @@ static void build_alone(Build *b) {
     const Model *model = b->model;
     const Attention *a = &model->alone->attention;
     b->location = model->alone->location;
-    b->precision = model->alone->precision;
+    b->precision = &model->alone->precision;
+    b->last = &model->alone->last;
     b->where = "attention";
     b->stem = (Stem){"attention.", NULL, -1, "attention."};
     Dim n = build_length(b, "queries", model->queries), m = a->cross ? build_length(b, "keys", model->keys) : n;
@@ -266,7 +271,7 @@ static Build begin(Arena *arena, Module *module, EntryKind entry, const char *na
                    .module = module,
                    .graph = graph,
                    .location = module->model->location,
-                   .precision = module->model->precision,
+                   .precision = &module->model->precision,
                    .where = "",
                    .stem = BUILD_NO_STEM};
 }
@@ -301,7 +306,7 @@ static void leave_source(Build *b, const char *what, Role role, int t) {
                              .in = NO_TENSOR,
                              .out = t,
                              .of_source = true,
-                             .dtype = b->precision.cache});
+                             .dtype = b->precision->cache});
 }
 
 /* Computes the hidden rows of a source, and each cross attention's keys and values over them. */

@@ -179,9 +179,11 @@ Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h) 
     }
     if (a->score == SCORE_general && h.key != NO_TENSOR) {
         const WeightSpec spec = {.shape = build_matrix(a->query_width, a->key_width),
-                                 .type = b->precision.weights,
+                                 .type = b->precision->weights,
+                                 .precision = b->precision,
                                  .deviation = 1 / sqrt((double)a->query_width * (double)a->key_width)};
-        const LinearWeights score = {"score", build_declare(b, stem, "score.weight", spec), NO_WEIGHT};
+        const LinearWeights score = {
+            .what = "score", .weight = build_declare(b, stem, "score.weight", spec), .bias = NO_WEIGHT};
         h.key = build_linear(b, &score, ROLE_KEY, h.key);
     }
     return h;
@@ -195,7 +197,7 @@ static int rounded(Build *b, const char *what, Role role, int x, Dtype dtype, in
 }
 
 Heads build_rounded(Build *b, const Stack *stack, const Attention *a, Heads h) {
-    const Dtype attention = b->precision.attention, cache = b->precision.cache;
+    const Dtype attention = b->precision->attention, cache = b->precision->cache;
     const bool cached = stack && stack->is_decoder && cache != DTYPE_F32;
     const Dtype scores = a->score == SCORE_additive ? DTYPE_F32 : attention; /* which adds, and multiplies nothing */
     h.query = rounded(b, "query_rounded", ROLE_QUERY, h.query, scores, a->heads);
@@ -221,7 +223,7 @@ static int append(Build *b, const char *what, Role role, int x) {
     int out = EMIT(append, longer, ATTRIBUTES(.past = b->past.symbol), in, x);
     graph_state(b->arena, b->graph,
                 (GraphState){
-                    .name = longer.name, .site = longer.site, .in = in, .out = out, .dtype = b->precision.cache});
+                    .name = longer.name, .site = longer.site, .in = in, .out = out, .dtype = b->precision->cache});
     return out;
 }
 
@@ -235,7 +237,7 @@ static int from_source(Build *b, const char *what, Role role, int64_t columns) {
                              .in = in,
                              .out = NO_TENSOR,
                              .of_source = true,
-                             .dtype = b->precision.cache});
+                             .dtype = b->precision->cache});
     return in;
 }
 
@@ -292,5 +294,6 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     Tensor attended = build_value2(b, "attended", build_rows(b, query), a->heads * a->value_dim);
     int x = EMIT(weighted_sum, attended,
                  ATTRIBUTES(.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->value_dim), weights, value);
+    b->precision = b->last;
     return a->has_output ? build_new_linear(b, stem, "output", ROLE_NONE, x, a->output_width, a->bias_o) : x;
 }

@@ -2,10 +2,11 @@
 #include "builder.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Random weights are drawn so that matrices keep the scale of their input, gains vary around their neutral value, and
  * biases are small. */
-static const double GAIN_DEVIATION = 0.2, BIAS_DEVIATION = 0.1;
+static const double GAIN_DEVIATION = 0.2, BIAS_DEVIATION = 0.1, SMOOTH_DEVIATION = 0.3;
 
 /* The most elements of all weights together, so that no size in bytes comes near 64 bits. */
 #define MOST_ELEMENTS (INT64_C(1) << 49)
@@ -42,7 +43,8 @@ LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what,
     LinearWeights w = {.what = what, .bias = NO_WEIGHT};
     w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
                              (WeightSpec){.shape = build_matrix(out, in),
-                                          .type = b->precision.weights,
+                                          .type = b->precision->weights,
+                                          .precision = b->precision,
                                           .deviation = scale / sqrt((double)in)});
     if (bias) w.bias = build_declare_bias(b, stem, what, build_vector(out));
     return w;
@@ -57,6 +59,7 @@ int build_declare_tokens(Build *b, const Stack *stack) {
     return build_declare(b, &stem, "tokens.weight",
                          (WeightSpec){.shape = build_matrix(stack->vocab, stack->embedding_width),
                                       .type = stack->precision.weights,
+                                      .precision = &stack->precision,
                                       .deviation = deviation});
 }
 
@@ -67,31 +70,63 @@ int build_declare_relative(Build *b, const Stack *stack) {
                                       .deviation = 1});
 }
 
-/* The rows of x in int8 or bf16, which all products of x read. */
-static int narrowed(Build *b, int x, Dtype dtype) {
-    const OpKind kind = dtype == DTYPE_I8 ? OP_quantize : OP_round;
+/* The op that gives the rows of x in few bits, with or without a smoothing vector, or NULL. */
+static const Op *narrowing(const Build *b, int x, OpKind kind, bool smooth) {
     for (int i = b->graph->n_ops; i-- > 0;) {
         const Op *op = &b->graph->ops[i];
-        if (op->kind == kind && op->inputs[0] == x) return op->result;
+        if (op->kind == kind && op->inputs[0] == x && op->n_inputs == (smooth ? 2 : 1)) return op;
     }
-    const char *word = dtype == DTYPE_I8 ? "quantized" : "rounded";
+    return NULL;
+}
+
+/* The rows of x in int8 or bf16, which all products of x read; `vector` is the tensor that smooths them, or
+ * NO_TENSOR. */
+static int narrowed(Build *b, int x, Dtype dtype, int vector) {
+    const Op *op = narrowing(b, x, dtype == DTYPE_I8 ? OP_quantize : OP_round, vector != NO_TENSOR);
+    if (op) return op->result;
+    const char *word = vector != NO_TENSOR ? "smoothed" : dtype == DTYPE_I8 ? "quantized" : "rounded";
     Tensor result = *build_tensor(b, x);
     result.kind = TENSOR_VALUE;
     result.name = arena_printf(b->arena, "%s.%s", result.name, word);
     result.site.part = arena_printf(b->arena, "%s_%s", result.site.part, word);
     result.site.role = ROLE_NONE;
+    if (vector != NO_TENSOR) return EMIT(quantize, result, ATTRIBUTES(.scale = 1), x, vector);
     if (dtype == DTYPE_I8) return EMIT(quantize, result, ATTRIBUTES(.scale = 1), x);
     return EMIT(round, result, ATTRIBUTES(.dtype = dtype, .heads = 1), x);
 }
 
-/* Rows in few bits are for weights in as few. */
-static bool narrows(Dtype activations, Dtype weights) {
-    return activations == DTYPE_I8 ? dtype_has_scales(weights) : activations == DTYPE_BF16 && weights == DTYPE_BF16;
+/* Declares the vector [K] of a matrix: "layers.3.ffn.up.smooth" for "layers.3.ffn.up.weight". */
+static int declare_smoothing(Build *b, const WeightSpec *matrix) {
+    static const char LAST[] = "weight";
+    const size_t text = strlen(matrix->name) - strlen(LAST), part = strlen(matrix->site.part) - strlen(LAST);
+    const Stem stem = {arena_copy(b->arena, matrix->name, text), matrix->site.stack, matrix->site.layer,
+                       arena_copy(b->arena, matrix->site.part, part)};
+    return build_declare(b, &stem, "smooth",
+                         (WeightSpec){.shape = build_vector(matrix->shape.dims[1]),
+                                      .mean = 1,
+                                      .deviation = SMOOTH_DEVIATION,
+                                      .positive = true});
+}
+
+/* The tensor of the vector that smooths x for a matrix, or NO_TENSOR for a matrix that is not smoothed. The products of
+ * the same rows read the same integers, and so they share the vector of the first one. Rows of a token table are also
+ * looked up, as they are, so that its matrix is not smoothed. */
+static int smoothing_of(Build *b, const LinearWeights *weights, int x) {
+    if (!b->precision->smooth || weights->of_tokens) return NO_TENSOR;
+    const WeightTable *table = &b->module->weights;
+    const Op *op = narrowing(b, x, OP_quantize, true);
+    int vector = op ? build_tensor(b, op->inputs[1])->weight : table->specs[weights->weight].smoothing - 1;
+    if (vector < 0) vector = declare_smoothing(b, &table->specs[weights->weight]);
+    WeightSpec *matrix = &b->module->weights.specs[weights->weight];
+    if (matrix->smoothing && matrix->smoothing != vector + 1) bug("two vectors smooth the rows of `%s`", matrix->name);
+    matrix->smoothing = vector + 1;
+    return build_weight(b, vector);
 }
 
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {
     int w = build_weight(b, weights->weight);
-    if (narrows(b->precision.activations, build_tensor(b, w)->dtype)) x = narrowed(b, x, b->precision.activations);
+    const Dtype rows = rows_dtype(b->precision, build_tensor(b, w)->dtype);
+    if (rows != DTYPE_F32) x = narrowed(b, x, rows, rows == DTYPE_I8 ? smoothing_of(b, weights, x) : NO_TENSOR);
     Tensor result = build_value2(b, weights->what, build_rows(b, x), build_tensor(b, w)->dims[0].n);
     result.site.role = role;
     if (weights->bias == NO_WEIGHT) return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w);

@@ -25,7 +25,7 @@ typedef struct Build {
     Module *module;
     Graph *graph;
     Location location;
-    Precision precision;
+    const Precision *precision, *last; /* of the last matrix of the sublayer at hand */
     const char *where; /* "encoder layer 3 attention" */
     Stem stem;         /* of the names of values */
     int *of_weight;    /* [room_of_weight]: 1 + the tensor in the graph of each weight of the table, or 0 */
@@ -39,6 +39,7 @@ enum { NO_WEIGHT = -1 };
 typedef struct LinearWeights {
     const char *what; /* names the result */
     int weight, bias; /* bias may be NO_WEIGHT */
+    bool of_tokens;   /* the matrix is a table of tokens */
 } LinearWeights;
 
 /* --- ir/build_parts.c. A function that returns an int returns a tensor's number in the graph. */

@@ -107,7 +107,10 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
              x->dims[1].n == result->dims[1].n);
         WANT(a->dtype == DTYPE_BF16 || a->dtype == DTYPE_F16 || a->dtype == DTYPE_I8);
         break;
-    case OP_quantize: WANT(dim_equal(x->dims[0], result->dims[0]) && x->dims[1].n == result->dims[1].n); break;
+    case OP_quantize:
+        WANT(dim_equal(x->dims[0], result->dims[0]) && x->dims[1].n == result->dims[1].n);
+        WANT(op->n_inputs < 2 || (y->rank == 1 && y->dims[0].n == x->dims[1].n));
+        break;
     case OP_linear:
         WANT(x->dims[1].n == y->dims[1].n && result->dims[1].n == y->dims[0].n &&
              (op->n_inputs < 3 || z->dims[0].n == y->dims[0].n));

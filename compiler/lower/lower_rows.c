@@ -132,13 +132,17 @@ KernelCall *lower_map(const Lowering *l, const Step *s) {
 KernelCall *lower_quantize(const Lowering *l, const Step *s) {
     KernelCall *call = call_new(l, KERNEL_quantize, l->isa, l->isa);
     constant_integer(l, call, "N", s->n);
+    const bool smooth = s->quantize.smooth != NO_PACKED;
     constant_integer(l, call, "ROW_HEAD", ROW_HEAD);
     fix_rows(l, call, s->rows);
-    constant_integer(l, call, "x_stride", stride_of(l, s->map.x));
+    constant_integer(l, call, "has_smooth", smooth);
+    constant_integer(l, call, "x_stride", stride_of(l, s->quantize.x));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
-    call->comment = arena_printf(l->arena, "%s as codes of 0 to 255", counted(l->arena, s->n, "column"));
-    call->stem = arena_printf(l->arena, "quantize_%lld", (long long)s->n);
-    give_operand(call, "x", s->map.x);
+    call->comment = arena_printf(l->arena, "%s%s as codes of 0 to 255", counted(l->arena, s->n, "column"),
+                                 smooth ? ", smoothed," : "");
+    call->stem = arena_printf(l->arena, "%s_%lld", smooth ? "smooth" : "quantize", (long long)s->n);
+    give_operand(call, "x", s->quantize.x);
+    give_packed(call, "smooth", s->quantize.smooth);
     give_operand(call, "out", s->out);
     return call;
 }

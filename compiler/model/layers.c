@@ -15,8 +15,32 @@ Precision resolve_precision(const Scope *scope) {
     return (Precision){.weights = {weights, !group && weights == DTYPE_I4 ? DEFAULT_GROUP : group,
                                    get(scope, F_weights_offset)},
                        .activations = (Dtype)get(scope, F_activations_dtype),
+                       .smooth = get(scope, F_smooth),
                        .attention = (Dtype)get(scope, F_attention_dtype),
                        .cache = (Dtype)get(scope, F_cache_dtype)};
+}
+
+/* The fields of the precision of a sublayer's last matrix. */
+typedef struct LastFields {
+    Field dtype, group, offset, activations, smooth;
+} LastFields;
+
+Precision resolve_last_precision(const Scope *scope, SublayerKind kind) {
+    static const LastFields output = {F_output_weights_dtype, F_output_weights_group, F_output_weights_offset,
+                                      F_output_activations_dtype, F_output_smooth},
+                            down = {F_down_weights_dtype, F_down_weights_group, F_down_weights_offset,
+                                    F_down_activations_dtype, F_down_smooth};
+    const LastFields *fields = kind == SUBLAYER_FFN ? &down : &output;
+    Precision last = resolve_precision(scope);
+    const Dtype weights = (Dtype)get(scope, fields->dtype), activations = (Dtype)get(scope, fields->activations);
+    const int group = (int)get(scope, fields->group);
+    if (weights != DTYPE_COUNT)
+        last.weights = (WeightType){weights, !group && weights == DTYPE_I4 ? DEFAULT_GROUP : group,
+                                    get(scope, fields->offset)};
+    if (activations == DTYPE_COUNT) return last;
+    last.activations = activations;
+    last.smooth = get(scope, fields->smooth);
+    return last;
 }
 
 static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *ffn) {
@@ -60,6 +84,7 @@ static Sublayer resolve_sublayer(Resolver *r, const Scope *outer, const Item *it
     }
     place_norms(scope, &sublayer);
     sublayer.precision = resolve_precision(scope);
+    sublayer.last = resolve_last_precision(scope, sublayer.kind);
     sublayer.residual = get(scope, F_residual);
     sublayer.residual_scale = get_real(scope, F_residual_scale);
     if (!sublayer.residual && known(scope, F_residual) && stated(scope, F_residual_scale) &&

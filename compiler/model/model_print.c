@@ -63,10 +63,20 @@ static void print_precision(const Print *to, const Precision *own) {
         text_printf(to->out, " weights");
         print_weight_type(to->out, own->weights);
     }
-    if (own->activations != to->outer.activations)
-        text_printf(to->out, " activations %s", dtype_name(own->activations));
+    if (own->activations != to->outer.activations || own->smooth != to->outer.smooth)
+        text_printf(to->out, " activations %s%s", dtype_name(own->activations), own->smooth ? " smooth" : "");
     if (own->attention != to->outer.attention) text_printf(to->out, " attention %s", dtype_name(own->attention));
     if (own->cache != to->outer.cache) text_printf(to->out, " cache %s", dtype_name(own->cache));
+}
+
+static void print_last_precision(const Print *to, const Sublayer *s) {
+    const Precision *last = &s->last, *first = &s->precision;
+    if (weight_type_equal(last->weights, first->weights) && last->activations == first->activations &&
+        last->smooth == first->smooth)
+        return;
+    text_printf(to->out, " %s weights", s->kind == SUBLAYER_FFN ? "down" : "output");
+    print_weight_type(to->out, last->weights);
+    text_printf(to->out, " activations %s%s", dtype_name(last->activations), last->smooth ? " smooth" : "");
 }
 
 static void print_position(const Print *to, const Position *p) {
@@ -143,6 +153,7 @@ static void print_sublayer(const Print *to, const Sublayer *s) {
     print_norm(to, "norm_in", s->norm_in);
     print_norm(to, s->norm_out_on_sum ? "norm_out of the sum" : "norm_out", s->norm_out);
     print_precision(to, &s->precision);
+    print_last_precision(to, s);
     text_printf(out, " residual %s scale %s, ", s->residual ? "yes" : "no", real(to, s->residual_scale));
     if (s->kind == SUBLAYER_ATTENTION) {
         print_attention(to, &s->attention);
@@ -200,7 +211,8 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     print_weight_type(out, model->precision.weights);
     if (model->embedding_tied) text_printf(out, ", embedding tied");
     const Precision *p = &model->precision;
-    if (p->activations != DTYPE_F32) text_printf(out, ", activations %s", dtype_name(p->activations));
+    if (p->activations != DTYPE_F32)
+        text_printf(out, ", activations %s%s", dtype_name(p->activations), p->smooth ? " smooth" : "");
     if (p->attention != DTYPE_F32) text_printf(out, ", attention %s", dtype_name(p->attention));
     if (p->cache != DTYPE_F32) text_printf(out, ", cache %s", dtype_name(p->cache));
     text_printf(out, "\n");

@@ -41,6 +41,12 @@ static int64_t choice_of(Field field, const char *word) {
     return -1;
 }
 
+Dtype rows_dtype(const Precision *precision, Dtype weights) {
+    const Dtype rows = precision->activations;
+    if (rows == DTYPE_I8) return dtype_has_scales(weights) ? DTYPE_I8 : DTYPE_F32;
+    return rows == DTYPE_BF16 && weights == DTYPE_BF16 ? DTYPE_BF16 : DTYPE_F32;
+}
+
 bool is_group_size(int64_t n) { return n == 32 || n == 64 || n == 128; }
 
 /* Reads int8, int8:G, int4, int4:G or int4:G:offset with G = 32, 64 or 128; false for another word. */
@@ -72,6 +78,11 @@ static PrecisionRead read_part(Arena *arena, const char *name, const char *value
         return PRECISION_WRONG;
     }
     if (part->field == F_weights_dtype && read_integers(arena, value, &out->weights)) return PRECISION_FINE;
+    if (part->field == F_activations_dtype && strcmp(value, "int8:smooth") == 0) {
+        out->activations = DTYPE_I8;
+        out->smooth = true;
+        return PRECISION_FINE;
+    }
     const int64_t choice = choice_of(part->field, value);
     if (choice < 0) {
         const bool later = is_among(part->later, value);
@@ -122,14 +133,15 @@ static void set_layers(Stack *stack, Precision precision) {
     if (!stack) return;
     stack->precision = precision;
     for (int64_t l = 0; l < stack->n_layers; l++)
-        for (int i = 0; i < stack->layers[l].count; i++) stack->layers[l].sublayers[i].precision = precision;
+        for (int i = 0; i < stack->layers[l].count; i++)
+            stack->layers[l].sublayers[i].precision = stack->layers[l].sublayers[i].last = precision;
 }
 
 void model_set_precision(Arena *arena, Model *model, Precision precision) {
     model->precision = precision;
     set_layers(model->encoder, precision);
     set_layers(model->decoder, precision);
-    if (model->alone) model->alone->precision = precision;
+    if (model->alone) model->alone->precision = model->alone->last = precision;
     Text canonical = text_new(arena);
     model_print(&canonical, model, false);
     model->hash = hash_bytes(0, canonical.data, canonical.size);

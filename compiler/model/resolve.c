@@ -85,6 +85,7 @@ static void resolve_alone(Resolver *r, const Scope *outer, const Item *item) {
     Scope *scope = scope_enter(r, outer, BLOCK_ATTENTION, item->items);
     resolve_attention(r, scope, item, NULL, cross, sublayer);
     sublayer->precision = resolve_precision(scope);
+    sublayer->last = resolve_last_precision(scope, SUBLAYER_ATTENTION);
     model->queries = get_length(scope, F_queries);
     model->keys = get_length(scope, F_keys);
     bool self = !sublayer->attention.cross;
@@ -189,6 +190,7 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
     scope->fields[F_weights_group].integer = outermost->weights.group;
     scope->fields[F_weights_offset].integer = outermost->weights.offset;
     scope->fields[F_activations_dtype].integer = outermost->activations;
+    scope->fields[F_smooth].integer = outermost->smooth;
     scope->fields[F_attention_dtype].integer = outermost->attention;
     scope->fields[F_cache_dtype].integer = outermost->cache;
     const Item *found = NULL;

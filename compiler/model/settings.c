@@ -85,14 +85,25 @@ static bool may_stand(const Scope *scope, const char *word) {
     return block_named(word, &block) && model_blocks[block].parents & 1 << scope->block;
 }
 
+/* The field of the number that may stand behind the type of weights in `dtype`, or FIELD_COUNT for another field. */
+static Field group_field(Field dtype) {
+    switch ((int)dtype) {
+    case F_weights_dtype: return F_weights_group;
+    case F_output_weights_dtype: return F_output_weights_group;
+    case F_down_weights_dtype: return F_down_weights_group;
+    default: return FIELD_COUNT;
+    }
+}
+
 /* Reads the number of weights that share a scale, which may stand behind `int8` or `int4` at `word`, and returns the
  * value after it. */
 static const Value *take_group(Resolver *r, Scope *scope, SettingId setting, const ChoiceRow *choice,
                                const Value *word) {
+    const Field group = group_field(choice->field);
     const Value *value = word->next;
     if (!value || value->kind != VALUE_EXPR || option_of(setting, value)) return value;
     if (option_word(value) && may_stand(scope, value->expr->text)) return value;
-    const char *what = arena_printf(r->arena, "`precision weights %s`", choice->word);
+    const char *what = arena_printf(r->arena, "`%s weights %s`", model_settings[setting].name, choice->word);
     Number size = evaluate_integer(r, scope, value->expr, what, 1, MOST_INTEGER);
     bool good = size.ok && dtype_has_scales((Dtype)choice->value) && is_group_size(size.integer);
     if (size.ok && !dtype_has_scales((Dtype)choice->value))
@@ -100,8 +111,8 @@ static const Value *take_group(Resolver *r, Scope *scope, SettingId setting, con
     else if (size.ok && !good)
         diagnose(r->diagnostics, value->location, "%s has a scale for each 32, 64 or 128 numbers of a row, found %lld",
                  what, (long long)size.integer);
-    store(scope, F_weights_group, value->location, good ? size.integer : 0, 0);
-    if (!good) doubt(scope, F_weights_group);
+    store(scope, group, value->location, good ? size.integer : 0, 0);
+    if (!good) doubt(scope, group);
     return value->next;
 }
 
@@ -113,7 +124,8 @@ static const Value *take_word(Resolver *r, Scope *scope, const OptionRow *option
         const ChoiceRow *choice = &model_choices[c];
         if (choice->field != option->field || strcmp(choice->word, value->expr->text) != 0) continue;
         store(scope, option->field, value->location, choice->value, choice->value);
-        return option->field == F_weights_dtype ? take_group(r, scope, option->setting, choice, value) : value->next;
+        return group_field(option->field) != FIELD_COUNT ? take_group(r, scope, option->setting, choice, value)
+                                                         : value->next;
     }
     diagnose(r->diagnostics, value ? value->location : location, "%s wants %s%s", what,
              choices_text(r, option->field),
@@ -204,6 +216,11 @@ static const struct {
     {F_qk_norm_no_bias, F_qk_norm, 1 << NORM_layernorm, "layernorm"},
     {F_export_layers, F_export_attention, 1 << 1, "attention"},
     {F_weights_offset, F_weights_dtype, 1 << DTYPE_I4, "weights int4"},
+    {F_smooth, F_activations_dtype, 1 << DTYPE_I8, "activations int8"},
+    {F_output_weights_offset, F_output_weights_dtype, 1 << DTYPE_I4, "weights int4"},
+    {F_output_smooth, F_output_activations_dtype, 1 << DTYPE_I8, "activations int8"},
+    {F_down_weights_offset, F_down_weights_dtype, 1 << DTYPE_I4, "weights int4"},
+    {F_down_smooth, F_down_activations_dtype, 1 << DTYPE_I8, "activations int8"},
     {F_export_heads, F_export_attention, 1 << 1, "attention"},
 };
 

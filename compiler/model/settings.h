@@ -128,6 +128,7 @@ bool all_biased(const Scope *scope);
 /* --- model/layers.c */
 Norm resolve_norm(const Scope *scope);
 Precision resolve_precision(const Scope *scope);
+Precision resolve_last_precision(const Scope *scope, SublayerKind kind);
 /* Appends the layers of one `layers` block. */
 void resolve_layers(Resolver *r, const Scope *outer, const Item *item, Stack *stack);
 /* Reports numbers that occur twice in a list of `export`, or that no model has; the list is then empty. */

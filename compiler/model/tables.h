@@ -18,6 +18,11 @@ typedef enum FieldType { TYPE_integer, TYPE_real, TYPE_list } FieldType;
 enum { RESET_whole = -2, RESET_kept = -1 };
 #define RESET_norm F_norm
 #define RESET_weights_dtype F_weights_dtype
+#define RESET_activations_dtype F_activations_dtype
+#define RESET_output_weights_dtype F_output_weights_dtype
+#define RESET_output_activations_dtype F_output_activations_dtype
+#define RESET_down_weights_dtype F_down_weights_dtype
+#define RESET_down_activations_dtype F_down_activations_dtype
 
 typedef struct FieldRow {
     FieldType type;

@@ -48,7 +48,8 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
         all[n++] = (Read){"key", s->attention.key};
         all[n++] = (Read){"value", s->attention.value};
         break;
-    case STEP_MAP: case STEP_QUANTIZE: case STEP_COPY:
+    case STEP_QUANTIZE: all[n++] = (Read){"x", s->quantize.x}; break;
+    case STEP_MAP: case STEP_COPY:
         all[n++] = (Read){"x", s->map.x};
         all[n++] = (Read){"other", s->map.other};
         break;

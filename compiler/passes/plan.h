@@ -153,13 +153,18 @@ typedef struct AttentionStep {
     int first_export;             /* graph output of its map, or -1 */
 } AttentionStep;
 
-/* An elementwise op; STEP_COPY and STEP_QUANTIZE have x alone. */
+/* An elementwise op; STEP_COPY has x alone. */
 typedef struct MapStep {
     Operand x, other;
     OpKind op;
     double scale, cap;
     Activation activation;
 } MapStep;
+
+typedef struct QuantizeStep {
+    Operand x;
+    int smooth; /* packed: what multiplies the columns of x, or NO_PACKED */
+} QuantizeStep;
 
 typedef struct RoundStep {
     Operand x;
@@ -192,7 +197,8 @@ typedef struct Step {
         RopeStep rope;
         StoreStep store;
         AttentionStep attention;
-        MapStep map;     /* STEP_COPY and STEP_QUANTIZE too */
+        MapStep map;     /* STEP_COPY too */
+        QuantizeStep quantize;
         RoundStep round;
         PoolStep pool;
     };

@@ -119,7 +119,8 @@ static void verify_step(const Checker *c) {
         verify_packed(c, s->embed.offsets, "offsets", false);
         break;
     case STEP_PREPEND: verify_packed(c, s->embed.front[0], "front", true); break;
-    case STEP_PATCHES: case STEP_QUANTIZE: case STEP_MAP: case STEP_POOL: case STEP_COPY: break;
+    case STEP_QUANTIZE: verify_packed(c, s->quantize.smooth, "smooth", false); break;
+    case STEP_PATCHES: case STEP_MAP: case STEP_POOL: case STEP_COPY: break;
     case STEP_ROUND:
         if (s->round.heads < 1 || s->n % s->round.heads) broken(c, "do not divide the columns", "heads");
         break;

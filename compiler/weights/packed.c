@@ -348,7 +348,10 @@ Weights *packed_read(Arena *arena, const Program *program, const char *path, boo
         else if (derived && derived->kind == DERIVED_RELATIVE)
             weights->data[derived->source] = buckets_back(arena, derived, &table->specs[derived->source], data);
     }
-    for (size_t i = 0; i < table->count; i++)
-        if (!weights->data[i]) bug("the weight `%s` is not packed", table->specs[i].name);
+    for (size_t i = 0; i < table->count; i++) {
+        if (weights->data[i]) continue;
+        if (table->specs[i].positive) fail("%s: holds no vector `%s`, which smooths rows", path, table->specs[i].name);
+        bug("the weight `%s` is not packed", table->specs[i].name);
+    }
     return weights;
 }

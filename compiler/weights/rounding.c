@@ -3,6 +3,8 @@
  * neighbours in a row. */
 #include "../attnc.h"
 
+#include <math.h>
+
 typedef struct Group {
     int64_t begin, size; /* columns */
 } Group;
@@ -82,4 +84,29 @@ const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *n
     if (spec->type.dtype == DTYPE_F32) return numbers;
     if (dtype_has_scales(spec->type.dtype)) return integer_weight(arena, spec, numbers, scaling);
     return float_weight(arena, spec, numbers, count);
+}
+
+const float *weight_smoothed(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector) {
+    const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1];
+    float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t k = 0; k < K; k++) {
+            const int64_t at = n * K + k;
+            out[at] = (float)((double)numbers[at] / (double)vector[k]);
+            if (!isfinite(out[at]))
+                fail("number %lld of `%s` is too large for f32 when column %lld is smoothed by %g", (long long)at,
+                     spec->name, (long long)k, (double)vector[k]);
+        }
+    return out;
+}
+
+void weights_round(Arena *arena, Weights *weights) {
+    for (size_t i = 0; i < weights->table->count; i++) {
+        const WeightSpec *spec = &weights->table->specs[i];
+        Arena *own = arena_new();
+        const float *numbers = weights->data[i];
+        if (spec->smoothing) numbers = weight_smoothed(own, spec, numbers, weights->data[spec->smoothing - 1]);
+        weights->data[i] = weight_rounded(arena, spec, numbers, &weights->scaling[i]);
+        arena_free(own);
+    }
 }

@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int64_t elements_of(const WeightSpec *spec) {
+    int64_t count = 0;
+    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    return count;
+}
+
 /* ---------------------------------------------------------------- random weights */
 
 /* splitmix64 (Steele, Lea, Flood 2014). */
@@ -29,12 +35,15 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
     }
 }
 
-static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed, Scaling *scaling) {
-    int64_t count = 0;
-    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed) {
+    /* The least number of a drawn vector that smooths. */
+    static const float LEAST = 0.125f;
+    const int64_t count = elements_of(spec);
     float *out = arena_array(arena, (size_t)count, sizeof *out);
     random_normal(seed, spec->name, spec->mean, spec->deviation, count, out);
-    return weight_rounded(arena, spec, out, scaling);
+    for (int64_t i = 0; i < count && spec->positive; i++)
+        if (out[i] < LEAST) out[i] = LEAST;
+    return out;
 }
 
 /* ---------------------------------------------------------------- names */
@@ -275,12 +284,20 @@ static void report_not_finite(const TensorFile *file, const char *name, const fl
                 name);
 }
 
-static void refuse_not_finite(const TensorFile *file, const char *name, const float *data, int64_t count) {
+static void refuse_not_finite(const char *path, const char *name, const float *data, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(data[i]))
             fail("%s: number %lld of `%s` is %s, and integers have no such number; state `precision weights f32` for "
                  "its part of the model, or mend the file",
-                 file->path, (long long)i, name, isnan(data[i]) ? "NaN" : "infinite");
+                 path, (long long)i, name, isnan(data[i]) ? "NaN" : "infinite");
+}
+
+static void refuse_not_positive(Arena *arena, const char *path, const char *name, const float *data,
+                                int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(data[i]) || data[i] <= 0)
+            fail("%s: number %lld of `%s` is %s, and a vector that smooths holds finite numbers above 0", path,
+                 (long long)i, name, isnan(data[i]) ? "NaN" : number_text(arena, (double)data[i]));
 }
 
 /* Integers are codes of a quantization or not weights at all, so their values must not be used as weights. */
@@ -290,23 +307,25 @@ static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
          tensor->path, tensor->name, spec->name, dtype_name(tensor->dtype));
 }
 
-static const float *load_one(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
-                             size_t index, bool *used, Scaling *scaling) {
+/* The numbers of a tensor before they are rounded. *name is set to the name in the file, or to NULL where an optional
+ * tensor is absent and its numbers are zeros. */
+static const float *read_one(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
+                             size_t index, bool *used, const char **name) {
     const WeightSpec *spec = &table->specs[index];
+    const int64_t count = elements_of(spec);
     Found found = find(arena, model, file, spec->name);
-    int64_t count = 0;
-    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
-    if (found.tensor) {
-        if (used) used[found.tensor - file->tensors] = true;
-        refuse_integers(spec, found.tensor);
-        const float *numbers = cut(arena, spec, &found);
-        if (dtype_has_scales(spec->type.dtype)) refuse_not_finite(file, found.name, numbers, count);
-        const float *data = weight_rounded(arena, spec, numbers, scaling);
-        report_not_finite(file, found.name, data, count);
-        return data;
+    *name = NULL;
+    if (!found.tensor) {
+        if (spec->positive || !found.source || !found.source->optional) missing(arena, model, table, file, spec);
+        return arena_array(arena, (size_t)count, sizeof(float));
     }
-    if (!found.source || !found.source->optional) missing(arena, model, table, file, spec);
-    return weight_rounded(arena, spec, arena_array(arena, (size_t)count, sizeof(float)), scaling);
+    *name = found.name;
+    if (used) used[found.tensor - file->tensors] = true;
+    refuse_integers(spec, found.tensor);
+    const float *numbers = cut(arena, spec, &found);
+    if (spec->positive) refuse_not_positive(arena, file->path, found.name, numbers, count);
+    if (dtype_has_scales(spec->type.dtype)) refuse_not_finite(file->path, found.name, numbers, count);
+    return numbers;
 }
 
 Weights *weights_new(Arena *arena, const WeightTable *table) {
@@ -327,17 +346,22 @@ Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table
         progress_begin("drawing weights");
         for (size_t i = 0; i < table->count; i++) {
             progress_at((int64_t)i, (int64_t)table->count, "tensors");
-            weights->data[i] = draw(arena, &table->specs[i], seed, &weights->scaling[i]);
+            weights->data[i] = draw(arena, &table->specs[i], seed);
         }
+        weights_round(arena, weights);
         return weights;
     }
     TensorFile *file = safetensors_open(arena, source);
     bool *used = arena_array(arena, file->count, sizeof *used);
+    const char **names = arena_array(arena, table->count, sizeof *names);
     progress_begin("reading %s", source);
     for (size_t i = 0; i < table->count; i++) {
         progress_at((int64_t)i, (int64_t)table->count, "tensors");
-        weights->data[i] = load_one(arena, model, table, file, i, used, &weights->scaling[i]);
+        weights->data[i] = read_one(arena, model, table, file, i, used, &names[i]);
     }
+    weights_round(arena, weights);
+    for (size_t i = 0; i < table->count; i++)
+        if (names[i]) report_not_finite(file, names[i], weights->data[i], elements_of(&table->specs[i]));
     if (unused != UNUSED_UNSAID) report_unused(arena, model, file, used, unused);
     return weights;
 }
@@ -347,8 +371,12 @@ void weights_check(const Model *model, const WeightTable *table, const TensorFil
     for (size_t i = 0; i < table->count; i++) {
         Arena *arena = arena_new();
         progress_at((int64_t)i, (int64_t)table->count, "tensors");
+        const WeightSpec *spec = &table->specs[i];
+        const char *name;
         Scaling scaling;
-        load_one(arena, model, table, file, i, NULL, &scaling);
+        const float *numbers = read_one(arena, model, table, file, i, NULL, &name);
+        if (name)
+            report_not_finite(file, name, weight_rounded(arena, spec, numbers, &scaling), elements_of(spec));
         arena_free(arena);
     }
 }

@@ -76,6 +76,7 @@ TILES = [  # by functions in C, so that every machine with the vectors beside th
     ("tests/differential/int8_rows.attn", []), ("tests/differential/int8_rows_small.attn", []),
     ("tests/differential/int4_tiles.attn", ["--lengths", "1,4,5,6,7,8,9,12,16,17,31,33,129,140"]),
     ("tests/differential/int4_rows.attn", ["--cc", "gcc"]),
+    ("tests/differential/int8_smooth.attn", []),
     ("specs/minilm.attn", ["--small", "--precision", "weights=int8,activations=int8"]),
 ]
 TILES_OF_FLOATS = [  # whose sums have an order of their own

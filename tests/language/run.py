@@ -177,7 +177,7 @@ class Language(Formulas):
             for name in names:
                 whole = name if re.match(r"S\.|embedding|head|pooler|classifier", name) else stem + name
                 parts = {"S": "(encoder|decoder)", "L": r"\d+", "A": "(%s)" % sublayer, "ffn": r"ffn\d*",
-                         "*": "(weight|bias)"}
+                         "*": "(weight|bias|smooth)"}
                 patterns[whole] = r"\.".join(parts.get(part, part) for part in whole.split("."))
         assert len(patterns) > 25, str(patterns)
         for example in [*self.page.examples(), *more]:

@@ -98,7 +98,7 @@ static void draw_heads(Draw *d, Section *s) {
 
 static void draw_attention(Draw *d, Section *s) {
     static const Habit habits[] = {{S_position, 45}, {S_qk_norm, 20}, {S_scale, 15}, {S_softcap, 15}, {S_bias, 30},
-                                   {S_precision, 4}};
+                                   {S_precision, 4}, {S_output_precision, 4}};
     d->bare = false;
     d->cross = s->cross;
     const char *outer = said(s, S_project);
@@ -123,7 +123,8 @@ static void draw_attention(Draw *d, Section *s) {
 }
 
 static void draw_ffn(Draw *d, Section *s) {
-    static const Habit habits[] = {{S_activation, 75}, {S_norm, 25}, {S_residual, 12}, {S_bias, 30}, {S_precision, 4}};
+    static const Habit habits[] = {{S_activation, 75}, {S_norm, 25}, {S_residual, 12}, {S_bias, 30}, {S_precision, 4},
+                                   {S_down_precision, 4}};
     if (!said(s, S_d_ff) || usual(d, 40)) say_something(d, s, S_d_ff);
     by_habit(d, s, habits, COUNT(habits));
 }

@@ -102,12 +102,14 @@ Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uin
         if (stress == STRESS_TINY) multiply(n, dice_chance(&dice, 50) ? 1e-39 : 1e-43);
         if (stress == STRESS_SPECIAL && i == 0) spoil(&dice, n);
     }
-    for (size_t i = 0; i < w->table->count; i++) { /* a matrix of fewer bits holds no others */
+    for (size_t i = 0; i < w->table->count; i++) { /* a matrix of fewer bits and a smoothing vector hold no others */
         const WeightSpec *spec = &w->table->specs[i];
         int64_t count = 0;
         shape_elements(spec->shape, &count);
         for (int64_t k = 0; k < count && dtype_has_scales(spec->type.dtype); k++)
             if (!isfinite(data[i][k])) data[i][k] = FLT_MAX; /* a file with such a number is refused */
+        for (int64_t k = 0; k < count && spec->positive; k++)
+            data[i][k] = data[i][k] > 0x1p-20f ? fminf(data[i][k], 0x1p20f) : 0x1p-20f;
         w->data[i] = weight_rounded(arena, spec, data[i], &w->scaling[i]);
     }
     return w;

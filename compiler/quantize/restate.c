@@ -1,0 +1,243 @@
+/* restate.c: writes what is chosen into the text of the spec. Blocks get lines `precision`, `output_precision` and
+ * `down_precision` where they differ from what they inherit, and a block `layers` whose layers differ becomes several.
+ * The text is then formatted as attnc fmt does. */
+#include "quantize.h"
+
+#include <string.h>
+
+typedef struct Restate {
+    Arena *arena;
+    const char *text;  /* of the spec */
+    const Model *model; /* with the chosen precisions */
+    Text out;
+    size_t at; /* where the text that is not copied yet begins */
+} Restate;
+
+/* ---------------------------------------------------------------- words */
+
+static const char *word_of(Dtype dtype) {
+    switch (dtype) {
+    case DTYPE_BF16: return "bf16";
+    case DTYPE_F16: return "f16";
+    case DTYPE_I8: return "int8";
+    case DTYPE_I4: return "int4";
+    default: return "f32";
+    }
+}
+
+/* ` weights int8 activations int8 smooth`: the parts that differ; "" where none does. */
+static const char *parts_of(Arena *arena, const Precision *own, const Precision *inherited) {
+    Text out = text_new(arena);
+    if (!weight_type_equal(own->weights, inherited->weights)) {
+        text_printf(&out, " weights %s", word_of(own->weights.dtype));
+        if (own->weights.group) text_printf(&out, " %d", own->weights.group);
+        if (own->weights.offset) text_printf(&out, " offset");
+    }
+    if (own->activations != inherited->activations || own->smooth != inherited->smooth)
+        text_printf(&out, " activations %s%s", word_of(own->activations), own->smooth ? " smooth" : "");
+    if (own->attention != inherited->attention) text_printf(&out, " attention %s", word_of(own->attention));
+    if (own->cache != inherited->cache) text_printf(&out, " cache %s", word_of(own->cache));
+    return out.data;
+}
+
+/* Those of the last matrix, which has no attention and no cache of its own. */
+static const char *last_parts(Arena *arena, const Sublayer *s) {
+    Precision last = s->last;
+    last.attention = s->precision.attention;
+    last.cache = s->precision.cache;
+    return parts_of(arena, &last, &s->precision);
+}
+
+/* ---------------------------------------------------------------- places in the text */
+
+static size_t offset_of(const Restate *r, Location location) {
+    const char *at = r->text;
+    for (int line = 1; line < location.line; line++) at = strchr(at, '\n') + 1;
+    return (size_t)(at - r->text) + (size_t)location.column - 1;
+}
+
+static void copy_until(Restate *r, size_t end) {
+    text_add(&r->out, r->text + r->at, end - r->at);
+    r->at = end;
+}
+
+/* The end of an item's name and values, before its block. */
+static size_t head_end(const Restate *r, const Item *item) {
+    size_t end = offset_of(r, item->location) + strlen(item->name);
+    for (const Value *v = item->values; v; v = v->next) {
+        const size_t behind = offset_of(r, v->location) + (size_t)(v->location.length > 1 ? v->location.length : 1);
+        if (behind > end) end = behind;
+    }
+    return end;
+}
+
+/* The first byte of an item's block, behind its brace, with comments in front of the brace skipped. */
+static size_t block_begin(const Restate *r, const Item *item) {
+    size_t at = head_end(r, item);
+    while (r->text[at] && r->text[at] != '{') at += r->text[at] == '#' ? strcspn(r->text + at, "\n") : 1;
+    return at + 1;
+}
+
+/* Puts settings at the end of a block, behind what is in it. */
+static void append_settings(Restate *r, const Item *item, const char *const *lines, int n) {
+    if (!item->has_block) {
+        copy_until(r, head_end(r, item));
+        text_printf(&r->out, " {");
+    } else {
+        copy_until(r, offset_of(r, item->block_end));
+    }
+    for (int i = 0; i < n; i++) text_printf(&r->out, "\n%s", lines[i]);
+    text_printf(&r->out, item->has_block ? "\n" : "\n}");
+}
+
+static bool is_inside(Location at, const Item *item) {
+    const Location begin = item->location, end = item->block_end;
+    return (at.line > begin.line || (at.line == begin.line && at.column >= begin.column)) &&
+           (at.line < end.line || (at.line == end.line && at.column < end.column));
+}
+
+static bool named(const Item *item, const char *name) { return !item->quoted && strcmp(item->name, name) == 0; }
+
+/* ---------------------------------------------------------------- blocks */
+
+static void restate_sublayer(Restate *r, const Item *item, const Sublayer *s, const Precision *inherited) {
+    const char *lines[2], *own = parts_of(r->arena, &s->precision, inherited), *last = last_parts(r->arena, s);
+    int n = 0;
+    if (*own) lines[n++] = arena_printf(r->arena, "precision%s", own);
+    if (*last)
+        lines[n++] = arena_printf(r->arena, "%s_precision%s", s->kind == SUBLAYER_FFN ? "down" : "output", last);
+    if (n) append_settings(r, item, lines, n);
+}
+
+static void restate_layer(Restate *r, const Item *items, const Layer *layer, const Precision *inherited) {
+    int s = 0;
+    for (const Item *i = items; i; i = i->next)
+        if (named(i, "attention") || named(i, "ffn")) restate_sublayer(r, i, &layer->sublayers[s++], inherited);
+}
+
+/* The items of a `layers` block, for layers from `first` on. */
+static void restate_body(Restate *r, const Item *item, const Layer *first, const Precision *inherited) {
+    int patterns = 0;
+    for (const Item *i = item->items; i; i = i->next)
+        if (named(i, "layer")) restate_layer(r, i->items, &first[patterns++], inherited);
+    if (!patterns) restate_layer(r, item->items, first, inherited);
+}
+
+static bool same_precision(const Precision *a, const Precision *b) {
+    return weight_type_equal(a->weights, b->weights) && a->activations == b->activations && a->smooth == b->smooth &&
+           a->attention == b->attention && a->cache == b->cache;
+}
+
+/* Whether `n` layers have the precisions of as many others. */
+static bool same_layers(const Layer *a, const Layer *b, int64_t n) {
+    for (int64_t l = 0; l < n; l++)
+        for (int i = 0; i < a[l].count; i++)
+            if (!same_precision(&a[l].sublayers[i].precision, &b[l].sublayers[i].precision) ||
+                !same_precision(&a[l].sublayers[i].last, &b[l].sublayers[i].last))
+                return false;
+    return true;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The block `layers` of `n` layers. Periods of its pattern that follow each other with the same precisions stay one
+ * block. */
+static void restate_layers(Restate *r, const Item *item, const Layer *layers, int64_t n, const Precision *inherited) {
+    int64_t period = 0, run;
+    for (const Item *i = item->items; i; i = i->next) period += named(i, "layer");
+    if (!period) period = 1;
+    const size_t body = block_begin(r, item), end = offset_of(r, item->block_end) + 1;
+    for (int64_t at = 0; at < n; at += run) {
+        run = period;
+        while (at + run < n && same_layers(layers + at, layers + at + run, least(period, n - at - run)))
+            run += least(period, n - at - run);
+        if (at == 0 && run >= n) {
+            copy_until(r, body);
+        } else {
+            if (at == 0) copy_until(r, offset_of(r, item->location));
+            run = least(run, n - at);
+            text_printf(&r->out, "%slayers %lld {", at ? "\n" : "", (long long)run);
+            r->at = body;
+        }
+        restate_body(r, item, layers + at, inherited);
+        copy_until(r, end);
+    }
+}
+
+/* A line in front of the first item that `is` one, which the blocks behind it inherit. */
+static void insert_setting(Restate *r, const Item *items, bool (*is)(const Item *), const Precision *own,
+                           const Precision *inherited) {
+    const char *parts = parts_of(r->arena, own, inherited);
+    while (items && !is(items)) items = items->next;
+    if (!*parts || !items) return;
+    copy_until(r, offset_of(r, items->location));
+    text_printf(&r->out, "precision%s\n", parts);
+}
+
+static bool is_layers(const Item *item) { return named(item, "layers"); }
+
+static void restate_stack(Restate *r, const Item *block, const Stack *stack) {
+    insert_setting(r, block->items, is_layers, &stack->precision, &r->model->precision);
+    int64_t at = 0;
+    for (const Item *i = block->items; i; i = i->next) {
+        if (!is_layers(i)) continue;
+        int64_t n = 0;
+        while (at + n < stack->n_layers && is_inside(stack->layers[at + n].location, i)) n++;
+        restate_layers(r, i, stack->layers + at, n, &stack->precision);
+        at += n;
+    }
+    if (at != stack->n_layers) bug("layers of the %s are in no block", stack->name);
+}
+
+static bool is_part(const Item *item) {
+    return item->has_block && (named(item, "encoder") || named(item, "decoder") || named(item, "attention"));
+}
+
+static void restate_model(Restate *r, const Item *model) {
+    const Precision none = {.weights = {.dtype = DTYPE_F32}};
+    insert_setting(r, model->items, is_part, &r->model->precision, &none);
+    for (const Item *i = model->items; i; i = i->next) {
+        if (named(i, "encoder")) restate_stack(r, i, r->model->encoder);
+        else if (named(i, "decoder")) restate_stack(r, i, r->model->decoder);
+        else if (named(i, "attention") && r->model->alone)
+            restate_sublayer(r, i, r->model->alone, &r->model->precision);
+    }
+}
+
+/* Whether the model of the new text is the chosen one. */
+static bool is_chosen(Arena *arena, const char *text, const Model *chosen) {
+    Compilation c = compilation_quiet(arena, source_from_text(arena, "restated", text, strlen(text)));
+    return compile_until(&c, STAGE_MODEL) && c.model->hash == chosen->hash;
+}
+
+const char *restated(const Quantization *q) {
+    const Compilation chosen = chosen_spec(q->arena, q, q->chosen);
+    Text canonical = text_new(q->arena);
+    model_print(&canonical, chosen.model, false);
+    chosen.model->hash = hash_bytes(0, canonical.data, canonical.size);
+    Restate r = {.arena = q->arena, .text = q->source->text, .model = chosen.model, .out = text_new(q->arena)};
+    for (const Item *i = chosen.ast->items; i; i = i->next)
+        if (named(i, "model")) restate_model(&r, i);
+    copy_until(&r, q->source->size);
+    Compilation formatted = compilation_quiet(
+        q->arena, source_from_text(q->arena, q->source->path, r.out.data, r.out.size));
+    if (!compile_until(&formatted, STAGE_AST)) bug("the restated spec has errors:\n%s", formatted.diagnostics.log.data);
+    const char *text = ast_format(q->arena, formatted.ast);
+    if (!is_chosen(q->arena, text, chosen.model)) bug("the restated spec is another model:\n%s", text);
+    return text;
+}
+
+static void refuse_in(Diagnostics *diagnostics, const Item *items) {
+    for (const Item *i = items; i; i = i->next) {
+        if (named(i, "precision") || named(i, "output_precision") || named(i, "down_precision"))
+            diagnose(diagnostics, i->location, "attnc quantize chooses each precision: the spec may state none");
+        if (!named(i, "weights")) refuse_in(diagnostics, i->items);
+    }
+}
+
+void refuse_stated(const Compilation *spec) {
+    Diagnostics diagnostics = diagnostics_new(spec->arena);
+    refuse_in(&diagnostics, spec->ast->items);
+    if (diagnostics.errors)
+        fail("%s: %s", spec->source->path, counted(spec->arena, diagnostics.errors, "error"));
+}
