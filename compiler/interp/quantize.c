@@ -79,7 +79,8 @@ void quantize_compare(const double *x, int64_t k, const double *by, const RowHea
     for (int64_t c = 0; c < k; c++) most = fmax(most, by[c]);
     const bool fits = head_fits(x, k, &own.head, head, most);
     for (int64_t c = 0; c < k; c++) {
-        report->ties += codes[c] != quantized_code(x[c], own.inverse, head->zero) && head->scale > 0;
+        if (head->scale > 0 && codes[c] != quantized_code(x[c], own.inverse, head->zero))
+            count_tie(report, c, x[c], (double)codes[c]);
         report->wrong += !fits || !(isnan(head->scale) || code_fits(x[c], head, codes[c], by[c]));
     }
     report->numbers += k;

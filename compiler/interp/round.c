@@ -61,6 +61,14 @@ void round_row(Dtype dtype, const double *x, int64_t d, double *out) {
     for (int64_t c = 0; c < d; c++) out[c] = isnan(scale) ? NAN : (double)scale * integer_of(x[c], scale);
 }
 
+void count_tie(QuantizeReport *report, int64_t c, double x, double given) {
+    const double key[3] = {(double)c, x, given};
+    const uint64_t hash = hash_bytes(0, key, sizeof key);
+    uint64_t *seen = &report->seen[hash % (sizeof report->seen / sizeof *report->seen)];
+    report->ties += *seen != hash;
+    *seen = hash;
+}
+
 static bool same(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
 
 /* Whether a number of the float type may be that of x. */
@@ -76,7 +84,7 @@ static void compare_floats(Dtype dtype, const double *x, int64_t d, double by, c
                            QuantizeReport *report) {
     const FloatType type = float_type(dtype);
     for (int64_t c = 0; c < d; c++) {
-        report->ties += !same(to_float(&type, (double)(float)x[c]), (double)given[c]);
+        if (!same(to_float(&type, (double)(float)x[c]), (double)given[c])) count_tie(report, c, x[c], (double)given[c]);
         report->wrong += !float_fits(&type, x[c], (double)given[c], by);
     }
 }
@@ -99,7 +107,7 @@ static void compare_integers(const double *x, int64_t d, double by, const float 
     for (int64_t c = 0; c < d; c++) {
         const double code = scale > 0 ? (double)given[c] / (double)scale : 0;
         const double exact = scale > 0 ? x[c] / (double)scale : 0;
-        report->ties += scale > 0 && code != integer_of(x[c], scale);
+        if (scale > 0 && code != integer_of(x[c], scale)) count_tie(report, c, x[c], (double)given[c]);
         if (isnan(scale)) report->wrong += !fits || !isnan(given[c]);
         else if (!(scale > 0)) report->wrong += !fits || given[c] != 0;
         else report->wrong += !fits || code != nearbyint(code) ||

@@ -318,7 +318,7 @@ static void brain_floats(void **state) {
                 assert_true(fabsf(data[n * 21 + k] - exact[n * 21 + k]) <= 0x1p-8f * fabsf(exact[n * 21 + k]));
             }
     }
-    assert_int_equal(packed_named(c.program, names[1])->slot.bytes, 2048); /* 2 * 48 * 21, to whole lines */
+    assert_int_equal(packed_named(c.program, names[1])->slot.bytes, 2112); /* 2 * 48 * 22, in pairs of k */
     const char *singles[] = {"encoder.embedding.positions.weight", "encoder.embedding.segments.weight",
                              "encoder.layers.0.ffn.up.bias", "encoder.layers.0.ffn.norm_in.weight"};
     for (int i = 0; i < 4; i++) assert_int_equal(packed_named(c.program, singles[i])->slot.layout.dtype, DTYPE_F32);

@@ -120,9 +120,11 @@ static void ties(void **state) {
     const QuantizeReport report = judged(t, data);
     assert_int_equal(report.wrong, 0);
     assert_int_equal(report.ties, 3);
-    QuantizeReport again = {0};
+    QuantizeReport again = report;
     const double *from = run_from(t, data, &again);
     assert_true(from[2] == 101 && from[3] == 101 && from[4] == 31);
+    assert_int_equal(again.ties, 3); /* each of which was seen before */
+    assert_int_equal(again.numbers, 2 * K);
     data[ROW_HEAD + 2] = 99;
     assert_int_equal(judged(t, data).wrong, 1);
 }
