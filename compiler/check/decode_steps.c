@@ -30,24 +30,28 @@ void decode_steps_enter(DecodeSteps *s, EntryKind entry, int64_t rows) {
     s->kept[entry] = arena_array(s->arena, (size_t)s->plan->graph->n_tensors, sizeof **s->kept);
     for (int i = 0; i < s->plan->n_steps; i++) {
         const Step *step = &s->plan->steps[i];
-        int64_t stride, begin;
-        if (!step_rounds(s->plan, step, &stride, &begin)) continue;
+        StepPart parts[MOST_STEP_PARTS];
+        int64_t stride, begins[MOST_STEP_PARTS];
+        const int n = steps_rounded(s->plan, step, parts, &stride, begins);
+        if (!n) continue;
         const int64_t most = step->rows == ROWS_PATCHES ? s->plan->patch_rows : step->rows == ROWS_SEQUENCES ? 1 : rows;
         const uint8_t *rows_kept = arena_alloc(s->arena, (size_t)(most * stride));
-        s->kept[entry][step->tensor] = (QuantizedRows){rows_kept + begin, stride};
+        for (int p = 0; p < n; p++)
+            s->kept[entry][parts[p].rounded] = (QuantizedRows){rows_kept + begins[p], stride};
     }
     begin_chunk(s);
 }
 
 static void keep(DecodeSteps *s, const Step *step) {
-    int64_t stride, begin;
-    if (!step_rounds(s->plan, step, &stride, &begin)) return;
+    StepPart parts[MOST_STEP_PARTS];
+    int64_t stride, begins[MOST_STEP_PARTS];
+    if (!steps_rounded(s->plan, step, parts, &stride, begins)) return;
     const Buffer *buffer = &s->plan->buffers[step->out.buffer];
-    const QuantizedRows *to = &s->kept[s->entry][step->tensor];
+    const QuantizedRows *to = &s->kept[s->entry][parts[0].rounded];
     const uint8_t *at = (const uint8_t *)decoder_workspace(s->decoder) +
                         s->engine->emitted.entries[s->entry].control_bytes + buffer->slot.offset;
     const int64_t before = step->rows == ROWS_CHUNK || step->rows == ROWS_SOURCE ? s->before : 0;
-    memcpy((uint8_t *)to->data - begin + before * stride, at, (size_t)(rows_of(s, step->rows) * stride));
+    memcpy((uint8_t *)to->data - begins[0] + before * stride, at, (size_t)(rows_of(s, step->rows) * stride));
 }
 
 void decode_steps_run(void *pool, int count, void (*task)(void *with, int index), void *with) {

@@ -50,7 +50,8 @@ static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
 static void observe_parts(Watch *w, const Step *s) {
     StepPart parts[MOST_STEP_PARTS];
     int n = steps_parts(w->steps.engine->plan, s, parts);
-    for (int i = 0; i < n; i++) observe(w, s, parts[i].tensor, parts[i].column);
+    for (int i = 0; i < n; i++)
+        observe(w, s, parts[i].rounded != NO_TENSOR ? parts[i].rounded : parts[i].tensor, parts[i].column);
 }
 
 static void look(Steps *steps, const Step *s) {

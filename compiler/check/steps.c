@@ -45,9 +45,18 @@ int64_t steps_rows(const Steps *s, RowsKind kind, const Sequence *sequence) {
     return 0;
 }
 
+/* The result of the op that rounds a tensor, for the result of a product that rounds. */
+static int rounded_of(const Graph *g, const Step *s, int tensor) {
+    if (s->kind != STEP_GEMM || !s->gemm.rounds)
+        return s->kind == STEP_QUANTIZE || s->kind == STEP_ROUND ? s->tensor : NO_TENSOR;
+    for (int o = 0; o < g->n_ops; o++)
+        if (g->ops[o].kind == OP_round && g->ops[o].inputs[0] == tensor) return g->ops[o].result;
+    bug("nothing rounds `%s`", g->tensors[tensor].name);
+}
+
 int steps_parts(const Plan *plan, const Step *s, StepPart parts[MOST_STEP_PARTS]) {
     const Graph *g = plan->graph;
-    parts[0] = (StepPart){s->tensor, 0, g->tensors[s->tensor].dims[1].n};
+    parts[0] = (StepPart){s->tensor, rounded_of(g, s, s->tensor), 0, g->tensors[s->tensor].dims[1].n};
     if (s->kind != STEP_GEMM || s->gemm.parts == 1) return 1;
     if (s->gemm.parts > MOST_STEP_PARTS) bug("the step `%s` has %d parts", s->name, s->gemm.parts);
     const int x = g->ops[g->tensors[s->tensor].op].inputs[0];
@@ -58,7 +67,8 @@ int steps_parts(const Plan *plan, const Step *s, StepPart parts[MOST_STEP_PARTS]
         for (int o = 0; o < g->n_ops; o++) {
             const Op *op = &g->ops[o];
             if (op->kind != OP_linear || op->inputs[0] != x || g->tensors[op->inputs[1]].weight != p->weight) continue;
-            parts[n++] = (StepPart){op->result, column, g->tensors[op->result].dims[1].n};
+            parts[n++] = (StepPart){op->result, rounded_of(g, s, op->result), column,
+                                    g->tensors[op->result].dims[1].n};
             break;
         }
         column += round_up(p->shape.dims[0], PANEL);
@@ -84,13 +94,16 @@ void steps_run(Steps *s, Arena *arena, const char *target, GuardSide side) {
 
 /* ---------------------------------------------------------------- quantized rows */
 
-bool step_rounds(const Plan *plan, const Step *step, int64_t *stride, int64_t *begin) {
-    if (step->kind != STEP_QUANTIZE && step->kind != STEP_ROUND) return false;
+int steps_rounded(const Plan *plan, const Step *step, StepPart parts[MOST_STEP_PARTS], int64_t *stride,
+                  int64_t begins[MOST_STEP_PARTS]) {
+    if (step->kind != STEP_QUANTIZE && step->kind != STEP_ROUND && (step->kind != STEP_GEMM || !step->gemm.rounds))
+        return 0;
     const Buffer *buffer = &plan->buffers[step->out.buffer];
     const int64_t number = (int64_t)dtype_bytes(buffer->slot.layout.dtype);
+    const int n = steps_parts(plan, step, parts);
     *stride = buffer->stride * number;
-    *begin = step->out.column * number;
-    return true;
+    for (int i = 0; i < n; i++) begins[i] = (step->out.column + parts[i].column) * number;
+    return n;
 }
 
 typedef struct Keeper {
@@ -101,14 +114,16 @@ typedef struct Keeper {
 
 static void keep_rows(Steps *s, const Step *step) {
     Keeper *k = (Keeper *)s; /* its first member */
-    int64_t stride, begin;
-    if (!step_rounds(s->engine->plan, step, &stride, &begin)) return;
+    StepPart parts[MOST_STEP_PARTS];
+    int64_t stride, begins[MOST_STEP_PARTS];
+    const int n = steps_rounded(s->engine->plan, step, parts, &stride, begins);
+    if (!n) return;
     const uint8_t *at = steps_result(s, step);
     for (int64_t b = s->first; b < s->end; b++) {
         int64_t bytes = stride * steps_rows(s, step->rows, &s->batch->sequences[b]);
         uint8_t *own = arena_alloc(k->arena, (size_t)bytes);
         memcpy(own, at, (size_t)bytes);
-        k->kept[b][step->tensor] = (QuantizedRows){own + begin, stride};
+        for (int i = 0; i < n; i++) k->kept[b][parts[i].rounded] = (QuantizedRows){own + begins[i], stride};
         at += bytes;
     }
 }

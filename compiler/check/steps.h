@@ -23,13 +23,16 @@ int64_t steps_rows(const Steps *steps, RowsKind kind, const Sequence *sequence);
 /* The tensors that stand beside each other in the result of a step: one, or one for each part of a joined product. */
 typedef struct StepPart {
     int tensor;
+    int rounded; /* the rounded tensor, whose numbers these are; or NO_TENSOR */
     int64_t column, width; /* columns of the result */
 } StepPart;
 enum { MOST_STEP_PARTS = 8 };
 int steps_parts(const Plan *plan, const Step *step, StepPart parts[MOST_STEP_PARTS]); /* returns their number */
 
-/* Whether the step rounds rows; the bytes from one such row to the next, and where in a row of its buffer it begins. */
-bool step_rounds(const Plan *plan, const Step *step, int64_t *stride, int64_t *begin);
+/* As steps_parts, for a step that rounds rows; 0 for others. Sets the bytes from one row of its buffer to the next, and
+ * where in such a row each part begins. */
+int steps_rounded(const Plan *plan, const Step *step, StepPart parts[MOST_STEP_PARTS], int64_t *stride,
+                  int64_t begins[MOST_STEP_PARTS]);
 /* Runs the batch and returns the quantized rows of each sequence, by the tensors of the engine's graph. */
 QuantizedRows **steps_quantized(Arena *arena, Engine *engine, const Batch *batch, const char *target, GuardSide side,
                                 const char **complaint);

@@ -92,6 +92,7 @@ static void add_gemm(Text *text, const Step *s) {
     if (gemm_has_factor(g)) text_printf(text, ", times the other product");
     if (g->residual_scale != 1) text_printf(text, ", scaled by %g", g->residual_scale);
     if (gemm_has_residual(g)) text_printf(text, ", + residual");
+    if (g->rounds) text_printf(text, ", to BF16");
 }
 
 static void add_attention(Text *text, const Step *s) {

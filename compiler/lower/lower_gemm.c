@@ -38,6 +38,7 @@ static void epilogue(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "has_activation", g->has_activation);
     constant_integer(l, call, "has_factor", gemm_has_factor(g));
     constant_integer(l, call, "has_residual", residual);
+    constant_integer(l, call, "rounds", g->rounds);
     constant_integer(l, call, "plain_residual", sums_alone(g));
     constant_real(l, call, "scale", g->scale);
     constant_real(l, call, "cap", g->cap);
@@ -94,9 +95,10 @@ static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel
     epilogue(l, call, s);
     const char *activation =
         g->has_activation ? arena_printf(l->arena, ", %s", activation_name(g->activation)) : "";
-    call->comment = arena_printf(l->arena, "out [rows][%lld] = x [rows][%lld] times weight%s%s%s%s", (long long)s->n,
+    call->comment = arena_printf(l->arena, "out [rows][%lld] = x [rows][%lld] times weight%s%s%s%s%s", (long long)s->n,
                                  (long long)g->k, g->bias != NO_PACKED ? ", + bias" : "", activation,
-                                 gemm_has_factor(g) ? ", times factor" : "", gemm_has_residual(g) ? ", + other" : "");
+                                 gemm_has_factor(g) ? ", times factor" : "", gemm_has_residual(g) ? ", + other" : "",
+                                 g->rounds ? ", to bf16" : "");
     call->stem = arena_printf(l->arena, "gemm_%lldx%lld", (long long)g->k, (long long)s->n);
     give_operand(call, "x", g->x);
     give_packed(call, "w", g->weight);

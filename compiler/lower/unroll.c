@@ -65,7 +65,8 @@ static bool is_possible(const Plan *plan, const Isa *isa, const char **why) {
         if (plan->steps[i].kind == STEP_STORE) return false;
     *why = "it rounds rows";
     for (int i = 0; i < plan->n_steps; i++)
-        if (plan->steps[i].kind == STEP_ROUND) return false;
+        if (plan->steps[i].kind == STEP_ROUND || (plan->steps[i].kind == STEP_GEMM && plan->steps[i].gemm.rounds))
+            return false;
     *why = "its attention is not plain, or of too many keys";
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_ATTENTION && !rows_unrolled(plan, isa, &plan->steps[i])) return false;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { MOST_PARTS = 8 }; /* of a joined product */
+
 static Step gemm_step(Fuse *f, const Op *linear) {
     int x = linear->inputs[0];
     Step step = step_new(f, STEP_GEMM, linear->location, linear->result);
@@ -57,6 +59,13 @@ static int absorb_epilogue(Fuse *f, Step *step, int result) {
         f->rows[result] = step->rows;
     }
     return result;
+}
+
+/* The only op that reads the tensor, if it rounds it to bf16; or NULL. */
+static const Op *rounding_of(const Fuse *f, int t) {
+    const Op *reader = sole_output(f, t) < 0 ? only_reader(f, t) : NULL;
+    if (!reader || reader->kind != OP_round || sole_output(f, reader->result) >= 0) return NULL;
+    return reader->a.dtype == DTYPE_BF16 ? reader : NULL;
 }
 
 /* Whether attention reads the result: such linears over the same rows become one product. */
@@ -116,6 +125,20 @@ static const char *last_word(const char *part) {
     return underscore ? underscore + 1 : part;
 }
 
+/* Makes the rounding of each of n results a part of the step, or that of none. */
+static void absorb_roundings(Fuse *f, Step *step, const int *results, int n) {
+    for (int i = 0; i < n; i++)
+        if (!rounding_of(f, results[i])) return;
+    for (int i = 0; i < n; i++) {
+        const Op *rounding = rounding_of(f, results[i]);
+        cover(f, rounding);
+        f->at[rounding->result] = f->at[results[i]];
+        f->rows[rounding->result] = step->rows;
+    }
+    step->gemm.rounds = true;
+    step->shape = arena_printf(f->arena, "%s to %s", step->shape, dtype_name(DTYPE_BF16));
+}
+
 static void fuse_linear_parts(Fuse *f, const Op *const *parts, int n) {
     int x = parts[0]->inputs[0];
     int64_t total = 0;
@@ -137,12 +160,15 @@ static void fuse_linear_parts(Fuse *f, const Op *const *parts, int n) {
     f->plan->buffers[buffer].slot.name = step.name;
     f->plan->buffers[buffer].site = joined;
     int64_t column = 0;
+    int results[MOST_PARTS];
     for (int i = 0; i < n; i++) {
+        results[i] = parts[i]->result;
         f->at[parts[i]->result] = (Operand){buffer, column};
         column += round_up(columns_of(f, parts[i]->result), PANEL);
     }
     step.out = (Operand){buffer, 0};
     pack_parts(f, &step, parts, n);
+    absorb_roundings(f, &step, results, n);
     step_add(f, step);
 }
 
@@ -162,10 +188,10 @@ static bool are_neighbours(const Fuse *f, const Op *const *parts, int n) {
 }
 
 void fuse_linear(Fuse *f, const Op *op) {
-    const Op *parts[8];
+    const Op *parts[MOST_PARTS];
     int n = 0;
     if (feeds_attention(f, op))
-        for (int i = op_index(f, op); i < f->graph->n_ops && n < 8; i++) {
+        for (int i = op_index(f, op); i < f->graph->n_ops && n < MOST_PARTS; i++) {
             const Op *o = &f->graph->ops[i];
             if (o->kind == OP_weighted_sum) break; /* all inputs of this attention are found */
             if (o->kind == OP_linear && !f->done[i] && o->inputs[0] == op->inputs[0] &&
@@ -182,5 +208,6 @@ void fuse_linear(Fuse *f, const Op *op) {
     pack_parts(f, &step, &op, 1);
     step.tensor = absorb_epilogue(f, &step, op->result);
     step.out = place_result(f, step.tensor);
+    absorb_roundings(f, &step, &step.tensor, 1);
     step_add(f, step);
 }

@@ -104,6 +104,7 @@ typedef struct GemmStep {
     double scale, residual_scale;
     double cap;          /* 0: none */
     bool bf16;           /* x and the weights are numbers of bf16, x in f32 */
+    bool rounds;         /* the result, or that of each part, is rounded to bf16 at last */
     bool has_activation;
     Activation activation;
 } GemmStep;

@@ -100,7 +100,7 @@ class Precision:
             texts = [attnc("explain", *words, status=0).stdout for words in models]
             texts = [re.sub("(?m)^roofline .*", "", text) for text in texts]
             assert texts[0] == texts[1] == texts[2], texts
-            assert ("query_rounded" in texts[0]) == (word != "int4"), texts[0]
+            assert bool(re.search("query_key_value .* to BF16", texts[0])) == (word != "int4"), texts[0]
 
     def test_refused(self):
         for value, status, part in (

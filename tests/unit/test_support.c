@@ -384,7 +384,7 @@ static void no_memory(void **state) {
     output_commit(file);
     for (int c = 0; c < 3; c++) {
         int fine = 0, without = 0;
-        for (int n = 1; n <= 60; n++) {
+        for (int n = 1; n <= 100; n++) { /* more than there are */
             int status = system(arena_printf(arena, "ATTNC_FAIL_ALLOC=%d %s %s %s >/dev/null 2>%s/stderr", n, attnc,
                 commands[c], path, folder));
             if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != EXIT_MEMORY))
