@@ -110,7 +110,7 @@ void exact_interpret(Arena *arena, const Engine *engine, const Weights *weights,
 /* Describes the first number of the case's run that has other bits than the interpreter's, and sets *output; or returns
  * NULL. */
 const char *exact_case(Arena *arena, const Engine *engine, const Case *one, OutputRole *output);
-/* The index in want [rows][columns] of the first number that has other bits in got [rows][stride]; -1: there is none. */
+/* The index in want [rows][columns] of the first number with other bits in got [rows][stride]; -1: there is none. */
 int64_t exact_difference(const float *got, int64_t stride, const double *want, int64_t rows, int64_t columns);
 
 /* --- constant.c: a comparison of outputs that do not depend on the inputs shows nothing. */

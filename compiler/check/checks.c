@@ -157,7 +157,7 @@ static void judge_ties(Checks *c, const char *target) {
 
 static bool is_exact(const Engine *engine) { return engine->program->arithmetic != ARITHMETIC_FREE; }
 
-/* The rows that a program elsewhere rounds cannot be taken over, so that its outputs are held against the exact ones. */
+/* The rows that a program elsewhere rounds cannot be taken over: its outputs are held against the exact ones. */
 static void take_exact(Checks *c, Case *one) {
     exact_interpret(c->arena, c->engine, c->cases->weights, one);
     for (int64_t b = 0; b < one->batch->count; b++) one->batch->sequences[b].outputs = one->exact[b];

@@ -34,8 +34,9 @@ typedef struct Option {
     "                       cache=bf16, f16 or int8 for the keys and values of a decoder; bf16 and int8 are such\n" \
     "                       weights and activations with attention=bf16, int4 is weights=int4:32\n"
 #define HELP_REPRODUCIBLE \
-    "  --reproducible       the same bits on every target, for any number of threads and batches; models whose weights\n" \
-    "                       or rows are f32 run on targets with a fused multiply-add, avx2, avx512 and neon\n"
+    "  --reproducible       the same bits on every target, for any number of threads and batches; models\n" \
+    "                       whose weights or rows are f32 run on targets with a fused multiply-add, avx2,\n" \
+    "                       avx512 and neon\n"
 #define HELP_TARGETS "@TARGETS@ or native, the best of this machine" /* options.c puts in the names */
 #define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n" HELP_INDENT "(default)\n"
 #define HELP_ENGINE \

@@ -63,7 +63,8 @@ int command_dump(int argc, char **argv) {
     Dump dump = read_stages(list);
     Compilation c = compilation_new(arena, source_read(arena, path));
     c.options.targets =
-        option_targets(arena, usage, target ? target : default_targets(arena, DTYPE_F32, ARITHMETIC_FREE), &c.options.n_targets);
+        option_targets(arena, usage, target ? target : default_targets(arena, DTYPE_F32, ARITHMETIC_FREE),
+                       &c.options.n_targets);
     c.after = print_stage;
     c.with = &dump;
     spec_compile(&c, dump.last);

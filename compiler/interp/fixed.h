@@ -10,7 +10,7 @@ enum { FIXED_LANES = 16, FIXED_KEYS = 512 }; /* of a sum over columns or keys; k
 /* Writes the op's result, whose numbers are f32; false for an op that only moves or rounds numbers. */
 bool fixed_op(Interp *in, const Op *op, double *out);
 
-/* --- interp/fixed.c */
+/* --- interp/fixed_order.c */
 /* acc + a b and acc - a b, rounded once for FUSED and twice for APART. */
 float fixed_add(Arithmetic arithmetic, float acc, float a, float b);
 float fixed_sub(Arithmetic arithmetic, float acc, float a, float b);

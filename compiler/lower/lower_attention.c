@@ -33,7 +33,8 @@ static void sources(const Lowering *l, KernelCall *call, const Step *s) {
 /* Weights are powers of two: a plain scale moves into the exponent's factor. */
 static void scales(const Lowering *l, KernelCall *call, const AttentionStep *a) {
     const double log2_e = 1.4426950408889634;
-    bool later = a->relative == NO_PACKED && a->slopes == NO_PACKED && a->softcap == 0 && a->scale > 0 && !is_reproducible(l);
+    bool later = a->relative == NO_PACKED && a->slopes == NO_PACKED && a->softcap == 0 && a->scale > 0 &&
+                 !is_reproducible(l);
     double unit = later ? a->scale * log2_e : log2_e;
     constant_integer(l, call, "scale_later", later);
     constant_real(l, call, "unit", unit);
@@ -212,8 +213,9 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
 bool attends_in_tiles(const Lowering *l, const Step *s) {
     const AttentionStep *a = &s->attention;
     const bool all_visible = !a->visible.causal && !a->visible.window && s->rows == a->key_rows;
-    return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->bf16 && all_visible && attention_is_plain(s) && a->softcap == 0 &&
-           a->scale > 0 && a->key_cache == NO_CACHE && a->value_cache == NO_CACHE && a->key_bound <= key_block(s) &&
+    return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->bf16 && all_visible && attention_is_plain(s) &&
+           a->softcap == 0 && a->scale > 0 && a->key_cache == NO_CACHE && a->value_cache == NO_CACHE &&
+           a->key_bound <= key_block(s) &&
            !l->unrolled &&
            !scores_in_registers(l->plan, l->isa, s); /* few keys */
 }
