@@ -118,9 +118,9 @@ float by_hand_scalar_exp(float x) {
 
 static by_hand_SCALAR
 void by_hand_scalar_gemm_6x48_1x3(const float *x, const float *w, float *out) {
-    const float b0 = 0.0f, b1 = 0.0f, b2 = 0.0f, b3 = 0.0f, b4 = 0.0f, b5 = 0.0f, b6 = 0.0f, b7 = 0.0f, b8 = 0.0f;
-    float acc0_0 = b0, acc0_1 = b1, acc0_2 = b2, acc0_3 = b3, acc0_4 = b4, acc0_5 = b5, acc0_6 = b6, acc0_7 = b7,
-        acc0_8 = b8;
+    const float none = 0.0f;
+    float acc0_0 = none, acc0_1 = none, acc0_2 = none, acc0_3 = none, acc0_4 = none, acc0_5 = none, acc0_6 = none,
+        acc0_7 = none, acc0_8 = none;
     {
         const float a0 = x[0];
         const float w0 = w[0];

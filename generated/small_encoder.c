@@ -43,8 +43,9 @@ static inline __attribute__((unused)) void small_encoder_before(const small_enco
 }
 
 /* `work`: multiply-adds, roughly. Below the bound, waking threads costs more than it saves. */
-static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *run, void (*task)(void *with, int index),
-    uint64_t work) {
+static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *run, int step,
+    void (*task)(void *with, int index), uint64_t work) {
+    small_encoder_before(run, step);
     const int threads = run->threads;
     if (threads > 1 && work >= run->least_work) {
         run->parallel_for(run->pool, threads, task, run);
@@ -212,9 +213,8 @@ void small_encoder_avx2_step_embedding(void *with, int thread) {
 
 static small_encoder_AVX2
 void small_encoder_avx2_gemm_32x96_1x3(const float *x, const float *w, const float *bias, float *out) {
-    const __m256 b0 = _mm256_loadu_ps(bias), b1 = _mm256_loadu_ps(bias + 8), b2 = _mm256_loadu_ps(bias + 16),
-        b3 = _mm256_loadu_ps(bias + 24), b4 = _mm256_loadu_ps(bias + 32), b5 = _mm256_loadu_ps(bias + 40);
-    __m256 acc0_0 = b0, acc0_1 = b1, acc0_2 = b2, acc0_3 = b3, acc0_4 = b4, acc0_5 = b5;
+    __m256 acc0_0 = _mm256_loadu_ps(bias), acc0_1 = _mm256_loadu_ps(bias + 8), acc0_2 = _mm256_loadu_ps(bias + 16),
+        acc0_3 = _mm256_loadu_ps(bias + 24), acc0_4 = _mm256_loadu_ps(bias + 32), acc0_5 = _mm256_loadu_ps(bias + 40);
     for (size_t k = 0; k < 32; k++) {
         const __m256 a0 = _mm256_broadcast_ss(x + k);
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
@@ -936,9 +936,8 @@ void small_encoder_avx2_step_layer0_attention_attended(void *with, int thread) {
 static small_encoder_AVX2
 void small_encoder_avx2_gemm_32x32_1x2(const float *x, const float *w, const float *bias, const float *other,
     float *out) {
-    const __m256 b0 = _mm256_loadu_ps(bias), b1 = _mm256_loadu_ps(bias + 8), b2 = _mm256_loadu_ps(bias + 16),
-        b3 = _mm256_loadu_ps(bias + 24);
-    __m256 acc0_0 = b0, acc0_1 = b1, acc0_2 = b2, acc0_3 = b3;
+    __m256 acc0_0 = _mm256_loadu_ps(bias), acc0_1 = _mm256_loadu_ps(bias + 8), acc0_2 = _mm256_loadu_ps(bias + 16),
+        acc0_3 = _mm256_loadu_ps(bias + 24);
     for (size_t k = 0; k < 32; k++) {
         const __m256 a0 = _mm256_broadcast_ss(x + k);
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
@@ -1334,10 +1333,9 @@ void small_encoder_avx2_gemm_32x64_finish(const float *sums, float *out, size_t 
 
 static small_encoder_AVX2
 void small_encoder_avx2_gemm_32x64_1x4(const float *x, const float *w, const float *bias, float *out) {
-    const __m256 b0 = _mm256_loadu_ps(bias), b1 = _mm256_loadu_ps(bias + 8), b2 = _mm256_loadu_ps(bias + 16),
-        b3 = _mm256_loadu_ps(bias + 24), b4 = _mm256_loadu_ps(bias + 32), b5 = _mm256_loadu_ps(bias + 40),
-        b6 = _mm256_loadu_ps(bias + 48), b7 = _mm256_loadu_ps(bias + 56);
-    __m256 acc0_0 = b0, acc0_1 = b1, acc0_2 = b2, acc0_3 = b3, acc0_4 = b4, acc0_5 = b5, acc0_6 = b6, acc0_7 = b7;
+    __m256 acc0_0 = _mm256_loadu_ps(bias), acc0_1 = _mm256_loadu_ps(bias + 8), acc0_2 = _mm256_loadu_ps(bias + 16),
+        acc0_3 = _mm256_loadu_ps(bias + 24), acc0_4 = _mm256_loadu_ps(bias + 32), acc0_5 = _mm256_loadu_ps(bias + 40),
+        acc0_6 = _mm256_loadu_ps(bias + 48), acc0_7 = _mm256_loadu_ps(bias + 56);
     for (size_t k = 0; k < 32; k++) {
         const __m256 a0 = _mm256_broadcast_ss(x + k);
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
@@ -1619,9 +1617,8 @@ void small_encoder_avx2_step_layer0_ffn_up(void *with, int thread) {
 static __attribute__((noinline)) small_encoder_AVX2
 void small_encoder_avx2_gemm_64x32_1x2(const float *x, const float *w, const float *bias, const float *other,
     float *out) {
-    const __m256 b0 = _mm256_loadu_ps(bias), b1 = _mm256_loadu_ps(bias + 8), b2 = _mm256_loadu_ps(bias + 16),
-        b3 = _mm256_loadu_ps(bias + 24);
-    __m256 acc0_0 = b0, acc0_1 = b1, acc0_2 = b2, acc0_3 = b3;
+    __m256 acc0_0 = _mm256_loadu_ps(bias), acc0_1 = _mm256_loadu_ps(bias + 8), acc0_2 = _mm256_loadu_ps(bias + 16),
+        acc0_3 = _mm256_loadu_ps(bias + 24);
     for (size_t k = 0; k < 64; k++) {
         const __m256 a0 = _mm256_broadcast_ss(x + k);
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
@@ -2045,8 +2042,7 @@ void small_encoder_avx2_step_pool(void *with, int thread) {
 
 static small_encoder_AVX2
 void small_encoder_avx2_gemm_32x5_1x1_last(const float *x, const float *w, const float *bias, float *out) {
-    const __m256 b0 = _mm256_loadu_ps(bias);
-    __m256 acc0_0 = b0;
+    __m256 acc0_0 = _mm256_loadu_ps(bias);
     for (size_t k = 0; k < 32; k++) {
         const __m256 w0 = _mm256_loadu_ps(w + (k * 16));
         const __m256 a0 = _mm256_broadcast_ss(x + k);
@@ -2283,44 +2279,33 @@ void small_encoder_avx2_step_copy_pooled(void *with, int thread) {
 
 static __attribute__((noinline)) small_encoder_AVX2
 void small_encoder_avx2_forward_chunk(small_encoder_run *run) {
-    small_encoder_before(run, 0);
-    small_encoder_run_step(run, small_encoder_avx2_step_embedding, run->rows * UINT64_C(320));
-    small_encoder_before(run, 1);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_query_key_value, run->rows * UINT64_C(3072));
-    small_encoder_before(run, 2);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_attended, run->self_scores * UINT64_C(104));
-    small_encoder_before(run, 3);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_output, run->rows * UINT64_C(1024));
-    small_encoder_before(run, 4);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_attention_norm_out, run->rows * UINT64_C(320));
-    small_encoder_before(run, 5);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_up, run->rows * UINT64_C(2048));
-    small_encoder_before(run, 6);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_down, run->rows * UINT64_C(2048));
-    small_encoder_before(run, 7);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer0_ffn_norm_out, run->rows * UINT64_C(320));
-    small_encoder_before(run, 8);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_query_key_value, run->rows * UINT64_C(3072));
-    small_encoder_before(run, 9);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_attended, run->self_scores * UINT64_C(104));
-    small_encoder_before(run, 10);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_output, run->rows * UINT64_C(1024));
-    small_encoder_before(run, 11);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_attention_norm_out, run->rows * UINT64_C(320));
-    small_encoder_before(run, 12);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_up, run->rows * UINT64_C(2048));
-    small_encoder_before(run, 13);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_down, run->rows * UINT64_C(2048));
-    small_encoder_before(run, 14);
-    small_encoder_run_step(run, small_encoder_avx2_step_layer1_ffn_norm_out, run->rows * UINT64_C(320));
-    small_encoder_before(run, 15);
-    small_encoder_run_step(run, small_encoder_avx2_step_pool, run->ended * UINT64_C(320));
-    small_encoder_before(run, 16);
-    if (run->out_logits) small_encoder_run_step(run, small_encoder_avx2_step_classifier, run->ended * UINT64_C(160));
-    small_encoder_before(run, 17);
-    if (run->out_hidden) small_encoder_run_step(run, small_encoder_avx2_step_copy_hidden, run->rows * UINT64_C(320));
-    small_encoder_before(run, 18);
-    if (run->out_pooled) small_encoder_run_step(run, small_encoder_avx2_step_copy_pooled, run->ended * UINT64_C(320));
+    small_encoder_run_step(run, 0, small_encoder_avx2_step_embedding, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, 1, small_encoder_avx2_step_layer0_attention_query_key_value,
+        run->rows * UINT64_C(3072));
+    small_encoder_run_step(run, 2, small_encoder_avx2_step_layer0_attention_attended, run->self_scores * UINT64_C(104));
+    small_encoder_run_step(run, 3, small_encoder_avx2_step_layer0_attention_output, run->rows * UINT64_C(1024));
+    small_encoder_run_step(run, 4, small_encoder_avx2_step_layer0_attention_norm_out, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, 5, small_encoder_avx2_step_layer0_ffn_up, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, 6, small_encoder_avx2_step_layer0_ffn_down, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, 7, small_encoder_avx2_step_layer0_ffn_norm_out, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, 8, small_encoder_avx2_step_layer1_attention_query_key_value,
+        run->rows * UINT64_C(3072));
+    small_encoder_run_step(run, 9, small_encoder_avx2_step_layer1_attention_attended, run->self_scores * UINT64_C(104));
+    small_encoder_run_step(run, 10, small_encoder_avx2_step_layer1_attention_output, run->rows * UINT64_C(1024));
+    small_encoder_run_step(run, 11, small_encoder_avx2_step_layer1_attention_norm_out, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, 12, small_encoder_avx2_step_layer1_ffn_up, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, 13, small_encoder_avx2_step_layer1_ffn_down, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, 14, small_encoder_avx2_step_layer1_ffn_norm_out, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, 15, small_encoder_avx2_step_pool, run->ended * UINT64_C(320));
+    if (run->out_logits)
+        small_encoder_run_step(run, 16, small_encoder_avx2_step_classifier, run->ended * UINT64_C(160));
+    else small_encoder_before(run, 16);
+    if (run->out_hidden)
+        small_encoder_run_step(run, 17, small_encoder_avx2_step_copy_hidden, run->rows * UINT64_C(320));
+    else small_encoder_before(run, 17);
+    if (run->out_pooled)
+        small_encoder_run_step(run, 18, small_encoder_avx2_step_copy_pooled, run->ended * UINT64_C(320));
+    else small_encoder_before(run, 18);
     small_encoder_before(run, 19);
 }
 

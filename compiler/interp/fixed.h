@@ -1,4 +1,4 @@
-/* fixed.h: operations in f32 in the order of --reproducible, which docs/language.md states. Every result is the one
+/* fixed.h: operations in f32 in the order of --reproducible, which docs/trust.md states. Every result is the one
  * that compiled reproducible code gives, to the last bit. Included by interp/ alone. */
 #ifndef FIXED_H
 #define FIXED_H
