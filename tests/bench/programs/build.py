@@ -59,6 +59,23 @@ def digest(paths, *texts):
     return h.hexdigest()
 
 
+def write_and_pack(spec, weights, options, out, name):
+    """attnc compile, unless it wrote the same before: to round the weights of a large model to int4 takes a minute."""
+    stamp, made = os.path.join(out, name + ".packed"), [os.path.join(out, name + end) for end in (".c", ".h", ".attnw")]
+    given = [(path, os.path.getsize(path), os.stat(path).st_mtime_ns) for path in [ATTNC, *weights.split(",")]
+             if os.path.exists(path)]
+    wanted = digest([spec], given, weights, options)
+    if all(map(os.path.exists, [stamp, *made])):
+        with open(stamp, encoding="utf-8") as file:
+            if file.read() == wanted:
+                return
+    if os.path.exists(stamp):
+        os.remove(stamp)
+    run([ATTNC, "compile", spec, "-o", out, "--weights", weights, "--runtime", *options])
+    with open(stamp, "w", encoding="utf-8") as file:
+        file.write(wanted)
+
+
 def build(spec, weights="random:1", target=None, unroll=None, cc="clang", out=None, precision=None):
     """Paths of the library and of its weights, and the seconds that `cc` took (None: it was built already)."""
     out = out or os.path.join(ROOT, "build", "bench", "lib")
@@ -66,7 +83,7 @@ def build(spec, weights="random:1", target=None, unroll=None, cc="clang", out=No
     name = model_name(spec)
     options = (["--target", target] if target else []) + (["--unroll", unroll] if unroll else []) + \
         (["--precision", precision] if precision else [])
-    run([ATTNC, "compile", spec, "-o", out, "--weights", weights, "--runtime", *options])
+    write_and_pack(spec, weights, options, out, name)
     with open(os.path.join(out, name + ".h"), encoding="utf-8") as file:
         able = abilities(file.read(), name)
     defines = ["-DBENCH_NAME=" + name, "-DBENCH_CAPS=" + name.upper(), '-DBENCH_HEADER="%s.h"' % name]
