@@ -1,6 +1,7 @@
 """What rows are made from: libraries, weights, inputs and models of the peers, kept in build/bench."""
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -71,9 +72,22 @@ class Context:
     def ours(self, name, spec, weights, params, **more):
         """An entry of ours: `cc`, `unroll` and `target` choose the build."""
         cc, unroll, target = more.pop("cc", "clang"), more.pop("unroll", None), more.pop("target", None)
-        out = self.path("lib", "-".join(filter(None, (cc, unroll, target))))
-        library, packed, _ = build.build(spec, weights, target, unroll, cc, out)
+        precision, folder = more.pop("precision", None), more.pop("folder", None)
+        told = re.sub("[^a-z0-9]+", "_", precision) if precision else None
+        out = self.path("lib", "-".join(filter(None, (cc, unroll, target, told, folder))))
+        library, packed, _ = build.build(spec, weights, target, unroll, cc, out, precision)
         return Entry(name, "ours", dict(params, library=library, weights=packed), ours=True, **more)
+
+    def quantized(self, name, spec, weights, bound, given):
+        """(spec, weights) of what `attnc quantize` chooses within a bound of 1 - cos, from inputs for calibration."""
+        if subprocess.run([build.ATTNC, "help", "quantize"], capture_output=True, check=False).returncode:
+            raise NotRun("this attnc has no command quantize")
+        os.makedirs(self.path("models", name), exist_ok=True)
+        chosen = self.path("models", name, os.path.basename(spec))
+        build.run([build.ATTNC, "quantize", spec, "--weights", weights, *given, "--bound", str(bound), "--measure",
+                   "cos", "-o", chosen])
+        vectors = chosen + ".vectors.safetensors"
+        return chosen, ",".join([weights] + [vectors] * os.path.exists(vectors))
 
     def native(self, name, driver, extra, cc, flags):
         """A driver of lib/ in C, around a peer's source or libraries; `extra` are the files that it includes."""

@@ -5,12 +5,13 @@ import platform
 import re
 import subprocess
 
+import env
 import programs.build as lib_build
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 WIDTHS = {"scalar": 1, "neon": 4, "avx2": 8, "avx512": 16}  # of vectors, as the tables of the targets say
-SHOWN_FLAGS = ("avx2", "fma", "avx512f", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd")
+SHOWN_FLAGS = ("avx2", "fma", "avx512f", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "amx_int8", "asimd")
 
 
 def first_line(command):
@@ -50,11 +51,7 @@ def describe():
 
 
 def best_target():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            flags = set(file.read().split())
-    except OSError:
-        flags = set()
+    flags = env.cpu_flags()
     if {"avx512f", "avx512vl", "avx512dq"} <= flags:
         return "avx512"
     if {"avx2", "fma"} <= flags:
@@ -62,12 +59,28 @@ def best_target():
     return "neon" if platform.machine() == "aarch64" else "scalar"
 
 
+def has_tiles():
+    return {"amx_tile", "amx_int8", "amx_bf16"} <= env.cpu_flags()
+
+
+def has_dots():
+    return "avx512_vnni" in env.cpu_flags() if best_target() == "avx512" else "avx_vnni" in env.cpu_flags()
+
+
+def narrow_targets():
+    """Of models with rows of integers or in bf16, the best of this machine; None: what attnc writes by default."""
+    dots = {"avx512": "avx512vnni", "avx2": "avxvnni"}.get(best_target()) if has_dots() else None
+    return ("amx,%s" % dots if has_tiles() else dots) if dots else None
+
+
 def library(out):
     """Builds the timer of machine.c, with the compiler's peak.c inside."""
     path = os.path.join(out, "libmachine.so")
     commands = os.path.join(ROOT, "compiler", "commands")
-    lib_build.run(["clang", "-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-I" + commands,
+    lib_build.run(["clang", "-std=c11", "-D_GNU_SOURCE", "-O2", "-march=native", "-fPIC", "-shared",
+                   "-I" + commands, "-I" + os.path.join(ROOT, "runtime"),
                    os.path.join(HERE, "programs", "machine.c"), os.path.join(commands, "peak.c"),
+                   os.path.join(commands, "peak_unit.c"),
                    os.path.join(ROOT, "compiler", "targets", "features.c"),
                    os.path.join(ROOT, "runtime", "attn_runtime.c"), "-lpthread", "-o", path])
     return path
@@ -77,20 +90,31 @@ class Meter:
     """Bytes and flops a second of one core; in the driver's process, which is pinned while it measures."""
     def __init__(self, out, core):
         self.lib = ctypes.CDLL(library(out))
-        for name in ("machine_peak", "machine_read"):
+        for name in ("machine_peak", "machine_read", "machine_unit", "machine_read_of"):
             getattr(self.lib, name).restype = ctypes.c_double
+        self.lib.machine_read_of.argtypes = [ctypes.c_size_t]
         self.core, self.target = core, best_target()
-        self.peaks, self.reads = [], []
+        self.peaks, self.reads, self.units = [], [], {"int8": [], "bf16": []}
 
-    def measure(self):
-        """(flops/s, bytes/s), the read being the better of two ways."""
+    def unit(self, rows):
+        """Operations a second of what multiplies rows of that type, "int8" or "bf16"; of floats where nothing else."""
+        rate = self.lib.machine_unit(WIDTHS[self.target], int(has_dots()), int(has_tiles()), int(rows == "bf16"))
+        if rate:
+            self.units[rows].append(rate)
+        return rate or self.peaks[-1]
+
+    def measure(self, rows=None, size=None):
+        """(operations/s, bytes/s). The rate is that of multiply-adds of floats, or of what multiplies `rows`; bytes are
+        read from a buffer of `size`, or from one far larger than caches."""
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {self.core})
         try:
             peak = self.lib.machine_peak(WIDTHS[self.target])
-            read = self.lib.machine_read()
+            self.peaks.append(peak)
+            peak = self.unit(rows) if rows else peak
+            read = self.lib.machine_read_of(size) if size else self.lib.machine_read()
         finally:
             os.sched_setaffinity(0, before)
-        self.peaks.append(peak)
-        self.reads.append(read)
+        if not size:
+            self.reads.append(read)
         return peak, read

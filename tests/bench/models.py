@@ -3,12 +3,15 @@
 
     bert-onnx OUT DIR S            ONNX of a BERT with static shape [1, S], as transformers and torch export it
     bert-fused OUT ONNX HEADS D    the same through ONNX Runtime's transformer optimizer
+    bert-any OUT DIR MASK          ONNX for any batch and length; MASK 1: with an attention_mask
+    bert-nncf OUT ONNX TEXTS       OpenVINO's model in int8 by NNCF, calibrated with rows of tokens that end with -1
+    bert-dynamic OUT ONNX          ONNX Runtime's dynamic quantization to int8
     bert-ct2 OUT DIR               CTranslate2's converter
     encoder-onnx OUT F S HEADS OPSET   a post-norm ReLU encoder over features, of what `attnc weights -o` writes
     whole-norms OUT ONNX           the same with every output of LayerNormalization named: onnx2c's C needs them
     transformer-ct2 OUT F HEADS    an encoder-decoder with one embedding, post-norm, of the same
     llama-bin OUT F HEADS KV_HEADS SEQ ROPE    llama2.c's file of a llama; ROPE is `interleaved` or `half`
-    llama-gguf OUT F HEADS KV_HEADS SEQ ROPE   llama.cpp's"""
+    llama-gguf OUT F HEADS KV_HEADS SEQ ROPE [TYPE]   llama.cpp's; matrices and table in F32, Q8_0 or Q4_0"""
 import json
 import math
 import os
@@ -47,6 +50,46 @@ def bert_onnx(out, folder, rows):
     tokens = torch.zeros((1, int(rows)), dtype=torch.int64)
     torch.onnx.export(Hidden(), (tokens,), out, opset_version=17, dynamo=False, input_names=["tokens"],
                       output_names=["hidden"])
+
+
+def bert_any(out, folder, mask):
+    import torch
+    from transformers import BertModel
+    model = BertModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False).eval()
+
+    class Hidden(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, tokens, attention_mask=None):
+            return self.model(input_ids=tokens, attention_mask=attention_mask).last_hidden_state
+
+    names = ["tokens"] + ["attention_mask"] * int(mask)
+    given = tuple(torch.ones((2, 9), dtype=torch.int64) for _ in names)
+    axes = {0: "batch", 1: "length"}
+    torch.onnx.export(Hidden(), given, out, opset_version=17, dynamo=False, input_names=names, output_names=["hidden"],
+                      dynamic_axes={name: axes for name in names + ["hidden"]})
+
+
+def bert_nncf(out, model, texts):
+    import nncf
+    import openvino as ov
+    rows = [np.array([row[row >= 0]]) for row in np.load(texts)]
+    graph = ov.Core().read_model(model)
+    names = [node.get_any_name() for node in graph.inputs]
+    dataset = nncf.Dataset([{name: np.ones_like(row) if "mask" in name else row for name in names} for row in rows])
+    quantized = nncf.quantize(graph, dataset, model_type=nncf.ModelType.TRANSFORMER, subset_size=len(rows))
+    os.makedirs(out)
+    ov.save_model(quantized, os.path.join(out, "model.xml"))
+
+
+def bert_dynamic(out, model):
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    # The fused operators are not ONNX's own: the types of what they make must be told.
+    quantize_dynamic(model, out, weight_type=QuantType.QInt8,
+                     extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
 
 
 def bert_fused(out, model, heads, width):
@@ -203,7 +246,7 @@ def llama_bin(out, path, heads, kv_heads, seq, rope):
         file.write(bytes(4 * seq * table.shape[1] // heads))
 
 
-def llama_gguf(out, path, heads, kv_heads, seq, rope):
+def llama_gguf(out, path, heads, kv_heads, seq, rope, kind="F32"):
     import gguf
     heads, kv_heads, seq = int(heads), int(kv_heads), int(seq)
     w, layers = llama_tensors(path, heads, kv_heads, rope)
@@ -218,25 +261,36 @@ def llama_gguf(out, path, heads, kv_heads, seq, rope):
     writer.add_rope_dimension_count(table.shape[1] // heads)
     writer.add_rope_freq_base(10000.0)
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    kinds = {"F32": gguf.LlamaFileType.ALL_F32, "Q8_0": gguf.LlamaFileType.MOSTLY_Q8_0,
+             "Q4_0": gguf.LlamaFileType.MOSTLY_Q4_0}
+    writer.add_file_type(kinds[kind])
+
+    def add(name, tensor):
+        """Vectors are f32 in every kind."""
+        kept = np.array(tensor)
+        if kind == "F32" or kept.ndim == 1:
+            writer.add_tensor(name, kept)
+            return
+        quantized = gguf.quantize(kept, gguf.GGMLQuantizationType[kind])
+        writer.add_tensor(name, quantized, raw_dtype=gguf.GGMLQuantizationType[kind])
+
     writer.add_vocab_size(table.shape[0])
     writer.add_tokenizer_model("none")
     parts = {"attention.norm_in": "attn_norm", "attention.query": "attn_q", "attention.key": "attn_k",
              "attention.value": "attn_v", "attention.output": "attn_output", "ffn.norm_in": "ffn_norm",
              "ffn.gate": "ffn_gate", "ffn.down": "ffn_down", "ffn.up": "ffn_up"}
-    writer.add_tensor("token_embd.weight", np.array(table))
-    writer.add_tensor("output_norm.weight", np.array(w["decoder.final_norm.weight"]))
+    add("token_embd.weight", table)
+    add("output_norm.weight", w["decoder.final_norm.weight"])
     for layer in range(layers):
         for part, name in parts.items():
-            writer.add_tensor("blk.%d.%s.weight" % (layer, name),
-                              np.array(w["decoder.layers.%d.%s.weight" % (layer, part)]))
+            add("blk.%d.%s.weight" % (layer, name), w["decoder.layers.%d.%s.weight" % (layer, part)])
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-MAKERS = {"bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
+MAKERS = {"bert-any": bert_any, "bert-nncf": bert_nncf, "bert-dynamic": bert_dynamic, "bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
           "whole-norms": whole_norms, "transformer-ct2": transformer_ct2, "llama-bin": llama_bin,
           "llama-gguf": llama_gguf}
 

@@ -12,6 +12,8 @@ def of_result(result):
     own = result.own()
     for entry in row.entries:
         name = entry.name
+        if not entry.timed:
+            continue
         told = {"name": name, "ours": entry.ours, "version": result.versions.get(name, ""),
                 "note": result.notes.get(name, "")}
         if name in result.times:
@@ -19,16 +21,16 @@ def of_result(result):
             told.update(seconds=seconds, rounds=result.times[name], figure=row.shown(seconds),
                         ratio=result.ratio(own, name), difference=result.differences.get(name),
                         bound=row.bound if entry.bound is None else entry.bound,
-                        peak=result.share(name), read=result.share(name, "bytes"))
+                        peak=result.share(name), read=result.share(name, "bytes"), errors=result.errors.get(name))
         told["failure"] = result.failures.get(name)
         contestants.append(told)
     contestants += [{"name": name, "ours": False, "failure": why} for name, why in row.missing.items()]
     bounds = {e.name: row.bound if e.bound is None else e.bound for e in row.entries}
     wrong = ["%s differs by %.3g, more than %.3g" % (n, result.differences[n], bounds[n]) for n in result.wrong]
     wrong += ["%s did not run: %s" % (e.name, result.failures.get(e.name)) for e in row.entries
-              if e.ours and e.name not in result.times]
+              if e.ours and e.timed and e.name not in result.times]
     return {"name": row.name, "title": row.title, "unit": row.unit, "threads": row.threads, "bound": row.bound,
-            "note": row.note, "contestants": contestants, "bars": [bar.judge(result) for bar in row.bars],
+            "unit_of": row.unit_of, "note": row.note, "contestants": contestants, "bars": [bar.judge(result) for bar in row.bars],
             "own": own, "best_peer": result.best_peer(), "ratio": result.ratio(own, result.best_peer()),
             "idle": result.idle, "strangers": result.strangers, "wrong": wrong, "not_run": None}
 
@@ -39,9 +41,11 @@ def not_run(name, why, wrong=False):
 
 
 def number(value):
-    """Four figures, without an exponent."""
+    """Three or four figures, without an exponent."""
     if value is None:
         return "-"
+    if value and abs(value) < 0.1:
+        return "%.5f" % value
     return "%.0f" % value if value >= 1000 else "%.*f" % (max(0, 3 - len("%d" % abs(value))), value)
 
 
@@ -57,6 +61,19 @@ def bar_text(bar):
                                  bar["state"])
 
 
+def small(value):
+    """Three figures."""
+    return "%.0e" % value if value and abs(value) < 5e-5 else "%.*f" % (5 if abs(value) < 0.1 else 3, value)
+
+
+def error_text(c):
+    if c.get("errors"):
+        return ", ".join("%s %s" % (name, small(value)) for name, value in c["errors"].items())
+    if c.get("difference") is None:
+        return ""
+    return "differs by %.1e, bound %.0e" % (c["difference"], c["bound"])
+
+
 def cells(row):
     """Columns of the contestants: name, figure, ours / theirs, share, difference."""
     table = []
@@ -65,12 +82,11 @@ def cells(row):
             table.append((c["name"], "not run: %s" % (c.get("failure") or "?"), "", "", ""))
             continue
         share = c.get("peak") if c.get("peak") is not None else c.get("read")
-        what = " of peak" if c.get("peak") is not None else " of reads"
+        what = " of %speak" % ((row.get("unit_of") or "") + " " * bool(row.get("unit_of"))) if c.get("peak") is not None else " of reads"
         table.append((c["name"], "%s %s" % (number(c["figure"]), c.get("unit", row["unit"])),
                       "" if c["name"] == row["own"] or c.get("ratio") is None else "%s x" % number(c["ratio"]),
                       "" if share is None else percent(share) + what,
-                      "" if c.get("difference") is None else
-                      "differs by %.1e, bound %.0e" % (c["difference"], c["bound"])))
+                      error_text(c)))
     return table
 
 

@@ -8,11 +8,15 @@ class NotRun(Exception):
 
 class Entry:
     """One contestant: its name in the table, the module of peers/ that runs it, and what that needs to know."""
-    def __init__(self, name, family, params, ours=False, cores=None, bound=None, checked=True):
+    def __init__(self, name, family, params, ours=False, **more):
         self.name, self.family, self.params, self.ours = name, family, params, ours
-        self.cores = cores      # fewer than the row's, for one that is there for comparison
-        self.bound = bound      # of the difference from ours; None: the row's
-        self.checked = checked
+        self.cores = more.pop("cores", None)        # fewer than the row's, for one that is there for comparison
+        self.bound = more.pop("bound", None)        # of the difference from ours; None: the row's
+        self.checked = more.pop("checked", True)
+        self.bytes = more.pop("bytes", None)        # of a call; None: the row's
+        self.reference = more.pop("reference", False)  # the f32 model that a row of low precision is judged by
+        self.timed = more.pop("timed", True)
+        assert not more, more
 
 
 class Row:
@@ -29,6 +33,9 @@ class Row:
         self.missing = more.pop("missing", {})    # peers that cannot be had, and why
         self.note = more.pop("note", "")
         self.rounds = more.pop("rounds", None)    # at most, where a call takes seconds
+        self.judge = more.pop("judge", None)      # in low precision: an error for everyone in place of the bound
+        self.unit_of = more.pop("unit_of", None)  # "int8" or "bf16": the peak is that of what multiplies such rows
+        self.read_size = more.pop("read_size", None)  # bytes of the buffer of the read bandwidth; None: past caches
         assert not more, more
 
     def shown(self, seconds):
@@ -57,9 +64,9 @@ class Result:
     def __init__(self, row, times, peaks=(), reads=()):
         self.row, self.peaks, self.reads = row, list(peaks), list(reads)
         self.times = {name: values for name, values in times.items() if values}
-        self.differences, self.failures, self.wrong = {}, {}, []
+        self.differences, self.failures, self.wrong, self.errors = {}, {}, [], {}
         self.versions, self.notes, self.idle, self.strangers = {}, {}, 0.0, 0.0
-        self.ours = [e.name for e in row.entries if e.ours and not e.cores and e.name in self.times]
+        self.ours = [e.name for e in row.entries if e.ours and not e.cores and not e.reference and e.name in self.times]
         self.peers = [e.name for e in row.entries if not e.ours and e.name in self.times]
 
     def median(self, name):
@@ -80,23 +87,37 @@ class Result:
         """The figure of ours that bars are about: what clang built, and of two ways to unroll the faster."""
         return self.best([n for n in self.ours if "gcc" not in n])
 
-    def best_peer(self, containing=""):
-        return self.best([n for n in self.peers if containing in n])
+    def best_peer(self, containing="", without=None):
+        return self.best([n for n in self.peers if containing in n and not (without and without in n)])
 
     def share(self, name, what="flops"):
         """Of the measured peak of all the row's cores (flops), or of the read bandwidth of one (bytes)."""
-        amount = getattr(self.row, what)
+        entry = next((e for e in self.row.entries if e.name == name), None)
+        if entry is None or (entry.reference and self.row.unit_of):
+            return None
+        amount = entry.bytes if what == "bytes" and entry.bytes else getattr(self.row, what)
         rates = [r for r in (self.peaks if what == "flops" else self.reads) if r]
         if amount is None or not rates or name not in self.times:
             return None
-        fewer = next((len(e.cores) for e in self.row.entries if e.name == name and e.cores), self.row.threads)
+        fewer = len(entry.cores) if entry.cores else self.row.threads
         count = fewer if what == "flops" else 1
         return statistics.median(amount / t / (rate * count) for t, rate in zip(self.times[name], rates))
 
 
-def against(needed, text, containing=""):
-    """At least `needed` times as fast as the best peer of that kind."""
-    return Bar(text, needed, lambda r: r.ratio(r.own(), r.best_peer(containing)))
+def against(needed, text, containing="", of=None, without=None):
+    """At least `needed` times as fast as the best peer of that kind; `of`: the best of ours whose names hold that."""
+    def measure(r):
+        own = r.best([n for n in r.ours if of in n and "gcc" not in n]) if of else r.own()
+        return r.ratio(own, r.best_peer(containing, without))
+    return Bar(text, needed, measure)
+
+
+def error_of(names, figure, needed, text=None):
+    """At most `needed` in that figure of the judge, for the worst of ours that `names` picks and that ran."""
+    def measure(r):
+        found = [e[figure] for n, e in r.errors.items() if n in r.ours and names(n)]
+        return max(found) if found else None
+    return Bar(text or figure, needed, measure, most=True)
 
 
 def of_peak(needed):

@@ -40,8 +40,8 @@ def prompt_flops(shape):
 
 
 @functools.lru_cache(None)
-def llama_cpp():
-    return env.llama_cpp()
+def llama_cpp(tiles=False):
+    return env.llama_cpp(tiles)
 
 
 def llama_version(source):
@@ -68,22 +68,27 @@ def llama2c_entries(context, model, params, threads):
     return entries, missing
 
 
-def llamacpp_entries(context, model, params):
-    found = llama_cpp()
+def llamacpp_library(context, tiles=False):
+    """(the library of our loop around it, the version)."""
+    found = llama_cpp(tiles)
     if isinstance(found, str):
-        return [], {"llama.cpp": found}
+        raise NotRun(found)
     source, libraries = found
     flags = ["-O2", "-I" + os.path.join(source, "include"), "-I" + os.path.join(source, "ggml", "include"),
              "-L" + libraries, "-Wl,-rpath," + libraries, "-lllama", "-lggml", "-lggml-base", "-lm"]
     try:
-        library = context.native("libllamacpp.so", "llamacpp.c", [os.path.join(source, "include", "llama.h")], "clang",
-                                 flags)
+        return context.native("libllamacpp%s.so" % ("-amx" * tiles), "llamacpp.c",
+                              [os.path.join(source, "include", "llama.h")], "clang", flags), llama_version(source)
     except RuntimeError as error:
-        return [], {"llama.cpp": str(error)[-160:]}
-    common = dict(params, library=library, model=model, version=llama_version(source))
+        raise NotRun(str(error)[-160:]) from error
+
+
+def llamacpp_entries(context, model, params):
+    library, version = llamacpp_library(context)
+    common = dict(params, library=library, model=model, version=version)
     # Its fused attention, which is its default, sums in 16 bits.
     flash = Entry("llama.cpp flash", "llamas", dict(common, flash=1), bound=5e-3)
-    return [Entry("llama.cpp", "llamas", common)] + ([] if context.quick else [flash]), {}
+    return [Entry("llama.cpp", "llamas", common)] + ([] if context.quick else [flash])
 
 
 def peers(context, spec_name, weights, params, threads):
@@ -95,7 +100,7 @@ def peers(context, spec_name, weights, params, threads):
         try:
             model = context.made("%s.%s" % (spec_name, form[6:]), form, weights, shape[2], shape[3], shape[6], shape[7])
             found, reasons = llama2c_entries(context, model, params, threads) if label == "llama2.c" else \
-                llamacpp_entries(context, model, params)
+                (llamacpp_entries(context, model, params), {})
             entries += found
             missing.update(reasons)
         except NotRun as error:

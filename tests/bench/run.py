@@ -65,6 +65,35 @@ def check_outputs(row, result, paths):
             result.wrong.append(entry.name)
 
 
+def judge_all(row, workers, folder, result, failures):
+    """What each answers to the judge's inputs, beside the reference; those whose results are wrong leave the row."""
+    import numpy as np
+    from contest import those_that
+    paths = {w.name: os.path.join(folder, "%s.%d.npy" % (row.name, i)) for i, w in enumerate(workers)}
+    workers = those_that(lambda w: w.ask({"do": "judge", "inputs": row.judge.inputs, "output": paths[w.name]}), workers,
+                         failures)
+    first = next((e.name for e in row.entries if e.reference), None)
+    if first not in [w.name for w in workers]:
+        raise RuntimeError("the f32 model that judges did not run: %s" % failures.get(first))
+    reference = np.load(paths[first])
+    fine = []
+    for worker in workers:
+        figures = row.judge.figures(np.load(paths[worker.name]), reference)
+        if worker.name != first and row.judge.wrong(figures):
+            failures[worker.name] = "its results are wrong, " + ", ".join("%s %.3g" % pair for pair in figures.items())
+            worker.close()
+            continue
+        if worker.name != first:
+            result.errors[worker.name] = figures
+        worker.settle()
+        fine.append(worker)
+    timed = {e.name for e in row.entries if e.timed}
+    for worker in fine:
+        if worker.name not in timed:
+            worker.close()
+    return [w for w in fine if w.name in timed]
+
+
 def measure(context, row):
     from contest import Strangers, Worker, prepare_all, run_rounds, wait_for_quiet
     from rows import Result
@@ -78,7 +107,10 @@ def measure(context, row):
     try:
         workers = prepare_all(workers, paths, failures)
         notes = {w.name: (w.version, w.note) for w in workers}
-        times, idle, rates = {}, 0.0, [context.meter.measure()]
+        judged = Result(row, {})
+        if row.judge:
+            workers = judge_all(row, workers, context.path("outputs"), judged, failures)
+        times, idle, rates = {}, 0.0, [context.meter.measure(row.unit_of, row.read_size)]
         strangers, patience = Strangers(cores), context.args.patience
         for number in range(min(context.args.rounds, row.rounds or context.args.rounds)):
             patience = wait_for_quiet(cores, patience)
@@ -87,7 +119,7 @@ def measure(context, row):
             for name, seconds in more.items():
                 times.setdefault(name, []).append(seconds)
             idle = max(idle, spent)
-            rates.append(context.meter.measure())
+            rates.append(context.meter.measure(row.unit_of, row.read_size))
     finally:
         for worker in workers:
             worker.close()
@@ -96,9 +128,11 @@ def measure(context, row):
     result = Result(row, {n: t for n, t in times.items() if n not in failures},
                     [max(a[0], b[0]) for a, b in pairs], [max(a[1], b[1]) for a, b in pairs])
     result.failures, result.idle, result.strangers = failures, idle, strangers.share()
+    result.errors = judged.errors
     result.versions = {name: note[0] for name, note in notes.items()}
     result.notes = {name: note[1] for name, note in notes.items()}
-    check_outputs(row, result, paths)
+    if not row.judge:
+        check_outputs(row, result, paths)
     return result
 
 

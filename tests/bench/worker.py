@@ -3,6 +3,7 @@
 
     {"do": "prepare", …}   loads the model; answers version and note
     {"do": "run", "output": PATH}   runs it once, and keeps what it gave
+    {"do": "judge", "inputs": PATH, "output": PATH}   runs it on other inputs, and keeps what accuracy.py compares
     {"do": "time", "seconds": S, "sample": S}   answers the median seconds a call
     {"do": "quit"}
 
@@ -16,8 +17,11 @@ import sys
 import time
 import traceback
 
+import numpy as np
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import accuracy  # noqa: E402
 
 
 def time_calls(run, seconds, sample):
@@ -55,12 +59,15 @@ class Peer:
     def output(self):
         raise NotImplementedError
 
+    def judge(self, given):
+        """What accuracy.py compares: the hidden rows of each text, logits by token, or logarithms of probabilities."""
+        raise NotImplementedError
+
     def time(self, seconds, sample):
         return time_calls(self.run, seconds, sample)
 
 
 def run_once(peer, path):
-    import numpy as np
     peer.run()
     np.save(path, np.asarray(peer.output()))
     return {}
@@ -79,6 +86,9 @@ def main():
             if command["do"] == "prepare":
                 peer = importlib.import_module("peers." + sys.argv[1]).prepare(command)
                 answer = {"version": peer.version, "note": peer.note}
+            elif command["do"] == "judge":
+                np.save(command["output"], accuracy.gathered(peer.judge(np.load(command["inputs"]))))
+                answer = {}
             elif command["do"] == "run":
                 answer = run_once(peer, command["output"])
             else:

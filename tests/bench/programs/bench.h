@@ -23,7 +23,8 @@ enum {
 /* What bench_run does. */
 enum {
     BENCH_FORWARD = 0,  /* whole sequences, from `tokens`, `features`, `pixels`, or `source` and `target` */
-    BENCH_DECODE = 1,   /* `count` tokens one by one from an empty state, the logits of each computed */
+    BENCH_DECODE = 1,   /* `count` tokens one by one from an empty state, the logits of each computed; `batch` texts
+                         * beside each other, at most 8 */
     BENCH_PREFILL = 2,  /* `count` tokens in one call from an empty state, the logits of the last */
     BENCH_GENERATE = 3  /* the source, if there is one, then `max_new` tokens behind the `count` ones of `tokens` */
 };
@@ -32,12 +33,12 @@ enum {
 typedef struct bench_call {
     size_t size; /* sizeof(bench_call) */
     int kind;
-    int batch;                     /* sequences, at least 1; decoding has 1 */
+    int batch;                     /* sequences, at least 1; prompts and generation have 1 */
     const int32_t *lengths;        /* [batch] */
     const int32_t *source_lengths; /* [batch] */
     const int32_t *tokens, *segments, *source, *target;
     const float *features, *pixels;
-    int count;     /* of `tokens` where decoding */
+    int count;     /* of `tokens` where decoding; with several sequences they are [count][batch] */
     int max_new;   /* BENCH_GENERATE: exactly so many tokens, end tokens are not chosen before */
     int beams;     /* 0 and 1: greedy */
     int32_t end;   /* the end token */
@@ -58,7 +59,7 @@ const char *bench_target(const bench_model *model);
 const char *bench_status_text(int status);
 void bench_close(bench_model *model);
 
-/* One call of `kind`. For BENCH_DECODE `logits` is [vocab]: of the last token. */
+/* One call of `kind`. For BENCH_DECODE `logits` is [batch][vocab]: of the last tokens. */
 int bench_run(bench_model *model, const bench_call *call);
 
 /* The same for `seconds`, in samples of whole calls and at least `sample` seconds each: *median is seconds a call. */

@@ -1,6 +1,7 @@
 /* bench_lib.c: bench.h over the generated C of one spec. build.py defines BENCH_NAME and BENCH_CAPS, the spec's name in
- * small and in capital letters, BENCH_HEADER, BENCH_HAS_STEP and BENCH_HAS_ENCODE where there are such functions, and
- * BENCH_INPUTS and BENCH_OUTPUTS: GIVE(field) and WANT(field) for what its structs share with bench_call. */
+ * small and in capital letters, BENCH_HEADER, BENCH_HAS_STEP and BENCH_HAS_ENCODE where there are such functions,
+ * BENCH_HAS_TILES where the options have a field for them, and BENCH_INPUTS and BENCH_OUTPUTS: GIVE(field) and
+ * WANT(field) for what its structs share with bench_call. */
 #include "bench.h"
 
 #include "timer.h"
@@ -82,7 +83,7 @@ static int open_decoder(bench_model *m, int threads) {
     if (!m->source) return 0;
 #endif
     m->decode_workspace = attn_alloc(m->decode_workspace_bytes);
-    m->logits = malloc(sizeof(float) * C(VOCAB));
+    m->logits = malloc(sizeof(float) * C(VOCAB) * MOST_BEAMS);
     for (int i = 0; i < MOST_BEAMS; i++)
         if (!(m->states[i] = attn_alloc(C(STATE_BYTES)))) return 0;
     return m->decode_workspace && m->logits;
@@ -104,6 +105,9 @@ EXPORT bench_model *bench_open(const char *weights, int threads, const char *tar
         return NULL;
     }
     M(options) options = {.size = sizeof options, .target = target, .threads = threads};
+#if BENCH_HAS_TILES
+    options.tiles = attn_allow_tiles();
+#endif
     if (threads > 1) {
         options.parallel_for = attn_pool_run;
         options.pool = m->pool = attn_pool_new(threads);
@@ -154,6 +158,23 @@ EXPORT int bench_step(bench_model *m, int32_t token, float *logits) {
     return M(step)(&m->ctx, m->states, &token, 1, &output, m->decode_workspace, m->decode_workspace_bytes);
 }
 
+/* Texts beside each other, a token of each in a step. */
+static int decode_together(bench_model *m, const bench_call *call) {
+#if BENCH_HAS_ENCODE
+    (void)m, (void)call;
+    return BENCH_UNSUPPORTED;
+#else
+    if (call->batch > MOST_BEAMS) return BENCH_BAD_CALL;
+    int status = 0;
+    for (int b = 0; b < call->batch && !status; b++) status = M(state_init)(m->states[b], C(STATE_BYTES));
+    M(decoded) output = {.size = sizeof output, .logits = call->logits ? call->logits : m->logits};
+    for (int i = 0; i < call->count && !status; i++)
+        status = M(step)(&m->ctx, m->states, call->tokens + i * call->batch, call->batch, &output, m->decode_workspace,
+                         m->decode_workspace_bytes);
+    return status;
+#endif
+}
+
 static int generate(bench_model *m, const bench_call *call) {
     int beams = call->beams > 1 ? call->beams : 1;
     if (beams > MOST_BEAMS || !call->generated) return BENCH_BAD_CALL;
@@ -176,6 +197,7 @@ static int generate(bench_model *m, const bench_call *call) {
 
 static int decode(bench_model *m, const bench_call *call) {
     if (call->count < 1 || !call->tokens) return BENCH_BAD_CALL;
+    if (call->batch > 1) return call->kind == BENCH_DECODE ? decode_together(m, call) : BENCH_BAD_CALL;
     int status = bench_reset(m, call->source, call->source_lengths ? call->source_lengths[0] : 0);
     if (status) return status;
     if (call->kind == BENCH_GENERATE) return generate(m, call);

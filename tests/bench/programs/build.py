@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds what attnc generates of a spec as a shared library with the ABI of bench.h.
 
-    build.py SPEC [--weights F|random:SEED] [--target T[,T…]] [--unroll auto|full|loops] [--cc CC] [--out DIR]
+    build.py SPEC [--weights F|random:SEED] [--target T[,T…]] [--unroll auto|full|loops] [--cc CC] [--precision P] [--out DIR]
 
 Leaves libNAME.so, NAME.attnw, NAME.c, NAME.h and bench.h in DIR (build/bench/lib). Nothing is compiled again unless the
 C or the compiler changed."""
@@ -45,6 +45,8 @@ def abilities(header, name):
         return " ".join("%s(%s)" % (take, field) for field in known if field in there)
     shared = ["-DBENCH_INPUTS=" + fields("input", INPUTS, "GIVE"),
               "-DBENCH_OUTPUTS=" + fields("output", OUTPUTS, "WANT")]
+    if re.search(r"^    int tiles;", header, re.M):
+        shared.append("-DBENCH_HAS_TILES=1")
     return shared + ["-DBENCH_HAS_%s=1" % f.upper() for f in ("step", "encode")
                      if re.search(r"\b%s_%s\(" % (name, f), header)]
 
@@ -57,13 +59,31 @@ def digest(paths, *texts):
     return h.hexdigest()
 
 
-def build(spec, weights="random:1", target=None, unroll=None, cc="clang", out=None):
+def write_and_pack(spec, weights, options, out, name):
+    """attnc compile, unless it wrote the same before: to round the weights of a large model to int4 takes a minute."""
+    stamp, made = os.path.join(out, name + ".packed"), [os.path.join(out, name + end) for end in (".c", ".h", ".attnw")]
+    given = [(path, os.path.getsize(path), os.stat(path).st_mtime_ns) for path in [ATTNC, *weights.split(",")]
+             if os.path.exists(path)]
+    wanted = digest([spec], given, weights, options)
+    if all(map(os.path.exists, [stamp, *made])):
+        with open(stamp, encoding="utf-8") as file:
+            if file.read() == wanted:
+                return
+    if os.path.exists(stamp):
+        os.remove(stamp)
+    run([ATTNC, "compile", spec, "-o", out, "--weights", weights, "--runtime", *options])
+    with open(stamp, "w", encoding="utf-8") as file:
+        file.write(wanted)
+
+
+def build(spec, weights="random:1", target=None, unroll=None, cc="clang", out=None, precision=None):
     """Paths of the library and of its weights, and the seconds that `cc` took (None: it was built already)."""
     out = out or os.path.join(ROOT, "build", "bench", "lib")
     os.makedirs(out, exist_ok=True)
     name = model_name(spec)
-    options = (["--target", target] if target else []) + (["--unroll", unroll] if unroll else [])
-    run([ATTNC, "compile", spec, "-o", out, "--weights", weights, "--runtime", *options])
+    options = (["--target", target] if target else []) + (["--unroll", unroll] if unroll else []) + \
+        (["--precision", precision] if precision else [])
+    write_and_pack(spec, weights, options, out, name)
     with open(os.path.join(out, name + ".h"), encoding="utf-8") as file:
         able = abilities(file.read(), name)
     defines = ["-DBENCH_NAME=" + name, "-DBENCH_CAPS=" + name.upper(), '-DBENCH_HEADER="%s.h"' % name]
@@ -108,11 +128,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("spec")
     for option, default in (("weights", "random:1"), ("target", None), ("unroll", None), ("cc", "clang"),
-                            ("out", None)):
+                            ("out", None), ("precision", None)):
         parser.add_argument("--" + option, default=default)
     args = parser.parse_args()
     try:
-        library, weights, _ = build(args.spec, args.weights, args.target, args.unroll, args.cc, args.out)
+        library, weights, _ = build(args.spec, args.weights, args.target, args.unroll, args.cc, args.out,
+                                    args.precision)
     except (OSError, RuntimeError) as error:
         sys.exit("build.py: %s" % error)
     print("%s\n%s\n%s" % (library, weights, os.path.join(os.path.dirname(library), "bench.h")))

@@ -20,8 +20,8 @@ static int run(void *with) {
     return 0;
 }
 
-EXPORT void *llama_open(const char *path, int threads, int flash) {
-    (void)threads, (void)flash; /* OMP_NUM_THREADS says; there is one kind of attention */
+EXPORT void *llama_open(const char *path, int threads, int flash, int half) {
+    (void)threads, (void)flash, (void)half; /* OMP_NUM_THREADS says; there is one kind of attention and of cache */
     Transformer *model = calloc(1, sizeof *model);
     if (model) build_transformer(model, (char *)path);
     return model;

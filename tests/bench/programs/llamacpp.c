@@ -1,4 +1,4 @@
-/* llamacpp.c: the loop of llama2c.c around libllama: f32 weights, f32 keys and values, logits of each token decoded. */
+/* llamacpp.c: the loop of llama2c.c around libllama: logits of each token decoded; the file says the type of weights. */
 #include "llama.h"
 
 #include "timer.h"
@@ -32,8 +32,8 @@ static int run(void *with) {
     return status;
 }
 
-/* `flash`: 0 without, 1 with its fused attention. */
-EXPORT void *llama_open(const char *path, int threads, int flash) {
+/* `flash`: 0 without, 1 with its fused attention. `half`: keys and values in f16, its default, else in f32. */
+EXPORT void *llama_open(const char *path, int threads, int flash, int half) {
     llama_log_set(silent, NULL);
     llama_backend_init();
     struct llama *llama = calloc(1, sizeof *llama);
@@ -46,7 +46,7 @@ EXPORT void *llama_open(const char *path, int threads, int flash) {
                                                           ? MOST_TOKENS
                                                           : (uint32_t)llama_model_n_ctx_train(llama->model);
     params.n_threads = params.n_threads_batch = threads;
-    params.type_k = params.type_v = GGML_TYPE_F32;
+    params.type_k = params.type_v = half ? GGML_TYPE_F16 : GGML_TYPE_F32;
     params.flash_attn_type = flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
     llama->context = llama_init_from_model(llama->model, params);
     return llama->context ? llama : NULL;
@@ -60,6 +60,19 @@ EXPORT int llama_run(struct llama *llama, llama_token *tokens, int count, int to
     if (!last) return -1;
     memcpy(logits, last, sizeof(float) * (size_t)vocab);
     return status;
+}
+
+/* Of each token, one by one from an empty state: [count][vocab]. */
+EXPORT int llama_logits(struct llama *llama, llama_token *tokens, int count, float *logits) {
+    size_t vocab = (size_t)llama_vocab_n_tokens(llama_model_get_vocab(llama->model));
+    llama_memory_clear(llama_get_memory(llama->context), false);
+    for (int i = 0; i < count; i++) {
+        int status = llama_decode(llama->context, llama_batch_get_one(tokens + i, 1));
+        const float *last = status ? NULL : llama_get_logits_ith(llama->context, -1);
+        if (!last) return status ? status : -1;
+        memcpy(logits + (size_t)i * vocab, last, sizeof(float) * vocab);
+    }
+    return 0;
 }
 
 EXPORT int llama_time(struct llama *llama, llama_token *tokens, int count, int together, double seconds, double sample,
