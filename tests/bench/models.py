@@ -290,7 +290,8 @@ def llama_gguf(out, path, heads, kv_heads, seq, rope, kind="F32"):
     writer.close()
 
 
-MAKERS = {"bert-any": bert_any, "bert-nncf": bert_nncf, "bert-dynamic": bert_dynamic, "bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
+MAKERS = {"bert-any": bert_any, "bert-nncf": bert_nncf, "bert-dynamic": bert_dynamic,
+          "bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
           "whole-norms": whole_norms, "transformer-ct2": transformer_ct2, "llama-bin": llama_bin,
           "llama-gguf": llama_gguf}
 

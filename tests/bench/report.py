@@ -30,7 +30,8 @@ def of_result(result):
     wrong += ["%s did not run: %s" % (e.name, result.failures.get(e.name)) for e in row.entries
               if e.ours and e.timed and e.name not in result.times]
     return {"name": row.name, "title": row.title, "unit": row.unit, "threads": row.threads, "bound": row.bound,
-            "unit_of": row.unit_of, "note": row.note, "contestants": contestants, "bars": [bar.judge(result) for bar in row.bars],
+            "unit_of": row.unit_of, "note": row.note, "contestants": contestants,
+            "bars": [bar.judge(result) for bar in row.bars],
             "own": own, "best_peer": result.best_peer(), "ratio": result.ratio(own, result.best_peer()),
             "idle": result.idle, "strangers": result.strangers, "wrong": wrong, "not_run": None}
 
@@ -82,7 +83,8 @@ def cells(row):
             table.append((c["name"], "not run: %s" % (c.get("failure") or "?"), "", "", ""))
             continue
         share = c.get("peak") if c.get("peak") is not None else c.get("read")
-        what = " of %speak" % ((row.get("unit_of") or "") + " " * bool(row.get("unit_of"))) if c.get("peak") is not None else " of reads"
+        unit = row.get("unit_of")
+        what = " of reads" if c.get("peak") is None else " of %s peak" % unit if unit else " of peak"
         table.append((c["name"], "%s %s" % (number(c["figure"]), c.get("unit", row["unit"])),
                       "" if c["name"] == row["own"] or c.get("ratio") is None else "%s x" % number(c["ratio"]),
                       "" if share is None else percent(share) + what,

@@ -1,5 +1,5 @@
-"""MiniLM in int8 and bf16, one thread: hidden rows of one sequence, and the error of the embeddings of many texts beside
-each time."""
+"""MiniLM in int8 and bf16, one thread: hidden rows of one sequence, and the error of the embeddings of many texts
+beside each time."""
 import os
 
 import numpy as np

@@ -1,5 +1,5 @@
-"""ONNX Runtime and OpenVINO; outputs go to memory that is bound before. In f32 both run one ONNX file with static shapes;
-in low precision files for any shape, which OpenVINO is told before it compiles."""
+"""ONNX Runtime and OpenVINO; outputs go to memory that is bound before. In f32 both run one ONNX file with static
+shapes; in low precision files for any shape, which OpenVINO is told before it compiles."""
 import numpy as np
 
 from worker import Peer
@@ -39,7 +39,8 @@ class OnnxRuntime(Peer):
 
 class OpenVino(Peer):
     """One stream, threads as asked; one request whose tensors are set before. `precision`: the hint, f32 without it, or
-    "" for its own choice; `hint`: of performance, LATENCY without it; `shape`: of the inputs of a model for any shape."""
+    "" for its own choice; `hint`: of performance, LATENCY without it; `shape`: of the inputs of a model for any
+    shape."""
     def __init__(self, params, inputs):
         import openvino as ov
         self.version = ov.__version__.split("-", maxsplit=1)[0]

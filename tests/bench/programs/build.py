@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Builds what attnc generates of a spec as a shared library with the ABI of bench.h.
 
-    build.py SPEC [--weights F|random:SEED] [--target T[,T…]] [--unroll auto|full|loops] [--cc CC] [--precision P] [--out DIR]
+    build.py SPEC [--weights F|random:SEED] [--target T[,T…]] [--unroll auto|full|loops] [--cc CC] [--precision P]
+             [--out DIR]
 
 Leaves libNAME.so, NAME.attnw, NAME.c, NAME.h and bench.h in DIR (build/bench/lib). Nothing is compiled again unless the
 C or the compiler changed."""
