@@ -1,4 +1,5 @@
-/* llamacpp.c: the loop of llama2c.c around libllama: logits of each token decoded; the file says the type of weights. */
+/* llamacpp.c: the loop of llama2c.c around libllama: logits of each token decoded; the file says the type of
+ * weights. */
 #include "llama.h"
 
 #include "timer.h"
