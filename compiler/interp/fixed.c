@@ -117,8 +117,9 @@ static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, doub
     const OpAttributes *a = &op->a;
     const Arithmetic way = in->arithmetic;
     const float *x = fixed_numbers(in, op->inputs[0]), scale = (float)a->scale;
-    const float *y = op->kind == OP_add || op->kind == OP_mul ? fixed_numbers(in, op->inputs[1]) : NULL;
-    const bool same_row = y && in->graph->tensors[op->inputs[1]].rank == 1;
+    const bool two = op->kind == OP_add || op->kind == OP_mul;
+    const float *y = two ? fixed_numbers(in, op->inputs[1]) : x;
+    const bool same_row = two && in->graph->tensors[op->inputs[1]].rank == 1;
     const float cap = (float)a->cap, inverse_cap = a->cap > 0 ? (float)(1 / a->cap) : 0.0f;
     for (int64_t i = 0; i < count; i++) switch (op->kind) {
         case OP_add: out[i] = (double)fixed_add(way, x[i], y[same_row ? i % d : i], scale); break;

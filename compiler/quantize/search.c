@@ -160,7 +160,7 @@ static bool cheaper(const Search *s, const bool *tried, int *unit, int *choice) 
 static void give_back(Search *s) {
     Quantization *q = s->q;
     bool *tried = arena_array(q->arena, (size_t)(q->n_units * q->task->n_choices), sizeof *tried);
-    for (int n = 0, unit, choice; n < MOST_BACK && cheaper(s, tried, &unit, &choice); n++) {
+    for (int n = 0, unit = 0, choice = 0; n < MOST_BACK && cheaper(s, tried, &unit, &choice); n++) {
         tried[unit * q->task->n_choices + choice] = true;
         const int before = s->now[unit];
         s->now[unit] = choice;
