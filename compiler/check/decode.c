@@ -423,6 +423,7 @@ static const char *compare_exactly(const DecodeCheck *d, const Interpretation *e
         const bool hidden = out->role == OUT_hidden;
         if (!hidden && out->role != OUT_logits) continue;
         const int64_t rows = hidden ? d->n : 1, columns = hidden ? d->width : d->vocab;
+        if (columns < 1) continue;
         const int64_t at = exact_difference(hidden ? all->hidden : all->logits, columns, out->data, rows, columns);
         if (at >= 0)
             return arena_printf(d->arena, "%s at [%lld][%lld] has other bits than the interpreter's in f32",

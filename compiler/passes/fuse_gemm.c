@@ -127,13 +127,15 @@ static const char *last_word(const char *part) {
 
 /* Makes the rounding of each of n results a part of the step, or that of none. */
 static void absorb_roundings(Fuse *f, Step *step, const int *results, int n) {
-    for (int i = 0; i < n; i++)
-        if (!rounding_of(f, results[i])) return;
+    const Op *roundings[MOST_PARTS];
     for (int i = 0; i < n; i++) {
-        const Op *rounding = rounding_of(f, results[i]);
-        cover(f, rounding);
-        f->at[rounding->result] = f->at[results[i]];
-        f->rows[rounding->result] = step->rows;
+        roundings[i] = rounding_of(f, results[i]);
+        if (!roundings[i]) return;
+    }
+    for (int i = 0; i < n; i++) {
+        cover(f, roundings[i]);
+        f->at[roundings[i]->result] = f->at[results[i]];
+        f->rows[roundings[i]->result] = step->rows;
     }
     step->gemm.rounds = true;
     step->shape = arena_printf(f->arena, "%s to %s", step->shape, dtype_name(DTYPE_BF16));
