@@ -13,7 +13,7 @@ typedef struct Targets {
     Arena *arena;
     SharedCode *shared;
     const Isa *avx2, *avx512, *vnni, *amx;
-    const Isa *all[5];
+    const Isa *all[6];
 } Targets;
 
 static int set_up(void **state) {
@@ -24,7 +24,7 @@ static int set_up(void **state) {
                    .avx512 = isa_load(arena, "avx512"),
                    .vnni = isa_load(arena, "avx512vnni"),
                    .amx = isa_load(arena, "amx")};
-    memcpy(t->all, (const Isa *[]){t->amx, t->vnni, t->avx512, t->avx2, NULL}, sizeof t->all);
+    memcpy(t->all, (const Isa *[]){t->amx, t->vnni, t->avx512, isa_load(arena, "avxvnni"), t->avx2, NULL}, sizeof t->all);
     t->shared = shared_code_new(arena, "m", t->all);
     *state = t;
     return 0;
