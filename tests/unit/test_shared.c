@@ -24,7 +24,8 @@ static int set_up(void **state) {
                    .avx512 = isa_load(arena, "avx512"),
                    .vnni = isa_load(arena, "avx512vnni"),
                    .amx = isa_load(arena, "amx")};
-    memcpy(t->all, (const Isa *[]){t->amx, t->vnni, t->avx512, isa_load(arena, "avxvnni"), t->avx2, NULL}, sizeof t->all);
+    const Isa *const all[] = {t->amx, t->vnni, t->avx512, isa_load(arena, "avxvnni"), t->avx2, NULL};
+    memcpy(t->all, all, sizeof t->all);
     t->shared = shared_code_new(arena, "m", t->all);
     *state = t;
     return 0;
