@@ -62,9 +62,10 @@ enum { C_COLUMNS = 120 };
 void c_wrap(Text *out, const char *line, size_t size, size_t column, bool in_comment, bool in_directive);
 
 /* ======================================================================= emit/probes.c */
-/* Sets the list `probes` for probe.c.tmpl, which has a record {bit, name, words} for each target of `isas` that is
- * probed; the bit is the target's index in `isas`. Each record {name, mask} of `words` has a variable of the template
- * and the bits that the variable must have. Sets reads_leaf7_1 too. */
+/* Sets the list `probes` for probe.c.tmpl, and `auxv_probes` for probe_auxv.c.tmpl, which have a record {bit, name,
+ * words} for each target of `isas` that is probed; the bit is the target's index in `isas`. Each record {name, mask} of
+ * `words` has a variable of the template and the bits that the variable must have. Sets reads_leaf7_1, probe_macros and
+ * probe_guard too, the condition under which the file has a probe. */
 void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars);
 
 /* ======================================================================= emit/interface.c

@@ -33,10 +33,10 @@ static void set_targets(File *f) {
         vars_int(target, "probed", *isa->cpu != NULL);
         vars_int(target, "tiles", isa_has(isa, "tiles"));
         if (*isa->include && strcmp(isa->include, include) != 0) vars_text(target, "include", include = isa->include);
-        others |= strcmp(isa->processor, "x86_64") != 0;
+        others |= strcmp(isa->processor, f->isas[0]->processor) != 0;
     }
     set_probes(f->arena, f->isas, f->vars);
-    vars_int(f->vars, "has_others", others); /* the file is also for machines without CPUID */
+    vars_int(f->vars, "has_others", others); /* the file is for machines of several kinds */
 }
 
 static const char *stack_summary(const File *f, const Stack *s) {

@@ -3,14 +3,22 @@
 
 #include <string.h>
 
-/* The registers that probe.c.tmpl reads, under its names for them. */
+/* The registers and entries that probe.c.tmpl and probe_auxv.c.tmpl read, under their names for them. */
 static const struct {
     const char *name;
     uint32_t leaf, subleaf;
     CpuidRegister reg;
 } words[] = {{"leaf1", 1, 0, CPUID_ECX}, {"b", 7, 0, CPUID_EBX}, {"c", 7, 0, CPUID_ECX}, {"d", 7, 0, CPUID_EDX},
-             {"leaf7_1", 7, 1, CPUID_EAX}};
-enum { WORDS = sizeof words / sizeof *words, LEAF7_1 = WORDS - 1 };
+             {"leaf7_1", 7, 1, CPUID_EAX}, {"hwcap", 16, 0, NO_CPUID}, {"hwcap2", 26, 0, NO_CPUID}};
+enum { WORDS = sizeof words / sizeof *words, LEAF7_1 = 4 };
+
+/* The two ways in which a file finds the features of a processor. */
+static const struct {
+    const char *list, *macro;
+} kinds[] = {{"probes", "defined(__x86_64__)"}, {"auxv_probes", "defined(__aarch64__)"}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static int kind_of(const Isa *isa) { return feature_find(isa->cpu[0])->reg == NO_CPUID; }
 
 static void add_word(Arena *arena, TemplateList *list, const char *name, uint32_t mask) {
     if (!mask) return;
@@ -21,8 +29,9 @@ static void add_word(Arena *arena, TemplateList *list, const char *name, uint32_
 
 /* Returns whether the target asks for leaf7_1. *tiles is set to the bits of leaf 7's EDX that its tiles need. */
 static bool set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t *tiles) {
-    uint32_t masks[WORDS] = {OSXSAVE_AND_AVX}, state = 0;
+    uint32_t masks[WORDS] = {0}, state = 0;
     *tiles = 0;
+    if (kind_of(isa) == 0) masks[0] = OSXSAVE_AND_AVX;
     for (const char **cpu = isa->cpu; *cpu; cpu++) {
         const Feature *feature = feature_find(*cpu);
         int w = 0;
@@ -33,7 +42,7 @@ static bool set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t
             *tiles |= feature->bit;
             continue;
         }
-        if (w == WORDS) bug("%s.isa: probe.c.tmpl does not read the register of `%s`", isa->name, *cpu);
+        if (w == WORDS) bug("%s.isa: no probe reads the register of `%s`", isa->name, *cpu);
         masks[w] |= feature->bit;
         state |= feature->state;
     }
@@ -42,20 +51,47 @@ static bool set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t
     return masks[LEAF7_1];
 }
 
+/* Sets the list of the macros that stand for a bit of an entry, for the features of these targets. */
+static void set_macros(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
+    TemplateList *macros = vars_list(vars, "probe_macros");
+    const Feature *seen[MOST_TARGETS];
+    int n = 0;
+    for (int t = 0; isas[t]; t++)
+        for (const char **cpu = isas[t]->cpu; *cpu; cpu++) {
+            const Feature *feature = feature_find(*cpu);
+            int same = 0;
+            while (same < n && seen[same] != feature) same++;
+            if (same < n || !feature->macro || n == MOST_TARGETS) continue;
+            seen[n++] = feature;
+            TemplateVars *macro = list_record(macros);
+            vars_text(macro, "name", feature->macro);
+            vars_text(macro, "word", feature->leaf == words[WORDS - 1].leaf ? "hwcap2" : "hwcap");
+            vars_text(macro, "mask", arena_printf(arena, "0x%xu", feature->bit));
+        }
+}
+
 void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
-    TemplateList *probes = vars_list(vars, "probes");
+    const char *guard = "";
     bool leaf7_1 = false;
     uint32_t tiles = 0; /* bits of the same register for all targets */
-    for (int t = 0; isas[t]; t++) {
-        if (!*isas[t]->cpu) continue;
-        TemplateVars *probe = list_record(probes);
-        vars_int(probe, "bit", t);
-        vars_text(probe, "name", isas[t]->name);
-        uint32_t mask;
-        leaf7_1 |= set_words(arena, isas[t], vars_list(probe, "words"), &mask);
-        vars_int(probe, "tiles", mask != 0);
-        tiles |= mask;
+    for (int k = 0; k < KINDS; k++) {
+        TemplateList *probes = vars_list(vars, kinds[k].list);
+        bool any = false;
+        for (int t = 0; isas[t]; t++) {
+            if (!*isas[t]->cpu || kind_of(isas[t]) != k) continue;
+            TemplateVars *probe = list_record(probes);
+            vars_int(probe, "bit", t);
+            vars_text(probe, "name", isas[t]->name);
+            uint32_t mask;
+            leaf7_1 |= set_words(arena, isas[t], vars_list(probe, "words"), &mask);
+            vars_int(probe, "tiles", mask != 0);
+            tiles |= mask;
+            any = true;
+        }
+        if (any) guard = arena_printf(arena, "%s%s%s", guard, *guard ? " || " : "", kinds[k].macro);
     }
+    set_macros(arena, isas, vars);
+    vars_text(vars, "probe_guard", guard);
     vars_int(vars, "has_tiles", tiles != 0);
     vars_text(vars, "tile_mask", arena_printf(arena, "0x%xu", tiles));
     vars_text(vars, "tile_state", arena_printf(arena, "0x%xu", (unsigned)XCR0_TILES));

@@ -33,6 +33,11 @@ SharedCode *shared_code_new(Arena *arena, const char *model, const Isa *const *i
 
 static bool begins(const char *text, const char *with, size_t size) { return size && strncmp(text, with, size) == 0; }
 
+/* The same where no longer name begins there. */
+static bool begins_word(const char *text, const char *with, size_t size) {
+    return begins(text, with, size) && !(c_in_name(with[size - 1]) && c_in_name(text[size]));
+}
+
 /* Whether the name at `text` is that function's, or that of a part of it: its name, a line and more. */
 static bool is_of(const char *text, const char *function, size_t size) {
     return begins(text, function, size) && (!c_in_name(text[size]) || text[size] == '_');
@@ -69,10 +74,10 @@ static const char *with_marks(const SharedCode *shared, const Isa *isa, const ch
             at += plain;
             continue;
         }
-        if (begins(at, attributes[0], sizes[0])) {
+        if (begins_word(at, attributes[0], sizes[0])) {
             mark = ATTRIBUTE_MARK;
             plain = sizes[0];
-        } else if (begins(at, attributes[1], sizes[1])) {
+        } else if (begins_word(at, attributes[1], sizes[1])) {
             mark = HALF_MARK;
             plain = sizes[1];
         } else if (begins(at, prefix, prefix_size) && !is_own(shared, isa, name, at)) {

@@ -79,7 +79,7 @@ void template_expand_helpers(Arena *arena, Writer *writer, TemplateVars *vars, c
     for (int i = 0; i < isa->n_helpers; i++) {
         if (!(wanted >> i & 1)) continue;
         const IsaHelper *helper = &isa->helpers[i];
-        const Template *template = template_parse(arena, isa->helpers_file, helper->line, helper->text);
+        const Template *template = template_parse(arena, helper->file, helper->line, helper->text);
         expand(arena, writer, template, vars, isa, isa, NULL);
         writer_blank(writer);
     }

@@ -6,19 +6,26 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 static const Feature features[] = {
-#define FEATURE(name, leaf, subleaf, reg, bit, state) {#name, leaf, subleaf, CPUID_##reg, 1u << (bit), XCR0_##state},
+#define FEATURE(name, leaf, subleaf, reg, bit, state)                                                                  \
+    {#name, leaf, subleaf, CPUID_##reg, 1u << (bit), XCR0_##state, NULL},
+#define HWCAP(name, type, bit, macro) {#name, type, 0, NO_CPUID, 1u << (bit), 0, #macro},
 #include "features.def"
 #undef FEATURE
+#undef HWCAP
 };
 enum { FEATURES = sizeof features / sizeof *features };
 
 const char *const feature_names[] = {
 #define FEATURE(name, leaf, subleaf, reg, bit, state) #name,
+#define HWCAP(name, type, bit, macro) #name,
 #include "features.def"
 #undef FEATURE
+#undef HWCAP
     NULL};
 
 const Feature *feature_find(const char *name) {
@@ -30,6 +37,7 @@ const Feature *feature_find(const char *name) {
 bool machine_has_feature(const Feature *feature) {
 #if defined(__x86_64__)
     uint32_t registers[4], state, high;
+    if (feature->reg == NO_CPUID) return false;
     if (!__get_cpuid(1, &registers[0], &registers[1], &registers[2], &registers[3])) return false;
     if ((registers[CPUID_ECX] & OSXSAVE_AND_AVX) != OSXSAVE_AND_AVX) return false;
     __asm__ volatile("xgetbv" : "=a"(state), "=d"(high) : "c"(0));
@@ -38,6 +46,8 @@ bool machine_has_feature(const Feature *feature) {
     if (!__get_cpuid_count(feature->leaf, feature->subleaf, &registers[0], &registers[1], &registers[2], &registers[3]))
         return false;
     return registers[feature->reg] & feature->bit;
+#elif defined(__aarch64__) && defined(__linux__)
+    return feature->reg == NO_CPUID && (getauxval(feature->leaf) & feature->bit);
 #else
     (void)feature;
     return false;

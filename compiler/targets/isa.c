@@ -3,7 +3,7 @@
  *   # a comment
  *   name avx2                        each field stands once; the rest of the line is its value
  *   based on sse2                    optional, behind the name: this table starts as a copy of that one without its
- *                                    rank and on_request; its own fields and rows replace copied ones
+ *                                    rank and on_request; its own fields, helpers and rows replace copied ones
  *   rank 20                          init takes the highest rank that the machine runs; a table without a rank is the
  *                                    half of a target
  *   processor x86_64                 the processor that runs the target, or `any`
@@ -44,6 +44,7 @@
  * The capabilities are
  *   register_lookup  `lookup` finds its 16 numbers in registers, so that it costs about as much as a multiply-add
  *   dot_of_bytes     `dot_4u8_4i8` is one instruction
+ *   signed_codes     `broadcast_4u8` gives codes less 128, as bytes with a sign, and `dot_4u8_4i8` takes such
  *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
  *
  * A row NAME_8 stands in for NAME where the count is the number 8; its prototype is without the count.
@@ -86,7 +87,7 @@ static const char *const fields[] = {"name",  "processor", "width",      "regist
 enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
        RANK, ON_REQUEST, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, HELPER, OP, REQUIRED = GUARD + 1 };
 
-const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "tiles", NULL};
+const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "signed_codes", "tiles", NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 
@@ -286,8 +287,9 @@ static void parse_base(Table *table, char *text) {
     parse_lines(&base, base_text);
     table->isa->rank = 0;
     table->isa->on_request = false;
-    if (!base.inherited) table->isa->helpers_file = file;
     table->op_room = base.op_room;
+    table->helper_room = base.helper_room;
+    for (int i = 0; i < table->isa->n_helpers; i++) table->isa->helpers[i].inherited = true;
     for (size_t i = 0; i < table->isa->op_count; i++) table->isa->ops[i].inherited = true;
     table->inherited = base.seen | base.inherited;
 }
@@ -343,21 +345,32 @@ static char *take_line(Table *table, const char **at) {
     return with_table(table, line);
 }
 
+static bool same_name(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+
+/* The index of a new helper: helpers with a name may use what those without one define, which stand in front. */
+static int room_for_helper(Isa *isa, const char *name) {
+    int which = isa->n_helpers++;
+    for (; !name && which > 0 && isa->helpers[which - 1].name; which--) isa->helpers[which] = isa->helpers[which - 1];
+    return which;
+}
+
 /* Reads the lines up to `end`. */
 static void parse_helper(Table *table, const char *name, const char **at) {
     Isa *isa = table->isa;
-    int begun = table->line;
-    if (table->inherited) table_error(table, "a table that is based on another cannot have a helper");
-    if (isa->n_helpers == ISA_MAX_HELPERS) table_error(table, "there are more than %d helpers", ISA_MAX_HELPERS);
-    for (int i = 0; i < isa->n_helpers && *name; i++)
-        if (isa->helpers[i].name && strcmp(isa->helpers[i].name, name) == 0)
-            table_error(table, "the helper '%s' is there twice", name);
+    int begun = table->line, which = 0;
+    if (!*name) name = NULL;
+    while (which < isa->n_helpers && !same_name(isa->helpers[which].name, name)) which++;
+    if (which < isa->n_helpers && name && !isa->helpers[which].inherited)
+        table_error(table, "the helper '%s' is there twice", name);
+    if (which < isa->n_helpers && !isa->helpers[which].inherited) which = isa->n_helpers;
+    if (which == ISA_MAX_HELPERS) table_error(table, "there are more than %d helpers", ISA_MAX_HELPERS);
     Text text = text_new(table->arena);
     for (char *line; (line = take_line(table, at)) != NULL;) {
         if (strcmp(trim(line), "end") == 0) {
             isa->helpers =
                 arena_grow(table->arena, isa->helpers, isa->n_helpers, &table->helper_room, sizeof *isa->helpers);
-            isa->helpers[isa->n_helpers++] = (IsaHelper){*name ? name : NULL, text.data, begun + 1, 0};
+            if (which == isa->n_helpers) which = room_for_helper(isa, name);
+            isa->helpers[which] = (IsaHelper){.name = name, .text = text.data, .file = table->file, .line = begun + 1};
             return;
         }
         text_printf(&text, "%s\n", line);
@@ -446,7 +459,6 @@ static void finish(Table *table) {
 
 const Isa *isa_parse(Arena *arena, const char *file_name, const char *text) {
     Table table = {.arena = arena, .file = file_name, .isa = arena_alloc(arena, sizeof(Isa))};
-    table.isa->helpers_file = file_name;
     parse_lines(&table, text);
     finish(&table);
     return table.isa;

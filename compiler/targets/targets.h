@@ -5,8 +5,14 @@
 #include "../attnc.h"
 
 /* ======================================================================= targets/features.c
- * Features of x86-64 processors; features.def has a row for each. */
-typedef enum CpuidRegister { CPUID_EAX, CPUID_EBX, CPUID_ECX, CPUID_EDX } CpuidRegister;
+ * Features of x86-64 and aarch64 processors; features.def has a row for each. */
+typedef enum CpuidRegister {
+    CPUID_EAX,
+    CPUID_EBX,
+    CPUID_ECX,
+    CPUID_EDX,
+    NO_CPUID /* an aarch64 feature: the entry `leaf` of the auxiliary vector has the bit */
+} CpuidRegister;
 
 typedef struct Feature {
     const char *name; /* in a table's `cpu` line */
@@ -14,9 +20,10 @@ typedef struct Feature {
     CpuidRegister reg;
     uint32_t bit;   /* a mask */
     uint32_t state; /* bits of XCR0 */
+    const char *macro; /* of aarch64, which a compiler defines if every machine that it compiles for has the feature */
 } Feature;
 
-/* Every feature needs register state that XGETBV reports, and therefore these bits of ECX of leaf 1. */
+/* Every feature of x86-64 needs register state that XGETBV reports, and therefore these bits of ECX of leaf 1. */
 enum { OSXSAVE_AND_AVX = 3 << 27 };
 enum { XCR0_YMM = 0x6, XCR0_ZMM = 0xe6, XCR0_TILES = 0x60000 };
 
@@ -75,7 +82,9 @@ typedef struct IsaOp {
 typedef struct IsaHelper {
     const char *name; /* the function ${table}_NAME, which is printed if it is called; NULL: printed always */
     const char *text;
-    int line;         /* the first line of the text in helpers_file */
+    const char *file; /* the table that holds the text */
+    int line;         /* the text's first line there */
+    bool inherited;   /* of the table that this one is based on: a helper of its own may replace it */
     uint32_t helpers; /* a bit for each helper of the table that the function calls, itself or through others */
 } IsaHelper;
 
@@ -100,7 +109,6 @@ typedef struct Isa {
     int n_helpers;
     const char *bases[ISA_MAX_BASES]; /* the tables below this one, the nearest first */
     int n_bases;
-    const char *helpers_file; /* the file of the helpers: this table, or the table that it is based on */
     IsaOp *ops;
     size_t op_count;
     const char **op_names;   /* ended by NULL */

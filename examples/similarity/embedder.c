@@ -25,15 +25,15 @@ enum {
 static void open_weights(Embedder *embedder, const char *path, const char *target) {
     int error = attn_load_file(path, &embedder->weights);
     if (error) die("%s: %s", path, strerror(error));
-    minilm_options how = {
-        .size = sizeof how,
-        .target = target,
-        .threads = embedder->threads,
-        .parallel_for = attn_pool_run,
-        .pool = embedder->pool,
-    };
-    int status = minilm_init(&embedder->together, embedder->weights.data, embedder->weights.size, &how);
-    how = (minilm_options){.size = sizeof how, .target = target};
+    minilm_options how = {.size = sizeof how, .target = target};
+#ifdef MINILM_HAS_TILES /* in bf16 and int8 */
+    how.tiles = attn_allow_tiles();
+#endif
+    minilm_options shared = how;
+    shared.threads = embedder->threads;
+    shared.parallel_for = attn_pool_run;
+    shared.pool = embedder->pool;
+    int status = minilm_init(&embedder->together, embedder->weights.data, embedder->weights.size, &shared);
     if (!status) status = minilm_init(&embedder->alone, embedder->weights.data, embedder->weights.size, &how);
     if (status == MINILM_NO_TARGET && target) die("target '%s': %s", target, minilm_status_text(status));
     if (status) die("%s: %s", path, minilm_status_text(status));

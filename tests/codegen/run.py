@@ -20,7 +20,7 @@ from lib.attnc import ATTNC, COMPILERS, LONG, NO_TARGET, QUICK  # noqa: E402
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.targets import listed, of_processor  # noqa: E402
-from lib.turns import turn  # noqa: E402
+from lib.turns import in_turn, turn  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -355,6 +355,14 @@ def idle_functions():
     return "\n".join(found) or None
 
 
+def narrow(name):
+    """Rows and weights in low precision compile without a warning and ask for nothing on any target of this machine's
+    processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        stem = compile_spec(f"tests/differential/{name}.attn", folder, "--target", ",".join(of_processor()))
+        result(f"narrow/{name}", warnings(stem))
+
+
 def stored_as_bf16(folder, inner=""):
     """Weights of another type than f32, in products that prefetch those of the product behind them; `inner` stands in
     the ffn, whose type may differ."""
@@ -407,6 +415,7 @@ def main():
         result("same_code/avxvnni", same_code("avxvnni", "avx2"))
     specs = (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48), ("single", 5, 16))
     jobs = [(of_spec, *spec) for spec in specs]
+    jobs += [(narrow, name) for name in in_turn(["int8_rows", "int4_rows", "bf16_rows", "cache_int8"])]
     jobs += [(of_target, target) for target in of_processor() if target not in ("scalar", "avxvnni")]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         submitted = [pool.submit(*job) for job in jobs]

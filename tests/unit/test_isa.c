@@ -276,7 +276,8 @@ static const char *make_probe(Arena *arena, const Isa *const *isas) {
     TemplateVars *vars = vars_new(arena, NULL);
     vars_text(vars, "p", "test");
     set_probes(arena, isas, vars);
-    template_expand(arena, writer, "probe.c.tmpl", vars, NULL);
+    bool auxv = *isas && *isas[0]->cpu && feature_find(*isas[0]->cpu)->reg == NO_CPUID;
+    template_expand(arena, writer, auxv ? "probe_auxv.c.tmpl" : "probe.c.tmpl", vars, NULL);
     return writer_text(writer, NULL);
 }
 
@@ -510,10 +511,20 @@ static void test_based(void **state) {
     assert_string_equal(isa_spell(arena, isa_find(isa, "load_part"), (const char *[]){"p", "n"}, "m"),
                         "_mm512_maskz_loadu_ps(m_z_first(n), p)");
     assert_string_equal(isa_spell(arena, isa_find(isa, "wiggle"), (const char *[]){"a"}, "m"), "m_z_copysign(a, a)");
-    assert_string_equal(isa->helpers_file, "avx512.isa");
+    assert_string_equal(isa->helpers[1].file, "avx512.isa");
     assert_non_null(strstr(isa->helpers[1].text, "__mmask16 ${prefix}_z_first(size_t n)"));
     for (int i = 0; i < isa->n_helpers; i++) assert_null(strstr(isa->helpers[i].text, "${prefix}_avx512"));
-    const Isa *half = isa_parse(arena, "y.isa", "name y\nbased on sse2\n");
+    const Isa *half = isa_parse(arena, "y.isa", "name y\nbased on sse2\nhelper\n#define Y\nend\n"
+                                                "helper set1\n__m128 ${table}_set1(float x);\nend\n"
+                                                "helper mine\n__m128 ${table}_mine(float x);\nend\n"
+                                                "op set1(float x) | ${table}_mine($x) | x\n");
+    const Isa *sse2 = isa_load(arena, "sse2");
+    assert_string_equal(half->helpers[0].text, "#define Y\n");
+    assert_string_equal(half->helpers[0].file, "y.isa");
+    assert_string_equal(half->helpers[1].text, "__m128 ${prefix}_y_set1(float x);\n");
+    assert_string_equal(half->helpers[2].file, "sse2.isa");
+    assert_int_equal(half->n_helpers, sse2->n_helpers + 1);
+    assert_int_equal(isa_find(half, "set1")->helpers, 1u << sse2->n_helpers);
     assert_int_equal(half->rank, 0);
     assert_false(half->on_request);
     arena_free(arena);
@@ -570,8 +581,8 @@ static void test_table_errors(void **state) {
     refuses("name x\nwidth 8\nbased on avx2\n", "table x.isa:3: 'based' has to follow the name");
     refuses("name x\nbased on avx2\nbased on sse2\n", "table x.isa:3: 'based' is there twice");
     refuses("name x\nbased on avx2\nop zero() | 0 | 0\nop zero() | 0 | 0\n", "table x.isa:4: zero has two rows");
-    refuses("name x\nbased on avx2\nhelper\nend\n",
-            "table x.isa:3: a table that is based on another cannot have a helper");
+    refuses("name x\nbased on avx2\nhelper f\nend\nhelper f\nend\n",
+            "table x.isa:5: the helper 'f' is there twice");
     refuses("type ${table}_t\nname x\n", "table x.isa:1: the name has to stand in front of ${table}");
     refuses("has wings\n", "table x.isa:1: there is no capability 'wings'");
     refuses("has register_lookup+\n", "table x.isa:1: '+' is no capability");
@@ -639,6 +650,17 @@ static void test_probes(void **state) {
         "    const unsigned tiles = (d & 0x1000000u) == 0x1000000u && (kept & 0x60000u) == 0x60000u;\n"
         "#endif\n"));
     assert_null(strstr(make_probe(arena, isas), "tiles"));
+    const Isa *const arm[] = {isa_load(arena, "neoni8mm"), isa_load(arena, "neondot"), isa_load(arena, "neon"), NULL};
+    assert_non_null(strstr(make_probe(arena, arm),
+                           "#if defined(__ARM_FEATURE_DOTPROD)\n"
+                           "    hwcap |= 0x100000u;\n"
+                           "#endif\n"
+                           "#if defined(__ARM_FEATURE_MATMUL_INT8)\n"
+                           "    hwcap2 |= 0x2000u;\n"
+                           "#endif\n"
+                           "    if ((hwcap & 0x100000u) == 0x100000u && (hwcap2 & 0x2000u) == 0x2000u) "
+                           "features |= 1u << 0; /* neoni8mm */\n"
+                           "    if ((hwcap & 0x100000u) == 0x100000u) features |= 1u << 1; /* neondot */\n"));
     arena_free(arena);
 }
 

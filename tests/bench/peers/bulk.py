@@ -1,4 +1,5 @@
-"""Embeddings of many texts, tokenizing included: ours through lib/bulk.c, sentence-transformers through encode()."""
+"""Embeddings of many texts, tokenizing included: ours through lib/bulk.c, sentence-transformers through encode(), and
+CTranslate2 by batches of texts of about one length."""
 import ctypes as c
 import os
 
@@ -31,6 +32,10 @@ class Ours(Peer):
     def output(self):
         return self.result
 
+    def judge(self, _):
+        self.run()
+        return self.result.copy()
+
     def time(self, seconds, sample):
         median, calls = c.c_double(), c.c_long()
         if self.lib.bulk_time(self.bulk, seconds, sample, median, calls):
@@ -57,6 +62,50 @@ class SentenceTransformers(Peer):
     def output(self):
         return self.result
 
+    def judge(self, _):
+        self.run()
+        return self.result
+
+
+class CTranslate2(Peer):
+    """An encoder with the tokenizer of transformers, whose threads it has; the mean of the rows, of length one."""
+    def __init__(self, params):
+        import ctranslate2
+        import transformers
+        os.environ["TOKENIZERS_PARALLELISM"] = "true"
+        os.environ["RAYON_NUM_THREADS"] = str(params["threads"])
+        self.version, self.library = ctranslate2.__version__, ctranslate2
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(params["vocab"])
+        self.encoder = ctranslate2.Encoder(params["model"], device="cpu", compute_type=params["compute_type"],
+                                           inter_threads=1, intra_threads=params["threads"])
+        self.note = self.encoder.compute_type
+        self.texts, self.batch, self.result = read_texts(params["texts"]), params["batch"], None
+
+    def embed(self, ids):
+        width, lengths = max(map(len, ids)), np.array([len(row) for row in ids], np.int32)
+        tokens = np.array([row + [0] * (width - len(row)) for row in ids], np.int32)
+        view = self.library.StorageView.from_array
+        rows = self.encoder.forward_batch(view(tokens), view(lengths)).last_hidden_state
+        rows = np.array(rows.to(self.library.DataType.float32))
+        kept = (np.arange(width) < lengths[:, None])[:, :, None]
+        means = (rows * kept).sum(1) / lengths[:, None]
+        return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+    def run(self):
+        ids = self.tokenizer(self.texts)["input_ids"]
+        order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
+        self.result = np.zeros((len(ids), 384), np.float32)
+        for at in range(0, len(order), self.batch):
+            chosen = order[at:at + self.batch]
+            self.result[chosen] = self.embed([ids[i] for i in chosen])
+
+    def output(self):
+        return self.result
+
+    def judge(self, _):
+        self.run()
+        return self.result
+
 
 def prepare(params):
-    return (Ours if "bulk" in params else SentenceTransformers)(params)
+    return (Ours if "bulk" in params else CTranslate2 if "compute_type" in params else SentenceTransformers)(params)

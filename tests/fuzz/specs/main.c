@@ -53,14 +53,10 @@ typedef struct Main {
 /* ---------------------------------------------------------------- what is tried */
 
 static void find_targets(Main *m) {
-    static const char *const all[] = {"scalar", "sse2", "avx2", "avx512", "neon", "avx512vnni", "avxvnni"};
-    int n;
-    const char *const *mine = targets_here(m->arena, DTYPE_I8, &n);
-    for (int i = 0; i < COUNT(all); i++) {
-        bool here = strcmp(all[i], "sse2") == 0 && strcmp(mine[n - 1], "neon") != 0; /* on request */
-        for (int k = 0; k < n; k++) here |= strcmp(all[i], mine[k]) == 0;
-        if (here && machine_has(all[i], false)) m->here[m->n_here++] = all[i];
-    }
+    static const char *const all[] = {"scalar", "sse2",       "avx2",    "avx512",  "neon",
+                                      "avx512vnni", "avxvnni", "neondot", "neoni8mm"};
+    for (int i = 0; i < COUNT(all); i++)
+        if (machine_has(all[i], false)) m->here[m->n_here++] = all[i];
 }
 
 static void choose_targets(const Main *m, uint64_t number, Trial *t) {
