@@ -23,6 +23,8 @@
     static double name(void) { return rate_of(name##_rounds, (double)(OPS)*N * PEAK_ROUNDS); }
 MEASURE(dot_512, "avx512f,avx512vnni", __m512i, 12, _mm512_setzero_si512(), _mm512_dpbusd_epi32, 128)
 MEASURE(dot_256, "avx2,avxvnni", __m256i, 12, _mm256_setzero_si256(), _mm256_dpbusd_avx_epi32, 64)
+#define DOT_BF16(acc, a, b) _mm512_dpbf16_ps(acc, (__m512bh)(a), (__m512bh)(b))
+MEASURE(dot_bf16, "avx512f,avx512bf16", __m512, 12, _mm512_setzero_ps(), DOT_BF16, 64)
 /* Targets without these instructions widen bytes to 16 bits. */
 #define ADD_512(acc, a, b) _mm512_add_epi32(acc, _mm512_madd_epi16(a, b))
 #define ADD_256(acc, a, b) _mm256_add_epi32(acc, _mm256_madd_epi16(a, b))
@@ -57,7 +59,8 @@ static double of_bytes(const Isa *isa) {
 double peak_unit(const Isa *isa, Dtype rows) {
     const bool tiles = isa_has(isa, "tiles") && attn_allow_tiles();
     if (rows == DTYPE_I8) return tiles ? tiles_of_bytes() : of_bytes(isa);
-    return rows == DTYPE_BF16 && tiles ? tiles_of_bf16() : 0;
+    if (rows != DTYPE_BF16) return 0;
+    return tiles ? tiles_of_bf16() : isa_has(isa, "dot_of_bf16") ? dot_bf16() : 0;
 }
 
 #else

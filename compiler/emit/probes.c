@@ -20,6 +20,15 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static int kind_of(const Isa *isa) { return feature_find(isa->cpu[0])->reg == NO_CPUID; }
 
+/* The number of the register or entry that has the feature's bit, or WORDS. */
+static int word_of(const Feature *feature) {
+    int w = 0;
+    while (w < WORDS && (words[w].leaf != feature->leaf || words[w].subleaf != feature->subleaf ||
+                         words[w].reg != feature->reg))
+        w++;
+    return w;
+}
+
 static void add_word(Arena *arena, TemplateList *list, const char *name, uint32_t mask) {
     if (!mask) return;
     TemplateVars *word = list_record(list);
@@ -34,10 +43,7 @@ static bool set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t
     if (kind_of(isa) == 0) masks[0] = OSXSAVE_AND_AVX;
     for (const char **cpu = isa->cpu; *cpu; cpu++) {
         const Feature *feature = feature_find(*cpu);
-        int w = 0;
-        while (w < WORDS && (words[w].leaf != feature->leaf || words[w].subleaf != feature->subleaf ||
-                             words[w].reg != feature->reg))
-            w++;
+        const int w = word_of(feature);
         if (feature->state == XCR0_TILES) { /* emulated tiles need none of these */
             *tiles |= feature->bit;
             continue;
@@ -49,6 +55,14 @@ static bool set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t
     for (int w = 0; w < WORDS; w++) add_word(arena, list, words[w].name, masks[w]);
     add_word(arena, list, "kept", state);
     return masks[LEAF7_1];
+}
+
+/* What a machine has where the target is slow, if anything. */
+static void set_slow(Arena *arena, const Isa *isa, TemplateVars *probe) {
+    const Feature *feature = isa->slow_with ? feature_find(isa->slow_with) : NULL;
+    vars_int(probe, "may_be_slow", feature != NULL);
+    vars_text(probe, "slow_word", feature ? words[word_of(feature)].name : "");
+    vars_text(probe, "slow_mask", feature ? arena_printf(arena, "0x%xu", feature->bit) : "");
 }
 
 /* Sets the list of the macros that stand for a bit of an entry, for the features of these targets. */
@@ -72,7 +86,7 @@ static void set_macros(Arena *arena, const Isa *const *isas, TemplateVars *vars)
 
 void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
     const char *guard = "";
-    bool leaf7_1 = false;
+    bool leaf7_1 = false, slow = false;
     uint32_t tiles = 0; /* bits of the same register for all targets */
     for (int k = 0; k < KINDS; k++) {
         TemplateList *probes = vars_list(vars, kinds[k].list);
@@ -85,12 +99,15 @@ void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
             uint32_t mask;
             leaf7_1 |= set_words(arena, isas[t], vars_list(probe, "words"), &mask);
             vars_int(probe, "tiles", mask != 0);
+            set_slow(arena, isas[t], probe);
+            slow |= isas[t]->slow_with != NULL;
             tiles |= mask;
             any = true;
         }
         if (any) guard = arena_printf(arena, "%s%s%s", guard, *guard ? " || " : "", kinds[k].macro);
     }
     set_macros(arena, isas, vars);
+    vars_int(vars, "slow_targets", slow);
     vars_text(vars, "probe_guard", guard);
     vars_int(vars, "has_tiles", tiles != 0);
     vars_text(vars, "tile_mask", arena_printf(arena, "0x%xu", tiles));

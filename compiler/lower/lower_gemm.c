@@ -81,6 +81,7 @@ static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel
     constant_integer(l, call, "K_REAL", g->k);
     constants_of_groups(l, call, g->weight, g->scales, g->offsets);
     constant_integer(l, call, "DOTS", dots);
+    constant_integer(l, call, "bf16_rows", g->bf16);
     constant_integer(l, call, "N", s->n);
     constant_integer(l, call, "USED", used);
     constants_of_dtype(l, call, g->weight);

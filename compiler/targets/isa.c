@@ -3,11 +3,13 @@
  *   # a comment
  *   name avx2                        each field stands once; the rest of the line is its value
  *   based on sse2                    optional, behind the name: this table starts as a copy of that one without its
- *                                    rank and on_request; its own fields, helpers and rows replace copied ones
+ *                                    rank, on_request and slow_with; its own fields, helpers and rows replace copied ones
  *   rank 20                          init takes the highest rank that the machine runs; a table without a rank is the
  *                                    half of a target
  *   processor x86_64                 the processor that runs the target, or `any`
  *   on_request yes                   commands take the target only where it is named; optional
+ *   slow_with amx_tile               a feature of features.def: init takes the target on machines that have it only if
+ *                                    it is named; optional
  *   width 8                          lanes of a vector
  *   registers 16
  *   type __m256
@@ -34,8 +36,8 @@
  * to W), `read` (const float *), `read16` (const uint16_t *), `read8` (const int8_t *), `read2x16` and `read4x8` (the
  * same, two and four for each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `table` (const float *, 16
  * numbers), `write` (float *), `write8` (uint8_t *), `integral` (a vector of whole numbers from -252 to 252), `codes`
- * (a vector of whole numbers from 0 to 255).
- * The result is a vector unless `integers`, `float` or `void` stands in front of the operation. The C text holds each
+ * (a vector of whole numbers from 0 to 255), `pairs` (a vector of integers, each of which is two numbers of bf16).
+ * The result is a vector unless `integers`, `pairs`, `float` or `void` stands in front of the operation. The C text holds each
  * parameter as $NAME, at most once where the argument may be long.
  *
  * ${prefix} is the model's name, and ${table} is ${prefix}_NAME, where NAME is the table's name. A table that is based
@@ -44,6 +46,8 @@
  * The capabilities are
  *   register_lookup  `lookup` finds its 16 numbers in registers, so that it costs about as much as a multiply-add
  *   dot_of_bytes     `dot_4u8_4i8` is one instruction
+ *   dot_of_bf16      there are `load_2bf16`, `broadcast_2bf16` and `dot_2bf16`, an instruction that adds the products of
+ *                    two numbers of bf16
  *   signed_codes     `broadcast_4u8` gives codes less 128, as bytes with a sign, and `dot_4u8_4i8` takes such
  *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
  *
@@ -57,6 +61,9 @@
  *   low_bits(x)  the lowest four bits of a float
  *   from_bf16(x)  the float whose first 16 bits these are, and the others 0
  *   from_f16(x)  the float of this IEEE half
+ *   pair(p)      the two floats at p, which bf16 holds, as an integer
+ *   dot2(x, a, b)  x + the two products of numbers of bf16 where floats hold x plus each and both of them, and no
+ *                promise otherwise or if x is subnormal or the sum is zero
  *   any_nan(a)   whether a lane is NaN
  *   nibble(p, n)  the integer of -8 to 7 that bits 4 n to 4 n + 3 behind p are, the lowest bits first
  *   halves(p, high)  the integer of 32 bits whose four bytes are 16 times such integers: of the lower or the higher
@@ -82,12 +89,12 @@ typedef struct Table {
 } Table;
 
 static const char *const fields[] = {"name",  "processor", "width",      "registers", "type",    "integers", "fused",
-                                     "guard", "rank",      "on_request", "attribute", "include", "cpu",      "has",
+                                     "guard", "rank",      "on_request", "slow_with", "attribute", "include", "cpu",      "has",
                                      "half",  "based",     "helper",     "op",        NULL};
 enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
-       RANK, ON_REQUEST, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, HELPER, OP, REQUIRED = GUARD + 1 };
+       RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, HELPER, OP, REQUIRED = GUARD + 1 };
 
-const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "signed_codes", "tiles", NULL};
+const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16", "signed_codes", "tiles", NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 
@@ -121,11 +128,13 @@ static int64_t positive(const Table *table, const char *text) {
 /* ---------------------------------------------------------------------------------- op rows */
 
 static void add_param(const Table *table, IsaOp *op, char *text) {
-    static const char *const words[] = {"integers", "integral", "codes",  "float", "count", "read",   "read16", "read8",
-                                        "read2x16", "read4x8",  "byte",   "nibble", "table", "write",  "write8", NULL};
-    static const IsaKind kinds[] = {ISA_INTEGERS, ISA_INTEGRAL, ISA_CODES,   ISA_FLOAT, ISA_COUNT,
-                                    ISA_READ,     ISA_READ16,   ISA_READ8,   ISA_READ2X16, ISA_READ4X8,
-                                    ISA_BYTE,     ISA_NIBBLE,   ISA_TABLE,   ISA_WRITE,    ISA_WRITE8};
+    static const char *const words[] = {"integers", "pairs",    "integral", "codes",  "float",
+                                        "count",    "read",     "read16",   "read8",  "read2x16",
+                                        "read4x8",  "byte",     "nibble",   "table",  "write",
+                                        "write8",   NULL};
+    static const IsaKind kinds[] = {ISA_INTEGERS, ISA_PAIRS,  ISA_INTEGRAL, ISA_CODES, ISA_FLOAT,    ISA_COUNT,
+                                    ISA_READ,     ISA_READ16, ISA_READ8,    ISA_READ2X16, ISA_READ4X8, ISA_BYTE,
+                                    ISA_NIBBLE,   ISA_TABLE,  ISA_WRITE,    ISA_WRITE8};
     if (op->param_count == ISA_MAX_PARAMS) table_error(table, "%s has too many parameters", op->name);
     const char *name = take_word(table->arena, &text);
     IsaKind kind = ISA_VECTOR;
@@ -146,11 +155,12 @@ static void add_param(const Table *table, IsaOp *op, char *text) {
 static void parse_prototype(const Table *table, IsaOp *op, char *text) {
     op->name = take_word(table->arena, &text);
     if (is_space(*text)) {
-        static const char *const words[] = {"integers", "float", "void"};
-        static const IsaKind kinds[] = {ISA_INTEGERS, ISA_FLOAT, ISA_VOID};
+        static const char *const words[] = {"integers", "pairs", "float", "void"};
+        static const IsaKind kinds[] = {ISA_INTEGERS, ISA_PAIRS, ISA_FLOAT, ISA_VOID};
+        enum { WORDS = sizeof words / sizeof *words };
         int which = 0;
-        while (which < 3 && strcmp(op->name, words[which]) != 0) which++;
-        if (which == 3) table_error(table, "'%s' is no kind of result", op->name);
+        while (which < WORDS && strcmp(op->name, words[which]) != 0) which++;
+        if (which == WORDS) table_error(table, "'%s' is no kind of result", op->name);
         op->result = kinds[which];
         op->name = take_word(table->arena, &text);
     }
@@ -241,16 +251,17 @@ static void parse_op(Table *table, char *text) {
 
 /* ---------------------------------------------------------------------------------- the table */
 
+static const char *feature_named(const Table *table, const char *word) {
+    if (feature_find(word)) return word;
+    const char *near = nearest_word(word, feature_names);
+    table_error(table, "features.def has no '%s'%s%s", word, near ? "; nearest is " : "", near ? near : "");
+}
+
 static void parse_cpu(Table *table, char *text) {
     size_t count = 0, room = strlen(text) / 2 + 2;
     table->isa->cpu = arena_array(table->arena, room, sizeof *table->isa->cpu);
-    for (const char *word; *(word = take_word(table->arena, &text));) {
-        if (!feature_find(word)) {
-            const char *near = nearest_word(word, feature_names);
-            table_error(table, "features.def has no '%s'%s%s", word, near ? "; nearest is " : "", near ? near : "");
-        }
-        table->isa->cpu[count++] = word;
-    }
+    for (const char *word; *(word = take_word(table->arena, &text));)
+        table->isa->cpu[count++] = feature_named(table, word);
     if (*text) table_error(table, "'%s' is no feature", text);
 }
 
@@ -287,6 +298,7 @@ static void parse_base(Table *table, char *text) {
     parse_lines(&base, base_text);
     table->isa->rank = 0;
     table->isa->on_request = false;
+    table->isa->slow_with = NULL;
     table->op_room = base.op_room;
     table->helper_room = base.helper_room;
     for (int i = 0; i < table->isa->n_helpers; i++) table->isa->helpers[i].inherited = true;
@@ -304,6 +316,7 @@ static void parse_field(Table *table, int which, char *text) {
     case PROCESSOR: isa->processor = text; break;
     case RANK: isa->rank = positive(table, text); break;
     case ON_REQUEST: isa->on_request = is_yes(table, which, text); break;
+    case SLOW_WITH: isa->slow_with = feature_named(table, text); break;
     case WIDTH: isa->width = positive(table, text); break;
     case REGISTERS: isa->registers = positive(table, text); break;
     case TYPE: isa->type = text; break;

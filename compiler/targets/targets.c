@@ -38,15 +38,22 @@ static bool is_for(const Isa *isa, const char *processor) {
 
 bool isa_is_here(const Isa *isa) { return is_for(isa, here); }
 
+/* Whether the target has instructions of its own for products of such rows. A target with those for bf16 multiplies
+ * bytes as the target does that it is based on. */
+static bool multiplies(const Isa *isa, Dtype rows) {
+    const bool bf16 = isa_has(isa, "dot_of_bf16");
+    return (rows == DTYPE_I8 && isa_has(isa, "dot_of_bytes") && !bf16) ||
+           (rows == DTYPE_BF16 && (bf16 || isa_has(isa, "tiles")));
+}
+
 static const char *const *targets_of(Arena *arena, const char *processor, Dtype rows, int *n) {
-    const char *wanted = rows == DTYPE_I8 ? "dot_of_bytes" : rows == DTYPE_BF16 ? "tiles" : NULL;
     const Isa *const *all = targets_all(arena);
     const char **names = arena_array(arena, MOST_TARGETS, sizeof *names);
     int last = 0;
     while (all[last]) last++;
     *n = 0;
     for (int t = last - 1; t >= 0; t--)
-        if (is_for(all[t], processor) && (!all[t]->on_request || (wanted && isa_has(all[t], wanted))))
+        if (is_for(all[t], processor) && (!all[t]->on_request || multiplies(all[t], rows)))
             names[(*n)++] = all[t]->name;
     return names;
 }

@@ -37,6 +37,7 @@ bool machine_has_feature(const Feature *feature);
 typedef enum IsaKind {
     ISA_VECTOR,   /* all lanes */
     ISA_INTEGERS, /* a vector of integers of 32 bits */
+    ISA_PAIRS,    /* the same, of which each is two numbers of bf16, the first one in the low half */
     ISA_INTEGRAL, /* a vector whose lanes are whole numbers from -252 to 252 */
     ISA_CODES,    /* a vector whose lanes are whole numbers from 0 to 255 */
     ISA_FLOAT,    /* one float */
@@ -97,6 +98,7 @@ typedef struct Isa {
     const char *processor;   /* "x86_64", "any" */
     int64_t width, registers;
     bool on_request; /* commands use the target only if it is named */
+    const char *slow_with;   /* a feature: a machine that has it takes the target only if it is named; or NULL */
     bool fused;              /* fma rounds once */
     bool apart;              /* made by isa_apart */
     const char *guard;       /* preprocessor condition under which the target may be compiled */
@@ -129,11 +131,11 @@ const char *isa_with_prefix(Arena *arena, const char *text, const char *prefix);
 const Isa *isa_apart(Arena *arena, const Isa *isa);
 
 /* ======================================================================= targets/targets.c */
-enum { MOST_TARGETS = 16 };
+enum { MOST_TARGETS = 16 }; /* probes have bits for so many */
 const Isa *const *targets_all(Arena *arena); /* every table that is a target, best first, ended by NULL */
 /* The targets of the processor that attnc is built for, without those on request, the lowest rank first; this machine
- * may lack some of them. `rows` are the rows that products read: for I8, those on request that have `dot_of_bytes` are
- * among them, and for BF16 those that have `tiles`. */
+ * may lack some of them. `rows` are the rows that products read: for I8, those on request that have `dot_of_bytes` and
+ * not `dot_of_bf16` are among them, and for BF16 those that have `dot_of_bf16` or `tiles`. */
 const char *const *targets_here(Arena *arena, Dtype rows, int *n);
 /* Of these targets, those that the arithmetic takes: for FUSED, those with a fused multiply-add. */
 const char *const *targets_of_arithmetic(Arena *arena, Arithmetic arithmetic, const char *const *targets, int *n);

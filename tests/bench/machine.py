@@ -67,8 +67,10 @@ def has_dots():
     return "avx512_vnni" in env.cpu_flags() if best_target() == "avx512" else "avx_vnni" in env.cpu_flags()
 
 
-def narrow_targets():
+def narrow_targets(rows="int8"):
     """Of models with rows of integers or in bf16, the best of this machine; None: what attnc writes by default."""
+    if rows == "bf16" and not has_tiles():
+        return None
     dots = {"avx512": "avx512vnni", "avx2": "avxvnni"}.get(best_target()) if has_dots() else None
     return ("amx,%s" % dots if has_tiles() else dots) if dots else None
 

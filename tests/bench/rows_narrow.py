@@ -87,7 +87,7 @@ class Peers:
 
 def own(context, spec, weights, params, rows, precision, given):
     """Entries of ours and what is missing of them; the f32 model is the reference."""
-    target, missing = machine.narrow_targets(), {}
+    target, missing = machine.narrow_targets(precision), {}
     make = context.both if rows == 128 else lambda *args, **more: [context.ours("attnc", *args, **more)]
     entries = make(spec, weights, params, precision=precision, target=target)
     if precision == "int8":

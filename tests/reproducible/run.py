@@ -32,7 +32,8 @@ CASES = [
     (DIFFERENTIAL % "cache_int8", ["--small", "--lengths", "1,9"], True),
     (DIFFERENTIAL % "int4_offset", ["--small", "--lengths", "1,9"], True),
 ]
-FUSED = {"avx2", "avxvnni", "avx512", "avx512vnni", "amx", "neon", "neondot", "neoni8mm"}
+FUSED = {"avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon", "neondot",
+         "neoni8mm"}
 NODE = "node " + os.path.join(ROOT, "tests/portability/wasm.mjs")
 WAYS = [  # as tests/portability/elsewhere.py has them
     ("neon", "neon", 'aarch64-linux-gnu-gcc "$@"', "qemu-aarch64 -L /usr/aarch64-linux-gnu",

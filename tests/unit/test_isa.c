@@ -21,6 +21,8 @@ enum { MOST_TABLES = 2 * MOST_TARGETS }; /* each target may have a half */
 
 /* ---------------------------------------------------------------------------------- the two files */
 
+static bool are_integers(IsaKind kind) { return kind == ISA_INTEGERS || kind == ISA_PAIRS; }
+
 static void declare_vector(Text *c, const char *type, const char *name, int k) {
     text_printf(c, "    %s %s;\n    memcpy(&%s, in[%d], sizeof %s);\n", type, name, name, k, name);
 }
@@ -46,6 +48,7 @@ static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vector
             break;
         case ISA_WRITE: text_printf(c, "    float *%s = out;\n", name); break;
         case ISA_WRITE8: text_printf(c, "    unsigned char *%s = (unsigned char *)out;\n", name); break;
+        case ISA_PAIRS:
         case ISA_INTEGERS:
             if (!vectors) {
                 text_printf(c, "    const bits32 *%s = (const void *)in[%d];\n", name, k);
@@ -69,7 +72,7 @@ static void print_run(Arena *arena, Text *c, const Isa *isa, const IsaOp *op) {
     declare_params(c, isa, op, true);
     if (op->result == ISA_VOID) text_printf(c, "    %s;\n", spelled);
     if (op->result == ISA_FLOAT) text_printf(c, "    out[0] = %s;\n", spelled);
-    if (op->result == ISA_VECTOR || op->result == ISA_INTEGERS)
+    if (op->result == ISA_VECTOR || are_integers(op->result))
         text_printf(c, "    %s result = %s;\n    memcpy(out, &result, sizeof result);\n",
                     op->result == ISA_VECTOR ? isa->type : isa->integers, spelled);
     text_printf(c, "}\n\n");
@@ -104,7 +107,7 @@ static void print_want(Text *c, const Isa *isa, const IsaOp *op) {
     if (op->result == ISA_FLOAT) text_printf(c, "    out[0] = (float)(%s);\n", op->meaning);
     else if (op->param_count && op->kinds[0] == ISA_WRITE8)
         text_printf(c, "    for (size_t i = 0; i < W; i++) %s[i] = (unsigned char)(%s);\n", op->params[0], op->meaning);
-    else if (op->result == ISA_INTEGERS)
+    else if (are_integers(op->result))
         text_printf(c, "    for (size_t i = 0; i < W; i++) out[i] = float_of(%s);\n", op->meaning);
     else text_printf(c, "    for (size_t i = 0; i < W; i++) out[i] = (float)(%s);\n", op->meaning);
     text_printf(c, "}\n\n");
@@ -160,6 +163,19 @@ static const char prelude[] =
     "    for (int k = 0; k < 4; k++) sum += (uint32_t)(x[k] * y[k]);\n"
     "    return (int32_t)sum;\n"
     "}\n"
+    "static inline __attribute__((unused)) int32_t pair(const float *p) {\n"
+    "    return (int32_t)((uint32_t)bits_of(p[0]) >> 16 | ((uint32_t)bits_of(p[1]) & 0xffff0000u));\n"
+    "}\n"
+    "static inline __attribute__((unused)) float dot2(float x, int32_t a, int32_t b) {\n"
+    "    double sum = x;\n"
+    "    int exact = fabsf(x) >= 0x1p-126f || x == 0;\n"
+    "    for (int k = 0; k < 32; k += 16) {\n"
+    "        const double product = (double)from_bf16((uint32_t)a >> k & 0xffffu) * from_bf16((uint32_t)b >> k & 0xffffu);\n"
+    "        sum += product;\n"
+    "        exact &= (float)(x + product) == x + product && (float)sum == sum;\n"
+    "    }\n"
+    "    return isnan(sum) || (sum != 0 && exact) ? (float)sum : anything;\n"
+    "}\n"
     "static inline __attribute__((unused)) int32_t less(int32_t n, float zero, float sum) {\n"
     "    return (int32_t)((uint32_t)n - (uint32_t)((int)zero * (int)sum));\n"
     "}\n"
@@ -195,6 +211,10 @@ static const char epilogue[] =
     "        0x4affffff, 0x4b000000, 0x4b000001, 0x4b7fffff, 0x4effffff, 0x4f000000, 0x5f000000, 0x7e800000,\n"
     "        0x7f000000, 0x7f7fffff, 0x7f800000, 0x7fc00000, 0x7fc12345};\n"
     "    uint32_t r = next() >> 8;\n"
+    "    if (kind == ISA_PAIRS) { /* whole numbers that bf16 holds */\n"
+    "        const int32_t low = bits_of((float)((int)(r >> 4 & 127) - 64)), high = bits_of((float)(r >> 12 & 15));\n"
+    "        return float_of((int32_t)((uint32_t)low >> 16 | (uint32_t)high));\n"
+    "    }\n"
     "    if (kind == ISA_INTEGERS && r % 4 == 0) /* bytes at their ends */\n"
     "        return float_of((int32_t)((r & 16 ? 0x7f7f7f7f : 0x80808080) | (r & 32 ? 0x80ff80ff : 0)));\n"
     "    if (kind == ISA_INTEGERS) return float_of((int32_t)next());\n"
@@ -285,8 +305,8 @@ static const char *make_meanings(Arena *arena, const Isa *isa) {
     Text c = text_new(arena);
     text_printf(&c,
                 "enum { W = %d, SKIPPED = %d, ISA_INTEGERS = %d, ISA_INTEGRAL = %d, ISA_CODES = %d, ISA_READ = %d,\n"
-                "       ISA_READ16 = %d, ISA_READ8 = %d, ISA_TABLE = %d };\n",
-                (int)isa->width, SKIPPED, ISA_INTEGERS, ISA_INTEGRAL, ISA_CODES, ISA_READ, ISA_READ16, ISA_READ8,
+                "       ISA_PAIRS = %d, ISA_READ16 = %d, ISA_READ8 = %d, ISA_TABLE = %d };\n",
+                (int)isa->width, SKIPPED, ISA_INTEGERS, ISA_INTEGRAL, ISA_CODES, ISA_READ, ISA_PAIRS, ISA_READ16, ISA_READ8,
                 ISA_TABLE);
     text_printf(&c, "%s", prelude);
     for (size_t i = 0; i < isa->op_count; i++) print_want(&c, isa, &isa->ops[i]);
@@ -302,7 +322,7 @@ static const char *make_meanings(Arena *arena, const Isa *isa) {
             stores |= op->kinds[k] == ISA_WRITE || bytes;
         }
         text_printf(&c, "    {\"%s\", want_%s, %d, %d, %d, %d, %d, %d, %d, {0", op->name, op->name, counted, stores,
-                    bytes, op->result == ISA_FLOAT, op->result == ISA_INTEGERS, fixed, op->param_count);
+                    bytes, op->result == ISA_FLOAT, are_integers(op->result), fixed, op->param_count);
         for (int k = 0; k < op->param_count; k++) text_printf(&c, "%s%d", k ? ", " : " + ", (int)op->kinds[k]);
         text_printf(&c, "}},\n");
     }
@@ -400,7 +420,8 @@ static void test_tables_agree(void **state) {
     assert_true(n >= 7);
     for (int t = 0; t < n; t++) {
         const Isa *isa = tables[t];
-        assert_int_equal(general_ops(isa), general_ops(first) + (isa->fused ? 2 : 0));
+        assert_int_equal(general_ops(isa), general_ops(first) + (isa->fused ? 2 : 0) +
+                                                   (isa_has(isa, "dot_of_bf16") ? 3 : 0));
         if (isa->fused) assert_non_null(isa_find(isa, "mul_add"));
         if (isa->fused) assert_non_null(isa_find(isa, "mul_sub"));
         for (size_t i = 0; i < first->op_count; i++) {
@@ -650,6 +671,11 @@ static void test_probes(void **state) {
         "    const unsigned tiles = (d & 0x1000000u) == 0x1000000u && (kept & 0x60000u) == 0x60000u;\n"
         "#endif\n"));
     assert_null(strstr(make_probe(arena, isas), "tiles"));
+    const Isa *const slow[] = {isa_load(arena, "avx512bf16"), isa_load(arena, "avx512"), NULL};
+    assert_non_null(strstr(make_probe(arena, slow),
+                           "    if (d & 0x1000000u) features |= 1u << 16; /* where it is slow */\n"
+                           "    /* avx512 */\n"));
+    assert_null(strstr(make_probe(arena, isas), "slow"));
     const Isa *const arm[] = {isa_load(arena, "neoni8mm"), isa_load(arena, "neondot"), isa_load(arena, "neon"), NULL};
     assert_non_null(strstr(make_probe(arena, arm),
                            "#if defined(__ARM_FEATURE_DOTPROD)\n"
@@ -699,10 +725,11 @@ static void test_machine(void **state) {
     assert_false(machine_has("neon", false));
 #endif
     assert_string_equal(default_targets(arena, DTYPE_F32, ARITHMETIC_FREE), "scalar,avx2,avx512");
-    assert_string_equal(default_targets(arena, DTYPE_BF16, ARITHMETIC_FREE), "scalar,avx2,avx512,amx");
+    assert_string_equal(default_targets(arena, DTYPE_BF16, ARITHMETIC_FREE), "scalar,avx2,avx512,avx512bf16,amx");
     assert_string_equal(default_targets(arena, DTYPE_I8, ARITHMETIC_FREE), "scalar,avx2,avxvnni,avx512,avx512vnni,amx");
     assert_string_equal(default_targets(arena, DTYPE_F32, ARITHMETIC_FUSED), "avx2,avx512");
-    assert_string_equal(default_targets(arena, DTYPE_BF16, ARITHMETIC_APART), "scalar,avx2,avx512,amx");
+    assert_string_equal(default_targets(arena, DTYPE_BF16, ARITHMETIC_APART),
+                        "scalar,avx2,avx512,avx512bf16,amx");
     assert_null(feature_find("avx"));
     arena_free(arena);
 }
