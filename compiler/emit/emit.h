@@ -67,6 +67,8 @@ void c_wrap(Text *out, const char *line, size_t size, size_t column, bool in_com
  * `words` has a variable of the template and the bits that the variable must have. Sets reads_leaf7_1, probe_macros and
  * probe_guard too, the condition under which the file has a probe. */
 void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars);
+/* Whether the file has a target that is better than this one on machines with its `slow_with`. */
+bool may_be_slow(const Isa *const *isas, const Isa *isa);
 
 /* ======================================================================= emit/interface.c
  * Names for the templates of the functions that users call. */

@@ -31,7 +31,7 @@ static void set_targets(File *f) {
         vars_text(target, "name", isa->name);
         vars_text(target, "guard", isa->guard);
         vars_int(target, "probed", *isa->cpu != NULL);
-        vars_int(target, "may_be_slow", isa->slow_with != NULL);
+        vars_int(target, "may_be_slow", may_be_slow(f->isas, isa));
         vars_int(target, "tiles", isa_has(isa, "tiles"));
         if (*isa->include && strcmp(isa->include, include) != 0) vars_text(target, "include", include = isa->include);
         others |= strcmp(isa->processor, f->isas[0]->processor) != 0;

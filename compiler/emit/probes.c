@@ -57,9 +57,16 @@ static bool set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t
     return masks[LEAF7_1];
 }
 
+bool may_be_slow(const Isa *const *isas, const Isa *isa) {
+    bool has_base = false;
+    for (int b = 0; b < isa->n_bases; b++)
+        for (int t = 0; isas[t]; t++) has_base |= strcmp(isas[t]->name, isa->bases[b]) == 0;
+    return isa->slow_with && has_base;
+}
+
 /* What a machine has where the target is slow, if anything. */
-static void set_slow(Arena *arena, const Isa *isa, TemplateVars *probe) {
-    const Feature *feature = isa->slow_with ? feature_find(isa->slow_with) : NULL;
+static void set_slow(Arena *arena, const Isa *const *isas, const Isa *isa, TemplateVars *probe) {
+    const Feature *feature = may_be_slow(isas, isa) ? feature_find(isa->slow_with) : NULL;
     vars_int(probe, "may_be_slow", feature != NULL);
     vars_text(probe, "slow_word", feature ? words[word_of(feature)].name : "");
     vars_text(probe, "slow_mask", feature ? arena_printf(arena, "0x%xu", feature->bit) : "");
@@ -99,8 +106,8 @@ void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
             uint32_t mask;
             leaf7_1 |= set_words(arena, isas[t], vars_list(probe, "words"), &mask);
             vars_int(probe, "tiles", mask != 0);
-            set_slow(arena, isas[t], probe);
-            slow |= isas[t]->slow_with != NULL;
+            set_slow(arena, isas, isas[t], probe);
+            slow |= may_be_slow(isas, isas[t]);
             tiles |= mask;
             any = true;
         }

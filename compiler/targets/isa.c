@@ -3,13 +3,14 @@
  *   # a comment
  *   name avx2                        each field stands once; the rest of the line is its value
  *   based on sse2                    optional, behind the name: this table starts as a copy of that one without its
- *                                    rank, on_request and slow_with; its own fields, helpers and rows replace copied ones
+ *                                    rank, on_request and slow_with; its own fields, helpers and rows replace copied
+ *                                    ones
  *   rank 20                          init takes the highest rank that the machine runs; a table without a rank is the
  *                                    half of a target
  *   processor x86_64                 the processor that runs the target, or `any`
  *   on_request yes                   commands take the target only where it is named; optional
- *   slow_with amx_tile               a feature of features.def: init takes the target on machines that have it only if
- *                                    it is named; optional
+ *   slow_with amx_tile               a feature of features.def: on machines that have it, init takes a table that this
+ *                                    one is based on in its place unless it is named; optional
  *   width 8                          lanes of a vector
  *   registers 16
  *   type __m256
@@ -37,8 +38,8 @@
  * same, two and four for each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `table` (const float *, 16
  * numbers), `write` (float *), `write8` (uint8_t *), `integral` (a vector of whole numbers from -252 to 252), `codes`
  * (a vector of whole numbers from 0 to 255), `pairs` (a vector of integers, each of which is two numbers of bf16).
- * The result is a vector unless `integers`, `pairs`, `float` or `void` stands in front of the operation. The C text holds each
- * parameter as $NAME, at most once where the argument may be long.
+ * The result is a vector unless `integers`, `pairs`, `float` or `void` stands in front of the operation. The C text
+ * holds each parameter as $NAME, at most once where the argument may be long.
  *
  * ${prefix} is the model's name, and ${table} is ${prefix}_NAME, where NAME is the table's name. A table that is based
  * on another one has that table's text under its own name.
@@ -46,8 +47,8 @@
  * The capabilities are
  *   register_lookup  `lookup` finds its 16 numbers in registers, so that it costs about as much as a multiply-add
  *   dot_of_bytes     `dot_4u8_4i8` is one instruction
- *   dot_of_bf16      there are `load_2bf16`, `broadcast_2bf16` and `dot_2bf16`, an instruction that adds the products of
- *                    two numbers of bf16
+ *   dot_of_bf16      there are `load_2bf16`, `broadcast_2bf16` and `dot_2bf16`, an instruction that adds the products
+ *                    of two numbers of bf16
  *   signed_codes     `broadcast_4u8` gives codes less 128, as bytes with a sign, and `dot_4u8_4i8` takes such
  *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
  *
@@ -89,12 +90,13 @@ typedef struct Table {
 } Table;
 
 static const char *const fields[] = {"name",  "processor", "width",      "registers", "type",    "integers", "fused",
-                                     "guard", "rank",      "on_request", "slow_with", "attribute", "include", "cpu",      "has",
-                                     "half",  "based",     "helper",     "op",        NULL};
+                                     "guard", "rank",      "on_request", "slow_with", "attribute", "include",
+                                     "cpu",   "has",       "half",       "based",     "helper",  "op",       NULL};
 enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
        RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, HELPER, OP, REQUIRED = GUARD + 1 };
 
-const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16", "signed_codes", "tiles", NULL};
+const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16",
+                                        "signed_codes",    "tiles",        NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 

@@ -98,7 +98,7 @@ typedef struct Isa {
     const char *processor;   /* "x86_64", "any" */
     int64_t width, registers;
     bool on_request; /* commands use the target only if it is named */
-    const char *slow_with;   /* a feature: a machine that has it takes the target only if it is named; or NULL */
+    const char *slow_with;   /* a feature of machines where the tables that it is based on are faster; or NULL */
     bool fused;              /* fma rounds once */
     bool apart;              /* made by isa_apart */
     const char *guard;       /* preprocessor condition under which the target may be compiled */

@@ -1,5 +1,5 @@
-"""A transformer of base size with 32000 tokens: a source of 32 tokens in, exactly 32 out, greedy and by beams, in f32 and
-in int8."""
+"""A transformer of base size with 32000 tokens: a source of 32 tokens in, exactly 32 out, greedy and by beams, in f32
+and in int8."""
 import numpy as np
 
 import accuracy

@@ -323,12 +323,11 @@ def same_code(target, base):
             stem = compile_spec(f"{HERE}/small.attn", f"{folder}/{name}", "--target", name)
             with open(stem + ".c", encoding="utf-8") as file:
                 text = file.read()
-            text = re.sub(r'(?m)^(static .*)__attribute__\(\(target\("[^"]*"\)\)\)$', r"\1ATTRIBUTE", text)
-            text = re.sub(rf"(?m)^(static .*)small_{base.upper()}$", r"\1ATTRIBUTE", text).replace(target, base)
+            text = re.sub(rf"(?m)^(static .*)small_{name.upper()}$", r"\1ATTRIBUTE", text).replace(target, base)
             texts.append(re.sub(r"(?<![;{}/\\])\n +", " ", text).splitlines())  # names of other lengths, other breaks
     changed = [line for line in list(difflib.unified_diff(*texts, n=0))[2:]
                if line[:1] in "+-" and "#if SMALL_HEADER != " not in line]
-    probes = [line for line in changed if "leaf" in line or '"a"(7), "c"(1)' in line]
+    probes = [line for line in changed if "leaf" in line or '"a"(7), "c"(1)' in line or "#define small_AVX" in line]
     return None if len(probes) == len(changed) > 2 else "\n".join(changed[:20]) or "nothing is probed"
 
 

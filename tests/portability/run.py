@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Targets of other machines. x86/CPU: one file with all targets of x86-64 on emulated processors, see x86.py. run,
-wasm/..., neon/... and so on: attnc here, the code elsewhere, see elsewhere.py. isa/CC: each row of the tables of aarch64
-against its meaning. emitted/NAME: the C compiles without a warning, for aarch64 and for this machine, and asks for no symbol.
+wasm/..., neon/... and so on: attnc here, the code elsewhere, see elsewhere.py. isa/CC: each row of the tables of
+aarch64 against its meaning. emitted/NAME: the C compiles without a warning, for aarch64 and for this machine, and asks
+for no symbol but those that the documentation names.
 native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do not
 show; `check --small`. TAP on stdout.
 
