@@ -94,9 +94,9 @@ const char *shared_function(SharedCode *shared, const Isa *isa, bool kernel, con
 /* ======================================================================= emit/kernels.c
  * One target's part of the file: its kernels, its steps, and the function that runs them on a chunk. */
 /* The arena keeps what is used until the file is done; `model` is the prefix of every name. Targets are written behind
- * those that they are based on. */
+ * those that they are based on; the steps of the first one of a file have comments. */
 void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule *schedule, const Names *names,
-                 SharedCode *shared);
+                 SharedCode *shared, bool first);
 const char *hex_float(Arena *arena, double value); /* "0x1.8p+1f" */
 
 #endif

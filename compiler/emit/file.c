@@ -124,7 +124,7 @@ static void emit_targets(File *f, Writer *writer) {
     while (f->isas[n]) n++;
     for (int t = n - 1; t >= 0; t--) { /* a target's rank is above the ranks of those that it is based on */
         template_expand(f->arena, writer, "target_begin.c.tmpl", f->vars, f->isas[t]);
-        emit_target(f->arena, writer, model, f->schedules[t], f->names, shared);
+        emit_target(f->arena, writer, model, f->schedules[t], f->names, shared, t == n - 1);
         template_expand(f->arena, writer, "target_end.c.tmpl", f->vars, f->isas[t]);
     }
 }

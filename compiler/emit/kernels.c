@@ -22,6 +22,7 @@ typedef struct TargetEmitter {
     const Names *names;
     const PlanSchedule *plan; /* the plan being written */
     EntryKind entry;          /* the plan's entry */
+    bool first;               /* of the file; its steps, whose names the others' have too, have comments */
     const Isa *isa;
     const char *model;        /* the prefix of everything */
     const char *prefix;       /* "model_target", the prefix of all names of this target */
@@ -290,6 +291,7 @@ static const char *emit_step(TargetEmitter *e, const ScheduledStep *scheduled) {
     const char *name = arena_printf(e->kept, "%s_step_%s", e->stem, s->name);
     vars_text(vars, "step", name);
     vars_text(vars, "comment", e->names->comments[e->entry][s - e->plan->plan->steps]);
+    vars_int(vars, "has_comment", e->first);
     TemplateList *arguments = vars_list(vars, "arguments"), *maps = vars_list(vars, "maps");
     for (int i = 0; i < row->n_parameters; i++)
         if (call->arguments[i].given)
@@ -351,13 +353,14 @@ static const char *emit_single(TargetEmitter *e, const PlanSchedule *single) {
 }
 
 void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule *schedule, const Names *names,
-                 SharedCode *shared) {
+                 SharedCode *shared, bool first) {
     TargetEmitter e = {.kept = arena,
                        .arena = arena_new(),
                        .writer = writer,
                        .schedule = schedule,
                        .names = names,
                        .shared = shared,
+                       .first = first,
                        .isa = schedule->isa,
                        .model = model,
                        .prefix = arena_printf(arena, "%s_%s", model, schedule->isa->name)};

@@ -1,6 +1,6 @@
 /* shared.c: functions of a target that the targets based on its table call too, so that a file with several targets has
- * each text once. Two texts are the same function where they differ in nothing but the target's prefix and attributes,
- * and neither calls a kernel of its own target alone. */
+ * each text once. Two texts are the same function where they differ in nothing but comments and the target's prefix and
+ * attributes, and neither calls a kernel of its own target alone. */
 #include "emit.h"
 
 #include <string.h>
@@ -53,8 +53,8 @@ static bool is_own(const SharedCode *shared, const Isa *isa, const char *name, c
 
 static bool is_space(char c) { return c == ' ' || c == '\n'; }
 
-/* The text with marks in place of the target's prefix and attributes, and without spaces but those between two words,
- * since lines break elsewhere where the prefix is longer. */
+/* The text with marks in place of the target's prefix and attributes, without comments, and without spaces but those
+ * between two words, since lines break elsewhere where the prefix is longer. */
 static const char *with_marks(const SharedCode *shared, const Isa *isa, const char *name, const char *text,
                               size_t size) {
     Arena *arena = shared->arena;
@@ -72,6 +72,12 @@ static const char *with_marks(const SharedCode *shared, const Isa *isa, const ch
             while (at + plain < end && is_space(at[plain])) plain++;
             if (out.size && c_in_name(out.data[out.size - 1]) && c_in_name(at[plain])) text_add(&out, " ", 1);
             at += plain;
+            continue;
+        }
+        if (begins(at, "/*", 2)) {
+            const char *behind = strstr(at, "*/");
+            if (!behind) bug("a comment of %s has no end", name);
+            at = behind + 2;
             continue;
         }
         if (begins_word(at, attributes[0], sizes[0])) {
