@@ -212,12 +212,15 @@ class Plans:
                 yield file.read()
 
     def test_words(self):
-        """A comment for each step and each field, each include once."""
+        """A comment for each step of the file's first target and for each field, each include once."""
         for spec in EMITTED:
             code, header = self.emitted(spec)
             steps = re.findall(r"^(.*)\n.*\nvoid \w+_step_(\w+)\(void \*with, int thread\) \{$", code, re.M)
-            assert len(steps) > 5, "%s: %d steps" % (spec, len(steps))
-            for comment, name in steps:
+            first = re.search(r"^/\* -+ target \w+ \*/\n(.*?)(?=^/\* -+ target |\Z)", code, re.M | re.S)
+            within = re.findall(r"^void \w+_step_\w+\(void \*with, int thread\) \{$", first[1], re.M)
+            assert len(within) > 5, "%s: %d steps" % (spec, len(within))
+            assert not any(comment for comment, _ in steps[len(within):]), "%s: another target has comments" % spec
+            for comment, name in steps[:len(within)]:
                 layer = re.search(r"layer\d+(?=_)", name)
                 place = layer.group().replace("layer", "layer ") + ", " if layer else ""
                 words = r"/\* (encoder |decoder )?%s[^:]+: \S.* \*/" % place
@@ -225,7 +228,7 @@ class Plans:
             if spec == "specs/minilm.attn":
                 wanted = "layer 3, self attention, query, key and value projection: [rows][384] x [384][1152] + bias"
                 of_targets = [name for comment, name in steps if comment == "/* %s */" % wanted]
-                assert of_targets == ["layer3_attention_query_key_value"] * 3, of_targets
+                assert of_targets == ["layer3_attention_query_key_value"], of_targets
             assert not re.search(r"^ *run\.\w+ \+= .* \* 1;$", code, re.M), "%s: a product by 1" % spec
             alone = re.findall(r"^ *\w+_single_chunk\(run\);\n *(.*)$", code, re.M)
             assert bool(alone) == spec.endswith("single.attn") and set(alone) <= {"return;"}, "%s: %s" % (spec, alone)
