@@ -62,12 +62,12 @@ enum { C_COLUMNS = 120 };
 void c_wrap(Text *out, const char *line, size_t size, size_t column, bool in_comment, bool in_directive);
 
 /* ======================================================================= emit/probes.c */
-/* Sets the list `probes` for probe.c.tmpl, and `auxv_probes` for probe_auxv.c.tmpl, which have a record {bit, name,
- * words} for each target of `isas` that is probed; the bit is the target's index in `isas`. Each record {name, mask} of
- * `words` has a variable of the template and the bits that the variable must have. Sets reads_leaf7_1, probe_macros and
- * probe_guard too, the condition under which the file has a probe. */
+/* Sets the list `probes` for probe.c.tmpl and the list `auxv_probes` for probe_auxv.c.tmpl, which have a record {bit,
+ * name, words} for each target of `isas` that is probed; the bit is the target's index in `isas`. Each record {name,
+ * mask} of `words` names a variable of the template and the bits that must be set in it. Also sets the other names that
+ * the two templates use, and `probe_guard`, the preprocessor condition under which a machine is probed. */
 void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars);
-/* Whether the file has a target that is better than this one on machines with its `slow_with`. */
+/* Whether init takes another target of `isas` in place of this one on machines with its `slow_with`. */
 bool may_be_slow(const Isa *const *isas, const Isa *isa);
 
 /* ======================================================================= emit/interface.c

@@ -3,16 +3,21 @@
 
 #include <string.h>
 
-/* The registers and entries that probe.c.tmpl and probe_auxv.c.tmpl read, under their names for them. */
+/* The registers that probe.c.tmpl reads and the entries of the auxiliary vector that probe_auxv.c.tmpl reads, with the
+ * names of the variables that hold them. */
+enum { LEAF1, LEAF7_B, LEAF7_C, LEAF7_D, LEAF7_1, HWCAP, HWCAP2, WORDS };
 static const struct {
     const char *name;
     uint32_t leaf, subleaf;
     CpuidRegister reg;
-} words[] = {{"leaf1", 1, 0, CPUID_ECX}, {"b", 7, 0, CPUID_EBX}, {"c", 7, 0, CPUID_ECX}, {"d", 7, 0, CPUID_EDX},
-             {"leaf7_1", 7, 1, CPUID_EAX}, {"hwcap", 16, 0, NO_CPUID}, {"hwcap2", 26, 0, NO_CPUID}};
-enum { WORDS = sizeof words / sizeof *words, LEAF7_1 = 4 };
+} words[WORDS] = {
+    [LEAF1] = {"leaf1", 1, 0, CPUID_ECX},       [LEAF7_B] = {"b", 7, 0, CPUID_EBX},
+    [LEAF7_C] = {"c", 7, 0, CPUID_ECX},         [LEAF7_D] = {"d", 7, 0, CPUID_EDX},
+    [LEAF7_1] = {"leaf7_1", 7, 1, CPUID_EAX},   [HWCAP] = {"hwcap", 16, 0, NO_CPUID},
+    [HWCAP2] = {"hwcap2", 26, 0, NO_CPUID},
+};
 
-/* The two ways in which a file finds the features of a processor. */
+/* The emitted C finds a processor's features by CPUID on x86-64 and in the auxiliary vector on aarch64. */
 static const struct {
     const char *list, *macro;
 } kinds[] = {{"probes", "defined(__x86_64__)"}, {"auxv_probes", "defined(__aarch64__)"}};
@@ -20,13 +25,12 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static int kind_of(const Isa *isa) { return feature_find(isa->cpu[0])->reg == NO_CPUID; }
 
-/* The number of the register or entry that has the feature's bit, or WORDS. */
+/* The register or entry that has the feature's bit. */
 static int word_of(const Feature *feature) {
-    int w = 0;
-    while (w < WORDS && (words[w].leaf != feature->leaf || words[w].subleaf != feature->subleaf ||
-                         words[w].reg != feature->reg))
-        w++;
-    return w;
+    for (int w = 0; w < WORDS; w++)
+        if (words[w].leaf == feature->leaf && words[w].subleaf == feature->subleaf && words[w].reg == feature->reg)
+            return w;
+    bug("no probe reads the register of `%s`", feature->name);
 }
 
 static void add_word(Arena *arena, TemplateList *list, const char *name, uint32_t mask) {
@@ -40,16 +44,14 @@ static void add_word(Arena *arena, TemplateList *list, const char *name, uint32_
 static bool set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t *tiles) {
     uint32_t masks[WORDS] = {0}, state = 0;
     *tiles = 0;
-    if (kind_of(isa) == 0) masks[0] = OSXSAVE_AND_AVX;
+    if (kind_of(isa) == 0) masks[LEAF1] = OSXSAVE_AND_AVX;
     for (const char **cpu = isa->cpu; *cpu; cpu++) {
         const Feature *feature = feature_find(*cpu);
-        const int w = word_of(feature);
         if (feature->state == XCR0_TILES) { /* emulated tiles need none of these */
             *tiles |= feature->bit;
             continue;
         }
-        if (w == WORDS) bug("%s.isa: no probe reads the register of `%s`", isa->name, *cpu);
-        masks[w] |= feature->bit;
+        masks[word_of(feature)] |= feature->bit;
         state |= feature->state;
     }
     for (int w = 0; w < WORDS; w++) add_word(arena, list, words[w].name, masks[w]);
@@ -59,36 +61,37 @@ static bool set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t
 
 bool may_be_slow(const Isa *const *isas, const Isa *isa) {
     bool has_base = false;
-    for (int b = 0; b < isa->n_bases; b++)
-        for (int t = 0; isas[t]; t++) has_base |= strcmp(isas[t]->name, isa->bases[b]) == 0;
+    for (int t = 0; isas[t]; t++) has_base |= isa_is_based_on(isa, isas[t]);
     return isa->slow_with && has_base;
 }
 
-/* What a machine has where the target is slow, if anything. */
-static void set_slow(Arena *arena, const Isa *const *isas, const Isa *isa, TemplateVars *probe) {
+/* Sets the bit by which a machine shows that the target is slow there. Returns whether the target may be slow. */
+static bool set_slow(Arena *arena, const Isa *const *isas, const Isa *isa, TemplateVars *probe) {
     const Feature *feature = may_be_slow(isas, isa) ? feature_find(isa->slow_with) : NULL;
     vars_int(probe, "may_be_slow", feature != NULL);
     vars_text(probe, "slow_word", feature ? words[word_of(feature)].name : "");
     vars_text(probe, "slow_mask", feature ? arena_printf(arena, "0x%xu", feature->bit) : "");
+    return feature;
 }
 
-/* Sets the list of the macros that stand for a bit of an entry, for the features of these targets. */
+static bool asks_for(const Isa *const *isas, const char *feature) {
+    for (; *isas; isas++)
+        for (const char **cpu = (*isas)->cpu; *cpu; cpu++)
+            if (strcmp(*cpu, feature) == 0) return true;
+    return false;
+}
+
+/* Sets the list of the compiler's macros that stand for features of these targets. */
 static void set_macros(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
     TemplateList *macros = vars_list(vars, "probe_macros");
-    const Feature *seen[MOST_TARGETS];
-    int n = 0;
-    for (int t = 0; isas[t]; t++)
-        for (const char **cpu = isas[t]->cpu; *cpu; cpu++) {
-            const Feature *feature = feature_find(*cpu);
-            int same = 0;
-            while (same < n && seen[same] != feature) same++;
-            if (same < n || !feature->macro || n == MOST_TARGETS) continue;
-            seen[n++] = feature;
-            TemplateVars *macro = list_record(macros);
-            vars_text(macro, "name", feature->macro);
-            vars_text(macro, "word", feature->leaf == words[WORDS - 1].leaf ? "hwcap2" : "hwcap");
-            vars_text(macro, "mask", arena_printf(arena, "0x%xu", feature->bit));
-        }
+    for (const char *const *name = feature_names; *name; name++) {
+        const Feature *feature = feature_find(*name);
+        if (!feature->macro || !asks_for(isas, *name)) continue;
+        TemplateVars *macro = list_record(macros);
+        vars_text(macro, "name", feature->macro);
+        vars_text(macro, "word", words[word_of(feature)].name);
+        vars_text(macro, "mask", arena_printf(arena, "0x%xu", feature->bit));
+    }
 }
 
 void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
@@ -106,8 +109,7 @@ void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
             uint32_t mask;
             leaf7_1 |= set_words(arena, isas[t], vars_list(probe, "words"), &mask);
             vars_int(probe, "tiles", mask != 0);
-            set_slow(arena, isas, isas[t], probe);
-            slow |= may_be_slow(isas, isas[t]);
+            slow |= set_slow(arena, isas, isas[t], probe);
             tiles |= mask;
             any = true;
         }

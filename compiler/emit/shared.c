@@ -1,6 +1,6 @@
 /* shared.c: functions of a target that the targets based on its table call too, so that a file with several targets has
- * each text once. Two texts are the same function where they differ in nothing but comments and the target's prefix and
- * attributes, and neither calls a kernel of its own target alone. */
+ * each text once. Two texts are the same function if they differ only in comments, in the target's prefix and in its
+ * attributes, and if neither of them calls a kernel that only its own target has. */
 #include "emit.h"
 
 #include <string.h>
@@ -98,16 +98,10 @@ static const char *with_marks(const SharedCode *shared, const Isa *isa, const ch
     return out.data;
 }
 
-static bool is_based_on(const Isa *isa, const Isa *base) {
-    for (int i = 0; i < isa->n_bases; i++)
-        if (strcmp(isa->bases[i], base->name) == 0) return true;
-    return false;
-}
-
 /* Whether the file has a target that this one is based on, or one that is based on this one. */
 static bool is_related(const SharedCode *shared, const Isa *isa) {
     for (int i = 0; shared->isas[i]; i++)
-        if (is_based_on(isa, shared->isas[i]) || is_based_on(shared->isas[i], isa)) return true;
+        if (isa_is_based_on(isa, shared->isas[i]) || isa_is_based_on(shared->isas[i], isa)) return true;
     return false;
 }
 
@@ -119,7 +113,7 @@ const char *shared_function(SharedCode *shared, const Isa *isa, bool kernel, con
     added->text = with_marks(shared, isa, name, text, size);
     added->hash = hash_bytes(0, added->text, strlen(added->text));
     for (const Function *f = shared->functions; f && added->own; f = f->next)
-        if (f->hash == added->hash && is_based_on(isa, f->isa) && strcmp(f->text, added->text) == 0) {
+        if (f->hash == added->hash && isa_is_based_on(isa, f->isa) && strcmp(f->text, added->text) == 0) {
             added->name = f->name;
             added->own = false;
         }

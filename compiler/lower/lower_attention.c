@@ -237,7 +237,6 @@ KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
     sum_constants(l, call, a, false, false);
     /* a line more, so that rows do not contend for the same lines of the cache */
     constant_integer(l, call, "KEY_BLOCK", keys + PANEL);
-    constant_integer(l, call, "KEY_PAIRS", keys / 2 + PANEL);
     call_area(l, call, "panel", PANEL * columns / 2);
     call_area(l, call, "keys", keys * columns / 2);
     call_area(l, call, "values", keys * values / 2);
@@ -245,7 +244,10 @@ KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
     call_area(l, call, "block", ROWS * (keys + PANEL));
     const int parts = is_quantized(l, s) ? 2 : 3;
     constant_integer(l, call, "PARTS", parts);
-    if (parts > 2) call_area(l, call, "middle", ROWS * (keys / 2 + PANEL));
+    if (parts > 2) {
+        constant_integer(l, call, "KEY_PAIRS", keys / 2 + PANEL);
+        call_area(l, call, "middle", ROWS * (keys / 2 + PANEL));
+    }
     call_area(l, call, "sums", ROWS * values);
     call_helper(call, "exp2");
     return call;

@@ -2,9 +2,8 @@
  *
  *   # a comment
  *   name avx2                        each field stands once; the rest of the line is its value
- *   based on sse2                    optional, behind the name: this table starts as a copy of that one without its
- *                                    rank, on_request and slow_with; its own fields, helpers and rows replace copied
- *                                    ones
+ *   based on sse2                    optional, behind the name: this table starts as a copy of that one, but for rank,
+ *                                    on_request and slow_with; its own fields, helpers and rows replace copied ones
  *   rank 20                          init takes the highest rank that the machine runs; a table without a rank is the
  *                                    half of a target
  *   processor x86_64                 the processor that runs the target, or `any`
@@ -362,7 +361,8 @@ static char *take_line(Table *table, const char **at) {
 
 static bool same_name(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
-/* The index of a new helper: helpers with a name may use what those without one define, which stand in front. */
+/* Returns the index of a new helper. A helper without a name is placed in front of those with names, which may use the
+ * macros that it defines. */
 static int room_for_helper(Isa *isa, const char *name) {
     int which = isa->n_helpers++;
     for (; !name && which > 0 && isa->helpers[which - 1].name; which--) isa->helpers[which] = isa->helpers[which - 1];
@@ -372,19 +372,19 @@ static int room_for_helper(Isa *isa, const char *name) {
 /* Reads the lines up to `end`. */
 static void parse_helper(Table *table, const char *name, const char **at) {
     Isa *isa = table->isa;
-    int begun = table->line, which = 0;
+    int begun = table->line, found = 0;
     if (!*name) name = NULL;
-    while (which < isa->n_helpers && !same_name(isa->helpers[which].name, name)) which++;
-    if (which < isa->n_helpers && name && !isa->helpers[which].inherited)
-        table_error(table, "the helper '%s' is there twice", name);
-    if (which < isa->n_helpers && !isa->helpers[which].inherited) which = isa->n_helpers;
-    if (which == ISA_MAX_HELPERS) table_error(table, "there are more than %d helpers", ISA_MAX_HELPERS);
+    while (found < isa->n_helpers && !same_name(isa->helpers[found].name, name)) found++;
+    const bool is_there = found < isa->n_helpers, replaces = is_there && isa->helpers[found].inherited;
+    if (is_there && name && !replaces) table_error(table, "the helper '%s' is there twice", name);
+    if (!replaces && isa->n_helpers == ISA_MAX_HELPERS)
+        table_error(table, "there are more than %d helpers", ISA_MAX_HELPERS);
     Text text = text_new(table->arena);
     for (char *line; (line = take_line(table, at)) != NULL;) {
         if (strcmp(trim(line), "end") == 0) {
             isa->helpers =
                 arena_grow(table->arena, isa->helpers, isa->n_helpers, &table->helper_room, sizeof *isa->helpers);
-            if (which == isa->n_helpers) which = room_for_helper(isa, name);
+            const int which = replaces ? found : room_for_helper(isa, name);
             isa->helpers[which] = (IsaHelper){.name = name, .text = text.data, .file = table->file, .line = begun + 1};
             return;
         }
@@ -495,6 +495,12 @@ const IsaOp *isa_find(const Isa *isa, const char *name) {
     for (size_t i = 0; i < isa->op_count; i++)
         if (strcmp(isa->ops[i].name, name) == 0) return &isa->ops[i];
     return NULL;
+}
+
+bool isa_is_based_on(const Isa *isa, const Isa *base) {
+    for (int i = 0; i < isa->n_bases; i++)
+        if (strcmp(isa->bases[i], base->name) == 0) return true;
+    return false;
 }
 
 bool isa_has(const Isa *isa, const char *capability) {

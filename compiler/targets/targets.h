@@ -5,7 +5,7 @@
 #include "../attnc.h"
 
 /* ======================================================================= targets/features.c
- * Features of x86-64 and aarch64 processors; features.def has a row for each. */
+ * The features of x86-64 and aarch64 processors. Each has a row in features.def. */
 typedef enum CpuidRegister {
     CPUID_EAX,
     CPUID_EBX,
@@ -23,7 +23,8 @@ typedef struct Feature {
     const char *macro; /* of aarch64, which a compiler defines if every machine that it compiles for has the feature */
 } Feature;
 
-/* Every feature of x86-64 needs register state that XGETBV reports, and therefore these bits of ECX of leaf 1. */
+/* The features of x86-64 use registers whose state XGETBV reports. A processor that has them also sets these bits of
+ * leaf 1's ECX. */
 enum { OSXSAVE_AND_AVX = 3 << 27 };
 enum { XCR0_YMM = 0x6, XCR0_ZMM = 0xe6, XCR0_TILES = 0x60000 };
 
@@ -120,6 +121,7 @@ const Isa *isa_load(Arena *arena, const char *name);                         /* 
 const Isa *isa_parse(Arena *arena, const char *file_name, const char *text); /* the same for a given text */
 const Isa *isa_for(const Isa *isa, int64_t columns);                         /* its half, if that holds a row */
 const IsaOp *isa_find(const Isa *isa, const char *name);                     /* or NULL */
+bool isa_is_based_on(const Isa *isa, const Isa *base);                       /* itself or through another table */
 bool isa_has(const Isa *isa, const char *capability); /* which is one of: */
 extern const char *const isa_capabilities[];          /* ended by NULL */
 /* `text` with each ${prefix} replaced. */
@@ -134,8 +136,8 @@ const Isa *isa_apart(Arena *arena, const Isa *isa);
 enum { MOST_TARGETS = 16 }; /* probes have bits for so many */
 const Isa *const *targets_all(Arena *arena); /* every table that is a target, best first, ended by NULL */
 /* The targets of the processor that attnc is built for, without those on request, the lowest rank first; this machine
- * may lack some of them. `rows` are the rows that products read: for I8, those on request that have `dot_of_bytes` and
- * not `dot_of_bf16` are among them, and for BF16 those that have `dot_of_bf16` or `tiles`. */
+ * may lack some of them. `rows` is the type of the rows that products read: I8 adds the targets on request with
+ * `dot_of_bytes` but without `dot_of_bf16`, and BF16 those with `dot_of_bf16` or `tiles`. */
 const char *const *targets_here(Arena *arena, Dtype rows, int *n);
 /* Of these targets, those that the arithmetic takes: for FUSED, those with a fused multiply-add. */
 const char *const *targets_of_arithmetic(Arena *arena, Arithmetic arithmetic, const char *const *targets, int *n);

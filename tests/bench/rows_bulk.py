@@ -65,8 +65,8 @@ def row(context, name):
 
 
 def narrow_row(context, name):
-    """Ours in int8 beside everyone in f32 and a peer in int8; the file of the judge is a formality, since all of them
-    embed the same texts."""
+    """Ours in int8 beside a peer in int8 and others in f32. The judge wants a file of inputs, which nobody reads, since
+    all of them embed the texts of the row."""
     model, weights, common = inputs_of(context)
     spec = context.spec("minilm")
     entries = [Entry("attnc int8", "bulk", ours(context, spec, weights, "clang", common, "int8"), ours=True),

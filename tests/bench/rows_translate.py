@@ -10,53 +10,52 @@ SPEC, HEADS, VOCAB, SOURCE, TARGET, START, END = "vaswani_32000", 8, 32000, 32, 
 GARBAGE = 1.0  # largest mean difference of log p that is still an approximation of the f32 model
 
 
-def row(context, name, beams, needed):
-    spec = context.spec(SPEC)
-    weights = context.weights(spec)
-    source = np.random.default_rng(SOURCE).integers(3, VOCAB, SOURCE)
-    paths = context.inputs(name, source=source, tokens=np.array([START]), source_lengths=np.array([SOURCE]))
-    entries = context.both(spec, weights, {
-        "kind": "generate", "inputs": paths, "outputs": {"generated": [TARGET]}, "count": 1, "max_new": TARGET,
-        "beams": beams, "end": END, "threads": 1})
-    missing = {}
-    if context.peers:
+class Translation:
+    """What the rows in f32 and in int8 have in common: the spec, the inputs, our parameters, the peer and the title."""
+    def __init__(self, context, name, beams, precision):
+        self.context, self.precision = context, precision
+        self.spec = context.spec(SPEC)
+        self.weights = context.weights(self.spec)
+        self.source = np.random.default_rng(SOURCE).integers(3, VOCAB, SOURCE)
+        self.paths = context.inputs(name, source=self.source, tokens=np.array([START]),
+                                    source_lengths=np.array([SOURCE]))
+        self.params = {"kind": "generate", "inputs": self.paths, "outputs": {"generated": [TARGET]}, "count": 1,
+                       "max_new": TARGET, "beams": beams, "end": END, "threads": 1, "vocab": VOCAB}
+        self.title = "6 + 6 layers of 512%s, vocabulary 32000, %d tokens to %d, %s, 1 thread" % (
+            " in int8" if precision else "", SOURCE, TARGET, "beam %d" % beams if beams else "greedy")
+        self.missing = {}
+
+    def peers(self):
+        if not self.context.peers:
+            return []
+        name = " ".join(filter(None, ("ctranslate2", self.precision)))
         try:
-            model = context.made("vaswani-ct2", "transformer-ct2", weights, HEADS)
-            entries.append(Entry("ctranslate2", "ctranslate2_peer", {
-                "kind": "translator", "model": model, "inputs": [paths["source"]], "threads": 1, "beams": beams,
-                "max_new": TARGET}))
+            model = self.context.made("vaswani-ct2", "transformer-ct2", self.weights, HEADS)
         except NotRun as error:
-            missing["ctranslate2"] = str(error)
-    return Row(name, "6 + 6 layers of 512, vocabulary 32000, %d tokens to %d, %s, 1 thread" %
-               (SOURCE, TARGET, "beam %d" % beams if beams else "greedy"), entries, bound=0,
-               bars=[against(needed, "x CTranslate2", "ctranslate2"), gcc_near_clang()], missing=missing,
+            self.missing[name] = str(error)
+            return []
+        return [Entry(name, "ctranslate2_peer", {
+            "kind": "translator", "model": model, "inputs": [self.paths["source"]], "threads": 1,
+            "beams": self.params["beams"], "max_new": TARGET, "compute_type": self.precision or "float32"})]
+
+
+def row(context, name, beams, needed):
+    t = Translation(context, name, beams, None)
+    return Row(name, t.title, context.both(t.spec, t.weights, t.params) + t.peers(), bound=0, missing=t.missing,
+               bars=[against(needed, "x CTranslate2", "ctranslate2"), gcc_near_clang()],
                note="the same random weights; the check counts tokens that differ")
 
 
 def narrow_row(context, name, beams, needed):
     """The same in int8; log p of a random target says how far each is from f32."""
-    spec = context.spec(SPEC)
-    weights = context.weights(spec)
-    source, target = np.random.default_rng(SOURCE).integers(3, VOCAB, (2, SOURCE))
+    t = Translation(context, name, beams, "int8")
+    target = np.random.default_rng(SOURCE).integers(3, VOCAB, (2, SOURCE))[1]  # the first one is the source
     target[0] = START
-    paths = context.inputs(name, source=source, tokens=np.array([START]), source_lengths=np.array([SOURCE]))
-    judged = context.inputs(name + "-judge", pair=np.array([source, target]))["pair"]
-    params = {"kind": "generate", "inputs": paths, "outputs": {"generated": [TARGET]}, "count": 1, "max_new": TARGET,
-              "beams": beams, "end": END, "threads": 1, "vocab": VOCAB}
-    entries = context.both(spec, weights, params, precision="int8", target=machine.narrow_targets())
-    entries.append(context.ours("attnc f32", spec, weights, params, reference=True))
-    missing = {}
-    if context.peers:
-        try:
-            model = context.made("vaswani-ct2", "transformer-ct2", weights, HEADS)
-            entries.append(Entry("ctranslate2 int8", "ctranslate2_peer", {
-                "kind": "translator", "model": model, "inputs": [paths["source"]], "threads": 1, "beams": beams,
-                "max_new": TARGET, "compute_type": "int8"}))
-        except NotRun as error:
-            missing["ctranslate2 int8"] = str(error)
-    return Row(name, "6 + 6 layers of 512 in int8, vocabulary 32000, %d tokens to %d, %s, 1 thread" %
-               (SOURCE, TARGET, "beam %d" % beams if beams else "greedy"), entries,
-               bars=[against(needed, "x CTranslate2 int8", "ctranslate2"), gcc_near_clang()], missing=missing,
+    judged = context.inputs(name + "-judge", pair=np.array([t.source, target]))["pair"]
+    entries = context.both(t.spec, t.weights, t.params, precision="int8", target=machine.narrow_targets())
+    entries.append(context.ours("attnc f32", t.spec, t.weights, t.params, reference=True))
+    return Row(name, t.title, entries + t.peers(), missing=t.missing,
+               bars=[against(needed, "x CTranslate2 int8", "ctranslate2"), gcc_near_clang()],
                judge=accuracy.Judge(judged, accuracy.log_difference, GARBAGE), note="the same random weights")
 
 

@@ -32,16 +32,13 @@ CASES = [
     (DIFFERENTIAL % "cache_int8", ["--small", "--lengths", "1,9"], True),
     (DIFFERENTIAL % "int4_offset", ["--small", "--lengths", "1,9"], True),
 ]
-FUSED = {"avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon", "neondot",
-         "neoni8mm"}
+FUSED = {"avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon", "neondot", "neoni8mm"}
 NODE = "node " + os.path.join(ROOT, "tests/portability/wasm.mjs")
+AARCH64 = ('aarch64-linux-gnu-gcc "$@"', "qemu-aarch64 -L /usr/aarch64-linux-gnu",
+           ["aarch64-linux-gnu-gcc", "qemu-aarch64"])
+DOTS = ["neondot", "neoni8mm"]  # differ from neon in products of integers alone
 WAYS = [  # as tests/portability/elsewhere.py has them
-    ("neon", "neon", 'aarch64-linux-gnu-gcc "$@"', "qemu-aarch64 -L /usr/aarch64-linux-gnu",
-     ["aarch64-linux-gnu-gcc", "qemu-aarch64"]),
-    ("neondot", "neondot", 'aarch64-linux-gnu-gcc "$@"', "qemu-aarch64 -L /usr/aarch64-linux-gnu",
-     ["aarch64-linux-gnu-gcc", "qemu-aarch64"]),
-    ("neoni8mm", "neoni8mm", 'aarch64-linux-gnu-gcc "$@"', "qemu-aarch64 -L /usr/aarch64-linux-gnu",
-     ["aarch64-linux-gnu-gcc", "qemu-aarch64"]),
+    *((target, target, *AARCH64) for target in ("neon", *DOTS)),
     ("wasm", "wasm", 'clang --target=wasm32 -mbulk-memory -msimd128 -nostdlib -Wl,--no-entry "$@"', NODE,
      ["clang", "wasm-ld", "node"]),
 ]
@@ -95,7 +92,7 @@ class Reproducible:
             os.chmod(cc, 0o755)
             for spec, options, fused in cases:
                 narrow = "int8" in spec or "int8" in options or "int4" in spec
-                if (fused and target not in FUSED) or (target.startswith("neon") and target != "neon" and not narrow):
+                if (fused and target not in FUSED) or (target in DOTS and not narrow):
                     continue
                 there = bits(spec, "--target", target, "--cc", cc, "--run", command, *options)
                 own = bits(spec, "--target", targets_of(fused)[-1], "--cc", UNOPTIMIZED, *options)

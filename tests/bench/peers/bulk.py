@@ -13,11 +13,23 @@ def read_texts(path):
         return file.read().split("\n")[:-1]
 
 
-class Ours(Peer):
+class Embeddings(Peer):
+    """run() leaves the embeddings of all texts in `result`, which is what is judged, too."""
+    result = None
+
+    def output(self):
+        return self.result
+
+    def judge(self, _):
+        self.run()
+        return np.array(self.result)
+
+
+class Ours(Embeddings):
     version = "this tree"
 
     def __init__(self, params):
-        self.lib, self.shape, self.result = c.CDLL(params["bulk"]), params["shape"], None
+        self.lib, self.shape = c.CDLL(params["bulk"]), params["shape"]
         self.lib.bulk_open.restype = c.c_void_p
         self.lib.bulk_open.argtypes = [c.c_char_p, c.c_char_p, c.c_char_p, c.c_int]
         self.lib.bulk_run.restype = c.POINTER(c.c_float)
@@ -29,13 +41,6 @@ class Ours(Peer):
     def run(self):
         self.result = np.ctypeslib.as_array(self.lib.bulk_run(self.bulk), self.shape)
 
-    def output(self):
-        return self.result
-
-    def judge(self, _):
-        self.run()
-        return self.result.copy()
-
     def time(self, seconds, sample):
         median, calls = c.c_double(), c.c_long()
         if self.lib.bulk_time(self.bulk, seconds, sample, median, calls):
@@ -43,7 +48,7 @@ class Ours(Peer):
         return median.value, calls.value
 
 
-class SentenceTransformers(Peer):
+class SentenceTransformers(Embeddings):
     def __init__(self, params):
         import sentence_transformers
         import torch
@@ -53,21 +58,14 @@ class SentenceTransformers(Peer):
         os.environ["RAYON_NUM_THREADS"] = str(params["threads"])
         self.version = sentence_transformers.__version__
         self.model = sentence_transformers.SentenceTransformer(params["model"], device="cpu", local_files_only=True)
-        self.texts, self.batch, self.result = read_texts(params["texts"]), params["batch"], None
+        self.texts, self.batch = read_texts(params["texts"]), params["batch"]
 
     def run(self):
         self.result = self.model.encode(self.texts, batch_size=self.batch, normalize_embeddings=True,
                                         show_progress_bar=False)
 
-    def output(self):
-        return self.result
 
-    def judge(self, _):
-        self.run()
-        return self.result
-
-
-class CTranslate2(Peer):
+class CTranslate2(Embeddings):
     """An encoder with the tokenizer of transformers, whose threads it has; the mean of the rows, of length one."""
     def __init__(self, params):
         import ctranslate2
@@ -79,7 +77,7 @@ class CTranslate2(Peer):
         self.encoder = ctranslate2.Encoder(params["model"], device="cpu", compute_type=params["compute_type"],
                                            inter_threads=1, intra_threads=params["threads"])
         self.note = self.encoder.compute_type
-        self.texts, self.batch, self.result = read_texts(params["texts"]), params["batch"], None
+        self.texts, self.batch = read_texts(params["texts"]), params["batch"]
 
     def embed(self, ids):
         width, lengths = max(map(len, ids)), np.array([len(row) for row in ids], np.int32)
@@ -94,17 +92,9 @@ class CTranslate2(Peer):
     def run(self):
         ids = self.tokenizer(self.texts)["input_ids"]
         order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
-        self.result = np.zeros((len(ids), 384), np.float32)
-        for at in range(0, len(order), self.batch):
-            chosen = order[at:at + self.batch]
-            self.result[chosen] = self.embed([ids[i] for i in chosen])
-
-    def output(self):
-        return self.result
-
-    def judge(self, _):
-        self.run()
-        return self.result
+        batches = [order[at:at + self.batch] for at in range(0, len(order), self.batch)]
+        rows = np.concatenate([self.embed([ids[i] for i in batch]) for batch in batches])
+        self.result = rows[np.argsort(order)]
 
 
 def prepare(params):
