@@ -269,8 +269,7 @@ void by_hand_scalar_gemm_6x48(const float *x, const float *w, float *out) {
 
 /* layer 0, self attention, query, key and value projection: [rows][6] x [6][48] */
 static by_hand_SCALAR
-void by_hand_scalar_step_layer0_attention_query_key_value(void *with, int thread) {
-    by_hand_run *run = (by_hand_run *)with;
+void by_hand_scalar_step_layer0_attention_query_key_value(const by_hand_run *run, int thread) {
     (void)thread;
     by_hand_scalar_gemm_6x48(run->features, run->weights + by_hand_w_layer0_attention_query_key_value,
         run->workspace + by_hand_x_attention_query_key_value);
@@ -1641,8 +1640,7 @@ void by_hand_scalar_attention(const by_hand_run *run, const float *q, const floa
 
 /* layer 0, self attention: softmax(query x key * 0.57735) x value, 1 heads of 3 */
 static by_hand_SCALAR
-void by_hand_scalar_step_layer0_attention_attended(void *with, int thread) {
-    by_hand_run *run = (by_hand_run *)with;
+void by_hand_scalar_step_layer0_attention_attended(const by_hand_run *run, int thread) {
     (void)thread;
     by_hand_scalar_attention(run, run->workspace + by_hand_x_attention_query_key_value,
         run->workspace + by_hand_x_attention_query_key_value + 16,

@@ -31,6 +31,7 @@ typedef struct small_encoder_run {
     float *out_logits;
     uint64_t self_scores;   /* pairs of a query and a key: the work of attention */
     uint64_t least_work;
+    void (*task)(const struct small_encoder_run *run, int thread); /* of the step that threads share */
     int threads;
     void (*parallel_for)(void *pool, int count, void (*task)(void *with, int index), void *with);
     void *pool;
@@ -42,18 +43,29 @@ static inline __attribute__((unused)) void small_encoder_before(const small_enco
     if (__builtin_expect(run->on_step != NULL, 0)) run->on_step(run->watcher, step);
 }
 
+static __attribute__((unused)) void small_encoder_task(void *with, int thread) {
+    const small_encoder_run *run = (const small_encoder_run *)with;
+    run->task(run, thread);
+}
+
 /* `work`: multiply-adds, roughly. Below the bound, waking threads costs more than it saves. */
 static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *run, int step,
-    void (*task)(void *with, int index), uint64_t work) {
+    void (*const *tasks)(const small_encoder_run *run, int thread), uint64_t work) {
     small_encoder_before(run, step);
     const int threads = run->threads;
     if (threads > 1 && work >= run->least_work) {
-        run->parallel_for(run->pool, threads, task, run);
+        run->task = tasks[step];
+        run->parallel_for(run->pool, threads, small_encoder_task, run);
         return;
     }
     run->threads = 1; /* tasks divide their work by it */
-    task(run, 0);
+    tasks[step](run, 0);
     run->threads = threads;
+}
+
+/* The first of n items that a thread has; those of the next thread follow its last one. */
+static inline __attribute__((unused)) size_t small_encoder_first(size_t n, int thread, int threads) {
+    return n * (size_t)thread / (size_t)threads;
 }
 
 /* Where each tensor begins in the weights, in floats, and its shape. A matrix [N][K] stands in panels,
@@ -103,6 +115,33 @@ static __attribute__((unused)) void small_encoder_run_step(small_encoder_run *ru
 #define small_encoder_x_pool 8208 /* [256][32] pool to copy_pooled */
 #define small_encoder_x_ffn_activated 16416 /* [256][64] ffn_up to ffn_down */
 #define small_encoder_x_attention_attended 32800 /* [256][32] attention_attended to attention_output */
+
+static __attribute__((unused)) void small_encoder_forward_steps(small_encoder_run *run,
+    void (*const *tasks)(const small_encoder_run *run, int thread)) {
+    small_encoder_run_step(run, 0, tasks, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, 1, tasks, run->rows * UINT64_C(3072));
+    small_encoder_run_step(run, 2, tasks, run->self_scores * UINT64_C(104));
+    small_encoder_run_step(run, 3, tasks, run->rows * UINT64_C(1024));
+    small_encoder_run_step(run, 4, tasks, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, 5, tasks, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, 6, tasks, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, 7, tasks, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, 8, tasks, run->rows * UINT64_C(3072));
+    small_encoder_run_step(run, 9, tasks, run->self_scores * UINT64_C(104));
+    small_encoder_run_step(run, 10, tasks, run->rows * UINT64_C(1024));
+    small_encoder_run_step(run, 11, tasks, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, 12, tasks, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, 13, tasks, run->rows * UINT64_C(2048));
+    small_encoder_run_step(run, 14, tasks, run->rows * UINT64_C(320));
+    small_encoder_run_step(run, 15, tasks, run->ended * UINT64_C(320));
+    if (run->out_logits) small_encoder_run_step(run, 16, tasks, run->ended * UINT64_C(160));
+    else small_encoder_before(run, 16);
+    if (run->out_hidden) small_encoder_run_step(run, 17, tasks, run->rows * UINT64_C(320));
+    else small_encoder_before(run, 17);
+    if (run->out_pooled) small_encoder_run_step(run, 18, tasks, run->ended * UINT64_C(320));
+    else small_encoder_before(run, 18);
+    small_encoder_before(run, 19);
+}
 
 /* ------------------------------------------------------------------ target avx2 */
 #if defined(__x86_64__)
@@ -192,10 +231,10 @@ void small_encoder_avx2_rows_row(const small_encoder_run *run, size_t row, size_
 
 static small_encoder_AVX2
 void small_encoder_avx2_rows(const small_encoder_run *run, const float *table, const float *positions, float *out,
-    size_t thread, size_t threads) {
-    const size_t end = run->rows * (thread + 1) / threads;
+    int thread, int threads) {
+    const size_t end = small_encoder_first(run->rows, thread + 1, threads);
     size_t sequence = 0;
-    for (size_t row = run->rows * thread / threads; row < end; row++) {
+    for (size_t row = small_encoder_first(run->rows, thread, threads); row < end; row++) {
         while (row >= (size_t)run->starts[sequence + 1]) sequence++;
         const size_t index = row - (size_t)run->starts[sequence];
         small_encoder_avx2_rows_row(run, row, sequence, index, table, positions, out + row * 32);
@@ -204,11 +243,10 @@ void small_encoder_avx2_rows(const small_encoder_run *run, const float *table, c
 
 /* embedding: [rows][32] of a table [64][32] + positions */
 static small_encoder_AVX2
-void small_encoder_avx2_step_embedding(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_embedding(const small_encoder_run *run, int thread) {
     small_encoder_avx2_rows(run, run->weights + small_encoder_w_embedding_tokens,
         run->weights + small_encoder_w_encoder_embedding_sinusoids,
-        run->workspace + small_encoder_x_embedding_with_positions, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_embedding_with_positions, thread, run->threads);
 }
 
 static small_encoder_AVX2
@@ -427,11 +465,11 @@ void small_encoder_avx2_gemm_32x96_6x1(const float *x, const float *w, const flo
 /* out [rows][96] = x [rows][32] times weight, + bias */
 static small_encoder_AVX2
 void small_encoder_avx2_gemm_32x96(const float *x, const float *w, const float *bias, float *out, size_t rows,
-    size_t thread, size_t threads) {
+    int thread, int threads) {
     if (rows == 0) return;
     if (rows == 1) {
-        const size_t row = 0, end = 2 * (thread + 1) / threads;
-        for (size_t block = 2 * thread / threads; block < end; block++) {
+        const size_t row = 0, end = small_encoder_first(2, thread + 1, threads);
+        for (size_t block = small_encoder_first(2, thread, threads); block < end; block++) {
             const size_t panel = block * 3;
             const size_t column = panel * 16;
             small_encoder_avx2_gemm_32x96_1x3(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column);
@@ -439,8 +477,8 @@ void small_encoder_avx2_gemm_32x96(const float *x, const float *w, const float *
         return;
     }
     if (rows == 2) {
-        const size_t row = 0, end = 2 * (thread + 1) / threads;
-        for (size_t block = 2 * thread / threads; block < end; block++) {
+        const size_t row = 0, end = small_encoder_first(2, thread + 1, threads);
+        for (size_t block = small_encoder_first(2, thread, threads); block < end; block++) {
             const size_t panel = block * 3;
             const size_t column = panel * 16;
             small_encoder_avx2_gemm_32x96_2x3(x + row * 32, w + panel * 512, bias + column, out + row * 96 + column);
@@ -448,7 +486,8 @@ void small_encoder_avx2_gemm_32x96(const float *x, const float *w, const float *
         return;
     }
     const size_t tiles = (rows + 5) / 6, least = rows / tiles, taller = rows % tiles;
-    const size_t begin = tiles * 6 * thread / threads, end = tiles * 6 * (thread + 1) / threads;
+    const size_t begin = small_encoder_first(tiles * 6, thread, threads),
+        end = small_encoder_first(tiles * 6, thread + 1, threads);
     size_t block = begin / tiles, tile = begin % tiles, row = tile * least + (tile < taller ? tile : taller);
     for (size_t unit = begin, height; unit < end; unit++, row += height, tile++) {
         if (tile == tiles) block++, tile = 0, row = 0;
@@ -478,12 +517,11 @@ void small_encoder_avx2_gemm_32x96(const float *x, const float *w, const float *
 
 /* layer 0, self attention, query, key and value projection: [rows][32] x [32][96] + bias */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer0_attention_query_key_value(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer0_attention_query_key_value(const small_encoder_run *run, int thread) {
     small_encoder_avx2_gemm_32x96(run->workspace + small_encoder_x_embedding_with_positions,
         run->weights + small_encoder_w_layer0_attention_query_key_value,
         run->weights + small_encoder_w_layer0_attention_query_key_value_bias,
-        run->workspace + small_encoder_x_attention_query_key_value, run->rows, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_attention_query_key_value, run->rows, thread, run->threads);
 }
 
 static small_encoder_AVX2
@@ -890,11 +928,12 @@ void small_encoder_avx2_attention_2_pack(const float *key, size_t n, float *pane
 /* attention of 4 heads of 8 over the keys of the same sequence */
 static small_encoder_AVX2
 void small_encoder_avx2_attention_2(const small_encoder_run *run, const float *q, const float *k, const float *v,
-    float *out, size_t thread, size_t threads) {
-    float *scratch = run->scratch + thread * 192, *block = scratch + 128;
+    float *out, int thread, int threads) {
+    float *scratch = run->scratch + (size_t)thread * 192, *block = scratch + 128;
     size_t total = 0, unit = 0;
     for (size_t s = 0; s < run->sequences; s++) total += ((size_t)(run->starts[s + 1] - run->starts[s]) + 3) / 4 * 4;
-    const size_t begin = total * thread / threads, end = total * (thread + 1) / threads;
+    const size_t begin = small_encoder_first(total, thread, threads),
+        end = small_encoder_first(total, thread + 1, threads);
     for (size_t s = 0; s < run->sequences && unit < end; s++) {
         const size_t start = (size_t)run->starts[s], rows = (size_t)run->starts[s + 1] - start, blocks = (rows + 3) / 4;
         const size_t key_start = start, n = rows;
@@ -925,12 +964,11 @@ void small_encoder_avx2_attention_2(const small_encoder_run *run, const float *q
 
 /* layer 0, self attention: softmax(query x key * 0.353553) x value, 4 heads of 8 */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer0_attention_attended(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer0_attention_attended(const small_encoder_run *run, int thread) {
     small_encoder_avx2_attention_2(run, run->workspace + small_encoder_x_attention_query_key_value,
         run->workspace + small_encoder_x_attention_query_key_value + 32,
         run->workspace + small_encoder_x_attention_query_key_value + 64,
-        run->workspace + small_encoder_x_attention_attended, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_attention_attended, thread, run->threads);
 }
 
 static small_encoder_AVX2
@@ -1187,11 +1225,11 @@ void small_encoder_avx2_gemm_32x32_6x1(const float *x, const float *w, const flo
 /* out [rows][32] = x [rows][32] times weight, + bias, + other */
 static small_encoder_AVX2
 void small_encoder_avx2_gemm_32x32(const float *x, const float *w, const float *bias, const float *other, float *out,
-    size_t rows, size_t thread, size_t threads) {
+    size_t rows, int thread, int threads) {
     if (rows == 0) return;
     if (rows == 1) {
-        const size_t row = 0, end = (thread + 1) / threads;
-        for (size_t block = thread / threads; block < end; block++) {
+        const size_t row = 0, end = small_encoder_first(1, thread + 1, threads);
+        for (size_t block = small_encoder_first(1, thread, threads); block < end; block++) {
             const size_t panel = block * 2;
             const size_t column = panel * 16;
             small_encoder_avx2_gemm_32x32_1x2(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column,
@@ -1200,8 +1238,8 @@ void small_encoder_avx2_gemm_32x32(const float *x, const float *w, const float *
         return;
     }
     if (rows == 2) {
-        const size_t row = 0, end = (thread + 1) / threads;
-        for (size_t block = thread / threads; block < end; block++) {
+        const size_t row = 0, end = small_encoder_first(1, thread + 1, threads);
+        for (size_t block = small_encoder_first(1, thread, threads); block < end; block++) {
             const size_t panel = block * 2;
             const size_t column = panel * 16;
             small_encoder_avx2_gemm_32x32_2x2(x + row * 32, w + panel * 512, bias + column, other + row * 32 + column,
@@ -1210,7 +1248,8 @@ void small_encoder_avx2_gemm_32x32(const float *x, const float *w, const float *
         return;
     }
     const size_t tiles = (rows + 5) / 6, least = rows / tiles, taller = rows % tiles;
-    const size_t begin = tiles * 2 * thread / threads, end = tiles * 2 * (thread + 1) / threads;
+    const size_t begin = small_encoder_first(tiles * 2, thread, threads),
+        end = small_encoder_first(tiles * 2, thread + 1, threads);
     size_t block = begin / tiles, tile = begin % tiles, row = tile * least + (tile < taller ? tile : taller);
     for (size_t unit = begin, height; unit < end; unit++, row += height, tile++) {
         if (tile == tiles) block++, tile = 0, row = 0;
@@ -1240,12 +1279,11 @@ void small_encoder_avx2_gemm_32x32(const float *x, const float *w, const float *
 
 /* layer 0, self attention, output projection: [rows][32] x [32][32] + bias, + residual */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer0_attention_output(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer0_attention_output(const small_encoder_run *run, int thread) {
     small_encoder_avx2_gemm_32x32(run->workspace + small_encoder_x_attention_attended,
         run->weights + small_encoder_w_layer0_attention_output, run->weights +
         small_encoder_w_layer0_attention_output_bias, run->workspace + small_encoder_x_embedding_with_positions,
-        run->workspace + small_encoder_x_attention_sum, run->rows, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_attention_sum, run->rows, thread, run->threads);
 }
 
 /* layernorm over 32 columns, eps 1e-05: one row */
@@ -1301,20 +1339,19 @@ void small_encoder_avx2_layernorm_32_row(const float *row, const float *weight, 
 
 static small_encoder_AVX2
 void small_encoder_avx2_layernorm_32(const float *x, const float *weight, const float *bias, float *out, size_t rows,
-    size_t thread, size_t threads) {
-    const size_t end = rows * (thread + 1) / threads;
-    for (size_t row = rows * thread / threads; row < end; row++)
+    int thread, int threads) {
+    const size_t end = small_encoder_first(rows, thread + 1, threads);
+    for (size_t row = small_encoder_first(rows, thread, threads); row < end; row++)
         small_encoder_avx2_layernorm_32_row(x + row * 32, weight, bias, out + row * 32);
 }
 
 /* layer 0, self attention, output layernorm: [rows][32] */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer0_attention_norm_out(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer0_attention_norm_out(const small_encoder_run *run, int thread) {
     small_encoder_avx2_layernorm_32(run->workspace + small_encoder_x_attention_sum,
         run->weights + small_encoder_w_layer0_attention_norm_out,
         run->weights + small_encoder_w_layer0_attention_norm_out_bias, run->workspace + small_encoder_x_attention_sum,
-        run->rows, (size_t)thread, (size_t)run->threads);
+        run->rows, thread, run->threads);
 }
 
 static __attribute__((noinline)) small_encoder_AVX2
@@ -1556,11 +1593,11 @@ void small_encoder_avx2_gemm_32x64_6x1(const float *x, const float *w, const flo
 /* out [rows][64] = x [rows][32] times weight, + bias, relu */
 static small_encoder_AVX2
 void small_encoder_avx2_gemm_32x64(const float *x, const float *w, const float *bias, float *out, size_t rows,
-    size_t thread, size_t threads) {
+    int thread, int threads) {
     if (rows == 0) return;
     if (rows == 1) {
-        const size_t row = 0, end = (thread + 1) / threads;
-        for (size_t block = thread / threads; block < end; block++) {
+        const size_t row = 0, end = small_encoder_first(1, thread + 1, threads);
+        for (size_t block = small_encoder_first(1, thread, threads); block < end; block++) {
             const size_t panel = block * 4;
             const size_t column = panel * 16;
             small_encoder_avx2_gemm_32x64_1x4(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column);
@@ -1568,8 +1605,8 @@ void small_encoder_avx2_gemm_32x64(const float *x, const float *w, const float *
         return;
     }
     if (rows == 2) {
-        const size_t row = 0, end = 2 * (thread + 1) / threads;
-        for (size_t block = 2 * thread / threads; block < end; block++) {
+        const size_t row = 0, end = small_encoder_first(2, thread + 1, threads);
+        for (size_t block = small_encoder_first(2, thread, threads); block < end; block++) {
             const size_t panel = block * 2;
             const size_t column = panel * 16;
             small_encoder_avx2_gemm_32x64_2x2(x + row * 32, w + panel * 512, bias + column, out + row * 64 + column);
@@ -1577,7 +1614,8 @@ void small_encoder_avx2_gemm_32x64(const float *x, const float *w, const float *
         return;
     }
     const size_t tiles = (rows + 5) / 6, least = rows / tiles, taller = rows % tiles;
-    const size_t begin = tiles * 4 * thread / threads, end = tiles * 4 * (thread + 1) / threads;
+    const size_t begin = small_encoder_first(tiles * 4, thread, threads),
+        end = small_encoder_first(tiles * 4, thread + 1, threads);
     size_t block = begin / tiles, tile = begin % tiles, row = tile * least + (tile < taller ? tile : taller);
     for (size_t unit = begin, height; unit < end; unit++, row += height, tile++) {
         if (tile == tiles) block++, tile = 0, row = 0;
@@ -1607,11 +1645,10 @@ void small_encoder_avx2_gemm_32x64(const float *x, const float *w, const float *
 
 /* layer 0, ffn, up projection: [rows][32] x [32][64] + bias, relu */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer0_ffn_up(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer0_ffn_up(const small_encoder_run *run, int thread) {
     small_encoder_avx2_gemm_32x64(run->workspace + small_encoder_x_attention_sum,
         run->weights + small_encoder_w_layer0_ffn_up, run->weights + small_encoder_w_layer0_ffn_up_bias,
-        run->workspace + small_encoder_x_ffn_activated, run->rows, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_ffn_activated, run->rows, thread, run->threads);
 }
 
 static __attribute__((noinline)) small_encoder_AVX2
@@ -1868,11 +1905,11 @@ void small_encoder_avx2_gemm_64x32_6x1(const float *x, const float *w, const flo
 /* out [rows][32] = x [rows][64] times weight, + bias, + other */
 static small_encoder_AVX2
 void small_encoder_avx2_gemm_64x32(const float *x, const float *w, const float *bias, const float *other, float *out,
-    size_t rows, size_t thread, size_t threads) {
+    size_t rows, int thread, int threads) {
     if (rows == 0) return;
     if (rows == 1) {
-        const size_t row = 0, end = (thread + 1) / threads;
-        for (size_t block = thread / threads; block < end; block++) {
+        const size_t row = 0, end = small_encoder_first(1, thread + 1, threads);
+        for (size_t block = small_encoder_first(1, thread, threads); block < end; block++) {
             const size_t panel = block * 2;
             const size_t column = panel * 16;
             small_encoder_avx2_gemm_64x32_1x2(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column,
@@ -1881,8 +1918,8 @@ void small_encoder_avx2_gemm_64x32(const float *x, const float *w, const float *
         return;
     }
     if (rows == 2) {
-        const size_t row = 0, end = (thread + 1) / threads;
-        for (size_t block = thread / threads; block < end; block++) {
+        const size_t row = 0, end = small_encoder_first(1, thread + 1, threads);
+        for (size_t block = small_encoder_first(1, thread, threads); block < end; block++) {
             const size_t panel = block * 2;
             const size_t column = panel * 16;
             small_encoder_avx2_gemm_64x32_2x2(x + row * 64, w + panel * 1024, bias + column, other + row * 32 + column,
@@ -1891,7 +1928,8 @@ void small_encoder_avx2_gemm_64x32(const float *x, const float *w, const float *
         return;
     }
     const size_t tiles = (rows + 5) / 6, least = rows / tiles, taller = rows % tiles;
-    const size_t begin = tiles * 2 * thread / threads, end = tiles * 2 * (thread + 1) / threads;
+    const size_t begin = small_encoder_first(tiles * 2, thread, threads),
+        end = small_encoder_first(tiles * 2, thread + 1, threads);
     size_t block = begin / tiles, tile = begin % tiles, row = tile * least + (tile < taller ? tile : taller);
     for (size_t unit = begin, height; unit < end; unit++, row += height, tile++) {
         if (tile == tiles) block++, tile = 0, row = 0;
@@ -1921,89 +1959,80 @@ void small_encoder_avx2_gemm_64x32(const float *x, const float *w, const float *
 
 /* layer 0, ffn, down projection: [rows][64] x [64][32] + bias, + residual */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer0_ffn_down(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer0_ffn_down(const small_encoder_run *run, int thread) {
     small_encoder_avx2_gemm_64x32(run->workspace + small_encoder_x_ffn_activated,
         run->weights + small_encoder_w_layer0_ffn_down, run->weights + small_encoder_w_layer0_ffn_down_bias,
-        run->workspace + small_encoder_x_attention_sum, run->workspace + small_encoder_x_ffn_sum, run->rows,
-        (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_attention_sum, run->workspace + small_encoder_x_ffn_sum, run->rows, thread,
+        run->threads);
 }
 
 /* layer 0, ffn, output layernorm: [rows][32] */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer0_ffn_norm_out(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer0_ffn_norm_out(const small_encoder_run *run, int thread) {
     small_encoder_avx2_layernorm_32(run->workspace + small_encoder_x_ffn_sum,
         run->weights + small_encoder_w_layer0_ffn_norm_out, run->weights + small_encoder_w_layer0_ffn_norm_out_bias,
-        run->workspace + small_encoder_x_ffn_sum, run->rows, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_ffn_sum, run->rows, thread, run->threads);
 }
 
 /* layer 1, self attention, query, key and value projection: [rows][32] x [32][96] + bias */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer1_attention_query_key_value(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer1_attention_query_key_value(const small_encoder_run *run, int thread) {
     small_encoder_avx2_gemm_32x96(run->workspace + small_encoder_x_ffn_sum,
         run->weights + small_encoder_w_layer1_attention_query_key_value,
         run->weights + small_encoder_w_layer1_attention_query_key_value_bias,
-        run->workspace + small_encoder_x_attention_query_key_value, run->rows, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_attention_query_key_value, run->rows, thread, run->threads);
 }
 
 /* layer 1, self attention: softmax(query x key * 0.353553) x value, 4 heads of 8 */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer1_attention_attended(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer1_attention_attended(const small_encoder_run *run, int thread) {
     small_encoder_avx2_attention_2(run, run->workspace + small_encoder_x_attention_query_key_value,
         run->workspace + small_encoder_x_attention_query_key_value + 32,
         run->workspace + small_encoder_x_attention_query_key_value + 64,
-        run->workspace + small_encoder_x_attention_attended, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_attention_attended, thread, run->threads);
 }
 
 /* layer 1, self attention, output projection: [rows][32] x [32][32] + bias, + residual */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer1_attention_output(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer1_attention_output(const small_encoder_run *run, int thread) {
     small_encoder_avx2_gemm_32x32(run->workspace + small_encoder_x_attention_attended,
         run->weights + small_encoder_w_layer1_attention_output, run->weights +
         small_encoder_w_layer1_attention_output_bias, run->workspace + small_encoder_x_ffn_sum,
-        run->workspace + small_encoder_x_attention_sum, run->rows, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_attention_sum, run->rows, thread, run->threads);
 }
 
 /* layer 1, self attention, output layernorm: [rows][32] */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer1_attention_norm_out(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer1_attention_norm_out(const small_encoder_run *run, int thread) {
     small_encoder_avx2_layernorm_32(run->workspace + small_encoder_x_attention_sum,
         run->weights + small_encoder_w_layer1_attention_norm_out,
         run->weights + small_encoder_w_layer1_attention_norm_out_bias, run->workspace + small_encoder_x_attention_sum,
-        run->rows, (size_t)thread, (size_t)run->threads);
+        run->rows, thread, run->threads);
 }
 
 /* layer 1, ffn, up projection: [rows][32] x [32][64] + bias, relu */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer1_ffn_up(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer1_ffn_up(const small_encoder_run *run, int thread) {
     small_encoder_avx2_gemm_32x64(run->workspace + small_encoder_x_attention_sum,
         run->weights + small_encoder_w_layer1_ffn_up, run->weights + small_encoder_w_layer1_ffn_up_bias,
-        run->workspace + small_encoder_x_ffn_activated, run->rows, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_ffn_activated, run->rows, thread, run->threads);
 }
 
 /* layer 1, ffn, down projection: [rows][64] x [64][32] + bias, + residual */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer1_ffn_down(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer1_ffn_down(const small_encoder_run *run, int thread) {
     small_encoder_avx2_gemm_64x32(run->workspace + small_encoder_x_ffn_activated,
         run->weights + small_encoder_w_layer1_ffn_down, run->weights + small_encoder_w_layer1_ffn_down_bias,
-        run->workspace + small_encoder_x_attention_sum, run->workspace + small_encoder_x_ffn_sum, run->rows,
-        (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_attention_sum, run->workspace + small_encoder_x_ffn_sum, run->rows, thread,
+        run->threads);
 }
 
 /* layer 1, ffn, output layernorm: [rows][32] */
 static small_encoder_AVX2
-void small_encoder_avx2_step_layer1_ffn_norm_out(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_layer1_ffn_norm_out(const small_encoder_run *run, int thread) {
     small_encoder_avx2_layernorm_32(run->workspace + small_encoder_x_ffn_sum,
         run->weights + small_encoder_w_layer1_ffn_norm_out, run->weights + small_encoder_w_layer1_ffn_norm_out_bias,
-        run->workspace + small_encoder_x_ffn_sum, run->rows, (size_t)thread, (size_t)run->threads);
+        run->workspace + small_encoder_x_ffn_sum, run->rows, thread, run->threads);
 }
 
 /* mean of the rows of a sequence: one sequence */
@@ -2024,9 +2053,9 @@ void small_encoder_avx2_pool_row(const float *from, size_t count, float *to) {
 }
 
 static small_encoder_AVX2
-void small_encoder_avx2_pool(const small_encoder_run *run, const float *x, float *out, size_t thread, size_t threads) {
-    const size_t end = run->ended * (thread + 1) / threads;
-    for (size_t sequence = run->ended * thread / threads; sequence < end; sequence++) {
+void small_encoder_avx2_pool(const small_encoder_run *run, const float *x, float *out, int thread, int threads) {
+    const size_t end = small_encoder_first(run->ended, thread + 1, threads);
+    for (size_t sequence = small_encoder_first(run->ended, thread, threads); sequence < end; sequence++) {
         const size_t start = (size_t)run->starts[sequence];
         small_encoder_avx2_pool_row(x + start * 32, (size_t)run->starts[sequence + 1] - start, out + sequence * 32);
     }
@@ -2034,10 +2063,9 @@ void small_encoder_avx2_pool(const small_encoder_run *run, const float *x, float
 
 /* pool: [rows][32] to [sequences][32], mean */
 static small_encoder_AVX2
-void small_encoder_avx2_step_pool(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_pool(const small_encoder_run *run, int thread) {
     small_encoder_avx2_pool(run, run->workspace + small_encoder_x_ffn_sum, run->workspace + small_encoder_x_pool,
-        (size_t)thread, (size_t)run->threads);
+        thread, run->threads);
 }
 
 static small_encoder_AVX2
@@ -2174,11 +2202,11 @@ void small_encoder_avx2_gemm_32x5_6x1_last(const float *x, const float *w, const
 /* out [rows][5] = x [rows][32] times weight, + bias */
 static small_encoder_AVX2
 void small_encoder_avx2_gemm_32x5(const float *x, const float *w, const float *bias, float *out, size_t rows,
-    size_t thread, size_t threads) {
+    int thread, int threads) {
     if (rows == 0) return;
     if (rows == 1) {
-        const size_t row = 0, end = (thread + 1) / threads;
-        for (size_t block = thread / threads; block < end; block++) {
+        const size_t row = 0, end = small_encoder_first(1, thread + 1, threads);
+        for (size_t block = small_encoder_first(1, thread, threads); block < end; block++) {
             const size_t panel = block;
             const size_t column = panel * 16;
             if (block == 0) {
@@ -2190,8 +2218,8 @@ void small_encoder_avx2_gemm_32x5(const float *x, const float *w, const float *b
         return;
     }
     if (rows == 2) {
-        const size_t row = 0, end = (thread + 1) / threads;
-        for (size_t block = thread / threads; block < end; block++) {
+        const size_t row = 0, end = small_encoder_first(1, thread + 1, threads);
+        for (size_t block = small_encoder_first(1, thread, threads); block < end; block++) {
             const size_t panel = block;
             const size_t column = panel * 16;
             if (block == 0) {
@@ -2203,7 +2231,8 @@ void small_encoder_avx2_gemm_32x5(const float *x, const float *w, const float *b
         return;
     }
     const size_t tiles = (rows + 5) / 6, least = rows / tiles, taller = rows % tiles;
-    const size_t begin = tiles * thread / threads, end = tiles * (thread + 1) / threads;
+    const size_t begin = small_encoder_first(tiles, thread, threads),
+        end = small_encoder_first(tiles, thread + 1, threads);
     size_t block = begin / tiles, tile = begin % tiles, row = tile * least + (tile < taller ? tile : taller);
     for (size_t unit = begin, height; unit < end; unit++, row += height, tile++) {
         if (tile == tiles) block++, tile = 0, row = 0;
@@ -2236,11 +2265,9 @@ void small_encoder_avx2_gemm_32x5(const float *x, const float *w, const float *b
 
 /* classifier: [sequences][32] x [32][5] + bias */
 static small_encoder_AVX2
-void small_encoder_avx2_step_classifier(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
+void small_encoder_avx2_step_classifier(const small_encoder_run *run, int thread) {
     small_encoder_avx2_gemm_32x5(run->workspace + small_encoder_x_pool, run->weights + small_encoder_w_classifier,
-        run->weights + small_encoder_w_classifier_bias, run->out_logits, run->ended, (size_t)thread,
-        (size_t)run->threads);
+        run->weights + small_encoder_w_classifier_bias, run->out_logits, run->ended, thread, run->threads);
 }
 
 /* copy over 32 columns: one row */
@@ -2255,60 +2282,52 @@ void small_encoder_avx2_copy_32_row(const float *from, float *to) {
 }
 
 static small_encoder_AVX2
-void small_encoder_avx2_copy_32(const float *x, float *out, size_t rows, size_t thread, size_t threads) {
-    const size_t end = rows * (thread + 1) / threads;
-    for (size_t row = rows * thread / threads; row < end; row++)
+void small_encoder_avx2_copy_32(const float *x, float *out, size_t rows, int thread, int threads) {
+    const size_t end = small_encoder_first(rows, thread + 1, threads);
+    for (size_t row = small_encoder_first(rows, thread, threads); row < end; row++)
         small_encoder_avx2_copy_32_row(x + row * 32, out + row * 32);
 }
 
 /* output hidden: [rows][32] */
 static small_encoder_AVX2
-void small_encoder_avx2_step_copy_hidden(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
-    small_encoder_avx2_copy_32(run->workspace + small_encoder_x_ffn_sum, run->out_hidden, run->rows, (size_t)thread,
-        (size_t)run->threads);
+void small_encoder_avx2_step_copy_hidden(const small_encoder_run *run, int thread) {
+    small_encoder_avx2_copy_32(run->workspace + small_encoder_x_ffn_sum, run->out_hidden, run->rows, thread,
+        run->threads);
 }
 
 /* output pooled: [sequences][32] */
 static small_encoder_AVX2
-void small_encoder_avx2_step_copy_pooled(void *with, int thread) {
-    small_encoder_run *run = (small_encoder_run *)with;
-    small_encoder_avx2_copy_32(run->workspace + small_encoder_x_pool, run->out_pooled, run->ended, (size_t)thread,
-        (size_t)run->threads);
+void small_encoder_avx2_step_copy_pooled(const small_encoder_run *run, int thread) {
+    small_encoder_avx2_copy_32(run->workspace + small_encoder_x_pool, run->out_pooled, run->ended, thread,
+        run->threads);
 }
+
+static void (*const small_encoder_avx2_tasks[])(const small_encoder_run *run, int thread) = {
+    small_encoder_avx2_step_embedding,
+    small_encoder_avx2_step_layer0_attention_query_key_value,
+    small_encoder_avx2_step_layer0_attention_attended,
+    small_encoder_avx2_step_layer0_attention_output,
+    small_encoder_avx2_step_layer0_attention_norm_out,
+    small_encoder_avx2_step_layer0_ffn_up,
+    small_encoder_avx2_step_layer0_ffn_down,
+    small_encoder_avx2_step_layer0_ffn_norm_out,
+    small_encoder_avx2_step_layer1_attention_query_key_value,
+    small_encoder_avx2_step_layer1_attention_attended,
+    small_encoder_avx2_step_layer1_attention_output,
+    small_encoder_avx2_step_layer1_attention_norm_out,
+    small_encoder_avx2_step_layer1_ffn_up,
+    small_encoder_avx2_step_layer1_ffn_down,
+    small_encoder_avx2_step_layer1_ffn_norm_out,
+    small_encoder_avx2_step_pool,
+    small_encoder_avx2_step_classifier,
+    small_encoder_avx2_step_copy_hidden,
+    small_encoder_avx2_step_copy_pooled,
+};
 
 static __attribute__((noinline)) small_encoder_AVX2
 void small_encoder_avx2_forward_chunk(small_encoder_run *run) {
-    small_encoder_run_step(run, 0, small_encoder_avx2_step_embedding, run->rows * UINT64_C(320));
-    small_encoder_run_step(run, 1, small_encoder_avx2_step_layer0_attention_query_key_value,
-        run->rows * UINT64_C(3072));
-    small_encoder_run_step(run, 2, small_encoder_avx2_step_layer0_attention_attended, run->self_scores * UINT64_C(104));
-    small_encoder_run_step(run, 3, small_encoder_avx2_step_layer0_attention_output, run->rows * UINT64_C(1024));
-    small_encoder_run_step(run, 4, small_encoder_avx2_step_layer0_attention_norm_out, run->rows * UINT64_C(320));
-    small_encoder_run_step(run, 5, small_encoder_avx2_step_layer0_ffn_up, run->rows * UINT64_C(2048));
-    small_encoder_run_step(run, 6, small_encoder_avx2_step_layer0_ffn_down, run->rows * UINT64_C(2048));
-    small_encoder_run_step(run, 7, small_encoder_avx2_step_layer0_ffn_norm_out, run->rows * UINT64_C(320));
-    small_encoder_run_step(run, 8, small_encoder_avx2_step_layer1_attention_query_key_value,
-        run->rows * UINT64_C(3072));
-    small_encoder_run_step(run, 9, small_encoder_avx2_step_layer1_attention_attended, run->self_scores * UINT64_C(104));
-    small_encoder_run_step(run, 10, small_encoder_avx2_step_layer1_attention_output, run->rows * UINT64_C(1024));
-    small_encoder_run_step(run, 11, small_encoder_avx2_step_layer1_attention_norm_out, run->rows * UINT64_C(320));
-    small_encoder_run_step(run, 12, small_encoder_avx2_step_layer1_ffn_up, run->rows * UINT64_C(2048));
-    small_encoder_run_step(run, 13, small_encoder_avx2_step_layer1_ffn_down, run->rows * UINT64_C(2048));
-    small_encoder_run_step(run, 14, small_encoder_avx2_step_layer1_ffn_norm_out, run->rows * UINT64_C(320));
-    small_encoder_run_step(run, 15, small_encoder_avx2_step_pool, run->ended * UINT64_C(320));
-    if (run->out_logits)
-        small_encoder_run_step(run, 16, small_encoder_avx2_step_classifier, run->ended * UINT64_C(160));
-    else small_encoder_before(run, 16);
-    if (run->out_hidden)
-        small_encoder_run_step(run, 17, small_encoder_avx2_step_copy_hidden, run->rows * UINT64_C(320));
-    else small_encoder_before(run, 17);
-    if (run->out_pooled)
-        small_encoder_run_step(run, 18, small_encoder_avx2_step_copy_pooled, run->ended * UINT64_C(320));
-    else small_encoder_before(run, 18);
-    small_encoder_before(run, 19);
+    small_encoder_forward_steps(run, small_encoder_avx2_tasks);
 }
-
 #endif
 
 const char *small_encoder_status_text(int status) {

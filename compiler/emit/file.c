@@ -119,6 +119,11 @@ static void emit_offsets(File *f, Writer *writer) {
 
 static void emit_targets(File *f, Writer *writer) {
     const char *model = f->program->module->model->name;
+    for (int i = 0; i < ENTRY_COUNT; i++) { /* every target has the same steps */
+        const PlanSchedule *plan = f->schedules[0]->entries[i];
+        if (plan && !plan->unrolled) emit_order(f->arena, writer, model, plan);
+    }
+    writer_part(writer, NULL, "shared", "shared");
     SharedCode *shared = shared_code_new(f->arena, model, f->isas);
     int n = 0;
     while (f->isas[n]) n++;

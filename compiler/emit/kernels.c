@@ -59,7 +59,7 @@ static const char *parameter_text(const TargetEmitter *e, const Parameter *param
     case PARAMETER_CACHE: return arena_printf(arena, "size_t %s", parameter->name);
     case PARAMETER_MAPS: return arena_printf(arena, "const int *%s", parameter->name);
     case PARAMETER_ROWS: return "size_t rows";
-    case PARAMETER_SHARE: return "size_t thread, size_t threads";
+    case PARAMETER_SHARE: return "int thread, int threads";
     case PARAMETER_KEYS:
         if (a->cache != NO_CACHE) return arena_printf(arena, "size_t %s", parameter->name);
         break;
@@ -227,13 +227,13 @@ static const char *operand_text(TargetEmitter *e, Operand o) {
     return o.column ? arena_printf(e->arena, "%s + %lld", base, (long long)o.column) : base;
 }
 
-static const char *rows_text(const TargetEmitter *e, RowsKind rows) {
+static const char *rows_text(Arena *arena, const Plan *plan, RowsKind rows) {
     switch (rows) {
     case ROWS_CHUNK: return "run->rows";
     case ROWS_SOURCE: return "run->source_rows";
     case ROWS_SEQUENCES: return "run->ended";
     case ROWS_PATCHES:
-        return arena_printf(e->arena, "run->sequences * %lld", (long long)e->plan->plan->patch_rows);
+        return arena_printf(arena, "run->sequences * %lld", (long long)plan->patch_rows);
     }
     return "0";
 }
@@ -266,8 +266,8 @@ static const char *argument_text(TargetEmitter *e, const Step *s, const Paramete
         return e->names->caches[a->cache];
     case PARAMETER_MAPS: return maps_name(e, s);
     case PARAMETER_SCRATCH: return "run->scratch";
-    case PARAMETER_ROWS: return rows_text(e, s->rows);
-    case PARAMETER_SHARE: return "(size_t)thread, (size_t)run->threads";
+    case PARAMETER_ROWS: return rows_text(e->arena, e->plan->plan, s->rows);
+    case PARAMETER_SHARE: return "thread, run->threads";
     }
     return operand_text(e, a->operand);
 }
@@ -307,13 +307,6 @@ static const char *emit_step(TargetEmitter *e, const ScheduledStep *scheduled) {
     return name;
 }
 
-/* The C text by which a step's work is multiplied. */
-static const char *work_of(const TargetEmitter *e, const Step *s) {
-    if (s->kind != STEP_ATTENTION) return rows_text(e, s->rows);
-    const char *pairs = pairs_of(e->plan->plan, s);
-    return arena_printf(e->arena, "run->%.*s_scores", (int)strcspn(pairs, "_"), pairs);
-}
-
 /* Prints a function for each step, and `chunk`, a function that runs all of them on a chunk. `single` names the
  * function that does the same for one sequence and one thread, or is NULL. */
 static void emit_plan(TargetEmitter *e, const PlanSchedule *plan, const char *chunk, const char *single) {
@@ -325,20 +318,44 @@ static void emit_plan(TargetEmitter *e, const PlanSchedule *plan, const char *ch
     }
     TemplateVars *vars = step_variables(e);
     vars_text(vars, "chunk", chunk);
+    vars_text(vars, "tasks", arena_printf(e->arena, "%s_tasks", e->stem));
+    vars_text(vars, "entry", plan->plan->graph->name);
     vars_int(vars, "has_single", single != NULL);
     if (single) vars_text(vars, "single", single);
     TemplateList *steps = vars_list(vars, "steps");
     for (int i = 0; i < plan->plan->n_steps; i++) {
-        const Step *s = plan->steps[i].step;
         TemplateVars *step = list_record(steps);
         vars_text(step, "step", names[i]);
         vars_int(step, "index", i);
         if (plan->steps[i].optional) vars_text(step, "output", plan->steps[i].optional);
-        vars_text(step, "of", work_of(e, s));
-        vars_int(step, "work", step_work(s));
     }
     template_expand(e->arena, e->writer, "chunk.c.tmpl", vars, e->isa);
     writer_part(e->writer, e->isa->name, "steps", plan->plan->graph->name);
+}
+
+/* The C text by which a step's work is multiplied. */
+static const char *work_of(Arena *arena, const Plan *plan, const Step *s) {
+    if (s->kind != STEP_ATTENTION) return rows_text(arena, plan, s->rows);
+    const char *pairs = pairs_of(plan, s);
+    return arena_printf(arena, "run->%.*s_scores", (int)strcspn(pairs, "_"), pairs);
+}
+
+void emit_order(Arena *arena, Writer *writer, const char *model, const PlanSchedule *plan) {
+    TemplateVars *vars = vars_new(arena, NULL);
+    vars_text(vars, "prefix", model);
+    vars_text(vars, "entry", plan->plan->graph->name);
+    TemplateList *steps = vars_list(vars, "steps");
+    for (int i = 0; i < plan->plan->n_steps; i++) {
+        const Step *s = plan->steps[i].step;
+        TemplateVars *step = list_record(steps);
+        vars_int(step, "index", i);
+        if (plan->steps[i].optional) vars_text(step, "output", plan->steps[i].optional);
+        vars_text(step, "of", work_of(arena, plan->plan, s));
+        vars_int(step, "work", step_work(s));
+    }
+    writer_blank(writer);
+    template_expand(arena, writer, "order.c.tmpl", vars, NULL);
+    writer_blank(writer);
 }
 
 /* Prints the unrolled code of one sequence, and returns the function that runs it; NULL if there is no such code. */

@@ -83,7 +83,7 @@ def llama_source(folder, log):
     """Where the source is unpacked; None where it could not be fetched."""
     if not glob.glob(os.path.join(folder, "*.tar.gz")):
         say("fetching the source of llama.cpp (log: %s)" % os.path.relpath(log))
-        if not logged([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "-d", folder,
+        if not logged([sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", LLAMA_PACKAGE, "-d", folder,
                        LLAMA_PACKAGE], log):
             return None
     source = glob.glob(os.path.join(folder, "*", "vendor", "llama.cpp"))

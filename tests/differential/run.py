@@ -263,7 +263,7 @@ def mutated(name, text, expected, target="scalar", model="norm_post", options=()
 
 def change_step(text, target, step, pattern, change):
     """`pattern` in the body of a step's function of one target, replaced once."""
-    begin = text.index(f"_{target}_step_{step}(void *with")
+    begin = text.index(f"_{target}_step_{step}(const ")
     end = text.index("\n}", begin)
     body, n = re.subn(pattern, change, text[begin:end], count=1)
     assert n == 1, (step, pattern)

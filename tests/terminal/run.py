@@ -99,7 +99,7 @@ class Terminal:
         assert done.returncode == 0, done.stderr
         with open(self.path("small.c"), encoding="utf-8") as file:
             text = file.read()
-        begin = text.index("_scalar_step_layer0_ffn_up(void *with")
+        begin = text.index("_scalar_step_layer0_ffn_up(const ")
         changed = text[:begin] + re.sub(r"run->weights \+ \w+", r"\g<0> + 16", text[begin:], count=1)
         command = ["check", small, "--target", "scalar", "--lengths", "1,2"]
         wrong = command + ["--emitted", self.path("small.c", changed)]

@@ -90,6 +90,7 @@ static Trial *new_trial(Main *m, Arena *arena, uint64_t number) {
     t->seed = dice_bits(&dice) % 1000000;
     bool finite = t->stress != STRESS_SPECIAL && t->stress != STRESS_SCALED; /* C has no number for the others */
     t->embedded = finite && dice_chance(&dice, 15);
+    t->reproducible = dice_chance(&dice, 15);
     t->brief = !dice_chance(&dice, 25);
     t->threads = 2 + (int)dice_below(&dice, 2);
     choose_targets(m, number, t);

@@ -22,6 +22,7 @@ const char *trial_text(Arena *arena, const Trial *t) {
     for (int i = 0; i < t->n_targets; i++) text_printf(&text, "%s%s", i ? "," : "", t->targets[i]);
     text_printf(&text, " threads %d weights %s:%llu", t->threads, stress_name(t->stress), (unsigned long long)t->seed);
     if (t->embedded) text_printf(&text, " embedded");
+    if (t->reproducible) text_printf(&text, " reproducible");
     if (t->only) text_printf(&text, " case %s", t->only);
     text_printf(&text, "\n%s", t->text);
     return text.data;
@@ -37,6 +38,13 @@ static void take_targets(Arena *arena, Trial *t, const char *list) {
     }
 }
 
+static bool take_word(const char **at, const char *word) {
+    const size_t n = strlen(word);
+    if (strncmp(*at, word, n) != 0) return false;
+    *at += n;
+    return true;
+}
+
 Trial trial_of_text(Arena *arena, const char *text) {
     Trial t = {.threads = 2};
     char targets[100], stress[20], only[64];
@@ -46,9 +54,10 @@ Trial trial_of_text(Arena *arena, const char *text) {
     if (n < 4 || !stress_named(stress, &t.stress)) fail("the first line of a spec to replay is `# fuzz targets …`");
     t.threads = threads;
     t.seed = seed;
-    t.embedded = strncmp(text + end, " embedded", 9) == 0;
-    if (sscanf(text + end + (t.embedded ? 9 : 0), " case %63s", only) == 1)
-        t.only = arena_copy(arena, only, strlen(only));
+    const char *at = text + end;
+    t.embedded = take_word(&at, " embedded");
+    t.reproducible = take_word(&at, " reproducible");
+    if (sscanf(at, " case %63s", only) == 1) t.only = arena_copy(arena, only, strlen(only));
     take_targets(arena, &t, targets);
     t.text = strchr(text, '\n') + 1;
     return t;
@@ -180,6 +189,15 @@ static void take_failure(Trial *t, const FailureTrap *trap, const char *when) {
     add_message(t, "%s%s\n", when, trap->message);
 }
 
+/* Leaves the targets that have the arithmetic of a reproducible model; where none has, the model is an ordinary one. */
+static void make_reproducible(Arena *arena, Trial *t, Compilation *c) {
+    int n = t->n_targets;
+    const char *const *having = targets_of_arithmetic(arena, reproducible_arithmetic(c->module), t->targets, &n);
+    t->reproducible = c->reproducible = n > 0;
+    for (int i = 0; i < n; i++) t->targets[i] = having[i];
+    if (n > 0) t->n_targets = n;
+}
+
 /* `index` is its model's name, so that no two of a batch have one. */
 static Engine *write_engine(Arena *arena, const Workshop *shop, Trial *t, int index) {
     FailureTrap trap;
@@ -189,6 +207,7 @@ static Engine *write_engine(Arena *arena, const Workshop *shop, Trial *t, int in
         if (!compile_until(&c, STAGE_MODEL)) fail_status(EXIT_CANNOT, "%s", c.diagnostics.log.data);
         c.model->name = arena_printf(arena, "s%d", index);
         if (!compile_until(&c, STAGE_GRAPH)) fail_status(EXIT_CANNOT, "%s", c.diagnostics.log.data);
+        if (t->reproducible) make_reproducible(arena, t, &c);
         EngineOptions options = {.targets = t->targets, .n_targets = t->n_targets};
         RandomInputs inputs;
         /* How far rounding moves a model that rounds rows is known only from what a target has made of them. */
