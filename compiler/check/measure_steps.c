@@ -279,8 +279,7 @@ void measure_steps(Arena *arena, const Reference *r, const MeasuredModel *m, Mea
     p.sums = arena_array(own, (size_t)p.plan->n_steps, sizeof *p.sums);
     p.kept = arena_array(own, (size_t)r->model.engine->plan->graph->n_tensors, sizeof *p.kept);
     match_steps(&p);
-    /* unrolled C has one function for all steps */
-    const bool interpreted = r->options.interpreted || p.plan->program->unroll_full;
+    const bool interpreted = r->options.interpreted;
     progress_begin("comparing the steps of %s with f32", m->name);
     for (int64_t b = 0; b < r->batch->count;) {
         Batch some = {.sequences = &r->batch->sequences[b]};

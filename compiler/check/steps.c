@@ -1,5 +1,5 @@
-/* steps.c: runs a batch step by step. The C runs every step through the caller's parallel_for, so a function that
- * replaces it can read each result from the workspace before a later step reuses the memory. */
+/* steps.c: runs a batch step by step. The C calls on_step before each step and behind the last one, where the result of
+ * the step before can be read from the workspace, whose memory a later step may use again. */
 #include "steps.h"
 
 #include <string.h>
@@ -11,7 +11,6 @@ static void begin_chunk(Steps *s) {
         s->rows_before += engine_rows(s->engine, &s->batch->sequences[b]);
         s->source_before += engine_source_rows(s->engine, &s->batch->sequences[b]);
     }
-    s->step = 0;
     s->first = s->end;
     for (; s->end < s->batch->count; s->end++) {
         const Sequence *sequence = &s->batch->sequences[s->end];
@@ -76,19 +75,28 @@ int steps_parts(const Plan *plan, const Step *s, StepPart parts[MOST_STEP_PARTS]
     return n;
 }
 
-static void after_step(void *pool, int count, void (*task)(void *with, int index), void *with) {
-    Steps *s = pool;
+static void at_step(void *watcher, int step) {
+    Steps *s = watcher;
     const Plan *plan = s->engine->plan;
+    if (step == 0) begin_chunk(s);
+    else s->look(s, &plan->steps[s->step]);
+    s->step = step < plan->n_steps ? step : 0;
+}
+
+static void one_by_one(void *pool, int count, void (*task)(void *with, int index), void *with) {
+    (void)pool;
     for (int i = 0; i < count; i++) task(with, i);
-    s->look(s, &plan->steps[s->step]);
-    if (++s->step == plan->n_steps) begin_chunk(s);
 }
 
 void steps_run(Steps *s, Arena *arena, const char *target, GuardSide side) {
+    enum { THREADS = 2 }; /* one thread may have steps of its own for one sequence */
     const DriverCall before = s->engine->call;
-    begin_chunk(s);
-    check_set(s->engine, target, 2, s, after_step);
+    s->engine->call.on_step = at_step;
+    s->engine->call.watcher = s;
+    check_set(s->engine, target, THREADS, NULL, one_by_one);
     check_call(arena, s->engine, s->batch, ALL_WANTED, side, &s->run);
+    s->engine->call.on_step = before.on_step;
+    s->engine->call.watcher = before.watcher;
     check_set(s->engine, target, before.threads, before.pool, before.parallel_for);
 }
 

@@ -9,7 +9,7 @@ typedef struct Steps {
     const Batch *batch;
     /* Called after each step of each chunk, with the results in place. */
     void (*look)(struct Steps *steps, const Step *step);
-    int step;
+    int step;                           /* the one that runs, or has just run when `look` is called */
     int64_t first, end;                 /* the sequences of the chunk: as many whole ones as fit, as in NAME_forward */
     int64_t rows_before, source_before; /* rows of the chunks before this one */
     CheckRun run;

@@ -167,6 +167,7 @@ KernelCall *lower_round(const Lowering *l, const Step *s) {
     const RoundStep *m = &s->round;
     KernelCall *call = call_new(l, KERNEL_round, l->isa, l->isa);
     const char *heads = counted(l->arena, m->heads, "head"), *dtype = dtype_name(m->dtype);
+    fix_rows(l, call, s->rows);
     constant_word(l, call, "dtype", dtype);
     constant_integer(l, call, "HEADS", m->heads);
     constant_integer(l, call, "D", s->n / m->heads);

@@ -154,14 +154,6 @@ static void copy_outputs(Fuse *f) {
     }
 }
 
-/* Whether some numbers of a row of weights share a scale. */
-static bool in_groups(const Plan *plan) {
-    const WeightTable *table = &plan->program->module->weights;
-    size_t i = 0;
-    while (i < table->count && !table->specs[i].type.group) i++;
-    return i < table->count;
-}
-
 /* Sets the lengths of the graph's rows, and of the rows of its source or keys. */
 static void set_lengths(Plan *plan, const Model *m) {
     plan->cached = plan->graph == plan->program->module->decode;
@@ -175,10 +167,6 @@ static void set_lengths(Plan *plan, const Model *m) {
         if (m->encoder && !plan->cached) plan->source_seq = m->encoder->seq;
     }
     if (!m->unroll_full) return;
-    if (graph_quantizes(plan->graph)) refuse(m->location, "`unroll full` of a model with `activations int8`");
-    if (graph_rounds(plan->graph))
-        refuse(m->location, "`unroll full` of a model that rounds rows (`activations`, `attention` or `cache`)");
-    if (in_groups(plan)) refuse(m->location, "`unroll full` of a model whose weights share scales in groups");
     if (!plan->seq.exact) refuse(m->location, "`unroll full` of a model whose length is not fixed by `seq = N`");
     if (plan->source_seq.n && !plan->source_seq.exact)
         refuse(m->location, "`unroll full` of a model whose source or keys are not fixed by `seq = N` or `keys = N`");

@@ -326,8 +326,6 @@ class Compare:
     def test_cannot(self):
         self.refuse(3, ["`--precision attention=int8`"], DECODER, *self.inputs, "--precision", "int4", "--precision",
                     "attention=int8")
-        self.refuse(3, ["by_hand.attn:", "`unroll full`"], "specs/by_hand.attn", "--weights", "random:1", "--in",
-                    "features=" + self.path("none.npy"), "--precision", "weights=bf16", "--precision", "int4")
         self.refuse(3, ["`sparc`"], DECODER, *self.inputs, "--precision", "int4", "--target", "sparc")
 
     def test_inputs(self):

@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 from lib import npy  # noqa: E402
 from lib.attnc import COMPILERS, FIXTURES, QUICK, UNOPTIMIZED, attnc, run  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
 
 SPEC = "specs/small_encoder.attn"
 INT8 = "--precision=weights=int8"
@@ -84,6 +85,20 @@ class Precision:
         assert sizes[0] != sizes[1], sizes
         assert '"seq"' in attnc("bench", SPEC, INT8, "--json", status=0).stdout
 
+    def test_unrolled(self):
+        """Code without a loop rounds as code with loops does, and its steps are looked into in the same way."""
+        some = in_turn(["int8", "bf16", "int4", "weights=int8:32,activations=int8", "cache=int8",
+                        "weights=int4:32:offset,activations=int8", "weights=int8,activations=int8:smooth"])
+        for precision in some:
+            for spec in ("specs/by_hand.attn", "tests/differential/unrolled_pair.attn"):
+                done = attnc("check", spec, "--precision", precision, "--cc", UNOPTIMIZED, status=0).stdout
+                assert "elements within the bound" in done, done
+                out = self.folder + "/unrolled"
+                attnc("compile", spec, "--precision", precision, "-o", out, "--target", "scalar,avx2,avx512vnni,neon",
+                      status=0)
+                with open(os.path.join(out, os.path.basename(spec)[:-5] + ".c"), encoding="utf-8") as file:
+                    assert not re.search(r"^\s*(for|while|do)\b", file.read(), re.M), (spec, precision)
+
     def test_inner_stays(self):
         """What a block of the spec states holds against the command line."""
         path = self.spec("precision weights bf16")
@@ -118,15 +133,6 @@ class Precision:
             done = attnc("weights", SPEC, "--precision", value)
             fine = done.returncode == status and part in done.stderr
             assert fine, "%r: %d: %s" % (value, done.returncode, done.stderr)
-        for stated, part in (("int8 activations int8", "with `activations int8`"), ("int4", "share scales in groups"),
-                             ("int8 64", "share scales in groups")):
-            spec = self.spec("precision weights %s\n    unroll full" % stated)
-            done = attnc("compile", spec, "-o", self.folder + "/none")
-            assert done.returncode == 3 and "`unroll full` of a model " in done.stderr, done.stderr
-            assert part in done.stderr and not os.path.exists(self.folder + "/none"), done.stderr
-        done = attnc("compile", "tests/differential/unrolled_pair.attn", "--precision", "cache=bf16", "-o",
-                     self.folder + "/none")
-        assert done.returncode == 3 and "rounds rows (`activations`, `attention` or" in done.stderr, done.stderr
         for value in ("int4", "weights=int4:128:offset", "weights=int8:64,activations=int8", "f32", "weights=f32",
                       "weights=bf16,activations=f32,attention=f32,cache=f32",
                       "cache=bf16", "cache=f16", "weights=int8,cache=int8", "bf16", "int8", "attention=bf16",
