@@ -195,7 +195,7 @@ def same_ways(path, folder, name, seq, width):
     answers = {}
     for way in ("loops", "auto", "full"):
         stem = compile_spec(path, f"{folder}/{way}", "--weights", "random:5", "--embed-weights", "--unroll", way)
-        singles = len(re.findall(rf"{name}_{DEFAULT[-1]}_single_step_\w+\(void", open(stem + ".c").read()))
+        singles = len(re.findall(rf"{name}_{DEFAULT[-1]}_single_step_\w+\(const ", open(stem + ".c").read()))
         if (singles > 0) != (way == "auto"):
             return f"--unroll {way}: {singles} steps of a single sequence"
         main = write_driver(f"{folder}/{way}", name, seq, width)

@@ -9,9 +9,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
-from lib import npy  # noqa: E402
+from lib import npy, safetensors  # noqa: E402
 from lib.attnc import COMPILERS, FIXTURES, QUICK, UNOPTIMIZED, attnc, run  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
+from lib.targets import here  # noqa: E402
 from lib.turns import in_turn  # noqa: E402
 
 SPEC = "specs/small_encoder.attn"
@@ -98,6 +99,31 @@ class Precision:
                       status=0)
                 with open(os.path.join(out, os.path.basename(spec)[:-5] + ".c"), encoding="utf-8") as file:
                     assert not re.search(r"^\s*(for|while|do)\b", file.read(), re.M), (spec, precision)
+
+    def test_largest_sums(self):
+        """Groups of codes of 255 times integers of -8: what sums them in few bits has room for them."""
+        path, weights = self.folder + "/largest.attn", self.folder + "/largest.safetensors"
+        npy.write(self.folder + "/ones.npy", [1.0] * 3 * 256, (3, 256), "<f4")
+        rows = [[-7 / 16 if k % 128 == 1 else 8 / 16 for k in range(256)] for _ in range(16)]
+        safetensors.write(weights, {"encoder.layers.0.ffn.up.weight": ((16, 256), sum(rows, [])),
+                                    "encoder.layers.0.ffn.down.weight": ((256, 16), [1 / 16] * 256 * 16)})
+        for stated in ("int4 32", "int4 64", "int4 128", "int4 128 offset", "int8", "int8 128"):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("model largest { d_model 256, norm none, final_norm no\n"
+                           "    precision weights %s activations int8\n"
+                           "    encoder { input features, seq <= 3, position none\n"
+                           "        layers 1 { ffn { d_ff 16, activation relu, bias none, residual no } } } }\n"
+                           % stated)
+            found = []
+            for engine in ("interp", *here()):
+                words = ("--engine", engine) if engine == "interp" else ("--target", engine)
+                attnc("run", path, "--weights", weights, "--in", "features=%s/ones.npy" % self.folder, "--out",
+                      "hidden=%s/largest.npy" % self.folder, *words, status=0, env={"CC": UNOPTIMIZED})
+                found.append(npy.read(self.folder + "/largest.npy")[1])
+            for engine, numbers in zip(here(), found[1:]):
+                worst = max(abs(a - b) for a, b in zip(numbers, found[0]))
+                assert worst <= 2e-5 * (1 + max(map(abs, found[0]))), (stated, engine, worst, found[0][:2])
+            assert min(found[0]) > 100, found[0][:2]
 
     def test_inner_stays(self):
         """What a block of the spec states holds against the command line."""

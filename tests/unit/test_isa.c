@@ -155,6 +155,34 @@ static const char prelude[] =
     "    for (int k = 0; k < 4; k++) four[k] = (signed char)(16 * nibble(p, 2 * k + high));\n"
     "    return word(four);\n"
     "}\n"
+    "static inline __attribute__((unused)) int32_t nibbles(const signed char *p, int high) {\n"
+    "    signed char four[4];\n"
+    "    for (int k = 0; k < 4; k++) four[k] = (signed char)nibble(p, 2 * k + high);\n"
+    "    return word(four);\n"
+    "}\n"
+    "static inline __attribute__((unused)) int32_t bytes(int32_t a, int32_t b) {\n"
+    "    unsigned char x[4], y[4];\n"
+    "    memcpy(x, &a, 4), memcpy(y, &b, 4);\n"
+    "    for (int k = 0; k < 4; k++) x[k] = (unsigned char)(x[k] + y[k]);\n"
+    "    return word((signed char *)x);\n"
+    "}\n"
+    "static inline __attribute__((unused)) int32_t shorts(int32_t n, int32_t a, int32_t b) {\n"
+    "    uint16_t sums[2];\n"
+    "    unsigned char x[4];\n"
+    "    signed char y[4];\n"
+    "    memcpy(sums, &n, 4), memcpy(x, &a, 4), memcpy(y, &b, 4);\n"
+    "    for (int k = 0; k < 2; k++) {\n"
+    "        int two = x[2 * k] * y[2 * k] + x[2 * k + 1] * y[2 * k + 1];\n"
+    "        two = two > 32767 ? 32767 : two < -32768 ? -32768 : two;\n"
+    "        sums[k] = (uint16_t)(sums[k] + two);\n"
+    "    }\n"
+    "    return word((signed char *)sums);\n"
+    "}\n"
+    "static inline __attribute__((unused)) int32_t both(int32_t n, int32_t a) {\n"
+    "    int16_t x[2];\n"
+    "    memcpy(x, &a, 4);\n"
+    "    return (int32_t)((uint32_t)n + (uint32_t)(x[0] + x[1]));\n"
+    "}\n"
     "static inline __attribute__((unused)) int32_t dot4(int32_t n, int32_t a, int32_t b) {\n"
     "    uint32_t sum = (uint32_t)n;\n"
     "    unsigned char x[4];\n"
@@ -422,7 +450,8 @@ static void test_tables_agree(void **state) {
     for (int t = 0; t < n; t++) {
         const Isa *isa = tables[t];
         assert_int_equal(general_ops(isa), general_ops(first) + (isa->fused ? 2 : 0) +
-                                                   (isa_has(isa, "dot_of_bf16") ? 3 : 0));
+                                                   (isa_has(isa, "dot_of_bf16") ? 3 : 0) +
+                                                   (isa_has(isa, "dot_of_nibbles") ? 5 : 0));
         if (isa->fused) assert_non_null(isa_find(isa, "mul_add"));
         if (isa->fused) assert_non_null(isa_find(isa, "mul_sub"));
         for (size_t i = 0; i < first->op_count; i++) {
