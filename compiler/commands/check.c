@@ -128,7 +128,7 @@ static void print_failure(Checker *c, bool maps) {
     if (c->weights_path) say(stdout, " --weights %s", c->weights_path);
     if (c->cc) say(stdout, " --cc %s", c->cc);
     if (!c->denormals && (k->first_threads > 1 || c->threads_text))
-        printf(" --threads %d", k->first_threads > 1 ? k->first_threads : k->thread_counts[0]);
+        printf(" --threads %d", k->first_threads > 1 || !k->n_thread_counts ? k->first_threads : k->thread_counts[0]);
     if (c->emitted_path) say(stdout, " --emitted %s", c->emitted_path);
     if (c->run) say(stdout, " --run '%s'", c->run);
     if (c->emulate) printf(" --emulate");

@@ -57,16 +57,22 @@ static void print_stage(const Compilation *c, void *with) {
 
 int command_dump(int argc, char **argv) {
     Arena *arena = arena_new();
+    int n_targets = 0;
     const char *list = NULL, *path, *target = NULL;
     const Option options[] = {{"--dump", .text = &list}, {"--target", .text = &target}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     Dump dump = read_stages(list);
+    const char *const *targets = target ? option_targets(arena, usage, target, &n_targets) : NULL;
     Compilation c = compilation_new(arena, source_read(arena, path));
-    c.options.targets =
-        option_targets(arena, usage, target ? target : default_targets(arena, DTYPE_F32, ARITHMETIC_FREE),
-                       &c.options.n_targets);
     c.after = print_stage;
     c.with = &dump;
+    spec_compile(&c, STAGE_GRAPH);
+    if (!target) {
+        target = default_targets(arena, graph_rows_dtype(c.module->forward), ARITHMETIC_FREE);
+        targets = option_targets(arena, usage, target, &n_targets);
+    }
+    c.options.targets = targets;
+    c.options.n_targets = n_targets;
     spec_compile(&c, dump.last);
     arena_free(arena);
     return EXIT_FINE;

@@ -57,10 +57,9 @@ def moved(c, needs, less=0):
         need, shared = left.pop(found[2])
         parts = "(size_t)run->threads" if shared else "1"
         end = "run->scratch -= %s * %d" % (parts, (need - less) // 4) if need else "run->scratch = NULL"
-        return "%s%s own = *(%s *)with, *run = &own;\n    %s;\n" % (found[1], found[3], found[3], end)
+        return "%sgiven%s    %s own = *given, *run = &own;\n    %s;\n" % (found[1], found[4], found[3], end)
 
-    head = r"(void (\w+_step_\w+)\(void \*with, int thread\) \{\s+)"
-    c = re.sub(head + r"(\w+_run) \*run = \(\w+_run \*\)with;\s", begin, c)
+    c = re.sub(r"(void (\w+_step_\w+)\(const (\w+_run) \*)run(,\s+int thread\) \{\n)", begin, c)
     assert not left, "no function of the steps %s" % sorted(left)[:5]
     return c
 

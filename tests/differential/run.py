@@ -305,6 +305,7 @@ def mutations():
         return
     jobs.append(("not_at_all", text, None))
     jobs.append(("product", elsewhere(text, "scalar", "layer1_ffn_up"), first + r"1\.ffn\."))
+    jobs.append(("one_thread", jobs[-1][1], first + r"1\.ffn\.", "scalar", "norm_post", ("--threads", "1")))
     joined = elsewhere(text, "scalar", "layer0_attention_query_key_value")
     jobs.append(("joined_product", joined, first + r"0\.attention\.query"))
     norm = elsewhere(text, "scalar", "layer0_attention_norm_out")

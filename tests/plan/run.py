@@ -183,6 +183,13 @@ class Plans:
             count += len(found)
         assert count > 100, "%d caches" % count
 
+    def test_default_targets(self):
+        """A schedule is that of the targets that `attnc compile` takes: others for rows of integers than for floats."""
+        for spec, wanted in (("int8_rows", {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "amx"}),
+                             ("norm_post", {"scalar", "avx2", "avx512"})):
+            schedule = dump("tests/differential/%s.attn" % spec, "schedule")
+            assert set(re.findall(r"^schedule \S+ of \S+ for (\w+):", schedule, re.M)) == wanted, (spec, schedule[:200])
+
     def test_kernels(self):
         """Every kernel of kernels.def is in some schedule, in loops and unrolled as far as it has both."""
         with open(os.path.join(ROOT, "compiler/lower/kernels.def"), encoding="utf-8") as file:
@@ -215,9 +222,9 @@ class Plans:
         """A comment for each step of the file's first target and for each field, each include once."""
         for spec in EMITTED:
             code, header = self.emitted(spec)
-            steps = re.findall(r"^(.*)\n.*\nvoid \w+_step_(\w+)\(void \*with, int thread\) \{$", code, re.M)
+            steps = re.findall(r"^(.*)\n.*\nvoid \w+_step_(\w+)\(const \w+ \*run,\s+int thread\) \{$", code, re.M)
             first = re.search(r"^/\* -+ target \w+ \*/\n(.*?)(?=^/\* -+ target |\Z)", code, re.M | re.S)
-            within = re.findall(r"^void \w+_step_\w+\(void \*with, int thread\) \{$", first[1], re.M)
+            within = re.findall(r"^void \w+_step_\w+\(const \w+ \*run,\s+int thread\) \{$", first[1], re.M)
             assert len(within) > 5, "%s: %d steps" % (spec, len(within))
             assert not any(comment for comment, _ in steps[len(within):]), "%s: another target has comments" % spec
             for comment, name in steps[:len(within)]:
@@ -276,7 +283,8 @@ class Plans:
             assert not re.search(r"run->(?:weights|workspace) \+ \d", code), "%s: a bare number" % spec
             wanted = self.places(spec)
             found, used = set(), set()
-            step = r"^void %s_([a-z0-9]+)_(encode_|decode_)?step_(\w+)\(void \*with, int thread\) \{\n(.*?)^\}" % model
+            step = (r"^void %s_([a-z0-9]+)_(encode_|decode_)?step_(\w+)\(const \w+ \*run,\s+int thread\) "
+                    r"\{\n(.*?)^\}" % model)
             argument = r"(run->weights \+|run->workspace \+|,) (%s_\w+)(?<!_maps)\b(?: \+ (\d+))?" % model
             for target, entry, name, body in re.findall(step, code, re.M | re.S):
                 begins = []

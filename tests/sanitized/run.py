@@ -121,7 +121,7 @@ PLANTED = {
                            "depends on uninitialised")},
 }
 ENTRY = re.compile(r"(?m)^int exact_one_forward\([^;{]*\{$")
-STEP = re.compile(r"(?m)^(?:static )?void exact_one_scalar_step_\w+\(void \*with, int \w+\) \{$")
+STEP = re.compile(r"(?m)^(?:static )?void exact_one_scalar_step_\w+\(const \w+ \*run, int \w+\) \{$")
 
 
 def planted(tools, kind, what):
