@@ -59,11 +59,14 @@ static float groups_dot(const Product *p, const RowHead *head, const uint8_t *ro
     return with_unit(p, acc, head->scale, c);
 }
 
-/* Rounds the rows of x as OP_quantize does. */
-static void quantize_rows(Arena *arena, const Product *p, RowHead *heads, uint8_t *codes) {
+/* Rounds the rows of x, multiplied by the vector `smooth` [k] unless it is NULL, as OP_quantize does. */
+static void quantize_rows(Arena *arena, const Product *p, const float *smooth, RowHead *heads, uint8_t *codes) {
     double *row = arena_array(arena, (size_t)p->k, sizeof *row);
     for (int64_t i = 0; i < p->n; i++) {
-        for (int64_t j = 0; j < p->k; j++) row[j] = (double)p->x[i * p->k + j];
+        for (int64_t j = 0; j < p->k; j++) {
+            const float x = p->x[i * p->k + j];
+            row[j] = (double)(smooth ? x * smooth[j] : x);
+        }
         const RowScale scale = quantize_scale(row, p->k);
         heads[i] = scale.head;
         for (int64_t j = 0; j < p->k; j++)
@@ -93,7 +96,8 @@ void fixed_linear(Interp *in, const Op *op, double *out) {
     int8_t *codes = arena_array(in->arena, (size_t)p.k, sizeof *codes);
     RowHead *heads = arena_array(in->arena, (size_t)p.n, sizeof *heads);
     uint8_t *rows = arena_array(in->arena, (size_t)(quantize ? p.n * p.k : 1), sizeof *rows);
-    if (quantize) quantize_rows(in->arena, &p, heads, rows);
+    const float *smooth = quantize && quantize->n_inputs > 1 ? fixed_numbers(in, quantize->inputs[1]) : NULL;
+    if (quantize) quantize_rows(in->arena, &p, smooth, heads, rows);
     for (int64_t c = 0; c < p.d; c++) {
         if (c % 64 == 0) progress_tick();
         if (integers) weight_codes(p.spec, p.scaling, p.weight, c, codes);

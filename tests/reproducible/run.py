@@ -31,6 +31,7 @@ CASES = [
     (DIFFERENTIAL % "bf16_tiles", ["--lengths", "1,17,33"], False),
     (DIFFERENTIAL % "cache_int8", ["--small", "--lengths", "1,9"], True),
     (DIFFERENTIAL % "int4_offset", ["--small", "--lengths", "1,9"], True),
+    (DIFFERENTIAL % "int8_smooth", ["--lengths", "1,9"], True),
 ]
 FUSED = {"avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon", "neondot", "neoni8mm"}
 NODE = "node " + os.path.join(ROOT, "tests/portability/wasm.mjs")
@@ -77,6 +78,11 @@ class Reproducible:
     def test_here(self):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(self.here, CASES[:3] if QUICK else in_turn(CASES)))
+
+    def test_smoothed(self):
+        """The interpreter, too, multiplies rows by their vectors before it rounds them."""
+        assert bits("specs/small_encoder.attn", "--target", "scalar", "--lengths", "1,5", "--precision",
+                    "weights=int8,activations=int8:smooth,attention=bf16")
 
     def test_elsewhere(self):
         cases = CASES[:1] if QUICK else in_turn(CASES)
