@@ -92,7 +92,8 @@ class FuzzSpecs:
         def replay(some):
             words = [word for path in some for word in ("--replay", os.path.relpath(path, ROOT))]
             status, said = self.run(*words, *([] if LONG else ["--level", "-O0"]))
-            return said if status or said.count(": fine\n") != len(some) else ""
+            done = said.count(": fine\n") + said.count(": this machine has none of its targets\n")
+            return said if status or done != len(some) else ""
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             wrong = "".join(pool.map(replay, (paths[::2], paths[1::2])))

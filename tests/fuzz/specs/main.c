@@ -237,6 +237,10 @@ static int replay(Main *m, const ValueNode *files) {
         try_all(&m->shop, trials + first, n - first < m->batch ? n - first : m->batch);
     n = 0;
     for (const ValueNode *f = files; f; f = f->next, n++) {
+        if (!trials[n]->n_targets) {
+            printf("%s: this machine has none of its targets\n", f->text);
+            continue;
+        }
         printf("%s: %s\n%s", f->text, outcome_name(trials[n]->outcome), trials[n]->message);
         bad += failed(trials[n]) || !trials[n]->compared;
     }
