@@ -118,7 +118,7 @@ static inline __attribute__((unused)) size_t small_encoder_first(size_t n, int t
 
 static __attribute__((unused)) void small_encoder_forward_steps(small_encoder_run *run,
     void (*const *tasks)(const small_encoder_run *run, int thread)) {
-    __asm__("" : "+r"(tasks)); /* no step is inlined here, where a product and a sum might become one instruction */
+    __asm__("" : "+r"(tasks)); /* hides the steps, which would round otherwise if they were inlined here */
     small_encoder_run_step(run, 0, tasks, run->rows * UINT64_C(320));
     small_encoder_run_step(run, 1, tasks, run->rows * UINT64_C(3072));
     small_encoder_run_step(run, 2, tasks, run->self_scores * UINT64_C(104));

@@ -375,9 +375,8 @@ static void take_outputs(DecodeCheck *d, const Interpretation *result) {
 /* Sets hidden and logits to the interpreter's, which goes on from the rows that this target quantizes. */
 static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side,
                                   QuantizeReport *report) {
-    const DriverCall before = engine->call;
     DecodeSteps steps = {.arena = arena, .engine = engine};
-    check_set(engine, before.target, 2, &steps, decode_steps_run);
+    const DriverCall before = steps_watch(engine, engine->call.target, decode_steps_at, &steps);
     Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, 1, side);
     Run all = run_new(d, arena, decoder, side);
     steps.decoder = decoder;
@@ -385,7 +384,7 @@ static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, 
     begin(&all);
     decode_steps_enter(&steps, ENTRY_DECODE, d->n);
     give(&all, 0, 0, d->n, false);
-    check_set(engine, before.target, before.threads, before.pool, before.parallel_for);
+    steps_unwatch(engine, before.target, &before);
     if (all.trouble) return all.trouble;
     const Module *own = engine->module, *reference = d->reference;
     Session *session = session_new(arena, reference, d->weights);

@@ -19,7 +19,6 @@ static void begin_chunk(DecodeSteps *s) {
     s->before += s->taken;
     s->left -= s->taken;
     s->taken = s->left < s->plan->rows ? s->left : s->plan->rows;
-    s->step = 0;
 }
 
 void decode_steps_enter(DecodeSteps *s, EntryKind entry, int64_t rows) {
@@ -54,12 +53,8 @@ static void keep(DecodeSteps *s, const Step *step) {
     memcpy((uint8_t *)to->data - begins[0] + before * stride, at, (size_t)(rows_of(s, step->rows) * stride));
 }
 
-void decode_steps_run(void *pool, int count, void (*task)(void *with, int index), void *with) {
-    DecodeSteps *s = pool;
-    while (!rows_of(s, s->plan->steps[s->step].rows)) s->step++; /* a step without rows is not run */
-    for (int i = 0; i < count; i++) task(with, i);
-    keep(s, &s->plan->steps[s->step]);
-    s->step++;
-    while (s->step < s->plan->n_steps && !rows_of(s, s->plan->steps[s->step].rows)) s->step++;
-    if (s->step == s->plan->n_steps) begin_chunk(s);
+void decode_steps_at(void *watcher, int step) {
+    DecodeSteps *s = watcher;
+    if (step > 0) keep(s, &s->plan->steps[step - 1]);
+    if (step == s->plan->n_steps) begin_chunk(s);
 }

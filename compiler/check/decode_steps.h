@@ -12,14 +12,13 @@ typedef struct DecodeSteps {
     const Decoder *decoder;
     const Plan *plan; /* of the entry that runs */
     EntryKind entry;
-    int step;
     int64_t before, taken, left;        /* rows before this chunk, in it, and from its begin on */
     QuantizedRows *kept[ENTRY_COUNT];   /* by the tensors of the entry's graph */
 } DecodeSteps;
 
 /* Must be called before each call of the entry, which gets that many rows. */
 void decode_steps_enter(DecodeSteps *steps, EntryKind entry, int64_t rows);
-/* The parallel_for of these calls, whose pool is the DecodeSteps. */
-void decode_steps_run(void *pool, int count, void (*task)(void *with, int index), void *with);
+/* The on_step of these calls, whose watcher is the DecodeSteps. */
+void decode_steps_at(void *watcher, int step);
 
 #endif

@@ -279,7 +279,6 @@ void measure_steps(Arena *arena, const Reference *r, const MeasuredModel *m, Mea
     p.sums = arena_array(own, (size_t)p.plan->n_steps, sizeof *p.sums);
     p.kept = arena_array(own, (size_t)r->model.engine->plan->graph->n_tensors, sizeof *p.kept);
     match_steps(&p);
-    const bool interpreted = r->options.interpreted;
     progress_begin("comparing the steps of %s with f32", m->name);
     for (int64_t b = 0; b < r->batch->count;) {
         Batch some = {.sequences = &r->batch->sequences[b]};
@@ -290,7 +289,7 @@ void measure_steps(Arena *arena, const Reference *r, const MeasuredModel *m, Mea
             rows += engine_rows(m->engine, &r->batch->sequences[b]) +
                     engine_source_rows(m->engine, &r->batch->sequences[b]);
         } while (++b < r->batch->count && rows < ROWS_AT_ONCE);
-        compare_batch(&p, &some, interpreted);
+        compare_batch(&p, &some, r->options.interpreted);
     }
     take_steps(arena, &p, out, odd);
     arena_free(own);

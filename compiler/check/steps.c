@@ -88,16 +88,25 @@ static void one_by_one(void *pool, int count, void (*task)(void *with, int index
     for (int i = 0; i < count; i++) task(with, i);
 }
 
-void steps_run(Steps *s, Arena *arena, const char *target, GuardSide side) {
+DriverCall steps_watch(Engine *engine, const char *target, void (*at)(void *watcher, int step), void *watcher) {
     enum { THREADS = 2 }; /* one thread may have steps of its own for one sequence */
-    const DriverCall before = s->engine->call;
-    s->engine->call.on_step = at_step;
-    s->engine->call.watcher = s;
-    check_set(s->engine, target, THREADS, NULL, one_by_one);
+    const DriverCall before = engine->call;
+    engine->call.on_step = at;
+    engine->call.watcher = watcher;
+    check_set(engine, target, THREADS, NULL, one_by_one);
+    return before;
+}
+
+void steps_unwatch(Engine *engine, const char *target, const DriverCall *before) {
+    engine->call.on_step = before->on_step;
+    engine->call.watcher = before->watcher;
+    check_set(engine, target, before->threads, before->pool, before->parallel_for);
+}
+
+void steps_run(Steps *s, Arena *arena, const char *target, GuardSide side) {
+    const DriverCall before = steps_watch(s->engine, target, at_step, s);
     check_call(arena, s->engine, s->batch, ALL_WANTED, side, &s->run);
-    s->engine->call.on_step = before.on_step;
-    s->engine->call.watcher = before.watcher;
-    check_set(s->engine, target, before.threads, before.pool, before.parallel_for);
+    steps_unwatch(s->engine, target, &before);
 }
 
 /* ---------------------------------------------------------------- quantized rows */

@@ -9,11 +9,16 @@ typedef struct Steps {
     const Batch *batch;
     /* Called after each step of each chunk, with the results in place. */
     void (*look)(struct Steps *steps, const Step *step);
-    int step;                           /* the one that runs, or has just run when `look` is called */
+    int step;                           /* the one that runs; in `look`, the one that has run */
     int64_t first, end;                 /* the sequences of the chunk: as many whole ones as fit, as in NAME_forward */
     int64_t rows_before, source_before; /* rows of the chunks before this one */
     CheckRun run;
 } Steps;
+
+/* Lets later calls tell `at` of each step before it runs, and of the number of steps at the end. Returns what
+ * steps_unwatch needs. */
+DriverCall steps_watch(Engine *engine, const char *target, void (*at)(void *watcher, int step), void *watcher);
+void steps_unwatch(Engine *engine, const char *target, const DriverCall *before);
 
 /* Runs the batch once; the threads of later calls are those before. Results are in `arena`. */
 void steps_run(Steps *steps, Arena *arena, const char *target, GuardSide side);

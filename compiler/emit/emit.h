@@ -97,8 +97,8 @@ const char *shared_function(SharedCode *shared, const Isa *isa, bool kernel, con
  * those that they are based on; the steps of the first one of a file have comments. */
 void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule *schedule, const Names *names,
                  SharedCode *shared, bool first);
-/* Prints NAME_ENTRY_steps, which runs the steps of an entry on a chunk: targets differ in the functions that they have
- * for these steps alone, so that any target's schedule will do. */
+/* Prints NAME_ENTRY_steps, the function of all targets that runs the steps of an entry on a chunk. `plan` may be the
+ * schedule of any target: the order of the steps is the same in all of them. */
 void emit_order(Arena *arena, Writer *writer, const char *model, const PlanSchedule *plan);
 const char *hex_float(Arena *arena, double value); /* "0x1.8p+1f" */
 

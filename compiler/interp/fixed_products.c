@@ -59,7 +59,7 @@ static float groups_dot(const Product *p, const RowHead *head, const uint8_t *ro
     return with_unit(p, acc, head->scale, c);
 }
 
-/* Rounds the rows of x, multiplied by the vector `smooth` [k] unless it is NULL, as OP_quantize does. */
+/* Rounds the rows of x as OP_quantize does. Where `smooth` [k] is not NULL, each row is multiplied by it first. */
 static void quantize_rows(Arena *arena, const Product *p, const float *smooth, RowHead *heads, uint8_t *codes) {
     double *row = arena_array(arena, (size_t)p->k, sizeof *row);
     for (int64_t i = 0; i < p->n; i++) {

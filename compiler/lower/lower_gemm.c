@@ -47,8 +47,8 @@ static void epilogue(const Lowering *l, KernelCall *call, const Step *s) {
     constant_word(l, call, "activation", g->has_activation ? activation_name(g->activation) : "none");
 }
 
-/* An unrolled tile of many k is cut into several functions, which leave its sums in scratch for each other; sums of
- * integers and of groups stay whole. */
+/* An unrolled tile with many k is divided among several functions, each of which adds its k to sums in scratch. Tiles
+ * that sum integers, or sum group by group, are not divided. */
 static void k_steps(const Lowering *l, KernelCall *call, const Step *s, int64_t used) {
     int64_t step = s->gemm.k;
     const bool floats = buffer_of(l, s->gemm.x)->slot.layout.dtype == DTYPE_F32 && !scale_group(l->plan, s);

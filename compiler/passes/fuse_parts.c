@@ -127,15 +127,11 @@ bool is_rounded(const Fuse *f, int t) {
     return writer && writer->kind == OP_round && writer->a.dtype == DTYPE_BF16;
 }
 
-/* Whether a product reads the weight, of I8, with quantized rows: instructions then read four numbers of a row at
- * once. For other types, which stand in one way, not all ops of a large model are searched. */
+/* Whether a product reads the weight with quantized rows: instructions then read four numbers of a row at once. A table
+ * whose rows are also looked up is read by the product last. */
 static bool in_fours(const Fuse *f, int weight) {
-    if (tensor_in(f, weight)->dtype != DTYPE_I8) return false;
-    for (int i = 0; i < f->graph->n_ops; i++) {
-        const Op *op = &f->graph->ops[i];
-        if (op->kind == OP_linear && op->inputs[1] == weight) return is_quantized(f, op->inputs[0]);
-    }
-    return false;
+    const Op *last = f->reader[weight] < 0 ? NULL : &f->graph->ops[f->reader[weight]];
+    return last && last->kind == OP_linear && last->inputs[1] == weight && is_quantized(f, last->inputs[0]);
 }
 
 int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {

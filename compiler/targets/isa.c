@@ -48,8 +48,9 @@
  *   dot_of_bytes     `dot_4u8_4i8` is one instruction
  *   dot_of_bf16      there are `load_2bf16`, `broadcast_2bf16` and `dot_2bf16`, an instruction that adds the products
  *                    of two numbers of bf16
- *   dot_of_nibbles   there are `load_4n_low`, `load_4n_high`, `add_4n`, `dot_4u8_4n` and `add_2i16`, which add products
- *                    of integers of -8 to 7 in 16 bits, eight times four at most before these are widened
+ *   dot_of_nibbles   there are `load_4n_low`, `load_4n_high`, `add_4n`, `dot_4u8_4n` and `add_2i16`, by which products
+ *                    of bytes with integers of -8 to 7 are summed in 16 bits. A lane has room for eight `dot_4u8_4n`,
+ *                    then `add_2i16` adds its two sums to one of 32 bits
  *   signed_codes     `broadcast_4u8` gives codes less 128, as bytes with a sign, and `dot_4u8_4i8` takes such
  *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
  *
@@ -71,9 +72,10 @@
  *   halves(p, high)  the integer of 32 bits whose four bytes are 16 times such integers: of the lower or the higher
  *                halves of the bytes at p
  *   nibbles(p, high)  the same of these integers themselves
- *   bytes(a, b)  the four sums of the bytes of two integers, each without a carry
- *   shorts(n, a, b)  the two halves of n, each plus two products of bytes, of a without and of b with a sign
- *   both(n, a)   n plus both halves of a, which have a sign
+ *   bytes(a, b)  a and b, added byte by byte without a carry between bytes
+ *   shorts(n, a, b)  the two 16-bit halves of n; to each, two products of bytes are added. The bytes of a are unsigned,
+ *                those of b signed
+ *   both(n, a)   the integer n + the two signed 16-bit halves of a
  *   word(p)      the four bytes at p as an integer of 32 bits
  *   dot4(n, a, b)  the integer n + the sum of the products of four bytes, of a without and of b with a sign
  *   less(n, z, s)  n - z * s, where z and s are floats of whole numbers

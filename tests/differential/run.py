@@ -21,6 +21,7 @@ import re
 import resource
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -467,33 +468,49 @@ def emitted(spec):
             result(f"emitted/{name}/same_bytes", same)
 
 
-def user_seconds(whose, function, *args):
-    """What a call takes of a processor, by this process or by its children; without what the system takes for the
-    pages of memory, which is 0.2 to 5 us for each, as virtual machines differ."""
-    before = resource.getrusage(whose).ru_utime
-    function(*args)
-    return resource.getrusage(whose).ru_utime - before
+def processor_seconds(whose):
+    """What this process, or its children that have ended, have taken of a processor until now."""
+    used = resource.getrusage(whose)
+    return used.ru_utime + used.ru_stime
+
+
+def median_seconds(whose, function, *args):
+    """Processor time of a call: the median of five, since other tests run beside this one."""
+    def once():
+        before = processor_seconds(whose)
+        function(*args)
+        return processor_seconds(whose) - before
+
+    return statistics.median(once() for _ in range(5))
 
 
 def slowness():
     """How much slower this machine is than those for which the bound of 50 ms was set: by what takes 34 ms there."""
     words = ["%x" % (i * 2654435761 % 2 ** 32) for i in range(120000)]
-    return max(1, user_seconds(resource.RUSAGE_SELF, zlib.compress, " ".join(words).encode()) / 0.034)
+    return max(1, median_seconds(resource.RUSAGE_SELF, zlib.compress, " ".join(words).encode()) / 0.034)
+
+
+def least_user_seconds(spec, folder):
+    """Of seven compilations the least processor time in user mode, divided by the slowness of that moment."""
+    def once():
+        slow, before = slowness(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        attnc("compile", spec, "-o", folder)
+        return (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before) / slow
+
+    return min(once() for _ in range(7))
 
 
 def compile_times(folder):
-    """Each by the slowness of that moment, and again where it is too long: others on the same processor come and go."""
-    def once(spec):
-        slow = slowness()
-        return user_seconds(resource.RUSAGE_CHILDREN, attnc, "compile", spec, "-o", folder) / slow, slow
-
     for spec in sorted(glob.glob("specs/*.attn", root_dir=ROOT)):
-        seconds, slow = once(spec)
-        for _ in range(20):
-            if seconds >= 0.05:
-                seconds, slow = min((seconds, slow), once(spec))
-        notes = [f"{1000 * seconds:.1f} ms for attnc compile, were this machine not {slow:.2f} times slower"]
-        result(f"emitted/{stem(spec)}/compile_cpu_time", seconds < 0.05, notes)
+        slow = slowness()  # of this moment: others on the same processor come and go
+        median = median_seconds(resource.RUSAGE_CHILDREN, attnc, "compile", spec, "-o", folder)
+        notes = [f"{1000 * median:.1f} ms for attnc compile, on a machine that is {slow:.2f} times slower"]
+        fine = median < 0.05 * slow
+        if not fine and slow > 1.1:
+            # slowness() is that of user mode; elsewhere the system took 5 us for each of 4000 new pages
+            least = least_user_seconds(spec, folder)
+            fine, notes = least < 0.05, [*notes, f"{1000 * least:.1f} ms in user mode, were it not slower"]
+        result(f"emitted/{stem(spec)}/compile_cpu_time", fine, notes)
 
 
 def figures(folder):
@@ -501,9 +518,10 @@ def figures(folder):
     size = os.path.getsize(os.path.join(folder, "minilm.c"))
     result("emitted/minilm/size", size < 600_000, [f"{size} bytes of C"])
     command = ["clang", "-std=c11", "-O2", "-c", "minilm.c", "-o", "minilm.o"]
-    slow = slowness()
-    took = user_seconds(resource.RUSAGE_CHILDREN, functools.partial(subprocess.run, command, cwd=folder, check=True))
-    result("emitted/minilm/clang_time", took < 20 * slow, [f"{took:.1f} s for clang -O2"])
+    slow, begin = slowness(), processor_seconds(resource.RUSAGE_CHILDREN)
+    run = subprocess.run(command, cwd=folder, check=False)
+    took = processor_seconds(resource.RUSAGE_CHILDREN) - begin
+    result("emitted/minilm/clang_time", run.returncode == 0 and took < 20 * slow, [f"{took:.1f} s for clang -O2"])
 
 
 def explained():

@@ -194,7 +194,7 @@ typedef struct Trial {
     Stress stress;
     uint64_t seed;    /* of the weights */
     bool embedded;    /* they stand in the C */
-    bool reproducible; /* the C gives the bits of the interpreter, which sums in the same order */
+    bool reproducible; /* the C must give the interpreter's own bits (--reproducible) */
     bool brief;       /* as Cases has it; a replay never is */
     const char *only; /* a case; NULL: all of them */
     Outcome outcome;

@@ -189,7 +189,7 @@ static void take_failure(Trial *t, const FailureTrap *trap, const char *when) {
     add_message(t, "%s%s\n", when, trap->message);
 }
 
-/* Leaves the targets that have the arithmetic of a reproducible model; where none has, the model is an ordinary one. */
+/* Compiles the model with --reproducible for those of its targets that can; if none can, without it. */
 static void make_reproducible(Arena *arena, Trial *t, Compilation *c) {
     int n = t->n_targets;
     const char *const *having = targets_of_arithmetic(arena, reproducible_arithmetic(c->module), t->targets, &n);
