@@ -426,9 +426,20 @@ typedef struct Precision {
     WeightType weights; /* of the matrices of products and of token tables */
     Dtype activations;  /* of the rows that products read: I8 beside weights of integers, BF16 beside BF16, or F32 */
     bool smooth;        /* beside activations of I8: a vector of the weights multiplies the rows before */
+    int outliers;       /* the numbers of this vector that may be 0; the columns there stay f32 */
     Dtype attention;    /* of the queries, keys and values that are multiplied: F32 or BF16 */
     Dtype cache;        /* of the keys and values that a decoder's attention reads: F32, BF16, F16 or I8 */
 } Precision;
+
+/* Whether rows that products read are rounded in the same way. */
+static inline bool precision_rows_equal(const Precision *a, const Precision *b) {
+    return a->activations == b->activations && a->smooth == b->smooth && a->outliers == b->outliers;
+}
+
+static inline bool precision_equal(const Precision *a, const Precision *b) {
+    return weight_type_equal(a->weights, b->weights) && precision_rows_equal(a, b) && a->attention == b->attention &&
+           a->cache == b->cache;
+}
 
 /* query_width, key_width and value_width are the widths of the input rows, and output_width is that of the result. The
  * heads side by side have heads * value_dim columns. */
@@ -576,6 +587,8 @@ const char *model_name_fault(Arena *arena, const char *name);
  * The hash is computed from the text without bounds, which omits lengths, unrolling and exports and has numbers of 17
  * digits. */
 void model_print(Text *out, const Model *model, bool with_bounds);
+/* Prints what stands behind the type of rows in a spec, " smooth outliers 8" or "". */
+void print_smoothing(Text *out, const Precision *precision);
 const char *norm_kind_name(NormKind kind);
 const char *activation_name(Activation activation);
 const char *position_kind_name(PositionKind kind);
@@ -752,8 +765,9 @@ typedef struct WeightSpec {
     Shape shape;            /* matrices are [out][in], as in y = W x */
     WeightType type;        /* to which numbers are rounded */
     const Precision *precision; /* in the model, which states the type; NULL: it is always f32 */
-    int smoothing;          /* of a matrix: 1 + the vector [K] of the table that divides its columns first; or 0 */
-    bool positive;          /* a smoothing vector: its numbers are finite and above 0 */
+    int smoothing;          /* of a matrix: 1 + the vector [K] of the table that smooths its columns first; or 0 */
+    bool smooths;           /* a smoothing vector: its numbers are finite and above 0, but for: */
+    int outliers;           /* of such a vector: the most numbers that may be 0 */
     double mean, deviation; /* of random weights (--weights random:SEED) */
     bool longer;            /* a position table: a file may have more rows, of which the first ones are used */
     Location location;
@@ -883,9 +897,10 @@ Program *plan_model(Arena *arena, const Module *module);
 /* ======================================================================= weights/weights.c
  * A model's weights in memory, as f32 numbers that the dtypes of the table hold exactly, read from a file by their
  * canonical or source names, or drawn from a seed. */
-/* What the integers of a matrix are multiplied by, and what is then added: [N][weight_groups], or NULL. */
+/* What the integers of a matrix are multiplied by, and what is then added: [N][weight_groups], or NULL; and the vector
+ * [K] that smooths its columns, or NULL. Where that is 0, the matrix has f32 numbers in place of integers. */
 typedef struct Scaling {
-    const float *scales, *offsets;
+    const float *scales, *offsets, *vector;
 } Scaling;
 
 typedef struct Weights {
@@ -909,20 +924,25 @@ const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable 
 /* Names for a message, in which those that differ only in numbers are joined: "`layers.{layer}.bias` (12), `odd`". */
 const char *tensor_names_summary(Arena *arena, const char *const *names, size_t count);
 Weights *weights_new(Arena *arena, const WeightTable *table); /* without arrays */
+/* Fails where the numbers are none of a smoothing vector; `name` is that of the tensor in the file. */
+void weight_vector_check(Arena *arena, const WeightSpec *spec, const char *path, const char *name, const float *data);
 /* Draws `count` weights from a normal distribution. The same seed and name give the same weights on every machine. */
 void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out);
 
 /* --- weights/rounding.c: numbers as a weight's type represents them. */
 /* The numbers, of the weight's shape, rounded to those that its type represents; integers want finite ones. *scaling is
  * set to the scales and offsets, which are bf16 numbers where they belong to groups, and else have at most 16
- * significant bits. Numbers that are the result of this function stay as they are. */
-const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, Scaling *scaling);
-/* The matrix with each column divided by its number of the vector, in double, and rounded to f32; a number that f32
- * does not hold is a failure. */
-const float *weight_smoothed(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector);
+ * significant bits, and to the vector. Where that is not NULL, each column of the matrix is divided by its number of
+ * the vector first, in double, and rounded to f32; a number that f32 does not hold is a failure. Columns where the
+ * vector is 0 stay as they are. So do, without a vector, numbers that are the result of this function. */
+const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector,
+                            Scaling *scaling);
 /* Smooths and rounds all weights, whose numbers are those of a file or drawn ones, and sets their scaling. */
 void weights_round(Arena *arena, Weights *weights);
-/* The integers of row n of a rounded matrix. */
+/* The columns where a smoothing vector is 0, in ascending order; returns their number, of which there are at most
+ * MOST_OUTLIERS. */
+int outlier_columns(const float *vector, int64_t K, int64_t *out);
+/* The integers of row n of a rounded matrix, which are 0 in columns that stay f32. */
 void weight_codes(const WeightSpec *spec, const Scaling *scaling, const float *numbers, int64_t n, int8_t *out);
 
 /* --- weights/scales.c: scales and offsets of least squared error. */

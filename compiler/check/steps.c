@@ -58,12 +58,13 @@ int steps_parts(const Plan *plan, const Step *s, StepPart parts[MOST_STEP_PARTS]
     parts[0] = (StepPart){s->tensor, rounded_of(g, s, s->tensor), 0, g->tensors[s->tensor].dims[1].n};
     if (s->kind != STEP_GEMM || s->gemm.parts == 1) return 1;
     if (s->gemm.parts > MOST_STEP_PARTS) bug("the step `%s` has %d parts", s->name, s->gemm.parts);
-    const int x = g->ops[g->tensors[s->tensor].op].inputs[0];
+    /* the first part; layers that share their weights may multiply the same rows by them, in ops before it */
+    const int first = g->tensors[s->tensor].op, x = g->ops[first].inputs[0];
     int64_t column = 0;
     int n = 0;
     for (int part = 0; part < s->gemm.parts; part++) {
         const Packed *p = &plan->program->packed[s->gemm.weight + part];
-        for (int o = 0; o < g->n_ops; o++) {
+        for (int o = first; o < g->n_ops; o++) {
             const Op *op = &g->ops[o];
             if (op->kind != OP_linear || op->inputs[0] != x || g->tensors[op->inputs[1]].weight != p->weight) continue;
             parts[n++] = (StepPart){op->result, rounded_of(g, s, op->result), column,

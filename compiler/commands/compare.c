@@ -41,7 +41,7 @@ static Compilation f32_spec(Arena *arena, Source *source, Precision first) {
 /* Adds the vectors that smooth rows in another precision of the model, so that they are read with its weights. */
 static void add_vectors(Arena *arena, WeightTable *table, const WeightTable *of) {
     for (size_t i = 0; i < of->count; i++)
-        if (of->specs[i].positive && !weight_spec_find(table, of->specs[i].name))
+        if (of->specs[i].smooths && !weight_spec_find(table, of->specs[i].name))
             weight_table_add(arena, table, of->specs[i]);
 }
 

@@ -21,7 +21,8 @@ static const char usage[] =
     "                       logits, else cos)\n"
     "  --allow P[+P…]       the precisions that a matrix may have, as --precision takes them (default:\n"
     "                       " DEFAULT_ALLOW ");\n"
-    "                       activations=int8 allows activations=int8:smooth, too\n"
+    "                       activations=int8 allows activations=int8:smooth, and :smooth:4, which leaves the 4\n"
+    "                       largest columns in f32, too\n"
     "  --output NAME        the output whose rows are compared (default: that of the head, else the hidden rows)\n"
     "  -o SPEC2             the spec with the precisions that are chosen; vectors that smooth rows are written to\n"
     "                       SPEC2.vectors.safetensors, and belong into --weights F,SPEC2.vectors.safetensors\n"
@@ -29,20 +30,17 @@ static const char usage[] =
 
 /* ---------------------------------------------------------------- options */
 
-static bool same_choice(const Precision *a, const Precision *b) {
-    return weight_type_equal(a->weights, b->weights) && a->activations == b->activations && a->smooth == b->smooth &&
-           a->attention == b->attention && a->cache == b->cache;
-}
-
 static void add_choice(Choice *choices, int *n, Choice choice) {
     for (int i = 0; i < *n; i++)
-        if (same_choice(&choices[i].precision, &choice.precision)) return;
+        if (precision_equal(&choices[i].precision, &choice.precision)) return;
     choices[(*n)++] = choice;
 }
 
-/* The precisions of --allow, each with rows in int8 followed by the same with smoothed rows. */
+/* The precisions of --allow, each with rows in int8 followed by the same with smoothed rows, with outliers and without
+ * them. */
 static const Choice *read_allow(Arena *arena, const char *text, int *n) {
-    Choice *choices = arena_array(arena, strlen(text) + 2, 2 * sizeof *choices);
+    enum { OUTLIERS = 4 };
+    Choice *choices = arena_array(arena, strlen(text) + 2, 3 * sizeof *choices);
     *n = 0;
     for (const char *at = text;; at++) {
         const size_t length = strcspn(at, "+");
@@ -57,7 +55,10 @@ static const Choice *read_allow(Arena *arena, const char *text, int *n) {
         add_choice(choices, n, (Choice){name, precision});
         if (rows_dtype(&precision, precision.weights.dtype) == DTYPE_I8) {
             precision.smooth = true;
+            precision.outliers = 0;
             add_choice(choices, n, (Choice){arena_printf(arena, "%s smooth", name), precision});
+            precision.outliers = OUTLIERS;
+            add_choice(choices, n, (Choice){arena_printf(arena, "%s smooth outliers %d", name, OUTLIERS), precision});
         }
         at += length;
         if (!*at) return choices;

@@ -10,6 +10,8 @@ typedef struct Product {
     const WeightSpec *spec;
     const Scaling *scaling;
     const float *x, *weight, *bias; /* bias may be NULL */
+    int64_t outliers[MOST_OUTLIERS]; /* columns of x and weight that are not rounded */
+    int n_outliers;
 } Product;
 
 /* The epilogue of sums that are multiplied by a unit. */
@@ -74,6 +76,15 @@ static void quantize_rows(Arena *arena, const Product *p, const float *smooth, R
     }
 }
 
+/* Adds the products of the outliers of row i to the sum of column c. */
+static float with_outliers(const Product *p, float sum, int64_t i, int64_t c) {
+    for (int j = 0; j < p->n_outliers; j++) {
+        const int64_t k = p->outliers[j];
+        sum = fixed_add(p->way, sum, p->x[i * p->k + k], p->weight[c * p->k + k]);
+    }
+    return sum;
+}
+
 static const Op *quantize_of(const Interp *in, int tensor) {
     const Tensor *t = &in->graph->tensors[tensor];
     const Op *op = t->kind == TENSOR_VALUE ? &in->graph->ops[t->op] : NULL;
@@ -98,6 +109,7 @@ void fixed_linear(Interp *in, const Op *op, double *out) {
     uint8_t *rows = arena_array(in->arena, (size_t)(quantize ? p.n * p.k : 1), sizeof *rows);
     const float *smooth = quantize && quantize->n_inputs > 1 ? fixed_numbers(in, quantize->inputs[1]) : NULL;
     if (quantize) quantize_rows(in->arena, &p, smooth, heads, rows);
+    if (smooth) p.n_outliers = outlier_columns(smooth, p.k, p.outliers);
     for (int64_t c = 0; c < p.d; c++) {
         if (c % 64 == 0) progress_tick();
         if (integers) weight_codes(p.spec, p.scaling, p.weight, c, codes);
@@ -106,8 +118,10 @@ void fixed_linear(Interp *in, const Op *op, double *out) {
             else floats_column(&p, c, out);
             continue;
         }
-        for (int64_t i = 0; i < p.n; i++)
-            out[i * p.d + c] = (double)(p.spec->type.group ? groups_dot(&p, &heads[i], rows + i * p.k, c, codes)
-                                                           : codes_dot(&p, &heads[i], rows + i * p.k, c, codes));
+        for (int64_t i = 0; i < p.n; i++) {
+            const float sum = p.spec->type.group ? groups_dot(&p, &heads[i], rows + i * p.k, c, codes)
+                                                 : codes_dot(&p, &heads[i], rows + i * p.k, c, codes);
+            out[i * p.d + c] = (double)with_outliers(&p, sum, i, c);
+        }
     }
 }

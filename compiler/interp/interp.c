@@ -61,7 +61,20 @@ static void run_linear(Arena *arena, Rounding *how, Numbers x, Numbers weight, c
     }
 }
 
-/* x [n][k], smooth [k] or none -> out [n][k]: the numbers that rounded rows stand for. */
+/* The number of outlier j of a row that C has rounded, which is x but for what `by` allows. */
+static double given_outlier(const Interp *in, int tensor, const uint8_t *row, int64_t j, double x, double by) {
+    float number;
+    memcpy(&number, row + sizeof(RowHead) + (size_t)j * sizeof number, sizeof number);
+    QuantizeReport *report = in->report;
+    if (report && isfinite(x) && !(fabs((double)number - x) <= by)) {
+        report->wrong++;
+        if (!report->tensor) report->tensor = in->graph->tensors[tensor].name;
+    }
+    return (double)number;
+}
+
+/* x [n][k], smooth [k] or none -> out [n][k]: the numbers that rounded rows stand for. Columns where smooth is 0 stay
+ * as they are; their numbers stand in front of the codes of a row. */
 static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smooth, int64_t n, int64_t k,
                          double *out) {
     const QuantizedRows *given = in->given ? &in->given[op->result] : NULL;
@@ -82,9 +95,13 @@ static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smo
             if (report) quantize_compare(row, k, by, &head, codes, report);
             if (report && report->wrong && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
         }
-        for (int64_t c = 0; c < k; c++) {
+        for (int64_t c = 0, outliers = 0; c < k; c++) {
             uint8_t code = codes ? codes[c] : quantized_code(row[c], own.inverse, own.head.zero);
             out[i * k + c] = quantized_value(&head, code);
+            if (!smooth || at(*smooth, c) != 0) continue;
+            out[i * k + c] = codes ? given_outlier(in, op->result, given->data + i * given->stride, outliers++,
+                                                   at(x, i * k + c), 2e-5 * (1 + largest))
+                                   : at(x, i * k + c);
         }
     }
 }

@@ -7,7 +7,8 @@
 enum {
     PANEL = 16,    /* columns of a product that are stored side by side: one cache line of f32 */
     ALIGNMENT = 64, /* bytes: a cache line, and the widest vector; every slot begins at a multiple */
-    ROW_HEAD = 64   /* bytes in front of the integers of a quantized row, for its scale and zero point */
+    ROW_HEAD = 64,  /* bytes in front of the integers of a quantized row, for a RowHead and then its outliers, in f32 */
+    MOST_OUTLIERS = 14
 };
 
 /* A matrix [N][K] as rows, or with `panel` > 0 as panels [N/panel][K/k_group][panel][k_group], N and K rounded up. A

@@ -33,6 +33,8 @@ static void epilogue(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "factor_stride", stride_of(l, g->factor));
     constant_integer(l, call, "other_stride", stride_of(l, g->residual));
     constant_integer(l, call, "has_bias", g->bias != NO_PACKED);
+    constant_integer(l, call, "OUTLIERS",
+                     g->outliers == NO_PACKED ? 0 : l->plan->program->packed[g->outliers].shape.dims[1]);
     constant_integer(l, call, "has_scale", g->scale != 1 && !folded);
     constant_integer(l, call, "has_cap", g->cap > 0);
     constant_integer(l, call, "has_activation", g->has_activation);
@@ -98,8 +100,9 @@ static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel
     epilogue(l, call, s);
     const char *activation =
         g->has_activation ? arena_printf(l->arena, ", %s", activation_name(g->activation)) : "";
-    call->comment = arena_printf(l->arena, "out [rows][%lld] = x [rows][%lld] times weight%s%s%s%s%s", (long long)s->n,
-                                 (long long)g->k, g->bias != NO_PACKED ? ", + bias" : "", activation,
+    call->comment = arena_printf(l->arena, "out [rows][%lld] = x [rows][%lld] times weight%s%s%s%s%s%s",
+                                 (long long)s->n, (long long)g->k, g->bias != NO_PACKED ? ", + bias" : "",
+                                 g->outliers != NO_PACKED ? ", + outliers" : "", activation,
                                  gemm_has_factor(g) ? ", times factor" : "", gemm_has_residual(g) ? ", + other" : "",
                                  g->rounds ? ", to bf16" : "");
     call->stem = arena_printf(l->arena, "gemm_%lldx%lld", (long long)g->k, (long long)s->n);
@@ -110,6 +113,7 @@ static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel
     give_packed(call, "offsets", g->offsets);
     if (dots && !shared) give_packed(call, "column_sums", g->sums);
     give_packed(call, "bias", g->bias);
+    give_packed(call, "outliers", g->outliers);
     give_operand(call, "factor", g->factor);
     give_operand(call, "other", g->residual);
     give_operand(call, "out", s->out);

@@ -136,6 +136,8 @@ KernelCall *lower_quantize(const Lowering *l, const Step *s) {
     constant_integer(l, call, "ROW_HEAD", ROW_HEAD);
     fix_rows(l, call, s->rows);
     constant_integer(l, call, "has_smooth", smooth);
+    const int columns = s->quantize.columns;
+    constant_integer(l, call, "OUTLIERS", columns == NO_PACKED ? 0 : l->plan->program->packed[columns].shape.dims[0]);
     constant_integer(l, call, "x_stride", stride_of(l, s->quantize.x));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
     call->comment = arena_printf(l->arena, "%s%s as codes of 0 to 255", counted(l->arena, s->n, "column"),
@@ -143,6 +145,7 @@ KernelCall *lower_quantize(const Lowering *l, const Step *s) {
     call->stem = arena_printf(l->arena, "%s_%lld", smooth ? "smooth" : "quantize", (long long)s->n);
     give_operand(call, "x", s->quantize.x);
     give_packed(call, "smooth", s->quantize.smooth);
+    give_packed(call, "columns", columns);
     give_operand(call, "out", s->out);
     return call;
 }

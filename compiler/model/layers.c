@@ -16,20 +16,21 @@ Precision resolve_precision(const Scope *scope) {
                                    get(scope, F_weights_offset)},
                        .activations = (Dtype)get(scope, F_activations_dtype),
                        .smooth = get(scope, F_smooth),
+                       .outliers = (int)get(scope, F_outliers),
                        .attention = (Dtype)get(scope, F_attention_dtype),
                        .cache = (Dtype)get(scope, F_cache_dtype)};
 }
 
 /* The fields of the precision of a sublayer's last matrix. */
 typedef struct LastFields {
-    Field dtype, group, offset, activations, smooth;
+    Field dtype, group, offset, activations, smooth, outliers;
 } LastFields;
 
 Precision resolve_last_precision(const Scope *scope, SublayerKind kind) {
     static const LastFields output = {F_output_weights_dtype, F_output_weights_group, F_output_weights_offset,
-                                      F_output_activations_dtype, F_output_smooth},
+                                      F_output_activations_dtype, F_output_smooth, F_output_outliers},
                             down = {F_down_weights_dtype, F_down_weights_group, F_down_weights_offset,
-                                    F_down_activations_dtype, F_down_smooth};
+                                    F_down_activations_dtype, F_down_smooth, F_down_outliers};
     const LastFields *fields = kind == SUBLAYER_FFN ? &down : &output;
     Precision last = resolve_precision(scope);
     const Dtype weights = (Dtype)get(scope, fields->dtype), activations = (Dtype)get(scope, fields->activations);
@@ -40,6 +41,7 @@ Precision resolve_last_precision(const Scope *scope, SublayerKind kind) {
     if (activations == DTYPE_COUNT) return last;
     last.activations = activations;
     last.smooth = get(scope, fields->smooth);
+    last.outliers = (int)get(scope, fields->outliers);
     return last;
 }
 

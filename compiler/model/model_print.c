@@ -58,25 +58,31 @@ static void print_weight_type(Text *out, WeightType type) {
     if (type.group) text_printf(out, " %d%s", type.group, type.offset ? " offset" : "");
 }
 
+void print_smoothing(Text *out, const Precision *precision) {
+    if (precision->smooth) text_printf(out, " smooth");
+    if (precision->outliers) text_printf(out, " outliers %d", precision->outliers);
+}
+
 static void print_precision(const Print *to, const Precision *own) {
     if (!weight_type_equal(own->weights, to->outer.weights)) {
         text_printf(to->out, " weights");
         print_weight_type(to->out, own->weights);
     }
-    if (own->activations != to->outer.activations || own->smooth != to->outer.smooth)
-        text_printf(to->out, " activations %s%s", dtype_name(own->activations), own->smooth ? " smooth" : "");
+    if (!precision_rows_equal(own, &to->outer)) {
+        text_printf(to->out, " activations %s", dtype_name(own->activations));
+        print_smoothing(to->out, own);
+    }
     if (own->attention != to->outer.attention) text_printf(to->out, " attention %s", dtype_name(own->attention));
     if (own->cache != to->outer.cache) text_printf(to->out, " cache %s", dtype_name(own->cache));
 }
 
 static void print_last_precision(const Print *to, const Sublayer *s) {
     const Precision *last = &s->last, *first = &s->precision;
-    if (weight_type_equal(last->weights, first->weights) && last->activations == first->activations &&
-        last->smooth == first->smooth)
-        return;
+    if (weight_type_equal(last->weights, first->weights) && precision_rows_equal(last, first)) return;
     text_printf(to->out, " %s weights", s->kind == SUBLAYER_FFN ? "down" : "output");
     print_weight_type(to->out, last->weights);
-    text_printf(to->out, " activations %s%s", dtype_name(last->activations), last->smooth ? " smooth" : "");
+    text_printf(to->out, " activations %s", dtype_name(last->activations));
+    print_smoothing(to->out, last);
 }
 
 static void print_position(const Print *to, const Position *p) {
@@ -211,8 +217,10 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     print_weight_type(out, model->precision.weights);
     if (model->embedding_tied) text_printf(out, ", embedding tied");
     const Precision *p = &model->precision;
-    if (p->activations != DTYPE_F32)
-        text_printf(out, ", activations %s%s", dtype_name(p->activations), p->smooth ? " smooth" : "");
+    if (p->activations != DTYPE_F32) {
+        text_printf(out, ", activations %s", dtype_name(p->activations));
+        print_smoothing(out, p);
+    }
     if (p->attention != DTYPE_F32) text_printf(out, ", attention %s", dtype_name(p->attention));
     if (p->cache != DTYPE_F32) text_printf(out, ", cache %s", dtype_name(p->cache));
     text_printf(out, "\n");

@@ -68,6 +68,25 @@ static bool read_integers(Arena *arena, const char *word, WeightType *type) {
     return !*rest || type->offset;
 }
 
+/* Reads int8:smooth or int8:smooth:N; false for another word. */
+static bool read_smoothed(const char *word, Precision *out) {
+    static const char SMOOTH[] = "int8:smooth";
+    const size_t length = strlen(SMOOTH);
+    if (strncmp(word, SMOOTH, length) != 0) return false;
+    const char *behind = word + length;
+    int outliers = 0;
+    if (*behind == ':') {
+        for (behind++; *behind >= '0' && *behind <= '9' && outliers <= MOST_OUTLIERS; behind++)
+            outliers = outliers * 10 + *behind - '0';
+        if (outliers < 1 || outliers > MOST_OUTLIERS) return false;
+    }
+    if (*behind) return false;
+    out->activations = DTYPE_I8;
+    out->smooth = true;
+    out->outliers = outliers;
+    return true;
+}
+
 static PrecisionRead read_part(Arena *arena, const char *name, const char *value, Precision *out, const char **why) {
     const Part *part = NULL;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -78,11 +97,7 @@ static PrecisionRead read_part(Arena *arena, const char *name, const char *value
         return PRECISION_WRONG;
     }
     if (part->field == F_weights_dtype && read_integers(arena, value, &out->weights)) return PRECISION_FINE;
-    if (part->field == F_activations_dtype && strcmp(value, "int8:smooth") == 0) {
-        out->activations = DTYPE_I8;
-        out->smooth = true;
-        return PRECISION_FINE;
-    }
+    if (part->field == F_activations_dtype && read_smoothed(value, out)) return PRECISION_FINE;
     const int64_t choice = choice_of(part->field, value);
     if (choice < 0) {
         const bool later = is_among(part->later, value);

@@ -191,6 +191,7 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
     scope->fields[F_weights_offset].integer = outermost->weights.offset;
     scope->fields[F_activations_dtype].integer = outermost->activations;
     scope->fields[F_smooth].integer = outermost->smooth;
+    scope->fields[F_outliers].integer = outermost->outliers;
     scope->fields[F_attention_dtype].integer = outermost->attention;
     scope->fields[F_cache_dtype].integer = outermost->cache;
     const Item *found = NULL;

@@ -45,7 +45,8 @@ static const Value *take_numbers(Resolver *r, Scope *scope, const OptionRow *opt
         doubt(scope, option->field);
         return value && value->kind != VALUE_EXPR ? value->next : value;
     }
-    int64_t least = range == RANGE_natural ? 0 : range == RANGE_positive ? 1 : INT32_MIN, n = 0;
+    int64_t least = range == RANGE_natural ? 0 : range == RANGE_any ? INT32_MIN : 1, n = 0;
+    const int64_t most = range == RANGE_outliers ? MOST_OUTLIERS : MOST_INTEGER;
     const Value *stop = value;
     for (; stop && stop->kind == VALUE_EXPR && !option_of(option->setting, stop) && (list || n == 0); stop = stop->next)
         n++;
@@ -53,7 +54,7 @@ static const Value *take_numbers(Resolver *r, Scope *scope, const OptionRow *opt
     Number last = {0};
     bool good = true;
     for (int64_t i = 0; i < n; i++, value = value->next) {
-        last = integer ? evaluate_integer(r, scope, value->expr, what, least, MOST_INTEGER)
+        last = integer ? evaluate_integer(r, scope, value->expr, what, least, most)
                        : evaluate_real(r, scope, value->expr, what, range);
         numbers[i] = last.real;
         good = good && last.ok;
@@ -217,10 +218,13 @@ static const struct {
     {F_export_layers, F_export_attention, 1 << 1, "attention"},
     {F_weights_offset, F_weights_dtype, 1 << DTYPE_I4, "weights int4"},
     {F_smooth, F_activations_dtype, 1 << DTYPE_I8, "activations int8"},
+    {F_outliers, F_smooth, 1 << 1, "smooth"},
     {F_output_weights_offset, F_output_weights_dtype, 1 << DTYPE_I4, "weights int4"},
     {F_output_smooth, F_output_activations_dtype, 1 << DTYPE_I8, "activations int8"},
+    {F_output_outliers, F_output_smooth, 1 << 1, "smooth"},
     {F_down_weights_offset, F_down_weights_dtype, 1 << DTYPE_I4, "weights int4"},
     {F_down_smooth, F_down_activations_dtype, 1 << DTYPE_I8, "activations int8"},
+    {F_down_outliers, F_down_smooth, 1 << 1, "smooth"},
     {F_export_heads, F_export_attention, 1 << 1, "attention"},
 };
 

@@ -81,7 +81,8 @@ typedef struct Number {
     double real; /* the value of an integer, too */
 } Number;
 /* --- model/expressions.c */
-typedef enum Range { RANGE_any, RANGE_positive, RANGE_natural, RANGE_unit } Range; /* unit: above 0, at most 1 */
+/* unit: above 0, at most 1; outliers: 1 to MOST_OUTLIERS */
+typedef enum Range { RANGE_any, RANGE_positive, RANGE_natural, RANGE_unit, RANGE_outliers } Range;
 
 Number evaluate(Resolver *r, const Scope *scope, const Expr *expr);
 Number evaluate_real(Resolver *r, const Scope *scope, const Expr *expr, const char *what, Range range);

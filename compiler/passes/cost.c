@@ -75,12 +75,16 @@ int64_t step_work(const Step *s) {
     return a->heads * (a->head_dim * (additive ? ELEMENT_WORK : 1) + a->value_dim + ELEMENT_WORK);
 }
 
-/* Of a column. */
+/* Of a column: what is packed in rows or in a matrix [columns][]. */
+static double packed_bytes_of_column(const Plan *plan, int packed) {
+    if (packed == NO_PACKED) return 0;
+    const Packed *p = &plan->program->packed[packed];
+    return (double)dtype_bytes(p->slot.layout.dtype) * (double)(p->shape.rank > 1 ? p->shape.dims[1] : 1);
+}
+
 static double scaling_bytes(const Plan *plan, const GemmStep *g) {
-    if (g->scales == NO_PACKED) return 0;
-    const Packed *scales = &plan->program->packed[g->scales];
-    const int64_t each = scales->shape.rank > 1 ? scales->shape.dims[1] : 1;
-    return (double)dtype_bytes(scales->slot.layout.dtype) * (double)each * (g->offsets == NO_PACKED ? 1 : 2);
+    return packed_bytes_of_column(plan, g->scales) + packed_bytes_of_column(plan, g->offsets) +
+           packed_bytes_of_column(plan, g->outliers);
 }
 
 /* Of a key and its value as attention reads them. */

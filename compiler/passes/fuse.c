@@ -70,8 +70,11 @@ static void fuse_quantize(Fuse *f, const Op *op) {
                arena_printf(f->arena, "`activations int8` of rows of more than %d columns", MOST_COLUMNS));
     f->rows[op->result] = f->rows[op->inputs[0]];
     Step step = step_new(f, STEP_QUANTIZE, op->location, op->result);
-    step.quantize = (QuantizeStep){.x = f->at[op->inputs[0]], .smooth = NO_PACKED};
-    if (op->n_inputs > 1) step.quantize.smooth = pack_tensor(f, op->inputs[1], false, false);
+    step.quantize = (QuantizeStep){.x = f->at[op->inputs[0]], .smooth = NO_PACKED, .columns = NO_PACKED};
+    if (op->n_inputs > 1) {
+        step.quantize.smooth = pack_tensor(f, op->inputs[1], false, false);
+        step.quantize.columns = pack_columns(f, op->inputs[1]);
+    }
     step.n = columns_of(f, op->result);
     step.out = f->at[op->result] = (Operand){quantized_buffer(f, op->result), 0};
     step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)step.n);

@@ -18,6 +18,7 @@ static Step gemm_step(Fuse *f, const Op *linear) {
                            .scales = NO_PACKED,
                            .offsets = NO_PACKED,
                            .sums = NO_PACKED,
+                           .outliers = NO_PACKED,
                            .bias = NO_PACKED,
                            .bf16 = is_rounded(f, x) && weight_type(f, linear->inputs[1]).dtype == DTYPE_BF16,
                            .scale = 1,
@@ -107,6 +108,12 @@ static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
         if (i == 0) gemm->sums = packed;
         else if (gemm->sums != NO_PACKED && packed != gemm->sums + i)
             bug("the sums of `%s` do not follow each other", step->name);
+    }
+    for (int i = 0; i < n; i++) {
+        int packed = pack_outliers(f, parts[i]->inputs[1], outliers_of(f, parts[0]->inputs[0]));
+        if (i == 0) gemm->outliers = packed;
+        else if (gemm->outliers != NO_PACKED && packed != gemm->outliers + i)
+            bug("the outliers of `%s` do not follow each other", step->name);
     }
     for (int i = 0; i < n && any_bias; i++) {
         int packed = parts[i]->n_inputs > 2 ? pack_tensor(f, parts[i]->inputs[2], false, false)

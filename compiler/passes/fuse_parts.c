@@ -178,12 +178,16 @@ Layout scaling_layout(const Fuse *f, int weight, Shape *shape) {
     return layout;
 }
 
-/* What belongs to the rows of a weight of integers. */
-static int pack_of_rows(Fuse *f, int weight, int *index, PackedOf of, const char *what) {
+int outliers_of(const Fuse *f, int x) {
+    const Op *op = writer_of(f, x);
+    if (!op || op->kind != OP_quantize || op->n_inputs == 1) return 0;
+    return f->module->weights.specs[tensor_in(f, op->inputs[1])->weight].outliers;
+}
+
+/* What belongs to the rows of a weight of integers, or to a vector that smooths. */
+static int pack_beside(Fuse *f, int weight, int *index, PackedOf of, Layout layout, Shape shape, const char *what) {
     const Tensor *tensor = tensor_in(f, weight);
     if (*index != NO_PACKED) return *index;
-    Shape shape = {1, {tensor->dims[0].n}};
-    const Layout layout = of == OF_SUMS ? LAYOUT_ROWS : scaling_layout(f, weight, &shape);
     Packed rows = {.slot = {.space = SPACE_WEIGHTS, .layout = layout},
                    .site = tensor->site,
                    .weight = tensor->weight,
@@ -198,17 +202,40 @@ static int pack_of_rows(Fuse *f, int weight, int *index, PackedOf of, const char
 int pack_scales(Fuse *f, int weight) {
     const Tensor *tensor = tensor_in(f, weight);
     if (!dtype_has_scales(tensor->dtype)) return NO_PACKED;
-    return pack_of_rows(f, weight, &f->program->scales_of[tensor->weight], OF_SCALES, "scales");
+    Shape shape;
+    const Layout layout = scaling_layout(f, weight, &shape);
+    return pack_beside(f, weight, &f->program->scales_of[tensor->weight], OF_SCALES, layout, shape, "scales");
 }
 
 int pack_offsets(Fuse *f, int weight) {
     if (!weight_type(f, weight).offset) return NO_PACKED;
-    return pack_of_rows(f, weight, &f->program->offsets_of[tensor_in(f, weight)->weight], OF_OFFSETS, "offsets");
+    Shape shape;
+    const Layout layout = scaling_layout(f, weight, &shape);
+    int *index = &f->program->offsets_of[tensor_in(f, weight)->weight];
+    return pack_beside(f, weight, index, OF_OFFSETS, layout, shape, "offsets");
 }
 
 int pack_sums(Fuse *f, int weight) {
     if (weight_type(f, weight).group) return NO_PACKED; /* sums of groups come with the product */
-    return pack_of_rows(f, weight, &f->program->sums_of[tensor_in(f, weight)->weight], OF_SUMS, "sums");
+    const Tensor *tensor = tensor_in(f, weight);
+    const Shape shape = {1, {tensor->dims[0].n}};
+    return pack_beside(f, weight, &f->program->sums_of[tensor->weight], OF_SUMS, LAYOUT_ROWS, shape, "sums");
+}
+
+int pack_outliers(Fuse *f, int weight, int n) {
+    if (!n) return NO_PACKED;
+    const Tensor *tensor = tensor_in(f, weight);
+    const Shape shape = {2, {tensor->dims[0].n, n}};
+    int *index = &f->program->outliers_of[tensor->weight];
+    return pack_beside(f, weight, index, OF_OUTLIERS, LAYOUT_PANELS, shape, "outliers");
+}
+
+int pack_columns(Fuse *f, int vector) {
+    const Tensor *tensor = tensor_in(f, vector);
+    const int n = f->module->weights.specs[tensor->weight].outliers;
+    if (!n) return NO_PACKED;
+    const Shape shape = {1, {n}};
+    return pack_beside(f, vector, &f->program->columns_of[tensor->weight], OF_COLUMNS, LAYOUT_ROWS, shape, "columns");
 }
 
 int pack_zeros(Fuse *f, int weight, int64_t n) {

@@ -15,6 +15,8 @@ Program *plan_model(Arena *arena, const Module *module) {
     program->scales_of = none_packed(arena, module->weights.count);
     program->offsets_of = none_packed(arena, module->weights.count);
     program->sums_of = none_packed(arena, module->weights.count);
+    program->outliers_of = none_packed(arena, module->weights.count);
+    program->columns_of = none_packed(arena, module->weights.count);
     program->zeros_of = none_packed(arena, module->weights.count);
     program->of_derived = none_packed(arena, (size_t)module->n_derived);
     program->unroll_full = module->model->unroll_full;

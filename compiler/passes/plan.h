@@ -15,7 +15,8 @@ typedef enum RowsKind {
 } RowsKind;
 
 /* Rows of the workspace, of an input or of an output. Those of a STEP_QUANTIZE are in U8: `columns` codes, ROW_HEAD
- * bytes behind the begin of a row, where its scale and zero point are two floats; the codes behind the last are 0. */
+ * bytes behind the begin of a row, where its scale, its zero point and its outliers are floats; the codes behind the
+ * last are 0. */
 typedef struct Buffer {
     Slot slot;
     Site site;          /* of the tensor that it was made for */
@@ -44,9 +45,10 @@ typedef struct Cache {
     int64_t window; /* 0: no window, or one that the first keys ignore */
 } Cache;
 
-/* What is packed of the rows of a weight: their numbers, or, of integers, the scales, the offsets or the sum of each;
- * scales and offsets of groups are a matrix [rows][groups] in panels. */
-typedef enum PackedOf { OF_NUMBERS, OF_SCALES, OF_OFFSETS, OF_SUMS } PackedOf;
+/* What is packed of the rows of a weight: their numbers, or, of integers, the scales, the offsets or the sum of each,
+ * or the columns that stay f32; scales and offsets of groups, and these columns, are a matrix [rows][] in panels.
+ * OF_COLUMNS are the numbers of these columns, of a vector that smooths. */
+typedef enum PackedOf { OF_NUMBERS, OF_SCALES, OF_OFFSETS, OF_SUMS, OF_OUTLIERS, OF_COLUMNS } PackedOf;
 
 /* A tensor as the code reads it. Matrices with adjacent panels are read as a single matrix. */
 typedef struct Packed {
@@ -93,13 +95,15 @@ typedef struct PatchesStep {
     int64_t height, width, patch; /* pixels; of a square */
 } PatchesStep;
 
-/* out = residual + residual_scale * (activation(cap(scale * (x weight^T * scales + bias))) * factor) */
+/* out = residual + residual_scale * (activation(cap(scale * (x weight^T * scales + bias + the products of outliers))) *
+ * factor) */
 typedef struct GemmStep {
     Operand x, factor, residual; /* x is rows of f32, or quantized rows */
     int64_t k;           /* columns of x */
     int weight, bias;    /* packed: the first of `parts` that follow each other; bias may be NO_PACKED */
     int scales, offsets; /* packed, the same: of weights of integers, or NO_PACKED */
     int sums;            /* packed, the same: of the integers of each row, where x is quantized; or NO_PACKED */
+    int outliers;        /* packed, the same: the columns that stay f32, where x has outliers; or NO_PACKED */
     int parts;
     double scale, residual_scale;
     double cap;          /* 0: none */
@@ -164,7 +168,8 @@ typedef struct MapStep {
 
 typedef struct QuantizeStep {
     Operand x;
-    int smooth; /* packed: what multiplies the columns of x, or NO_PACKED */
+    int smooth;  /* packed: what multiplies the columns of x, or NO_PACKED */
+    int columns; /* packed: the numbers of those that stay f32, or NO_PACKED */
 } QuantizeStep;
 
 typedef struct RoundStep {
@@ -240,7 +245,8 @@ struct Program {
     Packed *packed;
     int n_packed, room_packed;
     int *of_weight, *of_derived;     /* the packed one of each weight and derived tensor of the module, or NO_PACKED */
-    int *scales_of, *offsets_of, *sums_of; /* those of a weight of integers, or NO_PACKED */
+    int *scales_of, *offsets_of, *sums_of, *outliers_of; /* those of a weight of integers, or NO_PACKED */
+    int *columns_of;                 /* the outliers of a vector that smooths, or NO_PACKED */
     int *zeros_of;                 /* the packed zeros that replace a weight's bias, or NO_PACKED */
     int64_t weight_bytes;            /* the data of .attnw */
     Cache *caches;

@@ -69,6 +69,8 @@ static void verify_gemm(const Checker *c) {
     const bool in_groups = scaled && c->plan->program->packed[g->scales].slot.layout.panel;
     verify_packed(c, g->sums, "sums", quantized && !in_groups);
     verify_packed(c, g->offsets, "offsets", false);
+    verify_packed(c, g->outliers, "outliers", false);
+    if (g->outliers != NO_PACKED && !quantized) broken(c, "are of rows that are not quantized", "outliers");
     if (!scaled && g->scales != NO_PACKED) broken(c, "are of weights that have none", "scales");
     for (int p = 0; p < g->parts; p++) {
         const Packed *part = &c->plan->program->packed[g->weight + p];
@@ -119,7 +121,10 @@ static void verify_step(const Checker *c) {
         verify_packed(c, s->embed.offsets, "offsets", false);
         break;
     case STEP_PREPEND: verify_packed(c, s->embed.front[0], "front", true); break;
-    case STEP_QUANTIZE: verify_packed(c, s->quantize.smooth, "smooth", false); break;
+    case STEP_QUANTIZE:
+        verify_packed(c, s->quantize.smooth, "smooth", s->quantize.columns != NO_PACKED);
+        verify_packed(c, s->quantize.columns, "columns", false);
+        break;
     case STEP_PATCHES: case STEP_MAP: case STEP_POOL: case STEP_COPY: break;
     case STEP_ROUND:
         if (s->round.heads < 1 || s->n % s->round.heads) broken(c, "do not divide the columns", "heads");

@@ -81,6 +81,7 @@ static void make_room(Quantization *q, const int *of_tensor) {
         set->room = ceil_div(total[s], set->stride);
         set->kept = arena_array(q->arena, (size_t)(set->room * set->k), sizeof *set->kept);
         set->most = arena_array(q->arena, (size_t)set->k, sizeof *set->most);
+        set->vectors = arena_array(q->arena, (size_t)q->task->n_choices, sizeof *set->vectors);
     }
 }
 

@@ -14,12 +14,14 @@ Compilation chosen_spec(Arena *arena, const Quantization *q, const int *chosen) 
     return c;
 }
 
-const float *chosen_vector(const Quantization *q, const WeightTable *table, int weight) {
+const float *chosen_vector(const Quantization *q, const WeightTable *table, int weight, const int *chosen) {
     for (size_t i = 0; i < table->count; i++) {
         if (table->specs[i].smoothing != weight + 1) continue;
         const WeightSpec *own = weight_spec_find(&q->f32->module->weights, table->specs[i].name);
-        for (int m = 0; m < q->n_matrices; m++)
-            if (&q->f32->module->weights.specs[q->matrices[m].weight] == own) return q->sets[q->matrices[m].set].vector;
+        for (int k = 0; k < q->n_matrices; k++) {
+            const Matrix *m = &q->matrices[k];
+            if (&q->f32->module->weights.specs[m->weight] == own) return q->sets[m->set].vectors[chosen[m->unit]];
+        }
     }
     bug("no matrix is smoothed by `%s`", table->specs[weight].name);
 }
@@ -29,7 +31,7 @@ static Weights *chosen_weights(Arena *arena, Quantization *q, const WeightTable 
     const WeightTable *f32 = &q->f32->module->weights;
     for (size_t i = 0; i < table->count; i++) {
         const WeightSpec *own = weight_spec_find(f32, table->specs[i].name);
-        weights->data[i] = own ? q->weights->data[own - f32->specs] : chosen_vector(q, table, (int)i);
+        weights->data[i] = own ? q->weights->data[own - f32->specs] : chosen_vector(q, table, (int)i, chosen);
         for (int m = 0; m < q->n_matrices && own; m++) {
             Matrix *matrix = &q->matrices[m];
             if (&f32->specs[matrix->weight] != own) continue;

@@ -3,7 +3,8 @@
  *
  * A vector divides the columns of rows by s and multiplies those of matrices by s, where s_j is max|x_j|^a over
  * max|w_j|^(1 - a) (SmoothQuant: Xiao et al. 2022, arXiv:2211.10438): large columns of rows become smaller where those
- * of the matrices leave room. Of a few a, the one with the least error is taken. */
+ * of the matrices leave room. Of a few a, the one with the least error is taken. Columns that remain the largest become
+ * outliers where a choice has such (as in LLM.int8(): Dettmers et al. 2022, arXiv:2208.07339, section 3.2). */
 #include "quantize.h"
 
 #include <math.h>
@@ -17,10 +18,8 @@ static const WeightSpec *spec_of(const Quantization *q, const Matrix *m) {
 
 static const float *numbers_of(const Quantization *q, const Matrix *m) { return q->weights->data[m->weight]; }
 
-/* Whether a choice smooths the rows that the matrix multiplies. */
-static bool smooths(const Quantization *q, const Matrix *m, const Precision *p) {
-    return p->smooth && !m->looked_up && m->set != NO_ROWS && rows_dtype(p, p->weights.dtype) == DTYPE_I8 &&
-           q->sets[m->set].vector;
+const float *vector_in(const Quantization *q, const Matrix *m, int choice) {
+    return m->looked_up || m->set == NO_ROWS ? NULL : q->sets[m->set].vectors[choice];
 }
 
 static void refuse_not_finite(const WeightSpec *spec, const float *numbers, int64_t count) {
@@ -39,17 +38,13 @@ static const float *rounded(Arena *arena, const Quantization *q, const Matrix *m
     int64_t count = 0;
     shape_elements(spec.shape, &count);
     refuse_not_finite(&spec, numbers, count);
-    Arena *own = arena_new();
-    if (vector) numbers = weight_smoothed(own, &spec, numbers, vector);
-    const float *out = weight_rounded(arena, &spec, numbers, scaling);
-    arena_free(own);
-    return out;
+    return weight_rounded(arena, &spec, numbers, vector, scaling);
 }
 
 /* Whether the numbers of a matrix are the same in two choices. */
 static bool same_numbers(const Quantization *q, const Matrix *m, int a, int b) {
     const Precision *p = &q->task->choices[a].precision, *other = &q->task->choices[b].precision;
-    return weight_type_equal(p->weights, other->weights) && smooths(q, m, p) == smooths(q, m, other);
+    return weight_type_equal(p->weights, other->weights) && vector_in(q, m, a) == vector_in(q, m, b);
 }
 
 bool same_model(const Quantization *q, int unit, int a, int b) {
@@ -73,8 +68,7 @@ const float *matrix_rounded(Quantization *q, Matrix *m, int choice) {
         }
     if (m->rounded[choice]) return m->rounded[choice];
     const Precision *p = &q->task->choices[choice].precision;
-    const float *vector = smooths(q, m, p) ? q->sets[m->set].vector : NULL;
-    return m->rounded[choice] = rounded(q->arena, q, m, p, vector, &scaling[choice]);
+    return m->rounded[choice] = rounded(q->arena, q, m, p, vector_in(q, m, choice), &scaling[choice]);
 }
 
 /* ---------------------------------------------------------------- products */
@@ -117,7 +111,8 @@ static const float *rows_in(Arena *arena, const RowSet *set, Dtype dtype, const 
         for (int64_t c = 0; c < set->k; c++)
             row[c] = (double)set->kept[i * set->k + c] * (vector ? (double)vector[c] : 1);
         row_in(dtype, row, set->k, to);
-        for (int64_t c = 0; c < set->k; c++) out[i * set->k + c] = (float)to[c];
+        for (int64_t c = 0; c < set->k; c++)
+            out[i * set->k + c] = vector && vector[c] == 0 ? set->kept[i * set->k + c] : (float)to[c];
     }
     return out;
 }
@@ -167,13 +162,15 @@ static float in_eight_bits(double x) {
     return (float)ldexp(nearbyint(part * 256), exponent - 8);
 }
 
-/* The vector of a set for an exponent. Columns that are 0 in all rows, or in all matrices, are left as they are; the
- * others have a geometric mean of 1. */
-static const float *vector_of(Arena *arena, const RowSet *set, const float *of_weights, double exponent) {
+/* The vector of a set for an exponent, or of ones for NAN. Columns that are 0 in all rows, or in all matrices, are left
+ * as they are; the others have a geometric mean of 1. */
+static float *vector_of(Arena *arena, const RowSet *set, const float *of_weights, double exponent) {
     enum { MOST = 20 }; /* powers of two from 1 */
     float *out = arena_array(arena, (size_t)set->k, sizeof *out);
     double *logs = arena_array(arena, (size_t)set->k, sizeof *logs), sum = 0;
     int64_t n = 0;
+    for (int64_t c = 0; c < set->k && isnan(exponent); c++) out[c] = 1;
+    if (isnan(exponent)) return out;
     for (int64_t c = 0; c < set->k; c++) {
         if (set->most[c] <= 0 || of_weights[c] <= 0) continue;
         logs[c] = (1 - exponent) * portable_log((double)of_weights[c]) - exponent * portable_log((double)set->most[c]);
@@ -189,14 +186,17 @@ static const float *vector_of(Arena *arena, const RowSet *set, const float *of_w
     return out;
 }
 
-/* The first choice that smooths rows, or NULL. */
-static const Precision *smoothing_choice(const Quantization *q) {
-    for (int c = 0; c < q->task->n_choices; c++) {
-        const Precision *p = &q->task->choices[c].precision;
-        if (p->smooth && rows_dtype(p, p->weights.dtype) == DTYPE_I8) return p;
+/* Makes the n columns outliers that would be the largest after the vector. */
+static void take_outliers(const RowSet *set, int n, float *vector) {
+    for (int j = 0; j < n; j++) {
+        int64_t largest = 0;
+        for (int64_t c = 1; c < set->k; c++)
+            if (set->most[c] * vector[c] > set->most[largest] * vector[largest]) largest = c;
+        vector[largest] = 0;
     }
-    return NULL;
 }
+
+static bool smooths(const Precision *p) { return p->smooth && rows_dtype(p, p->weights.dtype) == DTYPE_I8; }
 
 /* The largest magnitude of each column of the matrices that read the set's rows; false where all are looked up. */
 static bool columns_of(const Quantization *q, int set, float *most) {
@@ -212,31 +212,53 @@ static bool columns_of(const Quantization *q, int set, float *most) {
     return any;
 }
 
-/* Sets the vector of the set: that of the exponent with the least sum of errors. */
-static void find_vector(Quantization *q, int at, const Precision *p) {
+/* The sum of the errors of the products of a set with that vector; `exact` are those in f32, which are made once. */
+static double error_with(Quantization *q, int at, const Precision *p, const float *vector, const float **exact) {
+    double error = 0;
+    for (int i = 0; i < q->n_matrices; i++) {
+        const Matrix *m = &q->matrices[i];
+        if (m->set != at || m->looked_up) continue;
+        Scaling scaling;
+        Arena *once = arena_new();
+        error += product_error(q, m, p, rounded(once, q, m, p, vector, &scaling), vector, exact[i]);
+        arena_free(once);
+    }
+    return error;
+}
+
+/* The vector of the set for a choice: that of the exponent with the least sum of errors. Beside outliers, the other
+ * columns may be left as they are. */
+static const float *find_vector(Quantization *q, int at, const Precision *p, const float *of_weights,
+                                const float **exact) {
+    const RowSet *set = &q->sets[at];
+    float *best = NULL;
+    double least = INFINITY;
+    for (size_t e = 0; e < sizeof exponents / sizeof *exponents + (p->outliers > 0); e++) {
+        const bool ones = e == sizeof exponents / sizeof *exponents;
+        float *vector = vector_of(q->arena, set, of_weights, ones ? NAN : exponents[e]);
+        take_outliers(set, p->outliers, vector);
+        const double error = error_with(q, at, p, vector, exact);
+        if (error < least) least = error, best = vector;
+    }
+    if (!best) bug("no exponent has an error");
+    return best;
+}
+
+/* Sets the vectors of a set. Choices with as many outliers share that of the first. */
+static void find_vectors(Quantization *q, int at) {
     RowSet *set = &q->sets[at];
     Arena *own = arena_new();
-    float *most = arena_array(own, (size_t)set->k, sizeof *most);
-    if (columns_of(q, at, most)) {
-        const float **exact = arena_array(own, (size_t)q->n_matrices, sizeof *exact), *best = NULL;
-        double least = INFINITY;
-        for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++) {
-            const float *vector = vector_of(own, set, most, exponents[e]);
-            double error = 0;
-            for (int i = 0; i < q->n_matrices; i++) {
-                const Matrix *m = &q->matrices[i];
-                if (m->set != at || m->looked_up) continue;
-                Scaling scaling;
-                Arena *once = arena_new();
-                if (!exact[i]) exact[i] = exact_product(own, q, m);
-                error += product_error(q, m, p, rounded(once, q, m, p, vector, &scaling), vector, exact[i]);
-                arena_free(once);
-            }
-            if (error < least) least = error, best = vector;
-        }
-        if (!best) bug("no exponent has an error");
-        set->vector = arena_array(q->arena, (size_t)set->k, sizeof *set->vector);
-        memcpy(set->vector, best, (size_t)set->k * sizeof *set->vector);
+    float *of_weights = arena_array(own, (size_t)set->k, sizeof *of_weights);
+    const float **exact = arena_array(own, (size_t)q->n_matrices, sizeof *exact);
+    const bool any = columns_of(q, at, of_weights);
+    for (int i = 0; i < q->n_matrices; i++)
+        if (q->matrices[i].set == at && !q->matrices[i].looked_up) exact[i] = exact_product(own, q, &q->matrices[i]);
+    for (int c = 0; c < q->task->n_choices && any; c++) {
+        const Precision *p = &q->task->choices[c].precision;
+        if (!smooths(p)) continue;
+        for (int first = 0; first < c && !set->vectors[c]; first++)
+            if (q->task->choices[first].precision.outliers == p->outliers) set->vectors[c] = set->vectors[first];
+        if (!set->vectors[c]) set->vectors[c] = find_vector(q, at, p, of_weights, exact);
     }
     arena_free(own);
 }
@@ -250,18 +272,18 @@ static void matrix_errors(Quantization *q, Matrix *m) {
         const float *numbers = matrix_rounded(q, m, c);
         if (m->looked_up) errors[c] += table_error(q, m, numbers);
         if (!exact) continue;
-        const float *vector = smooths(q, m, p) ? q->sets[m->set].vector : NULL;
-        errors[c] += product_error(q, m, p, numbers, vector, exact);
+        errors[c] += product_error(q, m, p, numbers, vector_in(q, m, c), exact);
     }
     arena_free(own);
 }
 
 void local_errors(Quantization *q) {
-    const Precision *smooth = smoothing_choice(q);
+    bool any = false;
+    for (int c = 0; c < q->task->n_choices; c++) any |= smooths(&q->task->choices[c].precision);
     progress_begin("smoothing rows");
-    for (int s = 0; s < q->n_sets && smooth; s++) {
+    for (int s = 0; s < q->n_sets && any; s++) {
         progress_at(s, q->n_sets, "products");
-        find_vector(q, s, smooth);
+        find_vectors(q, s);
     }
     progress_begin("trying %s", counted(q->arena, q->task->n_choices, "precision"));
     for (int m = 0; m < q->n_matrices; m++) {

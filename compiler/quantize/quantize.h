@@ -39,8 +39,8 @@ typedef struct RowSet {
     int64_t seen, stride; /* rows, of which each `stride`-th is kept */
     float *kept;          /* [n_kept][k] */
     int64_t n_kept, room;
-    float *most;   /* [k]: the largest magnitude of each column */
-    float *vector; /* [k]: what multiplies the columns of smoothed rows; NULL: no choice smooths them */
+    float *most;           /* [k]: the largest magnitude of each column */
+    const float **vectors; /* [n_choices]: the vector [k] that smooths the rows; NULL for a choice that smooths none */
 } RowSet;
 
 /* A matrix of the f32 model: of a product, or a table whose rows are looked up (and which may be a tied head too). */
@@ -89,6 +89,8 @@ void calibrate(Quantization *q);
 
 /* --- quantize/local.c: the error that a choice makes in the products of a unit, and the vectors that smooth rows. */
 void local_errors(Quantization *q);
+/* The vector that smooths the rows of the matrix in a choice, or NULL. */
+const float *vector_in(const Quantization *q, const Matrix *matrix, int choice);
 /* Whether two choices for a unit give the same model. */
 bool same_model(const Quantization *q, int unit, int a, int b);
 /* The numbers of a matrix in a choice, and their scaling. */
@@ -98,8 +100,8 @@ const float *matrix_rounded(Quantization *q, Matrix *matrix, int choice);
  * limit where there is one. The sequence with the largest one comes first at the next call. */
 double model_error(Quantization *q, const int *chosen, int64_t stride, double limit);
 Compilation chosen_spec(Arena *arena, const Quantization *q, const int *chosen); /* at STAGE_GRAPH */
-/* The numbers of a vector of the chosen model, given by its place in that table. */
-const float *chosen_vector(const Quantization *q, const WeightTable *table, int weight);
+/* The numbers of a vector of the model with these choices, given by its place in that table. */
+const float *chosen_vector(const Quantization *q, const WeightTable *table, int weight, const int *chosen);
 
 /* --- quantize/search.c: sets `chosen`; false where no choice keeps the bound, and `reached` is then what the most
  * accurate one has. */

@@ -33,8 +33,10 @@ static const char *parts_of(Arena *arena, const Precision *own, const Precision 
         if (own->weights.group) text_printf(&out, " %d", own->weights.group);
         if (own->weights.offset) text_printf(&out, " offset");
     }
-    if (own->activations != inherited->activations || own->smooth != inherited->smooth)
-        text_printf(&out, " activations %s%s", word_of(own->activations), own->smooth ? " smooth" : "");
+    if (!precision_rows_equal(own, inherited)) {
+        text_printf(&out, " activations %s", word_of(own->activations));
+        print_smoothing(&out, own);
+    }
     if (own->attention != inherited->attention) text_printf(&out, " attention %s", word_of(own->attention));
     if (own->cache != inherited->cache) text_printf(&out, " cache %s", word_of(own->cache));
     return out.data;
@@ -123,17 +125,12 @@ static void restate_body(Restate *r, const Item *item, const Layer *first, const
     if (!patterns) restate_layer(r, item->items, first, inherited);
 }
 
-static bool same_precision(const Precision *a, const Precision *b) {
-    return weight_type_equal(a->weights, b->weights) && a->activations == b->activations && a->smooth == b->smooth &&
-           a->attention == b->attention && a->cache == b->cache;
-}
-
 /* Whether `n` layers have the precisions of as many others. */
 static bool same_layers(const Layer *a, const Layer *b, int64_t n) {
     for (int64_t l = 0; l < n; l++)
         for (int i = 0; i < a[l].count; i++)
-            if (!same_precision(&a[l].sublayers[i].precision, &b[l].sublayers[i].precision) ||
-                !same_precision(&a[l].sublayers[i].last, &b[l].sublayers[i].last))
+            if (!precision_equal(&a[l].sublayers[i].precision, &b[l].sublayers[i].precision) ||
+                !precision_equal(&a[l].sublayers[i].last, &b[l].sublayers[i].last))
                 return false;
     return true;
 }

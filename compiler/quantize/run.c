@@ -26,8 +26,8 @@ const NamedTensor *quantize_vectors(Quantization *q, size_t *count) {
     NamedTensor *tensors = arena_array(q->arena, table->count, sizeof *tensors);
     *count = 0;
     for (size_t i = 0; i < table->count; i++)
-        if (table->specs[i].positive)
+        if (table->specs[i].smooths)
             tensors[(*count)++] =
-                (NamedTensor){table->specs[i].name, table->specs[i].shape, chosen_vector(q, table, (int)i)};
+                (NamedTensor){table->specs[i].name, table->specs[i].shape, chosen_vector(q, table, (int)i, q->chosen)};
     return tensors;
 }

@@ -41,6 +41,10 @@ static void add_costs(Quantization *q) {
             if (m->set == NO_ROWS) continue;
             *cost += read_cost(bytes);
             *cost += product_cost(p->weights, rows_dtype(p, p->weights.dtype), m->rows * elements);
+            if (!vector_in(q, m, c)) continue;
+            const double outliers = p->outliers * (double)spec.shape.dims[0];
+            *cost += read_cost(outliers * sizeof(float));
+            *cost += product_cost((WeightType){.dtype = DTYPE_F32}, DTYPE_F32, m->rows * outliers);
         }
     }
 }

@@ -66,6 +66,26 @@ static void fill_sums(const Packed *packed, const Weights *weights, float *out) 
     arena_free(arena);
 }
 
+/* The numbers of the columns of a vector that are 0. What is left are the number of the first column of a row, whose
+ * products have weights of 0. */
+static void fill_columns(const Packed *packed, const Weights *weights, float *out) {
+    int64_t columns[MOST_OUTLIERS];
+    const int n = outlier_columns(weights->data[packed->weight],
+                                  weights->table->specs[packed->weight].shape.dims[0], columns);
+    for (int j = 0; j < n; j++) out[j] = (float)columns[j];
+}
+
+/* The columns of a matrix that stay f32, [N][outliers] in panels. */
+static void fill_outliers(const Packed *packed, const Weights *weights, float *out) {
+    const WeightSpec *spec = &weights->table->specs[packed->weight];
+    const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1], width = packed->shape.dims[1];
+    int64_t columns[MOST_OUTLIERS];
+    const int found = outlier_columns(weights->scaling[packed->weight].vector, K, columns);
+    for (int64_t n = 0; n < N; n++)
+        for (int j = 0; j < found; j++)
+            out[layout_index(&packed->slot.layout, n, j, width)] = weights->data[packed->weight][n * K + columns[j]];
+}
+
 /* Elements that have no number stay as they are. */
 static void fill_floats(const Program *program, const Packed *packed, const Weights *weights, float *out) {
     if (packed->derived >= 0) {
@@ -73,9 +93,11 @@ static void fill_floats(const Program *program, const Packed *packed, const Weig
         return;
     }
     if (packed->weight < 0) return;
-    if (packed->of == OF_SUMS) {
-        fill_sums(packed, weights, out);
-        return;
+    switch (packed->of) {
+    case OF_SUMS: fill_sums(packed, weights, out); return;
+    case OF_OUTLIERS: fill_outliers(packed, weights, out); return;
+    case OF_COLUMNS: fill_columns(packed, weights, out); return;
+    case OF_NUMBERS: case OF_SCALES: case OF_OFFSETS: break;
     }
     const Scaling *scaling = &weights->scaling[packed->weight];
     const float *data = packed->of == OF_SCALES    ? scaling->scales
@@ -302,8 +324,8 @@ static int8_t code_at(const uint8_t *data, Dtype dtype, int64_t at) {
 }
 
 /* The numbers that integers stand for, in the row-major form of a file. */
-static const float *integers_back(Arena *arena, const Packed *packed, const WeightSpec *spec, const uint8_t *data,
-                                  const Scaling *scaling) {
+static float *integers_back(Arena *arena, const Packed *packed, const WeightSpec *spec, const uint8_t *data,
+                            const Scaling *scaling) {
     const int64_t N = packed->shape.dims[0], K = packed->shape.dims[1], groups = weight_groups(spec);
     float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
     for (int64_t n = 0; n < N; n++)
@@ -316,41 +338,72 @@ static const float *integers_back(Arena *arena, const Packed *packed, const Weig
     return out;
 }
 
+/* Puts the columns that stay f32 into the matrix, whose integers are 0 there. */
+static void outliers_back(const Packed *packed, const WeightSpec *spec, const float *vector, const float *data,
+                          float *matrix) {
+    const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1], width = packed->shape.dims[1];
+    int64_t columns[MOST_OUTLIERS];
+    const int found = outlier_columns(vector, K, columns);
+    for (int64_t n = 0; n < N; n++)
+        for (int j = 0; j < found && j < width; j++)
+            matrix[n * K + columns[j]] = data[layout_index(&packed->slot.layout, n, j, width)];
+}
+
+/* A tensor of floats of the file, which begins at `data`. */
+static void read_floats(Arena *arena, const Program *program, const Packed *p, const uint8_t *data, Weights *weights) {
+    const Derived *derived = p->derived >= 0 ? &program->module->derived[p->derived] : NULL;
+    const float *floats = packed_floats(arena, p, data);
+    if (p->of == OF_SCALES) weights->scaling[p->weight].scales = numbers_back(arena, p, floats);
+    else if (p->of == OF_OFFSETS) weights->scaling[p->weight].offsets = numbers_back(arena, p, floats);
+    else if (p->weight >= 0) weights->data[p->weight] = numbers_back(arena, p, floats);
+    else if (derived && derived->kind == DERIVED_RELATIVE)
+        weights->data[derived->source] =
+            buckets_back(arena, derived, &weights->table->specs[derived->source], floats);
+}
+
+/* A matrix of integers, behind all floats; `data` are those of the file. */
+static const float *read_integers(Arena *arena, const Program *program, const Packed *p, const uint8_t *data,
+                                  const Weights *weights) {
+    const WeightSpec *spec = &weights->table->specs[p->weight];
+    const Scaling *scaling = &weights->scaling[p->weight];
+    float *matrix = integers_back(arena, p, spec, data + p->slot.offset, scaling);
+    const int outliers = program->outliers_of[p->weight];
+    if (outliers == NO_PACKED || !scaling->vector) return matrix;
+    const Packed *columns = &program->packed[outliers];
+    outliers_back(columns, spec, scaling->vector, (const float *)(const void *)(data + columns->slot.offset), matrix);
+    return matrix;
+}
+
 Weights *packed_read(Arena *arena, const Program *program, const char *path, bool verify) {
     MappedFile file = file_map(arena, path);
     check_header(program, &file);
     uint64_t expected = number_at(file.data + AT_DATA_HASH, 8);
     progress_begin("reading %s", path);
-    if (verify && hash_bytes(0, file.data + HEADER, file.size - HEADER) != expected)
+    const uint8_t *data = file.data + HEADER;
+    if (verify && hash_bytes(0, data, file.size - HEADER) != expected)
         fail("%s: the weights are damaged: their checksum does not match", path);
     const WeightTable *table = &program->module->weights;
     Weights *weights = weights_new(arena, table);
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
-        if (p->of != OF_SCALES && p->of != OF_OFFSETS) continue;
-        const float *numbers = numbers_back(arena, p, packed_floats(arena, p, file.data + HEADER + p->slot.offset));
-        Scaling *scaling = &weights->scaling[p->weight];
-        *(p->of == OF_SCALES ? &scaling->scales : &scaling->offsets) = numbers;
+        progress_at(i, program->n_packed, "tensors");
+        if (p->of != OF_SUMS && p->of != OF_OUTLIERS && p->of != OF_COLUMNS && !dtype_has_scales(p->slot.layout.dtype))
+            read_floats(arena, program, p, data + p->slot.offset, weights);
+    }
+    for (size_t i = 0; i < table->count; i++) {
+        const WeightSpec *spec = &table->specs[i];
+        if (spec->smooths && weights->data[i]) weight_vector_check(arena, spec, path, spec->name, weights->data[i]);
+        if (spec->smoothing) weights->scaling[i].vector = weights->data[spec->smoothing - 1];
     }
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
-        const Derived *derived = p->derived >= 0 ? &program->module->derived[p->derived] : NULL;
-        if (p->of != OF_NUMBERS) continue;
-        const uint8_t *bytes = file.data + HEADER + p->slot.offset;
+        if (!dtype_has_scales(p->slot.layout.dtype)) continue;
         progress_at(i, program->n_packed, "tensors");
-        if (dtype_has_scales(p->slot.layout.dtype)) {
-            weights->data[p->weight] =
-                integers_back(arena, p, &table->specs[p->weight], bytes, &weights->scaling[p->weight]);
-            continue;
-        }
-        const float *data = packed_floats(arena, p, bytes);
-        if (p->weight >= 0) weights->data[p->weight] = numbers_back(arena, p, data);
-        else if (derived && derived->kind == DERIVED_RELATIVE)
-            weights->data[derived->source] = buckets_back(arena, derived, &table->specs[derived->source], data);
+        weights->data[p->weight] = read_integers(arena, program, p, data, weights);
     }
     for (size_t i = 0; i < table->count; i++) {
         if (weights->data[i]) continue;
-        if (table->specs[i].positive) fail("%s: holds no vector `%s`, which smooths rows", path, table->specs[i].name);
+        if (table->specs[i].smooths) fail("%s: holds no vector `%s`, which smooths rows", path, table->specs[i].name);
         bug("the weight `%s` is not packed", table->specs[i].name);
     }
     return weights;

@@ -4,6 +4,7 @@
 #include "../attnc.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct Group {
     int64_t begin, size; /* columns */
@@ -29,6 +30,13 @@ static Grid grid_at(const WeightSpec *spec, const Scaling *scaling, int64_t n, i
                   .offset = scaling->offsets ? (double)scaling->offsets[at] : 0};
 }
 
+int outlier_columns(const float *vector, int64_t K, int64_t *out) {
+    int n = 0;
+    for (int64_t k = 0; k < K && n < MOST_OUTLIERS; k++)
+        if (vector[k] == 0) out[n++] = k;
+    return n;
+}
+
 void weight_codes(const WeightSpec *spec, const Scaling *scaling, const float *numbers, int64_t n, int8_t *out) {
     const float *row = numbers + n * spec->shape.dims[1];
     for (int64_t g = 0; g < weight_groups(spec); g++) {
@@ -36,27 +44,45 @@ void weight_codes(const WeightSpec *spec, const Scaling *scaling, const float *n
         const Grid grid = grid_at(spec, scaling, n, g);
         grid_round(&grid, row + group.begin, group.size, out + group.begin);
     }
+    for (int64_t k = 0; k < spec->shape.dims[1] && scaling->vector; k++)
+        if (scaling->vector[k] == 0) out[k] = 0;
 }
 
-/* The matrix [N][K] as integers times scales, plus offsets. */
+/* Sets `from` to the numbers of a group of a row that become integers, and `at` to their columns; returns how many. */
+static int64_t numbers_of_group(Group group, const float *row, const float *vector, float *from, int64_t *at) {
+    int64_t n = 0;
+    for (int64_t k = group.begin; k < group.begin + group.size; k++) {
+        if (vector && vector[k] == 0) continue;
+        from[n] = row[k];
+        at[n++] = k;
+    }
+    return n;
+}
+
+/* The matrix [N][K] as integers times scales, plus offsets; columns where the vector is 0 stay as they are. */
 static const float *integer_weight(Arena *arena, const WeightSpec *spec, const float *numbers, Scaling *scaling) {
     const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1], groups = weight_groups(spec);
     float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
     float *scales = arena_array(arena, (size_t)(N * groups), sizeof *scales), *offsets = NULL;
     if (spec->type.offset) offsets = arena_array(arena, (size_t)(N * groups), sizeof *offsets);
-    int8_t *codes = arena_alloc(arena, (size_t)K);
+    Arena *own = arena_new();
+    int8_t *codes = arena_alloc(own, (size_t)K);
+    float *from = arena_array(own, (size_t)K, sizeof *from);
+    int64_t *at = arena_array(own, (size_t)K, sizeof *at);
+    memcpy(out, numbers, (size_t)(N * K) * sizeof *out);
     for (int64_t n = 0; n < N; n++)
         for (int64_t g = 0; g < groups; g++) {
-            const Group group = group_at(spec, g);
-            const float *from = numbers + n * K + group.begin;
-            const Grid grid = grid_of(spec, from, group.size);
-            grid_round(&grid, from, group.size, codes);
-            for (int64_t k = 0; k < group.size; k++)
-                out[n * K + group.begin + k] = (float)(grid.scale * codes[k] + grid.offset);
+            const int64_t size = numbers_of_group(group_at(spec, g), numbers + n * K, scaling->vector, from, at);
+            const Grid grid = size ? grid_of(spec, from, size) : (Grid){0};
+            grid_round(&grid, from, size, codes);
+            for (int64_t i = 0; i < size; i++)
+                out[n * K + at[i]] = (float)(grid.scale * codes[i] + grid.offset);
             scales[n * groups + g] = (float)grid.scale;
             if (offsets) offsets[n * groups + g] = (float)grid.offset;
         }
-    *scaling = (Scaling){scales, offsets};
+    arena_free(own);
+    scaling->scales = scales;
+    scaling->offsets = offsets;
     return out;
 }
 
@@ -77,22 +103,14 @@ static const float *float_weight(Arena *arena, const WeightSpec *spec, const flo
     return out;
 }
 
-const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, Scaling *scaling) {
-    int64_t count = 0;
-    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
-    *scaling = (Scaling){NULL, NULL};
-    if (spec->type.dtype == DTYPE_F32) return numbers;
-    if (dtype_has_scales(spec->type.dtype)) return integer_weight(arena, spec, numbers, scaling);
-    return float_weight(arena, spec, numbers, count);
-}
-
-const float *weight_smoothed(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector) {
+/* The matrix [N][K] with each column divided by its number of the vector, or as it is where that is 0. */
+static const float *smoothed_weight(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector) {
     const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1];
     float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
     for (int64_t n = 0; n < N; n++)
         for (int64_t k = 0; k < K; k++) {
             const int64_t at = n * K + k;
-            out[at] = (float)((double)numbers[at] / (double)vector[k]);
+            out[at] = vector[k] == 0 ? numbers[at] : (float)((double)numbers[at] / (double)vector[k]);
             if (!isfinite(out[at]))
                 fail("number %lld of `%s` is too large for f32 when column %lld is smoothed by %g", (long long)at,
                      spec->name, (long long)k, (double)vector[k]);
@@ -100,13 +118,24 @@ const float *weight_smoothed(Arena *arena, const WeightSpec *spec, const float *
     return out;
 }
 
+const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector,
+                            Scaling *scaling) {
+    int64_t count = 0;
+    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    *scaling = (Scaling){.vector = vector};
+    if (spec->type.dtype == DTYPE_F32) return numbers;
+    if (!dtype_has_scales(spec->type.dtype)) return float_weight(arena, spec, numbers, count);
+    Arena *own = arena_new();
+    if (vector) numbers = smoothed_weight(own, spec, numbers, vector);
+    const float *out = integer_weight(arena, spec, numbers, scaling);
+    arena_free(own);
+    return out;
+}
+
 void weights_round(Arena *arena, Weights *weights) {
     for (size_t i = 0; i < weights->table->count; i++) {
         const WeightSpec *spec = &weights->table->specs[i];
-        Arena *own = arena_new();
-        const float *numbers = weights->data[i];
-        if (spec->smoothing) numbers = weight_smoothed(own, spec, numbers, weights->data[spec->smoothing - 1]);
-        weights->data[i] = weight_rounded(arena, spec, numbers, &weights->scaling[i]);
-        arena_free(own);
+        const float *vector = spec->smoothing ? weights->data[spec->smoothing - 1] : NULL;
+        weights->data[i] = weight_rounded(arena, spec, weights->data[i], vector, &weights->scaling[i]);
     }
 }

@@ -36,13 +36,15 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
 }
 
 static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed) {
-    /* The least number of a drawn vector that smooths. */
+    /* The least number of a drawn vector that smooths, but for zeros. */
     static const float LEAST = 0.125f;
     const int64_t count = elements_of(spec);
     float *out = arena_array(arena, (size_t)count, sizeof *out);
     random_normal(seed, spec->name, spec->mean, spec->deviation, count, out);
-    for (int64_t i = 0; i < count && spec->positive; i++)
+    for (int64_t i = 0; i < count && spec->smooths; i++)
         if (out[i] < LEAST) out[i] = LEAST;
+    uint64_t state = hash_bytes(seed, spec->name, strlen(spec->name));
+    for (int j = 0; j < spec->outliers; j++) out[next_random(&state) % (uint64_t)count] = 0;
     return out;
 }
 
@@ -292,12 +294,19 @@ static void refuse_not_finite(const char *path, const char *name, const float *d
                  path, (long long)i, name, isnan(data[i]) ? "NaN" : "infinite");
 }
 
-static void refuse_not_positive(Arena *arena, const char *path, const char *name, const float *data,
-                                int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        if (!isfinite(data[i]) || data[i] <= 0)
+void weight_vector_check(Arena *arena, const WeightSpec *spec, const char *path, const char *name, const float *data) {
+    const int64_t count = elements_of(spec);
+    const int outliers = spec->outliers;
+    int zeros = 0;
+    for (int64_t i = 0; i < count; i++) {
+        zeros += data[i] == 0;
+        if (!isfinite(data[i]) || data[i] < 0 || (data[i] == 0 && !outliers))
             fail("%s: number %lld of `%s` is %s, and a vector that smooths holds finite numbers above 0", path,
                  (long long)i, name, isnan(data[i]) ? "NaN" : number_text(arena, (double)data[i]));
+        if (zeros > outliers)
+            fail("%s: number %lld of `%s` is the zero of outlier %d, and the spec states `outliers %d`", path,
+                 (long long)i, name, zeros, outliers);
+    }
 }
 
 /* Integers are codes of a quantization or not weights at all, so their values must not be used as weights. */
@@ -316,14 +325,14 @@ static const float *read_one(Arena *arena, const Model *model, const WeightTable
     Found found = find(arena, model, file, spec->name);
     *name = NULL;
     if (!found.tensor) {
-        if (spec->positive || !found.source || !found.source->optional) missing(arena, model, table, file, spec);
+        if (spec->smooths || !found.source || !found.source->optional) missing(arena, model, table, file, spec);
         return arena_array(arena, (size_t)count, sizeof(float));
     }
     *name = found.name;
     if (used) used[found.tensor - file->tensors] = true;
     refuse_integers(spec, found.tensor);
     const float *numbers = cut(arena, spec, &found);
-    if (spec->positive) refuse_not_positive(arena, file->path, found.name, numbers, count);
+    if (spec->smooths) weight_vector_check(arena, spec, file->path, found.name, numbers);
     if (dtype_has_scales(spec->type.dtype)) refuse_not_finite(file->path, found.name, numbers, count);
     return numbers;
 }
@@ -376,7 +385,7 @@ void weights_check(const Model *model, const WeightTable *table, const TensorFil
         Scaling scaling;
         const float *numbers = read_one(arena, model, table, file, i, NULL, &name);
         if (name)
-            report_not_finite(file, name, weight_rounded(arena, spec, numbers, &scaling), elements_of(spec));
+            report_not_finite(file, name, weight_rounded(arena, spec, numbers, NULL, &scaling), elements_of(spec));
         arena_free(arena);
     }
 }

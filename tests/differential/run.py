@@ -81,6 +81,7 @@ TILES = [  # by functions in C, so that every machine with the vectors beside th
 TILES_OF_FLOATS = [  # whose sums have an order of their own
     ("tests/differential/bf16_tiles.attn", ["--lengths", "1,31,32,33,49,90"]),
     ("tests/differential/bf16_rows.attn", ["--small"]), ("tests/differential/int8_smooth.attn", []),
+    ("tests/differential/int8_outliers.attn", []),
     ("specs/minilm.attn", ["--small", "--precision", "int8"]),
     ("specs/minilm.attn", ["--small", "--precision", "bf16"]),
 ]

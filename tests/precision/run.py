@@ -5,6 +5,7 @@ import concurrent.futures
 import json
 import os
 import re
+import struct
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -16,6 +17,28 @@ from lib.targets import here  # noqa: E402
 from lib.turns import in_turn  # noqa: E402
 
 SPEC = "specs/small_encoder.attn"
+FORGED = """#include "small_encoder.h"
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    (void)argc;
+    void *weights = aligned_alloc(64, (SMALL_ENCODER_WEIGHTS_BYTES + 63) / 64 * 64);
+    void *room = aligned_alloc(64, (SMALL_ENCODER_WORKSPACE_BYTES(1) + 63) / 64 * 64);
+    FILE *file = fopen(argv[1], "rb");
+    if (!file || fread(weights, 1, SMALL_ENCODER_WEIGHTS_BYTES, file) != SMALL_ENCODER_WEIGHTS_BYTES) return 2;
+    small_encoder_ctx ctx;
+    if (small_encoder_init(&ctx, weights, SMALL_ENCODER_WEIGHTS_BYTES, NULL)) return 3;
+    const int lengths[] = {5}, tokens[] = {1, 2, 3, 4, 5};
+    float hidden[5 * SMALL_ENCODER_HIDDEN_WIDTH];
+    small_encoder_input input = {.size = sizeof input, .batch = 1, .lengths = lengths, .tokens = tokens};
+    small_encoder_output output = {.size = sizeof output, .hidden = hidden};
+    int status = small_encoder_forward(&ctx, &input, &output, room, SMALL_ENCODER_WORKSPACE_BYTES(1));
+    fclose(file);
+    free(weights);
+    free(room);
+    return status;
+}
+"""
 INT8 = "--precision=weights=int8"
 
 
@@ -73,6 +96,28 @@ class Precision:
         with open(out + "/w.attnw", "rb") as file:
             assert run(program, status=0, text=False).stdout == file.read()
 
+    def test_forged_columns(self):
+        """Numbers of outliers that no row has lead nowhere, although the weights are not verified."""
+        path, out = self.spec("precision weights int8 activations int8 smooth outliers 3"), self.folder + "/forged"
+        attnc("compile", path, "-o", out, "--target", "scalar", "--weights", "random:3", status=0)
+        with open(os.path.join(out, "small_encoder.attnw"), "rb") as file:
+            packed = file.read()
+        three = rb"(?=" + 3 * rb"\0\0.[\x3f-\x42]" + rb"\0{52})"  # floats of whole numbers in a line
+        found = [match.start() for match in re.finditer(three, packed, re.DOTALL) if match.start() % 64 == 0]
+        assert len(found) >= 5, "%d rows of column numbers" % len(found)
+        main, program = os.path.join(out, "main.c"), os.path.join(out, "main")
+        with open(main, "w", encoding="utf-8") as file:
+            file.write(FORGED)
+        run(COMPILERS[0], "-std=c11", "-g", "-fsanitize=address,undefined,float-cast-overflow",
+            "-fno-sanitize-recover=all", main, os.path.join(out, "small_encoder.c"), "-lm", "-o", program, status=0)
+        for numbers in ((float("nan"), -1, 1e9), (float("inf"), float("-inf"), 32), (0, 31, 31.5)):
+            forged = bytearray(packed)
+            for at in found:
+                struct.pack_into("<3f", forged, at, *numbers)
+            with open(out + "/forged.attnw", "wb") as file:
+                file.write(forged)
+            run(program, out + "/forged.attnw", status=0)
+
     def test_check_and_bench(self):
         done = attnc("check", SPEC, INT8, "--lengths", "3", "--target", "scalar", "--bits", status=0).stdout
         stated = attnc("check", self.stated, "--lengths", "3", "--target", "scalar", "--bits", status=0).stdout
@@ -89,7 +134,8 @@ class Precision:
     def test_unrolled(self):
         """Code without a loop rounds as code with loops does, and its steps are looked into in the same way."""
         some = in_turn(["int8", "bf16", "int4", "weights=int8:32,activations=int8", "cache=int8",
-                        "weights=int4:32:offset,activations=int8", "weights=int8,activations=int8:smooth"])
+                        "weights=int4:32:offset,activations=int8", "weights=int8,activations=int8:smooth",
+                        "weights=int8,activations=int8:smooth:3", "weights=int4:64,activations=int8:smooth:1"])
         for precision in some:
             for spec in ("specs/by_hand.attn", "tests/differential/unrolled_pair.attn"):
                 done = attnc("check", spec, "--precision", precision, "--cc", UNOPTIMIZED, status=0).stdout
@@ -149,6 +195,10 @@ class Precision:
         for value, status, part in (
                 ("weights=int4:33", 2, "is no type of weights"), ("weights=int4:", 2, "is no type"),
                 ("weights=int8:32:offset", 2, "is no type"), ("weights=int4:32:offsets", 2, "is no type"),
+                ("weights=int8,activations=int8:smooth:0", 2, "no type of activations"),
+                ("weights=int8,activations=int8:smooth:15", 2, "no type of activations"),
+                ("weights=int8,activations=int8:smooth:3x", 2, "no type of activations"),
+                ("weights=int8,activations=int8:smoother", 2, "no type of activations"),
                 ("weights=f32:32", 2, "is no type"), ("activations=int4", 3, "not supported yet"),
                 ("activations=f16", 3, "not supported yet"), ("weights=int8,cache=int4", 2, "no type of cache"),
                 ("weights=int8,attention=int8", 3, "not supported yet"), ("attention=int4", 2, "no type of attention"),
@@ -161,7 +211,8 @@ class Precision:
             assert fine, "%r: %d: %s" % (value, done.returncode, done.stderr)
         for value in ("int4", "weights=int4:128:offset", "weights=int8:64,activations=int8", "f32", "weights=f32",
                       "weights=bf16,activations=f32,attention=f32,cache=f32",
-                      "cache=bf16", "cache=f16", "weights=int8,cache=int8", "bf16", "int8", "attention=bf16",
+                      "cache=bf16", "cache=f16", "weights=int8,cache=int8", "weights=int8,activations=int8:smooth:14",
+                      "bf16", "int8", "attention=bf16",
                       "weights=bf16,activations=bf16"):
             attnc("weights", SPEC, "--precision", value, status=0)
 

@@ -102,6 +102,29 @@ class Quantize:
         assert max(vector[column] for column in LARGE) * 3 < min(others), list(vector)
         attnc("check", self.path("q.attn"), "--weights", self.beside(), "--lengths", "1,5,24", status=0)
 
+    def test_columns(self):
+        """Outliers keep a bound that vectors without zeros do not."""
+        bound, smoothed = 6e-5, PLAIN + ":smooth"
+        self.quantize("--allow", PLAIN, "--bound", "1", to="any.attn")
+        vectors = self.beside(name="any.attn")
+        alone = self.measured(SPEC, smoothed, vectors)["outputs"]["pooled"]["cos_max"]
+        done = self.quantize("--allow", PLAIN, "--bound", str(bound)).stdout
+        assert alone > bound and re.search(r"layer 1 attention +\S+ \w+ +\S+ +\S+ smooth outliers 4$", done, re.M), \
+            (alone, done)
+        found = self.measured(self.path("q.attn"), "f32", self.beside())["outputs"]["pooled"]["cos_max"]
+        assert found <= bound * 1.01, found
+        zeros = {name: {k for k, x in enumerate(numbers) if x == 0}
+                 for name, (_, numbers) in numbers_of(self.path("q.attn.vectors.safetensors")).items()}
+        assert any(zeros.values()) and all(len(at) in (0, 4) for at in zeros.values()), zeros
+        attnc("check", self.path("q.attn"), "--weights", self.beside(), "--lengths", "1,5,24", status=0)
+        tensors = numbers_of(self.path("q.attn.vectors.safetensors"))
+        name = next(name for name, at in zeros.items() if at)
+        tensors[name][1][min(set(range(32)) - zeros[name])] = 0
+        safetensors.write(self.path("five.safetensors"), tensors)
+        done = attnc("pack", self.path("q.attn"), "--weights", self.weights + "," + self.path("five.safetensors"), "-o",
+                     self.path("none.attnw"), status=1)
+        assert "of `%s` is the zero of outlier 5, and the spec states `outliers 4`" % name in done.stderr, done.stderr
+
     def test_text(self):
         """The spec is in the layout of fmt, says the choices in its own words, and keeps its comments."""
         self.quantize("--allow", "int8+f32", "--bound", "3e-6")
@@ -110,7 +133,8 @@ class Quantize:
         assert "# two layers that may differ" in text and re.search(r"precision .*int8", text), text
         listed = attnc("weights", self.path("q.attn"), status=0).stdout
         shown = self.quantize("--allow", "int8+f32", "--bound", "3e-6").stdout
-        rows = re.findall(r"^encoder layer (\d) ffn\.down +\S+ \w+ +\S+ +(\w+)(?: smooth)?$", shown, re.M)
+        rows = re.findall(r"^encoder layer (\d) ffn\.down +\S+ \w+ +\S+ +(\w+)(?: smooth| outliers 4)*$", shown,
+                          re.M)
         assert len(rows) == 2, shown
         for layer, precision in rows:
             types = re.search(r"layers\.%s\.ffn\.down\.weight +\[[\d, ]+\] +\d+(.*)" % layer, listed).group(1)
@@ -219,7 +243,8 @@ class Quantize:
         self.quantize("--allow", PLAIN, "--bound", "1")
         spec, name = self.path("q.attn"), "encoder.layers.1.ffn.up.smooth"
         vectors = numbers_of(self.path("q.attn.vectors.safetensors"))
-        for number, shown in ((0, "is 0"), (-1, "is -1"), (float("nan"), "is NaN"), (float("inf"), "is inf")):
+        for number, shown in ((0, "is 0"), (-0.0, "is 0"), (-1, "is -1"), (float("nan"), "is NaN"),
+                              (float("inf"), "is inf")):
             changed = {key: (shape, array.array("f", own)) for key, (shape, own) in vectors.items()}
             changed[name][1][5] = number
             safetensors.write(self.path("bad.safetensors"), changed)

@@ -32,6 +32,8 @@ CASES = [
     (DIFFERENTIAL % "cache_int8", ["--small", "--lengths", "1,9"], True),
     (DIFFERENTIAL % "int4_offset", ["--small", "--lengths", "1,9"], True),
     (DIFFERENTIAL % "int8_smooth", ["--lengths", "1,9"], True),
+    (DIFFERENTIAL % "int8_outliers", ["--lengths", "1,9"], True),
+    ("specs/small_encoder.attn", ["--precision", "weights=int8,activations=int8:smooth:5,attention=bf16"], False),
 ]
 FUSED = {"avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon", "neondot", "neoni8mm"}
 NODE = "node " + os.path.join(ROOT, "tests/portability/wasm.mjs")

@@ -129,12 +129,36 @@ static void ties(void **state) {
     assert_int_equal(judged(t, data).wrong, 1);
 }
 
+/* Columns where the vector is 0 are as they are, and those that C has must be them. */
+static void outliers(void **state) {
+    (void)state;
+    float x[K] = {0, 255, 1e6f, 101, 30.25f}, vector[K], rounded[K];
+    for (int c = 0; c < K; c++) vector[c] = 1, rounded[c] = x[c];
+    vector[2] = vector[4] = rounded[2] = rounded[4] = 0;
+    const int in = FLOATS(x, 1, K), smooth = FLOATS(vector, K);
+    const int t = add_op(OP_quantize, A(.scale = 1), 2, (int[]){in, smooth}, DIMS(1, K));
+    uint8_t data[STRIDE] = {0};
+    by_formula(rounded, K, data);
+    float *numbers = (float *)(void *)(data + sizeof(RowHead));
+    numbers[0] = 1e6f, numbers[1] = 30.25f;
+    assert_int_equal(judged(t, data).wrong, 0);
+    const double *own = run_from(t, NULL, NULL), *given = run_from(t, data, NULL);
+    for (int c = 0; c < K; c++) assert_true(own[c] == given[c] && own[c] == (double)x[c]);
+    numbers[0] = 30.25f, numbers[1] = 1e6f;
+    assert_int_equal(judged(t, data).wrong, 2);
+    numbers[0] = NAN, numbers[1] = 30.25f;
+    assert_int_equal(judged(t, data).wrong, 1);
+    x[2] = INFINITY; /* then the row has no scale */
+    assert_int_equal(judged(t, data).wrong, K);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         OP_TEST(formula),
         OP_TEST(rows_without_a_scale),
         OP_TEST(wrong_rows),
         OP_TEST(ties),
+        OP_TEST(outliers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

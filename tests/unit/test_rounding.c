@@ -60,8 +60,8 @@ static void rounded_twice(void **state) {
         random_normal((uint64_t)draw, "w", 0, draw % 3 ? 1 : 1e-3, N * K, numbers);
         for (int64_t i = 0; i < N * K && draw % 2; i++) numbers[i] *= numbers[i] * numbers[i]; /* small beside large */
         Scaling scaling, again;
-        const float *first = weight_rounded(arena, &spec, numbers, &scaling);
-        const float *second = weight_rounded(arena, &spec, first, &again);
+        const float *first = weight_rounded(arena, &spec, numbers, NULL, &scaling);
+        const float *second = weight_rounded(arena, &spec, first, NULL, &again);
         assert_memory_equal(first, second, (size_t)(N * K) * sizeof *first);
         for (int64_t i = 0; i < N * K; i++) {
             double q = (double)first[i] / (double)scaling.scales[i / K];
@@ -89,13 +89,13 @@ static void extremes(void **state) {
 static void other_dtypes(void **state) {
     (void)state;
     const float numbers[] = {1, 1.00001f, -3.14159f, 1e-20f};
-    Scaling scaling = {numbers, numbers};
+    Scaling scaling = {numbers, numbers, NULL};
     const WeightSpec single = spec_of(2, 2, DTYPE_F32), brain = spec_of(2, 2, DTYPE_BF16),
                      bytes = spec_of(2, 2, DTYPE_I8);
-    assert_ptr_equal(weight_rounded(arena, &single, numbers, &scaling), numbers);
+    assert_ptr_equal(weight_rounded(arena, &single, numbers, NULL, &scaling), numbers);
     assert_true(!scaling.scales && !scaling.offsets);
     scaling.scales = numbers;
-    assert_true(weight_rounded(arena, &brain, numbers, &scaling)[1] == 1);
+    assert_true(weight_rounded(arena, &brain, numbers, NULL, &scaling)[1] == 1);
     assert_null(scaling.scales);
     assert_int_equal(weight_groups(&brain), 0);
     assert_int_equal(weight_groups(&bytes), 1);
@@ -127,8 +127,8 @@ static void groups_rounded_twice(void **state) {
         for (int64_t i = 0; i < N * K && draw % 2; i++) numbers[i] *= numbers[i] * numbers[i];
         if (draw % 11 == 0) memset(numbers, 0, (size_t)K * sizeof *numbers); /* a row of zeros */
         Scaling scaling, again;
-        const float *first = weight_rounded(arena, &spec, numbers, &scaling);
-        const float *second = weight_rounded(arena, &spec, first, &again);
+        const float *first = weight_rounded(arena, &spec, numbers, NULL, &scaling);
+        const float *second = weight_rounded(arena, &spec, first, NULL, &again);
         assert_memory_equal(first, second, (size_t)(N * K) * sizeof *first);
         assert_true((scaling.offsets != NULL) == spec.type.offset);
         int8_t *codes = arena_alloc(arena, (size_t)K);
@@ -144,6 +144,63 @@ static void groups_rounded_twice(void **state) {
             }
         }
     }
+}
+
+/* Where the vector is 0, columns stay as they are, and what becomes of the others is as without them. */
+static void columns_that_stay(void **state) {
+    (void)state;
+    static const WeightType types[] = {{DTYPE_I8, 0, false}, {DTYPE_I4, 32, true}, {DTYPE_I8, 32, false}};
+    enum { N = 3, K = 75, LEFT = 70 };
+    const int64_t at[K - LEFT] = {0, 31, 32, 33, 74};
+    for (int t = 0; t < 3; t++) {
+        float numbers[N * K], left[N * LEFT], vector[K], halves[LEFT];
+        random_normal((uint64_t)t, "w", 0, 1, N * K, numbers);
+        for (int k = 0, j = 0, l = 0; k < K; k++) {
+            const bool stays = j < K - LEFT && at[j] == k;
+            vector[k] = stays ? 0 : 0.5f;
+            for (int n = 0; n < N; n++) {
+                if (stays) numbers[n * K + k] = 1000 + (float)k;
+                else left[n * LEFT + l] = numbers[n * K + k];
+            }
+            if (stays) j++;
+            else halves[l++] = 0.5f;
+        }
+        const WeightSpec spec = {.name = "w", .shape = {2, {N, K}}, .type = types[t]},
+                         fewer = {.name = "w", .shape = {2, {N, LEFT}}, .type = types[t]};
+        Scaling scaling, without;
+        const float *out = weight_rounded(arena, &spec, numbers, vector, &scaling);
+        const float *apart = weight_rounded(arena, &fewer, left, halves, &without);
+        int64_t columns[MOST_OUTLIERS];
+        int8_t codes[K];
+        assert_int_equal(outlier_columns(scaling.vector, K, columns), K - LEFT);
+        assert_memory_equal(columns, at, sizeof at);
+        for (int n = 0; n < N; n++) {
+            weight_codes(&spec, &scaling, out, n, codes);
+            for (int k = 0, l = 0; k < K; k++) {
+                if (vector[k] == 0) {
+                    assert_true(out[n * K + k] == 1000 + (float)k && codes[k] == 0);
+                    continue;
+                }
+                /* groups begin elsewhere without the columns before them */
+                if (!types[t].group) assert_true(out[n * K + k] == apart[n * LEFT + l]);
+                assert_true(fabsf(out[n * K + k] - 2 * numbers[n * K + k]) < 0.6f);
+                l++;
+            }
+        }
+    }
+}
+
+/* A group without a column that is rounded has no scale. */
+static void group_that_stays(void **state) {
+    (void)state;
+    enum { K = 35 };
+    float numbers[K], vector[K];
+    for (int k = 0; k < K; k++) numbers[k] = (float)k - 3, vector[k] = k < 32;
+    const WeightSpec spec = {.name = "w", .shape = {2, {1, K}}, .type = {DTYPE_I4, 32, true}};
+    Scaling scaling;
+    const float *out = weight_rounded(arena, &spec, numbers, vector, &scaling);
+    assert_true(scaling.scales[1] == 0 && scaling.offsets[1] == 0 && scaling.scales[0] != 0);
+    for (int k = 32; k < K; k++) assert_true(out[k] == numbers[k]);
 }
 
 /* The error of a group is below that of scales by its extremes alone, and no scale near the chosen one is better. */
@@ -179,7 +236,8 @@ static void groups_of_least_squares(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(least_squares), TEST(ties_and_limits), TEST(rounded_twice), TEST(extremes), TEST(other_dtypes),
-        TEST(groups_rounded_twice), TEST(groups_of_least_squares),
+        TEST(groups_rounded_twice), TEST(columns_that_stay), TEST(group_that_stays),
+        TEST(groups_of_least_squares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -435,11 +435,14 @@ static const char *of_precision(Draw *d, const Section *s) {
     if (d->has_decoder && dice_chance(&d->dice, 50))
         return DICE_WORD(&d->dice, "cache f32", "cache bf16", "cache f16", "cache int8", "weights int8 cache int8",
                          "weights int8 activations int8 cache bf16", "weights int8 activations int8 smooth",
+                         "weights int8 activations int8 smooth outliers 3",
                          "weights int8 attention bf16 cache f16",
                          "weights bf16 activations bf16 attention bf16");
     return DICE_WORD(&d->dice, "weights f32", "weights bf16", "weights f16", "weights int8",
                      "weights int8 activations int8", "weights int8 activations int8 smooth", "weights int8 32",
                      "weights int4 128 activations int8 smooth attention bf16", "weights int4",
+                     "weights int8 activations int8 smooth outliers 14",
+                     "weights int4 offset activations int8 smooth outliers 2",
                      "weights int4 64 offset", "weights int4 32 offset activations int8",
                      "weights bf16 activations bf16", "attention bf16",
                      "weights int8 activations int8 attention bf16");
@@ -448,7 +451,8 @@ static const char *of_precision(Draw *d, const Section *s) {
 static const char *of_last_precision(Draw *d, const Section *s) {
     (void)s;
     return DICE_WORD(&d->dice, "weights f32", "weights bf16 activations bf16", "weights int8 activations int8 smooth",
-                     "weights int8 32 activations f32", "weights int4 offset activations int8", "activations f32");
+                     "weights int8 32 activations f32", "weights int4 offset activations int8", "activations f32",
+                     "weights int8 64 activations int8 smooth outliers 5");
 }
 
 static const char *of_output_precision(Draw *d, const Section *s) { return of_last_precision(d, s); }

@@ -72,6 +72,23 @@ static void alter_input(void *with, float *numbers, int64_t count) {
 
 static double any_power(Dice *dice) { return pow(10, (double)dice_between(dice, -20, 18)); }
 
+/* Makes the numbers those of a smoothing vector; the first zeros stay. */
+static void limit_vector(float *numbers, int64_t count, int outliers) {
+    int zeros = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (numbers[k] == 0 && zeros++ < outliers) numbers[k] = 0;
+        else numbers[k] = numbers[k] > 0x1p-20f ? fminf(numbers[k], 0x1p20f) : 0x1p-20f;
+    }
+}
+
+/* A vector with these zeros that leaves the other columns as they are: the numbers of a matrix may be too large to be
+ * divided. */
+static const float *outliers_of(Arena *arena, const float *vector, int64_t K) {
+    float *out = arena_array(arena, (size_t)K, sizeof *out);
+    for (int64_t k = 0; k < K; k++) out[k] = vector[k] != 0;
+    return out;
+}
+
 Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uint64_t seed, RandomInputs *inputs) {
     const char *source = arena_printf(arena, "random:%llu", (unsigned long long)(seed % 1000000007));
     Weights *w = weights_load(arena, module->model, &module->weights, source, false);
@@ -108,9 +125,14 @@ Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uin
         shape_elements(spec->shape, &count);
         for (int64_t k = 0; k < count && dtype_has_scales(spec->type.dtype); k++)
             if (!isfinite(data[i][k])) data[i][k] = FLT_MAX; /* a file with such a number is refused */
-        for (int64_t k = 0; k < count && spec->positive; k++)
-            data[i][k] = data[i][k] > 0x1p-20f ? fminf(data[i][k], 0x1p20f) : 0x1p-20f;
-        w->data[i] = weight_rounded(arena, spec, data[i], &w->scaling[i]);
+        if (spec->smooths) limit_vector(data[i], count, spec->outliers);
+    }
+    for (size_t i = 0; i < w->table->count; i++) {
+        const WeightSpec *spec = &w->table->specs[i];
+        const float *vector = spec->smoothing ? data[spec->smoothing - 1] : NULL;
+        const float *ones = vector ? outliers_of(arena, vector, spec->shape.dims[1]) : NULL;
+        w->data[i] = weight_rounded(arena, spec, data[i], ones, &w->scaling[i]);
+        w->scaling[i].vector = vector;
     }
     return w;
 }
