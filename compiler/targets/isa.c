@@ -53,6 +53,7 @@
  *                    then `add_2i16` adds its two sums to one of 32 bits
  *   signed_codes     `broadcast_4u8` gives codes less 128, as bytes with a sign, and `dot_4u8_4i8` takes such
  *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
+ *   order_of_bits    there are `larger_i32` and `larger_u32`, which compare floats as integers
  *
  * A row NAME_8 stands in for NAME where the count is the number 8; its prototype is without the count.
  *
@@ -68,6 +69,7 @@
  *   dot2(x, a, b)  x + the two products of numbers of bf16 where floats hold x plus each and both of them, and no
  *                promise otherwise or if x is subnormal or the sum is zero
  *   any_nan(a)   whether a lane is NaN
+ *   bits_of(x), float_of(n)  the bits of a float as an integer, and the float of these
  *   nibble(p, n)  the integer of -8 to 7 that bits 4 n to 4 n + 3 behind p are, the lowest bits first
  *   halves(p, high)  the integer of 32 bits whose four bytes are 16 times such integers: of the lower or the higher
  *                halves of the bytes at p
@@ -103,7 +105,7 @@ enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
        RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, HELPER, OP, REQUIRED = GUARD + 1 };
 
 const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16", "dot_of_nibbles",
-                                        "signed_codes",    "tiles",        NULL};
+                                        "signed_codes",    "tiles",        "order_of_bits", NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 

@@ -451,7 +451,8 @@ static void test_tables_agree(void **state) {
         const Isa *isa = tables[t];
         assert_int_equal(general_ops(isa), general_ops(first) + (isa->fused ? 2 : 0) +
                                                    (isa_has(isa, "dot_of_bf16") ? 3 : 0) +
-                                                   (isa_has(isa, "dot_of_nibbles") ? 5 : 0));
+                                                   (isa_has(isa, "dot_of_nibbles") ? 5 : 0) +
+                                                   (isa_has(isa, "order_of_bits") ? 2 : 0));
         if (isa->fused) assert_non_null(isa_find(isa, "mul_add"));
         if (isa->fused) assert_non_null(isa_find(isa, "mul_sub"));
         for (size_t i = 0; i < first->op_count; i++) {
