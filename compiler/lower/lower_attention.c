@@ -45,6 +45,22 @@ static void scales(const Lowering *l, KernelCall *call, const AttentionStep *a) 
     constant_real(l, call, "inverse_cap", a->softcap > 0 ? 1 / a->softcap : 0);
 }
 
+/* Whether rows see all keys of one call, with nothing but scaled products for scores. */
+static bool sees_all(const Step *s) {
+    const AttentionStep *a = &s->attention;
+    return !a->visible.causal && !a->visible.window && s->rows == a->key_rows && attention_is_plain(s) &&
+           a->key_cache == NO_CACHE && a->value_cache == NO_CACHE;
+}
+
+/* Whether queries and keys are multiplied as pairs of numbers of bf16, whose sums have an order of their own. A
+ * decoder's rows must have the same bits with a state, which vectors of floats read. */
+static bool multiplies_pairs(const Lowering *l, const Step *s) {
+    enum { MOST_COLUMNS = 256 }; /* of the pairs of some rows, which are on the stack */
+    const AttentionStep *a = &s->attention;
+    return a->bf16 && isa_has(l->isa, "dot_of_bf16") && !is_reproducible(l) && !l->unrolled && sees_all(s) &&
+           a->head_dim % 4 == 0 && a->head_dim <= MOST_COLUMNS && !scores_in_registers(l->plan, l->isa, s);
+}
+
 /* Sets how a row of queries is combined with its keys. */
 static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     const AttentionStep *a = &s->attention;
@@ -72,6 +88,7 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "relative_width", relative_width);
     constant_integer(l, call, "exported", a->first_export >= 0);
     constant_integer(l, call, "exact_products", a->bf16);
+    constant_integer(l, call, "IN_PAIRS", multiplies_pairs(l, s));
     scales(l, call, a);
     constant_integer(l, call, "R_MOST", tile.rows);
     constant_integer(l, call, "P_MOST", tile.panels);
@@ -177,13 +194,13 @@ static void block_area(const Lowering *l, KernelCall *call, const KernelCall *ro
     call_area(l, call, "block", layout_elements(&LAYOUT_ROWS, rows->scratch_bytes));
 }
 
-/* Values that are read for many rows of queries are gathered from the caller's rows. */
+/* Values that are read for many rows of queries are gathered from the caller's rows. A copy for fewer rows does not
+ * pay; beside keys in pairs, which take half of the bytes, there is room for it in the first-level cache. */
 static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
-    enum { LEAST_ROWS = 256 }; /* a copy for fewer rows does not pay */
     const AttentionStep *a = &s->attention;
-    const int64_t row = round_up(a->value_dim, PANEL);
-    bool gathers = a->value_cache == NO_CACHE && sequence_bound(l, s->rows) >= LEAST_ROWS;
-    constant_integer(l, call, "GATHERED", gathers ? LEAST_ROWS : 0);
+    const int64_t row = round_up(a->value_dim, PANEL), least = multiplies_pairs(l, s) ? 96 : 256;
+    bool gathers = a->value_cache == NO_CACHE && sequence_bound(l, s->rows) >= least;
+    constant_integer(l, call, "GATHERED", gathers ? least : 0);
     constant_integer(l, call, "V_ROW", row);
     if (gathers) call_area(l, call, "values", round_up(a->key_bound, PANEL) * row);
 }
@@ -208,15 +225,11 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
     return call;
 }
 
-/* Tiles are for rows that see all keys of one call. A decoder's rows must have the same bits with a state, which
- * vectors read. */
+/* As multiplies_pairs, in tiles. */
 bool attends_in_tiles(const Lowering *l, const Step *s) {
     const AttentionStep *a = &s->attention;
-    const bool all_visible = !a->visible.causal && !a->visible.window && s->rows == a->key_rows;
-    return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->bf16 && all_visible && attention_is_plain(s) &&
-           a->softcap == 0 && a->scale > 0 && a->key_cache == NO_CACHE && a->value_cache == NO_CACHE &&
-           a->key_bound <= key_block(s) &&
-           !l->unrolled &&
+    return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->bf16 && sees_all(s) && a->softcap == 0 &&
+           a->scale > 0 && a->key_bound <= key_block(s) && !l->unrolled &&
            !scores_in_registers(l->plan, l->isa, s); /* few keys */
 }
 

@@ -46,7 +46,8 @@
  * The capabilities are
  *   register_lookup  `lookup` finds its 16 numbers in registers, so that it costs about as much as a multiply-add
  *   dot_of_bytes     `dot_4u8_4i8` is one instruction
- *   dot_of_bf16      there are `load_2bf16`, `broadcast_2bf16` and `dot_2bf16`, an instruction that adds the products
+ *   dot_of_bf16      there are `load_2bf16`, `broadcast_pair`, `join_2bf16` and `broadcast_2bf16`, of a pair, of the
+ *                    lanes of two vectors and of two floats; and `dot_2bf16`, an instruction that adds the products
  *                    of two numbers of bf16
  *   dot_of_nibbles   there are `load_4n_low`, `load_4n_high`, `add_4n`, `dot_4u8_4n` and `add_2i16`, by which products
  *                    of bytes with integers of -8 to 7 are summed in 16 bits. A lane has room for eight `dot_4u8_4n`,
