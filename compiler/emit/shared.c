@@ -1,6 +1,7 @@
 /* shared.c: functions of a target that the targets based on its table call too, so that a file with several targets has
  * each text once. Two texts are the same function if they differ only in comments, in the target's prefix and in its
- * attributes, and if neither of them calls a kernel that only its own target has. */
+ * attributes, and if neither of them calls a kernel that only its own target has, or a helper in place of another
+ * target's. */
 #include "emit.h"
 
 #include <string.h>
@@ -43,8 +44,18 @@ static bool is_of(const char *text, const char *function, size_t size) {
     return begins(text, function, size) && (!c_in_name(text[size]) || text[size] == '_');
 }
 
+/* Whether the name behind a target's prefix is that of a helper in place of another target's. */
+static bool is_replacement(const Isa *isa, const char *at) {
+    for (int i = 0; i < isa->n_helpers; i++) {
+        const IsaHelper *helper = &isa->helpers[i];
+        if (helper->replaces && helper->name && begins_word(at, helper->name, strlen(helper->name))) return true;
+    }
+    return false;
+}
+
 /* Whether the name belongs to another function that only this target has. The longest name that fits is its. */
-static bool is_own(const SharedCode *shared, const Isa *isa, const char *name, const char *at) {
+static bool is_own(const SharedCode *shared, const Isa *isa, const char *name, const char *at, size_t prefix) {
+    if (is_replacement(isa, at + prefix)) return true;
     const size_t itself = is_of(at, name, strlen(name)) ? strlen(name) : 0;
     for (const Function *f = shared->kernels; f && f->isa == isa; f = f->next_kernel)
         if (strlen(f->name) > itself && is_of(at, f->name, strlen(f->name))) return true;
@@ -86,7 +97,7 @@ static const char *with_marks(const SharedCode *shared, const Isa *isa, const ch
         } else if (begins_word(at, attributes[1], sizes[1])) {
             mark = HALF_MARK;
             plain = sizes[1];
-        } else if (begins(at, prefix, prefix_size) && !is_own(shared, isa, name, at)) {
+        } else if (begins(at, prefix, prefix_size) && !is_own(shared, isa, name, at, prefix_size)) {
             mark = PREFIX_MARK;
             plain = prefix_size;
         } else if (c_starts_name(*at)) {

@@ -396,7 +396,8 @@ static void parse_helper(Table *table, const char *name, const char **at) {
             isa->helpers =
                 arena_grow(table->arena, isa->helpers, isa->n_helpers, &table->helper_room, sizeof *isa->helpers);
             const int which = replaces ? found : room_for_helper(isa, name);
-            isa->helpers[which] = (IsaHelper){.name = name, .text = text.data, .file = table->file, .line = begun + 1};
+            isa->helpers[which] = (IsaHelper){
+                .name = name, .text = text.data, .file = table->file, .line = begun + 1, .replaces = replaces};
             return;
         }
         text_printf(&text, "%s\n", line);

@@ -87,6 +87,7 @@ typedef struct IsaHelper {
     const char *file; /* the table that holds the text */
     int line;         /* the text's first line there */
     bool inherited;   /* of the table that this one is based on: a helper of its own may replace it */
+    bool replaces;    /* has taken the place of one of a table that this one is based on */
     uint32_t helpers; /* a bit for each helper of the table that the function calls, itself or through others */
 } IsaHelper;
 

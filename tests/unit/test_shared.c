@@ -98,9 +98,23 @@ static void test_parts(void **state) {
     assert_string_equal(writes(t, t->vnni, "other", "@other_row(x);"), "m_avx512_other");
 }
 
+/* A helper that replaces another one makes other functions of those that call it. */
+static void test_replaced_helpers(void **state) {
+    Targets *t = *state;
+    const Isa *isa = isa_parse(t->arena, "z.isa", "name z\nbased on avx512\nrank 36\nattribute ${prefix}_Z\n"
+                                                  "helper hmax\nfloat ${table}_hmax(__m512 a);\nend\n");
+    const Isa *const all[] = {isa, t->avx512, NULL};
+    Targets two = {.arena = t->arena, .shared = shared_code_new(t->arena, "m", all)};
+    writes(&two, t->avx512, "most", "x[0] = @hmax(x);");
+    writes(&two, t->avx512, "sum", "x[0] = @hmax_4(x);");
+    assert_string_equal(writes(&two, isa, "most", "x[0] = @hmax(x);"), "m_z_most");
+    assert_string_equal(writes(&two, isa, "sum", "x[0] = @hmax_4(x);"), "m_avx512_sum");
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {TEST(test_same_text), TEST(test_other_text), TEST(test_words_stay_apart),
-                                       TEST(test_unrelated), TEST(test_callers),    TEST(test_parts)};
+                                       TEST(test_unrelated), TEST(test_callers),    TEST(test_parts),
+                                       TEST(test_replaced_helpers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
