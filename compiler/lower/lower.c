@@ -129,7 +129,7 @@ Schedule *lower(Arena *arena, const Program *program, const Isa *isa, bool loops
 Schedule **lower_targets(Arena *arena, const Program *program, const char *const *targets, int n_targets, bool loops) {
     Schedule **schedules = arena_array(arena, (size_t)n_targets + 1, sizeof *schedules);
     int n = 0;
-    for (const Isa *const *isa = targets_all(arena); *isa; isa++)
+    for (const Isa *const *isa = targets_all(); *isa; isa++)
         for (int t = 0; t < n_targets; t++)
             if (strcmp(targets[t], (*isa)->name) == 0) schedules[n++] = lower(arena, program, *isa, loops);
     return schedules;

@@ -400,7 +400,8 @@ static void parse_helper(Table *table, const char *name, const char **at) {
                 .name = name, .text = text.data, .file = table->file, .line = begun + 1, .replaces = replaces};
             return;
         }
-        text_printf(&text, "%s\n", line);
+        text_add(&text, line, strlen(line));
+        text_add(&text, "\n", 1);
     }
     table_error(table, "the helper of line %d has no end", begun);
 }
@@ -410,13 +411,16 @@ static void parse_lines(Table *table, const char *text) {
         line = trim(line);
         if (!*line || *line == '#') continue;
         int begun = table->line;
-        Text whole = text_new(table->arena);
-        text_printf(&whole, "%s", line);
-        for (char *more; is_space(*text) && (more = take_line(table, &text)) != NULL;)
-            text_printf(&whole, " %s", trim(more));
+        char *rest = line;
+        if (is_space(*text)) {
+            Text whole = text_new(table->arena);
+            text_printf(&whole, "%s", line);
+            for (char *more; is_space(*text) && (more = take_line(table, &text)) != NULL;)
+                text_printf(&whole, " %s", trim(more));
+            rest = whole.data;
+        }
         int last = table->line;
         table->line = begun;
-        char *rest = whole.data;
         const char *word = take_word(table->arena, &rest);
         int which = 0;
         while (fields[which] && strcmp(fields[which], word) != 0) which++;

@@ -1,6 +1,7 @@
 /* targets.c: lists all targets, and those for the processor that attnc is built for. */
 #include "targets.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -11,7 +12,12 @@ static const char here[] = "aarch64";
 static const char here[] = "another";
 #endif
 
-const Isa *const *targets_all(Arena *arena) {
+static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
+static const Isa *const *tables;
+
+/* Reads the tables, which takes a tenth of a compilation, once for the whole process. */
+static void read_tables(void) {
+    Arena *arena = arena_new();
     const Isa **all = arena_array(arena, MOST_TARGETS + 1, sizeof *all);
     int n = 0;
     const char *name;
@@ -29,7 +35,12 @@ const Isa *const *targets_all(Arena *arena) {
         }
         all[at] = isa;
     }
-    return all;
+    tables = all;
+}
+
+const Isa *const *targets_all(void) {
+    pthread_once(&tables_once, read_tables);
+    return tables;
 }
 
 static bool is_for(const Isa *isa, const char *processor) {
@@ -47,7 +58,7 @@ static bool multiplies(const Isa *isa, Dtype rows) {
 }
 
 static const char *const *targets_of(Arena *arena, const char *processor, Dtype rows, int *n) {
-    const Isa *const *all = targets_all(arena);
+    const Isa *const *all = targets_all();
     const char **names = arena_array(arena, MOST_TARGETS, sizeof *names);
     int last = 0;
     while (all[last]) last++;
@@ -99,7 +110,7 @@ bool machine_has(const char *target, bool emulated) {
 }
 
 const char *const *target_list(Arena *arena, int *n) {
-    const Isa *const *all = targets_all(arena);
+    const Isa *const *all = targets_all();
     *n = 0;
     while (all[*n]) ++*n;
     const char **names = arena_array(arena, (size_t)*n, sizeof *names);

@@ -135,7 +135,7 @@ const Isa *isa_apart(Arena *arena, const Isa *isa);
 
 /* ======================================================================= targets/targets.c */
 enum { MOST_TARGETS = 16 }; /* probes have bits for so many */
-const Isa *const *targets_all(Arena *arena); /* every table that is a target, best first, ended by NULL */
+const Isa *const *targets_all(void); /* every table that is a target, best first, ended by NULL; never freed */
 /* The targets of the processor that attnc is built for, without those on request, the lowest rank first; this machine
  * may lack some of them. `rows` is the type of the rows that products read: I8 adds the targets on request with
  * `dot_of_bytes` but without `dot_of_bf16`, and BF16 those with `dot_of_bf16` or `tiles`. */

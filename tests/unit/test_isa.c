@@ -442,7 +442,7 @@ static void test_tables_agree(void **state) {
     Arena *arena = arena_new();
     const Isa *first = isa_load(arena, "scalar"), *tables[MOST_TABLES + 1] = {NULL};
     int n = 0;
-    for (const Isa *const *isa = targets_all(arena); *isa; isa++) {
+    for (const Isa *const *isa = targets_all(); *isa; isa++) {
         tables[n++] = *isa;
         if ((*isa)->half) tables[n++] = (*isa)->half;
     }
@@ -767,9 +767,9 @@ static void test_machine(void **state) {
 }
 
 /* Any C may be emitted here; what runs is of this processor, or what the command line names. */
-static int tested_tables(Arena *arena, int argc, char **argv, const char **names) {
+static int tested_tables(int argc, char **argv, const char **names) {
     int n = 0;
-    for (const Isa *const *isa = targets_all(arena); *isa; isa++) {
+    for (const Isa *const *isa = targets_all(); *isa; isa++) {
         bool wanted = argc == 1 && isa_is_here(*isa);
         for (int a = 1; a < argc; a++) wanted |= strcmp(argv[a], (*isa)->name) == 0;
         if (wanted) names[n++] = (*isa)->name;
@@ -791,7 +791,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_machine),
     };
     const char *tested[MOST_TABLES];
-    int n_tested = tested_tables(arena, argc, argv, tested);
+    int n_tested = tested_tables(argc, argv, tested);
     for (int t = 0; t < n_tested; t++)
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_table, (void *)(uintptr_t)&tested[t]);
     int failed = _cmocka_run_group_tests("tests", tests, (size_t)n, NULL, NULL);
