@@ -58,7 +58,7 @@ int steps_parts(const Plan *plan, const Step *s, StepPart parts[MOST_STEP_PARTS]
     parts[0] = (StepPart){s->tensor, rounded_of(g, s, s->tensor), 0, g->tensors[s->tensor].dims[1].n};
     if (s->kind != STEP_GEMM || s->gemm.parts == 1) return 1;
     if (s->gemm.parts > MOST_STEP_PARTS) bug("the step `%s` has %d parts", s->name, s->gemm.parts);
-    /* the first part; layers that share their weights may multiply the same rows by them, in ops before it */
+    /* The search begins at the first part: earlier layers with the same weights may have multiplied these rows. */
     const int first = g->tensors[s->tensor].op, x = g->ops[first].inputs[0];
     int64_t column = 0;
     int n = 0;

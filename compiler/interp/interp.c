@@ -62,14 +62,10 @@ static void run_linear(Arena *arena, Rounding *how, Numbers x, Numbers weight, c
 }
 
 /* The number of outlier j of a row that C has rounded, which is x but for what `by` allows. */
-static double given_outlier(const Interp *in, int tensor, const uint8_t *row, int64_t j, double x, double by) {
+static double given_outlier(QuantizeReport *report, const uint8_t *row, int64_t j, double x, double by) {
     float number;
     memcpy(&number, row + sizeof(RowHead) + (size_t)j * sizeof number, sizeof number);
-    QuantizeReport *report = in->report;
-    if (report && isfinite(x) && !(fabs((double)number - x) <= by)) {
-        report->wrong++;
-        if (!report->tensor) report->tensor = in->graph->tensors[tensor].name;
-    }
+    if (report) report->wrong += isfinite(x) && !(fabs((double)number - x) <= by);
     return (double)number;
 }
 
@@ -78,6 +74,7 @@ static double given_outlier(const Interp *in, int tensor, const uint8_t *row, in
 static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smooth, int64_t n, int64_t k,
                          double *out) {
     const QuantizedRows *given = in->given ? &in->given[op->result] : NULL;
+    QuantizeReport *report = in->report;
     double *row = arena_array(in->arena, (size_t)k, sizeof *row), largest = 0;
     double *by = arena_array(in->arena, (size_t)k, sizeof *by); /* how far C's numbers may be from those of `row` */
     for (int64_t i = 0; i < n * k; i++)
@@ -91,18 +88,18 @@ static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smo
         if (given && given->data) {
             memcpy(&head, given->data + i * given->stride, sizeof head);
             codes = given->data + i * given->stride + ROW_HEAD;
-            QuantizeReport *report = in->report;
             if (report) quantize_compare(row, k, by, &head, codes, report);
-            if (report && report->wrong && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
         }
         for (int64_t c = 0, outliers = 0; c < k; c++) {
             uint8_t code = codes ? codes[c] : quantized_code(row[c], own.inverse, own.head.zero);
             out[i * k + c] = quantized_value(&head, code);
             if (!smooth || at(*smooth, c) != 0) continue;
-            out[i * k + c] = codes ? given_outlier(in, op->result, given->data + i * given->stride, outliers++,
+            out[i * k + c] = codes ? given_outlier(report, given->data + i * given->stride, outliers++,
                                                    at(x, i * k + c), 2e-5 * (1 + largest))
                                    : at(x, i * k + c);
         }
+        if (codes && report && report->wrong && !report->tensor)
+            report->tensor = in->graph->tensors[op->result].name;
     }
 }
 

@@ -70,31 +70,29 @@ int build_declare_relative(Build *b, const Stack *stack) {
                                       .deviation = 1});
 }
 
-/* The op that gives the rows of x in few bits, or NULL; `vector` is the tensor that smooths them, or NO_TENSOR. */
-static const Op *narrowing(const Build *b, int x, OpKind kind, int vector) {
+/* The number of the weight that smooths the rows of an op, or NO_WEIGHT. */
+static int vector_of(const Build *b, const Op *op) {
+    return op->n_inputs > 1 ? build_tensor(b, op->inputs[1])->weight : NO_WEIGHT;
+}
+
+/* The op that gives the rows of x in few bits, or NULL. If `smooth`, a vector with the precision's number of outliers
+ * smooths the rows. */
+static const Op *narrowing(const Build *b, int x, OpKind kind, bool smooth) {
     for (int i = b->graph->n_ops; i-- > 0;) {
         const Op *op = &b->graph->ops[i];
         if (op->kind != kind || op->inputs[0] != x) continue;
-        if (vector == NO_TENSOR ? op->n_inputs == 1 : op->n_inputs == 2 && op->inputs[1] == vector) return op;
+        const int vector = vector_of(b, op);
+        if (vector == NO_WEIGHT ? !smooth
+                                : smooth && b->module->weights.specs[vector].outliers == b->precision->outliers)
+            return op;
     }
     return NULL;
-}
-
-/* The vector, a weight, that already smooths x and may have so many zeros, or NO_WEIGHT. */
-static int vector_of_rows(const Build *b, int x, int outliers) {
-    for (int i = b->graph->n_ops; i-- > 0;) {
-        const Op *op = &b->graph->ops[i];
-        if (op->kind != OP_quantize || op->inputs[0] != x || op->n_inputs == 1) continue;
-        const int vector = build_tensor(b, op->inputs[1])->weight;
-        if (b->module->weights.specs[vector].outliers == outliers) return vector;
-    }
-    return NO_WEIGHT;
 }
 
 /* The rows of x in int8 or bf16, which all products of x read; `vector` is the tensor that smooths them, or
  * NO_TENSOR. */
 static int narrowed(Build *b, int x, Dtype dtype, int vector) {
-    const Op *op = narrowing(b, x, dtype == DTYPE_I8 ? OP_quantize : OP_round, vector);
+    const Op *op = narrowing(b, x, dtype == DTYPE_I8 ? OP_quantize : OP_round, vector != NO_TENSOR);
     if (op) return op->result;
     const char *word = vector != NO_TENSOR ? "smoothed" : dtype == DTYPE_I8 ? "quantized" : "rounded";
     Tensor result = *build_tensor(b, x);
@@ -127,8 +125,8 @@ static int declare_smoothing(Build *b, const WeightSpec *matrix) {
 static int smoothing_of(Build *b, const LinearWeights *weights, int x) {
     if (!b->precision->smooth || weights->of_tokens) return NO_TENSOR;
     const WeightTable *table = &b->module->weights;
-    int vector = vector_of_rows(b, x, b->precision->outliers);
-    if (vector == NO_WEIGHT) vector = table->specs[weights->weight].smoothing - 1;
+    const Op *op = narrowing(b, x, OP_quantize, true);
+    int vector = op ? vector_of(b, op) : table->specs[weights->weight].smoothing - 1;
     if (vector < 0) vector = declare_smoothing(b, &table->specs[weights->weight]);
     WeightSpec *matrix = &b->module->weights.specs[weights->weight];
     if (matrix->smoothing && matrix->smoothing != vector + 1) bug("two vectors smooth the rows of `%s`", matrix->name);

@@ -194,8 +194,8 @@ static void block_area(const Lowering *l, KernelCall *call, const KernelCall *ro
     call_area(l, call, "block", layout_elements(&LAYOUT_ROWS, rows->scratch_bytes));
 }
 
-/* Values that are read for many rows of queries are gathered from the caller's rows. A copy for fewer rows does not
- * pay; beside keys in pairs, which take half of the bytes, there is room for it in the first-level cache. */
+/* Values that are read for many rows of queries are gathered from the caller's rows. The copy pays from `least` rows
+ * on: earlier beside keys in pairs, which leave room for the copy in the first-level cache. */
 static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
     const AttentionStep *a = &s->attention;
     const int64_t row = round_up(a->value_dim, PANEL), least = multiplies_pairs(l, s) ? 96 : 256;

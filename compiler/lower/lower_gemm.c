@@ -49,8 +49,8 @@ static void epilogue(const Lowering *l, KernelCall *call, const Step *s) {
     constant_word(l, call, "activation", g->has_activation ? activation_name(g->activation) : "none");
 }
 
-/* An unrolled tile with many k is divided among several functions, each of which adds its k to sums in scratch. Tiles
- * that sum integers, or sum group by group, are not divided. */
+/* Divides an unrolled tile with a large K among several functions, each of which adds the products of its range of k to
+ * sums in scratch. Tiles whose sums are integers, or belong to groups, are not divided. */
 static void k_steps(const Lowering *l, KernelCall *call, const Step *s, int64_t used) {
     int64_t step = s->gemm.k;
     const bool floats = buffer_of(l, s->gemm.x)->slot.layout.dtype == DTYPE_F32 && !scale_group(l->plan, s);

@@ -81,49 +81,37 @@ static bool feeds_attention(const Fuse *f, const Op *op) {
     }
 }
 
+/* The first packed tensor of the parts of a step; `packed` belongs to part i and must follow those before it. */
+static int first_of_parts(const Step *step, int first, int i, int packed, const char *what) {
+    if (i == 0) return packed;
+    if (first != NO_PACKED && packed != first + i) bug("the %s of `%s` do not follow each other", what, step->name);
+    return first;
+}
+
 /* Weights of the parts follow each other as panels, scales and biases as rows of whole panels. */
 static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
-    GemmStep *gemm = &step->gemm;
+    GemmStep *g = &step->gemm;
+    const int x = parts[0]->inputs[0], outliers = outliers_of(f, x);
     bool any_bias = false;
     for (int i = 0; i < n; i++) any_bias |= parts[i]->n_inputs > 2;
-    for (int i = 0; i < n; i++) {
-        int packed = pack_tensor(f, parts[i]->inputs[1], true, false);
-        if (i == 0) gemm->weight = packed;
-        else if (packed != gemm->weight + i) bug("the parts of `%s` do not follow each other", step->name);
-    }
-    for (int i = 0; i < n; i++) {
-        int packed = pack_scales(f, parts[i]->inputs[1]);
-        if (i == 0) gemm->scales = packed;
-        else if (gemm->scales != NO_PACKED && packed != gemm->scales + i)
-            bug("the scales of `%s` do not follow each other", step->name);
-    }
-    for (int i = 0; i < n; i++) {
-        int packed = pack_offsets(f, parts[i]->inputs[1]);
-        if (i == 0) gemm->offsets = packed;
-        else if (gemm->offsets != NO_PACKED && packed != gemm->offsets + i)
-            bug("the offsets of `%s` do not follow each other", step->name);
-    }
-    for (int i = 0; i < n && is_quantized(f, parts[0]->inputs[0]); i++) {
-        int packed = pack_sums(f, parts[i]->inputs[1]);
-        if (i == 0) gemm->sums = packed;
-        else if (gemm->sums != NO_PACKED && packed != gemm->sums + i)
-            bug("the sums of `%s` do not follow each other", step->name);
-    }
-    for (int i = 0; i < n; i++) {
-        int packed = pack_outliers(f, parts[i]->inputs[1], outliers_of(f, parts[0]->inputs[0]));
-        if (i == 0) gemm->outliers = packed;
-        else if (gemm->outliers != NO_PACKED && packed != gemm->outliers + i)
-            bug("the outliers of `%s` do not follow each other", step->name);
-    }
+    for (int i = 0; i < n; i++)
+        g->weight = first_of_parts(step, g->weight, i, pack_tensor(f, parts[i]->inputs[1], true, false), "parts");
+    for (int i = 0; i < n; i++)
+        g->scales = first_of_parts(step, g->scales, i, pack_scales(f, parts[i]->inputs[1]), "scales");
+    for (int i = 0; i < n; i++)
+        g->offsets = first_of_parts(step, g->offsets, i, pack_offsets(f, parts[i]->inputs[1]), "offsets");
+    for (int i = 0; i < n && is_quantized(f, x); i++)
+        g->sums = first_of_parts(step, g->sums, i, pack_sums(f, parts[i]->inputs[1]), "sums");
+    for (int i = 0; i < n; i++)
+        g->outliers = first_of_parts(step, g->outliers, i, pack_outliers(f, parts[i]->inputs[1], outliers), "outliers");
     for (int i = 0; i < n && any_bias; i++) {
         int packed = parts[i]->n_inputs > 2 ? pack_tensor(f, parts[i]->inputs[2], false, false)
                                             : pack_zeros(f, parts[i]->inputs[1], columns_of(f, parts[i]->result));
-        if (i == 0) gemm->bias = packed;
-        else if (packed != gemm->bias + i) bug("the biases of `%s` do not follow each other", step->name);
+        g->bias = first_of_parts(step, g->bias, i, packed, "biases");
     }
-    gemm->parts = n;
-    step->shape = arena_printf(f->arena, "[rows][%lld] x [%lld][%lld]", (long long)gemm->k, (long long)step->n,
-                               (long long)gemm->k);
+    g->parts = n;
+    step->shape = arena_printf(f->arena, "[rows][%lld] x [%lld][%lld]", (long long)g->k, (long long)step->n,
+                               (long long)g->k);
 }
 
 /* The last word of a part's name: "value" of "attention_value". */

@@ -127,8 +127,8 @@ bool is_rounded(const Fuse *f, int t) {
     return writer && writer->kind == OP_round && writer->a.dtype == DTYPE_BF16;
 }
 
-/* Whether a product reads the weight with quantized rows: instructions then read four numbers of a row at once. A table
- * whose rows are also looked up is read by the product last. */
+/* Whether a product multiplies quantized rows by the weight, which then has groups of four k for instructions that read
+ * four numbers at once. A token table has two readers, the lookup and then the product, so the last one decides. */
 static bool in_fours(const Fuse *f, int weight) {
     const Op *last = f->reader[weight] < 0 ? NULL : &f->graph->ops[f->reader[weight]];
     return last && last->kind == OP_linear && last->inputs[1] == weight && is_quantized(f, last->inputs[0]);

@@ -162,15 +162,19 @@ static float in_eight_bits(double x) {
     return (float)ldexp(nearbyint(part * 256), exponent - 8);
 }
 
-/* The vector of a set for an exponent, or of ones for NAN. Columns that are 0 in all rows, or in all matrices, are left
- * as they are; the others have a geometric mean of 1. */
+static float *ones(Arena *arena, int64_t k) {
+    float *out = arena_array(arena, (size_t)k, sizeof *out);
+    for (int64_t c = 0; c < k; c++) out[c] = 1;
+    return out;
+}
+
+/* The vector of a set for an exponent. Columns that are 0 in all rows, or in all matrices, are left as they are; the
+ * others have a geometric mean of 1. */
 static float *vector_of(Arena *arena, const RowSet *set, const float *of_weights, double exponent) {
     enum { MOST = 20 }; /* powers of two from 1 */
-    float *out = arena_array(arena, (size_t)set->k, sizeof *out);
+    float *out = ones(arena, set->k);
     double *logs = arena_array(arena, (size_t)set->k, sizeof *logs), sum = 0;
     int64_t n = 0;
-    for (int64_t c = 0; c < set->k && isnan(exponent); c++) out[c] = 1;
-    if (isnan(exponent)) return out;
     for (int64_t c = 0; c < set->k; c++) {
         if (set->most[c] <= 0 || of_weights[c] <= 0) continue;
         logs[c] = (1 - exponent) * portable_log((double)of_weights[c]) - exponent * portable_log((double)set->most[c]);
@@ -178,7 +182,6 @@ static float *vector_of(Arena *arena, const RowSet *set, const float *of_weights
         n++;
     }
     for (int64_t c = 0; c < set->k; c++) {
-        out[c] = 1;
         if (set->most[c] <= 0 || of_weights[c] <= 0) continue;
         const double power = (logs[c] - sum / (double)n) / portable_log(2);
         out[c] = in_eight_bits(portable_pow(2, fmax(-MOST, fmin(MOST, power))));
@@ -233,9 +236,9 @@ static const float *find_vector(Quantization *q, int at, const Precision *p, con
     const RowSet *set = &q->sets[at];
     float *best = NULL;
     double least = INFINITY;
-    for (size_t e = 0; e < sizeof exponents / sizeof *exponents + (p->outliers > 0); e++) {
-        const bool ones = e == sizeof exponents / sizeof *exponents;
-        float *vector = vector_of(q->arena, set, of_weights, ones ? NAN : exponents[e]);
+    const size_t n = sizeof exponents / sizeof *exponents;
+    for (size_t e = 0; e < n + (p->outliers > 0); e++) {
+        float *vector = e < n ? vector_of(q->arena, set, of_weights, exponents[e]) : ones(q->arena, set->k);
         take_outliers(set, p->outliers, vector);
         const double error = error_with(q, at, p, vector, exact);
         if (error < least) least = error, best = vector;

@@ -400,8 +400,7 @@ static void parse_helper(Table *table, const char *name, const char **at) {
                 .name = name, .text = text.data, .file = table->file, .line = begun + 1, .replaces = replaces};
             return;
         }
-        text_add(&text, line, strlen(line));
-        text_add(&text, "\n", 1);
+        text_printf(&text, "%s\n", line);
     }
     table_error(table, "the helper of line %d has no end", begun);
 }
@@ -411,16 +410,13 @@ static void parse_lines(Table *table, const char *text) {
         line = trim(line);
         if (!*line || *line == '#') continue;
         int begun = table->line;
-        char *rest = line;
-        if (is_space(*text)) {
-            Text whole = text_new(table->arena);
-            text_printf(&whole, "%s", line);
-            for (char *more; is_space(*text) && (more = take_line(table, &text)) != NULL;)
-                text_printf(&whole, " %s", trim(more));
-            rest = whole.data;
-        }
+        Text whole = text_new(table->arena);
+        text_printf(&whole, "%s", line);
+        for (char *more; is_space(*text) && (more = take_line(table, &text)) != NULL;)
+            text_printf(&whole, " %s", trim(more));
         int last = table->line;
         table->line = begun;
+        char *rest = whole.data;
         const char *word = take_word(table->arena, &rest);
         int which = 0;
         while (fields[which] && strcmp(fields[which], word) != 0) which++;
@@ -508,8 +504,8 @@ const Isa *isa_for(const Isa *isa, int64_t columns) {
 }
 
 const IsaOp *isa_find(const Isa *isa, const char *name) {
-    for (size_t i = 0; i < isa->op_count; i++) /* templates call this so often that the first letter is worth a look */
-        if (isa->ops[i].name[0] == name[0] && strcmp(isa->ops[i].name, name) == 0) return &isa->ops[i];
+    for (size_t i = 0; i < isa->op_count; i++)
+        if (strcmp(isa->ops[i].name, name) == 0) return &isa->ops[i];
     return NULL;
 }
 

@@ -43,6 +43,13 @@ const Isa *const *targets_all(void) {
     return tables;
 }
 
+/* NULL if there is none of that name. */
+static const Isa *target_named(const char *name) {
+    const Isa *const *isa = targets_all();
+    while (*isa && strcmp((*isa)->name, name) != 0) isa++;
+    return *isa;
+}
+
 static bool is_for(const Isa *isa, const char *processor) {
     return strcmp(isa->processor, "any") == 0 || strcmp(isa->processor, processor) == 0;
 }
@@ -76,7 +83,7 @@ const char *const *targets_of_arithmetic(Arena *arena, Arithmetic arithmetic, co
     const char **fused = arena_array(arena, (size_t)*n + 1, sizeof *fused);
     int kept = 0;
     for (int t = 0; t < *n; t++)
-        if (isa_load(arena, targets[t])->fused) fused[kept++] = targets[t];
+        if (target_named(targets[t])->fused) fused[kept++] = targets[t];
     *n = kept;
     return fused;
 }
@@ -90,22 +97,13 @@ const char *default_targets(Arena *arena, Dtype rows, Arithmetic arithmetic) {
     return names.data;
 }
 
-/* NULL if there is none of that name. */
-static const Isa *target_named(Arena *arena, const char *name) {
-    if (!embedded_text(arena_printf(arena, "%s.isa", name))) return NULL;
-    const Isa *isa = isa_load(arena, name);
-    return isa->rank ? isa : NULL;
-}
-
 bool machine_has(const char *target, bool emulated) {
-    Arena *arena = arena_new();
-    const Isa *isa = target_named(arena, target);
+    const Isa *isa = target_named(target);
     bool has = isa && isa_is_here(isa);
     for (const char **cpu = isa ? isa->cpu : NULL; has && *cpu; cpu++) {
         const Feature *feature = feature_find(*cpu);
         has = (emulated && feature->state == XCR0_TILES) || machine_has_feature(feature);
     }
-    arena_free(arena);
     return has;
 }
 
@@ -127,6 +125,6 @@ const char *target_names(Arena *arena, const char *last) {
 }
 
 void target_require(Arena *arena, const char *name) {
-    if (target_named(arena, name)) return;
+    if (target_named(name)) return;
     fail_status(EXIT_CANNOT, "the target `%s` cannot be emitted; %s can", name, target_names(arena, " and "));
 }

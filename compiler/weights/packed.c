@@ -66,8 +66,8 @@ static void fill_sums(const Packed *packed, const Weights *weights, float *out) 
     arena_free(arena);
 }
 
-/* The numbers of the columns of a vector that are 0. What is left are the number of the first column of a row, whose
- * products have weights of 0. */
+/* The numbers of the columns where a vector is 0. The elements behind them stay 0: the first column of a row, whose
+ * weight among the outliers is then 0. */
 static void fill_columns(const Packed *packed, const Weights *weights, float *out) {
     int64_t columns[MOST_OUTLIERS];
     const int n = outlier_columns(weights->data[packed->weight],
@@ -352,6 +352,7 @@ static void outliers_back(const Packed *packed, const WeightSpec *spec, const fl
 /* A tensor of floats of the file, which begins at `data`. */
 static void read_floats(Arena *arena, const Program *program, const Packed *p, const uint8_t *data, Weights *weights) {
     const Derived *derived = p->derived >= 0 ? &program->module->derived[p->derived] : NULL;
+    if (p->of == OF_SUMS || p->of == OF_OUTLIERS || p->of == OF_COLUMNS) return; /* other tensors tell them */
     const float *floats = packed_floats(arena, p, data);
     if (p->of == OF_SCALES) weights->scaling[p->weight].scales = numbers_back(arena, p, floats);
     else if (p->of == OF_OFFSETS) weights->scaling[p->weight].offsets = numbers_back(arena, p, floats);
@@ -387,7 +388,7 @@ Weights *packed_read(Arena *arena, const Program *program, const char *path, boo
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
         progress_at(i, program->n_packed, "tensors");
-        if (p->of != OF_SUMS && p->of != OF_OUTLIERS && p->of != OF_COLUMNS && !dtype_has_scales(p->slot.layout.dtype))
+        if (!dtype_has_scales(p->slot.layout.dtype))
             read_floats(arena, program, p, data + p->slot.offset, weights);
     }
     for (size_t i = 0; i < table->count; i++) {

@@ -36,7 +36,7 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
 }
 
 static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed) {
-    /* The least number of a drawn vector that smooths, but for zeros. */
+    /* The smallest number of a drawn smoothing vector, apart from the zeros of its outliers. */
     static const float LEAST = 0.125f;
     const int64_t count = elements_of(spec);
     float *out = arena_array(arena, (size_t)count, sizeof *out);

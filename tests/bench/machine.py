@@ -69,8 +69,10 @@ def has_dots():
 
 def narrow_targets(rows="int8"):
     """Of models with rows of integers or in bf16, the best of this machine; None: what attnc writes by default."""
-    if not has_tiles() and (rows == "bf16" or "avx512_bf16" in env.cpu_flags()):
-        return None if rows == "bf16" else "avx512bf16"
+    if rows == "bf16" and not has_tiles():
+        return None
+    if "avx512_bf16" in env.cpu_flags() and not has_tiles():
+        return "avx512bf16"
     dots = {"avx512": "avx512vnni", "avx2": "avxvnni"}.get(best_target()) if has_dots() else None
     return ("amx,%s" % dots if has_tiles() else dots) if dots else None
 
