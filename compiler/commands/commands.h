@@ -29,10 +29,10 @@ typedef struct Option {
 #define HELP_PRECISION \
     "  --precision P        types of numbers in blocks of the spec that state none: f32 (default), bf16, int8, or\n" \
     "                       weights=f32, bf16, f16, int8, int8:G, int4:G or int4:G:offset with G = 32, 64 or 128;\n" \
-    "                       activations=int8, int8:smooth or int8:smooth:N beside weights of integers, N = 1\n" \
-    "                       attention=bf16;\n" \
-    "                       cache=bf16, f16 or int8 for the keys and values of a decoder; bf16 and int8 are such\n" \
-    "                       weights and activations with attention=bf16, int4 is weights=int4:32\n"
+    "                       activations=int8, int8:smooth or int8:smooth:N beside weights of integers, with N\n" \
+    "                       outlier columns, 1 to 14; attention=bf16; cache=bf16, f16 or int8 for the keys and\n" \
+    "                       values of a decoder; bf16 and int8 are such weights and activations with\n" \
+    "                       attention=bf16, int4 is weights=int4:32\n"
 #define HELP_REPRODUCIBLE \
     "  --reproducible       the same bits on every target, for any number of threads and batches; models\n" \
     "                       whose weights or rows are f32 run on targets with a fused multiply-add, avx2,\n" \

@@ -13,18 +13,19 @@ static const char here[] = "another";
 #endif
 
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
+static Arena *tables_arena; /* Holds the tables until the process ends. */
 static const Isa *const *tables;
 
 /* Reads the tables, which takes a tenth of a compilation, once for the whole process. */
 static void read_tables(void) {
-    Arena *arena = arena_new();
-    const Isa **all = arena_array(arena, MOST_TARGETS + 1, sizeof *all);
+    tables_arena = arena_new();
+    const Isa **all = arena_array(tables_arena, MOST_TARGETS + 1, sizeof *all);
     int n = 0;
     const char *name;
     for (int i = 0; (name = embedded_name(i)) != NULL; i++) {
         size_t length = strlen(name);
         if (length < 4 || strcmp(name + length - 4, ".isa") != 0) continue;
-        const Isa *isa = isa_load(arena, arena_copy(arena, name, length - 4));
+        const Isa *isa = isa_load(tables_arena, arena_copy(tables_arena, name, length - 4));
         if (!isa->rank) continue;
         if (n == MOST_TARGETS) bug("there are more than %d targets", MOST_TARGETS);
         int at = n++;
