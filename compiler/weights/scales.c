@@ -29,9 +29,17 @@ static double to_offset(double x) {
     return fabs(x) < LEAST_SCALE ? 0 : fabs(x) >= MOST_SCALE * 8 ? copysign(MOST_SCALE * 8, x) : rounded(x, GROUP_BITS);
 }
 
-static double to_integer(const Grid *grid, double x) {
-    double q = nearbyint((x - grid->offset) / grid->scale);
-    return q > grid->most ? grid->most : q < grid->least ? grid->least : q;
+/* To the nearest integer, ties to even, for |x| < 2^51: the sum has no bits for fractions. Packing would spend most of
+ * its time in nearbyint, as not every x86-64 has an instruction for it. */
+static inline double nearest(double x) {
+    const double no_fractions = 0x1.8p52;
+    return x + no_fractions - no_fractions;
+}
+
+static inline double to_integer(const Grid *grid, double x) {
+    double q = (x - grid->offset) / grid->scale;
+    q = q > grid->most ? grid->most : q;
+    return nearest(q < grid->least ? grid->least : q);
 }
 
 static float number_of(const Grid *grid, double integer) { return (float)(grid->scale * integer + grid->offset); }
@@ -47,41 +55,35 @@ static bool is_exact(const Grid *grid, const float *numbers, int64_t K) {
     return k == K;
 }
 
-/* A scale below those of to_scale would make all of a group 0: its square must not vanish either. */
-static double squared_error(const Grid *grid, const float *numbers, int64_t K) {
-    double sum = 0;
-    for (int64_t k = 0; k < K; k++) {
-        double x = (double)numbers[k], error = x - (grid->scale * to_integer(grid, x) + grid->offset);
-        sum += error * error;
+/* Sums over numbers x with the integers q of a grid, of squared errors, q, x - offset, q q and q (x - offset). */
+typedef struct Fit {
+    double error, q, x, qq, qx;
+} Fit;
+
+static inline void add_to_fit(Fit *fit, const Grid *grid, float number) {
+    const double q = to_integer(grid, (double)number), x = (double)number - grid->offset;
+    const double error = x - grid->scale * q;
+    fit->error += error * error;
+    fit->q += q, fit->x += x;
+    fit->qq += q * q, fit->qx += q * x;
+}
+
+/* A scale below those of to_scale would make all of a group 0: the square of an error must not vanish either. */
+static Fit fit_of(const Grid *grid, const float *numbers, int64_t K) {
+    enum { LANES = 4 }; /* sums in parts, which compilers keep in vectors */
+    const Grid own = *grid;
+    Fit part[LANES] = {{0}};
+    int64_t k = 0;
+    for (; k + LANES <= K; k += LANES)
+        for (int l = 0; l < LANES; l++) add_to_fit(&part[l], &own, numbers[k + l]);
+    for (; k < K; k++) add_to_fit(&part[k % LANES], &own, numbers[k]);
+    Fit sum = part[0];
+    for (int l = 1; l < LANES; l++) {
+        sum.error += part[l].error;
+        sum.q += part[l].q, sum.x += part[l].x;
+        sum.qq += part[l].qq, sum.qx += part[l].qx;
     }
     return sum;
-}
-
-/* For the integers that `grid` gives, the scale of least squared error is sum(q (x - offset)) / sum(q q). */
-static Grid with_better_scale(Grid grid, const float *numbers, int64_t K, int bits) {
-    double products = 0, squares = 0;
-    for (int64_t k = 0; k < K; k++) {
-        double q = to_integer(&grid, (double)numbers[k]);
-        products += q * ((double)numbers[k] - grid.offset);
-        squares += q * q;
-    }
-    if (squares > 0) grid.scale = to_scale(products / squares, bits);
-    return grid;
-}
-
-/* For the integers that `grid` gives, the line of least squared error through the points (integer, number). The offset
- * belongs to the rounded scale. */
-static Grid with_better_line(Grid grid, const float *numbers, int64_t K) {
-    double q_sum = 0, x_sum = 0, products = 0, squares = 0, n = (double)K;
-    for (int64_t k = 0; k < K; k++) {
-        double x = (double)numbers[k], q = to_integer(&grid, x);
-        q_sum += q, x_sum += x;
-        products += q * x, squares += q * q;
-    }
-    double spread = n * squares - q_sum * q_sum;
-    if (spread > 0) grid.scale = to_scale((n * products - q_sum * x_sum) / spread, GROUP_BITS);
-    grid.offset = to_offset((x_sum - grid.scale * q_sum) / n);
-    return grid;
 }
 
 typedef struct Search {
@@ -91,9 +93,28 @@ typedef struct Search {
     double error;
 } Search;
 
-static void consider(Search *s, Grid grid) {
-    double error = squared_error(&grid, s->numbers, s->K);
-    if (error < s->error) s->error = error, s->best = grid;
+static Fit consider(Search *s, Grid grid) {
+    const Fit fit = fit_of(&grid, s->numbers, s->K);
+    if (fit.error < s->error) s->error = fit.error, s->best = grid;
+    return fit;
+}
+
+/* Considers a grid without an offset, and one with the scale of least squared error for the integers of the first. */
+static void consider_scale(Search *s, Grid grid, double scale, int bits) {
+    grid.scale = to_scale(scale, bits);
+    const Fit fit = consider(s, grid);
+    if (fit.qq == 0) return;
+    grid.scale = to_scale(fit.qx / fit.qq, bits);
+    consider(s, grid);
+}
+
+/* For the integers that `grid` gives, the line of least squared error through the points (integer, number). The offset
+ * belongs to the rounded scale. */
+static Grid with_better_line(Grid grid, Fit fit, int64_t K) {
+    const double n = (double)K, spread = n * fit.qq - fit.q * fit.q;
+    if (spread > 0) grid.scale = to_scale((n * fit.qx - fit.q * fit.x) / spread, GROUP_BITS);
+    grid.offset = to_offset(grid.offset + (fit.x - grid.scale * fit.q) / n);
+    return grid;
 }
 
 /* ---------------------------------------------------------------- without an offset */
@@ -117,10 +138,8 @@ double int8_scale(const float *numbers, int64_t K) {
         if (is_exact(&grid, numbers, K)) return grid.scale;
     }
     Search search = {numbers, K, grid, INFINITY};
-    for (size_t i = 0; i < sizeof largest_becomes / sizeof *largest_becomes; i++) {
-        grid.scale = to_scale(most / largest_becomes[i], ROW_BITS);
-        consider(&search, with_better_scale(grid, numbers, K, ROW_BITS));
-    }
+    for (size_t i = 0; i < sizeof largest_becomes / sizeof *largest_becomes; i++)
+        consider_scale(&search, grid, most / largest_becomes[i], ROW_BITS);
     return search.best.scale;
 }
 
@@ -139,11 +158,8 @@ static Grid symmetric_grid(Grid grid, const float *numbers, int64_t K) {
     const int ends[] = {grid.least, grid.most};
     Search search = {numbers, K, grid, INFINITY};
     for (int e = 0; e < (grid.least == -grid.most ? 1 : 2); e++)
-        for (int i = 0; i < STRETCHES; i++) {
-            grid.scale = to_scale(most / (ends[e] * (0.78 + 0.045 * i)), GROUP_BITS);
-            consider(&search, grid);
-            consider(&search, with_better_scale(grid, numbers, K, GROUP_BITS));
-        }
+        for (int i = 0; i < STRETCHES; i++)
+            consider_scale(&search, grid, most / (ends[e] * (0.78 + 0.045 * i)), GROUP_BITS);
     return search.best;
 }
 
@@ -164,7 +180,7 @@ static bool find_exact(Grid *grid, double low, double high, const float *numbers
 }
 
 static Grid offset_grid(Grid grid, const float *numbers, int64_t K) {
-    enum { SHARES = 12 }; /* of the range that integers cover, from 0.68 on */
+    enum { SHARES = 24, TURNS = 6 }; /* shares of the range that integers cover, from 0.68 on */
     double low = (double)numbers[0], high = low;
     for (int64_t k = 1; k < K; k++) {
         low = fmin(low, (double)numbers[k]);
@@ -173,13 +189,13 @@ static Grid offset_grid(Grid grid, const float *numbers, int64_t K) {
     if (find_exact(&grid, low, high, numbers, K)) return grid;
     Search search = {numbers, K, grid, INFINITY};
     for (int i = 0; i < SHARES; i++) {
-        grid.scale = to_scale((high - low) * (0.68 + 0.035 * i) / (grid.most - grid.least), GROUP_BITS);
+        grid.scale = to_scale((high - low) * (0.68 + 0.0175 * i) / (grid.most - grid.least), GROUP_BITS);
         grid.offset = to_offset((low + high) / 2 - grid.scale * (grid.most + grid.least) / 2);
-        for (int turn = 0; turn < 3; turn++) {
-            consider(&search, grid);
-            grid = with_better_line(grid, numbers, K);
+        for (int turn = 0; turn <= TURNS; turn++) {
+            const Grid from = grid;
+            grid = with_better_line(from, consider(&search, from), K);
+            if (grid.scale == from.scale && grid.offset == from.offset) break;
         }
-        consider(&search, grid);
     }
     return search.best;
 }

@@ -242,7 +242,7 @@ class Precision:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             texts = list(pool.map(lambda seed: self.drawn(spec, weights, seed), range(1, 25)))
         tokens = npy.write(self.folder + "/drawn.npy", [token for text in texts for token in text.numbers], (24, 160))
-        for path, precision, most in ((spec, "int8", 0.003), (spec, "int4", 0.12), (mixed, "f32", 0.07)):
+        for path, precision, most in ((spec, "int8", 0.003), (spec, "int4", 0.12), (mixed, "f32", 0.06)):
             done = attnc("compare", path, "--weights", weights, "--in", "tokens=" + tokens, "--precision", precision,
                          "--json", status=0)
             logits = json.loads(done.stdout)["precisions"][0]["logits"]

@@ -233,11 +233,34 @@ static void groups_of_least_squares(void **state) {
     }
 }
 
+/* Shares of the squares of normal numbers that are lost in groups of 32. A search over 200 scales, each with the best
+ * offset, ends at 0.0063 and 0.0047. */
+static void errors_of_many_groups(void **state) {
+    (void)state;
+    enum { K = 32, DRAWS = 4000 };
+    for (int offset = 0; offset < 2; offset++) {
+        const WeightType type = {DTYPE_I4, K, offset};
+        double error = 0, power = 0;
+        for (int draw = 0; draw < DRAWS; draw++) {
+            float row[K];
+            int8_t codes[K];
+            random_normal((uint64_t)draw, "many", 0, 1, K, row);
+            const Grid grid = group_grid(type, row, K);
+            grid_round(&grid, row, K, codes);
+            for (int k = 0; k < K; k++) {
+                error += pow((double)row[k] - (grid.scale * codes[k] + grid.offset), 2);
+                power += pow((double)row[k], 2);
+            }
+        }
+        assert_true(error / power < (offset ? 0.00477 : 0.0064));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(least_squares), TEST(ties_and_limits), TEST(rounded_twice), TEST(extremes), TEST(other_dtypes),
         TEST(groups_rounded_twice), TEST(columns_that_stay), TEST(group_that_stays),
-        TEST(groups_of_least_squares),
+        TEST(groups_of_least_squares), TEST(errors_of_many_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
