@@ -209,7 +209,8 @@ void constants_of_dtype(const Lowering *l, KernelCall *call, int packed) {
     constant_word(l, call, "c_type", dtype_c_type(weights_dtype(l, packed)));
 }
 
-bool weights_stream(const Lowering *l) {
-    enum { SECOND_LEVEL_BYTES = 4 << 20 }; /* more than a core of these targets has */
-    return l->plan->matrix_bytes > SECOND_LEVEL_BYTES && !l->unrolled;
+int weights_stream(const Lowering *l) {
+    enum { SECOND_LEVEL_BYTES = 4 << 20, THIRD_LEVEL_BYTES = 32 << 20 }; /* more than a core of these targets has */
+    if (l->unrolled) return 0;
+    return (l->plan->matrix_bytes > SECOND_LEVEL_BYTES) + (l->plan->matrix_bytes > THIRD_LEVEL_BYTES);
 }

@@ -65,8 +65,9 @@ const char *load_operation(Arena *arena, Dtype dtype);
 /* GROUPED numbers of a row share a scale, of which a row has GROUPS; 0 and 1 of other weights. */
 void constants_of_groups(const Lowering *l, KernelCall *call, int packed, int scales, int offsets);
 void constants_of_dtype(const Lowering *l, KernelCall *call, int packed);
-/* Whether the weights of a plan do not fit in a second-level cache and are prefetched. */
-bool weights_stream(const Lowering *l);
+/* 0 where the weights of a plan fit in a second-level cache, 1 where they fit in a third-level cache, and 2 where they
+ * come from memory. They are prefetched unless it is 0. */
+int weights_stream(const Lowering *l);
 
 /* --- lower/lower_rows.c, lower_gemm.c, lower_attention.c: a kernel's constants and arguments for a step. */
 KernelCall *lower_embed(const Lowering *l, const Step *step);

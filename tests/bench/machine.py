@@ -102,7 +102,8 @@ class Meter:
 
     def unit(self, rows):
         """Operations a second of what multiplies rows of that type, "int8" or "bf16"; of floats where nothing else."""
-        rate = self.lib.machine_unit(WIDTHS[self.target], int(has_dots()), int(has_tiles()), int(rows == "bf16"))
+        rate = self.lib.machine_unit(WIDTHS[self.target], int(has_dots()),
+                                     int("avx512_bf16" in env.cpu_flags()), int(has_tiles()), int(rows == "bf16"))
         if rate:
             self.units[rows].append(rate)
         return rate or self.peaks[-1]

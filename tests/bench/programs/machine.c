@@ -18,10 +18,12 @@ double seconds_now(void) {
 _Noreturn void out_of_memory(void) { abort(); }
 void progress_begin(const char *what, ...) { (void)what; }
 void progress_tick(void) {}
-static int has_dots, has_tiles;
+static int has_dots, has_pairs, has_tiles;
 bool isa_has(const Isa *isa, const char *capability) {
     (void)isa;
-    return !strcmp(capability, "tiles") ? has_tiles : !strcmp(capability, "dot_of_bytes") && has_dots;
+    return !strcmp(capability, "tiles")          ? has_tiles
+           : !strcmp(capability, "dot_of_bytes") ? has_dots
+                                                 : !strcmp(capability, "dot_of_bf16") && has_pairs;
 }
 
 /* Separate multiply-adds where `width`, the floats of a vector, is 1; else fused ones. */
@@ -29,8 +31,8 @@ EXPORT double machine_peak(int width) { return peak_flops(&(Isa){.width = width,
 EXPORT double machine_read(void) { return read_bandwidth(); }
 
 /* Of the unit that multiplies bytes, or numbers in bf16 where `bf16` is not 0; 0 where floats multiply them. */
-EXPORT double machine_unit(int width, int dots, int tiles, int bf16) {
-    has_dots = dots, has_tiles = tiles;
+EXPORT double machine_unit(int width, int dots, int pairs, int tiles, int bf16) {
+    has_dots = dots, has_pairs = pairs, has_tiles = tiles;
     return peak_unit(&(Isa){.width = width, .fused = width > 1}, bf16 ? DTYPE_BF16 : DTYPE_I8);
 }
 
