@@ -50,6 +50,22 @@ static void tiles_of_products(void **state) {
     }
 }
 
+/* Eight rows of codes share a panel of groups where one instruction adds products of bytes. */
+static void tiles_of_groups(void **state) {
+    (void)state;
+    const struct { const char *target; int64_t height, panels;
+    } cases[] = {{"avx512vnni", 8, 1}, {"avx512", 6, 2}, {"avxvnni", 3, 1}, {"avx2", 6, 1}, {"neondot", 3, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Schedule *s = schedule_of("model m { d_model 64, vocab 40, precision weights int4 32 activations int8, "
+                                  "encoder { seq <= 8, position none, layers 1 { attention self { heads 2 }, "
+                                  "ffn { d_ff 64 } } } }",
+                                  cases[i].target, true);
+        const KernelCall *call = call_of(s->entries[ENTRY_FORWARD], "layer0_ffn_up");
+        assert_int_equal(constant(call, "H_MOST"), cases[i].height);
+        assert_int_equal(constant(call, "P_MOST"), cases[i].panels);
+    }
+}
+
 /* Products with few columns, and norms of short rows, use vectors of half the lanes. */
 static void half_vectors(void **state) {
     (void)state;
@@ -93,6 +109,9 @@ static void weights_are_prefetched(void **state) {
     assert_int_equal(constant(up, "stream"), 1);
     assert_int_equal(argument(up, "next")->packed, argument(down, "w")->packed);
     assert_int_equal(argument(down, "next")->packed, argument(first, "w")->packed);
+    Schedule *large = schedule_of("model m { d_model 1024, vocab 40, encoder { seq <= 8, position none, layers 1 { "
+                                  "attention self { heads 8 }, ffn { d_ff 4096 } } } }", "avx2", true);
+    assert_int_equal(constant(call_of(large->entries[ENTRY_FORWARD], "layer0_ffn_up"), "stream"), 2);
     Schedule *small = schedule_of(ENCODER("<= 64", "48", "3"), "avx2", true);
     assert_int_equal(constant(call_of(small->entries[ENTRY_FORWARD], "layer0_ffn_up"), "stream"), 0);
     assert_false(argument(call_of(small->entries[ENTRY_FORWARD], "layer0_ffn_up"), "next")->given);
@@ -322,7 +341,8 @@ static void columns_in_loops(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(tiles_of_products), TEST(half_vectors), TEST(kernels_of_attention), TEST(weights_are_prefetched),
+        TEST(tiles_of_products), TEST(tiles_of_groups), TEST(half_vectors), TEST(kernels_of_attention),
+        TEST(weights_are_prefetched),
         TEST(scales_are_folded), TEST(decode_reads_caches), TEST(targets_best_first), TEST(broken_calls_are_bugs),
         TEST(scratch_of_attention), TEST(scratch_of_products), TEST(scratch_of_targets), TEST(wrong_scratch_is_a_bug),
         TEST(types_of_weights), TEST(equal_calls_share_constants), TEST(columns_in_loops),
