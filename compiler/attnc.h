@@ -768,6 +768,8 @@ typedef struct WeightSpec {
     int smoothing;          /* of a matrix: 1 + the vector [K] of the table that smooths its columns first; or 0 */
     bool smooths;           /* a smoothing vector: its numbers are finite and above 0, but for: */
     int outliers;           /* of such a vector: the most numbers that may be 0 */
+    int gain, shift;        /* of a matrix that multiplies rows of a norm: 1 + the norm's weight, and bias, [K]; or 0 */
+    bool gain_plus_one;     /* the norm multiplies by its weight and 1 */
     double mean, deviation; /* of random weights (--weights random:SEED) */
     bool longer;            /* a position table: a file may have more rows, of which the first ones are used */
     Location location;
@@ -934,9 +936,14 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
  * set to the scales and offsets, which are bf16 numbers where they belong to groups, and else have at most 16
  * significant bits, and to the vector. Where that is not NULL, each column of the matrix is divided by its number of
  * the vector first, in double, and rounded to f32; a number that f32 does not hold is a failure. Columns where the
- * vector is 0 stay as they are. So do, without a vector, numbers that are the result of this function. */
+ * vector is 0 stay as they are. So do, without a vector, numbers that are the result of this function. `squares` are
+ * those of weight_squares or NULL: the squared errors of groups are multiplied by them. */
 const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector,
-                            Scaling *scaling);
+                            const float *squares, Scaling *scaling);
+/* The mean squares [K] that the columns of the rows of a matrix have if those of the normalized rows are 1: gain^2 +
+ * bias^2 of the norm, divided by their mean, and at least 0.01; NULL where no norm gives the rows, or where the squares
+ * are not finite. */
+const float *weight_squares(Arena *arena, const Weights *weights, const WeightSpec *spec);
 /* Smooths and rounds all weights, whose numbers are those of a file or drawn ones, and sets their scaling. */
 void weights_round(Arena *arena, Weights *weights);
 /* The columns where a smoothing vector is 0, in ascending order; returns their number, of which there are at most
@@ -953,8 +960,9 @@ typedef struct Grid {
 } Grid;
 /* The scale for K finite numbers as integers of -127 to 127; 0 where all are 0. */
 double int8_scale(const float *numbers, int64_t K);
-/* The same for K neighbours of a row in `type`, whose scale and offset are bf16 numbers. */
-Grid group_grid(WeightType type, const float *numbers, int64_t K);
+/* The same for K neighbours of a row in `type`, whose scale and offset are bf16 numbers; each squared error is
+ * multiplied by its number of `squares`, which are above 0, or NULL. */
+Grid group_grid(WeightType type, const float *numbers, const float *squares, int64_t K);
 /* The integers nearest to (number - offset) / scale; ties go to even. Scale 0 gives 0. */
 void grid_round(const Grid *grid, const float *numbers, int64_t K, int8_t *out);
 

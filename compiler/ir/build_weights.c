@@ -134,8 +134,25 @@ static int smoothing_of(Build *b, const LinearWeights *weights, int x) {
     return build_weight(b, vector);
 }
 
+/* Notes the norm whose rows a matrix multiplies; the first one, where layers share their weights. Rows of a token table
+ * are also looked up. */
+static void note_norm(Build *b, const LinearWeights *weights, int x) {
+    WeightSpec *matrix = &b->module->weights.specs[weights->weight];
+    if (matrix->gain || weights->of_tokens) return;
+    for (int i = b->graph->n_ops; i-- > 0;) {
+        const Op *op = &b->graph->ops[i];
+        if (op->result != x) continue;
+        if ((op->kind != OP_rmsnorm && op->kind != OP_layernorm) || op->a.groups != 1) return;
+        matrix->gain = 1 + build_tensor(b, op->inputs[1])->weight;
+        matrix->shift = op->n_inputs > 2 ? 1 + build_tensor(b, op->inputs[2])->weight : 0;
+        matrix->gain_plus_one = op->a.plus_one;
+        return;
+    }
+}
+
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {
     int w = build_weight(b, weights->weight);
+    note_norm(b, weights, x);
     const Dtype rows = rows_dtype(b->precision, build_tensor(b, w)->dtype);
     if (rows != DTYPE_F32) x = narrowed(b, x, rows, rows == DTYPE_I8 ? smoothing_of(b, weights, x) : NO_TENSOR);
     Tensor result = build_value2(b, weights->what, build_rows(b, x), build_tensor(b, w)->dims[0].n);

@@ -38,7 +38,7 @@ static const float *rounded(Arena *arena, const Quantization *q, const Matrix *m
     int64_t count = 0;
     shape_elements(spec.shape, &count);
     refuse_not_finite(&spec, numbers, count);
-    return weight_rounded(arena, &spec, numbers, vector, scaling);
+    return weight_rounded(arena, &spec, numbers, vector, weight_squares(arena, q->weights, &spec), scaling);
 }
 
 /* Whether the numbers of a matrix are the same in two choices. */

@@ -15,8 +15,8 @@ static Group group_at(const WeightSpec *spec, int64_t g) {
     return (Group){begin, K - begin < size ? K - begin : size};
 }
 
-static Grid grid_of(const WeightSpec *spec, const float *numbers, int64_t K) {
-    if (spec->type.group) return group_grid(spec->type, numbers, K);
+static Grid grid_of(const WeightSpec *spec, const float *numbers, const float *squares, int64_t K) {
+    if (spec->type.group) return group_grid(spec->type, numbers, squares, K);
     return (Grid){.least = -127, .most = 127, .scale = int8_scale(numbers, K)};
 }
 
@@ -60,20 +60,22 @@ static int64_t numbers_of_group(Group group, const float *row, const float *vect
 }
 
 /* The matrix [N][K] as integers times scales, plus offsets; columns where the vector is 0 stay as they are. */
-static const float *integer_weight(Arena *arena, const WeightSpec *spec, const float *numbers, Scaling *scaling) {
+static const float *integer_weight(Arena *arena, const WeightSpec *spec, const float *numbers, const float *squares,
+                                   Scaling *scaling) {
     const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1], groups = weight_groups(spec);
     float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
     float *scales = arena_array(arena, (size_t)(N * groups), sizeof *scales), *offsets = NULL;
     if (spec->type.offset) offsets = arena_array(arena, (size_t)(N * groups), sizeof *offsets);
     Arena *own = arena_new();
     int8_t *codes = arena_alloc(own, (size_t)K);
-    float *from = arena_array(own, (size_t)K, sizeof *from);
+    float *from = arena_array(own, (size_t)K, sizeof *from), *weigh = arena_array(own, (size_t)K, sizeof *weigh);
     int64_t *at = arena_array(own, (size_t)K, sizeof *at);
     memcpy(out, numbers, (size_t)(N * K) * sizeof *out);
     for (int64_t n = 0; n < N; n++)
         for (int64_t g = 0; g < groups; g++) {
             const int64_t size = numbers_of_group(group_at(spec, g), numbers + n * K, scaling->vector, from, at);
-            const Grid grid = size ? grid_of(spec, from, size) : (Grid){0};
+            for (int64_t i = 0; i < size && squares; i++) weigh[i] = squares[at[i]];
+            const Grid grid = size ? grid_of(spec, from, squares ? weigh : NULL, size) : (Grid){0};
             grid_round(&grid, from, size, codes);
             for (int64_t i = 0; i < size; i++)
                 out[n * K + at[i]] = (float)(grid.scale * codes[i] + grid.offset);
@@ -118,8 +120,34 @@ static const float *smoothed_weight(Arena *arena, const WeightSpec *spec, const 
     return out;
 }
 
+const float *weight_squares(Arena *arena, const Weights *weights, const WeightSpec *spec) {
+    if (!spec->gain || !spec->type.group) return NULL;
+    const int64_t K = spec->shape.dims[1];
+    const float *gain = weights->data[spec->gain - 1], *shift = spec->shift ? weights->data[spec->shift - 1] : NULL;
+    double *squares = arena_array(arena, (size_t)K, sizeof *squares), mean = 0;
+    float *out = arena_array(arena, (size_t)K, sizeof *out);
+    for (int64_t k = 0; k < K; k++) {
+        const double g = (double)gain[k] + spec->gain_plus_one, b = shift ? (double)shift[k] : 0;
+        squares[k] = g * g + b * b;
+        mean += squares[k] / (double)K;
+    }
+    if (!(mean > 0) || !isfinite(mean)) return NULL;
+    for (int64_t k = 0; k < K; k++) out[k] = (float)fmax(squares[k] / mean, 0.01);
+    return out;
+}
+
+/* The squares of rows that the vector multiplies. */
+static const float *smoothed_squares(Arena *arena, const float *squares, const float *vector, int64_t K) {
+    float *out = arena_array(arena, (size_t)K, sizeof *out);
+    for (int64_t k = 0; k < K; k++) {
+        const double square = (double)squares[k] * (double)vector[k] * (double)vector[k];
+        out[k] = (float)fmin(fmax(square, 0x1p-60), 0x1p60);
+    }
+    return out;
+}
+
 const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector,
-                            Scaling *scaling) {
+                            const float *squares, Scaling *scaling) {
     int64_t count = 0;
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
     *scaling = (Scaling){.vector = vector};
@@ -127,7 +155,8 @@ const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *n
     if (!dtype_has_scales(spec->type.dtype)) return float_weight(arena, spec, numbers, count);
     Arena *own = arena_new();
     if (vector) numbers = smoothed_weight(own, spec, numbers, vector);
-    const float *out = integer_weight(arena, spec, numbers, scaling);
+    if (vector && squares) squares = smoothed_squares(own, squares, vector, spec->shape.dims[1]);
+    const float *out = integer_weight(arena, spec, numbers, squares, scaling);
     arena_free(own);
     return out;
 }
@@ -136,6 +165,7 @@ void weights_round(Arena *arena, Weights *weights) {
     for (size_t i = 0; i < weights->table->count; i++) {
         const WeightSpec *spec = &weights->table->specs[i];
         const float *vector = spec->smoothing ? weights->data[spec->smoothing - 1] : NULL;
-        weights->data[i] = weight_rounded(arena, spec, weights->data[i], vector, &weights->scaling[i]);
+        const float *squares = weight_squares(arena, weights, spec);
+        weights->data[i] = weight_rounded(arena, spec, weights->data[i], vector, squares, &weights->scaling[i]);
     }
 }

@@ -55,31 +55,36 @@ static bool is_exact(const Grid *grid, const float *numbers, int64_t K) {
     return k == K;
 }
 
-/* Sums over numbers x with the integers q of a grid, of squared errors, q, x - offset, q q and q (x - offset). */
+/* Sums over numbers x with the integers q of a grid, of weights, squared errors, q, x - offset, q q and
+ * q (x - offset), all of which the weights multiply. */
 typedef struct Fit {
-    double error, q, x, qq, qx;
+    double n, error, q, x, qq, qx;
 } Fit;
 
-static inline void add_to_fit(Fit *fit, const Grid *grid, float number) {
+static inline void add_to_fit(Fit *fit, const Grid *grid, float number, double weight) {
     const double q = to_integer(grid, (double)number), x = (double)number - grid->offset;
-    const double error = x - grid->scale * q;
-    fit->error += error * error;
-    fit->q += q, fit->x += x;
-    fit->qq += q * q, fit->qx += q * x;
+    const double error = x - grid->scale * q, weighed = weight * q;
+    fit->n += weight;
+    fit->error += weight * (error * error);
+    fit->q += weighed, fit->x += weight * x;
+    fit->qq += weighed * q, fit->qx += weighed * x;
 }
 
 /* A scale below those of to_scale would make all of a group 0: the square of an error must not vanish either. */
-static Fit fit_of(const Grid *grid, const float *numbers, int64_t K) {
+static Fit fit_of(const Grid *grid, const float *numbers, const float *squares, int64_t K) {
     enum { LANES = 4 }; /* sums in parts, which compilers keep in vectors */
     const Grid own = *grid;
     Fit part[LANES] = {{0}};
     int64_t k = 0;
+    if (squares)
+        for (; k + LANES <= K; k += LANES)
+            for (int l = 0; l < LANES; l++) add_to_fit(&part[l], &own, numbers[k + l], (double)squares[k + l]);
     for (; k + LANES <= K; k += LANES)
-        for (int l = 0; l < LANES; l++) add_to_fit(&part[l], &own, numbers[k + l]);
-    for (; k < K; k++) add_to_fit(&part[k % LANES], &own, numbers[k]);
+        for (int l = 0; l < LANES; l++) add_to_fit(&part[l], &own, numbers[k + l], 1);
+    for (; k < K; k++) add_to_fit(&part[k % LANES], &own, numbers[k], squares ? (double)squares[k] : 1);
     Fit sum = part[0];
     for (int l = 1; l < LANES; l++) {
-        sum.error += part[l].error;
+        sum.n += part[l].n, sum.error += part[l].error;
         sum.q += part[l].q, sum.x += part[l].x;
         sum.qq += part[l].qq, sum.qx += part[l].qx;
     }
@@ -87,14 +92,14 @@ static Fit fit_of(const Grid *grid, const float *numbers, int64_t K) {
 }
 
 typedef struct Search {
-    const float *numbers;
+    const float *numbers, *squares;
     int64_t K;
     Grid best;
     double error;
 } Search;
 
 static Fit consider(Search *s, Grid grid) {
-    const Fit fit = fit_of(&grid, s->numbers, s->K);
+    const Fit fit = fit_of(&grid, s->numbers, s->squares, s->K);
     if (fit.error < s->error) s->error = fit.error, s->best = grid;
     return fit;
 }
@@ -110,10 +115,10 @@ static void consider_scale(Search *s, Grid grid, double scale, int bits) {
 
 /* For the integers that `grid` gives, the line of least squared error through the points (integer, number). The offset
  * belongs to the rounded scale. */
-static Grid with_better_line(Grid grid, Fit fit, int64_t K) {
-    const double n = (double)K, spread = n * fit.qq - fit.q * fit.q;
-    if (spread > 0) grid.scale = to_scale((n * fit.qx - fit.q * fit.x) / spread, GROUP_BITS);
-    grid.offset = to_offset(grid.offset + (fit.x - grid.scale * fit.q) / n);
+static Grid with_better_line(Grid grid, Fit fit) {
+    const double spread = fit.n * fit.qq - fit.q * fit.q;
+    if (spread > 0) grid.scale = to_scale((fit.n * fit.qx - fit.q * fit.x) / spread, GROUP_BITS);
+    grid.offset = to_offset(grid.offset + (fit.x - grid.scale * fit.q) / fit.n);
     return grid;
 }
 
@@ -137,7 +142,7 @@ double int8_scale(const float *numbers, int64_t K) {
         grid.scale = to_scale(most / q, ROW_BITS);
         if (is_exact(&grid, numbers, K)) return grid.scale;
     }
-    Search search = {numbers, K, grid, INFINITY};
+    Search search = {numbers, NULL, K, grid, INFINITY};
     for (size_t i = 0; i < sizeof largest_becomes / sizeof *largest_becomes; i++)
         consider_scale(&search, grid, most / largest_becomes[i], ROW_BITS);
     return search.best.scale;
@@ -145,7 +150,7 @@ double int8_scale(const float *numbers, int64_t K) {
 
 /* The number of largest magnitude becomes the integer of largest magnitude, which the sign of the scale decides, or
  * lies beyond it or below it. */
-static Grid symmetric_grid(Grid grid, const float *numbers, int64_t K) {
+static Grid symmetric_grid(Grid grid, const float *numbers, const float *squares, int64_t K) {
     enum { STRETCHES = 12 }; /* of the integer that the largest number becomes, from 0.78 on */
     const double most = largest_of(numbers, K);
     grid.scale = 0;
@@ -156,7 +161,7 @@ static Grid symmetric_grid(Grid grid, const float *numbers, int64_t K) {
         if (is_exact(&grid, numbers, K)) return grid;
     }
     const int ends[] = {grid.least, grid.most};
-    Search search = {numbers, K, grid, INFINITY};
+    Search search = {numbers, squares, K, grid, INFINITY};
     for (int e = 0; e < (grid.least == -grid.most ? 1 : 2); e++)
         for (int i = 0; i < STRETCHES; i++)
             consider_scale(&search, grid, most / (ends[e] * (0.78 + 0.045 * i)), GROUP_BITS);
@@ -179,7 +184,7 @@ static bool find_exact(Grid *grid, double low, double high, const float *numbers
     return false;
 }
 
-static Grid offset_grid(Grid grid, const float *numbers, int64_t K) {
+static Grid offset_grid(Grid grid, const float *numbers, const float *squares, int64_t K) {
     enum { SHARES = 24, TURNS = 6 }; /* shares of the range that integers cover, from 0.68 on */
     double low = (double)numbers[0], high = low;
     for (int64_t k = 1; k < K; k++) {
@@ -187,21 +192,21 @@ static Grid offset_grid(Grid grid, const float *numbers, int64_t K) {
         high = fmax(high, (double)numbers[k]);
     }
     if (find_exact(&grid, low, high, numbers, K)) return grid;
-    Search search = {numbers, K, grid, INFINITY};
+    Search search = {numbers, squares, K, grid, INFINITY};
     for (int i = 0; i < SHARES; i++) {
         grid.scale = to_scale((high - low) * (0.68 + 0.0175 * i) / (grid.most - grid.least), GROUP_BITS);
         grid.offset = to_offset((low + high) / 2 - grid.scale * (grid.most + grid.least) / 2);
         for (int turn = 0; turn <= TURNS; turn++) {
             const Grid from = grid;
-            grid = with_better_line(from, consider(&search, from), K);
+            grid = with_better_line(from, consider(&search, from));
             if (grid.scale == from.scale && grid.offset == from.offset) break;
         }
     }
     return search.best;
 }
 
-Grid group_grid(WeightType type, const float *numbers, int64_t K) {
+Grid group_grid(WeightType type, const float *numbers, const float *squares, int64_t K) {
     const bool nibbles = type.dtype == DTYPE_I4;
     const Grid grid = {.least = nibbles ? -8 : -127, .most = nibbles ? 7 : 127};
-    return type.offset ? offset_grid(grid, numbers, K) : symmetric_grid(grid, numbers, K);
+    return type.offset ? offset_grid(grid, numbers, squares, K) : symmetric_grid(grid, numbers, squares, K);
 }

@@ -384,8 +384,10 @@ void weights_check(const Model *model, const WeightTable *table, const TensorFil
         const char *name;
         Scaling scaling;
         const float *numbers = read_one(arena, model, table, file, i, NULL, &name);
-        if (name)
-            report_not_finite(file, name, weight_rounded(arena, spec, numbers, NULL, &scaling), elements_of(spec));
+        if (name) {
+            const float *made = weight_rounded(arena, spec, numbers, NULL, NULL, &scaling);
+            report_not_finite(file, name, made, elements_of(spec));
+        }
         arena_free(arena);
     }
 }

@@ -226,7 +226,7 @@ class Precision:
 
     def test_perplexity(self):
         """How much worse stories of 260,000 weights predict 24 texts that they draw themselves. The standard deviation
-        of the means is 1 % for int4, whose scales a search over all of them makes no better than 11.3 %."""
+        of the means is 1 % for int4."""
         model = os.path.join(FIXTURES, "models", "stories260K")
         if not FIXTURES or not os.path.exists(model) or QUICK:
             raise Skip("there is no stories260K in $ATTNC_FIXTURES" if not QUICK else "ATTNC_QUICK is set")
@@ -242,7 +242,7 @@ class Precision:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             texts = list(pool.map(lambda seed: self.drawn(spec, weights, seed), range(1, 25)))
         tokens = npy.write(self.folder + "/drawn.npy", [token for text in texts for token in text.numbers], (24, 160))
-        for path, precision, most in ((spec, "int8", 0.003), (spec, "int4", 0.12), (mixed, "f32", 0.06)):
+        for path, precision, most in ((spec, "int8", 0.003), (spec, "int4", 0.11), (mixed, "f32", 0.06)):
             done = attnc("compare", path, "--weights", weights, "--in", "tokens=" + tokens, "--precision", precision,
                          "--json", status=0)
             logits = json.loads(done.stdout)["precisions"][0]["logits"]

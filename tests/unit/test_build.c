@@ -50,6 +50,22 @@ static void relative_for_all(void **state) {
     assert_int_equal(m->n_derived, 2); /* the causal layer counts its buckets in one direction */
 }
 
+/* A matrix knows the norm that gives its rows; one that multiplies other rows, or is looked up, has none. */
+static void norms_of_matrices(void **state) {
+    (void)state;
+    Module *m = module_of("model m { d_model 8, vocab 5, norm layernorm pre, decoder { seq <= 6, position learned\n"
+                          "layers 2 { attention self { heads 2, mask causal }, ffn { d_ff 16 } } }, "
+                          "head logits tied }");
+    const WeightSpec *query = weight_named(m, "decoder.layers.1.attention.query.weight"),
+                     *up = weight_named(m, "decoder.layers.1.ffn.up.weight");
+    assert_string_equal(m->weights.specs[query->gain - 1].name, "decoder.layers.1.attention.norm_in.weight");
+    assert_string_equal(m->weights.specs[up->gain - 1].name, "decoder.layers.1.ffn.norm_in.weight");
+    assert_string_equal(m->weights.specs[up->shift - 1].name, "decoder.layers.1.ffn.norm_in.bias");
+    assert_int_equal(weight_named(m, "decoder.layers.1.ffn.down.weight")->gain, 0);
+    assert_int_equal(weight_named(m, "decoder.layers.1.attention.output.weight")->gain, 0);
+    assert_int_equal(weight_named(m, "decoder.embedding.tokens.weight")->gain, 0);
+}
+
 /* Every number of a rotation makes a table of its own, equal numbers share one. */
 static void rotations_are_told_apart(void **state) {
     (void)state;
@@ -332,6 +348,7 @@ int main(void) {
         TEST(zeros_are_shared),
         TEST(zeros_of_every_layer),
         TEST(ignored_tensors),
+        TEST(norms_of_matrices),
         TEST(sites_of_two_stacks),
         TEST(sites_of_attention_alone),
         TEST(roles_of_arrays),

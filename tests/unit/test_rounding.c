@@ -60,8 +60,8 @@ static void rounded_twice(void **state) {
         random_normal((uint64_t)draw, "w", 0, draw % 3 ? 1 : 1e-3, N * K, numbers);
         for (int64_t i = 0; i < N * K && draw % 2; i++) numbers[i] *= numbers[i] * numbers[i]; /* small beside large */
         Scaling scaling, again;
-        const float *first = weight_rounded(arena, &spec, numbers, NULL, &scaling);
-        const float *second = weight_rounded(arena, &spec, first, NULL, &again);
+        const float *first = weight_rounded(arena, &spec, numbers, NULL, NULL, &scaling);
+        const float *second = weight_rounded(arena, &spec, first, NULL, NULL, &again);
         assert_memory_equal(first, second, (size_t)(N * K) * sizeof *first);
         for (int64_t i = 0; i < N * K; i++) {
             double q = (double)first[i] / (double)scaling.scales[i / K];
@@ -92,10 +92,10 @@ static void other_dtypes(void **state) {
     Scaling scaling = {numbers, numbers, NULL};
     const WeightSpec single = spec_of(2, 2, DTYPE_F32), brain = spec_of(2, 2, DTYPE_BF16),
                      bytes = spec_of(2, 2, DTYPE_I8);
-    assert_ptr_equal(weight_rounded(arena, &single, numbers, NULL, &scaling), numbers);
+    assert_ptr_equal(weight_rounded(arena, &single, numbers, NULL, NULL, &scaling), numbers);
     assert_true(!scaling.scales && !scaling.offsets);
     scaling.scales = numbers;
-    assert_true(weight_rounded(arena, &brain, numbers, NULL, &scaling)[1] == 1);
+    assert_true(weight_rounded(arena, &brain, numbers, NULL, NULL, &scaling)[1] == 1);
     assert_null(scaling.scales);
     assert_int_equal(weight_groups(&brain), 0);
     assert_int_equal(weight_groups(&bytes), 1);
@@ -127,8 +127,8 @@ static void groups_rounded_twice(void **state) {
         for (int64_t i = 0; i < N * K && draw % 2; i++) numbers[i] *= numbers[i] * numbers[i];
         if (draw % 11 == 0) memset(numbers, 0, (size_t)K * sizeof *numbers); /* a row of zeros */
         Scaling scaling, again;
-        const float *first = weight_rounded(arena, &spec, numbers, NULL, &scaling);
-        const float *second = weight_rounded(arena, &spec, first, NULL, &again);
+        const float *first = weight_rounded(arena, &spec, numbers, NULL, NULL, &scaling);
+        const float *second = weight_rounded(arena, &spec, first, NULL, NULL, &again);
         assert_memory_equal(first, second, (size_t)(N * K) * sizeof *first);
         assert_true((scaling.offsets != NULL) == spec.type.offset);
         int8_t *codes = arena_alloc(arena, (size_t)K);
@@ -168,8 +168,8 @@ static void columns_that_stay(void **state) {
         const WeightSpec spec = {.name = "w", .shape = {2, {N, K}}, .type = types[t]},
                          fewer = {.name = "w", .shape = {2, {N, LEFT}}, .type = types[t]};
         Scaling scaling, without;
-        const float *out = weight_rounded(arena, &spec, numbers, vector, &scaling);
-        const float *apart = weight_rounded(arena, &fewer, left, halves, &without);
+        const float *out = weight_rounded(arena, &spec, numbers, vector, NULL, &scaling);
+        const float *apart = weight_rounded(arena, &fewer, left, halves, NULL, &without);
         int64_t columns[MOST_OUTLIERS];
         int8_t codes[K];
         assert_int_equal(outlier_columns(scaling.vector, K, columns), K - LEFT);
@@ -198,7 +198,7 @@ static void group_that_stays(void **state) {
     for (int k = 0; k < K; k++) numbers[k] = (float)k - 3, vector[k] = k < 32;
     const WeightSpec spec = {.name = "w", .shape = {2, {1, K}}, .type = {DTYPE_I4, 32, true}};
     Scaling scaling;
-    const float *out = weight_rounded(arena, &spec, numbers, vector, &scaling);
+    const float *out = weight_rounded(arena, &spec, numbers, vector, NULL, &scaling);
     assert_true(scaling.scales[1] == 0 && scaling.offsets[1] == 0 && scaling.scales[0] != 0);
     for (int k = 32; k < K; k++) assert_true(out[k] == numbers[k]);
 }
@@ -214,7 +214,7 @@ static void groups_of_least_squares(void **state) {
         const WeightType type = GROUP_TYPES[draw % 2 ? 0 : 4];
         double low = 0, high = 0, error = 0, plain = 0;
         for (int k = 0; k < K; k++) low = fmin(low, (double)row[k]), high = fmax(high, (double)row[k]);
-        const Grid grid = group_grid(type, row, K);
+        const Grid grid = group_grid(type, row, NULL, K);
         Grid simple = {-8, 7, type.offset ? (high - low) / 15 : fmax(-low, high) / 7, 0};
         if (type.offset) simple.offset = low + 8 * simple.scale;
         grid_round(&grid, row, K, codes);
@@ -245,7 +245,7 @@ static void errors_of_many_groups(void **state) {
             float row[K];
             int8_t codes[K];
             random_normal((uint64_t)draw, "many", 0, 1, K, row);
-            const Grid grid = group_grid(type, row, K);
+            const Grid grid = group_grid(type, row, NULL, K);
             grid_round(&grid, row, K, codes);
             for (int k = 0; k < K; k++) {
                 error += pow((double)row[k] - (grid.scale * codes[k] + grid.offset), 2);
@@ -256,11 +256,48 @@ static void errors_of_many_groups(void **state) {
     }
 }
 
+/* What a column counts is that of the norm in front and of the smoothing vector, at least a hundredth of the mean. */
+static void squares_of_norms(void **state) {
+    (void)state;
+    enum { K = 32 };
+    float gain[K], bias[K], numbers[K];
+    for (int k = 0; k < K; k++) gain[k] = k ? 0.5f : 7, bias[k] = k == 1 ? 2 : 0;
+    random_normal(3, "weighed", 0, 1, K, numbers);
+    WeightSpec specs[] = {{.name = "gain", .shape = {1, {K}}},
+                          {.name = "bias", .shape = {1, {K}}},
+                          {.name = "w", .shape = {2, {1, K}}, .type = {DTYPE_I4, K, false}, .gain = 1, .shift = 2,
+                           .gain_plus_one = true}};
+    const WeightTable table = {.specs = specs, .count = 3};
+    Weights *weights = weights_new(arena, &table);
+    weights->data[0] = gain, weights->data[1] = bias, weights->data[2] = numbers;
+    const float *squares = weight_squares(arena, weights, &specs[2]);
+    const double mean = (64 + 30 * 2.25 + 2.25 + 4) / K;
+    assert_float_equal(squares[0], 64 / mean, 1e-5);
+    assert_float_equal(squares[1], 6.25 / mean, 1e-5);
+    assert_float_equal(squares[2], 2.25 / mean, 1e-5);
+    gain[2] = -1;
+    assert_float_equal(weight_squares(arena, weights, &specs[2])[2], 0.01, 1e-9);
+    Scaling scaling, plain;
+    const float *out = weight_rounded(arena, &specs[2], numbers, NULL, squares, &scaling);
+    const float *alike = weight_rounded(arena, &specs[2], numbers, NULL, NULL, &plain);
+    double error = 0, other = 0;
+    for (int k = 0; k < K; k++) {
+        error += (double)squares[k] * pow((double)out[k] - (double)numbers[k], 2);
+        other += (double)squares[k] * pow((double)alike[k] - (double)numbers[k], 2);
+    }
+    assert_true(error < other);
+    specs[2].type.group = 0; /* a scale of a row does not ask for them */
+    assert_null(weight_squares(arena, weights, &specs[2]));
+    specs[2].type.group = K;
+    gain[0] = NAN;
+    assert_null(weight_squares(arena, weights, &specs[2]));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(least_squares), TEST(ties_and_limits), TEST(rounded_twice), TEST(extremes), TEST(other_dtypes),
         TEST(groups_rounded_twice), TEST(columns_that_stay), TEST(group_that_stays),
-        TEST(groups_of_least_squares), TEST(errors_of_many_groups),
+        TEST(groups_of_least_squares), TEST(errors_of_many_groups), TEST(squares_of_norms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
