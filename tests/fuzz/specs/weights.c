@@ -131,7 +131,7 @@ Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uin
         const WeightSpec *spec = &w->table->specs[i];
         const float *vector = spec->smoothing ? data[spec->smoothing - 1] : NULL;
         const float *ones = vector ? outliers_of(arena, vector, spec->shape.dims[1]) : NULL;
-        w->data[i] = weight_rounded(arena, spec, data[i], ones, &w->scaling[i]);
+        w->data[i] = weight_rounded(arena, spec, data[i], ones, NULL, &w->scaling[i]);
         w->scaling[i].vector = vector;
     }
     return w;
