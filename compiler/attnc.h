@@ -936,13 +936,14 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
  * set to the scales and offsets, which are bf16 numbers where they belong to groups, and else have at most 16
  * significant bits, and to the vector. Where that is not NULL, each column of the matrix is divided by its number of
  * the vector first, in double, and rounded to f32; a number that f32 does not hold is a failure. Columns where the
- * vector is 0 stay as they are. So do, without a vector, numbers that are the result of this function. `squares` are
- * those of weight_squares or NULL: the squared errors of groups are multiplied by them. */
+ * vector is 0 stay as they are. So do, without a vector, numbers that are the result of this function. The scales of
+ * groups minimize squared errors that `squares`, the result of weight_squares or NULL, multiply column by column. */
 const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector,
                             const float *squares, Scaling *scaling);
-/* The mean squares [K] that the columns of the rows of a matrix have if those of the normalized rows are 1: gain^2 +
- * bias^2 of the norm, divided by their mean, and at least 0.01; NULL where no norm gives the rows, or where the squares
- * are not finite. */
+/* Returns how much the squared error of each of the K columns of a matrix counts: gain^2 + bias^2 of the norm that
+ * gives the rows, divided by the mean over the columns, but at least 0.01. This is the mean square of a column of the
+ * rows if that of the normalized rows is 1. Returns NULL if no norm gives the rows, if the weights are in no groups, or
+ * if the mean is 0 or not finite. */
 const float *weight_squares(Arena *arena, const Weights *weights, const WeightSpec *spec);
 /* Smooths and rounds all weights, whose numbers are those of a file or drawn ones, and sets their scaling. */
 void weights_round(Arena *arena, Weights *weights);

@@ -24,6 +24,7 @@
 MEASURE(dot_512, "avx512f,avx512vnni", __m512i, 12, _mm512_setzero_si512(), _mm512_dpbusd_epi32, 128)
 MEASURE(dot_256, "avx2,avxvnni", __m256i, 12, _mm256_setzero_si256(), _mm256_dpbusd_avx_epi32, 64)
 #define DOT_BF16(acc, a, b) _mm512_dpbf16_ps(acc, (__m512bh)(a), (__m512bh)(b))
+/* Twelve chains do not hide the latency of these products on Zen 5. */
 MEASURE(dot_bf16, "avx512f,avx512bf16", __m512, 24, _mm512_setzero_ps(), DOT_BF16, 64)
 /* Targets without these instructions widen bytes to 16 bits. */
 #define ADD_512(acc, a, b) _mm512_add_epi32(acc, _mm512_madd_epi16(a, b))

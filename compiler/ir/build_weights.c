@@ -134,20 +134,17 @@ static int smoothing_of(Build *b, const LinearWeights *weights, int x) {
     return build_weight(b, vector);
 }
 
-/* Notes the norm whose rows a matrix multiplies; the first one, where layers share their weights. Rows of a token table
- * are also looked up. */
+/* Stores in the spec of a matrix which norm gives the rows x that it multiplies. If layers share the matrix, the norm
+ * of the first one counts. A token table has none, because its rows are also looked up. */
 static void note_norm(Build *b, const LinearWeights *weights, int x) {
     WeightSpec *matrix = &b->module->weights.specs[weights->weight];
-    if (matrix->gain || weights->of_tokens) return;
-    for (int i = b->graph->n_ops; i-- > 0;) {
-        const Op *op = &b->graph->ops[i];
-        if (op->result != x) continue;
-        if ((op->kind != OP_rmsnorm && op->kind != OP_layernorm) || op->a.groups != 1) return;
-        matrix->gain = 1 + build_tensor(b, op->inputs[1])->weight;
-        matrix->shift = op->n_inputs > 2 ? 1 + build_tensor(b, op->inputs[2])->weight : 0;
-        matrix->gain_plus_one = op->a.plus_one;
-        return;
-    }
+    const Tensor *rows = build_tensor(b, x);
+    if (matrix->gain || weights->of_tokens || rows->kind != TENSOR_VALUE) return;
+    const Op *op = &b->graph->ops[rows->op];
+    if ((op->kind != OP_rmsnorm && op->kind != OP_layernorm) || op->a.groups != 1) return;
+    matrix->gain = 1 + build_tensor(b, op->inputs[1])->weight;
+    matrix->shift = op->n_inputs > 2 ? 1 + build_tensor(b, op->inputs[2])->weight : 0;
+    matrix->gain_plus_one = op->a.plus_one;
 }
 
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {

@@ -138,7 +138,7 @@ static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t acr
     constant_integer(l, call, "TOGETHER", together);
     constant_integer(l, call, "GROUP", a->heads / a->kv_heads);
     constant_integer(l, call, "slots", across && keys ? keys->slots : 0);
-    constant_integer(l, call, "stream", across ? weights_stream(l) : 0);
+    constant_integer(l, call, "stream", across && weights_stream(l));
     rows_areas(l, call, s, across ? across : together > 1 ? together * a->key_bound : rows_tile(l->isa, s).rows);
     call->stem = across ? "attention_across" : "attention_of";
     call_helper(call, "exp2");

@@ -44,7 +44,7 @@ const Isa *const *targets_all(void) {
     return tables;
 }
 
-/* NULL if there is none of that name. */
+/* Returns the target of that name, or NULL. */
 static const Isa *target_named(const char *name) {
     const Isa *const *isa = targets_all();
     while (*isa && strcmp((*isa)->name, name) != 0) isa++;

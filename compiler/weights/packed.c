@@ -66,8 +66,8 @@ static void fill_sums(const Packed *packed, const Weights *weights, float *out) 
     arena_free(arena);
 }
 
-/* The numbers of the columns where a vector is 0. The elements behind them stay 0: the first column of a row, whose
- * weight among the outliers is then 0. */
+/* Writes the numbers of the columns where a vector is 0. If there are fewer than the most, the rest stays 0, which
+ * means column 0; the weights of these outliers are 0. */
 static void fill_columns(const Packed *packed, const Weights *weights, float *out) {
     int64_t columns[MOST_OUTLIERS];
     const int n = outlier_columns(weights->data[packed->weight],

@@ -120,23 +120,24 @@ static const float *smoothed_weight(Arena *arena, const WeightSpec *spec, const 
     return out;
 }
 
+static double column_square(const WeightSpec *spec, const float *gain, const float *shift, int64_t k) {
+    const double g = (double)gain[k] + spec->gain_plus_one, b = shift ? (double)shift[k] : 0;
+    return g * g + b * b;
+}
+
 const float *weight_squares(Arena *arena, const Weights *weights, const WeightSpec *spec) {
     if (!spec->gain || !spec->type.group) return NULL;
     const int64_t K = spec->shape.dims[1];
     const float *gain = weights->data[spec->gain - 1], *shift = spec->shift ? weights->data[spec->shift - 1] : NULL;
-    double *squares = arena_array(arena, (size_t)K, sizeof *squares), mean = 0;
-    float *out = arena_array(arena, (size_t)K, sizeof *out);
-    for (int64_t k = 0; k < K; k++) {
-        const double g = (double)gain[k] + spec->gain_plus_one, b = shift ? (double)shift[k] : 0;
-        squares[k] = g * g + b * b;
-        mean += squares[k] / (double)K;
-    }
+    double mean = 0;
+    for (int64_t k = 0; k < K; k++) mean += column_square(spec, gain, shift, k) / (double)K;
     if (!(mean > 0) || !isfinite(mean)) return NULL;
-    for (int64_t k = 0; k < K; k++) out[k] = (float)fmax(squares[k] / mean, 0.01);
+    float *out = arena_array(arena, (size_t)K, sizeof *out);
+    for (int64_t k = 0; k < K; k++) out[k] = (float)fmax(column_square(spec, gain, shift, k) / mean, 0.01);
     return out;
 }
 
-/* The squares of rows that the vector multiplies. */
+/* Returns what the columns count if a smoothing vector multiplies the rows. */
 static const float *smoothed_squares(Arena *arena, const float *squares, const float *vector, int64_t K) {
     float *out = arena_array(arena, (size_t)K, sizeof *out);
     for (int64_t k = 0; k < K; k++) {

@@ -29,8 +29,8 @@ static double to_offset(double x) {
     return fabs(x) < LEAST_SCALE ? 0 : fabs(x) >= MOST_SCALE * 8 ? copysign(MOST_SCALE * 8, x) : rounded(x, GROUP_BITS);
 }
 
-/* To the nearest integer, ties to even, for |x| < 2^51: the sum has no bits for fractions. Packing would spend most of
- * its time in nearbyint, as not every x86-64 has an instruction for it. */
+/* Rounds to the nearest integer, ties to even, for |x| < 2^51: a double as large as the sum has no bits for fractions.
+ * Calls of nearbyint would take most of the time of packing, because the oldest x86-64 has no instruction for it. */
 static inline double nearest(double x) {
     const double no_fractions = 0x1.8p52;
     return x + no_fractions - no_fractions;
@@ -55,8 +55,8 @@ static bool is_exact(const Grid *grid, const float *numbers, int64_t K) {
     return k == K;
 }
 
-/* Sums over numbers x with the integers q of a grid, of weights, squared errors, q, x - offset, q q and
- * q (x - offset), all of which the weights multiply. */
+/* Sums over the numbers of a group, each of which counts as much as its column: of 1, of the squared error, of the
+ * integer q, of x = number - offset, of q q and of q x. */
 typedef struct Fit {
     double n, error, q, x, qq, qx;
 } Fit;
@@ -76,11 +76,9 @@ static Fit fit_of(const Grid *grid, const float *numbers, const float *squares, 
     const Grid own = *grid;
     Fit part[LANES] = {{0}};
     int64_t k = 0;
-    if (squares)
-        for (; k + LANES <= K; k += LANES)
-            for (int l = 0; l < LANES; l++) add_to_fit(&part[l], &own, numbers[k + l], (double)squares[k + l]);
     for (; k + LANES <= K; k += LANES)
-        for (int l = 0; l < LANES; l++) add_to_fit(&part[l], &own, numbers[k + l], 1);
+        for (int l = 0; l < LANES; l++)
+            add_to_fit(&part[l], &own, numbers[k + l], squares ? (double)squares[k + l] : 1);
     for (; k < K; k++) add_to_fit(&part[k % LANES], &own, numbers[k], squares ? (double)squares[k] : 1);
     Fit sum = part[0];
     for (int l = 1; l < LANES; l++) {
@@ -113,8 +111,8 @@ static void consider_scale(Search *s, Grid grid, double scale, int bits) {
     consider(s, grid);
 }
 
-/* For the integers that `grid` gives, the line of least squared error through the points (integer, number). The offset
- * belongs to the rounded scale. */
+/* Returns the grid with the scale and the offset of least squared error for the integers of `grid`, whose sums are
+ * `fit`: a line through the points (integer, number). The offset is computed for the scale after its rounding. */
 static Grid with_better_line(Grid grid, Fit fit) {
     const double spread = fit.n * fit.qq - fit.q * fit.q;
     if (spread > 0) grid.scale = to_scale((fit.n * fit.qx - fit.q * fit.x) / spread, GROUP_BITS);

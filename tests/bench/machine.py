@@ -67,11 +67,15 @@ def has_dots():
     return "avx512_vnni" in env.cpu_flags() if best_target() == "avx512" else "avx_vnni" in env.cpu_flags()
 
 
+def has_pairs():
+    return "avx512_bf16" in env.cpu_flags()
+
+
 def narrow_targets(rows="int8"):
     """Of models with rows of integers or in bf16, the best of this machine; None: what attnc writes by default."""
     if rows == "bf16" and not has_tiles():
         return None
-    if "avx512_bf16" in env.cpu_flags() and not has_tiles():
+    if has_pairs() and not has_tiles():
         return "avx512bf16"
     dots = {"avx512": "avx512vnni", "avx2": "avxvnni"}.get(best_target()) if has_dots() else None
     return ("amx,%s" % dots if has_tiles() else dots) if dots else None
@@ -102,8 +106,8 @@ class Meter:
 
     def unit(self, rows):
         """Operations a second of what multiplies rows of that type, "int8" or "bf16"; of floats where nothing else."""
-        rate = self.lib.machine_unit(WIDTHS[self.target], int(has_dots()),
-                                     int("avx512_bf16" in env.cpu_flags()), int(has_tiles()), int(rows == "bf16"))
+        rate = self.lib.machine_unit(WIDTHS[self.target], int(has_dots()), int(has_pairs()), int(has_tiles()),
+                                     int(rows == "bf16"))
         if rate:
             self.units[rows].append(rate)
         return rate or self.peaks[-1]

@@ -21,9 +21,8 @@ void progress_tick(void) {}
 static int has_dots, has_pairs, has_tiles;
 bool isa_has(const Isa *isa, const char *capability) {
     (void)isa;
-    return !strcmp(capability, "tiles")          ? has_tiles
-           : !strcmp(capability, "dot_of_bytes") ? has_dots
-                                                 : !strcmp(capability, "dot_of_bf16") && has_pairs;
+    return (has_tiles && !strcmp(capability, "tiles")) || (has_dots && !strcmp(capability, "dot_of_bytes")) ||
+           (has_pairs && !strcmp(capability, "dot_of_bf16"));
 }
 
 /* Separate multiply-adds where `width`, the floats of a vector, is 1; else fused ones. */
