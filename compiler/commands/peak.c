@@ -19,17 +19,6 @@ double rate_of(void (*rounds)(void), double operations) {
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
-/* N independent chains, so that the instruction's latency is hidden; `held` says that vectors are in registers. */
-#define MEASURE(name, attributes, held, type, N, set, fma, width) \
-    __attribute__(attributes) static void name##_rounds(void) { \
-        type acc[N], a = set(0.999f), b = set(1e-3f); \
-        for (int i = 0; i < N; i++) acc[i] = set((float)i); \
-        for (int r = 0; r < PEAK_ROUNDS; r++) \
-            _Pragma("GCC unroll 16") for (int i = 0; i < N; i++) acc[i] = fma(acc[i], a, b); \
-        for (int i = 0; i < N; i++) __asm__ volatile("" : held(acc[i])); \
-    } \
-    static double name(void) { return rate_of(name##_rounds, 2.0 * (width) * N * PEAK_ROUNDS); }
-
 static double best(double (*const *chains)(void), int n) {
     double most = 0;
     progress_begin("measuring what this machine can do");
@@ -46,18 +35,16 @@ static double best(double (*const *chains)(void), int n) {
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define CHAINS(name, isa, type, N, set, fma, width) \
-    MEASURE(name, (target(isa), noinline), "+x", type, N, set, fma, width)
-CHAINS(avx512_8, "avx512f", __m512, 8, _mm512_set1_ps, _mm512_fmadd_ps, 16)
-CHAINS(avx512_12, "avx512f", __m512, 12, _mm512_set1_ps, _mm512_fmadd_ps, 16)
-CHAINS(avx512_16, "avx512f", __m512, 16, _mm512_set1_ps, _mm512_fmadd_ps, 16)
-CHAINS(avx2_8, "avx2,fma", __m256, 8, _mm256_set1_ps, _mm256_fmadd_ps, 8)
-CHAINS(avx2_10, "avx2,fma", __m256, 10, _mm256_set1_ps, _mm256_fmadd_ps, 8)
-CHAINS(avx2_12, "avx2,fma", __m256, 12, _mm256_set1_ps, _mm256_fmadd_ps, 8)
+CHAINS(avx512_8, "avx512f", __m512, 8, _mm512_setzero_ps, _mm512_fmadd_ps, 32)
+CHAINS(avx512_12, "avx512f", __m512, 12, _mm512_setzero_ps, _mm512_fmadd_ps, 32)
+CHAINS(avx512_16, "avx512f", __m512, 16, _mm512_setzero_ps, _mm512_fmadd_ps, 32)
+CHAINS(avx2_8, "avx2,fma", __m256, 8, _mm256_setzero_ps, _mm256_fmadd_ps, 16)
+CHAINS(avx2_10, "avx2,fma", __m256, 10, _mm256_setzero_ps, _mm256_fmadd_ps, 16)
+CHAINS(avx2_12, "avx2,fma", __m256, 12, _mm256_setzero_ps, _mm256_fmadd_ps, 16)
 /* For sse2, and for the scalar target, whose compiler may use SSE. */
 #define SSE_FMA(acc, a, b) _mm_add_ps(_mm_mul_ps(acc, a), b)
-CHAINS(sse2_8, "sse2", __m128, 8, _mm_set1_ps, SSE_FMA, 4)
-CHAINS(sse2_12, "sse2", __m128, 12, _mm_set1_ps, SSE_FMA, 4)
+CHAINS(sse2_8, "sse2", __m128, 8, _mm_setzero_ps, SSE_FMA, 8)
+CHAINS(sse2_12, "sse2", __m128, 12, _mm_setzero_ps, SSE_FMA, 8)
 
 double peak_flops(const Isa *isa) {
     static double (*const avx512[])(void) = {avx512_8, avx512_12, avx512_16};
@@ -70,7 +57,7 @@ double peak_flops(const Isa *isa) {
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 
-#define CHAINS(name, N, fma) MEASURE(name, (noinline), "+w", float32x4_t, N, vdupq_n_f32, fma, 4)
+#define CHAINS(name, N, fma) MEASURE(name, (noinline), "+w", float32x4_t, N, vdupq_n_f32(0), fma, 8)
 CHAINS(neon_8, 8, vfmaq_f32)
 CHAINS(neon_12, 12, vfmaq_f32)
 CHAINS(neon_16, 16, vfmaq_f32)

@@ -17,6 +17,24 @@ double peak_unit(const Isa *isa, Dtype rows);
 double rate_of(void (*rounds)(void), double operations);
 enum { PEAK_ROUNDS = 20000 }; /* of each chain in a call, less than a millisecond */
 
+/* Defines `double name(void)`, the rate of acc = step(acc, a, b), which is OPS operations, in N independent chains,
+ * which hide the latency of the instruction. All numbers are `zero`, but the empty asm statements hide that from the
+ * compiler, which would otherwise drop a sum that does not change; `held` says that vectors are in registers. */
+#define MEASURE(name, attributes, held, type, N, zero, step, OPS) \
+    __attribute__(attributes) static void name##_rounds(void) { \
+        type acc[N]; \
+        type a = zero, b = zero; \
+        for (int i = 0; i < N; i++) acc[i] = zero; \
+        for (int r = 0; r < PEAK_ROUNDS; r++) \
+            _Pragma("GCC unroll 32") for (int i = 0; i < N; i++) { \
+                acc[i] = step(acc[i], a, b); \
+                __asm__ volatile("" : held(acc[i]), held(a), held(b)); \
+            } \
+    } \
+    static double name(void) { return rate_of(name##_rounds, (double)(OPS)*N * PEAK_ROUNDS); }
+#define CHAINS(name, isa, type, N, zero, step, OPS) /* of x86-64 */ \
+    MEASURE(name, (target(isa), noinline), "+v", type, N, zero(), step, OPS)
+
 /* Bytes per second that one core reads from a buffer that is far larger than the caches. */
 double read_bandwidth(void);
 

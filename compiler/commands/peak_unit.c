@@ -7,32 +7,18 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-/* N independent chains of a step, which is OPS operations. All numbers are zeros, but the empty asm statements hide
- * that from the compiler, which would otherwise drop a sum, or compute a product once. */
-#define MEASURE(name, isa, type, N, zero, step, OPS) \
-    __attribute__((target(isa), noinline)) static void name##_rounds(void) { \
-        type acc[N]; \
-        type a = zero, b = zero; \
-        for (int i = 0; i < N; i++) acc[i] = zero; \
-        for (int r = 0; r < PEAK_ROUNDS; r++) \
-            _Pragma("GCC unroll 32") for (int i = 0; i < N; i++) { \
-                acc[i] = step(acc[i], a, b); \
-                __asm__ volatile("" : "+v"(acc[i]), "+v"(a), "+v"(b)); \
-            } \
-    } \
-    static double name(void) { return rate_of(name##_rounds, (double)(OPS)*N * PEAK_ROUNDS); }
-MEASURE(dot_512, "avx512f,avx512vnni", __m512i, 12, _mm512_setzero_si512(), _mm512_dpbusd_epi32, 128)
-MEASURE(dot_256, "avx2,avxvnni", __m256i, 12, _mm256_setzero_si256(), _mm256_dpbusd_avx_epi32, 64)
+CHAINS(dot_512, "avx512f,avx512vnni", __m512i, 12, _mm512_setzero_si512, _mm512_dpbusd_epi32, 128)
+CHAINS(dot_256, "avx2,avxvnni", __m256i, 12, _mm256_setzero_si256, _mm256_dpbusd_avx_epi32, 64)
 #define DOT_BF16(acc, a, b) _mm512_dpbf16_ps(acc, (__m512bh)(a), (__m512bh)(b))
 /* Twelve chains do not hide the latency of these products on Zen 5. */
-MEASURE(dot_bf16, "avx512f,avx512bf16", __m512, 24, _mm512_setzero_ps(), DOT_BF16, 64)
+CHAINS(dot_bf16, "avx512f,avx512bf16", __m512, 24, _mm512_setzero_ps, DOT_BF16, 64)
 /* Targets without these instructions widen bytes to 16 bits. */
 #define ADD_512(acc, a, b) _mm512_add_epi32(acc, _mm512_madd_epi16(a, b))
 #define ADD_256(acc, a, b) _mm256_add_epi32(acc, _mm256_madd_epi16(a, b))
 #define ADD_128(acc, a, b) _mm_add_epi32(acc, _mm_madd_epi16(a, b))
-MEASURE(madd_512, "avx512f,avx512bw", __m512i, 12, _mm512_setzero_si512(), ADD_512, 64)
-MEASURE(madd_256, "avx2", __m256i, 8, _mm256_setzero_si256(), ADD_256, 32)
-MEASURE(madd_128, "sse2", __m128i, 8, _mm_setzero_si128(), ADD_128, 16)
+CHAINS(madd_512, "avx512f,avx512bw", __m512i, 12, _mm512_setzero_si512, ADD_512, 64)
+CHAINS(madd_256, "avx2", __m256i, 8, _mm256_setzero_si256, ADD_256, 32)
+CHAINS(madd_128, "sse2", __m128i, 8, _mm_setzero_si128, ADD_128, 16)
 
 /* The product of tiles 6 and 7 is added to tiles 0 to 5 in turn, six independent chains. */
 #define TILES(name, instruction, OPS) \

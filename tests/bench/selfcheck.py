@@ -13,9 +13,11 @@ sys.path[:0] = [os.path.dirname(HERE), HERE]  # `lib` is that of tests/
 import numpy as np  # noqa: E402
 import chart  # noqa: E402
 import contest  # noqa: E402
+import machine  # noqa: E402
 import report  # noqa: E402
 import run as driver  # noqa: E402
 import worker as worker_file  # noqa: E402
+from lib.attnc import ATTNC  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from rows import Bar, Entry, Result, Row, against, gcc_near_clang, of_peak  # noqa: E402
 
@@ -106,9 +108,23 @@ def own_row(folder):
     assert row["contestants"][1]["difference"] < 1e-6, row
 
 
+def peak_chains(folder):
+    """The loop that measures a peak has all the multiply-adds that it counts, in the compiler's program and here."""
+    counted = re.compile(r"\s(vfmadd\w+|v?mulps|fmla|fmul)\s")
+    name = re.compile(r"[0-9a-f]+ <((?:avx512|avx2|sse2|neon|scalar)_(\d+))_rounds>:")
+    for path in (ATTNC, machine.library(folder)):
+        text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], stdout=subprocess.PIPE, text=True,
+                              check=True).stdout
+        functions = re.split(r"\n(?=[0-9a-f]+ <)", text)
+        named = [(name.match(f), f) for f in functions]
+        chains = {m.group(1): (len(counted.findall(f)), int(m.group(2))) for m, f in named if m}
+        assert len(chains) >= 5, chains
+        assert all(found and found % asked == 0 for found, asked in chains.values()), (path, chains)
+
+
 def main():
     checks = Report("bench")
-    for check in (reports, wrong_results, failing_workers, timing, own_row):
+    for check in (reports, wrong_results, failing_workers, timing, own_row, peak_chains):
         with tempfile.TemporaryDirectory() as folder:
             checks.attempt(check.__name__, check, folder)
     return checks.finish()
