@@ -100,11 +100,30 @@ static void judged(void **state) {
     }
 }
 
+/* Beside a large number, f32 may give several neighbours of a tiny one, as gelu of -6 does; that is no tie. */
+static void judged_beside_large(void **state) {
+    (void)state;
+    float x[COLUMNS] = {[0] = 8, [1] = -1e-9f, [2] = 0.01f};
+    const int t = op_over(DTYPE_BF16, x, 1, HEADS, COLUMNS);
+    const double *own = run_from(t, NULL, NULL);
+    float data[24] = {0};
+    for (int c = 0; c < COLUMNS; c++) data[c] = (float)own[c];
+    QuantizeReport tiny = {0}, tie = {0};
+    data[1] = -0.0f;
+    run_from(t, data, &tiny);
+    assert_int_equal(tiny.ties + tiny.wrong, 0);
+    assert_true(tiny.most_ties < COLUMNS * SHARE_OF_TIES);
+    data[2] += 0x1p-14f;
+    run_from(t, data, &tie);
+    assert_int_equal(tie.ties, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         OP_TEST(floats),
         OP_TEST(integers),
         OP_TEST(judged),
+        OP_TEST(judged_beside_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
