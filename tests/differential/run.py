@@ -59,6 +59,7 @@ FULL = [
     ("tests/differential/many_keys_additive.attn", ["--lengths", "20,8"]),
     ("tests/differential/many_values.attn", ["--lengths", "260,520", "--target", "native"]),
     ("tests/differential/wide_heads.attn", ["--lengths", "17,520", "--target", "native"]),
+    ("tests/differential/streamed.attn", ["--lengths", "1,2,8,9"]),
     ("tests/differential/seq2seq_export.attn", ["--cc", "gcc"]),
 ]
 SSE2 = [  # and what compiles it

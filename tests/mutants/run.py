@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""mutants/NAME: a wrong of named.txt, in a copy of the tree, is caught by the test that the table names. Each commit
-takes its own 8 of them in turn, 2 with ATTNC_QUICK=1, and with ATTNC_LONG=1 all that --all takes. Speaks TAP.
+"""mutants/NAME: a wrong of named.txt or named_narrow.txt, in a copy of the tree, is caught by the test that the table
+names. Each commit takes its own 8 of them in turn, 2 with ATTNC_QUICK=1, and with ATTNC_LONG=1 all that --all takes.
+Speaks TAP.
 
     run.py --all [--seed N] [NAME…]     `make mutants`: all of them, and those that chance makes (mutate.py), as a
                                         table; it fails where one survives without its reason in explained.txt"""
@@ -104,7 +105,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("names", nargs="*", help="of named.txt, or of those by chance, or `random`")
+    parser.add_argument("names", nargs="*", help="of mutants with a name, or of those by chance, or `random`")
     args = parser.parse_args()
     everything = args.all or LONG
     commands = table.Commands()

@@ -15,6 +15,7 @@ import places
 from tree import Command, Wrong
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+NAMED = ("named.txt", "named_narrow.txt")
 
 
 class Mutant:
@@ -68,15 +69,15 @@ class Commands:
 
 
 def named(commands):
-    """The mutants of named.txt. Wrong, with every entry that is at fault, where one has no place or not one alone."""
+    """The mutants of NAMED. Wrong, with every entry that is at fault, where one has no place or not one alone."""
     mutants, wrong = [], []
-    for title, lines in entries("named.txt"):
+    for title, lines in [entry for name in NAMED for entry in entries(name)]:
         if sorted(lines) != ["+", "-", "by", "in"] or len(lines["in"]) != 1 or not re.match(r"\w+: ", title):
-            raise Wrong("named.txt: `%s` is not whole" % title)
+            raise Wrong("the mutant `%s` is not whole" % title)
         try:
             file, begin, end = places.place(lines["in"][0], "\n".join(lines["-"]))
         except Wrong as why:
-            wrong.append("named.txt: %s: %s" % (title.split(":")[0], why))
+            wrong.append("the mutant %s: %s" % (title.split(":")[0], why))
             continue
         old = places.read(places.ROOT, file)[begin:end]
         mutants.append(Mutant(title, file, begin, old, "\n".join(lines["+"]), commands.of(lines["by"])))
@@ -84,7 +85,7 @@ def named(commands):
         raise Wrong("\n".join(wrong))
     names = [mutant.name.split(":")[0] for mutant in mutants]
     if len(set(names)) != len(names):
-        raise Wrong("named.txt: a name stands twice")
+        raise Wrong("two mutants have the same name")
     return mutants
 
 
