@@ -112,18 +112,18 @@ class Meter:
             self.units[rows].append(rate)
         return rate or self.peaks[-1]
 
-    def measure(self, rows=None, size=None):
-        """(operations/s, bytes/s). The rate is that of multiply-adds of floats, or of what multiplies `rows`; bytes are
-        read from a buffer of `size`, or from one far larger than caches."""
+    def measure(self, rows=None, sizes=(None,)):
+        """(operations/s, bytes/s by size). The rate is that of multiply-adds of floats, or of what multiplies `rows`;
+        bytes are read from buffers of these sizes, None for one far larger than caches."""
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {self.core})
         try:
             peak = self.lib.machine_peak(WIDTHS[self.target])
             self.peaks.append(peak)
             peak = self.unit(rows) if rows else peak
-            read = self.lib.machine_read_of(size) if size else self.lib.machine_read()
+            reads = {size: self.lib.machine_read_of(size) if size else self.lib.machine_read() for size in sizes}
         finally:
             os.sched_setaffinity(0, before)
-        if not size:
-            self.reads.append(read)
-        return peak, read
+        if None in reads:
+            self.reads.append(reads[None])
+        return peak, reads

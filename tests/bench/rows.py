@@ -14,6 +14,7 @@ class Entry:
         self.bound = more.pop("bound", None)        # of the difference from ours; None: the row's
         self.checked = more.pop("checked", True)
         self.bytes = more.pop("bytes", None)        # of a call; None: the row's
+        self.read_size = more.pop("read_size", None)  # bytes of the buffer of its bandwidth; None: past caches
         self.reference = more.pop("reference", False)  # the f32 model that a row of low precision is judged by
         self.timed = more.pop("timed", True)
         assert not more, more
@@ -35,8 +36,10 @@ class Row:
         self.rounds = more.pop("rounds", None)    # at most, where a call takes seconds
         self.judge = more.pop("judge", None)      # in low precision: an error for everyone in place of the bound
         self.unit_of = more.pop("unit_of", None)  # "int8" or "bf16": the peak is that of what multiplies such rows
-        self.read_size = more.pop("read_size", None)  # bytes of the buffer of the read bandwidth; None: past caches
         assert not more, more
+
+    def read_sizes(self):
+        return {e.read_size for e in self.entries}
 
     def shown(self, seconds):
         """A time in the row's unit."""
@@ -60,7 +63,7 @@ class Bar:
 
 
 class Result:
-    """Times of a row by contestant, a number a round; peaks and reads of the same rounds."""
+    """Times of a row by contestant, a number a round; peaks, and reads by the buffer's size, of the same rounds."""
     def __init__(self, row, times, peaks=(), reads=()):
         self.row, self.peaks, self.reads = row, list(peaks), list(reads)
         self.times = {name: values for name, values in times.items() if values}
@@ -96,7 +99,8 @@ class Result:
         if entry is None or (entry.reference and self.row.unit_of):
             return None
         amount = entry.bytes if what == "bytes" and entry.bytes else getattr(self.row, what)
-        rates = [r for r in (self.peaks if what == "flops" else self.reads) if r]
+        rates = self.peaks if what == "flops" else [r[entry.read_size] for r in self.reads]
+        rates = [r for r in rates if r]
         if amount is None or not rates or name not in self.times:
             return None
         fewer = len(entry.cores) if entry.cores else self.row.threads

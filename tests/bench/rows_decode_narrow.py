@@ -41,7 +41,8 @@ def ours(context, spec, weights, params, kinds, count=None):
     shape, target, entries = params.pop("shape"), machine.narrow_targets(), []
     for label, precision, weight in kinds:
         entries.append(context.ours("attnc " + label, spec, weights, params, target=target, precision=precision,
-                                    bytes=decode_bytes(shape, weight, count) if count else None))
+                                    bytes=decode_bytes(shape, weight, count) if count else None,
+                                    read_size=int(matrix_numbers(shape) * weight) if count else None))
     reference = dict(params, kind="decode", batch=1, outputs={"logits": [params["vocab"]]})
     entries.append(context.ours("attnc f32", spec, weights, reference, reference=True, timed=False))
     return entries
@@ -97,7 +98,7 @@ def decode_row(context, name, spec_name):
              own_ratio(1.75, "int4, groups of 128, x int8", lambda n: "128" in n)]
     return Row(name, "%s in int8 and int4, %d tokens one by one, 1 thread" % (spec_name, TOKENS), entries + found,
                unit="tokens/s", work=TOKENS, bytes=1, bars=bars, missing=missing, judge=judge(context, shape[5]),
-               rounds=5, read_size=int(matrix_numbers(shape)), note=NOTE + "; `rows`: activations in int8")
+               rounds=5, note=NOTE + "; `rows`: activations in int8")
 
 
 def prompt_row(context, name, spec_name):
@@ -139,7 +140,7 @@ def together_row(context, name, spec_name):
             Bar("int4, time of %d texts by that of 1" % TOGETHER, int4, times(INT4_ROWS[0]), most=True)]
     return Row(name, "%s, %d steps of %d texts beside each other, and of 1, 1 thread" % (spec_name, count, TOGETHER),
                entries, unit="ms", bytes=1, bars=bars, judge=judge(context, vocab), rounds=5,
-               read_size=int(matrix_numbers(shape)), note=NOTE + "; ms for all steps; activations in int8")
+               note=NOTE + "; ms for all steps; activations in int8")
 
 
 ROWS = {"decode-%s-narrow" % SHORT[spec]: lambda context, name, spec=spec: decode_row(context, name, spec)

@@ -110,7 +110,7 @@ def measure(context, row):
         judged = Result(row, {})
         if row.judge:
             workers = judge_all(row, workers, context.path("outputs"), judged, failures)
-        times, idle, rates = {}, 0.0, [context.meter.measure(row.unit_of, row.read_size)]
+        times, idle, rates = {}, 0.0, [context.meter.measure(row.unit_of, row.read_sizes())]
         strangers, patience = Strangers(cores), context.args.patience
         for number in range(min(context.args.rounds, row.rounds or context.args.rounds)):
             patience = wait_for_quiet(cores, patience)
@@ -119,14 +119,15 @@ def measure(context, row):
             for name, seconds in more.items():
                 times.setdefault(name, []).append(seconds)
             idle = max(idle, spent)
-            rates.append(context.meter.measure(row.unit_of, row.read_size))
+            rates.append(context.meter.measure(row.unit_of, row.read_sizes()))
     finally:
         for worker in workers:
             worker.close()
     # A round's rates are the better ones of before and after it.
     pairs = list(zip(rates, rates[1:]))
     result = Result(row, {n: t for n, t in times.items() if n not in failures},
-                    [max(a[0], b[0]) for a, b in pairs], [max(a[1], b[1]) for a, b in pairs])
+                    [max(a[0], b[0]) for a, b in pairs],
+                    [{size: max(a[1][size], b[1][size]) for size in a[1]} for a, b in pairs])
     result.failures, result.idle, result.strangers = failures, idle, strangers.share()
     result.errors = judged.errors
     result.versions = {name: note[0] for name, note in notes.items()}

@@ -30,7 +30,7 @@ def made_up(folder, theirs):
         against(2.4, "x the peer"), of_peak(0.6), gcc_near_clang(),
         Bar("nothing", 1, lambda r: r.ratio("attnc", "no"))])
     result = Result(row, {"attnc": [2e-3] * 3, "attnc gcc": [2.2e-3] * 3, "peer": [5e-3, 4e-3, 7e-3]}, [1e12] * 3,
-                    [2e10] * 3)
+                    [{None: 2e10}] * 3)
     result.failures["silent"] = "no such program"
     paths = {}
     for name, array in (("attnc", np.ones(4, np.float32)), ("attnc gcc", np.ones(4, np.float32)), ("peer", theirs)):
