@@ -1,6 +1,7 @@
 """What compiling costs: attnc on every spec, and C compilers on what it writes."""
 import glob
 import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -63,6 +64,18 @@ def compile_c(figures, cc, source, label, needed=None):
         figures.bar(label + ", s", took, needed)
 
 
+def narrow_for_all(figures, context, folder):
+    """MiniLM in int8 for all x86 targets in one file."""
+    targets = "scalar,sse2,avx2,avxvnni,avx512,avx512vnni,avx512bf16,amx"
+    build.run([build.ATTNC, "compile", context.spec("minilm"), "-o", folder + "/int8", "--precision", "int8",
+               "--target", targets])
+    source = os.path.join(folder, "int8", "minilm.c")
+    kilobytes = os.path.getsize(source) / 1e3
+    figures.line("MiniLM's C in int8, all x86", kilobytes, "kB")
+    figures.bar("MiniLM's C in int8, all x86, kB", kilobytes, 1100)
+    compile_c(figures, "clang", source, "MiniLM in int8, all x86, by clang -O2", 25)
+
+
 def row(context, name):
     if not shutil.which("clang"):
         raise NotRun("needs clang")
@@ -77,6 +90,8 @@ def row(context, name):
             figures.line("MiniLM's C", kilobytes, "kB")
             figures.bar("MiniLM's C, kB", kilobytes, 500)
             compile_c(figures, "clang", source, "MiniLM by clang -O2", 15)
+            if platform.machine() == "x86_64":
+                narrow_for_all(figures, context, folder)
             if not context.quick:
                 compile_c(figures, "gcc", source, "MiniLM by gcc -O2")
                 build.run([build.ATTNC, "compile", context.spec("small_d32"), "-o", folder, "--unroll", "full",
