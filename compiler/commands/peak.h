@@ -32,8 +32,10 @@ enum { PEAK_ROUNDS = 20000 }; /* of each chain in a call, less than a millisecon
             } \
     } \
     static double name(void) { return rate_of(name##_rounds, (double)(OPS)*N * PEAK_ROUNDS); }
-#define CHAINS(name, isa, type, N, zero, step, OPS) /* of x86-64 */ \
+#if defined(__x86_64__)
+#define CHAINS(name, isa, type, N, zero, step, OPS) \
     MEASURE(name, (target(isa), noinline), "+v", type, N, zero(), step, OPS)
+#endif
 
 /* Bytes per second that one core reads from a buffer that is far larger than the caches. */
 double read_bandwidth(void);
