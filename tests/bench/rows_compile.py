@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 
+from lib.targets import of_processor
 from programs import build
 from rows import Bar, NotRun
 
@@ -64,15 +65,18 @@ def compile_c(figures, cc, source, label, needed=None):
         figures.bar(label + ", s", took, needed)
 
 
+def size_of_c(figures, source, label, most):
+    kilobytes = os.path.getsize(source) / 1e3
+    figures.line(label, kilobytes, "kB")
+    figures.bar(label + ", kB", kilobytes, most)
+
+
 def narrow_for_all(figures, context, folder):
     """MiniLM in int8 for all x86 targets in one file."""
-    targets = "scalar,sse2,avx2,avxvnni,avx512,avx512vnni,avx512bf16,amx"
     build.run([build.ATTNC, "compile", context.spec("minilm"), "-o", folder + "/int8", "--precision", "int8",
-               "--target", targets])
+               "--target", ",".join(of_processor())])
     source = os.path.join(folder, "int8", "minilm.c")
-    kilobytes = os.path.getsize(source) / 1e3
-    figures.line("MiniLM's C in int8, all x86", kilobytes, "kB")
-    figures.bar("MiniLM's C in int8, all x86, kB", kilobytes, 1100)
+    size_of_c(figures, source, "MiniLM's C in int8, all x86", 1100)
     compile_c(figures, "clang", source, "MiniLM in int8, all x86, by clang -O2", 25)
 
 
@@ -86,9 +90,7 @@ def row(context, name):
         with tempfile.TemporaryDirectory() as folder:
             attnc_times(figures, context, folder)
             source = os.path.join(folder, "minilm.c")
-            kilobytes = os.path.getsize(source) / 1e3
-            figures.line("MiniLM's C", kilobytes, "kB")
-            figures.bar("MiniLM's C, kB", kilobytes, 500)
+            size_of_c(figures, source, "MiniLM's C", 500)
             compile_c(figures, "clang", source, "MiniLM by clang -O2", 15)
             if platform.machine() == "x86_64":
                 narrow_for_all(figures, context, folder)

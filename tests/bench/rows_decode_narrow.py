@@ -40,9 +40,10 @@ def ours(context, spec, weights, params, kinds, count=None):
     """Entries of ours and the reference, which is not timed."""
     shape, target, entries = params.pop("shape"), machine.narrow_targets(), []
     for label, precision, weight in kinds:
+        read = {"bytes": decode_bytes(shape, weight, count),
+                "read_size": int(matrix_numbers(shape) * weight)} if count else {}
         entries.append(context.ours("attnc " + label, spec, weights, params, target=target, precision=precision,
-                                    bytes=decode_bytes(shape, weight, count) if count else None,
-                                    read_size=int(matrix_numbers(shape) * weight) if count else None))
+                                    **read))
     reference = dict(params, kind="decode", batch=1, outputs={"logits": [params["vocab"]]})
     entries.append(context.ours("attnc f32", spec, weights, reference, reference=True, timed=False))
     return entries
