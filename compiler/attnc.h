@@ -940,10 +940,11 @@ void random_normal(uint64_t seed, const char *name, double mean, double deviatio
  * groups minimize squared errors that `squares`, the result of weight_squares or NULL, multiply column by column. */
 const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector,
                             const float *squares, Scaling *scaling);
-/* Returns how much the squared error of each of the K columns of a matrix counts: gain^2 + bias^2 of the norm that
- * gives the rows, divided by the mean over the columns, but at least 0.01. This is the mean square of a column of the
- * rows if that of the normalized rows is 1. Returns NULL if no norm gives the rows, if the weights are in no groups, or
- * if the mean is 0 or not finite. */
+/* Returns a weight for the squared error of each of the K columns of a matrix. The weight is gain^2 + bias^2 of the
+ * norm in front of the matrix, divided by the mean of gain^2 + bias^2 over the columns; weights below 0.01 are raised
+ * to 0.01. If normalized rows have mean square 1, a column that the matrix multiplies has mean square gain^2 + bias^2.
+ * Returns NULL if no norm is in front of the matrix, if its weights are in no groups, or if the mean is 0 or not
+ * finite. */
 const float *weight_squares(Arena *arena, const Weights *weights, const WeightSpec *spec);
 /* Smooths and rounds all weights, whose numbers are those of a file or drawn ones, and sets their scaling. */
 void weights_round(Arena *arena, Weights *weights);

@@ -17,9 +17,9 @@ double peak_unit(const Isa *isa, Dtype rows);
 double rate_of(void (*rounds)(void), double operations);
 enum { PEAK_ROUNDS = 20000 }; /* of each chain in a call, less than a millisecond */
 
-/* Defines `double name(void)`, the rate of acc = step(acc, a, b), which is OPS operations, in N independent chains,
- * which hide the latency of the instruction. All numbers are `zero`, but the empty asm statements hide that from the
- * compiler, which would otherwise drop a sum that does not change; `held` says that vectors are in registers. */
+/* Defines `double name(void)`, which measures the rate of acc = step(acc, a, b), counted as OPS operations. N
+ * independent chains hide the latency of the instruction. All values are `zero`; the empty asm statements hide this
+ * from the compiler, which would otherwise drop sums that do not change. `held` is the constraint of vectors in asm. */
 #define MEASURE(name, attributes, held, type, N, zero, step, OPS) \
     __attribute__(attributes) static void name##_rounds(void) { \
         type acc[N]; \

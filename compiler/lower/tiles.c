@@ -34,8 +34,8 @@ GemmTile gemm_dots_tile(const Isa *isa, int64_t used) {
 /* Registers hold sums of a group and of all groups, sums of columns, a row's codes and a column's weights. If one
  * instruction multiplies bytes and adds the products, unpacking weights and summing columns take much of the time, and
  * all rows of a tile share this work: a tile of eight rows and one panel takes 15 % less time than two tiles of four
- * rows and two panels (Zen 5). If weights are widened instead, tall tiles pay even though some sums are in memory;
- * measured on AVX2, AVX-512 and SSE2. */
+ * rows and two panels (Zen 5). On targets that widen weights instead, taller tiles are faster although some sums
+ * are kept in memory (measured on AVX2, AVX-512 and SSE2). */
 static GemmTile group_dots_tile(const Isa *isa, int64_t used, int64_t most_panels, bool offset) {
     if (!isa_has(isa, "dot_of_bytes")) {
         const int64_t height = isa->width == 1 ? 1 : offset ? 4 : 6;

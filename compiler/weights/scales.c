@@ -30,7 +30,7 @@ static double to_offset(double x) {
 }
 
 /* Rounds to the nearest integer, ties to even, for |x| < 2^51: a double as large as the sum has no bits for fractions.
- * Calls of nearbyint would take most of the time of packing, because the oldest x86-64 has no instruction for it. */
+ * It replaces nearbyint, which is a slow function call on baseline x86-64 and would dominate the time of packing. */
 static inline double nearest(double x) {
     const double no_fractions = 0x1.8p52;
     return x + no_fractions - no_fractions;
@@ -55,8 +55,8 @@ static bool is_exact(const Grid *grid, const float *numbers, int64_t K) {
     return k == K;
 }
 
-/* Sums over the numbers of a group, each of which counts as much as its column: of 1, of the squared error, of the
- * integer q, of x = number - offset, of q q and of q x. */
+/* Weighted sums over the numbers of a group, each of which has the weight of its column: n is the sum of the weights,
+ * error that of the squared errors; the others are sums of the integer q, x = number - offset, q^2 and q x. */
 typedef struct Fit {
     double n, error, q, x, qq, qx;
 } Fit;
@@ -111,8 +111,8 @@ static void consider_scale(Search *s, Grid grid, double scale, int bits) {
     consider(s, grid);
 }
 
-/* Returns the grid with the scale and the offset of least squared error for the integers of `grid`, whose sums are
- * `fit`: a line through the points (integer, number). The offset is computed for the scale after its rounding. */
+/* Fits a line to the points (integer, number) of `grid` by least squares; `fit` has their sums. Returns the grid whose
+ * scale is the slope and whose offset is the intercept. The offset is computed after the scale is rounded. */
 static Grid with_better_line(Grid grid, Fit fit) {
     const double spread = fit.n * fit.qq - fit.q * fit.q;
     if (spread > 0) grid.scale = to_scale((fit.n * fit.qx - fit.q * fit.x) / spread, GROUP_BITS);
