@@ -286,11 +286,7 @@ class Explain:
                           r"624 FLOP, ([\d.]+) [kMG]?FLOP/s, [\d.]+ % of 1 x [\d.]+ [MGT]FLOP/s measured; "
                           r"([\d.]+) kB touched, one core reads [\d.]+ GB/s\n$", text)
         assert found and all(float(number) > 0 for number in found.groups()), text
-        spec = self.path("cached.attn")
-        with open(spec, "w", encoding="utf-8") as file:
-            file.write("model cached { d_model 256, vocab 64, decoder { seq <= 16, layers 1 {"
-                       " attention self { heads 4, mask causal }, ffn { d_ff 1024 } } }, head logits }\n")
-        text = run("bench", spec, "--decode").stdout
+        text = run("bench", self.decoder(), "--decode").stdout
         found = re.search(r"^[\d.]+ MB a token, [\d.]+ [kMG]B/s: ([\d.]+) % of the [\d.]+ GB/s that one core "
                           r"reads from memory(.*)$", text, re.M)
         assert found, text
@@ -306,6 +302,14 @@ class Explain:
             seen = json.loads(run("bench", "specs/small_encoder.attn", *words, target).stdout)
             assert seen["precision"] == words[1] and seen["target"] == target, seen
             assert 0.25 < seen["peak_gops"] / seen["peak_gflops"] < 4, seen
+
+    def decoder(self):
+        """A decoder whose steps take longer than reading the clock, and whose weights stay in the caches."""
+        spec = self.path("cached.attn")
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write("model cached { d_model 256, vocab 64, decoder { seq <= 16, layers 1 {"
+                       " attention self { heads 4, mask causal }, ffn { d_ff 1024 } } }, head logits }\n")
+        return spec
 
     def profile(self, spec, *options):
         """The numbers of bench, whose profile was compared with them and with itself."""
@@ -332,7 +336,7 @@ class Explain:
             assert steps == [line.split()[:2] for line in listed], "%s: %s" % (spec, steps)
             slowest = max(seen["profile"]["steps"], key=lambda step: step["median_s"])
             assert slowest["kind"] in ("gemm", "attention"), slowest
-        steps = self.profile("tests/dropin/speaker.attn", "--decode", "--seq", "20")[1]
+        steps = self.profile(self.decoder(), "--decode", "--seq", "16")[1]
         assert ["store", "layer0_attention_values"] in steps and ["gemm", "logits"] in steps, steps
         text = run("bench", "specs/small_encoder.attn", "--profile").stdout
         rows = [line.split() for line in text.split("\n\n")[1].splitlines()]
