@@ -454,9 +454,7 @@ const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide
     QuantizeReport report = {0};
     const bool first = !bits->hidden, fixed = engine->program->arithmetic != ARITHMETIC_FREE;
     const Interpretation *exact = first && fixed ? interpret_exactly(d, arena, engine) : NULL;
-    if (exact && d->quantizes && engine->remote) {
-        take_outputs(d, exact); /* its rounded rows cannot be taken over */
-    } else if (d->quantizes && first) {
+    if (d->quantizes && first) {
         const char *trouble = interpret_text(d, arena, engine, side, &report);
         if (trouble) return trouble;
     }

@@ -47,10 +47,12 @@ static void keep(DecodeSteps *s, const Step *step) {
     if (!steps_rounded(s->plan, step, parts, &stride, begins)) return;
     const Buffer *buffer = &s->plan->buffers[step->out.buffer];
     const QuantizedRows *to = &s->kept[s->entry][parts[0].rounded];
-    const uint8_t *at = (const uint8_t *)decoder_workspace(s->decoder) +
-                        s->engine->emitted.entries[s->entry].control_bytes + buffer->slot.offset;
+    uint8_t *at = (uint8_t *)decoder_workspace(s->decoder) + s->engine->emitted.entries[s->entry].control_bytes +
+                  buffer->slot.offset;
     const int64_t before = step->rows == ROWS_CHUNK || step->rows == ROWS_SOURCE ? s->before : 0;
-    memcpy((uint8_t *)to->data - begins[0] + before * stride, at, (size_t)(rows_of(s, step->rows) * stride));
+    const size_t bytes = (size_t)(rows_of(s, step->rows) * stride);
+    engine_see(s->engine, at, bytes);
+    memcpy((uint8_t *)to->data - begins[0] + before * stride, at, bytes);
 }
 
 void decode_steps_at(void *watcher, int step) {

@@ -21,17 +21,23 @@ static void begin_chunk(Steps *s) {
     }
 }
 
-const void *steps_result(const Steps *s, const Step *step) {
-    const Buffer *buffer = &s->engine->plan->buffers[step->out.buffer];
+static void *result_at(const Steps *s, const Buffer *buffer) {
     const DriverCall *call = &s->engine->call;
     int64_t control = s->engine->emitted.entries[ENTRY_FORWARD].control_bytes;
-    if (buffer->slot.space == SPACE_WORKSPACE)
-        return (const uint8_t *)call->workspace + control + buffer->slot.offset;
-    const float *base = call->outputs[s->engine->plan->graph->outputs[buffer->io].role];
+    if (buffer->slot.space == SPACE_WORKSPACE) return (uint8_t *)call->workspace + control + buffer->slot.offset;
     int64_t before = buffer->rows == ROWS_SEQUENCES ? s->first
                      : buffer->rows == ROWS_SOURCE  ? s->source_before
                                                     : s->rows_before;
-    return base + before * buffer->stride;
+    return call->outputs[s->engine->plan->graph->outputs[buffer->io].role] + before * buffer->stride;
+}
+
+const void *steps_result(const Steps *s, const Step *step) {
+    const Buffer *buffer = &s->engine->plan->buffers[step->out.buffer];
+    void *at = result_at(s, buffer);
+    int64_t rows = 0;
+    for (int64_t b = s->first; b < s->end; b++) rows += steps_rows(s, step->rows, &s->batch->sequences[b]);
+    engine_see(s->engine, at, (size_t)(rows * buffer->stride) * dtype_bytes(buffer->slot.layout.dtype));
+    return at;
 }
 
 int64_t steps_rows(const Steps *s, RowsKind kind, const Sequence *sequence) {

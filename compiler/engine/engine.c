@@ -192,7 +192,8 @@ static int call_watched(Engine *engine, int (*entry)(const DriverCall *call), co
 
 int engine_call(Engine *engine) {
     if (!engine->remote) return call_watched(engine, engine->loaded.forward, &engine->call);
-    return remote_call(engine->remote, 'f', &engine->call, engine->input_bytes, engine->output_bytes);
+    return remote_call(engine->remote, 'f', &engine->call, engine->input_bytes, engine->output_bytes,
+                       engine->plan->n_steps);
 }
 
 /* Counts the bytes of a call's inputs. `lengths` NULL: each sequence has one row. */
@@ -217,14 +218,20 @@ int engine_encode(Engine *engine, const DriverCall *call) {
     if (!engine->remote) return call_watched(engine, engine->loaded.encode, call);
     size_t bytes[IN_COUNT] = {0}, none[OUT_COUNT] = {0};
     count_inputs(engine->module->encode, call->source_lengths, call->batch, bytes);
-    return remote_call(engine->remote, 'e', call, bytes, none);
+    return remote_call(engine->remote, 'e', call, bytes, none,
+                       engine->program->entries[ENTRY_ENCODE]->n_steps);
 }
 
 int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes) {
     if (!engine->remote) return call_watched(engine, engine->loaded.decode, call);
     size_t inputs[IN_COUNT] = {0};
     count_inputs(engine->module->decode, call->lengths, call->batch, inputs);
-    return remote_call(engine->remote, 'd', call, inputs, bytes);
+    return remote_call(engine->remote, 'd', call, inputs, bytes,
+                       engine->program->entries[ENTRY_DECODE]->n_steps);
+}
+
+void engine_see(Engine *engine, void *at, size_t bytes) {
+    if (engine->remote && bytes) remote_see(engine->remote, at, bytes);
 }
 
 int engine_state_init(Engine *engine, void *state, const void *source) {

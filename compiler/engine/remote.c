@@ -12,6 +12,10 @@ struct Remote {
     const char *command;
     pid_t child;
     FILE *to, *from;
+    void (*on_step)(void *watcher, int step); /* of the last remote_init */
+    void *watcher;
+    const DriverCall *running; /* the call whose steps are watched, and the bytes of its outputs */
+    const size_t *output_bytes;
 };
 
 static const char *const *words_of(Arena *arena, const char *command, const char *program) {
@@ -126,6 +130,9 @@ int remote_init(Remote *remote, DriverCall *call, bool with_weights) {
     send_number(remote, length);
     send(remote, call->target, length);
     send_number(remote, (uint64_t)call->threads);
+    send_number(remote, call->on_step != NULL);
+    remote->on_step = call->on_step;
+    remote->watcher = call->watcher;
     send_number(remote, with_weights ? call->weights_bytes : 0);
     if (with_weights) send(remote, call->weights, call->weights_bytes);
     int status = (int)receive_number(remote);
@@ -141,8 +148,37 @@ static void no_damage(Remote *remote, uint64_t damage) {
     fail("`%s`: a write beside %s", remote->command, what);
 }
 
+/* The program tells the number of each step, answers questions about its memory, and goes on after a 0. */
+static void watch_steps(Remote *remote, const DriverCall *call, const size_t *output_bytes, int n_steps) {
+    if (!remote->on_step) return;
+    remote->running = call;
+    remote->output_bytes = output_bytes;
+    for (uint64_t step; (step = receive_number(remote)) != UINT64_MAX; send_number(remote, 0)) {
+        if (step > (uint64_t)n_steps) fail("`%s` gives no answer of this kind", remote->command);
+        remote->on_step(remote->watcher, (int)step);
+    }
+    remote->running = NULL;
+}
+
+/* Numbers of places: the outputs by their roles, from 1 on, and then the workspace. */
+void remote_see(Remote *remote, void *at, size_t bytes) {
+    const DriverCall *call = remote->running;
+    const uint8_t *place = call ? call->workspace : NULL;
+    uint64_t number = OUT_COUNT + 1;
+    for (int f = 0; call && f < OUT_COUNT; f++) {
+        const uint8_t *output = (const uint8_t *)call->outputs[f];
+        if (output && (uintptr_t)at - (uintptr_t)output < remote->output_bytes[f])
+            place = output, number = (uint64_t)f + 1;
+    }
+    if (!place) bug("no step of `%s` is watched", remote->command);
+    send_number(remote, number);
+    send_number(remote, (uintptr_t)at - (uintptr_t)place);
+    send_number(remote, bytes);
+    receive(remote, at, bytes);
+}
+
 int remote_call(Remote *remote, char entry, const DriverCall *call, const size_t *input_bytes,
-                const size_t *output_bytes) {
+                const size_t *output_bytes, int n_steps) {
     size_t batch = (size_t)call->batch;
     send(remote, &entry, 1);
     send_number(remote, batch);
@@ -153,6 +189,7 @@ int remote_call(Remote *remote, char entry, const DriverCall *call, const size_t
     void *const *blocks = entry == 'd' ? call->states : entry == 'e' ? call->sources : NULL;
     send_number(remote, blocks ? batch : 0);
     for (size_t b = 0; blocks && b < batch; b++) send_number(remote, (uintptr_t)blocks[b]);
+    watch_steps(remote, call, output_bytes, n_steps);
     int status = (int)receive_number(remote);
     no_damage(remote, receive_number(remote));
     for (int f = 0; f < OUT_COUNT; f++)

@@ -11,11 +11,14 @@ typedef struct Remote Remote;
 /* Starts `command`, words separated by spaces, with `program` as its last argument. */
 Remote *remote_new(Arena *arena, const char *command, const char *program);
 
+/* Calls after it tell its on_step of each step; on_step can read what steps have written by remote_see. */
 int remote_init(Remote *remote, DriverCall *call, bool with_weights); /* sets `picked` */
 /* The sizes of inputs and outputs are in the order of their roles; there are `batch` states or
- * sources. `entry` is 'f'orward, 'e'ncode or 'd'ecode. */
+ * sources. `entry` is 'f'orward, 'e'ncode or 'd'ecode, which has n_steps steps. */
 int remote_call(Remote *remote, char entry, const DriverCall *call, const size_t *input_bytes,
-                const size_t *output_bytes);
+                const size_t *output_bytes, int n_steps);
+/* Copies what the program has in the workspace, or in an output, of the running call to the same place here. */
+void remote_see(Remote *remote, void *at, size_t bytes);
 /* `how` is 's' (set up, with a source or NULL), 'c' (copy from a state) or 'r' (rewind to a number of rows). */
 int remote_state(Remote *remote, char how, const void *state, uint64_t with);
 const char *remote_text(Remote *remote, int status);

@@ -26,9 +26,12 @@ WASM_TOOLS = ["clang", "wasm-ld", "node"]
 AARCH64_TOOLS = ["aarch64-linux-gnu-gcc", "qemu-aarch64"]
 WAYS = [
     ("wasm", "wasm", f"{WASM} -msimd128 {FREE}", NODE, WASM_TOOLS,
-     "seq2seq_odd norm_post windows unrolled_kinds prefix patches bf16 f16 int8"),
+     "seq2seq_odd norm_post windows unrolled_kinds prefix patches bf16 f16 int8 int8_rows"),
     ("wasm_scalar", "scalar", f"{WASM} {FREE}", NODE, WASM_TOOLS, "seq2seq_narrow"),
-    ("neon", "neon", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "seq2seq_odd many_keys unrolled_kinds bf16 f16 int8"),
+    ("neon", "neon", AARCH64, QEMU_AARCH64, AARCH64_TOOLS,
+     "seq2seq_odd many_keys unrolled_kinds bf16 f16 int8 int4_rows"),
+    ("neondot", "neondot", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "int8_rows"),
+    ("neoni8mm", "neoni8mm", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "int8_rows int4_rows int4_tiles int8_outliers"),
     ("aarch64_scalar", "scalar", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "rope_odd"),
     ("old_x86", "sse2", 'gcc -static "$@"', "qemu-x86_64 -cpu kvm64,-sse3", ["gcc", "qemu-x86_64"], "qk_norm"),
 ]
@@ -106,23 +109,27 @@ def run_here(folder):
 
 
 def mutated(folder):
-    """A wrong number is seen, and a write beside an output."""
-    spec = "tests/differential/decoder_only.attn"
-    done = run(ATTNC, "compile", spec, "-o", folder, "--target", "scalar")
-    if done.returncode:
-        return output(done)
-    with open(folder + "/decoder_only.c", encoding="utf-8") as file:
-        text = file.read()
-    changes = [("return acc + product;", "return acc + product * 1.001f;", "FAIL"),
-               ("    run.weights = ctx->weights;\n",
+    """A wrong number is seen, a row that is rounded wrongly, a write beside an output, and a step that is none."""
+    changes = [("decoder_only", "return acc + product;", "return acc + product * 1.001f;", "FAIL"),
+               ("decoder_only", "    run.weights = ctx->weights;\n",
                 "    run.weights = ctx->weights;\n    if (output->hidden) output->hidden[-1] = 1;\n",
-                "a write beside hidden")]
-    for old, new, want in changes:
+                "a write beside hidden"),
+               ("int8_rows_small", "(uint8_t)(code > 0.0f ?", "(uint8_t)(code > 9.0f ?",
+                "are not near those of the interpreter"),
+               ("int8_rows_small", "run->on_step(run->watcher, step);", "run->on_step(run->watcher, step + 1000);",
+                "`env` gives no answer of this kind")]
+    for stem, old, new, want in changes:
+        spec = f"tests/differential/{stem}.attn"
+        done = run(ATTNC, "compile", spec, "-o", folder, "--target", "scalar")
+        if done.returncode:
+            return output(done)
+        with open(f"{folder}/{stem}.c", encoding="utf-8") as file:
+            text = file.read()
         if text.count(old) < 1:
             return f"`{old}` is not in the C"
         with open(folder + "/changed.c", "w", encoding="utf-8") as file:
             file.write(text.replace(old, new))
-        done = run(ATTNC, "check", spec, "--lengths", "5", "--target", "scalar", "--run", "env", "--emitted",
+        done = run(ATTNC, "check", spec, "--lengths", "6", "--target", "scalar", "--run", "env", "--emitted",
                    folder + "/changed.c")
         if done.returncode != 1 or want not in done.stdout + done.stderr:
             return f"`{new}` is not seen: {output(done)}"
