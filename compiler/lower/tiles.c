@@ -35,7 +35,8 @@ GemmTile gemm_dots_tile(const Isa *isa, int64_t used) {
  * instruction multiplies bytes and adds the products, unpacking weights and summing columns take much of the time, and
  * all rows of a tile share this work: a tile of eight rows and one panel takes 15 % less time than two tiles of four
  * rows and two panels (Zen 5). On targets that widen weights instead, taller tiles are faster although some sums
- * are kept in memory (measured on AVX2, AVX-512 and SSE2). */
+ * are kept in memory (measured on AVX2, AVX-512 and SSE2). Where an instruction multiplies pairs of rows, the height is
+ * even, and some sums are in memory, too (not measured). */
 static GemmTile group_dots_tile(const Isa *isa, int64_t used, int64_t most_panels, bool offset) {
     if (!isa_has(isa, "dot_of_bytes")) {
         const int64_t height = isa->width == 1 ? 1 : offset ? 4 : 6;
@@ -43,7 +44,8 @@ static GemmTile group_dots_tile(const Isa *isa, int64_t used, int64_t most_panel
     }
     const int64_t vectors = ceil_div(used, isa->width);
     const int64_t fit = (isa->registers - 2 - vectors) / (2 * vectors + offset);
-    return (GemmTile){fit < 1 ? 1 : fit > 8 ? 8 : fit, 1};
+    const int64_t height = isa_has(isa, "dot_of_row_pairs") ? round_up(fit, 2) : fit;
+    return (GemmTile){height < 1 ? 1 : height > 8 ? 8 : height, 1};
 }
 
 GemmTile gemm_group_tile(const Isa *isa, int64_t used, bool dots, bool offset) {

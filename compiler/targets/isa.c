@@ -52,6 +52,9 @@
  *   dot_of_nibbles   there are `load_4n_low`, `load_4n_high`, `add_4n`, `dot_4u8_4n` and `add_2i16`, by which products
  *                    of bytes with integers of -8 to 7 are summed in 16 bits. A lane has room for eight `dot_4u8_4n`,
  *                    then `add_2i16` adds its two sums to one of 32 bits
+ *   dot_of_row_pairs `dot_8u8_8i8` multiplies two rows of eight codes, of `load_8u8_of2`, with two columns of eight
+ *                    weights in one instruction; `zip_words_low`, `zip_words_high`, `join_low`, `join_high` and
+ *                    `ones_8i8` order what it takes and gives. There are four lanes
  *   signed_codes     `broadcast_4u8` gives codes less 128, as bytes with a sign, and `dot_4u8_4i8` takes such
  *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
  *   order_of_bits    there are `larger_i32` and `larger_u32`, which compare floats as integers
@@ -105,8 +108,9 @@ static const char *const fields[] = {"name",  "processor", "width",      "regist
 enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
        RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, HELPER, OP, REQUIRED = GUARD + 1 };
 
-const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16", "dot_of_nibbles",
-                                        "signed_codes",    "tiles",        "order_of_bits", NULL};
+const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16",
+                                        "dot_of_nibbles",  "dot_of_row_pairs", "signed_codes",
+                                        "tiles",           "order_of_bits", NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 

@@ -68,8 +68,8 @@ def failed(status, said):
 
 
 class Command:
-    """A line of the tables: `check SPEC [OPTION…]`, `unit NAME`, `tests GROUP`, `part GROUP FUNCTION` of its file, or
-    `statuses TARGET`."""
+    """A line of the tables: `check SPEC [OPTION…]`, `aarch64 SPEC [OPTION…]` (check under QEMU), `unit NAME`,
+    `tests GROUP`, `part GROUP FUNCTION` of its file, or `statuses TARGET`."""
 
     def __init__(self, text):
         self.text = text
@@ -82,6 +82,9 @@ class Command:
             self.argv = ["build/attnc", "check", spec + ".attn", *options]
             if "--lengths" not in options and "--case" not in options:
                 self.argv.append("--small")
+        elif kind == "aarch64":
+            self.argv = ["build/attnc", "check", "tests/differential/%s.attn" % name, *options, "--small",
+                         "--cc", "aarch64-linux-gnu-gcc", "--run", "qemu-aarch64 -L /usr/aarch64-linux-gnu"]
         elif kind == "unit":
             self.goal = ["build/unit/test_" + name]
             self.argv = self.goal
