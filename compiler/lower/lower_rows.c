@@ -100,7 +100,8 @@ KernelCall *lower_rope(const Lowering *l, const Step *s) {
     give_packed(call, "cosine", m->cos);
     give_packed(call, "sine", m->sin);
     give_operand(call, "out", s->out);
-    if (m->interleaved) call_helper(call, "rotate");
+    const bool in_vectors = l->isa->width > 1 && m->width / 2 % l->isa->width == 0;
+    if (m->interleaved && !in_vectors) call_helper(call, "rotate");
     return call;
 }
 

@@ -46,6 +46,7 @@ QUICK_SPECS = {
 FULL = [
     ("specs/by_hand.attn", []),
     ("tests/differential/bf16.attn", []),
+    ("tests/differential/rope_pairs.attn", ["--lengths", "1,5,40"]),
     ("specs/minilm.attn", []),
     ("specs/distilbert_base.attn", ["--target", "native"]),
     ("specs/gpt2_small.attn", ["--target", "native"]),
