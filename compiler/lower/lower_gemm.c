@@ -93,6 +93,7 @@ static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel
     constant_integer(l, call, "P_MOST", tile.panels);
     constant_integer(l, call, "K_UNROLL", l->unrolled ? WHOLE : 1);
     k_steps(l, call, s, used);
+    constant_integer(l, call, "CHAINS", gemm_chains(l->plan, isa, s, tile, sequence_bound(l, s->rows)));
     fix_rows(l, call, s->rows);
     constant_integer(l, call, "x_stride", stride_of(l, g->x));
     constant_integer(l, call, "ROW_HEAD", ROW_HEAD);

@@ -69,6 +69,14 @@ int64_t gemm_k_step(const Isa *isa, const Step *s, GemmTile largest, int64_t use
     return step < 1 ? 1 : step < s->gemm.k ? step : s->gemm.k;
 }
 
+int gemm_chains(const Plan *plan, const Isa *isa, const Step *s, GemmTile tile, int64_t rows) {
+    enum { FEW_ROWS = 8, K_LEAST = 8, K_MOST = 32 };
+    const Packed *weight = &plan->program->packed[s->gemm.weight];
+    const bool floats = weight->slot.layout.dtype == DTYPE_F32 && plan->program->arithmetic == ARITHMETIC_FREE;
+    return floats && plan->seq.exact && rows <= FEW_ROWS && isa->width > 1 && s->n <= isa->width &&
+           s->gemm.k >= K_LEAST && s->gemm.k <= K_MOST && 2 * tile.height + 2 <= isa->registers ? 2 : 1;
+}
+
 int64_t key_block(const Step *s) {
     int64_t bound = round_up(s->attention.key_bound, PANEL);
     return bound <= MOST_KEYS || s->attention.first_export >= 0 ? bound : MOST_KEYS; /* a map's row is one block */

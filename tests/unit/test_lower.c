@@ -50,6 +50,21 @@ static void tiles_of_products(void **state) {
     }
 }
 
+/* Few rows of one vector have a sum of even and one of odd k. */
+static void two_sums_of_few_rows(void **state) {
+    (void)state;
+    const struct { const char *text, *target; int64_t chains;
+    } cases[] = {{ENCODER("= 5", "8", "2"), "avx512", 2},  {ENCODER("= 5", "8", "2"), "avx2", 2},
+                 {ENCODER("= 5", "8", "2"), "sse2", 1},    {ENCODER("= 5", "8", "2"), "scalar", 1},
+                 {ENCODER("= 9", "8", "2"), "avx512", 1},  {ENCODER("<= 5", "8", "2"), "avx512", 1},
+                 {ENCODER("= 5", "24", "2"), "avx512", 1}, {ENCODER("= 5", "6", "2"), "avx512", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Schedule *s = schedule_of(cases[i].text, cases[i].target, true);
+        const KernelCall *call = call_of(s->entries[ENTRY_FORWARD], "layer1_attention_output");
+        assert_int_equal(constant(call, "CHAINS"), cases[i].chains);
+    }
+}
+
 /* Eight rows of codes share a panel of groups where one instruction adds products of bytes. */
 static void tiles_of_groups(void **state) {
     (void)state;
@@ -342,7 +357,7 @@ static void columns_in_loops(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(tiles_of_products), TEST(tiles_of_groups), TEST(half_vectors), TEST(kernels_of_attention),
-        TEST(weights_are_prefetched),
+        TEST(weights_are_prefetched), TEST(two_sums_of_few_rows),
         TEST(scales_are_folded), TEST(decode_reads_caches), TEST(targets_best_first), TEST(broken_calls_are_bugs),
         TEST(scratch_of_attention), TEST(scratch_of_products), TEST(scratch_of_targets), TEST(wrong_scratch_is_a_bug),
         TEST(types_of_weights), TEST(equal_calls_share_constants), TEST(columns_in_loops),
