@@ -953,6 +953,9 @@ void weights_round(Arena *arena, Weights *weights);
 int outlier_columns(const float *vector, int64_t K, int64_t *out);
 /* The integers of row n of a rounded matrix, which are 0 in columns that stay f32. */
 void weight_codes(const WeightSpec *spec, const Scaling *scaling, const float *numbers, int64_t n, int8_t *out);
+/* The sum of row n, whose integers are `codes`: of these integers where the row has one scale, and in groups of the
+ * numbers that they stand for. A product of a row of codes with zero point z is that of the codes less z times this. */
+float weight_sum(const WeightSpec *spec, const Scaling *scaling, int64_t n, const int8_t *codes);
 
 /* --- weights/scales.c: scales and offsets of least squared error. */
 /* Integers of `least` to `most` times a scale, plus an offset. */

@@ -51,13 +51,12 @@ static float groups_dot(const Product *p, const RowHead *head, const uint8_t *ro
     float acc = 0;
     for (int64_t g = 0; g < groups; g++) {
         const int64_t begin = g * group, end = begin + group < p->k ? begin + group : p->k;
-        int64_t sum = 0, columns = 0, own = 0;
-        for (int64_t j = begin; j < end; j++) sum += row[j] * codes[j], columns += codes[j], own += row[j];
-        const int64_t zero = (int64_t)head->zero;
-        acc = fixed_add(p->way, acc, (float)(sum - zero * columns), p->scaling->scales[c * groups + g]);
-        if (p->spec->type.offset)
-            acc = fixed_add(p->way, acc, (float)(own - zero * (end - begin)), p->scaling->offsets[c * groups + g]);
+        int64_t sum = 0, own = 0;
+        for (int64_t j = begin; j < end; j++) sum += row[j] * codes[j], own += row[j];
+        acc = fixed_add(p->way, acc, (float)sum, p->scaling->scales[c * groups + g]);
+        if (p->spec->type.offset) acc = fixed_add(p->way, acc, (float)own, p->scaling->offsets[c * groups + g]);
     }
+    acc = fixed_add(p->way, acc, -head->zero, weight_sum(p->spec, p->scaling, c, codes));
     return with_unit(p, acc, head->scale, c);
 }
 

@@ -112,7 +112,7 @@ static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel
     if (weights_stream(l)) give_packed(call, "next", weights_after(l->plan, s));
     give_packed(call, "scales", g->scales);
     give_packed(call, "offsets", g->offsets);
-    if (dots && !shared) give_packed(call, "column_sums", g->sums);
+    if (dots) give_packed(call, "column_sums", g->sums);
     give_packed(call, "bias", g->bias);
     give_packed(call, "outliers", g->outliers);
     give_operand(call, "factor", g->factor);
@@ -127,7 +127,7 @@ KernelCall *lower_gemm(const Lowering *l, const Step *s) { return gemm_call(l, s
 
 bool multiplies_in_tiles(const Lowering *l, const Step *s) {
     const GemmStep *g = &s->gemm;
-    const bool integers = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8 && g->sums != NO_PACKED;
+    const bool integers = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8 && !scale_group(l->plan, s);
     const bool floats = g->bf16 && !is_reproducible(l); /* whose sums the tiles round in an order of their own */
     return isa_has(l->isa, "tiles") && (integers || floats) && !l->unrolled &&
            isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
@@ -178,7 +178,7 @@ KernelCall *lower_gemm_tiles_grouped(const Lowering *l, const Step *s) {
     /* a line more, so that rows do not contend for the same lines of the cache */
     constant_integer(l, call, "APART_STRIDE", round_up(g->k, TILE_K) + TILE_K);
     call_area(l, call, "columns", copied ? room / (int64_t)sizeof(float) : 0);
-    call_area(l, call, "factors", unpacked * (2 + offset) * PANEL);
+    call_area(l, call, "factors", unpacked * (1 + offset) * PANEL);
     call_area(l, call, "apart", 16 * (round_up(g->k, TILE_K) + TILE_K) / (int64_t)sizeof(float));
     if (offset) call_area(l, call, "codes", (ROWS_MOST + 7) * groups);
     give(call, "area");

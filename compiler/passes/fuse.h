@@ -47,7 +47,7 @@ int pack_offsets(Fuse *f, int weight); /* of a weight whose type has them, else 
 WeightType weight_type(const Fuse *f, int weight);
 Layout scaling_layout(const Fuse *f, int weight, Shape *shape); /* of the scales and of the offsets */
 Layout matrix_layout(const Fuse *f, int weight, bool quantized); /* of the factor of a product */
-int pack_sums(Fuse *f, int weight);   /* of the integers of each row of an int8 weight */
+int pack_sums(Fuse *f, int weight);   /* of each row of a weight of integers, see weight_sum */
 int outliers_of(const Fuse *f, int x); /* how many columns of the rows x may stay f32 */
 int pack_outliers(Fuse *f, int weight, int n); /* of n columns that stay f32; NO_PACKED for 0 */
 int pack_columns(Fuse *f, int vector); /* where a vector that smooths is 0; NO_PACKED for one that may not be */

@@ -217,7 +217,6 @@ int pack_offsets(Fuse *f, int weight) {
 }
 
 int pack_sums(Fuse *f, int weight) {
-    if (weight_type(f, weight).group) return NO_PACKED; /* sums of groups come with the product */
     const Tensor *tensor = tensor_in(f, weight);
     const Shape shape = {1, {tensor->dims[0].n}};
     return pack_beside(f, weight, &f->program->sums_of[tensor->weight], OF_SUMS, LAYOUT_ROWS, shape, "sums");

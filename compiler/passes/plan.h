@@ -102,7 +102,7 @@ typedef struct GemmStep {
     int64_t k;           /* columns of x */
     int weight, bias;    /* packed: the first of `parts` that follow each other; bias may be NO_PACKED */
     int scales, offsets; /* packed, the same: of weights of integers, or NO_PACKED */
-    int sums;            /* packed, the same: of the integers of each row, where x is quantized; or NO_PACKED */
+    int sums;            /* packed, the same: of each row (weight_sum), where x is quantized; or NO_PACKED */
     int outliers;        /* packed, the same: the columns that stay f32, where x has outliers; or NO_PACKED */
     int parts;
     double scale, residual_scale;

@@ -66,8 +66,7 @@ static void verify_gemm(const Checker *c) {
     const bool quantized = c->plan->buffers[g->x.buffer].slot.layout.dtype == DTYPE_U8;
     if (quantized && !scaled) broken(c, "is quantized, and the weights are no integers", "x");
     if (layout->k_group != k_group_of(layout->dtype, quantized)) broken(c, "are in groups that do not fit x", "weight");
-    const bool in_groups = scaled && c->plan->program->packed[g->scales].slot.layout.panel;
-    verify_packed(c, g->sums, "sums", quantized && !in_groups);
+    verify_packed(c, g->sums, "sums", quantized);
     verify_packed(c, g->offsets, "offsets", false);
     verify_packed(c, g->outliers, "outliers", false);
     if (g->outliers != NO_PACKED && !quantized) broken(c, "are of rows that are not quantized", "outliers");

@@ -49,12 +49,13 @@
  *   dot_of_bf16      there are `load_2bf16`, `broadcast_pair`, `join_2bf16` and `broadcast_2bf16`, of a pair, of the
  *                    lanes of two vectors and of two floats; and `dot_2bf16`, an instruction that adds the products
  *                    of two numbers of bf16
- *   dot_of_nibbles   there are `load_4n_low`, `load_4n_high`, `add_4n`, `dot_4u8_4n` and `add_2i16`, by which products
- *                    of bytes with integers of -8 to 7 are summed in 16 bits. A lane has room for eight `dot_4u8_4n`,
- *                    then `add_2i16` adds its two sums to one of 32 bits
+ *   dot_of_nibbles   there are `load_4n_low`, `load_4n_high`, `dot_4u8_4n` and `add_2i16`, by which products of bytes
+ *                    with integers of -8 to 7 are summed in 16 bits. A lane has room for eight `dot_4u8_4n`, then
+ *                    `add_2i16` adds its two sums to one of 32 bits
  *   dot_of_row_pairs `dot_8u8_8i8` multiplies two rows of eight codes, of `load_8u8_of2`, with two columns of eight
  *                    weights in one instruction; `zip_words_low`, `zip_words_high`, `join_low`, `join_high` and
  *                    `ones_8i8` order what it takes and gives. There are four lanes
+ *   spaced_prefetch  `prefetch_spaced` is `prefetch_near`, followed by eight instructions that do nothing
  *   signed_codes     `broadcast_4u8` gives codes less 128, as bytes with a sign, and `dot_4u8_4i8` takes such
  *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
  *   order_of_bits    there are `larger_i32` and `larger_u32`, which compare floats as integers
@@ -78,7 +79,6 @@
  *   halves(p, high)  the integer of 32 bits whose four bytes are 16 times such integers: of the lower or the higher
  *                halves of the bytes at p
  *   nibbles(p, high)  the same of these integers themselves
- *   bytes(a, b)  a and b, added byte by byte without a carry between bytes
  *   shorts(n, a, b)  the two 16-bit halves of n; to each, two products of bytes are added. The bytes of a are unsigned,
  *                those of b signed
  *   both(n, a)   the integer n + the two signed 16-bit halves of a
@@ -110,7 +110,8 @@ enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
 
 const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16",
                                         "dot_of_nibbles",  "dot_of_row_pairs", "signed_codes",
-                                        "tiles",           "order_of_bits", NULL};
+                                        "spaced_prefetch", "tiles",            "order_of_bits",
+                                        NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 

@@ -51,17 +51,14 @@ static void fill_derived(const Program *program, const Packed *packed, const Wei
     arena_free(arena);
 }
 
-/* The sum of the integers of each row, which an f32 holds where a product of the row is an int32. */
 static void fill_sums(const Packed *packed, const Weights *weights, float *out) {
     const WeightSpec *spec = &weights->table->specs[packed->weight];
     const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1];
     Arena *arena = arena_new();
     int8_t *row = arena_alloc(arena, (size_t)K);
     for (int64_t n = 0; n < N; n++) {
-        int64_t sum = 0;
         weight_codes(spec, &weights->scaling[packed->weight], weights->data[packed->weight], n, row);
-        for (int64_t k = 0; k < K; k++) sum += row[k];
-        out[n] = (float)sum;
+        out[n] = weight_sum(spec, &weights->scaling[packed->weight], n, row);
     }
     arena_free(arena);
 }

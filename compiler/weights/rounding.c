@@ -48,6 +48,18 @@ void weight_codes(const WeightSpec *spec, const Scaling *scaling, const float *n
         if (scaling->vector[k] == 0) out[k] = 0;
 }
 
+float weight_sum(const WeightSpec *spec, const Scaling *scaling, int64_t n, const int8_t *codes) {
+    double sum = 0;
+    for (int64_t g = 0; g < weight_groups(spec); g++) {
+        const Group group = group_at(spec, g);
+        const Grid grid = grid_at(spec, scaling, n, g);
+        int64_t integers = 0;
+        for (int64_t k = group.begin; k < group.begin + group.size; k++) integers += codes[k];
+        sum += spec->type.group ? grid.scale * (double)integers + grid.offset * (double)group.size : (double)integers;
+    }
+    return (float)sum;
+}
+
 /* Sets `from` to the numbers of a group of a row that become integers, and `at` to their columns; returns how many. */
 static int64_t numbers_of_group(Group group, const float *row, const float *vector, float *from, int64_t *at) {
     int64_t n = 0;
