@@ -78,7 +78,8 @@ int engine_call(Engine *engine); /* forward on the bound batch; any status is re
 int engine_encode(Engine *engine, const DriverCall *call);
 /* `bytes[role]` is the size of the output of that OutputRole. */
 int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes);
-/* Of call.on_step: makes sure that these bytes of the workspace, or of an output, are those of the running code. */
+/* call.on_step may call it: the bytes at `at`, of the workspace or of an output, become those of the running code,
+ * which are elsewhere with options.run. */
 void engine_see(Engine *engine, void *at, size_t bytes);
 int engine_state_init(Engine *engine, void *state, const void *source);
 int engine_state_copy(Engine *engine, void *to, const void *from);

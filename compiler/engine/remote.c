@@ -148,7 +148,7 @@ static void no_damage(Remote *remote, uint64_t damage) {
     fail("`%s`: a write beside %s", remote->command, what);
 }
 
-/* The program tells the number of each step, answers questions about its memory, and goes on after a 0. */
+/* Before each step, the program sends its number, answers requests for memory (remote_see), and goes on after a 0. */
 static void watch_steps(Remote *remote, const DriverCall *call, const size_t *output_bytes, int n_steps) {
     if (!remote->on_step) return;
     remote->running = call;
