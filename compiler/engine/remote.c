@@ -148,7 +148,8 @@ static void no_damage(Remote *remote, uint64_t damage) {
     fail("`%s`: a write beside %s", remote->command, what);
 }
 
-/* Before each step, the program sends its number, answers requests for memory (remote_see), and goes on after a 0. */
+/* Before each step, the program sends the number of the step. It then answers requests for memory (remote_see) until it
+ * receives 0. */
 static void watch_steps(Remote *remote, const DriverCall *call, const size_t *output_bytes, int n_steps) {
     if (!remote->on_step) return;
     remote->running = call;

@@ -11,7 +11,7 @@ typedef struct Remote Remote;
 /* Starts `command`, words separated by spaces, with `program` as its last argument. */
 Remote *remote_new(Arena *arena, const char *command, const char *program);
 
-/* Calls after it tell its on_step of each step; on_step can read what steps have written by remote_see. */
+/* Later calls report each step to call->on_step, which can read the results of earlier steps by remote_see. */
 int remote_init(Remote *remote, DriverCall *call, bool with_weights); /* sets `picked` */
 /* The sizes of inputs and outputs are in the order of their roles; there are `batch` states or
  * sources. `entry` is 'f'orward, 'e'ncode or 'd'ecode, which has n_steps steps. */

@@ -46,7 +46,8 @@ static float codes_dot(const Product *p, const RowHead *head, const uint8_t *row
 }
 
 /* The same with a scale, and perhaps an offset, for each group. */
-static float groups_dot(const Product *p, const RowHead *head, const uint8_t *row, int64_t c, const int8_t *codes) {
+static float groups_dot(const Product *p, const RowHead *head, const uint8_t *row, int64_t c, const int8_t *codes,
+                        float column_sum) {
     const int64_t group = p->spec->type.group, groups = weight_groups(p->spec);
     float acc = 0;
     for (int64_t g = 0; g < groups; g++) {
@@ -56,7 +57,7 @@ static float groups_dot(const Product *p, const RowHead *head, const uint8_t *ro
         acc = fixed_add(p->way, acc, (float)sum, p->scaling->scales[c * groups + g]);
         if (p->spec->type.offset) acc = fixed_add(p->way, acc, (float)own, p->scaling->offsets[c * groups + g]);
     }
-    acc = fixed_add(p->way, acc, -head->zero, weight_sum(p->spec, p->scaling, c, codes));
+    acc = fixed_add(p->way, acc, -head->zero, column_sum);
     return with_unit(p, acc, head->scale, c);
 }
 
@@ -117,8 +118,9 @@ void fixed_linear(Interp *in, const Op *op, double *out) {
             else floats_column(&p, c, out);
             continue;
         }
+        const float column_sum = weight_sum(p.spec, p.scaling, c, codes);
         for (int64_t i = 0; i < p.n; i++) {
-            const float sum = p.spec->type.group ? groups_dot(&p, &heads[i], rows + i * p.k, c, codes)
+            const float sum = p.spec->type.group ? groups_dot(&p, &heads[i], rows + i * p.k, c, codes, column_sum)
                                                  : codes_dot(&p, &heads[i], rows + i * p.k, c, codes);
             out[i * p.d + c] = (double)with_outliers(&p, sum, i, c);
         }

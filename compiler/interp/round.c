@@ -80,9 +80,9 @@ static bool float_fits(const FloatType *type, double x, double given, double by)
     return to_float(type, given) == given && fabs(given - x) <= 0.5 * unit_at(type, given) + by;
 }
 
-/* Functions such as gelu have a rounding error of the magnitude of their argument, not of their result. A tie is
- * counted only if the number's neighbours are farther apart than that error, about 2^-24 of the largest number of the
- * tensor; `by` is 2^8 times as large. */
+/* The rounding error of functions such as gelu depends on the magnitude of the argument, not of the result. A tie is
+ * counted only if the neighbours of the number are farther apart than this error, which is about 2^-24 of the largest
+ * number of the tensor. `by` is 2^8 times this error. */
 static void compare_floats(Dtype dtype, const double *x, int64_t d, double by, const float *given,
                            QuantizeReport *report) {
     const FloatType type = float_type(dtype);

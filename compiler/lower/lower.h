@@ -166,9 +166,9 @@ GemmTile gemm_group_tile(const Isa *isa, int64_t used, bool dots, bool offset);
 GemmTile gemm_largest_tile(const Plan *plan, const Isa *isa, const Step *gemm, int64_t rows);
 /* The number of k in each function of an unrolled product: all, or as many as STATEMENTS allow in the largest tile. */
 int64_t gemm_k_step(const Isa *isa, const Step *gemm, GemmTile largest, int64_t used);
-/* The number of sums of an element: 2, of even and of odd k, where a sequence has at most 8 rows and its products one
- * vector of columns, since so few sums wait for each other (an encoder of 8 columns takes 7 % less time, Zen 5); or 1.
- * Calls of one sequence and of many have the same sums. Reproducible code has one. */
+/* The number of sums of an element, 1 or 2. Products with at most 8 rows and one vector of columns have separate sums
+ * of even and odd k, because the latency of multiply-adds limits them: an encoder of 8 columns takes 7 % less time (Zen
+ * 5). Calls of one sequence and of many have the same sums. Reproducible code has one. */
 int gemm_chains(const Plan *plan, const Isa *isa, const Step *gemm, GemmTile tile, int64_t rows);
 /* The number of keys in a block of scores: all keys if they are few or if a map is exported. */
 enum { MOST_KEYS = 512 };

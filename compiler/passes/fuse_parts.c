@@ -128,8 +128,8 @@ bool is_rounded(const Fuse *f, int t) {
 }
 
 /* Whether a product of quantized rows reads the weight. Such a weight is packed in groups of four k, because the
- * instructions multiply four bytes at once. A token table may have two readers, the lookup and then the product, so
- * this function examines the last reader. */
+ * instructions multiply four bytes at once. The lookup and, after it, the product may read a token table; the last
+ * reader decides. */
 static bool in_fours(const Fuse *f, int weight) {
     const Op *last = f->reader[weight] < 0 ? NULL : &f->graph->ops[f->reader[weight]];
     return last && last->kind == OP_linear && last->inputs[1] == weight && is_quantized(f, last->inputs[0]);

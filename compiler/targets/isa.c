@@ -50,8 +50,8 @@
  *                    lanes of two vectors and of two floats; and `dot_2bf16`, an instruction that adds the products
  *                    of two numbers of bf16
  *   dot_of_nibbles   there are `load_4n_low`, `load_4n_high`, `dot_4u8_4n` and `add_2i16`, by which products of bytes
- *                    with integers of -8 to 7 are summed in 16 bits. A lane has room for eight `dot_4u8_4n`, then
- *                    `add_2i16` adds its two sums to one of 32 bits
+ *                    with integers of -8 to 7 are summed in 16 bits. A lane holds the sums of eight `dot_4u8_4n`;
+ *                    `add_2i16` adds both sums of a lane to a sum of 32 bits
  *   dot_of_row_pairs `dot_8u8_8i8` multiplies two rows of eight codes, of `load_8u8_of2`, with two columns of eight
  *                    weights in one instruction; `zip_words_low`, `zip_words_high`, `join_low`, `join_high` and
  *                    `ones_8i8` order what it takes and gives. There are four lanes

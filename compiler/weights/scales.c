@@ -30,7 +30,7 @@ static double to_offset(double x) {
 }
 
 /* Rounds to the nearest integer, ties to even, for |x| < 2^51: a double as large as the sum has no bits for fractions.
- * It replaces nearbyint, which is a slow function call on baseline x86-64 and would dominate the time of packing. */
+ * The function replaces nearbyint, which baseline x86-64 calls in the C library and which would dominate packing. */
 static inline double nearest(double x) {
     const double no_fractions = 0x1.8p52;
     return x + no_fractions - no_fractions;
