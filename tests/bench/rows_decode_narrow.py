@@ -19,15 +19,18 @@ INT8_ROWS = ("int8 rows", "weights=int8,activations=int8", 1)
 INT4 = ("int4", "weights=int4:32", 0.5625)
 INT4_ROWS = ("int4 rows", "weights=int4:32,activations=int8", 0.5625)
 INT4_WIDE = ("int4:128 rows", "weights=int4:128,activations=int8", 0.515625)
+# With the peer's type of keys and values.
+INT8_HALF = ("int8 rows, f16 cache", "weights=int8,activations=int8,cache=f16", 1)
+INT4_HALF = ("int4 rows, f16 cache", "weights=int4:32,activations=int8,cache=f16", 0.5625)
 # Tokens a second that ours must have for one of llama.cpp's, without AMX and with it.
 PROMPT_BARS = {False: 3.0, True: 10.0}
 
 
-def decode_bytes(shape, weight, count):
-    """Read for `count` tokens: the matrices, and keys and values in f32."""
+def decode_bytes(shape, precision, weight, count):
+    """Read for `count` tokens: the matrices, and keys and values in f16 or f32."""
     layers, width, heads, kv_heads = shape[:4]
-    rows = count * (count + 1) // 2
-    return count * matrix_numbers(shape) * weight + 4 * rows * 2 * layers * width * kv_heads // heads
+    rows, kept = count * (count + 1) // 2, 2 if "cache=f16" in precision else 4
+    return count * matrix_numbers(shape) * weight + kept * rows * 2 * layers * width * kv_heads // heads
 
 
 def judge(context, vocab):
@@ -40,7 +43,7 @@ def ours(context, spec, weights, params, kinds, count=None):
     """Entries of ours and the reference, which is not timed."""
     shape, target, entries = params.pop("shape"), machine.narrow_targets(), []
     for label, precision, weight in kinds:
-        read = {"bytes": decode_bytes(shape, weight, count),
+        read = {"bytes": decode_bytes(shape, precision, weight, count),
                 "read_size": int(matrix_numbers(shape) * weight)} if count else {}
         entries.append(context.ours("attnc " + label, spec, weights, params, target=target, precision=precision,
                                     **read))
@@ -123,7 +126,7 @@ def together_row(context, name, spec_name):
     tokens = np.random.default_rng(TOGETHER).integers(3, vocab, (count, TOGETHER))
     paths, alone = context.inputs(name, tokens=tokens), context.inputs(name + "-alone", tokens=tokens[:, :1])
     params = {"kind": "decode", "count": count, "threads": 1, "vocab": vocab, "shape": shape}
-    kinds, entries = (INT8_ROWS, INT4_ROWS), []
+    kinds, entries = (INT8_HALF, INT4_HALF, INT8_ROWS, INT4_ROWS), []
     for texts, inputs in ((TOGETHER, paths), (1, alone)):
         labelled = [("%s, %d text%s" % (label, texts, "s" * (texts > 1)), *rest) for label, *rest in kinds]
         made = ours(context, spec, weights, dict(params, inputs=inputs, batch=texts,
@@ -137,8 +140,8 @@ def together_row(context, name, spec_name):
                 if eight in r.times and one in r.times else None
         return measure
     int4 = 1.2 if machine.has_tiles() else 1.7
-    bars = [Bar("int8, time of %d texts by that of 1" % TOGETHER, 1.2, times(INT8_ROWS[0]), most=True),
-            Bar("int4, time of %d texts by that of 1" % TOGETHER, int4, times(INT4_ROWS[0]), most=True)]
+    bars = [Bar("%s, time of %d texts by that of 1" % (label, TOGETHER), needed, times(label), most=True)
+            for label, needed in ((INT8_HALF[0], 1.2), (INT4_HALF[0], int4))]
     return Row(name, "%s, %d steps of %d texts beside each other, and of 1, 1 thread" % (spec_name, count, TOGETHER),
                entries, unit="ms", bytes=1, bars=bars, judge=judge(context, vocab), rounds=5,
                note=NOTE + "; ms for all steps; activations in int8")
