@@ -299,9 +299,11 @@ typedef struct TensorFile {
 const char *foreign_kind(Arena *arena, MappedFile file, bool array);
 #define NOT_QUANTIZED "a quantized file is not read: save it as float32, float16 or bfloat16"
 
-/* --- formats/safetensors.c: PATH is a .safetensors file, an .index.json that lists shards in its own folder, a folder
+/* --- formats/tensor_file.c: PATH is a .safetensors file, an .index.json that lists shards in its own folder, a folder
  * with model.safetensors or its index, or several of these joined by commas. */
-TensorFile *safetensors_open(Arena *arena, const char *path);
+TensorFile *tensor_file_open(Arena *arena, const char *path);
+
+/* --- formats/safetensors.c */
 
 typedef struct NamedTensor {
     const char *name;

@@ -1,7 +1,8 @@
-/* safetensors.c: reads one file, a sharded index or a list of files; writes one file.
+/* safetensors.c: reads one file or a sharded index; writes one file.
  * A file is a little-endian u64 with the header's size, a JSON header
  * {name: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}}, then the data. */
 #include "../attnc.h"
+#include "tensor_file.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -9,34 +10,6 @@
 #include <string.h>
 
 enum { PREFIX_BYTES = 8, JSON_LIMIT = 100 * 1000 * 1000 };
-
-/* ------------------------------------------------------------------ messages */
-
-/* A name from a file for a message, shortened and without control characters. */
-static const char *shown(Arena *arena, const char *name) {
-    enum { MOST = 160 };
-    size_t size = strlen(name);
-    char *text = arena_copy(arena, name, size < MOST ? size : MOST);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    return size <= MOST ? text : arena_printf(arena, "%s...", text);
-}
-
-__attribute__((format(printf, 4, 5))) static _Noreturn void fail_tensor(Arena *arena, const char *path,
-                                                                        const char *name, const char *format, ...) {
-    char reason[640];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(reason, sizeof reason, format, args);
-    va_end(args);
-    fail("%s: tensor `%s`: %s", path, shown(arena, name), reason);
-}
-
-static void check_name(Arena *arena, const char *path, const char *name) {
-    for (const char *c = name; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            fail_tensor(arena, path, name, "its name holds a control character");
-}
 
 /* ------------------------------------------------------------------ JSON */
 
@@ -115,16 +88,16 @@ static const cJSON *entry_field(const Reading *reading, const cJSON *entry, cons
     const cJSON *found = NULL;
     for (const cJSON *item = entry->child; item; item = item->next) {
         if (strcmp(item->string, key) != 0) continue;
-        if (found) fail_tensor(reading->arena, reading->path, entry->string, "`%s` is there twice", key);
+        if (found) tensor_fail(reading->arena, reading->path, entry->string, "`%s` is there twice", key);
         found = item;
     }
-    if (!found) fail_tensor(reading->arena, reading->path, entry->string, "`%s` is missing", key);
+    if (!found) tensor_fail(reading->arena, reading->path, entry->string, "`%s` is missing", key);
     return found;
 }
 
 static Dtype entry_dtype(const Reading *reading, const cJSON *entry) {
     const cJSON *field = entry_field(reading, entry, "dtype");
-    if (!cJSON_IsString(field)) fail_tensor(reading->arena, reading->path, entry->string, "`dtype` is not a string");
+    if (!cJSON_IsString(field)) tensor_fail(reading->arena, reading->path, entry->string, "`dtype` is not a string");
     Text known = text_new(reading->arena);
     for (int i = 0; i < DTYPE_COUNT; i++) {
         const char *name = dtype_name((Dtype)i);
@@ -134,19 +107,19 @@ static Dtype entry_dtype(const Reading *reading, const cJSON *entry) {
     }
     bool narrow = strncmp(field->valuestring, "F8", 2) == 0 || strncmp(field->valuestring, "F6", 2) == 0 ||
                   strncmp(field->valuestring, "F4", 2) == 0;
-    fail_tensor(reading->arena, reading->path, entry->string, "unknown dtype `%s`; known are %s%s",
-                shown(reading->arena, field->valuestring), known.data, narrow ? "; " NOT_QUANTIZED : "");
+    tensor_fail(reading->arena, reading->path, entry->string, "unknown dtype `%s`; known are %s%s",
+                tensor_shown(reading->arena, field->valuestring), known.data, narrow ? "; " NOT_QUANTIZED : "");
 }
 
 static Shape entry_shape(const Reading *reading, const cJSON *entry) {
     const cJSON *field = entry_field(reading, entry, "shape");
-    if (!cJSON_IsArray(field)) fail_tensor(reading->arena, reading->path, entry->string, "`shape` is not an array");
+    if (!cJSON_IsArray(field)) tensor_fail(reading->arena, reading->path, entry->string, "`shape` is not an array");
     Shape shape = {0};
     for (const cJSON *item = field->child; item; item = item->next) {
         if (shape.rank == MAX_RANK)
-            fail_tensor(reading->arena, reading->path, entry->string, "`shape` has more than %d dims", MAX_RANK);
+            tensor_fail(reading->arena, reading->path, entry->string, "`shape` has more than %d dims", MAX_RANK);
         if (!json_whole(item, &shape.dims[shape.rank]))
-            fail_tensor(reading->arena, reading->path, entry->string,
+            tensor_fail(reading->arena, reading->path, entry->string,
                         "dim %d of `shape` is not a whole number from 0 to 2^53", shape.rank);
         shape.rank++;
     }
@@ -157,13 +130,13 @@ static void entry_offsets(const Reading *reading, const cJSON *entry, int64_t *b
     const cJSON *field = entry_field(reading, entry, "data_offsets");
     const cJSON *first = cJSON_IsArray(field) ? field->child : NULL;
     if (!first || !first->next || first->next->next || !json_whole(first, begin) || !json_whole(first->next, end))
-        fail_tensor(reading->arena, reading->path, entry->string,
+        tensor_fail(reading->arena, reading->path, entry->string,
                     "`data_offsets` is not an array of two whole numbers from 0 to 2^53");
     if (*begin > *end)
-        fail_tensor(reading->arena, reading->path, entry->string, "it begins at %" PRId64 " after its end at %" PRId64,
+        tensor_fail(reading->arena, reading->path, entry->string, "it begins at %" PRId64 " after its end at %" PRId64,
                     *begin, *end);
     if (*end > reading->size)
-        fail_tensor(reading->arena, reading->path, entry->string,
+        tensor_fail(reading->arena, reading->path, entry->string,
                     "it ends at %" PRId64 ", beyond the file's %" PRId64 " data bytes (is the file truncated?)", *end,
                     reading->size);
 }
@@ -171,16 +144,16 @@ static void entry_offsets(const Reading *reading, const cJSON *entry, int64_t *b
 static FileTensor read_entry(const Reading *reading, const cJSON *entry) {
     Arena *arena = reading->arena;
     const char *name = entry->string;
-    check_name(arena, reading->path, name);
-    if (!cJSON_IsObject(entry)) fail_tensor(arena, reading->path, name, "its entry is not an object");
+    tensor_name_check(arena, reading->path, name);
+    if (!cJSON_IsObject(entry)) tensor_fail(arena, reading->path, name, "its entry is not an object");
     Dtype dtype = entry_dtype(reading, entry);
     Shape shape = entry_shape(reading, entry);
     int64_t begin, end, bytes;
     entry_offsets(reading, entry, &begin, &end);
     if (!shape_elements(shape, &bytes) || !mul_fits(bytes, (int64_t)dtype_bytes(dtype), &bytes))
-        fail_tensor(arena, reading->path, name, "the size of shape %s overflows", shape_text(arena, shape));
+        tensor_fail(arena, reading->path, name, "the size of shape %s overflows", shape_text(arena, shape));
     if (end - begin != bytes)
-        fail_tensor(arena, reading->path, name,
+        tensor_fail(arena, reading->path, name,
                     "shape %s of %s needs %" PRId64 " bytes, but `data_offsets` give %" PRId64,
                     shape_text(arena, shape), dtype_name(dtype), bytes, end - begin);
     return (FileTensor){.name = arena_copy(arena, name, strlen(name)), .path = reading->path, .dtype = dtype,
@@ -189,18 +162,10 @@ static FileTensor read_entry(const Reading *reading, const cJSON *entry) {
 
 /* ------------------------------------------------------------------ one file */
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(((const FileTensor *)a)->name, ((const FileTensor *)b)->name);
-}
-
 static int by_place(const void *a, const void *b) {
     const FileTensor *x = *(const FileTensor *const *)a, *y = *(const FileTensor *const *)b;
     if (x->data != y->data) return x->data < y->data ? -1 : 1;
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
-static void sort_tensors(TensorFile *file) {
-    if (file->count) qsort(file->tensors, file->count, sizeof *file->tensors, by_name);
 }
 
 /* The tensors must cover the data without gaps and overlaps; a tensor without bytes may be anywhere. */
@@ -214,10 +179,10 @@ static void check_places(const Reading *reading, const TensorFile *file) {
     for (size_t i = 0; i < count; i++) {
         const FileTensor *tensor = places[i];
         if (tensor->data < end)
-            fail_tensor(reading->arena, reading->path, tensor->name, "it overlaps tensor `%s`",
-                        shown(reading->arena, places[i - 1]->name));
+            tensor_fail(reading->arena, reading->path, tensor->name, "it overlaps tensor `%s`",
+                        tensor_shown(reading->arena, places[i - 1]->name));
         if (tensor->data > end)
-            fail_tensor(reading->arena, reading->path, tensor->name, "%td bytes before it belong to no tensor",
+            tensor_fail(reading->arena, reading->path, tensor->name, "%td bytes before it belong to no tensor",
                         tensor->data - end);
         end = tensor->data + tensor->bytes;
     }
@@ -246,8 +211,8 @@ static size_t header_size(Arena *arena, MappedFile file) {
     fail("%s: its header is not a JSON object", file.path);
 }
 
-static TensorFile open_file(Arena *arena, const char *path) {
-    MappedFile mapped = file_map(arena, path);
+TensorFile safetensors_read(Arena *arena, MappedFile mapped) {
+    const char *path = mapped.path;
     size_t length = header_size(arena, mapped);
     const char *header = arena_copy(arena, (const char *)mapped.data + PREFIX_BYTES, length);
     Reading reading = {arena, mapped.path, mapped.data + PREFIX_BYTES + length,
@@ -266,10 +231,7 @@ static TensorFile open_file(Arena *arena, const char *path) {
         }
     }
     json_release(tree);
-    sort_tensors(&file);
-    for (size_t i = 1; i < file.count; i++)
-        if (strcmp(file.tensors[i - 1].name, file.tensors[i].name) == 0)
-            fail_tensor(arena, path, file.tensors[i].name, "it is there twice");
+    tensors_sort(arena, &file);
     check_places(&reading, &file);
     return file;
 }
@@ -292,8 +254,8 @@ static void check_shard_name(Arena *arena, const char *path, const IndexEntry *e
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) control = true;
     if (control || !*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        fail_tensor(arena, path, entry->tensor, "its file `%s` is not a plain file name beside the index",
-                    shown(arena, name));
+        tensor_fail(arena, path, entry->tensor, "its file `%s` is not a plain file name beside the index",
+                    tensor_shown(arena, name));
 }
 
 /* The entries of an index, sorted by shard and then by name. */
@@ -313,8 +275,8 @@ static IndexEntry *read_index(Arena *arena, const char *path, size_t *count) {
     IndexEntry *entries = arena_array(arena, json_count(map), sizeof *entries);
     *count = 0;
     for (const cJSON *item = map->child; item; item = item->next) {
-        check_name(arena, path, item->string);
-        if (!cJSON_IsString(item)) fail_tensor(arena, path, item->string, "its file is not a string");
+        tensor_name_check(arena, path, item->string);
+        if (!cJSON_IsString(item)) tensor_fail(arena, path, item->string, "its file is not a string");
         IndexEntry *entry = &entries[(*count)++];
         entry->tensor = arena_copy(arena, item->string, strlen(item->string));
         entry->shard = arena_copy(arena, item->valuestring, strlen(item->valuestring));
@@ -326,7 +288,7 @@ static IndexEntry *read_index(Arena *arena, const char *path, size_t *count) {
 }
 
 /* Only tensors that the index lists are used, even where a shard has more. */
-static TensorFile open_index(Arena *arena, const char *path) {
+TensorFile safetensors_index(Arena *arena, const char *path) {
     size_t count;
     IndexEntry *entries = read_index(arena, path, &count);
     const char *slash = strrchr(path, '/');
@@ -335,73 +297,13 @@ static TensorFile open_index(Arena *arena, const char *path) {
     file.tensors = arena_array(arena, count, sizeof *file.tensors);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || strcmp(entries[i - 1].shard, entries[i].shard) != 0)
-            shard = open_file(arena, arena_printf(arena, "%.*s%s", folder, path, entries[i].shard));
+            shard = safetensors_read(
+                arena, file_map(arena, arena_printf(arena, "%.*s%s", folder, path, entries[i].shard)));
         const FileTensor *tensor = tensor_find(&shard, entries[i].tensor);
-        if (!tensor) fail_tensor(arena, path, entries[i].tensor, "it is not in its file `%s`", entries[i].shard);
+        if (!tensor) tensor_fail(arena, path, entries[i].tensor, "it is not in its file `%s`", entries[i].shard);
         file.tensors[file.count++] = *tensor;
     }
-    sort_tensors(&file);
-    for (size_t i = 1; i < file.count; i++)
-        if (strcmp(file.tensors[i - 1].name, file.tensors[i].name) == 0)
-            fail_tensor(arena, path, file.tensors[i].name, "it is there twice");
-    return file;
-}
-
-/* ------------------------------------------------------------------ any path */
-
-/* The weights in a folder that Hugging Face transformers saved. */
-static const char *weights_of_folder(Arena *arena, const char *folder) {
-    size_t length = strlen(folder);
-    while (length > 1 && folder[length - 1] == '/') length--;
-    const char *whole = arena_printf(arena, "%.*s/model.safetensors", (int)length, folder),
-               *index = arena_printf(arena, "%s.index.json", whole),
-               *torch = arena_printf(arena, "%.*s/pytorch_model.bin", (int)length, folder);
-    if (file_exists(whole)) return whole;
-    if (file_exists(index)) return index;
-    fail("%s: it is a folder with neither model.safetensors nor model.safetensors.index.json%s", folder,
-         file_exists(torch) ? "; its pytorch_model.bin is not read: save the model as safetensors"
-                            : "; give its files, separated by commas");
-}
-
-static TensorFile open_part(Arena *arena, const char *path) {
-    static const char SUFFIX[] = ".index.json";
-    if (folder_exists(path)) path = weights_of_folder(arena, path);
-    size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
-    bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
-    return index ? open_index(arena, path) : open_file(arena, path);
-}
-
-static TensorFile open_list(Arena *arena, const char *list) {
-    size_t parts = 1;
-    for (const char *c = list; *c; c++) parts += *c == ',';
-    TensorFile *files = arena_array(arena, parts, sizeof *files), all = {.path = list};
-    const char *at = list;
-    size_t total = 0;
-    for (size_t i = 0; i < parts; i++) {
-        size_t size = strcspn(at, ",");
-        if (size == 0) fail("%s: a path between the commas is empty", list);
-        files[i] = open_part(arena, arena_copy(arena, at, size));
-        total += files[i].count;
-        at += size + 1;
-    }
-    all.tensors = arena_array(arena, total, sizeof *all.tensors);
-    for (size_t i = 0; i < parts; i++)
-        for (size_t j = 0; j < files[i].count; j++) all.tensors[all.count++] = files[i].tensors[j];
-    sort_tensors(&all);
-    for (size_t i = 1; i < all.count; i++)
-        if (strcmp(all.tensors[i - 1].name, all.tensors[i].name) == 0)
-            fail_tensor(arena, all.tensors[i].path, all.tensors[i].name, "it is also in %s", all.tensors[i - 1].path);
-    return all;
-}
-
-TensorFile *safetensors_open(Arena *arena, const char *path) {
-    const char *kept = arena_copy(arena, path, strlen(path));
-    bool list = strchr(path, ',') && !file_exists(path); /* a comma may also be part of a path */
-    TensorFile *file = arena_alloc(arena, sizeof *file);
-    *file = list ? open_list(arena, kept) : open_part(arena, kept);
-    file->path = kept;
-    file->names = arena_array(arena, file->count + 1, sizeof *file->names);
-    for (size_t i = 0; i < file->count; i++) file->names[i] = file->tensors[i].name;
+    tensors_sort(arena, &file);
     return file;
 }
 
@@ -411,18 +313,18 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* safetensors_open must be able to read the names that are written. */
+/* tensor_file_open must be able to read the names that are written. */
 static void check_names(Arena *arena, const char *path, const NamedTensor *tensors, size_t count) {
     const char **names = arena_array(arena, count, sizeof *names);
     for (size_t i = 0; i < count; i++) {
         names[i] = tensors[i].name;
-        check_name(arena, path, names[i]);
+        tensor_name_check(arena, path, names[i]);
         if (strcmp(names[i], "__metadata__") == 0)
-            fail_tensor(arena, path, names[i], "the name is reserved in safetensors files");
+            tensor_fail(arena, path, names[i], "the name is reserved in safetensors files");
     }
     if (count) qsort(names, count, sizeof *names, by_text);
     for (size_t i = 1; i < count; i++)
-        if (strcmp(names[i - 1], names[i]) == 0) fail_tensor(arena, path, names[i], "it would be there twice");
+        if (strcmp(names[i - 1], names[i]) == 0) tensor_fail(arena, path, names[i], "it would be there twice");
 }
 
 static void add_json_string(Text *text, const char *name) {
@@ -438,7 +340,7 @@ static size_t f32_bytes(Arena *arena, const char *path, const NamedTensor *tenso
     int64_t bytes;
     if (tensor->shape.rank < 0 || tensor->shape.rank > MAX_RANK || !shape_elements(tensor->shape, &bytes) ||
         !mul_fits(bytes, (int64_t)sizeof(float), &bytes))
-        fail_tensor(arena, path, tensor->name, "its size overflows");
+        tensor_fail(arena, path, tensor->name, "its size overflows");
     return (size_t)bytes;
 }
 
@@ -450,7 +352,7 @@ void safetensors_write(Arena *arena, const char *path, const NamedTensor *tensor
     for (size_t i = 0; i < count; i++) {
         int64_t end;
         if (!add_fits(offset, (int64_t)f32_bytes(arena, path, &tensors[i]), &end))
-            fail_tensor(arena, path, tensors[i].name, "its end overflows");
+            tensor_fail(arena, path, tensors[i].name, "its end overflows");
         if (i) text_add(&header, ",", 1);
         add_json_string(&header, tensors[i].name);
         text_printf(&header, ":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[%" PRId64 ",%" PRId64 "]}",

@@ -1,7 +1,8 @@
-/* tensor.c: finds tensors of a file by name, and converts their elements to f32. */
-#include "../attnc.h"
+/* tensor.c: finds tensors of a file by name, and converts their elements to f32; messages and order of tensors. */
+#include "tensor_file.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensor files are little-endian and are read without a swap");
@@ -98,5 +99,48 @@ void tensor_from_f32(Dtype dtype, const float *numbers, int64_t count, void *out
         for (int64_t i = 0; i < count; i++) ((uint16_t *)out)[i] = half_of_float(numbers[i]);
         return;
     default: bug("no weights are stored as %s", dtype_name(dtype));
+    }
+}
+
+/* ------------------------------------------------------------------ messages */
+
+const char *tensor_shown(Arena *arena, const char *name) {
+    enum { MOST = 160 };
+    size_t size = strlen(name);
+    char *text = arena_copy(arena, name, size < MOST ? size : MOST);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    return size <= MOST ? text : arena_printf(arena, "%s...", text);
+}
+
+_Noreturn void tensor_fail(Arena *arena, const char *path, const char *name, const char *format, ...) {
+    char reason[640];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    fail("%s: tensor `%s`: %s", path, tensor_shown(arena, name), reason);
+}
+
+void tensor_name_check(Arena *arena, const char *path, const char *name) {
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            tensor_fail(arena, path, name, "its name holds a control character");
+}
+
+/* ------------------------------------------------------------------ names */
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const FileTensor *)a)->name, ((const FileTensor *)b)->name);
+}
+
+void tensors_sort(Arena *arena, TensorFile *file) {
+    FileTensor *tensors = file->tensors;
+    if (file->count) qsort(tensors, file->count, sizeof *tensors, by_name);
+    for (size_t i = 1; i < file->count; i++) {
+        const char *other = tensors[i - 1].path;
+        if (strcmp(tensors[i - 1].name, tensors[i].name) != 0) continue;
+        if (strcmp(other, tensors[i].path) == 0) tensor_fail(arena, file->path, tensors[i].name, "it is there twice");
+        tensor_fail(arena, tensors[i].path, tensors[i].name, "it is also in %s", other);
     }
 }

@@ -155,7 +155,7 @@ const char *import_spec(Arena *arena, const char *directory, const char *spec_pa
     find_class(&import);
     sentence_task(&import);
     import.weights_path = weights_of(&import, directory, folder);
-    import.file = safetensors_open(arena, import.weights_path);
+    import.file = tensor_file_open(arena, import.weights_path);
     keys_read_all(&import);
     ignored_finish(&import);
     bound_find(&import);

@@ -360,7 +360,7 @@ Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table
         weights_round(arena, weights);
         return weights;
     }
-    TensorFile *file = safetensors_open(arena, source);
+    TensorFile *file = tensor_file_open(arena, source);
     bool *used = arena_array(arena, file->count, sizeof *used);
     const char **names = arena_array(arena, table->count, sizeof *names);
     progress_begin("reading %s", source);

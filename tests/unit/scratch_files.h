@@ -33,7 +33,7 @@ static inline const char *put_npy(const char *name, int version, const char *hea
 /* The file, or NULL with `trap` filled. */
 static inline const TensorFile *try_open(const char *path) {
     const TensorFile *file;
-    return FAILS(file = safetensors_open(arena, path)) ? NULL : file;
+    return FAILS(file = tensor_file_open(arena, path)) ? NULL : file;
 }
 
 static inline const NpyArray *try_npy(const char *path) {

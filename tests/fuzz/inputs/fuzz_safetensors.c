@@ -20,7 +20,7 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     bool index = size && data[0] == '{';
     const char *path = memory_file(arena, index ? "model.index.json" : "model.safetensors", data, size);
     if (index) shard(arena);
-    const TensorFile *file = safetensors_open(arena, path);
+    const TensorFile *file = tensor_file_open(arena, path);
     for (size_t i = 0; i < file->count; i++) {
         const FileTensor *tensor = &file->tensors[i];
         int64_t count;

@@ -1,0 +1,58 @@
+/* tensor_file.c: opens weights by any path: a file, an index of shards, a folder, or a list of these. */
+#include "tensor_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The weights in a folder that Hugging Face transformers saved. */
+static const char *weights_of_folder(Arena *arena, const char *folder) {
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') length--;
+    const char *whole = arena_printf(arena, "%.*s/model.safetensors", (int)length, folder),
+               *index = arena_printf(arena, "%s.index.json", whole),
+               *torch = arena_printf(arena, "%.*s/pytorch_model.bin", (int)length, folder);
+    if (file_exists(whole)) return whole;
+    if (file_exists(index)) return index;
+    fail("%s: it is a folder with neither model.safetensors nor model.safetensors.index.json%s", folder,
+         file_exists(torch) ? "; its pytorch_model.bin is not read: save the model as safetensors"
+                            : "; give its files, separated by commas");
+}
+
+static TensorFile open_part(Arena *arena, const char *path) {
+    static const char SUFFIX[] = ".index.json";
+    if (folder_exists(path)) path = weights_of_folder(arena, path);
+    size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
+    bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
+    return index ? safetensors_index(arena, path) : safetensors_read(arena, file_map(arena, path));
+}
+
+static TensorFile open_list(Arena *arena, const char *list) {
+    size_t parts = 1;
+    for (const char *c = list; *c; c++) parts += *c == ',';
+    TensorFile *files = arena_array(arena, parts, sizeof *files), all = {.path = list};
+    const char *at = list;
+    size_t total = 0;
+    for (size_t i = 0; i < parts; i++) {
+        size_t size = strcspn(at, ",");
+        if (size == 0) fail("%s: a path between the commas is empty", list);
+        files[i] = open_part(arena, arena_copy(arena, at, size));
+        total += files[i].count;
+        at += size + 1;
+    }
+    all.tensors = arena_array(arena, total, sizeof *all.tensors);
+    for (size_t i = 0; i < parts; i++)
+        for (size_t j = 0; j < files[i].count; j++) all.tensors[all.count++] = files[i].tensors[j];
+    tensors_sort(arena, &all);
+    return all;
+}
+
+TensorFile *tensor_file_open(Arena *arena, const char *path) {
+    const char *kept = arena_copy(arena, path, strlen(path));
+    bool list = strchr(path, ',') && !file_exists(path); /* a comma may also be part of a path */
+    TensorFile *file = arena_alloc(arena, sizeof *file);
+    *file = list ? open_list(arena, kept) : open_part(arena, kept);
+    file->path = kept;
+    file->names = arena_array(arena, file->count + 1, sizeof *file->names);
+    for (size_t i = 0; i < file->count; i++) file->names[i] = file->tensors[i].name;
+    return file;
+}

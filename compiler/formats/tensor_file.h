@@ -1,0 +1,18 @@
+/* tensor_file.h: what the readers of files with weights share. */
+#ifndef TENSOR_FILE_H
+#define TENSOR_FILE_H
+
+#include "../attnc.h"
+
+/* A name from a file for a message, shortened and without control characters. */
+const char *tensor_shown(Arena *arena, const char *name);
+_Noreturn void tensor_fail(Arena *arena, const char *path, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void tensor_name_check(Arena *arena, const char *path, const char *name); /* fails at a control character */
+void tensors_sort(Arena *arena, TensorFile *file); /* fails at a name that occurs twice */
+
+/* --- safetensors.c */
+TensorFile safetensors_read(Arena *arena, MappedFile mapped);
+TensorFile safetensors_index(Arena *arena, const char *path); /* and its shards, which lie beside it */
+
+#endif
