@@ -295,6 +295,22 @@ static void sites_of_two_stacks(void **state) {
     assert_int_equal(m->encode->states[3].site.role, ROLE_VALUE);
 }
 
+static void sites_of_narrow_rows(void **state) {
+    (void)state;
+    static const struct {
+        const char *precision, *word;
+    } cases[] = {{"weights bf16 activations bf16", "rounded"},
+                 {"weights int8 activations int8", "quantized"},
+                 {"weights int8 activations int8 smooth", "smoothed"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const Module *m = module_of(arena_printf(arena, "model m { d_model 4, vocab 5, precision %s, encoder { "
+                                                 "seq <= 2, position none, layers 1 { ffn { d_ff 4 } } } }",
+                                                 cases[i].precision));
+        expect_site(m->forward, arena_printf(arena, "encoder.layers.0.ffn.norm_in.%s", cases[i].word), "encoder", 0,
+                    arena_printf(arena, "ffn_norm_in_%s", cases[i].word), ROLE_NONE);
+    }
+}
+
 static void sites_of_attention_alone(void **state) {
     (void)state;
     Module *m = module_of(
@@ -350,6 +366,7 @@ int main(void) {
         TEST(ignored_tensors),
         TEST(norms_of_matrices),
         TEST(sites_of_two_stacks),
+        TEST(sites_of_narrow_rows),
         TEST(sites_of_attention_alone),
         TEST(roles_of_arrays),
     };

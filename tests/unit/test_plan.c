@@ -90,6 +90,19 @@ static void weights_and_caches(void **state) {
     EXPECT(step_of(STEP_NORM)->norm.weight, NO_PACKED, "`weight` is no packed tensor");
 }
 
+/* A step that stores keys reads its rows in f32 and writes them in the type of the cache. */
+static void bytes_of_a_store(void **state) {
+    (void)state;
+    Step *store = step_of(STEP_STORE);
+    const CallRows rows = call_rows(plan, 3);
+    const double numbers = 3 * (double)store->n;
+    Dtype *kept = &program->caches[store->store.cache].slot.layout.dtype, good = *kept;
+    assert_true(step_bytes(plan, store, &rows) == numbers * 8);
+    *kept = DTYPE_F16;
+    assert_true(step_bytes(plan, store, &rows) == numbers * 6);
+    *kept = good;
+}
+
 static void slots(void **state) {
     (void)state;
     Buffer *b = buffer_named("layer0_attention_query_key_value"), *x = NULL;
@@ -112,6 +125,6 @@ static void slots(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(good_plans), cmocka_unit_test(operands),
                                        cmocka_unit_test(reads_before_writes), cmocka_unit_test(weights_and_caches),
-                                       cmocka_unit_test(slots)};
+                                       cmocka_unit_test(slots), cmocka_unit_test(bytes_of_a_store)};
     return cmocka_run_group_tests(tests, begin_program, end);
 }
