@@ -280,9 +280,10 @@ char *ast_format(Arena *arena, const Ast *ast);                     /* attnc fmt
 typedef struct FileTensor {
     const char *name;
     const char *path; /* of the file that holds it */
+    const struct BlockFormat *blocks; /* blocks.h; NULL where each number is of `dtype`. Blocks decode to f32 */
     Dtype dtype;
     Shape shape;
-    const uint8_t *data; /* row-major, little-endian, of the length that shape and dtype give; may be unaligned */
+    const uint8_t *data; /* row-major, little-endian, of the length that shape and type give; may be unaligned */
     size_t bytes;
 } FileTensor;
 
@@ -294,13 +295,13 @@ typedef struct TensorFile {
 } TensorFile;
 
 /* --- formats/foreign.c: recognizes files that are neither safetensors nor .npy by their first bytes. The result says
- * what the file seems to be and what to do instead for weights or, with `array`, for an input, as in "a GGUF file; save
- * the model …"; it is NULL for an unknown file. */
+ * what the file seems to be and what to do instead for weights or, with `array`, for an input, as in "an HDF5 file;
+ * save the model …"; it is NULL for an unknown file. */
 const char *foreign_kind(Arena *arena, MappedFile file, bool array);
 #define NOT_QUANTIZED "a quantized file is not read: save it as float32, float16 or bfloat16"
 
-/* --- formats/tensor_file.c: PATH is a .safetensors file, an .index.json that lists shards in its own folder, a folder
- * with model.safetensors or its index, or several of these joined by commas. */
+/* --- formats/tensor_file.c: PATH is a .safetensors or a GGUF file, an .index.json that lists shards in its own folder,
+ * a folder with model.safetensors or its index, or several of these joined by commas. */
 TensorFile *tensor_file_open(Arena *arena, const char *path);
 
 /* --- formats/safetensors.c */
@@ -315,7 +316,7 @@ void safetensors_write(Arena *arena, const char *path, const NamedTensor *tensor
 
 /* --- formats/tensor.c */
 const FileTensor *tensor_find(const TensorFile *file, const char *name); /* or NULL */
-/* Converts `count` elements from element `first` on, of any dtype, to f32. */
+/* Converts `count` elements from element `first` on, of any type, to f32. */
 void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out);
 /* Rounds `count` numbers to the dtype, which is one that weights are stored in, and writes them to `out`. */
 void tensor_from_f32(Dtype dtype, const float *numbers, int64_t count, void *out);
@@ -916,11 +917,13 @@ typedef struct Weights {
 /* The notes on unused tensors of a file: none, a line that counts them, or a line for each tensor. */
 typedef enum UnusedReport { UNUSED_UNSAID, UNUSED_SUMMED_UP, UNUSED_LISTED } UnusedReport;
 
-/* SOURCE is a path for safetensors_open, or "random:SEED". A tensor of integers that the model uses is a failure. */
+/* SOURCE is a path for tensor_file_open, or "random:SEED". A tensor of integers that the model uses is a failure. */
 Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
                       UnusedReport unused);
 /* Fails where weights_load of the file would fail, and holds one tensor at a time in memory. */
 void weights_check(const Model *model, const WeightTable *table, const TensorFile *file);
+/* Fails where a tensor is missing or has another shape; reads no numbers. */
+void weights_fit(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file);
 /* For each tensor of the file, whether `table` uses it. *absent is increased by the number of tensors that the table
  * requires and the file lacks. */
 const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,

@@ -1,24 +1,26 @@
-/* import.c: attnc import writes the spec of a folder saved by Hugging Face transformers. */
+/* import.c: attnc import writes the spec of a folder saved by Hugging Face transformers, or of a GGUF file. */
 #include "../import/import.h"
 #include "commands.h"
 
 #include <string.h>
 
 static const char usage[] =
-    "attnc import DIR -o SPEC [--name NAME] [--seq N] [--ignore-key K], or attnc import --list\n"
+    "attnc import DIR|FILE.gguf -o SPEC [--name NAME] [--seq N] [--ignore-key K], or attnc import --list\n"
     "  -o SPEC              the spec to write\n"
     "  --name NAME          name of the model and of its C (default: the name of its family)\n"
     "  --seq N              largest number of rows of a sequence (default: the limit of the config and of its\n"
     "                       tokenizer, but at most 2048)\n"
-    "  --ignore-key K[,K…]  ignores keys of config.json that attnc does not know; OBJECT.K is a key in an object\n"
-    "  --list               lists the known model types and their families";
+    "  --ignore-key K[,K…]  ignores keys of the config that attnc does not know; OBJECT.K is a key in an object, and\n"
+    "                       of a GGUF file the key ARCHITECTURE.OBJECT.K\n"
+    "  --list               lists the known model types and their families, behind `gguf` those of GGUF files";
 
-static void print_families(Arena *arena) {
-    for (int f = 0; families[f]; f++) {
-        const char *types = families[f]->types;
+/* A line for each type, with `before` in front of it. */
+static void print_families(Arena *arena, const Family *const *list, const char *before) {
+    for (; *list; list++) {
+        const char *types = (*list)->types;
         size_t size;
         for (const char *word; (word = next_word(&types, &size));) printf("%-15s %s\n",
-            arena_copy(arena, word, strcspn(word, "=")), families[f]->title);
+            arena_printf(arena, "%s%.*s", before, (int)strcspn(word, "= "), word), (*list)->title);
     }
 }
 
@@ -50,7 +52,8 @@ int command_import(int argc, char **argv) {
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &directory, list ? 0 : 1);
     if (list && (to || seq || name || ignored)) usage_error(usage, "`--list` stands alone");
     if (list) {
-        print_families(arena);
+        print_families(arena, families, "");
+        print_families(arena, gguf_families, "gguf ");
         arena_free(arena);
         return EXIT_FINE;
     }

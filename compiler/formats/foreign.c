@@ -16,7 +16,7 @@ typedef struct Kind {
 
 static const Kind KINDS[] = {
     {"\x93NUMPY", 6, 0, "an .npy file", "it is an input, for --in; weights are safetensors", NULL},
-    {"GGUF", 4, 0, "a GGUF file", AS_SAFETENSORS, AS_ARRAY},
+    {"GGUF", 4, 0, "a GGUF file", NULL, "it is for --weights"},
     {"\x89HDF", 4, 0, "an HDF5 file", AS_SAFETENSORS, AS_ARRAY},
     {"TFL3", 4, 4, "a TensorFlow Lite model", AS_SAFETENSORS, AS_ARRAY},
     {"ATTNW\r\n\x1a", 8, 0, "packed weights", "give them alone, without commas", "they are for --weights"},

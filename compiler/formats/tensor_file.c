@@ -1,6 +1,8 @@
 /* tensor_file.c: opens weights by any path: a file, an index of shards, a folder, or a list of these. */
 #include "tensor_file.h"
 
+#include "gguf.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +25,9 @@ static TensorFile open_part(Arena *arena, const char *path) {
     if (folder_exists(path)) path = weights_of_folder(arena, path);
     size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
     bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
-    return index ? safetensors_index(arena, path) : safetensors_read(arena, file_map(arena, path));
+    if (index) return safetensors_index(arena, path);
+    MappedFile mapped = file_map(arena, path);
+    return gguf_begins(mapped) ? gguf_read(arena, mapped).tensors : safetensors_read(arena, mapped);
 }
 
 static TensorFile open_list(Arena *arena, const char *list) {

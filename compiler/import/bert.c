@@ -1,5 +1,5 @@
 /* bert.c: encoders of text. The class's pooler is imported where the file has one, and a classifier behind it, too. */
-#include "families.h"
+#include "encoders.h"
 
 #define BERT_SIZES                                                                                             \
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), \
@@ -18,28 +18,10 @@
         "ForQuestionAnswering=rest"                                                           \
     " ForMultipleChoice=rest"
 
-#define SEGMENT_LINE "segments ${segments}\n"
 #define CLASSIFIER(stem) "[task=classify? head pooler classifier ${#" stem ".weight}]\n"
 /* `dense` is the pooler's matrix. A file without it (add_pooling_layer=False) gives no output beyond `hidden`. */
 #define POOLER(dense) "[task=hidden&#" dense ".weight? head pooler]\n"
 #define POOLER_TENSORS(dense) "[task=hidden&#" dense ".weight? pooler.* " dense ".*]\n"
-#define ENCODER_SPEC(position, segments, embedding, layers, attention, head) \
-    "d_model ${d_model}\n"                                                   \
-    "vocab ${vocab}\n"                                                       \
-    "norm layernorm post eps ${eps}\n"                                       \
-    "[pad? pad ${pad}]\n"                                                    \
-    "\n"                                                                     \
-    "encoder {\n"                                                            \
-    "seq <= ${bound}\n"                                                      \
-    "position learned" position "\n" segments                                \
-    "embedding normalized" embedding "\n"                                    \
-    "$layers " layers "\n"                                                   \
-    "attention self { heads ${heads}, mask padding" attention " }\n"         \
-    "ffn { d_ff ${d_ff}, activation ${activation} }\n"                       \
-    "$end\n"                                                                 \
-    "}\n"                                                                    \
-    head
-
 #define BERT_EMBEDDING                                                                        \
     "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"                     \
     "encoder.embedding.positions.weight embeddings.position_embeddings.weight\n"              \

@@ -63,9 +63,7 @@ static const struct {
 };
 
 static _Noreturn void is_gguf(const char *folder, const char *name) {
-    fail("%s/%s: a GGUF file, which import does not read; python3 -c 'import transformers; transformers."
-        "AutoModelForCausalLM.from_pretrained(\"%s\", gguf_file=\"%s\").save_pretrained(\"DIR\")' makes a folder of "
-        "it: attnc import DIR -o SPEC", folder, name, folder, name);
+    fail("%s/%s: a GGUF file, which is a model by itself: attnc import %s/%s -o SPEC", folder, name, folder, name);
 }
 
 static bool begins_as(const MappedFile *file, const char *magic) {
@@ -79,8 +77,7 @@ static _Noreturn void is_file(Arena *arena, const char *path, const char *folder
     if (ends(path, ".json")) fail("%s: one file of a model; give its folder, or its config.json: attnc import %s -o "
         "SPEC", path, folder);
     MappedFile file = file_map(arena, path);
-    const char *slash = strrchr(path, '/');
-    if (begins_as(&file, "GGUF") || ends(path, ".gguf")) is_gguf(folder, slash ? slash + 1 : path);
+    if (ends(path, ".gguf")) fail("%s: it does not begin with `GGUF`, as a GGUF file does", path);
     for (size_t i = 0; i < sizeof file_kinds / sizeof *file_kinds; i++)
         if (begins_as(&file, file_kinds[i].magic) || ends(path, file_kinds[i].ending))
             fail("%s: %s", path, file_kinds[i].what);

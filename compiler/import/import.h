@@ -1,4 +1,5 @@
-/* import.h: turns a folder that Hugging Face transformers saved (config.json, model.safetensors) into a spec.
+/* import.h: turns a folder that Hugging Face transformers saved (config.json, model.safetensors), or a GGUF file, into
+ * a spec.
  *
  * A family is a table, not code. It lists the keys of its config, a spec with holes, and the names of its tensors.
  *
@@ -102,6 +103,7 @@ typedef struct Family {
 #define KEYS(array) .keys = (array), .n_keys = sizeof(array) / sizeof *(array)
 
 extern const Family *const families[]; /* ended by NULL */
+extern const Family *const gguf_families[]; /* likewise; their types are architectures of GGUF files */
 /* The reason why this type is not supported, or NULL for an unknown type. */
 const char *family_refusal(const char *type);
 
@@ -125,6 +127,8 @@ typedef struct LayerList {
 typedef struct Import {
     Arena *arena;
     const char *config_path, *weights_path;
+    const char *kind;          /* what a config calls the type of its model, for messages: model_type or architecture */
+    const char *origin;        /* what the spec is imported from, for its second comment */
     cJSON *config;
     const Family *family;
     const char *type, *class_name;
@@ -139,9 +143,14 @@ typedef struct Import {
     Text notes;  /* lines; each becomes a comment of the spec and is shown to the user */
 } Import;
 
-/* --- hf.c: the spec, formatted and checked against the file's tensors; *notes gets the notes for the user. */
-const char *import_spec(Arena *arena, const char *directory, const char *spec_path, const ImportOptions *options,
+/* --- spec.c: the spec, formatted and checked against the file's tensors; *notes gets the notes for the user. */
+const char *import_spec(Arena *arena, const char *source, const char *spec_path, const ImportOptions *options,
                         const char **notes);
+
+/* --- hf.c and gguf.c: set what the import knows of its source, from config_path to file. */
+void hf_source(Import *import, const char *directory);
+bool gguf_is(Arena *arena, const char *path); /* whether PATH is a file that begins as GGUF files do */
+void gguf_source(Import *import, const char *path);
 
 /* --- variables.c */
 const char *variable_get(const Import *import, const char *name, size_t size); /* NULL where it is unset */

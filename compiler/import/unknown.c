@@ -43,7 +43,8 @@ void unknown_keys(Import *import) {
     if (!unknown.count) return;
     bool one = unknown.count == 1;
     int more = unknown.count - MOST_TOLD;
-    fail("%s: the key%s %s%s %s unknown for model_type `%s`; --ignore-key KEY leaves one out that changes no output",
+    fail("%s: the key%s %s%s %s unknown for %s `%s`; --ignore-key KEY leaves one out that changes no output",
         import->config_path, one ? "" : "s", unknown.told.data,
-        more > 0 ? arena_printf(import->arena, " and %d more", more) : "", one ? "is" : "are", import->type);
+        more > 0 ? arena_printf(import->arena, " and %d more", more) : "", one ? "is" : "are", import->kind,
+        import->type);
 }

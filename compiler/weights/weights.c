@@ -111,14 +111,16 @@ typedef struct Matrix {
     int rank;
 } Matrix;
 
-static Matrix read_matrix(Arena *arena, const FileTensor *tensor) {
+/* Without numbers, data stays NULL. */
+static Matrix read_matrix(Arena *arena, const FileTensor *tensor, bool numbers) {
     int64_t count = 0;
     if (!shape_elements(tensor->shape, &count)) bug("a tensor of a file overflows");
     int first = 0; /* leading dims of 1 are dropped, so that [1, 1, d] is [d] */
     while (first < tensor->shape.rank - 1 && tensor->shape.dims[first] == 1) first++;
     Matrix m = {.rows = tensor->shape.rank ? tensor->shape.dims[first] : 1, .rank = tensor->shape.rank - first};
     m.columns = m.rows ? count / m.rows : 0;
-    if (tensor->dtype == DTYPE_F32 && (uintptr_t)tensor->data % sizeof(float) == 0) {
+    if (!numbers) return m;
+    if (!tensor->blocks && tensor->dtype == DTYPE_F32 && (uintptr_t)tensor->data % sizeof(float) == 0) {
         m.data = (const float *)(const void *)tensor->data;
     } else {
         float *copy = arena_array(arena, (size_t)count, sizeof *copy);
@@ -130,6 +132,7 @@ static Matrix read_matrix(Arena *arena, const FileTensor *tensor) {
 
 static Matrix transposed(Arena *arena, Matrix m) {
     if (m.rank < 2) return m;
+    if (!m.data) return (Matrix){NULL, m.columns, m.rows, m.rank};
     float *out = arena_array(arena, (size_t)(m.rows * m.columns), sizeof *out);
     for (int64_t r = 0; r < m.rows; r++)
         for (int64_t c = 0; c < m.columns; c++) out[c * m.rows + r] = m.data[r * m.columns + c];
@@ -143,22 +146,24 @@ static Matrix taken(Arena *arena, const FileTensor *tensor, const SourceName *s,
         fail("%s: tensor `%s`: its %lld rows are not %lld groups of %lld parts", tensor->path, tensor->name,
              (long long)m.rows, (long long)s->groups, (long long)s->parts);
     int64_t rest = m.rows / whole, parts = s->take_end - s->take, run = parts * rest * m.columns;
+    if (!m.data) return (Matrix){NULL, s->groups * parts * rest, m.columns, m.rank};
     float *out = arena_array(arena, (size_t)(s->groups * run), sizeof *out);
     for (int64_t g = 0; g < s->groups; g++)
         memcpy(out + g * run, m.data + (g * s->parts + s->take) * rest * m.columns, (size_t)run * sizeof *out);
     return (Matrix){out, s->groups * parts * rest, m.columns, m.rank};
 }
 
-static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found) {
+/* The tensor's numbers as the spec wants them; without `numbers` NULL, after the same checks of the shapes. */
+static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found, bool numbers) {
     const FileTensor *tensor = found->tensor;
     const SourceName *s = found->source;
-    Matrix m = read_matrix(arena, tensor);
+    Matrix m = read_matrix(arena, tensor, numbers);
     if (s && s->transpose) m = transposed(arena, m);
     if (s && s->has_rows) {
         if (s->row_end > m.rows)
             fail("%s: tensor `%s` has %lld rows, and rows %lld..%lld are wanted for `%s`", tensor->path, tensor->name,
                  (long long)m.rows, (long long)s->row_begin, (long long)s->row_end, spec->name);
-        m.data += s->row_begin * m.columns;
+        if (m.data) m.data += s->row_begin * m.columns;
         m.rows = s->row_end - s->row_begin;
     }
     if (s && s->groups) m = taken(arena, tensor, s, m);
@@ -316,22 +321,28 @@ static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
          tensor->path, tensor->name, spec->name, dtype_name(tensor->dtype));
 }
 
+/* Finds the tensor of a weight, which holds floating-point numbers; NULL where an optional one is absent. */
+static Found find_one(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
+                      size_t index) {
+    const WeightSpec *spec = &table->specs[index];
+    Found found = find(arena, model, file, spec->name);
+    if (found.tensor) refuse_integers(spec, found.tensor);
+    else if (spec->smooths || !found.source || !found.source->optional) missing(arena, model, table, file, spec);
+    return found;
+}
+
 /* The numbers of a tensor before they are rounded. *name is set to the name in the file, or to NULL where an optional
  * tensor is absent and its numbers are zeros. */
 static const float *read_one(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
                              size_t index, bool *used, const char **name) {
     const WeightSpec *spec = &table->specs[index];
     const int64_t count = elements_of(spec);
-    Found found = find(arena, model, file, spec->name);
+    const Found found = find_one(arena, model, table, file, index);
     *name = NULL;
-    if (!found.tensor) {
-        if (spec->smooths || !found.source || !found.source->optional) missing(arena, model, table, file, spec);
-        return arena_array(arena, (size_t)count, sizeof(float));
-    }
+    if (!found.tensor) return arena_array(arena, (size_t)count, sizeof(float));
     *name = found.name;
     if (used) used[found.tensor - file->tensors] = true;
-    refuse_integers(spec, found.tensor);
-    const float *numbers = cut(arena, spec, &found);
+    const float *numbers = cut(arena, spec, &found, true);
     if (spec->smooths) weight_vector_check(arena, spec, file->path, found.name, numbers);
     if (dtype_has_scales(spec->type.dtype)) refuse_not_finite(file->path, found.name, numbers, count);
     return numbers;
@@ -389,5 +400,12 @@ void weights_check(const Model *model, const WeightTable *table, const TensorFil
             report_not_finite(file, name, made, elements_of(spec));
         }
         arena_free(arena);
+    }
+}
+
+void weights_fit(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file) {
+    for (size_t i = 0; i < table->count; i++) {
+        const Found found = find_one(arena, model, table, file, i);
+        if (found.tensor) cut(arena, &table->specs[i], &found, false);
     }
 }

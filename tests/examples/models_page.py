@@ -8,6 +8,7 @@ import shutil
 
 from lib import npy, safetensors
 from lib.attnc import ROOT
+from parity import gguf
 
 PARITY = os.path.join(ROOT, "tests", "parity")
 STORY = os.path.join(ROOT, "examples", "story", "model")
@@ -208,6 +209,8 @@ REFUSALS = {
     "which attnc does not read": ("fixtures/llama_odd", {}, "mv DIR/model.safetensors DIR/pytorch_model.bin; "),
     "quantization_config": ("fixtures/llama_odd", {"quantization_config": {"bits": 4}}, ""),
     "a GGUF file": ("fixtures/llama_odd", {}, "mv DIR/model.safetensors DIR/model.gguf; "),
+    "unknown for architecture": ("fixtures/llama_odd", {"more_keys": [("llama.unheard_of", 1)]}, "m.gguf"),
+    "that the spec does not use": ("fixtures/llama_odd", {"more_tensors": [("a.weight", [1], [1.0])]}, "m.gguf"),
     "has the shape": ("fixtures/llama_odd", {"intermediate_size": 10}, ""),
     "is missing": ("fixtures/llama_odd", {"hidden_size": "absent"}, ""),
     "no tensor": ("fixtures/llama_odd", {"num_hidden_layers": 3}, ""),
@@ -220,10 +223,13 @@ def provoked(folder, tools, title, table, status):
     tools.expect(sorted(told) == sorted(table), "the page has %s" % told)
     for i, (words, (fixture, keys, more)) in enumerate(table.items()):
         place = Place(os.path.join(folder, "%s%d" % (title[0], i)), fixture, tools)
-        if keys:
+        if more == "m.gguf":
+            with open(place.file(more), "wb") as file:
+                file.write(gguf.convert(place.file("DIR"), **keys))
+        elif keys:
             place.config(**keys)
         first, option = (more, "") if "DIR" in more else ("", more if more.startswith("--") else "")
-        given = "some/model" if more == "some/model" else "DIR"
+        given = more if more in ("some/model", "m.gguf") else "DIR"
         said = place.sh("%sattnc import %s -o s.attn %s" % (first, given, option), status=status).err
         tools.expect(words in said, "%s: %s" % (words, said))
         tools.expect(bool(glob.glob(place.file("s.attn"))) == (status == 0), "%s: a spec, or none" % words)

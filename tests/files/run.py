@@ -338,7 +338,6 @@ def foreign_weights(folder, specs):
         return run("pack", SPEC, "--weights", source, "-o", folder + "/other.attnw")
 
     for data, words in ((b"\x08\x0a\x12\x07pytorch\x1a\x052.0.0", "looks like an ONNX model; save the model"),
-                        (b"GGUF\3\0\0\0" + bytes(16), "looks like a GGUF file"),
                         (b"version https://git-lfs.github.com/spec/v1\n", "a git-lfs pointer; fetch the file itself"),
                         (b"<!DOCTYPE html>", "an HTML or XML page; the download may have failed"),
                         (b"\x1f\x8b\x08\0" + bytes(8), "a gzip archive; unpack it first")):

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Parity with Hugging Face transformers: imports each folder of tests/parity/fixtures (and of $ATTNC_FIXTURES/parity),
 runs it, and compares its outputs with the expected ones; tests/parity/sentences is the same for sentence-transformers.
-Names `batch_X` use the inputs `batch_*`; of `X.last` there is
+Folders that
+llama.cpp can convert are also imported as GGUF files. Names `batch_X` use the inputs `batch_*`; of `X.last` there is
 only the last row. tests/parity/vaswani is the same for torch.nn.Transformer and a spec of ours. Speaks TAP."""
 import glob
 import json
 import math
 import os
+import shutil
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +21,7 @@ from lib.attnc import attnc as run  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.targets import of_processor  # noqa: E402
 from lib.turns import turn  # noqa: E402
+from parity import gguf  # noqa: E402
 
 TOLERANCE = 5e-5
 MINILM_TOLERANCE = 1e-5
@@ -58,7 +61,7 @@ def weights_of(folder):
 
 class Case:
     def __init__(self, folder, name, scratch, spec=None, weights=None, targets=TARGETS):
-        self.folder, self.name, self.targets = folder, name, targets
+        self.folder, self.source, self.name, self.targets = folder, folder, name, targets
         self.spec = spec or os.path.join(scratch, name + ".attn")
         self.weights = weights or weights_of(folder)
         self.scratch = scratch
@@ -94,7 +97,7 @@ class Case:
             self.check_outputs(QUICK and not self.name.endswith("_odd"))
 
     def check_import(self):
-        result = run("import", self.folder, "-o", self.spec)
+        result = run("import", self.source, "-o", self.spec)
         if result.returncode != 0:
             report.result("%s/import" % self.name, result.stderr.strip())
             return False
@@ -146,6 +149,41 @@ class Case:
             report.result(name, "%s, expected %s" % (list(npy.read(out)[1]), list(expected)))
         else:
             report.result(name)
+
+
+class GgufCase(Case):
+    """The same model in a GGUF file. Where the file cannot say what the config says, the config is changed, and what
+    its folder gives with an attnc import takes the place of what transformers gives."""
+
+    def __init__(self, folder, name, scratch, targets):
+        self.scratch, self.spec = scratch, os.path.join(scratch, name + ".gguf.attn")
+        self.changed = gguf.mended(gguf.config_of(folder))
+        super().__init__(folder, name + ".gguf", scratch, weights=os.path.join(scratch, name + ".gguf"),
+                         targets=targets)
+        self.source = self.weights
+        self.outputs = [o for o in self.outputs if "pooled" not in o and not (self.changed and o == "greedy")]
+
+    def check(self):
+        if self.changed:
+            self.folder = self.make_folder()
+        with open(self.source, "wb") as file:
+            file.write(gguf.convert(self.folder))
+        super().check()
+
+    def make_folder(self):
+        """A folder with the changed config, and the outputs of its interpreter."""
+        folder = os.path.join(self.scratch, "changed")
+        shutil.copytree(self.folder, folder)
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({**gguf.config_of(self.folder), **self.changed}, file)
+        twin = Case(folder, "twin", self.scratch)
+        run("import", folder, "-o", twin.spec, status=0)
+        for prefix in ("", "batch_"):
+            for output, error, _ in twin.run_group("interp", None, prefix):
+                if not isinstance(error, str):
+                    shutil.copy(os.path.join(self.scratch, "twin.%s.npy" % output),
+                                os.path.join(folder, "out.%s.npy" % output))
+        return folder
 
 
 def minilm_weights():
@@ -230,6 +268,9 @@ def cases(scratch, only):
             described = "modules.json" if folder == sentences else "config.json"
             if os.path.exists(os.path.join(path, described)) and (not only or name in only):
                 yield Case(path, name, place, targets=targets).check
+            if described == "config.json" and (not only or name + ".gguf" in only) and \
+                    gguf.mended(gguf.config_of(path)) is not None:
+                yield GgufCase(path, name, tempfile.mkdtemp(dir=scratch), targets).check
     if not only or "vaswani" in only:
         case = Case(VASWANI_FOLDER, "vaswani", scratch, VASWANI_SPEC, "random:%d" % VASWANI_SEED)
         yield lambda: case.check_outputs(QUICK)

@@ -284,7 +284,7 @@ static void foreign_files(void **state) {
     refuse(put_text("m.safetensors", "\n<!DOCTYPE html><html>Not found</html>"), "HTML");
     refuse(put_text("m.safetensors", "<html>"), "HTML");
     refuse(put_text("m.safetensors", "{\"weight_map\": {}}"), "*.index.json");
-    refuse(put("m.gguf", "GGUF\3\0\0\0\0\0\0\0", 12), "GGUF");
+    refuse(put("m.gguf", "GGUF\3\0\0\0\0\0\0\0", 12), "ends within its header");
     refuse(put("m.npy", "\x93NUMPY\1\0v\0{", 11), ".npy");
     static const char onnx[] = "\x08\x0a\x12\x07pytorch\x1a\x05" "2.0.0";
     refuse(put("m.onnx", onnx, sizeof onnx - 1), "looks like an ONNX model");

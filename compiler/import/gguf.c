@@ -1,0 +1,199 @@
+/* gguf.c: a GGUF file as the source of an import. Its keys that begin with the name of the architecture become a
+ * config, in which `llama.attention.head_count` is the key `head_count` of the object `attention`; so does what the
+ * tables of gguf_families.c read of the tokenizer. */
+#include "../formats/gguf.h"
+#include "import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DEPTH = 8, LONGEST_KEY = 200, LONGEST_STRING = 1000, MOST_ITEMS = 4096 };
+
+bool gguf_is(Arena *arena, const char *path) {
+    return file_exists(path) && !folder_exists(path) && gguf_begins(file_map(arena, path));
+}
+
+/* ---------------------------------------- the config */
+
+static void release(void *with) { cJSON_Delete(with); }
+
+static cJSON *made(cJSON *item) {
+    if (!item) out_of_memory();
+    return item;
+}
+
+static void add(cJSON *object, const char *name, cJSON *item) {
+    if (!cJSON_AddItemToObject(object, name, item)) out_of_memory();
+}
+
+static const char *string_of(const Import *import, const GgufEntry *entry) {
+    const uint8_t *at = entry->data;
+    size_t size = 0;
+    if (entry->type != GGUF_STRING || entry->array) fail("%s: `%s` is no string", import->config_path, entry->key);
+    const char *text = gguf_next_string(&at, &size);
+    if (size > LONGEST_STRING || memchr(text, 0, size))
+        fail("%s: `%s` is a string of %zu bytes; up to %d without a NUL are read", import->config_path, entry->key,
+            size, LONGEST_STRING);
+    return arena_copy(import->arena, text, size);
+}
+
+/* The double with the fewest digits that rounds to this float: 0.000001 was written, not 9.99999997e-07. */
+static double as_written(float value) {
+    char text[32];
+    for (int digits = 6; digits < 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value) return strtod(text, NULL);
+    }
+    return (double)value;
+}
+
+static cJSON *number_item(const GgufEntry *entry, const uint8_t **at) {
+    double value = gguf_next_number(entry, at);
+    if (entry->type == GGUF_F32) value = as_written((float)value);
+    return made(entry->type == GGUF_BOOL ? cJSON_CreateBool(value != 0) : cJSON_CreateNumber(value));
+}
+
+static cJSON *value_item(const Import *import, const GgufEntry *entry) {
+    const uint8_t *at = entry->data;
+    if (!entry->array && entry->type == GGUF_STRING) return made(cJSON_CreateString(string_of(import, entry)));
+    if (!entry->array) return number_item(entry, &at);
+    if (entry->type == GGUF_STRING || entry->count > MOST_ITEMS)
+        fail("%s: `%s` is an array of %llu %s; up to %d numbers are read", import->config_path, entry->key,
+            (unsigned long long)entry->count, entry->type == GGUF_STRING ? "strings" : "numbers", MOST_ITEMS);
+    cJSON *list = made(cJSON_CreateArray());
+    for (uint64_t i = 0; i < entry->count; i++)
+        if (!cJSON_AddItemToArray(list, number_item(entry, &at))) out_of_memory();
+    return list;
+}
+
+/* Adds the value at PATH, whose dots lead into objects. */
+static void add_at(const Import *import, const char *path, const GgufEntry *entry) {
+    cJSON *object = import->config;
+    int depth = 0;
+    if (strlen(path) > LONGEST_KEY) fail("%s: the key `%.60s…` has more than %d bytes", import->config_path, entry->key,
+        LONGEST_KEY);
+    for (const char *dot; (dot = strchr(path, '.')); path = dot + 1) {
+        const char *name = arena_copy(import->arena, path, (size_t)(dot - path));
+        cJSON *inner = cJSON_GetObjectItemCaseSensitive(object, name);
+        if (++depth > MOST_DEPTH) fail("%s: the key `%s` has more than %d dots", import->config_path, entry->key,
+            MOST_DEPTH);
+        if (!inner) add(object, name, inner = made(cJSON_CreateObject()));
+        if (!cJSON_IsObject(inner)) fail("%s: `%s` is inside of a key with a value", import->config_path, entry->key);
+        object = inner;
+    }
+    if (cJSON_GetObjectItemCaseSensitive(object, path))
+        fail("%s: other keys are inside of `%s`, which has a value", import->config_path, entry->key);
+    add(object, path, value_item(import, entry));
+}
+
+/* Keys of the tokenizer that decide what a spec says of tokens. */
+static const char of_tokens[] = "tokenizer.ggml.bos_token_id tokenizer.ggml.eos_token_id "
+    "tokenizer.ggml.padding_token_id";
+
+static void make_config(Import *import, const GgufFile *file) {
+    import->config = made(cJSON_CreateObject());
+    arena_on_free(import->arena, release, import->config);
+    const size_t size = strlen(import->type);
+    for (size_t i = 0; i < file->count; i++) {
+        const GgufEntry *entry = &file->entries[i];
+        if (strncmp(entry->key, import->type, size) == 0 && entry->key[size] == '.')
+            add_at(import, entry->key + size + 1, entry);
+        else if (word_find(import->arena, of_tokens, entry->key))
+            add_at(import, entry->key, entry);
+    }
+}
+
+/* ---------------------------------------- what the tables cannot compute */
+
+static int64_t whole(const Import *import, const char *name) {
+    const cJSON *item = config_find(import, name, strlen(name));
+    return cJSON_IsNumber(item) && item->valuedouble >= 1 && item->valuedouble <= 0x1p31 ? (int64_t)item->valuedouble
+        : 0;
+}
+
+/* The vocabulary is what the table of tokens has; the list of tokens and the key `vocab_size` may not say another. */
+static void set_vocabulary(Import *import, const GgufFile *file) {
+    const FileTensor *table = tensor_find(import->file, "token_embd.weight");
+    const GgufEntry *tokens = gguf_find(file, "tokenizer.ggml.tokens");
+    const cJSON *told = config_find(import, "vocab_size", 10);
+    if (!table || table->shape.rank != 2) fail("%s: no tensor `token_embd.weight` with two dims, which every model of "
+        "tokens has", import->config_path);
+    const int64_t rows = table->shape.dims[0];
+    if (tokens && (int64_t)tokens->count != rows)
+        fail("%s: `tokenizer.ggml.tokens` has %llu tokens, and `token_embd.weight` has %lld rows", import->config_path,
+            (unsigned long long)tokens->count, (long long)rows);
+    if (told && (!cJSON_IsNumber(told) || told->valuedouble != (double)rows))
+        fail("%s: `%s.vocab_size` is %s, and `token_embd.weight` has %lld rows", import->config_path, import->type,
+            config_value(import->arena, told), (long long)rows);
+    variable_set(import, "vocab", arena_printf(import->arena, "%lld", (long long)rows));
+}
+
+/* The share of a head's columns that is rotated, where it is not the whole. */
+static void set_partial(Import *import) {
+    const int64_t rotated = whole(import, "rope.dimension_count"), heads = whole(import, "attention.head_count");
+    int64_t head_dim = whole(import, "attention.key_length");
+    if (!head_dim && heads) head_dim = whole(import, "embedding_length") / heads;
+    if (!rotated || !head_dim || rotated == head_dim) return;
+    if (rotated > head_dim) fail("%s: `%s.rope.dimension_count` is %lld, more than the %lld columns of a head",
+        import->config_path, import->type, (long long)rotated, (long long)head_dim);
+    variable_set(import, "partial", number_text(import->arena, (double)rotated / (double)head_dim));
+}
+
+/* The divisors of the frequencies in a tensor, as the words of `scaling longrope`; unset where the file has none. */
+static void set_divisors(Import *import, const char *variable, const char *tensor_name) {
+    enum { MOST_PAIRS = 1024 };
+    const FileTensor *tensor = tensor_find(import->file, tensor_name);
+    int64_t count = 0;
+    if (!tensor) return;
+    if (!shape_elements(tensor->shape, &count) || count < 1 || count > MOST_PAIRS)
+        fail("%s: tensor `%s` has the shape %s; up to %d numbers are read", import->config_path, tensor_name,
+            shape_text(import->arena, tensor->shape), MOST_PAIRS);
+    float *divisors = arena_array(import->arena, (size_t)count, sizeof *divisors);
+    tensor_to_f32(tensor, 0, count, divisors);
+    Text text = text_new(import->arena);
+    for (int64_t i = 0; i < count; i++) {
+        if (!(divisors[i] > 0 && divisors[i] < 0x1p60f)) fail("%s: number %lld of tensor `%s` is %g; numbers above 0 "
+            "are read", import->config_path, (long long)i, tensor_name, (double)divisors[i]);
+        text_printf(&text, " %s", number_text(import->arena, as_written(divisors[i])));
+    }
+    variable_set(import, variable, text.data);
+}
+
+/* ---------------------------------------- the family */
+
+static void find_family(Import *import, const GgufFile *file) {
+    const GgufEntry *entry = gguf_find(file, "general.architecture");
+    if (!entry) fail("%s: the key `general.architecture` is missing", import->config_path);
+    import->type = string_of(import, entry);
+    for (int f = 0; gguf_families[f] && !import->family; f++)
+        if (word_find(import->arena, gguf_families[f]->types, import->type)) import->family = gguf_families[f];
+    if (!import->family) fail("%s: `general.architecture` is \"%.60s\", which import does not read from a GGUF file; "
+        "attnc import --list names those that it reads", import->config_path, import->type);
+    variable_set(import, "type", import->type);
+    variable_set(import, "task", "logits");
+}
+
+void gguf_source(Import *import, const char *path) {
+    Arena *arena = import->arena;
+    import->config_path = import->weights_path = arena_copy(arena, path, strlen(path));
+    import->kind = "architecture";
+    if (strchr(path, ',')) fail("%s: --weights takes a comma for the end of a file's name; give the file a name "
+        "without one", path);
+    const GgufFile file = gguf_read(arena, file_map(arena, path));
+    const GgufEntry *parts = gguf_find(&file, "split.count");
+    const uint8_t *at = parts ? parts->data : NULL;
+    if (parts && !parts->array && parts->type != GGUF_STRING && gguf_next_number(parts, &at) > 1)
+        fail("%s: it is one of several files of a model, which import does not read; `llama-gguf-split --merge` of "
+            "llama.cpp makes one file of them", path);
+    find_family(import, &file);
+    import->class_name = arena_printf(arena, "a GGUF file of architecture %s", import->type);
+    import->origin = import->class_name;
+    import->file = tensor_file_open(arena, path);
+    make_config(import, &file);
+    ignored_check(import);
+    set_vocabulary(import, &file);
+    set_partial(import);
+    set_divisors(import, "divisors", "rope_freqs.weight");
+    set_divisors(import, "short", "rope_factors_short.weight");
+    set_divisors(import, "long", "rope_factors_long.weight");
+}

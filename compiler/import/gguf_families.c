@@ -1,0 +1,205 @@
+/* gguf_families.c: architectures of GGUF files. Keys and names of tensors are those of ggml-org/llama.cpp,
+ * gguf-py/gguf/constants.py, and their meaning is that of its src/llama-model.cpp. */
+#include "decoders.h"
+#include "encoders.h"
+
+/* ---------------------------------------- keys */
+#define GGUF_SIZES                                                                                              \
+    INTEGER("embedding_length", "d_model"), INTEGER("block_count", "layers"),                                   \
+    INTEGER("feed_forward_length", "d_ff"), INTEGER("attention.head_count", "heads"),                           \
+    INTEGER("context_length", "positions")
+#define GGUF_HEADS                                                                                              \
+    INTEGER_OR("attention.head_count_kv", "kv_heads", "=heads", NULL),                                          \
+    INTEGER_OR("attention.key_length", "head_dim", "=d_model / heads", NULL),                                   \
+    INTEGER_OR("attention.value_length", "value_dim", "=d_model / heads", NULL),                                \
+    REFUSED("value_dim!=$head_dim", "`attention.value_length` differs from `attention.key_length`"),            \
+    DERIVED("width", "=heads * head_dim", NULL), MUST("attention.causal", "true"),                              \
+    MUST("expert_count", "0"), MUST("expert_used_count", "0")
+#define GGUF_RMS REAL_OR("attention.layer_norm_rms_epsilon", "eps", NULL, NULL)
+#define GGUF_TOKENS                                                                                             \
+    TOKEN_OR("tokenizer.ggml.bos_token_id", "start", ""), TOKENS_OR("tokenizer.ggml.eos_token_id", "end", ""),  \
+    TOKEN_OR("tokenizer.ggml.padding_token_id", "pad", ""), DERIVED("tied", "yes", "!#output.weight")
+/* gguf.c sets `partial` of rope.dimension_count. A factor of 0 stands for none. */
+#define GGUF_ROPE                                                                                               \
+    REAL_OR("rope.freq_base", "theta", "10000", NULL), INTEGER_OR("rope.dimension_count", "rotated", "", NULL), \
+    WORD_OR("rope.scaling.type", "scaling", "linear", "none= linear yarn longrope"),                            \
+    REAL_OR("rope.scaling.factor rope.scale_linear", "factor", "1", NULL), DERIVED("factor", "1", "factor=0"),  \
+    INTEGER_OR("rope.scaling.original_context_length", "original", "=positions", NULL),                         \
+    REAL_OR("rope.scaling.attn_factor", "amplitude", "", NULL),                                                 \
+    REFUSED("scaling=yarn&amplitude&amplitude!=1", "`rope.scaling.attn_factor` beside scaling of type yarn"),   \
+    MUST("rope.scaling.finetuned", "true false"), DERIVED("stretch", "=positions / original", NULL)
+/* Which matrices have a bias is told by the tensors of the first layer alone. */
+#define GGUF_BIAS                                                                                               \
+    DERIVED("bias", "yes", "#blk.0.attn_q.bias"), DERIVED("output_bias", "yes", "#blk.0.attn_output.bias"),     \
+    DERIVED("ffn_bias", "yes", "#blk.0.ffn_up.bias")
+#define GGUF_WINDOW INTEGER_OR("attention.sliding_window", "window", "", NULL)
+#define GGUF_IRRELEVANT "vocab_size tokenizer.ggml.bos_token_id tokenizer.ggml.eos_token_id"
+
+/* ---------------------------------------- lines of a spec */
+#define THETA "theta ${theta}[partial? partial ${partial}]"
+/* Divisors for texts of every length are both lists of a longrope that leaves amplitudes as they are. */
+#define SCALING                                                                                                 \
+    "[scaling=linear&factor!=1&!divisors? scaling linear factor ${factor}]"                                     \
+    "[scaling=yarn&!divisors? scaling yarn factor ${factor} original ${original}]"                              \
+    "[divisors? scaling longrope factor 1 original ${positions} attention_factor 1 short${divisors} "           \
+    "long${divisors}]"                                                                                          \
+    "[long? scaling longrope factor ${stretch} original ${original}[amplitude? attention_factor ${amplitude}] " \
+    "short${short} long${long}]"
+#define GGUF_POSITION "position rope " THETA SCALING
+#define BIAS "[bias&!output_bias? bias q k v][bias&output_bias? bias all]\n"
+#define FFN(activation) "ffn { d_ff ${d_ff}, activation " activation "[ffn_bias?, bias all] }\n"
+#define RMS_NORM "norm rmsnorm pre eps ${eps}\nbias none\n"
+#define WINDOW "[window? window ${window}]\n"
+
+/* ---------------------------------------- tensors */
+#define GGUF_TABLE "decoder.embedding.tokens.weight token_embd.weight\n@decoder.layers.{layer} blk.{layer}\n"
+#define GGUF_NORMS ".attention.norm_in.* .attn_norm.*\n.ffn.norm_in.* .ffn_norm.*\n"
+#define GGUF_PROJECTIONS                                                                 \
+    ".attention.query.* .attn_q.*\n.attention.key.* .attn_k.*\n.attention.value.* .attn_v.*\n" \
+    ".attention.output.* .attn_output.*\n"
+#define GGUF_HEAD_NORMS ".attention.query_norm.* .attn_q_norm.*\n.attention.key_norm.* .attn_k_norm.*\n"
+#define GGUF_PLAIN_FFN ".ffn.up.* .ffn_up.*\n.ffn.down.* .ffn_down.*\n"
+#define GGUF_FFN ".ffn.gate.* .ffn_gate.*\n" GGUF_PLAIN_FFN
+#define GGUF_END                                                         \
+    "decoder.final_norm.* output_norm.*\n[!tied? head.weight output.weight]\n" \
+    "buffer rope_freqs.weight rope_factors_short.weight rope_factors_long.weight\n"
+
+#define GGUF_DECODER(array) .classes = "=logits", KEYS(array), .irrelevant = GGUF_IRRELEVANT, .prefixes = ""
+
+/* ---------------------------------------- LLaMA, Mistral: neighbouring columns rotate together */
+static const ConfigKey llama_keys[] = {
+    GGUF_SIZES, GGUF_HEADS, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_WINDOW, GGUF_BIAS,
+};
+static const Family gguf_llama = {
+    .types = "llama", .title = "LLaMA: Touvron et al. 2023, arXiv:2302.13971; Mistral: Jiang et al. 2023, "
+        "arXiv:2310.06825.", GGUF_DECODER(llama_keys),
+    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS GGUF_POSITION " interleaved\n", FFN("silu gated"), ""),
+    .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
+};
+
+/* ---------------------------------------- Qwen2, Qwen3 */
+static const ConfigKey qwen_keys[] = {
+    GGUF_SIZES, GGUF_HEADS, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_WINDOW, GGUF_BIAS,
+};
+static const Family gguf_qwen2 = {
+    .types = "qwen2", .title = "Qwen2: Yang et al. 2024, arXiv:2407.10671.", GGUF_DECODER(qwen_keys),
+    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS GGUF_POSITION "\n", FFN("silu gated"), ""),
+    .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
+};
+static const Family gguf_qwen3 = {
+    .types = "qwen3", .title = "Qwen3: Yang et al. 2025, arXiv:2505.09388.", GGUF_DECODER(qwen_keys),
+    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS "qk_norm rmsnorm\n" GGUF_POSITION "\n", FFN("silu gated"), ""),
+    .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_HEAD_NORMS GGUF_FFN GGUF_END,
+};
+
+/* ---------------------------------------- Gemma, Gemma 2, Gemma 3: weights of norms have their 1 in the file */
+#define GELU_FFN FFN("gelu_tanh gated")
+#define ROOT_SCALE "embedding scale sqrt(d_model)\n"
+#define BOTH_NORMS "norm rmsnorm both eps ${eps}\nbias none\n"
+#define CAPS                                                                \
+    REAL_OR("attn_logit_softcapping", "softcap", "", NULL),                 \
+    REAL_OR("final_logit_softcapping", "head_softcap", "", NULL)
+#define CAPPED_HEAD "[head_softcap? softcap ${head_softcap}]"
+#define BOTH_NORM_TENSORS                                                                          \
+    ".attention.norm_in.* .attn_norm.*\n.attention.norm_out.* .post_attention_norm.*\n"            \
+    ".ffn.norm_in.* .ffn_norm.*\n.ffn.norm_out.* .post_ffw_norm.*\n"
+#define OWN_WINDOW "[layer_type=sliding_attention&window? window ${window}]\n"
+
+static const ConfigKey gemma_keys[] = {GGUF_SIZES, GGUF_HEADS, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_BIAS};
+static const Family gguf_gemma = {
+    .types = "gemma", .title = "Gemma: Mesnard et al. 2024, arXiv:2403.08295.", GGUF_DECODER(gemma_keys),
+    .spec = LLAMA_SPEC(RMS_NORM, ROOT_SCALE, BIAS GGUF_POSITION "\n", GELU_FFN, ""),
+    .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
+};
+
+/* The models of 27B scale scores by the width of a head that d_model would give; they are known by their layers. */
+static const ConfigKey gemma2_keys[] = {
+    GGUF_SIZES, GGUF_HEADS, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_BIAS, CAPS,
+    INTEGER_OR("attention.sliding_window", "window", "4096", NULL),
+    LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"),
+    DERIVED("scalar", "=head_dim", NULL), DERIVED("scalar", "=d_model / heads", "layers=46"),
+};
+static const Family gguf_gemma2 = {
+    .types = "gemma2", .title = "Gemma 2: Riviere et al. 2024, arXiv:2408.00118.", GGUF_DECODER(gemma2_keys),
+    .spec = LLAMA_SPEC(BOTH_NORMS, ROOT_SCALE,
+        OWN_WINDOW BIAS "scale 1/sqrt(${scalar})\n[softcap? softcap ${softcap}]\n" GGUF_POSITION "\n", GELU_FFN,
+        CAPPED_HEAD),
+    .tensors = GGUF_TABLE BOTH_NORM_TENSORS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
+};
+
+static const ConfigKey gemma3_keys[] = {
+    GGUF_SIZES, GGUF_HEADS, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_BIAS, CAPS, GGUF_WINDOW,
+    REAL_OR("rope.freq_base_swa", "local_theta", "10000", NULL), DERIVED("every", "6", NULL),
+    LAYER_TYPES("every every sliding_attention full_attention", "sliding_attention full_attention"),
+    DERIVED("scalar", "=head_dim", NULL), DERIVED("scalar", "=d_model / heads", "layers=62"),
+};
+static const Family gguf_gemma3 = {
+    .types = "gemma3", .title = "Gemma 3: Kamath et al. 2025, arXiv:2503.19786 (the text model).",
+    GGUF_DECODER(gemma3_keys),
+    .spec = LLAMA_SPEC(BOTH_NORMS, ROOT_SCALE,
+        OWN_WINDOW BIAS "scale 1/sqrt(${scalar})\n[softcap? softcap ${softcap}]\nqk_norm rmsnorm\n"
+        "[layer_type=sliding_attention? position rope theta ${local_theta}]\n"
+        "[layer_type=full_attention? " GGUF_POSITION "]\n", GELU_FFN, CAPPED_HEAD),
+    .tensors = GGUF_TABLE BOTH_NORM_TENSORS GGUF_PROJECTIONS GGUF_HEAD_NORMS GGUF_FFN GGUF_END,
+};
+
+/* ---------------------------------------- Phi-3: query, key and value lie together, gate and up as well */
+static const ConfigKey phi3_keys[] = {
+    GGUF_SIZES, GGUF_HEADS, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_WINDOW,
+    DERIVED("keys", "=kv_heads * head_dim", NULL), DERIVED("key_end", "=keys + width", NULL),
+    DERIVED("value_end", "=keys + keys + width", NULL), DERIVED("d_ff_twice", "=d_ff * 2", NULL),
+};
+static const Family gguf_phi3 = {
+    .types = "phi3", .title = "Phi-3: Abdin et al. 2024, arXiv:2404.14219.", GGUF_DECODER(phi3_keys),
+    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW GGUF_POSITION "\n", FFN("silu gated"), ""),
+    .tensors = GGUF_TABLE GGUF_NORMS
+        ".attention.query.weight .attn_qkv.weight rows 0..${width}\n"
+        ".attention.key.weight .attn_qkv.weight rows ${width}..${key_end}\n"
+        ".attention.value.weight .attn_qkv.weight rows ${key_end}..${value_end}\n"
+        ".attention.output.* .attn_output.*\n"
+        ".ffn.gate.weight .ffn_up.weight rows 0..${d_ff}\n"
+        ".ffn.up.weight .ffn_up.weight rows ${d_ff}..${d_ff_twice}\n"
+        ".ffn.down.* .ffn_down.*\n" GGUF_END,
+};
+
+/* ---------------------------------------- StarCoder2 */
+static const ConfigKey starcoder2_keys[] = {
+    GGUF_SIZES, GGUF_HEADS, REAL_OR("attention.layer_norm_epsilon", "eps", NULL, NULL), GGUF_TOKENS, GGUF_ROPE,
+    GGUF_WINDOW, GGUF_BIAS,
+};
+static const Family gguf_starcoder2 = {
+    .types = "starcoder2", .title = "StarCoder2: Lozhkov et al. 2024, arXiv:2402.19173.",
+    GGUF_DECODER(starcoder2_keys),
+    .spec = LLAMA_SPEC("norm layernorm pre eps ${eps}\nbias none\n", "", WINDOW BIAS GGUF_POSITION "\n",
+        FFN("gelu_tanh"), ""),
+    .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_PLAIN_FFN GGUF_END,
+};
+
+/* ---------------------------------------- BERT: a row for each text, as `pooling_type` says */
+static const ConfigKey bert_keys[] = {
+    GGUF_SIZES, REAL_OR("attention.layer_norm_epsilon", "eps", NULL, NULL), MUST("attention.causal", "false"),
+    TOKEN_OR("tokenizer.ggml.padding_token_id", "pad", "0"), DERIVED("activation", "gelu", NULL),
+    {"pooling_type", "pooling", KEY_NATURAL, "0", NULL, NULL},
+    REFUSED("pooling=4", "`pooling_type` is 4, for ranks; 0 to 3 are understood"),
+    DERIVED("pool", "mean", "pooling=1"), DERIVED("pool", "cls", "pooling=2"), DERIVED("pool", "last", "pooling=3"),
+    NOTED("pool", "The pooled row has length 1, as the embeddings of llama.cpp have; without `l2` in the spec's head "
+        "it has the length that the model gives it."),
+    DERIVED("learned", "yes", NULL),
+};
+static const Family gguf_bert = {
+    .types = "bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.", .classes = "=hidden", KEYS(bert_keys),
+    .irrelevant = GGUF_IRRELEVANT, .prefixes = "",
+    .spec = ENCODER_SPEC("", "[#token_types.weight? segments ${#token_types.weight}]\n", "", "layers", "",
+        "[pool? head pool ${pool} l2]\n"),
+    .tensors = "encoder.embedding.tokens.weight token_embd.weight\n"
+        "encoder.embedding.positions.weight position_embd.weight\n"
+        "encoder.embedding.segments.weight token_types.weight\n"
+        "encoder.embedding.norm.* token_embd_norm.*\n"
+        "@encoder.layers.{layer} blk.{layer}\n" GGUF_PROJECTIONS
+        ".attention.norm_out.* .attn_output_norm.*\n" GGUF_PLAIN_FFN ".ffn.norm_out.* .layer_output_norm.*\n",
+};
+
+const Family *const gguf_families[] = {
+    &gguf_llama, &gguf_qwen2, &gguf_qwen3, &gguf_gemma, &gguf_gemma2, &gguf_gemma3, &gguf_phi3, &gguf_starcoder2,
+    &gguf_bert, NULL,
+};

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""GGUF files: the numbers of every block format, what a header may say, and what is refused. tests/parity imports whole
+models from such files. TAP on stdout."""
+import array
+import os
+import random
+import re
+import struct
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib import gguf, safetensors  # noqa: E402
+from lib.attnc import Failed, attnc  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
+
+VOCAB, WIDTH, HIDDEN, CONTEXT = 40, 256, 512, 16
+SPEC = """model m { d_model %d, vocab %d, norm rmsnorm pre, bias none
+decoder { seq <= 8, layers 1 { attention self { heads 4, kv_heads 2, mask causal, position rope }
+ffn { d_ff %d, activation silu gated } } }
+head logits
+weights {
+"decoder.embedding.tokens.weight" from "token_embd.weight"
+"decoder.layers.0.attention.norm_in.*" from "blk.0.attn_norm.*"
+"decoder.layers.0.ffn.norm_in.*" from "blk.0.ffn_norm.*"
+"decoder.layers.0.attention.query.*" from "blk.0.attn_q.*"
+"decoder.layers.0.attention.key.*" from "blk.0.attn_k.*"
+"decoder.layers.0.attention.value.*" from "blk.0.attn_v.*"
+"decoder.layers.0.attention.output.*" from "blk.0.attn_output.*"
+"decoder.layers.0.ffn.gate.*" from "blk.0.ffn_gate.*"
+"decoder.layers.0.ffn.up.*" from "blk.0.ffn_up.*"
+"decoder.layers.0.ffn.down.*" from "blk.0.ffn_down.*"
+"decoder.final_norm.*" from "output_norm.*"
+"head.weight" from "output.weight" } }
+""" % (WIDTH, VOCAB, HIDDEN)
+SHAPES = {"token_embd.weight": [VOCAB, WIDTH], "output_norm.weight": [WIDTH], "output.weight": [VOCAB, WIDTH],
+          "blk.0.attn_norm.weight": [WIDTH], "blk.0.ffn_norm.weight": [WIDTH], "blk.0.attn_q.weight": [WIDTH, WIDTH],
+          "blk.0.attn_k.weight": [WIDTH // 2, WIDTH], "blk.0.attn_v.weight": [WIDTH // 2, WIDTH],
+          "blk.0.attn_output.weight": [WIDTH, WIDTH], "blk.0.ffn_gate.weight": [HIDDEN, WIDTH],
+          "blk.0.ffn_up.weight": [HIDDEN, WIDTH], "blk.0.ffn_down.weight": [WIDTH, HIDDEN]}
+KEYS = {"general.architecture": "llama", "llama.embedding_length": WIDTH, "llama.block_count": 1,
+        "llama.feed_forward_length": HIDDEN, "llama.attention.head_count": 4, "llama.attention.head_count_kv": 2,
+        "llama.context_length": CONTEXT, "llama.attention.layer_norm_rms_epsilon": 1e-5}
+# Where a block has f16: scales and least numbers, which random bytes would make NaN or infinite.
+HALVES = {"Q4_0": (0,), "Q4_1": (0, 2), "Q5_0": (0,), "Q5_1": (0, 2), "Q8_0": (0,), "Q4_K": (0, 2), "Q5_K": (0, 2),
+          "Q6_K": (208,), "IQ4_NL": (0,), "MXFP4": ()}
+# Of Q6_K and others where a file mixes types, as llama.cpp's Q4_K_M does.
+MIXED = {"output.weight": "Q6_K", "blk.0.attn_v.weight": "Q6_K", "token_embd.weight": "Q4_K"}
+
+
+def elements(shape):
+    count = 1
+    for dim in shape:
+        count *= dim
+    return count
+
+
+def blocks(kind, count, chance):
+    """Random bytes with scales that are numbers, some of them subnormal, negative or 0."""
+    _, size, bytes_each = gguf.TYPES[kind]
+    out = b""
+    for _ in range(count // size):
+        block = bytearray(chance.randbytes(bytes_each))
+        for at in HALVES[kind]:
+            scales = (chance.uniform(-2, 2), chance.uniform(-1e-5, 1e-5), 0.0)
+            block[at:at + 2] = struct.pack("<e", chance.choice(scales))
+        if kind == "MXFP4":
+            block[0] = chance.choice((chance.randrange(100, 140), 0, 1, 2))
+        out += bytes(block)
+    return out
+
+
+def floats(count, chance):
+    return struct.pack("<%df" % count, *(chance.uniform(-1, 1) for _ in range(count)))
+
+
+def tensors(kind="Q8_0", chance=None, mixed=None):
+    """Matrices of this kind, or of `mixed`, and vectors of F32."""
+    chance, made = chance or random.Random(1), []
+    for name, shape in SHAPES.items():
+        own = "F32" if len(shape) == 1 else (mixed or {}).get(name, kind)
+        count = elements(shape)
+        made.append((name, shape, own, (floats if own == "F32" else lambda n, c: blocks(own, n, c))(count, chance)))
+    return made
+
+
+class Files:
+    def __init__(self, folder):
+        self.folder = folder
+        self.spec, self.path, self.out = (os.path.join(folder, n) for n in ("m.attn", "m.gguf", "out.safetensors"))
+        with open(self.spec, "w", encoding="utf-8") as file:
+            file.write(SPEC)
+
+    def put(self, data):
+        with open(self.path, "wb") as file:
+            file.write(data)
+
+    def put_model(self, keys=None, made=None, **more):
+        whole = {**KEYS, **(keys or {})}
+        self.put(gguf.pack([(k, v) for k, v in whole.items() if v is not None], made or tensors(), **more))
+
+    def refused(self, *parts, command=None):
+        """Each part is in the one line of the error, and no spec is left behind."""
+        spec = os.path.join(self.folder, "none.attn")
+        done = attnc(*(command or ("import", self.path, "-o", spec)), status=1)
+        for part in (self.path, *parts):
+            if part not in done.stderr:
+                raise Failed("`%s` is not in: %s" % (part, done.stderr))
+        if os.path.exists(spec):
+            raise Failed("a spec is left behind")
+
+    # ------------------------------------------------------------ numbers
+
+    def compare(self, made):
+        """What attnc reads is what the formulas say, bit for bit."""
+        attnc("weights", self.spec, "--weights", self.path, "-o", self.out, status=0)
+        header, data = safetensors.read(self.out)
+        names = dict(re.findall(r'^"(\S+)" from "(\S+)"', SPEC, re.M))
+        held = {}
+        for name in header:
+            stem = next((s for s in names if s == name or s.endswith(".*") and name.startswith(s[:-1])), None)
+            held[names[stem].replace("*", name[len(stem) - 1:])] = name
+        for name, shape, kind, body in made:
+            entry = header[held[name]]
+            begin, end = entry["data_offsets"]
+            wanted = body if kind == "F32" else array.array("f", gguf.numbers(kind, body)).tobytes()
+            if entry["shape"] != shape or data[begin:end] != wanted:
+                raise Failed("%s of %s differs" % (name, kind))
+
+    def test_block_formats(self):
+        for kind in HALVES:
+            made = tensors(kind, random.Random(kind))
+            self.put(gguf.pack([], made))
+            self.compare(made)
+
+    def test_mixed_formats(self):
+        made = tensors("Q4_K", random.Random(7), MIXED)
+        self.put(gguf.pack([], made, alignment=32))
+        self.compare(made)
+
+    def test_version_2_and_wide_alignment(self):
+        made = tensors("Q4_0")
+        self.put(gguf.pack([("general.alignment", 4096)], made, version=2, alignment=4096))
+        self.compare(made)
+
+    # ------------------------------------------------------------ import
+
+    def test_import_and_run(self):
+        """The file of an imported spec is its --weights, and both engines agree."""
+        self.put_model(made=tensors("Q4_0", random.Random(3)))
+        spec = os.path.join(self.folder, "imported.attn")
+        attnc("import", self.path, "-o", spec, status=0)
+        attnc("check", spec, "--weights", self.path, "--lengths", "5", status=0)
+
+    def test_listed(self):
+        """--list names the architectures."""
+        listed = attnc("import", "--list", status=0).stdout
+        for word in ("gguf llama", "gguf gemma3", "gguf bert"):
+            if not re.search("^%s +" % word, listed, re.M):
+                raise Failed("`%s` is not in:\n%s" % (word, listed))
+
+    def test_values_of_every_type(self):
+        """A size may have any type of whole number."""
+        for kind in (gguf.U8, gguf.I8, gguf.U16, gguf.I16, gguf.U32, gguf.I32, gguf.U64, gguf.I64, gguf.F32, gguf.F64):
+            self.put_model({"llama.block_count": (kind, 1), "general.size_label": "x", "other.list": [1, 2],
+                            "other.words": ["a", "b"], "llama.attention.layer_norm_rms_epsilon": (gguf.F64, 1e-5)})
+            spec = os.path.join(self.folder, "typed.attn")
+            attnc("import", self.path, "-o", spec, status=0)
+            with open(spec, encoding="utf-8") as file:
+                if "eps 1e-5" not in file.read():
+                    raise Failed("the spec lacks `eps 1e-5`")
+
+    # ------------------------------------------------------------ headers
+
+    def test_versions(self):
+        for version, words in ((1, "version 1"), (4, "version 4"), (3 << 24, "big-endian")):
+            self.put_model(version=version)
+            self.refused(words)
+
+    def test_cut_anywhere(self):
+        """A file that ends early is refused wherever it ends."""
+        small = [("a", [32], "Q8_0", bytes(34)), ("b", [2, 2], "F32", bytes(16))]
+        whole = gguf.pack([("general.architecture", "llama"), ("x", ["ab", "c"]), ("y", 1)], small)
+        for size in range(len(whole)):
+            self.put(whole[:size])
+            self.refused(command=("weights", self.spec, "--weights", self.path, "-o", self.out))
+
+    def test_absurd_counts(self):
+        head = b"GGUF" + struct.pack("<I", 3)
+        for counts in ((1 << 60, 0), (0, 1 << 60), (1 << 63, 1 << 63)):
+            self.put(head + struct.pack("<QQ", *counts) + bytes(200))
+            self.refused("more than the file can hold")
+        self.put(head + struct.pack("<QQ", 0, 1) + gguf.string("k") + struct.pack("<IIQ", 9, 8, 1 << 61) + bytes(64))
+        self.refused("`k` has 2305843009213693952 items")
+        self.put(head + struct.pack("<QQ", 0, 1) + struct.pack("<Q", 1 << 40) + bytes(64))
+        self.refused("a key has 1099511627776 bytes")
+
+    def test_bad_keys(self):
+        for items, words in (([("k", 1), ("k", 2)], "the key `k` is there twice"),
+                             ([("k\n", 1)], "holds a control character"), ([(b"a\0b", 1)], "holds a NUL"),
+                             ([("k", [[1]])], "an array of arrays"),
+                             ([("general.alignment", 48)], "is not a power of two"),
+                             ([("general.alignment", "x")], "is not a power of two")):
+            self.put(gguf.pack(items, []))
+            self.refused(words)
+        self.put(gguf.pack([("k", 1)], []).replace(struct.pack("<II", gguf.U32, 1), struct.pack("<II", 77, 1)))
+        self.refused("`k` has the unknown type 77")
+
+    def test_bad_tensors(self):
+        good = ("a", [2, 32], "Q8_0", bytes(68))
+        for made, words in (([good, good], "`a`: it is there twice"), ([("a", [2, 33], "Q8_0", bytes(68))],
+                             "rows of 33 numbers are not blocks of 32"),
+                            ([("a", [1] * 9, "F32", bytes(4))], "it has 9 dims"),
+                            ([("a", [2], 77, bytes(8))], "type 77"),
+                            ([("a", [1, 256], 10, bytes(84))], "type 10 (Q2_K) is not read"),
+                            ([("a", [1 << 62, 32], "Q8_0", bytes(34))], "`a`: "),
+                            ([("a", [1 << 40, 1 << 40], "F32", bytes(34))], "overflows"),
+                            ([("a\x7f", [2], "F32", bytes(8))], "holds a control character")):
+            self.put(gguf.pack([], made))
+            self.refused(words)
+        overlapping = gguf.pack([], [good, ("b", [32], "Q8_0", bytes(34))])
+        at = overlapping.index(struct.pack("<IQ", 8, 96)) + 4
+        self.put(overlapping[:at] + struct.pack("<Q", 32) + overlapping[at + 8:])
+        self.refused("`b`: it overlaps tensor `a`")
+        self.put(overlapping[:at] + struct.pack("<Q", 33) + overlapping[at + 8:])
+        self.refused("no multiple of the alignment")
+
+    # ------------------------------------------------------------ models
+
+    def test_bad_models(self):
+        for keys, words in (({"general.architecture": None}, "`general.architecture` is missing"),
+                            ({"general.architecture": 7}, "`general.architecture` is no string"),
+                            ({"general.architecture": "mamba"}, "\"mamba\", which import does not read"),
+                            ({"llama.block_count": None}, "the key `block_count` is missing"),
+                            ({"llama.block_count": 0}, "`block_count` is 0"),
+                            ({"llama.block_count": [1, 1]}, "`block_count` is [1, …]"),
+                            ({"llama.block_count": 2}, "no tensor `blk.1."),
+                            ({"llama.feed_forward_length": 256}, "has the shape [512, 256]"),
+                            ({"llama.unheard_of": 1}, "`unheard_of` (1) is unknown for architecture `llama`"),
+                            ({"llama.a.b": 1, "llama.a": 1}, "other keys are inside of `llama.a`"),
+                            ({"llama.a": 1, "llama.a.b": 1}, "`llama.a.b` is inside of a key with a value"),
+                            ({"llama." + "a." * 9: 1}, "more than 8 dots"), ({"llama." + "a" * 300: 1}, "200 bytes"),
+                            ({"llama.many": [1] * 5000}, "array of 5000 numbers"),
+                            ({"llama.rope.scaling.type": "x" * 2000}, "a string of 2000 bytes"),
+                            ({"llama.rope.scaling.type": "new"}, "`rope.scaling.type` is \"new\""),
+                            ({"llama.attention.layer_norm_rms_epsilon": float("nan")}, "layer_norm_rms_epsilon"),
+                            ({"llama.expert_count": 8}, "`expert_count` is 8"),
+                            ({"llama.attention.value_length": 32}, "`attention.value_length` differs"),
+                            ({"llama.rope.dimension_count": 128}, "more than the 64 columns of a head"),
+                            ({"llama.vocab_size": 41}, "`llama.vocab_size` is 41, and `token_embd.weight` has 40 rows"),
+                            ({"tokenizer.ggml.tokens": ["a", "b"]}, "has 2 tokens, and `token_embd.weight` has 40"),
+                            ({"split.count": (gguf.U16, 3)}, "llama-gguf-split --merge")):
+            self.put_model(keys)
+            self.refused(words)
+
+    def test_tensors_that_no_spec_reads(self):
+        """A tensor that the architecture does not have would change results."""
+        self.put_model(made=tensors() + [("blk.0.attn_sinks.weight", [4], "F32", bytes(16))])
+        self.refused("it holds 1 tensor that the spec does not use: `blk.{layer}.attn_sinks.weight`")
+        self.put_model(made=tensors() + [("rope_freqs.weight", [32], "F32", bytes(128))])
+        self.refused("number 0 of tensor `rope_freqs.weight` is 0")
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests("gguf", Files))
