@@ -7,10 +7,13 @@ import os
 import re
 import struct
 
+from lib import gguf as gguf_files
 from lib import npy as npy_files
 from lib import safetensors as safetensors_files
 from lib.attnc import ROOT
+from parity import gguf as gguf_models
 
+GGUF_BYTES = 24576  # of the longest input
 TEXT = "Hello, wörld! 42 <s>\n\u4e2d\u56fd e\u0301 \U0001f642".encode() + b"\xff\xc3"
 
 
@@ -49,6 +52,19 @@ def safetensors():
     index = {"metadata": {"total_size": 8}, "weight_map": {"a": "a"}}
     files = ((kinds, bytes(range(at))), (empty, b""), (one, b"\0\0\x80?"))
     return [*(safetensors_files.pack(header, data) for header, data in files), json.dumps(index).encode()]
+
+
+def gguf():
+    """Small models of each architecture, and a tensor of each type."""
+    inputs, types = [], gguf_files.TYPES.items()
+    for path in found("tests/parity/fixtures/*/config.json"):
+        folder = os.path.dirname(path)
+        if gguf_models.mended(gguf_models.config_of(folder)) is not None and "one" not in folder:
+            inputs.append(gguf_models.convert(folder))
+    inputs.append(gguf_files.pack([("general.alignment", 64), ("list", ["a", ""])], [
+        (name, [1, elements], name, bytes(i % 256 for i in range(size))) for name, (_, elements, size) in types
+    ], alignment=64))
+    return [data for data in inputs if len(data) <= GGUF_BYTES]
 
 
 def npy_file(descr, shape, data, version=1):
@@ -196,6 +212,7 @@ TARGETS = {  # name: seeds, dictionary, the longest input
     "safetensors": (safetensors, lambda: keys("compiler/formats/safetensors.c") | {'"%s"' % d for d in (
         "F32", "F16", "BF16", "F64", "I64", "I32", "I16", "I8", "U8", "BOOL")}, 2048),
     "npy": (npy, lambda: strings("compiler/formats/npy.c") | {"'descr'", "'shape'", "True", "(", ")"}, 512),
+    "gguf": (gguf, lambda: strings("compiler/import/gguf*.c") | {"GGUF", "\x03\0\0\0"}, GGUF_BYTES),
     "attnw": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
     "loader": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
     "import": (folders, lambda: keys("compiler/import/*.c") | {"@shard\n", "@name ", "@seq ", "@index "}, 16384),

@@ -1,0 +1,46 @@
+/* fuzz_gguf.c: a GGUF file: its tensors, its keys, and the import of its model. */
+#include "target.h"
+
+#include "../../../compiler/formats/gguf.h"
+#include "../../../compiler/import/import.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_READ = 300, MOST_ITEMS = 1000 };
+
+static void read_tensors(const TensorFile *file) {
+    for (size_t i = 0; i < file->count; i++) {
+        const FileTensor *tensor = &file->tensors[i];
+        int64_t count;
+        float values[MOST_READ];
+        if (tensor_find(file, tensor->name) != tensor) broken("a tensor is not found by its name");
+        if (!shape_elements(tensor->shape, &count)) broken("the size of a tensor overflows");
+        int64_t first = count > MOST_READ ? count - MOST_READ : 0;
+        if (count) tensor_to_f32(tensor, first, count - first, values);
+    }
+}
+
+static volatile double read_last; /* so that every item is read */
+
+static void read_entries(const GgufFile *file) {
+    for (size_t i = 0; i < file->count; i++) {
+        const GgufEntry *entry = &file->entries[i];
+        const uint8_t *at = entry->data;
+        for (uint64_t item = 0; item < entry->count && item < MOST_ITEMS; item++) {
+            size_t length = 0;
+            if (entry->type != GGUF_STRING) read_last = gguf_next_number(entry, &at);
+            else if (gguf_next_string(&at, &length) && length) read_last = at[-1];
+        }
+    }
+}
+
+static void read_input(Arena *arena, const uint8_t *data, size_t size) {
+    const char *path = memory_file(arena, "model.gguf", data, size), *notes = "";
+    if (!gguf_is(arena, path)) return;
+    const GgufFile file = gguf_read(arena, file_map(arena, path));
+    read_tensors(&file.tensors);
+    read_entries(&file);
+    import_spec(arena, path, "spec", &(ImportOptions){NULL, 0, NULL}, &notes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { return run_target(read_input, data, size); }
