@@ -224,7 +224,7 @@ static void print_help(void) {
          "\n"
          "Continues each BEGINNING, or each line of standard input.\n"
          "\n"
-         "  --tokenizer F    a tokenizer.json, or a tokenizer.bin of llama2.c\n"
+         "  --tokenizer F    a tokenizer.json, a tokenizer.bin of llama2.c, or a GGUF file\n"
          "  --tokens N       at most N tokens (256)\n"
          "  --temperature T  how freely to choose: 0 takes the likeliest token (0.8)\n"
          "  --top-p P        chooses among the likeliest tokens of probability P together (0.9)\n"

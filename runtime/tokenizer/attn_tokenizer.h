@@ -1,7 +1,7 @@
 /* Text to token ids and back, for the tokenizers of published models. C11 and C++17; needs Oniguruma, cJSON, utf8proc
  * and POSIX threads (-lonig -lcjson -lutf8proc -lpthread -lm). Independent of attn_runtime.h and of generated code.
  *
- * Three kinds of file are read, told apart by their contents:
+ * Four kinds of file are read, told apart by their contents:
  *
  *   tokenizer.json  of Hugging Face `tokenizers`: WordPiece (Schuster and Nakajima 2012; Devlin et al. 2018),
  *                   byte-level and other byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), Unigram (Kudo
@@ -9,6 +9,8 @@
  *                   them
  *   vocab.txt       of an uncased BERT: UTF-8, one token a line; its id is the line's number, counted from 0
  *   tokenizer.bin   of llama2.c: pieces with scores; the pair with the best score is merged first
+ *   a GGUF file     of llama.cpp: the tokenizer in its keys, of the models llama (pieces with scores), gpt2
+ *                   (byte-level pairs, with the words that tokenizer.ggml.pre names) and bert (WordPiece)
  *
  * The ids are those of the PyPI package `tokenizers`, for every text. Bytes that are not UTF-8 are read as U+FFFD, one
  * for each maximal beginning of a character, as Python's decode("utf-8", "replace") does. A file that requires anything
@@ -35,9 +37,10 @@ enum {
     ATTN_TOKENIZER_PATTERN = -4    /* the regular expression of the file takes too long for this text */
 };
 
-/* Reads one of these files, of at most 256 MiB. Returns NULL when the file cannot be read, is too large, is damaged or
- * requires anything unknown, and when an allocation fails; then `error` [error_size] holds the reason as one line
- * ended by NUL, cut where it is longer. `error` may be NULL when error_size is 0. Callable from any thread. */
+/* Reads one of these files, of at most 256 MiB; a GGUF file may be larger behind its keys. Returns NULL when the file
+ * cannot be read, is too large, is damaged or requires anything unknown, and when an allocation fails; then `error`
+ * [error_size] holds the reason as one line ended by NUL, cut where it is longer. `error` may be NULL when error_size
+ * is 0. Callable from any thread. */
 attn_tokenizer *attn_tokenizer_open(const char *path, char *error, size_t error_size);
 
 /* Frees a tokenizer that no thread uses any more; NULL is allowed. */

@@ -1,7 +1,7 @@
 /* attn_tokenizer_internal.h: the declarations that the files of this folder share. A text passes through them in this
  * order: added.c finds the special tokens in it, normalize.c rewrites the text between them, split.c cuts that into
- * words, models.c and bpe.c encode each word, and encode.c joins the ids. decode.c goes the other way. files.c, json.c
- * and json_model.c read files into the parts that build.c makes. */
+ * words, models.c and bpe.c encode each word, and encode.c joins the ids. decode.c goes the other way. files.c, gguf.c,
+ * json.c and json_model.c read files into the parts that build.c makes. */
 #ifndef ATTN_TOKENIZER_INTERNAL_H
 #define ATTN_TOKENIZER_INTERNAL_H
 
@@ -260,6 +260,24 @@ void attn_find_byte_tokens(Model *model);
 bool attn_add_token(attn_tokenizer *t, const char *name, size_t size, AddedToken token, const Report *report);
 bool attn_finish_added(attn_tokenizer *t, const Report *report);
 bool attn_read_json(attn_tokenizer *t, const char *text, size_t size, const Report *report);
+bool attn_read_gguf(attn_tokenizer *t, const char *data, size_t size, const Report *report);
+bool attn_begins_gguf(const char *data, size_t size);
+bool attn_holds_gguf_keys(const char *data, size_t size); /* false, too, for other files */
+
+/* What belongs to an uncased BERT beside its vocabulary, which is there: steps, special tokens and [CLS] … [SEP]. */
+bool attn_finish_bert(attn_tokenizer *t, const Report *report);
+
+typedef struct {
+    float score;
+    int32_t id;
+} Scored;
+/* The merges of pieces [count] with scores, for byte-pair encoding that joins the pair with the best score first. */
+bool attn_merges_of_scores(Model *model, Scored *scored, size_t count, const Report *report);
+
+/* Adds the merge of two tokens, whose joint text is a token, too; `joint` is room. Refused as merge `rank`. */
+bool attn_put_merge(Model *model, const char *left, size_t left_size, const char *right, size_t right_size, size_t rank,
+                    Buffer *joint, const Report *report);
+extern const char attn_gpt2_words[]; /* the regular expression of GPT-2's encoder.py (Radford et al. 2019) */
 
 /* Appends a zeroed step; NULL when memory runs out. */
 Normalizer *attn_new_normalizer(attn_tokenizer *t, NormalizerKind kind);

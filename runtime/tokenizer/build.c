@@ -6,6 +6,11 @@
 
 #include "attn_tokenizer_internal.h"
 
+enum { MOST_WORD_CHARS = 100 };
+
+const char attn_gpt2_words[] =
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+
 bool attn_refuse(const Report *report, const char *format, ...) {
     if (report->text && report->text_size > 0) {
         int used = snprintf(report->text, report->text_size, "%s: ", report->path);
@@ -87,6 +92,22 @@ void attn_finish_merges(Model *model) {
     model->n_merges = kept;
 }
 
+bool attn_put_merge(Model *model, const char *left, size_t left_size, const char *right, size_t right_size, size_t rank,
+                    Buffer *joint, const Report *report) {
+    int32_t a = attn_vocabulary_find(&model->vocabulary, left, left_size);
+    int32_t b = attn_vocabulary_find(&model->vocabulary, right, right_size);
+    size_t dropped = right_size < model->prefix.size ? right_size : model->prefix.size;
+    joint->size = 0;
+    attn_put_bytes(joint, left, left_size);
+    attn_put_bytes(joint, right + dropped, right_size - dropped);
+    if (joint->failed) return attn_refuse_memory(report);
+    int32_t id = attn_vocabulary_find(&model->vocabulary, joint->data, joint->size);
+    if (a < 0 || b < 0 || id < 0)
+        return attn_refuse(report, "merge %zu has a token that is not in the vocabulary", rank);
+    model->merges[model->n_merges++] = (Merge){(uint64_t)(uint32_t)a << 32 | (uint32_t)b, (uint32_t)rank, id};
+    return true;
+}
+
 bool attn_add_token(attn_tokenizer *t, const char *name, size_t size, AddedToken token, const Report *report) {
     AddedToken *added = grown(t->added, t->n_added, sizeof *added);
     if (!added) return attn_refuse_memory(report);
@@ -119,4 +140,77 @@ bool attn_finish_added(attn_tokenizer *t, const Report *report) {
     Vocabulary *const all[] = {&t->added_names, &t->special_names, &t->raw.texts, &t->normalized.texts};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) fine = fine && attn_finish_vocabulary(all[i], false, report);
     return fine;
+}
+
+/* ------------------------------------------------------------------------------------- kinds of models */
+
+/* Devlin et al. 2018, and tokenization.py of their release: BasicTokenizer, then WordpieceTokenizer. */
+bool attn_finish_bert(attn_tokenizer *t, const Report *report) {
+    static const char *const SPECIAL[] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
+    Model *model = &t->model;
+    model->kind = MODEL_WORDPIECE;
+    model->most_chars = MOST_WORD_CHARS;
+    for (int i = 0; i < 5; i++) {
+        int32_t id = attn_vocabulary_find(&model->vocabulary, SPECIAL[i], strlen(SPECIAL[i]));
+        if (id < 0 && i < 3) return attn_refuse(report, "no token %s", SPECIAL[i]);
+        AddedToken token = {.special = true, .id = id};
+        if (id >= 0 && !attn_add_token(t, SPECIAL[i], strlen(SPECIAL[i]), token, report)) return false;
+    }
+    Normalizer *bert = attn_new_normalizer(t, NORMALIZE_BERT);
+    bool fine = bert && attn_string_copy(&model->prefix, "##", 2);
+    if (bert) bert->clean = bert->chinese = bert->strip_accents = bert->lower = true;
+    Splitter *s = fine ? attn_new_splitter(t, SPLIT_SPACE) : NULL;
+    if (s) s->behavior = REMOVED;
+    s = s ? attn_new_splitter(t, SPLIT_PUNCTUATION) : NULL;
+    if (s) s->behavior = ISOLATED;
+    Decoder *d = s ? attn_new_decoder(t, DECODE_WORDPIECE) : NULL;
+    if (d) d->cleanup = true;
+    if (!d || !attn_string_copy(&d->text, "##", 2)) return attn_refuse_memory(report);
+    model->unknown = attn_vocabulary_find(&model->vocabulary, "[UNK]", 5);
+    model->continuations = attn_narrowed(&model->vocabulary, attn_whole_range(&model->vocabulary), '#');
+    model->continuations = attn_narrowed(&model->vocabulary, model->continuations, '#');
+    t->before = malloc(sizeof *t->before);
+    t->after = malloc(sizeof *t->after);
+    if (!t->before || !t->after) return attn_refuse_memory(report);
+    t->before[t->n_before++] = attn_vocabulary_find(&model->vocabulary, "[CLS]", 5);
+    t->after[t->n_after++] = attn_vocabulary_find(&model->vocabulary, "[SEP]", 5);
+    return attn_finish_added(t, report);
+}
+
+static int compare_scored(const void *left, const void *right) {
+    const Scored *a = left, *b = right;
+    return (a->score < b->score) - (a->score > b->score);
+}
+
+static bool add_merge(Model *model, size_t *capacity, Merge merge) {
+    if (model->n_merges == *capacity) {
+        *capacity = *capacity ? 2 * *capacity : 1024;
+        Merge *merges = realloc(model->merges, *capacity * sizeof *merges);
+        if (!merges) return false;
+        model->merges = merges;
+    }
+    model->merges[model->n_merges++] = merge;
+    return true;
+}
+
+/* llama2.c merges the neighbours whose joint text has the best score. Every split of a token into two tokens is
+ * therefore a merge, and equal scores have equal rank. */
+bool attn_merges_of_scores(Model *model, Scored *scored, size_t count, const Report *report) {
+    if (scored) qsort(scored, count, sizeof *scored, compare_scored); /* NULL: there is no token */
+    size_t capacity = 0;
+    uint32_t rank = 0;
+    for (size_t i = 0; scored && i < count; i++) {
+        if (i > 0 && scored[i].score < scored[i - 1].score) rank++;
+        size_t size = 0;
+        const char *text = attn_vocabulary_text(&model->vocabulary, scored[i].id, &size);
+        for (size_t cut = 1; text && cut < size; cut++) {
+            int32_t left = attn_vocabulary_find(&model->vocabulary, text, cut);
+            int32_t right = left < 0 ? -1 : attn_vocabulary_find(&model->vocabulary, text + cut, size - cut);
+            if (right < 0) continue;
+            Merge merge = {(uint64_t)(uint32_t)left << 32 | (uint32_t)right, rank, scored[i].id};
+            if (!add_merge(model, &capacity, merge)) return attn_refuse_memory(report);
+        }
+    }
+    attn_finish_merges(model);
+    return true;
 }

@@ -1,4 +1,4 @@
-/* files.c: opens and frees tokenizers, and reads vocab.txt and tokenizer.bin. */
+/* files.c: opens and frees tokenizers, and reads vocab.txt and tokenizer.bin; gguf.c and json.c read other files. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "attn_tokenizer_internal.h"
 
-enum { MOST_FILE_BYTES = 256 << 20, MOST_WORD_CHARS = 100 };
+enum { MOST_FILE_BYTES = 256 << 20 };
 
 /* ------------------------------------------------------------------------------------- vocab.txt */
 
@@ -26,84 +26,11 @@ static bool read_lines(Vocabulary *v, const char *text, size_t size, const Repor
     return attn_finish_vocabulary(v, false, report);
 }
 
-/* Devlin et al. 2018, and tokenization.py of their release: BasicTokenizer, then WordpieceTokenizer. */
 static bool read_vocab_txt(attn_tokenizer *t, const char *text, size_t size, const Report *report) {
-    static const char *const SPECIAL[] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
-    Model *model = &t->model;
-    model->kind = MODEL_WORDPIECE;
-    model->most_chars = MOST_WORD_CHARS;
-    if (!read_lines(&model->vocabulary, text, size, report)) return false;
-    for (int i = 0; i < 5; i++) {
-        int32_t id = attn_vocabulary_find(&model->vocabulary, SPECIAL[i], strlen(SPECIAL[i]));
-        if (id < 0 && i < 3) return attn_refuse(report, "no token %s", SPECIAL[i]);
-        AddedToken token = {.special = true, .id = id};
-        if (id >= 0 && !attn_add_token(t, SPECIAL[i], strlen(SPECIAL[i]), token, report)) return false;
-    }
-    Normalizer *bert = attn_new_normalizer(t, NORMALIZE_BERT);
-    bool fine = bert && attn_string_copy(&model->prefix, "##", 2);
-    if (bert) bert->clean = bert->chinese = bert->strip_accents = bert->lower = true;
-    Splitter *s = fine ? attn_new_splitter(t, SPLIT_SPACE) : NULL;
-    if (s) s->behavior = REMOVED;
-    s = s ? attn_new_splitter(t, SPLIT_PUNCTUATION) : NULL;
-    if (s) s->behavior = ISOLATED;
-    Decoder *d = s ? attn_new_decoder(t, DECODE_WORDPIECE) : NULL;
-    if (d) d->cleanup = true;
-    if (!d || !attn_string_copy(&d->text, "##", 2)) return attn_refuse_memory(report);
-    model->unknown = attn_tokenizer_id(t, "[UNK]");
-    model->continuations = attn_narrowed(&model->vocabulary, attn_whole_range(&model->vocabulary), '#');
-    model->continuations = attn_narrowed(&model->vocabulary, model->continuations, '#');
-    t->before = malloc(sizeof *t->before);
-    t->after = malloc(sizeof *t->after);
-    if (!t->before || !t->after) return attn_refuse_memory(report);
-    t->before[t->n_before++] = attn_tokenizer_id(t, "[CLS]");
-    t->after[t->n_after++] = attn_tokenizer_id(t, "[SEP]");
-    return attn_finish_added(t, report);
+    return read_lines(&t->model.vocabulary, text, size, report) && attn_finish_bert(t, report);
 }
 
 /* ------------------------------------------------------------------------------------- llama2.c */
-
-typedef struct {
-    float score;
-    int32_t id;
-} Scored;
-
-static int compare_scored(const void *left, const void *right) {
-    const Scored *a = left, *b = right;
-    return (a->score < b->score) - (a->score > b->score);
-}
-
-static bool add_merge(Model *model, size_t *capacity, Merge merge) {
-    if (model->n_merges == *capacity) {
-        *capacity = *capacity ? 2 * *capacity : 1024;
-        Merge *merges = realloc(model->merges, *capacity * sizeof *merges);
-        if (!merges) return false;
-        model->merges = merges;
-    }
-    model->merges[model->n_merges++] = merge;
-    return true;
-}
-
-/* llama2.c merges the neighbours whose joint text has the best score. Every split of a token into two tokens is
- * therefore a merge, and equal scores have equal rank. */
-static bool merges_of_scores(Model *model, Scored *scored, size_t count, const Report *report) {
-    if (scored) qsort(scored, count, sizeof *scored, compare_scored); /* NULL: there is no token */
-    size_t capacity = 0;
-    uint32_t rank = 0;
-    for (size_t i = 0; scored && i < count; i++) {
-        if (i > 0 && scored[i].score < scored[i - 1].score) rank++;
-        size_t size = 0;
-        const char *text = attn_vocabulary_text(&model->vocabulary, scored[i].id, &size);
-        for (size_t cut = 1; text && cut < size; cut++) {
-            int32_t left = attn_vocabulary_find(&model->vocabulary, text, cut);
-            int32_t right = left < 0 ? -1 : attn_vocabulary_find(&model->vocabulary, text + cut, size - cut);
-            if (right < 0) continue;
-            Merge merge = {(uint64_t)(uint32_t)left << 32 | (uint32_t)right, rank, scored[i].id};
-            if (!add_merge(model, &capacity, merge)) return attn_refuse_memory(report);
-        }
-    }
-    attn_finish_merges(model);
-    return true;
-}
 
 enum { LLAMA_BOS = 1, LLAMA_EOS = 2, LLAMA_BYTES = 3, MOST_PIECE = 1 << 12 };
 
@@ -147,7 +74,7 @@ static bool read_llama2c(attn_tokenizer *t, const char *data, size_t size, const
     Scored *scored = NULL;
     size_t count = 0;
     bool fine = read_pieces(model, data, size, &scored, &count, report) &&
-                merges_of_scores(model, scored, count, report);
+                attn_merges_of_scores(model, scored, count, report);
     free(scored);
     if (!fine) return false;
     for (int i = 0; i < 256; i++) model->byte_ids[i] = LLAMA_BYTES + i; /* run.c assumes these ids */
@@ -173,14 +100,19 @@ static bool read_llama2c(attn_tokenizer *t, const char *data, size_t size, const
 
 /* ------------------------------------------------------------------------------------- opening */
 
-/* Reads the whole file without asking for its size, so a pipe works too. */
+/* Reads the whole file without asking for its size, so a pipe works too; of a GGUF file, what holds its keys. */
 static bool read_file(const char *path, Buffer *to, const Report *report) {
     FILE *file = fopen(path, "rb");
     if (!file) return attn_refuse(report, "%s", strerror(errno));
     static const size_t CHUNK = 1 << 16;
     char *chunk = malloc(CHUNK);
     bool fine = chunk || attn_refuse_memory(report);
+    size_t next = CHUNK; /* how much is read before the keys of a GGUF file are looked for again */
     for (size_t got = 1; fine && got > 0;) {
+        if (to->size >= next) {
+            if (attn_holds_gguf_keys(to->data, to->size)) break;
+            next *= 2;
+        }
         got = fread(chunk, 1, CHUNK, file);
         attn_put_bytes(to, chunk, got);
         if (to->failed) fine = attn_refuse_memory(report);
@@ -204,6 +136,7 @@ static bool read_any(attn_tokenizer *t, const Buffer *file, const Report *report
     size_t at = 0;
     while (at < file->size && file->data[at] && strchr(" \t\r\n", file->data[at])) at++;
     if (at < file->size && file->data[at] == '{') return attn_read_json(t, file->data, file->size, report);
+    if (attn_begins_gguf(file->data, file->size)) return attn_read_gguf(t, file->data, file->size, report);
     if (looks_like_llama2c(file->data, file->size)) return read_llama2c(t, file->data, file->size, report);
     return read_vocab_txt(t, file->data, file->size, report);
 }

@@ -225,15 +225,14 @@ static bool split_metaspace(attn_tokenizer *t, const cJSON *node, const Report *
     return copy_char(&s->character, node, "replacement", report) && prepend_of(&s->prepend, node, report);
 }
 
-/* The regular expression of GPT-2's encoder.py (Radford et al. 2019). */
 static bool split_bytes(attn_tokenizer *t, const cJSON *node, const Report *report) {
-    static const char WORDS[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+    const char *words = attn_gpt2_words;
     Splitter *s = splitter(t, SPLIT_BYTES, ISOLATED);
     char why[128];
     if (!s) return attn_refuse_memory(report);
     s->add_space = attn_flag_of(node, "add_prefix_space", true);
     s->splits = attn_flag_of(node, "use_regex", true);
-    if (!s->splits || !attn_pattern_compile(&s->pattern, WORDS, strlen(WORDS), why, sizeof why)) return true;
+    if (!s->splits || !attn_pattern_compile(&s->pattern, words, strlen(words), why, sizeof why)) return true;
     return attn_refuse(report, "%s", why);
 }
 

@@ -72,19 +72,7 @@ static bool read_merge(Model *model, const cJSON *item, size_t rank, Buffer *joi
     size_t left_size;
     if (!merge_parts(item, &left, &left_size, &right))
         return attn_refuse(report, "merge %zu is not of two tokens", rank);
-    size_t right_size = strlen(right);
-    int32_t a = attn_vocabulary_find(&model->vocabulary, left, left_size);
-    int32_t b = attn_vocabulary_find(&model->vocabulary, right, right_size);
-    size_t dropped = right_size < model->prefix.size ? right_size : model->prefix.size;
-    joint->size = 0;
-    attn_put_bytes(joint, left, left_size);
-    attn_put_bytes(joint, right + dropped, right_size - dropped);
-    if (joint->failed) return attn_refuse_memory(report);
-    int32_t id = attn_vocabulary_find(&model->vocabulary, joint->data, joint->size);
-    if (a < 0 || b < 0 || id < 0)
-        return attn_refuse(report, "merge %zu has a token that is not in the vocabulary", rank);
-    model->merges[model->n_merges++] = (Merge){(uint64_t)(uint32_t)a << 32 | (uint32_t)b, (uint32_t)rank, id};
-    return true;
+    return attn_put_merge(model, left, left_size, right, strlen(right), rank, joint, report);
 }
 
 static bool read_bpe(Model *model, const cJSON *node, const Report *report) {

@@ -6,12 +6,15 @@ import json
 import os
 import re
 import struct
+import sys
 
-from lib import gguf as gguf_files
-from lib import npy as npy_files
-from lib import safetensors as safetensors_files
-from lib.attnc import ROOT
-from parity import gguf as gguf_models
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tokenizers"))
+import gguf_twins  # noqa: E402
+from lib import gguf as gguf_files  # noqa: E402
+from lib import npy as npy_files  # noqa: E402
+from lib import safetensors as safetensors_files  # noqa: E402
+from lib.attnc import ROOT  # noqa: E402
+from parity import gguf as gguf_models  # noqa: E402
 
 GGUF_BYTES = 24576  # of the longest input
 TEXT = "Hello, wörld! 42 <s>\n\u4e2d\u56fd e\u0301 \U0001f642".encode() + b"\xff\xc3"
@@ -176,7 +179,8 @@ def tokenizer():
     pieces, at = read("tests/tokenizers/fixtures/llama2c.bin"), 4
     for _ in range(300):
         at += 8 + struct.unpack_from("<I", pieces, at + 4)[0]
-    return [*inputs, with_text(pieces[:at])]
+    twins = [gguf_twins.pack(gguf_twins.shorter(keys)) for _, keys, _ in gguf_twins.twins()]
+    return [*inputs, with_text(pieces[:at]), *map(with_text, twins)]
 
 
 # ---------------------------------------------------------------- dictionaries: sets of words

@@ -13,6 +13,7 @@ import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
+import gguf_twins  # noqa: E402
 import lines  # noqa: E402
 from lib.attnc import QUICK, ROOT, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
@@ -141,6 +142,51 @@ class Tokenizers:
         for text, answer in zip(texts, got):
             assert answer.split("\t")[0] == " ".join(map(str, encode(text))), "%r: %s, not %s" % (text, answer,
                 encode(text))
+
+    def test_gguf_twins(self):
+        """The tokenizer in the keys of a GGUF file gives what a tokenizer.json of the same meaning gives."""
+        drawn = lines.lines()[:2000 if QUICK else 6000]
+        for name, keys, twin in gguf_twins.twins():
+            path = self.path(name + ".gguf", gguf_twins.pack(keys))
+            expected = self.answers(self.fast, self.path(name + ".json", json.dumps(twin)), drawn)
+            got = self.answers(self.fast, path, drawn)
+            wrong = [i for i, (a, b) in enumerate(zip(got, expected)) if a != b]
+            assert len(got) == len(drawn) and not wrong, "%s: %d texts differ, the first is %r: %s, not %s" % (
+                name, len(wrong), drawn[wrong[0]], got[wrong[0]], expected[wrong[0]])
+            assert self.answers(self.checked, path, drawn[:400]) == got[:400], name + ": other ids under sanitizers"
+
+    def test_gguf_with_tensors(self):
+        """Only the part of a file that holds the keys is read, however large the rest."""
+        _, keys, _ = next(gguf_twins.twins())
+        path = self.path("large.gguf", gguf_twins.pack(keys))
+        small = self.answers(self.fast, path, [b"a text"])
+        with open(path, "r+b") as file:
+            file.truncate(1 << 32)
+        assert self.answers(self.fast, path, [b"a text"]) == small
+
+    def test_bad_gguf(self):
+        _, keys, _ = next(gguf_twins.twins())
+        pre = "tokenizer.ggml."
+        for words, key, value in (("none of llama, gpt2 and bert", "model", "t5"), ("none of llama", "model", None),
+                                  ("no list 'tokenizer.ggml.tokens'", "tokens", None),
+                                  ("no list 'tokenizer.ggml.tokens'", "tokens", [1, 2]),
+                                  ("a number for each token", "token_type", [1]),
+                                  ("a number for each token", "token_type", ["a"] * len(keys[pre + "tokens"])),
+                                  ("'fancy' is not known", "pre", "fancy"), ("'' is not known", "pre", None),
+                                  ("no list 'tokenizer.ggml.merges'", "merges", None),
+                                  ("merge 0 is not of two", "merges", ["ab"]),
+                                  ("merge 0 is not of two", "merges", ["a "]),
+                                  ("merge 0 has a token that is not", "merges", ["nowhere a"]),
+                                  ("stands there twice", "tokens", ["a"] * len(keys[pre + "tokens"])),
+                                  ("token 0 is not UTF-8", "tokens", [b"\xff"] * len(keys[pre + "tokens"]))):
+            self.refused(words, gguf_twins.pack({**keys, pre + key: value}))
+        whole = gguf_twins.pack(keys)
+        for data in (whole[:5], whole[:20], whole[:100], whole[:-40000], whole.replace(b"GGUF\3", b"GGUF\1", 1)):
+            self.refused("its header is cut, or not of version 2 or 3", data)
+        spm = {k: v for name, k, _ in gguf_twins.twins() if name == "llama2" for k, v in k.items()}
+        self.refused("a score for each token", gguf_twins.pack({**spm, pre + "scores": [1.0]}))
+        self.refused("that is not a number", gguf_twins.pack({
+            **spm, pre + "scores": [float("nan")] * len(spm[pre + "tokens"])}))
 
     def test_long_texts(self):
         """A million characters that are one word, or none, take no square of that."""
