@@ -27,6 +27,10 @@
     INTEGER_OR("rope.scaling.original_context_length", "original", "=positions", NULL),                         \
     REAL_OR("rope.scaling.attn_factor", "amplitude", "", NULL),                                                 \
     REFUSED("scaling=yarn&amplitude&amplitude!=1", "`rope.scaling.attn_factor` beside scaling of type yarn"),   \
+    REFUSED("long&!short", "tensor `rope_factors_long.weight` without `rope_factors_short.weight`"),            \
+    REFUSED("short&!long", "tensor `rope_factors_short.weight` without `rope_factors_long.weight`"),            \
+    REFUSED("long&divisors", "tensor `rope_freqs.weight` beside `rope_factors_long.weight`"),                   \
+    REFUSED("scaling=longrope&!long", "`rope.scaling.type` is longrope, and no tensor has its divisors"),       \
     MUST("rope.scaling.finetuned", "true false"), DERIVED("stretch", "=positions / original", NULL)
 /* Which matrices have a bias is told by the tensors of the first layer alone. */
 #define GGUF_BIAS                                                                                               \
@@ -39,8 +43,8 @@
 #define THETA "theta ${theta}[partial? partial ${partial}]"
 /* Divisors for texts of every length are both lists of a longrope that leaves amplitudes as they are. */
 #define SCALING                                                                                                 \
-    "[scaling=linear&factor!=1&!divisors? scaling linear factor ${factor}]"                                     \
-    "[scaling=yarn&!divisors? scaling yarn factor ${factor} original ${original}]"                              \
+    "[scaling=linear&factor!=1&!divisors&!long? scaling linear factor ${factor}]"                                     \
+    "[scaling=yarn&!divisors&!long? scaling yarn factor ${factor} original ${original}]"                              \
     "[divisors? scaling longrope factor 1 original ${positions} attention_factor 1 short${divisors} "           \
     "long${divisors}]"                                                                                          \
     "[long? scaling longrope factor ${stretch} original ${original}[amplitude? attention_factor ${amplitude}] " \

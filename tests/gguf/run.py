@@ -260,6 +260,18 @@ class Files:
         self.put_model(made=tensors() + [("rope_freqs.weight", [32], "F32", bytes(128))])
         self.refused("number 0 of tensor `rope_freqs.weight` is 0")
 
+    def test_divisors(self):
+        """Lists of divisors stand together, and not beside another way to scale."""
+        ones = struct.pack("<32f", *[1.0] * 32)
+        long, short, both = [("rope_%s.weight" % name, [32], "F32", ones) for name in
+                             ("factors_long", "factors_short", "freqs")]
+        for more, keys, words in (([long], {}, "`rope_factors_long.weight` without"),
+                                  ([short], {}, "`rope_factors_short.weight` without"),
+                                  ([long, short, both], {}, "`rope_freqs.weight` beside"),
+                                  ([], {"llama.rope.scaling.type": "longrope"}, "no tensor has its divisors")):
+            self.put_model(keys, tensors() + more)
+            self.refused(words)
+
 
 if __name__ == "__main__":
     sys.exit(run_tests("gguf", Files))
