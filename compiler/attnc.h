@@ -418,10 +418,11 @@ typedef struct WeightType {
     Dtype dtype;
     int group;   /* 0: a row has one scale, or none */
     bool offset; /* a number is scale * integer + offset */
+    bool halves; /* scales and offsets of groups are F16 instead of BF16 */
 } WeightType;
 
 static inline bool weight_type_equal(WeightType a, WeightType b) {
-    return a.dtype == b.dtype && a.group == b.group && a.offset == b.offset;
+    return a.dtype == b.dtype && a.group == b.group && a.offset == b.offset && a.halves == b.halves;
 }
 
 /* The types in which a part of the model stores its numbers. Position tables, norms and biases are always f32. */
@@ -967,6 +968,7 @@ float weight_sum(const WeightSpec *spec, const Scaling *scaling, int64_t n, cons
 typedef struct Grid {
     int least, most;
     double scale, offset;
+    bool halves; /* scale and offset are numbers of F16 */
 } Grid;
 /* The scale for K finite numbers as integers of -127 to 127; 0 where all are 0. */
 double int8_scale(const float *numbers, int64_t K);

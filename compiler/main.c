@@ -20,7 +20,7 @@ static const struct {
     {"bench", command_bench, "time the C of a spec on this machine and compare it with the measured peak"},
     {"pack", command_pack, "write weights in the layout that the C reads"},
     {"weights", command_weights, "list the tensors of a spec, or write them as a safetensors file"},
-    {"import", command_import, "write the spec of a model in a folder of Hugging Face transformers"},
+    {"import", command_import, "write the spec of a folder of Hugging Face transformers or a GGUF file"},
     {"fmt", command_fmt, "print a spec in its canonical layout"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

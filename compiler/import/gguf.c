@@ -1,6 +1,7 @@
 /* gguf.c: a GGUF file as the source of an import. Its keys that begin with the name of the architecture become a
  * config, in which `llama.attention.head_count` is the key `head_count` of the object `attention`; so does what the
  * tables of gguf_families.c read of the tokenizer. */
+#include "../formats/blocks.h"
 #include "../formats/gguf.h"
 #include "import.h"
 
@@ -159,6 +160,61 @@ static void set_divisors(Import *import, const char *variable, const char *tenso
     variable_set(import, variable, text.data);
 }
 
+/* ---------------------------------------- precision */
+
+/* The words of `precision weights` that hold the numbers of the tensor, or NULL: f32 holds those of every type. */
+static const char *exact_words(const FileTensor *tensor) {
+    if (tensor->blocks) return tensor->blocks->exact;
+    return tensor->dtype == DTYPE_F16 ? "f16" : tensor->dtype == DTYPE_BF16 ? "bf16" : NULL;
+}
+
+static const char *type_name(const FileTensor *tensor) {
+    return tensor->blocks ? tensor->blocks->name : dtype_name(tensor->dtype);
+}
+
+/* The types of the matrices that no precision but f32 holds, for a note. */
+static void note_inexact(Import *import) {
+    Text names = text_new(import->arena);
+    for (size_t i = 0; i < import->file->count; i++) {
+        const FileTensor *tensor = &import->file->tensors[i];
+        const char *name = type_name(tensor);
+        if (tensor->shape.rank < 2 || !tensor->blocks || tensor->blocks->exact || strstr(names.data, name)) continue;
+        text_printf(&names, "%s%s", names.size ? ", " : "", name);
+    }
+    if (names.size) import_note(import, "Only f32 holds the numbers of %s: --precision rounds them again, and attnc "
+        "compare shows what that changes.", names.data);
+}
+
+/* What the matrices of all layers have in common; f32 where they differ. */
+static const char *words_of_layers(const Import *import) {
+    const char *words = NULL;
+    bool any = false;
+    for (size_t i = 0; i < import->file->count; i++) {
+        const FileTensor *tensor = &import->file->tensors[i];
+        if (tensor->shape.rank < 2 || strncmp(tensor->name, "blk.", 4) != 0) continue;
+        const char *own = exact_words(tensor);
+        if (!own || (any && strcmp(own, words) != 0)) return "f32";
+        words = own;
+        any = true;
+    }
+    return any ? words : "f32";
+}
+
+/* Sets the precision of the model, which is that of its head, and where they differ those of its table of tokens, in
+ * the block of the stack, and of the layers, in their sublayers. */
+static void set_precision(Import *import) {
+    const FileTensor *table = tensor_find(import->file, "token_embd.weight"),
+                     *head = tensor_find(import->file, "output.weight");
+    const char *of_table = exact_words(table), *of_head = head ? exact_words(head) : of_table;
+    const char *of_layers = words_of_layers(import);
+    if (!of_table) of_table = "f32";
+    if (!of_head) of_head = "f32";
+    variable_set(import, "precision", strcmp(of_head, "f32") != 0 ? of_head : "");
+    variable_set(import, "table_precision", strcmp(of_table, of_head) != 0 ? of_table : "");
+    variable_set(import, "layer_precision", strcmp(of_layers, of_table) != 0 ? of_layers : "");
+    note_inexact(import);
+}
+
 /* ---------------------------------------- the family */
 
 static void find_family(Import *import, const GgufFile *file) {
@@ -193,6 +249,7 @@ void gguf_source(Import *import, const char *path) {
     ignored_check(import);
     set_vocabulary(import, &file);
     set_partial(import);
+    set_precision(import);
     set_divisors(import, "divisors", "rope_freqs.weight");
     set_divisors(import, "short", "rope_factors_short.weight");
     set_divisors(import, "long", "rope_factors_long.weight");

@@ -50,9 +50,15 @@
     "[long? scaling longrope factor ${stretch} original ${original}[amplitude? attention_factor ${amplitude}] " \
     "short${short} long${long}]"
 #define GGUF_POSITION "position rope " THETA SCALING
-#define BIAS "[bias&!output_bias? bias q k v][bias&output_bias? bias all]\n"
-#define FFN(activation) "ffn { d_ff ${d_ff}, activation " activation "[ffn_bias?, bias all] }\n"
-#define RMS_NORM "norm rmsnorm pre eps ${eps}\nbias none\n"
+#define BIAS LAYER_PRECISION "[bias&!output_bias? bias q k v][bias&output_bias? bias all]\n"
+/* gguf.c sets the precisions. */
+#define MODEL_PRECISION "[precision? precision weights ${precision}]\n"
+#define TABLE_PRECISION "[table_precision? precision weights ${table_precision}]\n"
+#define LAYER_PRECISION "[layer_precision? precision weights ${layer_precision}]\n"
+#define FFN(activation)                                         \
+    "ffn { d_ff ${d_ff}, activation " activation                \
+    "[ffn_bias?, bias all][layer_precision?, precision weights ${layer_precision}] }\n"
+#define RMS_NORM "norm rmsnorm pre eps ${eps}\nbias none\n" MODEL_PRECISION
 #define WINDOW "[window? window ${window}]\n"
 
 /* ---------------------------------------- tensors */
@@ -77,7 +83,7 @@ static const ConfigKey llama_keys[] = {
 static const Family gguf_llama = {
     .types = "llama", .title = "LLaMA: Touvron et al. 2023, arXiv:2302.13971; Mistral: Jiang et al. 2023, "
         "arXiv:2310.06825.", GGUF_DECODER(llama_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS GGUF_POSITION " interleaved\n", FFN("silu gated"), ""),
+    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW BIAS GGUF_POSITION " interleaved\n", FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
 };
 
@@ -87,19 +93,20 @@ static const ConfigKey qwen_keys[] = {
 };
 static const Family gguf_qwen2 = {
     .types = "qwen2", .title = "Qwen2: Yang et al. 2024, arXiv:2407.10671.", GGUF_DECODER(qwen_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS GGUF_POSITION "\n", FFN("silu gated"), ""),
+    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW BIAS GGUF_POSITION "\n", FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
 };
 static const Family gguf_qwen3 = {
     .types = "qwen3", .title = "Qwen3: Yang et al. 2025, arXiv:2505.09388.", GGUF_DECODER(qwen_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS "qk_norm rmsnorm\n" GGUF_POSITION "\n", FFN("silu gated"), ""),
+    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW BIAS "qk_norm rmsnorm\n" GGUF_POSITION "\n",
+        FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_HEAD_NORMS GGUF_FFN GGUF_END,
 };
 
 /* ---------------------------------------- Gemma, Gemma 2, Gemma 3: weights of norms have their 1 in the file */
 #define GELU_FFN FFN("gelu_tanh gated")
-#define ROOT_SCALE "embedding scale sqrt(d_model)\n"
-#define BOTH_NORMS "norm rmsnorm both eps ${eps}\nbias none\n"
+#define ROOT_SCALE TABLE_PRECISION "embedding scale sqrt(d_model)\n"
+#define BOTH_NORMS "norm rmsnorm both eps ${eps}\nbias none\n" MODEL_PRECISION
 #define CAPS                                                                \
     REAL_OR("attn_logit_softcapping", "softcap", "", NULL),                 \
     REAL_OR("final_logit_softcapping", "head_softcap", "", NULL)
@@ -155,7 +162,7 @@ static const ConfigKey phi3_keys[] = {
 };
 static const Family gguf_phi3 = {
     .types = "phi3", .title = "Phi-3: Abdin et al. 2024, arXiv:2404.14219.", GGUF_DECODER(phi3_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW GGUF_POSITION "\n", FFN("silu gated"), ""),
+    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW LAYER_PRECISION GGUF_POSITION "\n", FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS
         ".attention.query.weight .attn_qkv.weight rows 0..${width}\n"
         ".attention.key.weight .attn_qkv.weight rows ${width}..${key_end}\n"
@@ -174,7 +181,8 @@ static const ConfigKey starcoder2_keys[] = {
 static const Family gguf_starcoder2 = {
     .types = "starcoder2", .title = "StarCoder2: Lozhkov et al. 2024, arXiv:2402.19173.",
     GGUF_DECODER(starcoder2_keys),
-    .spec = LLAMA_SPEC("norm layernorm pre eps ${eps}\nbias none\n", "", WINDOW BIAS GGUF_POSITION "\n",
+    .spec = LLAMA_SPEC("norm layernorm pre eps ${eps}\nbias none\n" MODEL_PRECISION, TABLE_PRECISION,
+        WINDOW BIAS GGUF_POSITION "\n",
         FFN("gelu_tanh"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_PLAIN_FFN GGUF_END,
 };
@@ -193,7 +201,8 @@ static const ConfigKey bert_keys[] = {
 static const Family gguf_bert = {
     .types = "bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.", .classes = "=hidden", KEYS(bert_keys),
     .irrelevant = GGUF_IRRELEVANT, .prefixes = "",
-    .spec = ENCODER_SPEC("", "[#token_types.weight? segments ${#token_types.weight}]\n", "", "layers", "",
+    .spec = ENCODER_SPEC("", "[precision&!layer_precision? precision weights ${precision}]\n"
+        "[#token_types.weight? segments ${#token_types.weight}]\n", "", "layers", "",
         "[pool? head pool ${pool} l2]\n"),
     .tensors = "encoder.embedding.tokens.weight token_embd.weight\n"
         "encoder.embedding.positions.weight position_embd.weight\n"

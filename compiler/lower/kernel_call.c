@@ -193,6 +193,7 @@ void constants_of_groups(const Lowering *l, KernelCall *call, int packed, int sc
     constant_integer(l, call, "GROUPED", in_groups ? program->module->weights.specs[weight].type.group : 0);
     constant_integer(l, call, "GROUPS", in_groups ? program->packed[scales].shape.dims[1] : 1);
     constant_integer(l, call, "has_offsets", offsets != NO_PACKED);
+    constant_integer(l, call, "HALF_SCALES", scales != NO_PACKED && weights_dtype(l, scales) == DTYPE_F16);
 }
 
 const char *load_operation(Arena *arena, Dtype dtype) {

@@ -9,11 +9,15 @@ Norm resolve_norm(const Scope *scope) {
                   norm_has_bias(kind) && !get(scope, F_norm_no_bias)};
 }
 
+static WeightType weight_type(const Scope *scope, Field dtype, Field group, Field offset, Field halves) {
+    WeightType type = {(Dtype)get(scope, dtype), (int)get(scope, group), get(scope, offset), get(scope, halves)};
+    if (!type.group && (type.dtype == DTYPE_I4 || type.halves)) type.group = DEFAULT_GROUP;
+    return type;
+}
+
 Precision resolve_precision(const Scope *scope) {
-    const Dtype weights = (Dtype)get(scope, F_weights_dtype);
-    const int group = (int)get(scope, F_weights_group);
-    return (Precision){.weights = {weights, !group && weights == DTYPE_I4 ? DEFAULT_GROUP : group,
-                                   get(scope, F_weights_offset)},
+    return (Precision){.weights = weight_type(scope, F_weights_dtype, F_weights_group, F_weights_offset,
+                                              F_weights_halves),
                        .activations = (Dtype)get(scope, F_activations_dtype),
                        .smooth = get(scope, F_smooth),
                        .outliers = (int)get(scope, F_outliers),
@@ -23,21 +27,20 @@ Precision resolve_precision(const Scope *scope) {
 
 /* The fields of the precision of a sublayer's last matrix. */
 typedef struct LastFields {
-    Field dtype, group, offset, activations, smooth, outliers;
+    Field dtype, group, offset, halves, activations, smooth, outliers;
 } LastFields;
 
 Precision resolve_last_precision(const Scope *scope, SublayerKind kind) {
     static const LastFields output = {F_output_weights_dtype, F_output_weights_group, F_output_weights_offset,
-                                      F_output_activations_dtype, F_output_smooth, F_output_outliers},
+                                      F_output_weights_halves, F_output_activations_dtype, F_output_smooth,
+                                      F_output_outliers},
                             down = {F_down_weights_dtype, F_down_weights_group, F_down_weights_offset,
-                                    F_down_activations_dtype, F_down_smooth, F_down_outliers};
+                                    F_down_weights_halves, F_down_activations_dtype, F_down_smooth, F_down_outliers};
     const LastFields *fields = kind == SUBLAYER_FFN ? &down : &output;
     Precision last = resolve_precision(scope);
     const Dtype weights = (Dtype)get(scope, fields->dtype), activations = (Dtype)get(scope, fields->activations);
-    const int group = (int)get(scope, fields->group);
     if (weights != DTYPE_COUNT)
-        last.weights = (WeightType){weights, !group && weights == DTYPE_I4 ? DEFAULT_GROUP : group,
-                                    get(scope, fields->offset)};
+        last.weights = weight_type(scope, fields->dtype, fields->group, fields->offset, fields->halves);
     if (activations == DTYPE_COUNT) return last;
     last.activations = activations;
     last.smooth = get(scope, fields->smooth);

@@ -55,7 +55,7 @@ static void print_factors(const Print *to, const char *name, const double *facto
 
 static void print_weight_type(Text *out, WeightType type) {
     text_printf(out, " %s", dtype_name(type.dtype));
-    if (type.group) text_printf(out, " %d%s", type.group, type.offset ? " offset" : "");
+    if (type.group) text_printf(out, " %d%s%s", type.group, type.offset ? " offset" : "", type.halves ? " halves" : "");
 }
 
 void print_smoothing(Text *out, const Precision *precision) {

@@ -49,7 +49,8 @@ Dtype rows_dtype(const Precision *precision, Dtype weights) {
 
 bool is_group_size(int64_t n) { return n == 32 || n == 64 || n == 128; }
 
-/* Reads int8, int8:G, int4, int4:G or int4:G:offset with G = 32, 64 or 128; false for another word. */
+/* Reads int8, int4, int8:G, int4:G or int4:G:offset with G = 32, 64 or 128, the last three also with `:halves` behind
+ * them; false for another word. */
 static bool read_integers(Arena *arena, const char *word, WeightType *type) {
     static const char *const sizes[] = {"32", "64", "128", NULL};
     static const int numbers[] = {32, 64, 128};
@@ -64,8 +65,11 @@ static bool read_integers(Arena *arena, const char *word, WeightType *type) {
     while (sizes[s] && strcmp(sizes[s], size) != 0) s++;
     if (!sizes[s]) return false;
     type->group = numbers[s];
-    type->offset = dtype == DTYPE_I4 && strcmp(rest, ":offset") == 0;
-    return !*rest || type->offset;
+    static const char OFFSET[] = ":offset", HALVES[] = ":halves";
+    type->offset = dtype == DTYPE_I4 && strncmp(rest, OFFSET, sizeof OFFSET - 1) == 0;
+    if (type->offset) rest += sizeof OFFSET - 1;
+    type->halves = strcmp(rest, HALVES) == 0;
+    return !*rest || type->halves;
 }
 
 /* Reads int8:smooth or int8:smooth:N; false for another word. */

@@ -189,6 +189,7 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
     scope->fields[F_weights_dtype].integer = outermost->weights.dtype;
     scope->fields[F_weights_group].integer = outermost->weights.group;
     scope->fields[F_weights_offset].integer = outermost->weights.offset;
+    scope->fields[F_weights_halves].integer = outermost->weights.halves;
     scope->fields[F_activations_dtype].integer = outermost->activations;
     scope->fields[F_smooth].integer = outermost->smooth;
     scope->fields[F_outliers].integer = outermost->outliers;

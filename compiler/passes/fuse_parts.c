@@ -174,7 +174,7 @@ Layout scaling_layout(const Fuse *f, int weight, Shape *shape) {
     *shape = (Shape){1, {spec->shape.dims[0]}};
     if (!spec->type.group) return LAYOUT_ROWS;
     Layout layout = LAYOUT_PANELS;
-    layout.dtype = DTYPE_BF16;
+    layout.dtype = spec->type.halves ? DTYPE_F16 : DTYPE_BF16;
     *shape = (Shape){2, {spec->shape.dims[0], weight_groups(spec)}};
     return layout;
 }

@@ -32,6 +32,7 @@ static const char *parts_of(Arena *arena, const Precision *own, const Precision 
         text_printf(&out, " weights %s", word_of(own->weights.dtype));
         if (own->weights.group) text_printf(&out, " %d", own->weights.group);
         if (own->weights.offset) text_printf(&out, " offset");
+        if (own->weights.halves) text_printf(&out, " halves");
     }
     if (!precision_rows_equal(own, inherited)) {
         text_printf(&out, " activations %s", word_of(own->activations));

@@ -26,6 +26,7 @@ static Grid grid_at(const WeightSpec *spec, const Scaling *scaling, int64_t n, i
     const bool nibbles = spec->type.dtype == DTYPE_I4;
     return (Grid){.least = nibbles ? -8 : -127,
                   .most = nibbles ? 7 : 127,
+                  .halves = spec->type.halves,
                   .scale = (double)scaling->scales[at],
                   .offset = scaling->offsets ? (double)scaling->offsets[at] : 0};
 }

@@ -1,11 +1,17 @@
 /* scales.c: chooses the scale, and perhaps the offset, with which integers come nearest to weights, by least squares.
  *
- * A scale of a row has 16 significant bits and one of a group 8, so that an f32 holds each of its products exactly. */
+ * A scale of a row has 16 significant bits, and one of a group 8, or 11 where it is an f16, so that an f32 holds each
+ * of its products exactly. */
 #include "../attnc.h"
+#include "../formats/half.h"
 
 #include <math.h>
 
 enum { ROW_BITS = 16, GROUP_BITS = 8 };
+
+/* The smallest and the largest number of f16. */
+#define LEAST_HALF 0x1p-24
+#define MOST_HALF 65504.0
 
 /* The products of a smaller scale may be subnormal, and those of a larger one infinite. */
 #define LEAST_SCALE 0x1p-122 /* a sixteenth of it is normal */
@@ -25,7 +31,16 @@ static double to_scale(double x, int bits) {
     return copysign(rounded(size, bits), x);
 }
 
-static double to_offset(double x) {
+static double to_half(double x) {
+    const double size = fmin(fmax(fabs(x), LEAST_HALF), MOST_HALF);
+    return copysign((double)float_of_half(half_of_float((float)size)), x);
+}
+
+/* The nearest scale of a group. */
+static double group_scale(const Grid *grid, double x) { return grid->halves ? to_half(x) : to_scale(x, GROUP_BITS); }
+
+static double to_offset(const Grid *grid, double x) {
+    if (grid->halves) return fabs(x) < LEAST_HALF ? 0 : to_half(x);
     return fabs(x) < LEAST_SCALE ? 0 : fabs(x) >= MOST_SCALE * 8 ? copysign(MOST_SCALE * 8, x) : rounded(x, GROUP_BITS);
 }
 
@@ -103,11 +118,12 @@ static Fit consider(Search *s, Grid grid) {
 }
 
 /* Considers a grid without an offset, and one with the scale of least squared error for the integers of the first. */
-static void consider_scale(Search *s, Grid grid, double scale, int bits) {
-    grid.scale = to_scale(scale, bits);
+static void consider_scale(Search *s, Grid grid, double scale, bool of_group) {
+    grid.scale = of_group ? group_scale(&grid, scale) : to_scale(scale, ROW_BITS);
     const Fit fit = consider(s, grid);
     if (fit.qq == 0) return;
-    grid.scale = to_scale(fit.qx / fit.qq, bits);
+    const double best = fit.qx / fit.qq;
+    grid.scale = of_group ? group_scale(&grid, best) : to_scale(best, ROW_BITS);
     consider(s, grid);
 }
 
@@ -115,8 +131,8 @@ static void consider_scale(Search *s, Grid grid, double scale, int bits) {
  * scale is the slope and whose offset is the intercept. The offset is computed after the scale is rounded. */
 static Grid with_better_line(Grid grid, Fit fit) {
     const double spread = fit.n * fit.qq - fit.q * fit.q;
-    if (spread > 0) grid.scale = to_scale((fit.n * fit.qx - fit.q * fit.x) / spread, GROUP_BITS);
-    grid.offset = to_offset(grid.offset + (fit.x - grid.scale * fit.q) / fit.n);
+    if (spread > 0) grid.scale = group_scale(&grid, (fit.n * fit.qx - fit.q * fit.x) / spread);
+    grid.offset = to_offset(&grid, grid.offset + (fit.x - grid.scale * fit.q) / fit.n);
     return grid;
 }
 
@@ -142,7 +158,7 @@ double int8_scale(const float *numbers, int64_t K) {
     }
     Search search = {numbers, NULL, K, grid, INFINITY};
     for (size_t i = 0; i < sizeof largest_becomes / sizeof *largest_becomes; i++)
-        consider_scale(&search, grid, most / largest_becomes[i], ROW_BITS);
+        consider_scale(&search, grid, most / largest_becomes[i], false);
     return search.best.scale;
 }
 
@@ -155,14 +171,14 @@ static Grid symmetric_grid(Grid grid, const float *numbers, const float *squares
     if (most == 0) return grid;
     for (int q = grid.most; q >= grid.least; q--) {
         if (q == 0) continue;
-        grid.scale = to_scale(most / q, GROUP_BITS);
+        grid.scale = group_scale(&grid, most / q);
         if (is_exact(&grid, numbers, K)) return grid;
     }
     const int ends[] = {grid.least, grid.most};
     Search search = {numbers, squares, K, grid, INFINITY};
     for (int e = 0; e < (grid.least == -grid.most ? 1 : 2); e++)
         for (int i = 0; i < STRETCHES; i++)
-            consider_scale(&search, grid, most / (ends[e] * (0.78 + 0.045 * i)), GROUP_BITS);
+            consider_scale(&search, grid, most / (ends[e] * (0.78 + 0.045 * i)), true);
     return search.best;
 }
 
@@ -171,11 +187,11 @@ static Grid symmetric_grid(Grid grid, const float *numbers, const float *squares
 /* The grid that numbers came from, if one represents all of them: the extremes are some two of its integers. */
 static bool find_exact(Grid *grid, double low, double high, const float *numbers, int64_t K) {
     for (int steps = grid->most - grid->least; steps > 0; steps--) {
-        grid->scale = to_scale((high - low) / steps, GROUP_BITS);
+        grid->scale = group_scale(grid, (high - low) / steps);
         for (int q = grid->least; q + steps <= grid->most; q++) {
-            grid->offset = to_offset(low - q * grid->scale);
+            grid->offset = to_offset(grid, low - q * grid->scale);
             if (is_exact(grid, numbers, K)) return true;
-            grid->offset = to_offset(high - (q + steps) * grid->scale);
+            grid->offset = to_offset(grid, high - (q + steps) * grid->scale);
             if (is_exact(grid, numbers, K)) return true;
         }
     }
@@ -192,8 +208,8 @@ static Grid offset_grid(Grid grid, const float *numbers, const float *squares, i
     if (find_exact(&grid, low, high, numbers, K)) return grid;
     Search search = {numbers, squares, K, grid, INFINITY};
     for (int i = 0; i < SHARES; i++) {
-        grid.scale = to_scale((high - low) * (0.68 + 0.0175 * i) / (grid.most - grid.least), GROUP_BITS);
-        grid.offset = to_offset((low + high) / 2 - grid.scale * (grid.most + grid.least) / 2);
+        grid.scale = group_scale(&grid, (high - low) * (0.68 + 0.0175 * i) / (grid.most - grid.least));
+        grid.offset = to_offset(&grid, (low + high) / 2 - grid.scale * (grid.most + grid.least) / 2);
         for (int turn = 0; turn <= TURNS; turn++) {
             const Grid from = grid;
             grid = with_better_line(from, consider(&search, from));
@@ -205,6 +221,6 @@ static Grid offset_grid(Grid grid, const float *numbers, const float *squares, i
 
 Grid group_grid(WeightType type, const float *numbers, const float *squares, int64_t K) {
     const bool nibbles = type.dtype == DTYPE_I4;
-    const Grid grid = {.least = nibbles ? -8 : -127, .most = nibbles ? 7 : 127};
+    const Grid grid = {.least = nibbles ? -8 : -127, .most = nibbles ? 7 : 127, .halves = type.halves};
     return type.offset ? offset_grid(grid, numbers, squares, K) : symmetric_grid(grid, numbers, squares, K);
 }

@@ -162,6 +162,18 @@ def by_hand(folder, tools):
     place.sh("attnc compile other.attn -o . --weights mine.attnw", status=1)
 
 
+def gguf_file(folder, tools):
+    """The commands on a file of a fixture, whose logits follow."""
+    place = Place(os.path.join(folder, "gguf_file"), "fixtures/llama_odd", tools)
+    with open(place.file("F.gguf"), "wb") as file:
+        file.write(gguf.convert(place.file("DIR")))
+    shutil.copy(place.file("DIR/in.tokens.npy"), place.file("tokens.npy"))
+    for block in blocks("A GGUF file", "sh"):
+        place.sh(block)
+    tools.expect_close([numbers(place.file("logits.npy"))], [numbers(place.file("DIR/out.logits.npy"))], 2e-5)
+    tools.expect(os.path.exists(place.file("model.attnw")), "no packed weights")
+
+
 def shards(folder):
     """Cuts model.safetensors into two files and an index, where it is there."""
     if os.path.exists(os.path.join(folder, "model.safetensors")):

@@ -571,6 +571,9 @@ class Models(Tests):
     def test_models_page_by_hand(self):
         models_page.by_hand(self.scratch, sys.modules[__name__])
 
+    def test_models_page_gguf(self):
+        models_page.gguf_file(self.scratch, sys.modules[__name__])
+
     def test_models_page_bounds(self):
         models_page.bounds(self.scratch, sys.modules[__name__])
 

@@ -56,7 +56,8 @@ def elements(shape):
 
 
 def blocks(kind, count, chance):
-    """Random bytes with scales that are numbers, some of them subnormal, negative or 0."""
+    """Random bytes with scales that are numbers, some of them subnormal, negative or 0; Q8_0 has no -128, which
+    llama.cpp does not write."""
     _, size, bytes_each = gguf.TYPES[kind]
     out = b""
     for _ in range(count // size):
@@ -64,6 +65,8 @@ def blocks(kind, count, chance):
         for at in HALVES[kind]:
             scales = (chance.uniform(-2, 2), chance.uniform(-1e-5, 1e-5), 0.0)
             block[at:at + 2] = struct.pack("<e", chance.choice(scales))
+        if kind == "Q8_0":
+            block[2:] = block[2:].replace(b"\x80", b"\x81")
         if kind == "MXFP4":
             block[0] = chance.choice((chance.randrange(100, 140), 0, 1, 2))
         out += bytes(block)
@@ -111,9 +114,9 @@ class Files:
 
     # ------------------------------------------------------------ numbers
 
-    def compare(self, made):
-        """What attnc reads is what the formulas say, bit for bit."""
-        attnc("weights", self.spec, "--weights", self.path, "-o", self.out, status=0)
+    def compare(self, made, *more):
+        """What attnc reads is what the formulas say, bit for bit, but for the sign of a zero in a precision."""
+        attnc("weights", self.spec, "--weights", self.path, "-o", self.out, *more, status=0)
         header, data = safetensors.read(self.out)
         names = dict(re.findall(r'^"(\S+)" from "(\S+)"', SPEC, re.M))
         held = {}
@@ -124,7 +127,8 @@ class Files:
             entry = header[held[name]]
             begin, end = entry["data_offsets"]
             wanted = body if kind == "F32" else array.array("f", gguf.numbers(kind, body)).tobytes()
-            if entry["shape"] != shape or data[begin:end] != wanted:
+            same = array.array("f", data[begin:end]) == array.array("f", wanted) if more else data[begin:end] == wanted
+            if entry["shape"] != shape or not same:
                 raise Failed("%s of %s differs" % (name, kind))
 
     def test_block_formats(self):
@@ -132,6 +136,34 @@ class Files:
             made = tensors(kind, random.Random(kind))
             self.put(gguf.pack([], made))
             self.compare(made)
+
+    def test_kept_exactly(self):
+        """Groups of integers hold the numbers of these formats, once they are rounded to them."""
+        for kind, precision in (("Q8_0", "int8:32:halves"), ("Q4_0", "int4:32:halves"), ("Q5_0", "int8:32:halves"),
+                                ("IQ4_NL", "int8:32:halves"), ("MXFP4", "int8:32")):
+            made = tensors(kind, random.Random(kind))
+            if kind == "MXFP4":  # whose least scales are smaller than those of a group
+                made = [(n, s, k, re.sub(b"(?s)(.)(.{16})", lambda m: bytes([max(m[1][0], 9)]) + m[2], b)
+                         if k == kind else b) for n, s, k, b in made]
+            self.put(gguf.pack([], made))
+            self.compare(made, "--precision", "weights=" + precision)
+
+    def test_precision_of_the_spec(self):
+        """An imported spec states the precisions that hold the file's numbers, and a note names the other types."""
+        for kind, mixed, wanted, noted in (
+                ("Q8_0", {}, ["int8 32 halves"], ""), ("MXFP4", {}, ["int8 32"], ""), ("Q4_K", {}, [], "Q4_K"),
+                ("Q4_0", {"output.weight": "Q6_K", "token_embd.weight": "Q8_0"},
+                 ["int8 32 halves", "int4 32 halves", "int4 32 halves"], "Q6_K"),
+                ("Q4_0", {"output.weight": "Q8_0", "token_embd.weight": "F32"},
+                 ["int8 32 halves", "f32", "int4 32 halves", "int4 32 halves"], ""),
+                ("Q8_0", {"blk.0.ffn_down.weight": "Q4_0"}, ["int8 32 halves", "f32", "f32"], "")):
+            self.put_model(made=tensors(kind, random.Random(5), mixed))
+            spec = os.path.join(self.folder, "stated.attn")
+            said = attnc("import", self.path, "-o", spec, status=0).stderr
+            with open(spec, encoding="utf-8") as file:
+                found = re.findall(r"precision weights ([\w ]*\w)", file.read())
+            if found != wanted or ("Only f32 holds the numbers of %s:" % noted in said) != bool(noted):
+                raise Failed("%s %s: %s, and %s" % (kind, mixed, found, said))
 
     def test_mixed_formats(self):
         made = tensors("Q4_K", random.Random(7), MIXED)

@@ -135,7 +135,8 @@ class Precision:
         """Code without a loop rounds as code with loops does, and its steps are looked into in the same way."""
         some = in_turn(["int8", "bf16", "int4", "weights=int8:32,activations=int8", "cache=int8",
                         "weights=int4:32:offset,activations=int8", "weights=int8,activations=int8:smooth",
-                        "weights=int8,activations=int8:smooth:3", "weights=int4:64,activations=int8:smooth:1"])
+                        "weights=int8,activations=int8:smooth:3", "weights=int4:64,activations=int8:smooth:1",
+                        "weights=int4:32:halves,activations=int8"])
         for precision in some:
             for spec in ("specs/by_hand.attn", "tests/differential/unrolled_pair.attn"):
                 done = attnc("check", spec, "--precision", precision, "--cc", UNOPTIMIZED, status=0).stdout
@@ -153,7 +154,8 @@ class Precision:
         rows = [[-7 / 16 if k % 128 == 1 else 8 / 16 for k in range(256)] for _ in range(16)]
         safetensors.write(weights, {"encoder.layers.0.ffn.up.weight": ((16, 256), sum(rows, [])),
                                     "encoder.layers.0.ffn.down.weight": ((256, 16), [1 / 16] * 256 * 16)})
-        for stated in ("int4 32", "int4 64", "int4 128", "int4 128 offset", "int8", "int8 128"):
+        for stated in ("int4 32", "int4 64", "int4 128", "int4 128 offset", "int8", "int8 128", "int8 halves",
+                       "int4 32 offset halves"):
             with open(path, "w", encoding="utf-8") as file:
                 file.write("model largest { d_model 256, norm none, final_norm no\n"
                            "    precision weights %s activations int8\n"
@@ -195,6 +197,7 @@ class Precision:
         for value, status, part in (
                 ("weights=int4:33", 2, "is no type of weights"), ("weights=int4:", 2, "is no type"),
                 ("weights=int8:32:offset", 2, "is no type"), ("weights=int4:32:offsets", 2, "is no type"),
+                ("weights=int8:halves", 2, "is no type"), ("weights=int4:32:halves:offset", 2, "is no type"),
                 ("weights=int8,activations=int8:smooth:0", 2, "no type of activations"),
                 ("weights=int8,activations=int8:smooth:15", 2, "no type of activations"),
                 ("weights=int8,activations=int8:smooth:3x", 2, "no type of activations"),

@@ -7,7 +7,7 @@
 static double error_of(const float *row, int64_t K, double scale) {
     int8_t *q = arena_alloc(arena, (size_t)K);
     double sum = 0;
-    grid_round(&(Grid){-127, 127, scale, 0}, row, K, q);
+    grid_round(&(Grid){.least = -127, .most = 127, .scale = scale}, row, K, q);
     for (int64_t k = 0; k < K; k++) sum += (row[k] - scale * q[k]) * (row[k] - scale * q[k]);
     return sum;
 }
@@ -39,9 +39,9 @@ static void ties_and_limits(void **state) {
     const float row[] = {0.5f, 1.5f, -0.5f, -2.5f, 200, -200, 126.6f, 0};
     const int8_t wanted[] = {0, 2, 0, -2, 127, -127, 127, 0};
     int8_t q[8];
-    grid_round(&(Grid){-127, 127, 1, 0}, row, 8, q);
+    grid_round(&(Grid){.least = -127, .most = 127, .scale = 1}, row, 8, q);
     assert_memory_equal(q, wanted, sizeof q);
-    grid_round(&(Grid){-127, 127, 0, 0}, row, 8, q);
+    grid_round(&(Grid){.least = -127, .most = 127}, row, 8, q);
     for (int k = 0; k < 8; k++) assert_int_equal(q[k], 0);
 }
 
@@ -102,13 +102,15 @@ static void other_dtypes(void **state) {
 }
 
 static const WeightType GROUP_TYPES[] = {
-    {DTYPE_I4, 32, false}, {DTYPE_I4, 64, true}, {DTYPE_I4, 128, false}, {DTYPE_I8, 32, false}, {DTYPE_I4, 32, true}};
+    {DTYPE_I4, 32, false, false}, {DTYPE_I4, 64, true, false}, {DTYPE_I4, 128, false, false},
+    {DTYPE_I8, 32, false, false}, {DTYPE_I4, 32, true, false},  {DTYPE_I4, 32, false, true},
+    {DTYPE_I4, 64, true, true},   {DTYPE_I8, 32, false, true}};
 
-static bool is_bf16(float number) {
+static bool is_of(Dtype dtype, float number) {
     float same;
     uint16_t half;
-    tensor_from_f32(DTYPE_BF16, &number, 1, &half);
-    const FileTensor stored = {.dtype = DTYPE_BF16, .data = (const uint8_t *)&half, .bytes = sizeof half};
+    tensor_from_f32(dtype, &number, 1, &half);
+    const FileTensor stored = {.dtype = dtype, .data = (const uint8_t *)&half, .bytes = sizeof half};
     tensor_to_f32(&stored, 0, 1, &same);
     return same == number;
 }
@@ -119,8 +121,9 @@ static void groups_rounded_twice(void **state) {
     for (int draw = 0; draw < 300; draw++) {
         enum { N = 3 };
         const int64_t K = 1 + draw * 7 % 150;
-        const WeightSpec spec = {.name = "w", .shape = {2, {N, K}}, .type = GROUP_TYPES[draw % 5]};
+        const WeightSpec spec = {.name = "w", .shape = {2, {N, K}}, .type = GROUP_TYPES[draw % 8]};
         const int64_t groups = weight_groups(&spec);
+        const Dtype stored = spec.type.halves ? DTYPE_F16 : DTYPE_BF16;
         assert_int_equal(groups, (K + spec.type.group - 1) / spec.type.group);
         float *numbers = arena_array(arena, (size_t)(N * K), sizeof *numbers);
         random_normal((uint64_t)draw, "w", draw % 7 ? 0 : 3, draw % 3 ? 1 : 1e-3, N * K, numbers);
@@ -138,7 +141,7 @@ static void groups_rounded_twice(void **state) {
             for (int64_t k = 0; k < K; k++) {
                 const int64_t g = n * groups + k / spec.type.group;
                 const double offset = scaling.offsets ? (double)scaling.offsets[g] : 0;
-                assert_true(is_bf16(scaling.scales[g]) && is_bf16((float)offset));
+                assert_true(is_of(stored, scaling.scales[g]) && is_of(stored, (float)offset));
                 assert_in_range(codes[k] - least, 0, most - least);
                 assert_true(first[n * K + k] == (float)((double)scaling.scales[g] * codes[k] + offset));
             }
@@ -146,10 +149,33 @@ static void groups_rounded_twice(void **state) {
     }
 }
 
+/* Scales of 11 significant bits, also subnormal ones, are found again from the numbers that they made. */
+static void halves_are_kept(void **state) {
+    (void)state;
+    enum { K = 32 };
+    for (int draw = 0; draw < 400; draw++) {
+        const WeightSpec spec = {.name = "w", .shape = {2, {1, K}},
+                                 .type = {draw % 2 ? DTYPE_I4 : DTYPE_I8, K, .halves = true}};
+        const int most = draw % 2 ? 7 : 127;
+        float numbers[K], scale = 0;
+        random_normal((uint64_t)draw, "w", 0, 1, K, numbers);
+        random_normal((uint64_t)draw, "s", 0, draw % 5 ? 0.1 : 1e-5, 1, &scale);
+        uint16_t bits;
+        tensor_from_f32(DTYPE_F16, &scale, 1, &bits);
+        tensor_to_f32(&(FileTensor){.dtype = DTYPE_F16, .data = (const uint8_t *)&bits, .bytes = 2}, 0, 1, &scale);
+        for (int k = 0; k < K; k++)
+            numbers[k] = scale * (float)fmax(-most, fmin(most, nearbyint((double)numbers[k] * most / 2)));
+        Scaling scaling;
+        const float *made = weight_rounded(arena, &spec, numbers, NULL, NULL, &scaling);
+        for (int k = 0; k < K; k++) assert_true(made[k] == numbers[k]);
+    }
+}
+
 /* Where the vector is 0, columns stay as they are, and what becomes of the others is as without them. */
 static void columns_that_stay(void **state) {
     (void)state;
-    static const WeightType types[] = {{DTYPE_I8, 0, false}, {DTYPE_I4, 32, true}, {DTYPE_I8, 32, false}};
+    static const WeightType types[] = {
+        {DTYPE_I8, 0, false, false}, {DTYPE_I4, 32, true, false}, {DTYPE_I8, 32, false, false}};
     enum { N = 3, K = 75, LEFT = 70 };
     const int64_t at[K - LEFT] = {0, 31, 32, 33, 74};
     for (int t = 0; t < 3; t++) {
@@ -196,7 +222,7 @@ static void group_that_stays(void **state) {
     enum { K = 35 };
     float numbers[K], vector[K];
     for (int k = 0; k < K; k++) numbers[k] = (float)k - 3, vector[k] = k < 32;
-    const WeightSpec spec = {.name = "w", .shape = {2, {1, K}}, .type = {DTYPE_I4, 32, true}};
+    const WeightSpec spec = {.name = "w", .shape = {2, {1, K}}, .type = {DTYPE_I4, 32, true, false}};
     Scaling scaling;
     const float *out = weight_rounded(arena, &spec, numbers, vector, NULL, &scaling);
     assert_true(scaling.scales[1] == 0 && scaling.offsets[1] == 0 && scaling.scales[0] != 0);
@@ -223,7 +249,7 @@ static void groups_of_least_squares(void **state) {
         double low = 0, high = 0;
         for (int k = 0; k < K; k++) low = fmin(low, (double)row[k]), high = fmax(high, (double)row[k]);
         const Grid grid = group_grid(type, row, NULL, K);
-        Grid simple = {-8, 7, type.offset ? (high - low) / 15 : fmax(-low, high) / 7, 0};
+        Grid simple = {.least = -8, .most = 7, .scale = type.offset ? (high - low) / 15 : fmax(-low, high) / 7};
         if (type.offset) simple.offset = low + 8 * simple.scale;
         const double error = error_in(&grid, row, K);
         assert_true(error <= error_in(&simple, row, K));
@@ -241,7 +267,7 @@ static void errors_of_many_groups(void **state) {
     (void)state;
     enum { K = 32, DRAWS = 4000 };
     for (int offset = 0; offset < 2; offset++) {
-        const WeightType type = {DTYPE_I4, K, offset};
+        const WeightType type = {DTYPE_I4, K, offset, false};
         double error = 0, power = 0;
         for (int draw = 0; draw < DRAWS; draw++) {
             float row[K];
@@ -263,8 +289,8 @@ static void squares_of_norms(void **state) {
     random_normal(3, "weighed", 0, 1, K, numbers);
     WeightSpec specs[] = {{.name = "gain", .shape = {1, {K}}},
                           {.name = "bias", .shape = {1, {K}}},
-                          {.name = "w", .shape = {2, {1, K}}, .type = {DTYPE_I4, K, false}, .gain = 1, .shift = 2,
-                           .gain_plus_one = true}};
+                          {.name = "w", .shape = {2, {1, K}}, .type = {DTYPE_I4, K, false, false}, .gain = 1,
+                           .shift = 2, .gain_plus_one = true}};
     const WeightTable table = {.specs = specs, .count = 3};
     Weights *weights = weights_new(arena, &table);
     weights->data[0] = gain, weights->data[1] = bias, weights->data[2] = numbers;
@@ -294,7 +320,8 @@ static void squares_of_norms(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(least_squares), TEST(ties_and_limits), TEST(rounded_twice), TEST(extremes), TEST(other_dtypes),
-        TEST(groups_rounded_twice), TEST(columns_that_stay), TEST(group_that_stays),
+        TEST(groups_rounded_twice),
+        TEST(halves_are_kept), TEST(columns_that_stay), TEST(group_that_stays),
         TEST(groups_of_least_squares), TEST(errors_of_many_groups), TEST(squares_of_norms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

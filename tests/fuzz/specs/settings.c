@@ -444,6 +444,7 @@ static const char *of_precision(Draw *d, const Section *s) {
                      "weights int8 activations int8 smooth outliers 14",
                      "weights int4 offset activations int8 smooth outliers 2",
                      "weights int4 64 offset", "weights int4 32 offset activations int8",
+                     "weights int4 64 offset halves", "weights int8 32 halves activations int8",
                      "weights bf16 activations bf16", "attention bf16",
                      "weights int8 activations int8 attention bf16");
 }
@@ -452,6 +453,7 @@ static const char *of_last_precision(Draw *d, const Section *s) {
     (void)s;
     return DICE_WORD(&d->dice, "weights f32", "weights bf16 activations bf16", "weights int8 activations int8 smooth",
                      "weights int8 32 activations f32", "weights int4 offset activations int8", "activations f32",
+                     "weights int4 halves activations int8",
                      "weights int8 64 activations int8 smooth outliers 5");
 }
 
