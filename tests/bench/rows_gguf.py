@@ -1,4 +1,4 @@
-"""Decoding from a GGUF file: ours from what `attnc import` makes of it, with the numbers of the file as they are, beside
+"""Decoding from a GGUF file: ours from what `attnc import` makes of it, with the numbers of the file as they are, and
 llama.cpp on the same file. Tokens one by one, one thread."""
 import os
 
