@@ -290,7 +290,6 @@ typedef struct FileTensor {
 typedef struct TensorFile {
     FileTensor *tensors; /* sorted by name; no name occurs twice */
     size_t count;
-    const char **names;  /* the same names with a NULL at the end, for nearest_word */
     const char *path;    /* as the user wrote it */
 } TensorFile;
 
@@ -316,6 +315,7 @@ void safetensors_write(Arena *arena, const char *path, const NamedTensor *tensor
 
 /* --- formats/tensor.c */
 const FileTensor *tensor_find(const TensorFile *file, const char *name); /* or NULL */
+bool tensor_types_equal(const FileTensor *a, const FileTensor *b); /* the same bytes are then the same numbers */
 /* Converts `count` elements from element `first` on, of any type, to f32. */
 void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out);
 /* Rounds `count` numbers to the dtype, which is one that weights are stored in, and writes them to `out`. */

@@ -217,17 +217,10 @@ static FileTensor tensor_of_info(const Reading *reading, const Info *info) {
     return tensor;
 }
 
-static int by_place(const void *a, const void *b) {
-    const FileTensor *x = *(const FileTensor *const *)a, *y = *(const FileTensor *const *)b;
-    if (x->data != y->data) return x->data < y->data ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
 static void check_overlaps(const Reading *reading, const TensorFile *file) {
-    const FileTensor **places = arena_array(reading->arena, file->count + 1, sizeof *places);
-    for (size_t i = 0; i < file->count; i++) places[i] = &file->tensors[i];
-    if (file->count) qsort(places, file->count, sizeof *places, by_place);
-    for (size_t i = 1; i < file->count; i++)
+    size_t count = 0;
+    const FileTensor *const *places = tensors_placed(reading->arena, file, &count);
+    for (size_t i = 1; i < count; i++)
         if (places[i - 1]->data + places[i - 1]->bytes > places[i]->data)
             tensor_fail(reading->arena, reading->path, places[i]->name, "it overlaps tensor `%s`",
                         tensor_shown(reading->arena, places[i - 1]->name));

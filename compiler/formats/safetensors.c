@@ -162,19 +162,10 @@ static FileTensor read_entry(const Reading *reading, const cJSON *entry) {
 
 /* ------------------------------------------------------------------ one file */
 
-static int by_place(const void *a, const void *b) {
-    const FileTensor *x = *(const FileTensor *const *)a, *y = *(const FileTensor *const *)b;
-    if (x->data != y->data) return x->data < y->data ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
 /* The tensors must cover the data without gaps and overlaps; a tensor without bytes may be anywhere. */
 static void check_places(const Reading *reading, const TensorFile *file) {
-    const FileTensor **places = arena_array(reading->arena, file->count, sizeof *places);
     size_t count = 0;
-    for (size_t i = 0; i < file->count; i++)
-        if (file->tensors[i].bytes) places[count++] = &file->tensors[i];
-    if (count) qsort(places, count, sizeof *places, by_place);
+    const FileTensor *const *places = tensors_placed(reading->arena, file, &count);
     const uint8_t *end = reading->data;
     for (size_t i = 0; i < count; i++) {
         const FileTensor *tensor = places[i];

@@ -22,6 +22,10 @@ const FileTensor *tensor_find(const TensorFile *file, const char *name) {
     return NULL;
 }
 
+bool tensor_types_equal(const FileTensor *a, const FileTensor *b) {
+    return a->blocks == b->blocks && a->dtype == b->dtype;
+}
+
 /* Reads elements of Type, which may be unaligned, and stores `value`, an expression in `item`, for each. */
 #define CONVERT(Type, value)                                                 \
     for (int64_t i = 0; i < count; i++) {                                    \
@@ -114,4 +118,19 @@ void tensors_sort(Arena *arena, TensorFile *file) {
         if (other == tensors[i].path) tensor_fail(arena, file->path, tensors[i].name, "it is there twice");
         tensor_fail(arena, tensors[i].path, tensors[i].name, "it is also in %s", other);
     }
+}
+
+static int by_place(const void *a, const void *b) {
+    const FileTensor *x = *(const FileTensor *const *)a, *y = *(const FileTensor *const *)b;
+    if (x->data != y->data) return x->data < y->data ? -1 : 1;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+const FileTensor *const *tensors_placed(Arena *arena, const TensorFile *file, size_t *count) {
+    const FileTensor **places = arena_array(arena, file->count + 1, sizeof *places);
+    *count = 0;
+    for (size_t i = 0; i < file->count; i++)
+        if (file->tensors[i].bytes) places[(*count)++] = &file->tensors[i];
+    if (*count) qsort(places, *count, sizeof *places, by_place);
+    return places;
 }

@@ -56,7 +56,5 @@ TensorFile *tensor_file_open(Arena *arena, const char *path) {
     TensorFile *file = arena_alloc(arena, sizeof *file);
     *file = list ? open_list(arena, kept) : open_part(arena, kept);
     file->path = kept;
-    file->names = arena_array(arena, file->count + 1, sizeof *file->names);
-    for (size_t i = 0; i < file->count; i++) file->names[i] = file->tensors[i].name;
     return file;
 }

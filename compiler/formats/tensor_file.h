@@ -10,6 +10,8 @@ _Noreturn void tensor_fail(Arena *arena, const char *path, const char *name, con
     __attribute__((format(printf, 4, 5)));
 void tensor_name_check(Arena *arena, const char *path, const char *name); /* fails at a control character */
 void tensors_sort(Arena *arena, TensorFile *file); /* fails at a name that occurs twice */
+/* The tensors [count] that have bytes, in the order of these. */
+const FileTensor *const *tensors_placed(Arena *arena, const TensorFile *file, size_t *count);
 
 /* --- safetensors.c */
 TensorFile safetensors_read(Arena *arena, MappedFile mapped);

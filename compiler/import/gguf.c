@@ -244,7 +244,8 @@ void gguf_source(Import *import, const char *path) {
     find_family(import, &file);
     import->class_name = arena_printf(arena, "a GGUF file of architecture %s", import->type);
     import->origin = import->class_name;
-    import->file = tensor_file_open(arena, path);
+    import->file = arena_alloc(arena, sizeof *import->file);
+    *import->file = file.tensors;
     make_config(import, &file);
     ignored_check(import);
     set_vocabulary(import, &file);

@@ -43,14 +43,14 @@
 #define THETA "theta ${theta}[partial? partial ${partial}]"
 /* Divisors for texts of every length are both lists of a longrope that leaves amplitudes as they are. */
 #define SCALING                                                                                                 \
-    "[scaling=linear&factor!=1&!divisors&!long? scaling linear factor ${factor}]"                                     \
-    "[scaling=yarn&!divisors&!long? scaling yarn factor ${factor} original ${original}]"                              \
+    "[scaling=linear&factor!=1&!divisors&!long? scaling linear factor ${factor}]"                               \
+    "[scaling=yarn&!divisors&!long? scaling yarn factor ${factor} original ${original}]"                        \
     "[divisors? scaling longrope factor 1 original ${positions} attention_factor 1 short${divisors} "           \
     "long${divisors}]"                                                                                          \
     "[long? scaling longrope factor ${stretch} original ${original}[amplitude? attention_factor ${amplitude}] " \
     "short${short} long${long}]"
 #define GGUF_POSITION "position rope " THETA SCALING
-#define BIAS LAYER_PRECISION "[bias&!output_bias? bias q k v][bias&output_bias? bias all]\n"
+#define BIAS "[bias&!output_bias? bias q k v][bias&output_bias? bias all]\n"
 /* gguf.c sets the precisions. */
 #define MODEL_PRECISION "[precision? precision weights ${precision}]\n"
 #define TABLE_PRECISION "[table_precision? precision weights ${table_precision}]\n"
@@ -83,7 +83,8 @@ static const ConfigKey llama_keys[] = {
 static const Family gguf_llama = {
     .types = "llama", .title = "LLaMA: Touvron et al. 2023, arXiv:2302.13971; Mistral: Jiang et al. 2023, "
         "arXiv:2310.06825.", GGUF_DECODER(llama_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW BIAS GGUF_POSITION " interleaved\n", FFN("silu gated"), ""),
+    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW LAYER_PRECISION BIAS GGUF_POSITION " interleaved\n",
+        FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
 };
 
@@ -93,13 +94,14 @@ static const ConfigKey qwen_keys[] = {
 };
 static const Family gguf_qwen2 = {
     .types = "qwen2", .title = "Qwen2: Yang et al. 2024, arXiv:2407.10671.", GGUF_DECODER(qwen_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW BIAS GGUF_POSITION "\n", FFN("silu gated"), ""),
+    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW LAYER_PRECISION BIAS GGUF_POSITION "\n",
+        FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
 };
 static const Family gguf_qwen3 = {
     .types = "qwen3", .title = "Qwen3: Yang et al. 2025, arXiv:2505.09388.", GGUF_DECODER(qwen_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW BIAS "qk_norm rmsnorm\n" GGUF_POSITION "\n",
-        FFN("silu gated"), ""),
+    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW LAYER_PRECISION BIAS
+        "qk_norm rmsnorm\n" GGUF_POSITION "\n", FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_HEAD_NORMS GGUF_FFN GGUF_END,
 };
 
@@ -119,7 +121,7 @@ static const Family gguf_qwen3 = {
 static const ConfigKey gemma_keys[] = {GGUF_SIZES, GGUF_HEADS, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_BIAS};
 static const Family gguf_gemma = {
     .types = "gemma", .title = "Gemma: Mesnard et al. 2024, arXiv:2403.08295.", GGUF_DECODER(gemma_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, ROOT_SCALE, BIAS GGUF_POSITION "\n", GELU_FFN, ""),
+    .spec = LLAMA_SPEC(RMS_NORM, ROOT_SCALE, LAYER_PRECISION BIAS GGUF_POSITION "\n", GELU_FFN, ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
 };
 
@@ -133,8 +135,8 @@ static const ConfigKey gemma2_keys[] = {
 static const Family gguf_gemma2 = {
     .types = "gemma2", .title = "Gemma 2: Riviere et al. 2024, arXiv:2408.00118.", GGUF_DECODER(gemma2_keys),
     .spec = LLAMA_SPEC(BOTH_NORMS, ROOT_SCALE,
-        OWN_WINDOW BIAS "scale 1/sqrt(${scalar})\n[softcap? softcap ${softcap}]\n" GGUF_POSITION "\n", GELU_FFN,
-        CAPPED_HEAD),
+        OWN_WINDOW LAYER_PRECISION BIAS "scale 1/sqrt(${scalar})\n[softcap? softcap ${softcap}]\n"
+        GGUF_POSITION "\n", GELU_FFN, CAPPED_HEAD),
     .tensors = GGUF_TABLE BOTH_NORM_TENSORS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
 };
 
@@ -148,7 +150,7 @@ static const Family gguf_gemma3 = {
     .types = "gemma3", .title = "Gemma 3: Kamath et al. 2025, arXiv:2503.19786 (the text model).",
     GGUF_DECODER(gemma3_keys),
     .spec = LLAMA_SPEC(BOTH_NORMS, ROOT_SCALE,
-        OWN_WINDOW BIAS "scale 1/sqrt(${scalar})\n[softcap? softcap ${softcap}]\nqk_norm rmsnorm\n"
+        OWN_WINDOW LAYER_PRECISION BIAS "scale 1/sqrt(${scalar})\n[softcap? softcap ${softcap}]\nqk_norm rmsnorm\n"
         "[layer_type=sliding_attention? position rope theta ${local_theta}]\n"
         "[layer_type=full_attention? " GGUF_POSITION "]\n", GELU_FFN, CAPPED_HEAD),
     .tensors = GGUF_TABLE BOTH_NORM_TENSORS GGUF_PROJECTIONS GGUF_HEAD_NORMS GGUF_FFN GGUF_END,
@@ -182,7 +184,7 @@ static const Family gguf_starcoder2 = {
     .types = "starcoder2", .title = "StarCoder2: Lozhkov et al. 2024, arXiv:2402.19173.",
     GGUF_DECODER(starcoder2_keys),
     .spec = LLAMA_SPEC("norm layernorm pre eps ${eps}\nbias none\n" MODEL_PRECISION, TABLE_PRECISION,
-        WINDOW BIAS GGUF_POSITION "\n",
+        WINDOW LAYER_PRECISION BIAS GGUF_POSITION "\n",
         FFN("gelu_tanh"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_PLAIN_FFN GGUF_END,
 };
