@@ -21,7 +21,7 @@ static bool tensors_differ(const Import *import, const char *left, const char *r
     int64_t count = 0;
     if (!a || !b) return false;
     if (!shape_equal(a->shape, b->shape) || !shape_elements(a->shape, &count)) return true;
-    if (a->dtype == b->dtype) return memcmp(a->data, b->data, a->bytes) != 0;
+    if (tensor_types_equal(a, b)) return memcmp(a->data, b->data, a->bytes) != 0;
     float these[STRETCH], those[STRETCH];
     for (int64_t at = 0; at < count; at += STRETCH) {
         int64_t n = count - at < STRETCH ? count - at : STRETCH;

@@ -57,7 +57,7 @@ static const char *spec_text(const Import *import, const Filled *filled) {
 static bool is_duplicate(const TensorFile *file, const bool *claimed, const FileTensor *tensor) {
     for (size_t t = 0; t < file->count; t++) {
         const FileTensor *other = &file->tensors[t];
-        if (claimed[t] && other->dtype == tensor->dtype && shape_equal(other->shape, tensor->shape)
+        if (claimed[t] && tensor_types_equal(other, tensor) && shape_equal(other->shape, tensor->shape)
             && memcmp(other->data, tensor->data, tensor->bytes) == 0) return true;
     }
     return false;

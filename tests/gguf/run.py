@@ -2,6 +2,7 @@
 """GGUF files: the numbers of every block format, what a header may say, and what is refused. tests/parity imports whole
 models from such files. TAP on stdout."""
 import array
+import json
 import os
 import random
 import re
@@ -291,6 +292,31 @@ class Files:
         self.refused("it holds 1 tensor that the spec does not use: `blk.{layer}.attn_sinks.weight`")
         self.put_model(made=tensors() + [("rope_freqs.weight", [32], "F32", bytes(128))])
         self.refused("number 0 of tensor `rope_freqs.weight` is 0")
+
+    def test_types_of_equal_bytes(self):
+        """In a folder's model.safetensors too, which may be any file: equal bytes of two types are other numbers."""
+        folder = os.path.join(self.folder, "hf")
+        os.makedirs(folder)
+        names = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+        layer = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj",
+                 "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
+                 "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+        names.update({"blk.0." + old: "model.layers.0." + new for old, new in layer.items()})
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB,
+                       "hidden_size": WIDTH, "intermediate_size": HIDDEN, "num_hidden_layers": 1,
+                       "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": CONTEXT,
+                       "tie_word_embeddings": True}, file)
+        for head, own in (("Q4_0", False), ("IQ4_NL", True), ("Q8_0", True)):
+            made = [("%s.weight" % names[n[:-len(".weight")]], shape, kind, body) for n, shape, kind, body in
+                    tensors("Q4_0", random.Random(9), {"output.weight": head})]
+            table = next(body for name, _, _, body in made if name == "model.embed_tokens.weight")
+            made = [(n, s, k, table if n == "lm_head.weight" and head != "Q8_0" else b) for n, s, k, b in made]
+            with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+                file.write(gguf.pack([], made))
+            said = attnc("import", folder, "-o", os.path.join(self.folder, "hf.attn"), status=0).stderr
+            if ("it is the head" in said) != own:
+                raise Failed("%s: %s" % (head, said))
 
     def test_divisors(self):
         """Lists of divisors stand together, and not beside another way to scale."""
