@@ -24,7 +24,7 @@ typedef struct Reading { /* a header that is being read */
 
 static uint64_t number_at(const uint8_t *at, int bytes) {
     uint64_t value = 0;
-    memcpy(&value, at, (size_t)bytes);
+    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << 8 * i;
     return value;
 }
 

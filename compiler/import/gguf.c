@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEPTH = 8, LONGEST_KEY = 200, LONGEST_STRING = 1000, MOST_ITEMS = 4096 };
+enum { MOST_KEYS = 1000, MOST_DEPTH = 8, LONGEST_KEY = 200, LONGEST_STRING = 1000, MOST_ITEMS = 4096 };
 
 bool gguf_is(Arena *arena, const char *path) {
     return file_exists(path) && !folder_exists(path) && gguf_begins(file_map(arena, path));
@@ -95,12 +95,14 @@ static void make_config(Import *import, const GgufFile *file) {
     import->config = made(cJSON_CreateObject());
     arena_on_free(import->arena, release, import->config);
     const size_t size = strlen(import->type);
+    int count = 0;
     for (size_t i = 0; i < file->count; i++) {
         const GgufEntry *entry = &file->entries[i];
-        if (strncmp(entry->key, import->type, size) == 0 && entry->key[size] == '.')
-            add_at(import, entry->key + size + 1, entry);
-        else if (word_find(import->arena, of_tokens, entry->key))
-            add_at(import, entry->key, entry);
+        const bool own = strncmp(entry->key, import->type, size) == 0 && entry->key[size] == '.';
+        if (!own && !word_find(import->arena, of_tokens, entry->key)) continue;
+        if (count++ == MOST_KEYS) fail("%s: it has more than %d keys of the architecture `%s`", import->config_path,
+            MOST_KEYS, import->type);
+        add_at(import, own ? entry->key + size + 1 : entry->key, entry);
     }
 }
 
@@ -168,18 +170,14 @@ static const char *exact_words(const FileTensor *tensor) {
     return tensor->dtype == DTYPE_F16 ? "f16" : tensor->dtype == DTYPE_BF16 ? "bf16" : NULL;
 }
 
-static const char *type_name(const FileTensor *tensor) {
-    return tensor->blocks ? tensor->blocks->name : dtype_name(tensor->dtype);
-}
-
 /* The types of the matrices that no precision but f32 holds, for a note. */
 static void note_inexact(Import *import) {
     Text names = text_new(import->arena);
     for (size_t i = 0; i < import->file->count; i++) {
         const FileTensor *tensor = &import->file->tensors[i];
-        const char *name = type_name(tensor);
-        if (tensor->shape.rank < 2 || !tensor->blocks || tensor->blocks->exact || strstr(names.data, name)) continue;
-        text_printf(&names, "%s%s", names.size ? ", " : "", name);
+        const BlockFormat *blocks = tensor->blocks;
+        if (tensor->shape.rank < 2 || !blocks || blocks->exact || strstr(names.data, blocks->name)) continue;
+        text_printf(&names, "%s%s", names.size ? ", " : "", blocks->name);
     }
     if (names.size) import_note(import, "Only f32 holds the numbers of %s: --precision rounds them again, and attnc "
         "compare shows what that changes.", names.data);

@@ -179,8 +179,9 @@ static bool merges_of_pieces(Model *model, const Keys *keys, const Report *repor
     if (!keys->scores.data || keys->scores.type != TYPE_F32 || keys->scores.count != count)
         return attn_refuse(report, "'tokenizer.ggml.scores' is no list of a score for each token");
     Scored *scored = malloc((count + 1) * sizeof *scored);
+    if (!scored) return attn_refuse_memory(report);
     size_t used = 0;
-    bool fine = scored || attn_refuse_memory(report);
+    bool fine = true;
     for (size_t id = 0; fine && id < count; id++) {
         Scored *piece = &scored[used];
         memcpy(&piece->score, keys->scores.data + id * sizeof(float), sizeof(float));

@@ -286,6 +286,13 @@ class Files:
             self.put_model(keys)
             self.refused(words)
 
+    def test_many_keys(self):
+        """A hundred thousand keys of the architecture are refused before they are looked through."""
+        self.put_model({"llama.k%d" % i: 1 for i in range(100000)})
+        self.refused("more than 1000 keys of the architecture `llama`")
+        self.put_model({"other.k%d" % i: 1 for i in range(100000)})
+        attnc("import", self.path, "-o", os.path.join(self.folder, "many.attn"), status=0)
+
     def test_tensors_that_no_spec_reads(self):
         """A tensor that the architecture does not have would change results."""
         self.put_model(made=tensors() + [("blk.0.attn_sinks.weight", [4], "F32", bytes(16))])

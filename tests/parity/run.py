@@ -266,9 +266,11 @@ def cases(scratch, only):
             passed_over = folder != given and (i + TURN) % 3
             targets = TARGETS if LONG else () if passed_over else TARGETS[(i // 3 + TURN) % len(TARGETS):][:1]
             described = "modules.json" if folder == sentences else "config.json"
-            if os.path.exists(os.path.join(path, described)) and (not only or name in only):
+            if not os.path.exists(os.path.join(path, described)):
+                continue
+            if not only or name in only:
                 yield Case(path, name, place, targets=targets).check
-            if described == "config.json" and (not only or name + ".gguf" in only) and \
+            if folder != sentences and (not only or name + ".gguf" in only) and \
                     gguf.mended(gguf.config_of(path)) is not None:
                 yield GgufCase(path, name, tempfile.mkdtemp(dir=scratch), targets).check
     if not only or "vaswani" in only:

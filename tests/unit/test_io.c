@@ -546,7 +546,8 @@ static void comma_lists(void **state) {
     const TensorFile *file = opened(arena_printf(arena, "%s/one.safetensors,%s/two.safetensors", folder, folder));
     assert_int_equal(file->count, 4);
     assert_true(first_value(file, "a") == 3 && first_value(file, "d") == 2);
-    for (size_t i = 0; i < 4; i++) assert_string_equal(file->tensors[i].name, ((const char *[]){"a", "b", "c", "d"})[i]);
+    static const char *const names[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < 4; i++) assert_string_equal(file->tensors[i].name, names[i]);
     file = opened(arena_printf(arena, "%s/list.index.json,%s/one.safetensors", folder, folder));
     assert_int_equal(file->count, 3);
 
