@@ -304,7 +304,6 @@ const char *foreign_kind(Arena *arena, MappedFile file, bool array);
 TensorFile *tensor_file_open(Arena *arena, const char *path);
 
 /* --- formats/safetensors.c */
-
 typedef struct NamedTensor {
     const char *name;
     Shape shape;

@@ -74,8 +74,8 @@ static void part_scales(const uint8_t *bytes, int part, float *scale, float *lea
     *least = (float)l;
 }
 
-/* Q4_K and Q5_K: 8 parts of 32 numbers, two of which share 32 bytes of nibbles; `high` has the fifth bits of part p in
- * bit p of its bytes, or is NULL. */
+/* Q4_K and Q5_K have 8 parts of 32 numbers. Parts 2i and 2i + 1 are the lower and the upper nibbles of the same 32
+ * bytes. Q5_K adds a fifth bit: bit p of byte i of `high` belongs to number i of part p. For Q4_K, `high` is NULL. */
 static void decode_parts(const uint8_t *block, const uint8_t *high, const uint8_t *nibbles, float *out) {
     const float whole = half_at(block), whole_least = half_at(block + 2);
     for (int part = 0; part < 8; part++) {

@@ -67,7 +67,7 @@ static GgufType take_type(Reading *reading, const char *key) {
 static GgufEntry take_entry(Reading *reading) {
     GgufEntry entry = {.key = take_name(reading, "a key"), .count = 1};
     const char *shown = tensor_shown(reading->arena, entry.key);
-    if (strcmp(shown, entry.key) != 0 && strlen(shown) == strlen(entry.key))
+    if (holds_control(entry.key))
         fail("%s: the key `%s` holds a control character", reading->path, shown);
     entry.type = take_type(reading, entry.key);
     entry.array = entry.type == GGUF_ARRAY;

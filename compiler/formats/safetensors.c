@@ -241,10 +241,7 @@ static int by_shard(const void *a, const void *b) {
 
 static void check_shard_name(Arena *arena, const char *path, const IndexEntry *entry) {
     const char *name = entry->shard;
-    bool control = false;
-    for (const char *c = name; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) control = true;
-    if (control || !*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    if (holds_control(name) || !*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         tensor_fail(arena, path, entry->tensor, "its file `%s` is not a plain file name beside the index",
                     tensor_shown(arena, name));
 }

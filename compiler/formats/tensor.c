@@ -97,10 +97,13 @@ _Noreturn void tensor_fail(Arena *arena, const char *path, const char *name, con
     fail("%s: tensor `%s`: %s", path, tensor_shown(arena, name), reason);
 }
 
+bool holds_control(const char *text) {
+    while (*text && (unsigned char)*text >= 0x20 && *text != 0x7f) text++;
+    return *text;
+}
+
 void tensor_name_check(Arena *arena, const char *path, const char *name) {
-    for (const char *c = name; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            tensor_fail(arena, path, name, "its name holds a control character");
+    if (holds_control(name)) tensor_fail(arena, path, name, "its name holds a control character");
 }
 
 /* ------------------------------------------------------------------ names */

@@ -1,4 +1,4 @@
-/* tensor_file.c: opens weights by any path: a file, an index of shards, a folder, or a list of these. */
+/* tensor_file.c: opens the weights at a path, which is a file, an index of shards, a folder, or a list of these. */
 #include "tensor_file.h"
 
 #include "gguf.h"

@@ -8,6 +8,7 @@
 const char *tensor_shown(Arena *arena, const char *name);
 _Noreturn void tensor_fail(Arena *arena, const char *path, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+bool holds_control(const char *text); /* whether it has a control character */
 void tensor_name_check(Arena *arena, const char *path, const char *name); /* fails at a control character */
 void tensors_sort(Arena *arena, TensorFile *file); /* fails at a name that occurs twice */
 /* The tensors [count] that have bytes, in the order of these. */

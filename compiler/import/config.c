@@ -50,12 +50,16 @@ static void check_duplicates(Arena *arena, const char *path, const cJSON *object
         if (strcmp(names[i - 1], names[i]) == 0) fail("%s: the key `%.100s` stands twice", path, names[i]);
 }
 
+static void hook(void) {
+    cJSON_InitHooks(&(cJSON_Hooks){config_malloc, free});
+    starved = false;
+}
+
 static cJSON *json_read(Arena *arena, const char *path) {
     size_t size = 0;
     char *text = file_read(arena, path, MOST_CONFIG_BYTES, &size);
     check_text(path, text, size);
-    cJSON_InitHooks(&(cJSON_Hooks){config_malloc, free});
-    starved = false;
+    hook();
     const char *end = text;
     cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
     if (!root && starved) out_of_memory();
@@ -70,6 +74,14 @@ static cJSON *json_read(Arena *arena, const char *path) {
 cJSON *config_read(Arena *arena, const char *path) {
     cJSON *root = json_read(arena, path);
     if (!cJSON_IsObject(root)) fail("%s: its JSON is not an object", path);
+    return root;
+}
+
+cJSON *config_new(Arena *arena) {
+    hook();
+    cJSON *root = cJSON_CreateObject();
+    if (!root) out_of_memory();
+    arena_on_free(arena, release, root);
     return root;
 }
 

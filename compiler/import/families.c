@@ -38,6 +38,11 @@ static const struct {
     {"whisper wav2vec2 hubert", "its input is sound, which goes through convolutions"},
 };
 
+const Family *family_find(Arena *arena, const Family *const *list, const char *type) {
+    while (*list && !word_find(arena, (*list)->types, type)) list++;
+    return *list;
+}
+
 const char *family_refusal(const char *type) {
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const char *types = refusals[i].types;

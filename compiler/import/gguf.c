@@ -16,8 +16,6 @@ bool gguf_is(Arena *arena, const char *path) {
 
 /* ---------------------------------------- the config */
 
-static void release(void *with) { cJSON_Delete(with); }
-
 static cJSON *made(cJSON *item) {
     if (!item) out_of_memory();
     return item;
@@ -92,8 +90,7 @@ static const char of_tokens[] = "tokenizer.ggml.bos_token_id tokenizer.ggml.eos_
     "tokenizer.ggml.padding_token_id";
 
 static void make_config(Import *import, const GgufFile *file) {
-    import->config = made(cJSON_CreateObject());
-    arena_on_free(import->arena, release, import->config);
+    import->config = config_new(import->arena);
     const size_t size = strlen(import->type);
     int count = 0;
     for (size_t i = 0; i < file->count; i++) {
@@ -164,10 +161,10 @@ static void set_divisors(Import *import, const char *variable, const char *tenso
 
 /* ---------------------------------------- precision */
 
-/* The words of `precision weights` that hold the numbers of the tensor, or NULL: f32 holds those of every type. */
+/* The words of `precision weights` that hold the numbers of the tensor. */
 static const char *exact_words(const FileTensor *tensor) {
-    if (tensor->blocks) return tensor->blocks->exact;
-    return tensor->dtype == DTYPE_F16 ? "f16" : tensor->dtype == DTYPE_BF16 ? "bf16" : NULL;
+    if (tensor->blocks) return tensor->blocks->exact ? tensor->blocks->exact : "f32";
+    return tensor->dtype == DTYPE_F16 ? "f16" : tensor->dtype == DTYPE_BF16 ? "bf16" : "f32";
 }
 
 /* The types of the matrices that no precision but f32 holds, for a note. */
@@ -183,30 +180,27 @@ static void note_inexact(Import *import) {
         "compare shows what that changes.", names.data);
 }
 
-/* What the matrices of all layers have in common; f32 where they differ. */
+/* The precision that holds the matrices of all layers: that of their type, or f32 where their types differ. */
 static const char *words_of_layers(const Import *import) {
     const char *words = NULL;
-    bool any = false;
     for (size_t i = 0; i < import->file->count; i++) {
         const FileTensor *tensor = &import->file->tensors[i];
         if (tensor->shape.rank < 2 || strncmp(tensor->name, "blk.", 4) != 0) continue;
         const char *own = exact_words(tensor);
-        if (!own || (any && strcmp(own, words) != 0)) return "f32";
+        if (words && strcmp(own, words) != 0) return "f32";
         words = own;
-        any = true;
     }
-    return any ? words : "f32";
+    return words ? words : "f32";
 }
 
-/* Sets the precision of the model, which is that of its head, and where they differ those of its table of tokens, in
- * the block of the stack, and of the layers, in their sublayers. */
+/* Sets three variables: the precision of the head, which the model states, that of the table of tokens, which the
+ * stack states, and that of the layers, which their sublayers state. The last two are unset where they repeat the one
+ * before. */
 static void set_precision(Import *import) {
     const FileTensor *table = tensor_find(import->file, "token_embd.weight"),
                      *head = tensor_find(import->file, "output.weight");
     const char *of_table = exact_words(table), *of_head = head ? exact_words(head) : of_table;
     const char *of_layers = words_of_layers(import);
-    if (!of_table) of_table = "f32";
-    if (!of_head) of_head = "f32";
     variable_set(import, "precision", strcmp(of_head, "f32") != 0 ? of_head : "");
     variable_set(import, "table_precision", strcmp(of_table, of_head) != 0 ? of_table : "");
     variable_set(import, "layer_precision", strcmp(of_layers, of_table) != 0 ? of_layers : "");
@@ -219,8 +213,7 @@ static void find_family(Import *import, const GgufFile *file) {
     const GgufEntry *entry = gguf_find(file, "general.architecture");
     if (!entry) fail("%s: the key `general.architecture` is missing", import->config_path);
     import->type = string_of(import, entry);
-    for (int f = 0; gguf_families[f] && !import->family; f++)
-        if (word_find(import->arena, gguf_families[f]->types, import->type)) import->family = gguf_families[f];
+    import->family = family_find(import->arena, gguf_families, import->type);
     if (!import->family) fail("%s: `general.architecture` is \"%.60s\", which import does not read from a GGUF file; "
         "attnc import --list names those that it reads", import->config_path, import->type);
     variable_set(import, "type", import->type);

@@ -27,8 +27,7 @@ static void find_family(Import *import) {
         config_value(import->arena, type));
     import->type = type->valuestring;
     variable_set(import, "type", import->type);
-    for (int f = 0; families[f] && !import->family; f++)
-        if (word_find(import->arena, families[f]->types, import->type)) import->family = families[f];
+    import->family = family_find(import->arena, families, import->type);
     const char *refusal = import->family ? NULL : family_refusal(import->type);
     if (refusal) fail("%s: `model_type` is \"%s\", which cannot be imported: %s; attnc import --list names "
         "those that can", import->config_path, import->type, refusal);

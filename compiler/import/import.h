@@ -104,6 +104,8 @@ typedef struct Family {
 
 extern const Family *const families[]; /* ended by NULL */
 extern const Family *const gguf_families[]; /* likewise; their types are architectures of GGUF files */
+/* The family of the list that has this type, or NULL. */
+const Family *family_find(Arena *arena, const Family *const *list, const char *type);
 /* The reason why this type is not supported, or NULL for an unknown type. */
 const char *family_refusal(const char *type);
 
@@ -194,6 +196,7 @@ void unknown_keys(Import *import);
 /* --- config.c */
 cJSON *config_read(Arena *arena, const char *path); /* an object */
 cJSON *config_list(Arena *arena, const char *path);
+cJSON *config_new(Arena *arena); /* an object without members */
 const cJSON *config_find(const Import *import, const char *name, size_t size); /* or NULL; name may hold dots */
 char *config_value(Arena *arena, const cJSON *item); /* short JSON, for messages */
 

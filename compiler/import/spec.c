@@ -1,4 +1,4 @@
-/* spec.c: makes a spec of a source, whose family, config and tensors are known, for attnc import. */
+/* spec.c: makes the spec of an imported model from its family, its config and the names of its tensors. */
 #include "import.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static bool is_duplicate(const TensorFile *file, const bool *claimed, const File
     return false;
 }
 
-/* The tensors of the file that the spec does not read, apart from buffers and duplicates; or NULL. */
+/* Names the tensors of the file that the spec does not read, without buffers and duplicates; NULL if there are none. */
 static const char *unread(Import *import, const Model *model, const WeightTable *table) {
     const TensorFile *file = import->file;
     size_t absent = 0, count = 0;

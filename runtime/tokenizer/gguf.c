@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------------------------- keys */
 
-enum { TYPE_I32 = 5, TYPE_F32 = 6, TYPE_BOOL = 7, TYPE_STRING = 8, TYPE_ARRAY = 9, TYPES = 13 };
+enum { TYPE_U32 = 4, TYPE_I32 = 5, TYPE_F32 = 6, TYPE_BOOL = 7, TYPE_STRING = 8, TYPE_ARRAY = 9, TYPES = 13 };
 
 typedef struct {
     const char *at, *end;
@@ -112,7 +112,7 @@ static int32_t item_i32(const Value *value, size_t index) {
 
 /* An id of the vocabulary, or -1 where the file has none. */
 static int32_t id_of(const Value *value, const Model *model) {
-    const bool whole = value->data && value->count && (value->type == 4 || value->type == TYPE_I32);
+    const bool whole = value->data && value->count && (value->type == TYPE_U32 || value->type == TYPE_I32);
     const int32_t id = whole ? item_i32(value, 0) : -1;
     return id >= 0 && id < model->vocabulary.size ? id : -1;
 }
@@ -284,10 +284,10 @@ static bool read_pairs(Model *model, const Value *merges, const Report *report) 
 static bool read_byte_pairs(attn_tokenizer *t, const Keys *keys, const Report *report) {
     Model *model = &t->model;
     size_t p = 0;
-    const char *at = keys->pre.data;
-    size_t size = 0;
     while (p < sizeof pres / sizeof *pres && !is_word(&keys->pre, pres[p].name)) p++;
     if (p == sizeof pres / sizeof *pres) {
+        const char *at = keys->pre.data;
+        size_t size = 0;
         const char *name = at && keys->pre.type == TYPE_STRING ? next_string(&at, &size) : "";
         return attn_refuse(report, "'tokenizer.ggml.pre' '%.*s' is not known here", (int)(size < 40 ? size : 40), name);
     }
@@ -301,7 +301,8 @@ static bool read_byte_pairs(attn_tokenizer *t, const Keys *keys, const Report *r
 
 /* ------------------------------------------------------------------------------------- wordpiece */
 
-/* The file marks the beginning of a word, where BERT's vocabulary marks what continues it. */
+/* In the file, U+2581 is in front of a token that begins a word. In BERT's own list, ## is in front of a token that
+ * does not begin one. */
 static bool read_bert(attn_tokenizer *t, const Keys *keys, const Report *report) {
     const char *at = keys->tokens.data;
     Buffer name = {0};

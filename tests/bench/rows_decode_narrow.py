@@ -52,21 +52,24 @@ def ours(context, spec, weights, params, kinds, count=None):
     return entries
 
 
+def llamacpp_entry(context, name, model, paths, vocab, prompt=False, tiles=False):
+    """llama.cpp on a GGUF file, with fused attention and keys and values in f16."""
+    library, version = llamacpp_library(context, tiles)
+    return Entry(name, "llamas", {"inputs": [paths["tokens"]], "threads": 1, "vocab": vocab, "together": prompt,
+                                  "library": library, "model": model, "version": version, "flash": 1, "half": 1})
+
+
 def peers(context, spec_name, weights, paths, prompt):
     entries, missing, shape = [], {}, SHAPES[spec_name]
     for kind in ("Q8_0", "Q4_0"):
         for tiles in (False, True):
             name = "llama.cpp %s%s" % (kind, " amx" * tiles)
             try:
-                library, version = llamacpp_library(context, tiles)
                 model = context.made("%s-%s.gguf" % (spec_name, kind), "llama-gguf", weights, *shape[2:4], *shape[6:8],
                                      kind)
+                entries.append(llamacpp_entry(context, name, model, paths, shape[5], prompt, tiles))
             except NotRun as error:
                 missing[name] = str(error)
-                continue
-            entries.append(Entry(name, "llamas", {
-                "inputs": [paths["tokens"]], "threads": 1, "vocab": shape[5], "together": prompt, "library": library,
-                "model": model, "version": version, "flash": 1, "half": 1}))
     return entries, missing
 
 

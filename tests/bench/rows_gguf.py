@@ -6,9 +6,9 @@ import numpy as np
 
 import machine
 from programs import build
-from rows import Entry, NotRun, Row, against
-from rows_decode import SHAPES, llamacpp_library
-from rows_decode_narrow import TOKENS, judge
+from rows import NotRun, Row, against
+from rows_decode import SHAPES
+from rows_decode_narrow import TOKENS, judge, llamacpp_entry
 
 SPEC = "llama_110m"
 # What is asked of tokens a second for one of llama.cpp's.
@@ -36,10 +36,7 @@ def row(context, name, kind):
                context.ours("attnc f32", given, weights, dict(params, batch=1), reference=True, timed=False)]
     missing = {}
     try:
-        library, version = llamacpp_library(context)
-        entries.append(Entry("llama.cpp", "llamas", {
-            "inputs": [paths["tokens"]], "threads": 1, "vocab": shape[5], "together": False, "library": library,
-            "model": model, "version": version, "flash": 1, "half": 1}))
+        entries.append(llamacpp_entry(context, "llama.cpp", model, paths, shape[5]))
     except NotRun as error:
         missing["llama.cpp"] = str(error)
     return Row(name, "%s from a GGUF file of %s (%.1f MB), %d tokens one by one, 1 thread" % (

@@ -124,9 +124,8 @@ def mended(config):
     return {key: item for key, item in wanted.items() if config.get(key) != item}
 
 
-def convert(folder, kinds=None, more_keys=(), more_tensors=()):
-    """The bytes of the file. `kinds` maps the name, shape and numbers of a tensor to its type and bytes; without it,
-    all are F32."""
+def convert(folder, more_keys=(), more_tensors=()):
+    """The bytes of the file, whose tensors are F32."""
     config = config_of(folder)
     header, data = safetensors.read(os.path.join(folder, "model.safetensors"))
     architecture, tensors = ARCHITECTURES[config["model_type"]], []
@@ -151,6 +150,5 @@ def convert(folder, kinds=None, more_keys=(), more_tensors=()):
             whole.append(("tokenizer.ggml.%s_token_id" % new, config[old]))
     whole += more_keys
     tensors += more_tensors
-    made = [(name, shape, *(kinds(name, shape, numbers) if kinds else ("F32", struct.pack("<%df" % len(numbers),
-             *numbers)))) for name, shape, numbers in tensors]
+    made = [(name, shape, "F32", struct.pack("<%df" % len(numbers), *numbers)) for name, shape, numbers in tensors]
     return gguf.pack(whole, made)

@@ -156,7 +156,6 @@ class GgufCase(Case):
     its folder gives with an attnc import takes the place of what transformers gives."""
 
     def __init__(self, folder, name, scratch, targets):
-        self.scratch, self.spec = scratch, os.path.join(scratch, name + ".gguf.attn")
         self.changed = gguf.mended(gguf.config_of(folder))
         super().__init__(folder, name + ".gguf", scratch, weights=os.path.join(scratch, name + ".gguf"),
                          targets=targets)

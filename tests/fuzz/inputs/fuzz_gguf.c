@@ -6,19 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_READ = 300, MOST_ITEMS = 1000 };
-
-static void read_tensors(const TensorFile *file) {
-    for (size_t i = 0; i < file->count; i++) {
-        const FileTensor *tensor = &file->tensors[i];
-        int64_t count;
-        float values[MOST_READ];
-        if (tensor_find(file, tensor->name) != tensor) broken("a tensor is not found by its name");
-        if (!shape_elements(tensor->shape, &count)) broken("the size of a tensor overflows");
-        int64_t first = count > MOST_READ ? count - MOST_READ : 0;
-        if (count) tensor_to_f32(tensor, first, count - first, values);
-    }
-}
+enum { MOST_ITEMS = 1000 };
 
 static volatile double read_last; /* so that every item is read */
 
@@ -38,7 +26,7 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     const char *path = memory_file(arena, "model.gguf", data, size), *notes = "";
     if (!gguf_is(arena, path)) return;
     const GgufFile file = gguf_read(arena, file_map(arena, path));
-    read_tensors(&file.tensors);
+    tensors_read(&file.tensors);
     read_entries(&file);
     import_spec(arena, path, "spec", &(ImportOptions){NULL, 0, NULL}, &notes);
 }

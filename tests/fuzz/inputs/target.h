@@ -21,6 +21,9 @@ void memory_file_absent(const char *name); /* until it is written again */
 /* A promise that the code under test has broken: ends the run as a crash of which the report says why. */
 _Noreturn void broken(const char *promise);
 
+/* --- tensors.c: reads the last numbers of each tensor; a broken promise of formats/ is a finding. */
+void tensors_read(const TensorFile *file);
+
 /* --- changed.c: the .attnw file of a spec, as an input changes it. The input of a target that reads one: a byte of
  * flags, then a little-endian i16 by which the file becomes longer or shorter, then changes of four bytes: a u16 place
  * and two bytes. With AS_FILE the file is what stands behind the flags. */

@@ -1,0 +1,21 @@
+/* tensors.c: reads the tensors of a file that was accepted, and checks what formats/ promises of them. */
+#include "target.h"
+
+#include "../../../compiler/formats/blocks.h"
+
+enum { MOST_READ = 300 };
+
+void tensors_read(const TensorFile *file) {
+    for (size_t i = 0; i < file->count; i++) {
+        const FileTensor *tensor = &file->tensors[i];
+        const size_t elements = tensor->blocks ? (size_t)tensor->blocks->elements : 1,
+                     bytes = tensor->blocks ? (size_t)tensor->blocks->bytes : dtype_bytes(tensor->dtype);
+        int64_t count;
+        float values[MOST_READ];
+        if (tensor_find(file, tensor->name) != tensor) broken("a tensor is not found by its name");
+        if (!shape_elements(tensor->shape, &count)) broken("the size of a tensor overflows");
+        if ((size_t)count / elements * bytes != tensor->bytes) broken("a tensor's size is not its shape's");
+        int64_t first = count > MOST_READ ? count - MOST_READ : 0;
+        if (count) tensor_to_f32(tensor, first, count - first, values);
+    }
+}
