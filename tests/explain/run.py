@@ -315,9 +315,7 @@ class Explain:
         """The numbers of bench, whose profile was compared with them and with itself."""
         seen = json.loads(run("bench", spec, "--profile", "--json", *options).stdout)
         steps, total = seen["profile"]["steps"], sum(step["median_s"] for step in seen["profile"]["steps"])
-        unseen = len(steps) * seen["profile"]["clock_s"]  # a step that is shorter than reading the clock may take 0
-        assert seen["min_s"] / 2 < total + unseen, "%g s of steps in %s" % (total, seen)
-        assert total < 2 * seen["profile"]["median_s"], "%g s of steps in %s" % (total, seen)
+        assert seen["min_s"] / 2 < total < 2 * seen["profile"]["median_s"], "%g s of steps in %s" % (total, seen)
         for what in ("flops", "bytes"):
             counted = sum(step[what] for step in steps)
             assert abs(counted - seen[what]) <= len(steps), "%s of %s: %g" % (what, seen, counted)
@@ -332,7 +330,8 @@ class Explain:
 
     def test_profile(self):
         """The steps of explain in their order, code without loops and of one row too, and each takes a time."""
-        for spec in ("specs/small_encoder.attn", "specs/by_hand.attn", "tests/dropin/translator.attn"):
+        # the second one's steps take longer than reading the clock, which those of by_hand.attn do not
+        for spec in ("specs/small_encoder.attn", DIFFERENTIAL + "unrolled_masks.attn", "tests/dropin/translator.attn"):
             listed = run("explain", spec, "--target", "native").stdout.split("\n\n")[-1].splitlines()[1:]
             seen, steps = self.profile(spec, *(["--threads", "2"] if "translator" in spec else []))
             assert steps == [line.split()[:2] for line in listed], "%s: %s" % (spec, steps)
