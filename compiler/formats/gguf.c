@@ -2,6 +2,7 @@
 #include "gguf.h"
 
 #include "blocks.h"
+#include "bytes.h"
 #include "tensor_file.h"
 
 #include <inttypes.h>
@@ -21,12 +22,6 @@ typedef struct Reading { /* a header that is being read */
 } Reading;
 
 /* ---------------------------------------------------------------- numbers and strings */
-
-static uint64_t number_at(const uint8_t *at, int bytes) {
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << 8 * i;
-    return value;
-}
 
 static _Noreturn void cut_short(const Reading *reading, const char *what) {
     fail("%s: the file ends within its header, at %s; is it truncated?", reading->path, what);

@@ -1,78 +1,15 @@
-/* safetensors.c: reads one file or a sharded index; writes one file.
+/* safetensors.c: reads one file; writes one file.
  * A file is a little-endian u64 with the header's size, a JSON header
  * {name: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}}, then the data. */
 #include "../attnc.h"
+#include "json.h"
 #include "tensor_file.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PREFIX_BYTES = 8, JSON_LIMIT = 100 * 1000 * 1000 };
-
-/* ------------------------------------------------------------------ JSON */
-
-static bool json_starved; /* set by a failed allocation, which cJSON reports as a syntax error */
-
-static void *json_malloc(size_t bytes) {
-    void *memory = checked_malloc(bytes);
-    if (!memory) json_starved = true;
-    return memory;
-}
-
-typedef struct JsonTree {
-    cJSON *root;
-} JsonTree;
-
-static void json_release(void *with) {
-    JsonTree *tree = with;
-    cJSON_Delete(tree->root);
-    tree->root = NULL;
-}
-
-/* Strings of cJSON end at a NUL, so that "a\u0000b" would be read as "a". */
-static bool holds_nul(const char *text, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        if (text[i] == '\0') return true;
-        if (text[i] != '\\') continue;
-        if (size - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0) return true;
-        i++; /* the second of two backslashes begins no escape */
-    }
-    return false;
-}
-
-/* text[size] must be NUL, since cJSON before 1.7.18 reads one byte past the length that it is given. */
-static JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t size, const char *padding) {
-    if (holds_nul(text, size)) fail("%s: its JSON holds a NUL character", path);
-    JsonTree *tree = arena_alloc(arena, sizeof *tree);
-    arena_on_free(arena, json_release, tree);
-    cJSON_InitHooks(&(cJSON_Hooks){json_malloc, free});
-    json_starved = false;
-    const char *end = text;
-    tree->root = cJSON_ParseWithLengthOpts(text, size, &end, false);
-    if (!tree->root && json_starved) out_of_memory();
-    if (!tree->root) fail("%s: its JSON cannot be parsed at byte %td", path, end - text);
-    if (!cJSON_IsObject(tree->root)) fail("%s: its JSON is not an object", path);
-    for (; end < text + size; end++)
-        if (!strchr(padding, *end)) fail("%s: byte %td after the end of its JSON is not a space", path, end - text);
-    return tree;
-}
-
-static size_t json_count(const cJSON *object) {
-    size_t count = 0;
-    for (const cJSON *item = object->child; item; item = item->next) count++;
-    return count;
-}
-
-/* Whole numbers from 0 to 2^53, which a double represents exactly; `valueint` of cJSON is only an int. */
-static bool json_whole(const cJSON *item, int64_t *out) {
-    if (!cJSON_IsNumber(item)) return false;
-    double value = item->valuedouble;
-    if (!(value >= 0 && value <= 0x1p53) || value != (double)(int64_t)value) return false;
-    *out = (int64_t)value;
-    return true;
-}
+enum { PREFIX_BYTES = 8 };
 
 /* ------------------------------------------------------------------ one tensor's entry */
 
@@ -224,74 +161,6 @@ TensorFile safetensors_read(Arena *arena, MappedFile mapped) {
     json_release(tree);
     tensors_sort(arena, &file);
     check_places(&reading, &file);
-    return file;
-}
-
-/* ------------------------------------------------------------------ an index of shards */
-
-typedef struct IndexEntry {
-    const char *tensor, *shard;
-} IndexEntry;
-
-static int by_shard(const void *a, const void *b) {
-    const IndexEntry *x = a, *y = b;
-    int order = strcmp(x->shard, y->shard);
-    return order ? order : strcmp(x->tensor, y->tensor);
-}
-
-static void check_shard_name(Arena *arena, const char *path, const IndexEntry *entry) {
-    const char *name = entry->shard;
-    if (holds_control(name) || !*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        tensor_fail(arena, path, entry->tensor, "its file `%s` is not a plain file name beside the index",
-                    tensor_shown(arena, name));
-}
-
-/* The entries of an index, sorted by shard and then by name. */
-static IndexEntry *read_index(Arena *arena, const char *path, size_t *count) {
-    size_t size;
-    const char *text = file_read(arena, path, JSON_LIMIT, &size);
-    JsonTree *tree = json_object(arena, path, text, size, " \t\r\n");
-    const cJSON *map = NULL;
-    for (const cJSON *item = tree->root->child; item; item = item->next) {
-        if (strcmp(item->string, "weight_map") != 0) continue;
-        if (map) fail("%s: `weight_map` is there twice", path);
-        map = item;
-    }
-    if (!map) fail("%s: `weight_map` is missing, so it is not an index of safetensors files", path);
-    if (!cJSON_IsObject(map)) fail("%s: `weight_map` is not an object", path);
-
-    IndexEntry *entries = arena_array(arena, json_count(map), sizeof *entries);
-    *count = 0;
-    for (const cJSON *item = map->child; item; item = item->next) {
-        tensor_name_check(arena, path, item->string);
-        if (!cJSON_IsString(item)) tensor_fail(arena, path, item->string, "its file is not a string");
-        IndexEntry *entry = &entries[(*count)++];
-        entry->tensor = arena_copy(arena, item->string, strlen(item->string));
-        entry->shard = arena_copy(arena, item->valuestring, strlen(item->valuestring));
-        check_shard_name(arena, path, entry);
-    }
-    json_release(tree);
-    if (*count) qsort(entries, *count, sizeof *entries, by_shard);
-    return entries;
-}
-
-/* Only tensors that the index lists are used, even where a shard has more. */
-TensorFile safetensors_index(Arena *arena, const char *path) {
-    size_t count;
-    IndexEntry *entries = read_index(arena, path, &count);
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash + 1 - path) : 0;
-    TensorFile file = {.path = path}, shard = {0};
-    file.tensors = arena_array(arena, count, sizeof *file.tensors);
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || strcmp(entries[i - 1].shard, entries[i].shard) != 0)
-            shard = safetensors_read(
-                arena, file_map(arena, arena_printf(arena, "%.*s%s", folder, path, entries[i].shard)));
-        const FileTensor *tensor = tensor_find(&shard, entries[i].tensor);
-        if (!tensor) tensor_fail(arena, path, entries[i].tensor, "it is not in its file `%s`", entries[i].shard);
-        file.tensors[file.count++] = *tensor;
-    }
-    tensors_sort(arena, &file);
     return file;
 }
 

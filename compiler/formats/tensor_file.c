@@ -20,14 +20,36 @@ static const char *weights_of_folder(Arena *arena, const char *folder) {
                             : "; give its files, separated by commas");
 }
 
+static TensorFile read_file(Arena *arena, const char *path) {
+    MappedFile mapped = file_map(arena, path);
+    return gguf_begins(mapped) ? gguf_read(arena, mapped).tensors : safetensors_read(arena, mapped);
+}
+
+/* Only tensors that the index lists are used, even where a shard has more. */
+static TensorFile read_shards(Arena *arena, const char *path) {
+    size_t count;
+    const ShardEntry *entries = shards_list(arena, path, &count);
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash + 1 - path) : 0;
+    TensorFile file = {.path = path}, shard = {0};
+    file.tensors = arena_array(arena, count, sizeof *file.tensors);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || strcmp(entries[i - 1].shard, entries[i].shard) != 0)
+            shard = read_file(arena, arena_printf(arena, "%.*s%s", folder, path, entries[i].shard));
+        const FileTensor *tensor = tensor_find(&shard, entries[i].tensor);
+        if (!tensor) tensor_fail(arena, path, entries[i].tensor, "it is not in its file `%s`", entries[i].shard);
+        file.tensors[file.count++] = *tensor;
+    }
+    tensors_sort(arena, &file);
+    return file;
+}
+
 static TensorFile open_part(Arena *arena, const char *path) {
     static const char SUFFIX[] = ".index.json";
     if (folder_exists(path)) path = weights_of_folder(arena, path);
     size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
     bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
-    if (index) return safetensors_index(arena, path);
-    MappedFile mapped = file_map(arena, path);
-    return gguf_begins(mapped) ? gguf_read(arena, mapped).tensors : safetensors_read(arena, mapped);
+    return index ? read_shards(arena, path) : read_file(arena, path);
 }
 
 static TensorFile open_list(Arena *arena, const char *list) {

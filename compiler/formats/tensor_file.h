@@ -14,8 +14,13 @@ void tensors_sort(Arena *arena, TensorFile *file); /* fails at a name that occur
 /* The tensors [count] that have bytes, in the order of these. */
 const FileTensor *const *tensors_placed(Arena *arena, const TensorFile *file, size_t *count);
 
-/* --- safetensors.c */
 TensorFile safetensors_read(Arena *arena, MappedFile mapped);
-TensorFile safetensors_index(Arena *arena, const char *path); /* and its shards, which lie beside it */
+
+/* --- shards.c */
+typedef struct ShardEntry {
+    const char *tensor, *shard; /* the shard is the name of a file beside the index */
+} ShardEntry;
+/* The entries of an index, sorted by shard and then by name. */
+ShardEntry *shards_list(Arena *arena, const char *path, size_t *count);
 
 #endif

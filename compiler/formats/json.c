@@ -1,0 +1,60 @@
+/* json.c: parses the JSON of files with weights. */
+#include "json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool starved; /* set by a failed allocation, which cJSON reports as a syntax error */
+
+static void *malloc_for_json(size_t bytes) {
+    void *memory = checked_malloc(bytes);
+    if (!memory) starved = true;
+    return memory;
+}
+
+void json_release(void *with) {
+    JsonTree *tree = with;
+    cJSON_Delete(tree->root);
+    tree->root = NULL;
+}
+
+/* Strings of cJSON end at a NUL, so that "a\u0000b" would be read as "a". */
+static bool holds_nul(const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\0') return true;
+        if (text[i] != '\\') continue;
+        if (size - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0) return true;
+        i++; /* the second of two backslashes begins no escape */
+    }
+    return false;
+}
+
+JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t size, const char *padding) {
+    if (holds_nul(text, size)) fail("%s: its JSON holds a NUL character", path);
+    JsonTree *tree = arena_alloc(arena, sizeof *tree);
+    arena_on_free(arena, json_release, tree);
+    cJSON_InitHooks(&(cJSON_Hooks){malloc_for_json, free});
+    starved = false;
+    const char *end = text;
+    tree->root = cJSON_ParseWithLengthOpts(text, size, &end, false);
+    if (!tree->root && starved) out_of_memory();
+    if (!tree->root) fail("%s: its JSON cannot be parsed at byte %td", path, end - text);
+    if (!cJSON_IsObject(tree->root)) fail("%s: its JSON is not an object", path);
+    for (; end < text + size; end++)
+        if (!strchr(padding, *end)) fail("%s: byte %td after the end of its JSON is not a space", path, end - text);
+    return tree;
+}
+
+size_t json_count(const cJSON *object) {
+    size_t count = 0;
+    for (const cJSON *item = object->child; item; item = item->next) count++;
+    return count;
+}
+
+bool json_whole(const cJSON *item, int64_t *out) {
+    if (!cJSON_IsNumber(item)) return false;
+    double value = item->valuedouble;
+    if (!(value >= 0 && value <= 0x1p53) || value != (double)(int64_t)value) return false;
+    *out = (int64_t)value;
+    return true;
+}
