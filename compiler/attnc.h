@@ -299,9 +299,12 @@ typedef struct TensorFile {
 const char *foreign_kind(Arena *arena, MappedFile file, bool array);
 #define NOT_QUANTIZED "a quantized file is not read: save it as float32, float16 or bfloat16"
 
-/* --- formats/tensor_file.c: PATH is a .safetensors or a GGUF file, an .index.json that lists shards in its own folder,
- * a folder with model.safetensors or its index, or several of these joined by commas. */
+/* --- formats/tensor_file.c: PATH is a .safetensors or a GGUF file, a checkpoint of PyTorch, an .index.json that lists
+ * shards in its own folder, a folder with model.safetensors, pytorch_model.bin or an index of one, or several of these
+ * joined by commas. */
 TensorFile *tensor_file_open(Arena *arena, const char *path);
+/* The file or the index of a folder that transformers saved, or NULL; safetensors before a checkpoint of PyTorch. */
+const char *folder_weights(Arena *arena, const char *folder);
 
 /* --- formats/safetensors.c */
 typedef struct NamedTensor {

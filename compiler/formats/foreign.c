@@ -4,7 +4,6 @@
 #include <string.h>
 
 #define AS_SAFETENSORS "save the model that it was made from as safetensors"
-#define FROM_TORCH "load it in PyTorch and write its state_dict with safetensors.torch.save_file"
 #define AS_ARRAY "an input is an array that numpy.save wrote"
 
 typedef struct Kind {
@@ -24,7 +23,7 @@ static const Kind KINDS[] = {
      "fetch the file itself with `git lfs pull`"},
     {"\x1f\x8b", 2, 0, "a gzip archive", "unpack it first, with gunzip", "unpack it first, with gunzip"},
     {"ustar", 5, 257, "a tar archive", "unpack it first, with tar -xf", "unpack it first, with tar -xf"},
-    {"\x80\x02", 2, 0, "a Python pickle, as PyTorch's older .bin and .pt files are", FROM_TORCH, AS_ARRAY},
+    {"\x80\x02", 2, 0, "a Python pickle", AS_SAFETENSORS, AS_ARRAY},
     {"\x80\x03", 2, 0, "a Python pickle", AS_SAFETENSORS, AS_ARRAY},
     {"\x80\x04", 2, 0, "a Python pickle", AS_SAFETENSORS, AS_ARRAY},
     {"\x80\x05", 2, 0, "a Python pickle", AS_SAFETENSORS, AS_ARRAY},
@@ -32,8 +31,8 @@ static const Kind KINDS[] = {
 };
 
 static const Kind ONNX = {.is = "an ONNX model", .weights = AS_SAFETENSORS, .array = AS_ARRAY};
-static const Kind TORCH = {.is = "a zip archive, as PyTorch's .bin and .pt files are", .weights = FROM_TORCH,
-                           .array = AS_ARRAY};
+static const Kind TORCH = {.is = "a zip archive, as PyTorch's .bin and .pt files are",
+                           .weights = "its data.pkl is missing", .array = AS_ARRAY};
 static const Kind NPZ = {.is = "an .npz archive of arrays", .weights = "weights are safetensors: "
                          "safetensors.numpy.save_file writes a dictionary of arrays",
                          .array = "unzip it, or write each array with numpy.save"};

@@ -2,27 +2,27 @@
 #include "tensor_file.h"
 
 #include "gguf.h"
+#include "torch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The weights in a folder that Hugging Face transformers saved. */
-static const char *weights_of_folder(Arena *arena, const char *folder) {
+const char *folder_weights(Arena *arena, const char *folder) {
+    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                                        "pytorch_model.bin.index.json"};
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/') length--;
-    const char *whole = arena_printf(arena, "%.*s/model.safetensors", (int)length, folder),
-               *index = arena_printf(arena, "%s.index.json", whole),
-               *torch = arena_printf(arena, "%.*s/pytorch_model.bin", (int)length, folder);
-    if (file_exists(whole)) return whole;
-    if (file_exists(index)) return index;
-    fail("%s: it is a folder with neither model.safetensors nor model.safetensors.index.json%s", folder,
-         file_exists(torch) ? "; its pytorch_model.bin is not read: save the model as safetensors"
-                            : "; give its files, separated by commas");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *path = arena_printf(arena, "%.*s/%s", (int)length, folder, names[i]);
+        if (file_exists(path)) return path;
+    }
+    return NULL;
 }
 
 static TensorFile read_file(Arena *arena, const char *path) {
     MappedFile mapped = file_map(arena, path);
-    return gguf_begins(mapped) ? gguf_read(arena, mapped).tensors : safetensors_read(arena, mapped);
+    if (gguf_begins(mapped)) return gguf_read(arena, mapped).tensors;
+    return torch_begins(mapped) ? torch_read(arena, mapped) : safetensors_read(arena, mapped);
 }
 
 /* Only tensors that the index lists are used, even where a shard has more. */
@@ -46,7 +46,12 @@ static TensorFile read_shards(Arena *arena, const char *path) {
 
 static TensorFile open_part(Arena *arena, const char *path) {
     static const char SUFFIX[] = ".index.json";
-    if (folder_exists(path)) path = weights_of_folder(arena, path);
+    if (folder_exists(path)) {
+        const char *folder = path;
+        path = folder_weights(arena, folder);
+        if (!path) fail("%s: it is a folder without model.safetensors, pytorch_model.bin or an index of one; give its "
+                        "files, separated by commas", folder);
+    }
     size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
     bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
     return index ? read_shards(arena, path) : read_file(arena, path);

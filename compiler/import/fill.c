@@ -178,6 +178,22 @@ static void quoted_list(const Import *import, const char *word, const char *word
     if (any) text_printf(out, "\n");
 }
 
+/* Adds the line of a tensor. Checkpoints from before 2019 call weight and bias of a LayerNorm gamma and beta. */
+static void add_tensor_line(const Import *import, const char *canonical, const char *source, const char *options,
+                            Text *out) {
+    static const char ENDING[] = "LayerNorm.*";
+    const size_t size = strlen(source), tail = sizeof ENDING - 1, stem = strlen(canonical) - 1;
+    if (size >= tail && strcmp(source + size - tail, ENDING) == 0) {
+        const char *gamma = arena_printf(import->arena, "%.*sgamma", (int)size - 1, source);
+        if (occurs(import, gamma, false)) {
+            text_printf(out, "\"%.*sweight\" from \"%s\"%s\n\"%.*sbias\" from \"%.*sbeta\"%s\n", (int)stem, canonical,
+                gamma, options, (int)stem, canonical, (int)size - 1, source, options);
+            return;
+        }
+    }
+    text_printf(out, "\"%s\" from \"%s\"%s\n", canonical, source, options);
+}
+
 void fill_tensors(Import *import, const WeightTable *table, Text *out) {
     Text lines = text_new(import->arena);
     const char *tensors = import->family->tensors, *canonical_stem = "", *source_stem = "";
@@ -205,7 +221,7 @@ void fill_tensors(Import *import, const WeightTable *table, Text *out) {
         canonical = arena_printf(import->arena, "%s%.*s", stem, (int)first, canonical);
         /* the model of this config has no such tensor */
         if (table->count && !source_name_speaks(import->arena, canonical, table)) continue;
-        text_printf(out, "\"%s\" from \"%s%.*s\"%s\n", canonical, *source == '.' ? source_stem : "", (int)second,
-                    source, at);
+        add_tensor_line(import, canonical, arena_printf(import->arena, "%s%.*s", *source == '.' ? source_stem : "",
+            (int)second, source), at, out);
     }
 }

@@ -1,4 +1,4 @@
-/* folder.c: finds the folder with config.json and model.safetensors. Anything else is recognized where possible, so
+/* folder.c: finds the folder with config.json and weights. Anything else is recognized where possible, so
  * that the failure says what the path holds and how to turn that into such a folder. */
 #include "import.h"
 
@@ -42,6 +42,9 @@ static _Noreturn void not_there(const char *path) {
         name, name, name);
 }
 
+#define WEIGHTS_ALONE "weights as PyTorch saves them; give the folder that holds config.json and them, as " \
+    "pytorch_model.bin"
+
 /* The kind of a file is the first row whose magic or whose ending of the name matches. */
 static const struct {
     const char *magic, *ending, *what;
@@ -56,10 +59,10 @@ static const struct {
     {NULL, ".zip", "an archive; unpack it and give the folder"},
     {"\x1f\x8b", ".gz", "an archive; unpack it and give the folder"},
     {NULL, ".tar", "an archive; unpack it and give the folder"},
-    {"PK\003\004", ".pt", "weights as PyTorch saves them, without a config; " AS_SAVED},
-    {"\x80\x02", ".pth", "weights as PyTorch saves them, without a config; " AS_SAVED},
-    {NULL, ".bin", "weights as PyTorch saves them, without a config; " AS_SAVED},
-    {NULL, ".ckpt", "weights as PyTorch saves them, without a config; " AS_SAVED},
+    {"PK\003\004", ".pt", WEIGHTS_ALONE},
+    {"\x80\x02", ".pth", WEIGHTS_ALONE},
+    {NULL, ".bin", WEIGHTS_ALONE},
+    {NULL, ".ckpt", WEIGHTS_ALONE},
 };
 
 static _Noreturn void is_gguf(const char *folder, const char *name) {
@@ -71,7 +74,7 @@ static bool begins_as(const MappedFile *file, const char *magic) {
 }
 
 static _Noreturn void is_file(Arena *arena, const char *path, const char *folder) {
-    if (ends(path, ".safetensors") || ends(path, ".safetensors.index.json"))
+    if (ends(path, ".safetensors") || ends(path, ".safetensors.index.json") || ends(path, ".bin.index.json"))
         fail("%s: weights alone; give the folder that holds them and config.json: attnc import %s -o SPEC", path,
             folder);
     if (ends(path, ".json")) fail("%s: one file of a model; give its folder, or its config.json: attnc import %s -o "
@@ -213,9 +216,9 @@ static const char *resaving(const Listing *list, const char *option) {
 
 static _Noreturn void no_weights(const Listing *list) {
     const char *path = list->path, *name;
-    if ((name = named(list, "pytorch_model", ".bin")) || (name = named(list, "pytorch_model", ".bin.index.json")))
-        fail("%s: no model.safetensors, but %s, weights as PyTorch pickles them, which attnc does not read; %s", path,
-            name, resaving(list, ""));
+    if ((name = named(list, "pytorch_model-", ".bin")))
+        fail("%s: %s is a part of the weights, and pytorch_model.bin.index.json, which lists the parts, is missing",
+            path, name);
     if (has(list, "tf_model.h5"))
         fail("%s: no model.safetensors, but tf_model.h5 of TensorFlow; with a version of transformers below 5, %s",
             path, resaving(list, ", from_tf=True"));
@@ -246,11 +249,9 @@ const char *folder_config(Arena *arena, const char *folder) {
     no_config(&list);
 }
 
-const char *folder_weights(Arena *arena, const char *folder) {
-    const char *path = arena_printf(arena, "%s/model.safetensors", folder),
-        *index = arena_printf(arena, "%s.index.json", path);
-    if (file_exists(path)) return path;
-    if (file_exists(index)) return index;
+const char *folder_of_weights(Arena *arena, const char *folder) {
+    const char *path = folder_weights(arena, folder);
+    if (path) return path;
     Listing list = list_folder(arena, folder);
     no_weights(&list);
 }

@@ -60,7 +60,7 @@ static void find_class(Import *import) {
 
 /* The path of the weights, followed by a comma and the file of a dense module where there is one. */
 static const char *weights_of(Import *import, const char *directory, const char *folder) {
-    const char *weights = folder_weights(import->arena, folder), *more = sentence_weights(import);
+    const char *weights = folder_of_weights(import->arena, folder), *more = sentence_weights(import);
     if (strchr(folder, ',')) fail("%s: --weights takes a comma for the end of a file's name; give the folder a name "
         "without one", folder);
     if (more) weights = arena_printf(import->arena, "%s,%s", weights, more);

@@ -168,7 +168,7 @@ void import_note(Import *import, const char *format, ...) __attribute__((format(
 /* --- folder.c: the folder that import reads. For any other path, the failure says what the path is and what to do. */
 const char *folder_of(Arena *arena, const char *path); /* PATH, or the folder of PATH if PATH is a config.json */
 const char *folder_config(Arena *arena, const char *folder);
-const char *folder_weights(Arena *arena, const char *folder); /* path of model.safetensors or of its index */
+const char *folder_of_weights(Arena *arena, const char *folder); /* folder_weights of formats/, never NULL */
 
 /* --- sentence.c: the modules that sentence-transformers adds behind a model. */
 /* Reads DIRECTORY/modules.json where it exists; returns the folder of the model itself. */

@@ -204,12 +204,9 @@ static void read_normalize(Import *import, Sentence *sentence, const char *folde
 }
 
 static const char *dense_weights(Import *import, const char *folder) {
-    const char *path = arena_printf(import->arena, "%s/model.safetensors", folder);
-    if (file_exists(path)) return path;
-    const char *pickle = arena_printf(import->arena, "%s/pytorch_model.bin", folder);
-    if (!file_exists(pickle)) fail("%s: no such file, and the dense module's weights stand in it", path);
-    fail("%s: a pickle of PyTorch, which attnc does not read; python3 -c 'import safetensors.torch, torch; "
-        "safetensors.torch.save_file(torch.load(\"%s\"), \"%s\")' writes it as safetensors", pickle, pickle, path);
+    const char *path = folder_weights(import->arena, folder);
+    if (!path) fail("%s: no model.safetensors and no pytorch_model.bin, which hold the dense module's weights", folder);
+    return path;
 }
 
 /* A dense module with Tanh that keeps the width becomes `pooler`; a module without activation becomes `classifier`. */

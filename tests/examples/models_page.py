@@ -218,7 +218,8 @@ REFUSALS = {
     "is unknown; the nearest is": ("fixtures/llama_odd", {"model_type": "lama"}, ""),
     "which cannot be imported": ("fixtures/llama_odd", {"model_type": "mixtral"}, ""),
     "is understood": ("fixtures/llama_odd", {"hidden_act": "celu"}, ""),
-    "which attnc does not read": ("fixtures/llama_odd", {}, "mv DIR/model.safetensors DIR/pytorch_model.bin; "),
+    "its pickle is refused": ("fixtures/llama_odd", {}, "rm DIR/model.safetensors; printf '\\200\\2\\212\\nl\\374\\234F"
+                              "\\371 j\\250P\\31.cos\\nsystem\\n.' >DIR/pytorch_model.bin; "),
     "quantization_config": ("fixtures/llama_odd", {"quantization_config": {"bits": 4}}, ""),
     "a GGUF file": ("fixtures/llama_odd", {}, "mv DIR/model.safetensors DIR/model.gguf; "),
     "unknown for architecture": ("fixtures/llama_odd", {"more_keys": [("llama.unheard_of", 1)]}, "m.gguf"),

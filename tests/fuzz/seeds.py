@@ -10,6 +10,7 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tokenizers"))
 import gguf_twins  # noqa: E402
+from lib import checkpoint as checkpoints  # noqa: E402
 from lib import gguf as gguf_files  # noqa: E402
 from lib import npy as npy_files  # noqa: E402
 from lib import safetensors as safetensors_files  # noqa: E402
@@ -68,6 +69,16 @@ def gguf():
         (name, [1, elements], name, bytes(i % 256 for i in range(size))) for name, (_, elements, size) in types
     ], alignment=64))
     return [data for data in inputs if len(data) <= GGUF_BYTES]
+
+
+def checkpoint():
+    """Archives and older files with a tensor of each type."""
+    made = {kind.lower(): checkpoints.tensor(checkpoints.Storage(i, kind, bytes(range(2 * size))), (2, 1))
+            for i, (kind, size) in enumerate(safetensors_files.SIZES.items())}
+    turned = checkpoints.tensor(checkpoints.Storage("0", "F16", bytes(12)), (3, 2), (1, 3))
+    few = {"a": {"b": turned, "c": [1, (2, "d")]}}
+    return [checkpoints.archive(made), checkpoints.sequence(made), checkpoints.archive(few, wide=True, prefix=""),
+            checkpoints.archive(few, protocol=4), read("tests/checkpoints/old.bin")]
 
 
 def npy_file(descr, shape, data, version=1):
@@ -213,9 +224,11 @@ def keys(*patterns):
 TARGETS = {  # name: seeds, dictionary, the longest input
     "spec": (spec, lambda: settings() | strings("compiler/model/source_names.c"), 2048),
     "emit": (emit, settings, 2048),
-    "safetensors": (safetensors, lambda: keys("compiler/formats/safetensors.c") | {'"%s"' % d for d in (
+    "safetensors": (safetensors, lambda: keys("compiler/formats/s*.c") | {'"%s"' % d for d in (
         "F32", "F16", "BF16", "F64", "I64", "I32", "I16", "I8", "U8", "BOOL")}, 2048),
     "npy": (npy, lambda: strings("compiler/formats/npy.c") | {"'descr'", "'shape'", "True", "(", ")"}, 512),
+    "checkpoint": (checkpoint, lambda: strings("compiler/formats/torch.c", "compiler/formats/pickle.c") | {
+        "PK\3\4", "PK\1\2", "PK\5\6", "PK\6\6", "PK\6\7"}, 4096),
     "gguf": (gguf, lambda: strings("compiler/import/gguf*.c") | {"GGUF", "\x03\0\0\0"}, GGUF_BYTES),
     "attnw": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
     "loader": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),

@@ -11,8 +11,8 @@ ADAPTER = dict(peft_type="LORA", task_type="SEQ_CLS", base_model_name_or_path="o
 
 # Beside config.json: the files there, and what the error says; @ is the folder.
 WITHOUT_WEIGHTS = {
-    "pickle": (("pytorch_model.bin",), "pytorch_model.bin", RESAVE % ("@", "", "@")),
-    "pickles": (("pytorch_model.bin.index.json", "pytorch_model-00001-of-00002.bin"), RESAVE % ("@", "", "@")),
+    "part_of_pickle": (("pytorch_model-00001-of-00002.bin",),
+                       "pytorch_model.bin.index.json, which lists the parts, is missing"),
     "tensorflow": (("tf_model.h5",), "below 5", RESAVE % ("@", ", from_tf=True", "@")),
     "flax": (("flax_model.msgpack",), "below 5", RESAVE % ("@", ", from_flax=True", "@")),
     "onnx": (("model.onnx",), "model.onnx", "exported from"),
@@ -49,7 +49,8 @@ FILES = {
     "onnx_file": ("model.onnx", b"\x08\x07", "an ONNX graph"),
     "npz": ("model.npz", b"PK\3\4", "archive of numpy"),
     "npy": ("model.dat", b"\x93NUMPY\1\0", "an array of numpy"),
-    "torch": ("model.bin", b"PK\3\4", "weights as PyTorch saves them"),
+    "torch": ("model.bin", b"PK\3\4", "weights as PyTorch saves them", "pytorch_model.bin"),
+    "torch_index": ("pytorch_model.bin.index.json", b"{}", "weights alone", "attnc import @ -o SPEC"),
     "h5": ("model.h5", b"\x89HDF", "HDF5"),
     "spec": ("model.attn", b"model m {}", "a spec already"),
     "archive": ("model.tar.gz", b"\x1f\x8b", "unpack it"),

@@ -98,11 +98,7 @@ def denses(Sentence):
     Sentence("tanh_odd").then("2_Dense").refused("sentence/two_denses", DENSE, "second dense module")
     folder = Sentence("tanh_odd")
     os.remove(os.path.join(folder.path, "2_Dense/model.safetensors"))
-    folder.refused("sentence/no_dense_weights", "2_Dense/model.safetensors", "no such file")
-    folder = Sentence("tanh_odd")
-    os.rename(os.path.join(folder.path, "2_Dense/model.safetensors"),
-              os.path.join(folder.path, "2_Dense/pytorch_model.bin"))
-    folder.refused("sentence/dense_pickle", "2_Dense/pytorch_model.bin", "save_file")
+    folder.refused("sentence/no_dense_weights", "2_Dense: no model.safetensors and no pytorch_model.bin")
 
 
 def lists(Sentence):

@@ -262,7 +262,7 @@ static void many_tensors(void **state) {
 static void bad_files(void **state) {
     (void)state;
     refuse(in_folder("absent.safetensors"), "cannot be opened");
-    refuse(folder, "it is a folder with neither model.safetensors nor model.safetensors.index.json");
+    refuse(folder, "it is a folder without model.safetensors, pytorch_model.bin or an index of one");
     refuse(put("short", "", 0), "only 0 bytes");
     refuse(put("short", "1234567", 7), "only 7 bytes");
     refuse(put("zero", "\0\0\0\0\0\0\0\0", 8), "not a JSON object");
@@ -277,7 +277,6 @@ static void bad_files(void **state) {
 
 static void foreign_files(void **state) {
     (void)state;
-    refuse(put("m.bin", "PK\003\004\x14\0\0\0\0\0\0\0", 12), "zip archive");
     refuse(put("m.bin", "\x80\x02\x8a\nl\xfc\x9c" "F\xf9 j", 11), "pickle");
     refuse(put_text("m.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), "git lfs pull");
     refuse(put_text("m.safetensors", "\n<!DOCTYPE html><html>Not found</html>"), "HTML");
@@ -288,25 +287,41 @@ static void foreign_files(void **state) {
     static const char onnx[] = "\x08\x0a\x12\x07pytorch\x1a\x05" "2.0.0";
     refuse(put("m.onnx", onnx, sizeof onnx - 1), "looks like an ONNX model");
     refuse(put("m.onnx", onnx, 8), "looks like an ONNX model");
-    static const char zip[] = "PK\003\004\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x0c\0\0\0";
-    char member[64];
-    memcpy(member, zip, 30);
-    memcpy(member + 30, "model/data.pkl", 14);
-    member[26] = 14;
-    refuse(put("m.bin", member, 44), "PyTorch's .bin and .pt files are; load it in PyTorch");
-    memcpy(member + 30, "tokens.npy", 10);
-    member[26] = 10;
-    refuse(put("m.npz", member, 40), "an .npz archive");
-    member[26] = 9;
-    refuse(put("m.npz", member, 40), "a zip archive; unzip it first");
-    member[26] = member[27] = -1; /* a name that is longer than the file */
-    refuse(put("m.npz", member, 40), "an .npz archive");
+    /* an archive with one empty member, whose name is of 8 bytes in both places */
+    char zip[] = "PK\3\4\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x08\0\0\0numb.npy"
+                 "PK\1\2\x14\0\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x08\0"
+                 "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0numb.npy"
+                 "PK\5\6\0\0\0\0\1\0\1\0\x36\0\0\0\x26\0\0\0\0\0";
+    refuse(put("m.npz", zip, sizeof zip - 1), "an .npz archive");
+    memcpy(zip + 30, "text.txt", 8);
+    refuse(put("m.zip", zip, sizeof zip - 1), "a zip archive; unzip it first");
+    memcpy(zip + 30, "/version", 8);
+    refuse(put("m.bin", zip, sizeof zip - 1), "its data.pkl is missing");
+    refuse(put("m.bin", zip, sizeof zip - 2), "whose end is damaged");
     refuse(put("m.gz", "\x1f\x8b\x08\0\0\0\0\0\2\3", 10), "a gzip archive; unpack it");
     refuse(put("m.h5", "\x89HDF\r\n\x1a\n", 8), "an HDF5 file");
     refuse(put("m.tflite", "\x1c\0\0\0TFL3\x14\0", 10), "a TensorFlow Lite model");
     refuse(put_text("m.safetensors", "Entry not found"), "text that begins with `Entry not found`; the download may");
     refuse(put_text("m.safetensors", "Entry\033not found"), "reaches beyond");
     refuse(put_text("m.pkl", "(dp0\nVa\np1\nI1\ns."), "a Python pickle");
+}
+
+/* tests/checkpoints has two files that PyTorch wrote, and the same tensors as safetensors. */
+static void checkpoints(void **state) {
+    (void)state;
+    const TensorFile *wanted = opened("tests/checkpoints/both.safetensors");
+    static const char *const paths[] = {"tests/checkpoints/new.bin", "tests/checkpoints/old.bin"};
+    for (int p = 0; p < 2; p++) {
+        const TensorFile *file = opened(paths[p]);
+        assert_int_equal(file->count, wanted->count);
+        for (size_t i = 0; i < file->count; i++) {
+            const FileTensor *tensor = &file->tensors[i], *other = &wanted->tensors[i];
+            assert_string_equal(tensor->name, other->name);
+            assert_true(tensor_types_equal(tensor, other) && shape_equal(tensor->shape, other->shape));
+            assert_int_equal(tensor->bytes, other->bytes);
+            assert_memory_equal(tensor->data, other->data, tensor->bytes);
+        }
+    }
 }
 
 /* A folder stands for the file of weights that it holds, the whole one before an index of shards. */
@@ -318,7 +333,7 @@ static void folders(void **state) {
                *shard = in_folder("saved/part.safetensors"), *torch = in_folder("saved/pytorch_model.bin");
     refuse(home, "separated by commas");
     put("saved/pytorch_model.bin", "PK", 2);
-    refuse(home, "its pytorch_model.bin is not read: save the model as safetensors");
+    refuse(home, "pytorch_model.bin");
     const float one = 1, two = 2;
     const NamedTensor tensor = {"a", {1, {1}}, &one}, other = {"b", {1, {1}}, &two};
     safetensors_write(arena, shard, &other, 1);
@@ -568,7 +583,8 @@ int main(void) {
         TEST(dtypes), TEST(shapes), TEST(halves), TEST(brain_floats), TEST(other_dtypes), TEST(convert_range),
         TEST(brain_floats_are_rounded), TEST(halves_are_rounded),
         TEST(round_trip), TEST(round_trip_of_nothing), TEST(good_header), TEST(many_tensors), TEST(bad_files),
-        TEST(foreign_files), TEST(folders), TEST(bad_json), TEST(header_to_the_page_end), TEST(bad_fields),
+        TEST(foreign_files), TEST(checkpoints), TEST(folders), TEST(bad_json), TEST(header_to_the_page_end),
+        TEST(bad_fields),
         TEST(bad_shapes), TEST(bad_offsets), TEST(bad_places), TEST(write_refusals), TEST(sharded_index),
         TEST(index_without_folder), TEST(bad_indexes), TEST(comma_lists),
     };
