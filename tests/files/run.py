@@ -112,7 +112,7 @@ def bad_calls(folder):
     expect_equal("a usage error and help show the same", help_text[:help_text.find("  --weights F")], usage)
     for command in (call(weights=folder), run("check", SPEC, "--weights", folder)):
         expect("weights in a folder", command,
-               folder + ": it is a folder with neither model.safetensors nor model.safetensors.index.json; give its")
+               folder + ": it is a folder without model.safetensors, pytorch_model.bin or an index of one; give its")
 
     bare = {"PATH": folder, "CC": ""}
     expect("no compiler", call(**bare), "name one with --cc; --engine interp needs none", folder=out)
@@ -349,7 +349,7 @@ def foreign_weights(folder, specs):
     safetensors(home + "/model.safetensors", specs)
     expect("a folder of weights", pack(home), status=0)
     os.rename(home + "/model.safetensors", home + "/part.safetensors")
-    expect("a folder without weights", pack(home), home + ": it is a folder with neither model.safetensors nor")
+    expect("a folder without weights", pack(home), home + ": it is a folder without model.safetensors")
     with open(home + "/model.safetensors.index.json", "w", encoding="utf-8") as file:
         json.dump({"weight_map": {name: "part.safetensors" for name, _ in specs}}, file)
     expect("a folder of shards", pack(home), status=0)
