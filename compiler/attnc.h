@@ -80,6 +80,7 @@ double sort_median(double *values, int n); /* sorts n > 0 values, the least firs
  * Element types and shapes of tensors. */
 typedef enum Dtype {
     DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_F64, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8, DTYPE_U8, DTYPE_BOOL,
+    DTYPE_F8_E4M3, DTYPE_F8_E5M2, /* of files alone */
     DTYPE_I4, /* of packed weights alone, two in a byte */
     DTYPE_COUNT
 } Dtype;
@@ -281,6 +282,7 @@ typedef struct FileTensor {
     const char *name;
     const char *path; /* of the file that holds it */
     const struct BlockFormat *blocks; /* blocks.h; NULL where each number is of `dtype`. Blocks decode to f32 */
+    const struct CodedMatrix *coded;  /* coded.h; likewise */
     Dtype dtype;
     Shape shape;
     const uint8_t *data; /* row-major, little-endian, of the length that shape and type give; may be unaligned */
@@ -297,7 +299,7 @@ typedef struct TensorFile {
  * what the file seems to be and what to do instead for weights or, with `array`, for an input, as in "an HDF5 file;
  * save the model …"; it is NULL for an unknown file. */
 const char *foreign_kind(Arena *arena, MappedFile file, bool array);
-#define NOT_QUANTIZED "a quantized file is not read: save it as float32, float16 or bfloat16"
+#define NOT_QUANTIZED "this way of quantizing is not understood: save it as float32, float16 or bfloat16"
 
 /* --- formats/tensor_file.c: PATH is a .safetensors or a GGUF file, a checkpoint of PyTorch, an .index.json that lists
  * shards in its own folder, a folder with model.safetensors, pytorch_model.bin or an index of one, or several of these

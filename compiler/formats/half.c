@@ -1,4 +1,4 @@
-/* half.c: converts numbers of 16 bits. */
+/* half.c: converts floats of 16 and 8 bits. */
 #include "half.h"
 
 #include <string.h>
@@ -14,6 +14,16 @@ float float_of_half(uint16_t half) {
     if (exponent == 31) return float_of_bits(sign | 0x7f800000u | fraction << 13);
     if (exponent) return float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
     float magnitude = (float)fraction * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+}
+
+/* Micikevicius et al. 2022, arXiv:2209.05433, table 1. E4M3 has no infinity, and one NaN. */
+float float_of_f8(Dtype dtype, uint8_t bits) {
+    if (dtype == DTYPE_F8_E5M2) return float_of_half((uint16_t)(bits << 8));
+    const uint32_t sign = (uint32_t)(bits & 0x80) << 24, exponent = bits >> 3 & 15u, fraction = bits & 7u;
+    if ((bits & 0x7f) == 0x7f) return float_of_bits(sign | 0x7fc00000u);
+    if (exponent) return float_of_bits(sign | (exponent + 120) << 23 | fraction << 20);
+    const float magnitude = (float)fraction * 0x1p-9f;
     return sign ? -magnitude : magnitude;
 }
 

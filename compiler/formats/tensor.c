@@ -2,6 +2,7 @@
 #include "tensor_file.h"
 
 #include "blocks.h"
+#include "coded.h"
 #include "half.h"
 
 #include <inttypes.h>
@@ -23,7 +24,7 @@ const FileTensor *tensor_find(const TensorFile *file, const char *name) {
 }
 
 bool tensor_types_equal(const FileTensor *a, const FileTensor *b) {
-    return a->blocks == b->blocks && a->dtype == b->dtype;
+    return a->blocks == b->blocks && !a->coded && !b->coded && a->dtype == b->dtype;
 }
 
 /* Reads elements of Type, which may be unaligned, and stores `value`, an expression in `item`, for each. */
@@ -39,10 +40,15 @@ void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float
     const BlockFormat *blocks = tensor->blocks;
     size_t size = blocks ? (size_t)blocks->bytes : dtype_bytes(tensor->dtype);
     int64_t elements = (int64_t)(tensor->bytes / size) * (blocks ? blocks->elements : 1);
+    if (tensor->coded) elements = tensor->coded->rows * tensor->coded->columns;
     if (first < 0 || count < 0 || first > elements || count > elements - first)
         bug("elements %" PRId64 " and %" PRId64 " more are not in tensor `%s` of %" PRId64, first, count, tensor->name,
             elements);
     if (count == 0) return;
+    if (tensor->coded) {
+        coded_numbers(tensor->coded, first, count, out);
+        return;
+    }
     if (blocks) {
         block_numbers(blocks, tensor->data, first, count, out);
         return;
@@ -59,6 +65,7 @@ void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float
     case DTYPE_I8: CONVERT(int8_t, item);
     case DTYPE_U8: CONVERT(uint8_t, item);
     case DTYPE_BOOL: CONVERT(uint8_t, item ? 1.0f : 0.0f);
+    case DTYPE_F8_E4M3: case DTYPE_F8_E5M2: CONVERT(uint8_t, float_of_f8(tensor->dtype, item));
     case DTYPE_I4: case DTYPE_COUNT: break; /* no file has I4 */
     }
     bug("dtype %d is not converted", (int)tensor->dtype);

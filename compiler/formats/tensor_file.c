@@ -1,6 +1,7 @@
 /* tensor_file.c: opens the weights at a path, which is a file, an index of shards, a folder, or a list of these. */
 #include "tensor_file.h"
 
+#include "coded.h"
 #include "gguf.h"
 #include "torch.h"
 
@@ -44,6 +45,11 @@ static TensorFile read_shards(Arena *arena, const char *path) {
     return file;
 }
 
+static const char *folder_of_file(Arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    return !slash ? "." : slash == path ? "/" : arena_copy(arena, path, (size_t)(slash - path));
+}
+
 static TensorFile open_part(Arena *arena, const char *path) {
     static const char SUFFIX[] = ".index.json";
     if (folder_exists(path)) {
@@ -54,7 +60,9 @@ static TensorFile open_part(Arena *arena, const char *path) {
     }
     size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
     bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
-    return index ? read_shards(arena, path) : read_file(arena, path);
+    TensorFile file = index ? read_shards(arena, path) : read_file(arena, path);
+    if (quantized_is(&file)) quantized_decode(arena, &file, folder_of_file(arena, path));
+    return file;
 }
 
 static TensorFile open_list(Arena *arena, const char *list) {

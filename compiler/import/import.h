@@ -40,6 +40,7 @@ typedef enum KeyKind {
     KEY_GATED_WORD,  /* as KEY_WORD; a prefix `gated-` of the word sets the variable `gated` */
     KEY_MUST,        /* a value other than one of `values` is refused. `values` is JSON, with strings unquoted;
                       * null counts as false */
+    KEY_QUANTIZED,   /* an object that describes how the file's matrices are quantized, which formats/ has decoded */
     KEY_TOKENS,      /* a token id or a list of token ids */
     KEY_TOKEN,       /* a token id or a list of one id */
     KEY_PAIR,        /* n or [n, m]; sets VARIABLE, and VARIABLE_width if m differs from n */

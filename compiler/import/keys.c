@@ -1,4 +1,5 @@
 /* keys.c: turns a config's keys into variables by the family's table. */
+#include "../formats/coded.h"
 #include "import.h"
 
 #include <math.h>
@@ -24,8 +25,8 @@ static const char irrelevant[] =
 
 /* Keys of any config whose value must be one that has no effect. */
 static const ConfigKey everywhere[] = {
-    MUST("pruned_heads", "{} null"),        MUST("quantization_config", "null"),
-     MUST("tie_encoder_decoder", "false"),
+    MUST("pruned_heads", "{} null"), {"quantization_config", NULL, KEY_QUANTIZED, "", "", NULL},
+    MUST("tie_encoder_decoder", "false"),
     MUST("cross_attention_hidden_size", "null"), MUST("per_layer_config", "null {}"),
     MUST("add_cross_attention", "false"),
     MUST("auto_map", "null"),
@@ -131,6 +132,25 @@ static void must(const Import *import, const ConfigKey *key, const cJSON *item) 
     key_refuse(import, key, item, arena_printf(import->arena, "only %s", key->values));
 }
 
+/* The file's matrices are decoded as this object says. A note says which precision holds all of their numbers. */
+static void quantized(Import *import, const ConfigKey *key, const cJSON *item) {
+    const char *words = NULL;
+    bool any = false;
+    for (size_t i = 0; i < import->file->count; i++) {
+        const CodedMatrix *matrix = import->file->tensors[i].coded;
+        const char *own = matrix ? coded_exact(matrix) : NULL;
+        if (!matrix) continue;
+        if (any && (!own || !words || strcmp(own, words) != 0)) own = NULL;
+        words = own;
+        any = true;
+    }
+    if (!any) key_refuse(import, key, item, "null, since no tensor of the file is quantized");
+    import_note(import, "The matrices are those of a quantized checkpoint; activations are not quantized. %s%s%s",
+        words ? "--precision weights=" : "Only f32 holds their numbers",
+        words ? words : ": --precision rounds them again, and attnc compare shows what that changes",
+        words ? " keeps their numbers exactly." : ".");
+}
+
 /* The value under the first of the key's names that the config has. */
 static const cJSON *key_item(const Import *import, const ConfigKey *key) {
     const cJSON *found = NULL;
@@ -170,6 +190,10 @@ static void read_key(Import *import, const ConfigKey *key) {
         if (item) must(import, key, item);
         return;
     }
+    if (key->kind == KEY_QUANTIZED) {
+        if (item && !cJSON_IsNull(item)) quantized(import, key, item);
+        return;
+    }
     if (item && cJSON_IsNull(item) && !key->null) key_refuse(import, key, item, "a value other than null");
     if (!item && !key->otherwise) fail("%s: the key `%.*s` is missing", import->config_path,
         (int)strcspn(key->names, " "), key->names);
@@ -199,8 +223,8 @@ static void read_key(Import *import, const ConfigKey *key) {
             if (!cJSON_IsBool(item)) key_refuse(import, key, item, "true or false");
             text = cJSON_IsTrue(item) ? "true" : "";
             break;
-        case KEY_MUST: case KEY_ROPE: case KEY_LAYER_TYPES: case KEY_LAYER_FLAGS: case KEY_LAYER_RUNS:
-        case KEY_DERIVED: case KEY_REFUSED: case KEY_NOTED: break;
+        case KEY_MUST: case KEY_QUANTIZED: case KEY_ROPE: case KEY_LAYER_TYPES: case KEY_LAYER_FLAGS:
+        case KEY_LAYER_RUNS: case KEY_DERIVED: case KEY_REFUSED: case KEY_NOTED: break;
         }
     } else if (key->kind == KEY_FLAG && strcmp(text, "false") == 0) {
         text = "";

@@ -13,6 +13,7 @@ static const struct {
     [DTYPE_I64] = {"I64", 64, "int64_t"},   [DTYPE_I32] = {"I32", 32, "int32_t"},
     [DTYPE_I16] = {"I16", 16, "int16_t"},   [DTYPE_I8] = {"I8", 8, "int8_t"},
     [DTYPE_U8] = {"U8", 8, "uint8_t"},     [DTYPE_BOOL] = {"BOOL", 8, "uint8_t"},
+    [DTYPE_F8_E4M3] = {"F8_E4M3", 8, "uint8_t"}, [DTYPE_F8_E5M2] = {"F8_E5M2", 8, "uint8_t"},
     [DTYPE_I4] = {"I4", 4, "int8_t"}, /* two numbers */
 };
 

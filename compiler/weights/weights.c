@@ -120,7 +120,8 @@ static Matrix read_matrix(Arena *arena, const FileTensor *tensor, bool numbers) 
     Matrix m = {.rows = tensor->shape.rank ? tensor->shape.dims[first] : 1, .rank = tensor->shape.rank - first};
     m.columns = m.rows ? count / m.rows : 0;
     if (!numbers) return m;
-    if (!tensor->blocks && tensor->dtype == DTYPE_F32 && (uintptr_t)tensor->data % sizeof(float) == 0) {
+    const bool plain = !tensor->blocks && !tensor->coded && tensor->dtype == DTYPE_F32;
+    if (plain && (uintptr_t)tensor->data % sizeof(float) == 0) {
         m.data = (const float *)(const void *)tensor->data;
     } else {
         float *copy = arena_array(arena, (size_t)count, sizeof *copy);
@@ -317,7 +318,7 @@ void weight_vector_check(Arena *arena, const WeightSpec *spec, const char *path,
 /* Integers are codes of a quantization or not weights at all, so their values must not be used as weights. */
 static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
     if (dtype_is_float(tensor->dtype)) return;
-    fail("%s: tensor `%s`, wanted as `%s`, holds %s, and weights are floating-point numbers; " NOT_QUANTIZED,
+    fail("%s: tensor `%s`, wanted as `%s`, holds %s, which is no type of weights by itself; " NOT_QUANTIZED,
          tensor->path, tensor->name, spec->name, dtype_name(tensor->dtype));
 }
 

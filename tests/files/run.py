@@ -268,13 +268,15 @@ def kinds_of_numbers(folder, specs):
 
     for dtype, size in (("I8", 1), ("U8", 1), ("BOOL", 1), ("I16", 2), ("I32", 4), ("I64", 8)):
         safetensors(weights, specs, {name: (dtype, bytes([1]) + bytes(size - 1))})
-        expect("weights of " + dtype, pack(), weights + ": tensor `%s`" % name, "holds %s, and weights are" % dtype,
+        expect("weights of " + dtype, pack(), weights + ": tensor `%s`" % name, "holds %s, which is no type" % dtype,
                "save it as float32, float16 or bfloat16", folder=out)
         safetensors(weights, [*specs, ("position_ids", [4])], {"position_ids": (dtype, bytes([1]) + bytes(size - 1))})
         expect("a tensor of %s that nothing reads" % dtype, pack(), status=0, folder=out, left=["w.attnw"])
         os.remove(out + "/w.attnw")
     safetensors(weights, specs, {name: ("F8_E4M3", b"\x30")})
-    expect("weights of F8_E4M3", pack(), "unknown dtype `F8_E4M3`", "save it as float32, float16", folder=out)
+    expect("weights of F8_E4M3", pack(), "holds F8_E4M3, which is no type", "save it as float32, float16", folder=out)
+    safetensors(weights, specs, {name: ("F8_E8M0", b"\x30")})
+    expect("weights of F8_E8M0", pack(), "unknown dtype `F8_E8M0`", "save it as float32, float16", folder=out)
     for dtype, number in (("F16", b"\0\x38"), ("BF16", b"\0\x3f"), ("F64", struct.pack("<d", 0.5))):
         safetensors(weights, specs, {tensor: (dtype, number) for tensor, _ in specs})
         expect("weights of " + dtype, pack(), status=0, folder=out, left=["w.attnw"])

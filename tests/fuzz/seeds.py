@@ -4,6 +4,7 @@ meets something; the rest is made here."""
 import glob
 import json
 import os
+import random
 import re
 import struct
 import sys
@@ -16,6 +17,7 @@ from lib import npy as npy_files  # noqa: E402
 from lib import safetensors as safetensors_files  # noqa: E402
 from lib.attnc import ROOT  # noqa: E402
 from parity import gguf as gguf_models  # noqa: E402
+from quantized import cases as quantized_cases  # noqa: E402
 
 GGUF_BYTES = 24576  # of the longest input
 TEXT = "Hello, wörld! 42 <s>\n\u4e2d\u56fd e\u0301 \U0001f642".encode() + b"\xff\xc3"
@@ -79,6 +81,20 @@ def checkpoint():
     few = {"a": {"b": turned, "c": [1, (2, "d")]}}
     return [checkpoints.archive(made), checkpoints.sequence(made), checkpoints.archive(few, wide=True, prefix=""),
             checkpoints.archive(few, protocol=4), read("tests/checkpoints/old.bin")]
+
+
+def quantized():
+    """A matrix of each case of tests/quantized."""
+    inputs = []
+    for config, maker, options in quantized_cases.CASES.values():
+        own = dict(options, order=[c % 2 for c in range(64)]) if options.get("order") else options
+        header, data = {}, b""
+        for suffix, (kind, shape, body) in maker(random.Random(5), 8, 64, **own)[0].items():
+            header["a" + suffix] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(body)]}
+            data += body
+        whole = json.dumps({"quantization_config": config}, separators=(",", ":")).encode()
+        inputs.append(whole + b"\0" + safetensors_files.pack(header, data))
+    return inputs
 
 
 def npy_file(descr, shape, data, version=1):
@@ -229,6 +245,7 @@ TARGETS = {  # name: seeds, dictionary, the longest input
     "npy": (npy, lambda: strings("compiler/formats/npy.c") | {"'descr'", "'shape'", "True", "(", ")"}, 512),
     "checkpoint": (checkpoint, lambda: strings("compiler/formats/torch.c", "compiler/formats/pickle.c") | {
         "PK\3\4", "PK\1\2", "PK\5\6", "PK\6\6", "PK\6\7"}, 4096),
+    "quantized": (quantized, lambda: keys("compiler/formats/quantized.c"), 4096),
     "gguf": (gguf, lambda: strings("compiler/import/gguf*.c") | {"GGUF", "\x03\0\0\0"}, GGUF_BYTES),
     "attnw": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
     "loader": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),

@@ -2,6 +2,7 @@
 #include "target.h"
 
 #include "../../../compiler/formats/blocks.h"
+#include "../../../compiler/formats/coded.h"
 
 enum { MOST_READ = 300 };
 
@@ -14,7 +15,10 @@ void tensors_read(const TensorFile *file) {
         float values[MOST_READ];
         if (tensor_find(file, tensor->name) != tensor) broken("a tensor is not found by its name");
         if (!shape_elements(tensor->shape, &count)) broken("the size of a tensor overflows");
-        if ((size_t)count / elements * bytes != tensor->bytes) broken("a tensor's size is not its shape's");
+        const bool sized = tensor->coded ? tensor->coded->rows * tensor->coded->columns == count
+            : (size_t)count / elements * bytes == tensor->bytes;
+        if (!sized) broken("a tensor's size is not its shape's");
+        if (tensor->coded) tensor_to_f32(tensor, 0, count < MOST_READ ? count : MOST_READ, values);
         int64_t first = count > MOST_READ ? count - MOST_READ : 0;
         if (count) tensor_to_f32(tensor, first, count - first, values);
     }

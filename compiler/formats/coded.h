@@ -1,0 +1,42 @@
+/* coded.h: matrices that a quantized checkpoint holds as integers or short floats in several tensors. */
+#ifndef CODED_H
+#define CODED_H
+
+#include "../attnc.h"
+
+/* The matrix [rows][columns], each of whose numbers is computed from its code. Places of codes, scales and zeros, which
+ * `number` knows, lie within mapped files; all of them were checked for the least and the greatest row and column. */
+typedef struct CodedMatrix {
+    float (*number)(const struct CodedMatrix *matrix, int64_t row, int64_t column);
+    int64_t rows, columns;
+    const uint8_t *codes, *scales, *zeros, *order; /* zeros and order may be NULL; order is I32 [columns] */
+    Dtype code_type, scale_type, rounded;          /* the result is rounded to the last one */
+    int bits, least_zero;                          /* of a code; what a zero of 0 stands for */
+    int64_t code_width, scale_width, zero_width;   /* numbers or words in a line of each */
+    int64_t block_rows, block_columns;             /* that share a scale */
+    const uint8_t *levels, *nested, *nested_levels; /* of bitsandbytes: the 16 values; the scales of the scales */
+    int64_t block, nested_block;                    /* numbers, and scales, that share one */
+    float offset;                                   /* of the scales */
+} CodedMatrix;
+
+/* The words of --precision weights=… that hold the numbers exactly; NULL where only f32 does. */
+const char *coded_exact(const CodedMatrix *matrix);
+/* `count` numbers of the matrix, by rows, from number `first` on. */
+void coded_numbers(const CodedMatrix *matrix, int64_t first, int64_t count, float *out);
+
+/* The formulas. */
+float gptq_number(const CodedMatrix *matrix, int64_t row, int64_t column);
+float awq_number(const CodedMatrix *matrix, int64_t row, int64_t column);
+float packed_number(const CodedMatrix *matrix, int64_t row, int64_t column);
+float scaled_number(const CodedMatrix *matrix, int64_t row, int64_t column);
+float four_bit_number(const CodedMatrix *matrix, int64_t row, int64_t column);
+float eight_bit_number(const CodedMatrix *matrix, int64_t row, int64_t column);
+
+/* --- quantized.c */
+/* Whether the file has tensors that only make weights together, as those of quantized checkpoints do. */
+bool quantized_is(const TensorFile *file);
+/* Replaces these tensors by the matrices that they stand for, as the `quantization_config` of FOLDER/config.json
+ * describes them; anything that it does not describe is refused. */
+void quantized_decode(Arena *arena, TensorFile *file, const char *folder);
+
+#endif
