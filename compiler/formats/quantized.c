@@ -62,8 +62,8 @@ static int64_t number_of(const Reading *reading, const cJSON *object, const char
 /* Refuses a setting that is there and neither false nor empty. */
 static void must_lack(const Reading *reading, const char *key, const char *why) {
     const cJSON *item = setting(reading, key);
-    const bool empty = cJSON_IsObject(item) && !item->child;
-    if (item && !cJSON_IsFalse(item) && !empty) refuse_setting(reading, key, item, why);
+    if (!item || cJSON_IsFalse(item) || (cJSON_IsObject(item) && !item->child)) return;
+    refuse_setting(reading, key, item, why);
 }
 
 static bool is_one_of(const char *text, const char *const *words) {
