@@ -80,8 +80,8 @@ double sort_median(double *values, int n); /* sorts n > 0 values, the least firs
  * Element types and shapes of tensors. */
 typedef enum Dtype {
     DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_F64, DTYPE_I64, DTYPE_I32, DTYPE_I16, DTYPE_I8, DTYPE_U8, DTYPE_BOOL,
-    DTYPE_F8_E4M3, DTYPE_F8_E5M2, /* of files alone */
     DTYPE_I4, /* of packed weights alone, two in a byte */
+    DTYPE_F8_E4M3, DTYPE_F8_E5M2, /* of files alone; at the end, since the hash of a layout has these numbers */
     DTYPE_COUNT
 } Dtype;
 
@@ -533,6 +533,7 @@ typedef struct Head {
     double softcap, scale;
     PoolKind pool;
     bool l2, pooler;
+    Activation pooler_activation;
     int64_t classifier;
     bool classifier_bias;
 } Head;

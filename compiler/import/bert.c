@@ -85,10 +85,12 @@ static const ConfigKey distilbert_keys[] = {
 };
 const Family family_distilbert = {
     .types = "distilbert=DistilBert", .title = "DistilBERT: Sanh et al. 2019, arXiv:1910.01108.",
-    .classes = "Model=hidden ForSequenceClassification=rest" REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" REST,
     KEYS(distilbert_keys),
         .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds tie_word_embeddings output_past",
-    .prefixes = "distilbert.", .spec = ENCODER_SPEC("", "", "", "layers", "", ""),
+    .prefixes = "distilbert.",
+    .spec = ENCODER_SPEC("", "", "", "layers", "",
+                         "[task=classify? head pooler relu classifier ${#classifier.weight}]\n"),
     .tensors = BERT_EMBEDDING
         "@encoder.layers.{layer} transformer.layer.{layer}\n"
         ".attention.query.* .attention.q_lin.*\n"
@@ -99,6 +101,8 @@ const Family family_distilbert = {
         ".ffn.up.* .ffn.lin1.*\n"
         ".ffn.down.* .ffn.lin2.*\n"
         ".ffn.norm_out.* .output_layer_norm.*\n"
+        "[task=classify? pooler.* pre_classifier.*]\n"
+        "[task=classify? classifier.* classifier.*]\n"
         "ignore vocab_transform.* vocab_layer_norm.* vocab_projector.* pre_classifier.* classifier.* qa_outputs.*\n",
 };
 
@@ -109,13 +113,15 @@ static const ConfigKey electra_keys[] = {
 };
 const Family family_electra = {
     .types = "electra=Electra", .title = "ELECTRA: Clark et al. 2020, arXiv:2003.10555.",
-    .classes = "Model=hidden ForSequenceClassification=rest" REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" REST,
     KEYS(electra_keys),
         .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout tie_word_embeddings",
     .prefixes = "electra.", .spec = ENCODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]", "layers",
-        "", ""),
+        "", "[task=classify? head pooler gelu classifier ${#classifier.out_proj.weight}]\n"),
     .tensors = BERT_EMBEDDING
         "[factor!=$d_model? encoder.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS
+        "[task=classify? pooler.* classifier.dense.*]\n"
+        "[task=classify? classifier.* classifier.out_proj.*]\n"
         "buffer embeddings.position_ids\n"
         "ignore discriminator_predictions.* generator_predictions.* generator_lm_head.* "
             "classifier.* qa_outputs.*\n",

@@ -228,7 +228,9 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
     if (head->l2) x = EMIT(l2, build_value_like(b, "pool_l2", x), ATTRIBUTES(.scale = 1), x);
     if (head->pooler) {
         x = build_new_linear(b, &BUILD_NO_STEM, "pooler", ROLE_NONE, x, stack->hidden_width, true);
-        x = EMIT(activation, build_value_like(b, "pooler_tanh", x), ATTRIBUTES(.activation = ACTIVATION_tanh), x);
+        const Activation f = head->pooler_activation;
+        const char *name = arena_printf(b->arena, "pooler_%s", activation_name(f));
+        x = EMIT(activation, build_value_like(b, name, x), ATTRIBUTES(.activation = f), x);
     }
     add_output(b, OUT_pooled, x, true);
     if (!head->classifier) return;

@@ -21,6 +21,7 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
                    .pool = get(scope, F_head_pooled) ? (PoolKind)get(scope, F_head_pool) : POOL_NONE,
                    .l2 = get(scope, F_head_l2),
                    .pooler = get(scope, F_head_pooler),
+                   .pooler_activation = (Activation)get(scope, F_head_pooler_activation),
                    .classifier = get(scope, F_head_classifier),
                    .classifier_bias = get(scope, F_head_classifier_bias)};
     static const Field any[] = {F_head_tied, F_head_pooled, F_head_pooler, F_head_classifier, F_head_pool,
@@ -37,6 +38,9 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
         diagnose(r->diagnostics, head->location, "tied, bias, softcap and scale belong to `head logits`");
     if ((stated(scope, F_head_pool) || head->l2) && !head->pool)
         diagnose(r->diagnostics, head->location, "mean, cls, max, last and l2 belong to `head pool`");
+    if (stated(scope, F_head_pooler_activation) && !head->pooler)
+        diagnose(r->diagnostics, stated_at(scope, F_head_pooler_activation, head->location),
+            "an activation belongs to `head pooler`");
     if (!head->classifier_bias && !head->classifier)
         diagnose(r->diagnostics, stated_at(scope, F_head_classifier_bias, head->location),
             "`no_bias` belongs to `head classifier`");

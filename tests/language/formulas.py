@@ -378,6 +378,12 @@ class Formulas:
         pooler = self.page.formulas("pool", W=m.weight("pooler.weight"), b=m.weight("pooler.bias"))["pooler"]
         near(pooled, pooler(pools["max"](hidden)), "pooler")
         near(logits, m.linear("classifier", pooled), "classifier")
+        for word in ("relu", "gelu"):
+            m = self.still("", "head pooler " + word)
+            hidden, pooled = m.outputs("hidden pooled", {"tokens": [1, 5, 10, 4]})
+            f = {"f": lambda x, kind=word: Row(self.page.meaning("activation", kind, {"x": v}) for v in x)}
+            stated = self.page.formulas("pool", W=m.weight("pooler.weight"), b=m.weight("pooler.bias"), **f)["stated"]
+            near(pooled, stated(hidden[0]), "pooler " + word)
         m = self.still("", "head classifier 3")
         hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
         near(logits, m.linear("classifier", hidden[0]), "classifier of row 0")
