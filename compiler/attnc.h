@@ -535,7 +535,7 @@ typedef struct Head {
     bool l2, pooler;
     Activation pooler_activation;
     int64_t classifier;
-    bool classifier_bias;
+    bool classifier_bias, classifier_rows; /* rows: a projection of every row */
 } Head;
 
 /* A line of a `weights` block, which maps a canonical tensor to its name in a file. */

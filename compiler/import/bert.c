@@ -13,10 +13,8 @@
     {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL}, \
     DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL)
 #define SEGMENTS INTEGER_OR("type_vocab_size", "segments", "2", NULL)
-#define REST                                                                                  \
-    " PreTrainedModel=rest ForMaskedLM=rest ForPreTraining=rest ForTokenClassification=rest " \
-        "ForQuestionAnswering=rest"                                                           \
-    " ForMultipleChoice=rest"
+#define REST " PreTrainedModel=rest ForMaskedLM=rest ForPreTraining=rest ForMultipleChoice=rest"
+#define ROW_CLASSES " ForTokenClassification=labels ForQuestionAnswering=answers" REST
 
 #define CLASSIFIER(stem) "[task=classify? head pooler classifier ${#" stem ".weight}]\n"
 /* `dense` is the pooler's matrix. A file without it (add_pooling_layer=False) gives no output beyond `hidden`. */
@@ -47,10 +45,10 @@ static const ConfigKey bert_keys[] = {
 };
 const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
-    .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=rest" REST,
+    .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=rest" ROW_CLASSES,
     KEYS(bert_keys), .irrelevant = "tie_word_embeddings", .prefixes = "bert.",
-    .spec = ENCODER_SPEC("", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier") POOLER("pooler.dense")),
-    .tensors = BERT_EMBEDDING BERT_LAYERS
+    .spec = ENCODER_SPEC("", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS,
+    .tensors = BERT_EMBEDDING ROW_TENSORS BERT_LAYERS
         POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* pooler.dense.*]\n"
         "[task=classify? classifier.* classifier.*]\n"
@@ -64,11 +62,11 @@ static const ConfigKey roberta_keys[] = {
 const Family family_roberta = {
     .types = "roberta=Roberta xlm-roberta=XLMRoberta camembert=Camembert",
     .title = "RoBERTa: Liu et al. 2019, arXiv:1907.11692. Positions begin at padding_idx + 1.",
-    .classes = "Model=hidden ForSequenceClassification=classify" REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES,
     KEYS(roberta_keys), .irrelevant = "tie_word_embeddings", .prefixes = "roberta.",
     .spec = ENCODER_SPEC(" offset ${offset}", SEGMENT_LINE, "", "layers", "",
-                          CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")),
-    .tensors = BERT_EMBEDDING BERT_LAYERS
+                          CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS,
+    .tensors = BERT_EMBEDDING ROW_TENSORS BERT_LAYERS
         POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* classifier.dense.*]\n"
         "[task=classify? classifier.* classifier.out_proj.*]\n"
@@ -85,13 +83,13 @@ static const ConfigKey distilbert_keys[] = {
 };
 const Family family_distilbert = {
     .types = "distilbert=DistilBert", .title = "DistilBERT: Sanh et al. 2019, arXiv:1910.01108.",
-    .classes = "Model=hidden ForSequenceClassification=classify" REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES,
     KEYS(distilbert_keys),
         .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds tie_word_embeddings output_past",
     .prefixes = "distilbert.",
     .spec = ENCODER_SPEC("", "", "", "layers", "",
-                         "[task=classify? head pooler relu classifier ${#classifier.weight}]\n"),
-    .tensors = BERT_EMBEDDING
+                         "[task=classify? head pooler relu classifier ${#classifier.weight}]\n") ROW_HEADS,
+    .tensors = BERT_EMBEDDING ROW_TENSORS
         "@encoder.layers.{layer} transformer.layer.{layer}\n"
         ".attention.query.* .attention.q_lin.*\n"
         ".attention.key.* .attention.k_lin.*\n"
@@ -113,12 +111,12 @@ static const ConfigKey electra_keys[] = {
 };
 const Family family_electra = {
     .types = "electra=Electra", .title = "ELECTRA: Clark et al. 2020, arXiv:2003.10555.",
-    .classes = "Model=hidden ForSequenceClassification=classify" REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES,
     KEYS(electra_keys),
         .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout tie_word_embeddings",
     .prefixes = "electra.", .spec = ENCODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]", "layers",
-        "", "[task=classify? head pooler gelu classifier ${#classifier.out_proj.weight}]\n"),
-    .tensors = BERT_EMBEDDING
+        "", "[task=classify? head pooler gelu classifier ${#classifier.out_proj.weight}]\n") ROW_HEADS,
+    .tensors = BERT_EMBEDDING ROW_TENSORS
         "[factor!=$d_model? encoder.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS
         "[task=classify? pooler.* classifier.dense.*]\n"
         "[task=classify? classifier.* classifier.out_proj.*]\n"
@@ -140,11 +138,11 @@ static const ConfigKey albert_keys[] = {
 };
 const Family family_albert = {
     .types = "albert=Albert", .title = "ALBERT: Lan et al. 2020, arXiv:1909.11942.",
-    .classes = "Model=hidden ForSequenceClassification=classify" REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES,
     KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size tie_word_embeddings",
     .prefixes = "albert.", .spec = ENCODER_SPEC("", SEGMENT_LINE, " factor ${factor}", "layers shared", "",
-        CLASSIFIER("classifier") POOLER("pooler")),
-    .tensors = BERT_EMBEDDING
+        CLASSIFIER("classifier") POOLER("pooler")) ROW_HEADS,
+    .tensors = BERT_EMBEDDING ROW_TENSORS
         "encoder.embedding.projection.* encoder.embedding_hidden_mapping_in.*\n"
         "@encoder.layers.0 encoder.albert_layer_groups.0.albert_layers.0\n"
         ".attention.query.* .attention.query.*\n"
@@ -170,11 +168,11 @@ static const ConfigKey mpnet_keys[] = {
 };
 const Family family_mpnet = {
     .types = "mpnet=MPNet", .title = "MPNet: Song et al. 2020, arXiv:2004.09297. Positions begin at padding_idx + 1.",
-    .classes = "Model=hidden ForSequenceClassification=classify" REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES,
     KEYS(mpnet_keys), .irrelevant = "tie_word_embeddings", .prefixes = "mpnet.",
     .spec = ENCODER_SPEC(" offset 2", "", "", "layers", ", position relative per_layer buckets 32 distance 128",
-        CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")),
-    .tensors = BERT_EMBEDDING
+        CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS,
+    .tensors = BERT_EMBEDDING ROW_TENSORS
         "encoder.layers.{layer}.attention.relative.weight encoder.relative_attention_bias.weight\n"
         "@encoder.layers.{layer} encoder.layer.{layer}\n"
         ".attention.query.* .attention.attn.q.*\n"
@@ -211,7 +209,7 @@ static const ConfigKey modernbert_keys[] = {
 const Family family_modernbert = {
     .types = "modernbert=ModernBert",
     .title = "ModernBERT: Warner et al. 2024, arXiv:2412.13663. The first layer has no norm before attention.",
-    .classes = "Model=hidden ForSequenceClassification=rest" REST,
+    .classes = "Model=hidden ForSequenceClassification=rest ForTokenClassification=rest ForQuestionAnswering=rest" REST,
     KEYS(modernbert_keys),
     .irrelevant = "initializer_cutoff_factor embedding_dropout mlp_dropout decoder_bias classifier_pooling "
         "classifier_bias classifier_activation "

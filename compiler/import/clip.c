@@ -67,14 +67,14 @@ static const ConfigKey roformer_keys[] = {
 const Family family_roformer = {
     .types = "roformer=RoFormer", .title = "RoFormer: Su et al. 2021, arXiv:2104.09864.",
     .classes = "Model=hidden PreTrainedModel=rest ForMaskedLM=rest ForSequenceClassification=classify "
-        "ForTokenClassification=rest ForQuestionAnswering=rest ForMultipleChoice=rest",
+        "ForTokenClassification=labels ForQuestionAnswering=answers ForMultipleChoice=rest",
     KEYS(roformer_keys),
     .irrelevant = "tie_word_embeddings summary_type summary_use_proj summary_activation summary_last_dropout",
     .prefixes = "roformer.",
     .spec = ENCODER_SPEC("post", "segments ${segments}\nembedding normalized[factor!=$d_model? factor ${factor}]\n",
                          "mask padding, position rope theta 10000 interleaved")
-        "[task=classify? head pooler ${activation} classifier ${#classifier.out_proj.weight}]\n",
-    .tensors =
+        "[task=classify? head pooler ${activation} classifier ${#classifier.out_proj.weight}]\n" ROW_HEADS,
+    .tensors = ROW_TENSORS
         "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"
         "encoder.embedding.segments.weight embeddings.token_type_embeddings.weight\n"
         "encoder.embedding.norm.* embeddings.LayerNorm.*\n"

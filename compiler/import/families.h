@@ -25,4 +25,13 @@ extern const Family family_gemma3_text_of;                                      
 extern const Family family_arcee, family_nemotron, family_seed_oss, family_ernie4_5, family_helium, family_olmo,
     family_cohere2, family_exaone4, family_xglm, family_biogpt;                                      /* variants.c */
 
+/* The heads of ForTokenClassification (task=labels) and ForQuestionAnswering (task=answers): a matrix of every row, for
+ * the scores of its classes, or of the beginning and the end of an answer. */
+#define ROW_HEADS                                                      \
+    "[task=labels? head classifier ${#classifier.weight} rows]\n"        \
+    "[task=answers? head classifier ${#qa_outputs.weight} rows]\n"
+#define ROW_TENSORS                                   \
+    "[task=labels? classifier.* classifier.*]\n"        \
+    "[task=answers? classifier.* qa_outputs.*]\n"
+
 #endif

@@ -217,6 +217,10 @@ static void enter_head(Build *b) {
     b->where = "head";
 }
 
+static int classified(Build *b, const Head *head, int rows) {
+    return build_new_linear(b, &BUILD_NO_STEM, "classifier", ROLE_NONE, rows, head->classifier, head->classifier_bias);
+}
+
 static void build_head(Build *b, const Stack *stack, int hidden) {
     const Head *head = &b->model->head;
     if (!stack) bug("a head without a stack");
@@ -224,6 +228,10 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
     add_output(b, OUT_hidden, hidden, false);
     if (head->logits) add_output(b, OUT_logits, head_logits(b, stack, hidden), false);
     if (!head->pool && !head->pooler && !head->classifier) return;
+    if (head->classifier_rows) {
+        add_output(b, OUT_logits, classified(b, head, hidden), false);
+        return;
+    }
     int x = pooled_row(b, stack, head->pool ? head->pool : POOL_CLS, hidden);
     if (head->l2) x = EMIT(l2, build_value_like(b, "pool_l2", x), ATTRIBUTES(.scale = 1), x);
     if (head->pooler) {
@@ -234,8 +242,7 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
     }
     add_output(b, OUT_pooled, x, true);
     if (!head->classifier) return;
-    x = build_new_linear(b, &BUILD_NO_STEM, "classifier", ROLE_NONE, x, head->classifier, head->classifier_bias);
-    add_output(b, OUT_logits, x, true);
+    add_output(b, OUT_logits, classified(b, head, x), true);
 }
 
 static void build_alone(Build *b) {

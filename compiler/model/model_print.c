@@ -240,8 +240,8 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     if (h->pooler) text_printf(out, " pooler");
     if (h->pooler && h->pooler_activation != ACTIVATION_tanh)
         text_printf(out, " %s", activation_name(h->pooler_activation));
-    if (h->classifier) text_printf(out, " classifier %lld%s", (long long)h->classifier,
-        h->classifier_bias ? "" : " no_bias");
+    if (h->classifier) text_printf(out, " classifier %lld%s%s", (long long)h->classifier,
+        h->classifier_bias ? "" : " no_bias", h->classifier_rows ? " rows" : "");
     text_printf(out, "\n  start %lld, pad %lld, end", (long long)model->start, (long long)model->pad);
     for (int64_t i = 0; i < model->n_end; i++) text_printf(out, " %lld", (long long)model->end[i]);
     text_printf(out, "\n");

@@ -23,7 +23,8 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
                    .pooler = get(scope, F_head_pooler),
                    .pooler_activation = (Activation)get(scope, F_head_pooler_activation),
                    .classifier = get(scope, F_head_classifier),
-                   .classifier_bias = get(scope, F_head_classifier_bias)};
+                   .classifier_bias = get(scope, F_head_classifier_bias),
+                   .classifier_rows = get(scope, F_head_rows)};
     static const Field any[] = {F_head_tied, F_head_pooled, F_head_pooler, F_head_classifier, F_head_pool,
                                 F_head_l2, F_head_bias, F_head_softcap, F_head_scale};
     for (size_t i = 0; i < sizeof any / sizeof any[0]; i++)
@@ -44,6 +45,9 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     if (!head->classifier_bias && !head->classifier)
         diagnose(r->diagnostics, stated_at(scope, F_head_classifier_bias, head->location),
             "`no_bias` belongs to `head classifier`");
+    if (head->classifier_rows && (!head->classifier || head->pool || head->pooler || model->decoder))
+        diagnose(r->diagnostics, stated_at(scope, F_head_rows, head->location),
+            "`rows` belongs to `head classifier` of an encoder, without `pool` and `pooler`");
     if (head->logits && pooling) diagnose(r->diagnostics, head->location, "`logits` and pooling exclude each other");
     if (head->l2 && (head->pooler || head->classifier))
         diagnose(r->diagnostics, head->location, "`l2` cannot be combined with `pooler` or `classifier`");

@@ -387,6 +387,9 @@ class Formulas:
         m = self.still("", "head classifier 3")
         hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
         near(logits, m.linear("classifier", hidden[0]), "classifier of row 0")
+        m = self.still("", "head classifier 3 rows")
+        hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
+        near(logits, [m.linear("classifier", row) for row in hidden], "classifier of rows")
 
     # ------------------------------------------------------------ the edges, and names
 

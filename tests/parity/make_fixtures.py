@@ -66,6 +66,9 @@ CASES = {
     "bert_classifier": ("BertForSequenceClassification",
                         dict(BERT, hidden_size=12, num_attention_heads=3, num_labels=3), "text"),
     "bert_masked": ("BertForMaskedLM", dict(BERT, hidden_size=12, num_attention_heads=3, hidden_act="silu"), "text"),
+    "bert_tokens": ("BertForTokenClassification",
+                    dict(BERT, hidden_size=12, num_attention_heads=3, num_labels=5), "text"),
+    "bert_answers": ("BertForQuestionAnswering", dict(BERT, hidden_size=12, num_attention_heads=3), "text"),
     "roberta_odd": ("RobertaModel", dict(BERT, type_vocab_size=1, pad_token_id=4, layer_norm_eps=1e-5), "text"),
     "roberta_classifier": ("RobertaForSequenceClassification",
                            dict(BERT, hidden_size=12, num_attention_heads=2, num_labels=4), "text"),
@@ -80,14 +83,20 @@ CASES = {
     "distilbert_classifier": ("DistilBertForSequenceClassification",
                               dict(vocab_size=37, dim=12, n_layers=1, n_heads=3, hidden_dim=11, num_labels=3,
                                    max_position_embeddings=19), "text"),
+    "distilbert_answers": ("DistilBertForQuestionAnswering",
+                           dict(vocab_size=37, dim=12, n_layers=1, n_heads=3, hidden_dim=11,
+                                max_position_embeddings=19), "text"),
     "electra_odd": ("ElectraModel", dict(BERT, embedding_size=9, type_vocab_size=2), "segments"),
     "electra_wide": ("ElectraModel", dict(BERT, hidden_size=12, num_attention_heads=2, embedding_size=12), "text"),
     "electra_classifier": ("ElectraForSequenceClassification",
                            dict(BERT, hidden_size=12, num_attention_heads=2, embedding_size=9, num_labels=4), "text"),
+    "electra_tokens": ("ElectraForTokenClassification",
+                       dict(BERT, hidden_size=12, num_attention_heads=2, embedding_size=9, num_labels=3), "text"),
     "albert_odd": ("AlbertModel", dict(BERT, embedding_size=9, num_hidden_layers=3), "segments"),
     "albert_classifier": ("AlbertForSequenceClassification",
                           dict(BERT, hidden_size=12, num_attention_heads=2, embedding_size=12, num_labels=3), "text"),
     "mpnet_odd": ("MPNetModel", dict(BERT), "text"),
+    "mpnet_tokens": ("MPNetForTokenClassification", dict(BERT, num_labels=3), "text"),
     "modernbert_odd": ("ModernBertModel",
                        dict(BERT, hidden_size=12, num_hidden_layers=5, local_attention=6, pad_token_id=0),
                        "text window"),
@@ -276,6 +285,7 @@ CASES = {
                      dict(BERT, hidden_size=18, num_attention_heads=3, embedding_size=9, type_vocab_size=3),
                      "segments"),
     "roformer_masked": ("RoFormerForMaskedLM", dict(BERT, hidden_size=12, hidden_act="relu"), "text"),
+    "roformer_answers": ("RoFormerForQuestionAnswering", dict(BERT, hidden_size=12), "text"),
     "roformer_classifier": ("RoFormerForSequenceClassification",
                             dict(BERT, hidden_size=12, hidden_act="silu", num_labels=5), "text"),
     "gemma3_whole_odd": ("Gemma3ForConditionalGeneration", dict(GEMMA3), "text window greedy"),
@@ -301,6 +311,8 @@ def outputs_of(result, cross):
     out = {}
     if getattr(result, "logits", None) is not None and "logits" in result:
         out["logits"] = result.logits
+    if "start_logits" in result:
+        out["logits"] = torch.stack([result.start_logits, result.end_logits], -1)
     elif "last_hidden_state" in result:
         out["hidden"] = result.last_hidden_state
     if cross:

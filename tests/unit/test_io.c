@@ -392,8 +392,8 @@ static void bad_fields(void **state) {
     refuse_header("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1,
                   "`dtype` is there twice");
     refuse_header("{\"a\":{\"dtype\":4,\"shape\":[],\"data_offsets\":[0,4]}}", 4, "`dtype` is not a string");
-    refuse_header("{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[],\"data_offsets\":[0,1]}}", 1,
-                  "unknown dtype `F8_E4M3`; known are F32, F16, BF16, F64");
+    refuse_header("{\"a\":{\"dtype\":\"F8_E8M0\",\"shape\":[],\"data_offsets\":[0,1]}}", 1,
+                  "unknown dtype `F8_E8M0`; known are F32, F16, BF16, F64");
     refuse_header("{\"a\":{\"dtype\":\"f32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "unknown dtype `f32`");
 }
 
