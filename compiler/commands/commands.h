@@ -20,11 +20,11 @@ typedef struct Option {
 } Option;
 
 /* A usage text shows how the command is called and then, for each option, a line "  --option VALUE   what it does". The
- * lines that several commands share are here. */
+ * lines that several commands share are here; a command adds the end of the sentence, or a default, to HELP_WEIGHTS. */
 #define HELP_WEIGHTS \
     "  --weights F[,F…]     safetensors files, checkpoints of PyTorch, an index.json of such files, a folder with\n" \
     "                       model.safetensors, pytorch_model.bin or an index of one, a GGUF file, or a packed\n" \
-    "                       .attnw; random:SEED draws weights of unit scale from that seed" /* and more */
+    "                       .attnw; random:SEED draws weights of unit scale from that seed"
 #define HELP_INDENT "                       "
 #define HELP_PRECISION \
     "  --precision P        types of numbers in blocks of the spec that state none: f32 (default), bf16, int8, or\n" \

@@ -106,9 +106,10 @@ const char *coded_exact(const CodedMatrix *m) {
 /* Columns are the outer loop over a few rows, since codes of neighbouring rows can share a word. */
 void coded_numbers(const CodedMatrix *m, int64_t first, int64_t count, float *out) {
     enum { ROWS = 16 };
-    const int64_t last = first + count;
-    for (int64_t row = first / m->columns; row * m->columns < last; row += ROWS)
-        for (int64_t c = 0; c < m->columns; c++)
+    const int64_t last = first + count, begin = first / m->columns;
+    const bool within = count <= m->columns - first % m->columns; /* one row */
+    for (int64_t row = begin; row * m->columns < last; row += ROWS)
+        for (int64_t c = within ? first % m->columns : 0; c < (within ? last - begin * m->columns : m->columns); c++)
             for (int64_t r = row; r < row + ROWS && r < m->rows; r++) {
                 const int64_t at = r * m->columns + c;
                 if (at >= first && at < last) out[at - first] = m->number(m, r, c);

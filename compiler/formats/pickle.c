@@ -14,7 +14,7 @@ typedef struct Machine {
     Arena *arena;
     const char *path;
     const uint8_t *begin, *at, *end;
-    const char *const *globals;
+    bool (*knows)(const char *global);
     PickleValue **stack, **memo; /* NULL in the stack is a mark */
     int depth, stack_room, memorized, memo_room, made, added;
     const PickleValue **outer;
@@ -173,15 +173,12 @@ static void recall(Machine *machine, uint64_t index) {
 
 static void push_global(Machine *machine, const char *module, const char *name) {
     const char *whole = arena_printf(machine->arena, "%s.%s", module, name);
-    for (int i = 0; machine->globals[i]; i++) {
-        if (strcmp(machine->globals[i], whole) != 0) continue;
-        PickleValue *value = make(machine, PICKLE_GLOBAL);
-        value->text = machine->globals[i];
-        push(machine, value);
-        return;
-    }
-    refuse(machine, arena_printf(machine->arena, "it calls or names `%s`; tensors and dictionaries alone are read, and "
-                                 "nothing is executed", tensor_shown(machine->arena, whole)));
+    if (!machine->knows(whole))
+        refuse(machine, arena_printf(machine->arena, "it calls or names `%s`; tensors and dictionaries alone are read, "
+                                     "and nothing is executed", tensor_shown(machine->arena, whole)));
+    PickleValue *value = make(machine, PICKLE_GLOBAL);
+    value->text = whole;
+    push(machine, value);
 }
 
 static void push_stack_global(Machine *machine) {
@@ -298,9 +295,10 @@ static void step(Machine *machine, uint8_t opcode) {
     }
 }
 
-Pickle pickle_read(Arena *arena, const char *path, const uint8_t *data, size_t size, const char *const *globals) {
+Pickle pickle_read(Arena *arena, const char *path, const uint8_t *data, size_t size,
+                   bool (*knows)(const char *global)) {
     Machine machine = {.arena = arena, .path = path, .begin = data, .at = data, .end = data + size,
-                       .globals = globals};
+                       .knows = knows};
     for (uint8_t opcode; (opcode = *take(&machine, 1)) != '.';) step(&machine, opcode);
     const PickleValue *whole = pop(&machine);
     if (machine.depth) refuse(&machine, "it ends with values on its stack");

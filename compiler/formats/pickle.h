@@ -32,8 +32,8 @@ typedef struct Pickle {
     size_t bytes; /* of the pickle, which may be followed by others */
 } Pickle;
 
-/* Reads the pickle at the beginning of data[size]. Each global must be a name of the list `globals`, which NULL ends;
- * anything that the kinds above do not describe is refused with its offset. Values can hold each other in circles. */
-Pickle pickle_read(Arena *arena, const char *path, const uint8_t *data, size_t size, const char *const *globals);
+/* Reads the pickle at the beginning of data[size]. A global that `knows` does not accept is refused, and so is anything
+ * that the kinds above do not describe, each with its offset. Values can hold each other in circles. */
+Pickle pickle_read(Arena *arena, const char *path, const uint8_t *data, size_t size, bool (*knows)(const char *global));
 
 #endif

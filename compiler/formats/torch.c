@@ -34,11 +34,16 @@ static const struct {
 };
 enum { STORAGES = sizeof storages / sizeof *storages };
 
-static const char *const globals[] = {
-    "collections.OrderedDict", TENSOR, OLD_TENSOR, PARAMETER, OLD_PARAMETER, SIZE, "torch.FloatStorage",
-    "torch.HalfStorage", "torch.BFloat16Storage", "torch.DoubleStorage", "torch.LongStorage", "torch.IntStorage",
-    "torch.ShortStorage", "torch.CharStorage", "torch.ByteStorage", "torch.BoolStorage", NULL,
-};
+/* What the pickle of a checkpoint may name. */
+static bool knows(const char *global) {
+    static const char *const functions[] = {"collections.OrderedDict", TENSOR, OLD_TENSOR, PARAMETER, OLD_PARAMETER,
+                                            SIZE};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strcmp(functions[i], global) == 0) return true;
+    for (int i = 0; i < STORAGES; i++)
+        if (strcmp(storages[i].class_name, global) == 0) return true;
+    return false;
+}
 
 /* The numbers that tensors are views of. */
 typedef struct Storage {
@@ -268,7 +273,7 @@ static void read_archive(Reading *reading) {
     if (order && (order->size != 6 || memcmp(order->data, "little", 6) != 0))
         fail("%s: its numbers are not little-endian, as `byteorder` in it says; little-endian ones are read",
              reading->path);
-    const Pickle pickle = pickle_read(reading->arena, reading->path, member->data, member->size, globals);
+    const Pickle pickle = pickle_read(reading->arena, reading->path, member->data, member->size, knows);
     add_all(reading, &pickle);
 }
 
@@ -308,7 +313,7 @@ static void place_storages(const Reading *reading, const PickleValue *keys, Stor
 }
 
 static Pickle next_pickle(const Reading *reading, const uint8_t **at, const uint8_t *end) {
-    const Pickle pickle = pickle_read(reading->arena, reading->path, *at, (size_t)(end - *at), globals);
+    const Pickle pickle = pickle_read(reading->arena, reading->path, *at, (size_t)(end - *at), knows);
     *at += pickle.bytes;
     return pickle;
 }
