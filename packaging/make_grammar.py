@@ -33,6 +33,7 @@ def with_tables(text):
         row, setting, file = match.groups()
         words = re.findall(r"^%s\((\w+)," % row, read(file), re.M)
         return "".join('OPTION(%s, "%s", flag, %s, 0, "")\n' % (setting, word, setting) for word in words)
+    text = re.sub(r"\\\n *", "", text)  # lines that a backslash continues
     taken = r'^#define (\w+)\(name, .*?\) OPTION\((\w+), .*\n#include "(\w+\.def)"\n'
     return re.sub(taken, options, text, flags=re.M)
 
