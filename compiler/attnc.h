@@ -109,6 +109,7 @@ bool shape_equal(Shape a, Shape b);
 size_t utf8_bytes(const unsigned char *at, size_t left);
 /* Replaces each byte of a control character, except newline and tab, by `?`. */
 void text_disarm(char *text, size_t size);
+bool text_ends(const char *text, const char *ending); /* whether the text ends with this ending */
 
 /* ======================================================================= support/report.c
  * Failures, diagnostics, notes and progress, which stages report to the program. */

@@ -3,12 +3,13 @@
  * only a last addition rounds. */
 #include "blocks.h"
 
+#include "bytes.h"
 #include "half.h"
 
 #include <stddef.h>
 #include <string.h>
 
-static float half_at(const uint8_t *at) { return float_of_half((uint16_t)(at[0] | at[1] << 8)); }
+static float half_at(const uint8_t *at) { return float_of_half((uint16_t)number_at(at, 2)); }
 
 /* ---------------------------------------------------------------- 32 numbers, one scale */
 

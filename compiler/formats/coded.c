@@ -30,7 +30,7 @@ static int64_t group_of(const CodedMatrix *m, int64_t column) {
 }
 
 /* Frantar et al. 2022, arXiv:2210.17323, in the layout of AutoGPTQ: codes [columns * bits / 32][rows], zeros
- * [groups][rows * bits / 32], scales [groups][rows]. The first version of the layout stores a zero less 1. */
+ * [groups][rows * bits / 32], scales [groups][rows]. The first version of the layout stores zero - 1. */
 float gptq_number(const CodedMatrix *m, int64_t row, int64_t column) {
     const int64_t group = group_of(m, column);
     const uint32_t code = bits_at(m->codes, row, m->code_width, column * m->bits, m->bits);

@@ -4,8 +4,8 @@
 
 #include "../attnc.h"
 
-/* The matrix [rows][columns], each of whose numbers is computed from its code. Places of codes, scales and zeros, which
- * `number` knows, lie within mapped files; all of them were checked for the least and the greatest row and column. */
+/* A matrix [rows][columns] of codes; `number` decodes the one at a row and a column. The pointers lead into mapped
+ * files, and quantized.c has checked that these hold all codes, scales and zeros of the matrix. */
 typedef struct CodedMatrix {
     float (*number)(const struct CodedMatrix *matrix, int64_t row, int64_t column);
     int64_t rows, columns;

@@ -4,13 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool starved; /* set by a failed allocation, which cJSON reports as a syntax error */
+static bool starved;
 
 static void *malloc_for_json(size_t bytes) {
     void *memory = checked_malloc(bytes);
     if (!memory) starved = true;
     return memory;
 }
+
+void json_begin(void) {
+    cJSON_InitHooks(&(cJSON_Hooks){malloc_for_json, free});
+    starved = false;
+}
+
+bool json_starved(void) { return starved; }
 
 void json_release(void *with) {
     JsonTree *tree = with;
@@ -33,8 +40,7 @@ JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t s
     if (holds_nul(text, size)) fail("%s: its JSON holds a NUL character", path);
     JsonTree *tree = arena_alloc(arena, sizeof *tree);
     arena_on_free(arena, json_release, tree);
-    cJSON_InitHooks(&(cJSON_Hooks){malloc_for_json, free});
-    starved = false;
+    json_begin();
     const char *end = text;
     tree->root = cJSON_ParseWithLengthOpts(text, size, &end, false);
     if (!tree->root && starved) out_of_memory();

@@ -12,9 +12,13 @@ typedef struct JsonTree {
     cJSON *root;
 } JsonTree;
 
-/* The object in text[size], followed by nothing but characters of `padding`; released with the arena. text[size] must
- * be NUL, since cJSON before 1.7.18 reads one byte past the length that it is given. */
+/* Parses the JSON object in `text`, which has `size` bytes; only characters of `padding` may follow the object. The
+ * tree is released with the arena. The byte behind the text must be NUL, because cJSON before 1.7.18 reads it. */
 JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t size, const char *padding);
+/* Makes cJSON allocate through checked_malloc. json_starved then says whether an allocation failed, which cJSON
+ * reports as a syntax error. */
+void json_begin(void);
+bool json_starved(void);
 void json_release(void *tree); /* a JsonTree; its root becomes NULL */
 size_t json_count(const cJSON *object); /* of its members */
 /* Whole numbers from 0 to 2^53, which a double represents exactly; `valueint` of cJSON is only an int. */

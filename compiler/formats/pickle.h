@@ -1,5 +1,5 @@
-/* pickle.h: the part of Python's pickle format, protocols 0x80 2 to 5, that tensors and dictionaries need. Nothing is
- * executed: a call remains a value with the name of its function and its arguments.
+/* pickle.h: the part of Python's pickle format, protocols 2 to 5, that tensors and dictionaries need. The reader
+ * executes nothing: a call remains a value with the name of its function and its arguments.
  * The format is that of CPython, Lib/pickletools.py. */
 #ifndef PICKLE_H
 #define PICKLE_H

@@ -1,5 +1,5 @@
-/* quantized.c: finds the tensors of a quantized checkpoint that belong together, and checks them against each other and
- * against the `quantization_config` of config.json. */
+/* quantized.c: groups the tensors of a quantized checkpoint by matrix. It checks that the tensors of a matrix fit each
+ * other, and that they fit the `quantization_config` of config.json. */
 #include "bytes.h"
 #include "coded.h"
 #include "json.h"
@@ -26,7 +26,7 @@ typedef struct Method {
     void (*add)(Reading *reading, const FileTensor *tensor, const char *stem);
 } Method;
 
-/* ---------------------------------------------------------------- the config */
+/* ---------------------------------------------------------------- settings of quantization_config */
 
 static const cJSON *setting(const Reading *reading, const char *key) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(reading->config, key);
@@ -59,7 +59,7 @@ static int64_t number_of(const Reading *reading, const cJSON *object, const char
     return (int64_t)item->valuedouble;
 }
 
-/* Refuses a setting that is there and neither false nor empty. */
+/* Fails if the config has this setting with a value other than null, false or an empty object. */
 static void must_lack(const Reading *reading, const char *key, const char *why) {
     const cJSON *item = setting(reading, key);
     if (!item || cJSON_IsFalse(item) || (cJSON_IsObject(item) && !item->child)) return;
@@ -103,19 +103,16 @@ static void expect(const Reading *reading, const FileTensor *tensor, Dtype dtype
                     dtype_name(dtype), first, second);
 }
 
-static bool is_scale(const FileTensor *tensor) {
-    return !tensor->blocks && (tensor->dtype == DTYPE_F32 || tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16);
-}
-
 static void expect_scales(const Reading *reading, const FileTensor *tensor) {
-    if (!is_scale(tensor))
+    const bool known = tensor->dtype == DTYPE_F32 || tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16;
+    if (!known || tensor->blocks)
         tensor_fail(reading->arena, tensor->path, tensor->name, "it is %s; scales of F32, F16 or BF16 are understood",
                     dtype_name(tensor->dtype));
 }
 
 static int64_t words_of(int64_t count, int bits) { return (count * bits + 31) / 32; }
 
-/* Adds the matrix under the name STEM.weight. */
+/* Adds a tensor `STEM.weight` that decodes to this matrix. */
 static void add_matrix(Reading *reading, const FileTensor *codes, const char *stem, const CodedMatrix *matrix) {
     CodedMatrix *kept = arena_alloc(reading->arena, sizeof *kept);
     *kept = *matrix;
@@ -158,6 +155,19 @@ static void expect_matrix(const Reading *reading, const FileTensor *tensor) {
                     shape_text(reading->arena, tensor->shape));
 }
 
+/* What GPTQ and AWQ have in common: codes, and a scale [groups][rows] and a zero for each group and row. */
+static CodedMatrix grouped_matrix(Reading *reading, const FileTensor *codes, const char *stem,
+                                  const FileTensor **scales, const FileTensor **zeros) {
+    *scales = part(reading, codes, stem, ".scales");
+    *zeros = part(reading, codes, stem, ".qzeros");
+    expect_matrix(reading, codes);
+    expect_matrix(reading, *scales);
+    expect_scales(reading, *scales);
+    const int64_t rows = (*scales)->shape.dims[1];
+    return (CodedMatrix){.rows = rows, .codes = codes->data, .scales = (*scales)->data, .zeros = (*zeros)->data,
+                         .scale_type = (*scales)->dtype, .scale_width = rows};
+}
+
 static void add_gptq(Reading *reading, const FileTensor *codes, const char *stem) {
     static const char *const formats[] = {"gptq", "gptq_v2", NULL};
     const char *key = setting(reading, "checkpoint_format") ? "checkpoint_format" : "format";
@@ -169,18 +179,17 @@ static void add_gptq(Reading *reading, const FileTensor *codes, const char *stem
     must_lack(reading, "dynamic", "one width for all matrices is understood");
     if (bits != 2 && bits != 4 && bits != 8) refuse_setting(reading, "bits", setting(reading, "bits"), "2, 4 and 8 are "
                                                             "understood");
-    const FileTensor *scales = part(reading, codes, stem, ".scales"), *zeros = part(reading, codes, stem, ".qzeros"),
-                     *order = optional_part(reading, stem, ".g_idx");
-    expect_matrix(reading, codes);
-    expect_matrix(reading, scales);
-    expect_scales(reading, scales);
-    const int64_t groups = scales->shape.dims[0], rows = scales->shape.dims[1];
-    expect(reading, codes, DTYPE_I32, 2, -1, rows);
-    expect(reading, zeros, DTYPE_I32, 2, groups, words_of(rows, (int)bits));
-    CodedMatrix matrix = {.number = gptq_number, .rows = rows, .columns = codes->shape.dims[0] * 32 / bits,
-                          .codes = codes->data, .scales = scales->data, .zeros = zeros->data,
-                          .scale_type = scales->dtype, .bits = (int)bits, .least_zero = strcmp(format, "gptq") == 0,
-                          .code_width = rows, .scale_width = rows, .zero_width = zeros->shape.dims[1]};
+    const FileTensor *scales, *zeros, *order = optional_part(reading, stem, ".g_idx");
+    CodedMatrix matrix = grouped_matrix(reading, codes, stem, &scales, &zeros);
+    const int64_t groups = scales->shape.dims[0];
+    expect(reading, codes, DTYPE_I32, 2, -1, matrix.rows);
+    expect(reading, zeros, DTYPE_I32, 2, groups, words_of(matrix.rows, (int)bits));
+    matrix.number = gptq_number;
+    matrix.columns = codes->shape.dims[0] * 32 / bits;
+    matrix.bits = (int)bits;
+    matrix.least_zero = strcmp(format, "gptq") == 0;
+    matrix.code_width = matrix.rows;
+    matrix.zero_width = zeros->shape.dims[1];
     set_groups(reading, codes, order, groups, number_of(reading, reading->config, "group_size", 128), &matrix);
     add_matrix(reading, codes, stem, &matrix);
 }
@@ -192,18 +201,17 @@ static void add_awq(Reading *reading, const FileTensor *codes, const char *stem)
         refuse_setting(reading, key, setting(reading, key), "gemm is understood");
     if (number_of(reading, reading->config, "bits", 4) != 4)
         refuse_setting(reading, "bits", setting(reading, "bits"), "4 is understood");
-    const FileTensor *scales = part(reading, codes, stem, ".scales"), *zeros = part(reading, codes, stem, ".qzeros");
-    expect_matrix(reading, codes);
-    expect_matrix(reading, scales);
-    expect_scales(reading, scales);
-    const int64_t groups = scales->shape.dims[0], rows = scales->shape.dims[1];
-    if (rows % 8) tensor_fail(reading->arena, scales->path, scales->name, "it has %" PRId64 " columns, and 8 share a "
-                              "word", rows);
-    expect(reading, codes, DTYPE_I32, 2, -1, rows / 8);
-    expect(reading, zeros, DTYPE_I32, 2, groups, rows / 8);
-    CodedMatrix matrix = {.number = awq_number, .rows = rows, .columns = codes->shape.dims[0], .codes = codes->data,
-                          .scales = scales->data, .zeros = zeros->data, .scale_type = scales->dtype, .bits = 4,
-                          .code_width = rows / 8, .scale_width = rows, .zero_width = rows / 8};
+    const FileTensor *scales, *zeros;
+    CodedMatrix matrix = grouped_matrix(reading, codes, stem, &scales, &zeros);
+    const int64_t groups = scales->shape.dims[0];
+    if (matrix.rows % 8) tensor_fail(reading->arena, scales->path, scales->name, "it has %" PRId64 " columns, and 8 "
+                                     "share a word", matrix.rows);
+    matrix.number = awq_number;
+    matrix.columns = codes->shape.dims[0];
+    matrix.bits = 4;
+    matrix.code_width = matrix.zero_width = matrix.rows / 8;
+    expect(reading, codes, DTYPE_I32, 2, -1, matrix.code_width);
+    expect(reading, zeros, DTYPE_I32, 2, groups, matrix.zero_width);
     set_groups(reading, codes, NULL, groups, number_of(reading, reading->config, "group_size", 128), &matrix);
     add_matrix(reading, codes, stem, &matrix);
 }
@@ -463,14 +471,14 @@ enum { METHODS = sizeof methods / sizeof *methods };
 static const char *const of_activations[] = {".input_scale", ".input_zero_point", ".output_scale", ".input_scale_ub",
                                              ".output_zero_point", ".k_scale", ".v_scale", ".q_scale", NULL};
 
-static bool ends(const char *text, const char *with) {
-    const size_t size = strlen(text), tail = strlen(with);
-    return size > tail && strcmp(text + size - tail, with) == 0;
+/* Whether the name is this ending behind a stem. */
+static bool has_ending(const FileTensor *tensor, const char *ending) {
+    return text_ends(tensor->name, ending) && strlen(tensor->name) > strlen(ending);
 }
 
 static bool begins_matrix(const FileTensor *tensor) {
     for (int m = 0; m < METHODS; m++)
-        if (ends(tensor->name, methods[m].ending)) return true;
+        if (has_ending(tensor, methods[m].ending)) return true;
     return false;
 }
 
@@ -507,7 +515,7 @@ static void add_matrices(Reading *reading) {
         const FileTensor *tensor = &reading->file->tensors[i];
         bool added = false;
         for (int m = 0; m < METHODS; m++) {
-            if (added || strcmp(methods[m].name, method) != 0 || !ends(tensor->name, methods[m].ending)) continue;
+            if (added || strcmp(methods[m].name, method) != 0 || !has_ending(tensor, methods[m].ending)) continue;
             const size_t stem = strlen(tensor->name) - strlen(methods[m].ending);
             methods[m].add(reading, tensor, arena_copy(reading->arena, tensor->name, stem));
             added = true;
@@ -516,7 +524,7 @@ static void add_matrices(Reading *reading) {
             tensor_fail(reading->arena, tensor->path, tensor->name, "it is not of the method \"%s\" that %s names",
                         method, reading->config_path);
         for (int a = 0; of_activations[a]; a++)
-            if (ends(tensor->name, of_activations[a])) reading->used[i] = true;
+            if (has_ending(tensor, of_activations[a])) reading->used[i] = true;
     }
 }
 

@@ -1,4 +1,5 @@
-/* tensor_file.c: opens the weights at a path, which is a file, an index of shards, a folder, or a list of these. */
+/* tensor_file.c: opens weights by their path. The path names a file, an index of shards or a folder, or several of them
+ * with commas between. */
 #include "tensor_file.h"
 
 #include "coded.h"
@@ -26,7 +27,7 @@ static TensorFile read_file(Arena *arena, const char *path) {
     return torch_begins(mapped) ? torch_read(arena, mapped) : safetensors_read(arena, mapped);
 }
 
-/* Only tensors that the index lists are used, even where a shard has more. */
+/* Takes the tensors that the index lists; a shard may hold others, which are left out. */
 static TensorFile read_shards(Arena *arena, const char *path) {
     size_t count;
     const ShardEntry *entries = shards_list(arena, path, &count);
@@ -51,16 +52,13 @@ static const char *folder_of_file(Arena *arena, const char *path) {
 }
 
 static TensorFile open_part(Arena *arena, const char *path) {
-    static const char SUFFIX[] = ".index.json";
     if (folder_exists(path)) {
         const char *folder = path;
         path = folder_weights(arena, folder);
         if (!path) fail("%s: it is a folder without model.safetensors, pytorch_model.bin or an index of one; give its "
                         "files, separated by commas", folder);
     }
-    size_t size = strlen(path), suffix = sizeof SUFFIX - 1;
-    bool index = size >= suffix && strcmp(path + size - suffix, SUFFIX) == 0;
-    TensorFile file = index ? read_shards(arena, path) : read_file(arena, path);
+    TensorFile file = text_ends(path, ".index.json") ? read_shards(arena, path) : read_file(arena, path);
     if (quantized_is(&file)) quantized_decode(arena, &file, folder_of_file(arena, path));
     return file;
 }

@@ -277,7 +277,7 @@ static void read_archive(Reading *reading) {
     add_all(reading, &pickle);
 }
 
-/* ---------------------------------------------------------------- a sequence */
+/* ---------------------------------------------------------------- files from before PyTorch 1.6 */
 
 /* Types and counts of the storages that the pickle names, sorted by key. */
 static Storage *storages_of(const Reading *reading, const Pickle *pickle, size_t *count) {

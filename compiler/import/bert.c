@@ -14,7 +14,6 @@
     DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL)
 #define SEGMENTS INTEGER_OR("type_vocab_size", "segments", "2", NULL)
 #define REST " PreTrainedModel=rest ForMaskedLM=rest ForPreTraining=rest ForMultipleChoice=rest"
-#define ROW_CLASSES " ForTokenClassification=labels ForQuestionAnswering=answers" REST
 
 #define CLASSIFIER(stem) "[task=classify? head pooler classifier ${#" stem ".weight}]\n"
 /* `dense` is the pooler's matrix. A file without it (add_pooling_layer=False) gives no output beyond `hidden`. */
@@ -45,7 +44,7 @@ static const ConfigKey bert_keys[] = {
 };
 const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
-    .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=rest" ROW_CLASSES,
+    .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=rest" ROW_CLASSES REST,
     KEYS(bert_keys), .irrelevant = "tie_word_embeddings", .prefixes = "bert.",
     .spec = ENCODER_SPEC("", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS,
     .tensors = BERT_EMBEDDING ROW_TENSORS BERT_LAYERS
@@ -62,7 +61,7 @@ static const ConfigKey roberta_keys[] = {
 const Family family_roberta = {
     .types = "roberta=Roberta xlm-roberta=XLMRoberta camembert=Camembert",
     .title = "RoBERTa: Liu et al. 2019, arXiv:1907.11692. Positions begin at padding_idx + 1.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
     KEYS(roberta_keys), .irrelevant = "tie_word_embeddings", .prefixes = "roberta.",
     .spec = ENCODER_SPEC(" offset ${offset}", SEGMENT_LINE, "", "layers", "",
                           CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS,
@@ -83,7 +82,7 @@ static const ConfigKey distilbert_keys[] = {
 };
 const Family family_distilbert = {
     .types = "distilbert=DistilBert", .title = "DistilBERT: Sanh et al. 2019, arXiv:1910.01108.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
     KEYS(distilbert_keys),
         .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds tie_word_embeddings output_past",
     .prefixes = "distilbert.",
@@ -111,7 +110,7 @@ static const ConfigKey electra_keys[] = {
 };
 const Family family_electra = {
     .types = "electra=Electra", .title = "ELECTRA: Clark et al. 2020, arXiv:2003.10555.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
     KEYS(electra_keys),
         .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout tie_word_embeddings",
     .prefixes = "electra.", .spec = ENCODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]", "layers",
@@ -138,7 +137,7 @@ static const ConfigKey albert_keys[] = {
 };
 const Family family_albert = {
     .types = "albert=Albert", .title = "ALBERT: Lan et al. 2020, arXiv:1909.11942.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
     KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size tie_word_embeddings",
     .prefixes = "albert.", .spec = ENCODER_SPEC("", SEGMENT_LINE, " factor ${factor}", "layers shared", "",
         CLASSIFIER("classifier") POOLER("pooler")) ROW_HEADS,
@@ -168,7 +167,7 @@ static const ConfigKey mpnet_keys[] = {
 };
 const Family family_mpnet = {
     .types = "mpnet=MPNet", .title = "MPNet: Song et al. 2020, arXiv:2004.09297. Positions begin at padding_idx + 1.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
     KEYS(mpnet_keys), .irrelevant = "tie_word_embeddings", .prefixes = "mpnet.",
     .spec = ENCODER_SPEC(" offset 2", "", "", "layers", ", position relative per_layer buckets 32 distance 128",
         CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS,

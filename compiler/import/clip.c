@@ -67,7 +67,7 @@ static const ConfigKey roformer_keys[] = {
 const Family family_roformer = {
     .types = "roformer=RoFormer", .title = "RoFormer: Su et al. 2021, arXiv:2104.09864.",
     .classes = "Model=hidden PreTrainedModel=rest ForMaskedLM=rest ForSequenceClassification=classify "
-        "ForTokenClassification=labels ForQuestionAnswering=answers ForMultipleChoice=rest",
+        "ForMultipleChoice=rest" ROW_CLASSES,
     KEYS(roformer_keys),
     .irrelevant = "tie_word_embeddings summary_type summary_use_proj summary_activation summary_last_dropout",
     .prefixes = "roformer.",

@@ -1,4 +1,5 @@
 /* config.c: reads config.json, and checks its size and depth before it is parsed. */
+#include "../formats/json.h"
 #include "import.h"
 
 #include <stdlib.h>
@@ -7,14 +8,6 @@
 enum { MOST_CONFIG_BYTES = 16 << 20, MOST_DEPTH = 32 };
 
 static void release(void *with) { cJSON_Delete(with); }
-
-static bool starved; /* set by a failed allocation, which cJSON reports as a syntax error */
-
-static void *config_malloc(size_t bytes) {
-    void *memory = checked_malloc(bytes);
-    if (!memory) starved = true;
-    return memory;
-}
 
 /* Refuses brackets nested deeper than MOST_DEPTH outside strings, and a NUL character, however it is written. */
 static void check_text(const char *path, const char *text, size_t size) {
@@ -50,19 +43,14 @@ static void check_duplicates(Arena *arena, const char *path, const cJSON *object
         if (strcmp(names[i - 1], names[i]) == 0) fail("%s: the key `%.100s` stands twice", path, names[i]);
 }
 
-static void hook(void) {
-    cJSON_InitHooks(&(cJSON_Hooks){config_malloc, free});
-    starved = false;
-}
-
 static cJSON *json_read(Arena *arena, const char *path) {
     size_t size = 0;
     char *text = file_read(arena, path, MOST_CONFIG_BYTES, &size);
     check_text(path, text, size);
-    hook();
+    json_begin();
     const char *end = text;
     cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
-    if (!root && starved) out_of_memory();
+    if (!root && json_starved()) out_of_memory();
     if (!root) fail("%s: it is not JSON from byte %td on", path, end - text);
     arena_on_free(arena, release, root);
     if (strspn(end, " \t\r\n") != (size_t)(text + size - end)) fail("%s: something follows its JSON, at byte %td",
@@ -78,7 +66,7 @@ cJSON *config_read(Arena *arena, const char *path) {
 }
 
 cJSON *config_new(Arena *arena) {
-    hook();
+    json_begin();
     cJSON *root = cJSON_CreateObject();
     if (!root) out_of_memory();
     arena_on_free(arena, release, root);

@@ -27,11 +27,12 @@ extern const Family family_arcee, family_nemotron, family_seed_oss, family_ernie
 
 /* The heads of ForTokenClassification (task=labels) and ForQuestionAnswering (task=answers): a matrix of every row, for
  * the scores of its classes, or of the beginning and the end of an answer. */
-#define ROW_HEADS                                                      \
-    "[task=labels? head classifier ${#classifier.weight} rows]\n"        \
+#define ROW_CLASSES " ForTokenClassification=labels ForQuestionAnswering=answers"
+#define ROW_HEADS                                                 \
+    "[task=labels? head classifier ${#classifier.weight} rows]\n" \
     "[task=answers? head classifier ${#qa_outputs.weight} rows]\n"
-#define ROW_TENSORS                                   \
-    "[task=labels? classifier.* classifier.*]\n"        \
+#define ROW_TENSORS                              \
+    "[task=labels? classifier.* classifier.*]\n" \
     "[task=answers? classifier.* qa_outputs.*]\n"
 
 #endif

@@ -178,12 +178,12 @@ static void quoted_list(const Import *import, const char *word, const char *word
     if (any) text_printf(out, "\n");
 }
 
-/* Adds the line of a tensor. Checkpoints from before 2019 call weight and bias of a LayerNorm gamma and beta. */
+/* Adds the line that maps a tensor to its name in the file. Checkpoints from before 2019 call the weight of a LayerNorm
+ * `gamma` and its bias `beta`. */
 static void add_tensor_line(const Import *import, const char *canonical, const char *source, const char *options,
                             Text *out) {
-    static const char ENDING[] = "LayerNorm.*";
-    const size_t size = strlen(source), tail = sizeof ENDING - 1, stem = strlen(canonical) - 1;
-    if (size >= tail && strcmp(source + size - tail, ENDING) == 0) {
+    const size_t size = strlen(source), stem = strlen(canonical) - 1;
+    if (text_ends(source, "LayerNorm.*")) {
         const char *gamma = arena_printf(import->arena, "%.*sgamma", (int)size - 1, source);
         if (occurs(import, gamma, false)) {
             text_printf(out, "\"%.*sweight\" from \"%s\"%s\n\"%.*sbias\" from \"%.*sbeta\"%s\n", (int)stem, canonical,

@@ -1,5 +1,5 @@
-/* folder.c: finds the folder with config.json and weights. Anything else is recognized where possible, so
- * that the failure says what the path holds and how to turn that into such a folder. */
+/* folder.c: finds the folder with config.json and weights. It recognizes other paths where possible, so that the
+ * failure says what the path holds and how to turn that into such a folder. */
 #include "import.h"
 
 #include <dirent.h>
@@ -9,11 +9,6 @@
 #include <sys/stat.h>
 
 #define AS_SAVED "a folder as transformers saves it, with config.json and model.safetensors, is needed"
-
-static bool ends(const char *text, const char *with) {
-    size_t size = strlen(text), tail = strlen(with);
-    return size >= tail && strcmp(text + size - tail, with) == 0;
-}
 
 static bool is_folder(const char *path) {
     struct stat info;
@@ -30,7 +25,7 @@ static bool is_hub_name(const char *path) {
         if (!letter && !strchr("._-/", *c)) return false;
         slashes += *c == '/';
     }
-    return *path && !strchr("./-", *path) && slashes < 2 && !ends(path, "/") && strlen(path) < 100;
+    return *path && !strchr("./-", *path) && slashes < 2 && !text_ends(path, "/") && strlen(path) < 100;
 }
 
 static _Noreturn void not_there(const char *path) {
@@ -74,15 +69,16 @@ static bool begins_as(const MappedFile *file, const char *magic) {
 }
 
 static _Noreturn void is_file(Arena *arena, const char *path, const char *folder) {
-    if (ends(path, ".safetensors") || ends(path, ".safetensors.index.json") || ends(path, ".bin.index.json"))
+    if (text_ends(path, ".safetensors") || text_ends(path, ".safetensors.index.json")
+        || text_ends(path, ".bin.index.json"))
         fail("%s: weights alone; give the folder that holds them and config.json: attnc import %s -o SPEC", path,
             folder);
-    if (ends(path, ".json")) fail("%s: one file of a model; give its folder, or its config.json: attnc import %s -o "
-        "SPEC", path, folder);
+    if (text_ends(path, ".json")) fail("%s: one file of a model; give its folder, or its config.json: attnc import %s "
+        "-o SPEC", path, folder);
     MappedFile file = file_map(arena, path);
-    if (ends(path, ".gguf")) fail("%s: it does not begin with `GGUF`, as a GGUF file does", path);
+    if (text_ends(path, ".gguf")) fail("%s: it does not begin with `GGUF`, as a GGUF file does", path);
     for (size_t i = 0; i < sizeof file_kinds / sizeof *file_kinds; i++)
-        if (begins_as(&file, file_kinds[i].magic) || ends(path, file_kinds[i].ending))
+        if (begins_as(&file, file_kinds[i].magic) || text_ends(path, file_kinds[i].ending))
             fail("%s: %s", path, file_kinds[i].what);
     fail("%s: is a file; " AS_SAVED, path);
 }
@@ -132,7 +128,7 @@ static Listing list_folder(Arena *arena, const char *path) {
 /* The first name with this beginning and ending, or NULL. */
 static const char *named(const Listing *list, const char *beginning, const char *ending) {
     for (int i = 0; i < list->count; i++)
-        if (strncmp(list->names[i], beginning, strlen(beginning)) == 0 && ends(list->names[i], ending))
+        if (strncmp(list->names[i], beginning, strlen(beginning)) == 0 && text_ends(list->names[i], ending))
             return list->names[i];
     return NULL;
 }

@@ -13,6 +13,11 @@ size_t utf8_bytes(const unsigned char *at, size_t left) {
     return size > 2 && (overlong || no_scalar) ? 0 : size;
 }
 
+bool text_ends(const char *text, const char *ending) {
+    const size_t size = strlen(text), tail = strlen(ending);
+    return size >= tail && strcmp(text + size - tail, ending) == 0;
+}
+
 /* Control characters are C0, DEL and C1 (ECMA-48). C1 exists as a single byte, which a terminal without UTF-8 obeys,
  * and as U+0080 to U+009F. */
 void text_disarm(char *text, size_t size) {

@@ -301,8 +301,7 @@ static bool read_byte_pairs(attn_tokenizer *t, const Keys *keys, const Report *r
 
 /* ------------------------------------------------------------------------------------- wordpiece */
 
-/* In the file, U+2581 is in front of a token that begins a word. In BERT's own list, ## is in front of a token that
- * does not begin one. */
+/* A GGUF file marks the tokens that begin a word with U+2581; BERT's own vocabulary marks the others with ##. */
 static bool read_bert(attn_tokenizer *t, const Keys *keys, const Report *report) {
     const char *at = keys->tokens.data;
     Buffer name = {0};
