@@ -819,6 +819,9 @@ Module *build(Arena *arena, const Model *model);
 /* --- ir/weight_table.c */
 int weight_table_add(Arena *arena, WeightTable *table, WeightSpec spec); /* returns its index; the name is a new one */
 const WeightSpec *weight_spec_find(const WeightTable *table, const char *name); /* NULL: there is none */
+/* Of a matrix [out][in], or of all matrices of [experts][out][in]: the rows, and the columns of a row. */
+int64_t weight_rows(const WeightSpec *spec);
+int64_t weight_columns(const WeightSpec *spec);
 int64_t weight_groups(const WeightSpec *spec); /* scales of a row: 0 of floats, 1, or one for each group */
 int64_t weight_bytes(const WeightSpec *spec);  /* of the numbers, scales and offsets, without padding */
 Dtype weight_table_dtype(const WeightTable *table); /* of the first weight that is not f32; f32 where all are */

@@ -15,29 +15,36 @@ static bool round_up_fits(int64_t n, int64_t to, int64_t *rounded) {
     return true;
 }
 
-/* The sizes N and K of a tensor. */
-static bool matrix_of(Shape shape, int64_t *N, int64_t *K) {
-    *K = shape.rank ? shape.dims[shape.rank - 1] : 1;
+/* The stored sizes N and K of a tensor, which are rounded up in panels. */
+static bool stored_sizes(const Layout *layout, Shape shape, int64_t *N, int64_t *K) {
     Shape rows = shape;
+    *K = shape.rank ? shape.dims[shape.rank - 1] : 1;
     rows.rank = shape.rank ? shape.rank - 1 : 0;
-    return shape_elements(rows, N);
+    if (layout->panel && rows.rank &&
+        !round_up_fits(rows.dims[rows.rank - 1], layout->panel, &rows.dims[rows.rank - 1]))
+        return false;
+    return shape_elements(rows, N) && (!layout->panel || round_up_fits(*K, layout->k_group, K));
 }
 
 bool layout_bytes(const Layout *layout, Shape shape, int64_t *bytes) {
-    int64_t N, K, rows, numbers;
-    if (!matrix_of(shape, &N, &K)) return false;
-    rows = N;
-    if (layout->panel && (!round_up_fits(N, layout->panel, &rows) || !round_up_fits(K, layout->k_group, &K)))
-        return false;
-    return mul_fits(rows, K, &numbers) && mul_fits(numbers, (int64_t)dtype_bits(layout->dtype), &numbers) &&
+    int64_t N, K, numbers;
+    return stored_sizes(layout, shape, &N, &K) && mul_fits(N, K, &numbers) &&
+           mul_fits(numbers, (int64_t)dtype_bits(layout->dtype), &numbers) &&
            round_up_fits(numbers / 8 + (numbers % 8 > 0), ALIGNMENT, bytes);
 }
 
 bool layout_is_dense(const Layout *layout, Shape shape) {
     int64_t N, K, bytes;
-    if (!matrix_of(shape, &N, &K) || !layout_bytes(layout, shape, &bytes)) return false;
-    if (layout->panel && (!round_up_fits(N, layout->panel, &N) || !round_up_fits(K, layout->k_group, &K))) return false;
+    if (!stored_sizes(layout, shape, &N, &K) || !layout_bytes(layout, shape, &bytes)) return false;
     return layout_elements(layout, bytes) == N * K;
+}
+
+int64_t layout_place(const Layout *layout, Shape shape, int64_t i) {
+    if (!layout->panel) return i;
+    const int64_t K = shape.dims[shape.rank - 1], each = shape.rank > 2 ? shape.dims[shape.rank - 2] : 0;
+    int64_t n = i / K;
+    if (each) n = n / each * ((each - 1) / layout->panel + 1) * layout->panel + n % each;
+    return layout_index(layout, n, i % K, K);
 }
 
 int64_t layout_index(const Layout *layout, int64_t n, int64_t k, int64_t K) {

@@ -12,7 +12,8 @@ enum {
 };
 
 /* A matrix [N][K] as rows, or with `panel` > 0 as panels [N/panel][K/k_group][panel][k_group], N and K rounded up. A
- * tensor of another rank has N = the product of all dimensions but the last, and K = the last. */
+ * tensor of another rank has N = the product of all dimensions but the last, and K = the last; each matrix of several,
+ * as those of experts, is rounded up by itself. */
 typedef struct Layout {
     Dtype dtype;
     int panel;       /* 0: rows */
@@ -44,6 +45,8 @@ int k_group_of(Dtype dtype, bool quantized_rows);
 bool layout_bytes(const Layout *layout, Shape shape, int64_t *bytes);
 /* Whether a tensor in that layout fills its bytes: then panels of the next one follow as if they were its own. */
 bool layout_is_dense(const Layout *layout, Shape shape);
+/* The offset in elements of number i of a tensor in row-major order. */
+int64_t layout_place(const Layout *layout, Shape shape, int64_t i);
 /* The offset in elements of element [n][k] of an [N][K] matrix; K is rounded up to k_group. */
 int64_t layout_index(const Layout *layout, int64_t n, int64_t k, int64_t K);
 int64_t layout_elements(const Layout *layout, int64_t bytes); /* that `bytes` hold */

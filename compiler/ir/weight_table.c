@@ -37,9 +37,17 @@ Dtype weight_table_dtype(const WeightTable *table) {
     return DTYPE_F32;
 }
 
+int64_t weight_columns(const WeightSpec *spec) { return spec->shape.dims[spec->shape.rank - 1]; }
+
+int64_t weight_rows(const WeightSpec *spec) {
+    int64_t rows = 1;
+    for (int d = 0; d < spec->shape.rank - 1; d++) rows *= spec->shape.dims[d];
+    return rows;
+}
+
 int64_t weight_groups(const WeightSpec *spec) {
     if (!dtype_has_scales(spec->type.dtype)) return 0;
-    return spec->type.group ? (spec->shape.dims[1] - 1) / spec->type.group + 1 : 1;
+    return spec->type.group ? (weight_columns(spec) - 1) / spec->type.group + 1 : 1;
 }
 
 int64_t weight_bytes(const WeightSpec *spec) {
@@ -48,5 +56,5 @@ int64_t weight_bytes(const WeightSpec *spec) {
     if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
     const int64_t numbers = (count * (int64_t)dtype_bits(type->dtype) + 7) / 8, groups = weight_groups(spec);
     const size_t each = type->group ? dtype_bytes(DTYPE_BF16) : sizeof(float);
-    return numbers + (groups ? spec->shape.dims[0] : 0) * groups * (int64_t)each * (type->offset ? 2 : 1);
+    return numbers + (groups ? weight_rows(spec) : 0) * groups * (int64_t)each * (type->offset ? 2 : 1);
 }

@@ -121,7 +121,7 @@ static const float *rows_in(Arena *arena, const RowSet *set, Dtype dtype, const 
 static double product_error(const Quantization *q, const Matrix *m, const Precision *p, const float *matrix,
                             const float *vector, const float *exact) {
     const RowSet *set = &q->sets[m->set];
-    const int64_t N = spec_of(q, m)->shape.dims[0], count = set->n_kept * N;
+    const int64_t N = weight_rows(spec_of(q, m)), count = set->n_kept * N;
     Arena *own = arena_new();
     float *apart = arena_array(own, (size_t)count, sizeof *apart);
     memcpy(apart, exact, (size_t)count * sizeof *apart);
@@ -133,7 +133,7 @@ static double product_error(const Quantization *q, const Matrix *m, const Precis
 
 static const float *exact_product(Arena *arena, const Quantization *q, const Matrix *m) {
     const RowSet *set = &q->sets[m->set];
-    const int64_t N = spec_of(q, m)->shape.dims[0];
+    const int64_t N = weight_rows(spec_of(q, m));
     float *exact = arena_array(arena, (size_t)(set->n_kept * N), sizeof *exact);
     multiply(set->kept, numbers_of(q, m), set->n_kept, set->k, N, 1, exact);
     return exact;
@@ -208,7 +208,7 @@ static bool columns_of(const Quantization *q, int set, float *most) {
         const Matrix *m = &q->matrices[i];
         if (m->set != set || m->looked_up) continue;
         any = true;
-        const int64_t N = spec_of(q, m)->shape.dims[0], k = q->sets[set].k;
+        const int64_t N = weight_rows(spec_of(q, m)), k = q->sets[set].k;
         for (int64_t n = 0; n < N; n++)
             for (int64_t c = 0; c < k; c++) most[c] = fmaxf(most[c], fabsf(numbers_of(q, m)[n * k + c]));
     }

@@ -31,18 +31,18 @@ static void add_costs(Quantization *q) {
     for (int i = 0; i < q->n_matrices; i++) {
         const Matrix *m = &q->matrices[i];
         WeightSpec spec = q->f32->module->weights.specs[m->weight];
-        const double elements = (double)spec.shape.dims[0] * (double)spec.shape.dims[1];
+        const double elements = (double)weight_rows(&spec) * (double)weight_columns(&spec);
         for (int c = 0; c < q->task->n_choices; c++) {
             const Precision *p = &q->task->choices[c].precision;
             spec.type = p->weights;
             const double bytes = (double)weight_bytes(&spec);
             double *cost = &q->cost[m->unit * q->task->n_choices + c];
-            *cost += m->looked * read_cost(bytes / (double)spec.shape.dims[0]);
+            *cost += m->looked * read_cost(bytes / (double)weight_rows(&spec));
             if (m->set == NO_ROWS) continue;
             *cost += read_cost(bytes);
             *cost += product_cost(p->weights, rows_dtype(p, p->weights.dtype), m->rows * elements);
             if (!vector_in(q, m, c)) continue;
-            const double outliers = p->outliers * (double)spec.shape.dims[0];
+            const double outliers = p->outliers * (double)weight_rows(&spec);
             *cost += read_cost(outliers * sizeof(float));
             *cost += product_cost((WeightType){.dtype = DTYPE_F32}, DTYPE_F32, m->rows * outliers);
         }

@@ -53,12 +53,13 @@ static void fill_derived(const Program *program, const Packed *packed, const Wei
 
 static void fill_sums(const Packed *packed, const Weights *weights, float *out) {
     const WeightSpec *spec = &weights->table->specs[packed->weight];
-    const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1];
+    const int64_t N = weight_rows(spec), K = weight_columns(spec);
     Arena *arena = arena_new();
     int8_t *row = arena_alloc(arena, (size_t)K);
     for (int64_t n = 0; n < N; n++) {
         weight_codes(spec, &weights->scaling[packed->weight], weights->data[packed->weight], n, row);
-        out[n] = weight_sum(spec, &weights->scaling[packed->weight], n, row);
+        out[layout_place(&packed->slot.layout, packed->shape, n)] =
+            weight_sum(spec, &weights->scaling[packed->weight], n, row);
     }
     arena_free(arena);
 }
@@ -75,12 +76,14 @@ static void fill_columns(const Packed *packed, const Weights *weights, float *ou
 /* The columns of a matrix that stay f32, [N][outliers] in panels. */
 static void fill_outliers(const Packed *packed, const Weights *weights, float *out) {
     const WeightSpec *spec = &weights->table->specs[packed->weight];
-    const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1], width = packed->shape.dims[1];
+    const int64_t N = weight_rows(spec), K = weight_columns(spec);
+    const int64_t width = packed->shape.dims[packed->shape.rank - 1];
     int64_t columns[MOST_OUTLIERS];
     const int found = outlier_columns(weights->scaling[packed->weight].vector, K, columns);
     for (int64_t n = 0; n < N; n++)
         for (int j = 0; j < found; j++)
-            out[layout_index(&packed->slot.layout, n, j, width)] = weights->data[packed->weight][n * K + columns[j]];
+            out[layout_place(&packed->slot.layout, packed->shape, n * width + j)] =
+                weights->data[packed->weight][n * K + columns[j]];
 }
 
 /* Elements that have no number stay as they are. */
@@ -100,11 +103,11 @@ static void fill_floats(const Program *program, const Packed *packed, const Weig
     const float *data = packed->of == OF_SCALES    ? scaling->scales
                         : packed->of == OF_OFFSETS ? scaling->offsets
                                                    : weights->data[packed->weight];
-    int64_t count = 0, K = packed->slot.layout.panel ? packed->shape.dims[1] : 1;
+    int64_t count = 0;
     if (!shape_elements(packed->shape, &count) || count > room_of(packed))
         bug("`%s` does not fit its slot", packed->slot.name);
     for (int64_t i = 0; i < count; i++) {
-        int64_t to = layout_index(&packed->slot.layout, i / K, i % K, K);
+        const int64_t to = layout_place(&packed->slot.layout, packed->shape, i);
         out[to] = packed->plus_one ? data[i] + 1 : data[i];
     }
 }
@@ -112,13 +115,13 @@ static void fill_floats(const Program *program, const Packed *packed, const Weig
 /* The matrix [N][K] as integers, of which two of 4 bits share a byte. */
 static void fill_codes(const Packed *packed, const Weights *weights, uint8_t *out) {
     const WeightSpec *spec = &weights->table->specs[packed->weight];
-    const int64_t N = packed->shape.dims[0], K = packed->shape.dims[1];
+    const int64_t N = weight_rows(spec), K = weight_columns(spec);
     Arena *arena = arena_new();
     int8_t *row = arena_alloc(arena, (size_t)K);
     for (int64_t n = 0; n < N; n++) {
         weight_codes(spec, &weights->scaling[packed->weight], weights->data[packed->weight], n, row);
         for (int64_t k = 0; k < K; k++) {
-            const int64_t at = layout_index(&packed->slot.layout, n, k, K);
+            const int64_t at = layout_place(&packed->slot.layout, packed->shape, n * K + k);
             const uint8_t code = (uint8_t)row[k];
             if (spec->type.dtype == DTYPE_I8) out[at] = code;
             else out[at / 2] |= (uint8_t)(at % 2 ? code << 4 : code & 15);
@@ -295,9 +298,8 @@ static const float *numbers_back(Arena *arena, const Packed *packed, const float
     int64_t count = 0;
     if (!shape_elements(packed->shape, &count)) bug("`%s` is too large", packed->slot.name);
     float *out = arena_array(arena, (size_t)count, sizeof *out);
-    int64_t K = packed->slot.layout.panel ? packed->shape.dims[1] : 1;
     for (int64_t i = 0; i < count; i++) {
-        float x = data[layout_index(&packed->slot.layout, i / K, i % K, K)];
+        const float x = data[layout_place(&packed->slot.layout, packed->shape, i)];
         out[i] = packed->plus_one ? x - 1 : x;
     }
     return out;
@@ -323,12 +325,13 @@ static int8_t code_at(const uint8_t *data, Dtype dtype, int64_t at) {
 /* The numbers that integers stand for, in the row-major form of a file. */
 static float *integers_back(Arena *arena, const Packed *packed, const WeightSpec *spec, const uint8_t *data,
                             const Scaling *scaling) {
-    const int64_t N = packed->shape.dims[0], K = packed->shape.dims[1], groups = weight_groups(spec);
+    const int64_t N = weight_rows(spec), K = weight_columns(spec), groups = weight_groups(spec);
     float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
     for (int64_t n = 0; n < N; n++)
         for (int64_t k = 0; k < K; k++) {
             const int64_t at = n * groups + (spec->type.group ? k / spec->type.group : 0);
-            const int8_t code = code_at(data, spec->type.dtype, layout_index(&packed->slot.layout, n, k, K));
+            const int64_t place = layout_place(&packed->slot.layout, packed->shape, n * K + k);
+            const int8_t code = code_at(data, spec->type.dtype, place);
             const double offset = scaling->offsets ? (double)scaling->offsets[at] : 0;
             out[n * K + k] = (float)((double)scaling->scales[at] * code + offset);
         }
@@ -338,12 +341,13 @@ static float *integers_back(Arena *arena, const Packed *packed, const WeightSpec
 /* Puts the columns that stay f32 into the matrix, whose integers are 0 there. */
 static void outliers_back(const Packed *packed, const WeightSpec *spec, const float *vector, const float *data,
                           float *matrix) {
-    const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1], width = packed->shape.dims[1];
+    const int64_t N = weight_rows(spec), K = weight_columns(spec);
+    const int64_t width = packed->shape.dims[packed->shape.rank - 1];
     int64_t columns[MOST_OUTLIERS];
     const int found = outlier_columns(vector, K, columns);
     for (int64_t n = 0; n < N; n++)
         for (int j = 0; j < found && j < width; j++)
-            matrix[n * K + columns[j]] = data[layout_index(&packed->slot.layout, n, j, width)];
+            matrix[n * K + columns[j]] = data[layout_place(&packed->slot.layout, packed->shape, n * width + j)];
 }
 
 /* A tensor of floats of the file, which begins at `data`. */

@@ -11,7 +11,7 @@ typedef struct Group {
 } Group;
 
 static Group group_at(const WeightSpec *spec, int64_t g) {
-    const int64_t K = spec->shape.dims[1], size = spec->type.group ? spec->type.group : K, begin = g * size;
+    const int64_t K = weight_columns(spec), size = spec->type.group ? spec->type.group : K, begin = g * size;
     return (Group){begin, K - begin < size ? K - begin : size};
 }
 
@@ -39,13 +39,13 @@ int outlier_columns(const float *vector, int64_t K, int64_t *out) {
 }
 
 void weight_codes(const WeightSpec *spec, const Scaling *scaling, const float *numbers, int64_t n, int8_t *out) {
-    const float *row = numbers + n * spec->shape.dims[1];
+    const float *row = numbers + n * weight_columns(spec);
     for (int64_t g = 0; g < weight_groups(spec); g++) {
         const Group group = group_at(spec, g);
         const Grid grid = grid_at(spec, scaling, n, g);
         grid_round(&grid, row + group.begin, group.size, out + group.begin);
     }
-    for (int64_t k = 0; k < spec->shape.dims[1] && scaling->vector; k++)
+    for (int64_t k = 0; k < weight_columns(spec) && scaling->vector; k++)
         if (scaling->vector[k] == 0) out[k] = 0;
 }
 
@@ -75,7 +75,7 @@ static int64_t numbers_of_group(Group group, const float *row, const float *vect
 /* The matrix [N][K] as integers times scales, plus offsets; columns where the vector is 0 stay as they are. */
 static const float *integer_weight(Arena *arena, const WeightSpec *spec, const float *numbers, const float *squares,
                                    Scaling *scaling) {
-    const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1], groups = weight_groups(spec);
+    const int64_t N = weight_rows(spec), K = weight_columns(spec), groups = weight_groups(spec);
     float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
     float *scales = arena_array(arena, (size_t)(N * groups), sizeof *scales), *offsets = NULL;
     if (spec->type.offset) offsets = arena_array(arena, (size_t)(N * groups), sizeof *offsets);
@@ -120,7 +120,7 @@ static const float *float_weight(Arena *arena, const WeightSpec *spec, const flo
 
 /* The matrix [N][K] with each column divided by its number of the vector, or as it is where that is 0. */
 static const float *smoothed_weight(Arena *arena, const WeightSpec *spec, const float *numbers, const float *vector) {
-    const int64_t N = spec->shape.dims[0], K = spec->shape.dims[1];
+    const int64_t N = weight_rows(spec), K = weight_columns(spec);
     float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
     for (int64_t n = 0; n < N; n++)
         for (int64_t k = 0; k < K; k++) {
@@ -140,7 +140,7 @@ static double column_square(const WeightSpec *spec, const float *gain, const flo
 
 const float *weight_squares(Arena *arena, const Weights *weights, const WeightSpec *spec) {
     if (!spec->gain || !spec->type.group) return NULL;
-    const int64_t K = spec->shape.dims[1];
+    const int64_t K = weight_columns(spec);
     const float *gain = weights->data[spec->gain - 1], *shift = spec->shift ? weights->data[spec->shift - 1] : NULL;
     double mean = 0;
     for (int64_t k = 0; k < K; k++) mean += column_square(spec, gain, shift, k) / (double)K;
@@ -169,7 +169,7 @@ const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *n
     if (!dtype_has_scales(spec->type.dtype)) return float_weight(arena, spec, numbers, count);
     Arena *own = arena_new();
     if (vector) numbers = smoothed_weight(own, spec, numbers, vector);
-    if (vector && squares) squares = smoothed_squares(own, squares, vector, spec->shape.dims[1]);
+    if (vector && squares) squares = smoothed_squares(own, squares, vector, weight_columns(spec));
     const float *out = integer_weight(arena, spec, numbers, squares, scaling);
     arena_free(own);
     return out;
