@@ -362,6 +362,23 @@ def narrow(name):
         result(f"narrow/{name}", warnings(stem))
 
 
+HALVES = """model halves {
+    d_model 12
+    encoder { input features, seq <= 9, position none, precision weights int8 activations int8, layers 1 { ffn { d_ff 5 } } }
+}
+"""
+
+
+def all_targets(folder):
+    """One file for every target of the processor, whose narrow products are of half vectors."""
+    path = folder + "/halves.attn"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(HALVES)
+    stem = compile_spec(path, folder, "--target", ",".join(of_processor()))
+    done = run([COMPILERS[0], "-std=c11", *STRICT, "-fsyntax-only", stem + ".c"])
+    return done.stderr if done.returncode else None
+
+
 def stored_as_bf16(folder, inner=""):
     """Weights of another type than f32, in products that prefetch those of the product behind them; `inner` stands in
     the ffn, whose type may differ."""
@@ -408,13 +425,14 @@ def main():
     result("two_runs", two_runs())
     result("idle_functions", idle_functions())
     with tempfile.TemporaryDirectory() as folder:
+        result("all_targets", all_targets(folder))
         result("stored_as_bf16", stored_as_bf16(folder))
         result("stored_as_bf16/mixed", stored_as_bf16(folder, "precision weights f32, "))
     if "avxvnni" in of_processor():
         result("same_code/avxvnni", same_code("avxvnni", "avx2"))
     specs = (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48), ("single", 5, 16))
     jobs = [(of_spec, *spec) for spec in specs]
-    jobs += [(narrow, name) for name in in_turn(["int8_rows", "int4_rows", "bf16_rows", "cache_int8"])]
+    jobs += [(narrow, name) for name in in_turn(["int8_rows", "int4_rows", "bf16_rows", "cache_int8", "experts_rows"])]
     jobs += [(of_target, target) for target in of_processor() if target not in ("scalar", "avxvnni")]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         submitted = [pool.submit(*job) for job in jobs]
