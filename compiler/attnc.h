@@ -473,10 +473,25 @@ typedef struct Attention {
     int64_t n_exported_heads;
 } Attention;
 
+typedef enum RouterKind { ROUTER_SOFTMAX, ROUTER_SIGMOID } RouterKind;
+
+/* A mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): `top` of `count` feed-forwards are chosen for a row. */
+typedef struct Experts {
+    int64_t count; /* 0: there is one feed-forward */
+    int64_t top;
+    RouterKind router;
+    bool renormalized, bias, corrected;
+    double scale;
+    int64_t groups, top_groups; /* equal where a row chooses among all experts */
+    int64_t shared;             /* the inner width of a feed-forward of all rows, or 0 */
+    bool shared_gated;
+} Experts;
+
 typedef struct Ffn {
     int64_t d_ff;
     Activation activation;
     bool gated, bias_up, bias_gate, bias_down;
+    Experts experts;
 } Ffn;
 
 typedef enum SublayerKind { SUBLAYER_ATTENTION, SUBLAYER_FFN } SublayerKind;
@@ -542,7 +557,7 @@ typedef struct Head {
 /* A line of a `weights` block, which maps a canonical tensor to its name in a file. */
 typedef struct SourceName {
     Location location;
-    const char *canonical, *from; /* patterns that may contain {layer} and end in .* */
+    const char *canonical, *from; /* patterns that may contain {layer} and end in .*; `from` may contain {expert} */
     bool transpose, optional;
     bool has_rows;
     int64_t row_begin, row_end; /* rows of the file's tensor */
@@ -709,6 +724,7 @@ typedef struct OpAttributes {
     bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink;
     Activation activation;
     PoolKind pool;
+    const Experts *experts; /* of choose, expert_linear and expert_sum */
 } OpAttributes;
 
 typedef struct Op {
@@ -781,6 +797,7 @@ typedef struct WeightSpec {
     int gain, shift;        /* of a matrix that multiplies rows of a norm: 1 + the norm's weight, and bias, [K]; or 0 */
     bool gain_plus_one;     /* the norm multiplies by its weight and 1 */
     double mean, deviation; /* of random weights (--weights random:SEED) */
+    bool of_experts;        /* the first dimension counts experts, which may have a tensor each in a file */
     bool longer;            /* a position table: a file may have more rows, of which the first ones are used */
     Location location;
 } WeightSpec;
@@ -845,7 +862,10 @@ bool graph_quantizes(const Graph *graph); /* whether it has an OP_quantize; fals
 /* The narrowest type of rows that a product or a score reads: I8 behind an OP_quantize, BF16 behind an OP_round, or
  * F32. */
 Dtype graph_rows_dtype(const Graph *graph);
-bool graph_rounds(const Graph *graph);    /* the same for OP_quantize or OP_round */
+/* Whether a small change of its input can change an op's result by a step: it rounds, or chooses experts. */
+bool op_jumps(OpKind kind);
+bool graph_jumps(const Graph *graph); /* whether it has such an op; false for NULL */
+bool op_is_product(OpKind kind);      /* of rows, input 0, with a matrix of the weights or with those of experts, input 1 */
 /* The first product of rows with weights that f32 rounds, which those of integers and of two bf16 numbers are not; or
  * NULL. */
 const Op *module_rounded_product(const Module *module);
@@ -874,6 +894,7 @@ void layout(Program *program);
 /* --- passes/memory.c: sets the offsets of the buffers, so that buffers in use at the same time do not overlap. */
 void plan_memory(Arena *arena, Plan *plan);
 int64_t plan_rows(const Plan *plan, RowsKind kind); /* the largest number of rows in a buffer of that kind */
+int64_t buffer_rows(const Plan *plan, const Buffer *buffer);
 /* --- passes/plan_verify.c: calls `bug`, with the name of the pass, if a plan breaks a promise of that pass. */
 /* After fuse: operands are written before they are read, widths fit, types are f32, packed tensors and caches exist. */
 void plan_verify(const Plan *plan, const char *pass);

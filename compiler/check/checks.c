@@ -166,7 +166,7 @@ static void compare_exactly(Checks *c, const char *target, Case *one) {
 }
 
 void checks_run(Checks *c, const char *target) {
-    const bool quantizes = graph_rounds(c->engine->plan->graph);
+    const bool quantizes = graph_jumps(c->engine->plan->graph);
     c->quantized = (QuantizeReport){0};
     begin_calls(c, target, -1, GUARD_BEHIND);
     progress_begin("checking %s", target);

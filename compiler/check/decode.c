@@ -116,7 +116,7 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
                        .reference = reference,
                        .weights = weights,
                        .decode = reference->decode,
-                       .quantizes = graph_rounds(reference->decode) || graph_rounds(reference->encode),
+                       .quantizes = graph_jumps(reference->decode) || graph_jumps(reference->encode),
                        .n = n,
                        .first = 1};
     d->source_rows = !m->encoder ? 0 : m->encoder->seq.exact ? m->encoder->seq.n : (m->encoder->seq.n + 1) / 2;

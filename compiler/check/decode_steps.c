@@ -34,11 +34,16 @@ void decode_steps_enter(DecodeSteps *s, EntryKind entry, int64_t rows) {
         const int n = steps_rounded(s->plan, step, parts, &stride, begins);
         if (!n) continue;
         const int64_t most = step->rows == ROWS_PATCHES ? s->plan->patch_rows : step->rows == ROWS_SEQUENCES ? 1 : rows;
-        const uint8_t *rows_kept = arena_alloc(s->arena, (size_t)(most * stride));
+        const uint8_t *rows_kept = arena_alloc(s->arena, (size_t)(most * step->times * stride));
         for (int p = 0; p < n; p++)
             s->kept[entry][parts[p].rounded] = (QuantizedRows){rows_kept + begins[p], stride};
     }
     begin_chunk(s);
+}
+
+static void *workspace_at(const DecodeSteps *s, const Buffer *buffer) {
+    return (uint8_t *)decoder_workspace(s->decoder) + s->engine->emitted.entries[s->entry].control_bytes +
+           buffer->slot.offset;
 }
 
 static void keep(DecodeSteps *s, const Step *step) {
@@ -47,12 +52,19 @@ static void keep(DecodeSteps *s, const Step *step) {
     if (!steps_rounded(s->plan, step, parts, &stride, begins)) return;
     const Buffer *buffer = &s->plan->buffers[step->out.buffer];
     const QuantizedRows *to = &s->kept[s->entry][parts[0].rounded];
-    uint8_t *at = (uint8_t *)decoder_workspace(s->decoder) + s->engine->emitted.entries[s->entry].control_bytes +
-                  buffer->slot.offset;
-    const int64_t before = step->rows == ROWS_CHUNK || step->rows == ROWS_SOURCE ? s->before : 0;
-    const size_t bytes = (size_t)(rows_of(s, step->rows) * stride);
-    engine_see(s->engine, at, bytes);
-    memcpy((uint8_t *)to->data - begins[0] + before * stride, at, bytes);
+    void *at = workspace_at(s, buffer);
+    const int64_t before = step->rows == ROWS_CHUNK || step->rows == ROWS_SOURCE ? s->before * step->times : 0;
+    const int64_t rows = rows_of(s, step->rows) * step->times;
+    uint8_t *kept = (uint8_t *)to->data - begins[0] + before * stride;
+    engine_see(s->engine, at, (size_t)(rows * stride));
+    if (step->order.buffer == NO_BUFFER) {
+        memcpy(kept, at, (size_t)(rows * stride));
+        return;
+    }
+    const Buffer *by = &s->plan->buffers[step->order.buffer];
+    void *order = workspace_at(s, by);
+    engine_see(s->engine, order, (size_t)(by->extra + 2 * rows * (int64_t)sizeof(int32_t)));
+    rows_in_own_order(s->plan, step, at, order, rows, stride, kept);
 }
 
 void decode_steps_at(void *watcher, int step) {

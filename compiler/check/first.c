@@ -25,15 +25,16 @@ static void observe(Watch *w, const Step *s, int tensor, int64_t column) {
     const Plan *plan = w->steps.engine->plan;
     const Buffer *buffer = &plan->buffers[s->out.buffer];
     const Tensor *t = &plan->graph->tensors[tensor];
+    const int64_t columns = t->dims[1].n / s->times;
     const float *at = (const float *)steps_result(&w->steps, s) + s->out.column + column;
     for (int64_t b = w->steps.first; b < w->steps.end && !w->found; b++) {
         const Sequence *sequence = &w->steps.batch->sequences[b];
-        int64_t rows = steps_rows(&w->steps, s->rows, sequence);
+        int64_t rows = steps_rows_made(&w->steps, s, sequence);
         const double *want = w->wants[b]->tensors[tensor];
         Difference d = {0};
-        if (want) check_compare(&d, at, buffer->stride, want, rows, t->dims[1].n, 0);
+        if (want) check_compare(&d, at, buffer->stride, want, rows, columns, 0);
         if (want && w->steps.engine->program->arithmetic != ARITHMETIC_FREE)
-            compare_bits(&d, at, buffer->stride, want, rows, t->dims[1].n);
+            compare_bits(&d, at, buffer->stride, want, rows, columns);
         if (d.bad)
             w->found = arena_printf(w->arena,
                                     "%s (step %s, sequence %lld of %lld rows) at [%lld][%lld]: %.9g, the interpreter "
@@ -61,7 +62,7 @@ static void look(Steps *steps, const Step *s) {
     if (damage)
         w->found = arena_printf(w->arena, "%s (step %s): %s", steps->engine->plan->graph->tensors[s->tensor].name,
                                 s->name, damage);
-    else if (s->kind != STEP_QUANTIZE) observe_parts(w, s);
+    else if (s->kind != STEP_QUANTIZE && s->kind != STEP_SORT && s->kind != STEP_GATHER) observe_parts(w, s);
 }
 
 /* The interpreter's tensors for each sequence, which go on from the rows that the C has quantized. */
@@ -70,7 +71,7 @@ static Interpretation **interpret_all(Arena *arena, Engine *engine, const Weight
     Interpretation **wants = arena_array(arena, (size_t)batch->count, sizeof(Interpretation *));
     QuantizedRows **rows = NULL;
     const char *complaint;
-    if (graph_rounds(engine->plan->graph) && engine->program->arithmetic == ARITHMETIC_FREE)
+    if (graph_jumps(engine->plan->graph) && engine->program->arithmetic == ARITHMETIC_FREE)
         rows = steps_quantized(arena, engine, batch, target, side, &complaint);
     for (int64_t b = 0; b < batch->count; b++) {
         const Sequence *s = &batch->sequences[b];

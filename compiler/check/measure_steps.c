@@ -43,9 +43,11 @@ static int tensor_named(const Graph *g, const char *name) {
     return NO_TENSOR;
 }
 
-/* Rows in integers are compared by what is made of them, and copies by what they copy. */
+/* Rows in integers are compared by what is made of them, copies by what they copy, and experts, which may be others in
+ * another precision, by the sum of their results. */
 static bool is_left_out(const Step *s) {
-    return s->kind == STEP_QUANTIZE || s->kind == STEP_COPY || s->out.buffer == NO_BUFFER;
+    return s->kind == STEP_QUANTIZE || s->kind == STEP_COPY || s->kind == STEP_CHOOSE || s->kind == STEP_SORT ||
+           s->order.buffer != NO_BUFFER || s->out.buffer == NO_BUFFER;
 }
 
 /* Finds the tensors of each step in the plan of the f32 model. */

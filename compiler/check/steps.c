@@ -31,13 +31,33 @@ static void *result_at(const Steps *s, const Buffer *buffer) {
     return call->outputs[s->engine->plan->graph->outputs[buffer->io].role] + before * buffer->stride;
 }
 
+void rows_in_own_order(const Plan *plan, const Step *step, const void *from, const void *order, int64_t rows,
+                       int64_t stride, void *to) {
+    const int64_t starts = plan->buffers[step->order.buffer].extra / (int64_t)sizeof(int32_t);
+    const int32_t *pairs = (const int32_t *)order + starts;
+    for (int64_t p = 0; p < rows; p++)
+        memcpy((uint8_t *)to + p * stride, (const uint8_t *)from + pairs[2 * p + 1] * stride, (size_t)stride);
+}
+
 const void *steps_result(const Steps *s, const Step *step) {
-    const Buffer *buffer = &s->engine->plan->buffers[step->out.buffer];
+    const Plan *plan = s->engine->plan;
+    const Buffer *buffer = &plan->buffers[step->out.buffer];
+    const int64_t stride = buffer->stride * (int64_t)dtype_bytes(buffer->slot.layout.dtype);
     void *at = result_at(s, buffer);
     int64_t rows = 0;
-    for (int64_t b = s->first; b < s->end; b++) rows += steps_rows(s, step->rows, &s->batch->sequences[b]);
-    engine_see(s->engine, at, (size_t)(rows * buffer->stride) * dtype_bytes(buffer->slot.layout.dtype));
-    return at;
+    for (int64_t b = s->first; b < s->end; b++) rows += steps_rows_made(s, step, &s->batch->sequences[b]);
+    engine_see(s->engine, at, (size_t)(rows * stride));
+    if (step->order.buffer == NO_BUFFER) return at;
+    const Buffer *by = &plan->buffers[step->order.buffer];
+    void *order = result_at(s, by);
+    engine_see(s->engine, order, (size_t)(by->extra + 2 * rows * (int64_t)sizeof(int32_t)));
+    void *own = arena_alloc(s->arena, (size_t)(rows * stride));
+    rows_in_own_order(plan, step, at, order, rows, stride, own);
+    return own;
+}
+
+int64_t steps_rows_made(const Steps *s, const Step *step, const Sequence *sequence) {
+    return steps_rows(s, step->rows, sequence) * step->times;
 }
 
 int64_t steps_rows(const Steps *s, RowsKind kind, const Sequence *sequence) {
@@ -50,10 +70,13 @@ int64_t steps_rows(const Steps *s, RowsKind kind, const Sequence *sequence) {
     return 0;
 }
 
+/* Whether the op of a step jumps; others may round at last, as products do. */
+static bool jumps(const Step *s) { return s->kind == STEP_QUANTIZE || s->kind == STEP_ROUND || s->kind == STEP_CHOOSE; }
+
 /* The result of the op that rounds a tensor, for the result of a product that rounds. */
 static int rounded_of(const Graph *g, const Step *s, int tensor) {
     if (s->kind != STEP_GEMM || !s->gemm.rounds)
-        return s->kind == STEP_QUANTIZE || s->kind == STEP_ROUND ? s->tensor : NO_TENSOR;
+        return jumps(s) ? s->tensor : NO_TENSOR;
     for (int o = 0; o < g->n_ops; o++)
         if (g->ops[o].kind == OP_round && g->ops[o].inputs[0] == tensor) return g->ops[o].result;
     bug("nothing rounds `%s`", g->tensors[tensor].name);
@@ -61,7 +84,7 @@ static int rounded_of(const Graph *g, const Step *s, int tensor) {
 
 int steps_parts(const Plan *plan, const Step *s, StepPart parts[MOST_STEP_PARTS]) {
     const Graph *g = plan->graph;
-    parts[0] = (StepPart){s->tensor, rounded_of(g, s, s->tensor), 0, g->tensors[s->tensor].dims[1].n};
+    parts[0] = (StepPart){s->tensor, rounded_of(g, s, s->tensor), 0, g->tensors[s->tensor].dims[1].n / s->times};
     if (s->kind != STEP_GEMM || s->gemm.parts == 1) return 1;
     if (s->gemm.parts > MOST_STEP_PARTS) bug("the step `%s` has %d parts", s->name, s->gemm.parts);
     /* The search begins at the first part: earlier layers with the same weights may have multiplied these rows. */
@@ -77,7 +100,7 @@ int steps_parts(const Plan *plan, const Step *s, StepPart parts[MOST_STEP_PARTS]
                                     g->tensors[op->result].dims[1].n};
             break;
         }
-        column += round_up(p->shape.dims[0], PANEL);
+        column += round_up(packed_rows(p), PANEL);
     }
     return n;
 }
@@ -112,6 +135,7 @@ void steps_unwatch(Engine *engine, const char *target, const DriverCall *before)
 
 void steps_run(Steps *s, Arena *arena, const char *target, GuardSide side) {
     const DriverCall before = steps_watch(s->engine, target, at_step, s);
+    s->arena = arena;
     check_call(arena, s->engine, s->batch, ALL_WANTED, side, &s->run);
     steps_unwatch(s->engine, target, &before);
 }
@@ -120,8 +144,7 @@ void steps_run(Steps *s, Arena *arena, const char *target, GuardSide side) {
 
 int steps_rounded(const Plan *plan, const Step *step, StepPart parts[MOST_STEP_PARTS], int64_t *stride,
                   int64_t begins[MOST_STEP_PARTS]) {
-    if (step->kind != STEP_QUANTIZE && step->kind != STEP_ROUND && (step->kind != STEP_GEMM || !step->gemm.rounds))
-        return 0;
+    if (!jumps(step) && (step->kind != STEP_GEMM || !step->gemm.rounds)) return 0;
     const Buffer *buffer = &plan->buffers[step->out.buffer];
     const int64_t number = (int64_t)dtype_bytes(buffer->slot.layout.dtype);
     const int n = steps_parts(plan, step, parts);
@@ -144,7 +167,7 @@ static void keep_rows(Steps *s, const Step *step) {
     if (!n) return;
     const uint8_t *at = steps_result(s, step);
     for (int64_t b = s->first; b < s->end; b++) {
-        int64_t bytes = stride * steps_rows(s, step->rows, &s->batch->sequences[b]);
+        int64_t bytes = stride * steps_rows_made(s, step, &s->batch->sequences[b]);
         uint8_t *own = arena_alloc(k->arena, (size_t)bytes);
         memcpy(own, at, (size_t)bytes);
         for (int i = 0; i < n; i++) k->kept[b][parts[i].rounded] = (QuantizedRows){own + begins[i], stride};
@@ -166,7 +189,7 @@ QuantizedRows **steps_quantized(Arena *arena, Engine *engine, const Batch *batch
 const QuantizedRows *quantized_of(Arena *arena, const Graph *graph, const QuantizedRows *rows, const Graph *of) {
     QuantizedRows *out = arena_array(arena, (size_t)graph->n_tensors, sizeof *out);
     for (int o = 0; o < graph->n_ops; o++) {
-        if (graph->ops[o].kind != OP_quantize && graph->ops[o].kind != OP_round) continue;
+        if (!op_jumps(graph->ops[o].kind)) continue;
         int t = graph->ops[o].result, same = 0;
         while (same < of->n_tensors && strcmp(of->tensors[same].name, graph->tensors[t].name) != 0) same++;
         if (same == of->n_tensors || !rows[same].data) bug("the rows of `%s` are not kept", graph->tensors[t].name);

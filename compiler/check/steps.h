@@ -12,6 +12,7 @@ typedef struct Steps {
     int step;                           /* the one that runs; in `look`, the one that has run */
     int64_t first, end;                 /* the sequences of the chunk: as many whole ones as fit, as in NAME_forward */
     int64_t rows_before, source_before; /* rows of the chunks before this one */
+    Arena *arena;                       /* of the run */
     CheckRun run;
 } Steps;
 
@@ -22,8 +23,14 @@ void steps_unwatch(Engine *engine, const char *target, const DriverCall *before)
 
 /* Runs the batch once; the threads of later calls are those before. Results are in `arena`. */
 void steps_run(Steps *steps, Arena *arena, const char *target, GuardSide side);
-const void *steps_result(const Steps *steps, const Step *step); /* the first row of the chunk that the step has made */
+/* The rows of the chunk that the step has made: those of a sequence behind those of the one before it, and those of a
+ * row's experts in the order in which the row has chosen them. */
+const void *steps_result(const Steps *steps, const Step *step);
 int64_t steps_rows(const Steps *steps, RowsKind kind, const Sequence *sequence);
+int64_t steps_rows_made(const Steps *steps, const Step *step, const Sequence *sequence); /* with those of experts */
+/* Writes rows that stand in the order of experts, each of `stride` bytes, in the order of the rows that chose these. */
+void rows_in_own_order(const Plan *plan, const Step *step, const void *from, const void *order, int64_t rows,
+                       int64_t stride, void *to);
 
 /* The tensors that stand beside each other in the result of a step: one, or one for each part of a joined product. */
 typedef struct StepPart {

@@ -227,7 +227,7 @@ static const char *operand_text(TargetEmitter *e, Operand o) {
     return o.column ? arena_printf(e->arena, "%s + %lld", base, (long long)o.column) : base;
 }
 
-static const char *rows_text(Arena *arena, const Plan *plan, RowsKind rows) {
+static const char *rows_of_kind(Arena *arena, const Plan *plan, RowsKind rows) {
     switch (rows) {
     case ROWS_CHUNK: return "run->rows";
     case ROWS_SOURCE: return "run->source_rows";
@@ -236,6 +236,11 @@ static const char *rows_text(Arena *arena, const Plan *plan, RowsKind rows) {
         return arena_printf(arena, "run->sequences * %lld", (long long)plan->patch_rows);
     }
     return "0";
+}
+
+static const char *rows_text(Arena *arena, const Plan *plan, const Step *s) {
+    const char *rows = rows_of_kind(arena, plan, s->rows);
+    return s->times == 1 ? rows : arena_printf(arena, "%s * %lld", rows, (long long)s->times);
 }
 
 static const char *maps_name(TargetEmitter *e, const Step *s) {
@@ -266,7 +271,7 @@ static const char *argument_text(TargetEmitter *e, const Step *s, const Paramete
         return e->names->caches[a->cache];
     case PARAMETER_MAPS: return maps_name(e, s);
     case PARAMETER_SCRATCH: return "run->scratch";
-    case PARAMETER_ROWS: return rows_text(e->arena, e->plan->plan, s->rows);
+    case PARAMETER_ROWS: return rows_text(e->arena, e->plan->plan, s);
     case PARAMETER_SHARE: return "thread, run->threads";
     }
     return operand_text(e, a->operand);
@@ -335,7 +340,7 @@ static void emit_plan(TargetEmitter *e, const PlanSchedule *plan, const char *ch
 
 /* The C text by which a step's work is multiplied. */
 static const char *work_of(Arena *arena, const Plan *plan, const Step *s) {
-    if (s->kind != STEP_ATTENTION) return rows_text(arena, plan, s->rows);
+    if (s->kind != STEP_ATTENTION) return rows_text(arena, plan, s);
     const char *pairs = pairs_of(plan, s);
     return arena_printf(arena, "run->%.*s_scores", (int)strcspn(pairs, "_"), pairs);
 }

@@ -132,11 +132,12 @@ static const char *stored_shape(const Namer *n, const Packed *first, int parts) 
     Text text = text_new(n->arena);
     for (int i = 0; i < parts; i++) {
         const Packed *p = first + i;
-        if (layout->panel) panels += ceil_div(p->shape.dims[0], layout->panel);
+        if (layout->panel) panels += ceil_div(packed_rows(p), layout->panel);
         else elements += layout_elements(layout, p->slot.bytes);
     }
+    if (layout->panel && first->shape.rank > 2) text_printf(&text, "[%lld]", (long long)first->shape.dims[0]);
     if (layout->panel)
-        text_printf(&text, "[%lld][%lld][%d]", (long long)panels, (long long)first->shape.dims[1], layout->panel);
+        text_printf(&text, "[%lld][%lld][%d]", (long long)panels, (long long)packed_columns(first), layout->panel);
     else if (parts > 1) text_printf(&text, "[%lld]", (long long)elements);
     for (int d = 0; parts < 2 && !layout->panel && d < first->shape.rank; d++)
         text_printf(&text, "[%lld]", (long long)first->shape.dims[d]);
@@ -212,7 +213,7 @@ static const char *life(const Namer *n, const Plan *plan, const Buffer *b) {
 static int share(const Namer *n, const Plan *plan, const Buffer *b, const char *tag, Shared *shared, int *n_shared) {
     const char *name = identifier(n, tag, &b->site, false, b->site.part);
     const char *shape =
-        arena_printf(n->arena, "[%lld][%lld]", (long long)plan_rows(plan, b->rows), (long long)b->stride);
+        arena_printf(n->arena, "[%lld][%lld]", (long long)buffer_rows(plan, b), (long long)b->stride);
     int64_t at = layout_elements(&LAYOUT_ROWS, b->slot.offset); /* the workspace is an array of floats */
     int s = 0, layer = b->site.layer;
     while (s < *n_shared &&

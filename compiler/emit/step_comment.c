@@ -73,7 +73,7 @@ static void add_part(Text *text, const Step *s, const char *part) {
     case STEP_PATCHES: text_printf(text, "pixels of each patch"); return;
     case STEP_PREPEND: text_printf(text, "embedding"); return;
     case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_ROUND: case STEP_POOL:
-    case STEP_COUNT:
+    case STEP_CHOOSE: case STEP_SORT: case STEP_GATHER: case STEP_COMBINE: case STEP_COUNT:
         add_words(text, part);
         return;
     }
@@ -85,6 +85,7 @@ static void add_gemm(Text *text, const Step *s) {
     const GemmStep *g = &s->gemm;
     text_printf(text, "[%s][%lld] x [%lld][%lld]", rows_word(s->rows), (long long)g->k, (long long)g->k,
                 (long long)s->n);
+    if (g->experts) text_printf(text, " of their experts");
     if (g->bias != NO_PACKED) text_printf(text, " + bias");
     if (g->scale != 1) text_printf(text, ", scaled by %g", g->scale);
     if (g->cap != 0) text_printf(text, ", capped at %g", g->cap);
@@ -121,6 +122,16 @@ static void add_embed(Text *text, const Plan *plan, const Step *s) {
     if (e->positions != NO_PACKED) text_printf(text, " + positions");
 }
 
+static void add_chosen(Text *text, const Experts *e, const char *rows) {
+    text_printf(text, "[%s][%lld] of %lld experts, and their gates", rows, (long long)e->top, (long long)e->count);
+}
+
+static void add_combined(Text *text, const Step *s) {
+    text_printf(text, "the sum of %lld parts times their gates", (long long)s->combine.experts->top);
+    if (s->combine.residual_scale != 1) text_printf(text, ", scaled by %g", s->combine.residual_scale);
+    if (s->combine.residual.buffer != NO_BUFFER) text_printf(text, ", + residual");
+}
+
 static void add_computed(Text *text, const Plan *plan, const Step *s) {
     const char *rows = rows_word(s->rows);
     switch (s->kind) {
@@ -145,6 +156,12 @@ static void add_computed(Text *text, const Plan *plan, const Step *s) {
     case STEP_ROUND:
         text_printf(text, "[%s][%lld] to %s", rows, (long long)s->n, dtype_name(s->round.dtype));
         return;
+    case STEP_CHOOSE: add_chosen(text, s->choose.experts, rows); return;
+    case STEP_SORT:
+        text_printf(text, "the order of the %s by their experts", rows);
+        return;
+    case STEP_GATHER: text_printf(text, "[%s][%lld] in that order", rows, (long long)s->n); return;
+    case STEP_COMBINE: add_combined(text, s); return;
     case STEP_NORM: case STEP_PATCHES: case STEP_COPY: case STEP_COUNT: break;
     }
     text_printf(text, "[%s][%lld]", rows, (long long)s->n);

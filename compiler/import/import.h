@@ -48,6 +48,7 @@ typedef enum KeyKind {
     KEY_LAYER_TYPES, /* a word of `values` per layer; `otherwise` is a pattern (see layers.c), or "" for no list.
                       * Sets the variable any_WORD where a layer has the word */
     KEY_LAYER_FLAGS, /* 0 or 1 for each layer, or for more layers; these become the words no and yes */
+    KEY_LAYER_MARKS, /* a list of layers, which get the word `values` in the list that the variable already has */
     KEY_LAYER_RUNS,  /* [[[words], times], …]; a list that the variable already has takes precedence */
     KEY_DERIVED,     /* no key: sets the variable to `otherwise` if the condition `values` holds or is NULL */
     KEY_REFUSED,     /* no key: fails with the message `otherwise` if the condition `values` holds */

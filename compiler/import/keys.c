@@ -198,7 +198,8 @@ static void read_key(Import *import, const ConfigKey *key) {
     if (!item && !key->otherwise) fail("%s: the key `%.*s` is missing", import->config_path,
         (int)strcspn(key->names, " "), key->names);
     bool given = item && !cJSON_IsNull(item);
-    if (key->kind == KEY_LAYER_TYPES || key->kind == KEY_LAYER_FLAGS || key->kind == KEY_LAYER_RUNS) {
+    if (key->kind == KEY_LAYER_TYPES || key->kind == KEY_LAYER_FLAGS ||
+        key->kind == KEY_LAYER_MARKS || key->kind == KEY_LAYER_RUNS) {
         layer_list_read(import, key, given ? item : NULL);
         return;
     }
@@ -224,7 +225,7 @@ static void read_key(Import *import, const ConfigKey *key) {
             text = cJSON_IsTrue(item) ? "true" : "";
             break;
         case KEY_MUST: case KEY_QUANTIZED: case KEY_ROPE: case KEY_LAYER_TYPES: case KEY_LAYER_FLAGS:
-        case KEY_LAYER_RUNS: case KEY_DERIVED: case KEY_REFUSED: case KEY_NOTED: break;
+        case KEY_LAYER_MARKS: case KEY_LAYER_RUNS: case KEY_DERIVED: case KEY_REFUSED: case KEY_NOTED: break;
         }
     } else if (key->kind == KEY_FLAG && strcmp(text, "false") == 0) {
         text = "";

@@ -101,6 +101,20 @@ static void keep(Import *import, const char *variable, const char **texts, int64
     }
 }
 
+/* Reads the numbers of layers, which get another word than the list has for them. */
+static void mark_layers(Import *import, const ConfigKey *key, const cJSON *item, int64_t layers) {
+    const LayerList *list = list_of(import, key->variable);
+    if (!list) bug("`%s` marks the layers of no list", key->names);
+    if (!cJSON_IsArray(item)) key_refuse(import, key, item, "a list of layers");
+    for (const cJSON *each = item->child; each; each = each->next) {
+        const double layer = each->valuedouble;
+        if (!cJSON_IsNumber(each) || !(layer >= 0 && layer < (double)layers) || layer != (double)(int64_t)layer)
+            fail("%s: `%s` holds %s; layers 0 to %lld are there", import->config_path, item->string,
+                config_value(import->arena, each), (long long)layers - 1);
+        list->texts[(int64_t)layer] = key->values;
+    }
+}
+
 void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item) {
     const char *number_of = variable_get(import, "layers", 6);
     if (!number_of) bug("the layers are not counted yet");
@@ -108,6 +122,10 @@ void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item) {
     if (layers > MOST_LAYERS) fail("%s: %lld layers are too many; at most %d are understood", import->config_path,
         (long long)layers, MOST_LAYERS);
     if (!item && !*key->otherwise) return;
+    if (key->kind == KEY_LAYER_MARKS) {
+        mark_layers(import, key, item, layers);
+        return;
+    }
     const char **texts = arena_array(import->arena, (size_t)layers, sizeof *texts);
     if (!item) {
         for (int64_t i = 0; i < layers; i++) texts[i] = patterned(import, key->otherwise, i);

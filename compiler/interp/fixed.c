@@ -120,10 +120,11 @@ static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, doub
     const bool two = op->kind == OP_add || op->kind == OP_mul;
     const float *y = two ? fixed_numbers(in, op->inputs[1]) : x;
     const bool same_row = two && in->graph->tensors[op->inputs[1]].rank == 1;
+    const bool same_column = op->kind == OP_mul && extent(in, op->inputs[1], 1) != d;
     const float cap = (float)a->cap, inverse_cap = a->cap > 0 ? (float)(1 / a->cap) : 0.0f;
     for (int64_t i = 0; i < count; i++) switch (op->kind) {
         case OP_add: out[i] = (double)fixed_add(way, x[i], y[same_row ? i % d : i], scale); break;
-        case OP_mul: out[i] = (double)(x[i] * y[i]); break;
+        case OP_mul: out[i] = (double)(x[i] * y[same_column ? i / d : i]); break;
         case OP_scale: out[i] = (double)(x[i] * scale); break;
         case OP_softcap: out[i] = (double)(cap * fixed_tanh(way, x[i] * inverse_cap)); break;
         case OP_activation: out[i] = (double)fixed_activation(way, a->activation, x[i]); break;
@@ -137,6 +138,8 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
     const int64_t count = n * d * extent(in, op->result, 2);
     switch (op->kind) {
     case OP_linear: fixed_linear(in, op, out); return true;
+    case OP_expert_linear: fixed_expert_linear(in, op, out); return true;
+    case OP_expert_sum: fixed_expert_sum(in, op, out); return true;
     case OP_layernorm: case OP_rmsnorm: norm(in, op, out); return true;
     case OP_rope: rope(in, op, out); return true;
     case OP_scores: case OP_additive_scores: fixed_scores(in, op, out); return true;
@@ -151,8 +154,8 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
     }
     case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_activation:
         return each_number(in, op, count, d, out);
-    case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_prepend: case OP_quantize:
-    case OP_round: case OP_COUNT:
+    case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_prepend: case OP_choose:
+    case OP_quantize: case OP_round: case OP_COUNT:
         break;
     }
     return false;

@@ -25,6 +25,8 @@ float fixed_activation(Arithmetic arithmetic, Activation kind, float x);
 
 /* --- interp/fixed_products.c: x [n][k] times weight [d][k], with a bias [d] or none -> out [n][d] */
 void fixed_linear(Interp *in, const Op *op, double *out);
+void fixed_expert_linear(Interp *in, const Op *op, double *out);
+void fixed_expert_sum(Interp *in, const Op *op, double *out);
 
 /* --- interp/fixed_attention.c: scores, their biases, softmax and weighted sum. */
 void fixed_scores(Interp *in, const Op *op, double *out);

@@ -99,6 +99,7 @@ float fixed_activation(Way way, Activation kind, float x) {
     case ACTIVATION_gelu_tanh:
         return over_power(way, x, x * fixed_add(way, -0x1.26aec2p+1f, x * x, -0x1.a5a7dp-4f));
     case ACTIVATION_silu: return over_power(way, x, x * -0x1.715476p+0f);
+    case ACTIVATION_sigmoid: return over_power(way, 1.0f, x * -0x1.715476p+0f);
     case ACTIVATION_quick_gelu: return over_power(way, x, x * -0x1.3a4cbep+1f);
     case ACTIVATION_tanh: return fixed_tanh(way, x);
     case ACTIVATION_mish: return mish(way, x);

@@ -1,23 +1,14 @@
 /* interp.c: the reference against which compiled code is checked. It runs a graph as the builder made it, before any
  * pass, for one sequence, in double and with plain loops. It shares tables of the language with the emitter, but no
  * code. rounding.c moves its results as f32 arithmetic might round them. */
+#include "experts.h"
 #include "fixed.h"
+#include "products.h"
 #include "quantize.h"
 #include "round.h"
 
 #include <math.h>
 #include <string.h>
-
-/* The dot product of a[i..i+d-1] and b[j..j+d-1], whose exact value is `sum`, as f32 arithmetic might give it: rounded
- * at the magnitude of sum(|a*b|), or NaN if that overflows; the products of an int8 weight are summed before they are
- * multiplied by the scale of its row. Without rounding it is `sum`. */
-static double rounded_dot(Rounding *how, double sum, Numbers a, int64_t i, Numbers b, int64_t j, int64_t d) {
-    if (!how->state) return sum;
-    double magnitude = 0;
-    for (int64_t c = 0; c < d; c++) magnitude += fabs(at(a, i + c) * at(b, j + c));
-    if (b.scales && sum_overflows(how, magnitude / (double)b.scales[j / d])) return NAN;
-    return round_sum(how, sum, magnitude);
-}
 
 /* ---------------------------------------------------------------- rows and columns */
 
@@ -36,31 +27,6 @@ static void run_patches(Numbers pixels, int64_t height, int64_t width, int64_t p
                     for (int64_t x = 0; x < p; x++) *out++ = at(pixels, (c * height + top + y) * width + left + x);
 }
 
-enum { COLUMN_BLOCK = 64 };
-
-/* x [n][k], weight [d][k], bias [d] or none -> out [n][d]. The weights of a block of columns are transposed first, so
- * that the inner loop runs over neighbours in memory. */
-static void run_linear(Arena *arena, Rounding *how, Numbers x, Numbers weight, const Numbers *bias, int64_t n,
-                       int64_t k, int64_t d, double *out) {
-    double *transposed = arena_array(arena, (size_t)(k * COLUMN_BLOCK), sizeof *transposed);
-    for (int64_t c0 = 0; c0 < d; c0 += COLUMN_BLOCK) {
-        int64_t columns = d - c0 < COLUMN_BLOCK ? d - c0 : COLUMN_BLOCK;
-        progress_tick();
-        for (int64_t c = 0; c < columns; c++)
-            for (int64_t j = 0; j < k; j++) transposed[j * COLUMN_BLOCK + c] = at(weight, (c0 + c) * k + j);
-        for (int64_t i = 0; i < n; i++) {
-            double sum[COLUMN_BLOCK] = {0};
-            for (int64_t j = 0; j < k; j++) {
-                double factor = at(x, i * k + j);
-                for (int64_t c = 0; c < COLUMN_BLOCK; c++) sum[c] += factor * transposed[j * COLUMN_BLOCK + c];
-            }
-            for (int64_t c = 0; c < columns; c++)
-                out[i * d + c0 + c] = rounded_dot(how, sum[c], x, i * k, weight, (c0 + c) * k, k) +
-                                      (bias ? at(*bias, c0 + c) : 0);
-        }
-    }
-}
-
 /* The number of outlier j of a row that C has rounded, which is x but for what `by` allows. */
 static double given_outlier(QuantizeReport *report, const uint8_t *row, int64_t j, double x, double by) {
     float number;
@@ -69,8 +35,9 @@ static double given_outlier(QuantizeReport *report, const uint8_t *row, int64_t 
     return (double)number;
 }
 
-/* x [n][k], smooth [k] or none -> out [n][k]: the numbers that rounded rows stand for. Columns where smooth is 0 stay
- * as they are; their numbers stand in front of the codes of a row. */
+/* x [n][k], of which a row may be one of several parts of a row of the tensor, smooth [k] or none -> out [n][k]: the
+ * numbers that rounded rows stand for. Columns where smooth is 0 stay as they are; their numbers stand in front of the
+ * codes of a row. */
 static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smooth, int64_t n, int64_t k,
                          double *out) {
     const QuantizedRows *given = in->given ? &in->given[op->result] : NULL;
@@ -330,6 +297,7 @@ static void run_op(Interp *in, const Op *op) {
     double *out = arena_array(in->arena, (size_t)count, sizeof *out);
     in->numbers[op->result].real = out;
     if (run_fixed(in, op, out)) return;
+    const int64_t parts = a->groups > 1 ? a->groups : 1; /* of a row, each of which is a row of its own */
     switch (op->kind) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
     case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, (a->offset + past_of(in, a)) * d + i); break;
@@ -341,14 +309,23 @@ static void run_op(Interp *in, const Op *op) {
         for (int64_t i = 0; i < count; i++) out[i] = at(x, i) + a->scale * at(y, same_row ? i % d : i);
         break;
     }
-    case OP_mul: for (int64_t i = 0; i < count; i++) out[i] = at(x, i) * at(y, i); break;
+    case OP_mul: {
+        const bool same_column = extent(in, op->inputs[1], 1) != d;
+        for (int64_t i = 0; i < count; i++) out[i] = at(x, i) * at(y, same_column ? i / d : i);
+        break;
+    }
     case OP_scale: for (int64_t i = 0; i < count; i++) out[i] = a->scale * at(x, i); break;
     case OP_linear:
         run_linear(in->arena, &in->rounding, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d,
                    out);
         break;
-    case OP_quantize: run_quantize(in, op, x, op->n_inputs > 1 ? &y : NULL, n, d, out); break;
-    case OP_round: run_round(in, op, x, n, d, out); break;
+    case OP_choose: run_choose(in, op, out); break;
+    case OP_expert_linear: run_expert_linear(in, op, out); break;
+    case OP_expert_sum: run_expert_sum(x, y, n, d, a->experts->top, out); break;
+    case OP_quantize:
+        run_quantize(in, op, x, op->n_inputs > 1 ? &y : NULL, n * parts, d / parts, out);
+        break;
+    case OP_round: run_round(in, op, x, n * parts, d / parts, out); break;
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
     case OP_layernorm: case OP_rmsnorm:
@@ -375,7 +352,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_l2: run_l2(&in->rounding, x, d, out); break;
     case OP_COUNT: break;
     }
-    const bool moves = in->rounding.state && op->kind != OP_round; /* whose results are exact */
+    const bool moves = in->rounding.state && op->kind != OP_round && op->kind != OP_choose; /* whose results are exact */
     for (int64_t i = 0; i < count && moves; i++) out[i] = round_result(&in->rounding, out[i]);
     for (int64_t i = 0; i < count && in->arithmetic != ARITHMETIC_FREE; i++) out[i] = (double)(float)out[i];
 }

@@ -7,22 +7,6 @@
 
 /* ---------------------------------------------------------------- sublayers and stacks */
 
-static int ffn(Build *b, const Stem *stem, const Sublayer *s, int x) {
-    const Ffn *f = &s->ffn;
-    LinearWeights gate_weights = {0}; /* stand in front of those of `up`, which are read first */
-    if (f->gated) gate_weights = build_declare_linear(b, stem, "gate", f->d_ff, b->model->d_model, f->bias_gate, 1);
-    int up = build_new_linear(b, stem, "up", ROLE_NONE, x, f->d_ff, f->bias_up);
-    if (f->gated) {
-        int gate = build_linear(b, &gate_weights, ROLE_NONE, x);
-        gate = EMIT(activation, build_value_like(b, "activated", gate), ATTRIBUTES(.activation = f->activation), gate);
-        up = EMIT(mul, build_value_like(b, "gated", up), ATTRIBUTES(.scale = 1), gate, up);
-    } else {
-        up = EMIT(activation, build_value_like(b, "activated", up), ATTRIBUTES(.activation = f->activation), up);
-    }
-    b->precision = &s->last;
-    return build_new_linear(b, stem, "down", ROLE_NONE, up, b->model->d_model, f->bias_down);
-}
-
 typedef struct StackRows {
     const Stack *stack;
     int64_t bound;
@@ -33,7 +17,7 @@ typedef struct StackRows {
 static int sublayer_body(Build *b, const StackRows *rows, const Stem *stem, const Sublayer *s, int normed, int layer) {
     int y;
     if (s->kind == SUBLAYER_FFN) {
-        y = ffn(b, stem, s, normed);
+        y = build_ffn(b, stem, s, normed);
     } else {
         int keys = s->attention.cross ? rows->encoder_rows : normed;
         y = build_attention(b, stem, rows->stack, &s->attention, (Heads){normed, keys, keys}, rows->bound, layer);

@@ -50,6 +50,23 @@ LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what,
     return w;
 }
 
+LinearWeights build_declare_experts(Build *b, const Stem *stem, const char *what, const Experts *experts, int64_t out,
+                                    int64_t in, bool bias) {
+    LinearWeights w = {.what = what, .bias = NO_WEIGHT, .experts = experts};
+    w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
+                             (WeightSpec){.shape = {3, {experts->count, out, in}},
+                                          .of_experts = true,
+                                          .type = b->precision->weights,
+                                          .precision = b->precision,
+                                          .deviation = 1 / sqrt((double)in)});
+    if (!bias) return w;
+    w.bias = build_declare(b, stem, arena_printf(b->arena, "%s.bias", what),
+                           (WeightSpec){.shape = build_matrix(experts->count, out),
+                                        .of_experts = true,
+                                        .deviation = BIAS_DEVIATION});
+    return w;
+}
+
 int build_declare_tokens(Build *b, const Stack *stack) {
     bool of_both = b->model->embedding_tied && b->model->encoder && b->model->decoder;
     Stem stem = build_stem(b, stack, "embedding.");
@@ -90,8 +107,8 @@ static const Op *narrowing(const Build *b, int x, OpKind kind, bool smooth) {
 }
 
 /* The rows of x in int8 or bf16, which all products of x read; `vector` is the tensor that smooths them, or
- * NO_TENSOR. */
-static int narrowed(Build *b, int x, Dtype dtype, int vector) {
+ * NO_TENSOR. Each of the `groups` parts of a row is a row by itself. */
+static int narrowed(Build *b, int x, int64_t groups, Dtype dtype, int vector) {
     const Op *op = narrowing(b, x, dtype == DTYPE_I8 ? OP_quantize : OP_round, vector != NO_TENSOR);
     if (op) return op->result;
     const char *word = vector != NO_TENSOR ? "smoothed" : dtype == DTYPE_I8 ? "quantized" : "rounded";
@@ -100,9 +117,9 @@ static int narrowed(Build *b, int x, Dtype dtype, int vector) {
     result.name = arena_printf(b->arena, "%s.%s", result.name, word);
     result.site.part = arena_printf(b->arena, "%s_%s", result.site.part, word);
     result.site.role = ROLE_NONE;
-    if (vector != NO_TENSOR) return EMIT(quantize, result, ATTRIBUTES(.scale = 1), x, vector);
-    if (dtype == DTYPE_I8) return EMIT(quantize, result, ATTRIBUTES(.scale = 1), x);
-    return EMIT(round, result, ATTRIBUTES(.dtype = dtype, .heads = 1), x);
+    if (vector != NO_TENSOR) return EMIT(quantize, result, ATTRIBUTES(.groups = groups), x, vector);
+    if (dtype == DTYPE_I8) return EMIT(quantize, result, ATTRIBUTES(.groups = groups), x);
+    return EMIT(round, result, ATTRIBUTES(.dtype = dtype, .heads = 1, .groups = groups), x);
 }
 
 /* Declares the vector [K] of a matrix: "layers.3.ffn.up.smooth" for "layers.3.ffn.up.weight". */
@@ -112,7 +129,7 @@ static int declare_smoothing(Build *b, const WeightSpec *matrix) {
     const Stem stem = {arena_copy(b->arena, matrix->name, text), matrix->site.stack, matrix->site.layer,
                        arena_copy(b->arena, matrix->site.part, part)};
     return build_declare(b, &stem, "smooth",
-                         (WeightSpec){.shape = build_vector(matrix->shape.dims[1]),
+                         (WeightSpec){.shape = build_vector(weight_columns(matrix)),
                                       .mean = 1,
                                       .deviation = SMOOTH_DEVIATION,
                                       .smooths = true,
@@ -147,11 +164,28 @@ static void note_norm(Build *b, const LinearWeights *weights, int x) {
     matrix->gain_plus_one = op->a.plus_one;
 }
 
+/* The rows of x as a product with these weights reads them. */
+static int rows_for(Build *b, const LinearWeights *weights, int x) {
+    const WeightSpec *matrix = &b->module->weights.specs[weights->weight];
+    const Dtype rows = rows_dtype(b->precision, matrix->type.dtype);
+    const int64_t groups = build_columns(b, x) / weight_columns(matrix);
+    note_norm(b, weights, x);
+    if (rows == DTYPE_F32) return x;
+    return narrowed(b, x, groups, rows, rows == DTYPE_I8 ? smoothing_of(b, weights, x) : NO_TENSOR);
+}
+
+int build_expert_linear(Build *b, const LinearWeights *weights, int choice, int x) {
+    const Experts *e = weights->experts;
+    const int w = build_weight(b, weights->weight);
+    x = rows_for(b, weights, x);
+    const Tensor result = build_value2(b, weights->what, build_rows(b, x), e->top * build_tensor(b, w)->dims[1].n);
+    if (weights->bias == NO_WEIGHT) return EMIT(expert_linear, result, ATTRIBUTES(.experts = e), x, w, choice);
+    return EMIT(expert_linear, result, ATTRIBUTES(.experts = e), x, w, choice, build_weight(b, weights->bias));
+}
+
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {
     int w = build_weight(b, weights->weight);
-    note_norm(b, weights, x);
-    const Dtype rows = rows_dtype(b->precision, build_tensor(b, w)->dtype);
-    if (rows != DTYPE_F32) x = narrowed(b, x, rows, rows == DTYPE_I8 ? smoothing_of(b, weights, x) : NO_TENSOR);
+    x = rows_for(b, weights, x);
     Tensor result = build_value2(b, weights->what, build_rows(b, x), build_tensor(b, w)->dims[0].n);
     result.site.role = role;
     if (weights->bias == NO_WEIGHT) return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w);

@@ -40,6 +40,7 @@ typedef struct LinearWeights {
     const char *what; /* names the result */
     int weight, bias; /* bias may be NO_WEIGHT */
     bool of_tokens;   /* the matrix is a table of tokens */
+    const Experts *experts; /* there is a matrix for each; NULL: there is one */
 } LinearWeights;
 
 /* --- ir/build_parts.c. A function that returns an int returns a tensor's number in the graph. */
@@ -88,12 +89,20 @@ LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what,
                                    double scale);
 int build_declare_tokens(Build *b, const Stack *stack);   /* one table for both stacks where the embedding is tied */
 int build_declare_relative(Build *b, const Stack *stack); /* the table that the attentions of a stack share */
+/* The same for each of several experts. */
+LinearWeights build_declare_experts(Build *b, const Stem *stem, const char *what, const Experts *experts, int64_t out,
+                                    int64_t in, bool bias);
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x);
+/* Each row times the matrices of the experts that it has chosen; x has one part for all of them, or one for each. */
+int build_expert_linear(Build *b, const LinearWeights *weights, int choice, int x);
 int build_new_linear(Build *b, const Stem *stem, const char *what, Role role, int x, int64_t out, bool bias);
 /* `shape` is that of the norm's weights. Each part of the columns as wide as their rows is normalized by itself.
  * Without a norm, x itself. */
 int build_norm(Build *b, const Stem *stem, const char *what, Role role, int x, Norm n, Shape shape);
 int build_row_norm(Build *b, const Stem *stem, const char *what, int x, Norm n); /* of all columns together */
+
+/* --- ir/build_ffn.c: the sublayer without norm and residual. */
+int build_ffn(Build *b, const Stem *stem, const Sublayer *s, int x);
 
 /* --- ir/build_attention.c. The tensors that scores and the weighted sum read; NO_TENSOR if this graph does not make
  * them. */

@@ -75,6 +75,8 @@ const char *op_name(OpKind kind) {
     return names[kind];
 }
 
+bool op_is_product(OpKind kind) { return kind == OP_linear || kind == OP_expert_linear; }
+
 static bool has_op(const Graph *graph, OpKind kind) {
     for (int o = 0; graph && o < graph->n_ops; o++)
         if (graph->ops[o].kind == kind) return true;
@@ -87,7 +89,7 @@ Dtype graph_rows_dtype(const Graph *graph) {
     if (graph_quantizes(graph)) return DTYPE_I8;
     for (int o = 0; graph && o < graph->n_ops; o++) {
         const Op *op = &graph->ops[o];
-        const Tensor *x = op->kind == OP_linear || op->kind == OP_scores ? &graph->tensors[op->inputs[0]] : NULL;
+        const Tensor *x = op_is_product(op->kind) || op->kind == OP_scores ? &graph->tensors[op->inputs[0]] : NULL;
         if (!x || x->kind != TENSOR_VALUE) continue;
         const Op *writer = &graph->ops[x->op];
         if (writer->kind == OP_round && writer->a.dtype == DTYPE_BF16) return DTYPE_BF16;
@@ -95,7 +97,13 @@ Dtype graph_rows_dtype(const Graph *graph) {
     return DTYPE_F32;
 }
 
-bool graph_rounds(const Graph *graph) { return has_op(graph, OP_quantize) || has_op(graph, OP_round); }
+bool op_jumps(OpKind kind) { return kind == OP_quantize || kind == OP_round || kind == OP_choose; }
+
+bool graph_jumps(const Graph *graph) {
+    for (int o = 0; graph && o < graph->n_ops; o++)
+        if (op_jumps(graph->ops[o].kind)) return true;
+    return false;
+}
 
 /* Whether f32 holds every product of a row's number with a weight. */
 static bool products_are_exact(const Module *module, const Graph *graph, const Op *linear) {
@@ -112,7 +120,7 @@ const Op *module_rounded_product(const Module *module) {
     for (size_t g = 0; g < sizeof graphs / sizeof *graphs; g++)
         for (int o = 0; graphs[g] && o < graphs[g]->n_ops; o++) {
             const Op *op = &graphs[g]->ops[o];
-            if (op->kind == OP_linear && !products_are_exact(module, graphs[g], op)) return op;
+            if (op_is_product(op->kind) && !products_are_exact(module, graphs[g], op)) return op;
         }
     return NULL;
 }

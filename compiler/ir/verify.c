@@ -86,7 +86,22 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(dim_equal(x->dims[0], result->dims[0]) &&
              (y->rank == 1 || (dim_equal(y->dims[0], x->dims[0]) && dim_equal(y->dims[1], x->dims[1]))));
         break;
-    case OP_mul: WANT(dim_equal(x->dims[0], y->dims[0]) && dim_equal(x->dims[1], y->dims[1])); break;
+    case OP_mul:
+        WANT(dim_equal(x->dims[0], y->dims[0]) && (dim_equal(x->dims[1], y->dims[1]) || y->dims[1].n == 1));
+        break;
+    case OP_choose:
+        WANT(a->experts && x->dims[1].n == a->experts->count && result->dims[1].n == 2 * a->experts->top);
+        WANT(dim_equal(x->dims[0], result->dims[0]) && (op->n_inputs < 2 || y->dims[0].n == x->dims[1].n));
+        break;
+    case OP_expert_linear:
+        WANT(a->experts && y->rank == 3 && y->dims[0].n == a->experts->count && z->dims[1].n == 2 * a->experts->top);
+        WANT(x->dims[1].n == y->dims[2].n || x->dims[1].n == a->experts->top * y->dims[2].n);
+        WANT(dim_equal(x->dims[0], result->dims[0]) && result->dims[1].n == a->experts->top * y->dims[1].n);
+        break;
+    case OP_expert_sum:
+        WANT(a->experts && y->dims[1].n == 2 * a->experts->top && dim_equal(x->dims[0], result->dims[0]));
+        WANT(x->dims[1].n == a->experts->top * result->dims[1].n);
+        break;
     case OP_scale:
     case OP_activation:
     case OP_softcap:
@@ -109,7 +124,8 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         break;
     case OP_quantize:
         WANT(dim_equal(x->dims[0], result->dims[0]) && x->dims[1].n == result->dims[1].n);
-        WANT(op->n_inputs < 2 || (y->rank == 1 && y->dims[0].n == x->dims[1].n));
+        WANT(a->groups > 0 && x->dims[1].n % a->groups == 0);
+        WANT(op->n_inputs < 2 || (y->rank == 1 && y->dims[0].n * a->groups == x->dims[1].n));
         break;
     case OP_linear:
         WANT(x->dims[1].n == y->dims[1].n && result->dims[1].n == y->dims[0].n &&

@@ -189,9 +189,9 @@ Dtype weights_dtype(const Lowering *l, int packed) {
 void constants_of_groups(const Lowering *l, KernelCall *call, int packed, int scales, int offsets) {
     const Program *program = l->plan->program;
     const int weight = packed == NO_PACKED ? -1 : program->packed[packed].weight;
-    const bool in_groups = scales != NO_PACKED && program->packed[scales].shape.rank > 1;
+    const bool in_groups = scales != NO_PACKED && program->module->weights.specs[weight].type.group;
     constant_integer(l, call, "GROUPED", in_groups ? program->module->weights.specs[weight].type.group : 0);
-    constant_integer(l, call, "GROUPS", in_groups ? program->packed[scales].shape.dims[1] : 1);
+    constant_integer(l, call, "GROUPS", in_groups ? packed_columns(&program->packed[scales]) : 1);
     constant_integer(l, call, "has_offsets", offsets != NO_PACKED);
     constant_integer(l, call, "HALF_SCALES", scales != NO_PACKED && weights_dtype(l, scales) == DTYPE_F16);
 }

@@ -69,7 +69,7 @@ void constants_of_dtype(const Lowering *l, KernelCall *call, int packed);
  * come from memory. They are prefetched unless it is 0. */
 int weights_stream(const Lowering *l);
 
-/* --- lower/lower_rows.c, lower_gemm.c, lower_attention.c: a kernel's constants and arguments for a step. */
+/* --- lower/lower_rows.c, lower_gemm.c, lower_experts.c, lower_attention.c: a kernel's constants and arguments for a step. */
 KernelCall *lower_embed(const Lowering *l, const Step *step);
 KernelCall *lower_patches(const Lowering *l, const Step *step);
 KernelCall *lower_norm(const Lowering *l, const Step *step);
@@ -79,11 +79,17 @@ KernelCall *lower_quantize(const Lowering *l, const Step *s);
 KernelCall *lower_pool(const Lowering *l, const Step *step);
 KernelCall *lower_round(const Lowering *l, const Step *step);
 KernelCall *lower_store(const Lowering *l, const Step *step);
+int weights_after(const Plan *plan, const Step *gemm); /* the packed matrix of the product behind it, or of the first */
 KernelCall *lower_gemm(const Lowering *l, const Step *step);
 KernelCall *lower_gemm_tiles(const Lowering *l, const Step *step);
 bool multiplies_in_tiles(const Lowering *l, const Step *step);
 KernelCall *lower_gemm_tiles_grouped(const Lowering *l, const Step *step);
 bool multiplies_groups_in_tiles(const Lowering *l, const Step *step);
+KernelCall *lower_experts(const Lowering *l, const Step *step);
+KernelCall *lower_choose(const Lowering *l, const Step *step);
+KernelCall *lower_sort(const Lowering *l, const Step *step);
+KernelCall *lower_gather(const Lowering *l, const Step *step);
+KernelCall *lower_combine(const Lowering *l, const Step *step);
 KernelCall *lower_attention(const Lowering *l, const Step *step);
 KernelCall *lower_attention_tiles(const Lowering *l, const Step *step);
 bool attends_in_tiles(const Lowering *l, const Step *step);

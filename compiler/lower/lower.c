@@ -28,6 +28,11 @@ static bool loads_weights(const Lowering *l, const Step *s) {
     return isa_find(l->isa, load_operation(l->arena, weights_dtype(l, s->gemm.weight)));
 }
 
+static bool has_experts(const Lowering *l, const Step *s) {
+    if (!s->gemm.experts) return false;
+    return multiplies_in_tiles(l, s) || multiplies_groups_in_tiles(l, s) || loads_weights(l, s);
+}
+
 /* The same of the dtype in which keys and values are kept. */
 static bool loads_cache(const Lowering *l, const Step *s) {
     const char *load = load_operation(l->arena, cache_dtype(l->plan, s->attention.key_cache));

@@ -2,8 +2,8 @@
  * epilogue. */
 #include "kernel_call.h"
 
-/* The matrix of the next product. Behind the last product of a call comes the first product of the next call. */
-static int weights_after(const Plan *plan, const Step *s) {
+/* Behind the last product of a call comes the first product of the next call. */
+int weights_after(const Plan *plan, const Step *s) {
     const Step *next = s;
     do {
         next = next + 1 < plan->steps + plan->n_steps ? next + 1 : plan->steps;
@@ -34,7 +34,7 @@ static void epilogue(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "other_stride", stride_of(l, g->residual));
     constant_integer(l, call, "has_bias", g->bias != NO_PACKED);
     constant_integer(l, call, "OUTLIERS",
-                     g->outliers == NO_PACKED ? 0 : l->plan->program->packed[g->outliers].shape.dims[1]);
+                     g->outliers == NO_PACKED ? 0 : packed_columns(&l->plan->program->packed[g->outliers]));
     constant_integer(l, call, "has_scale", g->scale != 1 && !folded);
     constant_integer(l, call, "has_cap", g->cap > 0);
     constant_integer(l, call, "has_activation", g->has_activation);

@@ -113,6 +113,7 @@ KernelCall *lower_map(const Lowering *l, const Step *s) {
     fix_rows(l, call, s->rows);
     constant_word(l, call, "op", kind);
     constant_integer(l, call, "has_other", m->other.buffer != NO_BUFFER);
+    constant_integer(l, call, "same_column", m->same_column);
     constant_integer(l, call, "x_stride", stride_of(l, m->x));
     constant_integer(l, call, "other_stride", stride_of(l, m->other));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));

@@ -4,7 +4,7 @@
 int64_t panel_columns(const Plan *plan, const Step *s) {
     int64_t most = 0;
     for (int p = 0; p < s->gemm.parts; p++) {
-        int64_t columns = plan->program->packed[s->gemm.weight + p].shape.dims[0];
+        int64_t columns = packed_rows(&plan->program->packed[s->gemm.weight + p]);
         if (columns > PANEL) return PANEL;
         if (columns > most) most = columns;
     }

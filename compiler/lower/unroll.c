@@ -57,6 +57,9 @@ static bool is_possible(const Plan *plan, const Isa *isa, const char **why) {
     if (!plan->seq.exact || (plan->source_seq.n && !plan->source_seq.exact)) return false;
     *why = "a state's rows are not fixed";
     if (plan->cached) return false;
+    *why = "its rows choose among experts";
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_CHOOSE) return false;
     *why = "numbers of its weights share scales in groups";
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_GEMM && scale_group(plan, &plan->steps[i])) return false;

@@ -48,6 +48,60 @@ Precision resolve_last_precision(const Scope *scope, SublayerKind kind) {
     return last;
 }
 
+/* Refuses what a mixture of experts lacks or cannot be, and options of one where there is none. */
+static void check_experts(Resolver *r, const Scope *scope, const Item *item, Experts *e) {
+    static const Field of_experts[] = {F_top, F_router, F_router_renormalized, F_router_scale, F_router_bias,
+                                       F_router_corrected, F_router_groups, F_router_top_groups, F_shared_expert,
+                                       F_shared_gated};
+    for (size_t i = 0; i < sizeof of_experts / sizeof *of_experts && !stated(scope, F_experts); i++) {
+        if (!stated(scope, of_experts[i])) continue;
+        diagnose(r->diagnostics, scope->fields[of_experts[i]].location,
+                 "`top`, `router` and `shared_expert` need `experts N`");
+        return;
+    }
+    if (!e->count) return;
+    const Location at = stated_at(scope, F_experts, item->location);
+    if (!e->top && known(scope, F_top)) diagnose(r->diagnostics, at, "`experts %lld` needs `top N`", (long long)e->count);
+    if (!e->top) e->top = 1;
+    if (e->count > MOST_EXPERTS)
+        diagnose(r->diagnostics, at, "`experts %lld`: at most %d", (long long)e->count, MOST_EXPERTS);
+    const bool sure = known(scope, F_experts) && known(scope, F_top) && known(scope, F_router_groups) &&
+                      known(scope, F_router_top_groups);
+    if (!sure) return;
+    if (e->count % e->groups)
+        diagnose(r->diagnostics, stated_at(scope, F_router_groups, at), "%lld experts are not %lld groups of one size",
+                 (long long)e->count, (long long)e->groups);
+    else if (e->top_groups > e->groups)
+        diagnose(r->diagnostics, stated_at(scope, F_router_top_groups, at), "`top_groups %lld` of %lld groups",
+                 (long long)e->top_groups, (long long)e->groups);
+    else if (e->top > e->count / e->groups * e->top_groups)
+        diagnose(r->diagnostics, stated_at(scope, F_top, at), "`top %lld` of %lld experts%s", (long long)e->top,
+                 (long long)(e->count / e->groups * e->top_groups),
+                 e->top_groups < e->groups ? " in the chosen groups" : "");
+    else if (e->router == ROUTER_SIGMOID && e->top_groups < e->groups && e->count / e->groups < 2)
+        diagnose(r->diagnostics, stated_at(scope, F_router_groups, at),
+                 "groups of one expert have no two scores to add, as `sigmoid` needs for `top_groups`");
+    if (e->shared_gated && !e->shared)
+        diagnose(r->diagnostics, stated_at(scope, F_shared_gated, at), "`shared_expert gated` needs the width: `shared_expert N gated`");
+}
+
+static void resolve_experts(Resolver *r, const Scope *scope, const Item *item, Experts *e) {
+    *e = (Experts){.count = get(scope, F_experts),
+                   .top = get(scope, F_top),
+                   .router = (RouterKind)get(scope, F_router),
+                   .renormalized = get(scope, F_router_renormalized),
+                   .bias = get(scope, F_router_bias),
+                   .corrected = get(scope, F_router_corrected),
+                   .scale = get_real(scope, F_router_scale),
+                   .groups = get(scope, F_router_groups),
+                   .top_groups = get(scope, F_router_top_groups),
+                   .shared = get(scope, F_shared_expert),
+                   .shared_gated = get(scope, F_shared_gated)};
+    if (!e->top_groups) e->top_groups = e->groups;
+    check_experts(r, scope, item, e);
+    if (!e->count) *e = (Experts){0};
+}
+
 static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *ffn) {
     const bool all = all_biased(scope);
     *ffn = (Ffn){.d_ff = get(scope, F_d_ff),
@@ -56,6 +110,7 @@ static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *
                  .bias_up = all || get(scope, F_bias_up),
                  .bias_down = all || get(scope, F_bias_down)};
     ffn->bias_gate = ffn->gated && (all || get(scope, F_bias_gate));
+    resolve_experts(r, scope, item, &ffn->experts);
     if (ffn->d_ff == 0) {
         if (known(scope, F_d_ff)) diagnose(r->diagnostics, item->location, "this ffn needs `d_ff`");
         ffn->d_ff = 1;

@@ -153,6 +153,15 @@ static void print_attention(const Print *to, const Attention *a) {
     text_printf(out, "\n");
 }
 
+static void print_experts(const Print *to, const Experts *e) {
+    text_printf(to->out, ", experts %lld, top %lld, router %s%s%s%s scale %s", (long long)e->count, (long long)e->top,
+                e->router == ROUTER_SIGMOID ? "sigmoid" : "softmax", e->renormalized ? " renormalized" : "",
+                e->bias ? " bias" : "", e->corrected ? " corrected" : "", real(to, e->scale));
+    if (e->top_groups < e->groups)
+        text_printf(to->out, " groups %lld top_groups %lld", (long long)e->groups, (long long)e->top_groups);
+    if (e->shared) text_printf(to->out, ", shared_expert %lld%s", (long long)e->shared, e->shared_gated ? " gated" : "");
+}
+
 static void print_sublayer(const Print *to, const Sublayer *s) {
     Text *out = to->out;
     text_printf(out, "      %s:", s->name);
@@ -166,10 +175,12 @@ static void print_sublayer(const Print *to, const Sublayer *s) {
         return;
     }
     const Ffn *f = &s->ffn;
-    text_printf(out, "ffn: d_ff %lld, activation %s%s, bias%s%s%s%s\n", (long long)f->d_ff,
+    text_printf(out, "ffn: d_ff %lld, activation %s%s, bias%s%s%s%s", (long long)f->d_ff,
                 activation_name(f->activation), f->gated ? " gated" : "", f->bias_up ? " up" : "",
                 f->bias_gate ? " gate" : "", f->bias_down ? " down" : "",
                 f->bias_up || f->bias_gate || f->bias_down ? "" : " none");
+    if (f->experts.count) print_experts(to, &f->experts);
+    text_printf(out, "\n");
 }
 
 static void print_length(const Print *to, const char *name, Length length) {

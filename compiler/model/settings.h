@@ -4,6 +4,8 @@
 
 #include "../attnc.h"
 
+enum { MOST_EXPERTS = 1024 }; /* the C chooses among them in arrays on the stack */
+
 typedef enum Block {
     BLOCK_MODEL, BLOCK_ENCODER, BLOCK_DECODER, BLOCK_LAYERS, BLOCK_LAYER, BLOCK_ATTENTION, BLOCK_FFN, BLOCK_WEIGHTS,
     BLOCK_COUNT

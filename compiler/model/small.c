@@ -19,6 +19,8 @@ typedef struct Small {
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 
+static int64_t ceil_of(int64_t n, int64_t by) { return (n - 1) / by + 1; }
+
 /* `size` or `size` - 1, so that the result has the parity of `of`; at least 1 or 2. */
 static int64_t same_parity(int64_t size, int64_t of) {
     if (size % 2 != of % 2) size--;
@@ -75,6 +77,18 @@ static int64_t small_ffn(const Small *s, int64_t d_ff) {
     int64_t d = s->to->d_model;
     if (d == s->from->d_model && d_ff <= 4 * WIDTH) return d_ff;
     return same_parity(least(greatest(in_proportion(d_ff, d, s->from->d_model), d + 1), 4 * d), d_ff);
+}
+
+/* Shrinks the widths, and the number of experts to those of as many groups, with what a row needs to choose from. */
+static void shrink_ffn(const Small *s, Ffn *f) {
+    enum { EXPERTS = 16 };
+    Experts *e = &f->experts;
+    f->d_ff = small_ffn(s, f->d_ff);
+    if (!e->count) return;
+    if (e->shared) e->shared = small_ffn(s, e->shared);
+    const int64_t needed = greatest(ceil_of(e->top, e->top_groups), 2);
+    const int64_t each = greatest(least(e->count / e->groups, ceil_of(EXPERTS, e->groups)), needed);
+    e->count = least(e->count / e->groups, each) * e->groups;
 }
 
 /* ---------------------------------------------------------------- attention */
@@ -201,7 +215,7 @@ static Stack *shrink_stack(const Small *s, const Stack *from) {
         for (int i = 0; i < layer->count; i++) {
             Sublayer *sub = &layer->sublayers[i];
             *sub = from->layers[l].sublayers[i];
-            if (sub->kind == SUBLAYER_FFN) sub->ffn.d_ff = small_ffn(s, sub->ffn.d_ff);
+            if (sub->kind == SUBLAYER_FFN) shrink_ffn(s, &sub->ffn);
             else shrink_attention(s, &sub->attention, false, from->seq.n, stack->seq.n);
             stack->hidden_width = sub->kind == SUBLAYER_ATTENTION ? sub->attention.output_width : s->to->d_model;
         }

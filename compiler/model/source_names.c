@@ -10,10 +10,18 @@
 
 #include <string.h>
 
-/* Whether a name is well formed: {layer} at most once, `.*` only at the end, no other braces, no control characters. */
-static bool pattern_is_good(const char *pattern) {
-    const char *brace = strchr(pattern, '{');
-    if (brace && (strncmp(brace, "{layer}", 7) != 0 || strchr(brace + 7, '{'))) return false;
+/* The number of times that the part occurs in the pattern. */
+static int count_of(const char *pattern, const char *part) {
+    int n = 0;
+    for (const char *at = pattern; (at = strstr(at, part)); at++) n++;
+    return n;
+}
+
+/* Whether a name is well formed: {layer}, and {expert} in a name of a file, at most once, `.*` only at the end, no other
+ * braces, no control characters. */
+static bool pattern_is_good(const char *pattern, bool of_file) {
+    const int layers = count_of(pattern, "{layer}"), experts = of_file ? count_of(pattern, "{expert}") : 0;
+    if (layers > 1 || experts > 1 || layers + experts != count_of(pattern, "{")) return false;
     const char *star = strchr(pattern, '*');
     return pattern[0] && (!star || (star[1] == '\0' && star > pattern && star[-1] == '.'));
 }
@@ -76,10 +84,11 @@ static void source_line(Resolver *r, const Scope *scope, const Item *item, Sourc
         }
     }
     if (!out->from) diagnose(r->diagnostics, item->location, "this line wants `from \"NAME\"`");
-    bool canonical_good = pattern_is_good(out->canonical), from_good = !out->from || pattern_is_good(out->from);
+    bool canonical_good = pattern_is_good(out->canonical, false);
+    const bool from_good = !out->from || pattern_is_good(out->from, true);
     if (!canonical_good || !from_good)
         diagnose(r->diagnostics, canonical_good ? from_location : item->location,
-                 "a tensor's name may hold `{layer}` once and end in `.*`");
+                 "a tensor's name may hold `{layer}` once, in the file `{expert}` once, and end in `.*`");
     else if (out->from && (has(out->canonical, "{layer}") < has(out->from, "{layer}") ||
                            has(out->canonical, "*") != has(out->from, "*")))
         diagnose(r->diagnostics, item->location, "`{layer}` and `*` must stand on both sides");

@@ -1,6 +1,8 @@
 /* cost.c: the cost of a step, counted from the plan. */
 #include "../attnc.h"
 
+#include <math.h>
+
 static int64_t within(Length length, int64_t n) { return length.exact || n > length.n ? length.n : n; }
 
 CallRows call_rows(const Plan *plan, int64_t n) {
@@ -49,13 +51,15 @@ static double visible_pairs(const Visibility *v, int64_t queries, int64_t keys, 
     return pairs;
 }
 
-int64_t step_rows(const Plan *plan, const Step *s, const CallRows *call) { return rows_in(plan, s->rows, call); }
+int64_t step_rows(const Plan *plan, const Step *s, const CallRows *call) {
+    return rows_in(plan, s->rows, call) * s->times;
+}
 
 double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
     if (s->kind == STEP_GEMM) {
         int64_t columns = 0; /* without the padding between parts */
-        for (int p = 0; p < s->gemm.parts; p++) columns += plan->program->packed[s->gemm.weight + p].shape.dims[0];
-        return 2.0 * (double)rows_in(plan, s->rows, call) * (double)s->gemm.k * (double)columns;
+        for (int p = 0; p < s->gemm.parts; p++) columns += packed_rows(&plan->program->packed[s->gemm.weight + p]);
+        return 2.0 * (double)step_rows(plan, s, call) * (double)s->gemm.k * (double)columns;
     }
     if (s->kind != STEP_ATTENTION) return 0;
     const AttentionStep *a = &s->attention;
@@ -79,7 +83,7 @@ int64_t step_work(const Step *s) {
 static double packed_bytes_of_column(const Plan *plan, int packed) {
     if (packed == NO_PACKED) return 0;
     const Packed *p = &plan->program->packed[packed];
-    return (double)dtype_bytes(p->slot.layout.dtype) * (double)(p->shape.rank > 1 ? p->shape.dims[1] : 1);
+    return (double)dtype_bytes(p->slot.layout.dtype) * (double)(p->shape.rank > 1 ? packed_columns(p) : 1);
 }
 
 static double scaling_bytes(const Plan *plan, const GemmStep *g) {
@@ -95,12 +99,13 @@ static double key_bytes(const Plan *plan, const AttentionStep *a) {
 }
 
 double step_bytes(const Plan *plan, const Step *s, const CallRows *call) {
-    double rows = (double)rows_in(plan, s->rows, call), floats = rows * (double)s->n, others = 0;
+    double rows = (double)step_rows(plan, s, call), floats = rows * (double)s->n, others = 0;
     const GemmStep *g = &s->gemm;
     const AttentionStep *a = &s->attention;
     if (s->kind == STEP_GEMM) {
         size_t bits = dtype_bits(plan->program->packed[g->weight].slot.layout.dtype);
-        others = (double)bits / 8 * (double)g->k * (double)s->n + scaling_bytes(plan, g) * (double)s->n;
+        const double matrices = g->experts ? fmin((double)g->experts->count, rows) : 1; /* as many as can be chosen */
+        others = ((double)bits / 8 * (double)g->k + scaling_bytes(plan, g)) * (double)s->n * matrices;
         floats += rows * (double)g->k + (gemm_has_residual(g) || gemm_has_factor(g) ? rows * (double)s->n : 0);
     } else if (s->kind == STEP_ATTENTION) {
         floats += rows * (double)(a->heads * a->head_dim);

@@ -12,7 +12,7 @@ static _Noreturn void refuse(const Location location, const char *what) {
 
 static Step row_step(Fuse *f, StepKind kind, const Op *op) {
     int x = op->inputs[0];
-    f->rows[op->result] = f->rows[x];
+    share_rows(f, x, op->result);
     Step step = step_new(f, kind, op->location, op->result);
     step.n = columns_of(f, x);
     step.out = place_over(f, x, op->result);
@@ -53,6 +53,7 @@ static void fuse_map(Fuse *f, const Op *op) {
     MapStep map = {.x = f->at[op->inputs[0]],
                    .other = op->n_inputs > 1 ? f->at[op->inputs[1]] : NOWHERE,
                    .op = op->kind,
+                   .same_column = op->kind == OP_mul && columns_of(f, op->inputs[1]) != columns_of(f, op->result),
                    .scale = op->a.scale,
                    .cap = op->a.cap,
                    .activation = op->a.activation};
@@ -68,7 +69,7 @@ static void fuse_quantize(Fuse *f, const Op *op) {
     if (columns_of(f, op->result) > MOST_COLUMNS)
         refuse(op->location,
                arena_printf(f->arena, "`activations int8` of rows of more than %d columns", MOST_COLUMNS));
-    f->rows[op->result] = f->rows[op->inputs[0]];
+    share_rows(f, op->inputs[0], op->result);
     Step step = step_new(f, STEP_QUANTIZE, op->location, op->result);
     step.quantize = (QuantizeStep){.x = f->at[op->inputs[0]], .smooth = NO_PACKED, .columns = NO_PACKED};
     if (op->n_inputs > 1) {
@@ -116,6 +117,12 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_patches: fuse_patches(f, op); break;
     case OP_prepend: fuse_prepend(f, op); break;
     case OP_linear: fuse_linear(f, op); break;
+    case OP_choose:
+        if (f->program->unroll_full) refuse(op->location, "`unroll full` of a mixture of experts");
+        fuse_choose(f, op);
+        break;
+    case OP_expert_linear: fuse_expert_linear(f, op); break;
+    case OP_expert_sum: fuse_expert_sum(f, op); break;
     case OP_quantize: fuse_quantize(f, op); break;
     case OP_round: fuse_round(f, op); break;
     case OP_layernorm: case OP_rmsnorm: fuse_norm(f, op); break;
@@ -194,7 +201,9 @@ static void count_uses(Fuse *f) {
 static void place_inputs(Fuse *f) {
     const Graph *g = f->graph;
     for (int t = 0; t < g->n_tensors; t++) {
-        f->at[t] = NOWHERE;
+        f->at[t] = f->order[t] = NOWHERE;
+        f->times[t] = 1;
+        f->gathered[t] = NO_BUFFER;
         f->cache[t] = NO_CACHE;
     }
     for (int i = 0; i < g->n_inputs; i++) {
@@ -225,6 +234,9 @@ Plan *fuse(Arena *arena, Program *program, const Graph *graph) {
               .plan = plan,
               .at = arena_array(arena, n, sizeof(Operand)),
               .rows = arena_array(arena, n, sizeof(RowsKind)),
+              .times = arena_array(arena, n, sizeof(int64_t)),
+              .order = arena_array(arena, n, sizeof(Operand)),
+              .gathered = arena_array(arena, n, sizeof(int)),
               .uses = arena_array(arena, n, sizeof(int)),
               .reader = arena_array(arena, n, sizeof(int)),
               .cache = arena_array(arena, n, sizeof(int)),

@@ -13,6 +13,9 @@ typedef struct Fuse {
     Plan *plan;
     Operand *at;    /* the rows of each tensor; buffer NO_BUFFER: they do not exist yet */
     RowsKind *rows; /* of each tensor */
+    int64_t *times; /* of each tensor, as of a Buffer */
+    Operand *order; /* of the rows of each tensor, as of a Step */
+    int *gathered;  /* the buffer with copies of each tensor's rows by experts, or NO_BUFFER */
     int *uses;      /* of each tensor: the number of ops, outputs and states that read it */
     int *reader;    /* of each tensor: the last op that reads it, or -1 */
     int *cache;     /* the cache that holds a tensor, or NO_CACHE */
@@ -24,7 +27,8 @@ static const Operand NOWHERE = {NO_BUFFER, 0};
 
 /* --- passes/fuse_parts.c: queries on the graph, and the buffers and packed tensors of a plan. */
 const Tensor *tensor_in(const Fuse *f, int t);
-int64_t columns_of(const Fuse *f, int t);
+int64_t columns_of(const Fuse *f, int t); /* of a row; of a tensor with several parts, which are rows, those of a part */
+void share_rows(Fuse *f, int from, int to); /* states that `to` has the rows of `from`, in their order */
 const Op *only_reader(const Fuse *f, int t); /* the only op that reads t; NULL if several do, or if t is an output */
 const Op *writer_of(const Fuse *f, int t);   /* NULL for weights, inputs and states */
 int input_index(const Fuse *f, int tensor);  /* among the graph's inputs, or NO_INPUT */
@@ -53,6 +57,7 @@ int pack_outliers(Fuse *f, int weight, int n); /* of n columns that stay f32; NO
 int pack_columns(Fuse *f, int vector); /* where a vector that smooths is 0; NO_PACKED for one that may not be */
 bool is_quantized(const Fuse *f, int t);
 bool is_rounded(const Fuse *f, int tensor); /* by an OP_round to bf16 */
+int pack_expert_bias(Fuse *f, int bias);
 int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`; shared with the weight */
 
 /* --- passes/fuse_rows.c: the rows that the layers begin with. */
@@ -62,7 +67,14 @@ void fuse_patches(Fuse *f, const Op *op);
 void fuse_prepend(Fuse *f, const Op *op);
 
 /* --- passes/fuse_gemm.c */
+/* The product of the rows x, whose columns and weights are those of the op's inputs. */
+void fuse_product(Fuse *f, const Op *op, Operand x);
 void fuse_linear(Fuse *f, const Op *op);
+
+/* --- passes/fuse_experts.c: rows that choose among experts, in the order of these. */
+void fuse_choose(Fuse *f, const Op *op);
+void fuse_expert_linear(Fuse *f, const Op *op);
+void fuse_expert_sum(Fuse *f, const Op *op);
 
 /* --- passes/fuse_attention.c: attention, and the caches of its keys and values. */
 /* Heads and width are known when attention reads it. */

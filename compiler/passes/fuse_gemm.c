@@ -11,6 +11,7 @@ static Step gemm_step(Fuse *f, const Op *linear) {
     int x = linear->inputs[0];
     Step step = step_new(f, STEP_GEMM, linear->location, linear->result);
     step.gemm = (GemmStep){.x = f->at[x],
+                           .experts = linear->a.experts,
                            .factor = NOWHERE,
                            .residual = NOWHERE,
                            .k = columns_of(f, x),
@@ -44,7 +45,8 @@ static int absorb_epilogue(Fuse *f, Step *step, int result) {
             gemm->has_activation = true;
             gemm->activation = reader->a.activation;
             stage = FACTOR;
-        } else if (reader->kind == OP_mul && stage <= FACTOR && available(f, other)) {
+        } else if (reader->kind == OP_mul && stage <= FACTOR && available(f, other) &&
+                   columns_of(f, other) == columns_of(f, result)) {
             gemm->factor = f->at[other];
             stage = RESIDUAL;
         } else if (reader->kind == OP_add && tensor_in(f, other)->rank == 2 && available(f, other) &&
@@ -56,8 +58,8 @@ static int absorb_epilogue(Fuse *f, Step *step, int result) {
             break;
         }
         cover(f, reader);
+        share_rows(f, result, reader->result);
         result = reader->result;
-        f->rows[result] = step->rows;
     }
     return result;
 }
@@ -88,12 +90,23 @@ static int first_of_parts(const Step *step, int first, int i, int packed, const 
     return first;
 }
 
+static int bias_of(const Op *product) {
+    const int at = product->kind == OP_expert_linear ? 3 : 2;
+    return product->n_inputs > at ? product->inputs[at] : NO_TENSOR;
+}
+
+static int pack_bias(Fuse *f, const Op *product) {
+    const int bias = bias_of(product);
+    if (bias == NO_TENSOR) return pack_zeros(f, product->inputs[1], columns_of(f, product->result));
+    return product->kind == OP_expert_linear ? pack_expert_bias(f, bias) : pack_tensor(f, bias, false, false);
+}
+
 /* Weights of the parts follow each other as panels, scales and biases as rows of whole panels. */
 static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
     GemmStep *g = &step->gemm;
     const int x = parts[0]->inputs[0], outliers = outliers_of(f, x);
     bool any_bias = false;
-    for (int i = 0; i < n; i++) any_bias |= parts[i]->n_inputs > 2;
+    for (int i = 0; i < n; i++) any_bias |= bias_of(parts[i]) != NO_TENSOR;
     for (int i = 0; i < n; i++)
         g->weight = first_of_parts(step, g->weight, i, pack_tensor(f, parts[i]->inputs[1], true, false), "parts");
     for (int i = 0; i < n; i++)
@@ -104,11 +117,8 @@ static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
         g->sums = first_of_parts(step, g->sums, i, pack_sums(f, parts[i]->inputs[1]), "sums");
     for (int i = 0; i < n; i++)
         g->outliers = first_of_parts(step, g->outliers, i, pack_outliers(f, parts[i]->inputs[1], outliers), "outliers");
-    for (int i = 0; i < n && any_bias; i++) {
-        int packed = parts[i]->n_inputs > 2 ? pack_tensor(f, parts[i]->inputs[2], false, false)
-                                            : pack_zeros(f, parts[i]->inputs[1], columns_of(f, parts[i]->result));
-        g->bias = first_of_parts(step, g->bias, i, packed, "biases");
-    }
+    for (int i = 0; i < n && any_bias; i++)
+        g->bias = first_of_parts(step, g->bias, i, pack_bias(f, parts[i]), "biases");
     g->parts = n;
     step->shape = arena_printf(f->arena, "[rows][%lld] x [%lld][%lld]", (long long)g->k, (long long)step->n,
                                (long long)g->k);
@@ -130,7 +140,7 @@ static void absorb_roundings(Fuse *f, Step *step, const int *results, int n) {
     for (int i = 0; i < n; i++) {
         cover(f, roundings[i]);
         f->at[roundings[i]->result] = f->at[results[i]];
-        f->rows[roundings[i]->result] = step->rows;
+        share_rows(f, results[i], roundings[i]->result);
     }
     step->gemm.rounds = true;
     step->shape = arena_printf(f->arena, "%s to %s", step->shape, dtype_name(DTYPE_BF16));
@@ -142,7 +152,7 @@ static void fuse_linear_parts(Fuse *f, const Op *const *parts, int n) {
     Site joined = tensor_in(f, parts[0]->result)->site;
     Text part = text_new(f->arena);
     for (int i = 0; i < n; i++) {
-        f->rows[parts[i]->result] = f->rows[x];
+        share_rows(f, x, parts[i]->result);
         cover(f, parts[i]);
         total += round_up(columns_of(f, parts[i]->result), PANEL);
         const char *own = tensor_in(f, parts[i]->result)->site.part;
@@ -199,8 +209,13 @@ void fuse_linear(Fuse *f, const Op *op) {
         fuse_linear_parts(f, parts, n);
         return;
     }
-    f->rows[op->result] = f->rows[op->inputs[0]];
+    share_rows(f, op->inputs[0], op->result);
+    fuse_product(f, op, f->at[op->inputs[0]]);
+}
+
+void fuse_product(Fuse *f, const Op *op, Operand x) {
     Step step = gemm_step(f, op);
+    step.gemm.x = x;
     step.n = columns_of(f, op->result);
     pack_parts(f, &step, &op, 1);
     step.tensor = absorb_epilogue(f, &step, op->result);

@@ -2,7 +2,16 @@
 #include "fuse.h"
 
 const Tensor *tensor_in(const Fuse *f, int t) { return &f->graph->tensors[t]; }
-int64_t columns_of(const Fuse *f, int t) { return tensor_in(f, t)->dims[tensor_in(f, t)->rank - 1].n; }
+
+int64_t columns_of(const Fuse *f, int t) {
+    return tensor_in(f, t)->dims[tensor_in(f, t)->rank - 1].n / f->times[t];
+}
+
+void share_rows(Fuse *f, int from, int to) {
+    f->rows[to] = f->rows[from];
+    f->times[to] = f->times[from];
+    f->order[to] = f->order[from];
+}
 
 const Op *only_reader(const Fuse *f, int t) {
     return f->uses[t] == 1 && f->reader[t] >= 0 ? &f->graph->ops[f->reader[t]] : NULL;
@@ -48,7 +57,9 @@ Step step_new(Fuse *f, StepKind kind, Location location, int result) {
                   .shape = "",
                   .out = NOWHERE,
                   .tensor = result,
-                  .rows = f->rows[result]};
+                  .rows = f->rows[result],
+                  .times = f->times[result],
+                  .order = f->order[result]};
 }
 
 void step_add(Fuse *f, Step step) { plan_step(f->arena, f->plan, step); }
@@ -61,6 +72,7 @@ int workspace_buffer(Fuse *f, int tensor, int64_t columns) {
                        (Buffer){.slot = slot,
                                 .site = tensor_in(f, tensor)->site,
                                 .rows = f->rows[tensor],
+                                .times = f->times[tensor],
                                 .stride = round_up(columns, PANEL),
                                 .columns = columns});
 }
@@ -73,6 +85,7 @@ int quantized_buffer(Fuse *f, int tensor) {
         (Buffer){.slot = {.space = SPACE_WORKSPACE, .layout = layout, .name = tensor_in(f, tensor)->name},
                  .site = tensor_in(f, tensor)->site,
                  .rows = f->rows[tensor],
+                 .times = f->times[tensor],
                  .stride = ROW_HEAD + round_up(columns, ALIGNMENT),
                  .columns = columns});
 }
@@ -132,7 +145,7 @@ bool is_rounded(const Fuse *f, int t) {
  * reader decides. */
 static bool in_fours(const Fuse *f, int weight) {
     const Op *last = f->reader[weight] < 0 ? NULL : &f->graph->ops[f->reader[weight]];
-    return last && last->kind == OP_linear && last->inputs[1] == weight && is_quantized(f, last->inputs[0]);
+    return last && op_is_product(last->kind) && last->inputs[1] == weight && is_quantized(f, last->inputs[0]);
 }
 
 int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
@@ -169,13 +182,27 @@ Layout matrix_layout(const Fuse *f, int weight, bool quantized) {
     return layout;
 }
 
+/* The shape of `width` numbers beside each row of a weight. */
+static Shape beside_shape(const Fuse *f, int weight, int64_t width) {
+    Shape shape = f->module->weights.specs[tensor_in(f, weight)->weight].shape;
+    shape.dims[shape.rank - 1] = width;
+    return shape;
+}
+
+/* The layout and the shape of one number beside each row; those of experts begin at a panel each. */
+static Layout beside_layout(const Fuse *f, int weight, Shape *shape) {
+    *shape = beside_shape(f, weight, 1);
+    if (shape->rank > 2) return LAYOUT_PANELS;
+    shape->rank = 1;
+    return LAYOUT_ROWS;
+}
+
 Layout scaling_layout(const Fuse *f, int weight, Shape *shape) {
     const WeightSpec *spec = &f->module->weights.specs[tensor_in(f, weight)->weight];
-    *shape = (Shape){1, {spec->shape.dims[0]}};
-    if (!spec->type.group) return LAYOUT_ROWS;
+    if (!spec->type.group) return beside_layout(f, weight, shape);
     Layout layout = LAYOUT_PANELS;
     layout.dtype = spec->type.halves ? DTYPE_F16 : DTYPE_BF16;
-    *shape = (Shape){2, {spec->shape.dims[0], weight_groups(spec)}};
+    *shape = beside_shape(f, weight, weight_groups(spec));
     return layout;
 }
 
@@ -218,14 +245,15 @@ int pack_offsets(Fuse *f, int weight) {
 
 int pack_sums(Fuse *f, int weight) {
     const Tensor *tensor = tensor_in(f, weight);
-    const Shape shape = {1, {tensor->dims[0].n}};
-    return pack_beside(f, weight, &f->program->sums_of[tensor->weight], OF_SUMS, LAYOUT_ROWS, shape, "sums");
+    Shape shape;
+    const Layout layout = beside_layout(f, weight, &shape);
+    return pack_beside(f, weight, &f->program->sums_of[tensor->weight], OF_SUMS, layout, shape, "sums");
 }
 
 int pack_outliers(Fuse *f, int weight, int n) {
     if (!n) return NO_PACKED;
     const Tensor *tensor = tensor_in(f, weight);
-    const Shape shape = {2, {tensor->dims[0].n, n}};
+    const Shape shape = beside_shape(f, weight, n);
     int *index = &f->program->outliers_of[tensor->weight];
     return pack_beside(f, weight, index, OF_OUTLIERS, LAYOUT_PANELS, shape, "outliers");
 }
@@ -236,6 +264,19 @@ int pack_columns(Fuse *f, int vector) {
     if (!n) return NO_PACKED;
     const Shape shape = {1, {n}};
     return pack_beside(f, vector, &f->program->columns_of[tensor->weight], OF_COLUMNS, LAYOUT_ROWS, shape, "columns");
+}
+
+/* A vector for each expert, which begins at a panel. */
+int pack_expert_bias(Fuse *f, int bias) {
+    const Tensor *tensor = tensor_in(f, bias);
+    int *index = &f->program->of_weight[tensor->weight];
+    if (*index != NO_PACKED) return *index;
+    const Packed packed = {.slot = {.space = SPACE_WEIGHTS, .layout = LAYOUT_PANELS, .name = tensor->name},
+                           .site = tensor->site,
+                           .weight = tensor->weight,
+                           .derived = -1,
+                           .shape = {3, {tensor->dims[0].n, tensor->dims[1].n, 1}}};
+    return *index = program_packed(f->arena, f->program, packed);
 }
 
 int pack_zeros(Fuse *f, int weight, int64_t n) {

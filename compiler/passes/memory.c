@@ -20,6 +20,8 @@ int64_t plan_rows(const Plan *plan, RowsKind kind) {
     return 0;
 }
 
+int64_t buffer_rows(const Plan *plan, const Buffer *buffer) { return plan_rows(plan, buffer->rows) * buffer->times; }
+
 static bool together(const Buffer *a, const Buffer *b) { return a->first <= b->last && b->first <= a->last; }
 
 /* For each buffer, the first step that touches it or a later buffer of the list. */
@@ -84,9 +86,9 @@ void plan_memory(Arena *arena, Plan *plan) {
     for (int i = 0; i < plan->n_buffers; i++) {
         Buffer *b = &plan->buffers[i];
         if (b->slot.space != SPACE_WORKSPACE || b->first < 0) continue;
-        if (!layout_bytes(&b->slot.layout, (Shape){2, {plan_rows(plan, b->rows), b->stride}}, &b->slot.bytes))
+        if (!layout_bytes(&b->slot.layout, (Shape){2, {buffer_rows(plan, b), b->stride}}, &b->slot.bytes))
             fail("the workspace of `%s` is too large", plan->program->module->model->name);
-        b->slot.bytes += ALIGNMENT; /* a full vector may be read beyond the end of the last row */
+        b->slot.bytes += b->extra + ALIGNMENT; /* a full vector may be read beyond the end of the last row */
         n_placed = still_alive(plan, placed, n_placed, first[i]);
         b->slot.offset = first_fit(plan, placed, n_placed, b);
         placed[n_placed++] = i;

@@ -9,6 +9,7 @@ int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer) {
     plan->buffers = arena_grow(arena, plan->buffers, plan->n_buffers, &plan->room_buffers, sizeof buffer);
     buffer.first = -1;
+    if (!buffer.times) buffer.times = 1;
     plan->buffers[plan->n_buffers] = buffer;
     return plan->n_buffers++;
 }
@@ -40,6 +41,15 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
         all[n++] = (Read){"factor", s->gemm.factor};
         all[n++] = (Read){"residual", s->gemm.residual};
         break;
+    case STEP_CHOOSE: all[n++] = (Read){"x", s->choose.x}; break;
+    case STEP_SORT: all[n++] = (Read){"x", s->sort.x}; break;
+    case STEP_GATHER: all[n++] = (Read){"x", s->gather.x}; break;
+    case STEP_COMBINE:
+        all[n++] = (Read){"x", s->combine.x};
+        all[n++] = (Read){"choice", s->combine.choice};
+        all[n++] = (Read){"order", s->combine.order};
+        all[n++] = (Read){"residual", s->combine.residual};
+        break;
     case STEP_NORM: all[n++] = (Read){"x", s->norm.x}; break;
     case STEP_ROPE: all[n++] = (Read){"x", s->rope.x}; break;
     case STEP_STORE: all[n++] = (Read){"x", s->store.x}; break;
@@ -57,6 +67,7 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
     case STEP_POOL: all[n++] = (Read){"x", s->pool.x}; break;
     case STEP_PATCHES: case STEP_COUNT: break;
     }
+    all[n++] = (Read){"order", s->order};
     for (int i = 0; i < n; i++)
         if (all[i].operand.buffer != NO_BUFFER) reads[kept++] = all[i];
     return kept;
@@ -85,7 +96,7 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 }
 
 const char *step_kind_name(StepKind kind) {
-    static const char *const names[STEP_COUNT] = {"embed", "patches",   "prepend", "gemm", "norm", "rope",
+    static const char *const names[STEP_COUNT] = {"embed", "patches",   "prepend", "gemm", "choose", "sort", "gather", "combine", "norm", "rope",
                                                   "store", "attention", "map",     "quantize", "round",
                                                   "pool",  "copy"};
     return names[kind];

@@ -14,13 +14,17 @@ typedef enum RowsKind {
     ROWS_PATCHES    /* a constant number of rows for each sequence */
 } RowsKind;
 
-/* Rows of the workspace, of an input or of an output. Those of a STEP_QUANTIZE are in U8: `columns` codes, ROW_HEAD
+/* Rows of the workspace, of an input or of an output. `times` is 1, or the number of experts that a row chooses where
+ * there is a row for each of them; these stand in the order of the experts, and a STEP_SORT tells which is which. Those
+ * of a STEP_QUANTIZE are in U8: `columns` codes, ROW_HEAD
  * bytes behind the begin of a row, where its scale, its zero point and its outliers are floats; the codes behind the
  * last are 0. */
 typedef struct Buffer {
     Slot slot;
     Site site;          /* of the tensor that it was made for */
     RowsKind rows;
+    int64_t times;
+    int64_t extra;      /* bytes behind the rows */
     int64_t stride;     /* elements from row to row; in the workspace a whole number of panels */
     int64_t columns;
     int io;             /* index of the graph's input or output */
@@ -65,6 +69,10 @@ typedef enum StepKind {
     STEP_PATCHES,
     STEP_PREPEND,
     STEP_GEMM,
+    STEP_CHOOSE,
+    STEP_SORT,
+    STEP_GATHER,
+    STEP_COMBINE,
     STEP_NORM,
     STEP_ROPE,
     STEP_STORE,
@@ -111,7 +119,37 @@ typedef struct GemmStep {
     bool rounds;         /* the result, or that of each part, is rounded to bf16 at last */
     bool has_activation;
     Activation activation;
+    const Experts *experts; /* each row is multiplied by the matrix of its expert; NULL: there is one matrix */
 } GemmStep;
+
+/* The experts that each row chooses, and their gates, [rows][2*top]. */
+typedef struct ChooseStep {
+    Operand x;      /* logits */
+    int correction; /* packed, or NO_PACKED */
+    const Experts *experts;
+} ChooseStep;
+
+/* The order of rows by experts, as int32: how many of them stand in front of those of each expert, and of all; from
+ * SORT_STARTS(experts) on, for number p of [rows][top], the row that stands at p and the place of part p. */
+typedef struct SortStep {
+    Operand x; /* of a STEP_CHOOSE */
+    const Experts *experts;
+} SortStep;
+#define SORT_STARTS(experts) (((experts) + 1 + PANEL - 1) / PANEL * PANEL)
+
+/* Copies of rows in that order, [rows*top][columns]. */
+typedef struct GatherStep {
+    Operand x;
+    const Experts *experts;
+} GatherStep;
+
+/* out = residual + residual_scale * the sum of a row's parts times their gates */
+typedef struct CombineStep {
+    Operand x, choice, residual; /* x is in the order of a STEP_SORT: */
+    Operand order;
+    const Experts *experts;
+    double residual_scale;
+} CombineStep;
 
 typedef struct NormStep {
     Operand x;
@@ -162,6 +200,7 @@ typedef struct AttentionStep {
 typedef struct MapStep {
     Operand x, other;
     OpKind op;
+    bool same_column; /* of a product: `other` has one column for all of x */
     double scale, cap;
     Activation activation;
 } MapStep;
@@ -192,6 +231,8 @@ typedef struct Step {
     const char *shape; /* for its comment */
     Location location;
     RowsKind rows;
+    int64_t times;     /* as of the buffer `out` */
+    Operand order;     /* the STEP_SORT in whose order the rows of `out` stand; NO_BUFFER: in their own */
     Operand out;       /* NO_BUFFER: STEP_STORE */
     int64_t n;         /* columns of out, or of what is stored */
     int tensor;        /* the graph tensor that `out` holds afterwards */
@@ -199,6 +240,10 @@ typedef struct Step {
         EmbedStep embed; /* STEP_PREPEND too */
         PatchesStep patches;
         GemmStep gemm;
+        ChooseStep choose;
+        SortStep sort;
+        GatherStep gather;
+        CombineStep combine;
         NormStep norm;
         RopeStep rope;
         StoreStep store;
@@ -215,9 +260,12 @@ typedef struct Read {
     const char *name; /* as the step's struct has it */
     Operand operand;
 } Read;
-enum { MOST_READS = 3 };
+enum { MOST_READS = 5 };
 
 static inline bool gemm_has_factor(const GemmStep *g) { return g->factor.buffer != NO_BUFFER; }
+/* The rows of a packed matrix, or of that of one expert. */
+static inline int64_t packed_rows(const Packed *p) { return p->shape.dims[p->shape.rank > 2 ? 1 : 0]; }
+static inline int64_t packed_columns(const Packed *p) { return p->shape.dims[p->shape.rank - 1]; }
 static inline bool gemm_has_residual(const GemmStep *g) { return g->residual.buffer != NO_BUFFER; }
 
 typedef struct Program Program;

@@ -1,6 +1,8 @@
 /* plan_verify.c: checks the promises of each pass after it has run. A broken promise is a bug of attnc. */
 #include "../attnc.h"
 
+#include <string.h>
+
 typedef struct Checker {
     const Plan *plan;
     const char *pass;
@@ -16,6 +18,9 @@ static _Noreturn void broken(const Checker *c, const char *what, const char *nam
 /* Columns that a step reads of an operand, from the operand's column on. */
 static int64_t columns_read(const Step *s, int read) {
     if (s->kind == STEP_GEMM && read == 0) return s->gemm.k;
+    if (s->kind == STEP_CHOOSE) return s->choose.experts->count;
+    if (s->kind == STEP_MAP && read == 1 && s->map.same_column) return 1;
+    if (s->kind == STEP_COMBINE && read == 1) return 2 * s->combine.experts->top;
     if (s->kind != STEP_ATTENTION) return s->n;
     const AttentionStep *a = &s->attention;
     const int64_t columns[] = {a->heads * a->head_dim, a->kv_heads * a->head_dim, a->kv_heads * a->value_dim};
@@ -40,9 +45,11 @@ static void verify_reads(const Checker *c, const bool *written) {
     Read reads[MOST_READS];
     int n = step_reads(c->step, reads);
     for (int r = 0; r < n; r++) {
-        const Buffer *b = buffer_at(c, reads[r].operand, reads[r].name, columns_read(c->step, r));
-        const bool quantized = c->step->kind == STEP_GEMM && r == 0 && b->slot.layout.dtype == DTYPE_U8;
-        verify_dtype(c, b, reads[r].name, quantized ? DTYPE_U8 : DTYPE_F32);
+        const bool is_order = strcmp(reads[r].name, "order") == 0;
+        const Buffer *b = buffer_at(c, reads[r].operand, reads[r].name, is_order ? 1 : columns_read(c->step, r));
+        const bool may_be_codes = (c->step->kind == STEP_GEMM || c->step->kind == STEP_GATHER) && r == 0;
+        const bool codes = may_be_codes && b->slot.layout.dtype == DTYPE_U8;
+        verify_dtype(c, b, reads[r].name, is_order ? DTYPE_I32 : codes ? DTYPE_U8 : DTYPE_F32);
         if (b->slot.space == SPACE_OUTPUT) broken(c, "is an output, which the caller may not want", reads[r].name);
         if (b->slot.space == SPACE_WORKSPACE && !written[reads[r].operand.buffer])
             broken(c, "is read before it is written", reads[r].name);
@@ -78,8 +85,8 @@ static void verify_gemm(const Checker *c) {
             broken(c, "has parts of different types", "weight");
         if (g->parts > 1 && !layout_is_dense(&part->slot.layout, part->shape))
             broken(c, "has parts that do not follow each other", "weight");
-        if (part->shape.rank != 2 || part->shape.dims[1] != g->k) broken(c, "has other columns than x", "weight");
-        columns += g->parts > 1 ? round_up(part->shape.dims[0], PANEL) : part->shape.dims[0];
+        if (part->shape.rank != (g->experts ? 3 : 2) || packed_columns(part) != g->k) broken(c, "has other columns than x", "weight");
+        columns += g->parts > 1 ? round_up(packed_rows(part), PANEL) : packed_rows(part);
     }
     if (columns != c->step->n) broken(c, "has other columns than the weights have rows", "out");
 }
@@ -106,6 +113,7 @@ static void verify_step(const Checker *c) {
     switch (s->kind) {
     case STEP_GEMM: verify_gemm(c); break;
     case STEP_ATTENTION: verify_attention(c); break;
+    case STEP_CHOOSE: verify_packed(c, s->choose.correction, "correction", false); break;
     case STEP_NORM: verify_packed(c, s->norm.weight, "weight", true); break;
     case STEP_ROPE:
         verify_packed(c, s->rope.cos, "cos", true);
@@ -124,12 +132,19 @@ static void verify_step(const Checker *c) {
         verify_packed(c, s->quantize.smooth, "smooth", s->quantize.columns != NO_PACKED);
         verify_packed(c, s->quantize.columns, "columns", false);
         break;
-    case STEP_PATCHES: case STEP_MAP: case STEP_POOL: case STEP_COPY: break;
+    case STEP_SORT: case STEP_GATHER: case STEP_COMBINE: case STEP_PATCHES: case STEP_MAP: case STEP_POOL:
+    case STEP_COPY:
+        break;
     case STEP_ROUND:
         if (s->round.heads < 1 || s->n % s->round.heads) broken(c, "do not divide the columns", "heads");
         break;
     case STEP_COUNT: broken(c, "has no kind", "the step");
     }
+}
+
+static Dtype dtype_written(const Plan *plan, const Step *s) {
+    if (s->kind == STEP_GATHER) return plan->buffers[s->gather.x.buffer].slot.layout.dtype;
+    return s->kind == STEP_QUANTIZE ? DTYPE_U8 : s->kind == STEP_SORT ? DTYPE_I32 : DTYPE_F32;
 }
 
 void plan_verify(const Plan *plan, const char *pass) {
@@ -142,7 +157,7 @@ void plan_verify(const Plan *plan, const char *pass) {
         if (c.step->kind == STEP_STORE) continue;
         const Buffer *out = buffer_at(&c, c.step->out, "out", c.step->n);
         if (out->slot.space == SPACE_INPUT) broken(&c, "is an input", "out");
-        verify_dtype(&c, out, "out", c.step->kind == STEP_QUANTIZE ? DTYPE_U8 : DTYPE_F32);
+        verify_dtype(&c, out, "out", dtype_written(plan, c.step));
         written[c.step->out.buffer] = true;
     }
     arena_free(arena);
@@ -180,7 +195,7 @@ static void verify_workspace(const Plan *plan) {
     for (int i = 0; i < n; i++) {
         const Buffer *b = &plan->buffers[sorted[i]];
         int kept = 0;
-        verify_slot(&b->slot, (Shape){2, {plan_rows(plan, b->rows), b->stride}}, plan->workspace_bytes);
+        verify_slot(&b->slot, (Shape){2, {buffer_rows(plan, b), b->stride}}, plan->workspace_bytes);
         for (int k = 0; k < n_alive; k++) {
             const Buffer *other = &plan->buffers[alive[k]];
             if (other->last < b->first) continue;

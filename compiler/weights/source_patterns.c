@@ -30,6 +30,16 @@ static const char *name_of_any_layer(Arena *arena, const char *name) {
     return arena_printf(arena, "%.*s{layer}%s", (int)(number - name), name, rest);
 }
 
+/* Whether all tensors that the line speaks of belong to experts. */
+static bool speaks_of_experts(Arena *arena, const char *pattern, const WeightTable *table) {
+    for (size_t i = 0; i < table->count; i++) {
+        const char *layer, *suffix;
+        if (source_name_matches(arena, pattern, table->specs[i].name, &layer, &suffix) && !table->specs[i].of_experts)
+            return false;
+    }
+    return true;
+}
+
 bool source_name_speaks(Arena *arena, const char *pattern, const WeightTable *table) {
     for (size_t i = 0; i < table->count; i++) {
         const char *layer, *suffix;
@@ -45,6 +55,9 @@ void check_source_names(const Module *module, Diagnostics *diagnostics) {
     const char **names = NULL;
     for (int64_t i = 0; i < model->n_source_names; i++) {
         const SourceName *line = &model->source_names[i];
+        if (strstr(line->from, "{expert}") && !speaks_of_experts(arena, line->canonical, table))
+            diagnose(diagnostics, line->location, "`{expert}` is for tensors of experts, and `%s` is none",
+                     line->canonical);
         if (source_name_speaks(arena, line->canonical, table)) continue;
         if (!names) {
             names = arena_array(arena, table->count + 1, sizeof *names);

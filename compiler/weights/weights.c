@@ -50,12 +50,15 @@ static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed) {
 
 /* ---------------------------------------------------------------- names */
 
-static char *filled(Arena *arena, const char *pattern, const char *layer, const char *suffix) {
+static char *filled(Arena *arena, const char *pattern, const char *layer, int64_t expert, const char *suffix) {
     Text out = text_new(arena);
     while (*pattern) {
         if (strncmp(pattern, "{layer}", 7) == 0) {
             text_printf(&out, "%s", layer ? layer : "");
             pattern += 7;
+        } else if (strncmp(pattern, "{expert}", 8) == 0) {
+            text_printf(&out, "%lld", (long long)expert);
+            pattern += 8;
         } else if (*pattern == '*') {
             text_printf(&out, "%s", suffix ? suffix : "");
             pattern++;
@@ -81,13 +84,14 @@ static const FileTensor *find_with_prefixes(Arena *arena, const Model *model, co
 }
 
 /* Tries the lines of the spec that match, in their order, and then the canonical name itself. */
-static Found find(Arena *arena, const Model *model, const TensorFile *file, const char *canonical) {
+static Found find_expert(Arena *arena, const Model *model, const TensorFile *file, const char *canonical,
+                         int64_t expert) {
     Found found = {.name = canonical};
     for (int64_t i = 0; i < model->n_source_names; i++) {
         const SourceName *source = &model->source_names[i];
         const char *layer = NULL, *suffix = NULL;
         if (!source_name_matches(arena, source->canonical, canonical, &layer, &suffix)) continue;
-        const char *name = filled(arena, source->from, layer, suffix);
+        const char *name = filled(arena, source->from, layer, expert, suffix);
         if (!found.source) {
             found.name = name;
             found.source = source;
@@ -101,6 +105,34 @@ static Found find(Arena *arena, const Model *model, const TensorFile *file, cons
     if (!found.tensor) found.tensor = tensor_find(file, canonical);
     if (found.tensor) found.source = NULL;
     return found;
+}
+
+static Found find(Arena *arena, const Model *model, const TensorFile *file, const char *canonical) {
+    return find_expert(arena, model, file, canonical, 0);
+}
+
+/* The number of tensors of the file that hold the weight: 1, or one for each expert. */
+static int64_t tensors_of(const WeightSpec *spec, const Found *found) {
+    return found->source && strstr(found->source->from, "{expert}") ? spec->shape.dims[0] : 1;
+}
+
+/* Finds the tensor of expert number `expert` of a weight that has one for each. */
+static Found find_next(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec,
+                       const Found *first, int64_t expert) {
+    Found found = find_expert(arena, model, file, spec->name, expert);
+    if (!found.tensor || found.source != first->source)
+        fail("%s: no tensor `%s`, of expert %lld of `%s`", file->path, found.name, (long long)expert, spec->name);
+    return found;
+}
+
+/* Marks the tensors of the file that hold the weight. */
+static void claim(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec, const Found *found,
+                  bool *claimed) {
+    claimed[found->tensor - file->tensors] = true;
+    for (int64_t e = 1, n = tensors_of(spec, found); e < n; e++) {
+        const Found next = find_expert(arena, model, file, spec->name, e);
+        if (next.tensor) claimed[next.tensor - file->tensors] = true;
+    }
 }
 
 /* ---------------------------------------------------------------- cuts */
@@ -154,9 +186,11 @@ static Matrix taken(Arena *arena, const FileTensor *tensor, const SourceName *s,
     return (Matrix){out, s->groups * parts * rest, m.columns, m.rank};
 }
 
-/* The tensor's numbers as the spec wants them; without `numbers` NULL, after the same checks of the shapes. */
-static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found, bool numbers) {
-    const FileTensor *tensor = found->tensor;
+static bool is_cut(const SourceName *s) { return s && (s->transpose || s->has_rows || s->groups); }
+
+/* The tensor's numbers in the shape that is wanted; without `numbers` NULL, after the same checks of the shapes. */
+static const float *cut(Arena *arena, const WeightSpec *spec, Shape wanted, const Found *found,
+                        const FileTensor *tensor, bool numbers) {
     const SourceName *s = found->source;
     Matrix m = read_matrix(arena, tensor, numbers);
     if (s && s->transpose) m = transposed(arena, m);
@@ -169,19 +203,68 @@ static const float *cut(Arena *arena, const WeightSpec *spec, const Found *found
     }
     if (s && s->groups) m = taken(arena, tensor, s, m);
     int64_t count = 0;
-    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
-    int64_t rows = spec->shape.dims[0], columns = count / rows;
+    if (!shape_elements(wanted, &count)) bug("`%s` is too large", spec->name);
+    int64_t rows = wanted.dims[0], columns = count / rows;
     bool same = m.columns == columns && (m.rows == rows || (spec->longer && m.rows > rows));
-    if (!same && m.rows * m.columns == count && (m.rank == 1 || spec->shape.rank == 1))
+    if (!same && m.rows * m.columns == count && (m.rank == 1 || wanted.rank == 1))
         same = true; /* a vector [h*d] serves for [h][d] */
     if (!same)
         fail("%s: tensor `%s` has the shape %s%s, and `%s` wants %s", tensor->path, tensor->name,
              shape_text(arena, tensor->shape),
-             s && (s->transpose || s->has_rows || s->groups)
+             is_cut(s)
                  ? arena_printf(arena, " (cut: [%lld, %lld])", (long long)m.rows, (long long)m.columns)
                  : "",
-             spec->name, shape_text(arena, spec->shape));
+             spec->name, shape_text(arena, wanted));
     return m.data;
+}
+
+/* Integers are codes of a quantization or not weights at all, so their values must not be used as weights. */
+static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
+    if (dtype_is_float(tensor->dtype)) return;
+    fail("%s: tensor `%s`, wanted as `%s`, holds %s, which is no type of weights by itself; " NOT_QUANTIZED,
+         tensor->path, tensor->name, spec->name, dtype_name(tensor->dtype));
+}
+
+/* The part of a tensor that belongs to one of n experts. */
+static FileTensor part_of(const FileTensor *tensor, int64_t expert, int64_t n) {
+    FileTensor part = *tensor;
+    part.shape.rank--;
+    for (int d = 0; d < part.shape.rank; d++) part.shape.dims[d] = tensor->shape.dims[d + 1];
+    part.bytes = tensor->bytes / (size_t)n;
+    part.data += part.bytes * (size_t)expert;
+    return part;
+}
+
+/* The numbers of a weight of experts, which the file holds in one tensor or in one for each. */
+static const float *cut_experts(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec,
+                                const Found *first, bool numbers) {
+    const int64_t n = spec->shape.dims[0], tensors = tensors_of(spec, first);
+    const FileTensor *whole = first->tensor;
+    Shape each = {spec->shape.rank - 1, {0}};
+    int64_t size = 0;
+    for (int d = 0; d < each.rank; d++) each.dims[d] = spec->shape.dims[d + 1];
+    if (!shape_elements(each, &size)) bug("`%s` is too large", spec->name);
+    if (tensors == 1 && (whole->shape.rank < 2 || whole->shape.dims[0] != n || whole->coded))
+        fail("%s: tensor `%s` has the shape %s, and `%s` wants a matrix for each of %lld experts", whole->path,
+             whole->name, shape_text(arena, whole->shape), spec->name, (long long)n);
+    if (tensors == 1 && n > 1 && !is_cut(first->source)) return cut(arena, spec, spec->shape, first, whole, numbers);
+    float *out = numbers ? arena_array(arena, (size_t)(n * size), sizeof *out) : NULL;
+    for (int64_t e = 0; e < n; e++) {
+        Arena *own = arena_new();
+        const Found found = e && tensors > 1 ? find_next(arena, model, file, spec, first, e) : *first;
+        const FileTensor part = tensors > 1 ? *found.tensor : part_of(whole, e, n);
+        if (e && tensors > 1) refuse_integers(spec, &part);
+        const float *from = cut(own, spec, each, &found, &part, numbers);
+        if (numbers) memcpy(out + e * size, from, (size_t)size * sizeof *out);
+        arena_free(own);
+    }
+    return out;
+}
+
+static const float *cut_weight(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec,
+                               const Found *found, bool numbers) {
+    if (spec->of_experts) return cut_experts(arena, model, file, spec, found, numbers);
+    return cut(arena, spec, spec->shape, found, found->tensor, numbers);
 }
 
 const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
@@ -189,7 +272,7 @@ const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable 
     bool *claimed = arena_array(arena, file->count, sizeof *claimed);
     for (size_t i = 0; i < table->count; i++) {
         Found found = find(arena, model, file, table->specs[i].name);
-        if (found.tensor) claimed[found.tensor - file->tensors] = true;
+        if (found.tensor) claim(arena, model, file, &table->specs[i], &found, claimed);
         else *absent += !found.source || !found.source->optional;
     }
     return claimed;
@@ -315,13 +398,6 @@ void weight_vector_check(Arena *arena, const WeightSpec *spec, const char *path,
     }
 }
 
-/* Integers are codes of a quantization or not weights at all, so their values must not be used as weights. */
-static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
-    if (dtype_is_float(tensor->dtype)) return;
-    fail("%s: tensor `%s`, wanted as `%s`, holds %s, which is no type of weights by itself; " NOT_QUANTIZED,
-         tensor->path, tensor->name, spec->name, dtype_name(tensor->dtype));
-}
-
 /* Finds the tensor of a weight, which holds floating-point numbers; NULL where an optional one is absent. */
 static Found find_one(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
                       size_t index) {
@@ -342,8 +418,8 @@ static const float *read_one(Arena *arena, const Model *model, const WeightTable
     *name = NULL;
     if (!found.tensor) return arena_array(arena, (size_t)count, sizeof(float));
     *name = found.name;
-    if (used) used[found.tensor - file->tensors] = true;
-    const float *numbers = cut(arena, spec, &found, true);
+    if (used) claim(arena, model, file, spec, &found, used);
+    const float *numbers = cut_weight(arena, model, file, spec, &found, true);
     if (spec->smooths) weight_vector_check(arena, spec, file->path, found.name, numbers);
     if (dtype_has_scales(spec->type.dtype)) refuse_not_finite(file->path, found.name, numbers, count);
     return numbers;
@@ -407,6 +483,6 @@ void weights_check(const Model *model, const WeightTable *table, const TensorFil
 void weights_fit(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file) {
     for (size_t i = 0; i < table->count; i++) {
         const Found found = find_one(arena, model, table, file, i);
-        if (found.tensor) cut(arena, &table->specs[i], &found, false);
+        if (found.tensor) cut_weight(arena, model, file, &table->specs[i], &found, false);
     }
 }

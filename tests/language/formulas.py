@@ -122,6 +122,56 @@ class Formulas:
         f = self.ffn(m, "encoder.layers.0.ffn", True, "silu")
         near(m.outputs("hidden", {"features": given})[0], [f(x) for x in given], "gated")
 
+    def expert(self, m, stem, e):
+        """Expert number e as a function of a row, by the page's formula of an ffn."""
+        names = {"f": lambda x: Row(self.page.meaning("activation", "silu", {"x": v}) for v in x)}
+        for part in ("up", "down", "gate"):
+            names[part] = Matrix(m.values["%s.experts.%s.weight" % (stem, part)][e])
+            names[part + "_bias"] = Row(m.values["%s.experts.%s.bias" % (stem, part)][e])
+        return self.page.formulas("ffn", **names)["gated"]
+
+    def mixture(self, m, x, words, scale=1.0, kept=None):
+        """The page's formulas of a row: `words` are those of the router, and `kept` the experts of the chosen groups."""
+        stem, every = "encoder.layers.0.ffn", range(6)
+        logits = m.linear(stem + ".router", x)
+        correction = m.values[stem + ".router.correction"] if "corrected" in words else [0.0] * 6
+        names = {"logit": lambda e: logits[e], "experts": every, "correction": correction, "scale": scale,
+                 "expert": lambda e, row: self.expert(m, stem, e)(row)}
+        score = self.page.formulas("experts", **names)["sigmoid" if "sigmoid" in words else "softmax"]
+        value = self.page.formulas("experts", score=score, **names)["value"]
+        best = sorted(kept(value) if kept else every, key=lambda e: (-value(e), e))[:2]
+        known = self.page.formulas("experts", score=score, chosen=best, **names)
+        gate = known["renormalized" if "renormalized" in words else "gate"]
+        total = Row([0.0] * len(x))
+        for e in best:
+            total = total + names["expert"](e, x) * gate(e)
+        return total
+
+    def test_experts(self):
+        def best_groups(value):
+            sums = [sum(sorted((value(e) for e in range(g, g + 2)))) for g in (0, 2, 4)]
+            worst = min(range(3), key=lambda g: (sums[g], -g))
+            return [e for e in range(6) if e // 2 != worst]
+        for words in ("softmax", "softmax renormalized", "sigmoid", "sigmoid corrected renormalized scale 2.5",
+                      "softmax corrected bias", "sigmoid renormalized groups 3 top_groups 2"):
+            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\nlayers 1 { ffn { d_ff 8, activation "
+                           "silu gated, norm none, residual no, experts 6, top 2, router %s } } } }" % words)
+            given, kept = self.rows(m, 9), best_groups if "groups" in words else None
+            scale = 2.5 if "scale" in words else 1.0
+            near(m.outputs("hidden", {"features": given})[0],
+                 [self.mixture(m, x, words, scale, kept) for x in given], "experts, router " + words)
+
+    def test_shared_expert(self):
+        m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\nlayers 1 { ffn { d_ff 8, activation silu "
+                       "gated, norm none, residual no, experts 6, top 2, shared_expert 5 gated } } } }")
+        given, stem = self.rows(m, 4), "encoder.layers.0.ffn"
+        shared = self.ffn(m, stem + ".shared", True, "silu")
+        wanted = []
+        for x in given:
+            share = 1 / (1 + math.exp(-(m.weight(stem + ".shared.router.weight") @ x)[0]))
+            wanted.append(self.mixture(m, x, "softmax") + shared(x) * share)
+        near(m.outputs("hidden", {"features": given})[0], wanted, "shared_expert")
+
     def test_norm_places(self):
         for place in ("none", "pre", "post", "after", "both"):
             m = self.model("model t { d_model 6\nencoder { seq <= 9, input features, final_norm no\n"

@@ -288,6 +288,21 @@ CASES = {
     "roformer_answers": ("RoFormerForQuestionAnswering", dict(BERT, hidden_size=12), "text"),
     "roformer_classifier": ("RoFormerForSequenceClassification",
                             dict(BERT, hidden_size=12, hidden_act="silu", num_labels=5), "text"),
+    "mixtral_odd": ("MixtralForCausalLM", dict(LLAMA, head_dim=6, num_local_experts=5, num_experts_per_tok=2, sliding_window=4),
+                    "text window greedy"),
+    "qwen2_moe_odd": ("Qwen2MoeForCausalLM",
+                      dict(LLAMA, hidden_size=16, num_hidden_layers=3, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=7,
+                           shared_expert_intermediate_size=9, mlp_only_layers=[1]), "text greedy"),
+    "qwen3_moe_odd": ("Qwen3MoeForCausalLM",
+                      dict(LLAMA, num_hidden_layers=3, head_dim=6, num_experts=9, num_experts_per_tok=4,
+                           moe_intermediate_size=5, norm_topk_prob=True, decoder_sparse_step=2), "text greedy"),
+    "qwen3_moe_classifier": ("Qwen3MoeForSequenceClassification",
+                             dict(LLAMA, head_dim=6, num_experts=4, num_experts_per_tok=1, moe_intermediate_size=17,
+                                  num_labels=3, pad_token_id=0), "text"),
+    "olmoe_odd": ("OlmoeForCausalLM", dict(LLAMA, hidden_size=16, num_experts=7, num_experts_per_tok=2), "text greedy"),
+    "granitemoe_odd": ("GraniteMoeForCausalLM",
+                       dict(LLAMA, hidden_size=24, num_local_experts=6, num_experts_per_tok=4, embedding_multiplier=3.0,
+                            attention_multiplier=0.2, residual_multiplier=0.7, logits_scaling=2.0), "text greedy"),
     "gemma3_whole_odd": ("Gemma3ForConditionalGeneration", dict(GEMMA3), "text window greedy"),
     "gemma3_whole_classifier": ("Gemma3ForSequenceClassification", dict(GEMMA3, num_labels=3), ""),
     "vit_odd": ("ViTModel", dict(VIT, image_size=(8, 12), hidden_act="gelu_new", qkv_bias=False), "pixels"),
@@ -407,6 +422,7 @@ def saved(name, folder):
     cls = getattr(transformers, class_name)
     config = cls.config_class(**settings)
     config._attn_implementation = "sdpa" if "sdpa" in kind else "eager"
+    config._experts_implementation = "eager"  # the others have no float64
     arguments = {"add_pooling_layer": False} if "no_pooler" in kind else {}
     model = cls(config, **arguments).eval()
     fill(model, name)
@@ -419,6 +435,7 @@ def saved(name, folder):
         halve(os.path.join(folder, "model.safetensors"))
     arguments["attn_implementation"] = config._attn_implementation
     model = cls.from_pretrained(folder, dtype=torch.float32, **arguments).eval()
+    model.config.get_text_config()._experts_implementation = "eager"
     model = model if "single" in kind else model.double()
     if "masked" in name or class_name.endswith("ForMaskedLM"):
         model = model.base_model  # the head cannot be said

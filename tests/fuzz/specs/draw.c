@@ -127,6 +127,11 @@ static void draw_ffn(Draw *d, Section *s) {
                                    {S_down_precision, 4}};
     if (!said(s, S_d_ff) || usual(d, 40)) say_something(d, s, S_d_ff);
     by_habit(d, s, habits, COUNT(habits));
+    if (!usual(d, 20)) return;
+    say_something(d, s, S_experts);
+    say_something(d, s, S_top);
+    if (usual(d, 70)) say_something(d, s, S_router);
+    if (usual(d, 40)) say_something(d, s, S_shared_expert);
 }
 
 /* The sublayers of a layer: s self attention, c cross attention, f ffn. */

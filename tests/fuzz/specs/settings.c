@@ -375,6 +375,37 @@ static const char *of_activation(Draw *d, const Section *s) {
     return words_done(&w);
 }
 
+/* Divisible by 2 and 4, or by neither. */
+static const char *of_experts(Draw *d, const Section *s) {
+    (void)s;
+    return integer(d, DICE_NUMBER(&d->dice, 2, 3, 4, 8, 8, 12, 16, 20, 33));
+}
+
+static int64_t experts_said(const Section *s) { return said(s, S_experts) ? said_number(s, S_experts) : 0; }
+
+static const char *of_top(Draw *d, const Section *s) {
+    const int64_t n = experts_said(s);
+    return n ? integer(d, dice_between(&d->dice, 1, n < 5 ? n : 5)) : NULL;
+}
+
+static const char *of_router(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    const int64_t n = experts_said(s), top = said(s, S_top) ? said_number(s, S_top) : 0;
+    if (!top) return NULL;
+    add(&w, DICE_WORD(&d->dice, "softmax", "sigmoid"));
+    maybe(&w, 50, "renormalized");
+    maybe(&w, 30, "bias");
+    maybe(&w, 30, "corrected");
+    if (dice_chance(&d->dice, 30)) add(&w, arena_printf(d->arena, "scale %s", any_real(d)));
+    if (n % 4 == 0 && n >= 8 && top <= n / 2 && dice_chance(&d->dice, 60)) add(&w, "groups 4 top_groups 2");
+    return words_done(&w);
+}
+
+static const char *of_shared_expert(Draw *d, const Section *s) {
+    if (!experts_said(s)) return NULL;
+    return arena_printf(d->arena, "%s%s", of_d_ff(d, s), dice_chance(&d->dice, 40) ? " gated" : "");
+}
+
 static const char *of_head(Draw *d, const Section *s) {
     Words w = words_new(d);
     (void)s;

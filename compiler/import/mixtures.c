@@ -1,0 +1,139 @@
+/* mixtures.c: decoders whose feed-forwards are mixtures of experts. */
+#include "decoders.h"
+
+#define RMSNORM "norm rmsnorm pre eps ${eps}\n"
+#define QK_NORMS ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n"
+/* Keys of training alone. */
+#define ROUTER_TRAINING "output_router_logits router_aux_loss_coef router_jitter_noise "
+
+/* An ffn of experts; `words` are those of the router, and `more` further settings. */
+#define EXPERTS_FFN(words, more)                                                          \
+    "ffn {\nd_ff ${expert_ff}, activation ${activation} gated\nexperts ${experts}, top ${top}\n" \
+    "router " words "\n" more "}\n"
+#define RENORMALIZED "softmax[renormalized? renormalized]"
+/* In a folder, each matrix of each expert is a tensor. */
+#define EXPERT_TENSORS(place, gate, up, down)                       \
+    ".ffn.router.* ." place ".gate.*\n"                             \
+    ".ffn.experts.gate.* ." place ".experts.{expert}." gate ".*\n"  \
+    ".ffn.experts.up.* ." place ".experts.{expert}." up ".*\n"      \
+    ".ffn.experts.down.* ." place ".experts.{expert}." down ".*\n"
+
+/* ---------------------------------------- Mixtral */
+static const ConfigKey mixtral_keys[] = {
+    LLAMA_SIZES("silu"), DERIVED("expert_ff", "=d_ff", NULL),
+    INTEGER_OR("num_key_value_heads", "kv_heads", "8", "=heads"), HEAD_DIM("=d_model / heads"), POSITIONS("131072"),
+    WHOLE_ROPE("1000000"), RMS_EPS("1e-5"), INTEGER_OR("sliding_window", "window", "", ""),
+    INTEGER_OR("num_local_experts num_experts", "experts", "8", NULL),
+    INTEGER_OR("num_experts_per_tok", "top", "2", NULL),
+    DECODER_TOKENS("1", "2", ""), TIED("false"),
+};
+const Family family_mixtral = {
+    .types = "mixtral=Mixtral", .title = "Mixtral: Jiang et al. 2024, arXiv:2401.04088.",
+    .classes = DECODER_CLASSES, KEYS(mixtral_keys), .irrelevant = ROUTER_TRAINING, .prefixes = "model.",
+    .spec = LLAMA_SPEC(RMSNORM "bias none\n", "", "[window? window ${window}]\nposition rope ${rope}\n",
+                       EXPERTS_FFN("softmax renormalized", ""), ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS EXPERT_TENSORS("block_sparse_moe", "w1", "w3", "w2")
+        LLAMA_END,
+};
+
+/* ---------------------------------------- Qwen2-MoE, Qwen3-MoE: some layers are dense */
+#define QWEN_EXPERTS(expert_ff_otherwise, top_otherwise, experts_otherwise)                    \
+    INTEGER_OR("moe_intermediate_size", "expert_ff", expert_ff_otherwise, NULL),               \
+    INTEGER_OR("num_experts num_local_experts", "experts", experts_otherwise, NULL),           \
+    INTEGER_OR("num_experts_per_tok", "top", top_otherwise, NULL),                             \
+    FLAG_OR("norm_topk_prob", "renormalized", "false"),                                        \
+    INTEGER_OR("decoder_sparse_step", "sparse_step", "1", NULL),                               \
+    {"mlp_layer_types", "mlp", KEY_LAYER_TYPES, "every sparse_step dense sparse",              \
+     "every sparse_step dense sparse", "dense sparse"},                                        \
+    {"mlp_only_layers", "mlp", KEY_LAYER_MARKS, "", "", "dense"}
+#define QWEN_WINDOWS                                                                                          \
+    FLAG_OR("use_sliding_window", "use_window", "false"), {"sliding_window", "window", KEY_NATURAL, "4096", "", NULL}, \
+    DERIVED("window", "", "!use_window"), DERIVED("window", "", "window=0")
+#define QWEN_FFN(more)                                                                                 \
+    "[mlp=dense? ffn { d_ff ${d_ff}, activation ${activation} gated }]\n"                              \
+    "$if mlp=sparse\n" EXPERTS_FFN(RENORMALIZED, more) "$end\n"
+
+static const ConfigKey qwen2_moe_keys[] = {
+    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "16", "=heads"),
+    DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
+    FLAG_OR("qkv_bias", "qkv_bias", "true"), QWEN_WINDOWS,
+    {"max_window_layers", "first_window", KEY_NATURAL, "28", "28", NULL},
+    LAYER_TYPES("from first_window full_attention sliding_attention", "sliding_attention full_attention"),
+    POSITIONS("32768"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), QWEN_EXPERTS("1408", "4", "60"),
+    INTEGER_OR("shared_expert_intermediate_size", "shared", "5632", NULL),
+    DECODER_TOKENS("", "", ""), TIED("false"),
+};
+const Family family_qwen2_moe = {
+    .types = "qwen2_moe=Qwen2Moe", .title = "Qwen2-MoE: Yang et al. 2024, arXiv:2407.10671.",
+    .classes = DECODER_CLASSES, KEYS(qwen2_moe_keys), .irrelevant = ROUTER_TRAINING, .prefixes = "model.",
+    .spec = LLAMA_SPEC(RMSNORM "bias none\n", "",
+        "[layer_type=sliding_attention&window? window ${window}]\n[qkv_bias? bias q k v]\nposition rope ${rope}\n",
+        QWEN_FFN("shared_expert ${shared} gated\n"), ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS
+        EXPERT_TENSORS("mlp", "gate_proj", "up_proj", "down_proj")
+        ".ffn.shared.gate.* .mlp.shared_expert.gate_proj.*\n"
+        ".ffn.shared.up.* .mlp.shared_expert.up_proj.*\n"
+        ".ffn.shared.down.* .mlp.shared_expert.down_proj.*\n"
+        ".ffn.shared.router.* .mlp.shared_expert_gate.*\n" LLAMA_FFN LLAMA_END,
+};
+
+static const ConfigKey qwen3_moe_keys[] = {
+    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "4", "=heads"), HEAD_DIM("=d_model / heads"),
+    ATTENTION_BIAS, QWEN_WINDOWS, POSITIONS("32768"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"),
+    QWEN_EXPERTS("768", "8", "128"), DECODER_TOKENS("", "", ""), TIED("false"),
+};
+const Family family_qwen3_moe = {
+    .types = "qwen3_moe=Qwen3Moe", .title = "Qwen3-MoE: Yang et al. 2025, arXiv:2505.09388.",
+    .classes = DECODER_CLASSES, KEYS(qwen3_moe_keys), .irrelevant = ROUTER_TRAINING "max_window_layers",
+    .prefixes = "model.",
+    .spec = LLAMA_SPEC(RMSNORM "bias none\n", "",
+        "[window? window ${window}]\n[attention_bias? bias all]\nqk_norm rmsnorm\nposition rope ${rope}\n",
+        QWEN_FFN(""), ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS QK_NORMS
+        EXPERT_TENSORS("mlp", "gate_proj", "up_proj", "down_proj") LLAMA_FFN LLAMA_END,
+};
+
+/* ---------------------------------------- OLMoE */
+static const ConfigKey olmoe_keys[] = {
+    LLAMA_SIZES("silu"), DERIVED("expert_ff", "=d_ff", NULL), KV_HEADS, DERIVED("head_dim", "=d_model / heads", NULL),
+    DERIVED("width", "=d_model", NULL), POSITIONS("4096"), WHOLE_ROPE("10000"), RMS_EPS("1e-5"), ATTENTION_BIAS,
+    INTEGER_OR("num_experts num_local_experts", "experts", "64", NULL),
+    INTEGER_OR("num_experts_per_tok", "top", "8", NULL), FLAG_OR("norm_topk_prob", "renormalized", "false"),
+    MUST("clip_qkv", "null"), DECODER_TOKENS("", "50279", "1"), TIED("false"),
+};
+const Family family_olmoe = {
+    .types = "olmoe=Olmoe", .title = "OLMoE: Muennighoff et al. 2024, arXiv:2409.02060.",
+    .classes = DECODER_CLASSES, KEYS(olmoe_keys), .irrelevant = ROUTER_TRAINING, .prefixes = "model.",
+    .spec = LLAMA_SPEC(RMSNORM "bias none\n", "",
+        "[attention_bias? bias all]\nqk_norm rmsnorm all_heads\nposition rope ${rope}\n",
+        EXPERTS_FFN(RENORMALIZED, ""), ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS QK_NORMS
+        EXPERT_TENSORS("mlp", "gate_proj", "up_proj", "down_proj") LLAMA_END,
+};
+
+/* ---------------------------------------- GraniteMoE: gate and up of each expert lie together */
+static const ConfigKey granitemoe_keys[] = {
+    LLAMA_SIZES("silu"), DERIVED("expert_ff", "=d_ff", NULL), DERIVED("d_ff_twice", "=d_ff * 2", NULL), KV_HEADS,
+    HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), ATTENTION_BIAS,
+    INTEGER_OR("num_local_experts num_experts", "experts", "8", NULL),
+    INTEGER_OR("num_experts_per_tok", "top", "2", NULL),
+    REAL_OR("embedding_multiplier", "embedding_scale", "1", NULL),
+    REAL_OR("attention_multiplier", "score_scale", "1", NULL), /* in place of 1/sqrt(head_dim) */
+    REAL_OR("residual_multiplier", "residual_scale", "1", NULL), REAL_OR("logits_scaling", "divisor", "1", NULL),
+    REFUSED("divisor=0", "`logits_scaling` is 0, and the logits are divided by it"),
+    DECODER_TOKENS("1", "2", ""), TIED("false"),
+};
+const Family family_granitemoe = {
+    .types = "granitemoe=GraniteMoe", .title = "Granite MoE: Granite Team, IBM 2024.",
+    .classes = "ForCausalLM=logits Model=hidden", KEYS(granitemoe_keys), .irrelevant = ROUTER_TRAINING,
+    .prefixes = "model.",
+    .spec = LLAMA_SPEC(RMSNORM "[residual_scale!=1? residual scale ${residual_scale}]\n",
+                       "[embedding_scale!=1? embedding scale ${embedding_scale}]\n",
+                       "[!attention_bias? bias none]\nscale ${score_scale}\nposition rope ${rope}\n",
+                       EXPERTS_FFN("softmax renormalized", "bias none\n"), "[divisor!=1? scale 1/${divisor}]"),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS
+        ".ffn.router.* .block_sparse_moe.router.layer.*\n"
+        ".ffn.experts.gate.* .block_sparse_moe.input_linear.* rows 0..${d_ff}\n"
+        ".ffn.experts.up.* .block_sparse_moe.input_linear.* rows ${d_ff}..${d_ff_twice}\n"
+        ".ffn.experts.down.* .block_sparse_moe.output_linear.*\n" LLAMA_END,
+};

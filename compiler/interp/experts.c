@@ -1,0 +1,251 @@
+/* experts.c: the experts that a row chooses, their gates, and the products with their matrices. */
+#include "experts.h"
+#include "fixed.h"
+#include "products.h"
+#include "round.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- scores */
+
+/* One row while experts are chosen for it. */
+typedef struct Choosing {
+    const Experts *e;
+    Arithmetic way;      /* FREE: in double; else all numbers are f32 */
+    const double *logits, *correction; /* correction may be NULL */
+    double *scores;      /* of each expert; without sums where they are not read, see weigh */
+    double *values;      /* by which experts are chosen */
+    double *groups;      /* by which groups are */
+    bool *taken;
+} Choosing;
+
+static double as(const Choosing *c, double x) { return c->way == ARITHMETIC_FREE ? x : (double)(float)x; }
+
+/* e^(x - most) */
+static double power(const Choosing *c, double x, double most) {
+    if (c->way == ARITHMETIC_FREE) return exp(x - most);
+    return (double)fixed_exp2(c->way, ((float)x - (float)most) * 0x1.715476p+0f);
+}
+
+static double sigmoid(const Choosing *c, double x) {
+    if (c->way == ARITHMETIC_FREE) return 1 / (1 + exp(-x));
+    return (double)fixed_activation(c->way, ACTIVATION_sigmoid, (float)x);
+}
+
+/* Sets the scores, which for a softmax are powers of e that are not divided by their sum yet. */
+static void score(Choosing *c) {
+    double most = c->logits[0];
+    for (int64_t e = 1; e < c->e->count; e++)
+        if (c->logits[e] > most) most = c->logits[e];
+    for (int64_t e = 0; e < c->e->count; e++)
+        c->scores[e] =
+            c->e->router == ROUTER_SIGMOID ? sigmoid(c, c->logits[e]) : power(c, c->logits[e], most);
+    if (c->e->router == ROUTER_SIGMOID || (c->e->renormalized && !c->correction)) return;
+    double sum = 0;
+    for (int64_t e = 0; e < c->e->count; e++) sum = as(c, sum + c->scores[e]);
+    for (int64_t e = 0; e < c->e->count; e++) c->scores[e] = as(c, c->scores[e] / sum);
+}
+
+/* A softmax has the order of its logits, which rounding cannot make equal. */
+static void set_values(Choosing *c) {
+    const bool logits = c->e->router == ROUTER_SOFTMAX && !c->correction;
+    for (int64_t e = 0; e < c->e->count; e++)
+        c->values[e] = logits ? c->logits[e] : as(c, c->scores[e] + (c->correction ? c->correction[e] : 0));
+}
+
+/* ---------------------------------------------------------------- the choice */
+
+/* The first of n with the largest value that is not taken. */
+static int64_t best_of(const double *values, const bool *taken, int64_t n) {
+    int64_t best = -1;
+    for (int64_t i = 0; i < n; i++)
+        if (!taken[i] && (best < 0 || values[i] > values[best])) best = i;
+    return best;
+}
+
+/* The largest value of a group of experts, or with sigmoid the sum of the two largest. */
+static double group_value(const Choosing *c, const double *values, int64_t size) {
+    double first = -INFINITY, second = -INFINITY;
+    for (int64_t i = 0; i < size; i++) {
+        const double x = values[i];
+        if (x > first) second = first, first = x;
+        else if (x > second) second = x;
+    }
+    return c->e->router == ROUTER_SIGMOID ? as(c, first + second) : first;
+}
+
+/* What the value of an expert of a group that is not chosen becomes. Scores become 0, as in DeepSeek-V3. */
+static double excluded(const Choosing *c) {
+    return c->e->router == ROUTER_SOFTMAX && !c->correction ? -INFINITY : 0;
+}
+
+static void choose_groups(Choosing *c) {
+    const int64_t n = c->e->groups, size = c->e->count / n;
+    if (c->e->top_groups >= n) return;
+    bool *taken = c->taken;
+    for (int64_t g = 0; g < n; g++) {
+        c->groups[g] = group_value(c, c->values + g * size, size);
+        taken[g] = false;
+    }
+    for (int64_t t = 0; t < c->e->top_groups; t++) taken[best_of(c->groups, taken, n)] = true;
+    for (int64_t e = c->e->count; e-- > 0;)
+        if (!taken[e / size]) c->values[e] = excluded(c);
+}
+
+static void choose_experts(Choosing *c, double *out) {
+    for (int64_t e = 0; e < c->e->count; e++) c->taken[e] = false;
+    for (int64_t s = 0; s < c->e->top; s++) {
+        const int64_t best = best_of(c->values, c->taken, c->e->count);
+        c->taken[best] = true;
+        out[s] = (double)best;
+    }
+}
+
+/* Sets the gates of the chosen experts. */
+static void weigh(const Choosing *c, double *out) {
+    const int64_t top = c->e->top;
+    double sum = 0;
+    for (int64_t s = 0; s < top; s++) sum = as(c, sum + c->scores[(int64_t)out[s]]);
+    if (c->e->router == ROUTER_SIGMOID) sum = as(c, sum + as(c, 1e-20)); /* all scores may be 0 */
+    for (int64_t s = 0; s < top; s++) {
+        double gate = c->scores[(int64_t)out[s]];
+        if (c->e->renormalized) gate = as(c, gate / sum);
+        out[top + s] = c->e->scale == 1 ? gate : as(c, gate * as(c, c->e->scale));
+    }
+}
+
+/* ---------------------------------------------------------------- a choice that C has made */
+
+/* Whether values that are wrong by at most `by` may lead to the choice of C. */
+static bool may_be_chosen(const Choosing *c, const double *values, const float *given, double by) {
+    const int64_t top = c->e->top, n = c->e->groups, size = c->e->count / n;
+    double least = INFINITY, kth = -INFINITY;
+    for (int64_t s = 0; s < top; s++) {
+        if (!(given[s] >= 0 && given[s] < (float)c->e->count) || given[s] != floorf(given[s])) return false;
+        for (int64_t other = 0; other < s; other++)
+            if (given[other] == given[s]) return false;
+        least = fmin(least, values[(int64_t)given[s]]);
+        if (s && values[(int64_t)given[s]] > values[(int64_t)given[s - 1]] + by) return false;
+    }
+    const bool grouped = c->e->top_groups < n;
+    for (int64_t g = 0; g < n && grouped; g++) {
+        int64_t better = 0;
+        c->groups[g] = group_value(c, values + g * size, size);
+        for (int64_t other = 0; other < n; other++)
+            better += group_value(c, values + other * size, size) > c->groups[g];
+        if (better < c->e->top_groups && (kth == -INFINITY || c->groups[g] < kth)) kth = c->groups[g];
+    }
+    for (int64_t e = 0; e < c->e->count; e++) {
+        bool chosen = false;
+        for (int64_t s = 0; s < top; s++) chosen |= (int64_t)given[s] == e;
+        if (grouped && chosen && c->groups[e / size] < kth - 2 * by && values[e] > excluded(c)) return false;
+        if (!chosen && values[e] > least + by && (!grouped || c->groups[e / size] > kth + 2 * by)) return false;
+    }
+    return true;
+}
+
+/* Takes the choice of C in place of its own, with gates that are its own. */
+static void adopt(Interp *in, Choosing *c, const Op *op, const float *given, const double *values, double *out) {
+    QuantizeReport *report = in->report;
+    const int64_t top = c->e->top;
+    double largest = 0;
+    for (int64_t e = 0; e < c->e->count; e++)
+        if (isfinite(c->logits[e])) largest = fmax(largest, fabs(c->logits[e]));
+    const bool odd = !isfinite(out[top]), fits = odd || may_be_chosen(c, values, given, 2e-5 * (1 + largest));
+    if (report) {
+        report->numbers += top;
+        report->most_ties += (double)top * SHARE_OF_TIES;
+        report->wrong += !fits;
+        if (!fits && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
+        for (int64_t s = 0; s < top && !odd; s++)
+            if (out[s] != (double)given[s]) count_tie(report, s, c->logits[(int64_t)out[s]], (double)given[s]);
+    }
+    if (!fits || odd) return;
+    for (int64_t s = 0; s < top; s++) out[s] = (double)given[s];
+    weigh(c, out);
+}
+
+void run_choose(Interp *in, const Op *op, double *out) {
+    const Experts *e = op->a.experts;
+    const int64_t n = extent(in, op->result, 0), count = e->count;
+    const QuantizedRows *given = in->given ? &in->given[op->result] : NULL;
+    double *room = arena_array(in->arena, (size_t)(6 * count), sizeof *room);
+    double *values = room + 4 * count, *correction = room + 5 * count;
+    Choosing c = {.e = e,
+                  .way = in->arithmetic,
+                  .scores = room + count,
+                  .values = room + 2 * count,
+                  .groups = room + 3 * count,
+                  .taken = arena_array(in->arena, (size_t)count, sizeof(bool))};
+    for (int64_t j = 0; j < count && op->n_inputs > 1; j++) correction[j] = at(in->numbers[op->inputs[1]], j);
+    if (op->n_inputs > 1) c.correction = correction;
+    for (int64_t i = 0; i < n; i++) {
+        double *row = out + i * 2 * e->top;
+        for (int64_t j = 0; j < count; j++) room[j] = at(in->numbers[op->inputs[0]], i * count + j);
+        c.logits = room;
+        score(&c);
+        set_values(&c);
+        for (int64_t j = 0; j < count; j++) values[j] = c.values[j];
+        choose_groups(&c);
+        choose_experts(&c, row);
+        weigh(&c, row);
+        if (given && given->data)
+            adopt(in, &c, op, (const float *)(const void *)(given->data + i * given->stride), values, row);
+        for (int64_t s = e->top; s < 2 * e->top && in->rounding.state; s++)
+            row[s] = round_result(&in->rounding, row[s]);
+    }
+}
+
+/* ---------------------------------------------------------------- products */
+
+ExpertRows *expert_rows(const Interp *in, const Op *op, int choice, int64_t n) {
+    const Experts *e = op->a.experts;
+    ExpertRows *rows = arena_array(in->arena, (size_t)e->count, sizeof *rows);
+    for (int64_t i = 0; i < e->count; i++)
+        rows[i].parts = arena_array(in->arena, (size_t)n, sizeof *rows[i].parts); /* a row chooses an expert once */
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t s = 0; s < e->top; s++) {
+            ExpertRows *own = &rows[(int64_t)at(in->numbers[choice], i * 2 * e->top + s)];
+            own->parts[own->n++] = i * e->top + s;
+        }
+    return rows;
+}
+
+int64_t expert_input(const Interp *in, const Op *op, int64_t part) {
+    const bool apart = extent(in, op->inputs[0], 1) != extent(in, op->inputs[1], 2);
+    return apart ? part : part / op->a.experts->top;
+}
+
+/* The matrix, or the bias, of one expert. */
+static Numbers numbers_from(Numbers all, int64_t first, int64_t first_row) {
+    if (all.single) all.single += first;
+    if (all.real) all.real += first;
+    if (all.scales) all.scales += first_row;
+    return all;
+}
+
+void run_expert_linear(Interp *in, const Op *op, double *out) {
+    const Numbers x = in->numbers[op->inputs[0]], weight = in->numbers[op->inputs[1]];
+    const int64_t n = extent(in, op->result, 0), d = extent(in, op->inputs[1], 1), k = extent(in, op->inputs[1], 2);
+    const ExpertRows *rows = expert_rows(in, op, op->inputs[2], n);
+    double *from = arena_array(in->arena, (size_t)(n * k), sizeof *from);
+    double *to = arena_array(in->arena, (size_t)(n * d), sizeof *to);
+    for (int64_t e = 0; e < op->a.experts->count; e++) {
+        if (!rows[e].n) continue;
+        for (int64_t r = 0; r < rows[e].n; r++)
+            for (int64_t j = 0; j < k; j++) from[r * k + j] = at(x, expert_input(in, op, rows[e].parts[r]) * k + j);
+        Numbers bias = {0};
+        if (op->n_inputs > 3) bias = numbers_from(in->numbers[op->inputs[3]], e * d, 0);
+        run_linear(in->arena, &in->rounding, (Numbers){.real = from}, numbers_from(weight, e * d * k, e * d),
+                   op->n_inputs > 3 ? &bias : NULL, rows[e].n, k, d, to);
+        for (int64_t r = 0; r < rows[e].n; r++)
+            for (int64_t c = 0; c < d; c++) out[rows[e].parts[r] * d + c] = to[r * d + c];
+    }
+}
+
+void run_expert_sum(Numbers y, Numbers choice, int64_t n, int64_t d, int64_t top, double *out) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t s = 0; s < top; s++)
+            for (int64_t c = 0; c < d; c++)
+                out[i * d + c] += at(choice, i * 2 * top + top + s) * at(y, (i * top + s) * d + c);
+}
