@@ -491,6 +491,8 @@ typedef struct Ffn {
     int64_t d_ff;
     Activation activation;
     bool gated, bias_up, bias_gate, bias_down;
+    double limit;  /* of gated: the bound of both factors, before the activation; 0: none */
+    bool plus_one; /* of gated: 1 is added to the other factor */
     Experts experts;
 } Ffn;
 

@@ -4,6 +4,7 @@
 #include "blocks.h"
 
 #include "bytes.h"
+#include "coded.h"
 #include "half.h"
 
 #include <stddef.h>
@@ -50,12 +51,9 @@ static void decode_iq4_nl(const uint8_t *block, float *out) {
     for (int i = 0; i < 32; i++) out[i] = scale * (float)values[nibble(block + 2, i)];
 }
 
-/* OCP Microscaling Formats, version 1.0, sections 5.3.3 and 5.4.1: an exponent of 8 bits with bias 127 and numbers of
- * E2M1, which are doubled in the table, so that the scale is halved. */
 static void decode_mxfp4(const uint8_t *block, float *out) {
-    static const int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-    const float scale = float_of_bits(block[0] < 2 ? UINT32_C(0x00200000) << block[0] : (uint32_t)(block[0] - 1) << 23);
-    for (int i = 0; i < 32; i++) out[i] = scale * (float)doubled[nibble(block + 1, i)];
+    const float scale = e8m0_half(block[0]);
+    for (int i = 0; i < 32; i++) out[i] = scale * (float)e2m1_doubled[nibble(block + 1, i)];
 }
 
 /* ---------------------------------------------------------------- 256 numbers, scales of parts */

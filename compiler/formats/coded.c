@@ -94,8 +94,25 @@ float eight_bit_number(const CodedMatrix *m, int64_t row, int64_t column) {
     return number * 7.874015718698502e-3f; /* 1/127, as bitsandbytes rounds it */
 }
 
+/* OCP Microscaling Formats, version 1.0, sections 5.3.3 and 5.4.1. The table has doubled numbers, so that the scale, an
+ * exponent of 8 bits with bias 127, is halved. */
+const int8_t e2m1_doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+float e8m0_half(uint8_t code) {
+    return float_of_bits(code < 2 ? UINT32_C(0x00200000) << code : (uint32_t)(code - 1) << 23);
+}
+
+/* In the layout of GPT-OSS: codes [rows][columns / 2], whose lower halves are the even columns, and a scale for each 32
+ * columns of a row. */
+float mxfp4_number(const CodedMatrix *m, int64_t row, int64_t column) {
+    const int64_t at = row * m->columns + column;
+    const int code = at % 2 ? m->codes[at / 2] >> 4 : m->codes[at / 2] & 15;
+    return e8m0_half(m->scales[at / 32]) * (float)e2m1_doubled[code];
+}
+
 const char *coded_exact(const CodedMatrix *m) {
     static const char *const words[] = {"int8:32:halves", "int8:64:halves", "int8:128:halves"};
+    if (m->number == mxfp4_number) return "int8:32";
     const bool grouped = (m->number == gptq_number || m->number == awq_number) && m->scale_type == DTYPE_F16 &&
                          m->bits <= 4 && !m->order && m->columns % m->block_columns == 0;
     for (int i = 0; grouped && i < 3; i++)

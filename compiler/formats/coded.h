@@ -31,6 +31,10 @@ float packed_number(const CodedMatrix *matrix, int64_t row, int64_t column);
 float scaled_number(const CodedMatrix *matrix, int64_t row, int64_t column);
 float four_bit_number(const CodedMatrix *matrix, int64_t row, int64_t column);
 float eight_bit_number(const CodedMatrix *matrix, int64_t row, int64_t column);
+float mxfp4_number(const CodedMatrix *matrix, int64_t row, int64_t column);
+/* A number of E2M1, doubled, and the half of the scale that a code of E8M0 stands for. */
+extern const int8_t e2m1_doubled[16];
+float e8m0_half(uint8_t code);
 
 /* --- quantized.c */
 /* Whether the file has tensors that only make weights together, as those of quantized checkpoints do. */

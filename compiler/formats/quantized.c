@@ -112,14 +112,21 @@ static void expect_scales(const Reading *reading, const FileTensor *tensor) {
 
 static int64_t words_of(int64_t count, int bits) { return (count * bits + 31) / 32; }
 
-/* Adds a tensor `STEM.weight` that decodes to this matrix. */
-static void add_matrix(Reading *reading, const FileTensor *codes, const char *stem, const CodedMatrix *matrix) {
+/* Adds a tensor of this name and shape that decodes to the matrix. */
+static void add_shaped(Reading *reading, const FileTensor *codes, const char *name, Shape shape,
+                       const CodedMatrix *matrix) {
     CodedMatrix *kept = arena_alloc(reading->arena, sizeof *kept);
     *kept = *matrix;
     reading->used[codes - reading->file->tensors] = true;
-    reading->made.tensors[reading->made.count++] = (FileTensor){
-        .name = arena_printf(reading->arena, "%s.weight", stem), .path = codes->path, .coded = kept, .dtype = DTYPE_F32,
-        .shape = {2, {matrix->rows, matrix->columns}}, .data = codes->data, .bytes = codes->bytes};
+    reading->made.tensors[reading->made.count++] =
+        (FileTensor){.name = name, .path = codes->path, .coded = kept, .dtype = DTYPE_F32, .shape = shape,
+                     .data = codes->data, .bytes = codes->bytes};
+}
+
+/* Adds a tensor `STEM.weight` that decodes to this matrix. */
+static void add_matrix(Reading *reading, const FileTensor *codes, const char *stem, const CodedMatrix *matrix) {
+    add_shaped(reading, codes, arena_printf(reading->arena, "%s.weight", stem),
+               (Shape){2, {matrix->rows, matrix->columns}}, matrix);
 }
 
 /* Checks the group of each column, and sets how many columns share one where there is no list of them. */
@@ -451,6 +458,27 @@ static void add_eight_bits(Reading *reading, const FileTensor *scales, const cha
     add_matrix(reading, codes, stem, &matrix);
 }
 
+/* ---------------------------------------------------------------- MXFP4 */
+
+/* The matrices of all experts, [experts][rows][columns], as codes STEM_blocks [experts][rows][columns / 32][16] and
+ * scales STEM_scales [experts][rows][columns / 32]. The tensor keeps the name of the codes. */
+static void add_mxfp4(Reading *reading, const FileTensor *codes, const char *stem) {
+    const char *own = strrchr(codes->name, '.'), *ending = strrchr(codes->name, '_');
+    const char *suffix = arena_printf(reading->arena, "%.*s_scales", (int)(ending - own), own);
+    const FileTensor *scales = part(reading, codes, stem, suffix);
+    const Shape *c = &codes->shape, *s = &scales->shape;
+    bool fits = codes->dtype == DTYPE_U8 && scales->dtype == DTYPE_U8 && c->rank == 4 && s->rank == 3 &&
+                c->dims[3] == 16;
+    for (int d = 0; d < 3 && fits; d++) fits = c->dims[d] == s->dims[d] && c->dims[d] >= 1 && c->dims[d] <= INT32_MAX / 32;
+    if (!fits)
+        tensor_fail(reading->arena, codes->path, codes->name, "it is %s %s beside scales %s %s; U8 [experts, rows, n, 16] "
+                    "beside U8 [experts, rows, n] is understood", dtype_name(codes->dtype),
+                    shape_text(reading->arena, *c), dtype_name(scales->dtype), shape_text(reading->arena, *s));
+    const CodedMatrix matrix = {.number = mxfp4_number, .rows = c->dims[0] * c->dims[1], .columns = c->dims[2] * 32,
+                                .codes = codes->data, .scales = scales->data, .block_columns = 32};
+    add_shaped(reading, codes, codes->name, (Shape){3, {c->dims[0], c->dims[1], matrix.columns}}, &matrix);
+}
+
 /* ---------------------------------------------------------------- the file */
 
 static const Method methods[] = {
@@ -464,6 +492,8 @@ static const Method methods[] = {
     {"bitsandbytes", ".weight.quant_state.bitsandbytes__nf4", add_four_bits},
     {"bitsandbytes", ".weight.quant_state.bitsandbytes__fp4", add_four_bits},
     {"bitsandbytes", ".SCB", add_eight_bits},
+    {"mxfp4", ".gate_up_proj_blocks", add_mxfp4},
+    {"mxfp4", ".down_proj_blocks", add_mxfp4},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
@@ -509,8 +539,8 @@ static void add_matrices(Reading *reading) {
     bool known = false;
     for (int m = 0; m < METHODS; m++) known = known || strcmp(methods[m].name, method) == 0;
     if (!known)
-        fail("%s: `quant_method` of `quantization_config` is \"%.40s\"; gptq, awq, compressed-tensors, fp8, fbgemm_fp8 "
-             "and bitsandbytes are understood", reading->config_path, method);
+        fail("%s: `quant_method` of `quantization_config` is \"%.40s\"; gptq, awq, compressed-tensors, fp8, fbgemm_fp8, "
+             "bitsandbytes and mxfp4 are understood", reading->config_path, method);
     for (size_t i = 0; i < reading->file->count; i++) {
         const FileTensor *tensor = &reading->file->tensors[i];
         bool added = false;

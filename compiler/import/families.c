@@ -15,7 +15,7 @@ const Family *const families[] = {
     &family_granite, &family_smollm3, &family_olmo3, &family_ministral, &family_glm4, &family_glm,
     &family_arcee, &family_nemotron, &family_seed_oss, &family_ernie4_5, &family_helium, &family_olmo, &family_cohere2,
     &family_exaone4, &family_xglm, &family_biogpt,
-    &family_mixtral, &family_qwen2_moe, &family_qwen3_moe, &family_olmoe, &family_granitemoe,
+    &family_mixtral, &family_qwen2_moe, &family_qwen3_moe, &family_olmoe, &family_granitemoe, &family_gpt_oss,
     &family_t5, &family_umt5, &family_bart, &family_mbart, &family_marian, &family_pegasus, &family_m2m_100,
     NULL,
 };
@@ -28,7 +28,7 @@ static const struct {
 } refusals[] = {
     {"clip", "it holds a model of texts and one of images; a folder of its text model (CLIPTextModel) is understood"},
     {"llama4 llama4_text", "its masks are cut in chunks, and " EXPERTS},
-    {"gpt_oss phimoe deepseek_v2 deepseek_v3 dbrx jamba", EXPERTS},
+    {"phimoe deepseek_v2 deepseek_v3 dbrx jamba", EXPERTS},
     {"switch_transformers nllb-moe", EXPERTS},
     {"mamba mamba2 falcon_mamba rwkv recurrent_gemma bamba zamba zamba2 falcon_h1 lfm2", NO_ATTENTION},
     {"gemma3n gemma3n_text", "its layers keep several streams of rows"},

@@ -111,6 +111,45 @@ const Family family_olmoe = {
         EXPERT_TENSORS("mlp", "gate_proj", "up_proj", "down_proj") LLAMA_END,
 };
 
+/* ---------------------------------------- GPT-OSS: gate and up are neighbouring columns, and both have bounds */
+static const ConfigKey gpt_oss_keys[] = {
+    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "8", "=heads"), HEAD_DIM("64"),
+    POSITIONS("131072"), ONE_ROPE("150000", "1"), RMS_EPS("1e-5"),
+    FLAG_OR("attention_bias", "attention_bias", "true"),
+    INTEGER_OR("num_local_experts num_experts", "experts", "128", NULL),
+    INTEGER_OR("num_experts_per_tok experts_per_token", "top", "4", NULL),
+    INTEGER_OR("sliding_window", "window", "128", NULL),
+    LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"),
+    REAL_OR("swiglu_limit", "limit", "7", NULL), MUST("swiglu_alpha", "1.702"), MUST("hidden_act", "silu"),
+    DECODER_TOKENS("", "", ""), TIED("false"),
+};
+const Family family_gpt_oss = {
+    .types = "gpt_oss=GptOss", .title = "GPT-OSS: OpenAI 2025, arXiv:2508.10925.",
+    .classes = DECODER_CLASSES, KEYS(gpt_oss_keys), .irrelevant = ROUTER_TRAINING "initial_context_length",
+    .prefixes = "model.",
+    .spec = LLAMA_SPEC(RMSNORM, "",
+        "[layer_type=sliding_attention? window ${window}]\n[!attention_bias? bias none]\nsink learned\n"
+        "position rope ${rope}\n",
+        "ffn {\nd_ff ${d_ff}, activation quick_gelu gated limit ${limit} plus_one\n"
+        "experts ${experts}, top ${top}\nrouter softmax renormalized bias\n}\n", ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS
+        ".attention.sink.weight .self_attn.sinks\n"
+        ".ffn.router.* .mlp.router.*\n"
+        "$if !#layers.0.mlp.experts.gate_up_proj_blocks\n"
+        ".ffn.experts.gate.weight .mlp.experts.gate_up_proj transpose interleaved ${d_ff} parts 2 take 0\n"
+        ".ffn.experts.up.weight .mlp.experts.gate_up_proj transpose interleaved ${d_ff} parts 2 take 1\n"
+        ".ffn.experts.down.weight .mlp.experts.down_proj transpose\n"
+        "$end\n"
+        "$if #layers.0.mlp.experts.gate_up_proj_blocks\n" /* of MXFP4, which are not transposed */
+        ".ffn.experts.gate.weight .mlp.experts.gate_up_proj_blocks interleaved ${d_ff} parts 2 take 0\n"
+        ".ffn.experts.up.weight .mlp.experts.gate_up_proj_blocks interleaved ${d_ff} parts 2 take 1\n"
+        ".ffn.experts.down.weight .mlp.experts.down_proj_blocks\n"
+        "$end\n"
+        ".ffn.experts.gate.bias .mlp.experts.gate_up_proj_bias interleaved ${d_ff} parts 2 take 0\n"
+        ".ffn.experts.up.bias .mlp.experts.gate_up_proj_bias interleaved ${d_ff} parts 2 take 1\n"
+        ".ffn.experts.down.bias .mlp.experts.down_proj_bias\n" LLAMA_END,
+};
+
 /* ---------------------------------------- GraniteMoE: gate and up of each expert lie together */
 static const ConfigKey granitemoe_keys[] = {
     LLAMA_SIZES("silu"), DERIVED("expert_ff", "=d_ff", NULL), DERIVED("d_ff_twice", "=d_ff * 2", NULL), KV_HEADS,

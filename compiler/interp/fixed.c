@@ -112,12 +112,21 @@ static void unit_length(Arithmetic way, const float *x, int64_t d, double *out) 
 
 /* ---------------------------------------------------------------- the op */
 
+static float fixed_gate(Arithmetic way, const OpAttributes *a, float gate, float up) {
+    const float cap = (float)a->cap;
+    if (cap > 0) {
+        gate = gate > cap ? cap : gate;
+        up = up > cap ? cap : up < -cap ? -cap : up;
+    }
+    return fixed_activation(way, a->activation, gate) * (a->plus_one ? up + 1.0f : up);
+}
+
 /* Ops whose result has a number for each of the first input's. */
 static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, double *out) {
     const OpAttributes *a = &op->a;
     const Arithmetic way = in->arithmetic;
     const float *x = fixed_numbers(in, op->inputs[0]), scale = (float)a->scale;
-    const bool two = op->kind == OP_add || op->kind == OP_mul;
+    const bool two = op->kind == OP_add || op->kind == OP_mul || op->kind == OP_gate;
     const float *y = two ? fixed_numbers(in, op->inputs[1]) : x;
     const bool same_row = two && in->graph->tensors[op->inputs[1]].rank == 1;
     const bool same_column = op->kind == OP_mul && extent(in, op->inputs[1], 1) != d;
@@ -126,6 +135,7 @@ static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, doub
         case OP_add: out[i] = (double)fixed_add(way, x[i], y[same_row ? i % d : i], scale); break;
         case OP_mul: out[i] = (double)(x[i] * y[same_column ? i / d : i]); break;
         case OP_scale: out[i] = (double)(x[i] * scale); break;
+        case OP_gate: out[i] = (double)fixed_gate(way, a, x[i], y[i]); break;
         case OP_softcap: out[i] = (double)(cap * fixed_tanh(way, x[i] * inverse_cap)); break;
         case OP_activation: out[i] = (double)fixed_activation(way, a->activation, x[i]); break;
         default: return false;
@@ -152,7 +162,7 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
         for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(x + c, op->a.pool, extent(in, op->inputs[0], 0), d);
         return true;
     }
-    case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_activation:
+    case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_activation: case OP_gate:
         return each_number(in, op, count, d, out);
     case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_prepend: case OP_choose:
     case OP_quantize: case OP_round: case OP_COUNT:

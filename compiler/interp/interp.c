@@ -100,6 +100,14 @@ static double activate(Activation kind, double x) {
     return x;
 }
 
+static double run_gate(const OpAttributes *a, double gate, double up) {
+    if (a->cap > 0) {
+        gate = gate > a->cap ? a->cap : gate;
+        up = up > a->cap ? a->cap : up < -a->cap ? -a->cap : up;
+    }
+    return activate(a->activation, gate) * (up + (a->plus_one ? 1 : 0));
+}
+
 /* x [n][groups*d], weight [d] or [groups][d], bias the same or none -> out [n][groups*d]. Each group of d columns is
  * normalized on its own. A mean whose sum overflows f32 is NaN, and a sum of squares that overflows is infinite. */
 static void run_norm(const Rounding *how, bool centered, Numbers x, Numbers weight, bool weight_per_group,
@@ -327,6 +335,7 @@ static void run_op(Interp *in, const Op *op) {
         break;
     case OP_round: run_round(in, op, x, n * parts, d / parts, out); break;
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
+    case OP_gate: for (int64_t i = 0; i < count; i++) out[i] = run_gate(a, at(x, i), at(y, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
     case OP_layernorm: case OP_rmsnorm:
         run_norm(&in->rounding, op->kind == OP_layernorm, x, y, in->graph->tensors[op->inputs[1]].rank == 2,

@@ -28,6 +28,18 @@ static const char *value_name(Build *b, const Branch *branch, const char *word) 
     return arena_printf(b->arena, "%s%s", branch->stem, word);
 }
 
+/* f(up), or f(gate) times up; `gate` is NO_TENSOR without one. */
+static int activate(Build *b, const Branch *branch, const Ffn *f, int gate, int up) {
+    const Tensor result = build_value_like(b, value_name(b, branch, "gated"), up);
+    if (gate != NO_TENSOR && (f->limit > 0 || f->plus_one))
+        return EMIT(gate, result, ATTRIBUTES(.activation = f->activation, .cap = f->limit, .plus_one = f->plus_one), gate,
+                    up);
+    const int x = gate == NO_TENSOR ? up : gate;
+    const int activated = EMIT(activation, build_value_like(b, value_name(b, branch, "activated"), x),
+                               ATTRIBUTES(.activation = f->activation), x);
+    return gate == NO_TENSOR ? activated : EMIT(mul, result, ATTRIBUTES(.scale = 1), activated, up);
+}
+
 static int feed_forward(Build *b, const Stem *stem, const Sublayer *s, const Branch *branch, int x) {
     const Ffn *f = &s->ffn;
     const int64_t d_model = b->model->d_model;
@@ -36,15 +48,10 @@ static int feed_forward(Build *b, const Stem *stem, const Sublayer *s, const Bra
     if (f->gated) gate_weights = declare(b, stem, branch, "gate", branch->d_ff, d_model, f->bias_gate);
     const LinearWeights up_weights = declare(b, stem, branch, "up", branch->d_ff, d_model, f->bias_up);
     int up = linear(b, branch, &up_weights, x);
-    int activated = f->gated ? linear(b, branch, &gate_weights, x) : up;
-    activated = EMIT(activation, build_value_like(b, value_name(b, branch, "activated"), activated),
-                     ATTRIBUTES(.activation = f->activation), activated);
-    if (f->gated)
-        activated = EMIT(mul, build_value_like(b, value_name(b, branch, "gated"), up), ATTRIBUTES(.scale = 1), activated,
-                         up);
+    up = activate(b, branch, f, f->gated ? linear(b, branch, &gate_weights, x) : NO_TENSOR, up);
     b->precision = &s->last;
     const LinearWeights down_weights = declare(b, stem, branch, "down", d_model, branch->d_ff, f->bias_down);
-    return linear(b, branch, &down_weights, activated);
+    return linear(b, branch, &down_weights, up);
 }
 
 /* A projection to numbers that decide, which is always f32. */

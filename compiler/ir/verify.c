@@ -86,6 +86,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(dim_equal(x->dims[0], result->dims[0]) &&
              (y->rank == 1 || (dim_equal(y->dims[0], x->dims[0]) && dim_equal(y->dims[1], x->dims[1]))));
         break;
+    case OP_gate: WANT(dim_equal(x->dims[0], y->dims[0]) && dim_equal(x->dims[1], y->dims[1])); break;
     case OP_mul:
         WANT(dim_equal(x->dims[0], y->dims[0]) && (dim_equal(x->dims[1], y->dims[1]) || y->dims[1].n == 1));
         break;

@@ -119,6 +119,8 @@ KernelCall *lower_map(const Lowering *l, const Step *s) {
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
     constant_real(l, call, "scale", m->scale);
     constant_real(l, call, "cap", m->cap);
+    constant_integer(l, call, "has_cap", m->cap > 0);
+    constant_integer(l, call, "plus_one", m->plus_one);
     constant_real(l, call, "inverse_cap", m->cap > 0 ? 1 / m->cap : 0);
     constant_word(l, call, "activation", activation_name(m->activation));
     call->comment = arena_printf(l->arena, "%s over %s", kind, counted(l->arena, s->n, "column"));
@@ -127,7 +129,7 @@ KernelCall *lower_map(const Lowering *l, const Step *s) {
     give_operand(call, "other", m->other);
     give_operand(call, "out", s->out);
     if (s->kind == STEP_MAP && m->op == OP_softcap) call_helper(call, "tanh");
-    if (s->kind == STEP_MAP && m->op == OP_activation) call_helper(call, activation_name(m->activation));
+    if (s->kind == STEP_MAP && (m->op == OP_activation || m->op == OP_gate)) call_helper(call, activation_name(m->activation));
     return call;
 }
 

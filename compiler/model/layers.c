@@ -107,6 +107,8 @@ static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *
     *ffn = (Ffn){.d_ff = get(scope, F_d_ff),
                  .activation = (Activation)get(scope, F_activation),
                  .gated = get(scope, F_gated),
+                 .limit = get_real(scope, F_activation_limit),
+                 .plus_one = get(scope, F_activation_plus_one),
                  .bias_up = all || get(scope, F_bias_up),
                  .bias_down = all || get(scope, F_bias_down)};
     ffn->bias_gate = ffn->gated && (all || get(scope, F_bias_gate));

@@ -175,8 +175,10 @@ static void print_sublayer(const Print *to, const Sublayer *s) {
         return;
     }
     const Ffn *f = &s->ffn;
-    text_printf(out, "ffn: d_ff %lld, activation %s%s, bias%s%s%s%s", (long long)f->d_ff,
-                activation_name(f->activation), f->gated ? " gated" : "", f->bias_up ? " up" : "",
+    text_printf(out, "ffn: d_ff %lld, activation %s%s", (long long)f->d_ff, activation_name(f->activation),
+                f->gated ? " gated" : "");
+    if (f->limit > 0) text_printf(out, " limit %s", real(to, f->limit));
+    text_printf(out, "%s, bias%s%s%s%s", f->plus_one ? " plus_one" : "", f->bias_up ? " up" : "",
                 f->bias_gate ? " gate" : "", f->bias_down ? " down" : "",
                 f->bias_up || f->bias_gate || f->bias_down ? "" : " none");
     if (f->experts.count) print_experts(to, &f->experts);

@@ -215,6 +215,8 @@ static const struct {
     {F_qk_norm_eps, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
     {F_qk_norm_plus_one, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
     {F_qk_norm_no_bias, F_qk_norm, 1 << NORM_layernorm, "layernorm"},
+    {F_activation_limit, F_gated, 1 << 1, "gated"},
+    {F_activation_plus_one, F_gated, 1 << 1, "gated"},
     {F_export_layers, F_export_attention, 1 << 1, "attention"},
     {F_weights_offset, F_weights_dtype, 1 << DTYPE_I4, "weights int4"},
     {F_weights_halves, F_weights_dtype, 1 << DTYPE_I4 | 1 << DTYPE_I8, "weights int4` or `weights int8"},

@@ -56,6 +56,7 @@ static void fuse_map(Fuse *f, const Op *op) {
                    .same_column = op->kind == OP_mul && columns_of(f, op->inputs[1]) != columns_of(f, op->result),
                    .scale = op->a.scale,
                    .cap = op->a.cap,
+                   .plus_one = op->a.plus_one,
                    .activation = op->a.activation};
     Step step = row_step(f, STEP_MAP, op);
     step.map = map;
@@ -138,7 +139,7 @@ static void fuse_op(Fuse *f, const Op *op) {
         else fuse_map(f, op);
         break;
     }
-    case OP_mul: case OP_scale: case OP_activation: case OP_softcap: fuse_map(f, op); break;
+    case OP_mul: case OP_scale: case OP_activation: case OP_gate: case OP_softcap: fuse_map(f, op); break;
     case OP_append: fuse_append(f, op); break;
     case OP_pool: fuse_pool(f, op); break;
     case OP_l2: bug("l2 without a pool"); break;

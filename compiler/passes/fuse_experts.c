@@ -22,7 +22,7 @@ static void sort_rows(Fuse *f, const Op *op) {
                                               .site = step.site,
                                               .rows = f->rows[op->result],
                                               .extra = SORT_STARTS(e->count) * (int64_t)sizeof(int32_t),
-                                              .stride = step.n,
+                                              .stride = round_up(step.n, PANEL),
                                               .columns = step.n}),
                          0};
     step.shape = arena_printf(f->arena, "[rows][%lld] of %lld experts", (long long)e->top, (long long)e->count);

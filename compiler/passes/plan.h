@@ -202,6 +202,7 @@ typedef struct MapStep {
     OpKind op;
     bool same_column; /* of a product: `other` has one column for all of x */
     double scale, cap;
+    bool plus_one;
     Activation activation;
 } MapStep;
 

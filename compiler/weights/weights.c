@@ -1,5 +1,6 @@
 /* weights.c: finds a model's weights in a file by their canonical or source names, or draws them from a seed. */
 #include "../attnc.h"
+#include "../formats/coded.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -225,13 +226,21 @@ static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
          tensor->path, tensor->name, spec->name, dtype_name(tensor->dtype));
 }
 
-/* The part of a tensor that belongs to one of n experts. */
-static FileTensor part_of(const FileTensor *tensor, int64_t expert, int64_t n) {
+/* The part of a tensor that belongs to one of n experts; codes are decoded where numbers are wanted. */
+static FileTensor part_of(Arena *arena, const FileTensor *tensor, int64_t expert, int64_t n, bool numbers) {
     FileTensor part = *tensor;
+    int64_t count;
     part.shape.rank--;
     for (int d = 0; d < part.shape.rank; d++) part.shape.dims[d] = tensor->shape.dims[d + 1];
     part.bytes = tensor->bytes / (size_t)n;
     part.data += part.bytes * (size_t)expert;
+    if (!tensor->coded || !numbers) return part;
+    if (!shape_elements(part.shape, &count)) bug("a part of a tensor overflows");
+    float *decoded = arena_array(arena, (size_t)count, sizeof *decoded);
+    coded_numbers(tensor->coded, expert * count, count, decoded);
+    part.coded = NULL;
+    part.data = (const uint8_t *)decoded;
+    part.bytes = (size_t)count * sizeof *decoded;
     return part;
 }
 
@@ -244,7 +253,7 @@ static const float *cut_experts(Arena *arena, const Model *model, const TensorFi
     int64_t size = 0;
     for (int d = 0; d < each.rank; d++) each.dims[d] = spec->shape.dims[d + 1];
     if (!shape_elements(each, &size)) bug("`%s` is too large", spec->name);
-    if (tensors == 1 && (whole->shape.rank < 2 || whole->shape.dims[0] != n || whole->coded))
+    if (tensors == 1 && (whole->shape.rank < 2 || whole->shape.dims[0] != n))
         fail("%s: tensor `%s` has the shape %s, and `%s` wants a matrix for each of %lld experts", whole->path,
              whole->name, shape_text(arena, whole->shape), spec->name, (long long)n);
     if (tensors == 1 && n > 1 && !is_cut(first->source)) return cut(arena, spec, spec->shape, first, whole, numbers);
@@ -252,7 +261,7 @@ static const float *cut_experts(Arena *arena, const Model *model, const TensorFi
     for (int64_t e = 0; e < n; e++) {
         Arena *own = arena_new();
         const Found found = e && tensors > 1 ? find_next(arena, model, file, spec, first, e) : *first;
-        const FileTensor part = tensors > 1 ? *found.tensor : part_of(whole, e, n);
+        const FileTensor part = tensors > 1 ? *found.tensor : part_of(own, whole, e, n, numbers);
         if (e && tensors > 1) refuse_integers(spec, &part);
         const float *from = cut(own, spec, each, &found, &part, numbers);
         if (numbers) memcpy(out + e * size, from, (size_t)size * sizeof *out);

@@ -333,7 +333,7 @@ def refusals():
                                                           unsaid="nearest")
     Folder("bert_odd").config(model_type="deberta-v2").refused("deberta", "\"deberta-v2\"", "relative position",
                                                                "--list", unsaid="nearest")
-    Folder("bert_odd").config(model_type="mixtral").refused("experts", "feed-forward networks")
+    Folder("bert_odd").config(model_type="phimoe").refused("experts", "feed-forward networks")
     Folder("bert_odd").config(model_type="llama4_text").refused("chunks", "chunks")
     Folder("roformer_odd").config(rotary_value=True).refused("rotary_value", "`rotary_value`")
     folder = Folder("roformer_odd")

@@ -122,6 +122,18 @@ class Formulas:
         f = self.ffn(m, "encoder.layers.0.ffn", True, "silu")
         near(m.outputs("hidden", {"features": given})[0], [f(x) for x in given], "gated")
 
+    def test_limited(self):
+        for words, limit, one in (("limit 0.5 plus_one", 0.5, 0.0), ("limit 0.5", 0.5, -1.0), ("plus_one", 1e9, 0.0)):
+            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\nlayers 1 { ffn { d_ff 8, activation "
+                           "quick_gelu gated %s, norm none, residual no } } } }" % words)
+            f = self.page.formulas("limited", L=limit, f=lambda v: self.page.meaning("activation", "quick_gelu", {"x": v}))
+            given, stem, wanted = self.rows(m, 4), "encoder.layers.0.ffn.", []
+            for x in given:
+                gate, up = m.linear(stem + "gate", x), m.linear(stem + "up", x)
+                bounded = [f["limited"](g, u) + one * f["limited"](g, limit) / (limit + 1) for g, u in zip(gate, up)]
+                wanted.append(m.linear(stem + "down", Row(bounded)))
+            near(m.outputs("hidden", {"features": given})[0], wanted, "activation gated " + words)
+
     def expert(self, m, stem, e):
         """Expert number e as a function of a row, by the page's formula of an ffn."""
         names = {"f": lambda x: Row(self.page.meaning("activation", "silu", {"x": v}) for v in x)}

@@ -160,3 +160,16 @@ def llm_int8(chance, rows, columns):
     return {".weight": ("I8", [rows, columns], stored("I8", q)), ".SCB": ("F32", [rows], stored("F32", greatest)),
             ".weight_format": ("U8", [], b"\0")}, [
                 f32(f32(x * greatest[i // columns]) * f32(7.874015718698502e-3)) for i, x in enumerate(q)]
+
+
+E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]
+
+
+def mxfp4(chance, experts, rows, columns):
+    """The codes and scales of GPT-OSS, and the numbers [experts][rows][columns]. OCP Microscaling Formats, version 1.0:
+    a number of E2M1 times 2^(scale - 127), the scale for 32 columns; the lower half of a byte is the even column."""
+    count = experts * rows * columns
+    q, scale = [chance.randrange(16) for _ in range(count)], [chance.randrange(120, 130) for _ in range(count // 32)]
+    blocks = ("U8", [experts, rows, columns // 32, 16], bytes(q[i] | q[i + 1] << 4 for i in range(0, count, 2)))
+    return blocks, ("U8", [experts, rows, columns // 32], bytes(scale)), [
+        E2M1[x] * 2.0 ** (scale[i // 32] - 127) for i, x in enumerate(q)]

@@ -195,7 +195,8 @@ class Plans:
         with open(os.path.join(ROOT, "compiler/lower/kernels.def"), encoding="utf-8") as file:
             names = re.findall(r"^KERNEL\((\w+),", file.read(), re.M)
         only = {"attention": {"loops"}, "attention_tiles": {"loops"}, "gemm_tiles": {"loops"},
-                "gemm_tiles_grouped": {"loops"}, "store": {"loops"}, "round": {"loops"},
+                "gemm_tiles_grouped": {"loops"}, "store": {"loops"}, "round": {"loops"}, "experts": {"loops"},
+                "choose": {"loops"}, "sort": {"loops"}, "gather": {"loops"}, "combine": {"loops"},
                 "attention_register_resident": {"unrolled"}, "attention_full": {"unrolled"}}
         found = {name: set() for name in names}
         schedules = [dump(spec, "schedule") for spec, _ in self.texts]

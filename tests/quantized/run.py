@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Folders of quantized checkpoints: GPTQ, AWQ, compressed-tensors, FP8 and bitsandbytes are the numbers of their
+"""Folders of quantized checkpoints: GPTQ, AWQ, compressed-tensors, FP8, bitsandbytes and MXFP4 are the numbers of their
 formulas, bit for bit, and what is not understood is refused. TAP on stdout."""
 import array
 import json
@@ -105,6 +105,53 @@ class Quantized:
                                  "--precision", "weights=" + EXACT[case])
             except Failed as why:
                 raise Failed("%s: %s" % (case, why)) from None
+
+    def mixture(self, change=lambda made: None):
+        """Writes a folder of GPT-OSS whose experts are MXFP4; the canonical tensors that it stands for."""
+        chance, made, experts, d, ff = random.Random(5), {}, 3, WIDTH, 32
+        config = dict(CONFIG, model_type="gpt_oss", architectures=["GptOssForCausalLM"], intermediate_size=ff, head_dim=16,
+                      num_local_experts=experts, num_experts_per_tok=2, layer_types=["full_attention"], attention_bias=False,
+                      quantization_config=dict(quant_method="mxfp4", modules_to_not_convert=["lm_head"]))
+        config.pop("rope_theta")
+        plain = {**OTHERS, LAYER + "mlp.router.weight": [experts, d], LAYER + "mlp.router.bias": [experts],
+                 LAYER + "self_attn.sinks": [4], LAYER + "mlp.experts.gate_up_proj_bias": [experts, 2 * ff],
+                 LAYER + "mlp.experts.down_proj_bias": [experts, d],
+                 **{LAYER + n + ".weight": list(s) for n, s in MATRICES.items() if "attn" in n}}
+        for name, shape in plain.items():
+            count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+            made[name] = ("F32", shape, quantized.stored("F32", [chance.uniform(-1, 1) for _ in range(count)]))
+        both, wanted = LAYER + "mlp.experts.gate_up_proj", {}
+        down = LAYER + "mlp.experts.down_proj"
+        made[both + "_blocks"], made[both + "_scales"], numbers = quantized.mxfp4(chance, experts, 2 * ff, d)
+        for part, first in (("gate", 0), ("up", 1)):
+            wanted[part] = [x for r in range(first, experts * 2 * ff, 2) for x in numbers[r * d:(r + 1) * d]]
+        made[down + "_blocks"], made[down + "_scales"], wanted["down"] = quantized.mxfp4(chance, experts, d, ff)
+        change(made)
+        self.write(None, made)
+        with open(self.config, "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        return wanted
+
+    def test_mxfp4(self):
+        wanted = self.mixture()
+        said = attnc("import", self.folder, "-o", self.spec, status=0).stderr
+        if "--precision weights=int8:32 keeps" not in said:
+            raise Failed("no precision is named: " + said)
+        for more in ([], ["--precision", "weights=int8:32"]):
+            attnc("weights", self.spec, "--weights", self.folder, "-o", self.out, *more, status=0)
+            header, data = safetensors.read(self.out)
+            for part, numbers in wanted.items():
+                entry = header["decoder.layers.0.ffn.experts.%s.weight" % part]
+                body = data[slice(*entry["data_offsets"])]
+                if without_signs(body) != without_signs(quantized.stored("F32", numbers)):
+                    raise Failed("%s %s: other numbers" % (part, more))
+        scales = LAYER + "mlp.experts.down_proj_scales"
+        for change, *why in (
+                (lambda made: made.pop(scales), "lacks", "down_proj_scales"),
+                (lambda made: made.update({scales: ("U8", [3, WIDTH, 2], bytes(6 * WIDTH))}), "[3, 64, 2]", "U8"),
+                (lambda made: made.update({scales: ("I8", [3, WIDTH, 1], bytes(3 * WIDTH))}), "I8")):
+            self.mixture(change)
+            self.refused("down_proj_blocks", *why)
 
     def test_other_paths(self):
         """A file of the folder, and an index of shards, find the config beside them."""

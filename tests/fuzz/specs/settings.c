@@ -371,7 +371,10 @@ static const char *of_activation(Draw *d, const Section *s) {
     Words w = words_new(d);
     (void)s;
     add(&w, words[dice_below(&d->dice, COUNT(words))]);
-    maybe(&w, 40, "gated");
+    if (!dice_chance(&d->dice, 40)) return words_done(&w);
+    add(&w, "gated");
+    if (dice_chance(&d->dice, 25)) add(&w, DICE_WORD(&d->dice, "limit 0.5", "limit 7", "limit 1e-3"));
+    maybe(&w, 25, "plus_one");
     return words_done(&w);
 }
 

@@ -116,6 +116,8 @@ static const struct {
      NULL},
     {S_precision, "smooth", "weights int8 activations int8 smooth|weights int4 activations int8 smooth", 0, NULL},
     {S_precision, "outliers", "weights int8 activations int8 smooth outliers 2", 0, NULL},
+    {S_activation, "limit", "silu gated limit 0.5", 0, NULL},
+    {S_activation, "plus_one", "quick_gelu gated plus_one", 0, NULL},
     {S_experts, "", "4", S_top, "2"},
     {S_experts, "none", "none", 0, NULL},
     {S_top, "", "1", S_experts, "2"},
