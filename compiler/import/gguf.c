@@ -180,12 +180,15 @@ static void note_inexact(Import *import) {
         "compare shows what that changes.", names.data);
 }
 
-/* The precision that holds the matrices of all layers: that of their type, or f32 where their types differ. */
-static const char *words_of_layers(const Import *import) {
+/* The precision that holds the matrices of all layers whose names have `part` behind the layer: that of their type, or
+ * f32 where their types differ. Matrices of routers are always f32. */
+static const char *words_of_layers(const Import *import, const char *part) {
     const char *words = NULL;
     for (size_t i = 0; i < import->file->count; i++) {
         const FileTensor *tensor = &import->file->tensors[i];
-        if (tensor->shape.rank < 2 || strncmp(tensor->name, "blk.", 4) != 0) continue;
+        const char *behind = tensor->shape.rank > 1 && strncmp(tensor->name, "blk.", 4) == 0
+                                 ? strchr(tensor->name + 4, '.') : NULL;
+        if (!behind || strncmp(behind + 1, part, strlen(part)) != 0 || strstr(behind, ".ffn_gate_inp")) continue;
         const char *own = exact_words(tensor);
         if (words && strcmp(own, words) != 0) return "f32";
         words = own;
@@ -193,17 +196,18 @@ static const char *words_of_layers(const Import *import) {
     return words ? words : "f32";
 }
 
-/* Sets three variables: the precision of the head, which the model states, that of the table of tokens, which the
- * stack states, and that of the layers, which their sublayers state. The last two are unset where they repeat the one
- * before. */
+/* Sets four variables: the precision of the head, which the model states, that of the table of tokens, which the stack
+ * states, and those of attention and ffn, which the sublayers state. The others are unset where they repeat that of the
+ * block around them. */
 static void set_precision(Import *import) {
     const FileTensor *table = tensor_find(import->file, "token_embd.weight"),
                      *head = tensor_find(import->file, "output.weight");
     const char *of_table = exact_words(table), *of_head = head ? exact_words(head) : of_table;
-    const char *of_layers = words_of_layers(import);
+    const char *of_attention = words_of_layers(import, "attn_"), *of_ffn = words_of_layers(import, "ffn_");
     variable_set(import, "precision", strcmp(of_head, "f32") != 0 ? of_head : "");
     variable_set(import, "table_precision", strcmp(of_table, of_head) != 0 ? of_table : "");
-    variable_set(import, "layer_precision", strcmp(of_layers, of_table) != 0 ? of_layers : "");
+    variable_set(import, "layer_precision", strcmp(of_attention, of_table) != 0 ? of_attention : "");
+    variable_set(import, "ffn_precision", strcmp(of_ffn, of_table) != 0 ? of_ffn : "");
     note_inexact(import);
 }
 

@@ -157,7 +157,7 @@ class Files:
                  ["int8 32 halves", "int4 32 halves", "int4 32 halves"], "Q6_K"),
                 ("Q4_0", {"output.weight": "Q8_0", "token_embd.weight": "F32"},
                  ["int8 32 halves", "f32", "int4 32 halves", "int4 32 halves"], ""),
-                ("Q8_0", {"blk.0.ffn_down.weight": "Q4_0"}, ["int8 32 halves", "f32", "f32"], "")):
+                ("Q8_0", {"blk.0.ffn_down.weight": "Q4_0"}, ["int8 32 halves", "f32"], "")):
             self.put_model(made=tensors(kind, random.Random(5), mixed))
             spec = os.path.join(self.folder, "stated.attn")
             said = attnc("import", self.path, "-o", spec, status=0).stderr
@@ -277,7 +277,8 @@ class Files:
                             ({"llama.rope.scaling.type": "x" * 2000}, "a string of 2000 bytes"),
                             ({"llama.rope.scaling.type": "new"}, "`rope.scaling.type` is \"new\""),
                             ({"llama.attention.layer_norm_rms_epsilon": float("nan")}, "layer_norm_rms_epsilon"),
-                            ({"llama.expert_count": 8}, "`expert_count` is 8"),
+                            ({"llama.expert_count": 8}, "`expert_count` needs `expert_used_count`"),
+                            ({"llama.expert_count": 8, "llama.expert_used_count": 2}, "no tensor `blk.0.ffn_gate_inp.weight`"),
                             ({"llama.attention.value_length": 32}, "`attention.value_length` differs"),
                             ({"llama.rope.dimension_count": 128}, "more than the 64 columns of a head"),
                             ({"llama.vocab_size": 41}, "`llama.vocab_size` is 41, and `token_embd.weight` has 40 rows"),

@@ -22,7 +22,15 @@ BERT = {"attention.self.query": "attn_q", "attention.self.key": "attn_k", "atten
 TOPS = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output",
         "embeddings.word_embeddings": "token_embd", "embeddings.position_embeddings": "position_embd",
         "embeddings.token_type_embeddings": "token_types", "embeddings.LayerNorm": "token_embd_norm"}
-ARCHITECTURES = {"llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "gemma": "gemma", "gemma2":
+EXPERTS = {"w1": "gate", "w3": "up", "w2": "down", "gate_proj": "gate", "up_proj": "up", "down_proj": "down"}
+MIXTURES = {"mixtral": "llama", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "olmoe": "olmoe",
+            "granitemoe": "granitemoe", "gpt_oss": "gpt-oss"}
+PERMUTED = ("llama", "mistral", "mixtral", "granitemoe")
+ROUTERS = {"block_sparse_moe.gate": "ffn_gate_inp", "mlp.gate": "ffn_gate_inp", "mlp.router": "ffn_gate_inp",
+           "block_sparse_moe.router.layer": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+           "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
+           "mlp.shared_expert.down_proj": "ffn_down_shexp"}
+ARCHITECTURES = {**MIXTURES, "llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "gemma": "gemma", "gemma2":
                  "gemma2", "gemma3_text": "gemma3", "phi3": "phi3", "starcoder2": "starcoder2", "bert": "bert"}
 
 
@@ -36,7 +44,10 @@ def named(config, name):
     at = next((i for i, word in enumerate(words) if word.isdigit()), None)
     if at is None:
         return None
-    table = {**LAYER, **BERT, **(BOTH if config["model_type"] in ("gemma2", "gemma3_text") else {})}
+    table = {**LAYER, **BERT, **(ROUTERS if config["model_type"] in MIXTURES else {}),
+             **(BOTH if config["model_type"] in ("gemma2", "gemma3_text") else {})}
+    if config["model_type"] == "gpt_oss":
+        table["post_attention_layernorm"] = "post_attention_norm"
     return "blk.%s.%s.%s" % (words[at], table[".".join(words[at + 1:])], kind)
 
 
@@ -76,6 +87,69 @@ def rope_keys(config, keys, tensors, head_dim):
         tensors.append(("rope_freqs.weight", [head_dim // 2], factors))
 
 
+def mixture_keys(config, keys):
+    experts = config.get("num_local_experts") or config.get("num_experts")
+    if not experts:
+        return
+    keys.update({"expert_count": experts, "expert_used_count": config["num_experts_per_tok"]})
+    width = config.get("moe_intermediate_size") or config["intermediate_size"] * (config["model_type"] == "gpt_oss")
+    if width:
+        keys["expert_feed_forward_length"] = width
+    if "shared_expert_intermediate_size" in config:
+        keys["expert_shared_feed_forward_length"] = config["shared_expert_intermediate_size"]
+    for old, new in (("embedding_multiplier", "embedding_scale"), ("attention_multiplier", "attention.scale"),
+                     ("residual_multiplier", "residual_scale"), ("logits_scaling", "logit_scale")):
+        if old in config:
+            keys[new] = config[old]
+
+
+def parts(numbers, shape):
+    """The matrices [rows][columns] of each expert, or rows of one number of a vector for each."""
+    size = len(numbers) // shape[0]
+    columns = shape[2] if len(shape) > 2 else 1
+    return [[numbers[at:at + columns] for at in range(e * size, (e + 1) * size, columns)] for e in range(shape[0])]
+
+
+def flat(matrices):
+    return [x for rows in matrices for row in rows for x in row]
+
+
+def experts_of(config, found):
+    """The tensors of all experts of a layer, from those of a folder: {(layer, words): (shape, numbers)}."""
+    made, experts = {}, config.get("num_local_experts") or config.get("num_experts")
+    for (layer, words), (shape, numbers) in found.items():
+        stem = "blk.%s.ffn_%%s_exps.%s" % (layer, "bias" if words[-1].endswith("bias") else "weight")
+        if words[0] == "experts" and words[1].isdigit():
+            name = stem % EXPERTS[words[2]]
+            made.setdefault(name, ([experts, *shape], [None] * experts))[1][int(words[1])] = numbers
+            continue
+        matrices = parts(numbers, shape)
+        last = words[1] if words[0] == "experts" else words[0]
+        if last.startswith("down") or last == "output_linear":
+            names = {"down": matrices}
+        elif last == "input_linear":
+            half = shape[1] // 2
+            names = {"gate": [m[:half] for m in matrices], "up": [m[half:] for m in matrices]}
+        else:  # of GPT-OSS, in columns
+            rows = matrices if last.endswith("bias") else [[list(c) for c in zip(*m)] for m in matrices]
+            names = {"gate": [m[::2] for m in rows], "up": [m[1::2] for m in rows]}
+        if last == "down_proj":
+            names = {"down": [[list(c) for c in zip(*m)] for m in matrices]}
+        for part, whole in names.items():
+            shape_of = [len(whole), len(whole[0])] + ([len(whole[0][0])] if not last.endswith("bias") else [])
+            made[stem % part] = (shape_of, [flat([m]) for m in whole])
+    return [(name, shape, [x for own in numbers for x in own]) for name, (shape, numbers) in made.items()]
+
+
+def of_experts(name):
+    """(layer, the words behind it that name experts), or None."""
+    words = name.removeprefix("model.").split(".")
+    if words[0] != "layers" or not ("experts" in words or "input_linear" in words or "output_linear" in words):
+        return None
+    last = words[3:]
+    return words[1], tuple(last[:-1] if last[-1] in ("weight", "bias") else last)
+
+
 def keys_of(config, tensors):
     kind = config["model_type"]
     keys = {new: config[old] for old, new in SIZES.items() if config.get(old) is not None}
@@ -87,6 +161,7 @@ def keys_of(config, tensors):
         keys.update({"attention.causal": False, "pooling_type": 0})
         return keys
     keys.update({"attention.key_length": head_dim, "attention.value_length": head_dim})
+    mixture_keys(config, keys)
     if config.get("sliding_window") and config.get("use_sliding_window", True):
         keys["attention.sliding_window"] = config["sliding_window"]
     for name in ("attn_logit_softcapping", "final_logit_softcapping"):
@@ -121,6 +196,10 @@ def mended(config):
         wanted.update({"use_sliding_window": False, "layer_types": ["full_attention"] * config["num_hidden_layers"]})
     if kind == "bert":
         wanted["hidden_act"] = "gelu"
+    if kind == "gpt_oss":
+        wanted.update({"swiglu_limit": 7.0})
+    if config.get("decoder_sparse_step", 1) > 1 or config.get("mlp_only_layers"):
+        return None
     return {key: item for key, item in wanted.items() if config.get(key) != item}
 
 
@@ -128,20 +207,31 @@ def convert(folder, more_keys=(), more_tensors=()):
     """The bytes of the file, whose tensors are F32."""
     config = config_of(folder)
     header, data = safetensors.read(os.path.join(folder, "model.safetensors"))
-    architecture, tensors = ARCHITECTURES[config["model_type"]], []
+    architecture, tensors, of_all = ARCHITECTURES[config["model_type"]], [], {}
     for name, entry in header.items():
+        expert = of_experts(name) if config["model_type"] in MIXTURES else None
+        if expert:
+            of_all[expert] = entry["shape"], numbers_of(entry["dtype"], data[slice(*entry["data_offsets"])])
+            continue
+        if name.endswith(".self_attn.sinks"):
+            tensors.append(("blk.%s.attn_sinks.weight" % name.split(".")[2], entry["shape"],
+                            numbers_of(entry["dtype"], data[slice(*entry["data_offsets"])])))
+            continue
         new = None if name == "__metadata__" else named(config, name)
         if new is None or (new == "output.weight" and config.get("tie_word_embeddings")):
             continue
         begin, end = entry["data_offsets"]
         numbers, shape = numbers_of(entry["dtype"], data[begin:end]), entry["shape"]
-        if architecture == "llama" and ".attn_q." in new:
+        if new.endswith("shexp.weight") and "inp" in new:
+            shape = shape[1:]
+        if config["model_type"] in PERMUTED and ".attn_q." in new:
             numbers = rows_of_pairs(numbers, shape, config["num_attention_heads"])
-        if architecture == "llama" and ".attn_k." in new:
+        if config["model_type"] in PERMUTED and ".attn_k." in new:
             numbers = rows_of_pairs(numbers, shape, config["num_key_value_heads"])
         if architecture.startswith("gemma") and new.endswith("norm.weight"):
             numbers = [x + 1 for x in numbers]
         tensors.append((new, shape, numbers))
+    tensors += experts_of(config, of_all)
     keys = keys_of(config, tensors)
     whole = [("general.architecture", architecture), ("general.name", "odd")]
     whole += [("%s.%s" % (architecture, key), item) for key, item in keys.items()]
