@@ -15,8 +15,9 @@ typedef struct Choosing {
     const double *logits, *correction; /* correction may be NULL */
     double *scores;      /* of each expert; without sums where they are not read, see weigh */
     double *values;      /* by which experts are chosen */
+    double *own;         /* the same, of experts in kept groups alone */
     double *groups;      /* by which groups are */
-    bool *taken;
+    bool *taken, *kept;  /* experts, groups */
 } Choosing;
 
 static double as(const Choosing *c, double x) { return c->way == ARITHMETIC_FREE ? x : (double)(float)x; }
@@ -74,28 +75,26 @@ static double group_value(const Choosing *c, const double *values, int64_t size)
     return c->e->router == ROUTER_SIGMOID ? as(c, first + second) : first;
 }
 
-/* What the value of an expert of a group that is not chosen becomes. Scores become 0, as in DeepSeek-V3. */
-static double excluded(const Choosing *c) {
-    return c->e->router == ROUTER_SOFTMAX && !c->correction ? -INFINITY : 0;
+/* Sets the values of experts of groups that are not kept: scores become 0, as in DeepSeek-V3. */
+static void exclude(const Choosing *c, const double *values, double *out) {
+    const double excluded = c->e->router == ROUTER_SOFTMAX && !c->correction ? -INFINITY : 0;
+    const int64_t size = c->e->count / c->e->groups;
+    for (int64_t e = 0; e < c->e->count; e++) out[e] = c->kept[e / size] ? values[e] : excluded;
 }
 
 static void choose_groups(Choosing *c) {
     const int64_t n = c->e->groups, size = c->e->count / n;
-    if (c->e->top_groups >= n) return;
-    bool *taken = c->taken;
     for (int64_t g = 0; g < n; g++) {
         c->groups[g] = group_value(c, c->values + g * size, size);
-        taken[g] = false;
+        c->kept[g] = false;
     }
-    for (int64_t t = 0; t < c->e->top_groups; t++) taken[best_of(c->groups, taken, n)] = true;
-    for (int64_t e = c->e->count; e-- > 0;)
-        if (!taken[e / size]) c->values[e] = excluded(c);
+    for (int64_t t = 0; t < c->e->top_groups; t++) c->kept[best_of(c->groups, c->kept, n)] = true;
 }
 
-static void choose_experts(Choosing *c, double *out) {
+static void choose_experts(Choosing *c, const double *values, double *out) {
     for (int64_t e = 0; e < c->e->count; e++) c->taken[e] = false;
     for (int64_t s = 0; s < c->e->top; s++) {
-        const int64_t best = best_of(c->values, c->taken, c->e->count);
+        const int64_t best = best_of(values, c->taken, c->e->count);
         c->taken[best] = true;
         out[s] = (double)best;
     }
@@ -116,42 +115,55 @@ static void weigh(const Choosing *c, double *out) {
 
 /* ---------------------------------------------------------------- a choice that C has made */
 
-/* Whether values that are wrong by at most `by` may lead to the choice of C. */
-static bool may_be_chosen(const Choosing *c, const double *values, const float *given, double by) {
-    const int64_t top = c->e->top, n = c->e->groups, size = c->e->count / n;
-    double least = INFINITY, kth = -INFINITY;
-    for (int64_t s = 0; s < top; s++) {
-        if (!(given[s] >= 0 && given[s] < (float)c->e->count) || given[s] != floorf(given[s])) return false;
+static bool is_choice(const Experts *e, const float *given) {
+    for (int64_t s = 0; s < e->top; s++) {
+        if (!(given[s] >= 0 && given[s] < (float)e->count) || given[s] != floorf(given[s])) return false;
         for (int64_t other = 0; other < s; other++)
             if (given[other] == given[s]) return false;
-        least = fmin(least, values[(int64_t)given[s]]);
-        if (s && values[(int64_t)given[s]] > values[(int64_t)given[s - 1]] + by) return false;
-    }
-    const bool grouped = c->e->top_groups < n;
-    for (int64_t g = 0; g < n && grouped; g++) {
-        int64_t better = 0;
-        c->groups[g] = group_value(c, values + g * size, size);
-        for (int64_t other = 0; other < n; other++)
-            better += group_value(c, values + other * size, size) > c->groups[g];
-        if (better < c->e->top_groups && (kth == -INFINITY || c->groups[g] < kth)) kth = c->groups[g];
-    }
-    for (int64_t e = 0; e < c->e->count; e++) {
-        bool chosen = false;
-        for (int64_t s = 0; s < top; s++) chosen |= (int64_t)given[s] == e;
-        if (grouped && chosen && c->groups[e / size] < kth - 2 * by && values[e] > excluded(c)) return false;
-        if (!chosen && values[e] > least + by && (!grouped || c->groups[e / size] > kth + 2 * by)) return false;
     }
     return true;
 }
 
+/* Whether values that are wrong by at most `by` may make these experts the best, in this order. */
+static bool may_be_best(const Choosing *c, const double *values, const float *given, double by) {
+    for (int64_t e = 0; e < c->e->count; e++) c->taken[e] = false;
+    for (int64_t s = 0; s < c->e->top; s++) {
+        c->taken[(int64_t)given[s]] = true;
+        if (s && values[(int64_t)given[s]] > values[(int64_t)given[s - 1]] + by) return false;
+    }
+    const double least = values[(int64_t)given[c->e->top - 1]];
+    for (int64_t e = 0; e < c->e->count; e++)
+        if (!c->taken[e] && values[e] > least + by) return false;
+    return true;
+}
+
+/* Whether values that are wrong by at most `by` may lead to the choice of C, perhaps with one group in place of another
+ * whose value is as near. */
+static bool may_be_chosen(Choosing *c, const float *given, double by) {
+    const int64_t n = c->e->groups;
+    double *own = c->own;
+    if (!is_choice(c->e, given)) return false;
+    exclude(c, c->values, own);
+    if (may_be_best(c, own, given, by)) return true;
+    for (int64_t a = 0; a < n; a++)
+        for (int64_t b = 0; b < n; b++) {
+            if (!c->kept[a] || c->kept[b] || c->groups[a] > c->groups[b] + 2 * by) continue;
+            c->kept[a] = false, c->kept[b] = true;
+            exclude(c, c->values, own);
+            c->kept[a] = true, c->kept[b] = false;
+            if (may_be_best(c, own, given, by)) return true;
+        }
+    return false;
+}
+
 /* Takes the choice of C in place of its own, with gates that are its own. */
-static void adopt(Interp *in, Choosing *c, const Op *op, const float *given, const double *values, double *out) {
+static void adopt(Interp *in, Choosing *c, const Op *op, const float *given, double *out) {
     QuantizeReport *report = in->report;
     const int64_t top = c->e->top;
     double largest = 0;
     for (int64_t e = 0; e < c->e->count; e++)
         if (isfinite(c->logits[e])) largest = fmax(largest, fabs(c->logits[e]));
-    const bool odd = !isfinite(out[top]), fits = odd || may_be_chosen(c, values, given, 2e-5 * (1 + largest));
+    const bool odd = !isfinite(out[top]), fits = odd || may_be_chosen(c, given, 2e-5 * (1 + largest));
     if (report) {
         report->numbers += top;
         report->most_ties += (double)top * SHARE_OF_TIES;
@@ -169,14 +181,15 @@ void run_choose(Interp *in, const Op *op, double *out) {
     const Experts *e = op->a.experts;
     const int64_t n = extent(in, op->result, 0), count = e->count;
     const QuantizedRows *given = in->given ? &in->given[op->result] : NULL;
-    double *room = arena_array(in->arena, (size_t)(6 * count), sizeof *room);
-    double *values = room + 4 * count, *correction = room + 5 * count;
+    double *room = arena_array(in->arena, (size_t)(6 * count), sizeof *room), *correction = room + 5 * count;
     Choosing c = {.e = e,
                   .way = in->arithmetic,
                   .scores = room + count,
                   .values = room + 2 * count,
                   .groups = room + 3 * count,
-                  .taken = arena_array(in->arena, (size_t)count, sizeof(bool))};
+                  .own = room + 4 * count,
+                  .taken = arena_array(in->arena, (size_t)count, sizeof(bool)),
+                  .kept = arena_array(in->arena, (size_t)count, sizeof(bool))};
     for (int64_t j = 0; j < count && op->n_inputs > 1; j++) correction[j] = at(in->numbers[op->inputs[1]], j);
     if (op->n_inputs > 1) c.correction = correction;
     for (int64_t i = 0; i < n; i++) {
@@ -185,12 +198,12 @@ void run_choose(Interp *in, const Op *op, double *out) {
         c.logits = room;
         score(&c);
         set_values(&c);
-        for (int64_t j = 0; j < count; j++) values[j] = c.values[j];
         choose_groups(&c);
-        choose_experts(&c, row);
+        exclude(&c, c.values, c.own);
+        choose_experts(&c, c.own, row);
         weigh(&c, row);
         if (given && given->data)
-            adopt(in, &c, op, (const float *)(const void *)(given->data + i * given->stride), values, row);
+            adopt(in, &c, op, (const float *)(const void *)(given->data + i * given->stride), row);
         for (int64_t s = e->top; s < 2 * e->top && in->rounding.state; s++)
             row[s] = round_result(&in->rounding, row[s]);
     }

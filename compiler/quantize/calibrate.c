@@ -42,6 +42,18 @@ static double mean_rows(const Quantization *q, Dim dim) {
     return sum / (double)q->batch->count;
 }
 
+/* Adds the rows of a product. Each row is multiplied by the matrices of its experts, which are taken to differ as long
+ * as there are others; errors are of all rows with all experts. */
+static void count_rows(Matrix *matrix, const Op *op, double rows) {
+    const Experts *e = op->a.experts;
+    const double share = e ? (double)e->top / (double)e->count : 1;
+    matrix->rows += rows * share;
+    matrix->share = fmin(1, fmax(matrix->share, e ? rows * share : 1));
+}
+
+/* The rows that a set gets of a tensor's row: several where it has a part for each expert. */
+static int64_t parts_of(const Tensor *tensor, const RowSet *set) { return tensor->dims[1].n / set->k; }
+
 /* Finds the matrices, and gives those that read the same rows, or share their weights with such, one set. of_tensor is
  * set to the set of each tensor of the graph, or NO_ROWS. */
 static void find_matrices(Quantization *q, int *of_tensor) {
@@ -49,20 +61,21 @@ static void find_matrices(Quantization *q, int *of_tensor) {
     int room = 0, room_sets = 0;
     for (int o = 0; o < g->n_ops; o++) {
         const Op *op = &g->ops[o];
-        if (op->kind != OP_linear && op->kind != OP_embed) continue;
+        if (!op_is_product(op->kind) && op->kind != OP_embed) continue;
         const int weight = g->tensors[op->inputs[1]].weight, x = op->inputs[0];
-        if (!q->f32->module->weights.specs[weight].precision) continue;
+        const WeightSpec *spec = &q->f32->module->weights.specs[weight];
+        if (!spec->precision) continue;
         Matrix *matrix = matrix_of(q, &room, weight);
         if (op->kind == OP_embed) {
             matrix->looked_up = true;
             matrix->looked += mean_rows(q, g->tensors[x].dims[0]);
             continue;
         }
-        matrix->rows += mean_rows(q, g->tensors[x].dims[0]);
+        count_rows(matrix, op, mean_rows(q, g->tensors[x].dims[0]));
         if (of_tensor[x] == NO_ROWS) of_tensor[x] = matrix->set;
         if (of_tensor[x] == NO_ROWS) {
             q->sets = arena_grow(q->arena, q->sets, q->n_sets, &room_sets, sizeof *q->sets);
-            q->sets[of_tensor[x] = q->n_sets++] = (RowSet){.k = g->tensors[x].dims[1].n};
+            q->sets[of_tensor[x] = q->n_sets++] = (RowSet){.k = weight_columns(spec)};
         }
         if (matrix->set != NO_ROWS && matrix->set != of_tensor[x]) bug("a matrix reads rows of two sets");
         matrix->set = of_tensor[x];
@@ -74,7 +87,8 @@ static void make_room(Quantization *q, const int *of_tensor) {
     int64_t *total = arena_array(q->arena, (size_t)q->n_sets + 1, sizeof *total);
     for (int t = 0; t < g->n_tensors; t++)
         for (int64_t b = 0; b < q->batch->count && of_tensor[t] != NO_ROWS; b++)
-            total[of_tensor[t]] += sequence_extent(&q->batch->sequences[b], g->tensors[t].dims[0]);
+            total[of_tensor[t]] += sequence_extent(&q->batch->sequences[b], g->tensors[t].dims[0]) *
+                                   parts_of(&g->tensors[t], &q->sets[of_tensor[t]]);
     for (int s = 0; s < q->n_sets; s++) {
         RowSet *set = &q->sets[s];
         set->stride = ceil_div(total[s], MOST_KEPT);
@@ -144,7 +158,9 @@ void calibrate(Quantization *q) {
             const float *single = NULL;
             for (int i = 0; i < g->n_inputs; i++)
                 if (g->inputs[i].tensor == t) single = input_rows(s, g->inputs[i].role);
-            keep_rows(&q->sets[of_tensor[t]], run->tensors[t], single, sequence_extent(s, g->tensors[t].dims[0]));
+            RowSet *set = &q->sets[of_tensor[t]];
+            keep_rows(set, run->tensors[t], single,
+                      sequence_extent(s, g->tensors[t].dims[0]) * parts_of(&g->tensors[t], set));
         }
         arena_free(own);
     }

@@ -50,6 +50,7 @@ typedef struct Matrix {
     int set;        /* NO_ROWS: of a table that no product reads */
     bool looked_up; /* never smoothed */
     double rows;    /* that a call multiplies by it, the mean of the calibration; 1 where a decoder goes step by step */
+    double share;   /* of the matrices of experts, those that such a call reads; 1 of others */
     double looked;  /* rows of a table that a call looks up */
     const float **rounded;    /* [n_choices]: the numbers of each choice, or NULL before they are needed */
     const Scaling *scaling;   /* [n_choices] */

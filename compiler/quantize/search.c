@@ -39,11 +39,11 @@ static void add_costs(Quantization *q) {
             double *cost = &q->cost[m->unit * q->task->n_choices + c];
             *cost += m->looked * read_cost(bytes / (double)weight_rows(&spec));
             if (m->set == NO_ROWS) continue;
-            *cost += read_cost(bytes);
+            *cost += m->share * read_cost(bytes);
             *cost += product_cost(p->weights, rows_dtype(p, p->weights.dtype), m->rows * elements);
             if (!vector_in(q, m, c)) continue;
             const double outliers = p->outliers * (double)weight_rows(&spec);
-            *cost += read_cost(outliers * sizeof(float));
+            *cost += m->share * read_cost(outliers * sizeof(float));
             *cost += product_cost((WeightType){.dtype = DTYPE_F32}, DTYPE_F32, m->rows * outliers);
         }
     }
