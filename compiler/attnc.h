@@ -551,7 +551,9 @@ typedef struct Head {
     double softcap, scale;
     PoolKind pool;
     bool l2, pooler;
-    Activation pooler_activation;
+    Activation activation; /* of pooler or of transform */
+    bool transform, transform_bias;
+    Norm norm;             /* of transform */
     int64_t classifier;
     bool classifier_bias, classifier_rows; /* rows: a projection of every row */
 } Head;

@@ -7,13 +7,13 @@
 #define BERT_COMMON                                                                                            \
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
     MUST("is_decoder", "false"), MUST("position_embedding_type", "absolute null"),                        \
-    DERIVED("learned", "yes", NULL)
+    DERIVED("learned", "yes", NULL), MASKED_KEYS
 #define OFFSET_POSITIONS                                                  \
     {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},        \
     {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL}, \
     DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL)
 #define SEGMENTS INTEGER_OR("type_vocab_size", "segments", "2", NULL)
-#define REST " PreTrainedModel=rest ForMaskedLM=rest ForPreTraining=rest ForMultipleChoice=rest"
+#define REST " PreTrainedModel=rest ForMaskedLM=masked ForPreTraining=rest ForMultipleChoice=rest"
 
 #define CLASSIFIER(stem) "[task=classify? head pooler classifier ${#" stem ".weight}]\n"
 /* `dense` is the pooler's matrix. A file without it (add_pooling_layer=False) gives no output beyond `hidden`. */
@@ -45,9 +45,12 @@ static const ConfigKey bert_keys[] = {
 const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
     .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=rest" ROW_CLASSES REST,
-    KEYS(bert_keys), .irrelevant = "tie_word_embeddings", .prefixes = "bert.",
-    .spec = ENCODER_SPEC("", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS,
+    KEYS(bert_keys), .irrelevant = "", .prefixes = "bert.",
+    .spec = ENCODER_SPEC("", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS
+        MASKED_HEAD("${activation}"),
     .tensors = BERT_EMBEDDING ROW_TENSORS BERT_LAYERS
+        MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder",
+                       "cls.predictions")
         POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* pooler.dense.*]\n"
         "[task=classify? classifier.* classifier.*]\n"
@@ -62,10 +65,11 @@ const Family family_roberta = {
     .types = "roberta=Roberta xlm-roberta=XLMRoberta camembert=Camembert",
     .title = "RoBERTa: Liu et al. 2019, arXiv:1907.11692. Positions begin at padding_idx + 1.",
     .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
-    KEYS(roberta_keys), .irrelevant = "tie_word_embeddings", .prefixes = "roberta.",
+    KEYS(roberta_keys), .irrelevant = "", .prefixes = "roberta.",
     .spec = ENCODER_SPEC(" offset ${offset}", SEGMENT_LINE, "", "layers", "",
-                          CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS,
+                          CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS MASKED_HEAD("gelu"),
     .tensors = BERT_EMBEDDING ROW_TENSORS BERT_LAYERS
+        MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
         POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* classifier.dense.*]\n"
         "[task=classify? classifier.* classifier.out_proj.*]\n"
@@ -78,17 +82,19 @@ static const ConfigKey distilbert_keys[] = {
     INTEGER("n_heads", "heads"),
     INTEGER("hidden_dim", "d_ff"), WORD_OR("activation", "activation", "gelu", ACTIVATIONS),
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), TOKEN_OR("pad_token_id", "pad", "0"),
-    DERIVED("eps", "1e-12", NULL), DERIVED("learned", "yes", NULL),
+    DERIVED("eps", "1e-12", NULL), DERIVED("learned", "yes", NULL), MASKED_KEYS,
 };
 const Family family_distilbert = {
     .types = "distilbert=DistilBert", .title = "DistilBERT: Sanh et al. 2019, arXiv:1910.01108.",
     .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
     KEYS(distilbert_keys),
-        .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds tie_word_embeddings output_past",
+        .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds output_past",
     .prefixes = "distilbert.",
     .spec = ENCODER_SPEC("", "", "", "layers", "",
-                         "[task=classify? head pooler relu classifier ${#classifier.weight}]\n") ROW_HEADS,
+                         "[task=classify? head pooler relu classifier ${#classifier.weight}]\n") ROW_HEADS
+        MASKED_HEAD("${activation}"),
     .tensors = BERT_EMBEDDING ROW_TENSORS
+        MASKED_TENSORS("vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector")
         "@encoder.layers.{layer} transformer.layer.{layer}\n"
         ".attention.query.* .attention.q_lin.*\n"
         ".attention.key.* .attention.k_lin.*\n"
@@ -112,10 +118,13 @@ const Family family_electra = {
     .types = "electra=Electra", .title = "ELECTRA: Clark et al. 2020, arXiv:2003.10555.",
     .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
     KEYS(electra_keys),
-        .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout tie_word_embeddings",
+        .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout",
     .prefixes = "electra.", .spec = ENCODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]", "layers",
-        "", "[task=classify? head pooler gelu classifier ${#classifier.out_proj.weight}]\n") ROW_HEADS,
+        "", "[task=classify? head pooler gelu classifier ${#classifier.out_proj.weight}]\n") ROW_HEADS
+        MASKED_HEAD("gelu"),
     .tensors = BERT_EMBEDDING ROW_TENSORS
+        MASKED_TENSORS("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head",
+                       "generator_lm_head")
         "[factor!=$d_model? encoder.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS
         "[task=classify? pooler.* classifier.dense.*]\n"
         "[task=classify? classifier.* classifier.out_proj.*]\n"
@@ -133,15 +142,16 @@ static const ConfigKey albert_keys[] = {
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS, TOKEN_OR("pad_token_id", "pad", "0"),
     MUST("num_hidden_groups", "1"), MUST("inner_group_num", "1"), MUST("position_embedding_type", "absolute null"),
     MUST("net_structure_type", "0"), MUST("num_memory_blocks", "0"), MUST("is_decoder", "false"),
-    DERIVED("learned", "yes", NULL),
+    DERIVED("learned", "yes", NULL), MASKED_KEYS,
 };
 const Family family_albert = {
     .types = "albert=Albert", .title = "ALBERT: Lan et al. 2020, arXiv:1909.11942.",
     .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
-    KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size tie_word_embeddings",
+    KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size",
     .prefixes = "albert.", .spec = ENCODER_SPEC("", SEGMENT_LINE, " factor ${factor}", "layers shared", "",
-        CLASSIFIER("classifier") POOLER("pooler")) ROW_HEADS,
+        CLASSIFIER("classifier") POOLER("pooler")) ROW_HEADS MASKED_HEAD("${activation}"),
     .tensors = BERT_EMBEDDING ROW_TENSORS
+        MASKED_TENSORS("predictions.dense", "predictions.LayerNorm", "predictions.decoder", "predictions")
         "encoder.embedding.projection.* encoder.embedding_hidden_mapping_in.*\n"
         "@encoder.layers.0 encoder.albert_layer_groups.0.albert_layers.0\n"
         ".attention.query.* .attention.query.*\n"
@@ -168,10 +178,11 @@ static const ConfigKey mpnet_keys[] = {
 const Family family_mpnet = {
     .types = "mpnet=MPNet", .title = "MPNet: Song et al. 2020, arXiv:2004.09297. Positions begin at padding_idx + 1.",
     .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
-    KEYS(mpnet_keys), .irrelevant = "tie_word_embeddings", .prefixes = "mpnet.",
+    KEYS(mpnet_keys), .irrelevant = "", .prefixes = "mpnet.",
     .spec = ENCODER_SPEC(" offset 2", "", "", "layers", ", position relative per_layer buckets 32 distance 128",
-        CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS,
+        CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS MASKED_HEAD("gelu"),
     .tensors = BERT_EMBEDDING ROW_TENSORS
+        MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
         "encoder.layers.{layer}.attention.relative.weight encoder.relative_attention_bias.weight\n"
         "@encoder.layers.{layer} encoder.layer.{layer}\n"
         ".attention.query.* .attention.attn.q.*\n"
@@ -203,17 +214,19 @@ static const ConfigKey modernbert_keys[] = {
     DERIVED("whole_rope", "yes", NULL), MUST("rope_scaling", "null"),
     ROPE("rope_parameters", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
-    MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false"),
+    MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false"), MASKED_KEYS,
+    FLAG_OR("decoder_bias", "decoder_bias", "true"), FLAG_OR("classifier_bias", "head_bias", "false"),
+    WORD_OR("classifier_activation", "head_activation", "gelu", ACTIVATIONS),
+    WORD_OR("classifier_pooling", "pooling", "cls", "cls mean"), DERIVED("transforms", "yes", "task!=hidden&task!=rest"),
 };
 const Family family_modernbert = {
     .types = "modernbert=ModernBert",
     .title = "ModernBERT: Warner et al. 2024, arXiv:2412.13663. The first layer has no norm before attention.",
-    .classes = "Model=hidden ForSequenceClassification=rest ForTokenClassification=rest ForQuestionAnswering=rest" REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
     KEYS(modernbert_keys),
-    .irrelevant = "initializer_cutoff_factor embedding_dropout mlp_dropout decoder_bias classifier_pooling "
-        "classifier_bias classifier_activation "
+    .irrelevant = "initializer_cutoff_factor embedding_dropout mlp_dropout "
                   "deterministic_flash_attn sparse_prediction sparse_pred_ignore_index reference_compile "
-                      "repad_logits_with_grad layer_norm_eps tie_word_embeddings",
+                      "repad_logits_with_grad layer_norm_eps",
     .prefixes = "model.",
     .spec =
         "d_model ${d_model}\n"
@@ -237,7 +250,11 @@ const Family family_modernbert = {
         "}\n"
         "ffn { d_ff inner, activation ${activation} gated[!ffn_bias?, bias none] }\n"
         "$end\n"
-        "}\n",
+        "}\n"
+        "[task=masked? head logits][task=masked&tied? tied][task=masked&decoder_bias? bias]"
+        "[task=classify? head pool ${pooling} classifier ${#classifier.weight}]"
+        "[task=labels? head classifier ${#classifier.weight} rows][task=answers? head classifier ${#classifier.weight} rows]"
+        "[transforms? transform ${head_activation}][transforms&!head_bias? transform_no_bias]\n",
     .tensors =
         "encoder.embedding.tokens.weight embeddings.tok_embeddings.weight\n"
         "encoder.embedding.norm.* embeddings.norm.*\n"
@@ -252,5 +269,10 @@ const Family family_modernbert = {
         ".ffn.up.* .mlp.Wi.* rows inner..2*inner\n"
         ".ffn.down.* .mlp.Wo.*\n"
         "encoder.final_norm.* final_norm.*\n"
+        "[transforms? transform.* head.dense.*]\n"
+        "[transforms? transform_norm.* head.norm.*]\n"
+        "[task=masked&!tied? head.weight decoder.weight]\n"
+        "[task=masked&decoder_bias? head.bias decoder.bias]\n"
+        "[transforms&task!=masked? classifier.* classifier.*]\n"
         "ignore head.* decoder.* classifier.*\n",
 };

@@ -58,7 +58,7 @@ static const ConfigKey roformer_keys[] = {
     INTEGER_OR("type_vocab_size", "segments", "2", NULL),
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
     TOKEN_OR("pad_token_id", "pad", "0"), MUST("is_decoder", "false null"),
-    FLAG_OR("rotary_value", "rotary_value", "false"),
+    FLAG_OR("rotary_value", "rotary_value", "false"), MASKED_KEYS,
     /* transformers rotates by the file's table where the file has one. */
     REFUSED("#encoder.embed_positions.weight<>sinusoids", "`encoder.embed_positions.weight` of the file holds other "
         "numbers than the sinusoids of a rotation, and the language takes no angles from a file"),
@@ -66,15 +66,18 @@ static const ConfigKey roformer_keys[] = {
 };
 const Family family_roformer = {
     .types = "roformer=RoFormer", .title = "RoFormer: Su et al. 2021, arXiv:2104.09864.",
-    .classes = "Model=hidden PreTrainedModel=rest ForMaskedLM=rest ForSequenceClassification=classify "
+    .classes = "Model=hidden PreTrainedModel=rest ForMaskedLM=masked ForSequenceClassification=classify "
         "ForMultipleChoice=rest" ROW_CLASSES,
     KEYS(roformer_keys),
-    .irrelevant = "tie_word_embeddings summary_type summary_use_proj summary_activation summary_last_dropout",
+    .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout",
     .prefixes = "roformer.",
     .spec = ENCODER_SPEC("post", "segments ${segments}\nembedding normalized[factor!=$d_model? factor ${factor}]\n",
                          "mask padding, position rope theta 10000 interleaved")
-        "[task=classify? head pooler ${activation} classifier ${#classifier.out_proj.weight}]\n" ROW_HEADS,
+        "[task=classify? head pooler ${activation} classifier ${#classifier.out_proj.weight}]\n" ROW_HEADS
+        MASKED_HEAD("${activation}"),
     .tensors = ROW_TENSORS
+        MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder",
+                       "cls.predictions")
         "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"
         "encoder.embedding.segments.weight embeddings.token_type_embeddings.weight\n"
         "encoder.embedding.norm.* embeddings.LayerNorm.*\n"

@@ -37,4 +37,15 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[task=labels? classifier.* classifier.*]\n" \
     "[task=answers? classifier.* qa_outputs.*]\n"
 
+/* The head of ForMaskedLM (task=masked); the table of tokens is its last matrix unless `tied` is unset. */
+#define MASKED_KEYS FLAG_OR("tie_word_embeddings", "tied", "true")
+#define MASKED_HEAD(activation) \
+    "[task=masked? head logits][task=masked&tied? tied][task=masked? bias transform " activation "]\n"
+#define MASKED_TENSORS(dense, norm, head, bias)                             \
+    "[task=masked? transform.* " dense ".*]\n"                              \
+    "[task=masked? transform_norm.* " norm ".*]\n"                          \
+    "[task=masked&!tied? head.weight " head ".weight]\n"                    \
+    "[task=masked? head.bias " bias ".bias]\n"                              \
+    "[task=masked&!#" bias ".bias? head.bias " head ".bias]\n"
+
 #endif

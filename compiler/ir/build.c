@@ -160,11 +160,11 @@ static int build_stack(Build *b, const Stack *stack, Dim rows, InputRole ids_rol
     return build_row_norm(b, &b->stem, "final_norm", x, stack->final_norm);
 }
 
-static LinearWeights declare_head(Build *b, const Stack *stack) {
+static LinearWeights declare_head(Build *b, const Stack *stack, int64_t in) {
     const Head *head = &b->model->head;
     LinearWeights w = {.bias = NO_WEIGHT};
     if (!head->tied) {
-        w = build_declare_linear(b, &BUILD_NO_STEM, "head", stack->vocab, stack->hidden_width, head->bias, 1);
+        w = build_declare_linear(b, &BUILD_NO_STEM, "head", stack->vocab, in, head->bias, 1);
     } else {
         w.weight = build_declare_tokens(b, stack);
         w.of_tokens = true;
@@ -174,10 +174,24 @@ static LinearWeights declare_head(Build *b, const Stack *stack) {
     return w;
 }
 
+static int activated(Build *b, const char *what, Activation f, int x) {
+    const char *name = arena_printf(b->arena, "%s_%s", what, activation_name(f));
+    return EMIT(activation, build_value_like(b, name, x), ATTRIBUTES(.activation = f), x);
+}
+
+/* The rows that the last projection reads, of that width. */
+static int transformed(Build *b, const Head *head, int x, int64_t width) {
+    if (!head->transform) return x;
+    x = build_new_linear(b, &BUILD_NO_STEM, "transform", ROLE_NONE, x, width, head->transform_bias);
+    x = activated(b, "transform", head->activation, x);
+    return build_row_norm(b, &BUILD_NO_STEM, "transform_norm", x, head->norm);
+}
+
 static int head_logits(Build *b, const Stack *stack, int hidden) {
     const Head *head = &b->model->head;
-    const LinearWeights weights = declare_head(b, stack);
-    int x = build_linear(b, &weights, ROLE_NONE, hidden);
+    const int rows = transformed(b, head, hidden, stack->embedding_width);
+    const LinearWeights weights = declare_head(b, stack, build_columns(b, rows));
+    int x = build_linear(b, &weights, ROLE_NONE, rows);
     if (head->scale != 1) x = EMIT(scale, build_value_like(b, "logits_scaled", x), ATTRIBUTES(.scale = head->scale), x);
     if (head->softcap == 0) return x;
     return EMIT(softcap, build_value_like(b, "logits_capped", x), ATTRIBUTES(.cap = head->softcap), x);
@@ -202,6 +216,7 @@ static void enter_head(Build *b) {
 }
 
 static int classified(Build *b, const Head *head, int rows) {
+    rows = transformed(b, head, rows, build_columns(b, rows));
     return build_new_linear(b, &BUILD_NO_STEM, "classifier", ROLE_NONE, rows, head->classifier, head->classifier_bias);
 }
 
@@ -220,9 +235,7 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
     if (head->l2) x = EMIT(l2, build_value_like(b, "pool_l2", x), ATTRIBUTES(.scale = 1), x);
     if (head->pooler) {
         x = build_new_linear(b, &BUILD_NO_STEM, "pooler", ROLE_NONE, x, stack->hidden_width, true);
-        const Activation f = head->pooler_activation;
-        const char *name = arena_printf(b->arena, "pooler_%s", activation_name(f));
-        x = EMIT(activation, build_value_like(b, name, x), ATTRIBUTES(.activation = f), x);
+        x = activated(b, "pooler", head->activation, x);
     }
     add_output(b, OUT_pooled, x, true);
     if (!head->classifier) return;

@@ -251,8 +251,12 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
                     real(&to, h->softcap), real(&to, h->scale));
     if (h->pool) text_printf(out, " pool %s%s", pool_name(h->pool), h->l2 ? " l2" : "");
     if (h->pooler) text_printf(out, " pooler");
-    if (h->pooler && h->pooler_activation != ACTIVATION_tanh)
-        text_printf(out, " %s", activation_name(h->pooler_activation));
+    if (h->pooler && h->activation != ACTIVATION_tanh)
+        text_printf(out, " %s", activation_name(h->activation));
+    if (h->transform) {
+        text_printf(out, " transform %s%s", activation_name(h->activation), h->transform_bias ? "" : " no_bias");
+        print_norm(&to, "norm", h->norm);
+    }
     if (h->classifier) text_printf(out, " classifier %lld%s%s", (long long)h->classifier,
         h->classifier_bias ? "" : " no_bias", h->classifier_rows ? " rows" : "");
     text_printf(out, "\n  start %lld, pad %lld, end", (long long)model->start, (long long)model->pad);

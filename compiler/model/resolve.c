@@ -21,7 +21,10 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
                    .pool = get(scope, F_head_pooled) ? (PoolKind)get(scope, F_head_pool) : POOL_NONE,
                    .l2 = get(scope, F_head_l2),
                    .pooler = get(scope, F_head_pooler),
-                   .pooler_activation = (Activation)get(scope, F_head_pooler_activation),
+                   .activation = (Activation)get(scope, F_head_activation),
+                   .transform = get(scope, F_head_transform),
+                   .transform_bias = get(scope, F_head_transform_bias),
+                   .norm = resolve_norm(scope),
                    .classifier = get(scope, F_head_classifier),
                    .classifier_bias = get(scope, F_head_classifier_bias),
                    .classifier_rows = get(scope, F_head_rows)};
@@ -39,9 +42,16 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
         diagnose(r->diagnostics, head->location, "tied, bias, softcap and scale belong to `head logits`");
     if ((stated(scope, F_head_pool) || head->l2) && !head->pool)
         diagnose(r->diagnostics, head->location, "mean, cls, max, last and l2 belong to `head pool`");
-    if (stated(scope, F_head_pooler_activation) && !head->pooler)
-        diagnose(r->diagnostics, stated_at(scope, F_head_pooler_activation, head->location),
-            "an activation belongs to `head pooler`");
+    if (stated(scope, F_head_activation) && !head->pooler && !head->transform)
+        diagnose(r->diagnostics, stated_at(scope, F_head_activation, head->location),
+            "an activation belongs to `pooler` or `transform`");
+    if (head->transform && !stated(scope, F_head_activation)) head->activation = ACTIVATION_gelu;
+    if (head->transform && (head->pooler || (!head->logits && !head->classifier)))
+        diagnose(r->diagnostics, stated_at(scope, F_head_transform, head->location),
+            "`transform` belongs to `logits` or `classifier`, without `pooler`");
+    if (!head->transform_bias && !head->transform)
+        diagnose(r->diagnostics, stated_at(scope, F_head_transform_bias, head->location),
+            "`transform_no_bias` belongs to `transform`");
     if (!head->classifier_bias && !head->classifier)
         diagnose(r->diagnostics, stated_at(scope, F_head_classifier_bias, head->location),
             "`no_bias` belongs to `head classifier`");
@@ -53,7 +63,7 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
         diagnose(r->diagnostics, head->location, "`l2` cannot be combined with `pooler` or `classifier`");
     if (head->logits && !stack->vocab) diagnose(r->diagnostics, head->location,
                                                 "`head logits` needs tokens and `vocab`");
-    if (tied && stack->hidden_width != stack->embedding_width)
+    if (tied && !head->transform && stack->hidden_width != stack->embedding_width)
         diagnose(r->diagnostics, head->location,
                  "a tied head needs embedding rows as wide as the hidden rows: %lld and %lld",
                  (long long)stack->embedding_width, (long long)stack->hidden_width);

@@ -256,7 +256,7 @@ Model *model_small(Arena *arena, const Model *model) {
     }
     if (model->decoder) to->decoder = shrink_stack(&s, model->decoder);
     Stack *last = to->decoder ? to->decoder : to->encoder;
-    if (last && model->head.tied) last->embedding_width = last->hidden_width;
+    if (last && model->head.tied && !model->head.transform) last->embedding_width = last->hidden_width;
     if (last && to->encoder && model->embedding_tied) to->encoder->embedding_width = last->embedding_width;
     to->queries.n = small_bound(model->queries.n);
     to->keys.n = small_bound(model->keys.n);

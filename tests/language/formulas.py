@@ -103,7 +103,7 @@ class Formulas:
         return self.page.formulas("ffn", **names)["gated" if gated else "plain"]
 
     def test_activations(self):
-        kinds = [word for word in self.page.table("activation") if word != "gated"]
+        kinds = [word for word in self.page.table("activation") if word not in ("gated", "limit", "plus_one")]
         with open(os.path.join(ROOT, "compiler/model/activations.def"), encoding="utf-8") as file:
             assert kinds == re.findall(r"^ACTIVATION\((\w+),", file.read(), re.M), str(kinds)
         one = [[float(i == j) for j in range(6)] for i in range(6)]
@@ -452,6 +452,24 @@ class Formulas:
         m = self.still("", "head classifier 3 rows")
         hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
         near(logits, [m.linear("classifier", row) for row in hidden], "classifier of rows")
+
+    def test_transform(self):
+        for words, kind in (("", "gelu"), (" silu", "silu"), (" relu transform_no_bias", "relu")):
+            for head in ("head logits transform" + words, "head pool mean classifier 3 transform" + words,
+                         "head classifier 4 rows transform" + words):
+                m = self.still("", "norm layernorm eps 0.5\n" + head)
+                last = "head" if "logits" in head else "classifier"
+                hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
+                bias = 0 if "no_bias" in words else m.weight("transform.bias")
+                names = {"eps": 0.5, "weight": m.weight("transform_norm.weight"), "bias": m.weight("transform_norm.bias")}
+                f = self.page.formulas(
+                    "pool", W=m.weight("transform.weight"), b=bias,
+                    f=lambda x, kind=kind: Row(self.page.meaning("activation", kind, {"x": v}) for v in x),
+                    n=lambda x, names=names: self.page.meaning("norm", "layernorm", {"x": x, **names}))["transform"]
+                rows = hidden
+                if "pool" in head:
+                    rows = [Row(math.fsum(row[c] for row in hidden) / len(hidden) for c in range(6))]
+                near(logits, [m.linear(last, f(row)) for row in rows], head)
 
     # ------------------------------------------------------------ the edges, and names
 

@@ -312,6 +312,19 @@ CASES = {
     "gpt_oss_odd": ("GptOssForCausalLM",
                     dict(LLAMA, head_dim=6, num_local_experts=5, num_experts_per_tok=3, sliding_window=4,
                          rope_parameters=dict(YARN, truncate=False), swiglu_limit=0.7), "text window greedy"),
+    "roberta_masked": ("RobertaForMaskedLM", dict(BERT, pad_token_id=1), "text"),
+    "electra_masked": ("ElectraForMaskedLM", dict(BERT, embedding_size=10, hidden_act="relu"), "text"),
+    "albert_masked": ("AlbertForMaskedLM", dict(BERT, embedding_size=9), "text"),
+    "mpnet_masked": ("MPNetForMaskedLM", dict(BERT, relative_attention_num_buckets=32), "text"),
+    "modernbert_classifier": ("ModernBertForSequenceClassification",
+                              dict(BERT, hidden_size=12, num_labels=3, classifier_pooling="mean", classifier_bias=True, pad_token_id=0,
+                                   num_hidden_layers=3), "text"),
+    "modernbert_labels": ("ModernBertForTokenClassification",
+                          dict(BERT, hidden_size=12, num_labels=5, classifier_activation="silu", pad_token_id=0, num_hidden_layers=3),
+                          "text"),
+    "modernbert_answers": ("ModernBertForQuestionAnswering", dict(BERT, hidden_size=12, pad_token_id=0, num_hidden_layers=2), "text"),
+    "modernbert_cls": ("ModernBertForSequenceClassification",
+                       dict(BERT, hidden_size=12, num_labels=2, pad_token_id=0, num_hidden_layers=2), "text"),
     "gemma3_whole_odd": ("Gemma3ForConditionalGeneration", dict(GEMMA3), "text window greedy"),
     "gemma3_whole_classifier": ("Gemma3ForSequenceClassification", dict(GEMMA3, num_labels=3), ""),
     "vit_odd": ("ViTModel", dict(VIT, image_size=(8, 12), hidden_act="gelu_new", qkv_bias=False), "pixels"),
@@ -446,8 +459,6 @@ def saved(name, folder):
     model = cls.from_pretrained(folder, dtype=torch.float32, **arguments).eval()
     model.config.get_text_config()._experts_implementation = "eager"
     model = model if "single" in kind else model.double()
-    if "masked" in name or class_name.endswith("ForMaskedLM"):
-        model = model.base_model  # the head cannot be said
     return model
 
 
