@@ -869,7 +869,7 @@ Dtype graph_rows_dtype(const Graph *graph);
 /* Whether a small change of its input can change an op's result by a step: it rounds, or chooses experts. */
 bool op_jumps(OpKind kind);
 bool graph_jumps(const Graph *graph); /* whether it has such an op; false for NULL */
-bool op_is_product(OpKind kind);      /* of rows, input 0, with a matrix of the weights or with those of experts, input 1 */
+bool op_is_product(OpKind kind); /* of rows, input 0, with a matrix of the weights or those of experts, input 1 */
 /* The first product of rows with weights that f32 rounds, which those of integers and of two bf16 numbers are not; or
  * NULL. */
 const Op *module_rounded_product(const Module *module);

@@ -469,10 +469,11 @@ static void add_mxfp4(Reading *reading, const FileTensor *codes, const char *ste
     const Shape *c = &codes->shape, *s = &scales->shape;
     bool fits = codes->dtype == DTYPE_U8 && scales->dtype == DTYPE_U8 && c->rank == 4 && s->rank == 3 &&
                 c->dims[3] == 16;
-    for (int d = 0; d < 3 && fits; d++) fits = c->dims[d] == s->dims[d] && c->dims[d] >= 1 && c->dims[d] <= INT32_MAX / 32;
+    for (int d = 0; d < 3 && fits; d++)
+        fits = c->dims[d] == s->dims[d] && c->dims[d] >= 1 && c->dims[d] <= INT32_MAX / 32;
     if (!fits)
-        tensor_fail(reading->arena, codes->path, codes->name, "it is %s %s beside scales %s %s; U8 [experts, rows, n, 16] "
-                    "beside U8 [experts, rows, n] is understood", dtype_name(codes->dtype),
+        tensor_fail(reading->arena, codes->path, codes->name, "it is %s %s beside scales %s %s; U8 [experts, rows, n, "
+                    "16] beside U8 [experts, rows, n] is understood", dtype_name(codes->dtype),
                     shape_text(reading->arena, *c), dtype_name(scales->dtype), shape_text(reading->arena, *s));
     const CodedMatrix matrix = {.number = mxfp4_number, .rows = c->dims[0] * c->dims[1], .columns = c->dims[2] * 32,
                                 .codes = codes->data, .scales = scales->data, .block_columns = 32};
@@ -539,8 +540,8 @@ static void add_matrices(Reading *reading) {
     bool known = false;
     for (int m = 0; m < METHODS; m++) known = known || strcmp(methods[m].name, method) == 0;
     if (!known)
-        fail("%s: `quant_method` of `quantization_config` is \"%.40s\"; gptq, awq, compressed-tensors, fp8, fbgemm_fp8, "
-             "bitsandbytes and mxfp4 are understood", reading->config_path, method);
+        fail("%s: `quant_method` of `quantization_config` is \"%.40s\"; gptq, awq, compressed-tensors, fp8, "
+             "fbgemm_fp8, bitsandbytes and mxfp4 are understood", reading->config_path, method);
     for (size_t i = 0; i < reading->file->count; i++) {
         const FileTensor *tensor = &reading->file->tensors[i];
         bool added = false;

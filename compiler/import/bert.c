@@ -49,8 +49,8 @@ const Family family_bert = {
     .spec = ENCODER_SPEC("", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS
         MASKED_HEAD("${activation}"),
     .tensors = BERT_EMBEDDING ROW_TENSORS BERT_LAYERS
-        MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder",
-                       "cls.predictions")
+        MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
+                       "cls.predictions.decoder", "cls.predictions")
         POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* pooler.dense.*]\n"
         "[task=classify? classifier.* classifier.*]\n"
@@ -217,7 +217,8 @@ static const ConfigKey modernbert_keys[] = {
     MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false"), MASKED_KEYS,
     FLAG_OR("decoder_bias", "decoder_bias", "true"), FLAG_OR("classifier_bias", "head_bias", "false"),
     WORD_OR("classifier_activation", "head_activation", "gelu", ACTIVATIONS),
-    WORD_OR("classifier_pooling", "pooling", "cls", "cls mean"), DERIVED("transforms", "yes", "task!=hidden&task!=rest"),
+    WORD_OR("classifier_pooling", "pooling", "cls", "cls mean"),
+    DERIVED("transforms", "yes", "task!=hidden&task!=rest"),
 };
 const Family family_modernbert = {
     .types = "modernbert=ModernBert",
@@ -253,7 +254,8 @@ const Family family_modernbert = {
         "}\n"
         "[task=masked? head logits][task=masked&tied? tied][task=masked&decoder_bias? bias]"
         "[task=classify? head pool ${pooling} classifier ${#classifier.weight}]"
-        "[task=labels? head classifier ${#classifier.weight} rows][task=answers? head classifier ${#classifier.weight} rows]"
+        "[task=labels? head classifier ${#classifier.weight} rows]"
+        "[task=answers? head classifier ${#classifier.weight} rows]"
         "[transforms? transform ${head_activation}][transforms&!head_bias? transform_no_bias]\n",
     .tensors =
         "encoder.embedding.tokens.weight embeddings.tok_embeddings.weight\n"

@@ -76,8 +76,8 @@ const Family family_roformer = {
         "[task=classify? head pooler ${activation} classifier ${#classifier.out_proj.weight}]\n" ROW_HEADS
         MASKED_HEAD("${activation}"),
     .tensors = ROW_TENSORS
-        MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder",
-                       "cls.predictions")
+        MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
+                       "cls.predictions.decoder", "cls.predictions")
         "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"
         "encoder.embedding.segments.weight embeddings.token_type_embeddings.weight\n"
         "encoder.embedding.norm.* embeddings.LayerNorm.*\n"

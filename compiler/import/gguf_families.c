@@ -259,8 +259,8 @@ static const Family gguf_phi3 = {
 
 /* ---------------------------------------- StarCoder2 */
 static const ConfigKey starcoder2_keys[] = {
-    GGUF_SIZES, GGUF_HEADS, GGUF_DENSE, REAL_OR("attention.layer_norm_epsilon", "eps", NULL, NULL), GGUF_TOKENS, GGUF_ROPE,
-    GGUF_WINDOW, GGUF_BIAS,
+    GGUF_SIZES, GGUF_HEADS, GGUF_DENSE, REAL_OR("attention.layer_norm_epsilon", "eps", NULL, NULL), GGUF_TOKENS,
+    GGUF_ROPE, GGUF_WINDOW, GGUF_BIAS,
 };
 static const Family gguf_starcoder2 = {
     .types = "starcoder2", .title = "StarCoder2: Lozhkov et al. 2024, arXiv:2402.19173.",

@@ -32,8 +32,8 @@ static const char *value_name(Build *b, const Branch *branch, const char *word) 
 static int activate(Build *b, const Branch *branch, const Ffn *f, int gate, int up) {
     const Tensor result = build_value_like(b, value_name(b, branch, "gated"), up);
     if (gate != NO_TENSOR && (f->limit > 0 || f->plus_one))
-        return EMIT(gate, result, ATTRIBUTES(.activation = f->activation, .cap = f->limit, .plus_one = f->plus_one), gate,
-                    up);
+        return EMIT(gate, result,
+                    ATTRIBUTES(.activation = f->activation, .cap = f->limit, .plus_one = f->plus_one), gate, up);
     const int x = gate == NO_TENSOR ? up : gate;
     const int activated = EMIT(activation, build_value_like(b, value_name(b, branch, "activated"), x),
                                ATTRIBUTES(.activation = f->activation), x);

@@ -58,6 +58,26 @@ static void verify_dtypes(const Graph *g, int index, const char *after) {
     }
 }
 
+/* Those of the ops of a mixture of experts. */
+static void verify_experts(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
+    const Tensor *y = op->n_inputs > 1 ? &g->tensors[op->inputs[1]] : x,
+                 *z = op->n_inputs > 2 ? &g->tensors[op->inputs[2]] : x;
+    const Experts *e = op->a.experts;
+    WANT(e && dim_equal(x->dims[0], result->dims[0]));
+    if (op->kind == OP_choose) {
+        WANT(x->dims[1].n == e->count && result->dims[1].n == 2 * e->top);
+        WANT(op->n_inputs < 2 || y->dims[0].n == x->dims[1].n);
+    } else if (op->kind == OP_expert_linear) {
+        WANT(y->rank == 3 && y->dims[0].n == e->count && z->dims[1].n == 2 * e->top);
+        WANT(x->dims[1].n == y->dims[2].n || x->dims[1].n == e->top * y->dims[2].n);
+        WANT(result->dims[1].n == e->top * y->dims[1].n);
+    } else {
+        WANT(y->dims[1].n == 2 * e->top && x->dims[1].n == e->top * result->dims[1].n);
+    }
+}
+
 /* The shapes that ops.def states. */
 static void verify_shapes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
@@ -90,19 +110,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_mul:
         WANT(dim_equal(x->dims[0], y->dims[0]) && (dim_equal(x->dims[1], y->dims[1]) || y->dims[1].n == 1));
         break;
-    case OP_choose:
-        WANT(a->experts && x->dims[1].n == a->experts->count && result->dims[1].n == 2 * a->experts->top);
-        WANT(dim_equal(x->dims[0], result->dims[0]) && (op->n_inputs < 2 || y->dims[0].n == x->dims[1].n));
-        break;
-    case OP_expert_linear:
-        WANT(a->experts && y->rank == 3 && y->dims[0].n == a->experts->count && z->dims[1].n == 2 * a->experts->top);
-        WANT(x->dims[1].n == y->dims[2].n || x->dims[1].n == a->experts->top * y->dims[2].n);
-        WANT(dim_equal(x->dims[0], result->dims[0]) && result->dims[1].n == a->experts->top * y->dims[1].n);
-        break;
-    case OP_expert_sum:
-        WANT(a->experts && y->dims[1].n == 2 * a->experts->top && dim_equal(x->dims[0], result->dims[0]));
-        WANT(x->dims[1].n == a->experts->top * result->dims[1].n);
-        break;
+    case OP_choose: case OP_expert_linear: case OP_expert_sum: verify_experts(g, index, after); break;
     case OP_scale:
     case OP_activation:
     case OP_softcap:

@@ -69,7 +69,8 @@ void constants_of_dtype(const Lowering *l, KernelCall *call, int packed);
  * come from memory. They are prefetched unless it is 0. */
 int weights_stream(const Lowering *l);
 
-/* --- lower/lower_rows.c, lower_gemm.c, lower_experts.c, lower_attention.c: a kernel's constants and arguments for a step. */
+/* --- lower/lower_rows.c, lower_gemm.c, lower_experts.c, lower_attention.c: a kernel's constants and arguments for a
+ * step. */
 KernelCall *lower_embed(const Lowering *l, const Step *step);
 KernelCall *lower_patches(const Lowering *l, const Step *step);
 KernelCall *lower_norm(const Lowering *l, const Step *step);

@@ -105,7 +105,8 @@ KernelCall *lower_gather(const Lowering *l, const Step *s) {
     KernelCall *call = call_with_order(l, s, KERNEL_gather, s->gather.experts);
     constant_integer(l, call, "x_stride", stride_of(l, s->gather.x));
     constant_word(l, call, "c_type", dtype_c_type(dtype));
-    call->comment = arena_printf(l->arena, "rows of %s in the order of their experts", counted(l->arena, s->n, "column"));
+    call->comment =
+        arena_printf(l->arena, "rows of %s in the order of their experts", counted(l->arena, s->n, "column"));
     call->stem = arena_printf(l->arena, "gather_%lld", (long long)s->n);
     give_operand(call, "x", s->gather.x);
     give_operand(call, "order", s->order);

@@ -129,7 +129,8 @@ KernelCall *lower_map(const Lowering *l, const Step *s) {
     give_operand(call, "other", m->other);
     give_operand(call, "out", s->out);
     if (s->kind == STEP_MAP && m->op == OP_softcap) call_helper(call, "tanh");
-    if (s->kind == STEP_MAP && (m->op == OP_activation || m->op == OP_gate)) call_helper(call, activation_name(m->activation));
+    if (s->kind == STEP_MAP && (m->op == OP_activation || m->op == OP_gate))
+        call_helper(call, activation_name(m->activation));
     return call;
 }
 

@@ -61,7 +61,8 @@ static void check_experts(Resolver *r, const Scope *scope, const Item *item, Exp
     }
     if (!e->count) return;
     const Location at = stated_at(scope, F_experts, item->location);
-    if (!e->top && known(scope, F_top)) diagnose(r->diagnostics, at, "`experts %lld` needs `top N`", (long long)e->count);
+    if (!e->top && known(scope, F_top))
+        diagnose(r->diagnostics, at, "`experts %lld` needs `top N`", (long long)e->count);
     if (!e->top) e->top = 1;
     if (e->count > MOST_EXPERTS)
         diagnose(r->diagnostics, at, "`experts %lld`: at most %d", (long long)e->count, MOST_EXPERTS);
@@ -82,7 +83,8 @@ static void check_experts(Resolver *r, const Scope *scope, const Item *item, Exp
         diagnose(r->diagnostics, stated_at(scope, F_router_groups, at),
                  "groups of one expert have no two scores to add, as `sigmoid` needs for `top_groups`");
     if (e->shared_gated && !e->shared)
-        diagnose(r->diagnostics, stated_at(scope, F_shared_gated, at), "`shared_expert gated` needs the width: `shared_expert N gated`");
+        diagnose(r->diagnostics, stated_at(scope, F_shared_gated, at),
+                 "`shared_expert gated` needs the width: `shared_expert N gated`");
 }
 
 static void resolve_experts(Resolver *r, const Scope *scope, const Item *item, Experts *e) {

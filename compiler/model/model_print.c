@@ -159,7 +159,8 @@ static void print_experts(const Print *to, const Experts *e) {
                 e->bias ? " bias" : "", e->corrected ? " corrected" : "", real(to, e->scale));
     if (e->top_groups < e->groups)
         text_printf(to->out, " groups %lld top_groups %lld", (long long)e->groups, (long long)e->top_groups);
-    if (e->shared) text_printf(to->out, ", shared_expert %lld%s", (long long)e->shared, e->shared_gated ? " gated" : "");
+    if (e->shared)
+        text_printf(to->out, ", shared_expert %lld%s", (long long)e->shared, e->shared_gated ? " gated" : "");
 }
 
 static void print_sublayer(const Print *to, const Sublayer *s) {

@@ -17,8 +17,8 @@ static int count_of(const char *pattern, const char *part) {
     return n;
 }
 
-/* Whether a name is well formed: {layer}, and {expert} in a name of a file, at most once, `.*` only at the end, no other
- * braces, no control characters. */
+/* Whether a name is well formed: {layer}, and {expert} in a name of a file, at most once, `.*` only at the end, no
+ * other braces, no control characters. */
 static bool pattern_is_good(const char *pattern, bool of_file) {
     const int layers = count_of(pattern, "{layer}"), experts = of_file ? count_of(pattern, "{expert}") : 0;
     if (layers > 1 || experts > 1 || layers + experts != count_of(pattern, "{")) return false;

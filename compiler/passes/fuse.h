@@ -27,7 +27,7 @@ static const Operand NOWHERE = {NO_BUFFER, 0};
 
 /* --- passes/fuse_parts.c: queries on the graph, and the buffers and packed tensors of a plan. */
 const Tensor *tensor_in(const Fuse *f, int t);
-int64_t columns_of(const Fuse *f, int t); /* of a row; of a tensor with several parts, which are rows, those of a part */
+int64_t columns_of(const Fuse *f, int t); /* of a row, or of a part where the parts of a tensor are rows */
 void share_rows(Fuse *f, int from, int to); /* states that `to` has the rows of `from`, in their order */
 const Op *only_reader(const Fuse *f, int t); /* the only op that reads t; NULL if several do, or if t is an output */
 const Op *writer_of(const Fuse *f, int t);   /* NULL for weights, inputs and states */

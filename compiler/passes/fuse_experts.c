@@ -1,6 +1,6 @@
-/* fuse_experts.c: mixtures of experts. The rows that have chosen an expert are copied next to each other, in the order of
- * the experts, so that each matrix is read once, for all of its rows, and only if there are any. Steps between the copies
- * and the sum see ordinary rows. */
+/* fuse_experts.c: mixtures of experts. The rows that have chosen an expert are copied next to each other, in the order
+ * of the experts, so that each matrix is read once, for all of its rows, and only if there are any. Steps between the
+ * copies and the sum see ordinary rows. */
 #include "fuse.h"
 
 static Step expert_step(Fuse *f, StepKind kind, const Op *op, int tensor, const char *word) {

@@ -96,9 +96,9 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 }
 
 const char *step_kind_name(StepKind kind) {
-    static const char *const names[STEP_COUNT] = {"embed", "patches",   "prepend", "gemm", "choose", "sort", "gather", "combine", "norm", "rope",
-                                                  "store", "attention", "map",     "quantize", "round",
-                                                  "pool",  "copy"};
+    static const char *const names[STEP_COUNT] = {"embed", "patches", "prepend", "gemm", "choose", "sort",
+                                                  "gather", "combine", "norm", "rope", "store", "attention",
+                                                  "map", "quantize", "round", "pool", "copy"};
     return names[kind];
 }
 

@@ -85,7 +85,8 @@ static void verify_gemm(const Checker *c) {
             broken(c, "has parts of different types", "weight");
         if (g->parts > 1 && !layout_is_dense(&part->slot.layout, part->shape))
             broken(c, "has parts that do not follow each other", "weight");
-        if (part->shape.rank != (g->experts ? 3 : 2) || packed_columns(part) != g->k) broken(c, "has other columns than x", "weight");
+        if (part->shape.rank != (g->experts ? 3 : 2) || packed_columns(part) != g->k)
+            broken(c, "has other columns than x", "weight");
         columns += g->parts > 1 ? round_up(packed_rows(part), PANEL) : packed_rows(part);
     }
     if (columns != c->step->n) broken(c, "has other columns than the weights have rows", "out");

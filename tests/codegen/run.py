@@ -364,7 +364,8 @@ def narrow(name):
 
 HALVES = """model halves {
     d_model 12
-    encoder { input features, seq <= 9, position none, precision weights int8 activations int8, layers 1 { ffn { d_ff 5 } } }
+    precision weights int8 activations int8
+    encoder { input features, seq <= 9, position none, layers 1 { ffn { d_ff 5 } } }
 }
 """
 

@@ -73,7 +73,7 @@ COUNTS = {
     ),
     "mixtral_8x7b": (
         2 * 32000 * 4096
-        + 32 * (layer(4096, 14336, kv=1024, bias=False, ff_matrices=3, norm_bias=False) + 7 * 3 * 4096 * 14336 + 8 * 4096)
+        + 32 * (layer(4096, 14336, None, 1024, False, 3, 2, False) + 7 * 3 * 4096 * 14336 + 8 * 4096)
         + 4096,
         46702792704,
     ),

@@ -124,9 +124,10 @@ class Formulas:
 
     def test_limited(self):
         for words, limit, one in (("limit 0.5 plus_one", 0.5, 0.0), ("limit 0.5", 0.5, -1.0), ("plus_one", 1e9, 0.0)):
-            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\nlayers 1 { ffn { d_ff 8, activation "
-                           "quick_gelu gated %s, norm none, residual no } } } }" % words)
-            f = self.page.formulas("limited", L=limit, f=lambda v: self.page.meaning("activation", "quick_gelu", {"x": v}))
+            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\nlayers 1 { ffn { d_ff 8\n"
+                           "activation quick_gelu gated %s, norm none, residual no } } } }" % words)
+            f = self.page.formulas("limited", L=limit,
+                                   f=lambda v: self.page.meaning("activation", "quick_gelu", {"x": v}))
             given, stem, wanted = self.rows(m, 4), "encoder.layers.0.ffn.", []
             for x in given:
                 gate, up = m.linear(stem + "gate", x), m.linear(stem + "up", x)
@@ -143,7 +144,7 @@ class Formulas:
         return self.page.formulas("ffn", **names)["gated"]
 
     def mixture(self, m, x, words, scale=1.0, kept=None):
-        """The page's formulas of a row: `words` are those of the router, and `kept` the experts of the chosen groups."""
+        """The page's formulas of a row: `words` are those of the router, `kept` the experts of the chosen groups."""
         stem, every = "encoder.layers.0.ffn", range(6)
         logits = m.linear(stem + ".router", x)
         correction = m.values[stem + ".router.correction"] if "corrected" in words else [0.0] * 6
@@ -166,16 +167,16 @@ class Formulas:
             return [e for e in range(6) if e // 2 != worst]
         for words in ("softmax", "softmax renormalized", "sigmoid", "sigmoid corrected renormalized scale 2.5",
                       "softmax corrected bias", "sigmoid renormalized groups 3 top_groups 2"):
-            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\nlayers 1 { ffn { d_ff 8, activation "
-                           "silu gated, norm none, residual no, experts 6, top 2, router %s } } } }" % words)
+            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\nlayers 1 { ffn { d_ff 8\n"
+                           "activation silu gated, norm none, residual no, experts 6, top 2, router %s } } } }" % words)
             given, kept = self.rows(m, 9), best_groups if "groups" in words else None
             scale = 2.5 if "scale" in words else 1.0
             near(m.outputs("hidden", {"features": given})[0],
                  [self.mixture(m, x, words, scale, kept) for x in given], "experts, router " + words)
 
     def test_shared_expert(self):
-        m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\nlayers 1 { ffn { d_ff 8, activation silu "
-                       "gated, norm none, residual no, experts 6, top 2, shared_expert 5 gated } } } }")
+        m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\nlayers 1 { ffn { d_ff 8\n"
+                       "activation silu gated, norm none, residual no, experts 6, top 2, shared_expert 5 gated } } } }")
         given, stem = self.rows(m, 4), "encoder.layers.0.ffn"
         shared = self.ffn(m, stem + ".shared", True, "silu")
         wanted = []
@@ -461,7 +462,8 @@ class Formulas:
                 last = "head" if "logits" in head else "classifier"
                 hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
                 bias = 0 if "no_bias" in words else m.weight("transform.bias")
-                names = {"eps": 0.5, "weight": m.weight("transform_norm.weight"), "bias": m.weight("transform_norm.bias")}
+                names = {"eps": 0.5, "weight": m.weight("transform_norm.weight"),
+                         "bias": m.weight("transform_norm.bias")}
                 f = self.page.formulas(
                     "pool", W=m.weight("transform.weight"), b=bias,
                     f=lambda x, kind=kind: Row(self.page.meaning("activation", kind, {"x": v}) for v in x),
