@@ -31,7 +31,8 @@ ROUTERS = {"block_sparse_moe.gate": "ffn_gate_inp", "mlp.gate": "ffn_gate_inp", 
            "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
            "mlp.shared_expert.down_proj": "ffn_down_shexp"}
 ARCHITECTURES = {**MIXTURES, "llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3",
-                 "gemma": "gemma", "gemma2": "gemma2", "gemma3_text": "gemma3", "phi3": "phi3", "starcoder2": "starcoder2", "bert": "bert"}
+                 "gemma": "gemma", "gemma2": "gemma2",
+                 "gemma3_text": "gemma3", "phi3": "phi3", "starcoder2": "starcoder2", "bert": "bert"}
 
 
 def named(config, name):

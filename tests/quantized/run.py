@@ -111,7 +111,8 @@ class Quantized:
         chance, made, experts, d, ff = random.Random(5), {}, 3, WIDTH, 32
         config = dict(CONFIG, model_type="gpt_oss", architectures=["GptOssForCausalLM"], intermediate_size=ff,
                       head_dim=16, num_local_experts=experts, num_experts_per_tok=2, attention_bias=False,
-                      layer_types=["full_attention"], quantization_config=dict(quant_method="mxfp4", modules_to_not_convert=["lm_head"]))
+                      layer_types=["full_attention"],
+                      quantization_config=dict(quant_method="mxfp4", modules_to_not_convert=["lm_head"]))
         config.pop("rope_theta")
         plain = {**OTHERS, LAYER + "mlp.router.weight": [experts, d], LAYER + "mlp.router.bias": [experts],
                  LAYER + "self_attn.sinks": [4], LAYER + "mlp.experts.gate_up_proj_bias": [experts, 2 * ff],
