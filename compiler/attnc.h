@@ -528,7 +528,7 @@ typedef struct Stack {
     int input;
     int64_t vocab;
     int64_t image_height, image_width, patch;
-    bool class_token, distillation_token;
+    bool class_token, distillation_token, patch_bias;
     double embedding_scale;
     int64_t segments, embedding_width; /* where embedding_width is not d_model, a projection follows */
     bool embedding_projected, embedding_projection_bias;

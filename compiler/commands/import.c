@@ -5,9 +5,10 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc import DIR|FILE.gguf -o SPEC [--name NAME] [--seq N] [--ignore-key K], or attnc import --list\n"
+    "attnc import DIR|FILE.gguf -o SPEC [--name NAME] [--part PART] [--seq N] [--ignore-key K], or attnc import --list\n"
     "  -o SPEC              the spec to write\n"
     "  --name NAME          name of the model and of its C (default: the name of its family)\n"
+    "  --part PART          the part of a model of several parts, such as `text` and `vision` of CLIP\n"
     "  --seq N              largest number of rows of a sequence (default: the limit of the config and of its\n"
     "                       tokenizer, but at most 2048)\n"
     "  --ignore-key K[,K…]  ignores keys of the config that attnc does not know; OBJECT.K is a key in an object, and\n"
@@ -43,14 +44,15 @@ static const char *const *ignored_keys(Arena *arena, const ValueNode *nodes) {
 
 int command_import(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *directory = NULL, *to = NULL, *name = NULL, *seq = NULL, *notes = "";
+    const char *directory = NULL, *to = NULL, *name = NULL, *part = NULL, *seq = NULL, *notes = "";
     bool list = false;
     ValueNode *ignored = NULL;
-    const Option options[] = {{"-o", .text = &to}, {"--name", .text = &name}, {"--seq", .text = &seq},
+    const Option options[] = {{"-o", .text = &to}, {"--name", .text = &name}, {"--part", .text = &part},
+                              {"--seq", .text = &seq},
                               {"--ignore-key", .list = &ignored}, {"--list", .flag = &list}};
     for (int i = 0; i < argc; i++) list |= strcmp(argv[i], "--list") == 0;
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &directory, list ? 0 : 1);
-    if (list && (to || seq || name || ignored)) usage_error(usage, "`--list` stands alone");
+    if (list && (to || seq || name || part || ignored)) usage_error(usage, "`--list` stands alone");
     if (list) {
         print_families(arena, families, "");
         print_families(arena, gguf_families, "gguf ");
@@ -62,7 +64,7 @@ int command_import(int argc, char **argv) {
     if (fault) usage_error(usage, "`--name`: %s", fault);
     for (const ValueNode *node = ignored; node; node = node->next)
         if (!*node->text) usage_error(usage, "`--ignore-key`: a name is empty");
-    const ImportOptions with = {name, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
+    const ImportOptions with = {name, part, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
                                 ignored_keys(arena, ignored)};
     const char *text = import_spec(arena, directory, to, &with, &notes);
     OutputFile *output = output_open(arena, to);

@@ -1,4 +1,4 @@
-/* clip.c: CLIP's text encoder, and RoFormer. */
+/* clip.c: CLIP's two encoders, and RoFormer. */
 #include "families.h"
 
 #define ENCODER_SIZES                                                                                          \
@@ -23,32 +23,97 @@ static const ConfigKey clip_text_keys[] = {
     ENCODER_SIZES, INTEGER_OR("max_position_embeddings", "positions", "77", NULL), DERIVED("learned", "yes", NULL),
     WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     TOKEN_OR("pad_token_id", "pad", "1"),
-    NOTED("task=hidden", "The output `pooled` is left out: a spec cannot express a pool of the row at the first end "
-        "token."),
-    NOTED("task=projected", "The output `pooled` is left out, with its projection: a spec cannot express a pool of the "
-        "row at the first end token."),
+    NOTED("task", "The output comes from the last row, which must be that of the first end token: a program leaves out "
+        "what its tokenizer puts behind this token."),
     MUST("is_decoder", "false null"),
 };
+#define CLIP_IRRELEVANT "projection_dim initializer_factor tie_word_embeddings"
+#define CLIP_HEAD(pool, projection) \
+    "[task=hidden? head pool " pool "][task=projected? head pool " pool " classifier ${#" projection "} no_bias]\n"
+/* Both encoders have the same layers; encoder.layers.{layer} stands in front of these names. */
+#define CLIP_LAYERS                                   \
+    "@encoder.layers.{layer} encoder.layers.{layer}\n" \
+    ".attention.norm_in.* .layer_norm1.*\n"            \
+    ".attention.query.* .self_attn.q_proj.*\n"         \
+    ".attention.key.* .self_attn.k_proj.*\n"           \
+    ".attention.value.* .self_attn.v_proj.*\n"         \
+    ".attention.output.* .self_attn.out_proj.*\n"      \
+    ".ffn.norm_in.* .layer_norm2.*\n"                  \
+    ".ffn.up.* .mlp.fc1.*\n"                           \
+    ".ffn.down.* .mlp.fc2.*\n"
 const Family family_clip_text = {
     .types = "clip_text_model=CLIPText", .title = "CLIP, its text model: Radford et al. 2021, arXiv:2103.00020.",
     .classes = "Model=hidden ModelWithProjection=projected", KEYS(clip_text_keys),
-    .irrelevant = "projection_dim initializer_factor tie_word_embeddings", .prefixes = "text_model.",
-    .spec = ENCODER_SPEC("pre", "position learned\n", "mask causal"),
+    .irrelevant = CLIP_IRRELEVANT, .prefixes = "text_model.",
+    .spec = ENCODER_SPEC("pre", "position learned\n", "mask causal") CLIP_HEAD("last", "text_projection.weight"),
     .tensors =
         "encoder.embedding.tokens.weight embeddings.token_embedding.weight\n"
         "encoder.embedding.positions.weight embeddings.position_embedding.weight\n"
-        "@encoder.layers.{layer} encoder.layers.{layer}\n"
-        ".attention.norm_in.* .layer_norm1.*\n"
-        ".attention.query.* .self_attn.q_proj.*\n"
-        ".attention.key.* .self_attn.k_proj.*\n"
-        ".attention.value.* .self_attn.v_proj.*\n"
-        ".attention.output.* .self_attn.out_proj.*\n"
-        ".ffn.norm_in.* .layer_norm2.*\n"
-        ".ffn.up.* .mlp.fc1.*\n"
-        ".ffn.down.* .mlp.fc2.*\n"
+        CLIP_LAYERS
         "encoder.final_norm.* final_layer_norm.*\n"
+        "[task=projected? classifier.weight text_projection.weight]\n"
         "buffer embeddings.position_ids\n"
         "ignore text_projection.weight\n",
+};
+
+/* ------------------------------------- CLIP: the image model alone; its last norm is that of the class's row */
+static const ConfigKey clip_vision_keys[] = {
+    INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"),
+    INTEGER("intermediate_size", "d_ff"), WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS),
+    REAL_OR("layer_norm_eps", "eps", "1e-5", NULL), MUST("num_channels", "3"),
+    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "32", NULL, NULL},
+    NOTED("task", "The output `hidden` has all rows behind the last norm, which transformers applies to the first row "
+        "alone."),
+};
+const Family family_clip_vision = {
+    .types = "clip_vision_model=CLIPVision", .title = "CLIP, its image model: Radford et al. 2021, arXiv:2103.00020.",
+    .classes = "Model=hidden ModelWithProjection=projected", KEYS(clip_vision_keys),
+    .irrelevant = CLIP_IRRELEVANT, .prefixes = "vision_model.",
+    .spec =
+        "d_model ${d_model}\n"
+        "norm layernorm pre eps ${eps}\n"
+        "\n"
+        "encoder {\n"
+        "input patches image ${image}[image_width? width ${image_width}] patch ${patch} class no_bias\n"
+        "embedding normalized\n"
+        "position learned\n"
+        "$layers layers\n"
+        "attention self { heads ${heads} }\n"
+        "ffn { d_ff ${d_ff}, activation ${activation} }\n"
+        "$end\n"
+        "}\n" CLIP_HEAD("cls", "visual_projection.weight"),
+    .tensors =
+        "encoder.embedding.patches.weight embeddings.patch_embedding.weight\n"
+        "encoder.embedding.class_token embeddings.class_embedding\n"
+        "encoder.embedding.positions.weight embeddings.position_embedding.weight\n"
+        "encoder.embedding.norm.* pre_layrnorm.*\n"
+        CLIP_LAYERS
+        "encoder.final_norm.* post_layernorm.*\n"
+        "[task=projected? classifier.weight visual_projection.weight]\n"
+        "buffer embeddings.position_ids\n"
+        "ignore visual_projection.weight\n",
+};
+
+/* ------------------------------------- CLIP: both models in one file, of which --part selects one */
+#define CLIP_OUTER_IRRELEVANT \
+    "projection_dim initializer_factor logit_scale_init_value text_config_dict vision_config_dict tie_word_embeddings "
+static const ConfigKey clip_keys[] = {
+    NOTED("task", "The output `logits` is not divided by its length; the score of a text and an image is the cosine of "
+        "their outputs times exp(logit_scale)."),
+};
+const Family family_clip_text_of = {
+    .types = "clip=CLIP", .part = "text",
+    .title = "CLIP, its text model: Radford et al. 2021, arXiv:2103.00020 (--part text).",
+    .classes = "Model=projected", KEYS(clip_keys), .irrelevant = CLIP_OUTER_IRRELEVANT "vision_config",
+    .prefixes = "text_model.", .tensors = "ignore vision_model.* visual_projection.weight logit_scale\n",
+    .inside = "text_config", .inner = &family_clip_text,
+};
+const Family family_clip_vision_of = {
+    .types = "clip=CLIP", .part = "vision",
+    .title = "CLIP, its image model: Radford et al. 2021, arXiv:2103.00020 (--part vision).",
+    .classes = "Model=projected", KEYS(clip_keys), .irrelevant = CLIP_OUTER_IRRELEVANT "text_config",
+    .prefixes = "vision_model.", .tensors = "ignore text_model.* text_projection.weight logit_scale\n",
+    .inside = "vision_config", .inner = &family_clip_vision,
 };
 
 /* ---------------------------------------- RoFormer: BERT with neighbouring columns rotated */

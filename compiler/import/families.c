@@ -5,7 +5,8 @@
 
 const Family *const families[] = {
     &family_bert, &family_roberta, &family_distilbert, &family_electra, &family_albert, &family_mpnet,
-        &family_modernbert, &family_roformer, &family_clip_text,
+        &family_modernbert, &family_roformer, &family_clip_text, &family_clip_vision,
+        &family_clip_text_of, &family_clip_vision_of,
     &family_vit, &family_deit,
     &family_gpt2, &family_gpt_neox, &family_opt, &family_bloom, &family_mpt, &family_falcon,
     &family_llama, &family_mistral, &family_qwen2, &family_qwen3, &family_gemma, &family_gemma2, &family_gemma3,
@@ -26,7 +27,8 @@ const Family *const families[] = {
 static const struct {
     const char *types, *reason;
 } refusals[] = {
-    {"clip", "it holds a model of texts and one of images; a folder of its text model (CLIPTextModel) is understood"},
+    {"blip blip-2 blip_2", "the layers of its text model read the rows of an image between attention and ffn"},
+    {"siglip siglip2 siglip_vision_model", "the row of an image is pooled by an attention with a query of its own"},
     {"llama4 llama4_text", "its masks are cut in chunks, and " EXPERTS},
     {"phimoe deepseek_v2 deepseek_v3 dbrx jamba", EXPERTS},
     {"switch_transformers nllb-moe", EXPERTS},

@@ -34,6 +34,24 @@ static void find_family(Import *import) {
     if (!import->family) unknown_type(import, import->type);
 }
 
+/* Of a model of several parts, the family of the part that --part names. */
+static void find_part(Import *import) {
+    const char *part = import->options->part, *known = "";
+    if (!import->family->part && part)
+        fail("%s: `--part %s` is for a model of several parts, and `%s` has one", import->config_path, part,
+            import->type);
+    if (!import->family->part) return;
+    for (int f = 0; families[f]; f++) {
+        const Family *family = families[f];
+        if (!word_find(import->arena, family->types, import->type)) continue;
+        known = arena_printf(import->arena, "%s%s`--part %s`", known, *known ? " or " : "", family->part);
+        import->family = family;
+        if (part && strcmp(part, family->part) == 0) return;
+    }
+    fail("%s: `model_type` is \"%s\", a model of several parts; %s selects one", import->config_path, import->type,
+        known);
+}
+
 /* Finds the class that saved the model, which decides the head. */
 static void find_class(Import *import) {
     Arena *arena = import->arena;
@@ -77,6 +95,7 @@ void hf_source(Import *import, const char *directory) {
     import->kind = "model_type";
     ignored_check(import);
     find_family(import);
+    find_part(import);
     find_class(import);
     sentence_task(import);
     import->origin = arena_printf(arena, "%s, model_type %s", import->class_name, import->type);

@@ -86,6 +86,7 @@ extern const char activation_words[]; /* of model/activations.def, in the form o
 
 typedef struct Family {
     const char *types;       /* "roberta=Roberta xlm-roberta=XLMRoberta": model_type and the beginning of its classes */
+    const char *part;        /* of a model of several parts, the word of --part that selects this family; or NULL */
     const char *title;       /* the first comment of the spec */
     const char *classes;     /* "Model=hidden ForCausalLM=logits": endings of class names, and the value of the variable
                               * `task`. The first entry applies to a config that names no class. `rest` means that the
@@ -118,6 +119,7 @@ typedef struct Variable {
 
 typedef struct ImportOptions {
     const char *name;           /* the name of the model; NULL takes that of its family */
+    const char *part;           /* the word of --part, or NULL */
     int64_t seq;                /* the number of --seq, or 0 without it */
     const char *const *ignored; /* the keys of --ignore-key, with dots into objects, ended by NULL; or NULL */
 } ImportOptions;

@@ -32,7 +32,9 @@ static Filled fill(Import *import) {
     if (strcmp(task ? task : "", "rest") == 0)
         import_note(import, "The output `logits` is left out: the head of %s cannot be expressed in a spec, and the "
             "outputs end at `hidden`.", import->class_name);
-    const char *name = import->options->name ? import->options->name : model_name(arena, import->type);
+    const char *part = import->options->part, *type = part ? arena_printf(arena, "%s_%s", import->type, part)
+                                                           : import->type;
+    const char *name = import->options->name ? import->options->name : model_name(arena, type);
     const char *head = arena_printf(arena, "model %s {\n", name);
     WeightTable table = tensors_of(import, arena_printf(arena, "%s%s\n}\n", head, body.data));
     sentence_tensors(import, &weights);
@@ -90,6 +92,7 @@ const char *import_spec(Arena *arena, const char *source, const char *spec_path,
                         const char **notes) {
     Import import = {.arena = arena, .options = options, .notes = text_new(arena), .buffers = text_new(arena)};
     const bool from_gguf = gguf_is(arena, source);
+    if (from_gguf && options->part) fail("%s: `--part` is for a model of several parts, and a GGUF file has one", source);
     if (from_gguf) gguf_source(&import, source);
     else hf_source(&import, source);
     keys_read_all(&import);

@@ -73,7 +73,7 @@ static int embed_patches(Build *b, const Stack *stack, const Stem *stem) {
     int64_t n = (stack->image_height / stack->patch) * (stack->image_width / stack->patch);
     int x = EMIT(patches, build_value2(b, "squares", build_constant(n), 3 * stack->patch * stack->patch),
                  ATTRIBUTES(.patch = stack->patch), pixels);
-    x = build_new_linear(b, stem, "patches", ROLE_NONE, x, b->model->d_model, true);
+    x = build_new_linear(b, stem, "patches", ROLE_NONE, x, b->model->d_model, stack->patch_bias);
     if (!stack->class_token) return x;
     Tensor longer = build_value2(b, "rows", build_constant(stack->seq.n), build_columns(b, x));
     const WeightSpec row = {.shape = build_vector(stack->embedding_width), .deviation = 1};

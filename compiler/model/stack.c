@@ -12,6 +12,7 @@ static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *st
         stack->patch = get(scope, F_patch);
         stack->class_token = get(scope, F_class_token);
         stack->distillation_token = get(scope, F_distillation_token);
+        stack->patch_bias = !get(scope, F_patch_no_bias);
         Location location = stated_at(scope, F_input, item->location);
         bool sure = known(scope, F_image_height) && known(scope, F_image_width) && known(scope, F_patch);
         if (!sure) {

@@ -145,6 +145,8 @@ def folders():
         inputs.append(config.encode() + b"\0" + "".join(lines).encode())
         cut, more = len(lines) // 2, [b"@name spare\n", b"@seq 3\n", b'@index {"weight_map":{"a":"a.safetensors"}}\n']
         halves = "@shard\n" + "".join(lines[:cut]) + "@shard\n" + "".join(lines[cut:])
+        if "_part_" in path:
+            inputs.append(inputs[-1] + b"@part %s\n" % path.split("_part_")[1].split("/")[0].encode())
         if len(inputs) % 3 == 1:
             inputs.append(config.encode() + b"\0" + more[len(inputs) // 3 % 3] + halves.encode())
         if any(name in path for name in ("xlm_roberta", "mpnet_odd")):
@@ -249,7 +251,8 @@ TARGETS = {  # name: seeds, dictionary, the longest input
     "gguf": (gguf, lambda: strings("compiler/import/gguf*.c") | {"GGUF", "\x03\0\0\0"}, GGUF_BYTES),
     "attnw": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
     "loader": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
-    "import": (folders, lambda: keys("compiler/import/*.c") | {"@shard\n", "@name ", "@seq ", "@index "}, 16384),
+    "import": (folders, lambda: keys("compiler/import/*.c") | {"@shard\n", "@name ", "@part ", "@seq ", "@index "},
+               16384),
     "tokenizer": (tokenizer, lambda: keys("runtime/tokenizer/json*.c"), 16384),
     "generate": (generate, lambda: {"\0\0\0\0", "\x01\0\0\0"}, 1024),
     "arena": (arena, lambda: {"\x09\0\0", "\x05\x0f\x7f"}, 768),

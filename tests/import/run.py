@@ -176,8 +176,7 @@ def unknown():
         "`attn_config.clip` (3) is unknown")
     Folder("mpt_odd").config(attn_config={"alibi": True, "clip": 3}).accepted("ignore_in_object", "alibi",
         options=("--ignore-key", "attn_config.clip"))
-    for wrong, near in (("prophetnet", None), ("canine", None), ("data2vec-text", None), ("blip", None),
-                        ("robertta", "roberta")):
+    for wrong, near in (("prophetnet", None), ("canine", None), ("data2vec-text", None), ("robertta", "roberta")):
         Folder("bert_odd").config(model_type=wrong).refused("type_" + wrong, "\"%s\", which is unknown" % wrong,
                                                             "nearest is `%s`" % near if near else "--list",
                                                              unsaid=None if near else "nearest")
@@ -327,8 +326,15 @@ def per_layer():
 
 def refusals():
     """What the language cannot say."""
-    Folder("bert_odd").config(model_type="clip").refused("clip", "`model_type` is \"clip\"", "CLIPTextModel", "--list",
-                                                         unsaid="nearest")
+    Folder("clip_part_text").refused("no_part", "`model_type` is \"clip\", a model of several parts",
+                                     "`--part text` or `--part vision`")
+    Folder("clip_part_text").refused("unknown_part", "a model of several parts", options=("--part", "audio"))
+    Folder("bert_odd").refused("part_of_one", "`--part text` is for a model of several parts, and `bert` has one",
+                               options=("--part", "text"))
+    Folder("clip_part_text").accepted("part", "model clip_text", "pool last classifier 6 no_bias",
+                                      options=("--part", "text"))
+    Folder("bert_odd").config(model_type="siglip").refused("siglip", "\"siglip\"", "a query of its own", "--list",
+                                                           unsaid="nearest")
     Folder("bert_odd").config(model_type="xlnet").refused("xlnet", "\"xlnet\"", "two streams", "--list",
                                                           unsaid="nearest")
     Folder("bert_odd").config(model_type="deberta-v2").refused("deberta", "\"deberta-v2\"", "relative position",

@@ -61,6 +61,12 @@ class Formulas:
                 square = Row(f["square"](line, column, c, y, x) for c in range(3) for y in range(2) for x in range(2))
                 wanted.append(m.linear("encoder.embedding.patches", square))
         near(m.outputs("hidden", {"pixels": pixels})[0], wanted, "patches")
+        m = self.model(spec.replace("class distillation", "no_bias") % NOTHING, STILL)
+        squares = [Row(f["square"](i // 3, i % 3, c, y, x) for c in range(3) for y in range(2) for x in range(2))
+                   for i in range(6)]
+        matrix = m.weight("encoder.embedding.patches.weight")
+        near(m.outputs("hidden", {"pixels": pixels})[0], [Row(sum(a * b for a, b in zip(row, square)) for row in matrix)
+                                                            for square in squares], "patches no_bias")
 
     def test_sinusoids(self):
         for words, fairseq, halves, offset in (("", False, False, 0), ("halves offset 3", False, True, 3),

@@ -35,7 +35,9 @@ BART = dict(vocab_size=37, d_model=14, encoder_layers=2, decoder_layers=1, encod
 T5 = dict(vocab_size=37, d_model=15, d_kv=7, d_ff=23, num_layers=2, num_decoder_layers=1, num_heads=3,
           relative_attention_num_buckets=8, relative_attention_max_distance=12, decoder_start_token_id=0)
 CLIP = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
-            max_position_embeddings=19, projection_dim=5, pad_token_id=1, bos_token_id=0, eos_token_id=2)
+            max_position_embeddings=19, projection_dim=5, pad_token_id=1, bos_token_id=0, eos_token_id=36)
+CLIP_VISION = dict(VIT, image_size=20, projection_dim=9)
+CLIP_PARTS = dict(text_config=dict(CLIP), vision_config=CLIP_VISION, projection_dim=6)
 GEMMA3 = dict(text_config=dict(LLAMA, num_hidden_layers=3, head_dim=6, query_pre_attn_scalar=9, sliding_window=4,
                                layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
               vision_config=dict(hidden_size=8, intermediate_size=5, num_hidden_layers=1, num_attention_heads=2,
@@ -279,8 +281,14 @@ CASES = {
     "umt5_odd": ("UMT5ForConditionalGeneration", dict(ODD_T5), "source greedy"),
     "umt5_plain": ("UMT5ForConditionalGeneration", dict(T5, feed_forward_proj="relu", d_model=12), "source"),
     "umt5_encoder": ("UMT5EncoderModel", dict(T5), "text"),
-    "clip_text_odd": ("CLIPTextModel", dict(CLIP), "text"),
-    "clip_text_projection": ("CLIPTextModelWithProjection", dict(CLIP, hidden_act="gelu", layer_norm_eps=1e-3), "text"),
+    "clip_text_odd": ("CLIPTextModel", dict(CLIP), "text end pooled"),
+    "clip_text_projection": ("CLIPTextModelWithProjection", dict(CLIP, hidden_act="gelu", layer_norm_eps=1e-3),
+                             "text end"),
+    "clip_vision_odd": ("CLIPVisionModel", dict(CLIP_VISION), "pixels pooled unnormalized"),
+    "clip_vision_embeds": ("CLIPVisionModelWithProjection", dict(CLIP_VISION, hidden_act="gelu", layer_norm_eps=1e-3),
+                           "pixels unnormalized"),
+    "clip_part_text": ("CLIPModel", dict(CLIP_PARTS), "text end"),
+    "clip_part_vision": ("CLIPModel", dict(CLIP_PARTS), "pixels"),
     "roformer_odd": ("RoFormerModel",
                      dict(BERT, hidden_size=18, num_attention_heads=3, embedding_size=9, type_vocab_size=3),
                      "segments"),
@@ -348,13 +356,18 @@ def stacked(maps):
     return torch.stack([m for m in maps], 1)
 
 
-def outputs_of(result, cross):
+def outputs_of(result, cross, kind=""):
     out = {}
+    for key in ("text_embeds", "image_embeds"):
+        if key in result:
+            out["logits"] = result[key]
+    if "pooled" in kind:
+        out["pooled"] = result.pooler_output
     if getattr(result, "logits", None) is not None and "logits" in result:
         out["logits"] = result.logits
     if "start_logits" in result:
         out["logits"] = torch.stack([result.start_logits, result.end_logits], -1)
-    elif "last_hidden_state" in result:
+    elif "last_hidden_state" in result and "unnormalized" not in kind:
         out["hidden"] = result.last_hidden_state
     if cross:
         out["encoder_hidden"] = result.encoder_last_hidden_state
@@ -366,12 +379,28 @@ def outputs_of(result, cross):
     return out
 
 
+def part_of(model, name):
+    """A call of the part of a model of several that the case is about, whose output import calls `logits`."""
+    if "_part_" not in name:
+        return model
+    def run(output_attentions, return_dict, **inputs):
+        features = (model.get_text_features if name.endswith("_text") else model.get_image_features)(**inputs)
+        return transformers.utils.ModelOutput(logits=features if torch.is_tensor(features) else features.pooler_output,
+                                              attentions=None)
+    return run
+
+
 def draw(name, count, vocab, config, batch=None):
-    """Token ids, none of them padding."""
+    """Token ids, none of them padding; where `end` is wanted, the last is the end token, and no other."""
     generator = numpy.random.default_rng(sum(name.encode()) + count)
     special = {i for i in (config.pad_token_id,) if isinstance(i, int)}
-    allowed = [t for t in range(vocab) if t not in special]
-    return generator.choice(allowed, size=(count,) if batch is None else (batch, count))
+    end = config.eos_token_id if "end" in CASES.get(name.removesuffix("b"), ("", {}, ""))[2].split() else None
+    allowed = [t for t in range(vocab) if t not in special | {end}]
+    tokens = generator.choice(allowed, size=(count,) if batch is None else (batch, count))
+    if end is not None:
+        for i, n in enumerate([count] if batch is None else BATCH):
+            tokens[(..., n - 1) if batch is None else (i, n - 1)] = end
+    return tokens
 
 
 def padded(name, vocab, config):
@@ -482,17 +511,18 @@ def make(name):
 
     def run(prefix, **inputs):
         with torch.no_grad():
-            result = model(**inputs, **options)
+            result = part_of(model, name)(**inputs, **options)
         mask = inputs.get("attention_mask")
-        for key, value in outputs_of(result, cross).items():
-            if prefix and key not in ("hidden", "logits", "encoder_hidden"):
+        for key, value in outputs_of(result, cross, kind).items():
+            if prefix and key not in ("hidden", "logits", "pooled", "encoder_hidden"):
                 continue
             if prefix and value.dim() == 3 and cross == (key == "encoder_hidden"):  # the rows that the mask speaks of
                 value = torch.where(mask[:, :, None] > 0, value, 0.0)
-            save(folder, "out.%s%s" % (prefix, key), value if prefix or (key == "pooled") else value[0])
+            save(folder, "out.%s%s" % (prefix, key), value if prefix else value[0])
 
     if "pixels" in kind:
-        size = config.image_size if isinstance(config.image_size, (tuple, list)) else (config.image_size,) * 2
+        size = getattr(model.config, "vision_config", config).image_size
+        size = size if isinstance(size, (tuple, list)) else (size,) * 2
         pixels = numpy.random.default_rng(3).standard_normal((3, *size)).astype(numpy.float32)
         save(folder, "in.pixels", pixels)
         run("", pixel_values=torch.tensor(pixels)[None].double())

@@ -97,7 +97,8 @@ class Case:
             self.check_outputs(QUICK and not self.name.endswith("_odd"))
 
     def check_import(self):
-        result = run("import", self.source, "-o", self.spec)
+        part = self.name.split("_part_")[1:]  # of a model of several parts
+        result = run("import", self.source, "-o", self.spec, *["--part"] * len(part), *part)
         if result.returncode != 0:
             report.result("%s/import" % self.name, result.stderr.strip())
             return False

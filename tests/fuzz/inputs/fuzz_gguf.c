@@ -28,7 +28,7 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     const GgufFile file = gguf_read(arena, file_map(arena, path));
     tensors_read(&file.tensors);
     read_entries(&file);
-    import_spec(arena, path, "spec", &(ImportOptions){NULL, 0, NULL}, &notes);
+    import_spec(arena, path, "spec", &(ImportOptions){0}, &notes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { return run_target(read_input, data, size); }

@@ -3,7 +3,7 @@
  * The input: the config; behind its first NUL the tensors that there are, a line each: `NAME [2, 3]`, as in
  * tests/families/NAME.public. Their numbers are zeros. They are in model.safetensors; after a line `@shard` in the
  * first of two files with an index, and after another one in the second. `@index TEXT` is the index instead of the
- * right one; `@name NAME`, `@seq N` and `@ignore KEY` are what the command
+ * right one; `@name NAME`, `@part PART`, `@seq N` and `@ignore KEY` are what the command
  * line says; `@0 TEXT` to `@4 TEXT` are the JSON files of sentence-transformers, whose folder `2` has a dense module's
  * weights as well. */
 #include "target.h"
@@ -52,6 +52,7 @@ typedef struct Folder {
     Text map;          /* the entries of the index's weight_map */
     const char *index; /* the index as the input has it, or NULL */
     const char *name;  /* --name, or NULL */
+    const char *part;  /* --part, or NULL */
     int64_t seq;       /* --seq, or 0 */
     const char *ignored[2]; /* --ignore-key */
     const char *modules[5]; /* texts of module_files, or NULL */
@@ -79,6 +80,7 @@ static void write_shard(Arena *arena, Shard *shard, const char *name) {
 /* What the command line would say: attnc import refuses a wrong name or number before it reads a file. */
 static void set_option(Arena *arena, Folder *folder, const char *line) {
     if (strncmp(line, "@name ", 6) == 0 && !model_name_fault(arena, line + 6)) folder->name = line + 6;
+    if (strncmp(line, "@part ", 6) == 0) folder->part = line + 6;
     if (strncmp(line, "@ignore ", 8) == 0 && line[8]) folder->ignored[0] = line + 8;
     if (strncmp(line, "@index ", 7) == 0) folder->index = line + 7;
     if (line[1] >= '0' && line[1] <= '4' && line[2] == ' ') folder->modules[line[1] - '0'] = line + 3;
@@ -140,7 +142,7 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     write_folder(arena, &folder);
     char *path = arena_printf(arena, "%s", memory_file(arena, "config.json", text, config));
     *strrchr(path, '/') = '\0';
-    const ImportOptions options = {folder.name, folder.seq, folder.ignored};
+    const ImportOptions options = {folder.name, folder.part, folder.seq, folder.ignored};
     const char *spec = import_spec(arena, path, "spec", &options, &notes);
     Compilation c = compilation_quiet(arena, source_from_text(arena, "spec", spec, strlen(spec)));
     if (!compile_until(&c, STAGE_GRAPH)) broken("import makes a spec with errors");

@@ -83,6 +83,7 @@ static const char *of_input(Draw *d, const Section *s) {
         add(&w, "class");
         maybe(&w, 40, "distillation");
     }
+    maybe(&w, 30, "no_bias");
     return words_done(&w);
 }
 
