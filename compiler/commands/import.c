@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc import DIR|FILE.gguf -o SPEC [--name NAME] [--part PART] [--seq N] [--ignore-key K], or attnc import --list\n"
+    "attnc import DIR|FILE.gguf -o SPEC [--name NAME] [--part PART] [--seq N] [--ignore-key K],\n"
+    "or attnc import --list\n"
     "  -o SPEC              the spec to write\n"
     "  --name NAME          name of the model and of its C (default: the name of its family)\n"
     "  --part PART          the part of a model of several parts, such as `text` and `vision` of CLIP\n"

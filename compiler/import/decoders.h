@@ -4,9 +4,11 @@
 
 #include "families.h"
 
-#define DECODER_CLASSES                                                        \
-    "ForCausalLM=logits Model=hidden ForSequenceClassification=classify "      \
-    "ForTokenClassification=rest ForQuestionAnswering=rest"
+#define DECODER_CLASSES \
+    "ForCausalLM=logits Model=hidden ForSequenceClassification=classify" ROW_CLASSES
+
+/* Of families whose ForQuestionAnswering calls its decoder `transformer` instead of `model`. */
+#define MODEL_PREFIXES "model. transformer."
 
 #define DECODER_TOKENS(start, end, pad)                                        \
     TOKEN_OR("bos_token_id", "start", start),                                  \
@@ -32,10 +34,22 @@
 /* `words` are options of `head logits`. */
 #define HEAD_SPEC(words)                                                          \
     "[task=logits? head logits][task=logits&tied? tied][task=logits?" words "]\n" \
-    "[task=classify? head pool last classifier ${#score.weight} no_bias]\n"
+    "[task=classify? head pool last classifier ${#score.weight} no_bias]\n"      \
+    DECODER_ROW_HEADS
+/* Some decoders call the matrix of ForTokenClassification `score`, as that of a sequence, and others `classifier`. */
+#define DECODER_ROW_HEADS                                                                                  \
+    "[task=labels&#score.weight? head classifier ${#score.weight} rows][task=labels&#score.weight&!#score.bias? " \
+        "no_bias]\n"                                                                                       \
+    "[task=labels&!#score.weight? head classifier ${#classifier.weight} rows]\n"                           \
+    "[task=answers? head classifier ${#qa_outputs.weight} rows]\n"
+#define DECODER_ROW_TENSORS                                       \
+    "[task=labels&#score.weight? classifier.* score.*]\n"         \
+    "[task=labels&!#score.weight? classifier.* classifier.*]\n"   \
+    "[task=answers? classifier.* qa_outputs.*]\n"
 #define HEAD_TENSORS                                         \
     "[task=logits&!tied? head.weight lm_head.weight]\n"      \
     "[task=classify? classifier.weight score.weight]\n"      \
+    DECODER_ROW_TENSORS                                      \
     "ignore lm_head.* score.* qa_outputs.* classifier.*\n"
 
 /* Sizes, attention and tensor names of LLaMA and similar decoders. */

@@ -27,8 +27,8 @@ static const ConfigKey gpt2_keys[] = {
 };
 const Family family_gpt2 = {
     .types = "gpt2=GPT2", .title = "GPT-2: Radford et al. 2019.",
-    .classes = "LMHeadModel=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest "
-        "ForQuestionAnswering=rest DoubleHeadsModel=rest",
+    .classes = "LMHeadModel=logits Model=hidden ForSequenceClassification=classify DoubleHeadsModel=rest"
+        ROW_CLASSES,
     KEYS(gpt2_keys),
     .irrelevant = "resid_pdrop embd_pdrop attn_pdrop summary_type summary_use_proj summary_activation "
         "summary_proj_to_labels summary_first_dropout "
@@ -85,7 +85,7 @@ const Family family_gpt_neox = {
         ".ffn.down.* .mlp.dense_4h_to_h.*\n"
         "decoder.final_norm.* final_layer_norm.*\n"
         "[task=logits&!tied? head.weight embed_out.weight]\n"
-        "[task=classify? classifier.weight score.weight]\n"
+        "[task=classify? classifier.weight score.weight]\n" DECODER_ROW_TENSORS
         "buffer layers.{layer}.attention.bias layers.{layer}.attention.masked_bias "
         "layers.{layer}.attention.rotary_emb.inv_freq\n"
         "ignore embed_out.weight classifier.* qa_outputs.*\n",
@@ -107,7 +107,7 @@ static const ConfigKey opt_keys[] = {
 };
 const Family family_opt = {
     .types = "opt=OPT", .title = "OPT: Zhang et al. 2022, arXiv:2205.01068.",
-    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForQuestionAnswering=rest",
+    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForQuestionAnswering=answers",
         KEYS(opt_keys),
     .irrelevant = "activation_dropout layerdrop init_std", .prefixes = "model.",
     .spec = GPT_SPEC("norm layernorm[pre? pre][!pre? post] eps 1e-5\n[!bias? bias none]\n",

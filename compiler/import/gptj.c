@@ -16,9 +16,6 @@
 #define WTE TOKEN_TABLE("wte.weight", "lm_head.weight")
 #define GPT_NORM "norm layernorm pre eps ${eps}\n"
 #define GPT_FFN "ffn { d_ff ${d_ff}, activation ${activation} }\n"
-#define GPT_CLASSES                                                     \
-    "ForCausalLM=logits Model=hidden ForSequenceClassification=classify " \
-    "ForTokenClassification=rest ForQuestionAnswering=rest"
 
 /* ---------------------------------------- GPT-J: one norm for both sublayers, part of each head rotated */
 #define ROTARY_KEYS(otherwise)                                                                                   \
@@ -45,7 +42,7 @@
 
 static const ConfigKey gptj_keys[] = {ROTARY_KEYS("64")};
 const Family family_gptj = {
-    .types = "gptj=GPTJ", .title = "GPT-J: Wang and Komatsuzaki 2021.", .classes = GPT_CLASSES, KEYS(gptj_keys),
+    .types = "gptj=GPTJ", .title = "GPT-J: Wang and Komatsuzaki 2021.", .classes = DECODER_CLASSES, KEYS(gptj_keys),
     .irrelevant = GPT_IRRELEVANT, .prefixes = "transformer.", .spec = ROTARY_SPEC,
     .tensors = ROTARY_TENSORS(".attention.query.* .attn.q_proj.*\n"
                               ".attention.key.* .attn.k_proj.*\n"
@@ -80,7 +77,7 @@ static const ConfigKey gpt_neo_keys[] = {
     DECODER_TOKENS("50256", "50256", ""), WTE_TIED("true"),
 };
 const Family family_gpt_neo = {
-    .types = "gpt_neo=GPTNeo", .title = "GPT-Neo: Black et al. 2021.", .classes = GPT_CLASSES, KEYS(gpt_neo_keys),
+    .types = "gpt_neo=GPTNeo", .title = "GPT-Neo: Black et al. 2021.", .classes = DECODER_CLASSES, KEYS(gpt_neo_keys),
     .irrelevant = GPT_IRRELEVANT " resid_dropout embed_dropout", .prefixes = "transformer.",
     .spec = LLAMA_SPEC(GPT_NORM, "position learned\n", "[reach=local? window ${window}]\nbias o\nscale 1\n",
                        GPT_FFN, ""),
@@ -111,7 +108,7 @@ static const ConfigKey gpt_bigcode_keys[] = {
 };
 const Family family_gpt_bigcode = {
     .types = "gpt_bigcode=GPTBigCode", .title = "SantaCoder and StarCoder: Ben Allal et al. 2023, arXiv:2301.03988.",
-    .classes = GPT_CLASSES, KEYS(gpt_bigcode_keys),
+    .classes = DECODER_CLASSES, KEYS(gpt_bigcode_keys),
     .irrelevant = GPT_IRRELEVANT " attention_softmax_in_fp32 scale_attention_softmax_in_fp32 num_key_value_heads "
         "inference_runner validate_runner_input pre_allocate_kv_cache max_batch_size max_sequence_length "
         "pad_key_length",

@@ -48,7 +48,7 @@ static const ConfigKey smollm3_keys[] = {
 const Family family_smollm3 = {
     .types = "smollm3=SmolLM3", .title = "SmolLM3: Hugging Face 2025.",
     .classes = DECODER_CLASSES, KEYS(smollm3_keys), .irrelevant = "max_window_layers transformers.js_config",
-    .prefixes = "model.",
+    .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC(RMSNORM("pre"), "",
                        TYPED_WINDOW "[layer_type=unsaid&roped=no&use_window&window? window ${window}]\n" BIASES
                                     "[roped=yes? position rope ${rope}]\n", BIASED_FFN, ""),
@@ -90,7 +90,7 @@ static const ConfigKey ministral_keys[] = {
 };
 const Family family_ministral = {
     .types = "ministral=Ministral", .title = "Ministral: Mistral AI 2024.",
-    .classes = DECODER_CLASSES, KEYS(ministral_keys), .irrelevant = "", .prefixes = "model.",
+    .classes = DECODER_CLASSES, KEYS(ministral_keys), .irrelevant = "", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC(RMSNORM("pre") "bias none\n", "",
                        TYPED_WINDOW "[layer_type=unsaid&window? window ${window}]\nposition rope ${rope}\n", GATED_FFN,
                        ""),
@@ -114,7 +114,7 @@ static const ConfigKey glm4_keys[] = {
 };
 const Family family_glm4 = {
     .types = "glm4=Glm4", .title = "GLM-4: Team GLM 2024, arXiv:2406.12793.",
-    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest",
+    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=labels",
     KEYS(glm4_keys), .irrelevant = "", .prefixes = "model.", .spec = GLM_SPEC("both"),
     .tensors = LLAMA_EMBEDDING
         ".attention.norm_in.* .input_layernorm.*\n"
@@ -126,7 +126,7 @@ const Family family_glm4 = {
 /* GLM, by the same authors, has only the norms in front of the sublayers. */
 const Family family_glm = {
     .types = "glm=Glm", .title = "GLM-4: Team GLM 2024, arXiv:2406.12793.",
-    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest",
+    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=labels",
     KEYS(glm4_keys), .irrelevant = "", .prefixes = "model.", .spec = GLM_SPEC("pre"),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS GLM_FFN LLAMA_END,
 };

@@ -10,7 +10,7 @@ static const ConfigKey llama_keys[] = {
 const Family family_llama = {
     .types = "llama=Llama",
         .title = "LLaMA: Touvron et al. 2023, arXiv:2302.13971; Grattafiori et al. 2024, arXiv:2407.21783.",
-    .classes = DECODER_CLASSES, KEYS(llama_keys), .irrelevant = "", .prefixes = "model.",
+    .classes = DECODER_CLASSES, KEYS(llama_keys), .irrelevant = "", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\n", "", "[!attention_bias? bias none]\nposition rope ${rope}\n",
                        "ffn { d_ff ${d_ff}, activation ${activation} gated[!ffn_bias?, bias none] }\n", ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
@@ -47,7 +47,7 @@ static const ConfigKey qwen2_keys[] = {
 };
 const Family family_qwen2 = {
     .types = "qwen2=Qwen2", .title = "Qwen2: Yang et al. 2024, arXiv:2407.10671.",
-    .classes = DECODER_CLASSES, KEYS(qwen2_keys), .irrelevant = "use_mrope", .prefixes = "model.",
+    .classes = DECODER_CLASSES, KEYS(qwen2_keys), .irrelevant = "use_mrope", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\nbias none\n", "",
         QWEN_WINDOW "bias q k v\nposition rope ${rope}\n", GATED_FFN, ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
@@ -59,7 +59,7 @@ static const ConfigKey qwen3_keys[] = {
 };
 const Family family_qwen3 = {
     .types = "qwen3=Qwen3", .title = "Qwen3: Yang et al. 2025, arXiv:2505.09388.",
-    .classes = DECODER_CLASSES, KEYS(qwen3_keys), .irrelevant = "", .prefixes = "model.",
+    .classes = DECODER_CLASSES, KEYS(qwen3_keys), .irrelevant = "", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\nbias none\n", "",
         QWEN_WINDOW "[attention_bias? bias all]\nqk_norm rmsnorm\nposition rope ${rope}\n",
                        GATED_FFN, ""),

@@ -85,7 +85,7 @@ static const ConfigKey qwen3_moe_keys[] = {
 const Family family_qwen3_moe = {
     .types = "qwen3_moe=Qwen3Moe", .title = "Qwen3-MoE: Yang et al. 2025, arXiv:2505.09388.",
     .classes = DECODER_CLASSES, KEYS(qwen3_moe_keys), .irrelevant = ROUTER_TRAINING "max_window_layers",
-    .prefixes = "model.",
+    .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC(RMSNORM "bias none\n", "",
         "[window? window ${window}]\n[attention_bias? bias all]\nqk_norm rmsnorm\nposition rope ${rope}\n",
         QWEN_FFN(""), ""),

@@ -92,7 +92,8 @@ const char *import_spec(Arena *arena, const char *source, const char *spec_path,
                         const char **notes) {
     Import import = {.arena = arena, .options = options, .notes = text_new(arena), .buffers = text_new(arena)};
     const bool from_gguf = gguf_is(arena, source);
-    if (from_gguf && options->part) fail("%s: `--part` is for a model of several parts, and a GGUF file has one", source);
+    if (from_gguf && options->part)
+        fail("%s: `--part` is for a model of several parts, and a GGUF file has one", source);
     if (from_gguf) gguf_source(&import, source);
     else hf_source(&import, source);
     keys_read_all(&import);

@@ -21,7 +21,7 @@ static const ConfigKey arcee_keys[] = {
 };
 const Family family_arcee = {
     .types = "arcee=Arcee", .title = "AFM: Arcee AI 2025.", .classes = DECODER_CLASSES, KEYS(arcee_keys),
-    .irrelevant = "", .prefixes = "model.",
+    .irrelevant = "", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\n", "", "[!attention_bias? bias none]\nposition rope ${rope}\n",
                        PLAIN_FFN, ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS PLAIN_FFN_TENSORS LLAMA_END,
@@ -34,7 +34,7 @@ static const ConfigKey nemotron_keys[] = {
 };
 const Family family_nemotron = {
     .types = "nemotron=Nemotron", .title = "Nemotron-4: Parmar et al. 2024, arXiv:2402.16819.",
-    .classes = DECODER_CLASSES, KEYS(nemotron_keys), .irrelevant = "", .prefixes = "model.",
+    .classes = DECODER_CLASSES, KEYS(nemotron_keys), .irrelevant = "", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm layernorm plus_one pre eps ${eps}\n", "",
                        "[!attention_bias? bias none]\nposition rope ${rope}\n", PLAIN_FFN, ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS PLAIN_FFN_TENSORS LLAMA_END,
@@ -48,7 +48,7 @@ static const ConfigKey seed_oss_keys[] = {
 };
 const Family family_seed_oss = {
     .types = "seed_oss=SeedOss", .title = "Seed-OSS: ByteDance Seed 2025.", .classes = DECODER_CLASSES,
-    KEYS(seed_oss_keys), .irrelevant = "residual_dropout", .prefixes = "model.",
+    KEYS(seed_oss_keys), .irrelevant = "residual_dropout", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\n", "",
                        "[qkv_bias&out_bias? bias all]\n[qkv_bias&!out_bias? bias q k v]\n"
                        "[!qkv_bias&out_bias? bias o]\n[!qkv_bias&!out_bias? bias none]\nposition rope ${rope}\n",
@@ -75,7 +75,7 @@ static const ConfigKey helium_keys[] = {
 };
 const Family family_helium = {
     .types = "helium=Helium", .title = "Helium: Kyutai 2025.",
-    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest",
+    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=labels",
     KEYS(helium_keys), .irrelevant = "", .prefixes = "model.",
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\n", "",
                        "[attention_bias? bias q k v][!attention_bias? bias none]\nposition rope ${rope} interleaved\n",
@@ -135,7 +135,7 @@ static const ConfigKey exaone4_keys[] = {
 const Family family_exaone4 = {
     .types = "exaone4=Exaone4", .title = "EXAONE 4.0: LG AI Research 2025, arXiv:2507.11407.",
     .classes = DECODER_CLASSES, KEYS(exaone4_keys), .irrelevant = "sliding_window_pattern cache_implementation",
-    .prefixes = "model.",
+    .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm rmsnorm after eps ${eps}\nbias none\n", "",
                        "qk_norm rmsnorm\n[layer_type=" SLIDING "? window ${window}]\n"
                        "[layer_type=" SLIDING "? position rope ${rope}]\n[!window? position rope ${rope}]\n", GATED_FFN,
@@ -187,12 +187,12 @@ static const ConfigKey biogpt_keys[] = {
 };
 const Family family_biogpt = {
     .types = "biogpt=BioGpt", .title = "BioGPT: Luo et al. 2022, arXiv:2210.10341.",
-    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=rest",
+    .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=labels",
     KEYS(biogpt_keys), .irrelevant = "activation_dropout layerdrop", .prefixes = "biogpt.",
     .spec = FAIRSEQ_SPEC("position learned offset 2\n"),
     .tensors = TOKEN_TABLE("embed_tokens.weight", "output_projection.weight") FAIRSEQ_TENSORS
         "decoder.embedding.positions.weight embed_positions.weight\n"
         "[task=logits&!tied? head.weight output_projection.weight]\n"
-        "[task=classify? classifier.weight score.weight]\n"
+        "[task=classify? classifier.weight score.weight]\n" DECODER_ROW_TENSORS
         "ignore output_projection.weight score.weight classifier.*\n",
 };

@@ -200,7 +200,8 @@ static void print_stack(const Print *to, const Stack *s) {
     if (s->input == INPUT_TOKENS) text_printf(out, " vocab %lld", (long long)s->vocab);
     if (s->input == INPUT_PATCHES)
         text_printf(out, " image %lld width %lld patch %lld%s%s%s", (long long)s->image_height,
-                    (long long)s->image_width, (long long)s->patch, s->class_token ? " class" : "", s->distillation_token ? " distillation" : "",
+                    (long long)s->image_width, (long long)s->patch, s->class_token ? " class" : "",
+                    s->distillation_token ? " distillation" : "",
                     s->patch_bias ? "" : " no_bias");
     text_printf(out, "\n    embedding width %lld scale %s segments %lld%s%s,", (long long)s->embedding_width,
                 real(to, s->embedding_scale), (long long)s->segments, s->embedding_projected ? " projected" : "",

@@ -262,7 +262,7 @@ HEADS = {
     "head pool last classifier": ("llama_classifier", "gpt2_classifier"),
     "head pool cls classifier": ("vit_classifier", "deit_classifier"),
     "head pooler": ("bert_odd", "vit_odd"),
-    "head classifier": ("bert_answers", "modernbert_labels"),
+    "head classifier": ("bert_answers", "modernbert_labels", "llama_labels", "gpt2_answers"),
     "head logits … transform": ("bert_masked", "modernbert_biased", "roformer_masked"),
     "head pool mean classifier N transform": ("modernbert_classifier",),
     "head pool last": ("clip_text_odd",),

@@ -440,7 +440,7 @@ static const char *of_head(Draw *d, const Section *s) {
         const char *classes = DICE_WORD(&d->dice, "1", "2", "5", "16", "17", "33");
         add(&w, arena_printf(d->arena, "classifier %s", classes));
         if (strcmp(classes, "5") == 0 || strcmp(classes, "16") == 0) add(&w, "no_bias");
-        if (!pool && !pooler && !d->has_decoder) maybe(&w, 40, "rows");
+        if (!pool && !pooler) maybe(&w, 40, "rows");
     }
     return words_done(&w);
 }
