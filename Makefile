@@ -5,7 +5,7 @@
 # make coverage     lists the lines of compiler/ and runtime/ that no test runs (clang, llvm)
 # make deps         installs the packages that the build and the tests need
 # make install, make uninstall    see mk/install.mk; the other files of mk/ explain demo, bench, aarch64, fuzz-inputs,
-#                   fuzz-specs, attnc-address, attnc-thread, attnc-memory and language-tables
+#                   fuzz-specs, attnc-address, attnc-thread, attnc-memory, language-tables and family-tables
 # make clean
 
 CC = clang
@@ -67,7 +67,7 @@ check check-quick check-long:
 	@$(MAKE) --no-print-directory -j$$(nproc) what-tests-run
 	tests/run $(QUICK_OR_LONG) $(GROUPS)
 
-what-tests-run: $(B)/attnc $(B)/language_tables $(UNIT_TESTS)
+what-tests-run: $(B)/attnc $(B)/language_tables $(B)/family_tables $(UNIT_TESTS)
 
 mutants: $(B)/attnc
 	python3 tests/mutants/run.py --all $(if $(SEED),--seed $(SEED))

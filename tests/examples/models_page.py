@@ -282,3 +282,23 @@ def heads(folder, tools):
             begin = re.sub(" (N|…) ", " .* ", head)
             tools.expect(len(found) == bool(head) and all(re.match(begin, line) for line in found),
                          "%s: %s" % (name, found))
+
+
+def families(folder, tools):
+    """The table of families is that of the compiler, and every type has a model that is compared."""
+    page, program = os.path.join(ROOT, "docs", "models.md"), os.path.join(ROOT, "build", "family_tables")
+    fixtures, other = os.path.join(PARITY, "fixtures"), os.path.join(folder, "page.md")
+    tools.run("make", "-s", "build/family_tables", cwd=ROOT)
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    tools.expect(tools.run(program, page, fixtures).out == text, "the page is old: make family-tables")
+    for wrong, why in ((text.replace("<!-- families -->\n", ""), "no table"),
+                       (text[:text.index("<!-- end -->")], "no table"),
+                       (text + "<!-- families -->\n<!-- end -->\n", "twice")):
+        with open(other, "w", encoding="utf-8") as file:
+            file.write(wrong)
+        tools.expect(why in tools.run(program, other, fixtures, status=1).err, "no word of " + why)
+    os.makedirs(os.path.join(folder, "few", "bert"))
+    shutil.copy(os.path.join(fixtures, "bert_odd", "config.json"), os.path.join(folder, "few", "bert"))
+    few = tools.run(program, page, os.path.join(folder, "few"), status=1)
+    tools.expect("no fixture has the type `roberta`" in few.err, "a family without a model")

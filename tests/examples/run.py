@@ -586,6 +586,9 @@ class Models(Tests):
     def test_models_page_refusals(self):
         models_page.refusals(self.scratch, sys.modules[__name__])
 
+    def test_models_page_families(self):
+        models_page.families(self.scratch, sys.modules[__name__])
+
 
 class Pages(Tests):
     """README.md and docs/, as they say it"""

@@ -278,6 +278,7 @@ CASES = {
     "pegasus_wide_odd": ("PegasusForConditionalGeneration", dict(EVEN_BART, scale_embedding=True), "source greedy"),
     "m2m_100_wide_odd": ("M2M100ForConditionalGeneration", dict(EVEN_BART), "source greedy"),
     "t5_wide_odd": ("T5ForConditionalGeneration", dict(ODD_T5, feed_forward_proj="gated-gelu"), "source greedy"),
+    "mt5_odd": ("MT5ForConditionalGeneration", dict(ODD_T5), "source greedy"),
     "umt5_odd": ("UMT5ForConditionalGeneration", dict(ODD_T5), "source greedy"),
     "umt5_plain": ("UMT5ForConditionalGeneration", dict(T5, feed_forward_proj="relu", d_model=12), "source"),
     "umt5_encoder": ("UMT5EncoderModel", dict(T5), "text"),
