@@ -94,6 +94,7 @@ static double activation_of(Activation kind, double x) {
     case ACTIVATION_tanh: return expm1(2 * x) / (expm1(2 * x) + 2);
     case ACTIVATION_softplus: return x > 30 ? x : (double)logl(1 + expl((long double)x));
     case ACTIVATION_mish: return x / (1 + 2 / (exp(x) * (exp(x) + 2)));
+    case ACTIVATION_sigmoid: return exp(x) / (1 + exp(x));
     case ACTIVATION_COUNT: break;
     }
     return NAN;
@@ -125,6 +126,7 @@ static void activations_at_the_edges(void **state) {
         [ACTIVATION_tanh] = {NAN, 1, -1},
         [ACTIVATION_mish] = {NAN, INFINITY, NAN},
         [ACTIVATION_softplus] = {NAN, INFINITY, 0},
+        [ACTIVATION_sigmoid] = {NAN, 1, 0},
     };
     int input = FLOATS(x, 1, 3);
     for (int kind = 0; kind < ACTIVATION_COUNT; kind++) {

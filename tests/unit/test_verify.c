@@ -44,6 +44,8 @@ static void wrong_dtypes(void **state) {
         "attention self { heads 2, position rope } } } }",
         "model m { queries <= 4, keys <= 5, d_model 6, attention cross { score additive, d_score 4,\n"
         "mask given prefix, sink learned } }",
+        "model m { d_model 8, vocab 5, encoder { seq <= 6, position none, layers 1 { ffn { d_ff 5, experts 4, top 2,\n"
+        "activation silu gated limit 7 plus_one, router sigmoid corrected bias, shared_expert 3 gated } } } }",
         "model m { d_model 4, vocab 5, precision weights int8 activations int8\n"
         "encoder { seq <= 4, position none, layers 1 { attention self { heads 1 } } } }",
     };
