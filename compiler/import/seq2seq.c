@@ -36,6 +36,18 @@
     "[own_head? head.weight lm_head.weight]\n"                              \
     "[apart&!own_head? head.weight ${table}]\n"
 
+/* The classes of a sequence are those of the decoder's row at the end token; the target is the source, shifted. */
+#define CLASSES " ForSequenceClassification=classify ForQuestionAnswering=answers"
+#define SHIFTED_KEYS                                                                                                \
+    DERIVED("shifted", "yes", "task=classify"), DERIVED("shifted", "yes", "task=answers"),                          \
+    NOTED("shifted", "The target is the first token `start` and the source without its last token, the end token, " \
+        "as transformers makes it.")
+#define CLASSES_HEAD                                                                                     \
+    "[task=classify? head pool last pooler classifier ${#classification_head.out_proj.weight}]\n" ROW_HEADS
+#define CLASSES_TENSORS                                                  \
+    "[task=classify? pooler.* classification_head.dense.*]\n"            \
+    "[task=classify? classifier.* classification_head.out_proj.*]\n" ROW_TENSORS
+
 /* ---------------------------------------- T5: scores are not scaled; a table of buckets a stack */
 /* `activation` and `gated` are the defaults without feed_forward_proj. */
 #define T5_KEYS(activation, gated)                                                                                \
@@ -56,18 +68,21 @@
     FLAG_OR("is_gated_act", "gated", "$gated"), DERIVED("gated", "gated", "gated"),                               \
     INTEGER_OR("n_positions", "positions", "", "")
 #define T5_STACKS                                                                                                 \
-    DERIVED("decoder", "yes", "task!=encoder"), DERIVED("tied", "yes", NULL), SHARED_TABLES,                      \
+    DERIVED("decoder", "yes", "task!=encoder&task!=labels"), DERIVED("tied", "yes", NULL), SHARED_TABLES,         \
+    SHIFTED_KEYS,                                                                                                 \
     MUST("is_decoder", "false"), FLAG_OR("is_encoder_decoder", "two_stacks", "true"),                        \
-    REFUSED("!two_stacks&task!=encoder", "`is_encoder_decoder` is false, though the class has an encoder and a "   \
+    REFUSED("!two_stacks&decoder", "`is_encoder_decoder` is false, though the class has an encoder and a "   \
         "decoder"),                                                                                               \
     SEQ2SEQ_TOKENS("0", "1", "0")
 
+/* transformers 5 always ties; earlier, `tie_word_embeddings` also decided whether the logits are scaled. */
+#define T5_SCALED                                                                                            \
+    FLAG_OR("tie_word_embeddings", "scaled", "true"), FLAG_OR("scale_decoder_outputs", "may_scale", "true"), \
+    DERIVED("scaled", "", "!may_scale"), FLAG_OR("scale_decoder_outputs", "must_scale", ""),                 \
+    DERIVED("scaled", "yes", "must_scale")
+
 static const ConfigKey t5_keys[] = {
-    T5_KEYS("relu", ""),
-    /* transformers 5 always ties; earlier, `tie_word_embeddings` also decided whether the logits are scaled. */
-    FLAG_OR("tie_word_embeddings", "scaled", "true"), FLAG_OR("scale_decoder_outputs", "may_scale", "true"),
-    DERIVED("scaled", "", "!may_scale"), FLAG_OR("scale_decoder_outputs", "must_scale", ""),
-    DERIVED("scaled", "yes", "must_scale"), DERIVED("scaled", "", "type=mt5"), T5_STACKS,
+    T5_KEYS("relu", ""), T5_SCALED, DERIVED("scaled", "", "type=mt5"), T5_STACKS,
 };
 #define T5_SELF(mask, table)                                                                                   \
     "attention self {\nheads ${heads}\nhead_dim ${head_dim}\nmask " mask "\nscale 1\nposition relative" table \
@@ -93,7 +108,7 @@ static const ConfigKey t5_keys[] = {
 
 /* Lines of relative tables that the spec lacks, those of a stack or of its layers, are left out. */
 #define T5_TENSORS                                                                    \
-    "$if decoder\n" TABLE_TENSORS "$end\n"                                            \
+    "$if decoder\n" TABLE_TENSORS "$end\n" CLASSES_TENSORS                            \
     "$if !decoder\n"                                                                  \
     "[own_encoder? encoder.embedding.tokens.weight " ENCODER_TABLE "]\n"              \
     "[!own_encoder? encoder.embedding.tokens.weight ${table}]\n"                      \
@@ -105,7 +120,7 @@ static const ConfigKey t5_keys[] = {
         "EncDecAttention") T5_FFN_TENSORS("layer.2")                                  \
     "decoder.final_norm.weight decoder.final_layer_norm.weight\n"                     \
     "$end\n"                                                                          \
-    "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight\n" \
+    "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight classifier.* qa_outputs.*\n" \
     "ignore decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight\n"
 
 /* `table` is `per_layer` or empty. */
@@ -127,27 +142,28 @@ static const ConfigKey t5_keys[] = {
     "attention cross { heads ${heads}, head_dim ${head_dim}, mask padding, scale 1 }\n" T5_FFN "$end\n" \
     "}\n"                                                                                               \
     "$end\n"                                                                                            \
-    "[task=logits? head logits][task=logits&scaled? scale 1/sqrt(d_model)]\n"
+    "[task=logits? head logits][task=logits&scaled? scale 1/sqrt(d_model)]\n" CLASSES_HEAD
 
 const Family family_t5 = {
     .types = "t5=T5 mt5=MT5", .title = "T5: Raffel et al. 2020, arXiv:1910.10683.",
-    .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder", KEYS(t5_keys),
-    .irrelevant = "dropout_rate initializer_factor output_past", .prefixes = "",
+    .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder "
+        "ForTokenClassification=labels" CLASSES,
+    KEYS(t5_keys),
+    .irrelevant = "dropout_rate initializer_factor output_past", .prefixes = "transformer.",
     .spec = T5_SPEC(""), .tensors = T5_TENSORS,
 };
 
-/* ---------------------------------------- UMT5: a table of buckets in each layer; its logits are always scaled */
+/* ---------------------------------------- UMT5: a table of buckets in each layer */
 static const ConfigKey umt5_keys[] = {
-    T5_KEYS("gelu_tanh", "gated"), FLAG_OR("tie_word_embeddings", "said_tied", "true"), DERIVED("scaled", "yes", NULL),
-    NOTED("!said_tied&task=logits", "`tie_word_embeddings` is false, which transformers does not read here: the "
-        "decoder's rows are scaled in front of the head as if it were true."),
-    T5_STACKS,
+    T5_KEYS("gelu_tanh", "gated"), T5_SCALED, T5_STACKS,
 };
 const Family family_umt5 = {
     .types = "umt5=UMT5", .title = "UMT5: Chung et al. 2023, arXiv:2304.09151.",
-    .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder", KEYS(umt5_keys),
+    .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder "
+        "ForTokenClassification=labels" CLASSES,
+    KEYS(umt5_keys),
     .irrelevant = "dropout_rate initializer_factor output_past scalable_attention",
-    .prefixes = "", .spec = T5_SPEC(" per_layer"), .tensors = T5_TENSORS,
+    .prefixes = "transformer.", .spec = T5_SPEC(" per_layer"), .tensors = T5_TENSORS,
 };
 
 /* ---------------------------------------- BART and its kin */
@@ -159,7 +175,7 @@ const Family family_umt5 = {
     INTEGER_OR("max_position_embeddings", "positions", "1024", NULL),                                   \
     WORD_OR("activation_function", "activation", activation, ACTIVATIONS),                              \
     FLAG_OR("scale_embedding", "scaled", scale), MUST("is_decoder", "false"),                      \
-    FLAG_OR("tie_word_embeddings", "tied", "true"), SHARED_TABLES
+    FLAG_OR("tie_word_embeddings", "tied", "true"), SHARED_TABLES, SHIFTED_KEYS
 #define BART_IRRELEVANT                                                                  \
     "activation_dropout encoder_layerdrop decoder_layerdrop init_std num_hidden_layers " \
         "force_bos_token_to_be_generated extra_pos_embeddings "                          \
@@ -187,7 +203,7 @@ const Family family_umt5 = {
     "ffn { d_ff ${decoder_d_ff}, activation ${activation} }\n"   \
     "$end\n"                                                     \
     "}\n"                                                        \
-    "[task=logits? head logits][task=logits&#final_logits_bias? bias]\n"
+    "[task=logits? head logits][task=logits&#final_logits_bias? bias]\n" CLASSES_HEAD
 
 #define BART_ATTENTION(name, from, norm)        \
     "." name ".query.* ." from ".q_proj.*\n"    \
@@ -206,7 +222,7 @@ const Family family_umt5 = {
     "@decoder.layers.{layer} decoder.layers.{layer}\n"                                                         \
     BART_ATTENTION("attention", "self_attn", norm)                                                             \
     BART_ATTENTION("cross_attention", "encoder_attn", norm) BART_FFN(norm)                                     \
-    "[task=logits&#final_logits_bias? head.bias final_logits_bias]\n"                                          \
+    "[task=logits&#final_logits_bias? head.bias final_logits_bias]\n" CLASSES_TENSORS                          \
     "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight encoder.embed_positions.* " \
         "decoder.embed_positions.*\n"
 #define FINAL_NORM(stack) stack ".final_norm.* " stack ".layer_norm.*\n"
@@ -219,7 +235,7 @@ static const ConfigKey bart_keys[] = {
     MUST("add_bias_logits", "false"),
 };
 const Family family_bart = {
-    .types = "bart=Bart", .title = "BART: Lewis et al. 2020, arXiv:1910.13461.", .classes = BART_CLASSES,
+    .types = "bart=Bart", .title = "BART: Lewis et al. 2020, arXiv:1910.13461.", .classes = BART_CLASSES CLASSES,
         KEYS(bart_keys),
     .irrelevant = BART_IRRELEVANT " classif_dropout gradient_checkpointing", .prefixes = "model.",
     .spec = BART_SPEC("post", "position learned offset 2\nembedding normalized\n"),
@@ -233,7 +249,7 @@ static const ConfigKey mbart_keys[] = {
     MUST("add_bias_logits", "false"),
 };
 const Family family_mbart = {
-    .types = "mbart=MBart", .title = "mBART: Liu et al. 2020, arXiv:2001.08210.", .classes = BART_CLASSES,
+    .types = "mbart=MBart", .title = "mBART: Liu et al. 2020, arXiv:2001.08210.", .classes = BART_CLASSES CLASSES,
         KEYS(mbart_keys),
     .irrelevant = BART_IRRELEVANT " classif_dropout", .prefixes = "model.",
     .spec = BART_SPEC("pre", "position learned offset 2\nembedding normalized\n"),

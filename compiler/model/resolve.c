@@ -55,10 +55,9 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     if (!head->classifier_bias && !head->classifier)
         diagnose(r->diagnostics, stated_at(scope, F_head_classifier_bias, head->location),
             "`no_bias` belongs to `head classifier`");
-    const bool both = model->decoder && model->encoder;
-    if (head->classifier_rows && (!head->classifier || head->pool || head->pooler || both))
+    if (head->classifier_rows && (!head->classifier || head->pool || head->pooler))
         diagnose(r->diagnostics, stated_at(scope, F_head_rows, head->location),
-            "`rows` belongs to `head classifier` of a model with one stack, without `pool` and `pooler`");
+            "`rows` belongs to `head classifier`, without `pool` and `pooler`");
     if (head->logits && pooling) diagnose(r->diagnostics, head->location, "`logits` and pooling exclude each other");
     if (head->l2 && (head->pooler || head->classifier))
         diagnose(r->diagnostics, head->location, "`l2` cannot be combined with `pooler` or `classifier`");
@@ -68,8 +67,6 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
         diagnose(r->diagnostics, head->location,
                  "a tied head needs embedding rows as wide as the hidden rows: %lld and %lld",
                  (long long)stack->embedding_width, (long long)stack->hidden_width);
-    if (both && pooling)
-        diagnose(r->diagnostics, head->location, "pooling needs a model with a single stack");
     head->tied = tied;
 }
 

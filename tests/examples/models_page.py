@@ -266,6 +266,7 @@ HEADS = {
     "head logits … transform": ("bert_masked", "modernbert_biased", "roformer_masked"),
     "head pool mean classifier N transform": ("modernbert_classifier",),
     "head pool last": ("clip_text_odd",),
+    "head pool last pooler classifier": ("bart_classifier", "mbart_classifier", "t5_classifier"),
     "": ("llama_plain", "gpt2_plain", "bart_plain", "t5_encoder"),
 }
 

@@ -381,8 +381,8 @@ def refusals():
     Folder("xglm_odd").config(pad_token_id=2).refused("xglm_pad", "`pad_token_id` is 2")
     Folder("biogpt_odd").config(layer_norm_eps=1e-12).accepted("biogpt_eps", "eps 1e-5",
                                                                "# `layer_norm_eps` is not read")
-    Folder("umt5_odd").config(tie_word_embeddings=False).accepted("umt5_tie", "embedding tied", "scale 1/sqrt(d_model)",
-        "# `tie_word_embeddings` is false")
+    Folder("umt5_odd").config(tie_word_embeddings=False).accepted(
+        "umt5_tie", "embedding tied", unsaid="scale 1/sqrt(d_model)")
 
 
 def nested():

@@ -278,9 +278,16 @@ CASES = {
     "pegasus_wide_odd": ("PegasusForConditionalGeneration", dict(EVEN_BART, scale_embedding=True), "source greedy"),
     "m2m_100_wide_odd": ("M2M100ForConditionalGeneration", dict(EVEN_BART), "source greedy"),
     "t5_wide_odd": ("T5ForConditionalGeneration", dict(ODD_T5, feed_forward_proj="gated-gelu"), "source greedy"),
+    "bart_classifier": ("BartForSequenceClassification", dict(BART, num_labels=3), "source shifted end"),
+    "bart_answers": ("BartForQuestionAnswering", dict(BART), "source shifted end"),
+    "mbart_classifier": ("MBartForSequenceClassification", dict(BART, num_labels=5), "source shifted end"),
+    "t5_classifier": ("T5ForSequenceClassification", dict(T5, num_labels=3), "source shifted end"),
+    "t5_labels": ("T5ForTokenClassification", dict(T5, num_labels=4), "text"),
+    "umt5_answers": ("UMT5ForQuestionAnswering", dict(T5, d_model=12), "source shifted end"),
     "mt5_odd": ("MT5ForConditionalGeneration", dict(ODD_T5), "source greedy"),
     "umt5_odd": ("UMT5ForConditionalGeneration", dict(ODD_T5), "source greedy"),
     "umt5_plain": ("UMT5ForConditionalGeneration", dict(T5, feed_forward_proj="relu", d_model=12), "source"),
+    "umt5_unscaled": ("UMT5ForConditionalGeneration", dict(T5, d_model=12, tie_word_embeddings=False), "source"),
     "umt5_encoder": ("UMT5EncoderModel", dict(T5), "text"),
     "clip_text_odd": ("CLIPTextModel", dict(CLIP), "text end pooled"),
     "clip_text_projection": ("CLIPTextModelWithProjection", dict(CLIP, hidden_act="gelu", layer_norm_eps=1e-3),
@@ -419,6 +426,11 @@ def draw(name, count, vocab, config, batch=None):
     return tokens
 
 
+def shifted(source, config):
+    """The target of a sequence that is classified: the first token of targets, and the source without its last."""
+    return numpy.concatenate([[config.decoder_start_token_id], source[:-1]])
+
+
 def padded(name, vocab, config):
     """Token ids of the lengths BATCH, and their mask."""
     batch = draw(name + "b", max(BATCH), vocab, config, len(BATCH))
@@ -545,9 +557,13 @@ def make(name):
         return
     if cross:
         source, target = draw(name, TOKENS, vocab, config), draw(name + "t", TARGET, vocab, config)
+        if "shifted" in kind:
+            target = shifted(source, config)
         save(folder, "in.source", source, True)
         save(folder, "in.target", target, True)
         run("", input_ids=torch.tensor(source)[None], decoder_input_ids=torch.tensor(target)[None])
+        if "shifted" in kind:
+            return
         batch, mask = padded(name, vocab, config)
         target = draw(name + "bt", BATCH_TARGET, vocab, config, len(BATCH))
         save(folder, "in.batch_source", batch, True)

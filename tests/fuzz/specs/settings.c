@@ -415,7 +415,7 @@ static const char *of_head(Draw *d, const Section *s) {
     (void)s;
     bool both = d->has_encoder && d->has_decoder;
     if (d->alone || dice_chance(&d->dice, 10)) return "none";
-    if (d->vocab && (both || dice_chance(&d->dice, d->has_decoder ? 70 : 35))) {
+    if (d->vocab && dice_chance(&d->dice, both ? 80 : d->has_decoder ? 70 : 35)) {
         add(&w, "logits");
         maybe(&w, 30, "tied");
         maybe(&w, 30, "bias");
@@ -425,7 +425,6 @@ static const char *of_head(Draw *d, const Section *s) {
         if (dice_chance(&d->dice, 30)) add(&w, arena_printf(d->arena, "scale %s", any_real(d)));
         return words_done(&w);
     }
-    if (both) return NULL;
     bool pool = dice_chance(&d->dice, 75), more = dice_chance(&d->dice, 60);
     if (pool) {
         add(&w, "pool");
