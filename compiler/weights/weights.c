@@ -204,8 +204,9 @@ static const float *cut(Arena *arena, const WeightSpec *spec, Shape wanted, cons
     }
     if (s && s->groups) m = taken(arena, tensor, s, m);
     int64_t count = 0;
-    if (!shape_elements(wanted, &count)) bug("`%s` is too large", spec->name);
-    int64_t rows = wanted.dims[0], columns = count / rows;
+    const int64_t rows = wanted.dims[0];
+    if (!shape_elements(wanted, &count) || rows < 1) bug("`%s` is empty or too large", spec->name);
+    const int64_t columns = count / rows;
     bool same = m.columns == columns && (m.rows == rows || (spec->longer && m.rows > rows));
     if (!same && m.rows * m.columns == count && (m.rank == 1 || wanted.rank == 1))
         same = true; /* a vector [h*d] serves for [h][d] */
