@@ -31,6 +31,7 @@ from make_fixtures import randomize  # noqa: E402
 from bases import BASES, EXTRA, FOREIGN, FUSED_ALIBI, NESTED_ROPES, OPEN, ROPES  # noqa: E402
 
 TOKENS, TARGET = 9, 6
+END = 22  # the end token of clip_text
 ACTIVATION_KEYS = ("hidden_act", "activation_function", "hidden_activation", "activation", "feed_forward_proj",
                    "dense_act_fn")
 ACTIVATIONS = ("relu", "gelu", "gelu_new", "gelu_pytorch_tanh", "silu", "quick_gelu", "gelu_fast", "relu2", "swish",
@@ -143,6 +144,9 @@ class Base:
             return {"source": source, "target": target}, {"input_ids": torch.tensor(source)[None],
                                                           "decoder_input_ids": torch.tensor(target)[None]}
         tokens = draw(name, TOKENS, vocab)
+        if name == "clip_text":  # whose pooled row is that of the first end token
+            tokens = numpy.where(tokens == END, END - 1, tokens)
+            tokens[-1] = END
         arrays, inputs = {"tokens": tokens}, {"input_ids": torch.tensor(tokens)[None]}
         if "segments" in self.kind and config.type_vocab_size > 1:
             arrays["segments"] = numpy.arange(TOKENS) % config.type_vocab_size
@@ -155,6 +159,8 @@ class Base:
         names = {"logits": "logits", "pooler_output": "pooled", "encoder_last_hidden_state": "encoder_hidden"}
         if "logits" not in result:
             names["last_hidden_state"] = "hidden"
+        if self.name == "clip_text" and model.config.eos_token_id not in (END, 2):
+            del names["pooler_output"]  # the end token is not in the text: the row is not that of the end
         out = {names[key]: result[key] for key in names if result.get(key) is not None}
         if not all(torch.isfinite(value).all() for value in out.values()):
             raise ValueError("not finite")
