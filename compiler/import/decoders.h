@@ -67,6 +67,12 @@
 /* For a family that rotates whole heads and ignores partial_rotary_factor. */
 #define WHOLE_ROPE(theta) DERIVED("whole_rope", "yes", NULL), ONE_ROPE(theta, "1")
 #define RMS_EPS(eps) REAL_OR("rms_norm_eps", "eps", eps, NULL)
+/* Granite's factors on the embedding, the scores (in place of 1/sqrt(head_dim)), the sums and the logits. */
+#define GRANITE_FACTORS                                                                                           \
+    REAL_OR("embedding_multiplier", "embedding_scale", "1", NULL),                                                \
+    REAL_OR("attention_multiplier", "score_scale", "1", NULL),                                                    \
+    REAL_OR("residual_multiplier", "residual_scale", "1", NULL), REAL_OR("logits_scaling", "divisor", "1", NULL), \
+    REFUSED("divisor=0", "`logits_scaling` is 0, and the logits are divided by it")
 #define ATTENTION_BIAS FLAG_OR("attention_bias", "attention_bias", "false")
 
 /* The attention of a layer; `more` holds further settings, one per line. */

@@ -16,10 +16,7 @@
 static const ConfigKey granite_keys[] = {
     LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
     RMS_EPS("1e-6"), ATTENTION_BIAS, FLAG_OR("mlp_bias", "ffn_bias", "false"),
-    REAL_OR("embedding_multiplier", "embedding_scale", "1", NULL),
-    REAL_OR("attention_multiplier", "score_scale", "1", NULL), /* in place of 1/sqrt(head_dim) */
-    REAL_OR("residual_multiplier", "residual_scale", "1", NULL), REAL_OR("logits_scaling", "divisor", "1", NULL),
-    REFUSED("divisor=0", "`logits_scaling` is 0, and the logits are divided by it"),
+    GRANITE_FACTORS,
     DECODER_TOKENS("1", "2", ""), TIED("false"),
 };
 const Family family_granite = {

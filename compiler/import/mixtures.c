@@ -156,10 +156,7 @@ static const ConfigKey granitemoe_keys[] = {
     HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), ATTENTION_BIAS,
     INTEGER_OR("num_local_experts num_experts", "experts", "8", NULL),
     INTEGER_OR("num_experts_per_tok", "top", "2", NULL),
-    REAL_OR("embedding_multiplier", "embedding_scale", "1", NULL),
-    REAL_OR("attention_multiplier", "score_scale", "1", NULL), /* in place of 1/sqrt(head_dim) */
-    REAL_OR("residual_multiplier", "residual_scale", "1", NULL), REAL_OR("logits_scaling", "divisor", "1", NULL),
-    REFUSED("divisor=0", "`logits_scaling` is 0, and the logits are divided by it"),
+    GRANITE_FACTORS,
     DECODER_TOKENS("1", "2", ""), TIED("false"),
 };
 const Family family_granitemoe = {

@@ -47,7 +47,7 @@ static void score(Choosing *c) {
     for (int64_t e = 0; e < c->e->count; e++) c->scores[e] = as(c, c->scores[e] / sum);
 }
 
-/* A softmax has the order of its logits, which rounding cannot make equal. */
+/* Logits are compared in place of their softmax, which has the same order: rounding can make two powers of e equal. */
 static void set_values(Choosing *c) {
     const bool logits = c->e->router == ROUTER_SOFTMAX && !c->correction;
     for (int64_t e = 0; e < c->e->count; e++)

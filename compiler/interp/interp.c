@@ -361,7 +361,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_l2: run_l2(&in->rounding, x, d, out); break;
     case OP_COUNT: break;
     }
-    /* Rounding is exact, and run_choose moves its gates itself. */
+    /* The results of OP_round are exact, and run_choose moves the gates of OP_choose by itself. */
     const bool moves = in->rounding.state && op->kind != OP_round && op->kind != OP_choose;
     for (int64_t i = 0; i < count && moves; i++) out[i] = round_result(&in->rounding, out[i]);
     for (int64_t i = 0; i < count && in->arithmetic != ARITHMETIC_FREE; i++) out[i] = (double)(float)out[i];

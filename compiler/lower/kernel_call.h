@@ -81,6 +81,8 @@ KernelCall *lower_pool(const Lowering *l, const Step *step);
 KernelCall *lower_round(const Lowering *l, const Step *step);
 KernelCall *lower_store(const Lowering *l, const Step *step);
 int weights_after(const Plan *plan, const Step *gemm); /* the packed matrix of the product behind it, or of the first */
+/* Gives a product its matrix and what belongs to it; `sums` are those of the columns, for rows of codes. */
+void give_weights(const Lowering *l, KernelCall *call, const Step *gemm, bool sums);
 KernelCall *lower_gemm(const Lowering *l, const Step *step);
 KernelCall *lower_gemm_tiles(const Lowering *l, const Step *step);
 bool multiplies_in_tiles(const Lowering *l, const Step *step);

@@ -43,13 +43,7 @@ KernelCall *lower_experts(const Lowering *l, const Step *s) {
     call->stem = arena_printf(l->arena, "experts_%lldx%lld", (long long)g->k, (long long)s->n);
     give_operand(call, "order", s->order);
     give_operand(call, "x", g->x);
-    give_packed(call, "w", g->weight);
-    if (weights_stream(l)) give_packed(call, "next", weights_after(l->plan, s));
-    give_packed(call, "scales", g->scales);
-    give_packed(call, "offsets", g->offsets);
-    if (codes) give_packed(call, "column_sums", g->sums);
-    give_packed(call, "bias", g->bias);
-    give_packed(call, "outliers", g->outliers);
+    give_weights(l, call, s, codes);
     give_operand(call, "factor", g->factor);
     give_operand(call, "out", s->out);
     return call;

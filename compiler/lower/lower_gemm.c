@@ -67,6 +67,17 @@ static void k_steps(const Lowering *l, KernelCall *call, const Step *s, int64_t 
     constant_integer(l, call, "K_STEP", step);
 }
 
+void give_weights(const Lowering *l, KernelCall *call, const Step *s, bool sums) {
+    const GemmStep *g = &s->gemm;
+    give_packed(call, "w", g->weight);
+    if (weights_stream(l)) give_packed(call, "next", weights_after(l->plan, s));
+    give_packed(call, "scales", g->scales);
+    give_packed(call, "offsets", g->offsets);
+    if (sums) give_packed(call, "column_sums", g->sums);
+    give_packed(call, "bias", g->bias);
+    give_packed(call, "outliers", g->outliers);
+}
+
 /* The product as the kernel computes it, with tiles of the given size where it is not 0. */
 static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel, GemmTile given) {
     const GemmStep *g = &s->gemm;
@@ -108,13 +119,7 @@ static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel
                                  g->rounds ? ", to bf16" : "");
     call->stem = arena_printf(l->arena, "gemm_%lldx%lld", (long long)g->k, (long long)s->n);
     give_operand(call, "x", g->x);
-    give_packed(call, "w", g->weight);
-    if (weights_stream(l)) give_packed(call, "next", weights_after(l->plan, s));
-    give_packed(call, "scales", g->scales);
-    give_packed(call, "offsets", g->offsets);
-    if (dots) give_packed(call, "column_sums", g->sums);
-    give_packed(call, "bias", g->bias);
-    give_packed(call, "outliers", g->outliers);
+    give_weights(l, call, s, dots);
     give_operand(call, "factor", g->factor);
     give_operand(call, "other", g->residual);
     give_operand(call, "out", s->out);
