@@ -67,6 +67,14 @@ const char *attn_tokenizer_error_text(int result);
 int attn_tokenizer_encode(const attn_tokenizer *t, const char *utf8, size_t bytes, bool special, int32_t *ids,
                           int capacity);
 
+/* Encodes a pair of texts, as a cross encoder reads a query and a text, by the file's template for pairs (`[CLS] first
+ * [SEP] second [SEP]`); a file without one has the texts behind each other, inside what stands around a text. Writes at
+ * most `capacity` ids and, where `segments` is not NULL, the segment of each. Returns the number of ids, or a negative
+ * result as above. What does not fit is taken from the longer text, then from both in turns, as the strategy
+ * `longest_first` of Hugging Face does; texts of more than a million ids count as equally long. */
+int attn_tokenizer_encode_pair(const attn_tokenizer *t, const char *first, size_t first_bytes, const char *second,
+                               size_t second_bytes, int32_t *ids, int32_t *segments, int capacity);
+
 /* Decodes ids [count] into UTF-8 without a NUL at its end. Returns a buffer that the caller passes to free(), and sets
  * *bytes to its length; a count of 0 or less gives an empty text. Returns NULL when an argument is missing, an
  * allocation fails, or the file's regular expression takes too long. Special tokens and unknown ids are left out; bytes

@@ -217,6 +217,20 @@ typedef struct {
     bool begins[256]; /* whether a token begins with this byte */
 } AddedSet;
 
+/* Where the error of a file is written. */
+typedef struct {
+    const char *path;
+    char *text;
+    size_t text_size;
+} Report;
+
+/* A part of what a pair of texts becomes: a special token, or all ids of one of the texts. */
+enum { PAIR_FIRST = -1, PAIR_SECOND = -2 };
+typedef struct {
+    int32_t id; /* or one of these */
+    int32_t segment;
+} PairPart;
+
 struct attn_tokenizer {
     Model model;
     Normalizer *normalizers;
@@ -229,7 +243,12 @@ struct attn_tokenizer {
     size_t n_added;
     int32_t *before, *after;        /* ids around a text */
     size_t n_before, n_after;
+    PairPart *pair;                 /* the template of a pair of texts; [0]: the ids around a text around both */
+    size_t n_pair;
 };
+
+/* Appends a part to the template of a pair. */
+bool attn_put_pair(attn_tokenizer *t, int32_t id, int32_t segment, const Report *report);
 
 /* Each returns 0 or a negative result of attn_tokenizer_encode. */
 int attn_normalize(const Normalizer *list, size_t count, Buffer *text, Buffer *scratch);
@@ -244,12 +263,6 @@ int attn_added_find(const attn_tokenizer *t, const AddedSet *set, const char *te
                     size_t *index, size_t *begin, size_t *end);
 
 /* ------------------------------------------------------------------------- reading: build.c, files.c, json.c */
-
-typedef struct {
-    const char *path;
-    char *text;
-    size_t text_size;
-} Report;
 
 /* Each returns false after writing one line about the file. */
 bool attn_refuse(const Report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -174,7 +174,9 @@ bool attn_finish_bert(attn_tokenizer *t, const Report *report) {
     if (!t->before || !t->after) return attn_refuse_memory(report);
     t->before[t->n_before++] = attn_vocabulary_find(&model->vocabulary, "[CLS]", 5);
     t->after[t->n_after++] = attn_vocabulary_find(&model->vocabulary, "[SEP]", 5);
-    return attn_finish_added(t, report);
+    return attn_put_pair(t, *t->before, 0, report) && attn_put_pair(t, PAIR_FIRST, 0, report) &&
+           attn_put_pair(t, *t->after, 0, report) && attn_put_pair(t, PAIR_SECOND, 1, report) &&
+           attn_put_pair(t, *t->after, 1, report) && attn_finish_added(t, report);
 }
 
 static int compare_scored(const void *left, const void *right) {

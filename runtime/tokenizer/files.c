@@ -178,7 +178,7 @@ void attn_tokenizer_free(attn_tokenizer *t) {
     Vocabulary *const all[] = {&t->model.vocabulary, &t->added_names, &t->special_names, &t->raw.texts,
                                &t->normalized.texts};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) attn_vocabulary_free(all[i]);
-    void *const rest[] = {t->normalizers, t->splitters, t->decoders, t->added, t->before, t->after,
+    void *const rest[] = {t->normalizers, t->splitters, t->decoders, t->added, t->before, t->after, t->pair,
                           t->model.prefix.data, t->model.suffix.data, t->model.merges, t->model.scores};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) free(rest[i]);
     free(t);

@@ -261,11 +261,66 @@ static bool named_id(const cJSON *node, const char *name, int64_t *id, const Rep
            attn_refuse(report, "the post-processor's '%s' has no id", name);
 }
 
-static bool process_pair(attn_tokenizer *t, const cJSON *node, const Report *report) {
+/* `seps` separators stand between the texts of a pair, and the second text is of the segment `segment`. */
+static bool process_around(attn_tokenizer *t, const cJSON *node, int seps, int32_t segment, const Report *report) {
     int64_t cls = 0, sep = 0;
-    return named_id(node, "cls", &cls, report) && named_id(node, "sep", &sep, report) &&
-           put_around(&t->before, &t->n_before, (int32_t)cls, 0, report) &&
-           put_around(&t->after, &t->n_after, (int32_t)sep, t->n_after, report);
+    bool fine = named_id(node, "cls", &cls, report) && named_id(node, "sep", &sep, report) &&
+                put_around(&t->before, &t->n_before, (int32_t)cls, 0, report) &&
+                put_around(&t->after, &t->n_after, (int32_t)sep, t->n_after, report) &&
+                attn_put_pair(t, (int32_t)cls, 0, report) && attn_put_pair(t, PAIR_FIRST, 0, report);
+    for (int i = 0; i < seps; i++) fine = fine && attn_put_pair(t, (int32_t)sep, 0, report);
+    return fine && attn_put_pair(t, PAIR_SECOND, segment, report) && attn_put_pair(t, (int32_t)sep, segment, report);
+}
+
+static bool process_bert(attn_tokenizer *t, const cJSON *node, const Report *report) {
+    return process_around(t, node, 1, 1, report);
+}
+
+static bool process_roberta(attn_tokenizer *t, const cJSON *node, const Report *report) {
+    return process_around(t, node, 2, 0, report);
+}
+
+/* The ids of the special token `name` in a template; NULL after a refusal. */
+static const cJSON *template_ids(const cJSON *specials, const char *name, const Report *report) {
+    const cJSON *ids = attn_member(cJSON_GetObjectItemCaseSensitive(specials, name), "ids"), *item;
+    if (!cJSON_IsArray(ids)) attn_refuse(report, "the post-processor's '%.40s' has no ids", name);
+    cJSON_ArrayForEach(item, ids) {
+        int64_t id;
+        if (attn_integer_of(item, 0, MOST_ID - 1, &id)) continue;
+        attn_refuse(report, "the post-processor's '%.40s' has no id", name);
+        return NULL;
+    }
+    return cJSON_IsArray(ids) ? ids : NULL;
+}
+
+/* A file without `pair` encodes no pairs differently from a text behind the other. */
+static bool template_of_pairs(attn_tokenizer *t, const cJSON *node, const Report *report) {
+    const cJSON *specials = attn_member(node, "special_tokens"), *part;
+    bool seen[2] = {false};
+    cJSON_ArrayForEach(part, attn_member(node, "pair")) {
+        const char *name = attn_text_of(attn_member(part, "SpecialToken"), "id");
+        const char *text = attn_text_of(attn_member(part, "Sequence"), "id");
+        const cJSON *of = attn_member(part, name ? "SpecialToken" : "Sequence"), *item;
+        const bool second = text && strcmp(text, "B") == 0;
+        int64_t segment = 0;
+        if (!attn_integer_of(attn_member(of, "type_id"), 0, INT32_MAX, &segment) ||
+            (!name && (!text || (!second && strcmp(text, "A") != 0) || seen[second])))
+            return attn_refuse(report, "the post-processor's template 'pair' has a part that is not known here");
+        if (!name) {
+            seen[second] = true;
+            if (!attn_put_pair(t, second ? PAIR_SECOND : PAIR_FIRST, (int32_t)segment, report)) return false;
+            continue;
+        }
+        const cJSON *ids = template_ids(specials, name, report);
+        if (!ids) return false;
+        cJSON_ArrayForEach(item, ids) {
+            int64_t id = 0;
+            attn_integer_of(item, 0, MOST_ID - 1, &id);
+            if (!attn_put_pair(t, (int32_t)id, (int32_t)segment, report)) return false;
+        }
+    }
+    return t->n_pair == 0 || (seen[0] && seen[1]) ||
+           attn_refuse(report, "the post-processor's template 'pair' lacks one of the two texts");
 }
 
 static bool process_template(attn_tokenizer *t, const cJSON *node, const Report *report) {
@@ -278,18 +333,17 @@ static bool process_template(attn_tokenizer *t, const cJSON *node, const Report 
         if (!name && (behind || !attn_member(part, "Sequence")))
             return attn_refuse(report, "the post-processor's template 'single' has a part that is not known here");
         behind |= !name;
-        const cJSON *ids = name ? attn_member(cJSON_GetObjectItemCaseSensitive(specials, name), "ids") : NULL, *item;
-        if (name && !cJSON_IsArray(ids)) return attn_refuse(report, "the post-processor's '%.40s' has no ids", name);
+        const cJSON *ids = name ? template_ids(specials, name, report) : NULL, *item;
+        if (name && !ids) return false;
         cJSON_ArrayForEach(item, ids) {
-            int64_t id;
-            if (!attn_integer_of(item, 0, MOST_ID - 1, &id))
-                return attn_refuse(report, "the post-processor's '%.40s' has no id", name);
+            int64_t id = 0;
+            attn_integer_of(item, 0, MOST_ID - 1, &id);
             if (!(behind ? put_around(&t->after, &t->n_after, (int32_t)id, t->n_after, report)
                          : put_around(&t->before, &t->n_before, (int32_t)id, in_front++, report)))
                 return false;
         }
     }
-    return true;
+    return template_of_pairs(t, node, report);
 }
 
 static bool process_nothing(attn_tokenizer *t, const cJSON *node, const Report *report) {
@@ -298,7 +352,7 @@ static bool process_nothing(attn_tokenizer *t, const cJSON *node, const Report *
 }
 
 static const StepKind PROCESSORS[] = {
-    {"TemplateProcessing", process_template}, {"BertProcessing", process_pair}, {"RobertaProcessing", process_pair},
+    {"TemplateProcessing", process_template}, {"BertProcessing", process_bert}, {"RobertaProcessing", process_roberta},
     {"ByteLevel", process_nothing}, {NULL, NULL},
 };
 

@@ -3,6 +3,7 @@
 
     cases.py --fixtures         writes fixtures/*.json, small tokenizers of every kind, anew: their ids change
     cases.py --answers          writes fixtures/*.crc: what `tokenizers` answers for the texts of lines.py
+    cases.py --pairs            writes fixtures/pairs.json: what `tokenizers` answers for pairs of texts
     cases.py --compare ENCODE TOKENIZER [--count N] [--seed S]
                                 both on further texts: prints the first that differ; ENCODE is built of encode.c
     cases.py --tables           prints the tables of runtime/tokenizer/unicode.c
@@ -385,10 +386,39 @@ def print_tables():
         print(row + "\n};\n")
 
 
+PAIRS = {  # of a file's name and its post-processor: the ids around a pair differ
+    "bert": ("bert_uncased.json", processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])),
+    "bert_cased": ("bert_cased.json", processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))),
+    "roberta": ("roberta.json", None),
+    "turned": ("bert_uncased.json", processors.TemplateProcessing(
+        single="$A [SEP]", pair="[CLS]:4 $B:2 [SEP]:3 $A:5", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])),
+    "plain": ("gpt2.json", None),
+}
+
+
+def write_pairs():
+    texts = [lines.decoded(line).replace("\0", "") for line in lines.lines(48, seed=5)]
+    texts[3], texts[8] = "", ""
+    cases = []
+    for name, (file, processor) in PAIRS.items():
+        for capacity in (5, 16, 17, 512):
+            tokenizer = Tokenizer.from_file(os.path.join(FIXTURES, file))
+            tokenizer.post_processor = processor or tokenizer.post_processor
+            tokenizer.enable_truncation(capacity, strategy="longest_first")
+            whole = json.loads(tokenizer.to_str())["post_processor"]
+            answers = [tokenizer.encode(a, b) for a, b in zip(texts[::2], texts[1::2])]
+            cases.append({"name": name, "file": file, "post_processor": whole, "capacity": capacity,
+                          "answers": [[answer.ids, answer.type_ids] for answer in answers]})
+    with open(os.path.join(FIXTURES, "pairs.json"), "w", encoding="utf-8") as file:
+        json.dump({"texts": texts, "cases": cases}, file)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fixtures", action="store_true")
     parser.add_argument("--answers", action="store_true")
+    parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--compare", nargs=2, metavar=("ENCODE", "TOKENIZER"))
     parser.add_argument("--count", type=int, default=10000)
@@ -398,6 +428,8 @@ def main():
         write_fixtures()
     if options.answers:
         write_answers()
+    if options.pairs:
+        write_pairs()
     if options.tables:
         print_tables()
     if options.compare:

@@ -1,5 +1,6 @@
 /* encode TOKENIZER: reads texts from standard input, each behind its length in bytes (uint32, little-endian), and
- * prints for each a line: its ids, a tab, and the text that they decode to, in hexadecimal. */
+ * prints for each a line: its ids, a tab, and the text that they decode to, in hexadecimal.
+ * encode TOKENIZER CAPACITY: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their segments. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +24,39 @@ static void show(const attn_tokenizer *t, const char *text, size_t size, int32_t
     free(decoded);
 }
 
+static char *read_text(size_t *bytes) {
+    uint32_t size;
+    if (fread(&size, 1, sizeof size, stdin) != sizeof size || size > MOST_BYTES) return NULL;
+    char *text = malloc((size_t)size + !size);
+    if (!text || fread(text, 1, size, stdin) != size) exit(1);
+    *bytes = size;
+    return text;
+}
+
+static void show_pairs(const attn_tokenizer *t, int capacity) {
+    size_t n = 0, m = 0;
+    for (char *first; (first = read_text(&n));) {
+        char *second = read_text(&m);
+        int32_t *ids = malloc(2 * (size_t)capacity * sizeof *ids), *segments = ids + capacity;
+        if (!second || !ids) exit(1);
+        int count = attn_tokenizer_encode_pair(t, first, n, second, m, ids, segments, capacity);
+        if (count < 0) printf("%s", attn_tokenizer_error_text(count));
+        for (int i = 0; i < count; i++) printf(i ? " %d" : "%d", (int)ids[i]);
+        printf("\t");
+        for (int i = 0; i < count; i++) printf(i ? " %d" : "%d", (int)segments[i]);
+        printf("\n");
+        free(first);
+        free(second);
+        free(ids);
+    }
+}
+
 int main(int argc, char **argv) {
     char why[256];
-    attn_tokenizer *t = argc == 2 ? attn_tokenizer_open(argv[1], why, sizeof why) : NULL;
-    if (!t) return fprintf(stderr, "encode: %s\n", argc == 2 ? why : "usage: encode TOKENIZER"), 1;
+    const bool fine = argc == 2 || argc == 3;
+    attn_tokenizer *t = fine ? attn_tokenizer_open(argv[1], why, sizeof why) : NULL;
+    if (!t) return fprintf(stderr, "encode: %s\n", fine ? why : "usage: encode TOKENIZER [CAPACITY]"), 1;
+    if (argc == 3) show_pairs(t, atoi(argv[2]));
     uint32_t size;
     while (fread(&size, 1, sizeof size, stdin) == sizeof size) {
         if (size > MOST_BYTES) return fprintf(stderr, "encode: a text of %lu bytes\n", (unsigned long)size), 1;

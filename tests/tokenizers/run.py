@@ -107,6 +107,32 @@ class Tokenizers:
             checked = self.answers(self.checked, path, drawn[:800])
             assert checked == got[:800], path + ": other ids under sanitizers"
 
+    def test_pairs(self):
+        """Ids and segments of pairs of texts, whole and truncated, as `tokenizers` gives them."""
+        pairs = read_fixture("pairs.json")
+        texts = [text.encode() for text in pairs["texts"]]
+        given = b"".join(struct.pack("<I", len(text)) + text for text in texts)
+        for case in pairs["cases"]:
+            whole = {**read_fixture(case["file"]), "post_processor": case["post_processor"]}
+            path = self.path("pairs_of.json", json.dumps(whole))
+            done = run(self.checked, path, str(case["capacity"]), input=given, text=False, status=0)
+            got = [[[int(word) for word in part.split()] for part in line.split("\t")]
+                   for line in done.stdout.decode().split("\n")[:-1]]
+            assert len(got) == len(texts) // 2
+            for at, (mine, wanted) in enumerate(zip(got, case["answers"])):
+                assert mine == wanted, "%s of %d: %s, not %s for %r" % (case["name"], case["capacity"], mine, wanted,
+                                                                        pairs["texts"][2 * at:2 * at + 2])
+
+    def test_bad_templates_of_pairs(self):
+        whole = read_fixture("bert_uncased.json")
+        first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+        special = {"SpecialToken": {"id": "[SEP]", "type_id": 0}}
+        for words, pair in (("lacks one of the two texts", [first, special]), ("not known here", [first, second, first]),
+                            ("not known here", [first, {"Sequence": {"id": "C", "type_id": 0}}]),
+                            ("not known here", [first, {"Sequence": {"id": "B"}}]), ("not known here", [first, 1]),
+                            ("has no ids", [first, second, {"SpecialToken": {"id": "[NO]", "type_id": 0}}])):
+            self.refused(words, json.dumps({**whole, "post_processor": {**whole["post_processor"], "pair": pair}}))
+
     def test_llama2c_as_its_program_does(self):
         """run.c's loop, as written: the pair of the best score, the leftmost of equals; scores are often equal here."""
         pieces = [b"<unk>", b"\n<s>\n", b"\n</s>\n"] + [b"<0x%02X>" % byte for byte in range(256)]
