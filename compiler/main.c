@@ -21,6 +21,7 @@ static const struct {
     {"pack", command_pack, "write weights in the layout that the C reads"},
     {"weights", command_weights, "list the tensors of a spec, or write them as a safetensors file"},
     {"import", command_import, "write the spec of a folder of Hugging Face transformers or a GGUF file"},
+    {"get", command_get, "make a program of a model's folder or of a GGUF file, in one step"},
     {"fmt", command_fmt, "print a spec in its canonical layout"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

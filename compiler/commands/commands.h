@@ -97,7 +97,28 @@ int command_quantize(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_compile(int argc, char **argv);
 int command_import(int argc, char **argv);
+int command_get(int argc, char **argv);
 int command_pack(int argc, char **argv);
+
+/* --- compile.c */
+typedef struct CompileOptions {
+    const char *usage;           /* of the command, for errors */
+    const char *target, *weights; /* as the options name them; NULL without */
+    const char *words;           /* further words of the command, for the head of the C */
+    bool loops, embed, runtime, verbose;
+} CompileOptions;
+
+/* Writes NAME.c, NAME.h and what the options ask for into the folder. The files are held: outputs_release renames them,
+ * and others that are written meanwhile. The spec is at STAGE_MODEL or later. */
+void compile_write(Compilation *c, const char *folder, const CompileOptions *with);
+void write_text(Arena *arena, const char *path, const char *text);
+void write_embedded(Arena *arena, const char *folder, const char *const *names); /* files of the runtime, up to NULL */
+void make_folder(const char *folder); /* where it does not exist */
+
+/* --- import.c: the keys of all --ignore-key options, ended by NULL; an empty name is a usage error. */
+const char *const *ignored_keys(Arena *arena, const char *usage, const ValueNode *nodes);
+/* The word of --name; NULL without it, and a usage error where it names no model. */
+const char *name_option(Arena *arena, const char *usage, const char *name);
 
 /* --- load.c */
 /* Takes a spec to a stage; errors of the spec are printed and end the program. */

@@ -34,20 +34,22 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static void write_file(Arena *arena, const char *path, const char *text, size_t size) {
+void write_text(Arena *arena, const char *path, const char *text) {
     OutputFile *output = output_open(arena, path);
-    output_write(output, text, size);
+    output_write(output, text, strlen(text));
     output_commit(output);
 }
 
-static void write_runtime(Arena *arena, const char *folder) {
-    static const char *const names[] = {"attn_runtime.h",  "attn_runtime.c", "attn_generate.h",
-                                        "attn_generate.c", "attn_sample.h",  "attn_sample.c"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *text = embedded_text(names[i]);
-        if (!text) bug("%s is not in this program", names[i]);
-        write_file(arena, arena_printf(arena, "%s/%s", folder, names[i]), text, strlen(text));
+void write_embedded(Arena *arena, const char *folder, const char *const *names) {
+    for (; *names; names++) {
+        const char *text = embedded_text(*names);
+        if (!text) bug("%s is not in this program", *names);
+        write_text(arena, arena_printf(arena, "%s/%s", folder, *names), text);
     }
+}
+
+void make_folder(const char *folder) {
+    if (mkdir(folder, 0777) && errno != EEXIST) fail_system(errno, "%s: the folder cannot be made", folder);
 }
 
 /* Quotes a file's name for a shell. */
@@ -83,62 +85,72 @@ static void tell_assembly(Arena *arena, const char *folder, const char *name, bo
         line.data, name, runtime ? " -lpthread" : "");
 }
 
+void compile_write(Compilation *c, const char *folder, const CompileOptions *with) {
+    Arena *arena = c->arena;
+    const char *target = with->target;
+    static const char *const runtime[] = {"attn_runtime.h",  "attn_runtime.c", "attn_generate.h",
+                                          "attn_generate.c", "attn_sample.h",  "attn_sample.c", NULL};
+    int n_targets = 0;
+    const char *const *targets = target ? option_targets(arena, with->usage, target, &n_targets) : NULL;
+    spec_compile(c, STAGE_PLAN);
+    if (!target) {
+        target = default_targets(arena, graph_rows_dtype(c->module->forward), c->program->arithmetic);
+        targets = option_targets(arena, with->usage, target, &n_targets);
+    }
+    Weights *weights = with->weights ? load_weights(c, with->weights, with->verbose) : NULL;
+    bool in_text = with->embed && packed_file_bytes(c->program) <= MOST_TEXT_BYTES;
+    c->options = (EmitOptions){.targets = targets,
+                               .n_targets = n_targets,
+                               .command = arena_printf(arena, "attnc compile %s --target %s%s%s",
+                                                       base_name(c->source->path), target, with->words,
+                                                       c->reproducible ? " --reproducible" : ""),
+                               .loops = with->loops,
+                               .incbin = with->embed && !in_text};
+    if (in_text) c->options.embedded = packed_bytes(arena, c->program, weights, &c->options.embedded_bytes);
+    progress_begin("writing the C of %s", c->model->name);
+    compile_until(c, STAGE_C);
+
+    const Emitted *emitted = &c->emitted;
+    const char *stem = arena_printf(arena, "%s/%s", folder, c->model->name);
+    make_folder(folder);
+    outputs_hold();
+    if (emitted->assembly)
+        write_text(arena, arena_printf(arena, "%s_weights.S", stem), emitted->assembly);
+    if (weights && !in_text) packed_write(arena, arena_printf(arena, "%s.attnw", stem), c->program, weights);
+    if (with->runtime) write_embedded(arena, folder, runtime);
+    write_text(arena, arena_printf(arena, "%s.h", stem), emitted->h);
+    write_text(arena, arena_printf(arena, "%s.c", stem), emitted->c);
+}
+
 int command_compile(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *folder = NULL, *target = NULL, *unroll = NULL, *weights_path = NULL,
-               *precision = NULL;
-    bool embed = false, reproducible = false, runtime = false, verbose = false;
+    const char *path, *folder = NULL, *unroll = NULL, *precision = NULL;
+    bool reproducible = false;
+    CompileOptions with = {.usage = usage};
     const Option options[] = {{"-o", .text = &folder},
-                              {"--target", .text = &target},
+                              {"--target", .text = &with.target},
                               {"--unroll", .text = &unroll},
-                              {"--weights", .text = &weights_path},
+                              {"--weights", .text = &with.weights},
                               {"--precision", .text = &precision},
                               {"--reproducible", .flag = &reproducible},
-                              {"--embed-weights", .flag = &embed},
-                              {"--runtime", .flag = &runtime},
-                              {"-v", .flag = &verbose}};
+                              {"--embed-weights", .flag = &with.embed},
+                              {"--runtime", .flag = &with.runtime},
+                              {"-v", .flag = &with.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!folder) usage_error(usage, "`-o DIR` is missing");
     if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0 && strcmp(unroll, "loops") != 0)
         usage_error(usage, "`--unroll` is auto, full or loops, not `%s`", unroll);
-    if (embed && !weights_path) usage_error(usage, "`--embed-weights` needs `--weights F`");
-    int n_targets = 0;
-    const char *const *targets = target ? option_targets(arena, usage, target, &n_targets) : NULL;
+    if (with.embed && !with.weights) usage_error(usage, "`--embed-weights` needs `--weights F`");
 
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
     c.reproducible = reproducible;
     if (unroll) c.model->unroll_full = strcmp(unroll, "full") == 0;
-    spec_compile(&c, STAGE_PLAN);
-    if (!target) {
-        target = default_targets(arena, graph_rows_dtype(c.module->forward), c.program->arithmetic);
-        targets = option_targets(arena, usage, target, &n_targets);
-    }
-    Weights *weights = weights_path ? load_weights(&c, weights_path, verbose) : NULL;
-    bool in_text = embed && packed_file_bytes(c.program) <= MOST_TEXT_BYTES;
-    c.options = (EmitOptions){.targets = targets,
-                              .n_targets = n_targets,
-                              .command = arena_printf(arena, "attnc compile %s --target %s%s%s%s%s%s", base_name(path),
-                                                      target, unroll ? " --unroll " : "", unroll ? unroll : "",
-                                                      precision ? " --precision " : "", precision ? precision : "",
-                                                      reproducible ? " --reproducible" : ""),
-                              .loops = unroll && strcmp(unroll, "loops") == 0,
-                              .incbin = embed && !in_text};
-    if (in_text) c.options.embedded = packed_bytes(arena, c.program, weights, &c.options.embedded_bytes);
-    progress_begin("writing the C of %s", c.model->name);
-    compile_until(&c, STAGE_C);
-
-    const Emitted *emitted = &c.emitted;
-    const char *stem = arena_printf(arena, "%s/%s", folder, c.model->name);
-    if (mkdir(folder, 0777) && errno != EEXIST) fail_system(errno, "%s: the folder cannot be made", folder);
-    outputs_hold();
-    if (emitted->assembly)
-        write_file(arena, arena_printf(arena, "%s_weights.S", stem), emitted->assembly, strlen(emitted->assembly));
-    if (weights && !in_text) packed_write(arena, arena_printf(arena, "%s.attnw", stem), c.program, weights);
-    if (runtime) write_runtime(arena, folder);
-    write_file(arena, arena_printf(arena, "%s.h", stem), emitted->h, emitted->h_bytes);
-    write_file(arena, arena_printf(arena, "%s.c", stem), emitted->c, emitted->c_bytes);
+    with.loops = unroll && strcmp(unroll, "loops") == 0;
+    with.words = arena_printf(arena, "%s%s%s%s", unroll ? " --unroll " : "", unroll ? unroll : "",
+                              precision ? " --precision " : "", precision ? precision : "");
+    compile_write(&c, folder, &with);
     outputs_release();
-    if (emitted->assembly) tell_assembly(arena, folder, c.model->name, runtime);
+    if (c.emitted.assembly) tell_assembly(arena, folder, c.model->name, with.runtime);
     arena_free(arena);
     return EXIT_FINE;
 }

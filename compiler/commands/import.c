@@ -26,16 +26,17 @@ static void print_families(Arena *arena, const Family *const *list, const char *
     }
 }
 
-/* The keys of all --ignore-key options, ended by NULL. */
-static const char *const *ignored_keys(Arena *arena, const ValueNode *nodes) {
+const char *const *ignored_keys(Arena *arena, const char *usage_text, const ValueNode *nodes) {
     const char **keys = NULL;
     int count = 0, room = 0;
+    for (const ValueNode *node = nodes; node; node = node->next)
+        if (!*node->text) usage_error(usage_text, "`--ignore-key`: a name is empty");
     for (; nodes; nodes = nodes->next)
         for (const char *at = nodes->text; *at;) {
             size_t size = strcspn(at, ",");
             keys = arena_grow(arena, keys, count, &room, sizeof *keys);
             keys[count++] = arena_copy(arena, at, size);
-            if (!size || (at[size] && !at[size + 1])) usage_error(usage, "`--ignore-key`: a name is empty");
+            if (!size || (at[size] && !at[size + 1])) usage_error(usage_text, "`--ignore-key`: a name is empty");
             at += size + (at[size] == ',');
         }
     keys = arena_grow(arena, keys, count, &room, sizeof *keys);
@@ -43,9 +44,15 @@ static const char *const *ignored_keys(Arena *arena, const ValueNode *nodes) {
     return keys;
 }
 
+const char *name_option(Arena *arena, const char *usage_text, const char *name) {
+    const char *fault = name ? model_name_fault(arena, name) : NULL;
+    if (fault) usage_error(usage_text, "`--name`: %s", fault);
+    return name;
+}
+
 int command_import(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *directory = NULL, *to = NULL, *name = NULL, *part = NULL, *seq = NULL, *notes = "";
+    const char *directory = NULL, *to = NULL, *name = NULL, *part = NULL, *seq = NULL;
     bool list = false;
     ValueNode *ignored = NULL;
     const Option options[] = {{"-o", .text = &to}, {"--name", .text = &name}, {"--part", .text = &part},
@@ -61,18 +68,12 @@ int command_import(int argc, char **argv) {
         return EXIT_FINE;
     }
     if (!to) usage_error(usage, "`-o` is missing");
-    const char *fault = name ? model_name_fault(arena, name) : NULL;
-    if (fault) usage_error(usage, "`--name`: %s", fault);
-    for (const ValueNode *node = ignored; node; node = node->next)
-        if (!*node->text) usage_error(usage, "`--ignore-key`: a name is empty");
-    const ImportOptions with = {name, part, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
-                                ignored_keys(arena, ignored)};
-    const char *text = import_spec(arena, directory, to, &with, &notes);
-    OutputFile *output = output_open(arena, to);
-    output_write(output, text, strlen(text));
-    output_commit(output);
-    for (const char *note = notes; *note; note += strcspn(note, "\n") + 1)
-        report_note("%.*s", (int)strcspn(note, "\n"), note);
+    const ImportOptions with = {name_option(arena, usage, name), part,
+                                option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
+                                ignored_keys(arena, usage, ignored)};
+    const Imported made = import_spec(arena, directory, to, &with);
+    write_text(arena, to, made.spec);
+    report_lines(made.notes);
     arena_free(arena);
     return EXIT_FINE;
 }

@@ -123,12 +123,6 @@ static void print_chosen(const Quantization *q) {
         output_name(task->output), q->reached, counted(q->arena, q->batch->count, "sequence"), task->bound);
 }
 
-static void write_text(Arena *arena, const char *path, const char *text) {
-    OutputFile *output = output_open(arena, path);
-    output_write(output, text, strlen(text));
-    output_commit(output);
-}
-
 static void write_results(Quantization *q, const char *path) {
     size_t n;
     const NamedTensor *vectors = quantize_vectors(q, &n);

@@ -117,6 +117,14 @@ const char *gguf_next_string(const uint8_t **at, size_t *size) {
     return text;
 }
 
+const uint8_t *gguf_end(const GgufEntry *entry) {
+    const uint8_t *at = entry->data;
+    size_t size;
+    if (entry->type != GGUF_STRING) return at + entry->count * (uint64_t)type_bytes[entry->type];
+    for (uint64_t i = 0; i < entry->count; i++) gguf_next_string(&at, &size);
+    return at;
+}
+
 const GgufEntry *gguf_find(const GgufFile *file, const char *key) {
     for (size_t i = 0; i < file->count; i++)
         if (strcmp(file->entries[i].key, key) == 0) return &file->entries[i];

@@ -31,5 +31,6 @@ const GgufEntry *gguf_find(const GgufFile *file, const char *key); /* or NULL */
 /* A walk over the items of an entry; `at` begins as entry->data. */
 double gguf_next_number(const GgufEntry *entry, const uint8_t **at); /* not of strings; a bool is 0 or 1 */
 const char *gguf_next_string(const uint8_t **at, size_t *size);      /* not ended by a NUL, within the file */
+const uint8_t *gguf_end(const GgufEntry *entry);                     /* behind the last item */
 
 #endif

@@ -89,7 +89,7 @@ static const char *weights_of(Import *import, const char *directory, const char 
 void hf_source(Import *import, const char *directory) {
     Arena *arena = import->arena;
     directory = folder_of(arena, directory);
-    const char *folder = sentence_read(import, directory);
+    const char *folder = import->folder = sentence_read(import, directory);
     import->config_path = folder_config(arena, folder);
     import->config = config_read(arena, import->config_path);
     import->kind = "model_type";

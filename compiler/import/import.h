@@ -133,6 +133,7 @@ typedef struct LayerList {
 typedef struct Import {
     Arena *arena;
     const char *config_path, *weights_path;
+    const char *folder;        /* of the model itself; NULL for a GGUF file */
     const char *kind;          /* what a config calls the type of its model, for messages: model_type or architecture */
     const char *origin;        /* what the spec is imported from, for its second comment */
     cJSON *config;
@@ -149,9 +150,20 @@ typedef struct Import {
     Text notes;  /* lines; each becomes a comment of the spec and is shown to the user */
 } Import;
 
-/* --- spec.c: the spec, formatted and checked against the file's tensors; *notes gets the notes for the user. */
-const char *import_spec(Arena *arena, const char *source, const char *spec_path, const ImportOptions *options,
-                        const char **notes);
+/* What an import gives. */
+typedef struct Imported {
+    const char *spec;       /* formatted, and checked against the file's tensors */
+    const char *notes;      /* lines for the user */
+    const char *weights;    /* what --weights takes with this spec */
+    const char *folder;     /* of the model itself; NULL for a GGUF file */
+    const char *class_name; /* the class that saved the model; NULL for a GGUF file */
+    const cJSON *config;
+    const char *prompt;     /* what stands in front of every text, or "" */
+    const char *activation; /* the Python class of what follows the logits, or NULL */
+} Imported;
+
+/* --- spec.c */
+Imported import_spec(Arena *arena, const char *source, const char *spec_path, const ImportOptions *options);
 
 /* --- hf.c and gguf.c: set what the import knows of its source, from config_path to file. */
 void hf_source(Import *import, const char *directory);
@@ -180,6 +192,8 @@ const char *sentence_read(Import *import, const char *directory);
 void sentence_task(Import *import); /* makes the model output its hidden rows, without the head of its class */
 int64_t sentence_rows(const Import *import); /* the most rows of its tokenizer, or 0 without a limit */
 const char *sentence_weights(Import *import); /* the file of a dense module, or NULL */
+const char *sentence_prompt(const Import *import); /* the default prompt, or "" */
+const char *sentence_activation(const Import *import); /* the Python class of what follows the logits, or NULL */
 /* The spec with the head of the modules instead of the family's own. */
 const char *sentence_body(Import *import, const char *body);
 void spec_body(Import *import, Text *out); /* the same without the name and the weights block */

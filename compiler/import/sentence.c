@@ -15,6 +15,8 @@ typedef struct Sentence {
     const char *dense_weights;
     bool l2;
     int64_t rows; /* the most rows, or 0 */
+    const char *prompt; /* the text of the default prompt, or NULL */
+    const char *activation; /* the Python class of what follows the logits, or NULL */
 } Sentence;
 
 enum { LONGEST_PATH = 255 };
@@ -300,7 +302,7 @@ static void read_module(Import *import, Sentence *sentence, const char *director
 }
 
 /* Reads config_sentence_transformers.json. A prompt is text that callers put in front; a spec does not hold it. */
-static void read_whole(Import *import, const Sentence *sentence, const char *directory) {
+static void read_whole(Import *import, Sentence *sentence, const char *directory) {
     const char *path = arena_printf(import->arena, "%s/config_sentence_transformers.json", directory);
     const cJSON *config = read_optional(import, path);
     if (!config) return;
@@ -316,9 +318,11 @@ static void read_whole(Import *import, const Sentence *sentence, const char *dir
         if (!sentence->prompt_pooled && cJSON_IsString(prompt) && *prompt->valuestring)
             fail("%s: `include_prompt` is false, and %s has the prompt `%.60s`; a pool of a spec has all rows in it",
                 sentence->pool_path, path, prompt->string);
-    if ((name = string(import, path, config, "default_prompt_name")))
+    if ((name = string(import, path, config, "default_prompt_name"))) {
+        sentence->prompt = string(import, path, prompts, name);
         import_note(import, "Texts begin with the prompt `%.60s` of config_sentence_transformers.json.", name);
-    if ((name = string(import, path, config, "activation_fn")))
+    }
+    if ((name = sentence->activation = string(import, path, config, "activation_fn")))
         import_note(import, "The activation %.100s after the logits is not in the spec.", name);
 }
 
@@ -367,6 +371,14 @@ int64_t sentence_rows(const Import *import) { return import->sentence ? import->
 
 const char *sentence_weights(Import *import) {
     return import->sentence ? import->sentence->dense_weights : NULL;
+}
+
+const char *sentence_prompt(const Import *import) {
+    return import->sentence && import->sentence->prompt ? import->sentence->prompt : "";
+}
+
+const char *sentence_activation(const Import *import) {
+    return import->sentence ? import->sentence->activation : NULL;
 }
 
 const char *sentence_body(Import *import, const char *body) {

@@ -88,8 +88,7 @@ static void check_tensors(Import *import, const Compilation *c, bool all) {
     if (rest) import_note(import, "The file holds %s.", rest);
 }
 
-const char *import_spec(Arena *arena, const char *source, const char *spec_path, const ImportOptions *options,
-                        const char **notes) {
+Imported import_spec(Arena *arena, const char *source, const char *spec_path, const ImportOptions *options) {
     Import import = {.arena = arena, .options = options, .notes = text_new(arena), .buffers = text_new(arena)};
     const bool from_gguf = gguf_is(arena, source);
     if (from_gguf && options->part)
@@ -106,6 +105,12 @@ const char *import_spec(Arena *arena, const char *source, const char *spec_path,
         fail("%s: this config makes no valid spec, for the reasons above", import.config_path);
     check_tensors(&import, &c, from_gguf);
     bound_note(&import);
-    *notes = import.notes.data;
-    return spec_text(&import, &filled);
+    return (Imported){.spec = spec_text(&import, &filled),
+                      .notes = import.notes.data,
+                      .weights = import.weights_path,
+                      .folder = import.folder,
+                      .class_name = import.class_name,
+                      .config = import.config,
+                      .prompt = sentence_prompt(&import),
+                      .activation = sentence_activation(&import)};
 }

@@ -112,6 +112,8 @@ double total_cost(const Quantization *q, const int *chosen);
 
 /* --- quantize/restate.c: the text of the spec with `precision` lines for what is chosen. */
 const char *restated(const Quantization *q);
+/* What a line `precision` states for this precision where another is inherited, with a space in front; or "". */
+const char *precision_parts(Arena *arena, const Precision *own, const Precision *inherited);
 /* Fails where the spec states a precision itself, with its place. */
 void refuse_stated(const Compilation *spec);
 

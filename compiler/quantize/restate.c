@@ -26,7 +26,7 @@ static const char *word_of(Dtype dtype) {
 }
 
 /* ` weights int8 activations int8 smooth`: the parts that differ; "" where none does. */
-static const char *parts_of(Arena *arena, const Precision *own, const Precision *inherited) {
+const char *precision_parts(Arena *arena, const Precision *own, const Precision *inherited) {
     Text out = text_new(arena);
     if (!weight_type_equal(own->weights, inherited->weights)) {
         text_printf(&out, " weights %s", word_of(own->weights.dtype));
@@ -48,7 +48,7 @@ static const char *last_parts(Arena *arena, const Sublayer *s) {
     Precision last = s->last;
     last.attention = s->precision.attention;
     last.cache = s->precision.cache;
-    return parts_of(arena, &last, &s->precision);
+    return precision_parts(arena, &last, &s->precision);
 }
 
 /* ---------------------------------------------------------------- places in the text */
@@ -104,7 +104,7 @@ static bool named(const Item *item, const char *name) { return !item->quoted && 
 /* ---------------------------------------------------------------- blocks */
 
 static void restate_sublayer(Restate *r, const Item *item, const Sublayer *s, const Precision *inherited) {
-    const char *lines[2], *own = parts_of(r->arena, &s->precision, inherited), *last = last_parts(r->arena, s);
+    const char *lines[2], *own = precision_parts(r->arena, &s->precision, inherited), *last = last_parts(r->arena, s);
     int n = 0;
     if (*own) lines[n++] = arena_printf(r->arena, "precision%s", own);
     if (*last)
@@ -165,7 +165,7 @@ static void restate_layers(Restate *r, const Item *item, const Layer *layers, in
 /* A line in front of the first item that `is` one, which the blocks behind it inherit. */
 static void insert_setting(Restate *r, const Item *items, bool (*is)(const Item *), const Precision *own,
                            const Precision *inherited) {
-    const char *parts = parts_of(r->arena, own, inherited);
+    const char *parts = precision_parts(r->arena, own, inherited);
     while (items && !is(items)) items = items->next;
     if (!*parts || !items) return;
     copy_until(r, offset_of(r, items->location));

@@ -1,6 +1,8 @@
 /* report.c: passes failures, diagnostics, notes and progress to the installed Reporter. */
 #include "../attnc.h"
 
+#include <string.h>
+
 /* ---------------------------------------------------------------- without a reporter */
 
 static void plain_failure(const char *what, const char *why, const char *format, va_list args) {
@@ -30,6 +32,11 @@ void report_note(const char *format, ...) {
     va_start(args, format);
     if (reporter->note) reporter->note(format, args);
     va_end(args);
+}
+
+void report_lines(const char *notes) {
+    for (const char *note = notes; *note; note += strcspn(note, "\n") + 1)
+        report_note("%.*s", (int)strcspn(note, "\n"), note);
 }
 
 void report_diagnosis(const Diagnosis *diagnosis) {

@@ -41,6 +41,7 @@ void report_to(const Reporter *reporter); /* kept, not copied; NULL: plain lines
 
 void report_failure(const char *what, const char *why, const char *format, va_list args); /* for failure.c */
 void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void report_lines(const char *notes); /* each line of the text as a note */
 void report_diagnosis(const Diagnosis *diagnosis);
 
 /* Begins work such as "packing minilm.attnw", and ends the work that was running. */

@@ -179,6 +179,14 @@ bool attn_finish_bert(attn_tokenizer *t, const Report *report) {
            attn_put_pair(t, *t->after, 1, report) && attn_finish_added(t, report);
 }
 
+bool attn_put_pair(attn_tokenizer *t, int32_t id, int32_t segment, const Report *report) {
+    PairPart *longer = realloc(t->pair, (t->n_pair + 1) * sizeof *longer);
+    if (!longer) return attn_refuse_memory(report);
+    t->pair = longer;
+    t->pair[t->n_pair++] = (PairPart){id, segment};
+    return true;
+}
+
 static int compare_scored(const void *left, const void *right) {
     const Scored *a = left, *b = right;
     return (a->score < b->score) - (a->score > b->score);

@@ -5,7 +5,7 @@
 
 #include "attn_tokenizer_json.h"
 
-/* Reads {"token": id, …}. */
+/* Reads {"token": id, ...}. */
 static bool read_vocabulary(Vocabulary *v, const cJSON *vocab, const Report *report) {
     if (!cJSON_IsObject(vocab)) return attn_refuse(report, "the model has no 'vocab' of names and ids");
     for (const cJSON *item = vocab->child; item; item = item->next) {

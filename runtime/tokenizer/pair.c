@@ -4,14 +4,6 @@
 
 #include "attn_tokenizer_internal.h"
 
-bool attn_put_pair(attn_tokenizer *t, int32_t id, int32_t segment, const Report *report) {
-    PairPart *longer = realloc(t->pair, (t->n_pair + 1) * sizeof *longer);
-    if (!longer) return attn_refuse_memory(report);
-    t->pair = longer;
-    t->pair[t->n_pair++] = (PairPart){id, segment};
-    return true;
-}
-
 /* The ids and segments that are written so far. */
 typedef struct {
     int32_t *ids, *segments; /* segments may be NULL */

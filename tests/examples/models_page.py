@@ -79,6 +79,15 @@ def close(tools, printed, wanted):
     tools.expect_close([[float(word) for word in printed.split()]], [wanted], 1e-5)
 
 
+def one_step(folder, tools):
+    """The command of the section on attnc get, whose program tells a story."""
+    place = Place(os.path.join(folder, "one_step"), STORY, tools)
+    (command,) = blocks("A program in one step", "sh")
+    place.sh(command)
+    shown = place.sh("NEW/llama 'Once upon a time'").stdout.decode()
+    assert shown.startswith(re.search(r"^Once upon.*", section("Text"), re.M)[0][:100]), shown
+
+
 def vectors(folder, tools):
     """The program of the page prints what sentence-transformers gives, of every kind of folder that it speaks of."""
     imported, built, headed, dense, renamed, alone = blocks("Vectors", "sh")

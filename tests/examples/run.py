@@ -562,6 +562,9 @@ class Demo(Tests):
 
 class Models(Tests):
     """docs/models.md: models_page.py runs its commands"""
+    def test_models_page_one_step(self):
+        models_page.one_step(self.scratch, sys.modules[__name__])
+
     def test_models_page_vectors(self):
         models_page.vectors(self.scratch, sys.modules[__name__])
 

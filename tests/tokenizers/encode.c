@@ -1,6 +1,7 @@
 /* encode TOKENIZER: reads texts from standard input, each behind its length in bytes (uint32, little-endian), and
  * prints for each a line: its ids, a tab, and the text that they decode to, in hexadecimal.
- * encode TOKENIZER CAPACITY: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their segments. */
+ * encode TOKENIZER CAPACITY: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their
+ * segments. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -127,7 +127,8 @@ class Tokenizers:
         whole = read_fixture("bert_uncased.json")
         first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
         special = {"SpecialToken": {"id": "[SEP]", "type_id": 0}}
-        for words, pair in (("lacks one of the two texts", [first, special]), ("not known here", [first, second, first]),
+        for words, pair in (("lacks one of the two texts", [first, special]),
+                            ("not known here", [first, second, first]),
                             ("not known here", [first, {"Sequence": {"id": "C", "type_id": 0}}]),
                             ("not known here", [first, {"Sequence": {"id": "B"}}]), ("not known here", [first, 1]),
                             ("has no ids", [first, second, {"SpecialToken": {"id": "[NO]", "type_id": 0}}])):

@@ -23,12 +23,12 @@ static void read_entries(const GgufFile *file) {
 }
 
 static void read_input(Arena *arena, const uint8_t *data, size_t size) {
-    const char *path = memory_file(arena, "model.gguf", data, size), *notes = "";
+    const char *path = memory_file(arena, "model.gguf", data, size);
     if (!gguf_is(arena, path)) return;
     const GgufFile file = gguf_read(arena, file_map(arena, path));
     tensors_read(&file.tensors);
     read_entries(&file);
-    import_spec(arena, path, "spec", &(ImportOptions){0}, &notes);
+    import_spec(arena, path, "spec", &(ImportOptions){0});
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { return run_target(read_input, data, size); }

@@ -136,14 +136,14 @@ static void write_folder(Arena *arena, Folder *folder) {
 }
 
 static void read_input(Arena *arena, const uint8_t *data, size_t size) {
-    const char *text = arena_copy(arena, (const char *)data, size), *notes = "";
+    const char *text = arena_copy(arena, (const char *)data, size);
     size_t config = strlen(text);
     Folder folder = read_lines(arena, config < size ? text + config + 1 : "");
     write_folder(arena, &folder);
     char *path = arena_printf(arena, "%s", memory_file(arena, "config.json", text, config));
     *strrchr(path, '/') = '\0';
     const ImportOptions options = {folder.name, folder.part, folder.seq, folder.ignored};
-    const char *spec = import_spec(arena, path, "spec", &options, &notes);
+    const char *spec = import_spec(arena, path, "spec", &options).spec;
     Compilation c = compilation_quiet(arena, source_from_text(arena, "spec", spec, strlen(spec)));
     if (!compile_until(&c, STAGE_GRAPH)) broken("import makes a spec with errors");
     if (folder.name && strcmp(c.model->name, folder.name) != 0) broken("import makes a model of another name");

@@ -1,0 +1,111 @@
+/* get.c: attnc get imports a model, compiles it, and writes and builds a program for what its config names. */
+#include "../engine/cc.h"
+#include "../project/project.h"
+#include "commands.h"
+
+#include <string.h>
+
+static const char usage[] =
+    "attnc get FOLDER|FILE.gguf -o DIR [--precision P] [--target T[,T…]] [--name NAME] [--part PART]\n"
+    "                 [--seq N] [--ignore-key K] [--cc CC] [--no-build]\n"
+    "  -o DIR               folder for the program: the spec NAME.attn, NAME.c, NAME.h, the weights NAME.attnw,\n"
+    "                       the tokenizer's file, main.c, the runtime and a Makefile that builds DIR/NAME. It is\n"
+    "                       created if it does not exist. The program takes texts as arguments or as lines of\n"
+    "                       standard input, and prints for each what the config names: a vector as a JSON array;\n"
+    "                       LABEL, a tab and its probability; the score of a pair `query<tab>text`; a text with its\n"
+    "                       continuation; or what a decoder writes for it\n" HELP_PRECISION
+    "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n"
+    "  --name NAME          name of the model and of the program (default: the name of its family)\n"
+    "  --part PART          the part of a model of several parts, such as `text` of CLIP\n"
+    "  --seq N              largest number of rows of a sequence, as of attnc import\n"
+    "  --ignore-key K[,K…]  ignores keys of the config, as attnc import does\n" HELP_CC
+    "  --no-build           writes the files alone; otherwise the program is built, and run on an example";
+
+/* Names of files that the program has beside those of the model. */
+static void check_name(const char *name) {
+    static const char *const taken[] = {"main",         "tokenizer",     "Makefile",
+                                        "attn_runtime", "attn_generate", "attn_sample"};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (strcmp(name, taken[i]) == 0)
+            usage_error(usage, "`--name`: %s is a name of other files of the program", name);
+}
+
+/* Imports the model, with a pool where nothing else makes a vector of its rows. */
+static Compilation import_model(Project *p, const char *folder, const ImportOptions *with, const char *precision) {
+    Arena *arena = p->arena;
+    p->imported = import_spec(arena, p->source, folder, with);
+    const char *text = p->imported.spec;
+    report_lines(p->imported.notes);
+    for (bool pooled = false;; pooled = true) {
+        const Precision wanted = option_precision(arena, usage, precision);
+        if (precision) text = project_precision(arena, text, &wanted);
+        Compilation c = compilation_new(arena, source_from_text(arena, folder, text, strlen(text)));
+        spec_compile(&c, STAGE_MODEL);
+        if (pooled || !project_needs_pool(&p->imported, c.model)) return c;
+        const char *head = c.model->encoder ? "head pool mean l2" : "head pool last l2";
+        report_note("The folder does not say how rows become a vector: the program's spec has `%s`.", head);
+        text = project_head(arena, text, head);
+    }
+}
+
+/* Writes all files of the program together. */
+static void write_project(const Project *p, Compilation *c, const char *folder, const CompileOptions *with,
+                          const char *cc) {
+    Arena *arena = p->arena;
+    const char *tokenizer = arena_printf(arena, "%s/tokenizer", folder);
+    const char *program = project_main(p), *makefile = project_makefile(p, cc);
+    compile_write(c, folder, with);
+    make_folder(tokenizer);
+    write_embedded(arena, tokenizer, project_sources(p, true));
+    write_embedded(arena, folder, project_sources(p, false));
+    project_tokenizer_write(p, folder);
+    write_text(arena, arena_printf(arena, "%s/%s.attn", folder, c->model->name), c->source->text);
+    write_text(arena, arena_printf(arena, "%s/main.c", folder), program);
+    write_text(arena, arena_printf(arena, "%s/Makefile", folder), makefile);
+    outputs_release();
+    progress_end();
+}
+
+static void build_and_show(const Project *p, const char *folder) {
+    const char *name = p->model->name, *example = project_example(p);
+    const char *program = arena_printf(p->arena, "%s/%s", folder, name);
+    const char *const make[] = {"make", "-s", "-C", folder, name, NULL};
+    progress_begin("building %s", program);
+    if (run_program(make) != 0)
+        fail("%s: the files are written, but `make -C %s` failed; it needs make, a C compiler, and the libraries that "
+             "the Makefile names", folder, folder);
+    progress_end();
+    say(stdout, "%s '%s'\n", program, example);
+    if (run_program((const char *const[]){strchr(program, '/') ? program : arena_printf(p->arena, "./%s", program),
+                                          example, NULL}) != 0)
+        fail("%s: the program is built, but its example failed", program);
+}
+
+int command_get(int argc, char **argv) {
+    Arena *arena = arena_new();
+    const char *source = NULL, *folder = NULL, *name = NULL, *part = NULL, *seq = NULL, *precision = NULL, *cc = NULL;
+    bool no_build = false;
+    ValueNode *ignored = NULL;
+    CompileOptions with = {.usage = usage, .words = ""};
+    const Option options[] = {{"-o", .text = &folder}, {"--name", .text = &name}, {"--part", .text = &part},
+                              {"--seq", .text = &seq}, {"--ignore-key", .list = &ignored},
+                              {"--precision", .text = &precision}, {"--target", .text = &with.target},
+                              {"--cc", .text = &cc}, {"--no-build", .flag = &no_build}};
+    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &source, 1);
+    if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
+    if (name_option(arena, usage, name)) check_name(name);
+    const ImportOptions import = {name, part, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
+                                  ignored_keys(arena, usage, ignored)};
+    cc = cc_find(arena, cc, false);
+    Project p = {.arena = arena, .source = source};
+    Compilation c = import_model(&p, folder, &import, precision);
+    p.model = c.model;
+    project_task(&p);
+    project_tokenizer(&p);
+    with.weights = p.imported.weights;
+    c.source->path = arena_printf(arena, "%s.attn", c.model->name);
+    write_project(&p, &c, folder, &with, cc);
+    if (!no_build) build_and_show(&p, folder);
+    arena_free(arena);
+    return EXIT_FINE;
+}

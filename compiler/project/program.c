@@ -1,0 +1,102 @@
+/* program.c: main.c of a project, from the template main.c.tmpl, and its Makefile. */
+#include "../emit/emit.h"
+#include "../emit/template.h"
+#include "project.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 20 };
+
+static const char *const tasks[] = {"embed", "classify", "rerank", "generate", "translate"};
+
+/* What a C string literal holds for these bytes. */
+static const char *spelled(Arena *arena, const char *text) {
+    Text out = text_new(arena);
+    for (; *text; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\' || c == '?') text_printf(&out, "\\%c", c);
+        else if (c < ' ' || c > '~') text_printf(&out, "\\%03o", c);
+        else text_add(&out, text, 1);
+    }
+    return out.data;
+}
+
+static const char *capitals(Arena *arena, const char *name) {
+    char *out = arena_copy(arena, name, strlen(name));
+    for (char *c = out; *c; c++) *c = (char)toupper((unsigned char)*c);
+    return out;
+}
+
+static bool writes(const Project *p) { return p->task == TASK_GENERATE || p->task == TASK_TRANSLATE; }
+
+/* The output that the program shows. */
+static const char *output_of(const Project *p) { return p->model->head.classifier ? "logits" : "pooled"; }
+
+const char *project_main(const Project *p) {
+    const Model *m = p->model;
+    const Stack *reader = m->encoder ? m->encoder : m->decoder;
+    TemplateVars *vars = vars_new(p->arena, NULL);
+    vars_text(vars, "p", m->name);
+    vars_text(vars, "P", capitals(p->arena, m->name));
+    vars_text(vars, "version", ATTNC_VERSION);
+    vars_text(vars, "task", tasks[p->task]);
+    vars_text(vars, "tokenizer", p->tokenizer);
+    vars_text(vars, "prompt", spelled(p->arena, p->imported.prompt));
+    vars_text(vars, "output", output_of(p));
+    vars_text(vars, "OUTPUT", capitals(p->arena, output_of(p)));
+    vars_int(vars, "writes", writes(p));
+    vars_int(vars, "exact", reader->seq.exact);
+    vars_int(vars, "segments", reader->segments > 1);
+    vars_int(vars, "each", p->each);
+    vars_int(vars, "squashed", p->squashed);
+    vars_int(vars, "start", m->start >= 0);
+    vars_int(vars, "end", m->n_end);
+    vars_int(vars, "forced", p->forced);
+    vars_int(vars, "vocab", reader->vocab);
+    TemplateList *labels = vars_list(vars, "labels");
+    for (int64_t i = 0; p->labels && i < m->head.classifier; i++)
+        vars_text(list_record(labels), "text", spelled(p->arena, p->labels[i]));
+    Writer *writer = writer_new(p->arena, MOST_BYTES, "main.c");
+    template_expand(p->arena, writer, "main.c.tmpl", vars, NULL);
+    return writer_text(writer, NULL);
+}
+
+static const char *const runtime[] = {"attn_runtime.c", "attn_runtime.h", NULL};
+static const char *const searching[] = {"attn_runtime.c",  "attn_runtime.h", "attn_generate.c",
+                                        "attn_generate.h", "attn_sample.c",  "attn_sample.h", NULL};
+static const char *const tokenizing[] = {"added.c", "attn_tokenizer.h", "attn_tokenizer_internal.h",
+    "attn_tokenizer_json.h", "bpe.c", "buffer.c", "build.c", "decode.c", "encode.c", "files.c", "gguf.c", "json.c",
+    "json_model.c", "json_values.c", "models.c", "normalize.c", "pair.c", "pattern.c", "split.c", "unicode.c",
+    "vocabulary.c", NULL};
+
+const char *const *project_sources(const Project *p, bool tokenizer) {
+    return tokenizer ? tokenizing : writes(p) ? searching : runtime;
+}
+
+const char *project_makefile(const Project *p, const char *cc) {
+    const char *name = p->model->name;
+    Text out = text_new(p->arena);
+    text_printf(&out, "# make builds %s, which needs Oniguruma, cJSON and utf8proc (on Debian libonig-dev,\n"
+                      "# libcjson-dev and libutf8proc-dev).\n"
+                      "CC = %s\nCFLAGS = -O2\nSOURCES = main.c %s.c", name, cc, name);
+    for (const char *const *file = project_sources(p, false); *file; file++)
+        if (text_ends(*file, ".c")) text_printf(&out, " %s", *file);
+    text_printf(&out, " \\\n    $(wildcard tokenizer/*.c)\n\n"
+                      "%s: $(SOURCES) $(wildcard *.h tokenizer/*.h)\n"
+                      "\t$(CC) -std=c11 $(CFLAGS) -Itokenizer $(SOURCES) -o $@ \\\n"
+                      "\t    -lonig -lcjson -lutf8proc -lpthread -lm\n\n"
+                      "clean:\n\trm -f %s\n\n.PHONY: clean\n", name, name);
+    return out.data;
+}
+
+const char *project_example(const Project *p) {
+    switch (p->task) {
+    case TASK_EMBED: return "A text.";
+    case TASK_CLASSIFY: return "I like it.";
+    case TASK_RERANK: return "Where is the sun?\tThe sun is in the sky.";
+    case TASK_GENERATE: return "Once upon a time";
+    case TASK_TRANSLATE: return "Hello, world.";
+    }
+    bug("no example for task %d", (int)p->task);
+}

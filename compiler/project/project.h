@@ -1,0 +1,53 @@
+/* project.h: what stands around the C of an imported model so that it is a program: what the program is for, its
+ * main.c and Makefile, and the file of its tokenizer. */
+#ifndef PROJECT_H
+#define PROJECT_H
+
+#include "../import/import.h"
+
+/* What a program does with a text. */
+typedef enum Task {
+    TASK_EMBED,     /* prints its vector */
+    TASK_CLASSIFY,  /* prints the most probable class */
+    TASK_RERANK,    /* prints a number for it, or for a pair of texts */
+    TASK_GENERATE,  /* continues it */
+    TASK_TRANSLATE, /* reads it with the encoder, and prints what the decoder writes */
+} Task;
+
+typedef struct Project {
+    Arena *arena;
+    const char *source; /* the folder or the GGUF file */
+    Imported imported;
+    const Model *model;
+    Task task;
+    const char **labels; /* [model->head.classifier] of TASK_CLASSIFY */
+    bool each;           /* of TASK_CLASSIFY: each class has a probability of its own */
+    bool squashed;       /* of TASK_RERANK: the number is the logistic function of the logit */
+    int64_t forced;      /* of TASK_TRANSLATE: the token behind `start`, or -1 */
+    const char *tokenizer; /* the name of the tokenizer's file in the project */
+} Project;
+
+/* --- task.c: sets what the program is for. What has no program is a failure with EXIT_CANNOT. */
+void project_task(Project *project);
+/* Whether the model has no head that gives a vector, so that the spec needs one. */
+bool project_needs_pool(const Imported *imported, const Model *model);
+
+/* --- restated.c: the text of an imported spec with another precision in place of all that it states. */
+const char *project_precision(Arena *arena, const char *spec, const Precision *precision);
+/* The same with this line as its head. */
+const char *project_head(Arena *arena, const char *spec, const char *line);
+
+/* --- words.c: finds the file of the tokenizer and sets project->tokenizer; a failure where there is none. */
+void project_tokenizer(Project *project);
+/* Writes it into the folder. */
+void project_tokenizer_write(const Project *project, const char *folder);
+
+/* --- program.c: the text of main.c, of the Makefile, and of a call of the program that shows what it does. */
+const char *project_main(const Project *project);
+const char *project_makefile(const Project *project, const char *cc);
+const char *project_example(const Project *project);
+/* The names of the runtime's files that the program is made of, ended by NULL: with `tokenizer` those of the folder
+ * `tokenizer`, else those beside main.c. */
+const char *const *project_sources(const Project *project, bool tokenizer);
+
+#endif

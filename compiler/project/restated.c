@@ -1,0 +1,45 @@
+/* restated.c: changes the text of an imported spec, which is formatted: the model's own items are lines that are
+ * indented by four spaces. */
+#include "../quantize/quantize.h"
+#include "project.h"
+
+#include <string.h>
+
+static bool states_precision(const Item *item) {
+    return !item->quoted && (strcmp(item->name, "precision") == 0 || strcmp(item->name, "output_precision") == 0 ||
+                             strcmp(item->name, "down_precision") == 0);
+}
+
+static bool is_head(const Item *item) { return !item->quoted && strcmp(item->name, "head") == 0; }
+
+/* Leaves out the items that `are` so, in every block. */
+static void leave_out(Item **items, bool (*are)(const Item *)) {
+    while (*items) {
+        if (are(*items)) {
+            *items = (*items)->next;
+        } else {
+            leave_out(&(*items)->items, are);
+            items = &(*items)->next;
+        }
+    }
+}
+
+/* The text without the items that `are` so, and with `line` in front of the first item of the model named `before`. */
+static const char *changed(Arena *arena, const char *spec, bool (*are)(const Item *), const char *line,
+                           const char *before) {
+    Compilation c = compilation_quiet(arena, source_from_text(arena, "spec", spec, strlen(spec)));
+    if (!compile_until(&c, STAGE_AST)) bug("the imported spec cannot be parsed:\n%s", c.diagnostics.log.data);
+    leave_out(&c.ast->items, are);
+    const char *text = ast_format(arena, c.ast), *at = strstr(text, arena_printf(arena, "\n    %s", before));
+    if (!at) bug("the imported spec has no `%s`:\n%s", before, text);
+    return arena_printf(arena, "%.*s\n    %s%s", (int)(at - text), text, line, at);
+}
+
+const char *project_precision(Arena *arena, const char *spec, const Precision *precision) {
+    const char *parts = precision_parts(arena, precision, &(Precision){.weights = {.dtype = DTYPE_F32}});
+    return changed(arena, spec, states_precision, *parts ? arena_printf(arena, "precision%s", parts) : "", "d_model ");
+}
+
+const char *project_head(Arena *arena, const char *spec, const char *line) {
+    return changed(arena, spec, is_head, line, "weights {");
+}

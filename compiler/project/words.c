@@ -1,0 +1,69 @@
+/* words.c: the file of the tokenizer that belongs to a model. Of a GGUF file it is another one with the same keys and
+ * without tensors, which is small. */
+#include "../formats/gguf.h"
+#include "project.h"
+
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 28 }; /* as the tokenizer of the runtime reads at most */
+enum { GGUF_TENSORS_AT = 8, GGUF_KEYS_AT = 24 }; /* in the header: the number of tensors, and its end */
+
+static const char *in_folder(const Project *p, const char *name) {
+    return arena_printf(p->arena, "%s/%s", p->imported.folder, name);
+}
+
+/* vocab.txt has no word on capitals; tokenizer_config.json has. */
+static void check_vocabulary(const Project *p) {
+    const char *path = in_folder(p, "tokenizer_config.json");
+    const cJSON *config = file_exists(path) ? config_read(p->arena, path) : NULL;
+    if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(config, "do_lower_case")))
+        fail("%s: `do_lower_case` is false, and vocab.txt alone is read as of a model without capitals; tokenizer.json "
+             "is needed", path);
+}
+
+void project_tokenizer(Project *p) {
+    p->tokenizer = "tokenizer.json";
+    if (!p->imported.folder) {
+        p->tokenizer = "tokenizer.gguf";
+        const GgufFile file = gguf_read(p->arena, file_map(p->arena, p->source));
+        if (!gguf_find(&file, "tokenizer.ggml.model"))
+            fail("%s: it has no tokenizer (the key tokenizer.ggml.model)", p->source);
+    } else if (!file_exists(in_folder(p, p->tokenizer))) {
+        p->tokenizer = "vocab.txt";
+        if (!file_exists(in_folder(p, p->tokenizer)) || file_exists(in_folder(p, "merges.txt")))
+            fail("%s: the folder has no tokenizer.json, which the program reads; with the PyPI package transformers, "
+                 "AutoTokenizer.from_pretrained(\"%s\").save_pretrained(\"%s\") writes it", p->imported.folder,
+                 p->imported.folder, p->imported.folder);
+        check_vocabulary(p);
+    }
+}
+
+static void copy_file(const Project *p, const char *from, const char *to) {
+    size_t size;
+    const char *bytes = file_read(p->arena, from, MOST_BYTES, &size);
+    OutputFile *output = output_open(p->arena, to);
+    output_write(output, bytes, size);
+    output_commit(output);
+}
+
+/* The header and the keys, which end with the value of the last one. */
+static void write_keys(const Project *p, const char *to) {
+    const MappedFile mapped = file_map(p->arena, p->source);
+    const GgufFile file = gguf_read(p->arena, mapped);
+    const uint8_t *end = mapped.data + GGUF_KEYS_AT;
+    for (size_t i = 0; i < file.count; i++) {
+        const uint8_t *behind = gguf_end(&file.entries[i]);
+        if (behind > end) end = behind;
+    }
+    OutputFile *output = output_open(p->arena, to);
+    output_write(output, mapped.data, GGUF_TENSORS_AT);
+    output_write(output, (const uint8_t[8]){0}, 8);
+    output_write(output, mapped.data + GGUF_TENSORS_AT + 8, (size_t)(end - mapped.data) - GGUF_TENSORS_AT - 8);
+    output_commit(output);
+}
+
+void project_tokenizer_write(const Project *p, const char *folder) {
+    const char *to = arena_printf(p->arena, "%s/%s", folder, p->tokenizer);
+    if (p->imported.folder) copy_file(p, in_folder(p, p->tokenizer), to);
+    else write_keys(p, to);
+}

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""attnc get: the program of each task, of folders and of GGUF files, prints what attnc run and attnc generate compute
+of the same ids; what has no program, and what is wrong, is refused and leaves nothing behind. TAP on stdout."""
+import array
+import json
+import math
+import os
+import random
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib import gguf, npy, safetensors  # noqa: E402
+from lib.attnc import CANNOT, ROOT, TESTS, attnc, run  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
+
+VOCAB = 37  # of the small models
+START, END = 35, 36
+WORDS = {"w%d" % i: i for i in range(VOCAB)}
+STRICT = "CFLAGS=-O1 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function"
+
+
+def part(name, segment=0):
+    return {"Sequence" if name in "AB" else "SpecialToken": {"id": name, "type_id": segment}}
+
+
+# Words are tokens: "w3 w5" is [35] 3 5 [36], and a pair has a 36 between its texts.
+TOKENIZER = {
+    "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "WhitespaceSplit"},
+    "post_processor": {"type": "TemplateProcessing", "single": [part("w35"), part("A"), part("w36")],
+                       "pair": [part("w35"), part("A"), part("w36"), part("B", 1), part("w36", 1)],
+                       "special_tokens": {name: {"id": name, "ids": [WORDS[name]], "tokens": [name]}
+                                          for name in ("w35", "w36")}},
+    "decoder": None, "model": {"type": "WordLevel", "vocab": WORDS, "unk_token": "w1"}}
+PLAIN = {**TOKENIZER, "post_processor": None}
+
+
+def around(*ids):
+    return [START, *ids, END]
+
+
+class Get:
+    def __init__(self, scratch):
+        self.scratch = scratch
+
+    def path(self, *names):
+        return os.path.join(self.scratch, *names)
+
+    def folder(self, name, model, tokenizer=TOKENIZER, **config):
+        """A copy of a small model of tests/parity, with this tokenizer and these keys of the config."""
+        folder = self.path(name)
+        shutil.copytree(os.path.join(TESTS, "parity", "fixtures", model), folder,
+                        ignore=shutil.ignore_patterns("*.npy"))
+        with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+            whole = {**json.load(file), **config}
+        for name_of, content in (("config.json", whole), ("tokenizer.json", tokenizer)):
+            if content is not None:
+                with open(os.path.join(folder, name_of), "w", encoding="utf-8") as file:
+                    json.dump(content, file)
+        return folder
+
+    def get(self, folder, *options, status=0):
+        """Writes the program of a folder, and builds it without any warning; what attnc said, and the program."""
+        to = folder + ".out"
+        done = attnc("get", folder, "-o", to, "--no-build", *options, status=status)
+        if status:
+            assert not os.path.exists(to), os.listdir(to)
+            return done.stderr
+        self.to = to
+        run("make", "-s", "-C", to, STRICT, status=0)
+        (spec,) = (name for name in os.listdir(to) if name.endswith(".attn"))
+        self.program, self.spec, self.weights = (os.path.join(to, spec[:-5] + end) for end in ("", ".attn", ".attnw"))
+        return done.stderr
+
+    def lines(self, *texts, given=None, status=0):
+        return run(self.program, *texts, input=given if given is not None else "", status=status).stdout.splitlines()
+
+    def output(self, name, ids, **more):
+        """What attnc run computes of the program's spec and weights."""
+        arguments, to = [], self.path("out.npy")
+        for key, numbers in {"tokens": ids, **more}.items():
+            npy.write(self.path(key + ".npy"), numbers)
+            arguments += ["--in", "%s=%s" % (key, self.path(key + ".npy"))]
+        attnc("run", self.spec, "--weights", self.weights, *arguments, "--out", name + "=" + to, "--engine", "interp",
+              status=0)
+        return list(npy.read(to)[-1])
+
+    def generated(self, most, ids, source=None):
+        npy.write(self.path("ids.npy"), ids)
+        arguments = ["--in", "tokens=" + self.path("ids.npy")]
+        if source is not None:
+            npy.write(self.path("source.npy"), source)
+            arguments += ["--in", "source=" + self.path("source.npy")]
+        attnc("generate", self.spec, "--weights", self.weights, *arguments, "--max-new", str(most), "--out",
+              "tokens=" + self.path("new.npy"), "--engine", "interp", status=0)
+        return list(npy.read(self.path("new.npy"))[-1])
+
+    def near(self, got, wanted, by=1e-4):
+        assert len(got) == len(wanted), (len(got), len(wanted))
+        worst = max(abs(a - b) for a, b in zip(got, wanted))
+        assert worst <= by * (1 + max(map(abs, wanted))), "off by %g: %s, not %s" % (worst, got[:4], wanted[:4])
+
+    def test_embeds(self):
+        self.get(self.folder("embeds", "bert_one_head"))
+        first, second = self.lines("w3 w5", "w7")
+        self.near(json.loads(first), self.output("pooled", around(3, 5)))
+        self.near(json.loads(second), self.output("pooled", around(7)))
+        assert self.lines(given="w3 w5\r\nw7") == [first, second], "lines and arguments differ"
+        assert len(json.loads(self.lines(" ".join(["w3"] * 100))[0])) == len(json.loads(first)), "a long text"
+
+    def test_embeds_without_a_head(self):
+        said = self.get(self.folder("pools", "distilbert_odd"))
+        assert "head pool mean l2" in said, said
+        vector = json.loads(self.lines("w3 w5 w7")[0])
+        self.near([sum(x * x for x in vector)], [1])
+        self.near(vector, self.output("pooled", around(3, 5, 7)))
+
+    def test_embeds_with_a_prompt(self):
+        folder = self.folder("prompts", "distilbert_odd")
+        os.makedirs(os.path.join(folder, "1_Pooling"))
+        with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+            width = json.load(file)["dim"]
+        modules = [{"idx": i, "name": str(i), "path": path, "type": "sentence_transformers.models." + kind}
+                   for i, (path, kind) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling")])]
+        for name, content in (
+                ("modules.json", modules),
+                ("1_Pooling/config.json", {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True}),
+                ("config_sentence_transformers.json", {"prompts": {"query": "w9 \"w1\" "},
+                                                       "default_prompt_name": "query"})):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                json.dump(content, file)
+        self.get(folder)
+        self.near(json.loads(self.lines("w3")[0]), self.output("pooled", around(9, 1, 3)))
+
+    def test_classifies(self):
+        names = {"0": "good \"??=", "1": "b\u00e4d", "2": "none"}
+        self.get(self.folder("classifies", "bert_classifier", id2label=names))
+        for text, ids, segments in (("w3 w5", around(3, 5), [0] * 4),
+                                    ("w3 w5\tw7 w8", [START, 3, 5, END, 7, 8, END], [0] * 4 + [1] * 3)):
+            logits = self.output("logits", ids, segments=segments)
+            best = max(range(3), key=lambda i: logits[i])
+            label, share = self.lines(text)[0].split("\t")
+            assert label == names[str(best)], (label, logits)
+            self.near([float(share)], [1 / sum(math.exp(x - logits[best]) for x in logits)])
+
+    def test_classifies_each(self):
+        self.get(self.folder("each", "bert_classifier", problem_type="multi_label_classification", id2label=None))
+        logits = self.output("logits", around(3, 5, 7))
+        found = self.lines("w3 w5 w7")[0].split("\t")
+        wanted = {"LABEL_%d" % i: 1 / (1 + math.exp(-x)) for i, x in enumerate(logits)}
+        wanted = {k: v for k, v in wanted.items() if v >= 0.5 or v == max(wanted.values())}
+        assert found[::2] == list(wanted), (found, wanted)
+        self.near([float(x) for x in found[1::2]], list(wanted.values()))
+
+    def test_reranks(self):
+        """A cross encoder with one class; its number is the logit."""
+        folder = self.folder("reranks", "bert_classifier", id2label={"0": "LABEL_0"})
+        path = os.path.join(folder, "model.safetensors")
+        header, data = safetensors.read(path)
+        for name in ("classifier.weight", "classifier.bias"):  # the first class alone
+            of = header[name]
+            begin, end = of["data_offsets"]
+            of["data_offsets"] = [begin, begin + (end - begin) // of["shape"][0]]
+            of["shape"][0] = 1
+        spans = sorted((of["data_offsets"], name) for name, of in header.items() if name != "__metadata__")
+        body = b""
+        for (begin, end), name in spans:
+            header[name]["data_offsets"] = [len(body), len(body) + end - begin]
+            body += data[begin:end]
+        with open(path, "wb") as file:
+            file.write(safetensors.pack(header, body))
+        self.get(folder)
+        pair = self.output("logits", [START, 3, 5, END, 7, END], segments=[0, 0, 0, 0, 1, 1])
+        self.near([float(line) for line in self.lines("w3 w5\tw7", "w3")], pair + self.output("logits", around(3)))
+
+    def test_generates(self):
+        self.get(self.folder("generates", "llama_odd", PLAIN, bos_token_id=None))
+        ids = self.generated(7, [3, 5])
+        assert self.lines("--max-new", "7", "w3 w5") == [" ".join("w%d" % i for i in ids)]
+        assert len(self.lines("w3 w5")[0].split()) > 9, "all that fit"
+        done = run(self.program, " ".join(["w3"] * 100), status=1)
+        assert "more than 19 tokens" in done.stderr, done.stderr
+        for words in (["--max-new", "0", "a"], ["--max-new"], ["--threads", "x", "a"], ["--none", "a"]):
+            assert "usage: llama" in run(self.program, *words, status=2).stderr
+
+    def test_translates(self):
+        for name, model, forced in (("translates", "marian_odd", None), ("forces", "m2m_100_odd", 9)):
+            self.get(self.folder(name, model, forced_bos_token_id=forced))
+            ids = self.generated(9, [3] + [forced] * (forced is not None), around(4, 6, 8))[1 + (forced is not None):]
+            assert self.lines("--max-new", "9", "w4 w6 w8") == [" ".join("w%d" % i for i in ids)]
+
+    def test_precision(self):
+        """The spec states it, so that the spec and the weights belong together."""
+        self.get(self.folder("rounds", "llama_odd", PLAIN, bos_token_id=None), "--precision", "int8")
+        with open(self.spec, encoding="utf-8") as file:
+            assert "precision weights int8 activations int8 attention bf16" in file.read()
+        attnc("pack", self.spec, "--weights", self.weights, "--verify", status=0)
+        assert self.lines("--max-new", "5", "w3 w5")[0].startswith("w3 w5 ")
+
+    def gguf(self, name, more=None):
+        """A llama with random numbers and a tokenizer of pieces."""
+        draw, width, hidden = random.Random(5), 32, 64
+        pieces = ["<unk>", "<s>", "</s>"] + ["\u2581"] + [chr(97 + i) for i in range(26)]
+        shapes = {"token_embd.weight": [len(pieces), width], "output_norm.weight": [width]}
+        for stem, rows, columns in (("attn_q", width, width), ("attn_k", width // 2, width),
+                                    ("attn_v", width // 2, width), ("attn_output", width, width),
+                                    ("ffn_gate", hidden, width), ("ffn_up", hidden, width), ("ffn_down", width, hidden)):
+            shapes["blk.0.%s.weight" % stem] = [rows, columns]
+        shapes["blk.0.attn_norm.weight"] = shapes["blk.0.ffn_norm.weight"] = [width]
+        keys = {"general.architecture": "llama", "llama.embedding_length": width, "llama.block_count": 1,
+                "llama.feed_forward_length": hidden, "llama.attention.head_count": 4,
+                "llama.attention.head_count_kv": 2, "llama.context_length": 24,
+                "llama.attention.layer_norm_rms_epsilon": 1e-5, "tokenizer.ggml.model": "llama",
+                "tokenizer.ggml.tokens": pieces, "tokenizer.ggml.scores": [-1.0] * len(pieces),
+                "tokenizer.ggml.token_type": [(gguf.I32, kind) for kind in [2, 3, 3] + [1] * (len(pieces) - 3)],
+                "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2, **(more or {})}
+        tensors = []
+        for tensor, shape in shapes.items():
+            numbers = array.array("f", [draw.gauss(0, 0.3) for _ in range(math.prod(shape))])
+            tensors.append((tensor, shape, "F32", numbers.tobytes()))
+        path = self.path(name + ".gguf")
+        with open(path, "wb") as file:
+            file.write(gguf.pack([(k, v) for k, v in keys.items() if v is not None], tensors))
+        return path, pieces
+
+    def test_gguf(self):
+        path, pieces = self.gguf("small")
+        self.get(path)
+        assert sorted(os.listdir(self.to)) == sorted([
+            "Makefile", "attn_generate.c", "attn_generate.h", "attn_runtime.c", "attn_runtime.h", "attn_sample.c",
+            "attn_sample.h", "llama", "llama.attn", "llama.attnw", "llama.c", "llama.h", "main.c", "tokenizer",
+            "tokenizer.gguf"]), os.listdir(self.to)
+        ids = self.generated(6, [1, pieces.index("\u2581"), pieces.index("h"), pieces.index("i")])
+        text = "".join(pieces[i] for i in ids[1:] if i > 2).replace("\u2581", " ")
+        assert self.lines("--max-new", "6", "hi") == [text.removeprefix(" ")], text
+        assert os.path.getsize(os.path.join(self.to, "tokenizer.gguf")) < 2000
+
+    def test_tokenizer_sources(self):
+        """A project has every file of the tokenizer."""
+        folder = self.path("sources")
+        attnc("get", self.folder("source", "llama_odd", PLAIN), "-o", folder, "--no-build", status=0)
+        assert sorted(os.listdir(os.path.join(folder, "tokenizer"))) == sorted(os.listdir(os.path.join(
+            ROOT, "runtime", "tokenizer")))
+        with open(os.path.join(folder, "attn_runtime.c"), encoding="utf-8") as mine, \
+                open(os.path.join(ROOT, "runtime", "attn_runtime.c"), encoding="utf-8") as own:
+            assert mine.read() == own.read()
+
+    def test_builds_and_runs(self):
+        """Without --no-build the program is built and shows an example; without libraries the files are there."""
+        done = attnc("get", os.path.join(ROOT, "examples/story/model"), "-o", self.path("story"), "--name", "teller",
+                     status=0)
+        begin = "%s 'Once upon a time'\nOnce upon a time there " % self.path("story", "teller")
+        assert done.stdout.startswith(begin), done.stdout
+        done = attnc("get", self.folder("unbuilt", "llama_odd", PLAIN), "-o", self.path("none"), status=1,
+                     env={"CPATH": self.path("nowhere"), "MAKEFLAGS": "CFLAGS=-Inone\\ -include\\ none.h"})
+        assert "the files are written, but `make -C" in done.stderr, done.stderr
+        assert os.path.exists(self.path("none", "main.c"))
+
+    def test_refuses(self):
+        masked, labels = self.folder("masked", "bert_masked"), self.folder("labels", "bert_tokens")
+        for folder, words in ((masked, "its head gives the token of each row"),
+                              (labels, "its head classifies each row"),
+                              (self.folder("image", "vit_odd"), "its input is no text"),
+                              (self.folder("judge", "bart_classifier"), "no logits to write with")):
+            said = self.get(folder, status=CANNOT)
+            assert words in said and "attnc import writes its spec" in said, said
+        said = self.get(self.folder("mute", "llama_odd", None), status=1)
+        assert "no tokenizer.json" in said and "save_pretrained" in said, said
+        cased = self.folder("cased", "bert_one_head", None)
+        for name, content in (("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n"), ("tokenizer_config.json",
+                                                                             '{"do_lower_case": false}')):
+            with open(os.path.join(cased, name), "w", encoding="utf-8") as file:
+                file.write(content)
+        assert "`do_lower_case` is false" in self.get(cased, status=1)
+        assert "names none of the 3 classes" in self.get(self.folder(
+            "labelled", "bert_classifier", id2label={"0": "a", "1": "b", "7": "c"}), status=1)
+        assert "no token of the decoder" in self.get(self.folder(
+            "forced", "m2m_100_odd", forced_bos_token_id=99), status=1)
+        assert "has no tokenizer" in self.get(self.gguf("mute", {"tokenizer.ggml.model": None})[0], status=1)
+        for words in (["--name", "main"], ["--name", "tokenizer"], ["--name", "2"], ["--precision", "int3"]):
+            self.get(masked, *words, status=2)
+        attnc("get", masked, status=2)
+
+    def test_a_larger_tokenizer(self):
+        """A tokenizer with more tokens than the model is refused by the program."""
+        larger = {**PLAIN, "model": {**PLAIN["model"], "vocab": {"w%d" % i: i for i in range(VOCAB + 1)}}}
+        self.get(self.folder("larger", "llama_odd", larger))
+        assert "more tokens than the model" in run(self.program, "w3", status=1).stderr
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests("get", Get))
