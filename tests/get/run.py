@@ -205,7 +205,8 @@ class Get:
         shapes = {"token_embd.weight": [len(pieces), width], "output_norm.weight": [width]}
         for stem, rows, columns in (("attn_q", width, width), ("attn_k", width // 2, width),
                                     ("attn_v", width // 2, width), ("attn_output", width, width),
-                                    ("ffn_gate", hidden, width), ("ffn_up", hidden, width), ("ffn_down", width, hidden)):
+                                    ("ffn_gate", hidden, width), ("ffn_up", hidden, width),
+                                    ("ffn_down", width, hidden)):
             shapes["blk.0.%s.weight" % stem] = [rows, columns]
         shapes["blk.0.attn_norm.weight"] = shapes["blk.0.ffn_norm.weight"] = [width]
         keys = {"general.architecture": "llama", "llama.embedding_length": width, "llama.block_count": 1,
