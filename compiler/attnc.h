@@ -451,6 +451,20 @@ static inline bool precision_equal(const Precision *a, const Precision *b) {
            a->cache == b->cache;
 }
 
+typedef enum RouterKind { ROUTER_SOFTMAX, ROUTER_SIGMOID } RouterKind;
+
+/* A mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): `top` of `count` feed-forwards are chosen for a row. */
+typedef struct Experts {
+    int64_t count; /* 0: there is one feed-forward */
+    int64_t top;
+    RouterKind router;
+    bool renormalized, bias, corrected;
+    double scale;
+    int64_t groups, top_groups; /* equal where a row chooses among all experts */
+    int64_t shared;             /* the inner width of a feed-forward of all rows, or 0 */
+    bool shared_gated;
+} Experts;
+
 /* query_width, key_width and value_width are the widths of the input rows, and output_width is that of the result. The
  * heads side by side have heads * value_dim columns. */
 typedef struct Attention {
@@ -459,6 +473,9 @@ typedef struct Attention {
     int64_t query_width, key_width, value_width, output_width;
     bool projected, has_output;
     bool bias_q, bias_k, bias_v, bias_o;
+    int64_t latent, latent_rope, latent_query; /* 0: there is none */
+    double latent_eps;
+    Experts by_head; /* one matrix for each head, with latent */
     Norm qk_norm;
     bool qk_norm_all_heads, qk_norm_weight_per_head;
     ScoreKind score;
@@ -473,20 +490,6 @@ typedef struct Attention {
     const int64_t *exported_heads;
     int64_t n_exported_heads;
 } Attention;
-
-typedef enum RouterKind { ROUTER_SOFTMAX, ROUTER_SIGMOID } RouterKind;
-
-/* A mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): `top` of `count` feed-forwards are chosen for a row. */
-typedef struct Experts {
-    int64_t count; /* 0: there is one feed-forward */
-    int64_t top;
-    RouterKind router;
-    bool renormalized, bias, corrected;
-    double scale;
-    int64_t groups, top_groups; /* equal where a row chooses among all experts */
-    int64_t shared;             /* the inner width of a feed-forward of all rows, or 0 */
-    bool shared_gated;
-} Experts;
 
 typedef struct Ffn {
     int64_t d_ff;
@@ -870,6 +873,7 @@ Dtype graph_rows_dtype(const Graph *graph);
 /* Whether a small change of its input can change an op's result by a step: it rounds, or chooses experts. */
 bool op_jumps(OpKind kind);
 bool graph_jumps(const Graph *graph); /* whether it has such an op; false for NULL */
+bool op_is_by_head(const Op *op); /* an expert_linear without a choice: part s of each row belongs to matrix s */
 bool op_is_product(OpKind kind); /* of rows, input 0, with a matrix of the weights or those of experts, input 1 */
 /* The first product of rows with weights that f32 rounds, which those of integers and of two bf16 numbers are not; or
  * NULL. */

@@ -72,8 +72,8 @@ static void add_part(Text *text, const Step *s, const char *part) {
     case STEP_COPY: text_printf(text, "output %s", begins_with(part, "copy_") ? part + strlen("copy_") : part); return;
     case STEP_PATCHES: text_printf(text, "pixels of each patch"); return;
     case STEP_PREPEND: text_printf(text, "embedding"); return;
-    case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_ROUND: case STEP_POOL:
-    case STEP_CHOOSE: case STEP_SORT: case STEP_GATHER: case STEP_COMBINE: case STEP_COUNT:
+    case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_JOIN: case STEP_ROUND:
+    case STEP_POOL: case STEP_CHOOSE: case STEP_SORT: case STEP_GATHER: case STEP_COMBINE: case STEP_COUNT:
         add_words(text, part);
         return;
     }
@@ -85,7 +85,8 @@ static void add_gemm(Text *text, const Step *s) {
     const GemmStep *g = &s->gemm;
     text_printf(text, "[%s][%lld] x [%lld][%lld]", rows_word(s->rows), (long long)g->k, (long long)g->k,
                 (long long)s->n);
-    if (g->experts) text_printf(text, " of their experts");
+    if (g->heads) text_printf(text, " of each of %lld heads", (long long)g->heads);
+    else if (g->experts) text_printf(text, " of their experts");
     if (g->bias != NO_PACKED) text_printf(text, " + bias");
     if (g->scale != 1) text_printf(text, ", scaled by %g", g->scale);
     if (g->cap != 0) text_printf(text, ", capped at %g", g->cap);
@@ -155,6 +156,10 @@ static void add_computed(Text *text, const Plan *plan, const Step *s) {
     case STEP_QUANTIZE: text_printf(text, "[%s][%lld] as codes of 0 to 255", rows, (long long)s->n); return;
     case STEP_ROUND:
         text_printf(text, "[%s][%lld] to %s", rows, (long long)s->n, dtype_name(s->round.dtype));
+        return;
+    case STEP_JOIN:
+        text_printf(text, "[%s][%lld], %lld heads of %lld and %lld", rows, (long long)s->n, (long long)s->join.heads,
+                    (long long)s->join.first, (long long)s->join.second);
         return;
     case STEP_CHOOSE: add_chosen(text, s->choose.experts, rows); return;
     case STEP_SORT:

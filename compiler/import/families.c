@@ -5,7 +5,8 @@
 
 const Family *const families[] = {
     &family_bert, &family_roberta, &family_distilbert, &family_electra, &family_albert, &family_mpnet,
-        &family_modernbert, &family_roformer, &family_clip_text, &family_clip_vision,
+        &family_modernbert, &family_nomic_bert, &family_jina_embeddings_v3, &family_esm,
+        &family_roformer, &family_clip_text, &family_clip_vision,
         &family_clip_text_of, &family_clip_vision_of,
     &family_vit, &family_deit,
     &family_gpt2, &family_gpt_neox, &family_opt, &family_bloom, &family_mpt, &family_falcon,
@@ -17,6 +18,7 @@ const Family *const families[] = {
     &family_arcee, &family_nemotron, &family_seed_oss, &family_ernie4_5, &family_helium, &family_olmo, &family_cohere2,
     &family_exaone4, &family_xglm, &family_biogpt,
     &family_mixtral, &family_qwen2_moe, &family_qwen3_moe, &family_olmoe, &family_granitemoe, &family_gpt_oss,
+    &family_deepseek_v2, &family_deepseek_v3,
     &family_t5, &family_umt5, &family_bart, &family_mbart, &family_marian, &family_pegasus, &family_m2m_100,
     NULL,
 };
@@ -30,7 +32,7 @@ static const struct {
     {"blip blip-2 blip_2", "the layers of its text model read the rows of an image between attention and ffn"},
     {"siglip siglip2 siglip_vision_model", "the row of an image is pooled by an attention with a query of its own"},
     {"llama4 llama4_text", "its masks are cut in chunks, and " EXPERTS},
-    {"phimoe deepseek_v2 deepseek_v3 dbrx jamba", EXPERTS},
+    {"phimoe dbrx jamba", EXPERTS},
     {"switch_transformers nllb-moe", EXPERTS},
     {"mamba mamba2 falcon_mamba rwkv recurrent_gemma bamba zamba zamba2 falcon_h1 lfm2", NO_ATTENTION},
     {"gemma3n gemma3n_text", "its layers keep several streams of rows"},

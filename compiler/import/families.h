@@ -25,6 +25,8 @@ extern const Family family_umt5;                                                
 extern const Family family_gemma3_text_of;                                                           /* llama.c */
 extern const Family family_arcee, family_nemotron, family_seed_oss, family_ernie4_5, family_helium, family_olmo,
     family_cohere2, family_exaone4, family_xglm, family_biogpt;                                      /* variants.c */
+extern const Family family_nomic_bert, family_jina_embeddings_v3, family_esm; /* rotary.c */
+extern const Family family_deepseek_v2, family_deepseek_v3; /* deepseek.c */
 extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_olmoe, family_granitemoe,
     family_gpt_oss;                                                                                  /* mixtures.c */
 

@@ -85,6 +85,9 @@ static void add_yarn(const Rope *rope, Text *out) {
     double mscale = real(rope, "mscale"), all = real(rope, "mscale_all_dim");
     if (isnan(attention) && !isnan(mscale) && !isnan(all)) attention = stretched(factor, mscale) / stretched(factor,
         all);
+    /* DeepSeek's attention multiplies its scores by the square of this factor. */
+    if (!isnan(all)) variable_set(rope->import, "mscale",
+        number_text(rope->import->arena, stretched(factor, all) * stretched(factor, all)));
     text_printf(out, " scaling yarn");
     add_real(rope, out, "factor", factor);
     add_real(rope, out, "original", original(rope));

@@ -75,11 +75,10 @@ static double group_value(const Choosing *c, const double *values, int64_t size)
     return c->e->router == ROUTER_SIGMOID ? as(c, first + second) : first;
 }
 
-/* Sets the values of experts of groups that are not kept: scores become 0, as in DeepSeek-V3. */
+/* Sets the values of experts of groups that are not kept to -inf, so that none of them is chosen. */
 static void exclude(const Choosing *c, const double *values, double *out) {
-    const double excluded = c->e->router == ROUTER_SOFTMAX && !c->correction ? -INFINITY : 0;
     const int64_t size = c->e->count / c->e->groups;
-    for (int64_t e = 0; e < c->e->count; e++) out[e] = c->kept[e / size] ? values[e] : excluded;
+    for (int64_t e = 0; e < c->e->count; e++) out[e] = c->kept[e / size] ? values[e] : -INFINITY;
 }
 
 static void choose_groups(Choosing *c) {
@@ -224,8 +223,19 @@ ExpertRows *expert_rows(const Interp *in, const Op *op, int choice, int64_t n) {
     return rows;
 }
 
+ExpertRows *rows_by_matrix(const Interp *in, const Op *op, int64_t n) {
+    if (!op_is_by_head(op)) return expert_rows(in, op, op->inputs[2], n);
+    const int64_t heads = op->a.experts->count;
+    ExpertRows *rows = arena_array(in->arena, (size_t)heads, sizeof *rows);
+    for (int64_t h = 0; h < heads; h++) {
+        rows[h] = (ExpertRows){arena_array(in->arena, (size_t)n, sizeof *rows[h].parts), n};
+        for (int64_t i = 0; i < n; i++) rows[h].parts[i] = i * heads + h;
+    }
+    return rows;
+}
+
 int64_t expert_input(const Interp *in, const Op *op, int64_t part) {
-    const bool apart = extent(in, op->inputs[0], 1) != extent(in, op->inputs[1], 2);
+    const bool apart = op_is_by_head(op) || extent(in, op->inputs[0], 1) != extent(in, op->inputs[1], 2);
     return apart ? part : part / op->a.experts->top;
 }
 
@@ -240,7 +250,7 @@ static Numbers numbers_from(Numbers all, int64_t first, int64_t first_row) {
 void run_expert_linear(Interp *in, const Op *op, double *out) {
     const Numbers x = in->numbers[op->inputs[0]], weight = in->numbers[op->inputs[1]];
     const int64_t n = extent(in, op->result, 0), d = extent(in, op->inputs[1], 1), k = extent(in, op->inputs[1], 2);
-    const ExpertRows *rows = expert_rows(in, op, op->inputs[2], n);
+    const ExpertRows *rows = rows_by_matrix(in, op, n);
     double *from = arena_array(in->arena, (size_t)(n * k), sizeof *from);
     double *to = arena_array(in->arena, (size_t)(n * d), sizeof *to);
     for (int64_t e = 0; e < op->a.experts->count; e++) {

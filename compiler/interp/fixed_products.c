@@ -145,7 +145,7 @@ void fixed_expert_linear(Interp *in, const Op *op, double *out) {
     Product p = product_of(in, op, 3);
     const float *x = p.x;
     const int64_t n = extent(in, op->result, 0);
-    const ExpertRows *rows = expert_rows(in, op, op->inputs[2], n);
+    const ExpertRows *rows = rows_by_matrix(in, op, n);
     p.d = extent(in, op->inputs[1], 1);
     float *from = arena_array(in->arena, (size_t)(n * p.k), sizeof *from);
     double *to = arena_array(in->arena, (size_t)(n * p.d), sizeof *to);

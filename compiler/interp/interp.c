@@ -296,6 +296,14 @@ static bool run_fixed(Interp *in, const Op *op, double *out) {
     return true;
 }
 
+/* a [n][heads*p], b [n][heads*q] -> out [n][heads*(p+q)] */
+static void run_join(Numbers a, Numbers b, int64_t n, int64_t heads, int64_t p, int64_t q, double *out) {
+    for (int64_t i = 0; i < n * heads; i++) {
+        for (int64_t c = 0; c < p; c++) *out++ = at(a, i * p + c);
+        for (int64_t c = 0; c < q; c++) *out++ = at(b, i * q + c);
+    }
+}
+
 static void run_op(Interp *in, const Op *op) {
     const OpAttributes *a = &op->a;
     Numbers x = in->numbers[op->inputs[0]], y = x, z = x; /* y and z are used by ops that have them */
@@ -332,6 +340,10 @@ static void run_op(Interp *in, const Op *op) {
     case OP_expert_sum: run_expert_sum(x, y, n, d, a->experts->top, out); break;
     case OP_quantize:
         run_quantize(in, op, x, op->n_inputs > 1 ? &y : NULL, n * parts, d / parts, out);
+        break;
+    case OP_join:
+        run_join(x, y, n, a->heads, extent(in, op->inputs[0], 1) / a->heads, extent(in, op->inputs[1], 1) / a->heads,
+                 out);
         break;
     case OP_round: run_round(in, op, x, n * parts, d / parts, out); break;
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;

@@ -4,52 +4,6 @@
 
 #include <math.h>
 
-/* A name made of all numbers of a rotation, so that layers share a table only if their rotations are equal. */
-static const char *rotation_name(Build *b, const Position *p, int64_t bound) {
-    Text numbers = text_new(b->arena);
-    text_printf(&numbers, "%.17g %.17g %.17g %.17g %.17g %.17g %d %lld", p->factor, p->low, p->high, p->beta_fast,
-                p->beta_slow, p->attention_factor, p->untruncated, (long long)p->original);
-    for (int64_t i = 0; p->scaling == ROPE_LONGROPE && i < p->rope_width / 2; i++)
-        text_printf(&numbers, " %.17g %.17g", p->short_factors[i], p->long_factors[i]);
-    const char *name = arena_printf(b->arena, "%lld.%.17g.%lld", (long long)p->rope_width, p->theta, (long long)bound);
-    if (p->scaling == ROPE_PLAIN) return name;
-    return arena_printf(b->arena, "%s.%d.%016llx", name, (int)p->scaling,
-                        (unsigned long long)hash_bytes(0, numbers.data, numbers.size));
-}
-
-/* Longrope has a table for sequences up to `original` rows and another for longer sequences. Where the length is known
- * only at the call, the tables are concatenated. Returns the first row of the second table, or 0 for a single table. */
-static int64_t second_table(const Build *b, const Position *p, Dim rows, int64_t bound) {
-    bool exact = !rows.symbol || (b->entry == ENTRY_DECODE && b->model->decoder->seq.exact);
-    return p->scaling == ROPE_LONGROPE && !exact && p->original < bound ? p->original : 0;
-}
-
-/* `past` is the symbol of the number of rows before row 0 of x. */
-static int rope(Build *b, const char *what, Role role, int x, const Attention *a, int64_t heads, int64_t bound,
-                int past) {
-    const Position *p = &a->position;
-    int64_t first = second_table(b, p, build_rows(b, x), bound);
-    Shape shape = {2, {first + bound, p->rope_width / 2}};
-    const char *key = rotation_name(b, p, bound);
-    if (first) key = arena_printf(b->arena, "%s.both", key);
-    int c = build_derived(b, (Derived){.kind = DERIVED_ROPE_COS,
-                                 .name = arena_printf(b->arena, "rope.cos.%s", key),
-                                 .shape = shape,
-                                 .position = p,
-                                 .rows = bound});
-    int s = build_derived(b, (Derived){.kind = DERIVED_ROPE_SIN,
-                                 .name = arena_printf(b->arena, "rope.sin.%s", key),
-                                 .shape = shape,
-                                 .position = p,
-                                 .rows = bound});
-    Tensor result = build_value_like(b, what, x);
-    result.site.role = role;
-    return EMIT(rope, result,
-                ATTRIBUTES(.heads = heads, .head_dim = a->head_dim, .width = p->rope_width,
-                           .interleaved = p->rope_interleaved, .offset = first, .past = past),
-                x, c, s);
-}
-
 /* The number of the table of `position relative`, or NO_WEIGHT. */
 static int declare_relative(Build *b, const Stem *stem, const Stack *stack, const Attention *a) {
     const Position *p = &a->position;
@@ -97,8 +51,9 @@ static int attention_scores(Build *b, const Stem *stem, const Attention *a, int 
         int vector = build_weight(b, build_declare(b, stem, "score.vector.weight", spec));
         return EMIT(additive_scores, result, ATTRIBUTES(.scale = a->scale), query, key, vector);
     }
+    const int64_t head_dim = a->latent ? a->latent_rope + a->latent : a->head_dim;
     return EMIT(scores, result,
-                ATTRIBUTES(.scale = a->scale, .heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->head_dim),
+                ATTRIBUTES(.scale = a->scale, .heads = a->heads, .kv_heads = a->kv_heads, .head_dim = head_dim),
                 query, key);
 }
 
@@ -249,10 +204,12 @@ static int64_t key_columns(const Attention *a) {
 /* Rotates queries and keys by position, rounds what the precision rounds, and appends to the caches. A cache holds
  * rotated keys. */
 static Heads place_heads(Build *b, const Stack *stack, const Attention *a, Heads h, int64_t bound) {
-    bool cached = b->entry == ENTRY_DECODE && !a->cross, turned = a->position.kind == POSITION_ROPE;
-    int past = b->past.symbol;
-    if (turned) h.query = rope(b, "query_rope", ROLE_QUERY, h.query, a, a->heads, bound, past);
-    if (turned) h.key = rope(b, "key_rope", ROLE_KEY, h.key, a, a->kv_heads, bound, past);
+    const bool cached = b->entry == ENTRY_DECODE && !a->cross;
+    if (a->position.kind == POSITION_ROPE && !a->latent) {
+        const int past = b->past.symbol;
+        h.query = build_rope(b, "query_rope", ROLE_QUERY, h.query, a, a->heads, a->head_dim, bound, past);
+        h.key = build_rope(b, "key_rope", ROLE_KEY, h.key, a, a->kv_heads, a->head_dim, bound, past);
+    }
     h = build_rounded(b, stack, a, h);
     if (!cached) return h;
     h.key = append(b, "keys", ROLE_KEY, h.key);
@@ -273,7 +230,7 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
                      int layer) {
     bool kept = b->entry == ENTRY_DECODE && a->cross;
     if (kept) rows.key = rows.value = NO_TENSOR;
-    Heads h = build_project(b, stem, a, rows);
+    Heads h = a->latent ? build_latent(b, stem, a, rows.query, bound) : build_project(b, stem, a, rows);
     /* These are read behind the weights of a score, in front of which they stand in the table. */
     const int relative = declare_relative(b, stem, stack, a), sink = declare_sink(b, stem, a);
     h = build_score_rows(b, stem, a, h);
@@ -291,9 +248,11 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
         scores = EMIT(softcap, build_value_like(b, "capped", scores), ATTRIBUTES(.cap = a->softcap), scores);
     int weights = softmax(b, a, scores, sink);
     if (a->exported) export_map(b, stack, a, weights, layer);
-    Tensor attended = build_value2(b, "attended", build_rows(b, query), a->heads * a->value_dim);
+    const int64_t value_dim = a->latent ? a->latent : a->value_dim;
+    Tensor attended = build_value2(b, "attended", build_rows(b, query), a->heads * value_dim);
     int x = EMIT(weighted_sum, attended,
-                 ATTRIBUTES(.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = a->value_dim), weights, value);
+                 ATTRIBUTES(.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = value_dim), weights, value);
+    if (a->latent) x = build_latent_values(b, stem, a, x);
     b->precision = b->last;
     return a->has_output ? build_new_linear(b, stem, "output", ROLE_NONE, x, a->output_width, a->bias_o) : x;
 }

@@ -174,6 +174,16 @@ static int rows_for(Build *b, const LinearWeights *weights, int x) {
     return narrowed(b, x, groups, rows, rows == DTYPE_I8 ? smoothing_of(b, weights, x) : NO_TENSOR);
 }
 
+int build_head_linear(Build *b, const LinearWeights *weights, Role role, int x) {
+    const int w = build_weight(b, weights->weight);
+    const WeightSpec *matrix = &b->module->weights.specs[weights->weight];
+    if (rows_dtype(b->precision, matrix->type.dtype) == DTYPE_BF16) x = narrowed(b, x, 1, DTYPE_BF16, NO_TENSOR);
+    const Experts *heads = weights->experts;
+    Tensor result = build_value2(b, weights->what, build_rows(b, x), heads->count * build_tensor(b, w)->dims[1].n);
+    result.site.role = role;
+    return EMIT(expert_linear, result, ATTRIBUTES(.experts = heads), x, w);
+}
+
 int build_expert_linear(Build *b, const LinearWeights *weights, int choice, int x) {
     const Experts *e = weights->experts;
     const int w = build_weight(b, weights->weight);

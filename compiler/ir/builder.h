@@ -93,6 +93,9 @@ int build_declare_relative(Build *b, const Stack *stack); /* the table that the 
 LinearWeights build_declare_experts(Build *b, const Stem *stem, const char *what, const Experts *experts, int64_t out,
                                     int64_t in, bool bias);
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x);
+/* Each part of a row times the matrix of its head, of which there are as many as of experts. Rows in int8 would need a
+ * scale for each part: x stays as it is there. */
+int build_head_linear(Build *b, const LinearWeights *weights, Role role, int x);
 /* Each row times the matrices of the experts that it has chosen; x has one part for all of them, or one for each. */
 int build_expert_linear(Build *b, const LinearWeights *weights, int choice, int x);
 int build_new_linear(Build *b, const Stem *stem, const char *what, Role role, int x, int64_t out, bool bias);
@@ -104,6 +107,11 @@ int build_row_norm(Build *b, const Stem *stem, const char *what, int x, Norm n);
 /* --- ir/build_ffn.c: the sublayer without norm and residual. */
 int build_ffn(Build *b, const Stem *stem, const Sublayer *s, int x);
 
+/* --- ir/build_rope.c */
+/* x rotated by position; a head has head_dim columns. `past` is the symbol of the number of rows before row 0 of x. */
+int build_rope(Build *b, const char *what, Role role, int x, const Attention *a, int64_t heads, int64_t head_dim,
+               int64_t bound, int past);
+
 /* --- ir/build_attention.c. The tensors that scores and the weighted sum read; NO_TENSOR if this graph does not make
  * them. */
 typedef struct Heads {
@@ -111,6 +119,11 @@ typedef struct Heads {
 } Heads;
 
 Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows); /* projections and qk_norm */
+/* --- ir/build_latent.c: queries, keys and values of `latent`; query and key are rotated already. */
+Heads build_latent(Build *b, const Stem *stem, const Attention *a, int x, int64_t bound);
+/* The values of the heads from what attention has summed of the latent rows: [n][heads*latent] ->
+ * [n][heads*value_dim]. */
+int build_latent_values(Build *b, const Stem *stem, const Attention *a, int x);
 Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h); /* the matrices of a score */
 /* Rounds queries, keys and values to the type of the precision's part `attention`; keys and values of a decoder have
  * that of `cache` where it is not F32. */

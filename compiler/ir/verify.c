@@ -70,12 +70,21 @@ static void verify_experts(const Graph *g, int index, const char *after) {
         WANT(x->dims[1].n == e->count && result->dims[1].n == 2 * e->top);
         WANT(op->n_inputs < 2 || y->dims[0].n == x->dims[1].n);
     } else if (op->kind == OP_expert_linear) {
-        WANT(y->rank == 3 && y->dims[0].n == e->count && z->dims[1].n == 2 * e->top);
+        WANT(y->rank == 3 && y->dims[0].n == e->count && (op_is_by_head(op) || z->dims[1].n == 2 * e->top));
         WANT(x->dims[1].n == y->dims[2].n || x->dims[1].n == e->top * y->dims[2].n);
         WANT(result->dims[1].n == e->top * y->dims[1].n);
     } else {
         WANT(y->dims[1].n == 2 * e->top && x->dims[1].n == e->top * result->dims[1].n);
     }
+}
+
+static void verify_join(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]], *y = &g->tensors[op->inputs[1]];
+    const int64_t heads = op->a.heads;
+    WANT(dim_equal(x->dims[0], y->dims[0]) && dim_equal(x->dims[0], result->dims[0]));
+    WANT(heads > 0 && x->dims[1].n % heads == 0 && y->dims[1].n % heads == 0);
+    WANT(result->dims[1].n == x->dims[1].n + y->dims[1].n);
 }
 
 /* The shapes that ops.def states. */
@@ -110,6 +119,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_mul:
         WANT(dim_equal(x->dims[0], y->dims[0]) && (dim_equal(x->dims[1], y->dims[1]) || y->dims[1].n == 1));
         break;
+    case OP_join: verify_join(g, index, after); break;
     case OP_choose: case OP_expert_linear: case OP_expert_sum: verify_experts(g, index, after); break;
     case OP_scale:
     case OP_activation:

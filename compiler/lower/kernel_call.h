@@ -88,6 +88,8 @@ KernelCall *lower_gemm_tiles(const Lowering *l, const Step *step);
 bool multiplies_in_tiles(const Lowering *l, const Step *step);
 KernelCall *lower_gemm_tiles_grouped(const Lowering *l, const Step *step);
 bool multiplies_groups_in_tiles(const Lowering *l, const Step *step);
+KernelCall *lower_heads(const Lowering *l, const Step *step);
+KernelCall *lower_join(const Lowering *l, const Step *step);
 KernelCall *lower_experts(const Lowering *l, const Step *step);
 KernelCall *lower_choose(const Lowering *l, const Step *step);
 KernelCall *lower_sort(const Lowering *l, const Step *step);

@@ -28,6 +28,8 @@ static bool loads_weights(const Lowering *l, const Step *s) {
     return isa_find(l->isa, load_operation(l->arena, weights_dtype(l, s->gemm.weight)));
 }
 
+static bool multiplies_by_head(const Lowering *l, const Step *s) { return s->gemm.heads && loads_weights(l, s); }
+
 static bool has_experts(const Lowering *l, const Step *s) {
     if (!s->gemm.experts) return false;
     return multiplies_in_tiles(l, s) || multiplies_groups_in_tiles(l, s) || loads_weights(l, s);

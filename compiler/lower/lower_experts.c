@@ -49,6 +49,56 @@ KernelCall *lower_experts(const Lowering *l, const Step *s) {
     return call;
 }
 
+/* A tile reads whole groups of columns, which stay within a head if they divide its columns. */
+static KernelCall *product_of_head(const Lowering *l, const Step *s) {
+    const bool tiles = multiplies_in_tiles(l, s) && s->gemm.k % (2 * PANEL) == 0;
+    return tiles ? lower_gemm_tiles(l, s) : lower_gemm(l, s);
+}
+
+KernelCall *lower_heads(const Lowering *l, const Step *s) {
+    const GemmStep *g = &s->gemm;
+    KernelCall *product = product_of_head(l, s), *call = call_new(l, KERNEL_heads, l->isa, l->isa);
+    constant_callee(l, call, "product", product);
+    constant_integer(l, call, "HEADS", g->heads);
+    constant_integer(l, call, "K", g->k);
+    constant_integer(l, call, "N", s->n);
+    constant_integer(l, call, "stream", weights_stream(l));
+    constants_of_dtype(l, call, g->weight);
+    constant_integer(l, call, "each_w", each_expert(l, g->weight));
+    constant_integer(l, call, "each_scales", each_expert(l, g->scales));
+    constant_integer(l, call, "each_offsets", each_expert(l, g->offsets));
+    constant_integer(l, call, "each_bias", each_expert(l, g->bias));
+    constant_integer(l, call, "has_area", product->scratch_bytes > 0);
+    if (product->scratch_bytes) {
+        call_area(l, call, "block", layout_elements(&LAYOUT_ROWS, product->scratch_bytes));
+        give(call, "area");
+    }
+    call->comment = product->comment;
+    call->stem = arena_printf(l->arena, "heads_%lldx%lld", (long long)g->k, (long long)s->n);
+    give_operand(call, "x", g->x);
+    give_weights(l, call, s, false);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
+KernelCall *lower_join(const Lowering *l, const Step *s) {
+    const JoinStep *j = &s->join;
+    KernelCall *call = call_new(l, KERNEL_join, l->isa, l->isa);
+    constant_integer(l, call, "HEADS", j->heads);
+    constant_integer(l, call, "FIRST", j->first);
+    constant_integer(l, call, "SECOND", j->second);
+    constant_integer(l, call, "x_stride", stride_of(l, j->x));
+    constant_integer(l, call, "other_stride", stride_of(l, j->other));
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    call->comment = arena_printf(l->arena, "%s of %lld and %lld columns", counted(l->arena, j->heads, "head"),
+                                 (long long)j->first, (long long)j->second);
+    call->stem = arena_printf(l->arena, "join_%lld_%lld", (long long)j->first, (long long)j->second);
+    give_operand(call, "x", j->x);
+    give_operand(call, "other", j->other);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
 KernelCall *lower_choose(const Lowering *l, const Step *s) {
     const Experts *e = s->choose.experts;
     KernelCall *call = call_new(l, KERNEL_choose, l->isa, l->isa);

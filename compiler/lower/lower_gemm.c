@@ -26,7 +26,7 @@ static void epilogue(const Lowering *l, KernelCall *call, const Step *s) {
     const GemmStep *g = &s->gemm;
     const Buffer *out = buffer_of(l, s->out);
     bool residual = gemm_has_residual(g), folded = folds_scale(g) && !is_reproducible(l);
-    bool exact = out->slot.space == SPACE_OUTPUT ||
+    bool exact = out->slot.space == SPACE_OUTPUT || g->heads || /* behind a head stands the next one */
                  (residual && buffer_of(l, g->residual)->slot.space != SPACE_WORKSPACE);
     constant_integer(l, call, "out_stride", out->stride);
     constant_integer(l, call, "exact_out", exact); /* no vector reaches beyond the last column */

@@ -60,6 +60,9 @@ static bool is_possible(const Plan *plan, const Isa *isa, const char **why) {
     *why = "its rows choose among experts";
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_CHOOSE) return false;
+    *why = "its heads have matrices of their own";
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_GEMM && plan->steps[i].gemm.heads) return false;
     *why = "numbers of its weights share scales in groups";
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_GEMM && scale_group(plan, &plan->steps[i])) return false;

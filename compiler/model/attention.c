@@ -193,8 +193,20 @@ static void resolve_position(Resolver *r, const Scope *scope, const Item *item, 
         .scaling = (RopeScaling)get(scope, F_rope_scaling),
     };
     if (kind != POSITION_ROPE) return;
-    p->rope_width = (int64_t)floor((double)a->head_dim * get_real(scope, F_rope_partial) + 1e-9);
+    p->rope_width = a->latent ? a->latent_rope
+                              : (int64_t)floor((double)a->head_dim * get_real(scope, F_rope_partial) + 1e-9);
     if (p->scaling == ROPE_LONGROPE) rope_lists(r, scope, item, p);
+}
+
+/* Heads whose keys and values come from one row, of which each head has a matrix of its own. */
+static void resolve_latent(const Scope *scope, Attention *a) {
+    a->latent = get(scope, F_latent);
+    a->latent_rope = get(scope, F_latent_rope);
+    a->latent_query = get(scope, F_latent_query);
+    a->latent_eps = get_real(scope, F_latent_eps);
+    if (!a->latent) return;
+    a->kv_heads = 1;
+    a->by_head = (Experts){.count = a->heads, .top = a->heads, .groups = 1, .top_groups = 1, .scale = 1};
 }
 
 static void resolve_qk_norm(const Scope *scope, Attention *a) {
@@ -263,6 +275,7 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
     a->projected = get(scope, F_project) == UNSET ? !score_is_bare(a->score) : get(scope, F_project);
     resolve_widths(r, scope, item, stack, a);
     resolve_heads(r, scope, item, a, alone);
+    resolve_latent(scope, a);
     a->has_output = get(scope, F_output) == UNSET ? a->projected : get(scope, F_output);
     int64_t inner = 0;
     if (!mul_fits(a->heads, a->value_dim, &inner) || inner > MOST_INTEGER ||

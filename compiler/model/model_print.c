@@ -130,6 +130,9 @@ static void print_attention(const Print *to, const Attention *a) {
                 a->cross ? "cross" : "self", (long long)a->heads, (long long)a->kv_heads, (long long)a->head_dim,
                 (long long)a->value_dim, (long long)a->query_width, (long long)a->key_width, (long long)a->value_width,
                 (long long)a->output_width, scores[a->score]);
+    if (a->latent)
+        text_printf(out, ", latent %lld rope %lld query %lld eps %s", (long long)a->latent, (long long)a->latent_rope,
+                    (long long)a->latent_query, real(to, a->latent_eps));
     if (a->score == SCORE_additive) text_printf(out, " d_score %lld", (long long)a->d_score);
     text_printf(out, ", scale %s, softcap %s, project %s, output %s, bias%s%s%s%s%s,", real(to, a->scale),
                 real(to, a->softcap),

@@ -120,10 +120,16 @@ static void shrink_mask(Attention *a, int64_t bound, int64_t small) {
     if (a->sink && a->sink < bound && a->sink >= small) a->sink = greatest(in_proportion(a->sink, small, bound), 1);
 }
 
+static void shrink_latent(const Small *s, Attention *a) {
+    a->latent = small_width(s, a->latent);
+    if (a->latent_query) a->latent_query = small_width(s, a->latent_query);
+    a->latent_rope = a->position.scaling == ROPE_LONGROPE ? a->latent_rope : least(a->latent_rope, 8);
+}
+
 /* `bound` and `small` are the rows of the sequence before and after. */
 static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t bound, int64_t small) {
     int64_t head_dim = a->head_dim;
-    bool usual_scale = a->scale == 1.0 / sqrt((double)head_dim);
+    bool usual_scale = a->scale == 1.0 / sqrt((double)(head_dim + a->latent_rope));
     if (alone) {
         a->query_width = small_width(s, a->query_width);
         a->key_width = small_width(s, a->key_width);
@@ -140,9 +146,11 @@ static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t b
         a->value_dim = a->value_width;
     }
     if (a->score == SCORE_additive) a->d_score = small_width(s, a->d_score);
-    if (usual_scale) a->scale = 1.0 / sqrt((double)a->head_dim);
+    if (a->latent) shrink_latent(s, a);
+    if (usual_scale) a->scale = 1.0 / sqrt((double)(a->head_dim + a->latent_rope));
     a->output_width = !a->has_output ? a->heads * a->value_dim : s->to->d_model ? s->to->d_model : a->query_width;
-    shrink_rope(&a->position, head_dim, a->head_dim, bound, small);
+    if (a->latent) shrink_rope(&a->position, a->position.rope_width, a->latent_rope, bound, small);
+    else shrink_rope(&a->position, head_dim, a->head_dim, bound, small);
     shrink_relative(&a->position, bound, small);
     shrink_mask(a, bound, small);
 }

@@ -59,6 +59,7 @@ double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
     if (s->kind == STEP_GEMM) {
         int64_t columns = 0; /* without the padding between parts */
         for (int p = 0; p < s->gemm.parts; p++) columns += packed_rows(&plan->program->packed[s->gemm.weight + p]);
+        if (s->gemm.heads) columns *= s->gemm.heads;
         return 2.0 * (double)step_rows(plan, s, call) * (double)s->gemm.k * (double)columns;
     }
     if (s->kind != STEP_ATTENTION) return 0;
@@ -72,7 +73,7 @@ double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
 enum { ELEMENT_WORK = 10 };
 
 int64_t step_work(const Step *s) {
-    if (s->kind == STEP_GEMM) return s->gemm.k * s->n;
+    if (s->kind == STEP_GEMM) return s->gemm.k * gemm_columns(s);
     if (s->kind != STEP_ATTENTION) return s->n * ELEMENT_WORK;
     const AttentionStep *a = &s->attention;
     bool additive = a->vector != NO_PACKED; /* each product takes a tanh */
@@ -104,9 +105,12 @@ double step_bytes(const Plan *plan, const Step *s, const CallRows *call) {
     const AttentionStep *a = &s->attention;
     if (s->kind == STEP_GEMM) {
         size_t bits = dtype_bits(plan->program->packed[g->weight].slot.layout.dtype);
-        const double matrices = g->experts ? fmin((double)g->experts->count, rows) : 1; /* as many as can be chosen */
+        const double heads = g->heads ? (double)g->heads : 1;
+        /* of experts, as many as can be chosen */
+        const double matrices = g->heads ? heads : g->experts ? fmin((double)g->experts->count, rows) : 1;
         others = ((double)bits / 8 * (double)g->k + scaling_bytes(plan, g)) * (double)s->n * matrices;
-        floats += rows * (double)g->k + (gemm_has_residual(g) || gemm_has_factor(g) ? rows * (double)s->n : 0);
+        floats = heads * (floats + rows * (double)g->k);
+        if (gemm_has_residual(g) || gemm_has_factor(g)) floats += rows * (double)s->n;
     } else if (s->kind == STEP_ATTENTION) {
         floats += rows * (double)(a->heads * a->head_dim);
         others = (double)keys_of(plan, a, call) * key_bytes(plan, a);

@@ -3,13 +3,6 @@
  * work in place if nothing else reads their input. */
 #include "fuse.h"
 
-static _Noreturn void refuse(const Location location, const char *what) {
-    if (location.source)
-        fail_status(EXIT_CANNOT, "%s:%d:%d: the generator cannot emit %s yet", location.source->path, location.line,
-                    location.column, what);
-    fail_status(EXIT_CANNOT, "the generator cannot emit %s yet", what);
-}
-
 static Step row_step(Fuse *f, StepKind kind, const Op *op) {
     int x = op->inputs[0];
     share_rows(f, x, op->result);
@@ -68,7 +61,7 @@ static void fuse_quantize(Fuse *f, const Op *op) {
     /* 255 * 127 times as many are the most that an int32 holds */
     enum { MOST_COLUMNS = 66311 };
     if (columns_of(f, op->result) > MOST_COLUMNS)
-        refuse(op->location,
+        refuse_to_emit(op->location,
                arena_printf(f->arena, "`activations int8` of rows of more than %d columns", MOST_COLUMNS));
     share_rows(f, op->inputs[0], op->result);
     Step step = step_new(f, STEP_QUANTIZE, op->location, op->result);
@@ -119,11 +112,12 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_prepend: fuse_prepend(f, op); break;
     case OP_linear: fuse_linear(f, op); break;
     case OP_choose:
-        if (f->program->unroll_full) refuse(op->location, "`unroll full` of a mixture of experts");
+        if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of a mixture of experts");
         fuse_choose(f, op);
         break;
     case OP_expert_linear: fuse_expert_linear(f, op); break;
     case OP_expert_sum: fuse_expert_sum(f, op); break;
+    case OP_join: fuse_join(f, op); break;
     case OP_quantize: fuse_quantize(f, op); break;
     case OP_round: fuse_round(f, op); break;
     case OP_layernorm: case OP_rmsnorm: fuse_norm(f, op); break;
@@ -178,9 +172,11 @@ static void set_lengths(Plan *plan, const Model *m) {
         if (m->encoder && !plan->cached) plan->source_seq = m->encoder->seq;
     }
     if (!m->unroll_full) return;
-    if (!plan->seq.exact) refuse(m->location, "`unroll full` of a model whose length is not fixed by `seq = N`");
+    if (!plan->seq.exact)
+        refuse_to_emit(m->location, "`unroll full` of a model whose length is not fixed by `seq = N`");
     if (plan->source_seq.n && !plan->source_seq.exact)
-        refuse(m->location, "`unroll full` of a model whose source or keys are not fixed by `seq = N` or `keys = N`");
+        refuse_to_emit(m->location,
+                       "`unroll full` of a model whose source or keys are not fixed by `seq = N` or `keys = N`");
 }
 
 static void count_uses(Fuse *f) {

@@ -26,6 +26,7 @@ typedef struct Fuse {
 static const Operand NOWHERE = {NO_BUFFER, 0};
 
 /* --- passes/fuse_parts.c: queries on the graph, and the buffers and packed tensors of a plan. */
+_Noreturn void refuse_to_emit(Location location, const char *what); /* a located failure, EXIT_CANNOT */
 const Tensor *tensor_in(const Fuse *f, int t);
 int64_t columns_of(const Fuse *f, int t); /* of a row, or of a part where the parts of a tensor are rows */
 void share_rows(Fuse *f, int from, int to); /* states that `to` has the rows of `from`, in their order */
@@ -73,7 +74,8 @@ void fuse_linear(Fuse *f, const Op *op);
 
 /* --- passes/fuse_experts.c: rows that choose among experts, in the order of these. */
 void fuse_choose(Fuse *f, const Op *op);
-void fuse_expert_linear(Fuse *f, const Op *op);
+void fuse_expert_linear(Fuse *f, const Op *op); /* with the products by head */
+void fuse_join(Fuse *f, const Op *op);
 void fuse_expert_sum(Fuse *f, const Op *op);
 
 /* --- passes/fuse_attention.c: attention, and the caches of its keys and values. */

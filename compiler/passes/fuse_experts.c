@@ -66,11 +66,32 @@ static Operand gathered(Fuse *f, const Op *op, int x) {
 
 void fuse_expert_linear(Fuse *f, const Op *op) {
     const int x = op->inputs[0];
+    if (op_is_by_head(op)) {
+        if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of latent attention");
+        share_rows(f, x, op->result);
+        fuse_product(f, op, f->at[x]);
+        return;
+    }
     const bool ordered = f->order[x].buffer != NO_BUFFER;
     f->rows[op->result] = f->rows[x];
     f->times[op->result] = op->a.experts->top;
     f->order[op->result] = f->order[op->inputs[2]];
     fuse_product(f, op, ordered ? f->at[x] : gathered(f, op, x));
+}
+
+void fuse_join(Fuse *f, const Op *op) {
+    const int64_t heads = op->a.heads;
+    share_rows(f, op->inputs[0], op->result);
+    Step step = step_new(f, STEP_JOIN, op->location, op->result);
+    step.join = (JoinStep){.x = f->at[op->inputs[0]],
+                           .other = f->at[op->inputs[1]],
+                           .heads = heads,
+                           .first = columns_of(f, op->inputs[0]) / heads,
+                           .second = columns_of(f, op->inputs[1]) / heads};
+    step.n = columns_of(f, op->result);
+    step.out = place_result(f, op->result);
+    step.shape = arena_printf(f->arena, "[rows][%lld] of %s", (long long)step.n, counted(f->arena, heads, "head"));
+    step_add(f, step);
 }
 
 void fuse_expert_sum(Fuse *f, const Op *op) {

@@ -14,7 +14,8 @@ static Step gemm_step(Fuse *f, const Op *linear) {
                            .experts = linear->a.experts,
                            .factor = NOWHERE,
                            .residual = NOWHERE,
-                           .k = columns_of(f, x),
+                           .heads = op_is_by_head(linear) ? linear->a.experts->count : 0,
+                           .k = columns_of(f, x) / (op_is_by_head(linear) ? linear->a.experts->count : 1),
                            .weight = NO_PACKED,
                            .scales = NO_PACKED,
                            .offsets = NO_PACKED,
@@ -216,9 +217,9 @@ void fuse_linear(Fuse *f, const Op *op) {
 void fuse_product(Fuse *f, const Op *op, Operand x) {
     Step step = gemm_step(f, op);
     step.gemm.x = x;
-    step.n = columns_of(f, op->result);
+    step.n = columns_of(f, op->result) / (step.gemm.heads ? step.gemm.heads : 1);
     pack_parts(f, &step, &op, 1);
-    step.tensor = absorb_epilogue(f, &step, op->result);
+    step.tensor = step.gemm.heads ? op->result : absorb_epilogue(f, &step, op->result);
     step.out = place_result(f, step.tensor);
     absorb_roundings(f, &step, &step.tensor, 1);
     step_add(f, step);

@@ -1,6 +1,13 @@
 /* fuse_parts.c: queries of fuse on the graph, and the buffers and packed tensors that its steps need. */
 #include "fuse.h"
 
+_Noreturn void refuse_to_emit(const Location location, const char *what) {
+    if (location.source)
+        fail_status(EXIT_CANNOT, "%s:%d:%d: the generator cannot emit %s yet", location.source->path, location.line,
+                    location.column, what);
+    fail_status(EXIT_CANNOT, "the generator cannot emit %s yet", what);
+}
+
 const Tensor *tensor_in(const Fuse *f, int t) { return &f->graph->tensors[t]; }
 
 int64_t columns_of(const Fuse *f, int t) {

@@ -63,6 +63,10 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
         all[n++] = (Read){"x", s->map.x};
         all[n++] = (Read){"other", s->map.other};
         break;
+    case STEP_JOIN:
+        all[n++] = (Read){"x", s->join.x};
+        all[n++] = (Read){"other", s->join.other};
+        break;
     case STEP_ROUND: all[n++] = (Read){"x", s->round.x}; break;
     case STEP_POOL: all[n++] = (Read){"x", s->pool.x}; break;
     case STEP_PATCHES: case STEP_COUNT: break;
@@ -98,7 +102,7 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 const char *step_kind_name(StepKind kind) {
     static const char *const names[STEP_COUNT] = {"embed", "patches", "prepend", "gemm", "choose", "sort",
                                                   "gather", "combine", "norm", "rope", "store", "attention",
-                                                  "map", "quantize", "round", "pool", "copy"};
+                                                  "map", "quantize", "join", "round", "pool", "copy"};
     return names[kind];
 }
 

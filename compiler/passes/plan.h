@@ -79,6 +79,7 @@ typedef enum StepKind {
     STEP_ATTENTION,
     STEP_MAP,
     STEP_QUANTIZE,
+    STEP_JOIN,
     STEP_ROUND,
     STEP_POOL,
     STEP_COPY,
@@ -120,6 +121,7 @@ typedef struct GemmStep {
     bool has_activation;
     Activation activation;
     const Experts *experts; /* each row is multiplied by the matrix of its expert; NULL: there is one matrix */
+    int64_t heads; /* 0, or part h of each row is multiplied by matrix h: k and the step's n are those of a part */
 } GemmStep;
 
 /* The experts that each row chooses, and their gates, [rows][2*top]. */
@@ -212,6 +214,12 @@ typedef struct QuantizeStep {
     int columns; /* packed: the numbers of those that stay f32, or NO_PACKED */
 } QuantizeStep;
 
+/* Each head of x, and behind it that of `other`. */
+typedef struct JoinStep {
+    Operand x, other;
+    int64_t heads, first, second; /* columns of a head of x, and of the other */
+} JoinStep;
+
 typedef struct RoundStep {
     Operand x;
     Dtype dtype;   /* of OP_round; the rows stay in f32 */
@@ -251,6 +259,7 @@ typedef struct Step {
         AttentionStep attention;
         MapStep map;     /* STEP_COPY too */
         QuantizeStep quantize;
+        JoinStep join;
         RoundStep round;
         PoolStep pool;
     };
@@ -267,6 +276,8 @@ static inline bool gemm_has_factor(const GemmStep *g) { return g->factor.buffer 
 /* The rows of a packed matrix, or of that of one expert. */
 static inline int64_t packed_rows(const Packed *p) { return p->shape.dims[p->shape.rank > 2 ? 1 : 0]; }
 static inline int64_t packed_columns(const Packed *p) { return p->shape.dims[p->shape.rank - 1]; }
+/* The columns that a product writes. */
+static inline int64_t gemm_columns(const Step *s) { return s->n * (s->gemm.heads ? s->gemm.heads : 1); }
 static inline bool gemm_has_residual(const GemmStep *g) { return g->residual.buffer != NO_BUFFER; }
 
 typedef struct Program Program;

@@ -17,7 +17,9 @@ static _Noreturn void broken(const Checker *c, const char *what, const char *nam
 
 /* Columns that a step reads of an operand, from the operand's column on. */
 static int64_t columns_read(const Step *s, int read) {
+    if (s->kind == STEP_GEMM && s->gemm.heads) return s->gemm.heads * s->gemm.k;
     if (s->kind == STEP_GEMM && read == 0) return s->gemm.k;
+    if (s->kind == STEP_JOIN) return s->join.heads * (read ? s->join.second : s->join.first);
     if (s->kind == STEP_CHOOSE) return s->choose.experts->count;
     if (s->kind == STEP_MAP && read == 1 && s->map.same_column) return 1;
     if (s->kind == STEP_COMBINE && read == 1) return 2 * s->combine.experts->top;
@@ -136,6 +138,9 @@ static void verify_step(const Checker *c) {
     case STEP_SORT: case STEP_GATHER: case STEP_COMBINE: case STEP_PATCHES: case STEP_MAP: case STEP_POOL:
     case STEP_COPY:
         break;
+    case STEP_JOIN:
+        if (s->join.heads * (s->join.first + s->join.second) != s->n) broken(c, "are not the columns", "heads");
+        break;
     case STEP_ROUND:
         if (s->round.heads < 1 || s->n % s->round.heads) broken(c, "do not divide the columns", "heads");
         break;
@@ -156,7 +161,8 @@ void plan_verify(const Plan *plan, const char *pass) {
         verify_step(&c);
         verify_reads(&c, written);
         if (c.step->kind == STEP_STORE) continue;
-        const Buffer *out = buffer_at(&c, c.step->out, "out", c.step->n);
+        const bool product = c.step->kind == STEP_GEMM;
+        const Buffer *out = buffer_at(&c, c.step->out, "out", product ? gemm_columns(c.step) : c.step->n);
         if (out->slot.space == SPACE_INPUT) broken(&c, "is an input", "out");
         verify_dtype(&c, out, "out", dtype_written(plan, c.step));
         written[c.step->out.buffer] = true;

@@ -245,6 +245,31 @@ static FileTensor part_of(Arena *arena, const FileTensor *tensor, int64_t expert
     return part;
 }
 
+/* The matrices of a weight that a file holds one above the other, in one matrix. That is cut first, and each of them is
+ * transposed by itself. */
+static const float *cut_stacked(Arena *arena, const WeightSpec *spec, Shape each, const Found *found,
+                                const FileTensor *tensor, bool numbers) {
+    const SourceName *s = found->source;
+    const int64_t n = spec->shape.dims[0], size = each.dims[0] * each.dims[1];
+    Matrix m = read_matrix(arena, tensor, numbers);
+    if (s && s->groups) m = taken(arena, tensor, s, m);
+    Matrix one = {.rows = m.rows / n, .columns = m.columns, .rank = 2};
+    const bool turned = s && s->transpose;
+    if ((s && s->has_rows) || m.rows != n * one.rows || (turned ? one.columns : one.rows) != each.dims[0] ||
+        (turned ? one.rows : one.columns) != each.dims[1])
+        fail("%s: tensor `%s` has the shape %s%s, and `%s` wants %lld matrices %s one above the other", tensor->path,
+             tensor->name, shape_text(arena, tensor->shape),
+             is_cut(s) ? arena_printf(arena, " (cut: [%lld, %lld])", (long long)m.rows, (long long)m.columns) : "",
+             spec->name, (long long)n, shape_text(arena, turned ? (Shape){2, {each.dims[1], each.dims[0]}} : each));
+    if (!turned || !numbers) return m.data;
+    float *out = arena_array(arena, (size_t)(n * size), sizeof *out);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t r = 0; r < one.rows; r++)
+            for (int64_t c = 0; c < one.columns; c++)
+                out[i * size + c * one.rows + r] = m.data[i * size + r * one.columns + c];
+    return out;
+}
+
 /* The numbers of a weight of experts, which the file holds in one tensor or in one for each. */
 static const float *cut_experts(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec,
                                 const Found *first, bool numbers) {
@@ -254,6 +279,8 @@ static const float *cut_experts(Arena *arena, const Model *model, const TensorFi
     int64_t size = 0;
     for (int d = 0; d < each.rank; d++) each.dims[d] = spec->shape.dims[d + 1];
     if (!shape_elements(each, &size)) bug("`%s` is too large", spec->name);
+    if (tensors == 1 && whole->shape.rank == 2 && each.rank == 2)
+        return cut_stacked(arena, spec, each, first, whole, numbers);
     if (tensors == 1 && (whole->shape.rank < 2 || whole->shape.dims[0] != n))
         fail("%s: tensor `%s` has the shape %s, and `%s` wants a matrix for each of %lld experts", whole->path,
              whole->name, shape_text(arena, whole->shape), spec->name, (long long)n);

@@ -385,6 +385,29 @@ def refusals():
         "umt5_tie", "embedding tied", unsaid="scale 1/sqrt(d_model)")
 
 
+def makers_config():
+    """Nomic Embed's makers name the keys of their config in the way of GPT-2."""
+    with open(os.path.join(FIXTURES, "nomic_bert_odd", "config.json"), encoding="utf-8") as file:
+        own = json.load(file)
+    config = {"model_type": "nomic_bert", "architectures": ["NomicBertModel"], "activation_function": "swiglu",
+              "n_embd": own["hidden_size"], "n_head": own["num_attention_heads"], "n_layer": own["num_hidden_layers"],
+              "n_inner": own["intermediate_size"], "n_positions": own["max_position_embeddings"],
+              "layer_norm_epsilon": own["layer_norm_eps"], "vocab_size": own["vocab_size"], "rotary_emb_base": 1000,
+              "type_vocab_size": own["type_vocab_size"], "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": False,
+              "rotary_emb_scale_base": None, "rotary_scaling_factor": None, "prenorm": False, "causal": False,
+              "qkv_proj_bias": False, "mlp_fc1_bias": False, "mlp_fc2_bias": False, "use_rms_norm": False,
+              "parallel_block": False, "use_flash_attn": True, "pad_vocab_size_multiple": 64, "fused_bias_fc": True}
+    folder, specs = Folder("nomic_bert_odd"), []
+    for keys in (own, config):
+        folder.text(json.dumps(keys))
+        to = os.path.join(folder.path, "spec.attn")
+        done = run("import", folder.path, "-o", to)
+        specs.append(open(to, encoding="utf-8").read() if done.returncode == 0 else done.stderr)
+    report(specs[0] == specs[1] and "rope theta 1000" in specs[0], "makers_config", "\n".join(specs))
+    folder.text(json.dumps({**config, "rotary_emb_fraction": 0.5}))
+    folder.refused("makers_fraction", "`rotary_emb_fraction`")
+
+
 def nested():
     """A config with another one inside."""
     def text(**changes):
@@ -425,7 +448,7 @@ def main():
     report(listed.returncode == 0 and "xlm-roberta" in listed.stdout and "m2m_100" in listed.stdout, "list",
            listed.stderr)
     report(run("import", FIXTURES).returncode == 2, "no_output")
-    for group in (configs, unknown, texts, files, bounds, older, per_layer, refusals, nested):
+    for group in (configs, unknown, texts, files, bounds, older, per_layer, refusals, makers_config, nested):
         group()
     sentences.check(Folder, run, report)
     folders.check(run, report)

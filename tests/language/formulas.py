@@ -401,6 +401,49 @@ class Formulas:
             self.compare("kv_heads 2, qk_norm %s eps 0.25" % words, heads=4, kv_heads=2,
                          normed=norms(kind, "all_heads" in words))
 
+    def test_latent(self):
+        """Rows behind the output projection; the norms, the rotation and the attention are the page's, too."""
+        for words, mask in (("", ""), (" query 7", ", mask causal"), (" eps 0.25", ""), (" query 5 eps 0.25", "")):
+            m = self.model("model t { d_model 8, bias none\n"
+                           "encoder { input features, seq <= 9, final_norm no\nlayers 1 {\n"
+                           "attention self { heads 2, head_dim 3, value_dim 5, norm none, residual no\n"
+                           "position rope interleaved theta 50, latent 6 rope 4%s%s } } } }" % (words, mask))
+            given, stem = self.rows(m, 7, 8), "encoder.layers.0.attention."
+            eps = 0.25 if "eps" in words else float(self.page.table("latent")["eps"][2])
+
+            def normed(name, x):
+                return self.page.meaning("norm", "rmsnorm", {"x": x, "eps": eps, "weight": m.weight(stem + name)})
+            f = self.page.formulas("rope", theta=50, head_dim=4, partial=1)
+            f = self.page.formulas("rope rotation", theta=50, head_dim=4, partial=1, amplitude=1, scaled=f["frequency"])
+
+            def turn(x, row):
+                return Row(f[part](x[2 * i], x[2 * i + 1], row, i) for i in range(2) for part in ("first", "second"))
+
+            def heads(x, width):
+                return [x[h * width:(h + 1) * width] for h in range(2)]
+            c = [normed("latent_norm.weight", m.linear(stem + "latent", x)) for x in given]
+            s = [turn(m.linear(stem + "key_rope", x), j) for j, x in enumerate(given)]
+            rows = given
+            if "query" in words:
+                rows = [normed("query_latent_norm.weight", m.linear(stem + "query_latent", x)) for x in given]
+            q = [heads(m.linear(stem + "query", x), 3) for x in rows]
+            r = [[turn(part, i) for part in heads(m.linear(stem + "query_rope", x), 4)] for i, x in enumerate(rows)]
+            matrices = {name: [Matrix(one) for one in m.values[stem + part + ".weight"]]
+                        for name, part in (("K", "key"), ("V", "value"))}
+            f_latent = self.page.formulas("latent", q=q, r=r, c=c, s=s, scale=1 / math.sqrt(7), **matrices)
+            wanted = []
+            for i in range(7):
+                columns = []
+                for h in range(2):
+                    seen = range(i + 1 if mask else 7)
+                    powers = [math.exp(f_latent["score"](h, i, j)) for j in seen]
+                    total = Row([0.0] * 5)
+                    for j in seen:
+                        total = total + f_latent["value"](h, j) * (powers[j] / sum(powers))
+                    columns += list(total)
+                wanted.append(m.linear(stem + "output", Row(columns)))
+            near(m.outputs("hidden", {"features": given})[0], wanted, "latent" + words)
+
     def test_scores(self):
         for kind, label in (("general", "general"), ("additive, d_score 5", "additive")):
             m = self.model("model t { attention cross { score %s, scale 0.5\nd_query 6, d_key 8, d_value 3\n"

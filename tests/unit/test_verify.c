@@ -46,6 +46,8 @@ static void wrong_dtypes(void **state) {
         "mask given prefix, sink learned } }",
         "model m { d_model 8, vocab 5, encoder { seq <= 6, position none, layers 1 { ffn { d_ff 5, experts 4, top 2,\n"
         "activation silu gated limit 7 plus_one, router sigmoid corrected bias, shared_expert 3 gated } } } }",
+        "model m { d_model 8, vocab 5, bias none, decoder { seq <= 6, position rope, layers 1 {\n"
+        "attention self { heads 2, latent 6 rope 2 query 4 } } } }",
         "model m { d_model 4, vocab 5, precision weights int8 activations int8\n"
         "encoder { seq <= 4, position none, layers 1 { attention self { heads 1 } } } }",
     };

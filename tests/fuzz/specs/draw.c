@@ -96,6 +96,15 @@ static void draw_heads(Draw *d, Section *s) {
     if (usual(d, 15)) say_something(d, s, S_value_dim);
 }
 
+/* With what it needs, and without what it excludes. */
+static void draw_latent(Draw *d, Section *s) {
+    say_something(d, s, S_latent);
+    state(d, s, S_position, DICE_WORD(&d->dice, "rope", "rope interleaved", "rope theta 50",
+                                      "rope scaling yarn factor 2 original 4"));
+    state(d, s, S_bias, DICE_WORD(&d->dice, "none", "o"));
+    state(d, s, S_qk_norm, "none");
+}
+
 static void draw_attention(Draw *d, Section *s) {
     static const Habit habits[] = {{S_position, 45}, {S_qk_norm, 20}, {S_scale, 15}, {S_softcap, 15}, {S_bias, 30},
                                    {S_precision, 4}, {S_output_precision, 4}};
@@ -110,6 +119,7 @@ static void draw_attention(Draw *d, Section *s) {
     else if (usual(d, 4)) say_something(d, s, S_project);
     if (said(s, S_score) && strcmp(said(s, S_score), "additive") == 0) say_something(d, s, S_d_score);
     draw_heads(d, s);
+    if (!d->alone && !d->cross && !d->bare && !said(s, S_kv_heads) && usual(d, 10)) draw_latent(d, s);
     if (!d->alone) {
         if (usual(d, 25)) say_something(d, s, S_norm);
         if (usual(d, 12)) say_something(d, s, S_residual);

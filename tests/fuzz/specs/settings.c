@@ -266,6 +266,16 @@ static const char *of_head_dim(Draw *d, const Section *s) {
 
 static const char *of_value_dim(Draw *d, const Section *s) { return of_head_dim(d, s); }
 
+static const char *of_latent(Draw *d, const Section *s) {
+    Words w = words_new(d);
+    (void)s;
+    add(&w, integer(d, DICE_NUMBER(&d->dice, 1, 3, 5, 8, 15, 16, 17, 24, 33, 40)));
+    add(&w, arena_printf(d->arena, "rope %s", integer(d, DICE_NUMBER(&d->dice, 2, 4, 6, 10, 16, 18))));
+    if (dice_chance(&d->dice, 50)) add(&w, arena_printf(d->arena, "query %s", of_head_dim(d, s)));
+    if (dice_chance(&d->dice, 30)) add(&w, arena_printf(d->arena, "eps %s", eps(d)));
+    return words_done(&w);
+}
+
 /* `none` where rows keep their width, or nothing comes behind that would mind. */
 static const char *of_output(Draw *d, const Section *s) {
     int64_t value = said_number(s, S_value_dim) ? said_number(s, S_value_dim) : d->head_dim;
