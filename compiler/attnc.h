@@ -544,7 +544,7 @@ typedef struct Stack {
     Layer *layers;
     int64_t n_layers;
     int64_t hidden_width; /* columns of the result: d_model, or heads * value_dim after `output none` */
-    int64_t pattern; /* the number of layers after which they repeat; --small keeps at least as many */
+    int64_t pattern; /* the number of layers behind which there are no others; --small keeps at least as many */
     Norm final_norm;
     bool unordered; /* the stack ignores the order of its rows, and the spec does not state `position none` */
 } Stack;

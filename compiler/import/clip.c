@@ -1,4 +1,4 @@
-/* clip.c: CLIP's two encoders, and RoFormer. */
+/* clip.c: CLIP's two encoders, SigLIP's encoder of texts, and RoFormer. */
 #include "families.h"
 
 #define ENCODER_SIZES                                                                                          \
@@ -114,6 +114,41 @@ const Family family_clip_vision_of = {
     .classes = "Model=projected", KEYS(clip_keys), .irrelevant = CLIP_OUTER_IRRELEVANT "text_config",
     .prefixes = "vision_model.", .tensors = "ignore text_model.* text_projection.weight logit_scale\n",
     .inside = "vision_config", .inner = &family_clip_vision,
+};
+
+/* ------------------------------------- SigLIP: the text model, alone or of both; all rows attend to all */
+static const ConfigKey siglip_text_keys[] = {
+    ENCODER_SIZES, INTEGER_OR("max_position_embeddings", "positions", "64", NULL), DERIVED("learned", "yes", NULL),
+    WORD_OR("hidden_act", "activation", "gelu_pytorch_tanh", ACTIVATIONS),
+    REAL_OR("layer_norm_eps", "eps", "1e-6", NULL), TOKEN_OR("pad_token_id", "pad", "1"),
+    NOTED("task", "The output comes from the last row: SigLIP was trained on texts that are padded to their bound "
+        "of tokens, which it reads as others."),
+    MUST("is_decoder", "false null"),
+};
+const Family family_siglip_text = {
+    .types = "siglip_text_model=SiglipText", .title = "SigLIP, its text model: Zhai et al. 2023, arXiv:2303.15343.",
+    .classes = "Model=projected", KEYS(siglip_text_keys), .irrelevant = "projection_size initializer_factor",
+    .prefixes = "text_model.",
+    .spec = ENCODER_SPEC("pre", "position learned\n", "mask padding") "head pool last classifier ${#head.weight}\n",
+    .tensors =
+        "encoder.embedding.tokens.weight embeddings.token_embedding.weight\n"
+        "encoder.embedding.positions.weight embeddings.position_embedding.weight\n"
+        CLIP_LAYERS
+        "encoder.final_norm.* final_layer_norm.*\n"
+        "classifier.* head.*\n"
+        "buffer embeddings.position_ids\n",
+};
+static const ConfigKey siglip_keys[] = {
+    NOTED("task", "The output `logits` is not divided by its length; the score of a text and an image is the cosine of "
+        "their outputs times exp(logit_scale), plus logit_bias."),
+};
+const Family family_siglip_text_of = {
+    .types = "siglip=Siglip", .part = "text",
+    .title = "SigLIP, its text model: Zhai et al. 2023, arXiv:2303.15343 (--part text).",
+    .classes = "Model=projected", KEYS(siglip_keys),
+    .irrelevant = "initializer_factor vision_config tie_word_embeddings",
+    .prefixes = "text_model.", .tensors = "ignore vision_model.* logit_scale logit_bias\n",
+    .inside = "text_config", .inner = &family_siglip_text,
 };
 
 /* ---------------------------------------- RoFormer: BERT with neighbouring columns rotated */

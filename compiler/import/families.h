@@ -20,6 +20,7 @@ extern const Family family_granite, family_smollm3, family_olmo3, family_ministr
     family_glm;                                                                                      /* granite.c */
 extern const Family family_gptj, family_codegen, family_gpt_neo, family_gpt_bigcode;                 /* gptj.c */
 extern const Family family_clip_text, family_clip_vision, family_clip_text_of, family_clip_vision_of,
+    family_siglip_text, family_siglip_text_of,
     family_roformer;                                                                                 /* clip.c */
 extern const Family family_umt5;                                                                     /* seq2seq.c */
 extern const Family family_gemma3_text_of;                                                           /* llama.c */

@@ -310,5 +310,5 @@ void resolve_layers(Resolver *r, const Scope *outer, const Item *item, Stack *st
     if (!p) pattern[p++] = resolve_layer(r, scope, item, stack);
     if (!stack->layers) stack->layers = arena_array(r->arena, MOST_LAYERS, sizeof *stack->layers);
     for (int64_t i = 0; i < n; i++) place_layer(r, stack, scope, &pattern[i % p], shared ? first + i % p : first + i);
-    stack->pattern = first ? stack->n_layers : p;
+    stack->pattern = first + p;
 }

@@ -120,10 +120,11 @@ static void shrink_mask(Attention *a, int64_t bound, int64_t small) {
     if (a->sink && a->sink < bound && a->sink >= small) a->sink = greatest(in_proportion(a->sink, small, bound), 1);
 }
 
-static void shrink_latent(const Small *s, Attention *a) {
-    a->latent = small_width(s, a->latent);
-    if (a->latent_query) a->latent_query = small_width(s, a->latent_query);
-    a->latent_rope = a->position.scaling == ROPE_LONGROPE ? a->latent_rope : least(a->latent_rope, 8);
+static void shrink_latent(Attention *a) {
+    enum { LATENT = 24, LATENT_ROPE = 8 };
+    if (a->latent > LATENT) a->latent = same_parity(LATENT, a->latent);
+    if (a->latent_query > LATENT) a->latent_query = same_parity(LATENT, a->latent_query);
+    a->latent_rope = a->position.scaling == ROPE_LONGROPE ? a->latent_rope : least(a->latent_rope, LATENT_ROPE);
 }
 
 /* `bound` and `small` are the rows of the sequence before and after. */
@@ -146,7 +147,7 @@ static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t b
         a->value_dim = a->value_width;
     }
     if (a->score == SCORE_additive) a->d_score = small_width(s, a->d_score);
-    if (a->latent) shrink_latent(s, a);
+    if (a->latent) shrink_latent(a);
     if (usual_scale) a->scale = 1.0 / sqrt((double)(a->head_dim + a->latent_rope));
     a->output_width = !a->has_output ? a->heads * a->value_dim : s->to->d_model ? s->to->d_model : a->query_width;
     if (a->latent) shrink_rope(&a->position, a->position.rope_width, a->latent_rope, bound, small);

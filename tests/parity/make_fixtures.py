@@ -38,6 +38,8 @@ T5 = dict(vocab_size=37, d_model=15, d_kv=7, d_ff=23, num_layers=2, num_decoder_
           relative_attention_num_buckets=8, relative_attention_max_distance=12, decoder_start_token_id=0)
 CLIP = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
             max_position_embeddings=19, projection_dim=5, pad_token_id=1, bos_token_id=0, eos_token_id=36)
+SIGLIP_TEXT = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
+                   max_position_embeddings=19, pad_token_id=1, bos_token_id=35, eos_token_id=36)
 CLIP_VISION = dict(VIT, image_size=20, projection_dim=9)
 CLIP_PARTS = dict(text_config=dict(CLIP), vision_config=CLIP_VISION, projection_dim=6)
 GEMMA3 = dict(text_config=dict(LLAMA, num_hidden_layers=3, head_dim=6, query_pre_attn_scalar=9, sliding_window=4,
@@ -335,6 +337,10 @@ CASES = {
     "clip_vision_odd": ("CLIPVisionModel", dict(CLIP_VISION), "pixels pooled unnormalized"),
     "clip_vision_embeds": ("CLIPVisionModelWithProjection", dict(CLIP_VISION, hidden_act="gelu", layer_norm_eps=1e-3),
                            "pixels unnormalized"),
+    "siglip_text_odd": ("SiglipTextModel", dict(SIGLIP_TEXT, projection_size=5), "projected"),
+    "siglip_part_text": ("SiglipModel", dict(text_config=SIGLIP_TEXT, vision_config=dict(
+        hidden_size=14, intermediate_size=5, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)),
+        "alone"),
     "clip_part_text": ("CLIPModel", dict(CLIP_PARTS), "text end"),
     "clip_part_vision": ("CLIPModel", dict(CLIP_PARTS), "pixels"),
     "roformer_odd": ("RoFormerModel",
@@ -428,6 +434,8 @@ def outputs_of(result, cross, kind=""):
     for key in ("text_embeds", "image_embeds"):
         if key in result:
             out["logits"] = result[key]
+    if "projected" in kind:
+        out["logits"] = result.pooler_output
     if "pooled" in kind:
         out["pooled"] = result.pooler_output
     if getattr(result, "logits", None) is not None and "logits" in result:
