@@ -37,7 +37,7 @@ const char *project_precision(Arena *arena, const char *spec, const Precision *p
 /* The same with this line as its head. */
 const char *project_head(Arena *arena, const char *spec, const char *line);
 
-/* --- words.c: finds the file of the tokenizer and sets project->tokenizer; a failure where there is none. */
+/* --- tokenizer.c: finds the file of the tokenizer and sets project->tokenizer; a failure where there is none. */
 void project_tokenizer(Project *project);
 /* Writes it into the folder. */
 void project_tokenizer_write(const Project *project, const char *folder);

@@ -31,13 +31,13 @@ static void read_labels(Project *p) {
         char *end = NULL;
         const long id = name->string ? strtol(name->string, &end, 10) : -1;
         if (!end || *end || end == name->string || id < 0 || id >= p->model->head.classifier || !cJSON_IsString(name))
-            fail("%s/config.json: `id2label` has an entry `%.60s` that names none of the %lld classes", p->source,
+            fail("%s: `id2label` has an entry `%.60s` that names none of the %lld classes", p->source,
                  name->string ? name->string : "", (long long)p->model->head.classifier);
         p->labels[id] = name->valuestring;
     }
 }
 
-/* An object of the folder's config, or one that another file of the folder holds in its place. */
+/* A number of generation_config.json where the folder has that file and the number is in it, else of the config. */
 static const cJSON *number_of(const Project *p, const char *key) {
     const char *path = arena_printf(p->arena, "%s/generation_config.json", p->imported.folder);
     const cJSON *config = file_exists(path) ? config_read(p->arena, path) : p->imported.config;

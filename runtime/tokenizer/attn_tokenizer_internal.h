@@ -243,7 +243,7 @@ struct attn_tokenizer {
     size_t n_added;
     int32_t *before, *after;        /* ids around a text */
     size_t n_before, n_after;
-    PairPart *pair;                 /* the template of a pair of texts; [0]: the ids around a text around both */
+    PairPart *pair;                 /* the template of a pair of texts; without one, what stands around a text */
     size_t n_pair;
 };
 

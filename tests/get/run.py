@@ -283,10 +283,26 @@ class Get:
             self.get(masked, *words, status=2)
         attnc("get", masked, status=2)
 
-    def test_a_larger_tokenizer(self):
-        """A tokenizer with more tokens than the model is refused by the program."""
-        larger = {**PLAIN, "model": {**PLAIN["model"], "vocab": {"w%d" % i: i for i in range(VOCAB + 1)}}}
-        self.get(self.folder("larger", "llama_odd", larger))
+    def test_tokenizers_that_do_not_fit(self):
+        """A tokenizer with more tokens than the model is refused, and by the program if it comes later."""
+        words = {"w%d" % i: i for i in range(VOCAB + 1)}
+        larger = {**PLAIN, "model": {**PLAIN["model"], "vocab": words}}
+        added = {**PLAIN, "added_tokens": [{"id": VOCAB + 2, "content": "more", "special": True}]}
+        pieces = {**PLAIN, "model": {"type": "Unigram", "unk_id": 0, "vocab": [[word, -1.0] for word in words]}}
+        for name, tokenizer, count in (("larger", larger, 38), ("added", added, 40), ("pieces", pieces, 38)):
+            said = self.get(self.folder(name, "llama_odd", tokenizer), status=1)
+            assert "the tokenizer has %d ids, and the model has rows for 37" % count in said, said
+        broken = self.folder("broken", "llama_odd")
+        with open(os.path.join(broken, "tokenizer.json"), "w", encoding="utf-8") as file:
+            file.write('{"model": ')
+        assert "tokenizer.json: it is no JSON" in self.get(broken, status=1)
+        lined = self.folder("lined", "bert_one_head", None)
+        with open(os.path.join(lined, "vocab.txt"), "w", encoding="utf-8") as file:
+            file.write("\n".join("[%d]" % i for i in range(VOCAB + 2)))
+        assert "the tokenizer has 39 ids" in self.get(lined, status=1)
+        self.get(self.folder("later", "llama_odd", PLAIN))
+        with open(os.path.join(self.to, "tokenizer.json"), "w", encoding="utf-8") as file:
+            json.dump(larger, file)
         assert "more tokens than the model" in run(self.program, "w3", status=1).stderr
 
 

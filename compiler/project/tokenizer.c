@@ -1,6 +1,7 @@
-/* words.c: the file of the tokenizer that belongs to a model. Of a GGUF file it is another one with the same keys and
- * without tensors, which is small. */
+/* tokenizer.c: the file of the tokenizer that belongs to a model. Of a GGUF file it is another one with the same keys
+ * and without tensors, which is small. */
 #include "../formats/gguf.h"
+#include "../formats/json.h"
 #include "project.h"
 
 #include <string.h>
@@ -21,6 +22,56 @@ static void check_vocabulary(const Project *p) {
              "is needed", path);
 }
 
+/* ---------------------------------------------------------------- the number of tokens */
+
+static double larger(const cJSON *id, double most) {
+    return cJSON_IsNumber(id) && id->valuedouble > most ? id->valuedouble : most;
+}
+
+/* The largest id and one of a tokenizer.json. What else the file says is for the tokenizer to read. */
+static double ids_of_json(const Project *p, const char *path) {
+    size_t size;
+    const char *text = file_read(p->arena, path, MOST_BYTES, &size);
+    json_begin();
+    cJSON *root = cJSON_ParseWithLength(text, size);
+    if (!root && json_starved()) out_of_memory();
+    if (!root) fail("%s: it is no JSON", path);
+    const cJSON *model = cJSON_GetObjectItemCaseSensitive(root, "model"), *id;
+    const cJSON *vocab = cJSON_GetObjectItemCaseSensitive(model, "vocab");
+    double most = cJSON_IsArray(vocab) ? cJSON_GetArraySize(vocab) - 1.0 : -1; /* of pieces with scores, in order */
+    cJSON_ArrayForEach(id, vocab) most = larger(id, most);
+    cJSON_ArrayForEach(id, cJSON_GetObjectItemCaseSensitive(root, "added_tokens"))
+        most = larger(cJSON_GetObjectItemCaseSensitive(id, "id"), most);
+    cJSON_Delete(root);
+    return most + 1;
+}
+
+/* The lines of a vocab.txt, each of which is a token. */
+static double ids_of_lines(const Project *p, const char *path) {
+    size_t size;
+    const char *text = file_read(p->arena, path, MOST_BYTES, &size);
+    double lines = size && text[size - 1] != '\n';
+    for (size_t i = 0; i < size; i++) lines += text[i] == '\n';
+    return lines;
+}
+
+static double ids_of_gguf(const Project *p) {
+    const GgufFile file = gguf_read(p->arena, file_map(p->arena, p->source));
+    const GgufEntry *tokens = gguf_find(&file, "tokenizer.ggml.tokens");
+    return tokens ? (double)tokens->count : 0;
+}
+
+/* A model has a row for each token, and perhaps more rows. */
+static void check_ids(const Project *p) {
+    const Stack *reader = p->model->encoder ? p->model->encoder : p->model->decoder;
+    const char *path = p->imported.folder ? in_folder(p, p->tokenizer) : p->source;
+    const double ids = !p->imported.folder                           ? ids_of_gguf(p)
+                       : strcmp(p->tokenizer, "tokenizer.json") == 0 ? ids_of_json(p, path)
+                                                                     : ids_of_lines(p, path);
+    if (ids > (double)reader->vocab)
+        fail("%s: the tokenizer has %.0f ids, and the model has rows for %lld", path, ids, (long long)reader->vocab);
+}
+
 void project_tokenizer(Project *p) {
     p->tokenizer = "tokenizer.json";
     if (!p->imported.folder) {
@@ -36,6 +87,7 @@ void project_tokenizer(Project *p) {
                  p->imported.folder, p->imported.folder);
         check_vocabulary(p);
     }
+    check_ids(p);
 }
 
 static void copy_file(const Project *p, const char *from, const char *to) {
