@@ -3,7 +3,7 @@
 
     cases.py --fixtures         writes fixtures/*.json, small tokenizers of every kind, anew: their ids change
     cases.py --answers          writes fixtures/*.crc: what `tokenizers` answers for the texts of lines.py
-    cases.py --pairs            writes fixtures/pairs.json: what `tokenizers` answers for pairs of texts
+    cases.py --pairs            writes pairs.json: what `tokenizers` answers for pairs of texts
     cases.py --compare ENCODE TOKENIZER [--count N] [--seed S]
                                 both on further texts: prints the first that differ; ENCODE is built of encode.c
     cases.py --tables           prints the tables of runtime/tokenizer/unicode.c
@@ -410,7 +410,7 @@ def write_pairs():
             answers = [tokenizer.encode(a, b) for a, b in zip(texts[::2], texts[1::2])]
             cases.append({"name": name, "file": file, "post_processor": whole, "capacity": capacity,
                           "answers": [[answer.ids, answer.type_ids] for answer in answers]})
-    with open(os.path.join(FIXTURES, "pairs.json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(HERE, "pairs.json"), "w", encoding="utf-8") as file:
         json.dump({"texts": texts, "cases": cases}, file)
 
 

@@ -109,7 +109,8 @@ class Tokenizers:
 
     def test_pairs(self):
         """Ids and segments of pairs of texts, whole and truncated, as `tokenizers` gives them."""
-        pairs = read_fixture("pairs.json")
+        with open(os.path.join(HERE, "pairs.json"), encoding="utf-8") as file:
+            pairs = json.load(file)
         texts = [text.encode() for text in pairs["texts"]]
         given = b"".join(struct.pack("<I", len(text)) + text for text in texts)
         for case in pairs["cases"]:
