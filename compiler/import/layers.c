@@ -104,7 +104,7 @@ static void keep(Import *import, const char *variable, const char **texts, int64
 /* Reads the numbers of layers, which get another word than the list has for them. */
 static void mark_layers(Import *import, const ConfigKey *key, const cJSON *item, int64_t layers) {
     const LayerList *list = list_of(import, key->variable);
-    if (!list) bug("`%s` marks the layers of no list", key->names);
+    if (!list || !item) bug("`%s` marks the layers of no list", key->names);
     if (!cJSON_IsArray(item)) key_refuse(import, key, item, "a list of layers");
     for (const cJSON *each = item->child; each; each = each->next) {
         const double layer = each->valuedouble;

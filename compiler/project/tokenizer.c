@@ -55,6 +55,20 @@ static double ids_of_lines(const Project *p, const char *path) {
     return lines;
 }
 
+/* The pieces of a file of llama2.c: a length, and for each piece a score, its length and its bytes. What ends early is
+ * for the tokenizer to refuse. */
+static double ids_of_pieces(const Project *p, const char *path) {
+    enum { HEAD = 4, PIECE = 8 };
+    size_t size, at = HEAD;
+    const char *bytes = file_read(p->arena, path, MOST_BYTES, &size);
+    double count = 0;
+    for (uint32_t length; at + PIECE <= size; at += PIECE + length, count++) {
+        memcpy(&length, bytes + at + PIECE / 2, sizeof length);
+        if (length > size - at - PIECE) break;
+    }
+    return count;
+}
+
 static double ids_of_gguf(const Project *p) {
     const GgufFile file = gguf_read(p->arena, file_map(p->arena, p->source));
     const GgufEntry *tokens = gguf_find(&file, "tokenizer.ggml.tokens");
@@ -65,27 +79,35 @@ static double ids_of_gguf(const Project *p) {
 static void check_ids(const Project *p) {
     const Stack *reader = p->model->encoder ? p->model->encoder : p->model->decoder;
     const char *path = p->imported.folder ? in_folder(p, p->tokenizer) : p->source;
-    const double ids = !p->imported.folder                           ? ids_of_gguf(p)
-                       : strcmp(p->tokenizer, "tokenizer.json") == 0 ? ids_of_json(p, path)
-                                                                     : ids_of_lines(p, path);
+    const double ids = !p->imported.folder                ? ids_of_gguf(p)
+                       : text_ends(p->tokenizer, ".json") ? ids_of_json(p, path)
+                       : text_ends(p->tokenizer, ".bin")  ? ids_of_pieces(p, path)
+                                                          : ids_of_lines(p, path);
     if (ids > (double)reader->vocab)
         fail("%s: the tokenizer has %.0f ids, and the model has rows for %lld", path, ids, (long long)reader->vocab);
 }
 
+/* Sets the file of a folder that the tokenizer of the runtime reads. */
+static void find_file(Project *p) {
+    static const char *const names[] = {"tokenizer.json", "tokenizer.bin", "vocab.txt"};
+    const char *folder = p->imported.folder;
+    for (size_t i = 0; !p->tokenizer && i < sizeof names / sizeof *names; i++)
+        if (file_exists(in_folder(p, names[i]))) p->tokenizer = names[i];
+    const bool pairs = file_exists(in_folder(p, "merges.txt")); /* whose vocabulary is not that of a BERT */
+    if (!p->tokenizer || (pairs && strcmp(p->tokenizer, "vocab.txt") == 0))
+        fail("%s: the folder has no tokenizer.json, which the program reads; with the PyPI package transformers, "
+             "AutoTokenizer.from_pretrained(\"%s\").save_pretrained(\"%s\") writes it", folder, folder, folder);
+    if (strcmp(p->tokenizer, "vocab.txt") == 0) check_vocabulary(p);
+}
+
 void project_tokenizer(Project *p) {
-    p->tokenizer = "tokenizer.json";
-    if (!p->imported.folder) {
+    if (p->imported.folder) {
+        find_file(p);
+    } else {
         p->tokenizer = "tokenizer.gguf";
         const GgufFile file = gguf_read(p->arena, file_map(p->arena, p->source));
         if (!gguf_find(&file, "tokenizer.ggml.model"))
             fail("%s: it has no tokenizer (the key tokenizer.ggml.model)", p->source);
-    } else if (!file_exists(in_folder(p, p->tokenizer))) {
-        p->tokenizer = "vocab.txt";
-        if (!file_exists(in_folder(p, p->tokenizer)) || file_exists(in_folder(p, "merges.txt")))
-            fail("%s: the folder has no tokenizer.json, which the program reads; with the PyPI package transformers, "
-                 "AutoTokenizer.from_pretrained(\"%s\").save_pretrained(\"%s\") writes it", p->imported.folder,
-                 p->imported.folder, p->imported.folder);
-        check_vocabulary(p);
     }
     check_ids(p);
 }

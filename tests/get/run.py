@@ -7,6 +7,7 @@ import math
 import os
 import random
 import shutil
+import struct
 import sys
 
 sys.dont_write_bytecode = True
@@ -257,6 +258,26 @@ class Get:
                      env={"CPATH": self.path("nowhere"), "MAKEFLAGS": "CFLAGS=-Inone\\ -include\\ none.h"})
         assert "the files are written, but `make -C" in done.stderr, done.stderr
         assert os.path.exists(self.path("none", "main.c"))
+
+    def test_pieces(self):
+        """The tokenizer.bin of llama2.c, whose pieces are counted."""
+        folder = self.path("story_of_pieces")
+        shutil.copytree(os.path.join(ROOT, "examples/story/model"), folder)
+        os.remove(os.path.join(folder, "tokenizer.json"))
+        with open(os.path.join(TESTS, "tokenizers/fixtures/llama2c.bin"), "rb") as file:
+            pieces, end = file.read(), 4
+        for _ in range(1024):  # as many as the model has rows
+            end += 8 + struct.unpack_from("<i", pieces, end + 4)[0]
+        with open(os.path.join(folder, "tokenizer.bin"), "wb") as file:
+            file.write(pieces[:end])
+        self.get(folder)
+        assert " ab a" in self.lines("--max-new", "3", "ab a")[0]  # behind the start token, which is a piece
+        folder = self.folder("pieces_of_c", "llama_odd", None)
+        for count, status in ((VOCAB, 0), (VOCAB + 1, 1)):
+            with open(os.path.join(folder, "tokenizer.bin"), "wb") as file:
+                file.write(struct.pack("<i", 6) + b"".join(struct.pack("<fi", 0, 2) + b"xy" for _ in range(count)))
+            done = attnc("get", folder, "-o", self.path("counted%d" % count), "--no-build", status=status)
+        assert "the tokenizer has 38 ids, and the model has rows for 37" in done.stderr, done.stderr
 
     def test_refuses(self):
         masked, labels = self.folder("masked", "bert_masked"), self.folder("labels", "bert_tokens")
