@@ -61,12 +61,12 @@ static double ids_of_pieces(const Project *p, const char *path) {
     enum { HEAD = 4, PIECE = 8 };
     size_t size, at = HEAD;
     const char *bytes = file_read(p->arena, path, MOST_BYTES, &size);
-    double count = 0;
+    int64_t count = 0;
     for (uint32_t length; at + PIECE <= size; at += PIECE + length, count++) {
         memcpy(&length, bytes + at + PIECE / 2, sizeof length);
         if (length > size - at - PIECE) break;
     }
-    return count;
+    return (double)count;
 }
 
 static double ids_of_gguf(const Project *p) {
