@@ -261,9 +261,10 @@ static bool named_id(const cJSON *node, const char *name, int64_t *id, const Rep
            attn_refuse(report, "the post-processor's '%s' has no id", name);
 }
 
-/* `seps` separators stand between the texts of a pair, and the second text is of the segment `segment`. */
+/* In a pair, `seps` separators stand between the texts, and what is behind them has the segment `segment`. */
 static bool process_around(attn_tokenizer *t, const cJSON *node, int seps, int32_t segment, const Report *report) {
     int64_t cls = 0, sep = 0;
+    t->n_pair = 0; /* of several templates, the last one holds */
     bool fine = named_id(node, "cls", &cls, report) && named_id(node, "sep", &sep, report) &&
                 put_around(&t->before, &t->n_before, (int32_t)cls, 0, report) &&
                 put_around(&t->after, &t->n_after, (int32_t)sep, t->n_after, report) &&
@@ -280,7 +281,7 @@ static bool process_roberta(attn_tokenizer *t, const cJSON *node, const Report *
     return process_around(t, node, 2, 0, report);
 }
 
-/* The ids of the special token `name` in a template; NULL after a refusal. */
+/* The ids of the special token `name` in a template, which are checked; NULL after a refusal. */
 static const cJSON *template_ids(const cJSON *specials, const char *name, const Report *report) {
     const cJSON *ids = attn_member(cJSON_GetObjectItemCaseSensitive(specials, name), "ids"), *item;
     if (!cJSON_IsArray(ids)) attn_refuse(report, "the post-processor's '%.40s' has no ids", name);
@@ -293,10 +294,11 @@ static const cJSON *template_ids(const cJSON *specials, const char *name, const 
     return cJSON_IsArray(ids) ? ids : NULL;
 }
 
-/* A file without `pair` encodes no pairs differently from a text behind the other. */
+/* Without `pair`, the template of a pair stays empty. */
 static bool template_of_pairs(attn_tokenizer *t, const cJSON *node, const Report *report) {
     const cJSON *specials = attn_member(node, "special_tokens"), *part;
     bool seen[2] = {false};
+    t->n_pair = 0; /* of several templates, the last one holds */
     cJSON_ArrayForEach(part, attn_member(node, "pair")) {
         const char *name = attn_text_of(attn_member(part, "SpecialToken"), "id");
         const char *text = attn_text_of(attn_member(part, "Sequence"), "id");
@@ -314,9 +316,7 @@ static bool template_of_pairs(attn_tokenizer *t, const cJSON *node, const Report
         const cJSON *ids = template_ids(specials, name, report);
         if (!ids) return false;
         cJSON_ArrayForEach(item, ids) {
-            int64_t id = 0;
-            attn_integer_of(item, 0, MOST_ID - 1, &id);
-            if (!attn_put_pair(t, (int32_t)id, (int32_t)segment, report)) return false;
+            if (!attn_put_pair(t, (int32_t)item->valuedouble, (int32_t)segment, report)) return false;
         }
     }
     return t->n_pair == 0 || (seen[0] && seen[1]) ||
@@ -336,10 +336,9 @@ static bool process_template(attn_tokenizer *t, const cJSON *node, const Report 
         const cJSON *ids = name ? template_ids(specials, name, report) : NULL, *item;
         if (name && !ids) return false;
         cJSON_ArrayForEach(item, ids) {
-            int64_t id = 0;
-            attn_integer_of(item, 0, MOST_ID - 1, &id);
-            if (!(behind ? put_around(&t->after, &t->n_after, (int32_t)id, t->n_after, report)
-                         : put_around(&t->before, &t->n_before, (int32_t)id, in_front++, report)))
+            const int32_t id = (int32_t)item->valuedouble;
+            if (!(behind ? put_around(&t->after, &t->n_after, id, t->n_after, report)
+                         : put_around(&t->before, &t->n_before, id, in_front++, report)))
                 return false;
         }
     }

@@ -124,6 +124,20 @@ class Tokenizers:
                 assert mine == wanted, "%s of %d: %s, not %s for %r" % (case["name"], case["capacity"], mine, wanted,
                                                                         pairs["texts"][2 * at:2 * at + 2])
 
+    def test_two_templates_of_pairs(self):
+        """The last template holds: the texts stand once in what a pair becomes, within the room for it."""
+        whole = read_fixture("bert_uncased.json")
+        bert = {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}
+        roberta = {**bert, "type": "RobertaProcessing", "trim_offsets": True, "add_prefix_space": True}
+        text = b"a text of some words "
+        given = (struct.pack("<I", len(text) * 20) + text * 20) * 2
+        answers = []
+        for steps in ([bert, roberta, bert], [bert]):
+            step = {"type": "Sequence", "processors": steps}
+            path = self.path("twice.json", json.dumps({**whole, "post_processor": step}))
+            answers.append(run(self.checked, path, "17", input=given, text=False, status=0).stdout)
+        assert answers[0] == answers[1] and len(answers[0].split(b"\t")[0].split()) == 17, answers
+
     def test_bad_templates_of_pairs(self):
         whole = read_fixture("bert_uncased.json")
         first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")

@@ -30,6 +30,19 @@ static void encode(const attn_tokenizer *t, const char *text, size_t size, bool 
     if (count >= 0) check_decoded(t, ids, count);
 }
 
+/* Both halves of the text, with a little and with more room, whose end is watched. */
+static void encode_pair(const attn_tokenizer *t, const char *text, size_t size, int room) {
+    int32_t *ids = malloc((size_t)room * sizeof *ids), *segments = malloc((size_t)room * sizeof *segments);
+    if (ids && segments) {
+        int count = attn_tokenizer_encode_pair(t, text, size / 2, text + size / 2, size - size / 2, ids, segments, room);
+        if (count > room || count < ATTN_TOKENIZER_PATTERN) broken("encode_pair returns what it never should");
+        for (int i = 0; i < count; i++)
+            if (ids[i] < 0 || segments[i] < 0) broken("encode_pair gives an id or a segment that there is not");
+    }
+    free(ids);
+    free(segments);
+}
+
 static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     uint16_t given = 0;
     if (size >= 2) memcpy(&given, data + (size -= 2), 2);
@@ -45,6 +58,8 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
         memcpy(ids, data + n_file, n_text);
         encode(t, text, n_text, true);
         encode(t, text, n_text, false);
+        encode_pair(t, text, n_text, 9);
+        encode_pair(t, text, n_text, MOST_IDS);
         check_decoded(t, ids, (int)(n_text / sizeof *ids)); /* any numbers at all */
     }
     free(text);
