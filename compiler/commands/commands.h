@@ -104,6 +104,8 @@ int command_pack(int argc, char **argv);
 typedef struct CompileOptions {
     const char *usage;           /* of the command, for errors */
     const char *target, *weights; /* as the options name them; NULL without */
+    const char *const *targets;  /* [n_targets] of `target` */
+    int n_targets;
     const char *words;           /* further words of the command, for the head of the C */
     bool loops, embed, runtime, verbose;
 } CompileOptions;

@@ -87,11 +87,10 @@ static void tell_assembly(Arena *arena, const char *folder, const char *name, bo
 
 void compile_write(Compilation *c, const char *folder, const CompileOptions *with) {
     Arena *arena = c->arena;
-    const char *target = with->target;
+    const char *target = with->target, *const *targets = with->targets;
+    int n_targets = with->n_targets;
     static const char *const runtime[] = {"attn_runtime.h",  "attn_runtime.c", "attn_generate.h",
                                           "attn_generate.c", "attn_sample.h",  "attn_sample.c", NULL};
-    int n_targets = 0;
-    const char *const *targets = target ? option_targets(arena, with->usage, target, &n_targets) : NULL;
     spec_compile(c, STAGE_PLAN);
     if (!target) {
         target = default_targets(arena, graph_rows_dtype(c->module->forward), c->program->arithmetic);
@@ -141,6 +140,7 @@ int command_compile(int argc, char **argv) {
     if (unroll && strcmp(unroll, "auto") != 0 && strcmp(unroll, "full") != 0 && strcmp(unroll, "loops") != 0)
         usage_error(usage, "`--unroll` is auto, full or loops, not `%s`", unroll);
     if (with.embed && !with.weights) usage_error(usage, "`--embed-weights` needs `--weights F`");
+    if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
 
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
     c.reproducible = reproducible;

@@ -30,22 +30,24 @@ static void check_name(const char *name) {
             usage_error(usage, "`--name`: %s is a name of other files of the program", name);
 }
 
-/* Imports the model, with a pool where nothing else makes a vector of its rows. */
-static Compilation import_model(Project *p, const char *folder, const ImportOptions *with, const char *precision) {
+static Compilation resolved(Arena *arena, const char *path, const char *text) {
+    Compilation c = compilation_new(arena, source_from_text(arena, path, text, strlen(text)));
+    spec_compile(&c, STAGE_MODEL);
+    return c;
+}
+
+/* Imports the model, with a pool where nothing else makes a vector of its rows. `precision` may be NULL. */
+static Compilation import_model(Project *p, const char *folder, const ImportOptions *with, const Precision *precision) {
     Arena *arena = p->arena;
     p->imported = import_spec(arena, p->source, folder, with);
     const char *text = p->imported.spec;
     report_lines(p->imported.notes);
-    for (bool pooled = false;; pooled = true) {
-        const Precision wanted = option_precision(arena, usage, precision);
-        if (precision) text = project_precision(arena, text, &wanted);
-        Compilation c = compilation_new(arena, source_from_text(arena, folder, text, strlen(text)));
-        spec_compile(&c, STAGE_MODEL);
-        if (pooled || !project_needs_pool(&p->imported, c.model)) return c;
-        const char *head = c.model->encoder ? "head pool mean l2" : "head pool last l2";
-        report_note("The folder does not say how rows become a vector: the program's spec has `%s`.", head);
-        text = project_head(arena, text, head);
-    }
+    if (precision) text = project_precision(arena, text, precision);
+    Compilation c = resolved(arena, folder, text);
+    if (!project_needs_pool(&p->imported, c.model)) return c;
+    const char *head = c.model->encoder ? "head pool mean l2" : "head pool last l2";
+    report_note("The folder does not say how rows become a vector: the program's spec has `%s`.", head);
+    return resolved(arena, folder, project_head(arena, text, head));
 }
 
 /* Writes all files of the program together. */
@@ -96,9 +98,11 @@ int command_get(int argc, char **argv) {
     if (name_option(arena, usage, name)) check_name(name);
     const ImportOptions import = {name, part, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
                                   ignored_keys(arena, usage, ignored)};
+    const Precision wanted = option_precision(arena, usage, precision);
+    if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     cc = cc_find(arena, cc, false);
     Project p = {.arena = arena, .source = source};
-    Compilation c = import_model(&p, folder, &import, precision);
+    Compilation c = import_model(&p, folder, &import, precision ? &wanted : NULL);
     p.model = c.model;
     project_task(&p);
     project_tokenizer(&p);

@@ -3,7 +3,6 @@
 #include "../emit/template.h"
 #include "project.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { MOST_BYTES = 1 << 20 };
@@ -22,12 +21,6 @@ static const char *spelled(Arena *arena, const char *text) {
     return out.data;
 }
 
-static const char *capitals(Arena *arena, const char *name) {
-    char *out = arena_copy(arena, name, strlen(name));
-    for (char *c = out; *c; c++) *c = (char)toupper((unsigned char)*c);
-    return out;
-}
-
 static bool writes(const Project *p) { return p->task == TASK_GENERATE || p->task == TASK_TRANSLATE; }
 
 /* The output that the program shows. */
@@ -38,15 +31,14 @@ const char *project_main(const Project *p) {
     const Stack *reader = m->encoder ? m->encoder : m->decoder;
     TemplateVars *vars = vars_new(p->arena, NULL);
     vars_text(vars, "p", m->name);
-    vars_text(vars, "P", capitals(p->arena, m->name));
+    vars_text(vars, "P", upper_case(p->arena, m->name));
     vars_text(vars, "version", ATTNC_VERSION);
     vars_text(vars, "task", tasks[p->task]);
     vars_text(vars, "tokenizer", p->tokenizer);
     vars_text(vars, "prompt", spelled(p->arena, p->imported.prompt));
     vars_text(vars, "output", output_of(p));
-    vars_text(vars, "OUTPUT", capitals(p->arena, output_of(p)));
+    vars_text(vars, "OUTPUT", upper_case(p->arena, output_of(p)));
     vars_int(vars, "writes", writes(p));
-    vars_int(vars, "exact", reader->seq.exact);
     vars_int(vars, "segments", reader->segments > 1);
     vars_int(vars, "each", p->each);
     vars_int(vars, "squashed", p->squashed);

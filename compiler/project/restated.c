@@ -1,18 +1,13 @@
-/* restated.c: changes the text of an imported spec, which is formatted: the model's own items are lines that are
- * indented by four spaces. */
+/* restated.c: changes the text of an imported spec. The text is formatted, so that a line of the model itself begins
+ * with four spaces. */
 #include "../quantize/quantize.h"
 #include "project.h"
 
 #include <string.h>
 
-static bool states_precision(const Item *item) {
-    return !item->quoted && (strcmp(item->name, "precision") == 0 || strcmp(item->name, "output_precision") == 0 ||
-                             strcmp(item->name, "down_precision") == 0);
-}
-
 static bool is_head(const Item *item) { return !item->quoted && strcmp(item->name, "head") == 0; }
 
-/* Leaves out the items that `are` so, in every block. */
+/* Removes the items for which `are` holds, in every block. */
 static void leave_out(Item **items, bool (*are)(const Item *)) {
     while (*items) {
         if (are(*items)) {
@@ -24,7 +19,7 @@ static void leave_out(Item **items, bool (*are)(const Item *)) {
     }
 }
 
-/* The text without the items that `are` so, and with `line` in front of the first item of the model named `before`. */
+/* The text without the items for which `are` holds. `line` stands in front of the model's first item named `before`. */
 static const char *changed(Arena *arena, const char *spec, bool (*are)(const Item *), const char *line,
                            const char *before) {
     Compilation c = compilation_quiet(arena, source_from_text(arena, "spec", spec, strlen(spec)));

@@ -28,7 +28,7 @@ static double larger(const cJSON *id, double most) {
     return cJSON_IsNumber(id) && id->valuedouble > most ? id->valuedouble : most;
 }
 
-/* The largest id and one of a tokenizer.json. What else the file says is for the tokenizer to read. */
+/* One more than the largest id of a tokenizer.json. What else the file says is for the tokenizer to read. */
 static double ids_of_json(const Project *p, const char *path) {
     size_t size;
     const char *text = file_read(p->arena, path, MOST_BYTES, &size);
@@ -71,6 +71,8 @@ static double ids_of_pieces(const Project *p, const char *path) {
 
 static double ids_of_gguf(const Project *p) {
     const GgufFile file = gguf_read(p->arena, file_map(p->arena, p->source));
+    if (!gguf_find(&file, "tokenizer.ggml.model"))
+        fail("%s: it has no tokenizer (the key tokenizer.ggml.model)", p->source);
     const GgufEntry *tokens = gguf_find(&file, "tokenizer.ggml.tokens");
     return tokens ? (double)tokens->count : 0;
 }
@@ -101,14 +103,8 @@ static void find_file(Project *p) {
 }
 
 void project_tokenizer(Project *p) {
-    if (p->imported.folder) {
-        find_file(p);
-    } else {
-        p->tokenizer = "tokenizer.gguf";
-        const GgufFile file = gguf_read(p->arena, file_map(p->arena, p->source));
-        if (!gguf_find(&file, "tokenizer.ggml.model"))
-            fail("%s: it has no tokenizer (the key tokenizer.ggml.model)", p->source);
-    }
+    if (p->imported.folder) find_file(p);
+    else p->tokenizer = "tokenizer.gguf";
     check_ids(p);
 }
 

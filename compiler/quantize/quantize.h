@@ -114,6 +114,7 @@ double total_cost(const Quantization *q, const int *chosen);
 const char *restated(const Quantization *q);
 /* What a line `precision` states for this precision where another is inherited, with a space in front; or "". */
 const char *precision_parts(Arena *arena, const Precision *own, const Precision *inherited);
+bool states_precision(const Item *item); /* whether it is a setting of a precision */
 /* Fails where the spec states a precision itself, with its place. */
 void refuse_stated(const Compilation *spec);
 

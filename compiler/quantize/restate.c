@@ -225,9 +225,13 @@ const char *restated(const Quantization *q) {
     return text;
 }
 
+bool states_precision(const Item *item) {
+    return named(item, "precision") || named(item, "output_precision") || named(item, "down_precision");
+}
+
 static void refuse_in(Diagnostics *diagnostics, const Item *items) {
     for (const Item *i = items; i; i = i->next) {
-        if (named(i, "precision") || named(i, "output_precision") || named(i, "down_precision"))
+        if (states_precision(i))
             diagnose(diagnostics, i->location, "attnc quantize chooses each precision: the spec may state none");
         if (!named(i, "weights")) refuse_in(diagnostics, i->items);
     }

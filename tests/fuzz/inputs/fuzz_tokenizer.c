@@ -34,7 +34,8 @@ static void encode(const attn_tokenizer *t, const char *text, size_t size, bool 
 static void encode_pair(const attn_tokenizer *t, const char *text, size_t size, int room) {
     int32_t *ids = malloc((size_t)room * sizeof *ids), *segments = malloc((size_t)room * sizeof *segments);
     if (ids && segments) {
-        int count = attn_tokenizer_encode_pair(t, text, size / 2, text + size / 2, size - size / 2, ids, segments, room);
+        const size_t half = size / 2;
+        int count = attn_tokenizer_encode_pair(t, text, half, text + half, size - half, ids, segments, room);
         if (count > room || count < ATTN_TOKENIZER_PATTERN) broken("encode_pair returns what it never should");
         for (int i = 0; i < count; i++)
             if (ids[i] < 0 || segments[i] < 0) broken("encode_pair gives an id or a segment that there is not");
