@@ -41,18 +41,19 @@ static const ConfigKey clip_text_keys[] = {
     ".ffn.norm_in.* .layer_norm2.*\n"                  \
     ".ffn.up.* .mlp.fc1.*\n"                           \
     ".ffn.down.* .mlp.fc2.*\n"
+#define CLIP_TEXTS                                                             \
+    "encoder.embedding.tokens.weight embeddings.token_embedding.weight\n"       \
+    "encoder.embedding.positions.weight embeddings.position_embedding.weight\n" \
+    CLIP_LAYERS "encoder.final_norm.* final_layer_norm.*\n" \
+    "buffer embeddings.position_ids\n"
 const Family family_clip_text = {
     .types = "clip_text_model=CLIPText", .title = "CLIP, its text model: Radford et al. 2021, arXiv:2103.00020.",
     .classes = "Model=hidden ModelWithProjection=projected", KEYS(clip_text_keys),
     .irrelevant = CLIP_IRRELEVANT, .prefixes = "text_model.",
     .spec = ENCODER_SPEC("pre", "position learned\n", "mask causal") CLIP_HEAD("last", "text_projection.weight"),
     .tensors =
-        "encoder.embedding.tokens.weight embeddings.token_embedding.weight\n"
-        "encoder.embedding.positions.weight embeddings.position_embedding.weight\n"
-        CLIP_LAYERS
-        "encoder.final_norm.* final_layer_norm.*\n"
+        CLIP_TEXTS
         "[task=projected? classifier.weight text_projection.weight]\n"
-        "buffer embeddings.position_ids\n"
         "ignore text_projection.weight\n",
 };
 
@@ -131,12 +132,8 @@ const Family family_siglip_text = {
     .prefixes = "text_model.",
     .spec = ENCODER_SPEC("pre", "position learned\n", "mask padding") "head pool last classifier ${#head.weight}\n",
     .tensors =
-        "encoder.embedding.tokens.weight embeddings.token_embedding.weight\n"
-        "encoder.embedding.positions.weight embeddings.position_embedding.weight\n"
-        CLIP_LAYERS
-        "encoder.final_norm.* final_layer_norm.*\n"
-        "classifier.* head.*\n"
-        "buffer embeddings.position_ids\n",
+        CLIP_TEXTS
+        "classifier.* head.*\n",
 };
 static const ConfigKey siglip_keys[] = {
     NOTED("task", "The output `logits` is not divided by its length; the score of a text and an image is the cosine of "

@@ -75,7 +75,7 @@ static double group_value(const Choosing *c, const double *values, int64_t size)
     return c->e->router == ROUTER_SIGMOID ? as(c, first + second) : first;
 }
 
-/* Sets the values of experts of groups that are not kept to -inf, so that none of them is chosen. */
+/* Sets the values of the experts in groups that are not kept to -inf, so that no such expert is chosen. */
 static void exclude(const Choosing *c, const double *values, double *out) {
     const int64_t size = c->e->count / c->e->groups;
     for (int64_t e = 0; e < c->e->count; e++) out[e] = c->kept[e / size] ? values[e] : -INFINITY;
@@ -210,7 +210,7 @@ void run_choose(Interp *in, const Op *op, double *out) {
 
 /* ---------------------------------------------------------------- products */
 
-ExpertRows *expert_rows(const Interp *in, const Op *op, int choice, int64_t n) {
+static ExpertRows *rows_by_choice(const Interp *in, const Op *op, int choice, int64_t n) {
     const Experts *e = op->a.experts;
     ExpertRows *rows = arena_array(in->arena, (size_t)e->count, sizeof *rows);
     for (int64_t i = 0; i < e->count; i++)
@@ -224,7 +224,7 @@ ExpertRows *expert_rows(const Interp *in, const Op *op, int choice, int64_t n) {
 }
 
 ExpertRows *rows_by_matrix(const Interp *in, const Op *op, int64_t n) {
-    if (!op_is_by_head(op)) return expert_rows(in, op, op->inputs[2], n);
+    if (!op_is_by_head(op)) return rows_by_choice(in, op, op->inputs[2], n);
     const int64_t heads = op->a.experts->count;
     ExpertRows *rows = arena_array(in->arena, (size_t)heads, sizeof *rows);
     for (int64_t h = 0; h < heads; h++) {

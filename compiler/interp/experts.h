@@ -10,9 +10,8 @@ typedef struct ExpertRows {
     int64_t n;
 } ExpertRows;
 
-/* The rows of each expert, in ascending order, by the numbers of a choice [n][2*top]. */
-ExpertRows *expert_rows(const Interp *in, const Op *op, int choice, int64_t n);
-/* The rows of each matrix of an expert_linear: those of each expert, or part h of every row for head h. */
+/* The rows of each matrix of an expert_linear, in ascending order: those that have chosen the expert, or part h of
+ * every row for head h. */
 ExpertRows *rows_by_matrix(const Interp *in, const Op *op, int64_t n);
 /* The row of the input x of an expert_linear that part `part` of its result reads. */
 int64_t expert_input(const Interp *in, const Op *op, int64_t part);

@@ -17,35 +17,42 @@ static KernelCall *lower_product(const Lowering *l, const Step *s) {
     return lower_gemm(l, s);
 }
 
-KernelCall *lower_experts(const Lowering *l, const Step *s) {
+/* A call of a kernel that calls the product with each of several matrices. */
+static KernelCall *call_with_matrices(const Lowering *l, const Step *s, KernelKind kernel, KernelCall *product) {
     const GemmStep *g = &s->gemm;
-    const bool codes = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8;
-    KernelCall *product = lower_product(l, s), *call = call_new(l, KERNEL_experts, l->isa, l->isa);
+    KernelCall *call = call_new(l, kernel, l->isa, l->isa);
     constant_callee(l, call, "product", product);
-    constant_integer(l, call, "EXPERTS", g->experts->count);
+    constant_integer(l, call, "MATRICES", g->experts->count);
     constant_integer(l, call, "stream", weights_stream(l));
     constants_of_dtype(l, call, g->weight);
     constant_integer(l, call, "each_w", each_expert(l, g->weight));
     constant_integer(l, call, "each_scales", each_expert(l, g->scales));
     constant_integer(l, call, "each_offsets", each_expert(l, g->offsets));
-    constant_integer(l, call, "each_sums", codes ? each_expert(l, g->sums) : 0);
     constant_integer(l, call, "each_bias", each_expert(l, g->bias));
-    constant_integer(l, call, "each_outliers", each_expert(l, g->outliers));
-    constant_integer(l, call, "x_stride", stride_of(l, g->x));
-    constant_integer(l, call, "factor_stride", stride_of(l, g->factor));
-    constant_integer(l, call, "out_stride", stride_of(l, s->out));
     constant_integer(l, call, "has_area", product->scratch_bytes > 0);
     if (product->scratch_bytes) {
         call_area(l, call, "block", layout_elements(&LAYOUT_ROWS, product->scratch_bytes));
         give(call, "area");
     }
     call->comment = product->comment;
+    give_operand(call, "x", g->x);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
+KernelCall *lower_experts(const Lowering *l, const Step *s) {
+    const GemmStep *g = &s->gemm;
+    const bool codes = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8;
+    KernelCall *call = call_with_matrices(l, s, KERNEL_experts, lower_product(l, s));
+    constant_integer(l, call, "each_sums", codes ? each_expert(l, g->sums) : 0);
+    constant_integer(l, call, "each_outliers", each_expert(l, g->outliers));
+    constant_integer(l, call, "x_stride", stride_of(l, g->x));
+    constant_integer(l, call, "factor_stride", stride_of(l, g->factor));
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
     call->stem = arena_printf(l->arena, "experts_%lldx%lld", (long long)g->k, (long long)s->n);
     give_operand(call, "order", s->order);
-    give_operand(call, "x", g->x);
     give_weights(l, call, s, codes);
     give_operand(call, "factor", g->factor);
-    give_operand(call, "out", s->out);
     return call;
 }
 
@@ -57,27 +64,11 @@ static KernelCall *product_of_head(const Lowering *l, const Step *s) {
 
 KernelCall *lower_heads(const Lowering *l, const Step *s) {
     const GemmStep *g = &s->gemm;
-    KernelCall *product = product_of_head(l, s), *call = call_new(l, KERNEL_heads, l->isa, l->isa);
-    constant_callee(l, call, "product", product);
-    constant_integer(l, call, "HEADS", g->heads);
+    KernelCall *call = call_with_matrices(l, s, KERNEL_heads, product_of_head(l, s));
     constant_integer(l, call, "K", g->k);
     constant_integer(l, call, "N", s->n);
-    constant_integer(l, call, "stream", weights_stream(l));
-    constants_of_dtype(l, call, g->weight);
-    constant_integer(l, call, "each_w", each_expert(l, g->weight));
-    constant_integer(l, call, "each_scales", each_expert(l, g->scales));
-    constant_integer(l, call, "each_offsets", each_expert(l, g->offsets));
-    constant_integer(l, call, "each_bias", each_expert(l, g->bias));
-    constant_integer(l, call, "has_area", product->scratch_bytes > 0);
-    if (product->scratch_bytes) {
-        call_area(l, call, "block", layout_elements(&LAYOUT_ROWS, product->scratch_bytes));
-        give(call, "area");
-    }
-    call->comment = product->comment;
     call->stem = arena_printf(l->arena, "heads_%lldx%lld", (long long)g->k, (long long)s->n);
-    give_operand(call, "x", g->x);
     give_weights(l, call, s, false);
-    give_operand(call, "out", s->out);
     return call;
 }
 

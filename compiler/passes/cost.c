@@ -106,7 +106,7 @@ double step_bytes(const Plan *plan, const Step *s, const CallRows *call) {
     if (s->kind == STEP_GEMM) {
         size_t bits = dtype_bits(plan->program->packed[g->weight].slot.layout.dtype);
         const double heads = g->heads ? (double)g->heads : 1;
-        /* of experts, as many as can be chosen */
+        /* Of experts, a step reads as many as its rows can choose. */
         const double matrices = g->heads ? heads : g->experts ? fmin((double)g->experts->count, rows) : 1;
         others = ((double)bits / 8 * (double)g->k + scaling_bytes(plan, g)) * (double)s->n * matrices;
         floats = heads * (floats + rows * (double)g->k);

@@ -9,13 +9,14 @@ enum { MOST_PARTS = 8 }; /* of a joined product */
 
 static Step gemm_step(Fuse *f, const Op *linear) {
     int x = linear->inputs[0];
+    const int64_t heads = op_is_by_head(linear) ? linear->a.experts->count : 0;
     Step step = step_new(f, STEP_GEMM, linear->location, linear->result);
     step.gemm = (GemmStep){.x = f->at[x],
                            .experts = linear->a.experts,
                            .factor = NOWHERE,
                            .residual = NOWHERE,
-                           .heads = op_is_by_head(linear) ? linear->a.experts->count : 0,
-                           .k = columns_of(f, x) / (op_is_by_head(linear) ? linear->a.experts->count : 1),
+                           .heads = heads,
+                           .k = columns_of(f, x) / (heads ? heads : 1),
                            .weight = NO_PACKED,
                            .scales = NO_PACKED,
                            .offsets = NO_PACKED,

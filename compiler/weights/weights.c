@@ -245,8 +245,8 @@ static FileTensor part_of(Arena *arena, const FileTensor *tensor, int64_t expert
     return part;
 }
 
-/* The matrices of a weight that a file holds one above the other, in one matrix. That is cut first, and each of them is
- * transposed by itself. */
+/* The matrices of a weight that a file holds one above the other. The file's matrix is cut first, and then each of them
+ * is transposed by itself. */
 static const float *cut_stacked(Arena *arena, const WeightSpec *spec, Shape each, const Found *found,
                                 const FileTensor *tensor, bool numbers) {
     const SourceName *s = found->source;
@@ -263,10 +263,12 @@ static const float *cut_stacked(Arena *arena, const WeightSpec *spec, Shape each
              spec->name, (long long)n, shape_text(arena, turned ? (Shape){2, {each.dims[1], each.dims[0]}} : each));
     if (!turned || !numbers) return m.data;
     float *out = arena_array(arena, (size_t)(n * size), sizeof *out);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t r = 0; r < one.rows; r++)
-            for (int64_t c = 0; c < one.columns; c++)
-                out[i * size + c * one.rows + r] = m.data[i * size + r * one.columns + c];
+    for (int64_t i = 0; i < n; i++) {
+        Arena *own = arena_new();
+        one.data = m.data + i * size;
+        memcpy(out + i * size, transposed(own, one).data, (size_t)size * sizeof *out);
+        arena_free(own);
+    }
     return out;
 }
 

@@ -70,7 +70,7 @@ int attn_tokenizer_encode(const attn_tokenizer *t, const char *utf8, size_t byte
 /* Encodes a pair of texts, as a cross encoder reads a query and a text, by the file's template for pairs (`[CLS] first
  * [SEP] second [SEP]`); a file without one has the texts behind each other, inside what stands around a text. Writes at
  * most `capacity` ids and, where `segments` is not NULL, the segment of each. Returns the number of ids, or a negative
- * result as above. What does not fit is taken from the longer text, then from both in turns, as the strategy
+ * result as above. Ids that do not fit are left out of the longer text, then of both in turns, as the strategy
  * `longest_first` of Hugging Face does; texts of more than a million ids count as equally long. */
 int attn_tokenizer_encode_pair(const attn_tokenizer *t, const char *first, size_t first_bytes, const char *second,
                                size_t second_bytes, int32_t *ids, int32_t *segments, int capacity);

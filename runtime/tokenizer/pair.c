@@ -16,7 +16,7 @@ static void put(Written *to, const int32_t *ids, int count, int32_t segment) {
     to->count += count;
 }
 
-/* Shortens the longer count first, then both, until their sum is at most `room`. */
+/* Lowers the larger count to the smaller one, then both alike, until their sum is at most `room`. */
 static void shorten(int *a, int *b, int room) {
     int *less = *a > *b ? b : a, *more = *a > *b ? a : b;
     if (*a + *b <= room) return;
@@ -26,7 +26,8 @@ static void shorten(int *a, int *b, int room) {
 
 enum { ENOUGH = 1 << 20 };
 
-/* Ids of a text that are counted: all of them where they are not very many, so that the longer text is known. */
+/* The room for the ids of one text: enough for all of them where they are not very many, so that it is known which text
+ * is longer. */
 static int room_of(size_t bytes, int capacity) {
     const size_t wanted = bytes < ENOUGH / 4 - 16 ? 4 * bytes + 64 : ENOUGH;
     return wanted > (size_t)capacity ? (int)wanted : capacity;
