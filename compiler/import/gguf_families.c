@@ -60,7 +60,7 @@
 #define FFN(activation)                                         \
     "ffn { d_ff ${d_ff}, activation " activation                \
     "[ffn_bias?, bias all][ffn_precision?, precision weights ${ffn_precision}] }\n"
-/* The ffn of a mixture: `router` holds the words of its router, and `more` further settings. */
+/* The ffn of a mixture of experts, with the settings `router` of its router and the lines `more` behind them. */
 #define EXPERTS(router, more)                                                                      \
     "ffn {\nd_ff ${expert_ff}, activation silu gated\nexperts ${experts}, top ${top}\nrouter " router "\n" more \
     "[ffn_precision? precision weights ${ffn_precision}]\n}\n"

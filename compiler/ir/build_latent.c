@@ -1,5 +1,5 @@
-/* build_latent.c: latent attention (DeepSeek-AI 2024, arXiv:2405.04434, section 2.1.2 and 2.1.3). With the row x, the
- * matrices W, and heads i,
+/* build_latent.c: latent attention (DeepSeek-AI 2024, arXiv:2405.04434, sections 2.1.2 and 2.1.3). For a row x,
+ * matrices W and a head i,
  *
  *     c = rmsnorm(W_latent x),  r = rope(W_key_rope x),  key_i = [r, W_key_i c],  value_i = W_value_i c
  *

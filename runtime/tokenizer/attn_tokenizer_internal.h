@@ -277,7 +277,7 @@ bool attn_read_gguf(attn_tokenizer *t, const char *data, size_t size, const Repo
 bool attn_begins_gguf(const char *data, size_t size);
 bool attn_holds_gguf_keys(const char *data, size_t size); /* false, too, for other files */
 
-/* What belongs to an uncased BERT beside its vocabulary, which is there: steps, special tokens and [CLS] ... [SEP]. */
+/* Adds the steps, the special tokens and the template of an uncased BERT to its vocabulary, which `t` has already. */
 bool attn_finish_bert(attn_tokenizer *t, const Report *report);
 
 typedef struct {
