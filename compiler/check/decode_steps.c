@@ -6,11 +6,12 @@
 
 static int64_t rows_of(const DecodeSteps *s, RowsKind kind) {
     const bool last = s->taken == s->left;
+    if (kind >= ROWS_FIXED) return rows_fixed(s->plan, kind);
     switch (kind) {
     case ROWS_CHUNK:
     case ROWS_SOURCE: return s->taken; /* of append, and of encode */
     case ROWS_SEQUENCES: return last;  /* logits are of a text's last row */
-    case ROWS_PATCHES: return s->plan->patch_rows;
+    case ROWS_FIXED: break;
     }
     return 0;
 }
@@ -33,7 +34,8 @@ void decode_steps_enter(DecodeSteps *s, EntryKind entry, int64_t rows) {
         int64_t stride, begins[MOST_STEP_PARTS];
         const int n = steps_rounded(s->plan, step, parts, &stride, begins);
         if (!n) continue;
-        const int64_t most = step->rows == ROWS_PATCHES ? s->plan->patch_rows : step->rows == ROWS_SEQUENCES ? 1 : rows;
+        const int64_t fixed = rows_fixed(s->plan, step->rows);
+        const int64_t most = fixed ? fixed : step->rows == ROWS_SEQUENCES ? 1 : rows;
         const uint8_t *rows_kept = arena_alloc(s->arena, (size_t)(most * step->times * stride));
         for (int p = 0; p < n; p++)
             s->kept[entry][parts[p].rounded] = (QuantizedRows){rows_kept + begins[p], stride};

@@ -228,12 +228,13 @@ static const char *operand_text(TargetEmitter *e, Operand o) {
 }
 
 static const char *rows_of_kind(Arena *arena, const Plan *plan, RowsKind rows) {
+    const int64_t fixed = rows_fixed(plan, rows);
+    if (fixed) return arena_printf(arena, "run->sequences * %lld", (long long)fixed);
     switch (rows) {
     case ROWS_CHUNK: return "run->rows";
     case ROWS_SOURCE: return "run->source_rows";
     case ROWS_SEQUENCES: return "run->ended";
-    case ROWS_PATCHES:
-        return arena_printf(arena, "run->sequences * %lld", (long long)plan->patch_rows);
+    case ROWS_FIXED: break;
     }
     return "0";
 }

@@ -8,8 +8,8 @@ static const char *rows_word(RowsKind rows) {
     static const char *const words[] = {[ROWS_CHUNK] = "rows",
                                         [ROWS_SOURCE] = "source rows",
                                         [ROWS_SEQUENCES] = "sequences",
-                                        [ROWS_PATCHES] = "patches"};
-    return words[rows];
+                                        [ROWS_FIXED] = "patches"};
+    return words[rows < ROWS_FIXED ? rows : ROWS_FIXED];
 }
 
 /* ---------------------------------------------------------------- which part of the model */

@@ -166,9 +166,8 @@ int64_t stride_of(const Lowering *l, Operand operand) {
 int64_t sequence_bound(const Lowering *l, RowsKind rows) {
     const int64_t counts[] = {[ROWS_CHUNK] = l->plan->seq.n,
                               [ROWS_SOURCE] = l->plan->source_seq.n,
-                              [ROWS_SEQUENCES] = 1,
-                              [ROWS_PATCHES] = l->plan->patch_rows};
-    return counts[rows];
+                              [ROWS_SEQUENCES] = 1};
+    return rows < ROWS_FIXED ? counts[rows] : rows_fixed(l->plan, rows);
 }
 
 void fix_rows(const Lowering *l, KernelCall *call, RowsKind rows) {

@@ -42,7 +42,7 @@ KernelCall *lower_patches(const Lowering *l, const Step *s) {
     const PatchesStep *m = &s->patches;
     KernelCall *call = call_new(l, KERNEL_patches, l->isa, l->isa);
     constant_integer(l, call, "cached", 0);
-    constant_integer(l, call, "patch_rows", l->plan->patch_rows);
+    constant_integer(l, call, "patch_rows", m->height / m->patch * (m->width / m->patch));
     constant_integer(l, call, "height", m->height);
     constant_integer(l, call, "width", m->width);
     constant_integer(l, call, "patch", m->patch);

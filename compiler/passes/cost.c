@@ -17,11 +17,12 @@ Length call_bound(const Plan *plan) {
 }
 
 static int64_t rows_in(const Plan *plan, RowsKind rows, const CallRows *call) {
+    if (rows >= ROWS_FIXED) return rows_fixed(plan, rows);
     switch (rows) {
     case ROWS_CHUNK: return call->rows;
     case ROWS_SOURCE: return call->source;
     case ROWS_SEQUENCES: return 1;
-    case ROWS_PATCHES: return plan->patch_rows;
+    case ROWS_FIXED: break;
     }
     return 0;
 }

@@ -91,17 +91,26 @@ void fuse_add_positions(Fuse *f, const Op *op) {
 /* The rows that an image gives; a decoder reads none. */
 static RowsKind image_rows(const Fuse *f) { return f->plan->source_seq.n ? ROWS_SOURCE : ROWS_CHUNK; }
 
+/* The kind of a constant number of rows for each sequence. */
+static RowsKind fixed_rows(const Fuse *f, int64_t rows) {
+    Plan *plan = f->plan;
+    int i = 0;
+    while (i < plan->n_fixed_rows && plan->fixed_rows[i] != rows) i++;
+    if (i == MOST_FIXED_ROWS) bug("a plan has more than %d constant numbers of rows", MOST_FIXED_ROWS);
+    if (i == plan->n_fixed_rows) plan->fixed_rows[plan->n_fixed_rows++] = rows;
+    return (RowsKind)(ROWS_FIXED + i);
+}
+
 void fuse_patches(Fuse *f, const Op *op) {
     const Length seq = f->plan->source_seq.n ? f->plan->source_seq : f->plan->seq;
     const Stack *stack = f->module->model->encoder;
-    f->plan->patch_rows = tensor_in(f, op->result)->dims[0].n;
-    bool alone = f->plan->patch_rows == seq.n; /* no learned row is in front */
-    f->rows[op->result] = alone ? image_rows(f) : ROWS_PATCHES;
+    const int64_t rows = tensor_in(f, op->result)->dims[0].n;
+    f->rows[op->result] = rows == seq.n ? image_rows(f) : fixed_rows(f, rows); /* learned rows stand in front */
     Step step = step_new(f, STEP_PATCHES, op->location, op->result);
     step.patches = (PatchesStep){.height = stack->image_height, .width = stack->image_width, .patch = stack->patch};
     step.n = columns_of(f, op->result);
     step.out = place_result(f, op->result);
-    step.shape = arena_printf(f->arena, "[%lld a sequence][%lld]", (long long)f->plan->patch_rows, (long long)step.n);
+    step.shape = arena_printf(f->arena, "[%lld a sequence][%lld]", (long long)rows, (long long)step.n);
     step_add(f, step);
 }
 

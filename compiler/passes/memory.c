@@ -5,17 +5,18 @@
 
 #include <limits.h>
 
-/* Images are whole sequences, of the source if there is one. */
+/* Images and spectrograms are whole sequences, of the source if there is one. */
 static int64_t sequences_of(const Plan *plan) {
     return plan->source_seq.n ? plan->source_rows / plan->source_seq.n : plan->rows / plan->seq.n;
 }
 
 int64_t plan_rows(const Plan *plan, RowsKind kind) {
+    if (kind >= ROWS_FIXED) return sequences_of(plan) * rows_fixed(plan, kind);
     switch (kind) {
     case ROWS_CHUNK: return plan->rows;
     case ROWS_SOURCE: return plan->source_rows;
     case ROWS_SEQUENCES: return plan->seq.exact && !plan->cached ? plan->rows / plan->seq.n : plan->rows;
-    case ROWS_PATCHES: return sequences_of(plan) * plan->patch_rows;
+    case ROWS_FIXED: break;
     }
     return 0;
 }

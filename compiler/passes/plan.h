@@ -11,8 +11,9 @@ typedef enum RowsKind {
     ROWS_CHUNK,     /* all rows of the chunk's sequences, one after another */
     ROWS_SOURCE,    /* all rows of the sequences' sources, or all keys of attention alone */
     ROWS_SEQUENCES, /* one row for each sequence */
-    ROWS_PATCHES    /* a constant number of rows for each sequence */
+    ROWS_FIXED      /* and the kinds behind it: a constant number for each sequence, of which a plan has a list */
 } RowsKind;
+enum { MOST_FIXED_ROWS = 16 };
 
 /* Rows of the workspace, of an input or of an output. `times` is 1, or the number of experts that a row chooses where
  * there is a row for each of them; these stand in the order of the experts, and a STEP_SORT tells which is which. Those
@@ -292,12 +293,18 @@ typedef struct Plan {
     Length seq;              /* rows of a sequence */
     Length source_seq;       /* ROWS_SOURCE */
     bool cached;             /* its rows follow those of a state */
-    int64_t patch_rows;      /* ROWS_PATCHES: a sequence has that many */
+    int64_t fixed_rows[MOST_FIXED_ROWS]; /* of the kinds from ROWS_FIXED on: a sequence has that many */
+    int n_fixed_rows;
     int64_t rows;            /* most rows of a chunk */
     int64_t source_rows;     /* most of their sources */
     int64_t workspace_bytes; /* of the buffers */
     int64_t matrix_bytes;    /* of the weights that its products read */
 } Plan;
+
+/* The rows that a sequence has of a kind from ROWS_FIXED on; 0 of other kinds. */
+static inline int64_t rows_fixed(const Plan *plan, RowsKind kind) {
+    return kind >= ROWS_FIXED ? plan->fixed_rows[kind - ROWS_FIXED] : 0;
+}
 
 struct Program {
     const Module *module;
