@@ -343,7 +343,7 @@ void npy_write(Arena *arena, const char *path, Dtype dtype, Shape shape, const v
  * A Model is a spec in which every default is filled in, every number checked and every weight named. */
 #define UNSET (-1) /* a field that no level of the spec sets and whose default depends on other fields */
 
-enum { INPUT_TOKENS, INPUT_FEATURES, INPUT_PATCHES };
+enum { INPUT_TOKENS, INPUT_FEATURES, INPUT_PATCHES, INPUT_MEL };
 typedef enum PositionKind {
     POSITION_NONE,
     POSITION_SINUSOIDAL,
@@ -524,6 +524,15 @@ typedef struct Layer {
     int64_t weights_of; /* the layer that owns the weights: this one, or the first of the layers that share them */
 } Layer;
 
+/* A convolution over the rows of a sequence, with (kernel - 1) / 2 rows of zeros at both ends. */
+typedef struct Convolution {
+    Location location;
+    int64_t channels, kernel, stride;
+    int64_t rows; /* of its result */
+    bool bias;
+    Activation activation;
+} Convolution;
+
 typedef struct Stack {
     const char *name; /* encoder, decoder */
     Location location;
@@ -533,6 +542,9 @@ typedef struct Stack {
     int64_t vocab;
     int64_t image_height, image_width, patch;
     bool class_token, distillation_token, patch_bias;
+    int64_t mel_bins, mel_frames;
+    Convolution *convolutions; /* those of `input mel` */
+    int n_convolutions;
     double embedding_scale;
     int64_t segments, embedding_width; /* where embedding_width is not d_model, a projection follows */
     bool embedding_projected, embedding_projection_bias;
@@ -725,11 +737,11 @@ typedef struct Derived {
 } Derived;
 
 typedef struct OpAttributes {
-    int64_t heads, kv_heads, head_dim, offset, width, window, sink, groups, patch;
+    int64_t heads, kv_heads, head_dim, offset, width, window, sink, groups, patch, kernel, stride;
     int past; /* symbol of the number of rows before row 0; 0: there are no such rows */
     Dtype dtype; /* of round */
     double scale, cap, eps;
-    bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink;
+    bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink, by_column;
     Activation activation;
     PoolKind pool;
     const Experts *experts; /* of choose, expert_linear and expert_sum */

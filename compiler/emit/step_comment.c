@@ -71,6 +71,7 @@ static void add_part(Text *text, const Step *s, const char *part) {
     case STEP_ATTENTION: text->size -= strlen(", "); return;
     case STEP_COPY: text_printf(text, "output %s", begins_with(part, "copy_") ? part + strlen("copy_") : part); return;
     case STEP_PATCHES: text_printf(text, "pixels of each patch"); return;
+    case STEP_WINDOWS: text_printf(text, "rows of each convolution's window"); return;
     case STEP_PREPEND: text_printf(text, "embedding"); return;
     case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_JOIN: case STEP_ROUND:
     case STEP_POOL: case STEP_CHOOSE: case STEP_SORT: case STEP_GATHER: case STEP_COMBINE: case STEP_COUNT:
@@ -167,7 +168,7 @@ static void add_computed(Text *text, const Plan *plan, const Step *s) {
         return;
     case STEP_GATHER: text_printf(text, "[%s][%lld] in that order", rows, (long long)s->n); return;
     case STEP_COMBINE: add_combined(text, s); return;
-    case STEP_NORM: case STEP_PATCHES: case STEP_COPY: case STEP_COUNT: break;
+    case STEP_NORM: case STEP_PATCHES: case STEP_WINDOWS: case STEP_COPY: case STEP_COUNT: break;
     }
     text_printf(text, "[%s][%lld]", rows, (long long)s->n);
 }

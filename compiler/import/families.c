@@ -20,6 +20,7 @@ const Family *const families[] = {
     &family_mixtral, &family_qwen2_moe, &family_qwen3_moe, &family_olmoe, &family_granitemoe, &family_gpt_oss,
     &family_deepseek_v2, &family_deepseek_v3,
     &family_t5, &family_umt5, &family_bart, &family_mbart, &family_marian, &family_pegasus, &family_m2m_100,
+    &family_whisper,
     NULL,
 };
 

@@ -15,7 +15,7 @@ extern const Family family_llama, family_mistral, family_qwen2, family_qwen3, fa
 extern const Family family_gpt2, family_gpt_neox, family_opt, family_bloom, family_mpt,
     family_falcon;                 /* gpt.c */
 extern const Family family_t5, family_bart, family_mbart, family_marian, family_pegasus,
-    family_m2m_100;               /* seq2seq.c */
+    family_m2m_100, family_whisper; /* seq2seq.c */
 extern const Family family_granite, family_smollm3, family_olmo3, family_ministral, family_glm4,
     family_glm;                                                                                      /* granite.c */
 extern const Family family_gptj, family_codegen, family_gpt_neo, family_gpt_bigcode;                 /* gptj.c */

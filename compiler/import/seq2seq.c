@@ -305,3 +305,56 @@ const Family family_m2m_100 = {
     .spec = BART_SPEC("pre", "position sinusoidal fairseq offset ${offset}\n"),
     .tensors = BART_TENSORS("norm_in", FINAL_NORM("encoder"), FINAL_NORM("decoder")),
 };
+
+/* ---------------------------------------- Whisper: a spectrogram of constant length, and keys without a bias */
+static const ConfigKey whisper_keys[] = {
+    INTEGER("vocab_size", "vocab"), INTEGER("d_model", "d_model"), INTEGER("num_mel_bins", "bins"),
+    INTEGER("encoder_layers", "layers"), INTEGER("decoder_layers", "decoder_layers"),
+    INTEGER("encoder_attention_heads", "heads"), INTEGER("decoder_attention_heads", "decoder_heads"),
+    INTEGER("encoder_ffn_dim", "d_ff"), INTEGER("decoder_ffn_dim", "decoder_d_ff"),
+    INTEGER_OR("max_source_positions", "source", "1500", NULL),
+    INTEGER_OR("max_target_positions", "positions", "448", NULL), DERIVED("learned", "yes", NULL),
+    WORD_OR("activation_function", "activation", "gelu", ACTIVATIONS), MUST("is_encoder_decoder", "true"),
+    FLAG_OR("tie_word_embeddings", "tied", "true"), SEQ2SEQ_TOKENS("50257", "50256", "50256"),
+};
+#define WHISPER_STACK(layers, body)  \
+    "position learned\n"             \
+    "$layers " layers "\n" body      \
+    "$end\n"                         \
+    "}\n"
+#define WHISPER_ATTENTION(kind, heads) "attention " kind " { heads ${" heads "}, bias q v o }\n"
+#define WHISPER_FFN(d_ff) "ffn { d_ff ${" d_ff "}, activation ${activation} }\n"
+#define WHISPER_TENSORS(stack) \
+    stack ".embedding.positions.weight " stack ".embed_positions.weight\n" FINAL_NORM(stack) \
+    "@" stack ".layers.{layer} " stack ".layers.{layer}\n" BART_ATTENTION("attention", "self_attn", "norm_in")
+const Family family_whisper = {
+    .types = "whisper=Whisper", .title = "Whisper: Radford et al. 2022, arXiv:2212.04356.", .classes = BART_CLASSES,
+    KEYS(whisper_keys),
+    .irrelevant = "activation_dropout encoder_layerdrop decoder_layerdrop init_std num_hidden_layers scale_embedding "
+        "num_attention_heads hidden_size use_weighted_layer_sum classifier_proj_size apply_spec_augment "
+        "mask_time_prob mask_time_length mask_time_min_masks mask_feature_prob mask_feature_length "
+        "mask_feature_min_masks median_filter_width suppress_tokens begin_suppress_tokens",
+    .prefixes = "model.",
+    .spec =
+        "d_model ${d_model}\n"
+        "norm layernorm pre eps 1e-5\n" TOKENS_SPEC
+        "encoder {\n"
+        "input mel bins ${bins} frames 2*${source}\n"
+        "convolution { kernel 3, activation gelu }\n"
+        "convolution { kernel 3 stride 2, activation gelu }\n"
+        WHISPER_STACK("layers", WHISPER_ATTENTION("self", "heads") WHISPER_FFN("d_ff"))
+        "decoder {\n"
+        "vocab ${vocab}\n"
+        "seq <= ${bound}\n"
+        WHISPER_STACK("decoder_layers", WHISPER_ATTENTION("self", "decoder_heads")
+            WHISPER_ATTENTION("cross", "decoder_heads") WHISPER_FFN("decoder_d_ff"))
+        "[task=logits? head logits][task=logits&tied? tied]\n",
+    .tensors =
+        "encoder.embedding.convolutions.0.* encoder.conv1.*\n"
+        "encoder.embedding.convolutions.1.* encoder.conv2.*\n"
+        "decoder.embedding.tokens.weight decoder.embed_tokens.weight\n"
+        "[!tied? head.weight proj_out.weight]\n"
+        WHISPER_TENSORS("encoder") BART_FFN("norm_in")
+        WHISPER_TENSORS("decoder") BART_ATTENTION("cross_attention", "encoder_attn", "norm_in") BART_FFN("norm_in")
+        "ignore proj_out.weight\n",
+};

@@ -27,6 +27,17 @@ static void run_patches(Numbers pixels, int64_t height, int64_t width, int64_t p
                     for (int64_t x = 0; x < p; x++) *out++ = at(pixels, (c * height + top + y) * width + left + x);
 }
 
+/* x [frames][c], or [c][frames] by column -> out [n][c*kernel] */
+static void run_windows(Numbers x, const OpAttributes *a, int64_t frames, int64_t c, int64_t n, double *out) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t column = 0; column < c; column++)
+            for (int64_t tap = 0; tap < a->kernel; tap++) {
+                const int64_t row = i * a->stride + tap - (a->kernel - 1) / 2;
+                const bool inside = row >= 0 && row < frames;
+                *out++ = inside ? at(x, a->by_column ? column * frames + row : row * c + column) : 0;
+            }
+}
+
 /* The number of outlier j of a row that C has rounded, which is x but for what `by` allows. */
 static double given_outlier(QuantizeReport *report, const uint8_t *row, int64_t j, double x, double by) {
     float number;
@@ -319,6 +330,9 @@ static void run_op(Interp *in, const Op *op) {
     case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, (a->offset + past_of(in, a)) * d + i); break;
     case OP_append: run_append(in, op, n, d, out); break;
     case OP_patches: run_patches(x, extent(in, op->inputs[0], 1), extent(in, op->inputs[0], 2), a->patch, out); break;
+    case OP_windows:
+        run_windows(x, a, extent(in, op->inputs[0], a->by_column), d / a->kernel, n, out);
+        break;
     case OP_prepend: run_prepend(in, op, n, d, out); break;
     case OP_add: {
         bool same_row = in->graph->tensors[op->inputs[1]].rank == 1;

@@ -83,6 +83,27 @@ static int embed_patches(Build *b, const Stack *stack, const Stem *stem) {
     return EMIT(prepend, longer, ATTRIBUTES(.scale = 1), class_token, distillation_token, x);
 }
 
+/* Convolutions are products of the rows of their windows. */
+static int embed_mel(Build *b, const Stack *stack, const Stem *stem) {
+    Dim dims[] = {build_constant(stack->mel_bins), build_constant(stack->mel_frames)};
+    int x = build_input(b, IN_mel, 2, dims, false);
+    int64_t width = stack->mel_bins;
+    for (int i = 0; i < stack->n_convolutions; i++) {
+        const Convolution *c = &stack->convolutions[i];
+        const char *name = arena_printf(b->arena, "convolutions.%d", i);
+        b->location = c->location;
+        x = EMIT(windows, build_value2(b, arena_printf(b->arena, "windows.%d", i), build_constant(c->rows),
+                                       width * c->kernel),
+                 ATTRIBUTES(.kernel = c->kernel, .stride = c->stride, .by_column = i == 0), x);
+        x = build_new_linear(b, stem, name, ROLE_NONE, x, c->channels, c->bias);
+        const char *what = arena_printf(b->arena, "%s_%s", name, activation_name(c->activation));
+        x = EMIT(activation, build_value_like(b, what, x), ATTRIBUTES(.activation = c->activation), x);
+        width = c->channels;
+    }
+    b->location = stack->location;
+    return x;
+}
+
 /* A table whose rows are added to those of the tokens; a file may have it `longer`. */
 static int declare_added(Build *b, const Stem *stem, const char *what, const Stack *stack, int64_t rows, bool longer) {
     const Shape shape = build_matrix(rows, stack->embedding_width);
@@ -129,7 +150,7 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
         if (stack->embedding_scale != 1)
             x = EMIT(scale, build_value_like(b, "scaled", x), ATTRIBUTES(.scale = stack->embedding_scale), x);
     } else {
-        x = embed_patches(b, stack, stem);
+        x = stack->input == INPUT_MEL ? embed_mel(b, stack, stem) : embed_patches(b, stack, stem);
         if (of_source) build_mark_source(b);
     }
     int learned = NO_WEIGHT; /* stands in front of the segments, whose rows are added first */

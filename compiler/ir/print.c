@@ -19,7 +19,8 @@ static void print_attributes(Text *out, const Op *op) {
                     {"head_dim", a->head_dim}, {"offset", a->offset},
                     {"width", a->width},       {"window", a->window},
                     {"sink", a->sink},         {"groups", a->groups > 1 ? a->groups : 0},
-                    {"patch", a->patch}};
+                    {"patch", a->patch},       {"kernel", a->kernel},
+                    {"stride", a->stride}};
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
         if (integers[i].value) text_printf(out, " %s=%lld", integers[i].name, (long long)integers[i].value);
     if (a->past) text_printf(out, " past");
@@ -34,7 +35,8 @@ static void print_attributes(Text *out, const Op *op) {
         const char *name;
         bool value;
     } flags[] = {{"plus_one", a->plus_one}, {"interleaved", a->interleaved}, {"causal", a->causal},
-                 {"mask", a->has_mask},     {"prefix", a->has_prefix},       {"sink_learned", a->has_sink}};
+                 {"mask", a->has_mask},     {"prefix", a->has_prefix},       {"sink_learned", a->has_sink},
+                 {"by_column", a->by_column}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].value) text_printf(out, " %s", flags[i].name);
 }

@@ -87,6 +87,15 @@ static void verify_join(const Graph *g, int index, const char *after) {
     WANT(result->dims[1].n == x->dims[1].n + y->dims[1].n);
 }
 
+static void verify_windows(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
+    const int rows = op->a.by_column ? 1 : 0; /* the dimension that counts them */
+    WANT(x->rank == 2 && op->a.kernel > 0 && op->a.kernel % 2 && op->a.stride > 0);
+    WANT(result->dims[1].n == x->dims[1 - rows].n * op->a.kernel);
+    WANT(!x->dims[rows].symbol && result->dims[0].n == (x->dims[rows].n - 1) / op->a.stride + 1);
+}
+
 /* The shapes that ops.def states. */
 static void verify_shapes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
@@ -108,6 +117,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->dims[0].symbol && result->dims[0].symbol && result->dims[0].symbol != x->dims[0].symbol);
         break;
     case OP_patches: WANT(x->rank == 3 && a->patch > 0 && result->dims[1].n == 3 * a->patch * a->patch); break;
+    case OP_windows: verify_windows(g, index, after); break;
     case OP_prepend:
         WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + op->n_inputs - 1);
         break;
@@ -150,8 +160,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->dims[1].n == y->dims[1].n && result->dims[1].n == y->dims[0].n &&
              (op->n_inputs < 3 || z->dims[0].n == y->dims[0].n));
         break;
-    case OP_layernorm:
-    case OP_rmsnorm:
+    case OP_layernorm: case OP_rmsnorm:
         WANT(a->groups > 0 && x->dims[1].n % a->groups == 0 &&
              (y->rank == 2 ? y->dims[1].n : y->dims[0].n) == x->dims[1].n / a->groups);
         break;

@@ -53,6 +53,26 @@ KernelCall *lower_patches(const Lowering *l, const Step *s) {
     return call;
 }
 
+KernelCall *lower_windows(const Lowering *l, const Step *s) {
+    const WindowsStep *m = &s->windows;
+    KernelCall *call = call_new(l, KERNEL_windows, l->isa, l->isa);
+    constant_integer(l, call, "cached", 0);
+    constant_integer(l, call, "given", m->x.buffer == NO_BUFFER);
+    constant_integer(l, call, "channels", m->channels);
+    constant_integer(l, call, "frames", m->frames);
+    constant_integer(l, call, "kernel", m->kernel);
+    constant_integer(l, call, "stride", m->stride);
+    constant_integer(l, call, "results", m->results);
+    constant_integer(l, call, "x_stride", stride_of(l, m->x));
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    call->comment = arena_printf(l->arena, "windows of %s, every %lldth, of %s as rows",
+                                 counted(l->arena, m->kernel, "row"), (long long)m->stride,
+                                 counted(l->arena, m->channels, "channel"));
+    give_operand(call, "x", m->x);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
 KernelCall *lower_norm(const Lowering *l, const Step *s) {
     const NormStep *m = &s->norm;
     const char *kind = op_name(m->centered ? OP_layernorm : OP_rmsnorm);

@@ -196,7 +196,7 @@ static void print_length(const Print *to, const char *name, Length length) {
 
 static void print_stack(const Print *to, const Stack *s) {
     Text *out = to->out;
-    static const char *const inputs[] = {"tokens", "features", "patches"};
+    static const char *const inputs[] = {"tokens", "features", "patches", "mel"};
     text_printf(out, "  %s\n", s->name);
     if (to->whole) print_length(to, "  seq", s->seq);
     text_printf(out, "    input %s", inputs[s->input]);
@@ -206,6 +206,14 @@ static void print_stack(const Print *to, const Stack *s) {
                     (long long)s->image_width, (long long)s->patch, s->class_token ? " class" : "",
                     s->distillation_token ? " distillation" : "",
                     s->patch_bias ? "" : " no_bias");
+    if (s->input == INPUT_MEL)
+        text_printf(out, " bins %lld frames %lld", (long long)s->mel_bins, (long long)s->mel_frames);
+    for (int i = 0; i < s->n_convolutions; i++) {
+        const Convolution *c = &s->convolutions[i];
+        text_printf(out, "\n    convolution kernel %lld stride %lld%s channels %lld activation %s",
+                    (long long)c->kernel, (long long)c->stride, c->bias ? "" : " no_bias", (long long)c->channels,
+                    activation_name(c->activation));
+    }
     text_printf(out, "\n    embedding width %lld scale %s segments %lld%s%s,", (long long)s->embedding_width,
                 real(to, s->embedding_scale), (long long)s->segments, s->embedding_projected ? " projected" : "",
                 s->embedding_projected && !s->embedding_projection_bias ? " no_bias" : "");

@@ -210,6 +210,8 @@ static const struct {
     {F_class_token, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_distillation_token, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_patch_no_bias, F_input, 1 << INPUT_PATCHES, "patches"},
+    {F_mel_bins, F_input, 1 << INPUT_MEL, "mel"},
+    {F_mel_frames, F_input, 1 << INPUT_MEL, "mel"},
     {F_norm_no_bias, F_norm, 1 << NORM_layernorm, "layernorm"},
     {F_qk_norm_all_heads, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
     {F_qk_norm_weight_per_head, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
@@ -463,6 +465,7 @@ static void misplaced_block(Resolver *r, Block block, Block inner, const Item *i
         [BLOCK_DECODER] = "`decoder { … }`",    [BLOCK_LAYERS] = "`layers N { … }`",
         [BLOCK_LAYER] = "`layer { … }`",        [BLOCK_ATTENTION] = "`attention self { … }`",
         [BLOCK_FFN] = "`ffn { … }`",            [BLOCK_WEIGHTS] = "`weights { … }`",
+        [BLOCK_CONVOLUTION] = "`convolution { … }`",
     };
     Text where = text_new(r->arena);
     for (int b = 0; b < BLOCK_COUNT; b++)

@@ -7,8 +7,8 @@
 enum { MOST_EXPERTS = 1024 }; /* the C chooses among them in arrays on the stack */
 
 typedef enum Block {
-    BLOCK_MODEL, BLOCK_ENCODER, BLOCK_DECODER, BLOCK_LAYERS, BLOCK_LAYER, BLOCK_ATTENTION, BLOCK_FFN, BLOCK_WEIGHTS,
-    BLOCK_COUNT
+    BLOCK_MODEL, BLOCK_ENCODER, BLOCK_DECODER, BLOCK_CONVOLUTION, BLOCK_LAYERS, BLOCK_LAYER, BLOCK_ATTENTION, BLOCK_FFN,
+    BLOCK_WEIGHTS, BLOCK_COUNT
 } Block;
 
 enum {
@@ -16,6 +16,7 @@ enum {
     IN_MODEL = 1 << BLOCK_MODEL,
     IN_ENCODER = 1 << BLOCK_ENCODER,
     IN_DECODER = 1 << BLOCK_DECODER,
+    IN_CONVOLUTION = 1 << BLOCK_CONVOLUTION,
     IN_LAYERS = 1 << BLOCK_LAYERS,
     IN_LAYER = 1 << BLOCK_LAYER,
     IN_ATTENTION = 1 << BLOCK_ATTENTION,
@@ -115,7 +116,7 @@ static inline bool norm_has_bias(NormKind kind) {
 Location stated_at(const Scope *scope, Field field, Location otherwise);
 
 enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS = 1 << 16,
-       MOST_PATCH = 1 << 14, MOST_LETS = 4096 };
+       MOST_PATCH = 1 << 14, MOST_KERNEL = 255, MOST_CONVOLUTIONS = 8, MOST_LETS = 4096 };
 #define MOST_INTEGER INT64_C(0x7fffffff)
 
 /* model/source_names.c */
@@ -137,6 +138,8 @@ void resolve_layers(Resolver *r, const Scope *outer, const Item *item, Stack *st
 /* Reports numbers that occur twice in a list of `export`, or that no model has; the list is then empty. */
 void check_export_list(Resolver *r, FieldValue *list, const char *what);
 void export_heads(Resolver *r, const Scope *scope, Attention *a);
+/* --- model/front.c: what an encoder of `input mel` reads, and the convolutions in front of its layers. */
+void resolve_mel(Resolver *r, Scope *scope, const Item *item, Stack *stack);
 /* --- model/stack.c */
 Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_decoder);
 

@@ -158,6 +158,25 @@ static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t b
 
 /* ---------------------------------------------------------------- stacks */
 
+/* Fewer frames, of which as many are left beyond the last whole stride as before. */
+static void shrink_mel(const Small *s, Stack *stack, const Stack *from) {
+    enum { BINS = 12, FRAMES = 24 };
+    int64_t whole = 1;
+    for (int i = 0; i < from->n_convolutions && whole <= FRAMES; i++) whole *= from->convolutions[i].stride;
+    stack->mel_bins = from->mel_bins > BINS ? same_parity(BINS, from->mel_bins) : from->mel_bins;
+    if (from->mel_frames > FRAMES) stack->mel_frames = FRAMES / whole * whole + from->mel_frames % whole;
+    if (stack->mel_frames < 1) stack->mel_frames = 1;
+    stack->convolutions = arena_array(s->arena, (size_t)from->n_convolutions, sizeof *stack->convolutions);
+    int64_t rows = stack->mel_frames;
+    for (int i = 0; i < from->n_convolutions; i++) {
+        Convolution *c = &stack->convolutions[i];
+        *c = from->convolutions[i];
+        c->channels = c->channels == s->from->d_model ? s->to->d_model : small_width(s, c->channels);
+        rows = c->rows = (rows - 1) / c->stride + 1;
+    }
+    stack->seq.n = rows;
+}
+
 static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
     stack->vocab = from->vocab ? small_vocab(from->vocab) : 0;
     stack->segments = least(from->segments, 8);
@@ -171,6 +190,7 @@ static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
         stack->image_width = columns * stack->patch;
         stack->seq.n = rows * columns + from->class_token + from->distillation_token;
     }
+    if (stack->input == INPUT_MEL) shrink_mel(s, stack, from);
     int64_t d = s->from->d_model, small = s->to->d_model;
     if (from->embedding_width == d) stack->embedding_width = small;
     else if (small != d)

@@ -6,6 +6,15 @@
 
 static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
     stack->input = (int)get(scope, F_input);
+    for (const Item *i = item->items; i && stack->input != INPUT_MEL; i = i->next)
+        if (item_is_block(i, "convolution") && known(scope, F_input)) {
+            diagnose(r->diagnostics, i->location, "`convolution` needs `input mel`");
+            break;
+        }
+    if (stack->input == INPUT_MEL) {
+        resolve_mel(r, scope, item, stack);
+        return;
+    }
     if (stack->input == INPUT_PATCHES) {
         stack->image_height = get(scope, F_image_height);
         stack->image_width = stated(scope, F_image_width) ? get(scope, F_image_width) : stack->image_height;
@@ -81,7 +90,7 @@ static void resolve_embedding(Resolver *r, Scope *scope, const Item *item, Stack
         if (stack->embedding_projected)
             diagnose(r->diagnostics, scope->fields[F_embedding_factor].location,
                      "`embedding factor` needs `input tokens`");
-        if (stack->input == INPUT_PATCHES && stack->embedding_scale != 1)
+        if (stack->input != INPUT_FEATURES && stack->embedding_scale != 1)
             diagnose(r->diagnostics, stated_at(scope, F_embedding_scale, item->location),
                      "`embedding scale` needs `input tokens` or `input features`");
         stack->segments = 0;
@@ -177,7 +186,8 @@ static void check_export(Resolver *r, const Scope *scope, const Stack *stack) {
 
 /* Attention over all rows is invariant to their order, unless positions or a mask distinguish them. */
 static bool knows_order(const Resolver *r, const Stack *stack) {
-    bool attends = false, ordered = r->position_said || stack->input == INPUT_PATCHES || stack->seq.n == 1;
+    const bool places = stack->input == INPUT_PATCHES || stack->input == INPUT_MEL;
+    bool attends = false, ordered = r->position_said || places || stack->seq.n == 1;
     for (int64_t l = 0; l < stack->n_layers; l++)
         for (int s = 0; s < stack->layers[l].count; s++) {
             const Sublayer *sub = &stack->layers[l].sublayers[s];

@@ -109,6 +109,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_embed: fuse_embed(f, op); break;
     case OP_take_rows: break; /* part of the add that reads it */
     case OP_patches: fuse_patches(f, op); break;
+    case OP_windows: fuse_windows(f, op); break;
     case OP_prepend: fuse_prepend(f, op); break;
     case OP_linear: fuse_linear(f, op); break;
     case OP_choose:

@@ -65,6 +65,7 @@ int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`
 void fuse_embed(Fuse *f, const Op *op);
 void fuse_add_positions(Fuse *f, const Op *op); /* for rows that no lookup made, such as features */
 void fuse_patches(Fuse *f, const Op *op);
+void fuse_windows(Fuse *f, const Op *op);
 void fuse_prepend(Fuse *f, const Op *op);
 
 /* --- passes/fuse_gemm.c */

@@ -101,16 +101,39 @@ static RowsKind fixed_rows(const Fuse *f, int64_t rows) {
     return (RowsKind)(ROWS_FIXED + i);
 }
 
-void fuse_patches(Fuse *f, const Op *op) {
+/* The rows of a tensor with a constant number of them for each sequence. */
+static RowsKind constant_rows(const Fuse *f, int tensor) {
     const Length seq = f->plan->source_seq.n ? f->plan->source_seq : f->plan->seq;
+    const int64_t rows = tensor_in(f, tensor)->dims[0].n;
+    return rows == seq.n ? image_rows(f) : fixed_rows(f, rows);
+}
+
+void fuse_patches(Fuse *f, const Op *op) {
     const Stack *stack = f->module->model->encoder;
     const int64_t rows = tensor_in(f, op->result)->dims[0].n;
-    f->rows[op->result] = rows == seq.n ? image_rows(f) : fixed_rows(f, rows); /* learned rows stand in front */
+    f->rows[op->result] = constant_rows(f, op->result); /* fewer where learned rows stand in front */
     Step step = step_new(f, STEP_PATCHES, op->location, op->result);
     step.patches = (PatchesStep){.height = stack->image_height, .width = stack->image_width, .patch = stack->patch};
     step.n = columns_of(f, op->result);
     step.out = place_result(f, op->result);
     step.shape = arena_printf(f->arena, "[%lld a sequence][%lld]", (long long)rows, (long long)step.n);
+    step_add(f, step);
+}
+
+void fuse_windows(Fuse *f, const Op *op) {
+    const Tensor *x = tensor_in(f, op->inputs[0]), *result = tensor_in(f, op->result);
+    const bool given = x->kind == TENSOR_INPUT;
+    f->rows[op->result] = constant_rows(f, op->result);
+    Step step = step_new(f, STEP_WINDOWS, op->location, op->result);
+    step.windows = (WindowsStep){.x = given ? NOWHERE : f->at[op->inputs[0]],
+                                 .channels = x->dims[given ? 0 : 1].n,
+                                 .frames = x->dims[given ? 1 : 0].n,
+                                 .kernel = op->a.kernel,
+                                 .stride = op->a.stride,
+                                 .results = result->dims[0].n};
+    step.n = columns_of(f, op->result);
+    step.out = place_result(f, op->result);
+    step.shape = arena_printf(f->arena, "[%lld a sequence][%lld]", (long long)result->dims[0].n, (long long)step.n);
     step_add(f, step);
 }
 

@@ -69,6 +69,7 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
         break;
     case STEP_ROUND: all[n++] = (Read){"x", s->round.x}; break;
     case STEP_POOL: all[n++] = (Read){"x", s->pool.x}; break;
+    case STEP_WINDOWS: all[n++] = (Read){"x", s->windows.x}; break;
     case STEP_PATCHES: case STEP_COUNT: break;
     }
     all[n++] = (Read){"order", s->order};
@@ -100,7 +101,7 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 }
 
 const char *step_kind_name(StepKind kind) {
-    static const char *const names[STEP_COUNT] = {"embed", "patches", "prepend", "gemm", "choose", "sort",
+    static const char *const names[STEP_COUNT] = {"embed", "patches", "windows", "prepend", "gemm", "choose", "sort",
                                                   "gather", "combine", "norm", "rope", "store", "attention",
                                                   "map", "quantize", "join", "round", "pool", "copy"};
     return names[kind];

@@ -68,6 +68,7 @@ typedef struct Packed {
 typedef enum StepKind {
     STEP_EMBED,
     STEP_PATCHES,
+    STEP_WINDOWS,
     STEP_PREPEND,
     STEP_GEMM,
     STEP_CHOOSE,
@@ -104,6 +105,13 @@ typedef struct EmbedStep {
 typedef struct PatchesStep {
     int64_t height, width, patch; /* pixels; of a square */
 } PatchesStep;
+
+/* Rows of kernel * channels columns: those of x, or of the input mel, around every stride-th of them. */
+typedef struct WindowsStep {
+    Operand x; /* NO_BUFFER: the input [channels][frames] */
+    int64_t channels, frames, kernel, stride;
+    int64_t results; /* rows of a sequence */
+} WindowsStep;
 
 /* out = residual + residual_scale * (activation(cap(scale * (x weight^T * scales + bias + the products of outliers))) *
  * factor) */
@@ -249,6 +257,7 @@ typedef struct Step {
     union {
         EmbedStep embed; /* STEP_PREPEND too */
         PatchesStep patches;
+        WindowsStep windows;
         GemmStep gemm;
         ChooseStep choose;
         SortStep sort;

@@ -85,6 +85,15 @@ COUNTS = {
         + 6 * layer(512, 2048, bias=False, norms=3, norm_bias=False, cross=True),
         60506624,
     ),
+    "whisper_tiny": (
+        384 * (3 * 80 + 1)
+        + 384 * (3 * 384 + 1)
+        + (1500 + 448 + 51865) * 384
+        + 4 * (layer(384, 1536) - 384)  # a key has no bias
+        + 4 * (layer(384, 1536, norms=3, cross=True) - 2 * 384)
+        + 4 * 384,
+        37760640,
+    ),
 }
 
 

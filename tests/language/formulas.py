@@ -12,6 +12,16 @@ NOTHING = "layers 1 { ffn { d_ff 1, norm none } }"  # with its weights at 0, row
 STILL = {"encoder.layers.0.ffn.down.weight": [[0.0]] * 6, "encoder.layers.0.ffn.down.bias": [0.0] * 6}
 
 
+class Around:
+    """Rows, of which those in front of the first and behind the last one are 0."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __getitem__(self, i):
+        return self.rows[i] if 0 <= i < len(self.rows) else [0.0] * len(self.rows[0])
+
+
 class Formulas:
     def __init__(self, folder, page):
         self.folder, self.page = folder, page
@@ -67,6 +77,25 @@ class Formulas:
         matrix = m.weight("encoder.embedding.patches.weight")
         near(m.outputs("hidden", {"pixels": pixels})[0], [Row(sum(a * b for a, b in zip(row, square)) for row in matrix)
                                                             for square in squares], "patches no_bias")
+
+    def test_convolution(self):
+        spec = ("model t { d_model 6\nencoder { input mel bins 4 frames 7\n"
+                "convolution { kernel 3 no_bias, channels 5 }\n"
+                "convolution { kernel 5 stride 2, activation gelu }\n%s } }")
+        m = self.model(spec % NOTHING, STILL)
+        mel = draw(m.dice, 4, 7)
+        rows = [[mel[c][i] for c in range(4)] for i in range(7)]
+        for layer, (kernel, stride, kind) in enumerate(((3, 1, "relu"), (5, 2, "gelu"))):
+            # x may be asked for the rows in front of the first and behind the last one
+            f = self.page.formulas("convolution", kernel=kernel, stride=stride, x=Around(rows))
+            name, wanted = "encoder.embedding.convolutions.%d" % layer, []
+            for i in range((len(rows) - 1) // stride + 1):
+                flat = Row(f["window"](i, c, j) for c in range(len(rows[0])) for j in range(kernel))
+                wide = m.linear(name, flat) if layer else Row(sum(a * b for a, b in zip(row, flat))
+                                                             for row in m.weight(name + ".weight"))
+                wanted.append([self.page.meaning("activation", kind, {"x": x}) for x in wide])
+            rows = wanted
+        near(m.outputs("hidden", {"mel": mel})[0], rows, "convolution")
 
     def test_sinusoids(self):
         for words, fairseq, halves, offset in (("", False, False, 0), ("halves offset 3", False, True, 3),

@@ -178,7 +178,7 @@ class Language(Formulas):
             sublayer = r"(cross_)?attention\d*" + (r"|ffn\d*" if "the same" in row else "")
             for name in names:
                 whole = name if re.match(r"S\.|embedding|head|pooler|classifier", name) else stem + name
-                parts = {"S": "(encoder|decoder)", "L": r"\d+", "A": "(%s)" % sublayer, "ffn": r"ffn\d*",
+                parts = {"S": "(encoder|decoder)", "L": r"\d+", "I": r"\d+", "A": "(%s)" % sublayer, "ffn": r"ffn\d*",
                          "*": "(weight|bias|smooth)"}
                 patterns[whole] = r"\.".join(parts.get(part, part) for part in whole.split("."))
         assert len(patterns) > 25, str(patterns)

@@ -34,6 +34,10 @@ DEEPSEEK = dict(LLAMA, num_key_value_heads=4, num_hidden_layers=3, moe_intermedi
 BART = dict(vocab_size=37, d_model=14, encoder_layers=2, decoder_layers=1, encoder_attention_heads=2,
             decoder_attention_heads=7, encoder_ffn_dim=23, decoder_ffn_dim=17, max_position_embeddings=19,
             pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=3)
+WHISPER = dict(vocab_size=37, num_mel_bins=7, d_model=14, encoder_layers=2, decoder_layers=1,
+               encoder_attention_heads=2, decoder_attention_heads=7, encoder_ffn_dim=23, decoder_ffn_dim=17,
+               max_source_positions=9, max_target_positions=19, pad_token_id=1, bos_token_id=0, eos_token_id=2,
+               decoder_start_token_id=3, begin_suppress_tokens=None)
 T5 = dict(vocab_size=37, d_model=15, d_kv=7, d_ff=23, num_layers=2, num_decoder_layers=1, num_heads=3,
           relative_attention_num_buckets=8, relative_attention_max_distance=12, decoder_start_token_id=0)
 CLIP = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
@@ -305,6 +309,11 @@ CASES = {
     "pegasus_wide_odd": ("PegasusForConditionalGeneration", dict(EVEN_BART, scale_embedding=True), "source greedy"),
     "m2m_100_wide_odd": ("M2M100ForConditionalGeneration", dict(EVEN_BART), "source greedy"),
     "t5_wide_odd": ("T5ForConditionalGeneration", dict(ODD_T5, feed_forward_proj="gated-gelu"), "source greedy"),
+    "whisper_odd": ("WhisperForConditionalGeneration", dict(WHISPER), "sound source greedy"),
+    "whisper_plain": ("WhisperModel", dict(WHISPER, activation_function="relu", decoder_attention_heads=2),
+                      "sound source"),
+    "whisper_untied": ("WhisperForConditionalGeneration", dict(WHISPER, tie_word_embeddings=False, num_mel_bins=1,
+                                                               max_source_positions=1), "sound source"),
     "bart_classifier": ("BartForSequenceClassification", dict(BART, num_labels=3), "source shifted end"),
     "bart_answers": ("BartForQuestionAnswering", dict(BART), "source shifted end"),
     "mbart_classifier": ("MBartForSequenceClassification", dict(BART, num_labels=5), "source shifted end"),
@@ -530,9 +539,18 @@ def greedy(model, inputs, begin):
     return text, clear and not dull and model.config.get_text_config().pad_token_id not in new
 
 
+def sound(config):
+    """A spectrogram of normal numbers."""
+    shape = (config.num_mel_bins, 2 * config.max_source_positions)
+    return numpy.random.default_rng(5).standard_normal(shape).astype(numpy.float32)
+
+
 def greedy_of(model, name):
     """The text that belongs to the inputs of the case."""
-    config = model.config.get_text_config()
+    config = model.config if "sound" in CASES[name][2] else model.config.get_text_config()
+    if "sound" in CASES[name][2]:
+        features = torch.tensor(sound(config))[None].to(next(model.parameters()).dtype)
+        return greedy(model, {"input_features": features}, [config.decoder_start_token_id])
     if "source" in CASES[name][2]:
         source = draw(name, TOKENS, config.vocab_size, config)
         return greedy(model, {"input_ids": torch.tensor(source)[None]}, [config.decoder_start_token_id])
@@ -606,6 +624,12 @@ def make(name):
         pixels = numpy.random.default_rng(3).standard_normal((3, *size)).astype(numpy.float32)
         save(folder, "in.pixels", pixels)
         run("", pixel_values=torch.tensor(pixels)[None].double())
+        return
+    if "sound" in kind:
+        mel, target = sound(config), draw(name + "t", TARGET, vocab, config)
+        save(folder, "in.mel", mel)
+        save(folder, "in.target", target, True)
+        run("", input_features=torch.tensor(mel)[None].double(), decoder_input_ids=torch.tensor(target)[None])
         return
     if cross:
         source, target = draw(name, TOKENS, vocab, config), draw(name + "t", TARGET, vocab, config)

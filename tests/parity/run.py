@@ -134,9 +134,10 @@ class Case:
         expected = npy.read(os.path.join(self.folder, "out.greedy.npy"))[1]
         command = ["generate", self.spec, "--weights", self.weights, "--engine", engine, "--ignore-eos"]
         command += ["--target", self.targets[-1]] if engine == "compiled" else []
-        if "source" in self.inputs:
+        source = next((name for name in ("source", "mel") if name in self.inputs), None)
+        if source:
             given = 1  # the spec's first token
-            command += ["--in", "source=" + os.path.join(self.folder, "in.source.npy")]
+            command += ["--in", "%s=%s" % (source, os.path.join(self.folder, "in.%s.npy" % source))]
         else:
             given, prompt = PROMPT, os.path.join(self.scratch, "prompt.npy")
             npy.write(prompt, expected[:given], descr="<i8")

@@ -18,10 +18,17 @@ int64_t said_number(const Section *s, SettingId setting) {
     return 0;
 }
 
+/* A spectrogram needs a convolution, unless its block has one. */
+static void add_convolution(Draw *d, Section *s) {
+    for (const Section *inner = s->first; inner; inner = inner->next)
+        if (inner->block == BLOCK_CONVOLUTION) return;
+    state(d, add_section(d, s, BLOCK_CONVOLUTION, "convolution"), S_kernel, "3");
+}
+
 void state(Draw *d, Section *s, SettingId setting, const char *text) {
     char *end;
     long long number = strtoll(text, &end, 10);
-    (void)d;
+    if (setting == S_input && s->block == BLOCK_ENCODER && strncmp(text, "mel", 3) == 0) add_convolution(d, s);
     s->lines[setting] = text;
     s->numbers[setting] = *end ? 0 : number;
 }
@@ -188,6 +195,20 @@ static void forget_sublayer(Draw *d, const Section *s) {
     d->cross = d->bare = d->last = false;
 }
 
+/* Behind the first one; the last one has d_model channels. */
+static void draw_convolutions(Draw *d, Section *s) {
+    static const Habit habits[] = {{S_activation, 60}};
+    Section *first = s->first;
+    say_something(d, first, S_kernel);
+    by_habit(d, first, habits, COUNT(habits));
+    for (int more = (int)dice_below(&d->dice, 3); more > 0; more--) {
+        if (usual(d, 60)) say_something(d, s->last, S_channels);
+        Section *next = add_section(d, s, BLOCK_CONVOLUTION, "convolution");
+        say_something(d, next, S_kernel);
+        by_habit(d, next, habits, COUNT(habits));
+    }
+}
+
 static void draw_stack(Draw *d, Section *model, bool decoder) {
     static const Habit habits[] = {{S_embedding, 35}, {S_segments, 15}, {S_position, 55}, {S_norm, 15},
                                    {S_final_norm, 15}};
@@ -196,7 +217,9 @@ static void draw_stack(Draw *d, Section *model, bool decoder) {
     forget_sublayer(d, s);
     if (usual(d, 40)) say_something(d, s, S_input);
     const char *input = said(s, S_input);
-    bool tokens = !input || strncmp(input, "tokens", 6) == 0, image = input && strncmp(input, "patches", 7) == 0;
+    bool tokens = !input || strncmp(input, "tokens", 6) == 0, mel = input && strncmp(input, "mel", 3) == 0;
+    bool image = mel || (input && strncmp(input, "patches", 7) == 0);
+    if (mel) draw_convolutions(d, s);
     if (!tokens) d->wants_source_tokens = true;
     if (!image && !said(s, S_seq)) say_something(d, s, S_seq);
     if (!said(s, S_vocab) && tokens) say_something(d, s, S_vocab);
@@ -284,7 +307,8 @@ Section *place_of(Section *near, SettingId setting, bool outermost) {
 /* What was drawn where an option of a pair now stands, and would have it refused. */
 static void make_room(Draw *d, Section *place, Section *near, const char *text) {
     static const SettingId of_heads[] = {S_kv_heads, S_head_dim, S_value_dim, S_qk_norm, S_project, S_output};
-    if (strncmp(text, "patches", 7) == 0) place->lines[S_seq] = place->lines[S_embedding] = NULL;
+    if (strncmp(text, "patches", 7) == 0 || strncmp(text, "mel", 3) == 0)
+        place->lines[S_seq] = place->lines[S_embedding] = NULL;
     if (strcmp(text, "general") != 0 && strcmp(text, "additive") != 0) return;
     for (int i = 0; i < COUNT(of_heads); i++) near->lines[of_heads[i]] = NULL;
     state_number(d, near, S_heads, 1);

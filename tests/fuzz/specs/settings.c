@@ -72,6 +72,9 @@ static const char *of_input(Draw *d, const Section *s) {
     int64_t which = dice_below(&d->dice, 10);
     if (which < 4 || !first || (d->has_encoder && decoder && !d->wants_source_tokens)) return "tokens";
     if (which < 8 || decoder) return "features";
+    if (which == 8 && dice_chance(&d->dice, 60))
+        return arena_printf(d->arena, "mel bins %lld frames %lld", (long long)dice_between(&d->dice, 1, 20),
+                            (long long)DICE_NUMBER(&d->dice, 1, 2, 3, 7, 12, 17, 33));
     int64_t patch = dice_between(&d->dice, 1, 4), high = dice_between(&d->dice, 1, 4), wide = high;
     add(&w, arena_printf(d->arena, "patches image %lld", (long long)(patch * high)));
     if (dice_chance(&d->dice, 40)) {
@@ -87,10 +90,22 @@ static const char *of_input(Draw *d, const Section *s) {
     return words_done(&w);
 }
 
+static const char *of_channels(Draw *d, const Section *s) { return (void)s, of_width(d); }
+
+static const char *of_kernel(Draw *d, const Section *s) {
+    (void)s;
+    Words w = words_new(d);
+    add(&w, DICE_WORD(&d->dice, "1", "3", "3", "5", "9"));
+    if (dice_chance(&d->dice, 40)) add(&w, DICE_WORD(&d->dice, "stride 2", "stride 1", "stride 3"));
+    maybe(&w, 25, "no_bias");
+    return words_done(&w);
+}
+
 static const char *of_embedding(Draw *d, const Section *s) {
     Words w = words_new(d);
     const char *input = said(s, S_input);
-    bool tokens = !input || has_word(input, "tokens"), patches = input && has_word(input, "patches");
+    bool tokens = !input || has_word(input, "tokens"), patches = input && (has_word(input, "patches") ||
+                                                                             has_word(input, "mel"));
     if (s->block == BLOCK_MODEL) maybe(&w, 35, "tied");
     if (!patches && dice_chance(&d->dice, 45)) {
         add(&w, "scale");
@@ -380,9 +395,8 @@ static const char *of_activation(Draw *d, const Section *s) {
 #include "../../../compiler/model/activations.def"
     };
     Words w = words_new(d);
-    (void)s;
     add(&w, words[dice_below(&d->dice, COUNT(words))]);
-    if (!dice_chance(&d->dice, 40)) return words_done(&w);
+    if (s->block == BLOCK_CONVOLUTION || !dice_chance(&d->dice, 40)) return words_done(&w);
     add(&w, "gated");
     if (dice_chance(&d->dice, 25)) add(&w, DICE_WORD(&d->dice, "limit 0.5", "limit 7", "limit 1e-3"));
     maybe(&w, 25, "plus_one");
