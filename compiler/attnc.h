@@ -367,7 +367,6 @@ typedef enum ScoreKind {
 } ScoreKind;
 typedef enum Activation {
 #define ACTIVATION(name, formula, imported, help) ACTIVATION_##name,
-#define INNER_ACTIVATION(name, formula) ACTIVATION_##name,
 #include "model/activations.def"
     ACTIVATION_COUNT
 } Activation;
@@ -549,6 +548,14 @@ typedef struct Stack {
     bool unordered; /* the stack ignores the order of its rows, and the spec does not state `position none` */
 } Stack;
 
+/* A projection of the pooled row, f(W x + b). */
+typedef struct Dense {
+    Location location;
+    int64_t width;
+    bool bias;
+    Activation activation;
+} Dense;
+
 typedef struct Head {
     Location location;
     bool logits, tied, bias;
@@ -558,6 +565,8 @@ typedef struct Head {
     Activation activation; /* of pooler or of transform */
     bool transform, transform_bias;
     Norm norm;             /* of transform */
+    Dense *dense;          /* behind the pool and the pooler, in their order */
+    int64_t n_dense;
     int64_t classifier;
     bool classifier_bias, classifier_rows; /* rows: a projection of every row */
 } Head;

@@ -12,6 +12,7 @@ import sys
 MODEL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "compiler", "model")
 
 # Words that the table lacks, by the file that reads them.
+NUMBERED_BLOCKS = "layers", "dense"
 BLOCK_WORDS = {"attention": ["self", "cross"], "layers": ["shared"]}  # behind the block's name; resolve.c
 LIST_WORDS = ["prefix", "ignore"]  # in `weights`; source_names.c
 GROUPED_WORDS = ["int4", "int8"]  # a choice of an option; a size of groups may stand behind it; settings.c
@@ -145,7 +146,7 @@ def setting_rule(name, form, options):
 def block_rule(name, items):
     """`items`: what may stand between its braces."""
     head = [scoped(any_of(BLOCK_WORDS[name]), "storage.modifier")] if name in BLOCK_WORDS else []
-    if name == "layers":
+    if name in NUMBERED_BLOCKS:
         head += include("expression")
     begin, captures = r"\b(%s)\b" % name, {"_1": "keyword.control.block"}
     if name == "model":

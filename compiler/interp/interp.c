@@ -93,7 +93,6 @@ static void run_round(Interp *in, const Op *op, Numbers x, int64_t n, int64_t co
 static double activate(Activation kind, double x) {
     switch (kind) {
 #define ACTIVATION(name, formula, imported, help) case ACTIVATION_##name: return formula;
-#define INNER_ACTIVATION(name, formula) case ACTIVATION_##name: return formula;
 #include "../model/activations.def"
     case ACTIVATION_COUNT: break;
     }

@@ -220,6 +220,13 @@ static int classified(Build *b, const Head *head, int rows) {
     return build_new_linear(b, &BUILD_NO_STEM, "classifier", ROLE_NONE, rows, head->classifier, head->classifier_bias);
 }
 
+static int projected(Build *b, const Dense *dense, int64_t index, int x) {
+    const char *name = arena_printf(b->arena, "dense.%lld", (long long)index);
+    b->location = dense->location;
+    x = build_new_linear(b, &BUILD_NO_STEM, name, ROLE_NONE, x, dense->width, dense->bias);
+    return dense->activation == ACTIVATION_identity ? x : activated(b, name, dense->activation, x);
+}
+
 static void build_head(Build *b, const Stack *stack, int hidden) {
     const Head *head = &b->model->head;
     if (!stack) bug("a head without a stack");
@@ -232,11 +239,13 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
         return;
     }
     int x = pooled_row(b, stack, head->pool ? head->pool : POOL_CLS, hidden);
-    if (head->l2) x = EMIT(l2, build_value_like(b, "pool_l2", x), ATTRIBUTES(.scale = 1), x);
     if (head->pooler) {
         x = build_new_linear(b, &BUILD_NO_STEM, "pooler", ROLE_NONE, x, stack->hidden_width, true);
         x = activated(b, "pooler", head->activation, x);
     }
+    for (int64_t i = 0; i < head->n_dense; i++) x = projected(b, &head->dense[i], i, x);
+    if (head->l2)
+        x = EMIT(l2, build_value_like(b, head->n_dense ? "dense_l2" : "pool_l2", x), ATTRIBUTES(.scale = 1), x);
     add_output(b, OUT_pooled, x, true);
     if (!head->classifier) return;
     add_output(b, OUT_logits, classified(b, head, x), true);

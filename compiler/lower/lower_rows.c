@@ -161,11 +161,13 @@ KernelCall *lower_pool(const Lowering *l, const Step *s) {
     constant_integer(l, call, "N", s->n);
     fix_rows(l, call, ROWS_CHUNK);
     constant_word(l, call, "kind", pool_name(m->pool));
+    constant_integer(l, call, "single", m->single);
     constant_integer(l, call, "l2", m->unit_length);
     constant_integer(l, call, "x_stride", stride_of(l, m->x));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
-    call->comment = arena_printf(l->arena, "%s of the rows of a sequence%s", pool_name(m->pool),
-                                 m->unit_length ? ", scaled to length 1" : "");
+    call->comment = m->single ? "a row of each sequence, scaled to length 1"
+                              : arena_printf(l->arena, "%s of the rows of a sequence%s", pool_name(m->pool),
+                                             m->unit_length ? ", scaled to length 1" : "");
     give_operand(call, "x", m->x);
     give_operand(call, "out", s->out);
     return call;

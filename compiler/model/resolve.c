@@ -192,6 +192,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
                  "`embedding tied` needs the same `precision weights` in encoder and decoder");
     if (r->diagnostics->errors == 0) check_inputs(r);
     if (r->diagnostics->errors == 0) resolve_head(r, scope, item);
+    resolve_dense(r, scope, item->items);
     resolve_tokens(r, scope);
     if (weights) resolve_source_names(r, scope, weights);
 }

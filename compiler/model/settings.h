@@ -7,8 +7,8 @@
 enum { MOST_EXPERTS = 1024 }; /* the C chooses among them in arrays on the stack */
 
 typedef enum Block {
-    BLOCK_MODEL, BLOCK_ENCODER, BLOCK_DECODER, BLOCK_LAYERS, BLOCK_LAYER, BLOCK_ATTENTION, BLOCK_FFN, BLOCK_WEIGHTS,
-    BLOCK_COUNT
+    BLOCK_MODEL, BLOCK_ENCODER, BLOCK_DECODER, BLOCK_LAYERS, BLOCK_LAYER, BLOCK_ATTENTION, BLOCK_FFN, BLOCK_DENSE,
+    BLOCK_WEIGHTS, BLOCK_COUNT
 } Block;
 
 enum {
@@ -20,6 +20,7 @@ enum {
     IN_LAYER = 1 << BLOCK_LAYER,
     IN_ATTENTION = 1 << BLOCK_ATTENTION,
     IN_FFN = 1 << BLOCK_FFN,
+    IN_DENSE = 1 << BLOCK_DENSE,
 };
 
 typedef enum Field {
@@ -115,9 +116,11 @@ static inline bool norm_has_bias(NormKind kind) {
 Location stated_at(const Scope *scope, Field field, Location otherwise);
 
 enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS = 1 << 16,
-       MOST_PATCH = 1 << 14, MOST_LETS = 4096 };
+       MOST_PATCH = 1 << 14, MOST_DENSE = 16, MOST_LETS = 4096 };
 #define MOST_INTEGER INT64_C(0x7fffffff)
 
+/* --- model/dense.c: the blocks `dense` of a model, whose head is known. */
+void resolve_dense(Resolver *r, const Scope *scope, const Item *items);
 /* model/source_names.c */
 void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
 /* model/attention.c */

@@ -104,6 +104,14 @@ static void fuse_pool(Fuse *f, const Op *op) {
     step_add(f, step);
 }
 
+/* The length of a row that no pool gives, of which each sequence has one. */
+static void fuse_length(Fuse *f, const Op *op) {
+    Step step = row_step(f, STEP_POOL, op);
+    step.pool = (PoolStep){.x = f->at[op->inputs[0]], .pool = POOL_CLS, .single = true, .unit_length = true};
+    step.shape = arena_printf(f->arena, "[sequences][%lld] l2", (long long)step.n);
+    step_add(f, step);
+}
+
 static void fuse_op(Fuse *f, const Op *op) {
     switch (op->kind) {
     case OP_embed: fuse_embed(f, op); break;
@@ -136,7 +144,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_mul: case OP_scale: case OP_activation: case OP_gate: case OP_softcap: fuse_map(f, op); break;
     case OP_append: fuse_append(f, op); break;
     case OP_pool: fuse_pool(f, op); break;
-    case OP_l2: bug("l2 without a pool"); break;
+    case OP_l2: fuse_length(f, op); break;
     case OP_COUNT: break;
     }
 }

@@ -229,6 +229,7 @@ typedef struct RoundStep {
 typedef struct PoolStep {
     Operand x;
     PoolKind pool;
+    bool single;      /* x has one row for each sequence, and may be `out` */
     bool unit_length; /* the pooled row is divided by its length */
 } PoolStep;
 

@@ -90,9 +90,9 @@ def one_step(folder, tools):
 
 def vectors(folder, tools):
     """The program of the page prints what sentence-transformers gives, of every kind of folder that it speaks of."""
-    imported, built, headed, dense, renamed, alone = blocks("Vectors", "sh")
+    imported, built, headed, dense, alone = blocks("Vectors", "sh")
     tools.expect(SENTENCE in built, "other commands")
-    for name, output in (("mean_odd", "pooled"), ("tanh_odd", "pooled"), ("linear_odd", "logits")):
+    for name in ("mean_odd", "tanh_odd", "linear_odd"):
         place = Place(os.path.join(folder, name), "sentences/" + name, tools)
         text = place.vocabulary(numbers(place.file("DIR/in.tokens.npy")), 37)
         place.write("main.c", blocks("Vectors", "c")[0])
@@ -101,14 +101,11 @@ def vectors(folder, tools):
             place.warnings()
         else:
             notes = place.sh(imported.splitlines()[0]).err
-            both = "The weights are --weights DIR/model.safetensors,DIR/2_Dense/model.safetensors\n"
+            both = "The weights are --weights DIR/model.safetensors,dense.0=DIR/2_Dense/model.safetensors\n"
             tools.expect(both in notes, notes)
             place.sh(dense)
-        if output == "logits":
-            tools.expect("The embedding is the output `logits`" in notes, notes)
-            place.sh(renamed)
         printed = place.sh(built.replace(SENTENCE, '"%s"' % text)).out
-        close(tools, printed, numbers(place.file("DIR/out.%s.npy" % output)))
+        close(tools, printed, numbers(place.file("DIR/out.pooled.npy")))
         place.sh(alone + "attnc import DIR -o alone.attn && grep '^    head pooler$' alone.attn")
 
     place = Place(os.path.join(folder, "plain"), "fixtures/bert_odd", tools)

@@ -496,6 +496,12 @@ class Formulas:
             f = {"f": lambda x, kind=word: Row(self.page.meaning("activation", kind, {"x": v}) for v in x)}
             stated = self.page.formulas("pool", W=m.weight("pooler.weight"), b=m.weight("pooler.bias"), **f)["stated"]
             near(pooled, stated(hidden[0]), "pooler " + word)
+        m = self.still("", "head pool mean l2\ndense 7 { bias none }\ndense 3 { activation mish }")
+        hidden, pooled = m.outputs("hidden pooled", {"tokens": [1, 5, 10, 4]})
+        f = [self.page.formulas("pool", W=m.weight("dense.%d.weight" % i), b=m.weight("dense.1.bias") if i else 0,
+                                f=lambda x, kind=kind: Row(self.page.meaning("activation", kind, {"x": v}) for v in x))
+             for i, kind in enumerate(("identity", "mish"))]
+        near(pooled, l2(f[1]["dense"](f[0]["dense"](pools["mean"](hidden)))), "dense")
         m = self.still("", "head classifier 3")
         hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
         near(logits, m.linear("classifier", hidden[0]), "classifier of row 0")

@@ -136,7 +136,7 @@ class Language(Formulas):
                 run(ATTNC, "compile", spec, "-o", os.path.join(self.folder, "out"), "--target", "scalar")
             models = [run(ATTNC, "--dump=model", spec).stdout for spec in (path, formatted)]
             assert models[0] == models[1], "%s: fmt changes it" % name
-        assert len(names) == len(self.settings) + 5, "%d examples" % len(names)
+        assert len(names) == len(self.settings) + 6, "%d examples" % len(names)
 
     def test_examples_compiled(self):
         for body in self.page.examples():
@@ -177,8 +177,8 @@ class Language(Formulas):
             stem = ".".join(names[0].rstrip("*").split(".")[:-2] + [""])
             sublayer = r"(cross_)?attention\d*" + (r"|ffn\d*" if "the same" in row else "")
             for name in names:
-                whole = name if re.match(r"S\.|embedding|head|pooler|classifier", name) else stem + name
-                parts = {"S": "(encoder|decoder)", "L": r"\d+", "A": "(%s)" % sublayer, "ffn": r"ffn\d*",
+                whole = name if re.match(r"S\.|embedding|head|pooler|classifier|dense", name) else stem + name
+                parts = {"S": "(encoder|decoder)", "L": r"\d+", "I": r"\d+", "A": "(%s)" % sublayer, "ffn": r"ffn\d*",
                          "*": "(weight|bias|smooth)"}
                 patterns[whole] = r"\.".join(parts.get(part, part) for part in whole.split("."))
         assert len(patterns) > 25, str(patterns)
