@@ -383,7 +383,7 @@ typedef enum OutputRole {
 #include "model/io.def"
     OUT_COUNT
 } OutputRole;
-typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST } PoolKind;
+typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST, POOL_PROBE } PoolKind;
 
 /* A number of rows: exactly n, or 1 to n as given by each call. n is 0 if the model has no such rows. */
 typedef struct Length {
@@ -545,6 +545,7 @@ typedef struct Stack {
     int64_t hidden_width; /* columns of the result: d_model, or heads * value_dim after `output none` */
     int64_t pattern; /* the number of layers behind which there are no others; --small keeps at least as many */
     Norm final_norm;
+    bool probed;    /* what is resolved is the head's probe, which reads the rows of this stack */
     bool unordered; /* the stack ignores the order of its rows, and the spec does not state `position none` */
 } Stack;
 
@@ -565,6 +566,7 @@ typedef struct Head {
     Activation activation; /* of pooler or of transform */
     bool transform, transform_bias;
     Norm norm;             /* of transform */
+    Layer *probe;          /* the sublayers of POOL_PROBE, or NULL */
     Dense *dense;          /* behind the pool and the pooler, in their order */
     int64_t n_dense;
     int64_t classifier;

@@ -235,7 +235,7 @@ static void run_pool(const Rounding *how, PoolKind kind, Numbers x, int64_t n, i
         }
         switch (kind) {
         case POOL_MEAN: out[c] = sum_overflows(how, size) ? NAN : sum / (double)n; break;
-        case POOL_NONE: case POOL_CLS: out[c] = first; break;
+        case POOL_NONE: case POOL_PROBE: case POOL_CLS: out[c] = first; break;
         case POOL_MAX: out[c] = most; break;
         case POOL_LAST: out[c] = at(x, (n - 1) * d + c); break;
         }
@@ -369,6 +369,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_softmax: run_softmax_op(in, op, out); break;
     case OP_weighted_sum: run_weighted_sum(&in->rounding, x, y, n, extent(in, op->inputs[0], 2), a, out); break;
     case OP_pool: run_pool(&in->rounding, a->pool, x, extent(in, op->inputs[0], 0), d, out); break;
+    case OP_learned: for (int64_t i = 0; i < count; i++) out[i] = at(x, i); break;
     case OP_l2: run_l2(&in->rounding, x, d, out); break;
     case OP_COUNT: break;
     }

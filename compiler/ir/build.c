@@ -10,7 +10,7 @@
 typedef struct StackRows {
     const Stack *stack;
     int64_t bound;
-    int encoder_rows; /* the rows that cross attention reads, or NO_TENSOR */
+    int read; /* the rows that cross attention reads, or NO_TENSOR */
 } StackRows;
 
 /* The sublayer f of `normed`, followed by its output norm unless that norm is over the sum x + f(x). */
@@ -19,8 +19,9 @@ static int sublayer_body(Build *b, const StackRows *rows, const Stem *stem, cons
     if (s->kind == SUBLAYER_FFN) {
         y = build_ffn(b, stem, s, normed);
     } else {
-        int keys = s->attention.cross ? rows->encoder_rows : normed;
-        y = build_attention(b, stem, rows->stack, &s->attention, (Heads){normed, keys, keys}, rows->bound, layer);
+        int keys = s->attention.cross ? rows->read : normed;
+        const Stack *stack = layer < 0 ? NULL : rows->stack; /* a probe is in no layer */
+        y = build_attention(b, stem, stack, &s->attention, (Heads){normed, keys, keys}, rows->bound, layer);
     }
     return s->norm_out_on_sum ? y : build_row_norm(b, stem, "norm_out", y, s->norm_out);
 }
@@ -36,6 +37,35 @@ static void enter_sublayer(Build *b, const StackRows *rows, int64_t layer, const
     b->last = &s->last;
     b->stem = build_sublayer_stem(b, rows->stack, layer, s);
     b->where = arena_printf(b->arena, "%s layer %lld %s", rows->stack->name, (long long)layer, s->name);
+}
+
+static void enter_head(Build *b) {
+    b->location = b->model->head.location;
+    b->precision = &b->model->precision;
+    b->stem = BUILD_NO_STEM;
+    b->where = "head";
+}
+
+/* The learned row behind the sublayers of `probe`, which read `hidden`. */
+static int probed_row(Build *b, const Stack *stack, const Layer *probe, int hidden) {
+    const StackRows rows = {stack, stack->seq.n, hidden};
+    const WeightSpec learned = {.shape = build_vector(b->model->d_model), .deviation = 1};
+    const int row = build_weight(b, build_declare(b, &BUILD_NO_STEM, "probe.row", learned));
+    int x = EMIT(learned, build_value2(b, "probe", build_constant(1), b->model->d_model), ATTRIBUTES(.scale = 1), row);
+    for (int i = 0; i < probe->count; i++) {
+        const Sublayer *s = &probe->sublayers[i];
+        const char *text = arena_printf(b->arena, "probe.%s.", s->name);
+        const Stem stem = b->stem = (Stem){text, NULL, -1, text};
+        b->location = s->location;
+        b->precision = &s->precision;
+        b->last = &s->last;
+        b->where = arena_printf(b->arena, "probe %s", s->name);
+        const int y = sublayer_body(b, &rows, &stem, s, build_row_norm(b, &stem, "norm_in", x, s->norm_in), -1);
+        x = sublayer_sum(b, "sum", s, x, y);
+        if (s->norm_out_on_sum) x = build_row_norm(b, &stem, "norm_out", x, s->norm_out);
+    }
+    enter_head(b);
+    return x;
 }
 
 static int build_layer(Build *b, const StackRows *rows, int64_t index, int x) {
@@ -208,13 +238,6 @@ static void add_output(Build *b, OutputRole role, int tensor, bool of_sequence) 
                  (GraphOutput){.role = role, .tensor = tensor, .of_sequence = of_sequence, .layer = -1});
 }
 
-static void enter_head(Build *b) {
-    b->location = b->model->head.location;
-    b->precision = &b->model->precision;
-    b->stem = BUILD_NO_STEM;
-    b->where = "head";
-}
-
 static int classified(Build *b, const Head *head, int rows) {
     rows = transformed(b, head, rows, build_columns(b, rows));
     return build_new_linear(b, &BUILD_NO_STEM, "classifier", ROLE_NONE, rows, head->classifier, head->classifier_bias);
@@ -238,9 +261,10 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
         add_output(b, OUT_logits, classified(b, head, hidden), false);
         return;
     }
-    int x = pooled_row(b, stack, head->pool ? head->pool : POOL_CLS, hidden);
+    int x = head->probe ? probed_row(b, stack, head->probe, hidden)
+                        : pooled_row(b, stack, head->pool ? head->pool : POOL_CLS, hidden);
     if (head->pooler) {
-        x = build_new_linear(b, &BUILD_NO_STEM, "pooler", ROLE_NONE, x, stack->hidden_width, true);
+        x = build_new_linear(b, &BUILD_NO_STEM, "pooler", ROLE_NONE, x, build_columns(b, x), true);
         x = activated(b, "pooler", head->activation, x);
     }
     for (int64_t i = 0; i < head->n_dense; i++) x = projected(b, &head->dense[i], i, x);

@@ -164,7 +164,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->rank == 3 && dim_equal(x->dims[2], y->dims[0]) && y->dims[1].n == a->kv_heads * a->head_dim &&
              result->dims[1].n == a->heads * a->head_dim);
         break;
-    case OP_pool: WANT(result->dims[0].n == 1 && result->dims[1].n == x->dims[1].n); break;
+    case OP_learned: case OP_pool: WANT(result->dims[0].n == 1 && result->dims[1].n == x->dims[x->rank - 1].n); break;
     case OP_COUNT: WANT(false); break;
     }
 }

@@ -155,6 +155,17 @@ KernelCall *lower_quantize(const Lowering *l, const Step *s) {
     return call;
 }
 
+KernelCall *lower_learned(const Lowering *l, const Step *s) {
+    KernelCall *call = call_new(l, KERNEL_learned, l->isa, l->isa);
+    constant_integer(l, call, "N", s->n);
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    call->comment = "a learned row for each sequence";
+    call->stem = arena_printf(l->arena, "learned_%lld", (long long)s->n);
+    give_packed(call, "row", s->learned.row);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
 KernelCall *lower_pool(const Lowering *l, const Step *s) {
     const PoolStep *m = &s->pool;
     KernelCall *call = call_new(l, KERNEL_pool, l->isa, l->isa);

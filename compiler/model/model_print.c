@@ -25,7 +25,7 @@ const char *position_kind_name(PositionKind kind) {
 }
 
 const char *pool_name(PoolKind kind) {
-    static const char *const names[] = {"none", "mean", "cls", "max", "last"};
+    static const char *const names[] = {"none", "mean", "cls", "max", "last", "probe"};
     return names[kind];
 }
 
@@ -266,6 +266,10 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     text_printf(out, "\n");
     if (model->encoder) print_stack(&to, model->encoder);
     if (model->decoder) print_stack(&to, model->decoder);
+    if (model->head.probe) {
+        text_printf(out, "  probe\n");
+        for (int i = 0; i < model->head.probe->count; i++) print_sublayer(&to, &model->head.probe->sublayers[i]);
+    }
     if (model->alone) {
         if (with_bounds) print_length(&to, "queries", model->queries);
         if (with_bounds) print_length(&to, "keys", model->keys);

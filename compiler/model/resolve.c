@@ -41,7 +41,7 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     if (!head->logits && (head->tied || head->bias || stated(scope, F_head_softcap) || stated(scope, F_head_scale)))
         diagnose(r->diagnostics, head->location, "tied, bias, softcap and scale belong to `head logits`");
     if ((stated(scope, F_head_pool) || head->l2) && !head->pool)
-        diagnose(r->diagnostics, head->location, "mean, cls, max, last and l2 belong to `head pool`");
+        diagnose(r->diagnostics, head->location, "mean, cls, max, last, probe and l2 belong to `head pool`");
     if (stated(scope, F_head_activation) && !head->pooler && !head->transform)
         diagnose(r->diagnostics, stated_at(scope, F_head_activation, head->location),
             "an activation belongs to `pooler` or `transform`");
@@ -192,7 +192,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
                  "`embedding tied` needs the same `precision weights` in encoder and decoder");
     if (r->diagnostics->errors == 0) check_inputs(r);
     if (r->diagnostics->errors == 0) resolve_head(r, scope, item);
-    resolve_dense(r, scope, item->items);
+    resolve_pooled(r, scope, item->items);
     resolve_tokens(r, scope);
     if (weights) resolve_source_names(r, scope, weights);
 }

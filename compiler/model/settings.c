@@ -463,7 +463,7 @@ static void misplaced_block(Resolver *r, Block block, Block inner, const Item *i
         [BLOCK_DECODER] = "`decoder { … }`",    [BLOCK_LAYERS] = "`layers N { … }`",
         [BLOCK_LAYER] = "`layer { … }`",        [BLOCK_ATTENTION] = "`attention self { … }`",
         [BLOCK_FFN] = "`ffn { … }`",            [BLOCK_DENSE] = "`dense N { … }`",
-        [BLOCK_WEIGHTS] = "`weights { … }`",
+        [BLOCK_PROBE] = "`probe { … }`",        [BLOCK_WEIGHTS] = "`weights { … }`",
     };
     Text where = text_new(r->arena);
     for (int b = 0; b < BLOCK_COUNT; b++)

@@ -7,8 +7,8 @@
 enum { MOST_EXPERTS = 1024 }; /* the C chooses among them in arrays on the stack */
 
 typedef enum Block {
-    BLOCK_MODEL, BLOCK_ENCODER, BLOCK_DECODER, BLOCK_LAYERS, BLOCK_LAYER, BLOCK_ATTENTION, BLOCK_FFN, BLOCK_DENSE,
-    BLOCK_WEIGHTS, BLOCK_COUNT
+    BLOCK_MODEL, BLOCK_ENCODER, BLOCK_DECODER, BLOCK_LAYERS, BLOCK_LAYER, BLOCK_ATTENTION, BLOCK_FFN, BLOCK_PROBE,
+    BLOCK_DENSE, BLOCK_WEIGHTS, BLOCK_COUNT
 } Block;
 
 enum {
@@ -20,6 +20,7 @@ enum {
     IN_LAYER = 1 << BLOCK_LAYER,
     IN_ATTENTION = 1 << BLOCK_ATTENTION,
     IN_FFN = 1 << BLOCK_FFN,
+    IN_PROBE = 1 << BLOCK_PROBE,
     IN_DENSE = 1 << BLOCK_DENSE,
 };
 
@@ -119,8 +120,8 @@ enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS 
        MOST_PATCH = 1 << 14, MOST_DENSE = 16, MOST_LETS = 4096 };
 #define MOST_INTEGER INT64_C(0x7fffffff)
 
-/* --- model/dense.c: the blocks `dense` of a model, whose head is known. */
-void resolve_dense(Resolver *r, const Scope *scope, const Item *items);
+/* --- model/pooled.c: the blocks `probe` and `dense` of a model, whose head is known. */
+void resolve_pooled(Resolver *r, const Scope *scope, const Item *items);
 /* model/source_names.c */
 void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
 /* model/attention.c */
@@ -135,6 +136,8 @@ bool all_biased(const Scope *scope);
 Norm resolve_norm(const Scope *scope);
 Precision resolve_precision(const Scope *scope);
 Precision resolve_last_precision(const Scope *scope, SublayerKind kind);
+/* The sublayers of a layer, or of `probe`, whose scope it is. */
+Layer resolve_layer(Resolver *r, const Scope *scope, const Item *item, Stack *stack);
 /* Appends the layers of one `layers` block. */
 void resolve_layers(Resolver *r, const Scope *outer, const Item *item, Stack *stack);
 /* Reports numbers that occur twice in a list of `export`, or that no model has; the list is then empty. */

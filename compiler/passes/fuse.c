@@ -84,6 +84,16 @@ static void fuse_round(Fuse *f, const Op *op) {
     step_add(f, step);
 }
 
+static void fuse_learned(Fuse *f, const Op *op) {
+    f->rows[op->result] = ROWS_SEQUENCES;
+    Step step = step_new(f, STEP_LEARNED, op->location, op->result);
+    step.learned.row = pack_tensor(f, op->inputs[0], false, false);
+    step.n = columns_of(f, op->result);
+    step.out = place_result(f, op->result);
+    step.shape = arena_printf(f->arena, "[sequences][%lld]", (long long)step.n);
+    step_add(f, step);
+}
+
 static void fuse_pool(Fuse *f, const Op *op) {
     int result = op->result;
     f->rows[result] = ROWS_SEQUENCES;
@@ -144,6 +154,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_mul: case OP_scale: case OP_activation: case OP_gate: case OP_softcap: fuse_map(f, op); break;
     case OP_append: fuse_append(f, op); break;
     case OP_pool: fuse_pool(f, op); break;
+    case OP_learned: fuse_learned(f, op); break;
     case OP_l2: fuse_length(f, op); break;
     case OP_COUNT: break;
     }

@@ -81,6 +81,7 @@ typedef enum StepKind {
     STEP_QUANTIZE,
     STEP_JOIN,
     STEP_ROUND,
+    STEP_LEARNED,
     STEP_POOL,
     STEP_COPY,
     STEP_COUNT
@@ -226,6 +227,11 @@ typedef struct RoundStep {
     int64_t heads; /* of which each has a scale of its own where the type is I8 */
 } RoundStep;
 
+/* A learned row, copied for each sequence. */
+typedef struct LearnedStep {
+    int row; /* packed */
+} LearnedStep;
+
 typedef struct PoolStep {
     Operand x;
     PoolKind pool;
@@ -262,6 +268,7 @@ typedef struct Step {
         QuantizeStep quantize;
         JoinStep join;
         RoundStep round;
+        LearnedStep learned;
         PoolStep pool;
     };
 } Step;

@@ -502,6 +502,14 @@ class Formulas:
                                 f=lambda x, kind=kind: Row(self.page.meaning("activation", kind, {"x": v}) for v in x))
              for i, kind in enumerate(("identity", "mish"))]
         near(pooled, l2(f[1]["dense"](f[0]["dense"](pools["mean"](hidden)))), "dense")
+        m = self.still("", "head pool probe\nprobe { attention cross { heads 1, norm none, residual no } }")
+        hidden, pooled = m.outputs("hidden pooled", {"tokens": [1, 5, 10, 4]})
+        query = m.linear("probe.attention.query", m.weight("probe.row"))
+        scores = [sum(a * b for a, b in zip(query, m.linear("probe.attention.key", row))) / 6 ** 0.5 for row in hidden]
+        shares = [math.exp(score) / sum(map(math.exp, scores)) for score in scores]
+        values = [m.linear("probe.attention.value", row) for row in hidden]
+        sums = Row(sum(share * value[c] for share, value in zip(shares, values)) for c in range(6))
+        near(pooled, m.linear("probe.attention.output", sums), "probe")
         m = self.still("", "head classifier 3")
         hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
         near(logits, m.linear("classifier", hidden[0]), "classifier of row 0")

@@ -136,7 +136,7 @@ class Language(Formulas):
                 run(ATTNC, "compile", spec, "-o", os.path.join(self.folder, "out"), "--target", "scalar")
             models = [run(ATTNC, "--dump=model", spec).stdout for spec in (path, formatted)]
             assert models[0] == models[1], "%s: fmt changes it" % name
-        assert len(names) == len(self.settings) + 6, "%d examples" % len(names)
+        assert len(names) == len(self.settings) + 7, "%d examples" % len(names)
 
     def test_examples_compiled(self):
         for body in self.page.examples():
@@ -177,7 +177,7 @@ class Language(Formulas):
             stem = ".".join(names[0].rstrip("*").split(".")[:-2] + [""])
             sublayer = r"(cross_)?attention\d*" + (r"|ffn\d*" if "the same" in row else "")
             for name in names:
-                whole = name if re.match(r"S\.|embedding|head|pooler|classifier|dense", name) else stem + name
+                whole = name if re.match(r"S\.|embedding|head|pooler|classifier|dense|probe", name) else stem + name
                 parts = {"S": "(encoder|decoder)", "L": r"\d+", "I": r"\d+", "A": "(%s)" % sublayer, "ffn": r"ffn\d*",
                          "*": "(weight|bias|smooth)"}
                 patterns[whole] = r"\.".join(parts.get(part, part) for part in whole.split("."))
@@ -187,6 +187,7 @@ class Language(Formulas):
             for name in re.findall(r"^([\w.]+) +\[", listed, re.M):
                 if name.startswith("attention."):  # alone
                     name = "encoder.layers.0." + name
+                name = re.sub(r"^probe\.(?=attention|ffn)", "encoder.layers.0.", name)
                 found = {whole for whole, pattern in patterns.items() if re.fullmatch(pattern, name)}
                 assert found, "`%s` is not on the page" % name
                 used |= found

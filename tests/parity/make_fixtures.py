@@ -344,6 +344,13 @@ CASES = {
     "siglip_part_text": ("SiglipModel", dict(text_config=SIGLIP_TEXT, vision_config=dict(
         hidden_size=14, intermediate_size=5, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)),
         "alone"),
+    "siglip_vision_odd": ("SiglipVisionModel", dict(VIT, image_size=22, intermediate_size=23),
+                          "pixels pooled"),
+    "siglip_vision_headless": ("SiglipVisionModel",
+                               dict(VIT, vision_use_head=False, hidden_act="gelu", layer_norm_eps=1e-3), "pixels"),
+    "siglip_part_vision": ("SiglipModel", dict(text_config=SIGLIP_TEXT, vision_config=VIT), "pixels pooled"),
+    "siglip_classifier_part_vision": ("SiglipForImageClassification",
+                                      dict(text_config=SIGLIP_TEXT, vision_config=VIT, num_labels=5), "pixels"),
     "clip_part_text": ("CLIPModel", dict(CLIP_PARTS), "text end"),
     "clip_part_vision": ("CLIPModel", dict(CLIP_PARTS), "pixels"),
     "roformer_odd": ("RoFormerModel",
@@ -459,10 +466,12 @@ def outputs_of(result, cross, kind=""):
 
 def part_of(model, name):
     """A call of the part of a model of several that the case is about, whose output import calls `logits`."""
-    if "_part_" not in name:
+    if "_part_" not in name or not hasattr(model, "get_image_features"):
         return model
     def run(output_attentions, return_dict, **inputs):
         features = (model.get_text_features if name.endswith("_text") else model.get_image_features)(**inputs)
+        if "pooled" in CASES[name][2]:
+            return transformers.utils.ModelOutput(pooler_output=features.pooler_output, attentions=None)
         return transformers.utils.ModelOutput(logits=features if torch.is_tensor(features) else features.pooler_output,
                                               attentions=None)
     return run
@@ -607,7 +616,8 @@ def make(name):
         size = getattr(model.config, "vision_config", config).image_size
         size = size if isinstance(size, (tuple, list)) else (size,) * 2
         pixels = numpy.random.default_rng(3).standard_normal((3, *size)).astype(numpy.float32)
-        save(folder, "in.pixels", pixels)
+        patch = getattr(model.config, "vision_config", config).patch_size
+        save(folder, "in.pixels", pixels[:, :size[0] // patch * patch, :size[1] // patch * patch])  # what patches cover
         run("", pixel_values=torch.tensor(pixels)[None].double())
         return
     if cross:

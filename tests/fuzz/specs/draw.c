@@ -212,6 +212,22 @@ static void draw_stack(Draw *d, Section *model, bool decoder) {
     if (usual(d, 12)) say_something(d, s, S_export);
 }
 
+/* The sublayers of a learned row, where the head pools one. What attends to all rows has no mask. */
+static void draw_probe(Draw *d, Section *model) {
+    const char *head = said(model, S_head);
+    if (!head || !strstr(head, "probe")) return;
+    Section *probe = add_section(d, model, BLOCK_PROBE, "probe");
+    for (const char *kinds = DICE_WORD(&d->dice, "c", "cf", "cf", "ccf", "fc"); *kinds; kinds++) {
+        const bool ffn = *kinds == 'f';
+        Section *s = add_section(d, probe, ffn ? BLOCK_FFN : BLOCK_ATTENTION, ffn ? "ffn" : "attention cross");
+        s->cross = !ffn;
+        d->last = d->in_decoder = false;
+        if (ffn) draw_ffn(d, s);
+        else draw_attention(d, s);
+        if (!ffn) state(d, s, S_mask, "none"), state(d, s, S_output, "projected");
+    }
+}
+
 /* Projections of the row that the head pools. */
 static void draw_dense(Draw *d, Section *model) {
     const char *head = said(model, S_head);
@@ -272,6 +288,7 @@ static Section *draw_model(Draw *d, uint64_t number) {
         if (d->has_encoder) draw_stack(d, model, false);
         if (d->has_decoder) draw_stack(d, model, true);
         if (usual(d, 80)) say_something(d, model, S_head);
+        draw_probe(d, model);
         draw_dense(d, model);
     }
     by_habit(d, model, habits, COUNT(habits));

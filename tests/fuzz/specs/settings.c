@@ -438,7 +438,7 @@ static const char *of_head(Draw *d, const Section *s) {
     bool pool = dice_chance(&d->dice, 75), more = dice_chance(&d->dice, 60);
     if (pool) {
         add(&w, "pool");
-        if (dice_chance(&d->dice, 85)) add(&w, DICE_WORD(&d->dice, "mean", "cls", "max", "last"));
+        if (dice_chance(&d->dice, 85)) add(&w, DICE_WORD(&d->dice, "mean", "cls", "max", "last", "probe"));
         if (!more) maybe(&w, 60, "l2");
     }
     if (!more) return words_done(&w);
