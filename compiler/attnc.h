@@ -507,7 +507,7 @@ typedef struct Sublayer {
     const char *name;       /* as in tensor names: attention, cross_attention, ffn, ffn2 … */
     Norm norm_in, norm_out; /* of the input and of the result */
     bool norm_out_on_sum;   /* norm_out is over x + f(x) (`norm post`), not over f(x) */
-    bool residual;
+    bool residual, residual_learned; /* learned: f(x) is multiplied by a number for each column */
     double residual_scale;
     Precision precision;
     Precision last; /* the same for its last matrix, attention's `output` or ffn's `down` */

@@ -130,9 +130,12 @@ static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, doub
     const float *y = two ? fixed_numbers(in, op->inputs[1]) : x;
     const bool same_row = two && in->graph->tensors[op->inputs[1]].rank == 1;
     const bool same_column = op->kind == OP_mul && extent(in, op->inputs[1], 1) != d;
+    const float *factor = op->kind == OP_add && op->n_inputs > 2 ? fixed_numbers(in, op->inputs[2]) : NULL;
     const float cap = (float)a->cap, inverse_cap = a->cap > 0 ? (float)(1 / a->cap) : 0.0f;
     for (int64_t i = 0; i < count; i++) switch (op->kind) {
-        case OP_add: out[i] = (double)fixed_add(way, x[i], y[same_row ? i % d : i], scale); break;
+        case OP_add:
+            out[i] = (double)fixed_add(way, x[i], y[same_row ? i % d : i], factor ? scale * factor[i % d] : scale);
+            break;
         case OP_mul: out[i] = (double)(x[i] * y[same_column ? i / d : i]); break;
         case OP_scale: out[i] = (double)(x[i] * scale); break;
         case OP_gate: out[i] = (double)fixed_gate(way, a, x[i], y[i]); break;

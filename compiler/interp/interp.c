@@ -321,7 +321,10 @@ static void run_op(Interp *in, const Op *op) {
     case OP_prepend: run_prepend(in, op, n, d, out); break;
     case OP_add: {
         bool same_row = in->graph->tensors[op->inputs[1]].rank == 1;
-        for (int64_t i = 0; i < count; i++) out[i] = at(x, i) + a->scale * at(y, same_row ? i % d : i);
+        for (int64_t i = 0; i < count; i++) {
+            const double factor = op->n_inputs > 2 ? a->scale * at(z, i % d) : a->scale;
+            out[i] = at(x, i) + factor * at(y, same_row ? i % d : i);
+        }
         break;
     }
     case OP_mul: {

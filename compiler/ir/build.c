@@ -26,8 +26,14 @@ static int sublayer_body(Build *b, const StackRows *rows, const Stem *stem, cons
     return s->norm_out_on_sum ? y : build_row_norm(b, stem, "norm_out", y, s->norm_out);
 }
 
-static int sublayer_sum(Build *b, const char *what, const Sublayer *s, int x, int y) {
+static int sublayer_sum(Build *b, const Stem *stem, const Sublayer *s, int x, int y) {
+    const char *what = "sum";
     if (!s->residual) return y;
+    if (s->residual_learned) {
+        const WeightSpec spec = {.shape = build_vector(build_columns(b, y)), .mean = 1, .deviation = 0.2};
+        const int factor = build_weight(b, build_declare(b, stem, "residual.weight", spec));
+        return EMIT(add, build_value_like(b, what, x), ATTRIBUTES(.scale = s->residual_scale), x, y, factor);
+    }
     return EMIT(add, build_value_like(b, what, x), ATTRIBUTES(.scale = s->residual_scale), x, y);
 }
 
@@ -61,7 +67,7 @@ static int probed_row(Build *b, const Stack *stack, const Layer *probe, int hidd
         b->last = &s->last;
         b->where = arena_printf(b->arena, "probe %s", s->name);
         const int y = sublayer_body(b, &rows, &stem, s, build_row_norm(b, &stem, "norm_in", x, s->norm_in), -1);
-        x = sublayer_sum(b, "sum", s, x, y);
+        x = sublayer_sum(b, &stem, s, x, y);
         if (s->norm_out_on_sum) x = build_row_norm(b, &stem, "norm_out", x, s->norm_out);
     }
     enter_head(b);
@@ -79,10 +85,10 @@ static int build_layer(Build *b, const StackRows *rows, int64_t index, int x) {
         if (!(layer->shared_norm && i > 0)) normed = build_row_norm(b, &stem, "norm_in", x, s->norm_in);
         int y = sublayer_body(b, rows, &stem, s, normed, (int)index);
         if (layer->parallel) {
-            sum = sublayer_sum(b, "sum", s, sum, y);
+            sum = sublayer_sum(b, &stem, s, sum, y);
             continue;
         }
-        x = sublayer_sum(b, "sum", s, x, y);
+        x = sublayer_sum(b, &stem, s, x, y);
         if (s->norm_out_on_sum) x = build_row_norm(b, &stem, "norm_out", x, s->norm_out);
         sum = x;
     }

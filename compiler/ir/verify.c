@@ -87,6 +87,16 @@ static void verify_join(const Graph *g, int index, const char *after) {
     WANT(result->dims[1].n == x->dims[1].n + y->dims[1].n);
 }
 
+static void verify_add(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]], *y = &g->tensors[op->inputs[1]];
+    WANT(dim_equal(x->dims[0], result->dims[0]));
+    WANT(y->rank == 1 || (dim_equal(y->dims[0], x->dims[0]) && dim_equal(y->dims[1], x->dims[1])));
+    if (op->n_inputs < 3) return;
+    const Tensor *factor = &g->tensors[op->inputs[2]];
+    WANT(factor->rank == 1 && factor->dims[0].n == x->dims[1].n);
+}
+
 /* The shapes that ops.def states. */
 static void verify_shapes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
@@ -111,10 +121,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_prepend:
         WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + op->n_inputs - 1);
         break;
-    case OP_add:
-        WANT(dim_equal(x->dims[0], result->dims[0]) &&
-             (y->rank == 1 || (dim_equal(y->dims[0], x->dims[0]) && dim_equal(y->dims[1], x->dims[1]))));
-        break;
+    case OP_add: verify_add(g, index, after); break;
     case OP_gate: WANT(dim_equal(x->dims[0], y->dims[0]) && dim_equal(x->dims[1], y->dims[1])); break;
     case OP_mul:
         WANT(dim_equal(x->dims[0], y->dims[0]) && (dim_equal(x->dims[1], y->dims[1]) || y->dims[1].n == 1));

@@ -113,11 +113,13 @@ KernelCall *lower_map(const Lowering *l, const Step *s) {
     fix_rows(l, call, s->rows);
     constant_word(l, call, "op", kind);
     constant_integer(l, call, "has_other", m->other.buffer != NO_BUFFER);
+    constant_integer(l, call, "has_factor", m->factor != NO_PACKED);
     constant_integer(l, call, "same_column", m->same_column);
     constant_integer(l, call, "x_stride", stride_of(l, m->x));
     constant_integer(l, call, "other_stride", stride_of(l, m->other));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
     constant_real(l, call, "scale", m->scale);
+    constant_integer(l, call, "has_scale", m->scale != 1);
     constant_real(l, call, "cap", m->cap);
     constant_integer(l, call, "has_cap", m->cap > 0);
     constant_integer(l, call, "plus_one", m->plus_one);
@@ -127,6 +129,7 @@ KernelCall *lower_map(const Lowering *l, const Step *s) {
     call->stem = arena_printf(l->arena, "%s_%lld", kind, (long long)s->n);
     give_operand(call, "x", m->x);
     give_operand(call, "other", m->other);
+    give_packed(call, "factor", m->factor);
     give_operand(call, "out", s->out);
     if (s->kind == STEP_MAP && m->op == OP_softcap) call_helper(call, "tanh");
     if (s->kind == STEP_MAP && (m->op == OP_activation || m->op == OP_gate))

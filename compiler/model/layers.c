@@ -151,6 +151,9 @@ static Sublayer resolve_sublayer(Resolver *r, const Scope *outer, const Item *it
     sublayer.last = resolve_last_precision(scope, sublayer.kind);
     sublayer.residual = get(scope, F_residual);
     sublayer.residual_scale = get_real(scope, F_residual_scale);
+    sublayer.residual_learned = get(scope, F_residual_learned);
+    if (!sublayer.residual && known(scope, F_residual) && sublayer.residual_learned)
+        diagnose(r->diagnostics, scope->fields[F_residual_learned].location, "`residual no` excludes `learned`");
     if (!sublayer.residual && known(scope, F_residual) && stated(scope, F_residual_scale) &&
         get_real(scope, F_residual_scale) != 1)
         diagnose(r->diagnostics, scope->fields[F_residual_scale].location, "`residual no` excludes a scale");

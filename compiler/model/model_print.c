@@ -172,7 +172,8 @@ static void print_sublayer(const Print *to, const Sublayer *s) {
     print_norm(to, s->norm_out_on_sum ? "norm_out of the sum" : "norm_out", s->norm_out);
     print_precision(to, &s->precision);
     print_last_precision(to, s);
-    text_printf(out, " residual %s scale %s, ", s->residual ? "yes" : "no", real(to, s->residual_scale));
+    text_printf(out, " residual %s scale %s%s, ", s->residual ? "yes" : "no", real(to, s->residual_scale),
+                s->residual_learned ? " learned" : "");
     if (s->kind == SUBLAYER_ATTENTION) {
         print_attention(to, &s->attention);
         return;

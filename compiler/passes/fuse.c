@@ -46,6 +46,8 @@ static void fuse_map(Fuse *f, const Op *op) {
     MapStep map = {.x = f->at[op->inputs[0]],
                    .other = op->n_inputs > 1 ? f->at[op->inputs[1]] : NOWHERE,
                    .op = op->kind,
+                   .factor = op->kind == OP_add && op->n_inputs > 2 ? pack_tensor(f, op->inputs[2], false, false)
+                                                                    : NO_PACKED,
                    .same_column = op->kind == OP_mul && columns_of(f, op->inputs[1]) != columns_of(f, op->result),
                    .scale = op->a.scale,
                    .cap = op->a.cap,
@@ -171,7 +173,7 @@ static void copy_outputs(Fuse *f) {
         step.layer = NULL;
         step.site = (Site){.layer = -1, .part = step.name};
         step.n = columns_of(f, t);
-        step.map = (MapStep){.x = f->at[t], .other = NOWHERE};
+        step.map = (MapStep){.x = f->at[t], .other = NOWHERE, .factor = NO_PACKED};
         step.out = (Operand){output_buffer(f, t, o), 0};
         step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)step.n);
         step_add(f, step);

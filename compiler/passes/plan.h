@@ -203,6 +203,7 @@ typedef struct AttentionStep {
 typedef struct MapStep {
     Operand x, other;
     OpKind op;
+    int factor;       /* packed: of a sum, what multiplies the columns of `other`, or NO_PACKED */
     bool same_column; /* of a product: `other` has one column for all of x */
     double scale, cap;
     bool plus_one;

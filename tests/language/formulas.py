@@ -204,10 +204,13 @@ class Formulas:
             near(m.outputs("hidden", {"features": given})[0], wanted, "norm " + place)
 
     def test_residual(self):
-        for words, option in (("yes", "yes"), ("no", "no"), ("scale 0.25", "scale")):
+        for words, option in (("yes", "yes"), ("no", "no"), ("scale 0.25", "scale"), ("scale 0.25 learned", "learned")):
             m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\n"
                            "layers 1 { ffn { d_ff 8, norm none, residual %s } } } }" % words)
             names, given = {"f": self.ffn(m, "encoder.layers.0.ffn"), "s": 0.25}, self.rows(m, 4)
+            if option == "learned":
+                f, learned = names["f"], m.weight("encoder.layers.0.ffn.residual.weight")
+                names.update(g=1, f=lambda x: Row(a * b for a, b in zip(learned, f(x))))
             wanted = [self.page.meaning("residual", option, {"x": x, **names}) for x in given]
             near(m.outputs("hidden", {"features": given})[0], wanted, "residual " + words)
 

@@ -25,6 +25,7 @@ BERT = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_he
             max_position_embeddings=19)
 VIT = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=17, image_size=12,
            patch_size=4)
+DINO = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=2, image_size=12, patch_size=4)
 GPT2 = dict(vocab_size=37, n_embd=15, n_layer=2, n_head=3, n_positions=19)
 LLAMA = dict(vocab_size=37, hidden_size=12, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
              intermediate_size=11, max_position_embeddings=19)
@@ -424,6 +425,9 @@ CASES = {
     "gemma3_whole_classifier": ("Gemma3ForSequenceClassification", dict(GEMMA3, num_labels=3), ""),
     "vit_odd": ("ViTModel", dict(VIT, image_size=(8, 12), hidden_act="gelu_new", qkv_bias=False), "pixels"),
     "vit_classifier": ("ViTForImageClassification", dict(VIT, num_labels=5, layer_norm_eps=1e-3), "pixels"),
+    "dinov2_odd": ("Dinov2Model", dict(DINO, image_size=14, qkv_bias=False, mlp_ratio=3), "pixels pooled"),
+    "dinov2_swiglu": ("Dinov2Model", dict(DINO, hidden_size=20, use_swiglu_ffn=True, layer_norm_eps=1e-3),
+                      "pixels pooled"),
     "deit_odd": ("DeiTModel", dict(VIT, num_attention_heads=1), "pixels"),
     "deit_classifier": ("DeiTForImageClassification", dict(VIT, num_labels=4), "pixels"),
 }

@@ -230,6 +230,7 @@ static const char *of_residual(Draw *d, const Section *s) {
     if (d->alone) return "no";
     if (dice_chance(&d->dice, 25)) return "no";
     if (dice_chance(&d->dice, 20)) return "yes";
+    if (dice_chance(&d->dice, 30)) return DICE_WORD(&d->dice, "learned", "learned scale 0.5", "yes learned");
     return arena_printf(d->arena, "%sscale %s", dice_chance(&d->dice, 30) ? "yes " : "", any_real(d));
 }
 
