@@ -383,7 +383,7 @@ typedef enum OutputRole {
 #include "model/io.def"
     OUT_COUNT
 } OutputRole;
-typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST, POOL_PROBE } PoolKind;
+typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST, POOL_CLS_MEAN, POOL_PROBE } PoolKind;
 
 /* A number of rows: exactly n, or 1 to n as given by each call. n is 0 if the model has no such rows. */
 typedef struct Length {
@@ -530,7 +530,7 @@ typedef struct Stack {
     Length seq;
     int input;
     int64_t vocab;
-    int64_t image_height, image_width, patch;
+    int64_t image_height, image_width, patch, registers;
     bool class_token, distillation_token, patch_bias;
     double embedding_scale;
     int64_t segments, embedding_width; /* where embedding_width is not d_model, a projection follows */
@@ -695,7 +695,8 @@ typedef enum DerivedKind {
     DERIVED_ROPE_COS,
     DERIVED_ROPE_SIN,
     DERIVED_SLOPES,
-    DERIVED_RELATIVE
+    DERIVED_RELATIVE,
+    DERIVED_SPREAD
 } DerivedKind;
 
 typedef enum TensorKind { TENSOR_INPUT, TENSOR_STATE, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
@@ -731,9 +732,15 @@ typedef struct Derived {
     const Position *position;
     int64_t rows;       /* the bound on the rows that use the table */
     int64_t heads;
-    int source;         /* of DERIVED_RELATIVE: the weight [buckets][heads] that it is gathered from */
+    int source;         /* the weight that it is gathered from: of DERIVED_RELATIVE [buckets][heads], of DERIVED_SPREAD
+                         * a table of positions, of which `gap` rows of zeros stand behind the first `rows` */
     double alibi_scale; /* of DERIVED_SLOPES */
+    int64_t gap;
 } Derived;
+
+static inline bool derived_has_source(const Derived *d) {
+    return d->kind == DERIVED_RELATIVE || d->kind == DERIVED_SPREAD;
+}
 
 typedef struct OpAttributes {
     int64_t heads, kv_heads, head_dim, offset, width, window, sink, groups, patch;

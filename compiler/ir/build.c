@@ -114,6 +114,11 @@ static int embed_patches(Build *b, const Stack *stack, const Stem *stem) {
     Tensor longer = build_value2(b, "rows", build_constant(stack->seq.n), build_columns(b, x));
     const WeightSpec row = {.shape = build_vector(stack->embedding_width), .deviation = 1};
     int class_token = build_weight(b, build_declare(b, stem, "class_token", row));
+    if (stack->registers) {
+        const WeightSpec rows = {.shape = build_matrix(stack->registers, stack->embedding_width), .deviation = 1};
+        const int registers = build_weight(b, build_declare(b, stem, "registers", rows));
+        return EMIT(prepend, longer, ATTRIBUTES(.scale = 1), class_token, registers, x);
+    }
     if (!stack->distillation_token) return EMIT(prepend, longer, ATTRIBUTES(.scale = 1), class_token, x);
     int distillation_token = build_weight(b, build_declare(b, stem, "distillation_token", row));
     return EMIT(prepend, longer, ATTRIBUTES(.scale = 1), class_token, distillation_token, x);
@@ -129,7 +134,14 @@ static int declare_added(Build *b, const Stem *stem, const char *what, const Sta
 static int add_positions(Build *b, const Stack *stack, const Stem *stem, int x, int learned) {
     const Position *p = &stack->position;
     int table;
-    if (p->kind == POSITION_LEARNED) {
+    if (p->kind == POSITION_LEARNED && stack->registers) {
+        table = build_derived(b, (Derived){.kind = DERIVED_SPREAD,
+                                     .name = build_name(b, stem, "positions.spread"),
+                                     .shape = {2, {stack->seq.n + p->offset, stack->embedding_width}},
+                                     .rows = p->offset + 1,
+                                     .gap = stack->registers,
+                                     .source = learned});
+    } else if (p->kind == POSITION_LEARNED) {
         table = build_weight(b, learned);
     } else if (p->kind == POSITION_SINUSOIDAL) {
         table = build_derived(b, (Derived){.kind = DERIVED_SINUSOIDS,
@@ -170,7 +182,8 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
     }
     int learned = NO_WEIGHT; /* stands in front of the segments, whose rows are added first */
     if (stack->position.kind == POSITION_LEARNED)
-        learned = declare_added(b, stem, "positions.weight", stack, stack->seq.n + stack->position.offset, true);
+        learned = declare_added(b, stem, "positions.weight", stack,
+                                stack->seq.n - stack->registers + stack->position.offset, true);
     if (stack->segments) {
         int ids = build_input(b, IN_segments, 1, &rows, true);
         if (of_source) build_mark_source(b);
@@ -234,8 +247,14 @@ static int head_logits(Build *b, const Stack *stack, int hidden) {
 }
 
 static int pooled_row(Build *b, const Stack *stack, PoolKind kind, int hidden) {
-    Tensor row = build_value2(b, "pool", build_constant(1), stack->hidden_width);
-    return EMIT(pool, row, ATTRIBUTES(.pool = kind), hidden);
+    const bool both = kind == POOL_CLS_MEAN;
+    Tensor row = build_value2(b, both ? "pool_cls" : "pool", build_constant(1), stack->hidden_width);
+    if (!both) return EMIT(pool, row, ATTRIBUTES(.pool = kind), hidden);
+    const int first = EMIT(pool, row, ATTRIBUTES(.pool = POOL_CLS), hidden);
+    const int mean = EMIT(pool, build_value_like(b, "pool_mean", first),
+                          ATTRIBUTES(.pool = POOL_MEAN, .offset = 1 + stack->registers), hidden);
+    return EMIT(join, build_value2(b, "pool", build_constant(1), 2 * stack->hidden_width), ATTRIBUTES(.heads = 1),
+                first, mean);
 }
 
 /* An output that is no map. */

@@ -119,7 +119,8 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         break;
     case OP_patches: WANT(x->rank == 3 && a->patch > 0 && result->dims[1].n == 3 * a->patch * a->patch); break;
     case OP_prepend:
-        WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + op->n_inputs - 1);
+        WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + 1 +
+             (op->n_inputs < 3 ? 0 : y->rank == 2 ? y->dims[0].n : 1));
         break;
     case OP_add: verify_add(g, index, after); break;
     case OP_gate: WANT(dim_equal(x->dims[0], y->dims[0]) && dim_equal(x->dims[1], y->dims[1])); break;

@@ -18,7 +18,11 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
     constant_integer(l, call, "has_scale", lookup && m->scale != 1);
     constant_integer(l, call, "has_segments", segments);
     constant_integer(l, call, "has_positions", positions);
-    constant_integer(l, call, "tokens_in_front", (m->front[0] != NO_PACKED) + (m->front[1] != NO_PACKED));
+    const int second = m->front[1];
+    const Shape *more = second == NO_PACKED ? NULL : &l->plan->program->packed[second].shape;
+    constant_integer(l, call, "tokens_in_front",
+                     (m->front[0] != NO_PACKED) + (!more ? 0 : more->rank == 2 ? more->dims[0] : 1));
+    constant_integer(l, call, "has_second", more != NULL);
     constant_integer(l, call, "offset", m->first_position);
     constant_integer(l, call, "x_stride", stride_of(l, m->given));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
@@ -175,6 +179,7 @@ KernelCall *lower_pool(const Lowering *l, const Step *s) {
     constant_integer(l, call, "N", s->n);
     fix_rows(l, call, ROWS_CHUNK);
     constant_word(l, call, "kind", pool_name(m->pool));
+    constant_integer(l, call, "BEGIN", m->begin);
     constant_integer(l, call, "single", m->single);
     constant_integer(l, call, "l2", m->unit_length);
     constant_integer(l, call, "x_stride", stride_of(l, m->x));

@@ -25,7 +25,7 @@ const char *position_kind_name(PositionKind kind) {
 }
 
 const char *pool_name(PoolKind kind) {
-    static const char *const names[] = {"none", "mean", "cls", "max", "last", "probe"};
+    static const char *const names[] = {"none", "mean", "cls", "max", "last", "cls_mean", "probe"};
     return names[kind];
 }
 
@@ -206,6 +206,7 @@ static void print_stack(const Print *to, const Stack *s) {
                     (long long)s->image_width, (long long)s->patch, s->class_token ? " class" : "",
                     s->distillation_token ? " distillation" : "",
                     s->patch_bias ? "" : " no_bias");
+    if (s->registers) text_printf(out, " registers %lld", (long long)s->registers);
     text_printf(out, "\n    embedding width %lld scale %s segments %lld%s%s,", (long long)s->embedding_width,
                 real(to, s->embedding_scale), (long long)s->segments, s->embedding_projected ? " projected" : "",
                 s->embedding_projected && !s->embedding_projection_bias ? " no_bias" : "");

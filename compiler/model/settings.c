@@ -209,6 +209,7 @@ static const struct {
     {F_image_width, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_class_token, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_distillation_token, F_input, 1 << INPUT_PATCHES, "patches"},
+    {F_registers, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_patch_no_bias, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_norm_no_bias, F_norm, 1 << NORM_layernorm, "layernorm"},
     {F_qk_norm_all_heads, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},

@@ -169,7 +169,7 @@ static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
         if (high != wide) columns = least(wide, wide < high ? GRID - 1 : GRID + 1);
         stack->image_height = rows * stack->patch;
         stack->image_width = columns * stack->patch;
-        stack->seq.n = rows * columns + from->class_token + from->distillation_token;
+        stack->seq.n = rows * columns + from->class_token + from->distillation_token + from->registers;
     }
     int64_t d = s->from->d_model, small = s->to->d_model;
     if (from->embedding_width == d) stack->embedding_width = small;

@@ -101,7 +101,7 @@ static void fuse_pool(Fuse *f, const Op *op) {
     f->rows[result] = ROWS_SEQUENCES;
     Step step = step_new(f, STEP_POOL, op->location, result);
     const Op *reader = only_reader(f, result);
-    step.pool = (PoolStep){.x = f->at[op->inputs[0]], .pool = op->a.pool};
+    step.pool = (PoolStep){.x = f->at[op->inputs[0]], .pool = op->a.pool, .begin = op->a.offset};
     if (reader && reader->kind == OP_l2) {
         step.pool.unit_length = true;
         cover(f, reader);

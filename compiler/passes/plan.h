@@ -236,6 +236,7 @@ typedef struct LearnedStep {
 typedef struct PoolStep {
     Operand x;
     PoolKind pool;
+    int64_t begin;    /* the first row that counts */
     bool single;      /* x has one row for each sequence, and may be `out` */
     bool unit_length; /* the pooled row is divided by its length */
 } PoolStep;

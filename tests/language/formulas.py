@@ -505,6 +505,11 @@ class Formulas:
                                 f=lambda x, kind=kind: Row(self.page.meaning("activation", kind, {"x": v}) for v in x))
              for i, kind in enumerate(("identity", "mish"))]
         near(pooled, l2(f[1]["dense"](f[0]["dense"](pools["mean"](hidden)))), "dense")
+        m = self.model("model t { d_model 6\nencoder { input patches image 4 patch 2 class registers 2\n%s }\n"
+                       "head pool cls_mean }" % NOTHING, STILL)
+        hidden, pooled = m.outputs("hidden pooled", {"pixels": draw(m.dice, 3, 4, 4)})
+        near(hidden[1:3], m.weight("encoder.embedding.registers"), "registers")
+        near(pooled, Row([*hidden[0], *columns(hidden[3:], lambda x: math.fsum(x) / len(x))]), "cls_mean")
         m = self.still("", "head pool probe\nprobe { attention cross { heads 1, norm none, residual no } }")
         hidden, pooled = m.outputs("hidden pooled", {"tokens": [1, 5, 10, 4]})
         query = m.linear("probe.attention.query", m.weight("probe.row"))

@@ -168,6 +168,8 @@ class Language(Formulas):
                 "heads 1, project none, score general } } } }",
                 "model image { d_model 8, encoder { input patches image 4 patch 2 class distillation\n"
                 "layers 1 { ffn { d_ff 9 } } } }",
+                "model registered { d_model 8, encoder { input patches image 4 patch 2 class registers 1\n"
+                "layers 1 { ffn { d_ff 9 } } } }",
                 "model cloze { d_model 8, head logits tied transform, encoder { vocab 11, seq <= 4, position learned\n"
                 "layers 1 { ffn { d_ff 9 } } } }"]
         body = self.page.text.split("\n## Tensors")[1].split("\n## ")[0]

@@ -428,6 +428,10 @@ CASES = {
     "dinov2_odd": ("Dinov2Model", dict(DINO, image_size=14, qkv_bias=False, mlp_ratio=3), "pixels pooled"),
     "dinov2_swiglu": ("Dinov2Model", dict(DINO, hidden_size=20, use_swiglu_ffn=True, layer_norm_eps=1e-3),
                       "pixels pooled"),
+    "dinov2_classifier": ("Dinov2ForImageClassification", dict(DINO, num_labels=5), "pixels"),
+    "dinov2_registers_odd": ("Dinov2WithRegistersModel", dict(DINO, num_register_tokens=3), "pixels pooled"),
+    "dinov2_registers_classifier": ("Dinov2WithRegistersForImageClassification",
+                                    dict(DINO, num_register_tokens=1, num_labels=3, use_swiglu_ffn=True), "pixels"),
     "deit_odd": ("DeiTModel", dict(VIT, num_attention_heads=1), "pixels"),
     "deit_classifier": ("DeiTForImageClassification", dict(VIT, num_labels=4), "pixels"),
 }

@@ -39,6 +39,7 @@ static const struct {
     {S_input, "patch", "patches image 4 patch 2", 0, NULL},
     {S_input, "class", "patches image 4 patch 2 class", 0, NULL},
     {S_input, "distillation", "patches image 4 patch 2 class distillation", 0, NULL},
+    {S_input, "registers", "patches image 4 patch 2 class registers 3", 0, NULL},
     {S_input, "no_bias", "patches image 4 patch 2 no_bias", 0, NULL},
     {S_embedding, "factor", "factor 6|factor 8", 0, NULL},
     {S_embedding, "no_bias", "factor 6 no_bias|factor 8 no_bias", 0, NULL},
