@@ -27,14 +27,14 @@ static int sublayer_body(Build *b, const StackRows *rows, const Stem *stem, cons
 }
 
 static int sublayer_sum(Build *b, const Stem *stem, const Sublayer *s, int x, int y) {
-    const char *what = "sum";
     if (!s->residual) return y;
+    int inputs[] = {x, y, NO_TENSOR}, n = 2;
     if (s->residual_learned) {
         const WeightSpec spec = {.shape = build_vector(build_columns(b, y)), .mean = 1, .deviation = 0.2};
-        const int factor = build_weight(b, build_declare(b, stem, "residual.weight", spec));
-        return EMIT(add, build_value_like(b, what, x), ATTRIBUTES(.scale = s->residual_scale), x, y, factor);
+        inputs[n++] = build_weight(b, build_declare(b, stem, "residual.weight", spec));
     }
-    return EMIT(add, build_value_like(b, what, x), ATTRIBUTES(.scale = s->residual_scale), x, y);
+    const OpAttributes a = {.scale = s->residual_scale};
+    return build_op(b, OP_add, a, build_value_like(b, "sum", x), n, inputs);
 }
 
 static void enter_sublayer(Build *b, const StackRows *rows, int64_t layer, const Sublayer *s) {
