@@ -213,7 +213,6 @@ NOTES = {
     "rows, and the bound is 2048": ("fixtures/llama_odd", {"max_position_embeddings": 131072}, ""),
     "outside the vocabulary and left out": ("fixtures/llama_odd", {"eos_token_id": 4000}, ""),
     "it is the head": ("fixtures/mistral_odd", {"tie_word_embeddings": True}, ""),
-    "The embedding is the output": ("sentences/linear_odd", {}, ""),
     "The weights are --weights": ("sentences/max_odd", None, ""),
     "do_lower_case": ("sentences/mean_odd", {}, ""),
     "Texts begin with the prompt": ("sentences/cls_odd", {}, PROMPT),
