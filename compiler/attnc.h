@@ -367,7 +367,6 @@ typedef enum ScoreKind {
 } ScoreKind;
 typedef enum Activation {
 #define ACTIVATION(name, formula, imported, help) ACTIVATION_##name,
-#define INNER_ACTIVATION(name, formula) ACTIVATION_##name,
 #include "model/activations.def"
     ACTIVATION_COUNT
 } Activation;
@@ -384,7 +383,7 @@ typedef enum OutputRole {
 #include "model/io.def"
     OUT_COUNT
 } OutputRole;
-typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST } PoolKind;
+typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST, POOL_CLS_MEAN, POOL_PROBE } PoolKind;
 
 /* A number of rows: exactly n, or 1 to n as given by each call. n is 0 if the model has no such rows. */
 typedef struct Length {
@@ -508,7 +507,7 @@ typedef struct Sublayer {
     const char *name;       /* as in tensor names: attention, cross_attention, ffn, ffn2 … */
     Norm norm_in, norm_out; /* of the input and of the result */
     bool norm_out_on_sum;   /* norm_out is over x + f(x) (`norm post`), not over f(x) */
-    bool residual;
+    bool residual, residual_learned; /* learned: f(x) is multiplied by a number for each column */
     double residual_scale;
     Precision precision;
     Precision last; /* the same for its last matrix, attention's `output` or ffn's `down` */
@@ -540,7 +539,7 @@ typedef struct Stack {
     Length seq;
     int input;
     int64_t vocab;
-    int64_t image_height, image_width, patch;
+    int64_t image_height, image_width, patch, registers;
     bool class_token, distillation_token, patch_bias;
     int64_t mel_bins, mel_frames;
     Convolution *convolutions; /* those of `input mel` */
@@ -558,8 +557,17 @@ typedef struct Stack {
     int64_t hidden_width; /* columns of the result: d_model, or heads * value_dim after `output none` */
     int64_t pattern; /* the number of layers behind which there are no others; --small keeps at least as many */
     Norm final_norm;
+    bool probed;    /* what is resolved is the head's probe, which reads the rows of this stack */
     bool unordered; /* the stack ignores the order of its rows, and the spec does not state `position none` */
 } Stack;
+
+/* A projection of the pooled row, f(W x + b). */
+typedef struct Dense {
+    Location location;
+    int64_t width;
+    bool bias;
+    Activation activation;
+} Dense;
 
 typedef struct Head {
     Location location;
@@ -570,6 +578,9 @@ typedef struct Head {
     Activation activation; /* of pooler or of transform */
     bool transform, transform_bias;
     Norm norm;             /* of transform */
+    Layer *probe;          /* the sublayers of POOL_PROBE, or NULL */
+    Dense *dense;          /* behind the pool and the pooler, in their order */
+    int64_t n_dense;
     int64_t classifier;
     bool classifier_bias, classifier_rows; /* rows: a projection of every row */
 } Head;
@@ -696,7 +707,8 @@ typedef enum DerivedKind {
     DERIVED_ROPE_COS,
     DERIVED_ROPE_SIN,
     DERIVED_SLOPES,
-    DERIVED_RELATIVE
+    DERIVED_RELATIVE,
+    DERIVED_SPREAD
 } DerivedKind;
 
 typedef enum TensorKind { TENSOR_INPUT, TENSOR_STATE, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
@@ -732,9 +744,15 @@ typedef struct Derived {
     const Position *position;
     int64_t rows;       /* the bound on the rows that use the table */
     int64_t heads;
-    int source;         /* of DERIVED_RELATIVE: the weight [buckets][heads] that it is gathered from */
+    int source;         /* the weight that it is gathered from: of DERIVED_RELATIVE [buckets][heads], of DERIVED_SPREAD
+                         * a table of positions, of which `gap` rows of zeros stand behind the first `rows` */
     double alibi_scale; /* of DERIVED_SLOPES */
+    int64_t gap;
 } Derived;
+
+static inline bool derived_has_source(const Derived *d) {
+    return d->kind == DERIVED_RELATIVE || d->kind == DERIVED_SPREAD;
+}
 
 typedef struct OpAttributes {
     int64_t heads, kv_heads, head_dim, offset, width, window, sink, groups, patch, kernel, stride;

@@ -12,6 +12,7 @@ import sys
 MODEL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "compiler", "model")
 
 # Words that the table lacks, by the file that reads them.
+NUMBERED_BLOCKS = "layers", "dense"
 BLOCK_WORDS = {"attention": ["self", "cross"], "layers": ["shared"]}  # behind the block's name; resolve.c
 LIST_WORDS = ["prefix", "ignore"]  # in `weights`; source_names.c
 GROUPED_WORDS = ["int4", "int8"]  # a choice of an option; a size of groups may stand behind it; settings.c
@@ -33,6 +34,7 @@ def with_tables(text):
         row, setting, file = match.groups()
         words = re.findall(r"^%s\((\w+)," % row, read(file), re.M)
         return "".join('OPTION(%s, "%s", flag, %s, 0, "")\n' % (setting, word, setting) for word in words)
+    text = re.sub(r'^#include "(precisions\.def)"\n', lambda match: read(match.group(1)), text, flags=re.M)
     text = re.sub(r"\\\n *", "", text)  # lines that a backslash continues
     taken = r'^#define (\w+)\(name, .*?\) OPTION\((\w+), .*\n#include "(\w+\.def)"\n'
     return re.sub(taken, options, text, flags=re.M)
@@ -145,7 +147,7 @@ def setting_rule(name, form, options):
 def block_rule(name, items):
     """`items`: what may stand between its braces."""
     head = [scoped(any_of(BLOCK_WORDS[name]), "storage.modifier")] if name in BLOCK_WORDS else []
-    if name == "layers":
+    if name in NUMBERED_BLOCKS:
         head += include("expression")
     begin, captures = r"\b(%s)\b" % name, {"_1": "keyword.control.block"}
     if name == "model":

@@ -24,7 +24,8 @@ typedef struct Option {
 #define HELP_WEIGHTS \
     "  --weights F[,F…]     safetensors files, checkpoints of PyTorch, an index.json of such files, a folder with\n" \
     "                       model.safetensors, pytorch_model.bin or an index of one, a GGUF file, or a packed\n" \
-    "                       .attnw; random:SEED draws weights of unit scale from that seed"
+    "                       .attnw; random:SEED draws weights of unit scale from that seed. NAME=F puts `NAME.`\n" \
+    "                       in front of the names of that file's tensors"
 #define HELP_INDENT "                       "
 #define HELP_PRECISION \
     "  --precision P        types of numbers in blocks of the spec that state none: f32 (default), bf16, int8, or\n" \

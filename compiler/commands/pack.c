@@ -14,7 +14,7 @@ static const char usage[] =
 static int weight_of(const Program *program, const Packed *packed) {
     if (packed->weight >= 0 || packed->derived < 0) return packed->weight;
     const Derived *derived = &program->module->derived[packed->derived];
-    return derived->kind == DERIVED_RELATIVE ? derived->source : -1;
+    return derived_has_source(derived) ? derived->source : -1;
 }
 
 /* Describes a file: "29 tensors and 2 tables made from the spec". */

@@ -25,6 +25,10 @@ static const char *add_sublayer(Text *text, const Step *s) {
     static const struct { const char *begins, *words; } sublayers[] = {
         {"attention", "attention"}, {"cross_attention", "cross attention"}, {"ffn", "ffn"}};
     const char *part = s->site.part;
+    if (begins_with(part, "probe_")) {
+        text_printf(text, "probe ");
+        part += strlen("probe_");
+    }
     for (size_t i = 0; i < sizeof sublayers / sizeof *sublayers; i++) {
         if (!begins_with(part, sublayers[i].begins)) continue;
         const char *number = part + strlen(sublayers[i].begins), *end = number + strspn(number, "0123456789");
@@ -74,6 +78,7 @@ static void add_part(Text *text, const Step *s, const char *part) {
     case STEP_WINDOWS: text_printf(text, "rows of each convolution's window"); return;
     case STEP_PREPEND: text_printf(text, "embedding"); return;
     case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_JOIN: case STEP_ROUND:
+    case STEP_LEARNED:
     case STEP_POOL: case STEP_CHOOSE: case STEP_SORT: case STEP_GATHER: case STEP_COMBINE: case STEP_COUNT:
         add_words(text, part);
         return;
@@ -168,7 +173,7 @@ static void add_computed(Text *text, const Plan *plan, const Step *s) {
         return;
     case STEP_GATHER: text_printf(text, "[%s][%lld] in that order", rows, (long long)s->n); return;
     case STEP_COMBINE: add_combined(text, s); return;
-    case STEP_NORM: case STEP_PATCHES: case STEP_WINDOWS: case STEP_COPY: case STEP_COUNT: break;
+    case STEP_NORM: case STEP_PATCHES: case STEP_WINDOWS: case STEP_LEARNED: case STEP_COPY: case STEP_COUNT: break;
     }
     text_printf(text, "[%s][%lld]", rows, (long long)s->n);
 }

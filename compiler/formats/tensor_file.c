@@ -1,5 +1,6 @@
 /* tensor_file.c: opens weights by their path. The path names a file, an index of shards or a folder, or several of them
- * with commas between. */
+ * with commas between. NAME= in front of one puts `NAME.` in front of the names of its tensors, so that files whose
+ * tensors have the same names can be read together. */
 #include "tensor_file.h"
 
 #include "coded.h"
@@ -51,7 +52,7 @@ static const char *folder_of_file(Arena *arena, const char *path) {
     return !slash ? "." : slash == path ? "/" : arena_copy(arena, path, (size_t)(slash - path));
 }
 
-static TensorFile open_part(Arena *arena, const char *path) {
+static TensorFile open_path(Arena *arena, const char *path) {
     if (folder_exists(path)) {
         const char *folder = path;
         path = folder_weights(arena, folder);
@@ -60,6 +61,20 @@ static TensorFile open_part(Arena *arena, const char *path) {
     }
     TensorFile file = text_ends(path, ".index.json") ? read_shards(arena, path) : read_file(arena, path);
     if (quantized_is(&file)) quantized_decode(arena, &file, folder_of_file(arena, path));
+    return file;
+}
+
+/* A path that exists may have a `=` in it. */
+static TensorFile open_part(Arena *arena, const char *part) {
+    const char *sign = strchr(part, '=');
+    if (!sign || file_exists(part) || folder_exists(part)) return open_path(arena, part);
+    const char *name = arena_copy(arena, part, (size_t)(sign - part));
+    if (!*name || strchr(name, '/') || holds_control(name))
+        fail("%s: no such file; in NAME=PATH, `%s` is no name for the tensors of a file", part,
+             tensor_shown(arena, name));
+    TensorFile file = open_path(arena, sign + 1);
+    for (size_t i = 0; i < file.count; i++)
+        file.tensors[i].name = arena_printf(arena, "%s.%s", name, file.tensors[i].name);
     return file;
 }
 

@@ -148,6 +148,76 @@ const Family family_siglip_text_of = {
     .inside = "text_config", .inner = &family_siglip_text,
 };
 
+/* ------------------------------------- SigLIP: the image model, alone or of both; a learned row attends to all */
+#define PROBE_PART(word, from, to)                                                                      \
+    "probe.attention." word ".weight head.attention.in_proj_weight rows " from ".." to "\n" \
+    "probe.attention." word ".bias head.attention.in_proj_bias rows " from ".." to "\n"
+static const ConfigKey siglip_vision_of_keys[] = {
+    NOTED("task=hidden", "The output `pooled` is not divided by its length; the score of a text and an image is the "
+        "cosine of their outputs times exp(logit_scale), plus logit_bias."),
+};
+static const ConfigKey siglip_vision_keys[] = {
+    INTEGER_OR("hidden_size", "d_model", "768", NULL), INTEGER_OR("num_hidden_layers", "layers", "12", NULL),
+    INTEGER_OR("num_attention_heads", "heads", "12", NULL), INTEGER_OR("intermediate_size", "d_ff", "3072", NULL),
+    WORD_OR("hidden_act", "activation", "gelu_pytorch_tanh", ACTIVATIONS),
+    REAL_OR("layer_norm_eps", "eps", "1e-6", NULL), MUST("num_channels", "3"),
+    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL},
+    COVERED_IMAGE, FLAG_OR("vision_use_head", "use_head", "true"),
+    DERIVED("probe", "yes", "task=hidden&use_head"),
+};
+const Family family_siglip_vision = {
+    .types = "siglip_vision_model=SiglipVision",
+    .title = "SigLIP, its image model: Zhai et al. 2023, arXiv:2303.15343.",
+    .classes = "Model=hidden", KEYS(siglip_vision_keys), .irrelevant = "initializer_factor",
+    .prefixes = "vision_model.",
+    .spec =
+        "d_model ${d_model}\n"
+        "norm layernorm pre eps ${eps}\n"
+        "\n"
+        "encoder {\n"
+        "input patches image ${image}[image_width? width ${image_width}] patch ${patch}\n"
+        "position learned\n"
+        "$layers layers\n"
+        "attention self { heads ${heads} }\n"
+        "ffn { d_ff ${d_ff}, activation ${activation} }\n"
+        "$end\n"
+        "}\n"
+        "[task=classify? head pool mean classifier ${#classifier.weight}]\n"
+        "$if probe\n"
+        "head pool probe\n"
+        "probe {\n"
+        "attention cross { heads ${heads}, norm none, residual no }\n"
+        "ffn { d_ff ${d_ff}, activation ${activation} }\n"
+        "}\n"
+        "$end\n",
+    .tensors =
+        "encoder.embedding.patches.* embeddings.patch_embedding.*\n"
+        "encoder.embedding.positions.weight embeddings.position_embedding.weight\n"
+        CLIP_LAYERS
+        "encoder.final_norm.* post_layernorm.*\n"
+        "$if probe\n"
+        "probe.row head.probe\n"
+        PROBE_PART("query", "0", "${d_model}")
+        PROBE_PART("key", "${d_model}", "2*${d_model}")
+        PROBE_PART("value", "2*${d_model}", "3*${d_model}")
+        "probe.attention.output.* head.attention.out_proj.*\n"
+        "probe.ffn.norm_in.* head.layernorm.*\n"
+        "probe.ffn.up.* head.mlp.fc1.*\n"
+        "probe.ffn.down.* head.mlp.fc2.*\n"
+        "$end\n"
+        "[task=classify? classifier.* classifier.*]\n"
+        "buffer embeddings.position_ids\n"
+        "ignore head.*\n",
+};
+const Family family_siglip_vision_of = {
+    .types = "siglip=Siglip", .part = "vision",
+    .title = "SigLIP, its image model: Zhai et al. 2023, arXiv:2303.15343 (--part vision).",
+    .classes = "Model=hidden ForImageClassification=classify", KEYS(siglip_vision_of_keys),
+    .irrelevant = "initializer_factor text_config tie_word_embeddings",
+    .prefixes = "vision_model.", .tensors = "ignore text_model.* logit_scale logit_bias\n",
+    .inside = "vision_config", .inner = &family_siglip_vision,
+};
+
 /* ---------------------------------------- RoFormer: BERT with neighbouring columns rotated */
 static const ConfigKey roformer_keys[] = {
     ENCODER_SIZES, INTEGER_OR("max_position_embeddings", "positions", "1536", NULL), DERIVED("learned", "yes", NULL),

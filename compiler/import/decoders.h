@@ -22,9 +22,10 @@
     DERIVED("tied", "", "own_head")
 #define TIED(otherwise) TIED_TO(otherwise, "lm_head.weight", "embed_tokens.weight")
 /* A file may hold a tied table under the head's name alone. */
-#define TOKEN_TABLE(table, head)                  \
-    "decoder.embedding.tokens.weight " table "\n" \
-    "[tied&!#" table "? decoder.embedding.tokens.weight " head "]\n"
+#define TOKEN_TABLE_IN(stack, table, head)          \
+    stack ".embedding.tokens.weight " table "\n" \
+    "[tied&!#" table "? " stack ".embedding.tokens.weight " head "]\n"
+#define TOKEN_TABLE(table, head) TOKEN_TABLE_IN("decoder", table, head)
 
 #define TOKENS_SPEC             \
     "[start? start ${start}]\n" \
@@ -76,25 +77,29 @@
 #define ATTENTION_BIAS FLAG_OR("attention_bias", "attention_bias", "false")
 
 /* The attention of a layer; `more` holds further settings, one per line. */
-#define LLAMA_ATTENTION(more)                    \
+#define LLAMA_ATTENTION(mask, more)              \
     "attention self {\n"                         \
     "heads ${heads}\n"                           \
     "[kv_heads!=$heads? kv_heads ${kv_heads}]\n" \
     "[width!=$d_model? head_dim ${head_dim}]\n"  \
-    "mask causal\n" more                         \
+    "mask " mask "\n" more                       \
     "}\n"
 #define GATED_FFN "ffn { d_ff ${d_ff}, activation ${activation} gated }\n"
-#define LLAMA_SPEC(norm, embedding, more, ffn, head) \
-    "d_model ${d_model}\n"                           \
-    "vocab ${vocab}\n"                               \
-    norm TOKENS_SPEC                                 \
-    "decoder {\n"                                    \
-    "seq <= ${bound}\n" embedding                    \
-    "$layers layers\n" LLAMA_ATTENTION(more) ffn     \
-    "$end\n"                                         \
+#define LLAMA_SPEC_IN(stack, mask, norm, embedding, more, ffn, head) \
+    "d_model ${d_model}\n"                                           \
+    "vocab ${vocab}\n"                                               \
+    norm TOKENS_SPEC                                                 \
+    stack " {\n"                                                     \
+    "seq <= ${bound}\n" embedding                                    \
+    "$layers layers\n" LLAMA_ATTENTION(mask, more) ffn               \
+    "$end\n"                                                         \
     "}\n" HEAD_SPEC(head)
+#define LLAMA_SPEC(norm, embedding, more, ffn, head) \
+    LLAMA_SPEC_IN("decoder", "causal", norm, embedding, more, ffn, head)
 
-#define LLAMA_EMBEDDING TOKEN_TABLE("embed_tokens.weight", "lm_head.weight") "@decoder.layers.{layer} layers.{layer}\n"
+#define LLAMA_EMBEDDING_IN(stack) \
+    TOKEN_TABLE_IN(stack, "embed_tokens.weight", "lm_head.weight") "@" stack ".layers.{layer} layers.{layer}\n"
+#define LLAMA_EMBEDDING LLAMA_EMBEDDING_IN("decoder")
 #define LLAMA_PROJECTIONS                      \
     ".attention.query.* .self_attn.q_proj.*\n" \
     ".attention.key.* .self_attn.k_proj.*\n"   \
@@ -107,8 +112,9 @@
     ".ffn.gate.* .mlp.gate_proj.*\n" \
     ".ffn.up.* .mlp.up_proj.*\n"     \
     ".ffn.down.* .mlp.down_proj.*\n"
-#define LLAMA_END                                          \
-    "decoder.final_norm.* norm.*\n"                        \
+#define LLAMA_END_IN(stack)                                \
+    stack ".final_norm.* norm.*\n"                         \
     "buffer layers.{layer}.self_attn.rotary_emb.inv_freq\n" HEAD_TENSORS
+#define LLAMA_END LLAMA_END_IN("decoder")
 
 #endif

@@ -6,8 +6,7 @@
 
 extern const Family family_bert, family_roberta, family_distilbert, family_electra, family_albert, family_mpnet,
     family_modernbert; /* bert.c */
-extern const Family family_vit,
-    family_deit;                                                                                     /* vit.c */
+extern const Family family_vit, family_deit, family_dinov2, family_dinov2_with_registers; /* vit.c */
 extern const Family family_llama, family_mistral, family_qwen2, family_qwen3, family_gemma, family_gemma2,
     family_gemma3,
     family_olmo2, family_phi, family_phi3, family_starcoder2, family_cohere,
@@ -20,7 +19,7 @@ extern const Family family_granite, family_smollm3, family_olmo3, family_ministr
     family_glm;                                                                                      /* granite.c */
 extern const Family family_gptj, family_codegen, family_gpt_neo, family_gpt_bigcode;                 /* gptj.c */
 extern const Family family_clip_text, family_clip_vision, family_clip_text_of, family_clip_vision_of,
-    family_siglip_text, family_siglip_text_of,
+    family_siglip_text, family_siglip_text_of, family_siglip_vision, family_siglip_vision_of,
     family_roformer;                                                                                 /* clip.c */
 extern const Family family_umt5;                                                                     /* seq2seq.c */
 extern const Family family_gemma3_text_of;                                                           /* llama.c */
@@ -30,6 +29,13 @@ extern const Family family_nomic_bert, family_jina_embeddings_v3, family_esm; /*
 extern const Family family_deepseek_v2, family_deepseek_v3; /* deepseek.c */
 extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_olmoe, family_granitemoe,
     family_gpt_oss;                                                                                  /* mixtures.c */
+
+/* A convolution reads no patch that the image does not hold whole: the image is then as large as its patches. */
+#define COVERED_IMAGE                                                                                              \
+    DERIVED("covered", "=image / patch * patch", NULL),                                                            \
+    NOTED("covered!=$image", "`image_size` is no multiple of `patch_size`: a program passes the first lines and " \
+        "columns of the image, as many as the spec's `image` and `width` say."),                                   \
+    DERIVED("image", "=covered", NULL), DERIVED("image_width", "=image_width / patch * patch", "image_width")
 
 /* The heads of ForTokenClassification (task=labels) and ForQuestionAnswering (task=answers): a matrix of every row, for
  * the scores of its classes, or of the beginning and the end of an answer. */

@@ -76,13 +76,13 @@ static void find_class(Import *import) {
         wanted ? wanted : "", import->type, known.data);
 }
 
-/* The path of the weights, followed by a comma and the file of a dense module where there is one. */
+/* The path of the weights, followed by the files of dense modules. */
 static const char *weights_of(Import *import, const char *directory, const char *folder) {
     const char *weights = folder_of_weights(import->arena, folder), *more = sentence_weights(import);
     if (strchr(folder, ',')) fail("%s: --weights takes a comma for the end of a file's name; give the folder a name "
         "without one", folder);
-    if (more) weights = arena_printf(import->arena, "%s,%s", weights, more);
-    if (more || strcmp(directory, folder) != 0) import_note(import, "The weights are --weights %s", weights);
+    weights = arena_printf(import->arena, "%s%s", weights, more);
+    if (*more || strcmp(directory, folder) != 0) import_note(import, "The weights are --weights %s", weights);
     return weights;
 }
 

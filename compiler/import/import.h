@@ -191,7 +191,8 @@ const char *folder_of_weights(Arena *arena, const char *folder); /* folder_weigh
 const char *sentence_read(Import *import, const char *directory);
 void sentence_task(Import *import); /* makes the model output its hidden rows, without the head of its class */
 int64_t sentence_rows(const Import *import); /* the most rows of its tokenizer, or 0 without a limit */
-const char *sentence_weights(Import *import); /* the file of a dense module, or NULL */
+/* What --weights takes of dense modules behind the model's own file, ",NAME=PATH" for each, or "". */
+const char *sentence_weights(Import *import);
 const char *sentence_prompt(const Import *import); /* the default prompt, or "" */
 const char *sentence_activation(const Import *import); /* the Python class of what follows the logits, or NULL */
 /* The spec with the head of the modules instead of the family's own. */

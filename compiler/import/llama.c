@@ -73,7 +73,8 @@ const Family family_qwen3 = {
     INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"), GEMMA_COMMON
 #define GEMMA_COMMON                                                                                         \
     HEAD_DIM("256"), ATTENTION_BIAS,                                                                         \
-    RMS_EPS("1e-6"), DECODER_TOKENS("2", "1", "0"), TIED("true"), MUST("use_bidirectional_attention", "false")
+    RMS_EPS("1e-6"), DECODER_TOKENS("2", "1", "0"), TIED("true")
+#define GEMMA_CAUSAL MUST("use_bidirectional_attention", "false")
 #define GEMMA_CAPS(attention, logits)                                                                               \
     INTEGER_OR("query_pre_attn_scalar", "scalar", "256", NULL), INTEGER_OR("sliding_window", "window", "4096", ""), \
     REAL_OR("attn_logit_softcapping", "softcap", attention, ""),                                                    \
@@ -92,7 +93,8 @@ const Family family_qwen3 = {
     ".ffn.norm_out.* .post_feedforward_layernorm.*\n"
 
 static const ConfigKey gemma_keys[] = {
-    GEMMA_SIZES, INTEGER_OR("num_key_value_heads", "kv_heads", "16", NULL), POSITIONS("8192"), WHOLE_ROPE("10000"),
+    GEMMA_SIZES, GEMMA_CAUSAL, INTEGER_OR("num_key_value_heads", "kv_heads", "16", NULL), POSITIONS("8192"),
+    WHOLE_ROPE("10000"),
     WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS),
     {"hidden_act", "written", KEY_TEXT, "", "", NULL}, DERIVED("activation", "gelu_tanh", "written=gelu"),
     NOTED("written=gelu", "`hidden_act` gelu is taken as gelu_tanh: transformers 5 does so too, since the "
@@ -108,7 +110,8 @@ const Family family_gemma = {
 };
 
 static const ConfigKey gemma2_keys[] = {
-    GEMMA_SIZES, INTEGER_OR("num_key_value_heads", "kv_heads", "4", NULL), POSITIONS("8192"), GEMMA_CAPS("50", "30"),
+    GEMMA_SIZES, GEMMA_CAUSAL, INTEGER_OR("num_key_value_heads", "kv_heads", "4", NULL), POSITIONS("8192"),
+    GEMMA_CAPS("50", "30"),
     LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"), WHOLE_ROPE("10000"),
 };
 const Family family_gemma2 = {
@@ -134,22 +137,30 @@ static const ConfigKey gemma3_keys[] = {
     REAL_OR("rope_local_base_freq", "local_theta", "10000", "10000"),
     DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
+    /* EmbeddingGemma: all rows attend to all, and half of the window is on either side. */
+    FLAG_OR("use_bidirectional_attention", "bidirectional", "false"),
+    DERIVED("window", "=window / 2 + 1", "bidirectional&window"),
+    DERIVED("stack", "decoder", NULL), DERIVED("stack", "encoder", "bidirectional"),
+    DERIVED("mask", "causal", NULL), DERIVED("mask", "padding", "bidirectional"),
 };
 const Family family_gemma3 = {
     .types = "gemma3_text=Gemma3", .title = "Gemma 3: Kamath et al. 2025, arXiv:2503.19786 (the text model).",
     .classes = "ForCausalLM=logits TextModel=hidden", KEYS(gemma3_keys), .irrelevant = "cache_implementation",
         .prefixes = "model.",
-    .spec = LLAMA_SPEC(GEMMA_NORM("both"), GEMMA_SCALE,
-                       GEMMA_CAPPED "qk_norm rmsnorm plus_one\n"
-                                    "[layer_type=sliding_attention? position rope "
-                                        "${local_rope}]\n[layer_type=full_attention? position rope ${rope}]\n",
-                       GATED_FFN, "[head_softcap? softcap ${head_softcap}]"),
-    .tensors = LLAMA_EMBEDDING GEMMA_NORMS LLAMA_PROJECTIONS
-        ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n" LLAMA_FFN LLAMA_END,
+    .spec = LLAMA_SPEC_IN("${stack}", "${mask}", GEMMA_NORM("both"), GEMMA_SCALE,
+                          GEMMA_CAPPED "qk_norm rmsnorm plus_one\n"
+                                       "[layer_type=sliding_attention? position rope "
+                                           "${local_rope}]\n[layer_type=full_attention? position rope ${rope}]\n",
+                          GATED_FFN, "[head_softcap? softcap ${head_softcap}]"),
+    .tensors = LLAMA_EMBEDDING_IN("${stack}") GEMMA_NORMS LLAMA_PROJECTIONS
+        ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n" LLAMA_FFN
+        LLAMA_END_IN("${stack}"),
 };
 
 /* Gemma 3 with a vision part; only the text part is imported. */
 static const ConfigKey gemma3_text_of_keys[] = {
+    REFUSED("bidirectional", "`text_config.use_bidirectional_attention` is true beside a vision part, of which "
+        "transformers makes no mask that a spec has"),
     TOKENS_OR("eos_token_id", "end", "$end"),
     NOTED("task", "This is the text part alone; the vision part and its tensors are left out."),
 };

@@ -11,8 +11,9 @@ typedef struct Sentence {
     const char *pool, *pool_path;
     bool prompt_pooled;    /* false where the pool leaves out the rows of a prompt */
     int64_t width;         /* width of the rows that the pool expects, or 0 */
-    const char *dense_path, *dense_words, *dense_name; /* head's words, tensors' stem; NULL without dense */
-    const char *dense_weights;
+    Text dense;         /* lines of the spec */
+    Text dense_weights; /* what --weights takes of them, with a comma in front of each */
+    int64_t denses, dense_width;
     bool l2;
     int64_t rows; /* the most rows, or 0 */
     const char *prompt; /* the text of the default prompt, or NULL */
@@ -200,8 +201,6 @@ static void read_normalize(Import *import, Sentence *sentence, const char *folde
     if (config) only_keys(import, path, config, "module_input_name module_output_name");
     if (config) check_names(import, path, config);
     if (sentence->l2) fail("%s: two modules normalize; one is understood", sentence->list_path);
-    if (sentence->dense_path) fail("%s: a norm follows the dense module; in a `head`, `l2` directly follows a pool",
-        sentence->dense_path);
     sentence->l2 = true;
 }
 
@@ -211,42 +210,49 @@ static const char *dense_weights(Import *import, const char *folder) {
     return path;
 }
 
-/* A dense module with Tanh that keeps the width becomes `pooler`; a module without activation becomes `classifier`. */
+/* What stands behind a dense module, by the class of torch; all of them are made without arguments. */
+static const char functions[] =
+    "Identity=identity Tanh=tanh ReLU=relu GELU=gelu SiLU=silu Sigmoid=sigmoid Mish=mish Softplus=softplus";
+
+static const char *dense_activation(Import *import, const char *path, const cJSON *config) {
+    static const char own[] = "torch.nn.modules.";
+    const char *name = string(import, path, config, "activation_function");
+    if (!name) return "tanh";
+    const char *dot = strrchr(name, '.');
+    const bool known = dot && strncmp(name, own, sizeof own - 1) == 0;
+    const char *word = known ? word_find(import->arena, functions, dot + 1) : NULL;
+    if (!word) fail("%s: `activation_function` is \"%.100s\"; those of %s are understood: %s", path, name, own,
+        functions);
+    return word;
+}
+
+/* A dense module becomes a block `dense`. */
 static void read_dense(Import *import, Sentence *sentence, const char *folder) {
     const char *path = config_of(import, folder);
     const cJSON *config = config_read(import->arena, path);
     only_keys(import, path, config, "in_features out_features bias activation_function module_input_name "
         "module_output_name use_residual");
     check_names(import, path, config);
-    if (sentence->dense_path) fail("%s: it is the second dense module; a `head` has room for one", path);
-    if (sentence->l2) fail("%s: a norm precedes it; in a `head`, nothing follows `l2`", path);
+    if (sentence->l2) fail("%s: a norm precedes it; in a spec, `l2` follows all `dense`", path);
     bool bias = flag(import, path, config, "bias", true);
     if (flag(import, path, config, "use_residual", false))
-        fail("%s: `use_residual` is true; a `head` adds nothing to a dense layer", path);
+        fail("%s: `use_residual` is true; a spec adds nothing to a dense layer", path);
     const cJSON *in = get(config, "in_features"), *out = get(config, "out_features");
     if (!in || !out) fail("%s: `%s` is missing", path, in ? "out_features" : "in_features");
     int64_t from = whole(import, path, in), to = whole(import, path, out);
-    const char *function = string(import, path, config, "activation_function");
-    const char *dot = function ? strrchr(function, '.') : NULL, *last = function ? dot ? dot + 1 : function : "Tanh";
-    if (strcmp(last, "Identity") == 0) {
-        sentence->dense_words = arena_printf(import->arena, "classifier %lld%s", (long long)to, bias ? "" : " no_bias");
-        sentence->dense_name = "classifier";
-        import_note(import, "The embedding is the output `logits`; `classifier` is the dense module.");
-    } else if (strcmp(last, "Tanh") != 0) {
-        fail("%s: `activation_function` is \"%.100s\"; a `head` has Tanh (pooler) and Identity (classifier)", path,
-            function);
-    } else if (!bias) {
-        fail("%s: `bias` is false in front of a Tanh; the `pooler` of a `head` has a bias", path);
-    } else if (from != to) {
-        fail("%s: `out_features` is %lld and `in_features` is %lld, with a Tanh; the `pooler` of a `head` keeps the "
-            "width", path, (long long)to, (long long)from);
-    } else {
-        sentence->dense_words = sentence->dense_name = "pooler";
-    }
-    if (sentence->width && from != sentence->width)
+    if (!sentence->denses && sentence->width && from != sentence->width)
         fail("%s: `in_features` is %lld, but the pool gives %lld", path, (long long)from, (long long)sentence->width);
-    sentence->dense_path = path;
-    sentence->dense_weights = dense_weights(import, folder);
+    if (sentence->denses && from != sentence->dense_width)
+        fail("%s: `in_features` is %lld, but the dense module before it gives %lld", path, (long long)from,
+            (long long)sentence->dense_width);
+    const char *function = dense_activation(import, path, config);
+    const bool plain = strcmp(function, "identity") == 0;
+    text_printf(&sentence->dense, "dense %lld { bias %s%s%s }\n", (long long)to, bias ? "all" : "none",
+        plain ? "" : ", activation ", plain ? "" : function);
+    text_printf(&sentence->dense_weights, ",dense.%lld=%s", (long long)sentence->denses,
+        dense_weights(import, folder));
+    sentence->denses++;
+    sentence->dense_width = to;
 }
 
 /* ---------------------------------------- the list of modules */
@@ -330,7 +336,8 @@ const char *sentence_read(Import *import, const char *directory) {
     const char *path = arena_printf(import->arena, "%s/modules.json", directory);
     if (!file_exists(path)) return directory;
     Sentence *sentence = arena_alloc(import->arena, sizeof *sentence);
-    *sentence = (Sentence){.list_path = path, .prompt_pooled = true};
+    *sentence = (Sentence){.list_path = path, .prompt_pooled = true, .dense = text_new(import->arena),
+        .dense_weights = text_new(import->arena)};
     const cJSON *list = config_list(import->arena, path);
     int index = 0;
     for (const cJSON *module = list->child; module; module = module->next, index++)
@@ -370,7 +377,7 @@ void sentence_task(Import *import) {
 int64_t sentence_rows(const Import *import) { return import->sentence ? import->sentence->rows : 0; }
 
 const char *sentence_weights(Import *import) {
-    return import->sentence ? import->sentence->dense_weights : NULL;
+    return import->sentence ? import->sentence->dense_weights.data : "";
 }
 
 const char *sentence_prompt(const Import *import) {
@@ -397,14 +404,13 @@ const char *sentence_body(Import *import, const char *body) {
         size += body[size] == '\n';
         if (strncmp(body, "head ", 5) != 0) text_add(&out, body, size);
     }
-    text_printf(&out, "head pool %s%s%s%s\n", sentence->pool, sentence->l2 ? " l2" : "",
-        sentence->dense_words ? " " : "", sentence->dense_words ? sentence->dense_words : "");
+    text_printf(&out, "head pool %s%s\n%s", sentence->pool, sentence->l2 ? " l2" : "", sentence->dense.data);
     return out.data;
 }
 
 void sentence_tensors(const Import *import, Text *out) {
-    if (import->sentence && import->sentence->dense_words)
-        text_printf(out, "\"%s.*\" from \"linear.*\"\n", import->sentence->dense_name);
+    for (int64_t i = 0; import->sentence && i < import->sentence->denses; i++)
+        text_printf(out, "\"dense.%lld.*\" from \"dense.%lld.linear.*\"\n", (long long)i, (long long)i);
 }
 
 void spec_body(Import *import, Text *out) {

@@ -64,3 +64,73 @@ const Family family_deit = {
     KEYS(vit_keys), .irrelevant = VIT_IRRELEVANT, .prefixes = "deit.", .spec = VIT_SPEC("class distillation"),
     .tensors = VIT_TENSORS("encoder.embedding.distillation_token embeddings.distillation_token\n"),
 };
+
+/* ---------------------------------------- DINOv2: ViT whose sublayers have a learned factor for each column */
+#define DINOV2_KEYS(patch) \
+    INTEGER_OR("hidden_size", "d_model", "768", NULL), INTEGER_OR("num_hidden_layers", "layers", "12", NULL), \
+    INTEGER_OR("num_attention_heads", "heads", "12", NULL), INTEGER_OR("mlp_ratio", "ratio", "4", NULL), \
+    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-6", NULL), \
+    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, patch, NULL, NULL}, \
+    COVERED_IMAGE, FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3"), \
+    FLAG_OR("use_swiglu_ffn", "swiglu", "false"), DERIVED("d_ff", "=d_model * ratio", NULL), \
+    DERIVED("d_ff", "=d_model * ratio * 2 / 3 + 7 / 8 * 8", "swiglu"), DERIVED("d_ff_twice", "=d_ff * 2", NULL)
+static const ConfigKey dinov2_keys[] = {DINOV2_KEYS("14")};
+static const ConfigKey dinov2_registers_keys[] = {
+    DINOV2_KEYS("16"), INTEGER_OR("num_register_tokens", "registers", "4", NULL),
+};
+#define DINOV2_IRRELEVANT \
+    "layerscale_value drop_path_rate out_features out_indices stage_names apply_layernorm " \
+    "reshape_hidden_states use_mask_token"
+#define DINOV2_SPEC(registers) \
+    "d_model ${d_model}\n" \
+    "norm layernorm pre eps ${eps}\n" \
+    "residual learned\n" \
+    "\n" \
+    "encoder {\n" \
+    "input patches image ${image}[image_width? width ${image_width}] patch ${patch} class" registers "\n" \
+    "position learned\n" \
+    "$layers layers\n" \
+    "attention self { heads ${heads}[!qkv_bias?, bias o] }\n" \
+    "[!swiglu? ffn { d_ff ${d_ff}, activation ${activation} }]\n" \
+    "[swiglu? ffn { d_ff ${d_ff}, activation silu gated }]\n" \
+    "$end\n" \
+    "}\n" \
+    "[task=hidden? head pool cls]\n" \
+    "[task=classify? head pool cls_mean classifier ${#classifier.weight}]\n"
+#define DINOV2_TENSORS(registers) \
+    "encoder.embedding.patches.* embeddings.patch_embeddings.projection.*\n" \
+    "encoder.embedding.class_token embeddings.cls_token\n" registers \
+    "encoder.embedding.positions.weight embeddings.position_embeddings\n" \
+    "@encoder.layers.{layer} encoder.layer.{layer}\n" \
+    ".attention.norm_in.* .norm1.*\n" \
+    ".attention.query.* .attention.attention.query.*\n" \
+    ".attention.key.* .attention.attention.key.*\n" \
+    ".attention.value.* .attention.attention.value.*\n" \
+    ".attention.output.* .attention.output.dense.*\n" \
+    ".attention.residual.weight .layer_scale1.lambda1\n" \
+    ".ffn.norm_in.* .norm2.*\n" \
+    "[!swiglu? .ffn.up.* .mlp.fc1.*]\n" \
+    "[!swiglu? .ffn.down.* .mlp.fc2.*]\n" \
+    "[swiglu? .ffn.gate.* .mlp.weights_in.* rows 0..${d_ff}]\n" \
+    "[swiglu? .ffn.up.* .mlp.weights_in.* rows ${d_ff}..${d_ff_twice}]\n" \
+    "[swiglu? .ffn.down.* .mlp.weights_out.*]\n" \
+    ".ffn.residual.weight .layer_scale2.lambda1\n" \
+    "encoder.final_norm.* layernorm.*\n" \
+    "[task=classify? classifier.* classifier.*]\n" \
+    "ignore embeddings.mask_token\n"
+const Family family_dinov2 = {
+    .types = "dinov2=Dinov2", .title = "DINOv2: Oquab et al. 2023, arXiv:2304.07193.",
+    .classes = "Model=hidden ForImageClassification=classify", KEYS(dinov2_keys),
+    .irrelevant = DINOV2_IRRELEVANT,
+    .prefixes = "dinov2.",
+    .spec = DINOV2_SPEC(""), .tensors = DINOV2_TENSORS(""),
+};
+
+const Family family_dinov2_with_registers = {
+    .types = "dinov2_with_registers=Dinov2WithRegisters",
+    .title = "DINOv2 with registers: Darcet et al. 2023, arXiv:2309.16588.",
+    .classes = "Model=hidden ForImageClassification=classify", KEYS(dinov2_registers_keys),
+    .irrelevant = DINOV2_IRRELEVANT, .prefixes = "dinov2_with_registers.",
+    .spec = DINOV2_SPEC(" registers ${registers}"),
+    .tensors = DINOV2_TENSORS("encoder.embedding.registers embeddings.register_tokens\n"),
+};

@@ -130,9 +130,12 @@ static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, doub
     const float *y = two ? fixed_numbers(in, op->inputs[1]) : x;
     const bool same_row = two && in->graph->tensors[op->inputs[1]].rank == 1;
     const bool same_column = op->kind == OP_mul && extent(in, op->inputs[1], 1) != d;
+    const float *factor = op->kind == OP_add && op->n_inputs > 2 ? fixed_numbers(in, op->inputs[2]) : NULL;
     const float cap = (float)a->cap, inverse_cap = a->cap > 0 ? (float)(1 / a->cap) : 0.0f;
     for (int64_t i = 0; i < count; i++) switch (op->kind) {
-        case OP_add: out[i] = (double)fixed_add(way, x[i], y[same_row ? i % d : i], scale); break;
+        case OP_add:
+            out[i] = (double)fixed_add(way, x[i], y[same_row ? i % d : i], factor ? scale * factor[i % d] : scale);
+            break;
         case OP_mul: out[i] = (double)(x[i] * y[same_column ? i / d : i]); break;
         case OP_scale: out[i] = (double)(x[i] * scale); break;
         case OP_gate: out[i] = (double)fixed_gate(way, a, x[i], y[i]); break;
@@ -158,14 +161,15 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
     case OP_weighted_sum: fixed_weighted_sum(in, op, out); return true;
     case OP_l2: unit_length(in->arithmetic, fixed_numbers(in, op->inputs[0]), d, out); return true;
     case OP_pool: {
-        const float *x = fixed_numbers(in, op->inputs[0]);
-        for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(x + c, op->a.pool, extent(in, op->inputs[0], 0), d);
+        const int64_t rows = extent(in, op->inputs[0], 0) - op->a.offset;
+        const float *x = fixed_numbers(in, op->inputs[0]) + op->a.offset * d;
+        for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(x + c, op->a.pool, rows, d);
         return true;
     }
     case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_activation: case OP_gate:
         return each_number(in, op, count, d, out);
     case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_windows: case OP_prepend: case OP_choose:
-    case OP_quantize: case OP_join: case OP_round: case OP_COUNT:
+    case OP_quantize: case OP_join: case OP_round: case OP_learned: case OP_COUNT:
         break;
     }
     return false;

@@ -104,6 +104,7 @@ float fixed_activation(Way way, Activation kind, float x) {
     case ACTIVATION_tanh: return fixed_tanh(way, x);
     case ACTIVATION_mish: return mish(way, x);
     case ACTIVATION_softplus: return softplus(way, x);
+    case ACTIVATION_identity: return x;
     case ACTIVATION_COUNT: break;
     }
     bug("the activation %d has no fixed formula", (int)kind);

@@ -104,7 +104,6 @@ static void run_round(Interp *in, const Op *op, Numbers x, int64_t n, int64_t co
 static double activate(Activation kind, double x) {
     switch (kind) {
 #define ACTIVATION(name, formula, imported, help) case ACTIVATION_##name: return formula;
-#define INNER_ACTIVATION(name, formula) case ACTIVATION_##name: return formula;
 #include "../model/activations.def"
     case ACTIVATION_COUNT: break;
     }
@@ -237,17 +236,17 @@ static void run_weighted_sum(const Rounding *how, Numbers weights, Numbers value
 /* ---------------------------------------------------------------- heads */
 
 /* x [n][d] -> out [d]; a mean whose sum overflows f32 is NaN */
-static void run_pool(const Rounding *how, PoolKind kind, Numbers x, int64_t n, int64_t d, double *out) {
+static void run_pool(const Rounding *how, PoolKind kind, Numbers x, int64_t begin, int64_t n, int64_t d, double *out) {
     for (int64_t c = 0; c < d; c++) {
-        double first = at(x, c), most = first, sum = 0, size = 0;
-        for (int64_t i = 0; i < n; i++) {
+        double first = at(x, begin * d + c), most = first, sum = 0, size = 0;
+        for (int64_t i = begin; i < n; i++) {
             double v = at(x, i * d + c);
             sum += v, size += fabs(v);
             if (v > most || v != v) most = v;
         }
         switch (kind) {
-        case POOL_MEAN: out[c] = sum_overflows(how, size) ? NAN : sum / (double)n; break;
-        case POOL_NONE: case POOL_CLS: out[c] = first; break;
+        case POOL_MEAN: out[c] = sum_overflows(how, size) ? NAN : sum / (double)(n - begin); break;
+        case POOL_NONE: case POOL_PROBE: case POOL_CLS_MEAN: case POOL_CLS: out[c] = first; break;
         case POOL_MAX: out[c] = most; break;
         case POOL_LAST: out[c] = at(x, (n - 1) * d + c); break;
         }
@@ -291,11 +290,11 @@ static void run_append(Interp *in, const Op *op, int64_t total, int64_t d, doubl
 
 /* rows [d] each, x [n][d] -> out [total][d]: the single rows, then those of x */
 static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, double *out) {
-    int heads = op->n_inputs - 1;
-    for (int64_t i = 0; i < total * d; i++) {
-        int64_t row = i / d;
-        out[i] =
-            row < heads ? at(in->numbers[op->inputs[row]], i % d) : at(in->numbers[op->inputs[heads]], i - heads * d);
+    for (int i = 0; i < op->n_inputs; i++) {
+        const bool last = i == op->n_inputs - 1;
+        const int64_t rows = in->graph->tensors[op->inputs[i]].rank == 2 ? extent(in, op->inputs[i], 0) : 1;
+        for (int64_t c = 0; c < (last ? total : rows) * d; c++) *out++ = at(in->numbers[op->inputs[i]], c);
+        total -= rows;
     }
 }
 
@@ -313,6 +312,13 @@ static void run_join(Numbers a, Numbers b, int64_t n, int64_t heads, int64_t p, 
         for (int64_t c = 0; c < p; c++) *out++ = at(a, i * p + c);
         for (int64_t c = 0; c < q; c++) *out++ = at(b, i * q + c);
     }
+}
+
+/* a [n][d], b [n][d] or [d], factor [d] or none -> out [n][d] */
+static void run_add(Numbers a, Numbers b, bool same_row, const Numbers *factor, int64_t count, int64_t d, double scale,
+                    double *out) {
+    for (int64_t i = 0; i < count; i++)
+        out[i] = at(a, i) + (factor ? scale * at(*factor, i % d) : scale) * at(b, same_row ? i % d : i);
 }
 
 static void run_op(Interp *in, const Op *op) {
@@ -334,11 +340,10 @@ static void run_op(Interp *in, const Op *op) {
         run_windows(x, a, extent(in, op->inputs[0], a->by_column), d / a->kernel, n, out);
         break;
     case OP_prepend: run_prepend(in, op, n, d, out); break;
-    case OP_add: {
-        bool same_row = in->graph->tensors[op->inputs[1]].rank == 1;
-        for (int64_t i = 0; i < count; i++) out[i] = at(x, i) + a->scale * at(y, same_row ? i % d : i);
+    case OP_add:
+        run_add(x, y, in->graph->tensors[op->inputs[1]].rank == 1, op->n_inputs > 2 ? &z : NULL, count, d, a->scale,
+                out);
         break;
-    }
     case OP_mul: {
         const bool same_column = extent(in, op->inputs[1], 1) != d;
         for (int64_t i = 0; i < count; i++) out[i] = at(x, i) * at(y, same_column ? i / d : i);
@@ -383,7 +388,8 @@ static void run_op(Interp *in, const Op *op) {
     }
     case OP_softmax: run_softmax_op(in, op, out); break;
     case OP_weighted_sum: run_weighted_sum(&in->rounding, x, y, n, extent(in, op->inputs[0], 2), a, out); break;
-    case OP_pool: run_pool(&in->rounding, a->pool, x, extent(in, op->inputs[0], 0), d, out); break;
+    case OP_pool: run_pool(&in->rounding, a->pool, x, a->offset, extent(in, op->inputs[0], 0), d, out); break;
+    case OP_learned: for (int64_t i = 0; i < count; i++) out[i] = at(x, i); break;
     case OP_l2: run_l2(&in->rounding, x, d, out); break;
     case OP_COUNT: break;
     }
@@ -451,7 +457,7 @@ static void bind_constants(Interp *in, const Weights *weights) {
         int64_t count = 0;
         if (!shape_elements(d->shape, &count)) bug("the derived tensor `%s` is too large", d->name);
         double *out = arena_array(in->arena, (size_t)count, sizeof *out);
-        derived_fill(d, d->kind == DERIVED_RELATIVE ? weights->data[d->source] : NULL, out);
+        derived_fill(d, derived_has_source(d) ? weights->data[d->source] : NULL, out);
         in->numbers[t].real = out;
     }
 }

@@ -10,7 +10,7 @@
 typedef struct StackRows {
     const Stack *stack;
     int64_t bound;
-    int encoder_rows; /* the rows that cross attention reads, or NO_TENSOR */
+    int read; /* the rows that cross attention reads, or NO_TENSOR */
 } StackRows;
 
 /* The sublayer f of `normed`, followed by its output norm unless that norm is over the sum x + f(x). */
@@ -19,15 +19,22 @@ static int sublayer_body(Build *b, const StackRows *rows, const Stem *stem, cons
     if (s->kind == SUBLAYER_FFN) {
         y = build_ffn(b, stem, s, normed);
     } else {
-        int keys = s->attention.cross ? rows->encoder_rows : normed;
-        y = build_attention(b, stem, rows->stack, &s->attention, (Heads){normed, keys, keys}, rows->bound, layer);
+        int keys = s->attention.cross ? rows->read : normed;
+        const Stack *stack = layer < 0 ? NULL : rows->stack; /* a probe is in no layer */
+        y = build_attention(b, stem, stack, &s->attention, (Heads){normed, keys, keys}, rows->bound, layer);
     }
     return s->norm_out_on_sum ? y : build_row_norm(b, stem, "norm_out", y, s->norm_out);
 }
 
-static int sublayer_sum(Build *b, const char *what, const Sublayer *s, int x, int y) {
+static int sublayer_sum(Build *b, const Stem *stem, const Sublayer *s, int x, int y) {
     if (!s->residual) return y;
-    return EMIT(add, build_value_like(b, what, x), ATTRIBUTES(.scale = s->residual_scale), x, y);
+    int inputs[] = {x, y, NO_TENSOR}, n = 2;
+    if (s->residual_learned) {
+        const WeightSpec spec = {.shape = build_vector(build_columns(b, y)), .mean = 1, .deviation = 0.2};
+        inputs[n++] = build_weight(b, build_declare(b, stem, "residual.weight", spec));
+    }
+    const OpAttributes a = {.scale = s->residual_scale};
+    return build_op(b, OP_add, a, build_value_like(b, "sum", x), n, inputs);
 }
 
 static void enter_sublayer(Build *b, const StackRows *rows, int64_t layer, const Sublayer *s) {
@@ -36,6 +43,35 @@ static void enter_sublayer(Build *b, const StackRows *rows, int64_t layer, const
     b->last = &s->last;
     b->stem = build_sublayer_stem(b, rows->stack, layer, s);
     b->where = arena_printf(b->arena, "%s layer %lld %s", rows->stack->name, (long long)layer, s->name);
+}
+
+static void enter_head(Build *b) {
+    b->location = b->model->head.location;
+    b->precision = &b->model->precision;
+    b->stem = BUILD_NO_STEM;
+    b->where = "head";
+}
+
+/* The learned row behind the sublayers of `probe`, which read `hidden`. */
+static int probed_row(Build *b, const Stack *stack, const Layer *probe, int hidden) {
+    const StackRows rows = {stack, stack->seq.n, hidden};
+    const WeightSpec learned = {.shape = build_vector(b->model->d_model), .deviation = 1};
+    const int row = build_weight(b, build_declare(b, &BUILD_NO_STEM, "probe.row", learned));
+    int x = EMIT(learned, build_value2(b, "probe", build_constant(1), b->model->d_model), ATTRIBUTES(.scale = 1), row);
+    for (int i = 0; i < probe->count; i++) {
+        const Sublayer *s = &probe->sublayers[i];
+        const char *text = arena_printf(b->arena, "probe.%s.", s->name);
+        const Stem stem = b->stem = (Stem){text, NULL, -1, text};
+        b->location = s->location;
+        b->precision = &s->precision;
+        b->last = &s->last;
+        b->where = arena_printf(b->arena, "probe %s", s->name);
+        const int y = sublayer_body(b, &rows, &stem, s, build_row_norm(b, &stem, "norm_in", x, s->norm_in), -1);
+        x = sublayer_sum(b, &stem, s, x, y);
+        if (s->norm_out_on_sum) x = build_row_norm(b, &stem, "norm_out", x, s->norm_out);
+    }
+    enter_head(b);
+    return x;
 }
 
 static int build_layer(Build *b, const StackRows *rows, int64_t index, int x) {
@@ -49,10 +85,10 @@ static int build_layer(Build *b, const StackRows *rows, int64_t index, int x) {
         if (!(layer->shared_norm && i > 0)) normed = build_row_norm(b, &stem, "norm_in", x, s->norm_in);
         int y = sublayer_body(b, rows, &stem, s, normed, (int)index);
         if (layer->parallel) {
-            sum = sublayer_sum(b, "sum", s, sum, y);
+            sum = sublayer_sum(b, &stem, s, sum, y);
             continue;
         }
-        x = sublayer_sum(b, "sum", s, x, y);
+        x = sublayer_sum(b, &stem, s, x, y);
         if (s->norm_out_on_sum) x = build_row_norm(b, &stem, "norm_out", x, s->norm_out);
         sum = x;
     }
@@ -78,6 +114,11 @@ static int embed_patches(Build *b, const Stack *stack, const Stem *stem) {
     Tensor longer = build_value2(b, "rows", build_constant(stack->seq.n), build_columns(b, x));
     const WeightSpec row = {.shape = build_vector(stack->embedding_width), .deviation = 1};
     int class_token = build_weight(b, build_declare(b, stem, "class_token", row));
+    if (stack->registers) {
+        const WeightSpec rows = {.shape = build_matrix(stack->registers, stack->embedding_width), .deviation = 1};
+        const int registers = build_weight(b, build_declare(b, stem, "registers", rows));
+        return EMIT(prepend, longer, ATTRIBUTES(.scale = 1), class_token, registers, x);
+    }
     if (!stack->distillation_token) return EMIT(prepend, longer, ATTRIBUTES(.scale = 1), class_token, x);
     int distillation_token = build_weight(b, build_declare(b, stem, "distillation_token", row));
     return EMIT(prepend, longer, ATTRIBUTES(.scale = 1), class_token, distillation_token, x);
@@ -114,7 +155,14 @@ static int declare_added(Build *b, const Stem *stem, const char *what, const Sta
 static int add_positions(Build *b, const Stack *stack, const Stem *stem, int x, int learned) {
     const Position *p = &stack->position;
     int table;
-    if (p->kind == POSITION_LEARNED) {
+    if (p->kind == POSITION_LEARNED && stack->registers) {
+        table = build_derived(b, (Derived){.kind = DERIVED_SPREAD,
+                                     .name = build_name(b, stem, "positions.spread"),
+                                     .shape = {2, {stack->seq.n + p->offset, stack->embedding_width}},
+                                     .rows = p->offset + 1,
+                                     .gap = stack->registers,
+                                     .source = learned});
+    } else if (p->kind == POSITION_LEARNED) {
         table = build_weight(b, learned);
     } else if (p->kind == POSITION_SINUSOIDAL) {
         table = build_derived(b, (Derived){.kind = DERIVED_SINUSOIDS,
@@ -155,7 +203,8 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
     }
     int learned = NO_WEIGHT; /* stands in front of the segments, whose rows are added first */
     if (stack->position.kind == POSITION_LEARNED)
-        learned = declare_added(b, stem, "positions.weight", stack, stack->seq.n + stack->position.offset, true);
+        learned = declare_added(b, stem, "positions.weight", stack,
+                                stack->seq.n - stack->registers + stack->position.offset, true);
     if (stack->segments) {
         int ids = build_input(b, IN_segments, 1, &rows, true);
         if (of_source) build_mark_source(b);
@@ -219,8 +268,14 @@ static int head_logits(Build *b, const Stack *stack, int hidden) {
 }
 
 static int pooled_row(Build *b, const Stack *stack, PoolKind kind, int hidden) {
-    Tensor row = build_value2(b, "pool", build_constant(1), stack->hidden_width);
-    return EMIT(pool, row, ATTRIBUTES(.pool = kind), hidden);
+    const bool both = kind == POOL_CLS_MEAN;
+    Tensor row = build_value2(b, both ? "pool_cls" : "pool", build_constant(1), stack->hidden_width);
+    if (!both) return EMIT(pool, row, ATTRIBUTES(.pool = kind), hidden);
+    const int first = EMIT(pool, row, ATTRIBUTES(.pool = POOL_CLS), hidden);
+    const int mean = EMIT(pool, build_value_like(b, "pool_mean", first),
+                          ATTRIBUTES(.pool = POOL_MEAN, .offset = 1 + stack->registers), hidden);
+    return EMIT(join, build_value2(b, "pool", build_constant(1), 2 * stack->hidden_width), ATTRIBUTES(.heads = 1),
+                first, mean);
 }
 
 /* An output that is no map. */
@@ -229,16 +284,16 @@ static void add_output(Build *b, OutputRole role, int tensor, bool of_sequence) 
                  (GraphOutput){.role = role, .tensor = tensor, .of_sequence = of_sequence, .layer = -1});
 }
 
-static void enter_head(Build *b) {
-    b->location = b->model->head.location;
-    b->precision = &b->model->precision;
-    b->stem = BUILD_NO_STEM;
-    b->where = "head";
-}
-
 static int classified(Build *b, const Head *head, int rows) {
     rows = transformed(b, head, rows, build_columns(b, rows));
     return build_new_linear(b, &BUILD_NO_STEM, "classifier", ROLE_NONE, rows, head->classifier, head->classifier_bias);
+}
+
+static int projected(Build *b, const Dense *dense, int64_t index, int x) {
+    const char *name = arena_printf(b->arena, "dense.%lld", (long long)index);
+    b->location = dense->location;
+    x = build_new_linear(b, &BUILD_NO_STEM, name, ROLE_NONE, x, dense->width, dense->bias);
+    return dense->activation == ACTIVATION_identity ? x : activated(b, name, dense->activation, x);
 }
 
 static void build_head(Build *b, const Stack *stack, int hidden) {
@@ -252,12 +307,15 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
         add_output(b, OUT_logits, classified(b, head, hidden), false);
         return;
     }
-    int x = pooled_row(b, stack, head->pool ? head->pool : POOL_CLS, hidden);
-    if (head->l2) x = EMIT(l2, build_value_like(b, "pool_l2", x), ATTRIBUTES(.scale = 1), x);
+    int x = head->probe ? probed_row(b, stack, head->probe, hidden)
+                        : pooled_row(b, stack, head->pool ? head->pool : POOL_CLS, hidden);
     if (head->pooler) {
-        x = build_new_linear(b, &BUILD_NO_STEM, "pooler", ROLE_NONE, x, stack->hidden_width, true);
+        x = build_new_linear(b, &BUILD_NO_STEM, "pooler", ROLE_NONE, x, build_columns(b, x), true);
         x = activated(b, "pooler", head->activation, x);
     }
+    for (int64_t i = 0; i < head->n_dense; i++) x = projected(b, &head->dense[i], i, x);
+    if (head->l2)
+        x = EMIT(l2, build_value_like(b, head->n_dense ? "dense_l2" : "pool_l2", x), ATTRIBUTES(.scale = 1), x);
     add_output(b, OUT_pooled, x, true);
     if (!head->classifier) return;
     add_output(b, OUT_logits, classified(b, head, x), true);

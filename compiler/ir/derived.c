@@ -125,6 +125,16 @@ static void relative(const Derived *d, const float *source, double *out) {
     }
 }
 
+/* The first `rows` rows of a table, `gap` rows of zeros, and the others. */
+static void spread(const Derived *d, const float *source, double *out) {
+    const int64_t width = d->shape.dims[1];
+    for (int64_t row = 0; row < d->shape.dims[0]; row++)
+        for (int64_t c = 0; c < width; c++) {
+            const bool before = row < d->rows, within = !before && row < d->rows + d->gap;
+            out[row * width + c] = within ? 0 : (double)source[(before ? row : row - d->gap) * width + c];
+        }
+}
+
 void derived_fill(const Derived *derived, const float *source, double *out) {
     switch (derived->kind) {
     case DERIVED_NONE: bug("a derived tensor without a kind");
@@ -132,5 +142,6 @@ void derived_fill(const Derived *derived, const float *source, double *out) {
     case DERIVED_ROPE_COS: case DERIVED_ROPE_SIN: rope_table(derived, out); break;
     case DERIVED_SLOPES: slopes(derived, out); break;
     case DERIVED_RELATIVE: relative(derived, source, out); break;
+    case DERIVED_SPREAD: spread(derived, source, out); break;
     }
 }

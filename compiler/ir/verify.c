@@ -96,6 +96,16 @@ static void verify_windows(const Graph *g, int index, const char *after) {
     WANT(!x->dims[rows].symbol && result->dims[0].n == (x->dims[rows].n - 1) / op->a.stride + 1);
 }
 
+static void verify_add(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]], *y = &g->tensors[op->inputs[1]];
+    WANT(dim_equal(x->dims[0], result->dims[0]));
+    WANT(y->rank == 1 || (dim_equal(y->dims[0], x->dims[0]) && dim_equal(y->dims[1], x->dims[1])));
+    if (op->n_inputs < 3) return;
+    const Tensor *factor = &g->tensors[op->inputs[2]];
+    WANT(factor->rank == 1 && factor->dims[0].n == x->dims[1].n);
+}
+
 /* The shapes that ops.def states. */
 static void verify_shapes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
@@ -119,12 +129,10 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_patches: WANT(x->rank == 3 && a->patch > 0 && result->dims[1].n == 3 * a->patch * a->patch); break;
     case OP_windows: verify_windows(g, index, after); break;
     case OP_prepend:
-        WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + op->n_inputs - 1);
+        WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + 1 +
+             (op->n_inputs < 3 ? 0 : y->rank == 2 ? y->dims[0].n : 1));
         break;
-    case OP_add:
-        WANT(dim_equal(x->dims[0], result->dims[0]) &&
-             (y->rank == 1 || (dim_equal(y->dims[0], x->dims[0]) && dim_equal(y->dims[1], x->dims[1]))));
-        break;
+    case OP_add: verify_add(g, index, after); break;
     case OP_gate: WANT(dim_equal(x->dims[0], y->dims[0]) && dim_equal(x->dims[1], y->dims[1])); break;
     case OP_mul:
         WANT(dim_equal(x->dims[0], y->dims[0]) && (dim_equal(x->dims[1], y->dims[1]) || y->dims[1].n == 1));
@@ -173,7 +181,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->rank == 3 && dim_equal(x->dims[2], y->dims[0]) && y->dims[1].n == a->kv_heads * a->head_dim &&
              result->dims[1].n == a->heads * a->head_dim);
         break;
-    case OP_pool: WANT(result->dims[0].n == 1 && result->dims[1].n == x->dims[1].n); break;
+    case OP_learned: case OP_pool: WANT(result->dims[0].n == 1 && result->dims[1].n == x->dims[x->rank - 1].n); break;
     case OP_COUNT: WANT(false); break;
     }
 }

@@ -78,6 +78,7 @@ KernelCall *lower_norm(const Lowering *l, const Step *step);
 KernelCall *lower_rope(const Lowering *l, const Step *step);
 KernelCall *lower_map(const Lowering *l, const Step *step);
 KernelCall *lower_quantize(const Lowering *l, const Step *s);
+KernelCall *lower_learned(const Lowering *l, const Step *step);
 KernelCall *lower_pool(const Lowering *l, const Step *step);
 KernelCall *lower_round(const Lowering *l, const Step *step);
 KernelCall *lower_store(const Lowering *l, const Step *step);

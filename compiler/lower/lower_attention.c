@@ -164,11 +164,13 @@ static void arguments(KernelCall *call, const Step *s) {
 static KernelCall *attention_call(const Lowering *l, const Step *s, KernelKind kernel, const Isa *isa) {
     const AttentionStep *a = &s->attention;
     const Plan *plan = l->plan;
-    const Length length = s->rows == ROWS_SOURCE ? plan->source_seq : plan->seq;
+    const bool single = s->rows == ROWS_SEQUENCES; /* one query for each sequence */
+    const Length length = single ? (Length){1, true} : s->rows == ROWS_SOURCE ? plan->source_seq : plan->seq;
     const GraphOutput *map = a->first_export >= 0 ? &plan->graph->outputs[a->first_export] : NULL;
     KernelCall *call = call_new(l, kernel, isa, isa);
     constant_integer(l, call, "GROUP", a->heads / a->kv_heads);
     constant_integer(l, call, "exact", length.exact && !plan->cached ? length.n : 0);
+    constant_integer(l, call, "single", single);
     constant_integer(l, call, "HEADS", a->heads);
     constant_integer(l, call, "KV_HEADS", a->kv_heads);
     shape(l, call, s);
@@ -206,7 +208,7 @@ static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
 }
 
 static void fix_lengths(const Lowering *l, KernelCall *call, const Step *s) {
-    constant_integer(l, call, "N", s->rows == ROWS_SOURCE ? l->plan->source_seq.n : l->plan->seq.n);
+    constant_integer(l, call, "N", sequence_bound(l, s->rows));
     constant_integer(l, call, "M", s->attention.key_bound);
 }
 

@@ -75,6 +75,7 @@ KernelCall *lower_heads(const Lowering *l, const Step *s) {
 KernelCall *lower_join(const Lowering *l, const Step *s) {
     const JoinStep *j = &s->join;
     KernelCall *call = call_new(l, KERNEL_join, l->isa, l->isa);
+    fix_rows(l, call, s->rows);
     constant_integer(l, call, "HEADS", j->heads);
     constant_integer(l, call, "FIRST", j->first);
     constant_integer(l, call, "SECOND", j->second);

@@ -18,7 +18,11 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
     constant_integer(l, call, "has_scale", lookup && m->scale != 1);
     constant_integer(l, call, "has_segments", segments);
     constant_integer(l, call, "has_positions", positions);
-    constant_integer(l, call, "tokens_in_front", (m->front[0] != NO_PACKED) + (m->front[1] != NO_PACKED));
+    const int second = m->front[1];
+    const Shape *more = second == NO_PACKED ? NULL : &l->plan->program->packed[second].shape;
+    constant_integer(l, call, "tokens_in_front",
+                     (m->front[0] != NO_PACKED) + (!more ? 0 : more->rank == 2 ? more->dims[0] : 1));
+    constant_integer(l, call, "has_second", more != NULL);
     constant_integer(l, call, "offset", m->first_position);
     constant_integer(l, call, "x_stride", stride_of(l, m->given));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
@@ -133,11 +137,13 @@ KernelCall *lower_map(const Lowering *l, const Step *s) {
     fix_rows(l, call, s->rows);
     constant_word(l, call, "op", kind);
     constant_integer(l, call, "has_other", m->other.buffer != NO_BUFFER);
+    constant_integer(l, call, "has_factor", m->factor != NO_PACKED);
     constant_integer(l, call, "same_column", m->same_column);
     constant_integer(l, call, "x_stride", stride_of(l, m->x));
     constant_integer(l, call, "other_stride", stride_of(l, m->other));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
     constant_real(l, call, "scale", m->scale);
+    constant_integer(l, call, "has_scale", m->scale != 1);
     constant_real(l, call, "cap", m->cap);
     constant_integer(l, call, "has_cap", m->cap > 0);
     constant_integer(l, call, "plus_one", m->plus_one);
@@ -147,6 +153,7 @@ KernelCall *lower_map(const Lowering *l, const Step *s) {
     call->stem = arena_printf(l->arena, "%s_%lld", kind, (long long)s->n);
     give_operand(call, "x", m->x);
     give_operand(call, "other", m->other);
+    give_packed(call, "factor", m->factor);
     give_operand(call, "out", s->out);
     if (s->kind == STEP_MAP && m->op == OP_softcap) call_helper(call, "tanh");
     if (s->kind == STEP_MAP && (m->op == OP_activation || m->op == OP_gate))
@@ -175,17 +182,31 @@ KernelCall *lower_quantize(const Lowering *l, const Step *s) {
     return call;
 }
 
+KernelCall *lower_learned(const Lowering *l, const Step *s) {
+    KernelCall *call = call_new(l, KERNEL_learned, l->isa, l->isa);
+    constant_integer(l, call, "N", s->n);
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    call->comment = "a learned row for each sequence";
+    call->stem = arena_printf(l->arena, "learned_%lld", (long long)s->n);
+    give_packed(call, "row", s->learned.row);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
 KernelCall *lower_pool(const Lowering *l, const Step *s) {
     const PoolStep *m = &s->pool;
     KernelCall *call = call_new(l, KERNEL_pool, l->isa, l->isa);
     constant_integer(l, call, "N", s->n);
     fix_rows(l, call, ROWS_CHUNK);
     constant_word(l, call, "kind", pool_name(m->pool));
+    constant_integer(l, call, "BEGIN", m->begin);
+    constant_integer(l, call, "single", m->single);
     constant_integer(l, call, "l2", m->unit_length);
     constant_integer(l, call, "x_stride", stride_of(l, m->x));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
-    call->comment = arena_printf(l->arena, "%s of the rows of a sequence%s", pool_name(m->pool),
-                                 m->unit_length ? ", scaled to length 1" : "");
+    call->comment = m->single ? "a row of each sequence, scaled to length 1"
+                              : arena_printf(l->arena, "%s of the rows of a sequence%s", pool_name(m->pool),
+                                             m->unit_length ? ", scaled to length 1" : "");
     give_operand(call, "x", m->x);
     give_operand(call, "out", s->out);
     return call;

@@ -224,7 +224,8 @@ static void resolve_widths(Resolver *r, const Scope *scope, const Item *item, co
     int64_t d_model = get(scope, F_d_model);
     a->query_width = a->key_width = a->value_width = d_model;
     if (stack) {
-        if (a->cross && r->model->encoder) a->key_width = a->value_width = r->model->encoder->hidden_width;
+        const Stack *read = stack->probed ? stack : r->model->encoder;
+        if (a->cross && read) a->key_width = a->value_width = read->hidden_width;
         static const Field alone_only[] = {F_d_query, F_d_key, F_d_value, F_queries, F_keys};
         for (size_t i = 0; i < sizeof alone_only / sizeof alone_only[0]; i++)
             if (stated(scope, alone_only[i]))

@@ -141,16 +141,19 @@ static Sublayer resolve_sublayer(Resolver *r, const Scope *outer, const Item *it
         resolve_ffn(r, scope, item, &sublayer.ffn);
         sublayer.name = "ffn";
     } else {
-        bool cross = attention_crosses(r, item, stack->is_decoder && r->model->encoder);
+        bool cross = attention_crosses(r, item, stack->probed || (stack->is_decoder && r->model->encoder));
         r->position_said |= stated(scope, F_position);
         resolve_attention(r, scope, item, stack, cross, &sublayer);
-        sublayer.name = sublayer.attention.cross ? "cross_attention" : "attention";
+        sublayer.name = sublayer.attention.cross && !stack->probed ? "cross_attention" : "attention";
     }
     place_norms(scope, &sublayer);
     sublayer.precision = resolve_precision(scope);
     sublayer.last = resolve_last_precision(scope, sublayer.kind);
     sublayer.residual = get(scope, F_residual);
     sublayer.residual_scale = get_real(scope, F_residual_scale);
+    sublayer.residual_learned = get(scope, F_residual_learned);
+    if (!sublayer.residual && known(scope, F_residual) && sublayer.residual_learned)
+        diagnose(r->diagnostics, scope->fields[F_residual_learned].location, "`residual no` excludes `learned`");
     if (!sublayer.residual && known(scope, F_residual) && stated(scope, F_residual_scale) &&
         get_real(scope, F_residual_scale) != 1)
         diagnose(r->diagnostics, scope->fields[F_residual_scale].location, "`residual no` excludes a scale");
@@ -183,10 +186,12 @@ static void check_parallel(Resolver *r, const Scope *scope, const Item *item, La
         diagnose(r->diagnostics, location, "`shared_norm` needs `norm pre` or `norm both`");
 }
 
-static Layer resolve_layer(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
-    Layer layer = {
-        .location = item->location, .parallel = get(scope, F_block_parallel),
-        .shared_norm = get(scope, F_block_shared_norm)};
+Layer resolve_layer(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
+    Layer layer = {.location = item->location};
+    if (!stack->probed) {
+        layer.parallel = get(scope, F_block_parallel);
+        layer.shared_norm = get(scope, F_block_shared_norm);
+    }
     int count = 0;
     for (const Item *i = item->items; i; i = i->next) count += is_attention(i) || is_ffn(i);
     if (count == 0 && !scope->lost)

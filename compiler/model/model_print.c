@@ -14,7 +14,6 @@ const char *norm_kind_name(NormKind kind) {
 const char *activation_name(Activation activation) {
     static const char *const names[ACTIVATION_COUNT] = {
 #define ACTIVATION(name, formula, imported, help) #name,
-#define INNER_ACTIVATION(name, formula) #name,
 #include "activations.def"
     };
     return names[activation];
@@ -26,7 +25,7 @@ const char *position_kind_name(PositionKind kind) {
 }
 
 const char *pool_name(PoolKind kind) {
-    static const char *const names[] = {"none", "mean", "cls", "max", "last"};
+    static const char *const names[] = {"none", "mean", "cls", "max", "last", "cls_mean", "probe"};
     return names[kind];
 }
 
@@ -173,7 +172,8 @@ static void print_sublayer(const Print *to, const Sublayer *s) {
     print_norm(to, s->norm_out_on_sum ? "norm_out of the sum" : "norm_out", s->norm_out);
     print_precision(to, &s->precision);
     print_last_precision(to, s);
-    text_printf(out, " residual %s scale %s, ", s->residual ? "yes" : "no", real(to, s->residual_scale));
+    text_printf(out, " residual %s scale %s%s, ", s->residual ? "yes" : "no", real(to, s->residual_scale),
+                s->residual_learned ? " learned" : "");
     if (s->kind == SUBLAYER_ATTENTION) {
         print_attention(to, &s->attention);
         return;
@@ -206,6 +206,7 @@ static void print_stack(const Print *to, const Stack *s) {
                     (long long)s->image_width, (long long)s->patch, s->class_token ? " class" : "",
                     s->distillation_token ? " distillation" : "",
                     s->patch_bias ? "" : " no_bias");
+    if (s->registers) text_printf(out, " registers %lld", (long long)s->registers);
     if (s->input == INPUT_MEL)
         text_printf(out, " bins %lld frames %lld", (long long)s->mel_bins, (long long)s->mel_frames);
     for (int i = 0; i < s->n_convolutions; i++) {
@@ -238,6 +239,28 @@ static void print_stack(const Print *to, const Stack *s) {
     }
 }
 
+/* The row of a pool goes through pooler, dense, and l2 or classifier, in this order. */
+static void print_head(const Print *to, const Head *h) {
+    Text *out = to->out;
+    text_printf(out, "  head");
+    if (h->logits)
+        text_printf(out, " logits%s%s softcap %s scale %s", h->tied ? " tied" : "", h->bias ? " bias" : "",
+                    real(to, h->softcap), real(to, h->scale));
+    if (h->pool) text_printf(out, " pool %s%s", pool_name(h->pool), h->l2 ? " l2" : "");
+    if (h->pooler) text_printf(out, " pooler");
+    if (h->pooler && h->activation != ACTIVATION_tanh)
+        text_printf(out, " %s", activation_name(h->activation));
+    for (int64_t i = 0; i < h->n_dense; i++)
+        text_printf(out, " dense %lld%s %s", (long long)h->dense[i].width, h->dense[i].bias ? "" : " no_bias",
+                    activation_name(h->dense[i].activation));
+    if (h->transform) {
+        text_printf(out, " transform %s%s", activation_name(h->activation), h->transform_bias ? "" : " no_bias");
+        print_norm(to, "norm", h->norm);
+    }
+    if (h->classifier) text_printf(out, " classifier %lld%s%s", (long long)h->classifier,
+        h->classifier_bias ? "" : " no_bias", h->classifier_rows ? " rows" : "");
+}
+
 void model_print(Text *out, const Model *model, bool with_bounds) {
     const Print to = {out, with_bounds, model->precision};
     text_printf(out, "model %s\n  d_model %lld, dtype", model->name, (long long)model->d_model);
@@ -253,26 +276,16 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     text_printf(out, "\n");
     if (model->encoder) print_stack(&to, model->encoder);
     if (model->decoder) print_stack(&to, model->decoder);
+    if (model->head.probe) {
+        text_printf(out, "  probe\n");
+        for (int i = 0; i < model->head.probe->count; i++) print_sublayer(&to, &model->head.probe->sublayers[i]);
+    }
     if (model->alone) {
         if (with_bounds) print_length(&to, "queries", model->queries);
         if (with_bounds) print_length(&to, "keys", model->keys);
         print_sublayer(&to, model->alone);
     }
-    const Head *h = &model->head;
-    text_printf(out, "  head");
-    if (h->logits)
-        text_printf(out, " logits%s%s softcap %s scale %s", h->tied ? " tied" : "", h->bias ? " bias" : "",
-                    real(&to, h->softcap), real(&to, h->scale));
-    if (h->pool) text_printf(out, " pool %s%s", pool_name(h->pool), h->l2 ? " l2" : "");
-    if (h->pooler) text_printf(out, " pooler");
-    if (h->pooler && h->activation != ACTIVATION_tanh)
-        text_printf(out, " %s", activation_name(h->activation));
-    if (h->transform) {
-        text_printf(out, " transform %s%s", activation_name(h->activation), h->transform_bias ? "" : " no_bias");
-        print_norm(&to, "norm", h->norm);
-    }
-    if (h->classifier) text_printf(out, " classifier %lld%s%s", (long long)h->classifier,
-        h->classifier_bias ? "" : " no_bias", h->classifier_rows ? " rows" : "");
+    print_head(&to, &model->head);
     text_printf(out, "\n  start %lld, pad %lld, end", (long long)model->start, (long long)model->pad);
     for (int64_t i = 0; i < model->n_end; i++) text_printf(out, " %lld", (long long)model->end[i]);
     text_printf(out, "\n");

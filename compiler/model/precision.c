@@ -148,18 +148,21 @@ PrecisionRead precision_read(Arena *arena, const char *text, Precision *out, con
     }
 }
 
+static void set_layer(Layer *layer, Precision precision) {
+    for (int i = 0; i < layer->count; i++) layer->sublayers[i].precision = layer->sublayers[i].last = precision;
+}
+
 static void set_layers(Stack *stack, Precision precision) {
     if (!stack) return;
     stack->precision = precision;
-    for (int64_t l = 0; l < stack->n_layers; l++)
-        for (int i = 0; i < stack->layers[l].count; i++)
-            stack->layers[l].sublayers[i].precision = stack->layers[l].sublayers[i].last = precision;
+    for (int64_t l = 0; l < stack->n_layers; l++) set_layer(&stack->layers[l], precision);
 }
 
 void model_set_precision(Arena *arena, Model *model, Precision precision) {
     model->precision = precision;
     set_layers(model->encoder, precision);
     set_layers(model->decoder, precision);
+    if (model->head.probe) set_layer(model->head.probe, precision);
     if (model->alone) model->alone->precision = model->alone->last = precision;
     Text canonical = text_new(arena);
     model_print(&canonical, model, false);

@@ -41,7 +41,7 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     if (!head->logits && (head->tied || head->bias || stated(scope, F_head_softcap) || stated(scope, F_head_scale)))
         diagnose(r->diagnostics, head->location, "tied, bias, softcap and scale belong to `head logits`");
     if ((stated(scope, F_head_pool) || head->l2) && !head->pool)
-        diagnose(r->diagnostics, head->location, "mean, cls, max, last and l2 belong to `head pool`");
+        diagnose(r->diagnostics, head->location, "mean, cls, max, last, cls_mean, probe and l2 belong to `head pool`");
     if (stated(scope, F_head_activation) && !head->pooler && !head->transform)
         diagnose(r->diagnostics, stated_at(scope, F_head_activation, head->location),
             "an activation belongs to `pooler` or `transform`");
@@ -58,6 +58,10 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     if (head->classifier_rows && (!head->classifier || head->pool || head->pooler))
         diagnose(r->diagnostics, stated_at(scope, F_head_rows, head->location),
             "`rows` belongs to `head classifier`, without `pool` and `pooler`");
+    const bool has_class = stack->class_token && !stack->distillation_token;
+    if (head->pool == POOL_CLS_MEAN && (stack->input != INPUT_PATCHES || !has_class))
+        diagnose(r->diagnostics, stated_at(scope, F_head_pool, head->location),
+            "`cls_mean` needs `input patches … class`, without `distillation`");
     if (head->logits && pooling) diagnose(r->diagnostics, head->location, "`logits` and pooling exclude each other");
     if (head->l2 && (head->pooler || head->classifier))
         diagnose(r->diagnostics, head->location, "`l2` cannot be combined with `pooler` or `classifier`");
@@ -192,6 +196,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
                  "`embedding tied` needs the same `precision weights` in encoder and decoder");
     if (r->diagnostics->errors == 0) check_inputs(r);
     if (r->diagnostics->errors == 0) resolve_head(r, scope, item);
+    resolve_pooled(r, scope, item->items);
     resolve_tokens(r, scope);
     if (weights) resolve_source_names(r, scope, weights);
 }

@@ -209,6 +209,7 @@ static const struct {
     {F_image_width, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_class_token, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_distillation_token, F_input, 1 << INPUT_PATCHES, "patches"},
+    {F_registers, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_patch_no_bias, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_mel_bins, F_input, 1 << INPUT_MEL, "mel"},
     {F_mel_frames, F_input, 1 << INPUT_MEL, "mel"},
@@ -464,7 +465,8 @@ static void misplaced_block(Resolver *r, Block block, Block inner, const Item *i
         [BLOCK_MODEL] = "`model NAME { … }`",   [BLOCK_ENCODER] = "`encoder { … }`",
         [BLOCK_DECODER] = "`decoder { … }`",    [BLOCK_LAYERS] = "`layers N { … }`",
         [BLOCK_LAYER] = "`layer { … }`",        [BLOCK_ATTENTION] = "`attention self { … }`",
-        [BLOCK_FFN] = "`ffn { … }`",            [BLOCK_WEIGHTS] = "`weights { … }`",
+        [BLOCK_FFN] = "`ffn { … }`",            [BLOCK_DENSE] = "`dense N { … }`",
+        [BLOCK_PROBE] = "`probe { … }`",        [BLOCK_WEIGHTS] = "`weights { … }`",
         [BLOCK_CONVOLUTION] = "`convolution { … }`",
     };
     Text where = text_new(r->arena);

@@ -8,7 +8,7 @@ enum { MOST_EXPERTS = 1024 }; /* the C chooses among them in arrays on the stack
 
 typedef enum Block {
     BLOCK_MODEL, BLOCK_ENCODER, BLOCK_DECODER, BLOCK_CONVOLUTION, BLOCK_LAYERS, BLOCK_LAYER, BLOCK_ATTENTION, BLOCK_FFN,
-    BLOCK_WEIGHTS, BLOCK_COUNT
+    BLOCK_PROBE, BLOCK_DENSE, BLOCK_WEIGHTS, BLOCK_COUNT
 } Block;
 
 enum {
@@ -21,6 +21,8 @@ enum {
     IN_LAYER = 1 << BLOCK_LAYER,
     IN_ATTENTION = 1 << BLOCK_ATTENTION,
     IN_FFN = 1 << BLOCK_FFN,
+    IN_PROBE = 1 << BLOCK_PROBE,
+    IN_DENSE = 1 << BLOCK_DENSE,
 };
 
 typedef enum Field {
@@ -116,9 +118,11 @@ static inline bool norm_has_bias(NormKind kind) {
 Location stated_at(const Scope *scope, Field field, Location otherwise);
 
 enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS = 1 << 16,
-       MOST_PATCH = 1 << 14, MOST_KERNEL = 255, MOST_CONVOLUTIONS = 8, MOST_LETS = 4096 };
+       MOST_PATCH = 1 << 14, MOST_KERNEL = 255, MOST_CONVOLUTIONS = 8, MOST_DENSE = 16, MOST_LETS = 4096 };
 #define MOST_INTEGER INT64_C(0x7fffffff)
 
+/* --- model/pooled.c: the blocks `probe` and `dense` of a model, whose head is known. */
+void resolve_pooled(Resolver *r, const Scope *scope, const Item *items);
 /* model/source_names.c */
 void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
 /* model/attention.c */
@@ -133,6 +137,8 @@ bool all_biased(const Scope *scope);
 Norm resolve_norm(const Scope *scope);
 Precision resolve_precision(const Scope *scope);
 Precision resolve_last_precision(const Scope *scope, SublayerKind kind);
+/* The sublayers of a layer, or of `probe`, whose scope it is. */
+Layer resolve_layer(Resolver *r, const Scope *scope, const Item *item, Stack *stack);
 /* Appends the layers of one `layers` block. */
 void resolve_layers(Resolver *r, const Scope *outer, const Item *item, Stack *stack);
 /* Reports numbers that occur twice in a list of `export`, or that no model has; the list is then empty. */

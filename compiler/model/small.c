@@ -188,7 +188,7 @@ static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
         if (high != wide) columns = least(wide, wide < high ? GRID - 1 : GRID + 1);
         stack->image_height = rows * stack->patch;
         stack->image_width = columns * stack->patch;
-        stack->seq.n = rows * columns + from->class_token + from->distillation_token;
+        stack->seq.n = rows * columns + from->class_token + from->distillation_token + from->registers;
     }
     if (stack->input == INPUT_MEL) shrink_mel(s, stack, from);
     int64_t d = s->from->d_model, small = s->to->d_model;
@@ -256,6 +256,21 @@ static Stack *shrink_stack(const Small *s, const Stack *from) {
 
 /* ---------------------------------------------------------------- the model */
 
+/* The sublayers of `probe` read the rows of the last stack, which memory_width is the width of. */
+static void shrink_probe(const Small *s, Head *head, const Stack *from, const Stack *to) {
+    if (!head->probe) return;
+    Layer *probe = arena_alloc(s->arena, sizeof *probe);
+    *probe = *head->probe;
+    probe->sublayers = arena_array(s->arena, (size_t)probe->count, sizeof *probe->sublayers);
+    for (int i = 0; i < probe->count; i++) {
+        Sublayer *sub = &probe->sublayers[i];
+        *sub = head->probe->sublayers[i];
+        if (sub->kind == SUBLAYER_FFN) shrink_ffn(s, &sub->ffn);
+        else shrink_attention(s, &sub->attention, false, from->seq.n, to->seq.n);
+    }
+    head->probe = probe;
+}
+
 /* Moves a token id beyond the small vocabulary to one of its last ids, a different one for each while any is left. */
 static int64_t small_token(int64_t id, int64_t vocab, int64_t *taken) {
     if (id < 0 || !vocab || id < vocab) return id;
@@ -287,6 +302,10 @@ Model *model_small(Arena *arena, const Model *model) {
     Stack *last = to->decoder ? to->decoder : to->encoder;
     if (last && model->head.tied && !model->head.transform) last->embedding_width = last->hidden_width;
     if (last && to->encoder && model->embedding_tied) to->encoder->embedding_width = last->embedding_width;
+    if (last) {
+        s.memory_width = last->hidden_width;
+        shrink_probe(&s, &to->head, model->decoder ? model->decoder : model->encoder, last);
+    }
     to->queries.n = small_bound(model->queries.n);
     to->keys.n = small_bound(model->keys.n);
     if (model->alone) {

@@ -21,6 +21,7 @@ static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *st
         stack->patch = get(scope, F_patch);
         stack->class_token = get(scope, F_class_token);
         stack->distillation_token = get(scope, F_distillation_token);
+        stack->registers = get(scope, F_registers);
         stack->patch_bias = !get(scope, F_patch_no_bias);
         Location location = stated_at(scope, F_input, item->location);
         bool sure = known(scope, F_image_height) && known(scope, F_image_width) && known(scope, F_patch);
@@ -36,7 +37,7 @@ static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *st
                      (long long)stack->patch, (long long)stack->image_height, (long long)stack->image_width);
         } else {
             int64_t rows = (stack->image_height / stack->patch) * (stack->image_width / stack->patch) +
-                           stack->class_token + stack->distillation_token;
+                           stack->class_token + stack->distillation_token + stack->registers;
             if (rows > MOST_ROWS)
                 diagnose(r->diagnostics, location, "the image has more than %d patches", MOST_ROWS), rows = 1;
             if (stated(scope, F_seq) && known(scope, F_seq) && get(scope, F_seq) != rows)
@@ -46,6 +47,9 @@ static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *st
         }
         if (stack->distillation_token && !stack->class_token && known(scope, F_input))
             diagnose(r->diagnostics, location, "`distillation` needs `class`");
+        if (stack->registers && (!stack->class_token || stack->distillation_token) && known(scope, F_input))
+            diagnose(r->diagnostics, stated_at(scope, F_registers, location),
+                     "`registers` stand behind `class`, without `distillation`");
         if (stack->is_decoder) diagnose(r->diagnostics, location, "a decoder reads tokens or features, not patches");
         return;
     }
@@ -104,6 +108,8 @@ static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *
     if (kind != POSITION_SINUSOIDAL && kind != POSITION_LEARNED) stack->position = (Position){0};
     Location location = stated_at(scope, F_position, item->location);
     if (!known(scope, F_position) || !known(scope, F_d_model) || !known(scope, F_embedding_factor)) return;
+    if (kind == POSITION_SINUSOIDAL && stack->registers)
+        diagnose(r->diagnostics, location, "`registers` have no sinusoidal positions");
     if (kind == POSITION_SINUSOIDAL && stack->embedding_width % 2)
         diagnose(r->diagnostics, location, "sinusoidal positions need an even width, found %lld",
                  (long long)stack->embedding_width);

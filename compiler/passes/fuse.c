@@ -46,6 +46,8 @@ static void fuse_map(Fuse *f, const Op *op) {
     MapStep map = {.x = f->at[op->inputs[0]],
                    .other = op->n_inputs > 1 ? f->at[op->inputs[1]] : NOWHERE,
                    .op = op->kind,
+                   .factor = op->kind == OP_add && op->n_inputs > 2 ? pack_tensor(f, op->inputs[2], false, false)
+                                                                    : NO_PACKED,
                    .same_column = op->kind == OP_mul && columns_of(f, op->inputs[1]) != columns_of(f, op->result),
                    .scale = op->a.scale,
                    .cap = op->a.cap,
@@ -84,12 +86,22 @@ static void fuse_round(Fuse *f, const Op *op) {
     step_add(f, step);
 }
 
+static void fuse_learned(Fuse *f, const Op *op) {
+    f->rows[op->result] = ROWS_SEQUENCES;
+    Step step = step_new(f, STEP_LEARNED, op->location, op->result);
+    step.learned.row = pack_tensor(f, op->inputs[0], false, false);
+    step.n = columns_of(f, op->result);
+    step.out = place_result(f, op->result);
+    step.shape = arena_printf(f->arena, "[sequences][%lld]", (long long)step.n);
+    step_add(f, step);
+}
+
 static void fuse_pool(Fuse *f, const Op *op) {
     int result = op->result;
     f->rows[result] = ROWS_SEQUENCES;
     Step step = step_new(f, STEP_POOL, op->location, result);
     const Op *reader = only_reader(f, result);
-    step.pool = (PoolStep){.x = f->at[op->inputs[0]], .pool = op->a.pool};
+    step.pool = (PoolStep){.x = f->at[op->inputs[0]], .pool = op->a.pool, .begin = op->a.offset};
     if (reader && reader->kind == OP_l2) {
         step.pool.unit_length = true;
         cover(f, reader);
@@ -101,6 +113,14 @@ static void fuse_pool(Fuse *f, const Op *op) {
     step.out = place_result(f, result);
     step.shape = arena_printf(f->arena, "[sequences][%lld] %s%s", (long long)step.n, pool_name(op->a.pool),
                               step.pool.unit_length ? " l2" : "");
+    step_add(f, step);
+}
+
+/* The length of a row that no pool gives, of which each sequence has one. */
+static void fuse_length(Fuse *f, const Op *op) {
+    Step step = row_step(f, STEP_POOL, op);
+    step.pool = (PoolStep){.x = f->at[op->inputs[0]], .pool = POOL_CLS, .single = true, .unit_length = true};
+    step.shape = arena_printf(f->arena, "[sequences][%lld] l2", (long long)step.n);
     step_add(f, step);
 }
 
@@ -137,7 +157,8 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_mul: case OP_scale: case OP_activation: case OP_gate: case OP_softcap: fuse_map(f, op); break;
     case OP_append: fuse_append(f, op); break;
     case OP_pool: fuse_pool(f, op); break;
-    case OP_l2: bug("l2 without a pool"); break;
+    case OP_learned: fuse_learned(f, op); break;
+    case OP_l2: fuse_length(f, op); break;
     case OP_COUNT: break;
     }
 }
@@ -153,7 +174,7 @@ static void copy_outputs(Fuse *f) {
         step.layer = NULL;
         step.site = (Site){.layer = -1, .part = step.name};
         step.n = columns_of(f, t);
-        step.map = (MapStep){.x = f->at[t], .other = NOWHERE};
+        step.map = (MapStep){.x = f->at[t], .other = NOWHERE, .factor = NO_PACKED};
         step.out = (Operand){output_buffer(f, t, o), 0};
         step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)step.n);
         step_add(f, step);

@@ -61,7 +61,7 @@ static Operand whole_vectors(Fuse *f, Location location, int t) {
     step.name = arena_printf(f->arena, "copy_%s", tensor_in(f, t)->name);
     step.site = (Site){.layer = -1, .part = step.name};
     step.n = columns_of(f, t);
-    step.map = (MapStep){.x = at, .other = NOWHERE};
+    step.map = (MapStep){.x = at, .other = NOWHERE, .factor = NO_PACKED};
     step.out = (Operand){workspace_buffer(f, t, step.n), 0};
     step.shape = arena_printf(f->arena, "[rows][%lld]", (long long)step.n);
     step_add(f, step);

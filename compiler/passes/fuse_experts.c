@@ -107,7 +107,8 @@ void fuse_expert_sum(Fuse *f, const Op *op) {
                                  .experts = op->a.experts,
                                  .residual_scale = 1};
     const Op *reader = sole_output(f, result) < 0 ? only_reader(f, result) : NULL;
-    if (reader && reader->kind == OP_add && reader->inputs[1] == result && available(f, reader->inputs[0])) {
+    if (reader && reader->kind == OP_add && reader->n_inputs == 2 && reader->inputs[1] == result &&
+        available(f, reader->inputs[0])) {
         step.combine.residual = f->at[reader->inputs[0]];
         step.combine.residual_scale = reader->a.scale;
         cover(f, reader);

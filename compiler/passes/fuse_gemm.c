@@ -51,8 +51,8 @@ static int absorb_epilogue(Fuse *f, Step *step, int result) {
                    columns_of(f, other) == columns_of(f, result)) {
             gemm->factor = f->at[other];
             stage = RESIDUAL;
-        } else if (reader->kind == OP_add && tensor_in(f, other)->rank == 2 && available(f, other) &&
-                   (!first || reader->a.scale == 1)) {
+        } else if (reader->kind == OP_add && reader->n_inputs == 2 && tensor_in(f, other)->rank == 2 &&
+                   available(f, other) && (!first || reader->a.scale == 1)) {
             gemm->residual_scale = first ? 1 : reader->a.scale;
             gemm->residual = f->at[other];
             stage = FULL;

@@ -37,7 +37,8 @@ static int absorb(Fuse *f, Step *step, int result) {
         if (!reader || embed->positions != NO_PACKED) return result;
         if (reader->kind == OP_scale && lookup && embed->segment_ids == NO_INPUT) {
             embed->scale *= reader->a.scale;
-        } else if (reader->kind == OP_add && reader->inputs[0] == result && reader->a.scale == 1) {
+        } else if (reader->kind == OP_add && reader->n_inputs == 2 && reader->inputs[0] == result &&
+                   reader->a.scale == 1) {
             const Op *other = writer_of(f, reader->inputs[1]);
             if (other && other->kind == OP_take_rows) {
                 add_positions(f, embed, other);

@@ -70,7 +70,7 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
     case STEP_ROUND: all[n++] = (Read){"x", s->round.x}; break;
     case STEP_POOL: all[n++] = (Read){"x", s->pool.x}; break;
     case STEP_WINDOWS: all[n++] = (Read){"x", s->windows.x}; break;
-    case STEP_PATCHES: case STEP_COUNT: break;
+    case STEP_PATCHES: case STEP_LEARNED: case STEP_COUNT: break;
     }
     all[n++] = (Read){"order", s->order};
     for (int i = 0; i < n; i++)
@@ -103,7 +103,7 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 const char *step_kind_name(StepKind kind) {
     static const char *const names[STEP_COUNT] = {"embed", "patches", "windows", "prepend", "gemm", "choose", "sort",
                                                   "gather", "combine", "norm", "rope", "store", "attention",
-                                                  "map", "quantize", "join", "round", "pool", "copy"};
+                                                  "map", "quantize", "join", "round", "learned", "pool", "copy"};
     return names[kind];
 }
 

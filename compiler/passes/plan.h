@@ -83,6 +83,7 @@ typedef enum StepKind {
     STEP_QUANTIZE,
     STEP_JOIN,
     STEP_ROUND,
+    STEP_LEARNED,
     STEP_POOL,
     STEP_COPY,
     STEP_COUNT
@@ -211,6 +212,7 @@ typedef struct AttentionStep {
 typedef struct MapStep {
     Operand x, other;
     OpKind op;
+    int factor;       /* packed: of a sum, what multiplies the columns of `other`, or NO_PACKED */
     bool same_column; /* of a product: `other` has one column for all of x */
     double scale, cap;
     bool plus_one;
@@ -235,9 +237,16 @@ typedef struct RoundStep {
     int64_t heads; /* of which each has a scale of its own where the type is I8 */
 } RoundStep;
 
+/* A learned row, copied for each sequence. */
+typedef struct LearnedStep {
+    int row; /* packed */
+} LearnedStep;
+
 typedef struct PoolStep {
     Operand x;
     PoolKind pool;
+    int64_t begin;    /* the first row that counts */
+    bool single;      /* x has one row for each sequence, and may be `out` */
     bool unit_length; /* the pooled row is divided by its length */
 } PoolStep;
 
@@ -271,6 +280,7 @@ typedef struct Step {
         QuantizeStep quantize;
         JoinStep join;
         RoundStep round;
+        LearnedStep learned;
         PoolStep pool;
     };
 } Step;

@@ -132,6 +132,7 @@ static void verify_step(const Checker *c) {
         verify_packed(c, s->embed.offsets, "offsets", false);
         break;
     case STEP_PREPEND: verify_packed(c, s->embed.front[0], "front", true); break;
+    case STEP_LEARNED: verify_packed(c, s->learned.row, "row", true); break;
     case STEP_QUANTIZE:
         verify_packed(c, s->quantize.smooth, "smooth", s->quantize.columns != NO_PACKED);
         verify_packed(c, s->quantize.columns, "columns", false);

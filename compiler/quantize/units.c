@@ -74,7 +74,13 @@ Unit *units_of(Arena *arena, Model *model, int *count) {
         place_add(last, &model->alone->last);
         last->is_last = true;
     }
-    if (!tied) place_add(unit_add(&list, "head", 1), &model->precision);
+    const Layer *probe = model->head.probe; /* has the precision of the head */
+    Unit *head = tied ? NULL : unit_add(&list, "head", 1 + 2 * (probe ? probe->count : 0));
+    if (head) place_add(head, &model->precision);
+    for (int i = 0; head && probe && i < probe->count; i++) {
+        place_add(head, &probe->sublayers[i].precision);
+        place_add(head, &probe->sublayers[i].last);
+    }
     *count = list.count;
     return list.units;
 }

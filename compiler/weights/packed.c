@@ -46,7 +46,7 @@ static void fill_derived(const Program *program, const Packed *packed, const Wei
         bug("the derived tensor `%s` does not fit its place", derived->name);
     Arena *arena = arena_new();
     double *wide = arena_array(arena, (size_t)count, sizeof *wide);
-    derived_fill(derived, derived->kind == DERIVED_RELATIVE ? weights->data[derived->source] : NULL, wide);
+    derived_fill(derived, derived_has_source(derived) ? weights->data[derived->source] : NULL, wide);
     for (int64_t i = 0; i < count; i++) out[i] = (float)wide[i];
     arena_free(arena);
 }
@@ -292,6 +292,16 @@ static const float *buckets_back(Arena *arena, const Derived *derived, const Wei
     return out;
 }
 
+/* Recovers a table from the one that is derived of it by rows of zeros in between. */
+static const float *spread_back(Arena *arena, const Derived *derived, const WeightSpec *spec, const float *rows) {
+    const int64_t n = spec->shape.dims[0], width = spec->shape.dims[1];
+    float *out = arena_array(arena, (size_t)(n * width), sizeof *out);
+    for (int64_t row = 0; row < n; row++)
+        memcpy(out + row * width, rows + (row < derived->rows ? row : row + derived->gap) * width,
+               (size_t)width * sizeof *out);
+    return out;
+}
+
 /* The tensor in the row-major form of a file, without panels and without the 1 that plus_one adds. */
 static const float *numbers_back(Arena *arena, const Packed *packed, const float *data) {
     if (!packed->slot.layout.panel && !packed->plus_one) return data;
@@ -358,9 +368,9 @@ static void read_floats(Arena *arena, const Program *program, const Packed *p, c
     if (p->of == OF_SCALES) weights->scaling[p->weight].scales = numbers_back(arena, p, floats);
     else if (p->of == OF_OFFSETS) weights->scaling[p->weight].offsets = numbers_back(arena, p, floats);
     else if (p->weight >= 0) weights->data[p->weight] = numbers_back(arena, p, floats);
-    else if (derived && derived->kind == DERIVED_RELATIVE)
-        weights->data[derived->source] =
-            buckets_back(arena, derived, &weights->table->specs[derived->source], floats);
+    else if (derived && derived_has_source(derived))
+        weights->data[derived->source] = (derived->kind == DERIVED_SPREAD ? spread_back : buckets_back)(
+            arena, derived, &weights->table->specs[derived->source], floats);
 }
 
 /* A matrix of integers, behind all floats; `data` are those of the file. */

@@ -90,9 +90,9 @@ def one_step(folder, tools):
 
 def vectors(folder, tools):
     """The program of the page prints what sentence-transformers gives, of every kind of folder that it speaks of."""
-    imported, built, headed, dense, renamed, alone = blocks("Vectors", "sh")
+    imported, built, headed, dense, alone = blocks("Vectors", "sh")
     tools.expect(SENTENCE in built, "other commands")
-    for name, output in (("mean_odd", "pooled"), ("tanh_odd", "pooled"), ("linear_odd", "logits")):
+    for name in ("mean_odd", "tanh_odd", "linear_odd"):
         place = Place(os.path.join(folder, name), "sentences/" + name, tools)
         text = place.vocabulary(numbers(place.file("DIR/in.tokens.npy")), 37)
         place.write("main.c", blocks("Vectors", "c")[0])
@@ -101,14 +101,11 @@ def vectors(folder, tools):
             place.warnings()
         else:
             notes = place.sh(imported.splitlines()[0]).err
-            both = "The weights are --weights DIR/model.safetensors,DIR/2_Dense/model.safetensors\n"
+            both = "The weights are --weights DIR/model.safetensors,dense.0=DIR/2_Dense/model.safetensors\n"
             tools.expect(both in notes, notes)
             place.sh(dense)
-        if output == "logits":
-            tools.expect("The embedding is the output `logits`" in notes, notes)
-            place.sh(renamed)
         printed = place.sh(built.replace(SENTENCE, '"%s"' % text)).out
-        close(tools, printed, numbers(place.file("DIR/out.%s.npy" % output)))
+        close(tools, printed, numbers(place.file("DIR/out.pooled.npy")))
         place.sh(alone + "attnc import DIR -o alone.attn && grep '^    head pooler$' alone.attn")
 
     place = Place(os.path.join(folder, "plain"), "fixtures/bert_odd", tools)
@@ -216,7 +213,6 @@ NOTES = {
     "rows, and the bound is 2048": ("fixtures/llama_odd", {"max_position_embeddings": 131072}, ""),
     "outside the vocabulary and left out": ("fixtures/llama_odd", {"eos_token_id": 4000}, ""),
     "it is the head": ("fixtures/mistral_odd", {"tie_word_embeddings": True}, ""),
-    "The embedding is the output": ("sentences/linear_odd", {}, ""),
     "The weights are --weights": ("sentences/max_odd", None, ""),
     "do_lower_case": ("sentences/mean_odd", {}, ""),
     "Texts begin with the prompt": ("sentences/cls_odd", {}, PROMPT),

@@ -224,7 +224,7 @@ def strings(*patterns):
 
 
 def settings():
-    text = read("compiler/model/settings.def").decode()
+    text = "".join(read("compiler/model/%s.def" % name).decode() for name in ("settings", "precisions"))
     tables = "".join(read("compiler/model/%s.def" % name).decode() for name in ("activations", "norms", "scores"))
     words = set(re.findall(r"^(?:ACTIVATION|NORM|SCORE)\((\w+),", tables, re.M))
     words |= set(re.findall(r"^(?:BLOCK|SETTING)\((\w+),", text, re.M))

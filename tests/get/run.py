@@ -134,6 +134,37 @@ class Get:
         self.get(folder)
         self.near(json.loads(self.lines("w3")[0]), self.output("pooled", around(9, 1, 3)))
 
+    def test_embeds_by_dense_modules(self):
+        folder = self.folder("dense", "distilbert_odd")
+        with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+            width = json.load(file)["dim"]
+        kinds = ["Transformer", "Pooling", "Dense", "Dense", "Normalize"]
+        paths = [""] + ["%d_%s" % pair for pair in enumerate(kinds)][1:]
+        contents = {"modules.json": [{"idx": i, "name": str(i), "path": path,
+                                      "type": "sentence_transformers.models." + kind}
+                                     for i, (path, kind) in enumerate(zip(paths, kinds))],
+                    "1_Pooling/config.json": {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True}}
+        for i, (rows, columns) in enumerate(((9, width), (4, 9)), 2):
+            contents["%d_Dense/config.json" % i] = {
+                "in_features": columns, "out_features": rows, "bias": False,
+                "activation_function": "torch.nn.modules.linear.Identity"}
+        for name, content in contents.items():
+            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                json.dump(content, file)
+        for i, (rows, columns) in enumerate(((9, width), (4, 9)), 2):
+            numbers = [math.sin(7.0 * i + k) for k in range(rows * columns)]
+            safetensors.write(os.path.join(folder, "%d_Dense/model.safetensors" % i),
+                              {"linear.weight": ((rows, columns), numbers)})
+        said = self.get(folder)
+        assert "dense.1=%s/3_Dense/model.safetensors" % folder in said, said
+        vector, before = json.loads(self.lines("w3 w5 w7")[0]), self.output("hidden", around(3, 5, 7))
+        row = [sum(before[c::width]) / (len(before) // width) for c in range(width)]
+        for i, (rows, columns) in enumerate(((9, width), (4, 9)), 2):
+            row = [sum(math.sin(7.0 * i + r * columns + c) * row[c] for c in range(columns)) for r in range(rows)]
+        length = math.sqrt(sum(x * x for x in row))
+        self.near(vector, [x / length for x in row])
+
     def test_classifies(self):
         names = {"0": "good \"??=", "1": "b\u00e4d", "2": "none"}
         self.get(self.folder("classifies", "bert_classifier", id2label=names))

@@ -333,7 +333,7 @@ def refusals():
                                options=("--part", "text"))
     Folder("clip_part_text").accepted("part", "model clip_text", "pool last classifier 6 no_bias",
                                       options=("--part", "text"))
-    Folder("bert_odd").config(model_type="siglip2").refused("siglip", "\"siglip2\"", "a query of its own", "--list",
+    Folder("bert_odd").config(model_type="siglip2").refused("siglip", "\"siglip2\"", "any number of patches", "--list",
                                                            unsaid="nearest")
     Folder("bert_odd").config(model_type="xlnet").refused("xlnet", "\"xlnet\"", "two streams", "--list",
                                                           unsaid="nearest")

@@ -70,32 +70,41 @@ def poolings(Sentence):
 
 
 def denses(Sentence):
-    Sentence("tanh_odd").accepted("sentence/tanh", "head pool mean pooler", "\"pooler.*\" from \"linear.*\"",
+    Sentence("tanh_odd").accepted("sentence/tanh", "head pool mean", "dense 15 { bias all, activation tanh }",
+                                  "\"dense.0.*\" from \"dense.0.linear.*\"", "dense.0=",
                                   "2_Dense/model.safetensors")
     # the class has a pooler of its own, which is not the dense module
     weights = os.path.join(PARITY, "sentences", "tanh_odd", "model.safetensors")
     folder = Sentence("tanh_odd")
     folder.run("import", folder.path, "-o", folder.spec)
     result = folder.run("weights", folder.spec, "--weights", weights, "-o", folder.spec + ".safetensors")
-    folder.report(result.returncode == 1 and "linear.weight" in result.stderr, "sentence/own_pooler", result.stderr)
+    folder.report(result.returncode == 1 and "dense.0.linear.weight" in result.stderr, "sentence/own_pooler",
+                  result.stderr)
     shutil.rmtree(folder.path)
-    Sentence("linear_odd").accepted("sentence/linear", "head pool cls classifier 9", "the output `logits`")
-    for name, key, changes in (("bias", "`bias` is false in front of a Tanh", dict(bias=False)),
-                               ("residual", "`use_residual` is true", dict(use_residual=True)),
-                               ("activation", "modules.activation.GELU",
-                                dict(activation_function="torch.nn.modules.activation.GELU")),
-                               ("narrow", "`out_features` is 7 and `in_features` is 15", dict(out_features=7)),
+    Sentence("linear_odd").accepted("sentence/linear", "head pool cls", "dense 9 { bias all }")
+    Sentence("plain_odd").accepted("sentence/plain", "head pool max", "dense 17 { bias none }")
+    Sentence("chain_odd").accepted("sentence/chain", "head pool mean l2", "dense 33 { bias none }",
+                                   "dense 12 { bias none }", "dense.1=", "3_Dense/model.safetensors")
+    Sentence("functions_odd").accepted("sentence/functions", "activation gelu }", "bias none, activation softplus }",
+                                       "activation tanh }")
+    for name, key, changes in (("residual", "`use_residual` is true", dict(use_residual=True)),
+                               ("activation", "torch.nn.modules.activation.ELU",
+                                dict(activation_function="torch.nn.modules.activation.ELU")),
+                               ("own_activation", "custom.GELU", dict(activation_function="custom.GELU")),
                                ("in_features", "`in_features` is 14, but the pool gives 15",
                                 dict(in_features=14, out_features=14)),
                                ("of_tokens", "`module_input_name` is \"token_embeddings\"",
                                 dict(module_input_name="token_embeddings")),
                                ("key", "`twist` (2) is unknown", dict(twist=2))):
         Sentence("tanh_odd").edit(DENSE, **changes).refused("sentence/dense_" + name, DENSE, key)
-    Sentence("tanh_odd").then("3_Normalize").refused("sentence/norm_behind_dense", DENSE,
-                                                     "`l2` directly follows a pool")
+    Sentence("chain_odd").edit("3_Dense/config.json", in_features=32).refused("sentence/dense_chain",
+        "3_Dense/config.json", "`in_features` is 32, but the dense module before it gives 33")
+    Sentence("tanh_odd").edit(DENSE, out_features=7).refused("sentence/dense_shape", "dense.0.linear.weight",
+                                                             "[15, 15]", "[7, 15]")
+    Sentence("tanh_odd").then("3_Normalize").accepted("sentence/norm_behind_dense", "head pool mean l2",
+                                                      "dense 15 { bias all, activation tanh }")
     Sentence("mean_odd").then("2_Dense").file(DENSE, dict(in_features=35, out_features=35)).refused(
         "sentence/dense_behind_norm", DENSE, "a norm precedes it")
-    Sentence("tanh_odd").then("2_Dense").refused("sentence/two_denses", DENSE, "second dense module")
     folder = Sentence("tanh_odd")
     os.remove(os.path.join(folder.path, "2_Dense/model.safetensors"))
     folder.refused("sentence/no_dense_weights", "2_Dense: no model.safetensors and no pytorch_model.bin")

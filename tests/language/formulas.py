@@ -233,10 +233,13 @@ class Formulas:
             near(m.outputs("hidden", {"features": given})[0], wanted, "norm " + place)
 
     def test_residual(self):
-        for words, option in (("yes", "yes"), ("no", "no"), ("scale 0.25", "scale")):
+        for words, option in (("yes", "yes"), ("no", "no"), ("scale 0.25", "scale"), ("scale 0.25 learned", "learned")):
             m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\n"
                            "layers 1 { ffn { d_ff 8, norm none, residual %s } } } }" % words)
             names, given = {"f": self.ffn(m, "encoder.layers.0.ffn"), "s": 0.25}, self.rows(m, 4)
+            if option == "learned":
+                f, learned = names["f"], m.weight("encoder.layers.0.ffn.residual.weight")
+                names.update(g=1, f=lambda x: Row(a * b for a, b in zip(learned, f(x))))
             wanted = [self.page.meaning("residual", option, {"x": x, **names}) for x in given]
             near(m.outputs("hidden", {"features": given})[0], wanted, "residual " + words)
 
@@ -525,6 +528,25 @@ class Formulas:
             f = {"f": lambda x, kind=word: Row(self.page.meaning("activation", kind, {"x": v}) for v in x)}
             stated = self.page.formulas("pool", W=m.weight("pooler.weight"), b=m.weight("pooler.bias"), **f)["stated"]
             near(pooled, stated(hidden[0]), "pooler " + word)
+        m = self.still("", "head pool mean l2\ndense 7 { bias none }\ndense 3 { activation mish }")
+        hidden, pooled = m.outputs("hidden pooled", {"tokens": [1, 5, 10, 4]})
+        f = [self.page.formulas("pool", W=m.weight("dense.%d.weight" % i), b=m.weight("dense.1.bias") if i else 0,
+                                f=lambda x, kind=kind: Row(self.page.meaning("activation", kind, {"x": v}) for v in x))
+             for i, kind in enumerate(("identity", "mish"))]
+        near(pooled, l2(f[1]["dense"](f[0]["dense"](pools["mean"](hidden)))), "dense")
+        m = self.model("model t { d_model 6\nencoder { input patches image 4 patch 2 class registers 2\n%s }\n"
+                       "head pool cls_mean }" % NOTHING, STILL)
+        hidden, pooled = m.outputs("hidden pooled", {"pixels": draw(m.dice, 3, 4, 4)})
+        near(hidden[1:3], m.weight("encoder.embedding.registers"), "registers")
+        near(pooled, Row([*hidden[0], *columns(hidden[3:], lambda x: math.fsum(x) / len(x))]), "cls_mean")
+        m = self.still("", "head pool probe\nprobe { attention cross { heads 1, norm none, residual no } }")
+        hidden, pooled = m.outputs("hidden pooled", {"tokens": [1, 5, 10, 4]})
+        query = m.linear("probe.attention.query", m.weight("probe.row"))
+        scores = [sum(a * b for a, b in zip(query, m.linear("probe.attention.key", row))) / 6 ** 0.5 for row in hidden]
+        shares = [math.exp(score) / sum(map(math.exp, scores)) for score in scores]
+        values = [m.linear("probe.attention.value", row) for row in hidden]
+        sums = Row(sum(share * value[c] for share, value in zip(shares, values)) for c in range(6))
+        near(pooled, m.linear("probe.attention.output", sums), "probe")
         m = self.still("", "head classifier 3")
         hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
         near(logits, m.linear("classifier", hidden[0]), "classifier of row 0")

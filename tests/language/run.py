@@ -82,7 +82,8 @@ class Language(Formulas):
 
     def test_sections(self):
         """As many as the table has settings, in its order (the tables' markers are checked by language_tables)."""
-        listed = re.findall(r"^SETTING\((\w+),", read("compiler", "model", "settings.def"), re.M)
+        rows = "".join(read("compiler", "model", name + ".def") for name in ("settings", "precisions"))
+        listed = re.findall(r"^SETTING\((\w+),", rows, re.M)
         assert self.settings == listed, "sections %s, settings %s" % (self.settings, listed)
         for name, body in self.page.sections.items():
             assert body.startswith("<!-- table: %s -->\n" % name), "%s: its table does not come first" % name
@@ -136,7 +137,7 @@ class Language(Formulas):
                 run(ATTNC, "compile", spec, "-o", os.path.join(self.folder, "out"), "--target", "scalar")
             models = [run(ATTNC, "--dump=model", spec).stdout for spec in (path, formatted)]
             assert models[0] == models[1], "%s: fmt changes it" % name
-        assert len(names) == len(self.settings) + 5, "%d examples" % len(names)
+        assert len(names) == len(self.settings) + 7, "%d examples" % len(names)
 
     def test_examples_compiled(self):
         for body in self.page.examples():
@@ -168,6 +169,8 @@ class Language(Formulas):
                 "heads 1, project none, score general } } } }",
                 "model image { d_model 8, encoder { input patches image 4 patch 2 class distillation\n"
                 "layers 1 { ffn { d_ff 9 } } } }",
+                "model registered { d_model 8, encoder { input patches image 4 patch 2 class registers 1\n"
+                "layers 1 { ffn { d_ff 9 } } } }",
                 "model cloze { d_model 8, head logits tied transform, encoder { vocab 11, seq <= 4, position learned\n"
                 "layers 1 { ffn { d_ff 9 } } } }"]
         body = self.page.text.split("\n## Tensors")[1].split("\n## ")[0]
@@ -177,7 +180,7 @@ class Language(Formulas):
             stem = ".".join(names[0].rstrip("*").split(".")[:-2] + [""])
             sublayer = r"(cross_)?attention\d*" + (r"|ffn\d*" if "the same" in row else "")
             for name in names:
-                whole = name if re.match(r"S\.|embedding|head|pooler|classifier", name) else stem + name
+                whole = name if re.match(r"S\.|embedding|head|pooler|classifier|dense|probe", name) else stem + name
                 parts = {"S": "(encoder|decoder)", "L": r"\d+", "I": r"\d+", "A": "(%s)" % sublayer, "ffn": r"ffn\d*",
                          "*": "(weight|bias|smooth)"}
                 patterns[whole] = r"\.".join(parts.get(part, part) for part in whole.split("."))
@@ -187,6 +190,7 @@ class Language(Formulas):
             for name in re.findall(r"^([\w.]+) +\[", listed, re.M):
                 if name.startswith("attention."):  # alone
                     name = "encoder.layers.0." + name
+                name = re.sub(r"^probe\.(?=attention|ffn)", "encoder.layers.0.", name)
                 found = {whole for whole, pattern in patterns.items() if re.fullmatch(pattern, name)}
                 assert found, "`%s` is not on the page" % name
                 used |= found

@@ -201,6 +201,8 @@ def mended(config):
         wanted.update({"swiglu_limit": 7.0})
     if config.get("decoder_sparse_step", 1) > 1 or config.get("mlp_only_layers"):
         return None
+    if config.get("use_bidirectional_attention"):  # which has an architecture of its own
+        return None
     return {key: item for key, item in wanted.items() if config.get(key) != item}
 
 

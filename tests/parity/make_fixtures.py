@@ -25,6 +25,7 @@ BERT = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_he
             max_position_embeddings=19)
 VIT = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=17, image_size=12,
            patch_size=4)
+DINO = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=2, image_size=12, patch_size=4)
 GPT2 = dict(vocab_size=37, n_embd=15, n_layer=2, n_head=3, n_positions=19)
 LLAMA = dict(vocab_size=37, hidden_size=12, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
              intermediate_size=11, max_position_embeddings=19)
@@ -191,6 +192,9 @@ CASES = {
     "gemma3_odd": ("Gemma3ForCausalLM",
                    dict(LLAMA, num_hidden_layers=7, head_dim=6, query_pre_attn_scalar=9, sliding_window=4),
                    "text window greedy"),
+    "gemma3_bidirectional_odd": ("Gemma3TextModel",
+                                 dict(LLAMA, num_hidden_layers=7, head_dim=6, query_pre_attn_scalar=9, sliding_window=5,
+                                      use_bidirectional_attention=True), "text window"),
     "olmo2_odd": ("Olmo2ForCausalLM", dict(LLAMA, hidden_size=16), "text greedy"),
     "phi_odd": ("PhiForCausalLM", dict(LLAMA, hidden_size=16, qk_layernorm=True), "text"),
     "phi3_odd": ("Phi3ForCausalLM", dict(LLAMA, hidden_size=16, sliding_window=4, pad_token_id=0),
@@ -350,6 +354,13 @@ CASES = {
     "siglip_part_text": ("SiglipModel", dict(text_config=SIGLIP_TEXT, vision_config=dict(
         hidden_size=14, intermediate_size=5, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)),
         "alone"),
+    "siglip_vision_odd": ("SiglipVisionModel", dict(VIT, image_size=22, intermediate_size=23),
+                          "pixels pooled"),
+    "siglip_vision_headless": ("SiglipVisionModel",
+                               dict(VIT, vision_use_head=False, hidden_act="gelu", layer_norm_eps=1e-3), "pixels"),
+    "siglip_part_vision": ("SiglipModel", dict(text_config=SIGLIP_TEXT, vision_config=VIT), "pixels pooled"),
+    "siglip_classifier_part_vision": ("SiglipForImageClassification",
+                                      dict(text_config=SIGLIP_TEXT, vision_config=VIT, num_labels=5), "pixels"),
     "clip_part_text": ("CLIPModel", dict(CLIP_PARTS), "text end"),
     "clip_part_vision": ("CLIPModel", dict(CLIP_PARTS), "pixels"),
     "roformer_odd": ("RoFormerModel",
@@ -423,6 +434,13 @@ CASES = {
     "gemma3_whole_classifier": ("Gemma3ForSequenceClassification", dict(GEMMA3, num_labels=3), ""),
     "vit_odd": ("ViTModel", dict(VIT, image_size=(8, 12), hidden_act="gelu_new", qkv_bias=False), "pixels"),
     "vit_classifier": ("ViTForImageClassification", dict(VIT, num_labels=5, layer_norm_eps=1e-3), "pixels"),
+    "dinov2_odd": ("Dinov2Model", dict(DINO, image_size=14, qkv_bias=False, mlp_ratio=3), "pixels pooled"),
+    "dinov2_swiglu": ("Dinov2Model", dict(DINO, hidden_size=20, use_swiglu_ffn=True, layer_norm_eps=1e-3),
+                      "pixels pooled"),
+    "dinov2_classifier": ("Dinov2ForImageClassification", dict(DINO, num_labels=5), "pixels"),
+    "dinov2_registers_odd": ("Dinov2WithRegistersModel", dict(DINO, num_register_tokens=3), "pixels pooled"),
+    "dinov2_registers_classifier": ("Dinov2WithRegistersForImageClassification",
+                                    dict(DINO, num_register_tokens=1, num_labels=3, use_swiglu_ffn=True), "pixels"),
     "deit_odd": ("DeiTModel", dict(VIT, num_attention_heads=1), "pixels"),
     "deit_classifier": ("DeiTForImageClassification", dict(VIT, num_labels=4), "pixels"),
 }
@@ -465,10 +483,12 @@ def outputs_of(result, cross, kind=""):
 
 def part_of(model, name):
     """A call of the part of a model of several that the case is about, whose output import calls `logits`."""
-    if "_part_" not in name:
+    if "_part_" not in name or not hasattr(model, "get_image_features"):
         return model
     def run(output_attentions, return_dict, **inputs):
         features = (model.get_text_features if name.endswith("_text") else model.get_image_features)(**inputs)
+        if "pooled" in CASES[name][2]:
+            return transformers.utils.ModelOutput(pooler_output=features.pooler_output, attentions=None)
         return transformers.utils.ModelOutput(logits=features if torch.is_tensor(features) else features.pooler_output,
                                               attentions=None)
     return run
@@ -622,7 +642,8 @@ def make(name):
         size = getattr(model.config, "vision_config", config).image_size
         size = size if isinstance(size, (tuple, list)) else (size,) * 2
         pixels = numpy.random.default_rng(3).standard_normal((3, *size)).astype(numpy.float32)
-        save(folder, "in.pixels", pixels)
+        patch = getattr(model.config, "vision_config", config).patch_size
+        save(folder, "in.pixels", pixels[:, :size[0] // patch * patch, :size[1] // patch * patch])  # what patches cover
         run("", pixel_values=torch.tensor(pixels)[None].double())
         return
     if "sound" in kind:

@@ -38,6 +38,14 @@ CASES = {
     "linear_odd": ("BertModel", dict(BERT, hidden_size=15, num_attention_heads=3),
                    ["cls", Dense(15, 9, activation_function=torch.nn.Identity())], "old"),
     "plain_odd": ("MPNetModel", dict(BERT), ["max", Dense(14, 17, bias=False, activation_function=None)], "length 16"),
+    "chain_odd": ("Gemma3TextModel", dict(LLAMA, num_hidden_layers=7, head_dim=6, sliding_window=10,
+                                          use_bidirectional_attention=True),
+                  ["mean", Dense(12, 33, bias=False, activation_function=torch.nn.Identity()),
+                   Dense(33, 12, bias=False, activation_function=torch.nn.Identity()), Normalize()], ""),
+    "functions_odd": ("BertModel", dict(BERT, hidden_size=14),
+                      ["cls", Dense(14, 23, activation_function=torch.nn.GELU()),
+                       Dense(23, 5, bias=False, activation_function=torch.nn.Softplus()), Dense(5, 19), Normalize()],
+                      ""),
 }
 
 
@@ -123,7 +131,7 @@ def make(name):
 
 
 def answer(name, folder, model, modules):
-    vocab, output = model.config.vocab_size, "logits" if name in ("linear_odd", "plain_odd") else "pooled"
+    vocab = model.config.vocab_size
 
     def run(prefix, **inputs):
         with torch.no_grad():
@@ -131,7 +139,7 @@ def answer(name, folder, model, modules):
             for module in modules:
                 features = module(features)
         value = features["sentence_embedding"]
-        fixtures.save(folder, "out.%s%s" % (prefix, output), value if prefix else value[0])
+        fixtures.save(folder, "out.%spooled" % prefix, value if prefix else value[0])
 
     tokens = fixtures.draw(name, fixtures.TOKENS, vocab, model.config)
     fixtures.save(folder, "in.tokens", tokens, True)

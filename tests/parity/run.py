@@ -53,10 +53,11 @@ def last_row(array):
 
 
 def weights_of(folder):
-    """The model's file, which may stand in a folder of modules.json, and that of a dense module."""
+    """The model's file, which may stand in a folder of modules.json, and those of dense modules."""
     first = glob.glob(os.path.join(folder, "model.safetensors")) or glob.glob(os.path.join(folder, "0_*",
         "model.safetensors"))
-    return ",".join(first + glob.glob(os.path.join(folder, "*_Dense", "model.safetensors")))
+    denses = sorted(glob.glob(os.path.join(folder, "*_Dense", "model.safetensors")))
+    return ",".join(first + ["dense.%d=%s" % dense for dense in enumerate(denses)])
 
 
 class Case:

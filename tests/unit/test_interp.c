@@ -95,6 +95,7 @@ static double activation_of(Activation kind, double x) {
     case ACTIVATION_softplus: return x > 30 ? x : (double)logl(1 + expl((long double)x));
     case ACTIVATION_mish: return x / (1 + 2 / (exp(x) * (exp(x) + 2)));
     case ACTIVATION_sigmoid: return exp(x) / (1 + exp(x));
+    case ACTIVATION_identity: return x;
     case ACTIVATION_COUNT: break;
     }
     return NAN;
@@ -127,6 +128,7 @@ static void activations_at_the_edges(void **state) {
         [ACTIVATION_mish] = {NAN, INFINITY, NAN},
         [ACTIVATION_softplus] = {NAN, INFINITY, 0},
         [ACTIVATION_sigmoid] = {NAN, 1, 0},
+        [ACTIVATION_identity] = {NAN, INFINITY, -INFINITY},
     };
     int input = FLOATS(x, 1, 3);
     for (int kind = 0; kind < ACTIVATION_COUNT; kind++) {

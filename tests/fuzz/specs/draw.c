@@ -235,6 +235,34 @@ static void draw_stack(Draw *d, Section *model, bool decoder) {
     if (usual(d, 12)) say_something(d, s, S_export);
 }
 
+/* The sublayers of a learned row, where the head pools one. What attends to all rows has no mask. */
+static void draw_probe(Draw *d, Section *model) {
+    const char *head = said(model, S_head);
+    if (!head || !strstr(head, "probe")) return;
+    Section *probe = add_section(d, model, BLOCK_PROBE, "probe");
+    for (const char *kinds = DICE_WORD(&d->dice, "c", "cf", "cf", "ccf", "fc"); *kinds; kinds++) {
+        const bool ffn = *kinds == 'f';
+        Section *s = add_section(d, probe, ffn ? BLOCK_FFN : BLOCK_ATTENTION, ffn ? "ffn" : "attention cross");
+        s->cross = !ffn;
+        d->last = d->in_decoder = false;
+        if (ffn) draw_ffn(d, s);
+        else draw_attention(d, s);
+        if (!ffn) state(d, s, S_mask, "none"), state(d, s, S_output, "projected");
+    }
+}
+
+/* Projections of the row that the head pools. */
+static void draw_dense(Draw *d, Section *model) {
+    const char *head = said(model, S_head);
+    if (!head || !strstr(head, "pool") || !usual(d, 40)) return;
+    for (int64_t n = dice_between(&d->dice, 1, 3); n > 0; n--) {
+        const char *width = DICE_WORD(&d->dice, "1", "7", "8", "16", "17", "33", "40");
+        Section *s = add_section(d, model, BLOCK_DENSE, arena_printf(d->arena, "dense %s", width));
+        if (usual(d, 50)) state(d, s, S_bias, DICE_WORD(&d->dice, "all", "none"));
+        if (usual(d, 60)) state(d, s, S_activation, DICE_WORD(&d->dice, "tanh", "identity", "gelu", "sigmoid", "mish"));
+    }
+}
+
 static void draw_alone(Draw *d, Section *model) {
     static const Habit widths[] = {{S_d_query, 30}, {S_d_key, 30}, {S_d_value, 20}};
     d->alone = true;
@@ -283,6 +311,8 @@ static Section *draw_model(Draw *d, uint64_t number) {
         if (d->has_encoder) draw_stack(d, model, false);
         if (d->has_decoder) draw_stack(d, model, true);
         if (usual(d, 80)) say_something(d, model, S_head);
+        draw_probe(d, model);
+        draw_dense(d, model);
     }
     by_habit(d, model, habits, COUNT(habits));
     return model;

@@ -84,7 +84,8 @@ static const char *of_input(Draw *d, const Section *s) {
     add(&w, arena_printf(d->arena, "patch %lld", (long long)patch));
     if (dice_chance(&d->dice, 50)) {
         add(&w, "class");
-        maybe(&w, 40, "distillation");
+        if (dice_chance(&d->dice, 30)) add(&w, DICE_WORD(&d->dice, "registers 1", "registers 3"));
+        else maybe(&w, 40, "distillation");
     }
     maybe(&w, 30, "no_bias");
     return words_done(&w);
@@ -245,6 +246,7 @@ static const char *of_residual(Draw *d, const Section *s) {
     if (d->alone) return "no";
     if (dice_chance(&d->dice, 25)) return "no";
     if (dice_chance(&d->dice, 20)) return "yes";
+    if (dice_chance(&d->dice, 30)) return DICE_WORD(&d->dice, "learned", "learned scale 0.5", "yes learned");
     return arena_printf(d->arena, "%sscale %s", dice_chance(&d->dice, 30) ? "yes " : "", any_real(d));
 }
 
@@ -452,7 +454,8 @@ static const char *of_head(Draw *d, const Section *s) {
     bool pool = dice_chance(&d->dice, 75), more = dice_chance(&d->dice, 60);
     if (pool) {
         add(&w, "pool");
-        if (dice_chance(&d->dice, 85)) add(&w, DICE_WORD(&d->dice, "mean", "cls", "max", "last"));
+        if (dice_chance(&d->dice, 85)) add(&w, DICE_WORD(&d->dice, "mean", "cls", "max", "last", "probe", "mean", "max",
+                                                           "last", "probe", "cls_mean"));
         if (!more) maybe(&w, 60, "l2");
     }
     if (!more) return words_done(&w);

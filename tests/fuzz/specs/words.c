@@ -39,6 +39,7 @@ static const struct {
     {S_input, "patch", "patches image 4 patch 2", 0, NULL},
     {S_input, "class", "patches image 4 patch 2 class", 0, NULL},
     {S_input, "distillation", "patches image 4 patch 2 class distillation", 0, NULL},
+    {S_input, "registers", "patches image 4 patch 2 class registers 3", 0, NULL},
     {S_input, "no_bias", "patches image 4 patch 2 no_bias", 0, NULL},
     {S_input, "mel", "mel bins 3 frames 5", 0, NULL},
     {S_input, "bins", "mel bins 4 frames 6", 0, NULL},
@@ -249,6 +250,9 @@ static bool stays(const OptionRow *option, bool in_attention) {
     return false;
 }
 
+/* The blocks that a setting speaks of, without `dense`, which is no sublayer. */
+static int blocks_of(int option) { return setting_rows[option_rows[option].setting].blocks & ~IN_DENSE; }
+
 /* What the items of a block say, over what holds around it. */
 static WordSet said_in(WordSet set, const Item *items, bool in_attention) {
     for (const Item *item = items; item; item = item->next) {
@@ -273,7 +277,7 @@ static bool second_word_is(const Item *item, const char *word) {
 }
 
 static int speaks_of(int word) {
-    return word < option_count ? setting_rows[option_rows[word].setting].blocks : 0;
+    return word < option_count ? blocks_of(word) : 0;
 }
 
 /* Pairs in one set, or across two: then only those of an attention alone and an ffn alone. */
@@ -294,7 +298,7 @@ static void walk_layer(const Walk *walk, const WordSet *outer, const Item *items
         if (!attention && !block_is(item, "ffn")) continue;
         WordSet set = said_in(*outer, item->items, attention);
         for (int o = 0; o < option_count; o++) /* those that are for the other kind alone */
-            if (setting_rows[option_rows[o].setting].blocks == (attention ? IN_FFN : IN_ATTENTION)) exclude(&set, o);
+            if (blocks_of(o) == (attention ? IN_FFN : IN_ATTENTION)) exclude(&set, o);
         include_form(&set, !attention ? FORM_FFN : second_word_is(item, "cross") ? FORM_CROSS : FORM_SELF);
         pairs_in(walk, &set, false);
         for (int i = 0; i < COUNT(all.bits); i++) all.bits[i] |= set.bits[i];
