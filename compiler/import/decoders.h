@@ -26,11 +26,6 @@
     "decoder.embedding.tokens.weight " table "\n" \
     "[tied&!#" table "? decoder.embedding.tokens.weight " head "]\n"
 
-#define TOKENS_SPEC             \
-    "[start? start ${start}]\n" \
-    "[end? end ${end}]\n"       \
-    "[pad? pad ${pad}]\n"       \
-    "\n"
 /* `words` are options of `head logits`. */
 #define HEAD_SPEC(words)                                                          \
     "[task=logits? head logits][task=logits&tied? tied][task=logits?" words "]\n" \

@@ -31,6 +31,8 @@ extern const Family family_deepseek_v2, family_deepseek_v3; /* deepseek.c */
 extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_olmoe, family_granitemoe,
     family_gpt_oss;                                                                                  /* mixtures.c */
 
+#define TOKENS_SPEC "[start? start ${start}]\n[end? end ${end}]\n[pad? pad ${pad}]\n\n"
+
 /* The heads of ForTokenClassification (task=labels) and ForQuestionAnswering (task=answers): a matrix of every row, for
  * the scores of its classes, or of the beginning and the end of an answer. */
 #define ROW_CLASSES " ForTokenClassification=labels ForQuestionAnswering=answers"
