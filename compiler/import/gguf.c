@@ -262,12 +262,7 @@ void gguf_source(Import *import, const char *path) {
     import->kind = "architecture";
     if (strchr(path, ',')) fail("%s: --weights takes a comma for the end of a file's name; give the file a name "
         "without one", path);
-    const GgufFile file = gguf_read(arena, file_map(arena, path));
-    const GgufEntry *parts = gguf_find(&file, "split.count");
-    const uint8_t *at = parts ? parts->data : NULL;
-    if (parts && !parts->array && parts->type != GGUF_STRING && gguf_next_number(parts, &at) > 1)
-        fail("%s: it is one of several files of a model, which import does not read; `llama-gguf-split --merge` of "
-            "llama.cpp makes one file of them", path);
+    const GgufFile file = gguf_open(arena, import->config_path);
     find_family(import, &file);
     import->class_name = arena_printf(arena, "a GGUF file of architecture %s", import->type);
     import->origin = import->class_name;

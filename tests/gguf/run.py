@@ -389,9 +389,65 @@ class Files:
                             ({"llama.rope.dimension_count": 128}, "more than the 64 columns of a head"),
                             ({"llama.vocab_size": 41}, "`llama.vocab_size` is 41, and `token_embd.weight` has 40 rows"),
                             ({"tokenizer.ggml.tokens": ["a", "b"]}, "has 2 tokens, and `token_embd.weight` has 40"),
-                            ({"split.count": (gguf.U16, 3)}, "llama-gguf-split --merge")):
+                            ({"split.count": (gguf.U16, 3), "split.no": (gguf.U16, 0)}, "-00001-of-00003.gguf`"),
+                            ({"split.count": (gguf.U16, 3), "split.no": (gguf.U16, 1)}, "it is part 2 of 3"),
+                            ({"split.count": "3"}, "`split.count` is no whole number")):
             self.put_model(keys)
             self.refused(words)
+
+    def put_parts(self, parts, changes=None, made=None):
+        """The parts of a model, with changes to the keys of some of them; the path is that of the first one."""
+        made = made or tensors()
+        stem = os.path.join(self.folder, "part")
+        for i in range(parts):
+            path = "%s-%05d-of-%05d.gguf" % (stem, i + 1, parts)
+            keys = {**({} if i else KEYS), "split.no": (gguf.U16, i), "split.count": (gguf.U16, parts),
+                    "split.tensors.count": (gguf.I32, len(made)), **(changes or {}).get(i, {})}
+            own = made[i * len(made) // parts:(i + 1) * len(made) // parts]
+            with open(path, "wb") as file:
+                file.write(gguf.pack([(k, v) for k, v in keys.items() if v is not None], own))
+        self.path = "%s-00001-of-%05d.gguf" % (stem, parts)
+        return ["%s-%05d-of-%05d.gguf" % (stem, i + 1, parts) for i in range(parts)]
+
+    def test_parts(self):
+        """The parts of a split file hold the numbers of the whole."""
+        made = tensors("Q4_0", random.Random(21))
+        for parts in (2, 3, 12):
+            self.put_parts(parts, made=made)
+            spec = self.imported("int4 32 halves")
+            attnc("check", spec, "--weights", self.path, "--lengths", "5", status=0)
+            self.compare(made)
+
+    def test_bad_parts(self):
+        """A part that is missing, contradictory or doubled is named with its file."""
+        weights = ("weights", self.spec, "--weights", None, "-o", self.out)
+        for changes, second, words in (({1: {"split.no": (gguf.U16, 2)}}, True, "part 3 of 3, and its name says part 2"),
+                                       ({1: {"split.count": (gguf.U16, 2)}}, True, "part 2 of 2, and its name says"),
+                                       ({1: {"split.no": None}}, True, "it says that it is part 0 of 3"),
+                                       ({0: {"split.no": None}}, False, "it is part 0 of 3"),
+                                       ({2: {"split.tensors.count": (gguf.I32, 9)}}, None, "is 9, and the parts have")):
+            paths = self.put_parts(3, changes)
+            for command in (None, weights):
+                named = paths[0 if second is False else 1 if second else 2]
+                first = self.path
+                given = command and tuple(first if word is None else word for word in command)
+                self.path = named
+                self.refused(words, command=given or ("import", first, "-o", os.path.join(self.folder, "none.attn")))
+                self.path = first
+        paths = self.put_parts(3)
+        self.path = paths[1]
+        self.refused("it is part 2 of 3 of a model", "give the first one")
+        for bad in (None, b"GGU"):
+            paths = self.put_parts(3)
+            if bad is None:
+                os.remove(paths[2])
+            else:
+                with open(paths[2], "wb") as file:
+                    file.write(bad)
+            self.refused(paths[2], "no such file, which is part 3 of 3" if bad is None else "it is no GGUF file")
+        made = tensors()
+        self.put_parts(3, made=made + [made[0]])
+        self.refused("`token_embd.weight`", "it is also in")
 
     def test_many_keys(self):
         """A hundred thousand keys of the architecture are refused before they are looked through."""
