@@ -1,5 +1,5 @@
-/* gguf_parts.c: a GGUF file that llama-gguf-split has cut into parts, NAME-00001-of-00003.gguf and so on. Each part is a
- * GGUF file with some of the tensors, and the first one has the keys of the model as well. */
+/* gguf_parts.c: a GGUF file that llama-gguf-split has cut into parts, NAME-00001-of-00003.gguf and so on. Each part is
+ * a GGUF file with some of the tensors, and the first one has the keys of the model as well. */
 #include "gguf.h"
 
 #include "tensor_file.h"

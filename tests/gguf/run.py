@@ -421,7 +421,7 @@ class Files:
     def test_bad_parts(self):
         """A part that is missing, contradictory or doubled is named with its file."""
         weights = ("weights", self.spec, "--weights", None, "-o", self.out)
-        for changes, second, words in (({1: {"split.no": (gguf.U16, 2)}}, True, "part 3 of 3, and its name says part 2"),
+        for changes, second, words in (({1: {"split.no": (gguf.U16, 2)}}, True, "part 3 of 3, and its name says"),
                                        ({1: {"split.count": (gguf.U16, 2)}}, True, "part 2 of 2, and its name says"),
                                        ({1: {"split.no": None}}, True, "it says that it is part 0 of 3"),
                                        ({0: {"split.no": None}}, False, "it is part 0 of 3"),
