@@ -26,6 +26,8 @@ typedef struct GgufFile {
 
 bool gguf_begins(MappedFile file); /* whether the file has GGUF's first bytes */
 GgufFile gguf_read(Arena *arena, MappedFile mapped);
+/* The file with its tensors, and those of the other parts if it is the first part of several: gguf_parts.c. */
+GgufFile gguf_open(Arena *arena, const char *path);
 const GgufEntry *gguf_find(const GgufFile *file, const char *key); /* or NULL */
 
 /* A walk over the items of an entry; `at` begins as entry->data. */

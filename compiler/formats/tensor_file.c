@@ -24,7 +24,7 @@ const char *folder_weights(Arena *arena, const char *folder) {
 
 static TensorFile read_file(Arena *arena, const char *path) {
     MappedFile mapped = file_map(arena, path);
-    if (gguf_begins(mapped)) return gguf_read(arena, mapped).tensors;
+    if (gguf_begins(mapped)) return gguf_open(arena, path).tensors;
     return torch_begins(mapped) ? torch_read(arena, mapped) : safetensors_read(arena, mapped);
 }
 

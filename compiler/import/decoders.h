@@ -27,11 +27,6 @@
     "[tied&!#" table "? " stack ".embedding.tokens.weight " head "]\n"
 #define TOKEN_TABLE(table, head) TOKEN_TABLE_IN("decoder", table, head)
 
-#define TOKENS_SPEC             \
-    "[start? start ${start}]\n" \
-    "[end? end ${end}]\n"       \
-    "[pad? pad ${pad}]\n"       \
-    "\n"
 /* `words` are options of `head logits`. */
 #define HEAD_SPEC(words)                                                          \
     "[task=logits? head logits][task=logits&tied? tied][task=logits?" words "]\n" \

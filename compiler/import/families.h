@@ -37,6 +37,8 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
         "columns of the image, as many as the spec's `image` and `width` say."),                                   \
     DERIVED("image", "=covered", NULL), DERIVED("image_width", "=image_width / patch * patch", "image_width")
 
+#define TOKENS_SPEC "[start? start ${start}]\n[end? end ${end}]\n[pad? pad ${pad}]\n\n"
+
 /* The heads of ForTokenClassification (task=labels) and ForQuestionAnswering (task=answers): a matrix of every row, for
  * the scores of its classes, or of the beginning and the end of an answer. */
 #define ROW_CLASSES " ForTokenClassification=labels ForQuestionAnswering=answers"

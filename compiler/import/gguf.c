@@ -132,11 +132,28 @@ static void set_vocabulary(Import *import, const GgufFile *file) {
 static void set_partial(Import *import) {
     const int64_t rotated = whole(import, "rope.dimension_count"), heads = whole(import, "attention.head_count");
     int64_t head_dim = whole(import, "attention.key_length");
+    if (whole(import, "attention.kv_lora_rank")) return; /* the rotated columns of latent attention are apart */
     if (!head_dim && heads) head_dim = whole(import, "embedding_length") / heads;
     if (!rotated || !head_dim || rotated == head_dim) return;
     if (rotated > head_dim) fail("%s: `%s.rope.dimension_count` is %lld, more than the %lld columns of a head",
         import->config_path, import->type, (long long)rotated, (long long)head_dim);
     variable_set(import, "partial", number_text(import->arena, (double)rotated / (double)head_dim));
+}
+
+/* The square of the factor by which DeepSeek stretches the scores of a yarn; unset where the file has none. */
+static void set_yarn_scale(Import *import) {
+    const cJSON *multiplier = config_find(import, "rope.scaling.yarn_log_multiplier", 32);
+    const cJSON *factor = config_find(import, "rope.scaling.factor", 19);
+    if (!cJSON_IsNumber(multiplier) || !(multiplier->valuedouble > 0)) return;
+    const double log = cJSON_IsNumber(factor) && factor->valuedouble > 1 ? portable_log(factor->valuedouble) : 0;
+    const double scale = 1 + multiplier->valuedouble * log;
+    variable_set(import, "mscale", number_text(import->arena, scale * scale));
+}
+
+static bool holds_name(const Import *import, const char *end) {
+    for (size_t i = 0; i < import->file->count; i++)
+        if (text_ends(import->file->tensors[i].name, end)) return true;
+    return false;
 }
 
 /* The divisors of the frequencies in a tensor, as the words of `scaling longrope`; unset where the file has none. */
@@ -180,16 +197,31 @@ static void note_inexact(Import *import) {
         "compare shows what that changes.", names.data);
 }
 
+/* What follows the layer's number in the name, `blk.3.attn_q.weight`, in which a stack may stand in front, `dec.`; of a
+ * cross attention, what follows `cross_`. NULL for tensors that are of no layer. */
+static const char *behind_layer(const char *name) {
+    if (strncmp(name, "enc.", 4) == 0 || strncmp(name, "dec.", 4) == 0) name += 4;
+    const char *dot = strncmp(name, "blk.", 4) == 0 ? strchr(name + 4, '.') : NULL;
+    return !dot ? NULL : strncmp(dot, ".cross_", 7) == 0 ? dot + 7 : dot + 1;
+}
+
+/* Matrices of routers and tables of relative positions are always f32. The keys in a matrix of keys and values are
+ * transposed, and its blocks are then along the columns; beside matrices of the heads it is not read. */
+static const char *words_of(const Import *import, const FileTensor *tensor, const char *part) {
+    if (strncmp(part, "ffn_gate_inp", 12) == 0 || strncmp(part, "attn_rel_b", 10) == 0) return NULL;
+    if (strcmp(part, "attn_kv_b.weight") != 0) return exact_words(tensor);
+    return variable_get(import, "split_heads", 11) ? NULL : tensor->blocks ? "f32" : exact_words(tensor);
+}
+
 /* The precision that holds the matrices of all layers whose names have `part` behind the layer: that of their type, or
- * f32 where their types differ. Matrices of routers are always f32. */
+ * f32 where their types differ. */
 static const char *words_of_layers(const Import *import, const char *part) {
     const char *words = NULL;
     for (size_t i = 0; i < import->file->count; i++) {
         const FileTensor *tensor = &import->file->tensors[i];
-        const char *behind = tensor->shape.rank > 1 && strncmp(tensor->name, "blk.", 4) == 0
-                                 ? strchr(tensor->name + 4, '.') : NULL;
-        if (!behind || strncmp(behind + 1, part, strlen(part)) != 0 || strstr(behind, ".ffn_gate_inp")) continue;
-        const char *own = exact_words(tensor);
+        const char *behind = tensor->shape.rank > 1 ? behind_layer(tensor->name) : NULL;
+        const char *own = behind && strncmp(behind, part, strlen(part)) == 0 ? words_of(import, tensor, behind) : NULL;
+        if (!own) continue;
         if (words && strcmp(own, words) != 0) return "f32";
         words = own;
     }
@@ -230,12 +262,7 @@ void gguf_source(Import *import, const char *path) {
     import->kind = "architecture";
     if (strchr(path, ',')) fail("%s: --weights takes a comma for the end of a file's name; give the file a name "
         "without one", path);
-    const GgufFile file = gguf_read(arena, file_map(arena, path));
-    const GgufEntry *parts = gguf_find(&file, "split.count");
-    const uint8_t *at = parts ? parts->data : NULL;
-    if (parts && !parts->array && parts->type != GGUF_STRING && gguf_next_number(parts, &at) > 1)
-        fail("%s: it is one of several files of a model, which import does not read; `llama-gguf-split --merge` of "
-            "llama.cpp makes one file of them", path);
+    const GgufFile file = gguf_open(arena, import->config_path);
     find_family(import, &file);
     import->class_name = arena_printf(arena, "a GGUF file of architecture %s", import->type);
     import->origin = import->class_name;
@@ -245,6 +272,9 @@ void gguf_source(Import *import, const char *path) {
     ignored_check(import);
     set_vocabulary(import, &file);
     set_partial(import);
+    set_yarn_scale(import);
+    if (holds_name(import, ".exp_probs_b.bias")) variable_set(import, "corrected", "yes");
+    if (holds_name(import, ".attn_k_b.weight")) variable_set(import, "split_heads", "yes");
     set_precision(import);
     set_divisors(import, "divisors", "rope_freqs.weight");
     set_divisors(import, "short", "rope_factors_short.weight");

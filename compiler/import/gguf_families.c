@@ -2,6 +2,7 @@
  * gguf-py/gguf/constants.py, and their meaning is that of its src/llama-model.cpp. */
 #include "decoders.h"
 #include "encoders.h"
+#include "t5.h"
 
 /* ---------------------------------------- keys */
 #define GGUF_SIZES                                                                                              \
@@ -271,15 +272,87 @@ static const Family gguf_starcoder2 = {
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_PLAIN_FFN GGUF_END,
 };
 
+/* ---------------------------------------- DeepSeek-V2, V3: latent attention; the first layers are dense */
+/* Older files have the matrix `attn_kv_b` of keys and values and the length of a head's key, and newer ones a matrix of
+ * keys, `attn_k_b`, whose heads are transposed, one of values, `attn_v_b`, and the length of a head's key under another
+ * name. gguf.c sets `mscale`, by which DeepSeek multiplies the scores of a yarn. */
+static const ConfigKey deepseek2_keys[] = {
+    GGUF_SIZES, GGUF_EXPERTS, GGUF_EXPERT_WIDTH, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, MUST("attention.causal", "true"),
+    {"attention.head_count_kv", "kv_heads", KEY_NATURAL, "", NULL, NULL},
+    INTEGER("attention.kv_lora_rank", "latent"),
+    {"attention.q_lora_rank", "latent_query", KEY_NATURAL, "", NULL, NULL},
+    DERIVED("latent_query", "", "latent_query=0"), INTEGER("rope.dimension_count", "rope_dim"),
+    INTEGER("attention.key_length", "key_dim"), INTEGER("attention.value_length", "value_dim"),
+    INTEGER_OR("attention.key_length_mla", "key_dim", "$key_dim", NULL),
+    INTEGER_OR("attention.value_length_mla", "value_dim", "$value_dim", NULL),
+    DERIVED("head_dim", "=key_dim - rope_dim", NULL), DERIVED("both_dim", "=head_dim + value_dim", NULL),
+    DERIVED("compressed", "=latent + rope_dim", NULL),
+    {"leading_dense_block_count", "first_sparse", KEY_NATURAL, "0", NULL, NULL},
+    {"", "mlp", KEY_LAYER_TYPES, "from first_sparse dense sparse", NULL, "dense sparse"},
+    {"expert_shared_count", "shared_experts", KEY_NATURAL, "0", NULL, NULL},
+    DERIVED("shared", "=expert_ff * shared_experts", NULL), DERIVED("shared", "", "shared_experts=0"),
+    INTEGER_OR("expert_group_count", "groups", "1", NULL),
+    INTEGER_OR("expert_group_used_count", "top_groups", "1", NULL),
+    REAL_OR("expert_weights_scale", "gate_scale", "1", NULL), DERIVED("gate_scale", "1", "gate_scale=0"),
+    FLAG_OR("expert_weights_norm", "renormalized", "false"),
+    {"expert_gating_func", "gating", KEY_NATURAL, "0", NULL, NULL}, DERIVED("router", "softmax", "gating=0"),
+    DERIVED("router", "softmax", "gating=1"), DERIVED("router", "sigmoid", "gating=2"),
+    REFUSED("!router", "`expert_gating_func` is neither 1, softmax, nor 2, sigmoid"),
+    REAL_OR("rope.scaling.yarn_log_multiplier", "log_multiplier", "0", NULL),
+    REFUSED("scaling!=yarn&log_multiplier!=0", "`rope.scaling.yarn_log_multiplier` without scaling of type yarn"),
+    NOTED("groups!=1&router=softmax", "A group of experts is chosen by its best expert, as DeepSeek-V2 does; llama.cpp "
+        "adds up the two best."),
+};
+/* A head of `attn_q` is [unrotated, rotated] columns, and one of `attn_kv_b` [key, value]. */
+#define GGUF_QUERY_PARTS(part) " interleaved ${heads} parts ${key_dim} take " part "\n"
+#define GGUF_KEY_VALUE_PARTS(part) " interleaved ${heads} parts ${both_dim} take " part "\n"
+static const Family gguf_deepseek2 = {
+    .types = "deepseek2", .title = "DeepSeek-V2, V3: DeepSeek-AI 2024, arXiv:2405.04434, arXiv:2412.19437.",
+    GGUF_DECODER(deepseek2_keys),
+    .spec = "d_model ${d_model}\nvocab ${vocab}\n" RMS_NORM TOKENS_SPEC
+        "decoder {\nseq <= ${bound}\n" TABLE_PRECISION "$layers layers\n"
+        "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n[value_dim!=$head_dim? value_dim ${value_dim}]\n"
+        "latent ${latent} rope ${rope_dim}[latent_query? query ${latent_query}]\nmask causal\n"
+        "[mscale? scale ${mscale}/sqrt(${key_dim})]\n" LAYER_PRECISION
+        "position rope interleaved theta ${theta}" SCALING "[mscale? attention_factor 1]\n}\n"
+        "$if mlp=dense\n" FFN("silu gated") "$end\n"
+        "$if mlp=sparse\n" EXPERTS("${router}[corrected? corrected][renormalized? renormalized]"
+            "[gate_scale!=1? scale ${gate_scale}]"
+            "[groups!=1? groups ${groups} top_groups ${top_groups}]", "[shared? shared_expert ${shared}]\n") "$end\n"
+        "$end\n}\nhead logits[tied? tied]\n",
+    .tensors = GGUF_TABLE GGUF_NORMS
+        "$if latent_query\n"
+        ".attention.query_latent.* .attn_q_a.*\n.attention.query_latent_norm.* .attn_q_a_norm.*\n"
+        ".attention.query.* .attn_q_b.*" GGUF_QUERY_PARTS("0..${head_dim}")
+        ".attention.query_rope.* .attn_q_b.*" GGUF_QUERY_PARTS("${head_dim}..${key_dim}")
+        "$end\n$if !latent_query\n"
+        ".attention.query.* .attn_q.*" GGUF_QUERY_PARTS("0..${head_dim}")
+        ".attention.query_rope.* .attn_q.*" GGUF_QUERY_PARTS("${head_dim}..${key_dim}")
+        "$end\n"
+        ".attention.latent.* .attn_kv_a_mqa.* rows 0..${latent}\n.attention.latent_norm.* .attn_kv_a_norm.*\n"
+        ".attention.key_rope.* .attn_kv_a_mqa.* rows ${latent}..${compressed}\n"
+        "$if split_heads\n"
+        ".attention.key.* .attn_k_b.*\n.attention.value.* .attn_v_b.*\nbuffer blk.{layer}.attn_kv_b.weight\n"
+        "$end\n$if !split_heads\n"
+        ".attention.key.* .attn_kv_b.* transpose" GGUF_KEY_VALUE_PARTS("0..${head_dim}")
+        ".attention.value.* .attn_kv_b.*" GGUF_KEY_VALUE_PARTS("${head_dim}..${both_dim}")
+        "$end\n"
+        ".attention.output.* .attn_output.*\n.ffn.router.correction .exp_probs_b.bias\n"
+        GGUF_EXPERT_TENSORS GGUF_SHARED_TENSORS GGUF_FFN GGUF_END,
+};
+
 /* ---------------------------------------- BERT: a row for each text, as `pooling_type` says */
+#define GGUF_POOL                                                                                               \
+    {"pooling_type", "pooling", KEY_NATURAL, "0", NULL, NULL},                                                  \
+    REFUSED("pooling=4", "`pooling_type` is 4, for ranks; 0 to 3 are understood"),                              \
+    DERIVED("pool", "mean", "pooling=1"), DERIVED("pool", "cls", "pooling=2"),                                  \
+    DERIVED("pool", "last", "pooling=3"),                                                                       \
+    NOTED("pool", "The pooled row has length 1, as the embeddings of llama.cpp have; without `l2` in the "      \
+        "spec's head it has the length that the model gives it.")
 static const ConfigKey bert_keys[] = {
     GGUF_SIZES, REAL_OR("attention.layer_norm_epsilon", "eps", NULL, NULL), MUST("attention.causal", "false"),
     TOKEN_OR("tokenizer.ggml.padding_token_id", "pad", "0"), DERIVED("activation", "gelu", NULL),
-    {"pooling_type", "pooling", KEY_NATURAL, "0", NULL, NULL},
-    REFUSED("pooling=4", "`pooling_type` is 4, for ranks; 0 to 3 are understood"),
-    DERIVED("pool", "mean", "pooling=1"), DERIVED("pool", "cls", "pooling=2"), DERIVED("pool", "last", "pooling=3"),
-    NOTED("pool", "The pooled row has length 1, as the embeddings of llama.cpp have; without `l2` in the spec's head "
-        "it has the length that the model gives it."),
+    GGUF_POOL,
     DERIVED("learned", "yes", NULL),
 };
 static const Family gguf_bert = {
@@ -296,7 +369,83 @@ static const Family gguf_bert = {
         ".attention.norm_out.* .attn_output_norm.*\n" GGUF_PLAIN_FFN ".ffn.norm_out.* .layer_output_norm.*\n",
 };
 
+/* ---------------------------------------- Nomic Embed */
+static const ConfigKey nomic_bert_keys[] = {
+    GGUF_SIZES, REAL_OR("attention.layer_norm_epsilon", "eps", NULL, NULL), MUST("attention.causal", "false"),
+    INTEGER_OR("attention.head_count_kv", "kv_heads", "=heads", NULL),
+    REFUSED("kv_heads!=$heads", "`attention.head_count_kv` is not `attention.head_count`"),
+    INTEGER_OR("attention.key_length", "head_dim", "=d_model / heads", NULL),
+    INTEGER_OR("attention.value_length", "value_dim", "$head_dim", NULL),
+    REFUSED("value_dim!=$head_dim", "`attention.value_length` differs from `attention.key_length`"),
+    DERIVED("width", "=heads * head_dim", NULL), TOKEN_OR("tokenizer.ggml.padding_token_id", "pad", "0"),
+    GGUF_ROPE, GGUF_POOL,
+};
+static const Family gguf_nomic_bert = {
+    .types = "nomic-bert", .title = "Nomic Embed: Nussbaum et al. 2024, arXiv:2402.01613.", .classes = "=hidden",
+    KEYS(nomic_bert_keys), .irrelevant = GGUF_IRRELEVANT, .prefixes = "",
+    .spec = "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm post eps ${eps}\n" MODEL_PRECISION
+        "[pad? pad ${pad}]\n\n"
+        "encoder {\nseq <= ${bound}\n[#token_types.weight? segments ${#token_types.weight}]\nembedding normalized\n"
+        "$layers layers\nattention self {\nheads ${heads}\n[width!=$d_model? head_dim ${head_dim}]\nmask padding\n"
+        "bias none\n" LAYER_PRECISION GGUF_POSITION "\n}\n"
+        "ffn { d_ff ${d_ff}, activation silu gated, bias none[ffn_precision?, precision weights ${ffn_precision}] }\n"
+        "$end\n}\n[pool? head pool ${pool} l2]\n",
+    .tensors = "encoder.embedding.tokens.weight token_embd.weight\n"
+        "encoder.embedding.segments.weight token_types.weight\n"
+        "encoder.embedding.norm.* token_embd_norm.*\n"
+        "@encoder.layers.{layer} blk.{layer}\n"
+        ".attention.query.weight .attn_qkv.weight rows 0..${width}\n"
+        ".attention.key.weight .attn_qkv.weight rows ${width}..2*${width}\n"
+        ".attention.value.weight .attn_qkv.weight rows 2*${width}..3*${width}\n"
+        ".attention.output.* .attn_output.*\n.attention.norm_out.* .attn_output_norm.*\n"
+        GGUF_FFN ".ffn.norm_out.* .layer_output_norm.*\n",
+};
+
+/* ---------------------------------------- T5: distances above 128 share a bucket, which no key says */
+static const ConfigKey gguf_t5_keys[] = {
+    GGUF_SIZES, GGUF_RMS, DERIVED("decoder", "yes", "type=t5"), DERIVED("task", "encoder", "!decoder"),
+    INTEGER("attention.key_length", "head_dim"), INTEGER_OR("attention.value_length", "value_dim", "$head_dim", NULL),
+    REFUSED("value_dim!=$head_dim", "`attention.value_length` differs from `attention.key_length`"),
+    INTEGER_OR("attention.head_count_kv", "kv_heads", "=heads", NULL),
+    REFUSED("kv_heads!=$heads", "`attention.head_count_kv` is not `attention.head_count`"),
+    INTEGER_OR("decoder_block_count", "decoder_layers", "=layers", NULL),
+    INTEGER("attention.relative_buckets_count", "buckets"), DERIVED("distance", "128", NULL),
+    TOKEN_OR("decoder_start_token_id", "start", "0"), TOKENS_OR("tokenizer.ggml.eos_token_id", "end", ""),
+    TOKEN_OR("tokenizer.ggml.padding_token_id", "pad", ""),
+    DERIVED("activation", "relu", NULL), DERIVED("gated", "yes", "#enc.blk.0.ffn_gate.weight"),
+    DERIVED("activation", "gelu_tanh", "gated"),
+    DERIVED("per_layer", "yes", "#enc.blk.1.attn_rel_b.weight"),
+    DERIVED("per_layer", "yes", "#dec.blk.1.attn_rel_b.weight"),
+    DERIVED("apart", "yes", "decoder&#output.weight<>token_embd.weight"), DERIVED("scaled", "yes", "!apart"),
+    NOTED("decoder&scaled", "The head is the table of tokens, so that logits are divided by the square root of "
+        "d_model, as T5 does and llama.cpp does not."),
+};
+#define GGUF_T5_ATTENTION(name, from)                                                         \
+    "." name ".norm_in.weight ." from "_norm.weight\n." name ".query.weight ." from "_q.weight\n" \
+    "." name ".key.weight ." from "_k.weight\n." name ".value.weight ." from "_v.weight\n"        \
+    "." name ".output.weight ." from "_o.weight\n"
+#define GGUF_T5_STACK(stack, from)                                                                    \
+    stack ".final_norm.weight " from ".output_norm.weight\n"                                          \
+    "[!per_layer? " stack ".relative.weight " from ".blk.0.attn_rel_b.weight]\n"                      \
+    "@" stack ".layers.{layer} " from ".blk.{layer}\n[per_layer? .attention.relative.weight .attn_rel_b.weight]\n" \
+    GGUF_T5_ATTENTION("attention", "attn")                                                            \
+    ".ffn.norm_in.weight .ffn_norm.weight\n[gated? .ffn.gate.weight .ffn_gate.weight]\n"              \
+    ".ffn.up.weight .ffn_up.weight\n.ffn.down.weight .ffn_down.weight\n"
+static const Family gguf_t5 = {
+    .types = "t5 t5encoder", .title = "T5: Raffel et al. 2020, arXiv:1910.10683; UMT5: Chung et al. 2023, "
+        "arXiv:2304.09151.", .classes = "=logits", KEYS(gguf_t5_keys),
+    .irrelevant = GGUF_IRRELEVANT " attention.layer_norm_epsilon", .prefixes = "",
+    .spec = T5_SPEC("[per_layer? per_layer]", ""),
+    .tensors = "[decoder&!apart? embedding.tokens.weight token_embd.weight]\n"
+        "[decoder&apart? decoder.embedding.tokens.weight token_embd.weight]\n"
+        "[decoder&apart? head.weight output.weight]\n"
+        "encoder.embedding.tokens.weight token_embd.weight\n" GGUF_T5_STACK("encoder", "enc")
+        "$if decoder\n" GGUF_T5_STACK("decoder", "dec") GGUF_T5_ATTENTION("cross_attention", "cross_attn") "$end\n"
+        "buffer dec.blk.{layer}.cross_attn_rel_b.weight\n",
+};
+
 const Family *const gguf_families[] = {
     &gguf_llama, &gguf_qwen2, &gguf_qwen3, &gguf_gemma, &gguf_gemma2, &gguf_gemma3, &gguf_phi3, &gguf_starcoder2,
-    &gguf_bert, &gguf_qwen2moe, &gguf_qwen3moe, &gguf_olmoe, &gguf_granitemoe, &gguf_gpt_oss, NULL,
+    &gguf_bert, &gguf_qwen2moe, &gguf_qwen3moe, &gguf_olmoe, &gguf_granitemoe, &gguf_gpt_oss,
+    &gguf_deepseek2, &gguf_nomic_bert, &gguf_t5, NULL,
 };

@@ -1,7 +1,6 @@
 /* seq2seq.c: models with an encoder and a decoder. */
-#include "families.h"
+#include "t5.h"
 
-#define TOKENS_SPEC "[start? start ${start}]\n[end? end ${end}]\n[pad? pad ${pad}]\n\n"
 #define SEQ2SEQ_TOKENS(start, end, pad)                                                        \
     TOKEN_OR("decoder_start_token_id", "start", start), TOKENS_OR("eos_token_id", "end", end), \
     TOKEN_OR("pad_token_id", "pad", pad)
@@ -84,10 +83,6 @@
 static const ConfigKey t5_keys[] = {
     T5_KEYS("relu", ""), T5_SCALED, DERIVED("scaled", "", "type=mt5"), T5_STACKS,
 };
-#define T5_SELF(mask, table)                                                                                   \
-    "attention self {\nheads ${heads}\nhead_dim ${head_dim}\nmask " mask "\nscale 1\nposition relative" table \
-        " buckets ${buckets} distance ${distance}\n}\n"
-#define T5_FFN "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated] }\n"
 #define T5_FFN_TENSORS(ffn)                                           \
     ".ffn.norm_in.weight ." ffn ".layer_norm.weight\n"                \
     "[!gated? .ffn.up.weight ." ffn ".DenseReluDense.wi.weight]\n"    \
@@ -123,34 +118,13 @@ static const ConfigKey t5_keys[] = {
     "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight classifier.* qa_outputs.*\n" \
     "ignore decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight\n"
 
-/* `table` is `per_layer` or empty. */
-#define T5_SPEC(table)                                                                                  \
-    "d_model ${d_model}\n"                                                                              \
-    "vocab ${vocab}\n"                                                                                  \
-    "norm rmsnorm pre eps ${eps}\n"                                                                     \
-    "bias none\n"                                                                                       \
-    "[decoder&!apart? embedding tied]\n"                                                                \
-    "$if decoder\n" TOKENS_SPEC "$end\n"                                                                \
-    "encoder {\n"                                                                                       \
-    "seq <= ${bound}\n"                                                                                 \
-    "$layers layers\n" T5_SELF("padding", table) T5_FFN "$end\n"                                        \
-    "}\n"                                                                                               \
-    "$if decoder\n"                                                                                     \
-    "decoder {\n"                                                                                       \
-    "seq <= ${bound}\n"                                                                                 \
-    "$layers decoder_layers\n" T5_SELF("causal", table)                                                 \
-    "attention cross { heads ${heads}, head_dim ${head_dim}, mask padding, scale 1 }\n" T5_FFN "$end\n" \
-    "}\n"                                                                                               \
-    "$end\n"                                                                                            \
-    "[task=logits? head logits][task=logits&scaled? scale 1/sqrt(d_model)]\n" CLASSES_HEAD
-
 const Family family_t5 = {
     .types = "t5=T5 mt5=MT5", .title = "T5: Raffel et al. 2020, arXiv:1910.10683.",
     .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder "
         "ForTokenClassification=labels" CLASSES,
     KEYS(t5_keys),
     .irrelevant = "dropout_rate initializer_factor output_past", .prefixes = "transformer.",
-    .spec = T5_SPEC(""), .tensors = T5_TENSORS,
+    .spec = T5_SPEC("", CLASSES_HEAD), .tensors = T5_TENSORS,
 };
 
 /* ---------------------------------------- UMT5: a table of buckets in each layer */
@@ -163,7 +137,7 @@ const Family family_umt5 = {
         "ForTokenClassification=labels" CLASSES,
     KEYS(umt5_keys),
     .irrelevant = "dropout_rate initializer_factor output_past scalable_attention",
-    .prefixes = "transformer.", .spec = T5_SPEC(" per_layer"), .tensors = T5_TENSORS,
+    .prefixes = "transformer.", .spec = T5_SPEC(" per_layer", CLASSES_HEAD), .tensors = T5_TENSORS,
 };
 
 /* ---------------------------------------- BART and its kin */

@@ -67,6 +67,8 @@ def gguf():
         folder = os.path.dirname(path)
         if gguf_models.mended(gguf_models.config_of(folder)) is not None and "one" not in folder:
             inputs.append(gguf_models.convert(folder))
+    inputs.append(gguf_files.pack([("split.no", (gguf_files.U16, 0)), ("split.count", (gguf_files.U16, 2)),
+                                   ("split.tensors.count", (gguf_files.I32, 0))], []))
     inputs.append(gguf_files.pack([("general.alignment", 64), ("list", ["a", ""])], [
         (name, [1, elements], name, bytes(i % 256 for i in range(size))) for name, (_, elements, size) in types
     ], alignment=64))

@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import gguf, safetensors  # noqa: E402
 from lib.attnc import Failed, attnc  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
+from parity import gguf as models  # noqa: E402
 
 VOCAB, WIDTH, HIDDEN, CONTEXT = 40, 256, 512, 16
 SPEC = """model m { d_model %d, vocab %d, norm rmsnorm pre, bias none
@@ -46,6 +47,20 @@ KEYS = {"general.architecture": "llama", "llama.embedding_length": WIDTH, "llama
 HALVES = {"Q4_0": (0,), "Q4_1": (0, 2), "Q5_0": (0,), "Q5_1": (0, 2), "Q8_0": (0,), "Q4_K": (0, 2), "Q5_K": (0, 2),
           "Q6_K": (208,), "IQ4_NL": (0,), "MXFP4": ()}
 # Of Q6_K and others where a file mixes types, as llama.cpp's Q4_K_M does.
+PARITY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "parity", "fixtures")
+LATENT = {"general.architecture": "deepseek2", "deepseek2.embedding_length": 64, "deepseek2.block_count": 1,
+          "deepseek2.feed_forward_length": 32, "deepseek2.attention.head_count": 2, "deepseek2.context_length": CONTEXT,
+          "deepseek2.attention.layer_norm_rms_epsilon": 1e-5, "deepseek2.attention.kv_lora_rank": 64,
+          "deepseek2.rope.dimension_count": 32, "deepseek2.attention.key_length": 64,
+          "deepseek2.attention.value_length": 32, "deepseek2.expert_count": 4, "deepseek2.expert_used_count": 2,
+          "deepseek2.expert_feed_forward_length": 32}
+LATENT_SHAPES = {
+    "token_embd.weight": [VOCAB, 64], "output_norm.weight": [64], "blk.0.attn_norm.weight": [64],
+    "blk.0.ffn_norm.weight": [64], "blk.0.attn_q.weight": [128, 64], "blk.0.attn_kv_a_mqa.weight": [96, 64],
+    "blk.0.attn_kv_a_norm.weight": [64], "blk.0.attn_kv_b.weight": [128, 64], "blk.0.attn_k_b.weight": [2, 64, 32],
+    "blk.0.attn_v_b.weight": [2, 32, 64], "blk.0.attn_output.weight": [64, 64], "blk.0.ffn_gate_inp.weight": [4, 64],
+    "blk.0.ffn_gate_exps.weight": [4, 32, 64], "blk.0.ffn_up_exps.weight": [4, 32, 64],
+    "blk.0.ffn_down_exps.weight": [4, 64, 32]}
 MIXED = {"output.weight": "Q6_K", "blk.0.attn_v.weight": "Q6_K", "token_embd.weight": "Q4_K"}
 
 
@@ -78,10 +93,10 @@ def floats(count, chance):
     return struct.pack("<%df" % count, *(chance.uniform(-1, 1) for _ in range(count)))
 
 
-def tensors(kind="Q8_0", chance=None, mixed=None):
+def tensors(kind="Q8_0", chance=None, mixed=None, shapes=None):
     """Matrices of this kind, or of `mixed`, and vectors of F32."""
     chance, made = chance or random.Random(1), []
-    for name, shape in SHAPES.items():
+    for name, shape in (shapes or SHAPES).items():
         own = "F32" if len(shape) == 1 else (mixed or {}).get(name, kind)
         count = elements(shape)
         made.append((name, shape, own, (floats if own == "F32" else lambda n, c: blocks(own, n, c))(count, chance)))
@@ -203,6 +218,96 @@ class Files:
                 if "eps 1e-5" not in file.read():
                     raise Failed("the spec lacks `eps 1e-5`")
 
+    def imported(self, *parts, unsaid=()):
+        spec = os.path.join(self.folder, "imported.attn")
+        attnc("import", self.path, "-o", spec, status=0)
+        with open(spec, encoding="utf-8") as file:
+            text = file.read()
+        for part in parts:
+            if part not in text:
+                raise Failed("`%s` is not in:\n%s" % (part, text))
+        for part in unsaid:
+            if part in text:
+                raise Failed("`%s` is in:\n%s" % (part, text))
+        return spec
+
+    def put_latent(self, without, kind="Q8_0", keys=None):
+        shapes = {name: shape for name, shape in LATENT_SHAPES.items() if not name.startswith(without)}
+        made = tensors(kind, random.Random(11), {"blk.0.ffn_gate_inp.weight": "F32"}, shapes)
+        self.put(gguf.pack([(k, v) for k, v in {**LATENT, **(keys or {})}.items() if v is not None], made))
+
+    def test_latent_precision(self):
+        """The blocks of keys that are transposed lie across the groups of a precision, and heads apart keep theirs."""
+        for without, attention in ((("blk.0.attn_kv_b",), "int8 32 halves"), (("-",), "int8 32 halves"),
+                                   (("blk.0.attn_k_b", "blk.0.attn_v_b"), "f32")):
+            self.put_latent(without)
+            spec = self.imported("precision weights int8 32 halves", "router softmax\n", "head logits tied",
+                                 *(["attention self {", "precision weights f32"] if attention == "f32" else []),
+                                 unsaid=["shared_expert"] if attention == "f32" else ["weights f32", "shared_expert"])
+            attnc("check", spec, "--weights", self.path, "--lengths", "5", status=0)
+
+    def test_latent_models(self):
+        """What a file of DeepSeek may say of its experts, and what it may not."""
+        def changed(**keys):
+            named = {"deepseek2." + key.replace("__", "."): value for key, value in keys.items()}
+            self.put_latent(("blk.0.attn_kv_b",), keys=named)
+        changed(expert_group_count=2, expert_group_used_count=2)
+        self.imported("groups 2 top_groups 2", "adds up the two best")
+        changed(expert_gating_func=2, expert_group_count=2, expert_group_used_count=1, expert_weights_norm=True)
+        self.imported("router sigmoid renormalized groups 2", unsaid=["corrected", "adds up"])
+        changed(expert_weights_scale=0.0, attention__q_lora_rank=0, rope__scaling__type="yarn",
+                rope__scaling__factor=2.0)
+        self.imported("scaling yarn factor 2 original 16\n", unsaid=["\n        scale ", "router softmax scale"])
+        changed(rope__scaling__type="yarn", rope__scaling__factor=2.0, rope__scaling__yarn_log_multiplier=0.1)
+        self.imported("scale 1.143", "/sqrt(64)", "attention_factor 1")
+        for keys, words in (({"expert_gating_func": 3}, "`expert_gating_func` is neither 1"),
+                            ({"rope__scaling__yarn_log_multiplier": 0.1}, "without scaling of type yarn"),
+                            ({"attention__key_length": 32}, "makes no valid spec"),
+                            ({"attention__value_length": 16}, "has the shape"),
+                            ({"attention__kv_lora_rank": None}, "`attention.kv_lora_rank` is missing"),
+                            ({"leading_dense_block_count": 1}, "no tensor `blk.0.ffn_gate.weight`"),
+                            ({"expert_shared_count": 1}, "no tensor `blk.0.ffn_gate_shexp.weight`"),
+                            ({"attention__temperature_scale": 0.1}, "`attention.temperature_scale`"),
+                            ({"expert_count": 0}, "`expert_count` is 0")):
+            changed(**keys)
+            self.refused(words)
+
+    def test_encoder_decoders(self):
+        """T5 with a head of its own, a table in each layer, and what its file may not say."""
+        def put(name, keys=(), more=()):
+            self.put(models.convert(os.path.join(PARITY, name), keys, more))
+        put("t5_odd")
+        self.imported("embedding tied", "scale 1/sqrt(d_model)", "llama.cpp does not",
+                      unsaid=["per_layer"])
+        head = ("output.weight", [37, 15], [0.5] * 37 * 15)
+        put("t5_odd", (), [head])
+        self.imported('"head.weight" from "output.weight"', '"decoder.embedding.tokens.weight"',
+                      unsaid=["scale 1/sqrt", "llama.cpp"])
+        put("t5_odd", (), [("dec.blk.0.cross_attn_rel_b.weight", [8, 3], [1.0] * 24)])
+        self.imported(unsaid=["unused"])
+        put("umt5_plain")
+        self.imported("position relative per_layer buckets 8 distance 128")
+        put("t5_encoder")
+        self.imported("t5encoder", unsaid=["decoder {", "head "])
+        for keys, words in (({"t5.decoder_block_count": 2}, "no tensor `dec.blk.1."),
+                            ({"t5.attention.value_length": 5}, "`attention.value_length` differs"),
+                            ({"t5.attention.relative_buckets_count": None}, "relative_buckets_count` is missing"),
+                            ({"t5.attention.head_count_kv": 1}, "`attention.head_count_kv` is not")):
+            put("t5_odd", keys.items())
+            self.refused(words)
+
+    def test_nomic(self):
+        def put(keys):
+            self.put(models.convert(os.path.join(PARITY, "nomic_bert_odd"), keys.items()))
+        put({"nomic-bert.pooling_type": 1})
+        self.imported("head pool mean l2", "rope theta 1000", "segments 2")
+        for keys, words in (({"nomic-bert.moe_every_n_layers": 2}, "`moe_every_n_layers` (2) is unknown"),
+                            ({"nomic-bert.attention.causal": True}, "`attention.causal` is true"),
+                            ({"nomic-bert.attention.head_count_kv": 1}, "`attention.head_count_kv` is not"),
+                            ({"nomic-bert.pooling_type": 4}, "for ranks")):
+            put(keys)
+            self.refused(words)
+
     # ------------------------------------------------------------ headers
 
     def test_versions(self):
@@ -284,9 +389,65 @@ class Files:
                             ({"llama.rope.dimension_count": 128}, "more than the 64 columns of a head"),
                             ({"llama.vocab_size": 41}, "`llama.vocab_size` is 41, and `token_embd.weight` has 40 rows"),
                             ({"tokenizer.ggml.tokens": ["a", "b"]}, "has 2 tokens, and `token_embd.weight` has 40"),
-                            ({"split.count": (gguf.U16, 3)}, "llama-gguf-split --merge")):
+                            ({"split.count": (gguf.U16, 3), "split.no": (gguf.U16, 0)}, "-00001-of-00003.gguf`"),
+                            ({"split.count": (gguf.U16, 3), "split.no": (gguf.U16, 1)}, "it is part 2 of 3"),
+                            ({"split.count": "3"}, "`split.count` is no whole number")):
             self.put_model(keys)
             self.refused(words)
+
+    def put_parts(self, parts, changes=None, made=None):
+        """The parts of a model, with changes to the keys of some of them; the path is that of the first one."""
+        made = made or tensors()
+        stem = os.path.join(self.folder, "part")
+        for i in range(parts):
+            path = "%s-%05d-of-%05d.gguf" % (stem, i + 1, parts)
+            keys = {**({} if i else KEYS), "split.no": (gguf.U16, i), "split.count": (gguf.U16, parts),
+                    "split.tensors.count": (gguf.I32, len(made)), **(changes or {}).get(i, {})}
+            own = made[i * len(made) // parts:(i + 1) * len(made) // parts]
+            with open(path, "wb") as file:
+                file.write(gguf.pack([(k, v) for k, v in keys.items() if v is not None], own))
+        self.path = "%s-00001-of-%05d.gguf" % (stem, parts)
+        return ["%s-%05d-of-%05d.gguf" % (stem, i + 1, parts) for i in range(parts)]
+
+    def test_parts(self):
+        """The parts of a split file hold the numbers of the whole."""
+        made = tensors("Q4_0", random.Random(21))
+        for parts in (2, 3, 12):
+            self.put_parts(parts, made=made)
+            spec = self.imported("int4 32 halves")
+            attnc("check", spec, "--weights", self.path, "--lengths", "5", status=0)
+            self.compare(made)
+
+    def test_bad_parts(self):
+        """A part that is missing, contradictory or doubled is named with its file."""
+        weights = ("weights", self.spec, "--weights", None, "-o", self.out)
+        for changes, second, words in (({1: {"split.no": (gguf.U16, 2)}}, True, "part 3 of 3, and its name says"),
+                                       ({1: {"split.count": (gguf.U16, 2)}}, True, "part 2 of 2, and its name says"),
+                                       ({1: {"split.no": None}}, True, "it says that it is part 0 of 3"),
+                                       ({0: {"split.no": None}}, False, "it is part 0 of 3"),
+                                       ({2: {"split.tensors.count": (gguf.I32, 9)}}, None, "is 9, and the parts have")):
+            paths = self.put_parts(3, changes)
+            for command in (None, weights):
+                named = paths[0 if second is False else 1 if second else 2]
+                first = self.path
+                given = command and tuple(first if word is None else word for word in command)
+                self.path = named
+                self.refused(words, command=given or ("import", first, "-o", os.path.join(self.folder, "none.attn")))
+                self.path = first
+        paths = self.put_parts(3)
+        self.path = paths[1]
+        self.refused("it is part 2 of 3 of a model", "give the first one")
+        for bad in (None, b"GGU"):
+            paths = self.put_parts(3)
+            if bad is None:
+                os.remove(paths[2])
+            else:
+                with open(paths[2], "wb") as file:
+                    file.write(bad)
+            self.refused(paths[2], "no such file, which is part 3 of 3" if bad is None else "it is no GGUF file")
+        made = tensors()
+        self.put_parts(3, made=made + [made[0]])
+        self.refused("`token_embd.weight`", "it is also in")
 
     def test_many_keys(self):
         """A hundred thousand keys of the architecture are refused before they are looked through."""
