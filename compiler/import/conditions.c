@@ -40,7 +40,8 @@ static bool differs_from_sinusoids(const Import *import, const char *name) {
     if (tensor->shape.rank != 2 || tensor->shape.dims[1] % 2 || !shape_elements(tensor->shape, &count)) return true;
     Arena *arena = arena_new();
     const Position position = {.kind = POSITION_SINUSOIDAL, .sinusoid = SINUSOID_HALVES};
-    const Derived derived = {DERIVED_SINUSOIDS, "sinusoids", tensor->shape, &position, tensor->shape.dims[0], 0, 0, 0};
+    const Derived derived = {DERIVED_SINUSOIDS, "sinusoids", tensor->shape, &position, tensor->shape.dims[0], 0, 0, 0,
+                             0, {0}};
     double *wanted = arena_array(arena, (size_t)count, sizeof *wanted);
     float *held = arena_array(arena, (size_t)count, sizeof *held);
     bool differs = false;
