@@ -125,8 +125,22 @@ static const char *pair(Import *import, const ConfigKey *key, const cJSON *item)
     return height;
 }
 
+/* A list of words as one word, "p2c|c2p", which older configs have in its place; NULL for other values. */
+static const char *joined_words(Arena *arena, const cJSON *list) {
+    Text out = text_new(arena);
+    if (!cJSON_IsArray(list) || !list->child) return NULL;
+    for (const cJSON *word = list->child; word; word = word->next) {
+        if (!cJSON_IsString(word)) return NULL;
+        text_printf(&out, "%s%s", word == list->child ? "" : "|", word->valuestring);
+    }
+    return out.data;
+}
+
 static void must(const Import *import, const ConfigKey *key, const cJSON *item) {
-    const char *value = cJSON_IsString(item) ? item->valuestring : config_value(import->arena, item);
+    const char *joined = joined_words(import->arena, item);
+    const char *value = cJSON_IsString(item) ? item->valuestring
+                        : joined             ? joined
+                                             : config_value(import->arena, item);
     if (word_find(import->arena, key->values, value)) return;
     if (cJSON_IsNull(item) && word_find(import->arena, key->values, "false")) return; /* as in Python */
     key_refuse(import, key, item, arena_printf(import->arena, "only %s", key->values));

@@ -337,7 +337,7 @@ def refusals():
                                                            unsaid="nearest")
     Folder("bert_odd").config(model_type="xlnet").refused("xlnet", "\"xlnet\"", "two streams", "--list",
                                                           unsaid="nearest")
-    Folder("bert_odd").config(model_type="deberta-v2").refused("deberta", "\"deberta-v2\"", "relative position",
+    Folder("bert_odd").config(model_type="deberta").refused("deberta", "\"deberta\"", "relative position",
                                                                "--list", unsaid="nearest")
     Folder("bert_odd").config(model_type="phimoe").refused("experts", "feed-forward networks")
     Folder("bert_odd").config(model_type="llama4_text").refused("chunks", "chunks")
