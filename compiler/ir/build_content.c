@@ -51,6 +51,7 @@ ContentWeights build_declare_terms(Build *b, const Stem *stem, const Stack *stac
         shared.of[SOURCE_TABLE] = 1 + build_declare(b, stem, "distances.weight", table);
     }
     for (int by_key = 0; by_key < 2; by_key++) {
+        if (!(by_key ? p->by_key : p->by_query)) continue;
         const Sources sources = declare_term(b, stem, a, &shared, by_key);
         for (int s = 0; s < DERIVED_SOURCES; s++) weights.sources[by_key][s] = sources.of[s];
     }
