@@ -4,8 +4,8 @@
 #include <string.h>
 
 const Family *const families[] = {
-    &family_bert, &family_roberta, &family_distilbert, &family_electra, &family_albert, &family_mpnet, &family_deberta_v2,
-        &family_modernbert, &family_nomic_bert, &family_jina_embeddings_v3, &family_esm,
+    &family_bert, &family_roberta, &family_distilbert, &family_electra, &family_albert, &family_mpnet,
+        &family_deberta_v2, &family_modernbert, &family_nomic_bert, &family_jina_embeddings_v3, &family_esm,
         &family_roformer, &family_clip_text, &family_clip_vision,
         &family_clip_text_of, &family_clip_vision_of, &family_siglip_text, &family_siglip_text_of,
     &family_vit, &family_deit,
