@@ -350,7 +350,8 @@ typedef enum PositionKind {
     POSITION_LEARNED,
     POSITION_ROPE,
     POSITION_ALIBI,
-    POSITION_RELATIVE
+    POSITION_RELATIVE,
+    POSITION_CONTENT
 } PositionKind;
 typedef enum Sinusoid { SINUSOID_INTERLEAVED, SINUSOID_HALVES, SINUSOID_FAIRSEQ } Sinusoid;
 typedef enum RopeScaling { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_YARN, ROPE_LONGROPE } RopeScaling;
@@ -413,6 +414,10 @@ typedef struct Position {
     bool alibi_scaled;
     int64_t buckets, distance;
     bool per_layer, bidirectional;
+    bool by_query, by_key; /* of POSITION_CONTENT: whose products with a table's rows are added to scores */
+    bool projected, own;   /* the stack has one table, which the layers project by these matrices or by own ones */
+    int64_t rows, logarithmic; /* rows of the table; distance up to which its outer half goes, or 0 */
+    Norm norm;                 /* of the rows of a projected table */
 } Position;
 
 enum { DEFAULT_GROUP = 32 }; /* numbers of a row that share a scale in I4 */
@@ -552,6 +557,7 @@ typedef struct Stack {
     Position position;      /* of the positions that are added to the embedding */
     Position relative;      /* of the table of relative positions that the layers share, or POSITION_NONE */
     int64_t relative_heads; /* of that table */
+    Position content;       /* of the table of distances that the layers project, or POSITION_NONE */
     Layer *layers;
     int64_t n_layers;
     int64_t hidden_width; /* columns of the result: d_model, or heads * value_dim after `output none` */
@@ -708,7 +714,8 @@ typedef enum DerivedKind {
     DERIVED_ROPE_SIN,
     DERIVED_SLOPES,
     DERIVED_RELATIVE,
-    DERIVED_SPREAD
+    DERIVED_SPREAD,
+    DERIVED_DISTANCES
 } DerivedKind;
 
 typedef enum TensorKind { TENSOR_INPUT, TENSOR_STATE, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
@@ -737,6 +744,10 @@ typedef struct Tensor {
     int weight; /* of a TENSOR_WEIGHT: index in the weight table; of a TENSOR_DERIVED: index in Module.derived */
 } Tensor;
 
+/* The weights of DERIVED_DISTANCES, [heads or 1][head_dim][distances]: a table [rows][columns], perhaps the weights of
+ * a norm of its rows, and a matrix with a bias that projects them. */
+enum { SOURCE_TABLE, SOURCE_GAIN, SOURCE_SHIFT, SOURCE_MATRIX, SOURCE_BIAS, DERIVED_SOURCES };
+
 typedef struct Derived {
     DerivedKind kind;
     const char *name;
@@ -748,6 +759,8 @@ typedef struct Derived {
                          * a table of positions, of which `gap` rows of zeros stand behind the first `rows` */
     double alibi_scale; /* of DERIVED_SLOPES */
     int64_t gap;
+    int64_t columns;    /* of DERIVED_DISTANCES: of a row of the table */
+    int sources[DERIVED_SOURCES]; /* likewise: 1 + each weight that it is made of, or 0 */
 } Derived;
 
 static inline bool derived_has_source(const Derived *d) {
@@ -760,6 +773,7 @@ typedef struct OpAttributes {
     Dtype dtype; /* of round */
     double scale, cap, eps;
     bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink, by_column;
+    bool by_key; /* of distance_scores: keys, not queries, are multiplied */
     Activation activation;
     PoolKind pool;
     const Experts *experts; /* of choose, expert_linear and expert_sum */
@@ -845,7 +859,7 @@ typedef struct WeightTable {
     WeightSpec *specs;
     size_t count;
     int room;
-    int64_t elements; /* the sum over all specs */
+    int64_t elements; /* the sum over all specs and over tables made of them */
     int *slots; /* a hash table by name: 1 + an index in specs, or 0 */
     size_t n_slots; /* a power of two */
 } WeightTable;
@@ -918,6 +932,12 @@ void verify_module(const Module *module, const char *after);
 void module_print(Text *out, const Module *module);
 /* --- ir/derived.c: computes a derived tensor into out[derived->shape]; `source` is the weight of DERIVED_RELATIVE. */
 void derived_fill(const Derived *derived, const float *source, double *out);
+/* --- ir/distances.c: the same for DERIVED_DISTANCES. Weights that it lacks are NULL; `smooth` is the vector that
+ * smooths the columns of the matrix. */
+typedef struct DistanceSources {
+    const float *table, *gain, *shift, *matrix, *bias, *smooth;
+} DistanceSources;
+void distances_fill(const Derived *derived, const DistanceSources *sources, double *out);
 
 /* ======================================================================= passes/
  * A Program is a Plan for each graph of a module, over one set of packed weights and caches. A Plan is a straight list
@@ -1006,6 +1026,8 @@ void weight_vector_check(Arena *arena, const WeightSpec *spec, const char *path,
 /* Draws `count` weights from a normal distribution. The same seed and name give the same weights on every machine. */
 void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out);
 
+/* --- weights/derive.c: computes a derived tensor, of these weights where it is made of some. */
+void weights_derive(const Weights *weights, const Derived *derived, double *out);
 /* --- weights/rounding.c: numbers as a weight's type represents them. */
 /* The numbers, of the weight's shape, rounded to those that its type represents; integers want finite ones. *scaling is
  * set to the scales and offsets, which are bf16 numbers where they belong to groups, and else have at most 16

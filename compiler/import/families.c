@@ -5,7 +5,7 @@
 
 const Family *const families[] = {
     &family_bert, &family_roberta, &family_distilbert, &family_electra, &family_albert, &family_mpnet,
-        &family_modernbert, &family_nomic_bert, &family_jina_embeddings_v3, &family_esm,
+        &family_deberta_v2, &family_modernbert, &family_nomic_bert, &family_jina_embeddings_v3, &family_esm,
         &family_roformer, &family_clip_text, &family_clip_vision,
         &family_clip_text_of, &family_clip_vision_of, &family_siglip_text, &family_siglip_text_of,
         &family_siglip_vision, &family_siglip_vision_of,
@@ -40,7 +40,7 @@ static const struct {
     {"switch_transformers nllb-moe", EXPERTS},
     {"mamba mamba2 falcon_mamba rwkv recurrent_gemma bamba zamba zamba2 falcon_h1 lfm2", NO_ATTENTION},
     {"gemma3n gemma3n_text", "its layers keep several streams of rows"},
-    {"deberta deberta-v2", "its scores have terms of content and relative position, multiplied"},
+    {"deberta", "its scores have terms of content and relative position, multiplied"},
     {"longformer big_bird led", "its attention is over blocks and chosen rows"},
     {"xlnet", "its attention has two streams"},
     {"funnel", "its sequences become shorter from block to block"},

@@ -37,6 +37,7 @@ typedef enum KeyKind {
     KEY_FLAG,        /* true or false */
     KEY_TEXT,        /* any string */
     KEY_WORD,        /* a word of `values`, "gelu gelu_new=gelu_tanh", which becomes itself or the word behind `=` */
+    KEY_WORDS,       /* as KEY_WORD, for the word that a list of words makes when `|` joins them */
     KEY_GATED_WORD,  /* as KEY_WORD; a prefix `gated-` of the word sets the variable `gated` */
     KEY_MUST,        /* a value other than one of `values` is refused. `values` is JSON, with strings unquoted;
                       * null counts as false */

@@ -75,9 +75,21 @@ const char activation_words[] =
 #include "../model/activations.def"
     "";
 
+/* The words of a list, joined by `|`, which is how older configs have them; NULL for other values. */
+static const char *joined_words(Arena *arena, const cJSON *list) {
+    Text out = text_new(arena);
+    if (!cJSON_IsArray(list) || !list->child) return NULL;
+    for (const cJSON *word = list->child; word; word = word->next) {
+        if (!cJSON_IsString(word) || strchr(word->valuestring, '|')) return NULL;
+        text_printf(&out, "%s%s", word == list->child ? "" : "|", word->valuestring);
+    }
+    return out.data;
+}
+
 static const char *word(Import *import, const ConfigKey *key, const cJSON *item) {
     static const char gated[] = "gated-";
     const char *said = cJSON_IsString(item) ? item->valuestring : NULL;
+    if (key->kind == KEY_WORDS && !said) said = joined_words(import->arena, item);
     if (said && key->kind == KEY_GATED_WORD) {
         bool behind = strncmp(said, gated, sizeof gated - 1) == 0;
         variable_set(import, "gated", behind ? "gated" : "");
@@ -213,7 +225,7 @@ static void read_key(Import *import, const ConfigKey *key) {
         case KEY_INTEGER: text = number(import, key, item, 1, true); break;
         case KEY_NATURAL: text = number(import, key, item, 0, true); break;
         case KEY_REAL: text = number(import, key, item, 0, false); break;
-        case KEY_WORD: case KEY_GATED_WORD: text = word(import, key, item); break;
+        case KEY_WORD: case KEY_WORDS: case KEY_GATED_WORD: text = word(import, key, item); break;
         case KEY_TEXT:
             if (!cJSON_IsString(item)) key_refuse(import, key, item, "a string");
             text = arena_copy(import->arena, item->valuestring, strlen(item->valuestring));

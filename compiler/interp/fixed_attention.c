@@ -41,6 +41,24 @@ void fixed_bias(Interp *in, const Op *op, double *out) {
     }
 }
 
+void fixed_distance_scores(Interp *in, const Op *op, double *out) {
+    const OpAttributes *a = &op->a;
+    const float *scores = fixed_numbers(in, op->inputs[0]), *rows = fixed_numbers(in, op->inputs[1]),
+                *table = fixed_numbers(in, op->inputs[2]);
+    const int64_t n = extent(in, op->result, 1), m = extent(in, op->result, 2), past = past_of(in, a);
+    const int64_t width = extent(in, op->inputs[2], 2), d = a->head_dim;
+    const int64_t heads = a->by_key ? a->kv_heads : a->heads, group = a->heads / heads;
+    const int64_t step = extent(in, op->inputs[2], 0) > 1 ? d * width : 0;
+    for (int64_t r = 0; r < a->heads * n * m; r++) {
+        const int64_t h = r / (n * m), i = r / m % n, j = r % m;
+        const float *row = rows + ((a->by_key ? j : i) * heads + h / group) * d;
+        const float *column = table + h * step + j - past - i + a->offset;
+        float sum = scores[r];
+        for (int64_t c = 0; c < d; c++) sum = fixed_add(in->arithmetic, sum, row[c], column[c * width]);
+        out[r] = (double)(sum * (float)a->scale);
+    }
+}
+
 /* A row of scores, in which hidden keys are -inf, on its way through the blocks. */
 typedef struct Row {
     Arithmetic way;

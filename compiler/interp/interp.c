@@ -184,6 +184,25 @@ static void run_additive_scores(Numbers query, Numbers key, Numbers vector, int6
         }
 }
 
+/* scores [heads][n][m], rows: queries [n][heads*d] or keys [m][kv_heads*d], table [heads or 1][d][width] ->
+ * out [heads][n][m]. Column `offset` of the table is that of distance 0. */
+static void run_distance_scores(Rounding *how, Numbers scores, Numbers rows, Numbers table, bool by_head, int64_t width,
+                                int64_t n, int64_t m, int64_t past, const OpAttributes *a, double *out) {
+    const int64_t d = a->head_dim, heads = a->by_key ? a->kv_heads : a->heads, group = a->heads / heads;
+    for (int64_t r = 0; r < a->heads * n * m; r++) {
+        const int64_t h = r / (n * m), i = r / m % n, j = r % m;
+        const int64_t row = ((a->by_key ? j : i) * heads + h / group) * d;
+        const int64_t column = (by_head ? h * d : 0) * width + j - past - i + a->offset;
+        double sum = 0, magnitude = 0;
+        for (int64_t c = 0; c < d; c++) {
+            const double product = at(rows, row + c) * at(table, column + c * width);
+            sum += product, magnitude += fabs(product);
+        }
+        if (how->state) sum = round_sum(how, sum, magnitude);
+        out[r] = a->scale * (at(scores, r) + sum);
+    }
+}
+
 /* scores [heads][n][m], sink [heads] or none -> out [heads][n][m]. A query without a visible key has weights of 0. A
  * learned sink is one more score, which takes part in the sum alone. */
 static void run_softmax(Numbers scores, const VisibleKeys *visibility, const Numbers *sink, int64_t heads, int64_t n,
@@ -357,9 +376,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_choose: run_choose(in, op, out); break;
     case OP_expert_linear: run_expert_linear(in, op, out); break;
     case OP_expert_sum: run_expert_sum(x, y, n, d, a->experts->top, out); break;
-    case OP_quantize:
-        run_quantize(in, op, x, op->n_inputs > 1 ? &y : NULL, n * parts, d / parts, out);
-        break;
+    case OP_quantize: run_quantize(in, op, x, op->n_inputs > 1 ? &y : NULL, n * parts, d / parts, out); break;
     case OP_join:
         run_join(x, y, n, a->heads, extent(in, op->inputs[0], 1) / a->heads, extent(in, op->inputs[1], 1) / a->heads,
                  out);
@@ -386,6 +403,10 @@ static void run_op(Interp *in, const Op *op) {
         }
         break;
     }
+    case OP_distance_scores:
+        run_distance_scores(&in->rounding, x, y, z, extent(in, op->inputs[2], 0) > 1, extent(in, op->inputs[2], 2), d,
+                            extent(in, op->result, 2), past_of(in, a), a, out);
+        break;
     case OP_softmax: run_softmax_op(in, op, out); break;
     case OP_weighted_sum: run_weighted_sum(&in->rounding, x, y, n, extent(in, op->inputs[0], 2), a, out); break;
     case OP_pool: run_pool(&in->rounding, a->pool, x, a->offset, extent(in, op->inputs[0], 0), d, out); break;
@@ -457,7 +478,7 @@ static void bind_constants(Interp *in, const Weights *weights) {
         int64_t count = 0;
         if (!shape_elements(d->shape, &count)) bug("the derived tensor `%s` is too large", d->name);
         double *out = arena_array(in->arena, (size_t)count, sizeof *out);
-        derived_fill(d, derived_has_source(d) ? weights->data[d->source] : NULL, out);
+        weights_derive(weights, d, out);
         in->numbers[t].real = out;
     }
 }

@@ -217,6 +217,7 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
     if (stack->embedding_projected)
         x = build_new_linear(b, stem, "projection", ROLE_NONE, x, b->model->d_model, stack->embedding_projection_bias);
     if (stack->relative.kind == POSITION_RELATIVE) build_declare_relative(b, stack); /* stands in front of the layers */
+    if (stack->content.kind == POSITION_CONTENT) build_declare_content(b, stack); /* likewise */
     return x;
 }
 

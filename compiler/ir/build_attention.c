@@ -43,7 +43,9 @@ static int position_scores(Build *b, const Attention *a, int scores, int64_t bou
                 ATTRIBUTES(.heads = a->heads, .offset = bound - 1, .past = b->past.symbol), scores, bias);
 }
 
+/* Those of `position content` are scaled behind all their terms. */
 static int attention_scores(Build *b, const Stem *stem, const Attention *a, int query, int key) {
+    const double scale = a->position.kind == POSITION_CONTENT ? 1 : a->scale;
     Dim n = build_rows(b, query), m = build_rows(b, key);
     Tensor result = build_value3(b, "scores", a->heads, n, m);
     if (a->score == SCORE_additive) {
@@ -53,8 +55,8 @@ static int attention_scores(Build *b, const Stem *stem, const Attention *a, int 
     }
     const int64_t head_dim = a->latent ? a->latent_rope + a->latent : a->head_dim;
     return EMIT(scores, result,
-                ATTRIBUTES(.scale = a->scale, .heads = a->heads, .kv_heads = a->kv_heads, .head_dim = head_dim),
-                query, key);
+                ATTRIBUTES(.scale = scale, .heads = a->heads, .kv_heads = a->kv_heads, .head_dim = head_dim), query,
+                key);
 }
 
 /* The input with the length of each sequence's prefix, in rows of the decoder or of the only stack, or in keys. */
@@ -233,6 +235,7 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     Heads h = a->latent ? build_latent(b, stem, a, rows.query, bound) : build_project(b, stem, a, rows);
     /* These are read behind the weights of a score, in front of which they stand in the table. */
     const int relative = declare_relative(b, stem, stack, a), sink = declare_sink(b, stem, a);
+    const ContentWeights content = build_declare_terms(b, stem, stack, a);
     h = build_score_rows(b, stem, a, h);
     if (kept) {
         h = build_rounded(b, stack, a, h);
@@ -244,6 +247,8 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     int query = h.query, key = h.key, value = h.value;
     int scores = attention_scores(b, stem, a, query, key);
     scores = position_scores(b, a, scores, bound, relative);
+    if (a->position.kind == POSITION_CONTENT)
+        scores = build_content(b, a, &content, scores, (Heads){query, key, value}, bound);
     if (a->softcap > 0)
         scores = EMIT(softcap, build_value_like(b, "capped", scores), ATTRIBUTES(.cap = a->softcap), scores);
     int weights = softmax(b, a, scores, sink);

@@ -11,11 +11,11 @@ static const double GAIN_DEVIATION = 0.2, BIAS_DEVIATION = 0.1, SMOOTH_DEVIATION
 /* The most elements of all weights together, so that no size in bytes comes near 64 bits. */
 #define MOST_ELEMENTS (INT64_C(1) << 49)
 
-static void count_elements(Build *b, const WeightSpec *spec) {
+void build_count_elements(Build *b, const char *name, Shape shape) {
     int64_t elements, *total = &b->module->weights.elements;
-    if (shape_elements(spec->shape, &elements) && add_fits(*total, elements, total) && *total <= MOST_ELEMENTS) return;
+    if (shape_elements(shape, &elements) && add_fits(*total, elements, total) && *total <= MOST_ELEMENTS) return;
     Diagnostics diagnostics = diagnostics_new(b->arena);
-    diagnose(&diagnostics, spec->location, "the tensor `%s` is too large, alone or with those before it", spec->name);
+    diagnose(&diagnostics, b->location, "the tensor `%s` is too large, alone or with those before it", name);
     fail("%s: 1 error", b->model->source->path);
 }
 
@@ -29,7 +29,7 @@ int build_declare(Build *b, const Stem *stem, const char *what, WeightSpec spec)
     }
     spec.site = build_site(b, stem, what, ROLE_NONE);
     spec.location = b->location;
-    count_elements(b, &spec);
+    build_count_elements(b, spec.name, spec.shape);
     return weight_table_add(b->arena, table, spec);
 }
 
@@ -207,10 +207,14 @@ int build_new_linear(Build *b, const Stem *stem, const char *what, Role role, in
     return build_linear(b, &weights, role, x);
 }
 
+int build_declare_gain(Build *b, const Stem *stem, const char *what, Norm n, Shape shape) {
+    const WeightSpec gain = {.shape = shape, .mean = n.plus_one ? 0 : 1, .deviation = GAIN_DEVIATION};
+    return build_declare(b, stem, arena_printf(b->arena, "%s.weight", what), gain);
+}
+
 int build_norm(Build *b, const Stem *stem, const char *what, Role role, int x, Norm n, Shape shape) {
     if (n.kind == NORM_NONE) return x;
-    const WeightSpec gain = {.shape = shape, .mean = n.plus_one ? 0 : 1, .deviation = GAIN_DEVIATION};
-    int w = build_weight(b, build_declare(b, stem, arena_printf(b->arena, "%s.weight", what), gain));
+    int w = build_weight(b, build_declare_gain(b, stem, what, n, shape));
     Tensor result = build_value_like(b, what, x);
     result.site.role = role;
     int64_t groups = build_columns(b, x) / shape.dims[shape.rank - 1];

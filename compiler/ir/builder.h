@@ -89,6 +89,9 @@ LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what,
                                    double scale);
 int build_declare_tokens(Build *b, const Stack *stack);   /* one table for both stacks where the embedding is tied */
 int build_declare_relative(Build *b, const Stack *stack); /* the table that the attentions of a stack share */
+int build_declare_gain(Build *b, const Stem *stem, const char *what, Norm n, Shape shape); /* the weight of a norm */
+/* Counts the elements of a tensor of that name and shape; a failure where there are too many. */
+void build_count_elements(Build *b, const char *name, Shape shape);
 /* The same for each of several experts. */
 LinearWeights build_declare_experts(Build *b, const Stem *stem, const char *what, const Experts *experts, int64_t out,
                                     int64_t in, bool bias);
@@ -117,6 +120,18 @@ int build_rope(Build *b, const char *what, Role role, int x, const Attention *a,
 typedef struct Heads {
     int query, key, value;
 } Heads;
+
+/* --- ir/build_content.c: `position content`. */
+/* The weights of the terms by query and by key, as Derived.sources has them. */
+typedef struct ContentWeights {
+    int sources[2][DERIVED_SOURCES];
+} ContentWeights;
+
+void build_declare_content(Build *b, const Stack *stack); /* the table that the attentions of a stack project */
+ContentWeights build_declare_terms(Build *b, const Stem *stem, const Stack *stack, const Attention *a);
+/* The scaled scores of unscaled ones. */
+int build_content(Build *b, const Attention *a, const ContentWeights *weights, int scores, Heads heads,
+                  int64_t bound);
 
 Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows); /* projections and qk_norm */
 /* --- ir/build_latent.c: queries, keys and values of `latent`; query and key are rotated already. */

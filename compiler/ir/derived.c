@@ -143,5 +143,6 @@ void derived_fill(const Derived *derived, const float *source, double *out) {
     case DERIVED_SLOPES: slopes(derived, out); break;
     case DERIVED_RELATIVE: relative(derived, source, out); break;
     case DERIVED_SPREAD: spread(derived, source, out); break;
+    case DERIVED_DISTANCES: bug("the table `%s` is made of several weights", derived->name);
     }
 }

@@ -106,6 +106,17 @@ static void verify_add(const Graph *g, int index, const char *after) {
     WANT(factor->rank == 1 && factor->dims[0].n == x->dims[1].n);
 }
 
+static void verify_distance_scores(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const OpAttributes *a = &op->a;
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]],
+                 *y = &g->tensors[op->inputs[1]], *z = &g->tensors[op->inputs[2]];
+    WANT(dim_equal(x->dims[1], result->dims[1]) && dim_equal(x->dims[2], result->dims[2]));
+    WANT(x->rank == 3 && z->rank == 3 && y->dims[1].n == (a->by_key ? a->kv_heads : a->heads) * a->head_dim);
+    WANT(x->dims[0].n == a->heads && a->heads % a->kv_heads == 0 && dim_equal(y->dims[0], x->dims[1 + a->by_key]));
+    WANT((z->dims[0].n == 1 || z->dims[0].n == a->heads) && z->dims[1].n == a->head_dim);
+}
+
 /* The shapes that ops.def states. */
 static void verify_shapes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
@@ -139,8 +150,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         break;
     case OP_join: verify_join(g, index, after); break;
     case OP_choose: case OP_expert_linear: case OP_expert_sum: verify_experts(g, index, after); break;
-    case OP_scale:
-    case OP_activation:
+    case OP_scale: case OP_activation:
     case OP_softcap:
     case OP_l2:
     case OP_relative_bias:
@@ -176,6 +186,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->dims[1].n == a->heads * a->head_dim && y->dims[1].n == a->kv_heads * a->head_dim &&
              a->heads % a->kv_heads == 0);
         break;
+    case OP_distance_scores: verify_distance_scores(g, index, after); break;
     case OP_additive_scores: WANT(x->dims[1].n == y->dims[1].n && z->dims[0].n == x->dims[1].n); break;
     case OP_weighted_sum:
         WANT(x->rank == 3 && dim_equal(x->dims[2], y->dims[0]) && y->dims[1].n == a->kv_heads * a->head_dim &&

@@ -61,6 +61,13 @@ static bool multiplies_pairs(const Lowering *l, const Step *s) {
            a->head_dim % 4 == 0 && a->head_dim <= MOST_COLUMNS && !scores_in_registers(l->plan, l->isa, s);
 }
 
+/* Numbers from the vectors of distances of a head to those of the next, which may have the same. */
+static int64_t distances_step(const Lowering *l, int packed) {
+    if (packed == NO_PACKED) return 0;
+    const Shape *shape = &l->plan->program->packed[packed].shape;
+    return shape->dims[0] > 1 ? shape->dims[1] * shape->dims[2] : 0;
+}
+
 /* Sets how a row of queries is combined with its keys. */
 static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     const AttentionStep *a = &s->attention;
@@ -80,6 +87,11 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "window", visible->window);
     constant_integer(l, call, "sink_keys", visible->sink);
     constant_integer(l, call, "additive", a->vector != NO_PACKED);
+    constant_integer(l, call, "has_by_query", a->by_query != NO_PACKED);
+    constant_integer(l, call, "has_by_key", a->by_key != NO_PACKED);
+    constant_integer(l, call, "by_query_step", distances_step(l, a->by_query));
+    constant_integer(l, call, "by_key_step", distances_step(l, a->by_key));
+    constant_integer(l, call, "DISTANCES", 2 * a->origin + 1);
     constant_integer(l, call, "has_relative", a->relative != NO_PACKED);
     constant_integer(l, call, "has_slopes", a->slopes != NO_PACKED);
     constant_integer(l, call, "has_sink", a->sink != NO_PACKED);
@@ -154,6 +166,8 @@ static void arguments(KernelCall *call, const Step *s) {
     give_operand(call, "out", s->out);
     if (call->kernel == KERNEL_attention_register_resident || call->kernel == KERNEL_attention_tiles) return;
     give_packed(call, "relative", a->relative);
+    give_packed(call, "by_query", a->by_query);
+    give_packed(call, "by_key", a->by_key);
     give_packed(call, "slopes", a->slopes);
     give_packed(call, "sinks", a->sink);
     give_packed(call, "vector", a->vector);

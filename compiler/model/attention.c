@@ -158,11 +158,18 @@ static void rope_lists(Resolver *r, const Scope *scope, const Item *item, Positi
                  (long long)(p->rope_width / 2), (long long)(p->rope_width / 2), (long long)s->n, (long long)l->n);
 }
 
+Norm resolve_norm(const Scope *scope) {
+    NormKind kind = (NormKind)get(scope, F_norm);
+    return (Norm){kind, get_real(scope, F_norm_eps), get(scope, F_norm_plus_one),
+                  norm_has_bias(kind) && !get(scope, F_norm_no_bias)};
+}
+
 static void resolve_position(Resolver *r, const Scope *scope, const Item *item, Attention *a) {
     Position *p = &a->position;
     PositionKind kind = (PositionKind)get(scope, F_position);
     bool here = stated(scope, F_position) && stands_in(scope->fields[F_position].location, item);
-    bool within = kind == POSITION_ROPE || kind == POSITION_ALIBI || kind == POSITION_RELATIVE;
+    bool within = kind == POSITION_ROPE || kind == POSITION_ALIBI || kind == POSITION_RELATIVE ||
+                  kind == POSITION_CONTENT;
     if (a->cross) {
         if (here && kind != POSITION_NONE)
             diagnose(r->diagnostics, scope->fields[F_position].location, "cross attention has no position of its own");
@@ -191,7 +198,14 @@ static void resolve_position(Resolver *r, const Scope *scope, const Item *item, 
         .per_layer = get(scope, F_relative_per_layer),
         .bidirectional = !a->mask_causal && !a->mask_prefix,
         .scaling = (RopeScaling)get(scope, F_rope_scaling),
+        .by_query = get(scope, F_content_by_query),
+        .by_key = get(scope, F_content_by_key),
+        .projected = get(scope, F_content_projected),
+        .own = get(scope, F_content_own),
+        .rows = get(scope, F_content_rows),
+        .logarithmic = get(scope, F_content_logarithmic),
     };
+    if (get(scope, F_content_normalized)) p->norm = resolve_norm(scope);
     if (kind != POSITION_ROPE) return;
     p->rope_width = a->latent ? a->latent_rope
                               : (int64_t)floor((double)a->head_dim * get_real(scope, F_rope_partial) + 1e-9);

@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-Norm resolve_norm(const Scope *scope) {
-    NormKind kind = (NormKind)get(scope, F_norm);
-    return (Norm){kind, get_real(scope, F_norm_eps), get(scope, F_norm_plus_one),
-                  norm_has_bias(kind) && !get(scope, F_norm_no_bias)};
-}
-
 static WeightType weight_type(const Scope *scope, Field dtype, Field group, Field offset, Field halves) {
     WeightType type = {(Dtype)get(scope, dtype), (int)get(scope, group), get(scope, offset), get(scope, halves)};
     if (!type.group && (type.dtype == DTYPE_I4 || type.halves)) type.group = DEFAULT_GROUP;

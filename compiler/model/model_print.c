@@ -20,7 +20,7 @@ const char *activation_name(Activation activation) {
 }
 
 const char *position_kind_name(PositionKind kind) {
-    static const char *const names[] = {"none", "sinusoidal", "learned", "rope", "alibi", "relative"};
+    static const char *const names[] = {"none", "sinusoidal", "learned", "rope", "alibi", "relative", "content"};
     return names[kind];
 }
 
@@ -114,6 +114,12 @@ static void print_position(const Print *to, const Position *p) {
     if (p->kind == POSITION_RELATIVE)
         text_printf(out, " buckets %lld distance %lld%s%s", (long long)p->buckets, (long long)p->distance,
                     p->per_layer ? " per_layer" : "", p->bidirectional ? " bidirectional" : "");
+    if (p->kind == POSITION_CONTENT) {
+        text_printf(out, "%s%s rows %lld logarithmic %lld%s%s", p->by_query ? " by_query" : "",
+                    p->by_key ? " by_key" : "", (long long)p->rows, (long long)p->logarithmic,
+                    p->projected ? " projected" : "", p->own ? " own" : "");
+        print_norm(to, " normalized", p->norm);
+    }
     text_printf(out, ",");
 }
 

@@ -100,6 +100,13 @@ static void shrink_relative(Position *p, int64_t bound, int64_t small) {
     p->distance = least(p->distance, distance);
 }
 
+static void shrink_content(Position *p, int64_t bound, int64_t small) {
+    if (p->kind != POSITION_CONTENT) return;
+    if (p->rows > BUCKETS) p->rows = same_parity(BUCKETS, p->rows);
+    if (!p->logarithmic) return;
+    p->logarithmic = least(p->logarithmic, greatest(in_proportion(p->logarithmic, small, bound), p->rows / 4 + 2));
+}
+
 /* Shrinks the rotated width. Longrope keeps the factors of the remaining pairs. */
 static void shrink_rope(Position *p, int64_t head_dim, int64_t small_head_dim, int64_t bound, int64_t small) {
     if (p->kind != POSITION_ROPE) return;
@@ -153,6 +160,7 @@ static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t b
     if (a->latent) shrink_rope(&a->position, a->position.rope_width, a->latent_rope, bound, small);
     else shrink_rope(&a->position, head_dim, a->head_dim, bound, small);
     shrink_relative(&a->position, bound, small);
+    shrink_content(&a->position, bound, small);
     shrink_mask(a, bound, small);
 }
 
@@ -234,6 +242,7 @@ static Stack *shrink_stack(const Small *s, const Stack *from) {
     *stack = *from;
     shrink_input(s, stack, from);
     shrink_relative(&stack->relative, from->seq.n, stack->seq.n);
+    shrink_content(&stack->content, from->seq.n, stack->seq.n);
     stack->n_layers = small_layers(from);
     stack->layers = arena_array(s->arena, (size_t)stack->n_layers, sizeof *stack->layers);
     stack->hidden_width = s->to->d_model;

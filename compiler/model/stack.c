@@ -141,6 +141,25 @@ static void share_relative(Resolver *r, Stack *stack) {
         }
 }
 
+static bool norms_equal(const Norm *a, const Norm *b) {
+    return a->kind == b->kind && a->eps == b->eps && a->plus_one == b->plus_one && a->bias == b->bias;
+}
+
+/* The same for the table that the layers project. */
+static void share_content(Resolver *r, Stack *stack) {
+    for (int64_t l = 0; l < stack->n_layers; l++)
+        for (int s = 0; s < stack->layers[l].count; s++) {
+            const Sublayer *sub = &stack->layers[l].sublayers[s];
+            const Position *p = &sub->attention.position;
+            if (sub->kind != SUBLAYER_ATTENTION || p->kind != POSITION_CONTENT || !p->projected) continue;
+            if (!stack->content.kind) stack->content = *p;
+            const bool agree = stack->content.rows == p->rows && norms_equal(&stack->content.norm, &p->norm);
+            if (r->diagnostics->errors || agree) continue;
+            diagnose(r->diagnostics, sub->location, "layers that project a table of distances must agree in its rows");
+            return;
+        }
+}
+
 static void resolve_final_norm(const Scope *scope, Stack *stack) {
     const Layer *last = stack->n_layers ? &stack->layers[stack->n_layers - 1] : NULL;
     const Norm *norm = NULL;
@@ -238,6 +257,7 @@ Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_
     if (!stack->n_layers && !r->diagnostics->errors)
         diagnose(r->diagnostics, item->location, "`%s` needs `layers N { … }`", stack->name);
     share_relative(r, stack);
+    share_content(r, stack);
     resolve_final_norm(scope, stack);
     if (r->diagnostics->errors == 0) check_widths(r, stack);
     check_export(r, scope, stack);

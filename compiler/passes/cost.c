@@ -56,6 +56,11 @@ int64_t step_rows(const Plan *plan, const Step *s, const CallRows *call) {
     return rows_in(plan, s->rows, call) * s->times;
 }
 
+/* The products of vectors of a head that a score adds up. */
+static int64_t score_products(const AttentionStep *a) {
+    return 1 + (a->by_query != NO_PACKED) + (a->by_key != NO_PACKED);
+}
+
 double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
     if (s->kind == STEP_GEMM) {
         int64_t columns = 0; /* without the padding between parts */
@@ -67,7 +72,7 @@ double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
     const AttentionStep *a = &s->attention;
     double pairs = visible_pairs(&a->visible, rows_in(plan, s->rows, call), keys_of(plan, a, call),
                                  a->visible.past ? call->past : 0);
-    return 2.0 * (double)a->heads * pairs * (double)(a->head_dim + a->value_dim);
+    return 2.0 * (double)a->heads * pairs * (double)(score_products(a) * a->head_dim + a->value_dim);
 }
 
 /* The work of an element of a norm, of an activation or of a softmax. */
@@ -78,7 +83,8 @@ int64_t step_work(const Step *s) {
     if (s->kind != STEP_ATTENTION) return s->n * ELEMENT_WORK;
     const AttentionStep *a = &s->attention;
     bool additive = a->vector != NO_PACKED; /* each product takes a tanh */
-    return a->heads * (a->head_dim * (additive ? ELEMENT_WORK : 1) + a->value_dim + ELEMENT_WORK);
+    const int64_t products = score_products(a) * a->head_dim;
+    return a->heads * (products * (additive ? ELEMENT_WORK : 1) + a->value_dim + ELEMENT_WORK);
 }
 
 /* Of a column: what is packed in rows or in a matrix [columns][]. */

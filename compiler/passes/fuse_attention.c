@@ -81,6 +81,8 @@ static AttentionStep attention_of(Fuse *f, const Op *scores) {
                        .scale = scores->a.scale,
                        .vector = NO_PACKED,
                        .relative = NO_PACKED,
+                       .by_query = NO_PACKED,
+                       .by_key = NO_PACKED,
                        .slopes = NO_PACKED,
                        .sink = NO_PACKED,
                        .first_export = -1};
@@ -98,6 +100,11 @@ static const Op *absorb_biases(Fuse *f, AttentionStep *a, const Op *scores) {
         if (op->kind == OP_relative_bias) {
             a->relative = pack_tensor(f, op->inputs[1], false, false);
             a->origin = op->a.offset;
+        } else if (op->kind == OP_distance_scores) {
+            if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of `position content`");
+            *(op->a.by_key ? &a->by_key : &a->by_query) = pack_distances(f, op->inputs[2]);
+            a->origin = op->a.offset;
+            a->scale *= op->a.scale;
         } else if (op->kind == OP_alibi) {
             a->slopes = pack_tensor(f, op->inputs[1], false, false);
         } else if (op->kind == OP_softcap) {

@@ -178,6 +178,26 @@ int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     return *index = program_packed(f->arena, f->program, packed);
 }
 
+int pack_distances(Fuse *f, int t) {
+    const Derived *derived = &f->module->derived[tensor_in(f, t)->weight];
+    const int packed = pack_tensor(f, t, false, false);
+    for (int s = 0; s < DERIVED_SOURCES; s++) {
+        if (!derived->sources[s]) continue;
+        const int weight = derived->sources[s] - 1;
+        const WeightSpec *spec = &f->module->weights.specs[weight];
+        int *index = &f->program->of_weight[weight];
+        if (*index != NO_PACKED) continue;
+        if (spec->type.dtype != DTYPE_F32) bug("nothing multiplies rows by `%s`", spec->name);
+        *index = program_packed(f->arena, f->program,
+                                (Packed){.slot = {.space = SPACE_WEIGHTS, .layout = LAYOUT_ROWS, .name = spec->name},
+                                         .site = spec->site,
+                                         .weight = weight,
+                                         .derived = -1,
+                                         .shape = spec->shape});
+    }
+    return packed;
+}
+
 WeightType weight_type(const Fuse *f, int weight) {
     return f->module->weights.specs[tensor_in(f, weight)->weight].type;
 }

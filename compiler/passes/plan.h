@@ -203,7 +203,8 @@ typedef struct AttentionStep {
     Visibility visible;
     int vector;                   /* packed: of additive scores, or NO_PACKED */
     int relative, slopes, sink;   /* packed, or NO_PACKED */
-    int64_t origin;               /* column of `relative` for distance 0 */
+    int by_query, by_key;         /* packed: vectors of distances that queries and keys multiply; or NO_PACKED */
+    int64_t origin;               /* column of `relative` and of these for distance 0 */
     bool bf16;                    /* queries, keys and values are numbers of bf16 */
     int first_export;             /* graph output of its map, or -1 */
 } AttentionStep;

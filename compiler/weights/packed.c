@@ -46,7 +46,7 @@ static void fill_derived(const Program *program, const Packed *packed, const Wei
         bug("the derived tensor `%s` does not fit its place", derived->name);
     Arena *arena = arena_new();
     double *wide = arena_array(arena, (size_t)count, sizeof *wide);
-    derived_fill(derived, derived_has_source(derived) ? weights->data[derived->source] : NULL, wide);
+    weights_derive(weights, derived, wide);
     for (int64_t i = 0; i < count; i++) out[i] = (float)wide[i];
     arena_free(arena);
 }

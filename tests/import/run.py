@@ -324,6 +324,30 @@ def per_layer():
         "`attention_layers` has 5 entries for 4 layers")
 
 
+def distances():
+    """DeBERTa's products: those that `pos_att_type` names, and none without it."""
+    odd = "deberta_v2_odd"
+    for name, value in (("absent", Folder), ("null", None)):
+        Folder(odd).config(pos_att_type=value).accepted("products_" + name, "encoder", unsaid="position content")
+        Folder(odd).config(pos_att_type=value).accepted("products_%s_scale" % name, "encoder", unsaid="scale")
+    Folder(odd).config(relative_attention=False).accepted("products_unused", "scale 1/sqrt(3*5)",
+                                                          unsaid="position content")
+    Folder(odd).config(pos_att_type=["c2p"]).accepted("products_query", "scale 1/sqrt(2*5)",
+                                                      "position content by_query rows 16", unsaid="by_key")
+    Folder(odd).config(pos_att_type="p2c").accepted("products_key", "position content by_key rows 16",
+                                                    unsaid="by_query")
+    for i, value in enumerate(([], "", ["c2p", "c2p"], ["c2p", "p2p"], ["p2c|c2p"], ["c2p", 1], "C2P", True)):
+        Folder(odd).config(pos_att_type=value).refused("products_%d" % i, "`pos_att_type` is", "p2c|c2p")
+    Folder(odd).config(conv_kernel_size=3).refused("convolution", "`conv_kernel_size` is not 0", "no convolution")
+    Folder(odd).config(conv_kernel_size=0, conv_act="tanh").accepted("no_convolution", "position content")
+    Folder(odd).config(conv_kernel_size=None).refused("convolution_null", "`conv_kernel_size` is null")
+    Folder(odd).config(embedding_size=7).refused("embedding_size", "`embedding_size` is not `hidden_size`")
+    Folder(odd).config(pooler_hidden_size=7).refused("pooler_size", "`pooler_hidden_size` is not `hidden_size`")
+    Folder(odd).config(max_relative_positions=9).refused("distances_bound", "`max_relative_positions` is 9")
+    Folder(odd).config(position_buckets=-1).refused("buckets", "`position_buckets` is -1")
+    Folder(odd).config(norm_rel_ebd="batch_norm").refused("distances_norm", "`norm_rel_ebd` is \"batch_norm\"")
+
+
 def refusals():
     """What the language cannot say."""
     Folder("clip_part_text").refused("no_part", "`model_type` is \"clip\", a model of several parts",
@@ -337,8 +361,9 @@ def refusals():
                                                            unsaid="nearest")
     Folder("bert_odd").config(model_type="xlnet").refused("xlnet", "\"xlnet\"", "two streams", "--list",
                                                           unsaid="nearest")
-    Folder("bert_odd").config(model_type="deberta-v2").refused("deberta", "\"deberta-v2\"", "relative position",
-                                                               "--list", unsaid="nearest")
+    Folder("bert_odd").config(model_type="deberta").refused("deberta", "\"deberta\"", "relative position",
+                                                            "--list", unsaid="nearest")
+    distances()
     Folder("bert_odd").config(model_type="phimoe").refused("experts", "feed-forward networks")
     Folder("bert_odd").config(model_type="llama4_text").refused("chunks", "chunks")
     Folder("roformer_odd").config(rotary_value=True).refused("rotary_value", "`rotary_value`")

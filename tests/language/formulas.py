@@ -280,8 +280,11 @@ class Formulas:
         k = [[turn(part, j) for part in normed("key", heads_of("key", x, kv_heads))] for j, x in enumerate(keys)]
         k, v = ([[Row(kept(part)) for part in x] for x in rows]
                 for rows in (k, [heads_of("value", x, kv_heads) for x in keys]))
+        products = names.pop("products", None)
         given = {"scale": 1 / math.sqrt(len(q[0][0])), "softcap": 0, "sink": None, "bias": lambda h, i, j: 0,
                  "visible": lambda i, j: True, **names}
+        if products:
+            given["bias"] = products(q, k, given["scale"])
         f = self.page.formulas("attention", q=q, k=k, v=v, heads=heads, kv_heads=kv_heads, keys=range(len(keys)),
                                **given)
         self.weights = [[[f["weight"](h, i, j) for j in range(len(keys))] for i in range(len(queries))]
@@ -307,6 +310,8 @@ class Formulas:
             names["sink"] = m.weight("attention.sink.weight")
         if "bias" in names:
             names["bias"] = names["bias"](m)
+        if "products" in names:
+            names["products"] = names["products"](m)
         wanted = self.attend(m, "attention", queries, given.get("key", queries), heads, **names)
         context, maps = m.outputs("context attention", {**given, **(inputs or {})})
         near(context, wanted, settings)
@@ -409,6 +414,45 @@ class Formulas:
         f = self.page.formulas("relative", both=True, buckets=32, distance=128)
         buckets = [f["bucket"](0, j) for j in range(200)]
         assert buckets[:9] == [0] + list(range(17, 25)) and buckets[16] == 26 and buckets[127] == buckets[199] == 31
+
+    def content(self, heads, kv_heads, rows, of_query, of_key, far=0):
+        """What `attend` takes as `products`, from vectors [heads][rows] or None."""
+        return lambda q, k, scale: self.page.formulas(
+            "content", r=rows, logarithmic=far, q=q, k=k, scale=scale, by_query=of_query is not None,
+            by_key=of_key is not None, of_query=of_query, of_key=of_key,
+            group=lambda h: h // (heads // kv_heads))["bias"]
+
+    def test_content(self):
+        for words, heads, kv_heads, rows, far in (("by_query", 2, 2, 17, 0), ("by_query by_key", 4, 2, 6, 0),
+                                                  ("by_key", 2, 1, 9, 7), ("by_key by_query", 2, 2, 16, 8)):
+            def products(m, words=words, heads=heads, kv_heads=kv_heads, rows=rows, far=far):
+                table = [m.weight("attention.distances.weight")] * heads
+                return self.content(heads, kv_heads, rows, table if "by_query" in words else None,
+                                    table if "by_key" in words else None, far)
+            self.compare("kv_heads %d, head_dim 5, position content %s rows %d%s"
+                         % (kv_heads, words, rows, " logarithmic %d" % far if far else ""), heads=heads,
+                         kv_heads=kv_heads, n=9, products=products)
+        # the published table: 512 rows, distances below 512
+        f = self.page.formulas("content", r=512, logarithmic=512)
+        assert [f["row"](t, 0) for t in (0, 1, 128, 129, 511)] == [256, 257, 384, 385, 511]
+        assert f["row"](0, 511) == 1 and f["row"](0, 300) == 512 - f["row"](300, 0)
+
+    def test_content_projected(self):
+        for words in ("", "own", "normalized", "own normalized"):
+            m = self.model("model t { d_model 6\nencoder { seq <= 9, input features, norm layernorm post, layers 1 {\n"
+                           "attention self { heads 2, residual no, norm none, scale 0.3\n"
+                           "position content by_query by_key rows 8 projected %s } } } }" % words)
+            table, stem = m.weight("encoder.distances.weight"), "encoder.layers.0.attention"
+            if "normalized" in words:
+                table = [self.norm(m, "encoder.distances.norm")(row) for row in table]
+            vectors = []
+            for which in ("key", "query"):
+                name = stem + (".distance_" if "own" in words else ".") + which
+                rows = [m.linear(name, row) for row in table]
+                vectors.append([[row[3 * h:3 * h + 3] for row in rows] for h in range(2)])
+            given = self.rows(m, 7)
+            wanted = self.attend(m, stem, given, given, 2, scale=0.3, products=self.content(2, 2, 8, *vectors))
+            near(m.outputs("hidden", {"features": given})[0], wanted, "content projected " + words)
 
     def test_qk_norm(self):
         def norms(kind, all_heads):

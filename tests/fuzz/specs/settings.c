@@ -181,6 +181,22 @@ static const char *of_relative(Draw *d, bool per_layer) {
     return words_done(&w);
 }
 
+static const char *of_content(Draw *d) {
+    Words w = words_new(d);
+    const int64_t rows = dice_between(&d->dice, 8, 20), which = dice_below(&d->dice, 3);
+    add(&w, "content");
+    if (which != 0) add(&w, "by_query");
+    if (which != 1) add(&w, "by_key");
+    add(&w, arena_printf(d->arena, "rows %lld", (long long)rows));
+    if (dice_chance(&d->dice, 50))
+        add(&w, arena_printf(d->arena, "logarithmic %lld", (long long)(rows / 4 + dice_between(&d->dice, 2, 30))));
+    if (d->alone || dice_chance(&d->dice, 50)) return words_done(&w);
+    add(&w, "projected");
+    maybe(&w, 50, "own");
+    maybe(&w, 50, "normalized");
+    return words_done(&w);
+}
+
 static const char *of_alibi(Draw *d) {
     Words w = words_new(d);
     add(&w, "alibi");
@@ -208,14 +224,14 @@ static const char *of_added(Draw *d, const Section *s) {
 
 static const char *of_position(Draw *d, const Section *s) {
     bool in_attention = s->block == BLOCK_ATTENTION, stack = s->block == BLOCK_ENCODER || s->block == BLOCK_DECODER;
-    int64_t which = dice_below(&d->dice, 12);
+    int64_t which = dice_below(&d->dice, 14);
     if (in_attention && d->cross && !d->alone && dice_chance(&d->dice, 90)) return NULL;
     if (in_attention && (d->cross || d->bare)) return "none";
     if (stack && which < 7) return of_added(d, s);
     if (which == 11) return "none";
     if (in_attention && which < 6) return of_rope(d);
     if (which < 8) return of_relative(d, d->alone || (in_attention && dice_chance(&d->dice, 70)));
-    return of_alibi(d);
+    return which < 11 ? of_alibi(d) : of_content(d);
 }
 
 /* ---------------------------------------------------------------- norms and the block */

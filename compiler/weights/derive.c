@@ -1,0 +1,21 @@
+/* derive.c: derived tensors of the weights at hand. */
+#include "../attnc.h"
+
+static const float *source_of(const Weights *weights, const Derived *derived, int source) {
+    return derived->sources[source] ? weights->data[derived->sources[source] - 1] : NULL;
+}
+
+void weights_derive(const Weights *weights, const Derived *derived, double *out) {
+    if (derived->kind != DERIVED_DISTANCES) {
+        derived_fill(derived, derived_has_source(derived) ? weights->data[derived->source] : NULL, out);
+        return;
+    }
+    const int matrix = derived->sources[SOURCE_MATRIX];
+    const DistanceSources sources = {.table = source_of(weights, derived, SOURCE_TABLE),
+                                     .gain = source_of(weights, derived, SOURCE_GAIN),
+                                     .shift = source_of(weights, derived, SOURCE_SHIFT),
+                                     .matrix = source_of(weights, derived, SOURCE_MATRIX),
+                                     .bias = source_of(weights, derived, SOURCE_BIAS),
+                                     .smooth = matrix ? weights->scaling[matrix - 1].vector : NULL};
+    distances_fill(derived, &sources, out);
+}
