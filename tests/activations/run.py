@@ -19,7 +19,7 @@ from lib.targets import here  # noqa: E402
 
 TINY = 2.0 ** -124  # products of smaller numbers lose bits
 BOUNDS = {"relu": (0, 0), "relu2": (1e-7, TINY), "gelu": (2e-4, 4e-10), "gelu_tanh": (2e-5, TINY),
-          "silu": (2e-5, 8 * TINY), "quick_gelu": (2e-5, 8 * TINY)}
+          "silu": (2e-5, 8 * TINY), "quick_gelu": (2e-5, 8 * TINY), "sigmoid": (2e-5, 8 * TINY)}
 DEFAULT_BOUND = (1e-6, TINY)
 SPEC = """model one { d_model 1, norm none, final_norm no
     encoder { input features, seq <= %d, position none

@@ -35,6 +35,26 @@ static void patches(void **state) {
                 near(out[(y / P * (W / P) + x / P) * 27 + c * 9 + y % P * 3 + x % P], pixels[(c * H + y) * W + x]);
 }
 
+/* A window of three rows around every other one; rows beyond the ends are 0. */
+static void windows(void **state) {
+    (void)state;
+    enum { FRAMES = 5, COLUMNS = 2, KERNEL = 3 };
+    const float *x = drawn("frames", FRAMES * COLUMNS);
+    for (int by_column = 0; by_column < 2; by_column++) {
+        const int rows = by_column ? FLOATS(x, COLUMNS, FRAMES) : FLOATS(x, FRAMES, COLUMNS);
+        const double *out =
+            RUN(windows, A(.kernel = KERNEL, .stride = 2, .by_column = by_column), INPUTS(rows), 3, COLUMNS * KERNEL);
+        for (int i = 0; i < 3; i++)
+            for (int c = 0; c < COLUMNS; c++)
+                for (int tap = 0; tap < KERNEL; tap++) {
+                    const int row = 2 * i + tap - 1;
+                    const bool inside = row >= 0 && row < FRAMES;
+                    const double wanted = !inside ? 0 : (double)(by_column ? x[c * FRAMES + row] : x[row * COLUMNS + c]);
+                    near(out[(i * COLUMNS + c) * KERNEL + tap], wanted);
+                }
+    }
+}
+
 static void prepend(void **state) {
     (void)state;
     const float *a = drawn("a", 3), *b = drawn("b", 3), *x = drawn("x", 6);
@@ -546,7 +566,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         OP_TEST(embed),
         OP_TEST(take_rows),
-        OP_TEST(patches),
+        OP_TEST(patches), OP_TEST(windows),
         OP_TEST(prepend),
         OP_TEST(sums_and_products),
         OP_TEST(linear),

@@ -48,6 +48,9 @@ static void wrong_dtypes(void **state) {
         "activation silu gated limit 7 plus_one, router sigmoid corrected bias, shared_expert 3 gated } } } }",
         "model m { d_model 8, vocab 5, bias none, decoder { seq <= 6, position rope, layers 1 {\n"
         "attention self { heads 2, latent 6 rope 2 query 4 } } } }",
+        "model m { d_model 8, encoder { input mel bins 3 frames 5, position content by_query by_key rows 4\n"
+        "convolution { kernel 3 stride 2 }, layers 1 { attention self { heads 2 } } }\n"
+        "head pool probe, probe { attention cross { heads 2, position none } } }",
         "model m { d_model 4, vocab 5, precision weights int8 activations int8\n"
         "encoder { seq <= 4, position none, layers 1 { attention self { heads 1 } } } }",
     };
