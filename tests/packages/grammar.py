@@ -63,7 +63,8 @@ def nested(block, text):
     around = {"model": "%s", "encoder": "encoder { %s }", "decoder": "decoder { %s }",
               "layers": "decoder { layers 2 { %s } }", "layer": "decoder { layers 1 { layer { %s } } }",
               "attention": "decoder { layers 1 { attention self { %s } } }",
-              "ffn": "decoder { layers 1 { ffn { %s } } }", "dense": "dense 3 { %s }", "probe": "probe { %s }"}
+              "ffn": "decoder { layers 1 { ffn { %s } } }", "dense": "dense 3 { %s }", "probe": "probe { %s }",
+              "convolution": "encoder { convolution { %s } }"}
     return "model m {\n%s\n}\n" % around[block].replace("%s", text)
 
 
