@@ -63,8 +63,10 @@ def nested(block, text):
     around = {"model": "%s", "encoder": "encoder { %s }", "decoder": "decoder { %s }",
               "layers": "decoder { layers 2 { %s } }", "layer": "decoder { layers 1 { layer { %s } } }",
               "attention": "decoder { layers 1 { attention self { %s } } }",
-              "ffn": "decoder { layers 1 { ffn { %s } } }", "dense": "dense 3 { %s }", "probe": "probe { %s }",
-              "convolution": "encoder { convolution { %s } }"}
+              "ffn": "decoder { layers 1 { ffn { %s } } }", "dense": "dense 3 { %s }",
+              "probe": "d_model 8, vocab 3\nencoder { seq <= 4, layers 1 { ffn { d_ff 3 } } }\nhead pool probe\n"
+                       "probe { %s }",
+              "convolution": "encoder { input mel bins 2 frames 3\nconvolution { %s } }"}
     return "model m {\n%s\n}\n" % around[block].replace("%s", text)
 
 
