@@ -49,8 +49,8 @@ static void windows(void **state) {
                 for (int tap = 0; tap < KERNEL; tap++) {
                     const int row = 2 * i + tap - 1;
                     const bool inside = row >= 0 && row < FRAMES;
-                    const double wanted = !inside ? 0 : (double)(by_column ? x[c * FRAMES + row] : x[row * COLUMNS + c]);
-                    near(out[(i * COLUMNS + c) * KERNEL + tap], wanted);
+                    const int at = by_column ? c * FRAMES + row : row * COLUMNS + c;
+                    near(out[(i * COLUMNS + c) * KERNEL + tap], inside ? (double)x[at] : 0);
                 }
     }
 }
