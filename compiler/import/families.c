@@ -44,7 +44,7 @@ static const struct {
     {"longformer big_bird led", "its attention is over blocks and chosen rows"},
     {"xlnet", "its attention has two streams"},
     {"funnel", "its sequences become shorter from block to block"},
-    {"whisper wav2vec2 hubert", "its input is sound, which goes through convolutions"},
+    {"wav2vec2 hubert", "its convolutions read the samples of sound, and have norms between them"},
 };
 
 const Family *family_find(Arena *arena, const Family *const *list, const char *type) {
