@@ -196,7 +196,7 @@ class Plans:
             names = re.findall(r"^KERNEL\((\w+),", file.read(), re.M)
         only = {"attention": {"loops"}, "attention_tiles": {"loops"}, "gemm_tiles": {"loops"},
                 "gemm_tiles_grouped": {"loops"}, "store": {"loops"}, "round": {"loops"}, "experts": {"loops"},
-                "heads": {"loops"}, "join": {"loops"},
+                "heads": {"loops"},
                 "choose": {"loops"}, "sort": {"loops"}, "gather": {"loops"}, "combine": {"loops"},
                 "attention_register_resident": {"unrolled"}, "attention_full": {"unrolled"}}
         found = {name: set() for name in names}
