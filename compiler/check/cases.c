@@ -22,8 +22,9 @@ typedef struct Maker {
 static void interpret_sequence(const Cases *c, Sequence *s, const QuantizedRows *rows, QuantizeReport *report) {
     Arena *own = arena_new();
     const Graph *g = c->reference->forward;
+    const double *spreads = rows ? check_row_spreads(own, c->reference, g, c->weights, s, rows, c->rounded) : NULL;
     Interpretation *result = interpret_as(own, c->reference, g, c->weights, s->inputs, s->n_inputs, s->symbols,
-                                          &(InterpretHow){.rows = rows, .report = report});
+                                          &(InterpretHow){.rows = rows, .report = report, .spreads = spreads});
     s->outputs = arena_array(c->arena, (size_t)g->n_outputs, sizeof *s->outputs);
     for (int o = 0; o < g->n_outputs; o++) {
         int64_t elements = 0;

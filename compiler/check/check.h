@@ -101,6 +101,10 @@ uint64_t check_bits(uint64_t seed, const float *a, int64_t count);
  * changes to or from an infinity or NaN. */
 void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *sequence,
                   const QuantizedRows *rows, Rounded how, OutputArray *outputs);
+/* How far rounding moves the numbers of each tensor that an op quantizes or rounds, where the graph goes on from these
+ * rows; 0 of other tensors. NULL without runs. */
+double *check_row_spreads(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
+                          const Sequence *sequence, const QuantizedRows *rows, Rounded how);
 /* The spread as a share of 1 + max |b|. Above MOST_SPREAD a comparison shows nothing. */
 double check_spread_share(const OutputArray *output);
 #define MOST_SPREAD 1e-2

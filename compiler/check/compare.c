@@ -96,6 +96,35 @@ void check_spread(const Module *module, const Graph *graph, const Weights *weigh
     }
 }
 
+double *check_row_spreads(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
+                          const Sequence *s, const QuantizedRows *rows, Rounded how) {
+    if (!how.runs) return NULL;
+    double *spreads = arena_array(arena, (size_t)graph->n_tensors, sizeof *spreads);
+    Arena *own = arena_new();
+    const InterpretHow still = {.rows = rows};
+    const Interpretation *exact = interpret_as(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, &still);
+    for (int run = 1; run <= how.runs; run++) {
+        Arena *inner = arena_new();
+        const InterpretHow moved = {.rows = rows, .seed = (uint64_t)run, .steps = how.steps};
+        const Interpretation *rounded =
+            interpret_as(inner, module, graph, weights, s->inputs, s->n_inputs, s->symbols, &moved);
+        for (int o = 0; o < graph->n_ops; o++) {
+            const int x = graph->ops[o].inputs[0];
+            if (graph->ops[o].kind != OP_quantize && graph->ops[o].kind != OP_round) continue;
+            int64_t count = 1;
+            for (int d = 0; d < graph->tensors[x].rank; d++) {
+                const Dim dim = graph->tensors[x].dims[d];
+                count *= dim.symbol ? s->symbols[dim.symbol - 1] : dim.n;
+            }
+            for (int64_t i = 0; i < count && exact->tensors[x] && rounded->tensors[x]; i++)
+                spreads[x] = fmax(spreads[x], apart(rounded->tensors[x][i], exact->tensors[x][i]) / how.steps);
+        }
+        arena_free(inner);
+    }
+    arena_free(own);
+    return spreads;
+}
+
 double check_spread_share(const OutputArray *output) {
     int64_t count = 0;
     shape_elements(output->shape, &count);

@@ -46,6 +46,11 @@ static double given_outlier(QuantizeReport *report, const uint8_t *row, int64_t 
     return (double)number;
 }
 
+/* How far the numbers that C rounds may be from those of the op's input, of which the largest is given. */
+static double allowed_of(const Interp *in, const Op *op, double largest) {
+    return fmax(2e-5 * (1 + largest), in->spreads ? 8 * in->spreads[op->inputs[0]] : 0);
+}
+
 /* x [n][k], of which a row may be one of several parts of a row of the tensor, smooth [k] or none -> out [n][k]: the
  * numbers that rounded rows stand for. Columns where smooth is 0 stay as they are; their numbers stand in front of the
  * codes of a row. */
@@ -57,7 +62,8 @@ static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smo
     double *by = arena_array(in->arena, (size_t)k, sizeof *by); /* how far C's numbers may be from those of `row` */
     for (int64_t i = 0; i < n * k; i++)
         if (isfinite(at(x, i))) largest = fmax(largest, fabs(at(x, i)));
-    for (int64_t c = 0; c < k; c++) by[c] = 2e-5 * (1 + largest) * (smooth ? at(*smooth, c) : 1);
+    const double allowed = allowed_of(in, op, largest);
+    for (int64_t c = 0; c < k; c++) by[c] = allowed * (smooth ? at(*smooth, c) : 1);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t c = 0; c < k; c++) row[c] = at(x, i * k + c) * (smooth ? at(*smooth, c) : 1);
         const RowScale own = quantize_scale(row, k);
@@ -73,7 +79,7 @@ static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smo
             out[i * k + c] = quantized_value(&head, code);
             if (!smooth || at(*smooth, c) != 0) continue;
             out[i * k + c] = codes ? given_outlier(report, given->data + i * given->stride, outliers++,
-                                                   at(x, i * k + c), 2e-5 * (1 + largest))
+                                                   at(x, i * k + c), allowed)
                                    : at(x, i * k + c);
         }
         if (codes && report && report->wrong && !report->tensor)
@@ -95,7 +101,7 @@ static void run_round(Interp *in, const Op *op, Numbers x, int64_t n, int64_t co
         const uint8_t *from = given->data + i / op->a.heads * given->stride;
         const float *numbers = (const float *)(const void *)from + i % op->a.heads * d;
         QuantizeReport *report = in->report;
-        if (report) round_compare(op->a.dtype, row, d, 2e-5 * (1 + largest), numbers, report);
+        if (report) round_compare(op->a.dtype, row, d, allowed_of(in, op, largest), numbers, report);
         if (report && report->wrong && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
         for (int64_t c = 0; c < d; c++) out[i * d + c] = (double)numbers[c];
     }
@@ -537,6 +543,7 @@ Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *gr
     Interp in = begin(arena, module, graph, symbols);
     in.given = how->rows;
     in.report = how->report;
+    in.spreads = how->spreads;
     in.weights = weights;
     in.arithmetic = how->arithmetic;
     if (how->steps > 0) in.rounding = rounding_new(how->seed, how->steps);

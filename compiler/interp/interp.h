@@ -67,6 +67,8 @@ typedef struct InterpretHow {
     const double *const *states; /* the rows of each state before the call, or NULL where a state has none */
     const QuantizedRows *rows;   /* for each tensor, from which the graph goes on in place of its own; or NULL */
     QuantizeReport *report;      /* is added to where `rows` are given, unless it is NULL */
+    const double *spreads;       /* how far rounding moves the numbers of each tensor, which the report allows 8 times
+                                  * as far; or NULL */
     uint64_t seed;               /* with `steps`, as interpret_rounded */
     double steps;                /* 0: results are not moved */
     Arithmetic arithmetic;       /* FREE: in double; else in f32, with the bits of reproducible C */

@@ -40,6 +40,7 @@ typedef struct Interp {
     Arithmetic arithmetic;      /* FREE: in double */
     const QuantizedRows *given; /* NULL: rows are rounded here */
     QuantizeReport *report;
+    const double *spreads;      /* of each tensor, or NULL */
 } Interp;
 
 static inline int64_t size_of(const Interp *in, Dim dim) {
