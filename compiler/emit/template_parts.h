@@ -115,8 +115,10 @@ typedef struct Statement {
     Pieces *pieces;
     TemplateExpr *value;               /* of $let, $set, $define, the condition, or U; NULL in a $loop: full */
     TemplateExpr *first, *last, *step; /* last is NULL in a $for over the list `first`; step may be NULL */
-    const char *params[MAX_PARAMS];
-    TemplateExpr *args[MAX_PARAMS];
+    union {
+        const char *params[MAX_PARAMS]; /* of $macro and $define */
+        TemplateExpr *args[MAX_PARAMS]; /* of $use */
+    };
     int count;
 } Statement;
 

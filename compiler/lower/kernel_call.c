@@ -46,10 +46,11 @@ KernelCall *call_new(const Lowering *l, KernelKind kernel, const Isa *v, const I
     call->v = v;
     call->u = u;
     call->stem = kernel_rows[kernel].name;
-    call->constants = l->calls->spare;
-    call->room = l->calls->spare_room;
-    l->calls->spare = NULL;
-    l->calls->spare_room = 0;
+    if (l->calls->n_spares) {
+        const SpareConstants spare = l->calls->spares[--l->calls->n_spares];
+        call->constants = spare.constants;
+        call->room = spare.room;
+    }
     constant_integer(l, call, "PANEL", PANEL);
     constant_integer(l, call, "v_width", v->width);
     constant_integer(l, call, "u_width", u->width);
@@ -103,8 +104,22 @@ static uint64_t hash_of(const KernelCall *call) {
     return hash;
 }
 
+/* Gives the call `kept`, or a copy of its own constants without room for more, and keeps their array for calls to
+ * come. */
+static void keep_constants(const Lowering *l, KernelCall *call, Constant *kept) {
+    const SpareConstants spare = {call->constants, call->room};
+    if (!kept) {
+        kept = arena_array(l->arena, (size_t)call->n_constants, sizeof *kept);
+        memcpy(kept, call->constants, (size_t)call->n_constants * sizeof *kept);
+    }
+    call->constants = kept;
+    call->room = call->n_constants;
+    if (l->calls->n_spares < MOST_SPARES) l->calls->spares[l->calls->n_spares++] = spare;
+}
+
 void call_share(const Lowering *l, KernelCall *call) {
     bool calls_others = false;
+    if (call->first) return; /* a callee of two constants */
     for (int i = 0; i < call->n_constants; i++) {
         if (call->constants[i].kind != CONSTANT_CALLEE) continue;
         call_share(l, call->constants[i].callee);
@@ -117,12 +132,8 @@ void call_share(const Lowering *l, KernelCall *call) {
     if (!first) {
         call->next_first = *list;
         *list = call;
-    } else if (!calls_others) { /* callees differ in their arguments */
-        l->calls->spare = call->constants;
-        l->calls->spare_room = call->room;
-        call->constants = first->constants;
-        call->room = 0;
     }
+    keep_constants(l, call, first && !calls_others ? first->constants : NULL); /* callees differ in their arguments */
 }
 
 static Argument *argument(KernelCall *call, const char *parameter) {

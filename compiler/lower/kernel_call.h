@@ -4,13 +4,19 @@
 
 #include "lower.h"
 
-enum { CALL_LISTS = 64 };
+enum { CALL_LISTS = 64, MOST_SPARES = 8 };
+
+/* An array that no call needs. */
+typedef struct SpareConstants {
+    Constant *constants;
+    int room;
+} SpareConstants;
 
 /* The calls of a target so far. */
 typedef struct CallTable {
     KernelCall *firsts[CALL_LISTS]; /* by the hash of their constants */
-    Constant *spare;                /* an array that no call needs, or NULL */
-    int spare_room;
+    SpareConstants spares[MOST_SPARES];
+    int n_spares;
 } CallTable;
 
 /* The plan that is being lowered. */

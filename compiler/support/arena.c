@@ -120,8 +120,9 @@ void *arena_array(Arena *arena, size_t count, size_t size) {
 
 void *arena_grow(Arena *arena, void *items, int count, int *room, size_t size) {
     if (count < *room) return items;
-    *room = *room ? *room * 2 : 64;
-    void *grown = arena_array(arena, (size_t)*room, size);
+    *room = *room ? *room * 2 : 16;
+    if ((size_t)*room > SIZE_MAX / size) out_of_memory();
+    void *grown = take(arena, (size_t)*room * size);
     if (count) memcpy(grown, items, (size_t)count * size);
     return grown;
 }

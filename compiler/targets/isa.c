@@ -405,7 +405,8 @@ static void parse_helper(Table *table, const char *name, const char **at) {
                 .name = name, .text = text.data, .file = table->file, .line = begun + 1, .replaces = replaces};
             return;
         }
-        text_printf(&text, "%s\n", line);
+        text_add(&text, line, strlen(line));
+        text_add(&text, "\n", 1);
     }
     table_error(table, "the helper of line %d has no end", begun);
 }
@@ -416,7 +417,7 @@ static void parse_lines(Table *table, const char *text) {
         if (!*line || *line == '#') continue;
         int begun = table->line;
         Text whole = text_new(table->arena);
-        text_printf(&whole, "%s", line);
+        text_add(&whole, line, strlen(line));
         for (char *more; is_space(*text) && (more = take_line(table, &text)) != NULL;)
             text_printf(&whole, " %s", trim(more));
         int last = table->line;

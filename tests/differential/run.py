@@ -509,8 +509,9 @@ def compile_times(folder):
         median = median_seconds(resource.RUSAGE_CHILDREN, attnc, "compile", spec, "-o", folder)
         notes = [f"{1000 * median:.1f} ms for attnc compile, on a machine that is {slow:.2f} times slower"]
         fine = median < 0.05 * slow
-        if not fine and slow > 1.1:
-            # slowness() is that of user mode; elsewhere the system took 5 us for each of 4000 new pages
+        if not fine:
+            # slowness() is that of user mode; elsewhere the system took 5 us for each of 4000 new pages, and within a
+            # minute 20 compilations took 47 to 69 ms each while slowness() stayed as it was
             least = least_user_seconds(spec, folder)
             fine, notes = least < 0.05, [*notes, f"{1000 * least:.1f} ms in user mode, were it not slower"]
         result(f"emitted/{stem(spec)}/compile_cpu_time", fine, notes)
