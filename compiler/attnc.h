@@ -537,6 +537,9 @@ typedef struct Convolution {
     Activation activation;
 } Convolution;
 
+/* How many of these rows, of which there is at least one, have a result. */
+static inline int64_t convolution_rows(int64_t rows, int64_t stride) { return (rows - 1) / stride + 1; }
+
 typedef struct Stack {
     const char *name; /* encoder, decoder */
     Location location;

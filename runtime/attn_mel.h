@@ -24,12 +24,12 @@ size_t attn_mel_bytes(int bins);
 /* Writes mel [bins][frames]. `samples` are `count` numbers of -1 to 1; those behind frames * ATTN_MEL_HOP are left out,
  * and silence stands in place of missing ones. With x as these samples, continued by reflection at both ends,
  *
- *     power[t][k] = |sum over j < 400 of hann(j) * x[160*t + j - 200] * e^(-2 pi i j k / 400)|^2, k = 0 to 200
+ *     power[t][k] = |sum over j < 400 of hann(j) * x[160*t + j - 200] * e^(-2 pi i j k / 400)|^2 for each k <= 200
  *     hann(j)     = 0.5 - 0.5 cos(2 pi j / 400)
  *     energy[b]   = sum over k of power[t][k] * triangle_b(40 k), a triangle over three of bins + 2 frequencies that
  *                   are equally far apart on the mel scale of 0 to 8000 Hz, of area 1 (Slaney's scale, which is linear
  *                   below 1000 Hz)
- *     level[b][t] = log10(max(energy, 1e-10)), or 8 below the largest of all levels where it is less than this
+ *     level[b][t] = log10(max(energy, 1e-10)); levels that are more than 8 below the largest one are raised to that
  *     mel[b][t]   = (level[b][t] + 4) / 4
  *
  * `memory` is aligned for double; the status is ATTN_MEL_MEMORY where `bytes` is less than attn_mel_bytes, and

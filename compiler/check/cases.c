@@ -22,9 +22,9 @@ typedef struct Maker {
 static void interpret_sequence(const Cases *c, Sequence *s, const QuantizedRows *rows, QuantizeReport *report) {
     Arena *own = arena_new();
     const Graph *g = c->reference->forward;
-    const double *spreads = rows ? check_row_spreads(own, c->reference, g, c->weights, s, rows, c->rounded) : NULL;
+    const bool waits = rows && c->rounded.runs; /* the report, until it is known how far rounding moves the rows */
     Interpretation *result = interpret_as(own, c->reference, g, c->weights, s->inputs, s->n_inputs, s->symbols,
-                                          &(InterpretHow){.rows = rows, .report = report, .spreads = spreads});
+                                          &(InterpretHow){.rows = rows, .report = waits ? NULL : report});
     s->outputs = arena_array(c->arena, (size_t)g->n_outputs, sizeof *s->outputs);
     for (int o = 0; o < g->n_outputs; o++) {
         int64_t elements = 0;
@@ -34,8 +34,12 @@ static void interpret_sequence(const Cases *c, Sequence *s, const QuantizedRows 
         memcpy(kept, result->outputs[o].data, (size_t)elements * sizeof *kept);
         s->outputs[o].data = kept;
     }
+    double *spreads = waits ? arena_array(own, (size_t)g->n_tensors, sizeof *spreads) : NULL;
+    check_spread(c->reference, g, c->weights, s, rows, c->rounded, result, s->outputs, spreads);
+    if (waits)
+        interpret_as(own, c->reference, g, c->weights, s->inputs, s->n_inputs, s->symbols,
+                     &(InterpretHow){.rows = rows, .report = report, .spreads = spreads});
     arena_free(own);
-    check_spread(c->reference, g, c->weights, s, rows, c->rounded, s->outputs);
 }
 
 /* Interprets each case once, with the outputs of both passes. */

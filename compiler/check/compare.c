@@ -78,51 +78,38 @@ uint64_t check_bits(uint64_t seed, const float *a, int64_t count) {
     return seed;
 }
 
+/* Raises spreads[t] to the largest movement of each tensor t that an op quantizes or rounds. */
+static void raise_row_spreads(const Graph *graph, const Sequence *s, const Interpretation *still,
+                              const Interpretation *moved, double steps, double *spreads) {
+    for (int o = 0; o < graph->n_ops; o++) {
+        const int t = graph->ops[o].inputs[0];
+        const Tensor *x = &graph->tensors[t];
+        if (graph->ops[o].kind != OP_quantize && graph->ops[o].kind != OP_round) continue;
+        int64_t count = still->tensors[t] && moved->tensors[t] ? 1 : 0;
+        for (int d = 0; d < x->rank; d++) count *= x->dims[d].symbol ? s->symbols[x->dims[d].symbol - 1] : x->dims[d].n;
+        for (int64_t i = 0; i < count; i++)
+            spreads[t] = fmax(spreads[t], apart(moved->tensors[t][i], still->tensors[t][i]) / steps);
+    }
+}
+
 void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *s,
-                  const QuantizedRows *rows, Rounded how, OutputArray *outputs) {
+                  const QuantizedRows *rows, Rounded how, const Interpretation *still, OutputArray *outputs,
+                  double *spreads) {
     for (int run = 1; run <= how.runs; run++) {
         Arena *own = arena_new();
-        const InterpretHow moved = {.rows = rows, .seed = (uint64_t)run, .steps = how.steps};
-        const Interpretation *rounded =
-            interpret_as(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, &moved);
+        const InterpretHow steps = {.rows = rows, .seed = (uint64_t)run, .steps = how.steps};
+        const Interpretation *moved =
+            interpret_as(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, &steps);
         for (int o = 0; o < graph->n_outputs; o++) {
             int64_t count = 0;
             shape_elements(outputs[o].shape, &count);
             for (int64_t i = 0; i < count; i++)
                 outputs[o].spread =
-                    fmax(outputs[o].spread, apart(rounded->outputs[o].data[i], outputs[o].data[i]) / how.steps);
+                    fmax(outputs[o].spread, apart(moved->outputs[o].data[i], still->outputs[o].data[i]) / how.steps);
         }
+        if (spreads) raise_row_spreads(graph, s, still, moved, how.steps, spreads);
         arena_free(own);
     }
-}
-
-double *check_row_spreads(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
-                          const Sequence *s, const QuantizedRows *rows, Rounded how) {
-    if (!how.runs) return NULL;
-    double *spreads = arena_array(arena, (size_t)graph->n_tensors, sizeof *spreads);
-    Arena *own = arena_new();
-    const InterpretHow still = {.rows = rows};
-    const Interpretation *exact = interpret_as(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, &still);
-    for (int run = 1; run <= how.runs; run++) {
-        Arena *inner = arena_new();
-        const InterpretHow moved = {.rows = rows, .seed = (uint64_t)run, .steps = how.steps};
-        const Interpretation *rounded =
-            interpret_as(inner, module, graph, weights, s->inputs, s->n_inputs, s->symbols, &moved);
-        for (int o = 0; o < graph->n_ops; o++) {
-            const int x = graph->ops[o].inputs[0];
-            if (graph->ops[o].kind != OP_quantize && graph->ops[o].kind != OP_round) continue;
-            int64_t count = 1;
-            for (int d = 0; d < graph->tensors[x].rank; d++) {
-                const Dim dim = graph->tensors[x].dims[d];
-                count *= dim.symbol ? s->symbols[dim.symbol - 1] : dim.n;
-            }
-            for (int64_t i = 0; i < count && exact->tensors[x] && rounded->tensors[x]; i++)
-                spreads[x] = fmax(spreads[x], apart(rounded->tensors[x][i], exact->tensors[x][i]) / how.steps);
-        }
-        arena_free(inner);
-    }
-    arena_free(own);
-    return spreads;
 }
 
 double check_spread_share(const OutputArray *output) {

@@ -137,7 +137,7 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     progress_begin("interpreting a text of %lld rows", (long long)n);
     Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
                                        d->whole.symbols);
-    check_spread(reference, forward, weights, &d->whole, NULL, rounded, result->outputs);
+    check_spread(reference, forward, weights, &d->whole, NULL, rounded, result, result->outputs, NULL);
     keep_outputs(d, result);
     arena_free(own);
     return d;

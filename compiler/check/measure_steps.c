@@ -224,14 +224,15 @@ static void next_pass(StepsPair *p, int64_t rows) {
 
 /* The rows that a step may have for the sequences of a batch. */
 static int64_t most_rows(const StepsPair *p, const Batch *batch) {
-    int64_t rows = 0, source = 0, fixed = 0;
-    for (int i = 0; i < p->plan->n_fixed_rows; i++)
-        if (p->plan->fixed_rows[i] * batch->count > fixed) fixed = p->plan->fixed_rows[i] * batch->count;
+    int64_t rows = 0, source = 0;
     for (int64_t b = 0; b < batch->count; b++) {
         rows += engine_rows(p->own->engine, &batch->sequences[b]);
         source += engine_source_rows(p->own->engine, &batch->sequences[b]);
     }
-    return rows > source ? rows > fixed ? rows : fixed : source > fixed ? source : fixed;
+    int64_t most = rows > source ? rows : source;
+    for (int i = 0; i < p->plan->n_fixed_rows; i++)
+        if (p->plan->fixed_rows[i] * batch->count > most) most = p->plan->fixed_rows[i] * batch->count;
+    return most;
 }
 
 static void compare_batch(StepsPair *p, const Batch *batch, bool interpreted) {

@@ -96,11 +96,13 @@ const Family family_clip_vision = {
 };
 
 /* ------------------------------------- CLIP: both models in one file, of which --part selects one */
+#define SCORE_OF(output, more)                                                                                \
+    "The output `" output "` is not divided by its length; the score of a text and an image is the cosine of " \
+    "their outputs times exp(logit_scale)" more "."
 #define CLIP_OUTER_IRRELEVANT \
     "projection_dim initializer_factor logit_scale_init_value text_config_dict vision_config_dict tie_word_embeddings "
 static const ConfigKey clip_keys[] = {
-    NOTED("task", "The output `logits` is not divided by its length; the score of a text and an image is the cosine of "
-        "their outputs times exp(logit_scale)."),
+    NOTED("task", SCORE_OF("logits", "")),
 };
 const Family family_clip_text_of = {
     .types = "clip=CLIP", .part = "text",
@@ -136,8 +138,7 @@ const Family family_siglip_text = {
         "classifier.* head.*\n",
 };
 static const ConfigKey siglip_keys[] = {
-    NOTED("task", "The output `logits` is not divided by its length; the score of a text and an image is the cosine of "
-        "their outputs times exp(logit_scale), plus logit_bias."),
+    NOTED("task", SCORE_OF("logits", ", plus logit_bias")),
 };
 const Family family_siglip_text_of = {
     .types = "siglip=Siglip", .part = "text",
@@ -153,8 +154,7 @@ const Family family_siglip_text_of = {
     "probe.attention." word ".weight head.attention.in_proj_weight rows " from ".." to "\n" \
     "probe.attention." word ".bias head.attention.in_proj_bias rows " from ".." to "\n"
 static const ConfigKey siglip_vision_of_keys[] = {
-    NOTED("task=hidden", "The output `pooled` is not divided by its length; the score of a text and an image is the "
-        "cosine of their outputs times exp(logit_scale), plus logit_bias."),
+    NOTED("task=hidden", SCORE_OF("pooled", ", plus logit_bias")),
 };
 static const ConfigKey siglip_vision_keys[] = {
     INTEGER_OR("hidden_size", "d_model", "768", NULL), INTEGER_OR("num_hidden_layers", "layers", "12", NULL),

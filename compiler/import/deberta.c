@@ -18,7 +18,7 @@ static const ConfigKey deberta_v2_keys[] = {
     DERIVED("rows", "=2 * positions", "!buckets"), DERIVED("rows", "=2 * buckets", "buckets"),
     FLAG_OR("share_att_key", "shared", "false"), WORD_OR("norm_rel_ebd", "norm_rel", "none", "none layer_norm"),
     {"conv_kernel_size", "kernel", KEY_NATURAL, "0", NULL, NULL},
-    REFUSED("kernel!=0", "`conv_kernel_size` is not 0, and the language has no convolution"),
+    REFUSED("kernel!=0", "`conv_kernel_size` is not 0, and the language has no convolution over the rows of layers"),
     INTEGER_OR("embedding_size", "factor", "=d_model", "=d_model"),
     REFUSED("factor!=$d_model", "`embedding_size` is not `hidden_size`, and the language has the norm of an embedding "
         "in front of its projection only"),

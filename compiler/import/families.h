@@ -31,12 +31,17 @@ extern const Family family_deepseek_v2, family_deepseek_v3; /* deepseek.c */
 extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_olmoe, family_granitemoe,
     family_gpt_oss;                                                                                  /* mixtures.c */
 
-/* A convolution reads no patch that the image does not hold whole: the image is then as large as its patches. */
+/* transformers leaves out the lines and columns of an image that fill no whole patch, and so does the spec. */
 #define COVERED_IMAGE                                                                                              \
     DERIVED("covered", "=image / patch * patch", NULL),                                                            \
     NOTED("covered!=$image", "`image_size` is no multiple of `patch_size`: a program passes the first lines and " \
         "columns of the image, as many as the spec's `image` and `width` say."),                                   \
     DERIVED("image", "=covered", NULL), DERIVED("image_width", "=image_width / patch * patch", "image_width")
+
+/* The precisions that gguf.c finds in a file; a folder sets none. */
+#define MODEL_PRECISION "[precision? precision weights ${precision}]\n"
+#define TABLE_PRECISION "[table_precision? precision weights ${table_precision}]\n"
+#define LAYER_PRECISION "[layer_precision? precision weights ${layer_precision}]\n"
 
 #define TOKENS_SPEC "[start? start ${start}]\n[end? end ${end}]\n[pad? pad ${pad}]\n\n"
 

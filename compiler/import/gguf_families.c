@@ -55,9 +55,6 @@
 #define GGUF_POSITION "position rope " THETA SCALING
 #define BIAS "[bias&!output_bias? bias q k v][bias&output_bias? bias all]\n"
 /* gguf.c sets the precisions. */
-#define MODEL_PRECISION "[precision? precision weights ${precision}]\n"
-#define TABLE_PRECISION "[table_precision? precision weights ${table_precision}]\n"
-#define LAYER_PRECISION "[layer_precision? precision weights ${layer_precision}]\n"
 #define FFN(activation)                                         \
     "ffn { d_ff ${d_ff}, activation " activation                \
     "[ffn_bias?, bias all][ffn_precision?, precision weights ${ffn_precision}] }\n"
@@ -273,9 +270,9 @@ static const Family gguf_starcoder2 = {
 };
 
 /* ---------------------------------------- DeepSeek-V2, V3: latent attention; the first layers are dense */
-/* Older files have the matrix `attn_kv_b` of keys and values and the length of a head's key, and newer ones a matrix of
- * keys, `attn_k_b`, whose heads are transposed, one of values, `attn_v_b`, and the length of a head's key under another
- * name. gguf.c sets `mscale`, by which DeepSeek multiplies the scores of a yarn. */
+/* Older files have one matrix of keys and values, `attn_kv_b`. Newer files have a matrix of keys, `attn_k_b`, whose
+ * heads are transposed, and a matrix of values, `attn_v_b`, and state the length of a head's key under another name.
+ * gguf.c sets `mscale`, by which DeepSeek multiplies the scores of a yarn. */
 static const ConfigKey deepseek2_keys[] = {
     GGUF_SIZES, GGUF_EXPERTS, GGUF_EXPERT_WIDTH, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, MUST("attention.causal", "true"),
     {"attention.head_count_kv", "kv_heads", KEY_NATURAL, "", NULL, NULL},
@@ -401,7 +398,7 @@ static const Family gguf_nomic_bert = {
         GGUF_FFN ".ffn.norm_out.* .layer_output_norm.*\n",
 };
 
-/* ---------------------------------------- T5: distances above 128 share a bucket, which no key says */
+/* ---------------------------------------- T5: no key states the largest distance of buckets, which is 128 */
 static const ConfigKey gguf_t5_keys[] = {
     GGUF_SIZES, GGUF_RMS, DERIVED("decoder", "yes", "type=t5"), DERIVED("task", "encoder", "!decoder"),
     INTEGER("attention.key_length", "head_dim"), INTEGER_OR("attention.value_length", "value_dim", "$head_dim", NULL),

@@ -75,7 +75,7 @@ const char activation_words[] =
 #include "../model/activations.def"
     "";
 
-/* The words of a list, joined by `|`, which is how older configs have them; NULL for other values. */
+/* Joins the words of a list by `|`, as older configs write them. The result is NULL for other values. */
 static const char *joined_words(Arena *arena, const cJSON *list) {
     Text out = text_new(arena);
     if (!cJSON_IsArray(list) || !list->child) return NULL;

@@ -4,36 +4,34 @@
 
 #include "families.h"
 
-#define T5_PRECISION "[layer_precision? precision weights ${layer_precision}]\n"
-#define T5_TABLE_PRECISION "[table_precision? precision weights ${table_precision}]\n"
 #define T5_SELF(mask, table)                                                                                   \
     "attention self {\nheads ${heads}\nhead_dim ${head_dim}\nmask " mask "\nscale 1\nposition relative" table \
-        " buckets ${buckets} distance ${distance}\n" T5_PRECISION "}\n"
+        " buckets ${buckets} distance ${distance}\n" LAYER_PRECISION "}\n"
 #define T5_FFN                                                  \
     "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated]" \
         "[ffn_precision?, precision weights ${ffn_precision}] }\n"
 
 /* `table` is `per_layer` or empty, and `head` holds the lines behind that of the logits. */
-#define T5_SPEC(table, head)                                                                       \
-    "d_model ${d_model}\n"                                                                         \
-    "vocab ${vocab}\n"                                                                             \
-    "norm rmsnorm pre eps ${eps}\n"                                                                \
-    "bias none\n"                                                                                  \
-    "[precision? precision weights ${precision}]\n"                                                \
-    "[decoder&!apart? embedding tied]\n"                                                           \
-    "$if decoder\n" TOKENS_SPEC "$end\n"                                                           \
-    "encoder {\n"                                                                                  \
-    "seq <= ${bound}\n" T5_TABLE_PRECISION                                                         \
-    "$layers layers\n" T5_SELF("padding", table) T5_FFN "$end\n"                                   \
-    "}\n"                                                                                          \
-    "$if decoder\n"                                                                                \
-    "decoder {\n"                                                                                  \
-    "seq <= ${bound}\n" T5_TABLE_PRECISION                                                         \
-    "$layers decoder_layers\n" T5_SELF("causal", table)                                            \
-    "attention cross {\nheads ${heads}\nhead_dim ${head_dim}\nmask padding\nscale 1\n" T5_PRECISION "}\n" T5_FFN \
-    "$end\n"                                                                                       \
-    "}\n"                                                                                          \
-    "$end\n"                                                                                       \
+#define T5_SPEC(table, head)                                                                                    \
+    "d_model ${d_model}\n"                                                                                      \
+    "vocab ${vocab}\n"                                                                                          \
+    "norm rmsnorm pre eps ${eps}\n"                                                                             \
+    "bias none\n"                                                                                               \
+    MODEL_PRECISION                                                                                             \
+    "[decoder&!apart? embedding tied]\n"                                                                        \
+    "$if decoder\n" TOKENS_SPEC "$end\n"                                                                        \
+    "encoder {\n"                                                                                               \
+    "seq <= ${bound}\n" TABLE_PRECISION                                                                         \
+    "$layers layers\n" T5_SELF("padding", table) T5_FFN "$end\n"                                                \
+    "}\n"                                                                                                       \
+    "$if decoder\n"                                                                                             \
+    "decoder {\n"                                                                                               \
+    "seq <= ${bound}\n" TABLE_PRECISION                                                                         \
+    "$layers decoder_layers\n" T5_SELF("causal", table)                                                         \
+    "attention cross {\nheads ${heads}\nhead_dim ${head_dim}\nmask padding\nscale 1\n" LAYER_PRECISION "}\n" T5_FFN \
+    "$end\n"                                                                                                    \
+    "}\n"                                                                                                       \
+    "$end\n"                                                                                                    \
     "[task=logits? head logits][task=logits&scaled? scale 1/sqrt(d_model)]\n" head
 
 #endif

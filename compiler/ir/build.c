@@ -37,12 +37,24 @@ static int sublayer_sum(Build *b, const Stem *stem, const Sublayer *s, int x, in
     return build_op(b, OP_add, a, build_value_like(b, "sum", x), n, inputs);
 }
 
-static void enter_sublayer(Build *b, const StackRows *rows, int64_t layer, const Sublayer *s) {
+/* The rows behind a sublayer of the rows x, with its norms and its residual. */
+static int sublayer_behind(Build *b, const StackRows *rows, const Stem *stem, const Sublayer *s, int x, int layer) {
+    const int normed = build_row_norm(b, stem, "norm_in", x, s->norm_in);
+    const int sum = sublayer_sum(b, stem, s, x, sublayer_body(b, rows, stem, s, normed, layer));
+    return s->norm_out_on_sum ? build_row_norm(b, stem, "norm_out", sum, s->norm_out) : sum;
+}
+
+static void enter(Build *b, const Sublayer *s, Stem stem, const char *where) {
     b->location = s->location;
     b->precision = &s->precision;
     b->last = &s->last;
-    b->stem = build_sublayer_stem(b, rows->stack, layer, s);
-    b->where = arena_printf(b->arena, "%s layer %lld %s", rows->stack->name, (long long)layer, s->name);
+    b->stem = stem;
+    b->where = where;
+}
+
+static void enter_sublayer(Build *b, const StackRows *rows, int64_t layer, const Sublayer *s) {
+    const char *where = arena_printf(b->arena, "%s layer %lld %s", rows->stack->name, (long long)layer, s->name);
+    enter(b, s, build_sublayer_stem(b, rows->stack, layer, s), where);
 }
 
 static void enter_head(Build *b) {
@@ -61,14 +73,9 @@ static int probed_row(Build *b, const Stack *stack, const Layer *probe, int hidd
     for (int i = 0; i < probe->count; i++) {
         const Sublayer *s = &probe->sublayers[i];
         const char *text = arena_printf(b->arena, "probe.%s.", s->name);
-        const Stem stem = b->stem = (Stem){text, NULL, -1, text};
-        b->location = s->location;
-        b->precision = &s->precision;
-        b->last = &s->last;
-        b->where = arena_printf(b->arena, "probe %s", s->name);
-        const int y = sublayer_body(b, &rows, &stem, s, build_row_norm(b, &stem, "norm_in", x, s->norm_in), -1);
-        x = sublayer_sum(b, &stem, s, x, y);
-        if (s->norm_out_on_sum) x = build_row_norm(b, &stem, "norm_out", x, s->norm_out);
+        const Stem stem = {text, NULL, -1, text};
+        enter(b, s, stem, arena_printf(b->arena, "probe %s", s->name));
+        x = sublayer_behind(b, &rows, &stem, s, x, -1);
     }
     enter_head(b);
     return x;
@@ -82,15 +89,12 @@ static int build_layer(Build *b, const StackRows *rows, int64_t index, int x) {
         const Sublayer *s = &layer->sublayers[i];
         const Stem stem = build_sublayer_stem(b, stack, layer->weights_of, s);
         enter_sublayer(b, rows, index, s);
-        if (!(layer->shared_norm && i > 0)) normed = build_row_norm(b, &stem, "norm_in", x, s->norm_in);
-        int y = sublayer_body(b, rows, &stem, s, normed, (int)index);
-        if (layer->parallel) {
-            sum = sublayer_sum(b, &stem, s, sum, y);
+        if (!layer->parallel) {
+            sum = sublayer_behind(b, rows, &stem, s, sum, (int)index);
             continue;
         }
-        x = sublayer_sum(b, &stem, s, x, y);
-        if (s->norm_out_on_sum) x = build_row_norm(b, &stem, "norm_out", x, s->norm_out);
-        sum = x;
+        if (!(layer->shared_norm && i > 0)) normed = build_row_norm(b, &stem, "norm_in", x, s->norm_in);
+        sum = sublayer_sum(b, &stem, s, sum, sublayer_body(b, rows, &stem, s, normed, (int)index));
     }
     return sum;
 }
@@ -124,6 +128,11 @@ static int embed_patches(Build *b, const Stack *stack, const Stem *stem) {
     return EMIT(prepend, longer, ATTRIBUTES(.scale = 1), class_token, distillation_token, x);
 }
 
+static int activated(Build *b, const char *what, Activation f, int x) {
+    const char *name = arena_printf(b->arena, "%s_%s", what, activation_name(f));
+    return EMIT(activation, build_value_like(b, name, x), ATTRIBUTES(.activation = f), x);
+}
+
 /* Convolutions are products of the rows of their windows. */
 static int embed_mel(Build *b, const Stack *stack, const Stem *stem) {
     Dim dims[] = {build_constant(stack->mel_bins), build_constant(stack->mel_frames)};
@@ -137,8 +146,7 @@ static int embed_mel(Build *b, const Stack *stack, const Stem *stem) {
                                        width * c->kernel),
                  ATTRIBUTES(.kernel = c->kernel, .stride = c->stride, .by_column = i == 0), x);
         x = build_new_linear(b, stem, name, ROLE_NONE, x, c->channels, c->bias);
-        const char *what = arena_printf(b->arena, "%s_%s", name, activation_name(c->activation));
-        x = EMIT(activation, build_value_like(b, what, x), ATTRIBUTES(.activation = c->activation), x);
+        x = activated(b, name, c->activation, x);
         width = c->channels;
     }
     b->location = stack->location;
@@ -243,11 +251,6 @@ static LinearWeights declare_head(Build *b, const Stack *stack, int64_t in) {
     }
     w.what = "logits";
     return w;
-}
-
-static int activated(Build *b, const char *what, Activation f, int x) {
-    const char *name = arena_printf(b->arena, "%s_%s", what, activation_name(f));
-    return EMIT(activation, build_value_like(b, name, x), ATTRIBUTES(.activation = f), x);
 }
 
 /* The rows that the last projection reads, of that width. */

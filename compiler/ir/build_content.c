@@ -2,58 +2,53 @@
 #include "builder.h"
 
 #include <math.h>
+#include <string.h>
 
-/* The numbers of the weights of a stack's table; the last two are of a layer's matrix. */
-typedef struct Sources {
-    int of[DERIVED_SOURCES];
-} Sources;
-
-static void declare_table(Build *b, const Stack *stack, Sources *sources) {
+/* `sources` are as those of Derived. */
+static void declare_table(Build *b, const Stack *stack, int *sources) {
     const Stem stem = build_stem(b, stack, "");
     const Position *p = &stack->content;
     const int64_t d = b->model->d_model;
     const WeightSpec table = {.shape = build_matrix(p->rows, d), .deviation = 1};
-    sources->of[SOURCE_TABLE] = 1 + build_declare(b, &stem, "distances.weight", table);
+    sources[SOURCE_TABLE] = 1 + build_declare(b, &stem, "distances.weight", table);
     if (!p->norm.kind) return;
-    sources->of[SOURCE_GAIN] = 1 + build_declare_gain(b, &stem, "distances.norm", p->norm, build_vector(d));
-    if (p->norm.bias) sources->of[SOURCE_SHIFT] = 1 + build_declare_bias(b, &stem, "distances.norm", build_vector(d));
+    sources[SOURCE_GAIN] = 1 + build_declare_gain(b, &stem, "distances.norm", p->norm, build_vector(d));
+    if (p->norm.bias) sources[SOURCE_SHIFT] = 1 + build_declare_bias(b, &stem, "distances.norm", build_vector(d));
 }
 
 void build_declare_content(Build *b, const Stack *stack) {
-    Sources sources = {{0}};
-    declare_table(b, stack, &sources);
+    int sources[DERIVED_SOURCES];
+    declare_table(b, stack, sources);
 }
 
-/* The weights of a term, of which those of the table are in `shared`. Random matrices of its own keep the scale. */
-static Sources declare_term(Build *b, const Stem *stem, const Attention *a, const Sources *shared, bool by_key) {
-    Sources sources = *shared;
-    const int64_t d = a->query_width;
-    const bool bias = by_key ? a->bias_q : a->bias_k;
+/* The matrix by which a layer projects the table. A random one keeps the scale of the rows. */
+static void declare_matrix(Build *b, const Stem *stem, const Attention *a, bool by_key, int *sources) {
+    const int64_t d = a->query_width, numbers = a->heads * a->head_dim;
     const char *what = by_key ? "query" : "key";
-    if (!a->position.projected) return sources;
     if (a->position.own) what = arena_printf(b->arena, "distance_%s", what);
-    const int64_t numbers = a->heads * a->head_dim;
-    const WeightSpec own = {.shape = build_matrix(numbers, d), .deviation = 1 / sqrt((double)d)};
-    const char *matrix = arena_printf(b->arena, "%s.weight", what);
-    sources.of[SOURCE_MATRIX] = 1 + build_declare(b, stem, matrix, own);
-    if (bias) sources.of[SOURCE_BIAS] = 1 + build_declare_bias(b, stem, what, build_vector(numbers));
-    return sources;
+    const WeightSpec matrix = {.shape = build_matrix(numbers, d), .deviation = 1 / sqrt((double)d)};
+    sources[SOURCE_MATRIX] = 1 + build_declare(b, stem, arena_printf(b->arena, "%s.weight", what), matrix);
+    if (by_key ? a->bias_q : a->bias_k)
+        sources[SOURCE_BIAS] = 1 + build_declare_bias(b, stem, what, build_vector(numbers));
 }
+
+static bool has_term(const Position *p, bool by_key) { return by_key ? p->by_key : p->by_query; }
 
 ContentWeights build_declare_terms(Build *b, const Stem *stem, const Stack *stack, const Attention *a) {
     const Position *p = &a->position;
     ContentWeights weights = {{{0}}};
     if (p->kind != POSITION_CONTENT) return weights;
-    Sources shared = {{0}};
-    if (p->projected) declare_table(b, stack, &shared);
-    else {
-        const WeightSpec table = {.shape = build_matrix(p->rows, a->head_dim), .deviation = 1};
-        shared.of[SOURCE_TABLE] = 1 + build_declare(b, stem, "distances.weight", table);
+    int table[DERIVED_SOURCES] = {0};
+    if (p->projected) {
+        declare_table(b, stack, table);
+    } else {
+        const WeightSpec own = {.shape = build_matrix(p->rows, a->head_dim), .deviation = 1};
+        table[SOURCE_TABLE] = 1 + build_declare(b, stem, "distances.weight", own);
     }
     for (int by_key = 0; by_key < 2; by_key++) {
-        if (!(by_key ? p->by_key : p->by_query)) continue;
-        const Sources sources = declare_term(b, stem, a, &shared, by_key);
-        for (int s = 0; s < DERIVED_SOURCES; s++) weights.sources[by_key][s] = sources.of[s];
+        if (!has_term(p, by_key)) continue;
+        memcpy(weights.sources[by_key], table, sizeof table);
+        if (p->projected) declare_matrix(b, stem, a, by_key, weights.sources[by_key]);
     }
     return weights;
 }
@@ -62,7 +57,7 @@ int build_content(Build *b, const Attention *a, const ContentWeights *weights, i
                   int64_t bound) {
     const Position *p = &a->position;
     for (int by_key = 0; by_key < 2; by_key++) {
-        if (!(by_key ? p->by_key : p->by_query)) continue;
+        if (!has_term(p, by_key)) continue;
         const int *sources = weights->sources[by_key];
         const int owner = sources[SOURCE_MATRIX] ? sources[SOURCE_MATRIX] : sources[SOURCE_TABLE];
         Derived d = {.kind = DERIVED_DISTANCES,
@@ -72,7 +67,7 @@ int build_content(Build *b, const Attention *a, const ContentWeights *weights, i
                      .rows = bound,
                      .heads = a->heads,
                      .columns = p->projected ? a->query_width : a->head_dim};
-        for (int s = 0; s < DERIVED_SOURCES; s++) d.sources[s] = sources[s];
+        memcpy(d.sources, sources, sizeof d.sources);
         build_count_elements(b, d.name, d.shape);
         const int table = build_derived(b, d);
         const bool last = by_key || !p->by_key;

@@ -125,7 +125,7 @@ static void relative(const Derived *d, const float *source, double *out) {
     }
 }
 
-/* The first `rows` rows of a table, `gap` rows of zeros, and the others. */
+/* Copies the first `rows` rows of a table, writes `gap` rows of zeros, and copies the other rows. */
 static void spread(const Derived *d, const float *source, double *out) {
     const int64_t width = d->shape.dims[1];
     for (int64_t row = 0; row < d->shape.dims[0]; row++)

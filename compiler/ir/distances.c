@@ -1,12 +1,12 @@
 /* distances.c: the tables of `position content`, which hold a vector for each head and each distance of a key from a
- * query. They follow from weights alone, so that no call computes them. */
+ * query. They depend on weights alone and are computed when these are packed, not in a call. */
 #include "../attnc.h"
 
 #include <math.h>
 
 /* DeBERTa (He et al. 2021, arXiv:2006.03654): near distances have a row each, those up to `logarithmic` share the outer
  * half of the rows. The logarithm is in single precision, as in the training of the published models. `distance` is
- * that of the query from the key. */
+ * the position of the query minus that of the key. */
 static int64_t row_of(const Position *p, int64_t distance) {
     const int64_t near = p->rows / 4, far = distance < 0 ? -distance : distance;
     int64_t bucket = far;
@@ -31,7 +31,7 @@ static void normalized(const Norm *norm, const DistanceSources *s, const float *
     }
 }
 
-/* Columns that a vector smooths stand in the matrix divided by its numbers, unless these are 0. */
+/* What undoes the smoothing of column c, which the matrix holds divided by the vector's number, unless that is 0. */
 static double smoothed(const DistanceSources *s, int64_t c) {
     return s->smooth && s->smooth[c] != 0 ? (double)s->smooth[c] : 1;
 }

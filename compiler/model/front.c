@@ -1,4 +1,4 @@
-/* front.c: a spectrogram, and the convolutions that make rows of its frames. */
+/* front.c: resolves `input mel` and the convolutions over its frames. */
 #include "settings.h"
 
 static Convolution resolve_convolution(Resolver *r, const Scope *outer, const Item *item, int64_t frames) {
@@ -23,23 +23,22 @@ static Convolution resolve_convolution(Resolver *r, const Scope *outer, const It
     if (get(scope, F_gated) || get(scope, F_activation_limit) > 0 || get(scope, F_activation_plus_one))
         diagnose(r->diagnostics, stated_at(scope, F_activation, item->location),
                  "an activation behind a convolution is not `gated`");
-    c.rows = (frames - 1) / c.stride + 1;
+    c.rows = convolution_rows(frames, c.stride);
     return c;
 }
 
 static void resolve_convolutions(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
-    int count = 0;
-    for (const Item *i = item->items; i; i = i->next) {
-        if (!item_is_block(i, "convolution")) continue;
-        if (++count == MOST_CONVOLUTIONS + 1)
-            diagnose(r->diagnostics, i->location, "an encoder has at most %d convolutions", MOST_CONVOLUTIONS);
-    }
     stack->convolutions = arena_array(r->arena, MOST_CONVOLUTIONS, sizeof *stack->convolutions);
     int64_t rows = stack->mel_frames;
-    for (const Item *i = item->items; i && stack->n_convolutions < MOST_CONVOLUTIONS; i = i->next) {
+    for (const Item *i = item->items; i; i = i->next) {
         if (!item_is_block(i, "convolution")) continue;
-        stack->convolutions[stack->n_convolutions] = resolve_convolution(r, scope, i, rows);
-        rows = stack->convolutions[stack->n_convolutions++].rows;
+        if (stack->n_convolutions == MOST_CONVOLUTIONS) {
+            diagnose(r->diagnostics, i->location, "an encoder has at most %d convolutions", MOST_CONVOLUTIONS);
+            return;
+        }
+        Convolution *c = &stack->convolutions[stack->n_convolutions++];
+        *c = resolve_convolution(r, scope, i, rows);
+        rows = c->rows;
     }
 }
 

@@ -180,7 +180,7 @@ static void shrink_mel(const Small *s, Stack *stack, const Stack *from) {
         Convolution *c = &stack->convolutions[i];
         *c = from->convolutions[i];
         c->channels = c->channels == s->from->d_model ? s->to->d_model : small_width(s, c->channels);
-        rows = c->rows = (rows - 1) / c->stride + 1;
+        rows = c->rows = convolution_rows(rows, c->stride);
     }
     stack->seq.n = rows;
 }
@@ -237,6 +237,19 @@ static void keep_an_export(Stack *stack, const Stack *from) {
     }
 }
 
+/* `bound` and `small` are the rows of the stack before and after. */
+static Layer shrink_layer(const Small *s, const Layer *from, int64_t bound, int64_t small) {
+    Layer layer = *from;
+    layer.sublayers = arena_array(s->arena, (size_t)layer.count, sizeof *layer.sublayers);
+    for (int i = 0; i < layer.count; i++) {
+        Sublayer *sub = &layer.sublayers[i];
+        *sub = from->sublayers[i];
+        if (sub->kind == SUBLAYER_FFN) shrink_ffn(s, &sub->ffn);
+        else shrink_attention(s, &sub->attention, false, bound, small);
+    }
+    return layer;
+}
+
 static Stack *shrink_stack(const Small *s, const Stack *from) {
     Stack *stack = arena_alloc(s->arena, sizeof *stack);
     *stack = *from;
@@ -247,14 +260,10 @@ static Stack *shrink_stack(const Small *s, const Stack *from) {
     stack->layers = arena_array(s->arena, (size_t)stack->n_layers, sizeof *stack->layers);
     stack->hidden_width = s->to->d_model;
     for (int64_t l = 0; l < stack->n_layers; l++) {
-        Layer *layer = &stack->layers[l];
-        *layer = from->layers[l];
-        layer->sublayers = arena_array(s->arena, (size_t)layer->count, sizeof *layer->sublayers);
+        const Layer *layer = &stack->layers[l];
+        stack->layers[l] = shrink_layer(s, &from->layers[l], from->seq.n, stack->seq.n);
         for (int i = 0; i < layer->count; i++) {
-            Sublayer *sub = &layer->sublayers[i];
-            *sub = from->layers[l].sublayers[i];
-            if (sub->kind == SUBLAYER_FFN) shrink_ffn(s, &sub->ffn);
-            else shrink_attention(s, &sub->attention, false, from->seq.n, stack->seq.n);
+            const Sublayer *sub = &layer->sublayers[i];
             stack->hidden_width = sub->kind == SUBLAYER_ATTENTION ? sub->attention.output_width : s->to->d_model;
         }
     }
@@ -269,14 +278,7 @@ static Stack *shrink_stack(const Small *s, const Stack *from) {
 static void shrink_probe(const Small *s, Head *head, const Stack *from, const Stack *to) {
     if (!head->probe) return;
     Layer *probe = arena_alloc(s->arena, sizeof *probe);
-    *probe = *head->probe;
-    probe->sublayers = arena_array(s->arena, (size_t)probe->count, sizeof *probe->sublayers);
-    for (int i = 0; i < probe->count; i++) {
-        Sublayer *sub = &probe->sublayers[i];
-        *sub = head->probe->sublayers[i];
-        if (sub->kind == SUBLAYER_FFN) shrink_ffn(s, &sub->ffn);
-        else shrink_attention(s, &sub->attention, false, from->seq.n, to->seq.n);
-    }
+    *probe = shrink_layer(s, head->probe, from->seq.n, to->seq.n);
     head->probe = probe;
 }
 

@@ -1,4 +1,4 @@
-/* derive.c: derived tensors of the weights at hand. */
+/* derive.c: computes the derived tensors of a model from its weights. */
 #include "../attnc.h"
 
 static const float *source_of(const Weights *weights, const Derived *derived, int source) {

@@ -292,7 +292,7 @@ static const float *buckets_back(Arena *arena, const Derived *derived, const Wei
     return out;
 }
 
-/* Recovers a table from the one that is derived of it by rows of zeros in between. */
+/* Recovers a table of positions from the derived one, which has rows of zeros in between. */
 static const float *spread_back(Arena *arena, const Derived *derived, const WeightSpec *spec, const float *rows) {
     const int64_t n = spec->shape.dims[0], width = spec->shape.dims[1];
     float *out = arena_array(arena, (size_t)(n * width), sizeof *out);
