@@ -55,6 +55,8 @@ need_demo() {
     need_build
     need libutf8proc-dev have_header utf8proc.h
     need libonig-dev have_header oniguruma.h
+    need libsndfile1-dev have_header sndfile.h
+    need libsamplerate0-dev have_header samplerate.h
 }
 
 need_fetch() {

@@ -22,7 +22,8 @@ static const char usage[] =
     "                       when it is assembled; the command that links the program is then printed\n"
     HELP_PRECISION HELP_REPRODUCIBLE
     "  --runtime            also writes attn_runtime.[ch] (threads, files), and attn_generate.[ch] with\n"
-    "                       attn_sample.[ch] (search), beside NAME.c\n"
+    "                       attn_sample.[ch] (search), beside NAME.c; attn_mel.[ch] and attn_transcribe.[ch] too (the\n"
+    "                       spectrogram of a sound, and its words) for a model with `input mel`\n"
     HELP_VERBOSE;
 
 enum {
@@ -91,6 +92,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     int n_targets = with->n_targets;
     static const char *const runtime[] = {"attn_runtime.h",  "attn_runtime.c", "attn_generate.h",
                                           "attn_generate.c", "attn_sample.h",  "attn_sample.c", NULL};
+    static const char *const sound[] = {"attn_mel.h", "attn_mel.c", "attn_transcribe.h", "attn_transcribe.c", NULL};
     spec_compile(c, STAGE_PLAN);
     if (!target) {
         target = default_targets(arena, graph_rows_dtype(c->module->forward), c->program->arithmetic);
@@ -117,6 +119,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
         write_text(arena, arena_printf(arena, "%s_weights.S", stem), emitted->assembly);
     if (weights && !in_text) packed_write(arena, arena_printf(arena, "%s.attnw", stem), c->program, weights);
     if (with->runtime) write_embedded(arena, folder, runtime);
+    if (with->runtime && c->model->encoder && c->model->encoder->mel_bins) write_embedded(arena, folder, sound);
     write_text(arena, arena_printf(arena, "%s.h", stem), emitted->h);
     write_text(arena, arena_printf(arena, "%s.c", stem), emitted->c);
 }

@@ -13,7 +13,8 @@ static const char usage[] =
     "                       created if it does not exist. The program takes texts as arguments or as lines of\n"
     "                       standard input, and prints for each what the config names: a vector as a JSON array;\n"
     "                       LABEL, a tab and its probability; the score of a pair `query<tab>text`; a text with its\n"
-    "                       continuation; or what a decoder writes for it\n" HELP_PRECISION
+    "                       continuation; or what a decoder writes for it. That of a Whisper takes files of sound,\n"
+    "                       and prints their words\n" HELP_PRECISION
     "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n"
     "  --name NAME          name of the model and of the program (default: the name of its family)\n"
     "  --part PART          the part of a model of several parts, such as `text` of CLIP\n"
@@ -23,8 +24,8 @@ static const char usage[] =
 
 /* Names of files that the program has beside those of the model. */
 static void check_name(const char *name) {
-    static const char *const taken[] = {"main",         "tokenizer",     "Makefile",
-                                        "attn_runtime", "attn_generate", "attn_sample"};
+    static const char *const taken[] = {"main",          "tokenizer",   "Makefile", "attn_runtime",
+                                        "attn_generate", "attn_sample", "attn_mel", "attn_transcribe"};
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (strcmp(name, taken[i]) == 0)
             usage_error(usage, "`--name`: %s is a name of other files of the program", name);
@@ -64,12 +65,13 @@ static void write_project(const Project *p, Compilation *c, const char *folder, 
     write_text(arena, arena_printf(arena, "%s/%s.attn", folder, c->model->name), c->source->text);
     write_text(arena, arena_printf(arena, "%s/main.c", folder), program);
     write_text(arena, arena_printf(arena, "%s/Makefile", folder), makefile);
+    if (p->task == TASK_TRANSCRIBE) project_tone_write(arena, arena_printf(arena, "%s/" EXAMPLE_SOUND, folder));
     outputs_release();
     progress_end();
 }
 
 static void build_and_show(const Project *p, const char *folder) {
-    const char *name = p->model->name, *example = project_example(p);
+    const char *name = p->model->name, *example = project_example(p, folder);
     const char *program = arena_printf(p->arena, "%s/%s", folder, name);
     const char *const make[] = {"make", "-s", "-C", folder, name, NULL};
     progress_begin("building %s", program);

@@ -169,6 +169,7 @@ static const char *step_names(Arena *arena, const Plan *plan) {
 
 EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, TemplateVars *vars) {
     bool encode = plan == plan->program->entries[ENTRY_ENCODE];
+    const Stack *encoder = plan->program->module->model->encoder;
     EntrySizes sizes = {.control_bytes = set_control(arena, plan, vars), .scratch_bytes = scratch_bytes};
     sizes.workspace_bytes = sizes.control_bytes + round_up(plan->workspace_bytes, ALIGNMENT);
     set_arrays(arena, plan, vars);
@@ -180,6 +181,8 @@ EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, Temp
                    {"source_seq", plan->source_seq.n},
                    {"source_exact", plan->source_seq.exact},
                    {"source_rows", plan->source_rows},
+                   {"mel_bins", encoder ? encoder->mel_bins : 0},
+                   {"mel_frames", encoder ? encoder->mel_frames : 0},
                    {"is_encode", encode},
                    {"full", plan->program->unroll_full},
                    {"workspace_bytes", sizes.workspace_bytes},

@@ -7,7 +7,7 @@
 
 enum { MOST_BYTES = 1 << 20 };
 
-static const char *const tasks[] = {"embed", "classify", "rerank", "generate", "translate"};
+static const char *const tasks[] = {"embed", "classify", "rerank", "generate", "translate", "transcribe"};
 
 /* What a C string literal holds for these bytes. */
 static const char *spelled(Arena *arena, const char *text) {
@@ -21,14 +21,39 @@ static const char *spelled(Arena *arena, const char *text) {
     return out.data;
 }
 
-static bool writes(const Project *p) { return p->task == TASK_GENERATE || p->task == TASK_TRANSLATE; }
+static bool writes(const Project *p) {
+    return p->task == TASK_GENERATE || p->task == TASK_TRANSLATE || p->task == TASK_TRANSCRIBE;
+}
 
 /* The output that the program shows. */
 static const char *output_of(const Project *p) { return p->model->head.classifier ? "logits" : "pooled"; }
 
+static void set_tokens(TemplateVars *vars, const char *name, Tokens tokens, const char **codes) {
+    TemplateList *list = vars_list(vars, name);
+    for (int64_t i = 0; i < tokens.count; i++) {
+        TemplateVars *record = list_record(list);
+        vars_int(record, "id", tokens.ids[i]);
+        if (codes) vars_text(record, "code", codes[i]);
+    }
+}
+
+static void set_speech(const Speech *s, Arena *arena, TemplateVars *vars) {
+    const char **codes = arena_array(arena, (size_t)s->languages.count, sizeof *codes);
+    for (int64_t i = 0; i < s->languages.count; i++) codes[i] = spelled(arena, s->codes[i]);
+    vars_int(vars, "end_token", s->end);
+    vars_int(vars, "no_times", s->no_times);
+    vars_int(vars, "latest_first", s->latest_first);
+    vars_int(vars, "language", s->language);
+    vars_int(vars, "transcribe", s->transcribe);
+    vars_int(vars, "translate", s->translate);
+    set_tokens(vars, "languages", s->languages, codes);
+    set_tokens(vars, "never", s->never, NULL);
+    set_tokens(vars, "never_first", s->never_first, NULL);
+}
+
 const char *project_main(const Project *p) {
     const Model *m = p->model;
-    const Stack *reader = m->encoder ? m->encoder : m->decoder;
+    const Stack *reader = project_text_stack(m);
     TemplateVars *vars = vars_new(p->arena, NULL);
     vars_text(vars, "p", m->name);
     vars_text(vars, "P", upper_case(p->arena, m->name));
@@ -46,6 +71,7 @@ const char *project_main(const Project *p) {
     vars_int(vars, "end", m->n_end);
     vars_int(vars, "forced", p->forced);
     vars_int(vars, "vocab", reader->vocab);
+    set_speech(&p->speech, p->arena, vars);
     TemplateList *labels = vars_list(vars, "labels");
     for (int64_t i = 0; p->labels && i < m->head.classifier; i++)
         vars_text(list_record(labels), "text", spelled(p->arena, p->labels[i]));
@@ -57,38 +83,46 @@ const char *project_main(const Project *p) {
 static const char *const runtime[] = {"attn_runtime.c", "attn_runtime.h", NULL};
 static const char *const searching[] = {"attn_runtime.c",  "attn_runtime.h", "attn_generate.c",
                                         "attn_generate.h", "attn_sample.c",  "attn_sample.h", NULL};
+static const char *const listening[] = {
+    "attn_runtime.c",    "attn_runtime.h",    "attn_generate.c", "attn_generate.h", "attn_sample.c", "attn_sample.h",
+    "attn_transcribe.c", "attn_transcribe.h", "attn_mel.c",      "attn_mel.h",      NULL};
 static const char *const tokenizing[] = {"added.c", "attn_tokenizer.h", "attn_tokenizer_internal.h",
     "attn_tokenizer_json.h", "bpe.c", "buffer.c", "build.c", "decode.c", "encode.c", "files.c", "gguf.c", "json.c",
     "json_model.c", "json_values.c", "models.c", "normalize.c", "pair.c", "pattern.c", "split.c", "unicode.c",
     "vocabulary.c", NULL};
 
 const char *const *project_sources(const Project *p, bool tokenizer) {
-    return tokenizer ? tokenizing : writes(p) ? searching : runtime;
+    return tokenizer ? tokenizing : p->task == TASK_TRANSCRIBE ? listening : writes(p) ? searching : runtime;
 }
 
 const char *project_makefile(const Project *p, const char *cc) {
     const char *name = p->model->name;
+    const bool listens = p->task == TASK_TRANSCRIBE;
     Text out = text_new(p->arena);
-    text_printf(&out, "# make builds %s, which needs Oniguruma, cJSON and utf8proc (on Debian libonig-dev,\n"
-                      "# libcjson-dev and libutf8proc-dev).\n"
-                      "CC = %s\nCFLAGS = -O2\nSOURCES = main.c %s.c", name, cc, name);
+    text_printf(&out, "# make builds %s, which needs Oniguruma, cJSON and utf8proc%s (on Debian libonig-dev,\n"
+                      "# libcjson-dev, libutf8proc-dev%s).\n"
+                      "CC = %s\nCFLAGS = -O2\nSOURCES = main.c %s.c",
+                name, listens ? ", libsndfile and libsamplerate" : "",
+                listens ? ", libsndfile1-dev and libsamplerate0-dev" : "", cc, name);
     for (const char *const *file = project_sources(p, false); *file; file++)
         if (text_ends(*file, ".c")) text_printf(&out, " %s", *file);
     text_printf(&out, " \\\n    $(wildcard tokenizer/*.c)\n\n"
                       "%s: $(SOURCES) $(wildcard *.h tokenizer/*.h)\n"
                       "\t$(CC) -std=c11 $(CFLAGS) -Itokenizer $(SOURCES) -o $@ \\\n"
-                      "\t    -lonig -lcjson -lutf8proc -lpthread -lm\n\n"
-                      "clean:\n\trm -f %s\n\n.PHONY: clean\n", name, name);
+                      "\t    -lonig -lcjson -lutf8proc%s -lpthread -lm\n\n"
+                      "clean:\n\trm -f %s\n\n.PHONY: clean\n",
+                name, listens ? " -lsndfile -lsamplerate" : "", name);
     return out.data;
 }
 
-const char *project_example(const Project *p) {
+const char *project_example(const Project *p, const char *folder) {
     switch (p->task) {
     case TASK_EMBED: return "A text.";
     case TASK_CLASSIFY: return "I like it.";
     case TASK_RERANK: return "Where is the sun?\tThe sun is in the sky.";
     case TASK_GENERATE: return "Once upon a time";
     case TASK_TRANSLATE: return "Hello, world.";
+    case TASK_TRANSCRIBE: return arena_printf(p->arena, "%s/" EXAMPLE_SOUND, folder);
     }
     bug("no example for task %d", (int)p->task);
 }

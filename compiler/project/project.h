@@ -12,7 +12,24 @@ typedef enum Task {
     TASK_RERANK,    /* prints a number for it, or for a pair of texts */
     TASK_GENERATE,  /* continues it */
     TASK_TRANSLATE, /* reads it with the encoder, and prints what the decoder writes */
+    TASK_TRANSCRIBE /* prints the words of a sound */
 } Task;
+
+/* A list of tokens. */
+typedef struct Tokens {
+    int64_t *ids;
+    int64_t count;
+} Tokens;
+
+/* What TASK_TRANSCRIBE knows of the tokens that are no words; a token is -1 where the model has none. */
+typedef struct Speech {
+    int64_t end, no_times;
+    int64_t latest_first;     /* steps, or -1 */
+    Tokens never, never_first, languages;
+    const char **codes;       /* of the languages */
+    int64_t language;         /* -1: the program finds it */
+    int64_t transcribe, translate;
+} Speech;
 
 typedef struct Project {
     Arena *arena;
@@ -24,6 +41,7 @@ typedef struct Project {
     bool each;           /* of TASK_CLASSIFY: each class has a probability of its own */
     bool squashed;       /* of TASK_RERANK: the number is the logistic function of the logit */
     int64_t forced;      /* of TASK_TRANSLATE: the token behind `start`, or -1 */
+    Speech speech;       /* of TASK_TRANSCRIBE */
     const char *tokenizer; /* the name of the tokenizer's file in the project */
 } Project;
 
@@ -31,6 +49,21 @@ typedef struct Project {
 void project_task(Project *project);
 /* Whether the model has no head that gives a vector, so that the spec needs one. */
 bool project_needs_pool(const Imported *imported, const Model *model);
+
+/* The stack that reads or writes ids of tokens: the encoder, or the decoder of a model of sound. */
+const Stack *project_text_stack(const Model *model);
+
+/* --- setting.c: keys of the config. The value of a key of generation_config.json where the folder has that file and
+ * the key is in it, else of config.json; NULL where it is in neither, and where it is null. */
+const cJSON *project_setting(const Project *project, const char *key);
+/* A token of the decoder that `key` has as its value; a failure where it is none. */
+int64_t project_token(const Project *project, const char *key, const cJSON *value);
+
+/* --- speech.c: sets project->speech from the config. */
+void project_speech(Project *project);
+/* Writes a WAVE file of one second of a tone, which stands for a sound that a program needs to show what it does. */
+void project_tone_write(Arena *arena, const char *path);
+#define EXAMPLE_SOUND "tone.wav"
 
 /* --- restated.c: the text of an imported spec with another precision in place of all that it states. */
 const char *project_precision(Arena *arena, const char *spec, const Precision *precision);
@@ -45,7 +78,7 @@ void project_tokenizer_write(const Project *project, const char *folder);
 /* --- program.c: the text of main.c, of the Makefile, and of a call of the program that shows what it does. */
 const char *project_main(const Project *project);
 const char *project_makefile(const Project *project, const char *cc);
-const char *project_example(const Project *project);
+const char *project_example(const Project *project, const char *folder);
 /* The names of the runtime's files that the program is made of, ended by NULL: with `tokenizer` those of the folder
  * `tokenizer`, else those beside main.c. */
 const char *const *project_sources(const Project *project, bool tokenizer);

@@ -9,7 +9,9 @@ static _Noreturn void refuse(const Project *p, const char *why) {
                 p->source, why);
 }
 
-static const Stack *stack_of(const Model *model) { return model->encoder ? model->encoder : model->decoder; }
+const Stack *project_text_stack(const Model *model) {
+    return model->encoder && (model->encoder->vocab || !model->decoder) ? model->encoder : model->decoder;
+}
 
 static bool is_classifier(const Imported *imported) {
     return imported->class_name && text_ends(imported->class_name, "ForSequenceClassification");
@@ -37,23 +39,10 @@ static void read_labels(Project *p) {
     }
 }
 
-/* A number of generation_config.json where the folder has that file and the number is in it, else of the config. */
-static const cJSON *number_of(const Project *p, const char *key) {
-    const char *path = arena_printf(p->arena, "%s/generation_config.json", p->imported.folder);
-    const cJSON *config = file_exists(path) ? config_read(p->arena, path) : p->imported.config;
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(config, key);
-    if (!item) item = cJSON_GetObjectItemCaseSensitive(p->imported.config, key);
-    return cJSON_IsNumber(item) ? item : NULL;
-}
-
 /* Models of several languages have a token behind the start, which names the language. */
 static void read_forced(Project *p) {
-    const cJSON *forced = number_of(p, "forced_bos_token_id");
-    if (!forced) return;
-    if (!(forced->valuedouble >= 0 && forced->valuedouble < (double)p->model->decoder->vocab) ||
-        forced->valuedouble != (double)(int64_t)forced->valuedouble)
-        fail("%s: `forced_bos_token_id` is %g, which is no token of the decoder", p->source, forced->valuedouble);
-    p->forced = (int64_t)forced->valuedouble;
+    const cJSON *forced = project_setting(p, "forced_bos_token_id");
+    if (cJSON_IsNumber(forced)) p->forced = project_token(p, "forced_bos_token_id", forced);
 }
 
 static void classify(Project *p) {
@@ -70,12 +59,15 @@ void project_task(Project *p) {
     const Model *m = p->model;
     const bool both = m->encoder && m->decoder;
     p->forced = -1;
-    if (m->alone || !stack_of(m)->vocab) refuse(p, "its input is no text");
+    const bool hears = both && m->encoder->mel_bins;
+    if (m->alone || !project_text_stack(m)->vocab || (both && !m->encoder->vocab && !hears))
+        refuse(p, "its input is neither a text nor a sound with words");
     if (m->head.classifier_rows) refuse(p, "its head classifies each row");
     if (m->head.logits && !m->decoder) refuse(p, "its head gives the token of each row");
     if (both && !m->head.logits) refuse(p, "it has a decoder, and no logits to write with");
-    p->task = both ? TASK_TRANSLATE : m->head.logits ? TASK_GENERATE : TASK_EMBED;
+    p->task = hears ? TASK_TRANSCRIBE : both ? TASK_TRANSLATE : m->head.logits ? TASK_GENERATE : TASK_EMBED;
     if (both && m->start < 0) refuse(p, "no token begins its decoder's text");
-    if (both) read_forced(p);
+    if (p->task == TASK_TRANSLATE) read_forced(p);
+    if (p->task == TASK_TRANSCRIBE) project_speech(p);
     if (is_classifier(&p->imported) && m->head.classifier) classify(p);
 }

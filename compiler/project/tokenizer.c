@@ -79,7 +79,7 @@ static double ids_of_gguf(const Project *p) {
 
 /* A model has a row for each token, and perhaps more rows. */
 static void check_ids(const Project *p) {
-    const Stack *reader = p->model->encoder ? p->model->encoder : p->model->decoder;
+    const Stack *reader = project_text_stack(p->model);
     const char *path = p->imported.folder ? in_folder(p, p->tokenizer) : p->source;
     const double ids = !p->imported.folder                ? ids_of_gguf(p)
                        : text_ends(p->tokenizer, ".json") ? ids_of_json(p, path)

@@ -430,6 +430,34 @@ class Story(Tests):
         expect("usage: story" in self.story("--help").out, "no help")
 
 
+class Transcribe(Tests):
+    """examples/transcribe, with a small model and what transformers writes for its sounds"""
+    def test_transcribe(self):
+        model = os.path.join(ROOT, "tests/parity/sounds/several")
+        program, spec = self.path("transcribe"), self.path("whisper.attn")
+        run(ATTNC, "import", model, "-o", spec, "--name", "whisper")
+        run(ATTNC, "compile", spec, "-o", self.scratch, "--weights", model)
+        for compiler in COMPILERS:
+            run(compiler, *STRICT, "-D_GNU_SOURCE", *(SANITIZE if compiler == "gcc" else []), "-I" + self.scratch,
+                "examples/transcribe/transcribe.c", "runtime/attn_transcribe.c", "runtime/attn_mel.c",
+                "runtime/attn_generate.c", "runtime/attn_sample.c", "runtime/attn_runtime.c", *TOKENIZER,
+                self.path("whisper.c"), "-o", program, "-lsndfile", *TOKENIZER_LIBRARIES)
+            with open(os.path.join(model, "told.json"), encoding="utf-8") as file:
+                told = json.load(file)
+            files = [self.path("whisper.attnw"), model]
+            for i, calls in enumerate(told):
+                for call, flags in (("times", []), ("french", ["--language", "fr"])):
+                    said = run(program, *flags, *files, os.path.join(model, "%d.wav" % i)).out
+                    cues = ["00:00:%06.3f --> 00:00:%06.3f\n%s\n" % (begin, end, " ".join("w%d" % w for w in words))
+                            for begin, end, words in calls[call]]
+                    expect(said == "WEBVTT\n\n" + "".join(cue + "\n" for cue in cues), said)
+        for words, why in (([], "three files are needed"), (["--language", "xx", *files, "a"], "no language `xx`"),
+                           (["--none", *files, "a"], "no option `--none`"),
+                           ([*files, os.path.join(model, "config.json")], "config.json: "),
+                           ([files[0], self.scratch, "a"], "generation_config.json: ")):
+            expect(why in run(program, *words, status=1).err, why)
+
+
 class ByHand(Tests):
     """examples/by_hand"""
     def test_by_hand_files_are_their_scripts(self):

@@ -9,6 +9,7 @@ import random
 import shutil
 import struct
 import sys
+import wave
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -222,6 +223,85 @@ class Get:
             ids = self.generated(9, [3] + [forced] * (forced is not None), around(4, 6, 8))[1 + (forced is not None):]
             assert self.lines("--max-new", "9", "w4 w6 w8") == [" ".join("w%d" % i for i in ids)]
 
+    def listens(self, name, **changes):
+        """The program of a model of tests/parity/sounds with these keys of generation_config.json."""
+        folder = self.path("_".join(["listens", name, *changes]))
+        shutil.copytree(os.path.join(TESTS, "parity", "sounds", name), folder)
+        path = os.path.join(folder, "generation_config.json")
+        with open(path, encoding="utf-8") as file:
+            config = json.load(file)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**config, **changes}, file)
+        self.get(folder, "--name", "ear")
+        return folder
+
+    def test_transcribes(self):
+        """What generate of transformers writes, by tests/parity/make_sounds.py."""
+        flags = {"plain": [], "times": ["--times"], "translate": ["--translate", "--language", "fr"],
+                 "french": ["--times", "--language", "fr"]}
+        for name in ("several", "single"):
+            folder = self.listens(name)
+            with open(os.path.join(folder, "told.json"), encoding="utf-8") as file:
+                told = json.load(file)
+            for i, calls in enumerate(told):
+                for call, segments in calls.items():
+                    said = self.lines(*flags[call], os.path.join(folder, "%d.wav" % i))
+                    texts = [" ".join("w%d" % word for word in words) for _, _, words in segments]
+                    if "--times" in flags[call]:
+                        wanted = ["00:00:%06.3f --> 00:00:%06.3f  %s" % (begin, end, text)
+                                  for (begin, end, _), text in zip(segments, texts)]
+                    else:
+                        wanted = [" ".join(texts)]
+                    assert said == wanted, (name, i, call, said, wanted)
+            assert len(told[-1]["times"]) > 4, "a sound of several windows"
+        paths = [os.path.join(folder, "%d.wav" % i) for i in (0, 1)]
+        assert self.lines(given="\n".join(paths) + "\n") == self.lines(*paths)
+
+    def test_transcribes_other_files(self):
+        """Two channels, another number of samples a second, and files that are no sound."""
+        folder = self.listens("several", language="fr")
+        with wave.open(os.path.join(folder, "1.wav")) as file:
+            samples = array.array("h", file.readframes(file.getnframes()))
+
+        def written(name, channels, rate, numbers):
+            path = self.path(name)
+            with wave.open(path, "wb") as file:
+                file.setnchannels(channels)
+                file.setsampwidth(2)
+                file.setframerate(rate)
+                file.writeframes(array.array("h", numbers).tobytes())
+            return path
+
+        mono = self.lines("--times", os.path.join(folder, "1.wav"))
+        assert mono == self.lines("--times", "--language", "fr", os.path.join(folder, "1.wav")), "the config's language"
+        assert mono == self.lines("--times", written("two.wav", 2, 16000, [x for x in samples for _ in range(2)]))
+        slow = [samples[i // 2] if i % 2 == 0 else (samples[i // 2] + samples[min(i // 2 + 1, len(samples) - 1)]) // 2
+                for i in range(2 * len(samples))]
+        assert len(self.lines("--times", written("fast.wav", 1, 32000, slow))) == len(mono)
+        for path, words in ((written("empty.wav", 1, 16000, []), "it has no samples"),
+                            (os.path.join(folder, "config.json"), "config.json: "),
+                            (self.path("nothing.wav"), "nothing.wav: ")):
+            assert words in run(self.program, path, status=1).stderr, path
+        for words in (["--language", "xx", "a"], ["--language"], ["--max-new", "3", "a"]):
+            assert "usage: ear [--threads N] [--times]" in run(self.program, *words, status=2).stderr
+
+    def test_refuses_speech(self):
+        for name, key, value, words in (
+                ("range", "suppress_tokens", [3, 99], "`suppress_tokens` has 99, which is no token of the decoder"),
+                ("list", "begin_suppress_tokens", "all", "`begin_suppress_tokens` is no list of tokens"),
+                ("word", "suppress_tokens", ["a"], "`suppress_tokens` has a value, which is no token"),
+                ("code", "lang_to_id", {"en": 32}, "the name `en`, which is not of the form <|code|>"),
+                ("time", "no_timestamps_token_id", -3, "`no_timestamps_token_id` has -3, which is no token")):
+            folder = self.path("speech_" + name)
+            shutil.copytree(os.path.join(TESTS, "parity", "sounds", "several"), folder)
+            path = os.path.join(folder, "generation_config.json")
+            with open(path, encoding="utf-8") as file:
+                config = json.load(file)
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({**config, key: value}, file)
+            said = self.get(folder, status=1)
+            assert words in said, said
+
     def test_precision(self):
         """The spec states it, so that the spec and the weights belong together."""
         self.get(self.folder("rounds", "llama_odd", PLAIN, bos_token_id=None), "--precision", "int8")
@@ -314,7 +394,7 @@ class Get:
         masked, labels = self.folder("masked", "bert_masked"), self.folder("labels", "bert_tokens")
         for folder, words in ((masked, "its head gives the token of each row"),
                               (labels, "its head classifies each row"),
-                              (self.folder("image", "vit_odd"), "its input is no text"),
+                              (self.folder("image", "vit_odd"), "its input is neither a text nor a sound"),
                               (self.folder("judge", "bart_classifier"), "no logits to write with")):
             said = self.get(folder, status=CANNOT)
             assert words in said and "attnc import writes its spec" in said, said

@@ -1,0 +1,18 @@
+/* setting.c: keys of the files beside the weights that say how a model generates text. */
+#include "project.h"
+
+const cJSON *project_setting(const Project *p, const char *key) {
+    const char *path = arena_printf(p->arena, "%s/generation_config.json", p->imported.folder);
+    const cJSON *config = file_exists(path) ? config_read(p->arena, path) : p->imported.config;
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(config, key);
+    if (!item) item = cJSON_GetObjectItemCaseSensitive(p->imported.config, key);
+    return item && !cJSON_IsNull(item) ? item : NULL;
+}
+
+int64_t project_token(const Project *p, const char *key, const cJSON *value) {
+    const double id = cJSON_IsNumber(value) ? value->valuedouble : -1;
+    if (!(id >= 0 && id < (double)p->model->decoder->vocab) || id != (double)(int64_t)id)
+        fail("%s: `%s` has %s, which is no token of the decoder", p->source, key,
+             cJSON_IsNumber(value) ? arena_printf(p->arena, "%g", value->valuedouble) : "a value");
+    return (int64_t)id;
+}
