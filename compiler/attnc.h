@@ -594,13 +594,18 @@ typedef struct Head {
     bool classifier_bias, classifier_rows; /* rows: a projection of every row */
 } Head;
 
+/* Rows begin..end-1 of a tensor. */
+typedef struct RowRange {
+    int64_t begin, end;
+} RowRange;
+
 /* A line of a `weights` block, which maps a canonical tensor to its name in a file. */
 typedef struct SourceName {
     Location location;
     const char *canonical, *from; /* patterns that may contain {layer} and end in .*; `from` may contain {expert} */
     bool transpose, optional;
-    bool has_rows;
-    int64_t row_begin, row_end; /* rows of the file's tensor */
+    RowRange *rows; /* of the file's tensor, one behind the other; NULL: all */
+    int64_t n_rows; /* ranges */
     /* Where groups > 0, the rows are [groups][parts][rest], and parts take..take_end-1 of each group are used. */
     int64_t groups, parts, take, take_end;
 } SourceName;

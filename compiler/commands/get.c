@@ -99,7 +99,7 @@ int command_get(int argc, char **argv) {
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
     if (name_option(arena, usage, name)) check_name(name);
     const ImportOptions import = {name, part, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
-                                  ignored_keys(arena, usage, ignored)};
+                                  ignored_keys(arena, usage, ignored), {0}};
     const Precision wanted = option_precision(arena, usage, precision);
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     cc = cc_find(arena, cc, false);

@@ -5,13 +5,15 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc import DIR|FILE.gguf -o SPEC [--name NAME] [--part PART] [--seq N] [--ignore-key K],\n"
+    "attnc import DIR|FILE.gguf -o SPEC [--name NAME] [--part PART] [--seq N] [--score T[,T]] [--ignore-key K],\n"
     "or attnc import --list\n"
     "  -o SPEC              the spec to write\n"
     "  --name NAME          name of the model and of its C (default: the name of its family)\n"
     "  --part PART          the part of a model of several parts, such as `text` and `vision` of CLIP\n"
     "  --seq N              largest number of rows of a sequence (default: the limit of the config and of its\n"
     "                       tokenizer, but at most 2048)\n"
+    "  --score T[,T]        a decoder judges texts by the logit of token T in the last row, or by that of one token\n"
+    "                       less that of another, such as `yes` and `no`: its head computes these alone\n"
     "  --ignore-key K[,K…]  ignores keys of the config that attnc does not know; OBJECT.K is a key in an object, and\n"
     "                       of a GGUF file the key ARCHITECTURE.OBJECT.K\n"
     "  --list               lists the known model types and their families, behind `gguf` those of GGUF files";
@@ -50,17 +52,30 @@ const char *name_option(Arena *arena, const char *usage_text, const char *name) 
     return name;
 }
 
+/* The tokens of --score. */
+static Score score_option(Arena *arena, const char *text) {
+    Score score = {.origin = "--score"};
+    for (const char *at = text; at && score.n < 2; score.n++) {
+        const size_t size = strcspn(at, ",");
+        score.tokens[score.n] = score_token(arena_copy(arena, at, size));
+        if (score.tokens[score.n] < 0 || (score.n && at[size]))
+            usage_error(usage, "`--score` wants the number of a token, or of two with a comma between them");
+        at = at[size] ? at + size + 1 : NULL;
+    }
+    return score;
+}
+
 int command_import(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *directory = NULL, *to = NULL, *name = NULL, *part = NULL, *seq = NULL;
+    const char *directory = NULL, *to = NULL, *name = NULL, *part = NULL, *seq = NULL, *score = NULL;
     bool list = false;
     ValueNode *ignored = NULL;
     const Option options[] = {{"-o", .text = &to}, {"--name", .text = &name}, {"--part", .text = &part},
-                              {"--seq", .text = &seq},
+                              {"--seq", .text = &seq}, {"--score", .text = &score},
                               {"--ignore-key", .list = &ignored}, {"--list", .flag = &list}};
     for (int i = 0; i < argc; i++) list |= strcmp(argv[i], "--list") == 0;
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &directory, list ? 0 : 1);
-    if (list && (to || seq || name || part || ignored)) usage_error(usage, "`--list` stands alone");
+    if (list && (to || seq || name || part || score || ignored)) usage_error(usage, "`--list` stands alone");
     if (list) {
         print_families(arena, families, "");
         print_families(arena, gguf_families, "gguf ");
@@ -70,7 +85,7 @@ int command_import(int argc, char **argv) {
     if (!to) usage_error(usage, "`-o` is missing");
     const ImportOptions with = {name_option(arena, usage, name), part,
                                 option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
-                                ignored_keys(arena, usage, ignored)};
+                                ignored_keys(arena, usage, ignored), score_option(arena, score)};
     const Imported made = import_spec(arena, directory, to, &with);
     write_text(arena, to, made.spec);
     report_lines(made.notes);

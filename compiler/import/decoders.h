@@ -27,10 +27,11 @@
     "[tied&!#" table "? " stack ".embedding.tokens.weight " head "]\n"
 #define TOKEN_TABLE(table, head) TOKEN_TABLE_IN("decoder", table, head)
 
-/* `words` are options of `head logits`. */
+/* `words` are options of `head logits`; a score that needs one cannot be said, and the spec is refused for it. */
 #define HEAD_SPEC(words)                                                          \
     "[task=logits? head logits][task=logits&tied? tied][task=logits?" words "]\n" \
     "[task=classify? head pool last classifier ${#score.weight} no_bias]\n"      \
+    "[task=score? head pool last classifier ${answers} no_bias][task=score?" words "]\n" \
     DECODER_ROW_HEADS
 /* Some decoders call the matrix of ForTokenClassification `score`, as that of a sequence, and others `classifier`. */
 #define DECODER_ROW_HEADS                                                                                  \
@@ -45,6 +46,9 @@
 #define HEAD_TENSORS                                         \
     "[task=logits&!tied? head.weight lm_head.weight]\n"      \
     "[task=classify? classifier.weight score.weight]\n"      \
+    "[task=score&!tied? classifier.weight lm_head.weight rows ${answer_rows}]\n"                              \
+    "[task=score&tied&#embed_tokens.weight? classifier.weight embed_tokens.weight rows ${answer_rows}]\n"     \
+    "[task=score&tied&!#embed_tokens.weight? classifier.weight lm_head.weight rows ${answer_rows}]\n"         \
     DECODER_ROW_TENSORS                                      \
     "ignore lm_head.* score.* qa_outputs.* classifier.*\n"
 

@@ -98,6 +98,7 @@ void hf_source(Import *import, const char *directory) {
     find_part(import);
     find_class(import);
     sentence_task(import);
+    score_task(import);
     import->origin = arena_printf(arena, "%s, model_type %s", import->class_name, import->type);
     import->weights_path = weights_of(import, directory, folder);
     import->file = tensor_file_open(arena, import->weights_path);

@@ -118,11 +118,19 @@ typedef struct Variable {
     struct Variable *next;
 } Variable;
 
+/* The tokens whose logits in the last row are the score of a text: one, or one for and one against. */
+typedef struct Score {
+    int n; /* 0: the model has another head */
+    int64_t tokens[2];
+    const char *origin; /* what named them, for messages */
+} Score;
+
 typedef struct ImportOptions {
     const char *name;           /* the name of the model; NULL takes that of its family */
     const char *part;           /* the word of --part, or NULL */
     int64_t seq;                /* the number of --seq, or 0 without it */
     const char *const *ignored; /* the keys of --ignore-key, with dots into objects, ended by NULL; or NULL */
+    Score score;                /* of --score */
 } ImportOptions;
 
 /* A variable with a text for each layer. */
@@ -145,6 +153,7 @@ typedef struct Import {
     LayerList *layer_lists;
     const ImportOptions *options;
     struct Sentence *sentence; /* NULL without modules of sentence-transformers */
+    Score score;               /* of --score, or of a module of sentence-transformers */
     const char *within;        /* the key of the object that `config` points to, or NULL for the whole config */
     bool *ignored_met;         /* [options->ignored]: whether the config has that key and nothing else reads it */
     Text buffers; /* patterns of `buffer`, separated by spaces */
@@ -161,6 +170,7 @@ typedef struct Imported {
     const cJSON *config;
     const char *prompt;     /* what stands in front of every text, or "" */
     const char *activation; /* the Python class of what follows the logits, or NULL */
+    bool scores;            /* the head is a Score */
 } Imported;
 
 /* --- spec.c */
@@ -186,6 +196,11 @@ void import_note(Import *import, const char *format, ...) __attribute__((format(
 const char *folder_of(Arena *arena, const char *path); /* PATH, or the folder of PATH if PATH is a config.json */
 const char *folder_config(Arena *arena, const char *folder);
 const char *folder_of_weights(Arena *arena, const char *folder); /* folder_weights of formats/, never NULL */
+
+/* --- score.c */
+int64_t score_token(const char *text);                       /* -1 where it is no number of a token */
+void score_task(Import *import);                             /* sets the variables of a head for import->score */
+void score_check(const Import *import, const char *body);    /* fails where the family's body has no such head */
 
 /* --- sentence.c: the modules that sentence-transformers adds behind a model. */
 /* Reads DIRECTORY/modules.json where it exists; returns the folder of the model itself. */

@@ -8,6 +8,7 @@ typedef struct Sentence {
     const char *list_path; /* modules.json */
     const char *folder;    /* folder of the model itself, without a final slash */
     bool own_head;         /* a cross encoder keeps the head of its class */
+    bool generates;        /* it is a decoder of logits, for the module LogitScore */
     const char *pool, *pool_path;
     bool prompt_pooled;    /* false where the pool leaves out the rows of a prompt */
     int64_t width;         /* width of the rows that the pool expects, or 0 */
@@ -83,7 +84,7 @@ static void check_arguments(const Import *import, const char *path, const cJSON 
 
 static void check_modality(const Import *import, const char *path, const cJSON *object) {
     const char *output = string(import, path, object, "module_output_name");
-    if (output && strcmp(output, "token_embeddings") != 0 && strcmp(output, "scores") != 0)
+    if (output && !word_find(import->arena, "token_embeddings scores causal_logits", output))
         fail("%s: `module_output_name` is \"%.60s\"; token_embeddings is understood", path, output);
     const cJSON *modality = get(object, "modality_config");
     const cJSON *text = modality ? get(modality, "text") : NULL;
@@ -131,9 +132,10 @@ static void read_transformer(Import *import, Sentence *sentence) {
     check_modality(import, path, config);
     const char *task = string(import, path, config, "transformer_task");
     sentence->own_head = task && strcmp(task, "sequence-classification") == 0;
-    if (task && !sentence->own_head && strcmp(task, "feature-extraction") != 0)
-        fail("%s: `transformer_task` is \"%.60s\"; feature-extraction and sequence-classification are understood", path,
-            task);
+    sentence->generates = task && strcmp(task, "text-generation") == 0;
+    if (task && !sentence->own_head && !sentence->generates && strcmp(task, "feature-extraction") != 0)
+        fail("%s: `transformer_task` is \"%.60s\"; feature-extraction, sequence-classification and text-generation are "
+            "understood", path, task);
     if (flag(import, path, config, "do_lower_case", false))
         import_note(import, "do_lower_case: the program must convert texts to lower case before it tokenizes them.");
 }
@@ -255,9 +257,31 @@ static void read_dense(Import *import, Sentence *sentence, const char *folder) {
     sentence->dense_width = to;
 }
 
+static int64_t token_of(const Import *import, const char *path, const cJSON *item) {
+    const double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+    if (!(value >= 0 && value <= INT32_MAX) || value != (double)(int64_t)value)
+        refuse(import, path, item, "the number of a token is understood");
+    return (int64_t)value;
+}
+
+/* The logits of a decoder become a score by the tokens that the module names. */
+static void read_score(Import *import, const char *folder) {
+    const char *path = config_of(import, folder);
+    const cJSON *config = config_read(import->arena, path);
+    only_keys(import, path, config, "true_token_id false_token_id module_input_name");
+    const cJSON *right = get(config, "true_token_id"), *wrong = get(config, "false_token_id");
+    const char *input = string(import, path, config, "module_input_name");
+    if (!right) fail("%s: `true_token_id` is missing", path);
+    if (input && strcmp(input, "causal_logits") != 0)
+        fail("%s: `module_input_name` is \"%.60s\"; causal_logits is understood", path, input);
+    if (import->score.n) fail("%s: a module LogitScore names the tokens already, and `--score` names others", path);
+    import->score = (Score){.n = wrong ? 2 : 1, .tokens = {token_of(import, path, right)}, .origin = path};
+    if (wrong) import->score.tokens[1] = token_of(import, path, wrong);
+}
+
 /* ---------------------------------------- the list of modules */
 
-static const char kinds[] = "Transformer Pooling Dense Normalize Dropout";
+static const char kinds[] = "Transformer Pooling Dense Normalize Dropout LogitScore";
 
 /* The last word of the type where the module belongs to sentence-transformers itself. */
 static const char *kind_of(const Import *import, const char *place, const char *type) {
@@ -300,6 +324,9 @@ static void read_module(Import *import, Sentence *sentence, const char *director
     } else if (strcmp(kind, "Pooling") == 0) {
         if (sentence->pool) fail("%s: it is the second Pooling", place);
         read_pooling(import, sentence, folder);
+    } else if (strcmp(kind, "LogitScore") == 0) {
+        if (!sentence->generates) fail("%s: it is a LogitScore behind a model without logits of tokens", place);
+        read_score(import, folder);
     } else if (strcmp(kind, "Dropout") != 0) { /* Dropout acts only in training */
         if (!sentence->pool) fail("%s: a %s without a Pooling in front of it has no pooled row", place, kind);
         if (strcmp(kind, "Dense") == 0) read_dense(import, sentence, folder);
@@ -315,9 +342,9 @@ static void read_whole(Import *import, Sentence *sentence, const char *directory
     only_keys(import, path, config, "__version__ prompts default_prompt_name similarity_fn_name model_type "
         "activation_fn");
     const char *type = string(import, path, config, "model_type"), *name;
-    if (type && strcmp(type, sentence->own_head ? "CrossEncoder" : "SentenceTransformer") != 0)
-        fail("%s: `model_type` is \"%.60s\"; %s is understood for this `transformer_task`", path, type,
-            sentence->own_head ? "CrossEncoder" : "SentenceTransformer");
+    const char *wanted = sentence->own_head || sentence->generates ? "CrossEncoder" : "SentenceTransformer";
+    if (type && strcmp(type, wanted) != 0)
+        fail("%s: `model_type` is \"%.60s\"; %s is understood for this `transformer_task`", path, type, wanted);
     const cJSON *prompts = get(config, "prompts");
     if (prompts && !cJSON_IsObject(prompts)) refuse(import, path, prompts, "an object is understood");
     for (const cJSON *prompt = prompts ? prompts->child : NULL; prompt; prompt = prompt->next)
@@ -343,8 +370,11 @@ const char *sentence_read(Import *import, const char *directory) {
     for (const cJSON *module = list->child; module; module = module->next, index++)
         read_module(import, sentence, directory, module, index);
     if (!index) fail("%s: it lists no module", path);
-    if (sentence->own_head && sentence->pool)
-        fail("%s: `transformer_task` sequence-classification gives no rows to the Pooling", path);
+    if ((sentence->own_head || sentence->generates) && sentence->pool)
+        fail("%s: `transformer_task` %s gives no rows to the Pooling", path,
+            sentence->own_head ? "sequence-classification" : "text-generation");
+    if (sentence->generates && !import->score.n)
+        fail("%s: `transformer_task` is text-generation, and no module LogitScore reads its logits", path);
     read_whole(import, sentence, directory);
     import->sentence = sentence;
     return sentence->folder;
@@ -358,7 +388,7 @@ void sentence_task(Import *import) {
     if (import->sentence->own_head && (!own || strcmp(own, "classify") != 0))
         fail("%s: `transformer_task` is sequence-classification, but %s has no head that attnc knows to classify",
             import->sentence->list_path, import->class_name);
-    if (import->sentence->own_head) return;
+    if (import->sentence->own_head || import->sentence->generates) return;
     const char *classes = import->family->classes;
     const char *stem = word_find(import->arena, import->family->types, import->type);
     bool encoder = strstr(classes, "=encoder") != NULL; /* T5 without its decoder */

@@ -29,6 +29,7 @@ static Filled fill(Import *import) {
     Text body = text_new(arena), weights = text_new(arena);
     const char *task = variable_get(import, "task", 4);
     spec_body(import, &body);
+    score_check(import, body.data);
     if (strcmp(task ? task : "", "rest") == 0)
         import_note(import, "The output `logits` is left out: the head of %s cannot be expressed in a spec, and the "
             "outputs end at `hidden`.", import->class_name);
@@ -89,10 +90,12 @@ static void check_tensors(Import *import, const Compilation *c, bool all) {
 }
 
 Imported import_spec(Arena *arena, const char *source, const char *spec_path, const ImportOptions *options) {
-    Import import = {.arena = arena, .options = options, .notes = text_new(arena), .buffers = text_new(arena)};
+    Import import = {.arena = arena, .options = options, .notes = text_new(arena), .buffers = text_new(arena),
+                     .score = options->score};
     const bool from_gguf = gguf_is(arena, source);
     if (from_gguf && options->part)
         fail("%s: `--part` is for a model of several parts, and a GGUF file has one", source);
+    if (from_gguf && options->score.n) fail("%s: `--score` is for a folder, and this is a GGUF file", source);
     if (from_gguf) gguf_source(&import, source);
     else hf_source(&import, source);
     keys_read_all(&import);
@@ -112,5 +115,6 @@ Imported import_spec(Arena *arena, const char *source, const char *spec_path, co
                       .class_name = import.class_name,
                       .config = import.config,
                       .prompt = sentence_prompt(&import),
-                      .activation = sentence_activation(&import)};
+                      .activation = sentence_activation(&import),
+                      .scores = import.score.n > 0};
 }

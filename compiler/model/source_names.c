@@ -50,6 +50,29 @@ static const Value *take_range(Resolver *r, const Scope *scope, const Value *wor
     return value->next;
 }
 
+static bool is_source_word(const Value *value) {
+    if (value->kind != VALUE_EXPR || value->expr->kind != EXPR_NAME) return false;
+    for (const char *const *word = source_words; *word; word++)
+        if (strcmp(*word, value->expr->text) == 0) return true;
+    return false;
+}
+
+/* Reads the ranges of rows behind the word `rows`. */
+static const Value *take_rows(Resolver *r, const Scope *scope, const Value *word, SourceName *out) {
+    int64_t most = 1;
+    for (const Value *v = word->next; v; v = v->next) most++;
+    out->rows = arena_array(r->arena, (size_t)most, sizeof *out->rows);
+    out->n_rows = 0;
+    const Value *last = word, *next;
+    do {
+        RowRange *range = &out->rows[out->n_rows++];
+        *range = (RowRange){0, 1};
+        next = take_range(r, scope, last, "`rows`", 0, &range->begin, &range->end);
+        last = last->next;
+    } while (next && next == last->next && next->kind != VALUE_STRING && !is_source_word(next));
+    return next;
+}
+
 static void source_line(Resolver *r, const Scope *scope, const Item *item, SourceName *out) {
     *out = (SourceName){.location = item->location, .canonical = item->name};
     Location from_location = item->location;
@@ -66,8 +89,7 @@ static void source_line(Resolver *r, const Scope *scope, const Item *item, Sourc
             out->optional = true;
             v = v->next;
         } else if (strcmp(word, "rows") == 0) {
-            out->has_rows = true;
-            v = take_range(r, scope, v, "`rows`", 0, &out->row_begin, &out->row_end);
+            v = take_rows(r, scope, v, out);
         } else if (strcmp(word, "interleaved") == 0) {
             v = take_range(r, scope, v, "`interleaved`", 1, &out->groups, NULL);
         } else if (strcmp(word, "parts") == 0) {

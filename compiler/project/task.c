@@ -62,6 +62,7 @@ void project_task(Project *p) {
     const bool hears = both && m->encoder->mel_bins;
     if (m->alone || !project_text_stack(m)->vocab || (both && !m->encoder->vocab && !hears))
         refuse(p, "its input is neither a text nor a sound with words");
+    if (p->imported.scores) refuse(p, "it judges texts in its chat template, which a program does not put around them");
     if (m->head.classifier_rows) refuse(p, "its head classifies each row");
     if (m->head.logits && !m->decoder) refuse(p, "its head gives the token of each row");
     if (both && !m->head.logits) refuse(p, "it has a decoder, and no logits to write with");

@@ -187,7 +187,32 @@ static Matrix taken(Arena *arena, const FileTensor *tensor, const SourceName *s,
     return (Matrix){out, s->groups * parts * rest, m.columns, m.rank};
 }
 
-static bool is_cut(const SourceName *s) { return s && (s->transpose || s->has_rows || s->groups); }
+/* Keeps the ranges of rows, one behind the other. */
+static Matrix rows_of(Arena *arena, const WeightSpec *spec, const FileTensor *tensor, const SourceName *s, Matrix m) {
+    int64_t rows = 0;
+    for (int64_t i = 0; i < s->n_rows; i++) {
+        const RowRange range = s->rows[i];
+        if (range.end > m.rows)
+            fail("%s: tensor `%s` has %lld rows, and rows %lld..%lld are wanted for `%s`", tensor->path, tensor->name,
+                 (long long)m.rows, (long long)range.begin, (long long)range.end, spec->name);
+        if (!add_fits(rows, range.end - range.begin, &rows))
+            fail("%s: tensor `%s`: its rows for `%s` are too many", tensor->path, tensor->name, spec->name);
+    }
+    if (!m.data) return (Matrix){NULL, rows, m.columns, m.rank};
+    if (s->n_rows == 1) return (Matrix){m.data + s->rows[0].begin * m.columns, rows, m.columns, m.rank};
+    int64_t count = 0, at = 0;
+    if (!mul_fits(rows, m.columns, &count))
+        fail("%s: tensor `%s`: its rows for `%s` are too many", tensor->path, tensor->name, spec->name);
+    float *out = arena_array(arena, (size_t)count, sizeof *out);
+    for (int64_t i = 0; i < s->n_rows; i++) {
+        const int64_t n = (s->rows[i].end - s->rows[i].begin) * m.columns;
+        memcpy(out + at, m.data + s->rows[i].begin * m.columns, (size_t)n * sizeof *out);
+        at += n;
+    }
+    return (Matrix){out, rows, m.columns, m.rank};
+}
+
+static bool is_cut(const SourceName *s) { return s && (s->transpose || s->rows || s->groups); }
 
 /* The tensor's numbers in the shape that is wanted; without `numbers` NULL, after the same checks of the shapes. */
 static const float *cut(Arena *arena, const WeightSpec *spec, Shape wanted, const Found *found,
@@ -195,13 +220,7 @@ static const float *cut(Arena *arena, const WeightSpec *spec, Shape wanted, cons
     const SourceName *s = found->source;
     Matrix m = read_matrix(arena, tensor, numbers);
     if (s && s->transpose) m = transposed(arena, m);
-    if (s && s->has_rows) {
-        if (s->row_end > m.rows)
-            fail("%s: tensor `%s` has %lld rows, and rows %lld..%lld are wanted for `%s`", tensor->path, tensor->name,
-                 (long long)m.rows, (long long)s->row_begin, (long long)s->row_end, spec->name);
-        if (m.data) m.data += s->row_begin * m.columns;
-        m.rows = s->row_end - s->row_begin;
-    }
+    if (s && s->rows) m = rows_of(arena, spec, tensor, s, m);
     if (s && s->groups) m = taken(arena, tensor, s, m);
     int64_t count = 0;
     const int64_t rows = wanted.dims[0];
@@ -255,7 +274,7 @@ static const float *cut_stacked(Arena *arena, const WeightSpec *spec, Shape each
     if (s && s->groups) m = taken(arena, tensor, s, m);
     Matrix one = {.rows = m.rows / n, .columns = m.columns, .rank = 2};
     const bool turned = s && s->transpose;
-    if ((s && s->has_rows) || m.rows != n * one.rows || (turned ? one.columns : one.rows) != each.dims[0] ||
+    if ((s && s->rows) || m.rows != n * one.rows || (turned ? one.columns : one.rows) != each.dims[0] ||
         (turned ? one.rows : one.columns) != each.dims[1])
         fail("%s: tensor `%s` has the shape %s%s, and `%s` wants %lld matrices %s one above the other", tensor->path,
              tensor->name, shape_text(arena, tensor->shape),

@@ -395,7 +395,8 @@ class Get:
         for folder, words in ((masked, "its head gives the token of each row"),
                               (labels, "its head classifies each row"),
                               (self.folder("image", "vit_odd"), "its input is neither a text nor a sound"),
-                              (self.folder("judge", "bart_classifier"), "no logits to write with")):
+                              (self.folder("judge", "bart_classifier"), "no logits to write with"),
+                              (os.path.join(TESTS, "parity", "sentences", "score_odd"), "in its chat template")):
             said = self.get(folder, status=CANNOT)
             assert words in said and "attnc import writes its spec" in said, said
         said = self.get(self.folder("mute", "llama_odd", None), status=1)

@@ -186,8 +186,38 @@ def lengths(Sentence):
         "sequence-classification", "BertModel")
 
 
+def scores(Sentence):
+    """Decoders whose score is the logit of a token, or of one less that of another."""
+    module = "1_LogitScore/config.json"
+    line = '"classifier.weight" from "embed_tokens.weight" rows 9 5'
+    Sentence("score_odd").accepted("score/module", "head pool last classifier 2 no_bias", line)
+    Sentence("score_odd").file(module, dict(true_token_id=3, false_token_id=None)).accepted(
+        "score/one", "head pool last classifier 1 no_bias", "rows 3")
+    for name, changes, said in (("none", dict(true_token_id=None), "`true_token_id` is missing"),
+                                ("text", dict(true_token_id="yes"), "`true_token_id` is \"yes\""),
+                                ("half", dict(false_token_id=1.5), "`false_token_id` is 1.5"),
+                                ("input", dict(module_input_name="logits"), "`module_input_name` is \"logits\""),
+                                ("key", dict(layer=1), "`layer` (1) is unknown")):
+        Sentence("score_odd").edit(module, **changes).refused("score/" + name, module, said)
+    Sentence("score_odd").edit(module, true_token_id=37).refused("score/beyond", "has 37 rows, and rows 37..38 are")
+    Sentence("score_odd").edit(BERT, transformer_task="feature-extraction").refused("score/task", "without logits")
+    Sentence("score_odd").modules(("", OLD % "Transformer")).refused("score/alone", "no module LogitScore reads")
+    Sentence("score_odd").refused("score/twice", module, "names others", options=("--score", "1"))
+    plain = Sentence("score_odd")
+    os.remove(os.path.join(plain.path, "modules.json"))
+    plain.accepted("score/option", line, "head pool last classifier 2 no_bias", options=("--score", "9,5"))
+    for name, said in (("bert_masked", "BertForMaskedLM gives no logits of tokens"),
+                       ("t5_odd", "import does not know of `t5`")):
+        Sentence(name, "fixtures").refused("score/" + name, "--score: ", said, options=("--score", "3"))
+    for name, line in (("cohere_odd", "no_bias scale 0.3"), ("phi_odd", "no_bias bias")):
+        Sentence(name, "fixtures").refused("score/" + name, "scale belong to `head logits`", line, "no valid spec",
+                                           options=("--score", "3"))
+    for words in ("x", "1,2,3", "-1", "1,", ""):
+        Sentence("score_odd").refused("score/option_" + words, "`--score` wants", options=("--score", words), status=2)
+
+
 def check(folder, run, report):
     Sentence = class_of(folder)
     Sentence.run, Sentence.report = staticmethod(run), staticmethod(report)
-    for group in (poolings, denses, lists, lengths):
+    for group in (poolings, denses, lists, lengths, scores):
         group(Sentence)

@@ -11,6 +11,7 @@ import sys
 
 import torch
 import transformers
+from sentence_transformers.cross_encoder.modules import LogitScore
 from sentence_transformers.sentence_transformer.modules import Dense, Dropout, Normalize, Pooling
 
 import make_fixtures as fixtures
@@ -32,6 +33,8 @@ CASES = {
     "max_odd": ("DistilBertModel", dict(vocab_size=37, dim=21, n_layers=2, n_heads=3, hidden_dim=11,
                                         max_position_embeddings=19), ["max"], "old 0_Transformer/"),
     "last_odd": ("Qwen3ForCausalLM", dict(LLAMA, head_dim=6, tie_word_embeddings=True), ["lasttoken", Normalize()], ""),
+    "score_odd": ("Qwen3ForCausalLM", dict(LLAMA, head_dim=6, tie_word_embeddings=True), [LogitScore(9, 5)], ""),
+    "score_one": ("LlamaForCausalLM", dict(LLAMA, hidden_size=16, tie_word_embeddings=False), [LogitScore(30)], ""),
     "masked_mean": ("BertForMaskedLM", dict(BERT, hidden_size=14), ["mean"], ""),
     "encoder_mean": ("T5ForConditionalGeneration", dict(fixtures.T5), ["mean", Normalize()], "old"),
     "tanh_odd": ("BertModel", dict(BERT, hidden_size=15, num_attention_heads=3), ["mean", Dense(15, 15)], ""),
@@ -87,6 +90,8 @@ def save_model(name, folder, kind):
         os.remove(os.path.join(place, "generation_config.json"))
     fixtures.halve(os.path.join(place, "model.safetensors"))
     base = transformers.T5EncoderModel if class_name.startswith("T5") else transformers.AutoModel
+    if isinstance(CASES[name][2][0], LogitScore):
+        base = transformers.AutoModelForCausalLM
     return base.from_pretrained(place, dtype=torch.float32, attn_implementation="eager").eval().double(), place
 
 
@@ -115,7 +120,14 @@ def make(name):
     write_json(os.path.join(folder, "modules.json"),
                [dict(idx=i, name=str(i), path=path, type=type_of) for i, (path, type_of) in enumerate(listed)])
     bert = os.path.join(place, "sentence_bert_config.json")
-    if old:
+    if isinstance(modules[0], LogitScore):
+        way = dict(method="forward", method_output_name="logits")
+        write_json(bert, dict(transformer_task="text-generation", module_output_name="causal_logits",
+                              modality_config=dict(text=way, message=dict(way, format="flat"))))
+        write_json(os.path.join(folder, "config_sentence_transformers.json"),
+                   dict(activation_fn="torch.nn.modules.activation.Sigmoid", default_prompt_name=None,
+                        model_type="CrossEncoder", prompts={}))
+    elif old:
         write_json(bert, dict(max_seq_length=12, do_lower_case=True))
     else:
         write_json(bert, dict(transformer_task="feature-extraction", module_output_name="token_embeddings",
@@ -130,11 +142,25 @@ def make(name):
     answer(name, folder, model, [m.double().eval() for m in modules])
 
 
+def scored(module, logits, mask):
+    """The logits of the module's tokens in the last row that is no padding, whose difference is its score."""
+    last = logits[torch.arange(len(logits)), mask.sum(1) - 1]
+    tokens = [t for t in (module.true_token_id, module.false_token_id) if t is not None]
+    score = module(dict(causal_logits=last[:, None]))["scores"][:, 0]
+    values = last[:, tokens]
+    assert torch.equal(score, values[:, 0] - values[:, 1] if len(tokens) > 1 else values[:, 0])
+    return values
+
+
 def answer(name, folder, model, modules):
     vocab = model.config.vocab_size
 
     def run(prefix, **inputs):
         with torch.no_grad():
+            if isinstance(modules[0], LogitScore):
+                values = scored(modules[0], model(**inputs).logits, inputs["attention_mask"])
+                fixtures.save(folder, "out.%slogits" % prefix, values if prefix else values[0])
+                return
             features = dict(token_embeddings=model(**inputs).last_hidden_state, **inputs)
             for module in modules:
                 features = module(features)

@@ -371,17 +371,17 @@ static void source_names(void **state) {
     (void)state;
     const Model *m = small("weights { prefix \"a.\" \"b.\"\nprefix \"c.\", ignore \"x.*\"\n"
                            "\"encoder.layers.{layer}.attention.query.*\" from \"q.{layer}.*\" "
-                           "rows 8..d_model transpose\n"
+                           "rows 8..d_model 3 transpose\n"
                            "\"encoder.layers.0.attention.key.weight\" from \"s\" interleaved 4 parts 3 take 1 optional,"
                            "\"encoder.embedding.tokens.weight\" from \"u\" interleaved 1 parts 4 take 1..3 }",
                            "encoder", "", "");
     assert_true(m->n_prefixes == 3 && m->n_ignored == 1 && m->n_source_names == 3);
     assert_string_equal(m->prefixes[2], "c.");
     const SourceName *s = m->source_names;
-    assert_true(s[0].has_rows && s[0].row_begin == 8 && s[0].row_end == 12 && s[0].transpose && !s[0].optional &&
-        s[0].groups == 0);
+    assert_true(s[0].n_rows == 2 && s[0].rows[0].begin == 8 && s[0].rows[0].end == 12 && s[0].rows[1].begin == 3 &&
+        s[0].rows[1].end == 4 && s[0].transpose && !s[0].optional && s[0].groups == 0);
     assert_true(s[1].groups == 4 && s[1].parts == 3 && s[1].take == 1 && s[1].take_end == 2 && s[1].optional &&
-        !s[1].has_rows);
+        !s[1].rows);
     assert_true(s[2].take == 1 && s[2].take_end == 3);
 }
 
