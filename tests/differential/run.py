@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""small/NAME: `attnc check --small` of every spec of specs/, tests/families/ and this folder that can be emitted, each
-on one of the targets of this machine, which take turns with the commits. full/NAME: whole models, or given lengths.
-sse2/NAME: the target that only those get who name it, on some specs. mutated/NAME: check sees a changed kernel, names
-its tensor, and the command that it prints fails likewise. outside/NAME: the same of code that touches one byte or
+"""small/NAME: `attnc check --small` of every spec of tests/families/ and this folder that can be emitted, and of half of
+specs/, each on one of the targets of this machine, which take turns with the commits. full/NAME: whole models, or
+given lengths. sse2/NAME: the target that only those get who name it, on some specs. mutated/NAME: check sees a changed
+kernel, names its tensor, and the command that it prints fails likewise. outside/NAME: the same of code that touches one byte or
 number beside the memory of a call, or writes what it may only read. emitted/NAME: what every C compiler has to say
 about the emitted C, its size, its stack, its symbols, and that the same spec gives the same bytes.
 
@@ -186,21 +186,24 @@ def refresh_bits(names):
                 print(spec, *(listed[spec][target] for target in COLUMNS), file=file)
 
 
-def in_turn(tests, quick):
-    """Half of them in turn with the commits, but with ATTNC_QUICK=1 the first ones."""
-    return tests[:quick] if QUICK else turns.in_turn(tests)
+def in_turn(tests, quick, parts=2):
+    """Half of them in turn with the commits, or another part, but with ATTNC_QUICK=1 the first ones."""
+    return tests[:quick] if QUICK else turns.in_turn(tests, parts)
 
 
 def checks():
-    jobs, targets = [], sorted(here(on_request=False))
-    for spec in small_specs():
-        if not QUICK or stem(spec) in QUICK_SPECS:
+    jobs, targets, specs = [], sorted(here(on_request=False)), small_specs()
+    published = [spec for spec in specs if spec.startswith("specs/")]
+    passed_over = set(published) - set(turns.in_turn(published))
+    for spec in specs:
+        # the published ones have the kernels of the others and are the largest: half of them have their turn
+        if stem(spec) in QUICK_SPECS or not (QUICK or spec in passed_over):
             # the families repeat what the specs of this folder take apart on every target: the best one is enough
             target = "native" if "families" in spec else targets[(len(jobs) + TURN) % len(targets)]
             # intrinsics without optimization take half the time, and have the same bits; plain C is slow that way
             cheap = ["--target", target] + (["--cc", UNOPTIMIZED] if target != "scalar" else [])
             jobs.append(("small", spec, ["--small", "--bits"] + ([] if LONG else cheap)))
-    jobs += [("full", spec, options) for spec, options in in_turn(FULL, 1)]
+    jobs += [("full", spec, options) for spec, options in in_turn(FULL, 1, 3)]
     if platform.machine() == "x86_64":
         jobs += [("sse2", spec, ["--target", "sse2", *options]) for spec, options in in_turn(SSE2, 3)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
