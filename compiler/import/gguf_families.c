@@ -157,15 +157,15 @@ static const ConfigKey granitemoe_keys[] = {
     GGUF_BIAS, REAL_OR("embedding_scale", "embedding_scale", "1", NULL), REAL_OR("logit_scale", "divisor", "1", NULL),
     REAL_OR("residual_scale", "residual_scale", "1", NULL), REAL_OR("attention.scale", "score_scale", "", NULL),
     REFUSED("divisor=0", "`logit_scale` is 0, and the logits are divided by it"),
-    REFUSED("#blk.0.ffn_gate_shexp.weight", "it has shared experts"),
+    {"expert_shared_feed_forward_length", "shared", KEY_NATURAL, "0", NULL, NULL}, DERIVED("shared", "", "shared=0"),
 };
 static const Family gguf_granitemoe = {
     .types = "granitemoe", .title = "Granite MoE: Granite Team, IBM 2024.", GGUF_DECODER(granitemoe_keys),
     .spec = LLAMA_SPEC(RMS_NORM "[residual_scale!=1? residual scale ${residual_scale}]\n",
         TABLE_PRECISION "[embedding_scale!=1? embedding scale ${embedding_scale}]\n",
         LAYER_PRECISION BIAS "[score_scale? scale ${score_scale}]\n" GGUF_POSITION " interleaved\n",
-        EXPERTS("softmax renormalized", ""), "[divisor!=1? scale 1/${divisor}]"),
-    .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_EXPERT_TENSORS GGUF_END,
+        EXPERTS("softmax renormalized", "[shared? shared_expert ${shared}]\n"), "[divisor!=1? scale 1/${divisor}]"),
+    .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_EXPERT_TENSORS GGUF_SHARED_TENSORS GGUF_END,
 };
 
 /* The bounds of the activation, and which layers have the window, are not in the file. */

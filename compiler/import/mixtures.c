@@ -151,25 +151,44 @@ const Family family_gpt_oss = {
 };
 
 /* ---------------------------------------- GraniteMoE: gate and up of each expert lie together */
-static const ConfigKey granitemoe_keys[] = {
-    LLAMA_SIZES("silu"), DERIVED("expert_ff", "=d_ff", NULL), DERIVED("d_ff_twice", "=d_ff * 2", NULL), KV_HEADS,
-    HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), ATTENTION_BIAS,
-    INTEGER_OR("num_local_experts num_experts", "experts", "8", NULL),
-    INTEGER_OR("num_experts_per_tok", "top", "2", NULL),
-    GRANITE_FACTORS,
-    DECODER_TOKENS("1", "2", ""), TIED("false"),
-};
+#define GRANITEMOE_KEYS                                                                                             \
+    LLAMA_SIZES("silu"), DERIVED("expert_ff", "=d_ff", NULL), DERIVED("d_ff_twice", "=d_ff * 2", NULL), KV_HEADS, \
+    HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), ATTENTION_BIAS,         \
+    INTEGER_OR("num_local_experts num_experts", "experts", "8", NULL),                                             \
+    INTEGER_OR("num_experts_per_tok", "top", "2", NULL), GRANITE_FACTORS, DECODER_TOKENS("1", "2", ""), TIED("false")
+#define GRANITEMOE_SPEC(more)                                                                     \
+    LLAMA_SPEC(RMSNORM "[residual_scale!=1? residual scale ${residual_scale}]\n",                 \
+               "[embedding_scale!=1? embedding scale ${embedding_scale}]\n",                      \
+               "[!attention_bias? bias none]\nscale ${score_scale}\nposition rope ${rope}\n",     \
+               EXPERTS_FFN("softmax renormalized", more "bias none\n"), "[divisor!=1? scale 1/${divisor}]")
+#define GRANITEMOE_TENSORS                                                              \
+    LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS                                       \
+    ".ffn.router.* .block_sparse_moe.router.layer.*\n"                                  \
+    ".ffn.experts.gate.* .block_sparse_moe.input_linear.* rows 0..${d_ff}\n"            \
+    ".ffn.experts.up.* .block_sparse_moe.input_linear.* rows ${d_ff}..${d_ff_twice}\n"  \
+    ".ffn.experts.down.* .block_sparse_moe.output_linear.*\n"
+
+static const ConfigKey granitemoe_keys[] = {GRANITEMOE_KEYS};
 const Family family_granitemoe = {
     .types = "granitemoe=GraniteMoe", .title = "Granite MoE: Granite Team, IBM 2024.",
     .classes = "ForCausalLM=logits Model=hidden", KEYS(granitemoe_keys), .irrelevant = ROUTER_TRAINING,
-    .prefixes = "model.",
-    .spec = LLAMA_SPEC(RMSNORM "[residual_scale!=1? residual scale ${residual_scale}]\n",
-                       "[embedding_scale!=1? embedding scale ${embedding_scale}]\n",
-                       "[!attention_bias? bias none]\nscale ${score_scale}\nposition rope ${rope}\n",
-                       EXPERTS_FFN("softmax renormalized", "bias none\n"), "[divisor!=1? scale 1/${divisor}]"),
-    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS
-        ".ffn.router.* .block_sparse_moe.router.layer.*\n"
-        ".ffn.experts.gate.* .block_sparse_moe.input_linear.* rows 0..${d_ff}\n"
-        ".ffn.experts.up.* .block_sparse_moe.input_linear.* rows ${d_ff}..${d_ff_twice}\n"
-        ".ffn.experts.down.* .block_sparse_moe.output_linear.*\n" LLAMA_END,
+    .prefixes = "model.", .spec = GRANITEMOE_SPEC(""), .tensors = GRANITEMOE_TENSORS LLAMA_END,
+};
+
+/* The same with an expert that every row goes through, unless its width is 0. */
+static const ConfigKey granitemoeshared_keys[] = {
+    GRANITEMOE_KEYS, {"shared_intermediate_size", "shared", KEY_NATURAL, "0", NULL, NULL},
+    DERIVED("shared", "", "shared=0"), DERIVED("shared_twice", "=shared * 2", NULL),
+};
+const Family family_granitemoeshared = {
+    .types = "granitemoeshared=GraniteMoeShared",
+    .title = "Granite MoE with a shared expert: Granite Team, IBM 2025.",
+    .classes = "ForCausalLM=logits Model=hidden", KEYS(granitemoeshared_keys), .irrelevant = ROUTER_TRAINING,
+    .prefixes = "model.", .spec = GRANITEMOE_SPEC("[shared? shared_expert ${shared}]\n"),
+    .tensors = GRANITEMOE_TENSORS
+        "$if shared\n"
+        ".ffn.shared.gate.* .shared_mlp.input_linear.* rows 0..${shared}\n"
+        ".ffn.shared.up.* .shared_mlp.input_linear.* rows ${shared}..${shared_twice}\n"
+        ".ffn.shared.down.* .shared_mlp.output_linear.*\n"
+        "$end\n" LLAMA_END,
 };

@@ -27,7 +27,8 @@ EXPERTS = {"w1": "gate", "w3": "up", "w2": "down", "gate_proj": "gate", "up_proj
 DEEPSEEK = ("deepseek_v2", "deepseek_v3")
 STACKS = ("t5", "mt5", "umt5")
 MIXTURES = {**dict.fromkeys(DEEPSEEK, "deepseek2"), "mixtral": "llama", "qwen2_moe": "qwen2moe",
-            "qwen3_moe": "qwen3moe", "olmoe": "olmoe", "granitemoe": "granitemoe", "gpt_oss": "gpt-oss"}
+            "qwen3_moe": "qwen3moe", "olmoe": "olmoe", "granitemoe": "granitemoe",
+            "granitemoeshared": "granitemoe", "gpt_oss": "gpt-oss"}
 LATENT = {"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj":
           "attn_q_b", "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
           "self_attn.kv_b_proj": "attn_kv_b", "mlp.gate": "ffn_gate_inp", "mlp.shared_experts.gate_proj":
@@ -40,11 +41,11 @@ T5 = {"SelfAttention.q": "attn_q", "SelfAttention.k": "attn_k", "SelfAttention.v
       "EncDecAttention.q": "cross_attn_q", "EncDecAttention.k": "cross_attn_k",
       "EncDecAttention.v": "cross_attn_v", "EncDecAttention.o": "cross_attn_o", "DenseReluDense.wi":
       "ffn_up", "DenseReluDense.wi_0": "ffn_gate", "DenseReluDense.wi_1": "ffn_up", "DenseReluDense.wo": "ffn_down"}
-PERMUTED = ("llama", "mistral", "mixtral", "granitemoe")
+PERMUTED = ("llama", "mistral", "mixtral", "granitemoe", "granitemoeshared")
 ROUTERS = {"block_sparse_moe.gate": "ffn_gate_inp", "mlp.gate": "ffn_gate_inp", "mlp.router": "ffn_gate_inp",
            "block_sparse_moe.router.layer": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
            "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
-           "mlp.shared_expert.down_proj": "ffn_down_shexp"}
+           "mlp.shared_expert.down_proj": "ffn_down_shexp", "shared_mlp.output_linear": "ffn_down_shexp"}
 ARCHITECTURES = {**MIXTURES, "llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3",
                  "gemma": "gemma", "gemma2": "gemma2",
                  "gemma3_text": "gemma3", "phi3": "phi3", "starcoder2": "starcoder2", "bert": "bert",
@@ -143,8 +144,9 @@ def mixture_keys(config, keys):
     width = config.get("moe_intermediate_size") or config["intermediate_size"] * (config["model_type"] == "gpt_oss")
     if width:
         keys["expert_feed_forward_length"] = width
-    if "shared_expert_intermediate_size" in config:
-        keys["expert_shared_feed_forward_length"] = config["shared_expert_intermediate_size"]
+    shared = config.get("shared_expert_intermediate_size") or config.get("shared_intermediate_size")
+    if shared:
+        keys["expert_shared_feed_forward_length"] = shared
     for old, new in (("embedding_multiplier", "embedding_scale"), ("attention_multiplier", "attention.scale"),
                      ("residual_multiplier", "residual_scale"), ("logits_scaling", "logit_scale")):
         if old in config:
@@ -236,7 +238,8 @@ def experts_of(config, found):
 def of_experts(name):
     """(layer, the words behind it that name experts), or None."""
     words = name.removeprefix("model.").split(".")
-    if words[0] != "layers" or not ("experts" in words or "input_linear" in words or "output_linear" in words):
+    own = "shared_mlp" not in words and {"experts", "input_linear", "output_linear"} & set(words)
+    if words[0] != "layers" or not own:
         return None
     last = words[3:]
     return words[1], tuple(last[:-1] if last[-1] in ("weight", "bias") else last)
@@ -323,6 +326,13 @@ def convert(folder, more_keys=(), more_tensors=()):
         expert = of_experts(name) if config["model_type"] in MIXTURES else None
         if expert:
             of_all[expert] = entry["shape"], numbers_of(entry["dtype"], data[slice(*entry["data_offsets"])])
+            continue
+        if name.endswith(".shared_mlp.input_linear.weight"):
+            stem, (rows, columns) = "blk.%s.ffn_%%s_shexp.weight" % name.split(".")[2], entry["shape"]
+            numbers = numbers_of(entry["dtype"], data[slice(*entry["data_offsets"])])
+            half = len(numbers) // 2
+            tensors += [(stem % "gate", [rows // 2, columns], numbers[:half]),
+                        (stem % "up", [rows // 2, columns], numbers[half:])]
             continue
         if name.endswith(".self_attn.sinks"):
             tensors.append(("blk.%s.attn_sinks.weight" % name.split(".")[2], entry["shape"],
