@@ -1,4 +1,5 @@
-/* bert.c: encoders of text. The class's pooler is imported where the file has one, and a classifier behind it, too. */
+/* bert.c: encoders of text, some of which may be decoders. The class's pooler is imported where the file has one, and a
+ * classifier behind it, too. */
 #include "encoders.h"
 
 #define BERT_SIZES                                                                                             \
@@ -6,8 +7,16 @@
     INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff")
 #define BERT_COMMON                                                                                            \
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
-    MUST("is_decoder", "false"), MUST("position_embedding_type", "absolute null"),                        \
-    DERIVED("learned", "yes", NULL), MASKED_KEYS
+    MUST("position_embedding_type", "absolute null"), DERIVED("learned", "yes", NULL), MASKED_KEYS
+/* With is_decoder, a row sees those before it alone, and the first and the last tokens of a text may be named. */
+#define MAYBE_DECODER(start_token, end_token)                                                                 \
+    FLAG_OR("is_decoder", "decoder", "false"), DERIVED("stack", "encoder", NULL),                             \
+    DERIVED("stack", "decoder", "decoder"), DERIVED("mask", "padding", NULL),                                 \
+    DERIVED("mask", "causal", "decoder"), TOKEN_OR("bos_token_id", "start", start_token),                     \
+    TOKENS_OR("eos_token_id", "end", end_token), DERIVED("start", "", "!decoder"), DERIVED("end", "", "!decoder")
+#define MAYBE_DECODER_SPEC(position, segments, embedding, head)                                                   \
+    ENCODER_SPEC_IN("${stack}", "${mask}", "[start? start ${start}]\n[end? end ${end}]\n", position, segments, \
+                    embedding, "layers", "", head)
 #define OFFSET_POSITIONS                                                  \
     {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},        \
     {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL}, \
@@ -19,13 +28,14 @@
 /* `dense` is the pooler's matrix. A file without it (add_pooling_layer=False) gives no output beyond `hidden`. */
 #define POOLER(dense) "[task=hidden&#" dense ".weight? head pooler]\n"
 #define POOLER_TENSORS(dense) "[task=hidden&#" dense ".weight? pooler.* " dense ".*]\n"
-#define BERT_EMBEDDING                                                                        \
-    "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"                     \
-    "encoder.embedding.positions.weight embeddings.position_embeddings.weight\n"              \
-    "[segments? encoder.embedding.segments.weight embeddings.token_type_embeddings.weight]\n" \
-    "encoder.embedding.norm.* embeddings.LayerNorm.*\n"
-#define BERT_LAYERS                                         \
-    "@encoder.layers.{layer} encoder.layer.{layer}\n"       \
+#define BERT_EMBEDDING_IN(stack)                                                                 \
+    stack ".embedding.tokens.weight embeddings.word_embeddings.weight\n"                         \
+    stack ".embedding.positions.weight embeddings.position_embeddings.weight\n"                  \
+    "[segments? " stack ".embedding.segments.weight embeddings.token_type_embeddings.weight]\n" \
+    stack ".embedding.norm.* embeddings.LayerNorm.*\n"
+#define BERT_EMBEDDING BERT_EMBEDDING_IN("encoder")
+#define BERT_LAYERS_IN(stack)                               \
+    "@" stack ".layers.{layer} encoder.layer.{layer}\n"     \
     ".attention.query.* .attention.self.query.*\n"          \
     ".attention.key.* .attention.self.key.*\n"              \
     ".attention.value.* .attention.self.value.*\n"          \
@@ -40,15 +50,16 @@
 /* ---------------------------------------- BERT */
 static const ConfigKey bert_keys[] = {
     BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
-    TOKEN_OR("pad_token_id", "pad", "0"),
+    TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("", ""),
 };
 const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
-    .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=rest" ROW_CLASSES REST,
+    .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=rest LMHeadModel=masked"
+        ROW_CLASSES REST,
     KEYS(bert_keys), .irrelevant = "", .prefixes = "bert.",
-    .spec = ENCODER_SPEC("", SEGMENT_LINE, "", "layers", "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS
+    .spec = MAYBE_DECODER_SPEC("", SEGMENT_LINE, "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS
         MASKED_HEAD("${activation}"),
-    .tensors = BERT_EMBEDDING ROW_TENSORS BERT_LAYERS
+    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS BERT_LAYERS_IN("${stack}")
         MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
                        "cls.predictions.decoder", "cls.predictions")
         POOLER_TENSORS("pooler.dense")
@@ -59,16 +70,16 @@ const Family family_bert = {
 
 /* ---------------------------------------- RoBERTa */
 static const ConfigKey roberta_keys[] = {
-    BERT_SIZES, BERT_COMMON, OFFSET_POSITIONS, SEGMENTS, TOKEN_OR("pad_token_id", "pad", "1"),
+    BERT_SIZES, BERT_COMMON, OFFSET_POSITIONS, SEGMENTS, TOKEN_OR("pad_token_id", "pad", "1"), MAYBE_DECODER("0", "2"),
 };
 const Family family_roberta = {
     .types = "roberta=Roberta xlm-roberta=XLMRoberta camembert=Camembert",
     .title = "RoBERTa: Liu et al. 2019, arXiv:1907.11692. Positions begin at padding_idx + 1.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
+    .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked" ROW_CLASSES REST,
     KEYS(roberta_keys), .irrelevant = "", .prefixes = "roberta.",
-    .spec = ENCODER_SPEC(" offset ${offset}", SEGMENT_LINE, "", "layers", "",
-                          CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS MASKED_HEAD("gelu"),
-    .tensors = BERT_EMBEDDING ROW_TENSORS BERT_LAYERS
+    .spec = MAYBE_DECODER_SPEC(" offset ${offset}", SEGMENT_LINE, "",
+                               CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS MASKED_HEAD("gelu"),
+    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS BERT_LAYERS_IN("${stack}")
         MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
         POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* classifier.dense.*]\n"
@@ -113,19 +124,20 @@ const Family family_distilbert = {
 static const ConfigKey electra_keys[] = {
     BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
     INTEGER_OR("embedding_size", "factor", "128", NULL), TOKEN_OR("pad_token_id", "pad", "0"),
+    MAYBE_DECODER("", ""),
 };
 const Family family_electra = {
     .types = "electra=Electra", .title = "ELECTRA: Clark et al. 2020, arXiv:2003.10555.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
+    .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked" ROW_CLASSES REST,
     KEYS(electra_keys),
         .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout",
-    .prefixes = "electra.", .spec = ENCODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]", "layers",
-        "", "[task=classify? head pooler gelu classifier ${#classifier.out_proj.weight}]\n") ROW_HEADS
+    .prefixes = "electra.", .spec = MAYBE_DECODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]",
+        "[task=classify? head pooler gelu classifier ${#classifier.out_proj.weight}]\n") ROW_HEADS
         MASKED_HEAD("gelu"),
-    .tensors = BERT_EMBEDDING ROW_TENSORS
+    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS
         MASKED_TENSORS("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head",
                        "generator_lm_head")
-        "[factor!=$d_model? encoder.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS
+        "[factor!=$d_model? ${stack}.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS_IN("${stack}")
         "[task=classify? pooler.* classifier.dense.*]\n"
         "[task=classify? classifier.* classifier.out_proj.*]\n"
         "buffer embeddings.position_ids\n"
@@ -172,7 +184,7 @@ const Family family_albert = {
 /* ---------------------------------------- MPNet: learned positions, and one table of buckets for all layers */
 static const ConfigKey mpnet_keys[] = {
     BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "table", "512", NULL),
-    DERIVED("positions", "=table - 2", NULL),
+    DERIVED("positions", "=table - 2", NULL), MUST("is_decoder", "false"),
     MUST("relative_attention_num_buckets", "32"), TOKEN_OR("pad_token_id", "pad", "1"), DERIVED("segments", "", NULL),
 };
 const Family family_mpnet = {

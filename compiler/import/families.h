@@ -55,7 +55,8 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[task=labels? classifier.* classifier.*]\n" \
     "[task=answers? classifier.* qa_outputs.*]\n"
 
-/* The head of ForMaskedLM (task=masked); the table of tokens is its last matrix unless `tied` is unset. */
+/* The head of ForMaskedLM (task=masked); the table of tokens is its last matrix unless `tied` is unset. Transformers
+ * adds the bias that a file has under the name of that matrix; the other bias is a copy of it only where they are tied. */
 #define MASKED_KEYS FLAG_OR("tie_word_embeddings", "tied", "true")
 #define MASKED_HEAD(activation) \
     "[task=masked? head logits][task=masked&tied? tied][task=masked? bias transform " activation "]\n"
@@ -63,7 +64,7 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[task=masked? transform.* " dense ".*]\n"                              \
     "[task=masked? transform_norm.* " norm ".*]\n"                          \
     "[task=masked&!tied? head.weight " head ".weight]\n"                    \
-    "[task=masked? head.bias " bias ".bias]\n"                              \
-    "[task=masked&!#" bias ".bias? head.bias " head ".bias]\n"
+    "[task=masked&#" head ".bias? head.bias " head ".bias]\n"               \
+    "[task=masked&!#" head ".bias? head.bias " bias ".bias]\n"
 
 #endif

@@ -107,11 +107,18 @@ def configs():
         "`quantization_config` is {\"bits\"")
     Folder("bert_odd").config(hidden_act="leaky_relu").refused("activation", "`hidden_act` is \"leaky_relu\"",
                                                                "gelu_new")
-    Folder("bert_odd").config(is_decoder=True).refused("is_decoder", "`is_decoder` is true")
-    Folder("bert_odd").config(position_embedding_type="relative_key").refused("position",
-        "`position_embedding_type` is \"relative_key\"")
-    Folder("bert_odd").config(architectures=["BertLMHeadModel"]).refused("class",
-        "`architectures` is \"BertLMHeadModel\"", "BertForMaskedLM")
+    Folder("bert_odd").config(is_decoder=True).accepted("is_decoder", "decoder {", "mask causal")
+    Folder("bert_odd").config(is_decoder=True, add_cross_attention=True).refused("cross_decoder",
+        "`add_cross_attention` is true")
+    Folder("mpnet_odd").config(is_decoder=True).refused("mpnet_decoder", "`is_decoder` is true")
+    Folder("bert_decoder_odd").config(is_decoder=False).accepted("lm_head_encoder", "encoder {", "mask padding",
+                                                                 "head logits", unsaid="start")
+    Folder("bert_decoder_odd").accepted("decoder_tokens", "start 5", "end 6")
+    for kind in ("relative_key", "relative_key_query"):
+        Folder("bert_odd").config(position_embedding_type=kind).refused("position_" + kind,
+            "`position_embedding_type` is \"%s\"" % kind)
+    Folder("bert_odd").config(architectures=["BertForSpeech"]).refused("class",
+        "`architectures` is \"BertForSpeech\"", "BertForMaskedLM")
     Folder("bert_odd").config(architectures="BertModel").refused("class_text", "`architectures` is \"BertModel\"")
     Folder("bert_odd").config(hidden_size=absent).refused("missing_key", "`hidden_size` is missing")
     Folder("bert_odd").config(hidden_size=None).refused("null", "`hidden_size` is null")

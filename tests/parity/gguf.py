@@ -289,7 +289,7 @@ def mended(config):
     no file can."""
     kind = config["model_type"]
     plain = config["architectures"][0].replace("ForConditionalGeneration" if kind in STACKS else "ForCausalLM", "")
-    if kind not in ARCHITECTURES or "For" in plain:
+    if kind not in ARCHITECTURES or "For" in plain or config.get("is_decoder"):
         return None
     wanted = {}
     if kind in ("gemma2", "gemma3_text"):
