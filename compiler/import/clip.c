@@ -63,6 +63,7 @@ static const ConfigKey clip_vision_keys[] = {
     INTEGER("intermediate_size", "d_ff"), WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS),
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL), MUST("num_channels", "3"),
     {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "32", NULL, NULL},
+    COVERED_IMAGE,
     NOTED("task", "The output `hidden` has all rows behind the last norm, which transformers applies to the first row "
         "alone."),
 };

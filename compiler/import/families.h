@@ -33,10 +33,14 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
 
 /* transformers leaves out the lines and columns of an image that fill no whole patch, and so does the spec. */
 #define COVERED_IMAGE                                                                                              \
-    DERIVED("covered", "=image / patch * patch", NULL),                                                            \
-    NOTED("covered!=$image", "`image_size` is no multiple of `patch_size`: a program passes the first lines and " \
-        "columns of the image, as many as the spec's `image` and `width` say."),                                   \
-    DERIVED("image", "=covered", NULL), DERIVED("image_width", "=image_width / patch * patch", "image_width")
+    DERIVED("covered", "=image / patch * patch", NULL), DERIVED("cut", "yes", "covered!=$image"),                  \
+    DERIVED("image", "=covered", NULL), DERIVED("covered", "=image_width / patch * patch", "image_width"),         \
+    DERIVED("cut", "yes", "image_width&covered!=$image_width"),                                                    \
+    DERIVED("image_width", "=covered", "image_width"),                                                             \
+    DERIVED("less", "yes", "image=0"), DERIVED("less", "yes", "image_width=0"),                                    \
+    REFUSED("less", "`image_size` is less than `patch_size`"),                                                     \
+    NOTED("cut", "`image_size` is no multiple of `patch_size`: a program passes the first lines and "              \
+        "columns of the image, as many as the spec's `image` and `width` say.")
 
 /* The precisions that gguf.c finds in a file; a folder sets none. */
 #define MODEL_PRECISION "[precision? precision weights ${precision}]\n"

@@ -6,7 +6,7 @@
     INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),                          \
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
     {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL}, \
-    FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3"),                                           \
+    COVERED_IMAGE, FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3"),                              \
     INTEGER_OR("pooler_output_size", "pooled_width", "=d_model", "=d_model"),                               \
     {"pooler_act", "pooler_act", KEY_TEXT, "tanh", "tanh", NULL},                                           \
     DERIVED("pooler", "yes", "task=hidden&#pooler.dense.weight"),                                           \

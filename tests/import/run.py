@@ -355,6 +355,19 @@ def distances():
     Folder(odd).config(norm_rel_ebd="batch_norm").refused("distances_norm", "`norm_rel_ebd` is \"batch_norm\"")
 
 
+def images():
+    """Lines and columns that fill no whole patch: of both sides, and of one of them."""
+    left = "no multiple of `patch_size`"
+    for name, both in (("vit_classifier", True), ("deit_odd", True), ("dinov2_odd", True), ("clip_vision_odd", False)):
+        Folder(name).config(image_size=[14, 15] if both else 15).accepted(
+            name + "_uncovered", "patches image 12 " + ("width 12 " if both else "") + "patch 4", left)
+    Folder("vit_odd").config(image_size=[8, 15]).accepted("width_uncovered", "image 8 width 12 patch 4", left)
+    Folder("vit_odd").config(image_size=[11, 12]).accepted("height_uncovered", "image 8 width 12 patch 4", left)
+    Folder("vit_odd").accepted("covered", "image 8 width 12 patch 4", unsaid="no multiple")
+    for i, value in enumerate((3, [3, 12], [12, 3])):
+        Folder("vit_odd").config(image_size=value).refused("less_than_a_patch_%d" % i, "`image_size` is less than")
+
+
 def refusals():
     """What the language cannot say."""
     Folder("clip_part_text").refused("no_part", "`model_type` is \"clip\", a model of several parts",
@@ -371,6 +384,7 @@ def refusals():
     Folder("bert_odd").config(model_type="deberta").refused("deberta", "\"deberta\"", "relative position",
                                                             "--list", unsaid="nearest")
     distances()
+    images()
     Folder("bert_odd").config(model_type="phimoe").refused("experts", "feed-forward networks")
     Folder("bert_odd").config(model_type="llama4_text").refused("chunks", "chunks")
     Folder("roformer_odd").config(rotary_value=True).refused("rotary_value", "`rotary_value`")

@@ -379,6 +379,8 @@ CASES = {
     "gptj_answers": ("GPTJForQuestionAnswering", dict(vocab_size=37, n_embd=12, n_layer=2, n_head=3, n_positions=19,
                                                       rotary_dim=2), "text"),
     "clip_vision_odd": ("CLIPVisionModel", dict(CLIP_VISION), "pixels pooled unnormalized"),
+    "clip_vision_uncovered": ("CLIPVisionModel", dict(CLIP_VISION, image_size=11, num_hidden_layers=1),
+                              "pixels pooled unnormalized"),
     "clip_vision_embeds": ("CLIPVisionModelWithProjection", dict(CLIP_VISION, hidden_act="gelu", layer_norm_eps=1e-3),
                            "pixels unnormalized"),
     "siglip_text_odd": ("SiglipTextModel", dict(SIGLIP_TEXT, projection_size=5), "projected"),
@@ -393,6 +395,8 @@ CASES = {
     "siglip_classifier_part_vision": ("SiglipForImageClassification",
                                       dict(text_config=SIGLIP_TEXT, vision_config=VIT, num_labels=5), "pixels"),
     "clip_part_text": ("CLIPModel", dict(CLIP_PARTS), "text end"),
+    "clip_uncovered_part_vision": (
+        "CLIPModel", dict(CLIP_PARTS, vision_config=dict(CLIP_VISION, image_size=14, num_hidden_layers=1)), "pixels"),
     "clip_part_vision": ("CLIPModel", dict(CLIP_PARTS), "pixels"),
     "roformer_odd": ("RoFormerModel",
                      dict(BERT, hidden_size=18, num_attention_heads=3, embedding_size=9, type_vocab_size=3),
@@ -475,6 +479,9 @@ CASES = {
     "gemma3_whole_odd": ("Gemma3ForConditionalGeneration", dict(GEMMA3), "text window greedy"),
     "gemma3_whole_classifier": ("Gemma3ForSequenceClassification", dict(GEMMA3, num_labels=3), ""),
     "vit_odd": ("ViTModel", dict(VIT, image_size=(8, 12), hidden_act="gelu_new", qkv_bias=False), "pixels"),
+    "vit_uncovered": ("ViTModel", dict(VIT, image_size=(13, 11), num_hidden_layers=1), "pixels"),
+    "vit_uncovered_wide": ("ViTForImageClassification",
+                           dict(VIT, image_size=(8, 14), num_hidden_layers=1, num_labels=3), "pixels"),
     "vit_classifier": ("ViTForImageClassification", dict(VIT, num_labels=5, layer_norm_eps=1e-3), "pixels"),
     "dinov2_odd": ("Dinov2Model", dict(DINO, image_size=14, qkv_bias=False, mlp_ratio=3), "pixels pooled"),
     "dinov2_swiglu": ("Dinov2Model", dict(DINO, hidden_size=20, use_swiglu_ffn=True, layer_norm_eps=1e-3),
@@ -484,6 +491,7 @@ CASES = {
     "dinov2_registers_classifier": ("Dinov2WithRegistersForImageClassification",
                                     dict(DINO, num_register_tokens=1, num_labels=3, use_swiglu_ffn=True), "pixels"),
     "deit_odd": ("DeiTModel", dict(VIT, num_attention_heads=1), "pixels"),
+    "deit_uncovered": ("DeiTModel", dict(VIT, image_size=(10, 15), num_hidden_layers=1), "pixels"),
     "deit_classifier": ("DeiTForImageClassification", dict(VIT, num_labels=4), "pixels"),
 }
 
