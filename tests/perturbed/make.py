@@ -137,6 +137,8 @@ class Base:
         vocab = getattr(config, "vocab_size", 0)
         if "pixels" in self.kind:
             size = config.image_size if isinstance(config.image_size, (tuple, list)) else (config.image_size,) * 2
+            if max(size) > 64:  # that of an absent `image_size`
+                raise ValueError("the image is too large for an archive")
             pixels = numpy.random.default_rng(3).standard_normal((3, *size)).astype(numpy.float32)
             return {"pixels": pixels}, {"pixel_values": torch.tensor(pixels)[None].double()}
         if "source" in self.kind:
