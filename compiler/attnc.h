@@ -404,6 +404,8 @@ typedef struct Position {
     int64_t offset;
     int64_t rope_width; /* how many columns of a head are rotated; even */
     bool rope_interleaved;
+    bool grid; /* rotated by the line and the column of a patch; the rows in front of the patches are not rotated */
+    int64_t grid_before, grid_lines, grid_columns;
     double theta;
     RopeScaling scaling;
     double factor, low, high, beta_fast, beta_slow, attention_factor;
@@ -632,7 +634,10 @@ typedef struct Model {
     uint64_t hash; /* of the text that model_print gives without bounds */
 } Model;
 
-/* --- model/attention.c: whether this score uses queries and keys without projections. */
+/* --- model/attention.c */
+/* Sets what a position with `grid` knows of the stack's patches. */
+void position_on_grid(Position *position, const Stack *stack);
+/* Whether this score uses queries and keys without projections. */
 bool score_is_bare(ScoreKind score);
 /* --- model/resolve.c: from the syntax tree to the model; NULL when the diagnostics hold errors. */
 Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnostics *diagnostics);

@@ -6,7 +6,8 @@
 
 extern const Family family_bert, family_roberta, family_distilbert, family_electra, family_albert, family_mpnet,
     family_modernbert; /* bert.c */
-extern const Family family_vit, family_deit, family_dinov2, family_dinov2_with_registers; /* vit.c */
+extern const Family family_vit, family_deit, family_dinov2, family_dinov2_with_registers,
+    family_dinov3; /* vit.c */
 extern const Family family_deberta_v2; /* deberta.c */
 extern const Family family_llama, family_mistral, family_qwen2, family_qwen3, family_gemma, family_gemma2,
     family_gemma3,

@@ -134,3 +134,65 @@ const Family family_dinov2_with_registers = {
     .spec = DINOV2_SPEC(" registers ${registers}"),
     .tensors = DINOV2_TENSORS("encoder.embedding.registers embeddings.register_tokens\n"),
 };
+
+/* ---------------------------------------- DINOv3: queries and keys are rotated by line and column of a patch */
+static const ConfigKey dinov3_keys[] = {
+    INTEGER_OR("hidden_size", "d_model", "384", NULL), INTEGER_OR("num_hidden_layers", "layers", "12", NULL),
+    INTEGER_OR("num_attention_heads", "heads", "6", NULL), INTEGER_OR("intermediate_size", "d_ff", "1536", NULL),
+    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
+    REAL_OR("rope_theta", "theta", "100", NULL),
+    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL},
+    COVERED_IMAGE, MUST("num_channels", "3"),
+    {"num_register_tokens", "registers", KEY_NATURAL, "0", NULL, NULL},
+    FLAG_OR("use_gated_mlp", "gated", "false"), FLAG_OR("query_bias", "bias_q", "true"),
+    FLAG_OR("key_bias", "bias_k", "false"), FLAG_OR("value_bias", "bias_v", "true"),
+    FLAG_OR("proj_bias", "bias_o", "true"), FLAG_OR("mlp_bias", "bias_ffn", "true"),
+    DERIVED("biased", "yes", "bias_q"), DERIVED("biased", "yes", "bias_k"), DERIVED("biased", "yes", "bias_v"),
+    DERIVED("biased", "yes", "bias_o"), DERIVED("biased", "yes", "bias_ffn"),
+    NOTED("task", "The spec reads images of `image_size`. No weight depends on it: for other images, change `image` "
+        "and `width`, which `patch` divides."),
+};
+const Family family_dinov3 = {
+    .types = "dinov3_vit=DINOv3ViT", .title = "DINOv3: Simeoni et al. 2025, arXiv:2508.10104.",
+    .classes = "Model=hidden", KEYS(dinov3_keys),
+    .irrelevant = "layerscale_value drop_path_rate pos_embed_shift pos_embed_jitter pos_embed_rescale out_features "
+                  "out_indices stage_names apply_layernorm reshape_hidden_states",
+    .prefixes = "model.",
+    .spec =
+        "d_model ${d_model}\n"
+        "norm layernorm pre eps ${eps}\n"
+        "residual learned\n"
+        "[!biased? bias none]"
+        "[biased? bias][bias_q? q][bias_k? k][bias_v? v][bias_o? o]"
+        "[bias_ffn&gated? gate][bias_ffn? up down]\n"
+        "\n"
+        "encoder {\n"
+        "input patches image ${image}[image_width? width ${image_width}] patch ${patch} class"
+        "[registers!=0? registers ${registers}]\n"
+        "position rope grid theta ${theta}\n"
+        "$layers layers\n"
+        "attention self { heads ${heads} }\n"
+        "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated] }\n"
+        "$end\n"
+        "}\n"
+        "head pool cls\n",
+    .tensors =
+        "encoder.embedding.patches.* embeddings.patch_embeddings.*\n"
+        "encoder.embedding.class_token embeddings.cls_token\n"
+        "[registers!=0? encoder.embedding.registers embeddings.register_tokens]\n"
+        "@encoder.layers.{layer} layer.{layer}\n"
+        ".attention.norm_in.* .norm1.*\n"
+        ".attention.query.* .attention.q_proj.*\n"
+        ".attention.key.* .attention.k_proj.*\n"
+        ".attention.value.* .attention.v_proj.*\n"
+        ".attention.output.* .attention.o_proj.*\n"
+        ".attention.residual.weight .layer_scale1.lambda1\n"
+        ".ffn.norm_in.* .norm2.*\n"
+        "[gated? .ffn.gate.* .mlp.gate_proj.*]\n"
+        ".ffn.up.* .mlp.up_proj.*\n"
+        ".ffn.down.* .mlp.down_proj.*\n"
+        ".ffn.residual.weight .layer_scale2.lambda1\n"
+        "encoder.final_norm.* norm.*\n"
+        "[registers=0? buffer embeddings.register_tokens]\n"
+        "ignore embeddings.mask_token\n",
+};

@@ -9,6 +9,9 @@ static const char *rotation_name(Build *b, const Position *p, int64_t bound) {
     for (int64_t i = 0; p->scaling == ROPE_LONGROPE && i < p->rope_width / 2; i++)
         text_printf(&numbers, " %.17g %.17g", p->short_factors[i], p->long_factors[i]);
     const char *name = arena_printf(b->arena, "%lld.%.17g.%lld", (long long)p->rope_width, p->theta, (long long)bound);
+    if (p->grid)
+        return arena_printf(b->arena, "%s.grid.%lld.%lld.%lld", name, (long long)p->grid_before,
+                            (long long)p->grid_lines, (long long)p->grid_columns);
     if (p->scaling == ROPE_PLAIN) return name;
     return arena_printf(b->arena, "%s.%d.%016llx", name, (int)p->scaling,
                         (unsigned long long)hash_bytes(0, numbers.data, numbers.size));

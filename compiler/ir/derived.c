@@ -86,6 +86,25 @@ static void rope_table(const Derived *d, double *out) {
     }
 }
 
+/* The same for patches, as in DINOv3 (Simeoni et al. 2025, arXiv:2508.10104): a patch stands at its center, with lines
+ * and columns that go from -1 to 1. The first half of the pairs turns by the line and the second half by the column, by
+ * a whole turn for each 1 at the highest frequency. The rows in front of the patches are not turned. */
+static void rope_grid(const Derived *d, double *out) {
+    const Position *p = d->position;
+    const int64_t pairs = d->shape.dims[1], half = pairs / 2;
+    for (int64_t i = 0; i < pairs; i++) {
+        const bool of_line = i < half;
+        const double frequency = TURN * portable_pow(p->theta, -(double)(i % half) / (double)half);
+        for (int64_t row = 0; row < d->shape.dims[0]; row++) {
+            const int64_t patch = row - p->grid_before;
+            const int64_t index = of_line ? patch / p->grid_columns : patch % p->grid_columns;
+            const double center = (double)(2 * index + 1) / (double)(of_line ? p->grid_lines : p->grid_columns) - 1;
+            const double angle = patch < 0 ? 0 : center * frequency;
+            out[row * pairs + i] = d->kind == DERIVED_ROPE_COS ? portable_cos(angle) : portable_sin(angle);
+        }
+    }
+}
+
 /* ALiBi (Press et al. 2021): a geometric series. Where the number of heads is no power of two, the series of the next
  * smaller power is followed by every second member of the series of the next larger power. */
 static void slopes(const Derived *d, double *out) {
@@ -139,7 +158,10 @@ void derived_fill(const Derived *derived, const float *source, double *out) {
     switch (derived->kind) {
     case DERIVED_NONE: bug("a derived tensor without a kind");
     case DERIVED_SINUSOIDS: sinusoids(derived, out); break;
-    case DERIVED_ROPE_COS: case DERIVED_ROPE_SIN: rope_table(derived, out); break;
+    case DERIVED_ROPE_COS: case DERIVED_ROPE_SIN:
+        if (derived->position->grid) rope_grid(derived, out);
+        else rope_table(derived, out);
+        break;
     case DERIVED_SLOPES: slopes(derived, out); break;
     case DERIVED_RELATIVE: relative(derived, source, out); break;
     case DERIVED_SPREAD: spread(derived, source, out); break;

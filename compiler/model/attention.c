@@ -164,7 +164,14 @@ Norm resolve_norm(const Scope *scope) {
                   norm_has_bias(kind) && !get(scope, F_norm_no_bias)};
 }
 
-static void resolve_position(Resolver *r, const Scope *scope, const Item *item, Attention *a) {
+void position_on_grid(Position *p, const Stack *stack) {
+    if (!p->grid || !stack || stack->input != INPUT_PATCHES || !stack->patch) return;
+    p->grid_before = stack->class_token + stack->distillation_token + stack->registers;
+    p->grid_lines = stack->image_height / stack->patch;
+    p->grid_columns = stack->image_width / stack->patch;
+}
+
+static void resolve_position(Resolver *r, const Scope *scope, const Item *item, const Stack *stack, Attention *a) {
     Position *p = &a->position;
     PositionKind kind = (PositionKind)get(scope, F_position);
     bool here = stated(scope, F_position) && stands_in(scope->fields[F_position].location, item);
@@ -184,6 +191,7 @@ static void resolve_position(Resolver *r, const Scope *scope, const Item *item, 
         .theta = get_real(scope, F_rope_theta),
         .factor = get_real(scope, F_rope_factor),
         .rope_interleaved = get(scope, F_rope_interleaved),
+        .grid = get(scope, F_rope_grid),
         .low = get_real(scope, F_rope_low),
         .high = get_real(scope, F_rope_high),
         .beta_fast = get_real(scope, F_rope_beta_fast),
@@ -209,6 +217,7 @@ static void resolve_position(Resolver *r, const Scope *scope, const Item *item, 
     if (kind != POSITION_ROPE) return;
     p->rope_width = a->latent ? a->latent_rope
                               : (int64_t)floor((double)a->head_dim * get_real(scope, F_rope_partial) + 1e-9);
+    position_on_grid(p, stack);
     if (p->scaling == ROPE_LONGROPE) rope_lists(r, scope, item, p);
 }
 
@@ -306,6 +315,6 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
     resolve_bias(scope, a);
     resolve_masks(scope, a, in_decoder);
     resolve_qk_norm(scope, a);
-    resolve_position(r, scope, item, a);
+    resolve_position(r, scope, item, stack, a);
     check_exclusions(r, scope, item, a, alone, in_decoder);
 }

@@ -96,6 +96,9 @@ static void print_position(const Print *to, const Position *p) {
     if (p->kind == POSITION_ROPE) {
         text_printf(out, " width %lld%s theta %s %s", (long long)p->rope_width,
                     p->rope_interleaved ? " interleaved" : "", real(to, p->theta), scalings[p->scaling]);
+        if (p->grid)
+            text_printf(out, " grid %lld x %lld behind %lld", (long long)p->grid_lines, (long long)p->grid_columns,
+                        (long long)p->grid_before);
         if (p->scaling) text_printf(out, " factor %s", real(to, p->factor));
         if (p->scaling == ROPE_LLAMA3) text_printf(out, " low %s high %s", real(to, p->low), real(to, p->high));
         if (p->scaling == ROPE_YARN)

@@ -187,6 +187,7 @@ static const struct {
     {F_sinusoid, F_position, 1 << POSITION_SINUSOIDAL, "sinusoidal"},
     {F_position_offset, F_position, 1 << POSITION_SINUSOIDAL | 1 << POSITION_LEARNED, "sinusoidal` or `learned"},
     {F_rope_interleaved, F_position, 1 << POSITION_ROPE, "rope"},
+    {F_rope_grid, F_position, 1 << POSITION_ROPE, "rope"},
     {F_rope_partial, F_position, 1 << POSITION_ROPE, "rope"},
     {F_rope_theta, F_position, 1 << POSITION_ROPE, "rope"},
     {F_rope_scaling, F_position, 1 << POSITION_ROPE, "rope"},

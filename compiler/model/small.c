@@ -113,8 +113,8 @@ static void shrink_rope(Position *p, int64_t head_dim, int64_t small_head_dim, i
     if (p->rope_width == head_dim) {
         p->rope_width = small_head_dim;
     } else if (small_head_dim != head_dim) {
-        int64_t width = in_proportion(p->rope_width, small_head_dim, head_dim) / 2 * 2;
-        p->rope_width = greatest(least(width, small_head_dim - 1) / 2 * 2, 2);
+        const int64_t unit = p->grid ? 4 : 2, width = in_proportion(p->rope_width, small_head_dim, head_dim);
+        p->rope_width = greatest(least(width, small_head_dim - 1) / unit * unit, unit);
     }
     if (!p->original || small == bound) return;
     if (p->original < bound) p->original = least(greatest(in_proportion(p->original, small, bound), 2), small - 1);
@@ -263,7 +263,8 @@ static Stack *shrink_stack(const Small *s, const Stack *from) {
         const Layer *layer = &stack->layers[l];
         stack->layers[l] = shrink_layer(s, &from->layers[l], from->seq.n, stack->seq.n);
         for (int i = 0; i < layer->count; i++) {
-            const Sublayer *sub = &layer->sublayers[i];
+            Sublayer *sub = &layer->sublayers[i];
+            position_on_grid(&sub->attention.position, stack);
             stack->hidden_width = sub->kind == SUBLAYER_ATTENTION ? sub->attention.output_width : s->to->d_model;
         }
     }

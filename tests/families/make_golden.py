@@ -269,6 +269,9 @@ def outputs_of(name, model, rows):
     if name in ("vit", "deit"):
         pixels = torch.randn(3, 8, 8)
         return {"pixels": pixels}, {"logits": model(pixels[None]).logits[0]}
+    if name == "dinov3":
+        pixels = torch.randn(3, 8, 8)
+        return {"pixels": pixels}, {"hidden": model(pixels[None]).last_hidden_state[0]}
     tokens = torch.randint(3, 48, (rows,), dtype=torch.int32)
     if hasattr(model, "get_encoder") and model.config.is_encoder_decoder:
         source = torch.randint(3, 48, (rows - 4,), dtype=torch.int32)

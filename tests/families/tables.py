@@ -201,6 +201,22 @@ classifier classifier
 """
 
 
+DINOV3 = """
+embeddings.cls_token                               encoder.embedding.class_token
+embeddings.register_tokens                         encoder.embedding.registers
+embeddings.patch_embeddings                        encoder.embedding.patches
+layer.#.norm1                                      encoder.layers.#.attention.norm_in
+layer.#.attention.q_proj                           encoder.layers.#.attention.query
+layer.#.attention.k_proj                           encoder.layers.#.attention.key
+layer.#.attention.v_proj                           encoder.layers.#.attention.value
+layer.#.attention.o_proj                           encoder.layers.#.attention.output
+layer.#.layer_scale1.lambda1                       encoder.layers.#.attention.residual.weight
+layer.#.norm2                                      encoder.layers.#.ffn.norm_in
+layer.#.mlp.up_proj                                encoder.layers.#.ffn.up
+layer.#.mlp.down_proj                              encoder.layers.#.ffn.down
+layer.#.layer_scale2.lambda1                       encoder.layers.#.ffn.residual.weight
+norm                                               encoder.final_norm
+"""
 GLM4 = PRE_LLAMA + """
 model.layers.#.post_self_attn_layernorm            decoder.layers.#.attention.norm_out
 model.layers.#.post_mlp_layernorm                  decoder.layers.#.ffn.norm_out
@@ -569,7 +585,10 @@ FAMILIES = {
     "m2m_100": ("M2M100Config", "M2M100ForConditionalGeneration", PAIR, bart_table("norm_in")),
     "vit": ("ViTConfig", "ViTForImageClassification", IMAGE, vit_table("vit.")),
     "deit": ("DeiTConfig", "DeiTForImageClassification", IMAGE, vit_table("deit.")),
+    "dinov3": ("DINOv3ViTConfig", "DINOv3ViTModel", dict(IMAGE, num_register_tokens=3), DINOV3),
 }
-# Sinusoids, which the classes hold as weights (and Pegasus writes to the file), and attnc computes.
+# Sinusoids, which the classes hold as weights (and Pegasus writes to the file), and attnc computes; and a row that
+# stands in place of patches in training alone.
 SINUSOIDS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
-COMPUTED = {"pegasus": SINUSOIDS, "marian": SINUSOIDS, "roformer": ("encoder.embed_positions.weight",)}
+COMPUTED = {"pegasus": SINUSOIDS, "marian": SINUSOIDS, "roformer": ("encoder.embed_positions.weight",),
+            "dinov3": ("embeddings.mask_token",)}

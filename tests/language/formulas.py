@@ -394,6 +394,33 @@ class Formulas:
                     self.compare("head_dim 8, position rope %spartial 0.5 theta 50 %s" % (interleaved, words), n=n,
                                  turn=turn)
 
+    def test_grid(self):
+        for before, words, partial in ((0, "", 1), (2, "class distillation", 1), (3, "class registers 2", 0.5)):
+            for interleaved in ("", "interleaved "):
+                m = self.model("model t { d_model 16, encoder { input patches image 6 width 4 patch 2 %s\n"
+                               "layers 1 { attention self { heads 2, norm none, residual no, scale 0.01\n"
+                               "position rope grid %spartial %g theta 30 } } } }" % (words, interleaved, partial))
+                f = self.page.formulas("rope", theta=30, head_dim=8, partial=partial)
+                f = self.page.formulas("grid", theta=30, width=f["width"], before=before, lines=3, columns=2)
+
+                def turn(x, row, f=f, interleaved=interleaved):
+                    out, pairs = list(x), f["width"] // 2
+                    rotation = self.page.formulas("rotation", amplitude=1, scaled=lambda i: f["angle"](row, i))
+                    for i in range(pairs):
+                        a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + pairs)
+                        out[a], out[b] = rotation["first"](x[a], x[b], 1, i), rotation["second"](x[a], x[b], 1, i)
+                    return Row(out)
+                pixels = draw(m.dice, 3, 6, 4)
+                squares = self.page.formulas("patches", pixels=pixels, p=2)
+                rows = [m.linear("encoder.embedding.patches", Row(
+                    squares["square"](i // 2, i % 2, c, y, x) for c in range(3) for y in range(2) for x in range(2)))
+                        for i in range(6)]
+                front = [m.weight("encoder.embedding." + name) for name in
+                         ("class_token", "distillation_token", "registers") if "encoder.embedding." + name in m.shapes]
+                rows = [row for part in front for row in (part.rows if isinstance(part, Matrix) else [part])] + rows
+                wanted = self.attend(m, "encoder.layers.0.attention", rows, rows, 2, turn=turn, scale=0.01)
+                near(m.outputs("hidden", {"pixels": pixels})[0], wanted, "grid %s%s" % (words, interleaved))
+
     def test_alibi(self):
         for heads, words, m, scaled in ((4, "", 8, False), (6, "max 4", 4, False), (2, "scaled", 8, True)):
             f = self.page.formulas("alibi", heads=heads, m=m, scaled=scaled, scale=0.5)

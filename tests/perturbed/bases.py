@@ -38,6 +38,7 @@ BASES = {
     "vit": ("ViTModel", VIT, "pixels"),
     "vit_classifier": ("ViTForImageClassification", dict(VIT, **LABELS), "pixels"),
     "deit": ("DeiTModel", VIT, "pixels"),
+    "dinov3_vit": ("DINOv3ViTModel", dict(VIT, hidden_size=8, num_register_tokens=2), "pixels"),
     "gpt2": ("GPT2LMHeadModel", GPT2, "text"),
     "gpt2_plain": ("GPT2Model", GPT2, "text"),
     "gpt_neox": ("GPTNeoXForCausalLM", dict(ALL_HEADS, hidden_size=32, num_attention_heads=2), "text"),

@@ -99,6 +99,25 @@ static void rotations_are_told_apart(void **state) {
         }
 }
 
+/* A grid is told from rows, and by its base; its rows are those of the image with those in front of it. */
+static void rotations_on_a_grid(void **state) {
+    (void)state;
+    static const char *const others[] = {"grid", "grid theta 100", "theta 100", "grid partial 0.5"};
+    enum { N = sizeof others / sizeof *others };
+    for (int a = 0; a < N; a++)
+        for (int b = 0; b < N; b++) {
+            Module *m = module_of(arena_printf(
+                arena,
+                "model m { d_model 16, encoder { input patches image 4 width 6 patch 2 class registers 2, layers 2 {\n"
+                "layer { attention self { heads 2, position rope %s } }\n"
+                "layer { attention self { heads 2, position rope %s } } } } }",
+                others[a], others[b]));
+            if (m->n_derived != (a == b ? 2 : 4))
+                fail_msg("`%s` and `%s` make %d tables", others[a], others[b], m->n_derived);
+            assert_int_equal(m->derived[0].shape.dims[0], 9);
+        }
+}
+
 /* Stacks of different bounds turned alike: each needs its own number of rows. */
 static void rotations_of_two_bounds(void **state) {
     (void)state;
@@ -359,6 +378,7 @@ int main(void) {
         TEST(learned_and_relative),
         TEST(relative_for_all),
         TEST(rotations_are_told_apart),
+        TEST(rotations_on_a_grid),
         TEST(rotations_of_two_bounds),
         TEST(longrope_by_the_rows_at_hand),
         TEST(zeros_are_shared),

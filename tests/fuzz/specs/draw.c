@@ -219,6 +219,7 @@ static void draw_stack(Draw *d, Section *model, bool decoder) {
     const char *input = said(s, S_input);
     bool tokens = !input || strncmp(input, "tokens", 6) == 0, mel = input && strncmp(input, "mel", 3) == 0;
     bool image = mel || (input && strncmp(input, "patches", 7) == 0);
+    d->patches = image && !mel;
     if (mel) draw_convolutions(d, s);
     if (!tokens) d->wants_source_tokens = true;
     if (!image && !said(s, S_seq)) say_something(d, s, S_seq);

@@ -67,6 +67,7 @@ typedef struct Draw {
     bool has_encoder, has_decoder;
     bool wants_source_tokens;    /* input and segments: only one of two stacks may have some kinds */
     const char *given;           /* the one kind of attention that may have `mask given` */
+    bool patches;                /* the stack reads an image */
     int64_t vocab;               /* of the stack whose head it is; 0: no tokens */
     /* of the sublayer at hand */
     bool in_decoder, cross, alone, last, bare;

@@ -165,7 +165,8 @@ static const char *of_rope(Draw *d) {
         add(&w, arena_printf(d->arena, "partial %s", part(d, width, d->head_dim)));
     if (dice_chance(&d->dice, 40))
         add(&w, arena_printf(d->arena, "theta %s", DICE_WORD(&d->dice, "100", "10000", "500000", "2.5", "1e6")));
-    if (dice_chance(&d->dice, 45)) rope_scaling(d, &w, width / 2);
+    if (d->patches && width % 4 == 0 && dice_chance(&d->dice, 60)) add(&w, "grid");
+    else if (dice_chance(&d->dice, 45)) rope_scaling(d, &w, width / 2);
     return words_done(&w);
 }
 

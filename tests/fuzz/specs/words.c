@@ -55,6 +55,7 @@ static const struct {
     {S_position, "fairseq", "sinusoidal fairseq", 0, NULL},
     {S_position, "offset", "learned offset 2|sinusoidal offset 2", 0, NULL},
     {S_position, "interleaved", "rope interleaved", 0, NULL},
+    {S_position, "grid", "rope grid", S_input, "patches image 4 patch 2 class"},
     {S_position, "partial", "rope partial 1", 0, NULL},
     {S_position, "theta", "rope theta 100", 0, NULL},
 #define LINEAR "rope scaling linear factor 2"
