@@ -1,7 +1,7 @@
 /* attn_tokenizer_internal.h: the declarations that the files of this folder share. A text passes through them in this
  * order: added.c finds the special tokens in it, normalize.c rewrites the text between them, split.c cuts that into
- * words, models.c and bpe.c encode each word, and encode.c joins the ids. decode.c goes the other way. files.c, gguf.c,
- * json.c and json_model.c read files into the parts that build.c makes. */
+ * words, models.c and bpe.c encode each word, and encode.c joins the ids. decode.c goes the other way. files.c, gguf.c
+ * with gguf_words.c, json.c and json_model.c read files into the parts that build.c makes. */
 #ifndef ATTN_TOKENIZER_INTERNAL_H
 #define ATTN_TOKENIZER_INTERNAL_H
 
@@ -147,6 +147,7 @@ typedef struct {
     bool clean, chinese, strip_accents, lower;   /* bert */
     uint32_t *trie;                              /* precompiled: a double array of [trie_size] units */
     size_t trie_size;
+    bool longest;                                /* precompiled: looks up the longest text, as sentencepiece */
     String replacements;                         /* precompiled: each ends in a NUL; offsets are the trie's values */
 } Normalizer;
 
@@ -277,8 +278,19 @@ bool attn_read_gguf(attn_tokenizer *t, const char *data, size_t size, const Repo
 bool attn_begins_gguf(const char *data, size_t size);
 bool attn_holds_gguf_keys(const char *data, size_t size); /* false, too, for other files */
 
-/* Adds the steps, the special tokens and the template of an uncased BERT to its vocabulary, which `t` has already. */
-bool attn_finish_bert(attn_tokenizer *t, const Report *report);
+/* Adds the steps, the special tokens and the template of a BERT to its vocabulary, which `t` has already. */
+bool attn_finish_bert(attn_tokenizer *t, bool lower, bool strip_accents, const Report *report);
+/* Reads sentencepiece's table of replacements: a little-endian count of bytes, the double array of that size, then the
+ * texts. An empty one changes nothing. */
+bool attn_read_charsmap(Normalizer *n, const char *table, size_t size, const Report *report);
+
+/* How byte-level pairs cut a text: each regular expression isolates its matches in what the one before it left. */
+enum { MOST_WORDS = 6 };
+typedef struct {
+    const char *names, *words[MOST_WORDS]; /* names of 'tokenizer.ggml.pre' with spaces between them */
+    bool nfc, whole, bos; /* NFC first; a word that is a token stays whole; a token in front unless the file says no */
+} ByteWords;
+const ByteWords *attn_find_byte_words(const char *name, size_t size); /* or NULL */
 
 typedef struct {
     float score;

@@ -145,7 +145,7 @@ bool attn_finish_added(attn_tokenizer *t, const Report *report) {
 /* ------------------------------------------------------------------------------------- kinds of models */
 
 /* Devlin et al. 2018, and tokenization.py of their release: BasicTokenizer, then WordpieceTokenizer. */
-bool attn_finish_bert(attn_tokenizer *t, const Report *report) {
+bool attn_finish_bert(attn_tokenizer *t, bool lower, bool strip_accents, const Report *report) {
     static const char *const SPECIAL[] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
     Model *model = &t->model;
     model->kind = MODEL_WORDPIECE;
@@ -158,7 +158,7 @@ bool attn_finish_bert(attn_tokenizer *t, const Report *report) {
     }
     Normalizer *bert = attn_new_normalizer(t, NORMALIZE_BERT);
     bool fine = bert && attn_string_copy(&model->prefix, "##", 2);
-    if (bert) bert->clean = bert->chinese = bert->strip_accents = bert->lower = true;
+    if (bert) bert->clean = bert->chinese = true, bert->strip_accents = strip_accents, bert->lower = lower;
     Splitter *s = fine ? attn_new_splitter(t, SPLIT_SPACE) : NULL;
     if (s) s->behavior = REMOVED;
     s = s ? attn_new_splitter(t, SPLIT_PUNCTUATION) : NULL;
@@ -185,6 +185,20 @@ bool attn_put_pair(attn_tokenizer *t, int32_t id, int32_t segment, const Report 
     t->pair = longer;
     t->pair[t->n_pair++] = (PairPart){id, segment};
     return true;
+}
+
+bool attn_read_charsmap(Normalizer *n, const char *table, size_t size, const Report *report) {
+    uint32_t trie_bytes = 0;
+    if (size == 0) return true;
+    if (size >= 4) memcpy(&trie_bytes, table, 4);
+    if (size < 4 || trie_bytes % 4 || trie_bytes > size - 4)
+        return attn_refuse(report, "'precompiled_charsmap' is damaged");
+    n->trie = trie_bytes ? malloc(trie_bytes) : NULL;
+    if (n->trie) memcpy(n->trie, table + 4, trie_bytes);
+    n->trie_size = n->trie ? trie_bytes / 4 : 0;
+    if (trie_bytes && !n->trie) return attn_refuse_memory(report);
+    const size_t begin = 4 + (size_t)trie_bytes;
+    return attn_string_copy(&n->replacements, table + begin, size - begin) || attn_refuse_memory(report);
 }
 
 static int compare_scored(const void *left, const void *right) {

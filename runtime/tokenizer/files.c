@@ -27,7 +27,7 @@ static bool read_lines(Vocabulary *v, const char *text, size_t size, const Repor
 }
 
 static bool read_vocab_txt(attn_tokenizer *t, const char *text, size_t size, const Report *report) {
-    return read_lines(&t->model.vocabulary, text, size, report) && attn_finish_bert(t, report);
+    return read_lines(&t->model.vocabulary, text, size, report) && attn_finish_bert(t, true, true, report);
 }
 
 /* ------------------------------------------------------------------------------------- llama2.c */

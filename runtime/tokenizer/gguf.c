@@ -8,7 +8,8 @@
 
 /* ------------------------------------------------------------------------------------- keys */
 
-enum { TYPE_U32 = 4, TYPE_I32 = 5, TYPE_F32 = 6, TYPE_BOOL = 7, TYPE_STRING = 8, TYPE_ARRAY = 9, TYPES = 13 };
+enum { TYPE_U8 = 0, TYPE_I8 = 1, TYPE_U32 = 4, TYPE_I32 = 5, TYPE_F32 = 6, TYPE_BOOL = 7, TYPE_STRING = 8 };
+enum { TYPE_ARRAY = 9, TYPES = 13 };
 
 typedef struct {
     const char *at, *end;
@@ -22,7 +23,8 @@ typedef struct {
 } Value;
 
 typedef struct {
-    Value model, pre, tokens, scores, types, merges, bos, eos, unknown, add_bos, add_eos, add_space;
+    Value model, pre, tokens, scores, types, merges, bos, eos, unknown, add_bos, add_eos, add_space, charsmap;
+    Value one_space, lower, strip_accents, name;
 } Keys;
 
 bool attn_begins_gguf(const char *data, size_t size) { return size >= 4 && memcmp(data, "GGUF", 4) == 0; }
@@ -64,7 +66,10 @@ static bool read_keys(const char *data, size_t size, Keys *keys) {
         KEY("model", model), KEY("pre", pre), KEY("tokens", tokens), KEY("scores", scores), KEY("token_type", types),
         KEY("merges", merges), KEY("bos_token_id", bos), KEY("eos_token_id", eos), KEY("unknown_token_id", unknown),
         KEY("add_bos_token", add_bos), KEY("add_eos_token", add_eos), KEY("add_space_prefix", add_space),
+        KEY("precompiled_charsmap", charsmap), KEY("remove_extra_whitespaces", one_space),
+        KEY("normalizer.lowercase", lower), KEY("normalizer.strip_accents", strip_accents),
 #undef KEY
+        {"general.name", offsetof(Keys, name)},
     };
     Walk walk = {data + 4, data + size};
     uint32_t version;
@@ -110,10 +115,10 @@ static int32_t item_i32(const Value *value, size_t index) {
     return item;
 }
 
-/* An id of the vocabulary, or -1 where the file has none. */
-static int32_t id_of(const Value *value, const Model *model) {
+/* An id of the vocabulary, or the one that holds where the file has none, or -1. */
+static int32_t id_of(const Value *value, int32_t otherwise, const Model *model) {
     const bool whole = value->data && value->count && (value->type == TYPE_U32 || value->type == TYPE_I32);
-    const int32_t id = whole ? item_i32(value, 0) : -1;
+    const int32_t id = whole ? item_i32(value, 0) : otherwise;
     return id >= 0 && id < model->vocabulary.size ? id : -1;
 }
 
@@ -147,26 +152,54 @@ static bool read_tokens(Model *model, const Keys *keys, const Report *report) {
     return attn_finish_vocabulary(&model->vocabulary, false, report);
 }
 
-/* Control tokens are special, and those of the user are found in a text as well. */
+/* Whether the file's name for its model holds one of these, which are in small letters. */
+static bool is_named(const Keys *keys, const char *const *names, size_t count) {
+    const char *at = keys->name.data;
+    size_t size = 0;
+    const char *text = at && keys->name.type == TYPE_STRING ? next_string(&at, &size) : "";
+    for (size_t n = 0; n < count; n++) {
+        const size_t length = strlen(names[n]);
+        for (size_t i = 0; i + length <= size; i++) {
+            size_t same = 0;
+            while (same < length && (text[i + same] | ('A' <= text[i + same] && text[i + same] <= 'Z' ? 32 : 0)) ==
+                                        names[n][same])
+                same++;
+            if (same == length) return true;
+        }
+    }
+    return false;
+}
+
+/* Control tokens are special, and those of the user are found in a text as well. Spaces behind a token of Phi-3 belong
+ * to it, but for these; the file says nothing of that. */
 static bool add_special_tokens(attn_tokenizer *t, const Keys *keys, const Report *report) {
+    static const char *const phi3[] = {"phi-3", "phi3"}, *const bare[] = {"<unk>", "<s>", "<|endoftext|>"};
+    const bool strips = is_named(keys, phi3, 2);
     for (int32_t id = 0; id < t->model.vocabulary.size; id++) {
         const int32_t kind = kind_of(keys, (size_t)id);
         const bool special = kind == KIND_CONTROL || kind == KIND_UNKNOWN;
         size_t size = 0;
         const char *text = attn_vocabulary_text(&t->model.vocabulary, id, &size);
-        const AddedToken token = {.special = special, .id = id};
+        AddedToken token = {.special = special, .right = strips, .id = id};
+        for (int i = 0; i < 3; i++) token.right &= size != strlen(bare[i]) || memcmp(text, bare[i], size) != 0;
         if ((special || kind == KIND_OWN) && size && !attn_add_token(t, text, size, token, report)) return false;
     }
     return attn_finish_added(t, report);
 }
 
-static bool put_around(attn_tokenizer *t, const Keys *keys, bool add_bos, const Report *report) {
-    const int32_t bos = id_of(&keys->bos, &t->model), eos = id_of(&keys->eos, &t->model);
+/* What holds of the tokens around a text unless the file says otherwise; an id of -1 is none. */
+typedef struct {
+    int32_t bos, eos;
+    bool add_bos, add_eos;
+} Around;
+
+static bool put_around(attn_tokenizer *t, const Keys *keys, Around around, const Report *report) {
+    const int32_t bos = id_of(&keys->bos, around.bos, &t->model), eos = id_of(&keys->eos, around.eos, &t->model);
     t->before = malloc(sizeof *t->before);
     t->after = malloc(sizeof *t->after);
     if (!t->before || !t->after) return attn_refuse_memory(report);
-    if (bos >= 0 && flag_of(&keys->add_bos, add_bos)) t->before[t->n_before++] = bos;
-    if (eos >= 0 && flag_of(&keys->add_eos, false)) t->after[t->n_after++] = eos;
+    if (bos >= 0 && flag_of(&keys->add_bos, around.add_bos)) t->before[t->n_before++] = bos;
+    if (eos >= 0 && flag_of(&keys->add_eos, around.add_eos)) t->after[t->n_after++] = eos;
     return true;
 }
 
@@ -174,18 +207,27 @@ static bool put_around(attn_tokenizer *t, const Keys *keys, bool add_bos, const 
 
 static const char SPACE[] = "\xe2\x96\x81"; /* U+2581 stands for a space */
 
+static bool check_scores(const Keys *keys, const Report *report) {
+    const bool fine = keys->scores.data && keys->scores.type == TYPE_F32 && keys->scores.count == keys->tokens.count;
+    return fine || attn_refuse(report, "'tokenizer.ggml.scores' is no list of a score for each token");
+}
+
+static float score_of(const Keys *keys, size_t id) {
+    float score;
+    memcpy(&score, keys->scores.data + id * sizeof score, sizeof score);
+    return score;
+}
+
 static bool merges_of_pieces(Model *model, const Keys *keys, const Report *report) {
     const size_t count = (size_t)keys->tokens.count;
-    if (!keys->scores.data || keys->scores.type != TYPE_F32 || keys->scores.count != count)
-        return attn_refuse(report, "'tokenizer.ggml.scores' is no list of a score for each token");
+    if (!check_scores(keys, report)) return false;
     Scored *scored = malloc((count + 1) * sizeof *scored);
     if (!scored) return attn_refuse_memory(report);
     size_t used = 0;
     bool fine = true;
     for (size_t id = 0; fine && id < count; id++) {
         Scored *piece = &scored[used];
-        memcpy(&piece->score, keys->scores.data + id * sizeof(float), sizeof(float));
-        piece->id = (int32_t)id;
+        *piece = (Scored){score_of(keys, id), (int32_t)id};
         if (isnan(piece->score)) fine = attn_refuse(report, "token %zu has a score that is not a number", id);
         used += kind_of(keys, id) == KIND_NORMAL;
     }
@@ -194,7 +236,8 @@ static bool merges_of_pieces(Model *model, const Keys *keys, const Report *repor
     return fine;
 }
 
-static bool replace_steps(attn_tokenizer *t, bool add_space) {
+static bool replace_steps(attn_tokenizer *t, const Keys *keys) {
+    const bool add_space = flag_of(&keys->add_space, true);
     Normalizer *prepend = add_space ? attn_new_normalizer(t, NORMALIZE_PREPEND) : NULL;
     if (add_space && (!prepend || !attn_string_copy(&prepend->content, SPACE, 3))) return false;
     Normalizer *replace = attn_new_normalizer(t, NORMALIZE_REPLACE);
@@ -210,55 +253,85 @@ static bool replace_steps(attn_tokenizer *t, bool add_space) {
     return strip || !add_space;
 }
 
+/* The unknown token is the one that the file names, or the first of that kind, or the usual one. */
+static void find_unknown(Model *model, const Keys *keys, int32_t usual) {
+    model->unknown = id_of(&keys->unknown, -1, model);
+    for (size_t id = 0; model->unknown < 0 && id < keys->tokens.count; id++)
+        if (kind_of(keys, id) == KIND_UNKNOWN) model->unknown = (int32_t)id;
+    if (model->unknown < 0 && usual < model->vocabulary.size) model->unknown = usual;
+}
+
 static bool read_sentencepiece(attn_tokenizer *t, const Keys *keys, const Report *report) {
     Model *model = &t->model;
     model->kind = MODEL_BPE;
     model->byte_fallback = model->fuse_unknown = true;
     if (!read_tokens(model, keys, report) || !merges_of_pieces(model, keys, report)) return false;
-    model->unknown = id_of(&keys->unknown, model);
-    for (size_t id = 0; model->unknown < 0 && id < keys->tokens.count; id++)
-        if (kind_of(keys, id) == KIND_UNKNOWN) model->unknown = (int32_t)id;
+    find_unknown(model, keys, 0);
     attn_find_byte_tokens(model);
-    if (!replace_steps(t, flag_of(&keys->add_space, true))) return attn_refuse_memory(report);
-    return put_around(t, keys, true, report) && add_special_tokens(t, keys, report);
+    if (!replace_steps(t, keys)) return attn_refuse_memory(report);
+    return put_around(t, keys, (Around){1, 2, true, false}, report) && add_special_tokens(t, keys, report);
+}
+
+/* Scores of the pieces that stand in a text: one that the user added scores 0, and the others of the file are never
+ * found. */
+static bool read_scores(Model *model, const Keys *keys, const Report *report) {
+    const size_t count = (size_t)keys->tokens.count;
+    if (!check_scores(keys, report)) return false;
+    model->scores = malloc((count + 1) * sizeof *model->scores);
+    if (!model->scores) return attn_refuse_memory(report);
+    model->least_score = INFINITY;
+    for (size_t id = 0; id < count; id++) {
+        const int32_t kind = kind_of(keys, id);
+        const double score = (double)score_of(keys, id);
+        if (!isfinite(score)) return attn_refuse(report, "token %zu has a score that is not a number", id);
+        model->scores[id] = kind == KIND_OWN ? 0 : score;
+        model->byte_fallback |= kind == KIND_BYTE;
+        if (kind == KIND_NORMAL && score < model->least_score) model->least_score = score;
+    }
+    if (isinf(model->least_score)) return attn_refuse(report, "it has no token of a text");
+    return true;
+}
+
+/* sentencepiece's Unigram: its table of replacements, one space in place of several, and the spaces' sign. */
+static bool read_unigram(attn_tokenizer *t, const Keys *keys, const Report *report) {
+    char why[128];
+    Model *model = &t->model;
+    model->kind = MODEL_UNIGRAM;
+    if (!read_tokens(model, keys, report) || !read_scores(model, keys, report)) return false;
+    find_unknown(model, keys, 2);
+    if (model->byte_fallback) attn_find_byte_tokens(model);
+    const Value *map = &keys->charsmap;
+    if (map->data && map->type != TYPE_U8 && map->type != TYPE_I8)
+        return attn_refuse(report, "'tokenizer.ggml.precompiled_charsmap' is no list of bytes");
+    Normalizer *table = attn_new_normalizer(t, NORMALIZE_PRECOMPILED);
+    if (!table) return attn_refuse_memory(report);
+    table->longest = true;
+    if (map->data && !attn_read_charsmap(table, map->data, (size_t)map->count, report)) return false;
+    static const char *const spaces[] = {"\\A +| +\\z", " +"};
+    for (int i = 0; i < 2 && flag_of(&keys->one_space, false); i++) {
+        Normalizer *n = attn_new_normalizer(t, NORMALIZE_REPLACE);
+        if (!n || !attn_string_copy(&n->content, " ", (size_t)i)) return attn_refuse_memory(report);
+        if (attn_pattern_compile(&n->pattern, spaces[i], strlen(spaces[i]), why, sizeof why))
+            return attn_refuse(report, "%s", why);
+    }
+    if (!replace_steps(t, keys)) return attn_refuse_memory(report);
+    return put_around(t, keys, (Around){-1, 1, false, true}, report) && add_special_tokens(t, keys, report);
 }
 
 /* ------------------------------------------------------------------------------------- byte-level pairs */
 
-#define ENDINGS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define LETTERS "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
-#define REST " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-
-/* Names of 'tokenizer.ggml.pre'; `words` is NULL for GPT-2's pattern. */
-static const struct {
-    const char *name, *words;
-    bool digits, nfc, whole, bos; /* each digit apart, NFC, a word that is a token stays whole, a token in front */
-} pres[] = {
-    {"gpt-2", NULL, false, false, false, false},
-    {"default", NULL, false, false, false, false},
-    {"llama-bpe", ENDINGS "|" LETTERS "|\\p{N}{1,3}|" REST, false, false, true, true},
-    {"qwen2", ENDINGS "|" LETTERS "|\\p{N}|" REST, false, true, false, false},
-    {"starcoder", NULL, true, false, false, false},
-    {"refact", NULL, true, false, false, false},
-    {"smollm", NULL, true, false, false, false},
-};
-
-static bool split_words(attn_tokenizer *t, const char *words, bool digits, const Report *report) {
+static bool split_words(attn_tokenizer *t, const ByteWords *cut, const Report *report) {
     char why[128];
-    Splitter *own = digits ? attn_new_splitter(t, SPLIT_DIGITS) : NULL;
-    if (own) own->behavior = ISOLATED;
-    Splitter *pattern = words ? attn_new_splitter(t, SPLIT_PATTERN) : NULL;
-    if (pattern) pattern->behavior = ISOLATED;
-    if ((digits && !own) || (words && !pattern)) return attn_refuse_memory(report);
-    if (words && attn_pattern_compile(&pattern->pattern, words, strlen(words), why, sizeof why))
-        return attn_refuse(report, "%s", why);
+    for (int i = 0; i < MOST_WORDS && cut->words[i]; i++) {
+        Splitter *own = attn_new_splitter(t, SPLIT_PATTERN);
+        if (!own) return attn_refuse_memory(report);
+        own->behavior = ISOLATED;
+        if (attn_pattern_compile(&own->pattern, cut->words[i], strlen(cut->words[i]), why, sizeof why))
+            return attn_refuse(report, "%s", why);
+    }
     Splitter *bytes = attn_new_splitter(t, SPLIT_BYTES);
     if (!bytes || !attn_new_decoder(t, DECODE_BYTES)) return attn_refuse_memory(report);
     bytes->behavior = ISOLATED;
-    bytes->splits = !words;
-    if (bytes->splits &&
-        attn_pattern_compile(&bytes->pattern, attn_gpt2_words, strlen(attn_gpt2_words), why, sizeof why))
-        return attn_refuse(report, "%s", why);
     return true;
 }
 
@@ -283,19 +356,17 @@ static bool read_pairs(Model *model, const Value *merges, const Report *report) 
 
 static bool read_byte_pairs(attn_tokenizer *t, const Keys *keys, const Report *report) {
     Model *model = &t->model;
-    size_t p = 0;
-    while (p < sizeof pres / sizeof *pres && !is_word(&keys->pre, pres[p].name)) p++;
-    if (p == sizeof pres / sizeof *pres) {
-        const char *at = keys->pre.data;
-        size_t size = 0;
-        const char *name = at && keys->pre.type == TYPE_STRING ? next_string(&at, &size) : "";
+    const char *at = keys->pre.data, *name = "";
+    size_t size = 0;
+    if (at && keys->pre.type == TYPE_STRING) name = next_string(&at, &size);
+    const ByteWords *cut = attn_find_byte_words(name, size);
+    if (!cut)
         return attn_refuse(report, "'tokenizer.ggml.pre' '%.*s' is not known here", (int)(size < 40 ? size : 40), name);
-    }
     model->kind = MODEL_BPE;
-    model->ignore_merges = pres[p].whole;
+    model->ignore_merges = cut->whole;
     if (!read_tokens(model, keys, report) || !read_pairs(model, &keys->merges, report)) return false;
-    if (pres[p].nfc && !attn_new_normalizer(t, NORMALIZE_NFC)) return attn_refuse_memory(report);
-    return split_words(t, pres[p].words, pres[p].digits, report) && put_around(t, keys, pres[p].bos, report) &&
+    if (cut->nfc && !attn_new_normalizer(t, NORMALIZE_NFC)) return attn_refuse_memory(report);
+    return split_words(t, cut, report) && put_around(t, keys, (Around){-1, -1, cut->bos, false}, report) &&
            add_special_tokens(t, keys, report);
 }
 
@@ -318,7 +389,9 @@ static bool read_bert(attn_tokenizer *t, const Keys *keys, const Report *report)
             fine = attn_refuse_memory(report);
     }
     attn_buffer_free(&name);
-    return fine && attn_finish_vocabulary(&t->model.vocabulary, false, report) && attn_finish_bert(t, report);
+    const bool lower = flag_of(&keys->lower, true);
+    return fine && attn_finish_vocabulary(&t->model.vocabulary, false, report) &&
+           attn_finish_bert(t, lower, flag_of(&keys->strip_accents, lower), report);
 }
 
 /* ------------------------------------------------------------------------------------- any model */
@@ -331,5 +404,6 @@ bool attn_read_gguf(attn_tokenizer *t, const char *data, size_t size, const Repo
     if (is_word(&keys.model, "llama")) return read_sentencepiece(t, &keys, report);
     if (is_word(&keys.model, "gpt2")) return read_byte_pairs(t, &keys, report);
     if (is_word(&keys.model, "bert")) return read_bert(t, &keys, report);
-    return attn_refuse(report, "'tokenizer.ggml.model' is none of llama, gpt2 and bert, which are known here");
+    if (is_word(&keys.model, "t5")) return read_unigram(t, &keys, report);
+    return attn_refuse(report, "'tokenizer.ggml.model' is none of llama, gpt2, bert and t5, which are known here");
 }

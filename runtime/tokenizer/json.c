@@ -119,27 +119,16 @@ static bool put_base64(Buffer *to, const char *text) {
     return true;
 }
 
-/* Reads sentencepiece's table: a little-endian count of bytes, the double array of that size, then the texts. */
 static bool normalizer_precompiled(attn_tokenizer *t, const cJSON *node, const Report *report) {
     Normalizer *n = attn_new_normalizer(t, NORMALIZE_PRECOMPILED);
     const char *base64 = attn_text_of(node, "precompiled_charsmap");
     Buffer table = {0};
-    uint32_t trie_bytes = 0;
     if (!n) return attn_refuse_memory(report);
-    if (!base64 || !*base64) return true; /* an empty table changes nothing */
-    bool fine = put_base64(&table, base64) && !table.failed && table.size >= 4;
-    if (fine) memcpy(&trie_bytes, table.data, 4);
-    fine = fine && trie_bytes % 4 == 0 && trie_bytes <= table.size - 4;
-    if (fine && trie_bytes) {
-        n->trie = malloc(trie_bytes);
-        if (n->trie) memcpy(n->trie, table.data + 4, trie_bytes);
-        n->trie_size = n->trie ? trie_bytes / 4 : 0;
-    }
-    bool memory = !fine || ((n->trie || !trie_bytes) && attn_string_copy(&n->replacements, table.data + 4 + trie_bytes,
-                                                                         table.size - 4 - trie_bytes));
+    bool fine = !base64 || put_base64(&table, base64) || attn_refuse(report, "'precompiled_charsmap' is damaged");
+    if (fine && table.failed) fine = attn_refuse_memory(report);
+    fine = fine && attn_read_charsmap(n, table.data, table.size, report);
     attn_buffer_free(&table);
-    if (!fine) return attn_refuse(report, "'precompiled_charsmap' is damaged");
-    return memory || attn_refuse_memory(report);
+    return fine;
 }
 
 static const StepKind NORMALIZERS[] = {

@@ -167,28 +167,42 @@ static bool unit_has_leaf(uint32_t unit) { return unit >> 8 & 1; }
 static uint32_t unit_label(uint32_t unit) { return unit & (UINT32_C(1) << 31 | 0xff); }
 static uint32_t unit_offset(uint32_t unit) { return unit >> 10 << ((unit & UINT32_C(1) << 9) >> 6); }
 
-/* The replacement of the text, or NULL. As in `tokenizers`, it belongs to the shortest key that is a prefix of the
- * text. */
-static const char *precompiled_find(const Normalizer *n, const char *text, size_t size) {
+/* The replacement of the text's first *used bytes, or NULL. It belongs to the longest key that is a prefix of the text,
+ * or, as in `tokenizers`, to the shortest. */
+static const char *precompiled_find(const Normalizer *n, const char *text, size_t size, size_t *used) {
+    const char *found = NULL;
     if (n->trie_size == 0) return NULL;
     size_t node = unit_offset(n->trie[0]);
-    for (size_t i = 0; i < size && text[i]; i++) {
+    for (size_t i = 0; i < size && text[i] && (n->longest || !found); i++) {
         node ^= (unsigned char)text[i];
-        if (node >= n->trie_size || unit_label(n->trie[node]) != (unsigned char)text[i]) return NULL;
+        if (node >= n->trie_size || unit_label(n->trie[node]) != (unsigned char)text[i]) return found;
         uint32_t unit = n->trie[node];
         node ^= unit_offset(unit);
-        if (node >= n->trie_size) return NULL;
+        if (node >= n->trie_size) return found;
         if (!unit_has_leaf(unit)) continue;
         uint32_t value = n->trie[node] & ~(UINT32_C(1) << 31);
-        return value < n->replacements.size ? n->replacements.data + value : NULL;
+        if (value >= n->replacements.size) return found;
+        found = n->replacements.data + value;
+        *used = i + 1;
     }
-    return NULL;
+    return found;
 }
 
 static bool put_precompiled(const Normalizer *n, Buffer *to, const char *text, size_t size) {
-    const char *found = precompiled_find(n, text, size);
+    size_t used;
+    const char *found = precompiled_find(n, text, size, &used);
     if (found) attn_put_bytes(to, found, strlen(found));
     return found != NULL;
+}
+
+/* Looks up what begins at each character, as sentencepiece does. */
+static int precompiled_longest(const Normalizer *n, const Buffer *from, Buffer *to) {
+    for (size_t at = 0, step = 0; at < from->size; at += step) {
+        const char *found = precompiled_find(n, from->data + at, from->size - at, &step);
+        if (!found) attn_char_at(from->data + at, from->size - at, &step);
+        attn_put_bytes(to, found ? found : from->data + at, found ? strlen(found) : step);
+    }
+    return result_of(to);
 }
 
 /* Looks up grapheme clusters of less than 6 bytes as a whole, and others character by character. */
@@ -228,7 +242,7 @@ static int rewrite(const Normalizer *n, const Buffer *from, Buffer *to) {
         if (from->size) attn_put_bytes(to, n->content.data, n->content.size);
         attn_put_bytes(to, from->data, from->size);
         return result_of(to);
-    case NORMALIZE_PRECOMPILED: return precompiled(n, from, to);
+    case NORMALIZE_PRECOMPILED: return n->longest ? precompiled_longest(n, from, to) : precompiled(n, from, to);
     case NORMALIZE_BYTES: return to_bytes(from, to);
     case NORMALIZE_BERT: break; /* bert does it */
     }

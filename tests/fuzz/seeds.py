@@ -211,6 +211,7 @@ def tokenizer():
     for _ in range(300):
         at += 8 + struct.unpack_from("<I", pieces, at + 4)[0]
     twins = [gguf_twins.pack(gguf_twins.shorter(keys)) for _, keys, _ in gguf_twins.twins()]
+    twins.append(gguf_twins.pack(gguf_twins.shorter(gguf_twins.unigram(True))))
     return [*inputs, with_text(pieces[:at]), *map(with_text, twins)]
 
 

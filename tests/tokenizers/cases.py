@@ -4,6 +4,7 @@
     cases.py --fixtures         writes fixtures/*.json, small tokenizers of every kind, anew: their ids change
     cases.py --answers          writes fixtures/*.crc: what `tokenizers` answers for the texts of lines.py
     cases.py --pairs            writes pairs.json: what `tokenizers` answers for pairs of texts
+    cases.py --pieces           writes pieces.json: what `sentencepiece` answers for the Unigram of gguf_twins.py
     cases.py --compare ENCODE TOKENIZER [--count N] [--seed S]
                                 both on further texts: prints the first that differ; ENCODE is built of encode.c
     cases.py --tables           prints the tables of runtime/tokenizer/unicode.c
@@ -14,6 +15,7 @@ import collections
 import glob
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -23,6 +25,7 @@ import zlib
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
                         trainers)
 
+import gguf_twins
 import lines
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -414,11 +417,47 @@ def write_pairs():
         json.dump({"texts": texts, "cases": cases}, file)
 
 
+def sentencepieces(tidy):
+    """The ids of a text by the pieces, scores and table of gguf_twins.unigram. A text is cut at the names of tokens
+    that are no pieces before sentencepiece reads it."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2 as proto
+    keys = gguf_twins.unigram(tidy)
+    tokens, scores, kinds = (keys["tokenizer.ggml." + name] for name in ("tokens", "scores", "token_type"))
+    model = proto.ModelProto()
+    model.trainer_spec.model_type, model.trainer_spec.vocab_size = 1, len(tokens)
+    for token, score, (_, kind) in zip(tokens, scores, kinds):
+        model.pieces.add(piece=token, score=score, type=3 if kind == gguf_twins.OWN else kind)
+    steps = model.normalizer_spec
+    steps.name, steps.escape_whitespaces = "table", True
+    steps.add_dummy_prefix = steps.remove_extra_whitespaces = tidy
+    steps.precompiled_charsmap = bytes(byte % 256 for _, byte in keys["tokenizer.ggml.precompiled_charsmap"])
+    reader = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
+    special = {token: i for i, (token, (_, kind)) in enumerate(zip(tokens, kinds))
+               if kind not in (gguf_twins.NORMAL, gguf_twins.UNUSED)}
+    names = re.compile("(%s)" % "|".join(map(re.escape, special)))
+    end = [keys["tokenizer.ggml.eos_token_id"]] if tidy else []
+    return lambda text: sum(([special[part]] if part in special else reader.encode(part)
+                             for part in names.split(text) if part), []) + end
+
+
+def write_pieces():
+    """sentencepiece also takes the sign of a space for a space at the end of a text, so that the texts have none."""
+    texts = [lines.decoded(line).replace("\u2581", "") for line in lines.lines(4000, seed=3)]
+    sums = {}
+    for tidy in (True, False):
+        encode = sentencepieces(tidy)
+        sums["tidy" if tidy else "plain"] = checksums([" ".join(map(str, encode(text))) for text in texts])
+    with open(os.path.join(HERE, "pieces.json"), "w", encoding="ascii") as file:
+        json.dump(sums, file)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fixtures", action="store_true")
     parser.add_argument("--answers", action="store_true")
     parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--pieces", action="store_true")
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--compare", nargs=2, metavar=("ENCODE", "TOKENIZER"))
     parser.add_argument("--count", type=int, default=10000)
@@ -430,6 +469,8 @@ def main():
         write_answers()
     if options.pairs:
         write_pairs()
+    if options.pieces:
+        write_pieces()
     if options.tables:
         print_tables()
     if options.compare:

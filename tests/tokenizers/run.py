@@ -197,6 +197,31 @@ class Tokenizers:
                 name, len(wrong), drawn[wrong[0]], got[wrong[0]], expected[wrong[0]])
             assert self.answers(self.checked, path, drawn[:400]) == got[:400], name + ": other ids under sanitizers"
 
+    def test_gguf_unigram(self):
+        """The pieces of a GGUF file of T5 give the ids of the package `sentencepiece` (cases.py --pieces)."""
+        with open(os.path.join(HERE, "pieces.json"), encoding="ascii") as file:
+            sums = json.load(file)
+        drawn = [lines.decoded(line).replace("\u2581", "").encode() for line in lines.lines(4000, seed=3)]
+        for name, tidy in (("tidy", True), ("plain", False)):
+            path = self.path(name + ".gguf", gguf_twins.pack(gguf_twins.unigram(tidy)))
+            count = 1000 if QUICK else len(drawn)
+            got = [answer.split("\t")[0] for answer in self.answers(self.fast, path, drawn[:count])]
+            wrong = [i for i in range(0, count, BLOCK) if crc_of(got[i:i + BLOCK]) != sums[name][i // BLOCK]]
+            assert len(got) == count and not wrong, "%s: %d of %d blocks of texts differ, the first from text %d" % (
+                name, len(wrong), count // BLOCK, wrong[0])
+            checked = self.answers(self.checked, path, drawn[:400])
+            assert [answer.split("\t")[0] for answer in checked] == got[:400], name + ": other ids under sanitizers"
+
+    def test_gguf_unigram_texts(self):
+        """Tokens around a text, unknown characters, and the text of ids."""
+        path = self.path("pieces.gguf", gguf_twins.pack(gguf_twins.unigram(True)))
+        answers = [answer.split("\t") for answer in self.answers(self.checked, path, [
+            b"", b"  ", b"the\n quick  ", "the \U00012345\U00012346".encode(), b"the</s>"])]
+        the = answers[4][0].split()[0]
+        assert answers[0] == answers[1] == ["2", ""], answers
+        assert answers[2][1] == b"the quick".hex() and answers[4][0] == the + " 2 2", answers
+        assert answers[3][0].split()[0] == the and answers[3][0].split()[-2:] == ["3", "2"], answers
+
     def test_gguf_with_tensors(self):
         """Only the part of a file that holds the keys is read, however large the rest."""
         _, keys, _ = next(gguf_twins.twins())
@@ -209,7 +234,8 @@ class Tokenizers:
     def test_bad_gguf(self):
         _, keys, _ = next(gguf_twins.twins())
         pre = "tokenizer.ggml."
-        for words, key, value in (("none of llama, gpt2 and bert", "model", "t5"), ("none of llama", "model", None),
+        for words, key, value in (("none of llama, gpt2, bert and t5", "model", "rwkv"),
+                                  ("none of llama", "model", None),
                                   ("no list 'tokenizer.ggml.tokens'", "tokens", None),
                                   ("no list 'tokenizer.ggml.tokens'", "tokens", [1, 2]),
                                   ("a number for each token", "token_type", [1]),
@@ -227,6 +253,15 @@ class Tokenizers:
             self.refused("its header is cut, or not of version 2 or 3", data)
         spm = {k: v for name, k, _ in gguf_twins.twins() if name == "llama2" for k, v in k.items()}
         self.refused("a score for each token", gguf_twins.pack({**spm, pre + "scores": [1.0]}))
+        t5, count = gguf_twins.unigram(True), len(gguf_twins.unigram(True)[pre + "tokens"])
+        for words, key, value in (("a score for each token", "scores", [1.0] * 3),
+                                  ("a score for each token", "scores", [(5, 1)] * count),
+                                  ("token 0 has a score that is not a number", "scores", [float("inf")] * count),
+                                  ("no token of a text", "token_type", [(5, 3)] * count),
+                                  ("'precompiled_charsmap' is damaged", "precompiled_charsmap", [(0, 1)] * 3),
+                                  ("'precompiled_charsmap' is damaged", "precompiled_charsmap", [(0, 4)] * 6),
+                                  ("is no list of bytes", "precompiled_charsmap", [4, 4])):
+            self.refused(words, gguf_twins.pack({**t5, pre + key: value}))
         self.refused("that is not a number", gguf_twins.pack({
             **spm, pre + "scores": [float("nan")] * len(spm[pre + "tokens"])}))
 
