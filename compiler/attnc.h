@@ -384,7 +384,8 @@ typedef enum OutputRole {
 #include "model/io.def"
     OUT_COUNT
 } OutputRole;
-typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST, POOL_CLS_MEAN, POOL_PROBE } PoolKind;
+typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST, POOL_CLS_MEAN,
+    POOL_CLS_DISTILLATION, POOL_PROBE } PoolKind;
 
 /* A number of rows: exactly n, or 1 to n as given by each call. n is 0 if the model has no such rows. */
 typedef struct Length {
@@ -549,7 +550,9 @@ typedef struct Stack {
     Length seq;
     int input;
     int64_t vocab;
-    int64_t image_height, image_width, patch, registers;
+    int64_t image_height, image_width, image_channels;
+    int64_t patch, patch_step; /* the side of a square, and the lines and columns from one to the next */
+    int64_t registers;
     bool class_token, distillation_token, patch_bias;
     int64_t mel_bins, mel_frames;
     Convolution *convolutions; /* those of `input mel` */
@@ -572,6 +575,10 @@ typedef struct Stack {
     bool unordered; /* the stack ignores the order of its rows, and the spec does not state `position none` */
 } Stack;
 
+/* The squares from top to bottom, and from left to right, of an image of `input patches`. */
+static inline int64_t patch_lines(const Stack *s) { return (s->image_height - s->patch) / s->patch_step + 1; }
+static inline int64_t patch_columns(const Stack *s) { return (s->image_width - s->patch) / s->patch_step + 1; }
+
 /* A projection of the pooled row, f(W x + b). */
 typedef struct Dense {
     Location location;
@@ -586,9 +593,10 @@ typedef struct Head {
     double softcap, scale;
     PoolKind pool;
     bool l2, pooler;
+    bool normed;           /* a norm of the pooled row, behind all else that is done to it */
     Activation activation; /* of pooler or of transform */
     bool transform, transform_bias;
-    Norm norm;             /* of transform */
+    Norm norm;             /* of transform, or of the pooled row */
     Layer *probe;          /* the sublayers of POOL_PROBE, or NULL */
     Dense *dense;          /* behind the pool and the pooler, in their order */
     int64_t n_dense;

@@ -9,7 +9,7 @@ const Family *const families[] = {
         &family_roformer, &family_clip_text, &family_clip_vision,
         &family_clip_text_of, &family_clip_vision_of, &family_siglip_text, &family_siglip_text_of,
         &family_siglip_vision, &family_siglip_vision_of,
-    &family_vit, &family_deit, &family_dinov2, &family_dinov2_with_registers, &family_dinov3,
+    &family_vit, &family_deit, &family_dinov2, &family_dinov2_with_registers, &family_dinov3, &family_ast,
     &family_gpt2, &family_gpt_neox, &family_opt, &family_bloom, &family_mpt, &family_falcon,
     &family_llama, &family_mistral, &family_qwen2, &family_qwen3, &family_gemma, &family_gemma2, &family_gemma3,
     &family_gemma3_text_of,

@@ -7,7 +7,7 @@
 extern const Family family_bert, family_roberta, family_distilbert, family_electra, family_albert, family_mpnet,
     family_modernbert; /* bert.c */
 extern const Family family_vit, family_deit, family_dinov2, family_dinov2_with_registers,
-    family_dinov3; /* vit.c */
+    family_dinov3, family_ast; /* vit.c */
 extern const Family family_deberta_v2; /* deberta.c */
 extern const Family family_llama, family_mistral, family_qwen2, family_qwen3, family_gemma, family_gemma2,
     family_gemma3,
@@ -61,7 +61,8 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[task=answers? classifier.* qa_outputs.*]\n"
 
 /* The head of ForMaskedLM (task=masked); the table of tokens is its last matrix unless `tied` is unset. Transformers
- * adds the bias that a file has under the name of that matrix; the other bias is a copy of it only where they are tied. */
+ * adds the bias that a file has under the name of that matrix; the other bias is a copy of it only where they are
+ * tied. */
 #define MASKED_KEYS FLAG_OR("tie_word_embeddings", "tied", "true")
 #define MASKED_HEAD(activation) \
     "[task=masked? head logits][task=masked&tied? tied][task=masked? bias transform " activation "]\n"

@@ -30,9 +30,9 @@
     "[task=classify? head pool cls classifier ${#classifier.weight}]\n"                           \
     "[pooler? head pooler]\n"
 
-#define VIT_TENSORS(tokens)                                                  \
+#define VIT_LAYERS                                                           \
     "encoder.embedding.patches.* embeddings.patch_embeddings.projection.*\n" \
-    "encoder.embedding.class_token embeddings.cls_token\n" tokens            \
+    "encoder.embedding.class_token embeddings.cls_token\n"                   \
     "encoder.embedding.positions.weight embeddings.position_embeddings\n"    \
     "@encoder.layers.{layer} encoder.layer.{layer}\n"                        \
     ".attention.norm_in.* .layernorm_before.*\n"                             \
@@ -43,7 +43,8 @@
     ".ffn.norm_in.* .layernorm_after.*\n"                                    \
     ".ffn.up.* .intermediate.dense.*\n"                                      \
     ".ffn.down.* .output.dense.*\n"                                          \
-    "encoder.final_norm.* layernorm.*\n"                                     \
+    "encoder.final_norm.* layernorm.*\n"
+#define VIT_TENSORS(tokens) tokens VIT_LAYERS                                \
     "[task=classify? classifier.* classifier.*]\n"                           \
     "[pooler? pooler.* pooler.dense.*]\n"                                    \
     "ignore pooler.dense.* embeddings.mask_token decoder.* cls_classifier.* distillation_classifier.*\n"
@@ -63,6 +64,41 @@ const Family family_deit = {
         "ForImageClassificationWithTeacher=rest",
     KEYS(vit_keys), .irrelevant = VIT_IRRELEVANT, .prefixes = "deit.", .spec = VIT_SPEC("class distillation"),
     .tensors = VIT_TENSORS("encoder.embedding.distillation_token embeddings.distillation_token\n"),
+};
+
+/* ---------------------------------------- AST: DeiT over the overlapping squares of a spectrogram [bins][frames] */
+static const ConfigKey ast_keys[] = {
+    INTEGER_OR("hidden_size", "d_model", "768", NULL), INTEGER_OR("num_hidden_layers", "layers", "12", NULL),
+    INTEGER_OR("num_attention_heads", "heads", "12", NULL), INTEGER_OR("intermediate_size", "d_ff", "3072", NULL),
+    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
+    INTEGER_OR("num_mel_bins", "bins", "128", NULL), INTEGER_OR("max_length", "frames", "1024", NULL),
+    INTEGER_OR("patch_size", "patch", "16", NULL), FLAG_OR("qkv_bias", "qkv_bias", "true"),
+    INTEGER_OR("frequency_stride", "stride", "10", NULL), INTEGER_OR("time_stride", "time_stride", "10", NULL),
+    REFUSED("stride!=$time_stride", "`frequency_stride` is not `time_stride`, and patches of a spec have one stride"),
+    NOTED("", "`pixels` is the normalized spectrogram [bins][frames], of which transformers reads [frames][bins]."),
+};
+
+const Family family_ast = {
+    .types = "audio-spectrogram-transformer=AST",
+    .title = "Audio Spectrogram Transformer: Gong et al. 2021, arXiv:2104.01778.",
+    .classes = "Model=hidden ForAudioClassification=classify",
+    KEYS(ast_keys), .irrelevant = "tie_word_embeddings", .prefixes = "audio_spectrogram_transformer.",
+    .spec = "d_model ${d_model}\n"
+        "norm layernorm pre eps ${eps}\n"
+        "\n"
+        "encoder {\n"
+        "input patches image ${bins} width ${frames} channels 1 patch ${patch} stride ${stride} class distillation\n"
+        "position learned\n"
+        "$layers layers\n"
+        "attention self { heads ${heads}[!qkv_bias?, bias o] }\n"
+        "ffn { d_ff ${d_ff}, activation ${activation} }\n"
+        "$end\n"
+        "}\n"
+        "head pool cls_distillation[task=classify? norm classifier ${#classifier.dense.weight}]\n",
+    .tensors = "[task=classify? pool_norm.* classifier.layernorm.*]\n"
+        "encoder.embedding.distillation_token embeddings.distillation_token\n" VIT_LAYERS
+        "[task=classify? classifier.* classifier.dense.*]\n"
+        "ignore classifier.*\n",
 };
 
 /* ---------------------------------------- DINOv2: ViT whose sublayers have a learned factor for each column */

@@ -18,11 +18,12 @@ static void run_embed(const int64_t *ids, Numbers table, int64_t n, int64_t d, d
         for (int64_t c = 0; c < d; c++) out[i * d + c] = at(table, ids[i] * d + c);
 }
 
-/* pixels [3][height][width] -> out [n][3*p*p] */
-static void run_patches(Numbers pixels, int64_t height, int64_t width, int64_t p, double *out) {
-    for (int64_t top = 0; top < height; top += p)
-        for (int64_t left = 0; left < width; left += p)
-            for (int64_t c = 0; c < 3; c++)
+/* pixels [channels][height][width] -> out [n][channels*p*p] */
+static void run_patches(Numbers pixels, const Tensor *of, const OpAttributes *a, double *out) {
+    const int64_t channels = of->dims[0].n, height = of->dims[1].n, width = of->dims[2].n, p = a->patch;
+    for (int64_t top = 0; top + p <= height; top += a->stride)
+        for (int64_t left = 0; left + p <= width; left += a->stride)
+            for (int64_t c = 0; c < channels; c++)
                 for (int64_t y = 0; y < p; y++)
                     for (int64_t x = 0; x < p; x++) *out++ = at(pixels, (c * height + top + y) * width + left + x);
 }
@@ -271,7 +272,8 @@ static void run_pool(const Rounding *how, PoolKind kind, Numbers x, int64_t begi
         }
         switch (kind) {
         case POOL_MEAN: out[c] = sum_overflows(how, size) ? NAN : sum / (double)(n - begin); break;
-        case POOL_NONE: case POOL_PROBE: case POOL_CLS_MEAN: case POOL_CLS: out[c] = first; break;
+        case POOL_NONE: case POOL_PROBE: case POOL_CLS_MEAN: case POOL_CLS_DISTILLATION: case POOL_CLS:
+            out[c] = first; break;
         case POOL_MAX: out[c] = most; break;
         case POOL_LAST: out[c] = at(x, (n - 1) * d + c); break;
         }
@@ -360,7 +362,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
     case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, (a->offset + past_of(in, a)) * d + i); break;
     case OP_append: run_append(in, op, n, d, out); break;
-    case OP_patches: run_patches(x, extent(in, op->inputs[0], 1), extent(in, op->inputs[0], 2), a->patch, out); break;
+    case OP_patches: run_patches(x, &in->graph->tensors[op->inputs[0]], a, out); break;
     case OP_windows:
         run_windows(x, a, extent(in, op->inputs[0], a->by_column), d / a->kernel, n, out);
         break;

@@ -108,11 +108,11 @@ static int embed_tokens(Build *b, const Stack *stack, int ids, Dim rows) {
 }
 
 static int embed_patches(Build *b, const Stack *stack, const Stem *stem) {
-    Dim image[] = {build_constant(3), build_constant(stack->image_height), build_constant(stack->image_width)};
+    const int64_t channels = stack->image_channels, n = patch_lines(stack) * patch_columns(stack);
+    Dim image[] = {build_constant(channels), build_constant(stack->image_height), build_constant(stack->image_width)};
     int pixels = build_input(b, IN_pixels, 3, image, false);
-    int64_t n = (stack->image_height / stack->patch) * (stack->image_width / stack->patch);
-    int x = EMIT(patches, build_value2(b, "squares", build_constant(n), 3 * stack->patch * stack->patch),
-                 ATTRIBUTES(.patch = stack->patch), pixels);
+    int x = EMIT(patches, build_value2(b, "squares", build_constant(n), channels * stack->patch * stack->patch),
+                 ATTRIBUTES(.patch = stack->patch, .stride = stack->patch_step), pixels);
     x = build_new_linear(b, stem, "patches", ROLE_NONE, x, b->model->d_model, stack->patch_bias);
     if (!stack->class_token) return x;
     Tensor longer = build_value2(b, "rows", build_constant(stack->seq.n), build_columns(b, x));
@@ -271,8 +271,19 @@ static int head_logits(Build *b, const Stack *stack, int hidden) {
     return EMIT(softcap, build_value_like(b, "logits_capped", x), ATTRIBUTES(.cap = head->softcap), x);
 }
 
+/* The mean of the first two rows. */
+static int mean_of_tokens(Build *b, const Stack *stack, int hidden) {
+    Tensor row = build_value2(b, "pool_cls", build_constant(1), stack->hidden_width);
+    const int first = EMIT(pool, row, ATTRIBUTES(.pool = POOL_CLS), hidden);
+    const int second = EMIT(pool, build_value_like(b, "pool_distillation", first),
+                            ATTRIBUTES(.pool = POOL_CLS, .offset = 1), hidden);
+    const int sum = EMIT(add, build_value_like(b, "pool_sum", first), ATTRIBUTES(.scale = 1), first, second);
+    return EMIT(scale, build_value_like(b, "pool", sum), ATTRIBUTES(.scale = 0.5), sum);
+}
+
 static int pooled_row(Build *b, const Stack *stack, PoolKind kind, int hidden) {
     const bool both = kind == POOL_CLS_MEAN;
+    if (kind == POOL_CLS_DISTILLATION) return mean_of_tokens(b, stack, hidden);
     Tensor row = build_value2(b, both ? "pool_cls" : "pool", build_constant(1), stack->hidden_width);
     if (!both) return EMIT(pool, row, ATTRIBUTES(.pool = kind), hidden);
     const int first = EMIT(pool, row, ATTRIBUTES(.pool = POOL_CLS), hidden);
@@ -322,6 +333,7 @@ static void build_head(Build *b, const Stack *stack, int hidden) {
         x = EMIT(l2, build_value_like(b, head->n_dense ? "dense_l2" : "pool_l2", x), ATTRIBUTES(.scale = 1), x);
     add_output(b, OUT_pooled, x, true);
     if (!head->classifier) return;
+    if (head->normed) x = build_row_norm(b, &BUILD_NO_STEM, "pool_norm", x, head->norm);
     add_output(b, OUT_logits, classified(b, head, x), true);
 }
 

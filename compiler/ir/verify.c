@@ -117,6 +117,14 @@ static void verify_distance_scores(const Graph *g, int index, const char *after)
     WANT((z->dims[0].n == 1 || z->dims[0].n == a->heads) && z->dims[1].n == a->head_dim);
 }
 
+/* Whether the result has a row for each whole square of the image x. */
+static bool patches_fit(const Tensor *x, const Tensor *result, const OpAttributes *a) {
+    if (x->rank != 3 || a->patch < 1 || a->stride < 1) return false;
+    const int64_t channels = x->dims[0].n, below = x->dims[1].n - a->patch, beside = x->dims[2].n - a->patch;
+    return below >= 0 && beside >= 0 && result->dims[1].n == channels * a->patch * a->patch &&
+           result->dims[0].n == (below / a->stride + 1) * (beside / a->stride + 1);
+}
+
 /* The shapes that ops.def states. */
 static void verify_shapes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
@@ -137,7 +145,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->kind == TENSOR_STATE && x->dims[1].n == y->dims[1].n && x->dims[1].n == result->dims[1].n);
         WANT(x->dims[0].symbol && result->dims[0].symbol && result->dims[0].symbol != x->dims[0].symbol);
         break;
-    case OP_patches: WANT(x->rank == 3 && a->patch > 0 && result->dims[1].n == 3 * a->patch * a->patch); break;
+    case OP_patches: WANT(patches_fit(x, result, a)); break;
     case OP_windows: verify_windows(g, index, after); break;
     case OP_prepend:
         WANT(result->dims[0].n == g->tensors[op->inputs[op->n_inputs - 1]].dims[0].n + 1 +

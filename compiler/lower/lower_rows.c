@@ -46,7 +46,10 @@ KernelCall *lower_patches(const Lowering *l, const Step *s) {
     const PatchesStep *m = &s->patches;
     KernelCall *call = call_new(l, KERNEL_patches, l->isa, l->isa);
     constant_integer(l, call, "cached", 0);
-    constant_integer(l, call, "patch_rows", m->height / m->patch * (m->width / m->patch));
+    constant_integer(l, call, "patch_rows", m->columns * ((m->height - m->patch) / m->step + 1));
+    constant_integer(l, call, "patch_columns", m->columns);
+    constant_integer(l, call, "step", m->step);
+    constant_integer(l, call, "channels", m->channels);
     constant_integer(l, call, "height", m->height);
     constant_integer(l, call, "width", m->width);
     constant_integer(l, call, "patch", m->patch);

@@ -167,8 +167,8 @@ Norm resolve_norm(const Scope *scope) {
 void position_on_grid(Position *p, const Stack *stack) {
     if (!p->grid || !stack || stack->input != INPUT_PATCHES || !stack->patch) return;
     p->grid_before = stack->class_token + stack->distillation_token + stack->registers;
-    p->grid_lines = stack->image_height / stack->patch;
-    p->grid_columns = stack->image_width / stack->patch;
+    p->grid_lines = patch_lines(stack);
+    p->grid_columns = patch_columns(stack);
 }
 
 static void resolve_position(Resolver *r, const Scope *scope, const Item *item, const Stack *stack, Attention *a) {

@@ -25,7 +25,7 @@ const char *position_kind_name(PositionKind kind) {
 }
 
 const char *pool_name(PoolKind kind) {
-    static const char *const names[] = {"none", "mean", "cls", "max", "last", "cls_mean", "probe"};
+    static const char *const names[] = {"none", "mean", "cls", "max", "last", "cls_mean", "cls_distillation", "probe"};
     return names[kind];
 }
 
@@ -210,11 +210,14 @@ static void print_stack(const Print *to, const Stack *s) {
     if (to->whole) print_length(to, "  seq", s->seq);
     text_printf(out, "    input %s", inputs[s->input]);
     if (s->input == INPUT_TOKENS) text_printf(out, " vocab %lld", (long long)s->vocab);
-    if (s->input == INPUT_PATCHES)
-        text_printf(out, " image %lld width %lld patch %lld%s%s%s", (long long)s->image_height,
-                    (long long)s->image_width, (long long)s->patch, s->class_token ? " class" : "",
-                    s->distillation_token ? " distillation" : "",
+    if (s->input == INPUT_PATCHES) {
+        text_printf(out, " image %lld width %lld patch %lld", (long long)s->image_height, (long long)s->image_width,
+                    (long long)s->patch);
+        if (s->patch_step != s->patch) text_printf(out, " stride %lld", (long long)s->patch_step);
+        if (s->image_channels != 3) text_printf(out, " channels %lld", (long long)s->image_channels);
+        text_printf(out, "%s%s%s", s->class_token ? " class" : "", s->distillation_token ? " distillation" : "",
                     s->patch_bias ? "" : " no_bias");
+    }
     if (s->registers) text_printf(out, " registers %lld", (long long)s->registers);
     if (s->input == INPUT_MEL)
         text_printf(out, " bins %lld frames %lld", (long long)s->mel_bins, (long long)s->mel_frames);
@@ -262,6 +265,7 @@ static void print_head(const Print *to, const Head *h) {
     for (int64_t i = 0; i < h->n_dense; i++)
         text_printf(out, " dense %lld%s %s", (long long)h->dense[i].width, h->dense[i].bias ? "" : " no_bias",
                     activation_name(h->dense[i].activation));
+    if (h->normed) print_norm(to, "norm", h->norm);
     if (h->transform) {
         text_printf(out, " transform %s%s", activation_name(h->activation), h->transform_bias ? "" : " no_bias");
         print_norm(to, "norm", h->norm);

@@ -20,6 +20,7 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
                    .scale = get_real(scope, F_head_scale),
                    .pool = get(scope, F_head_pooled) ? (PoolKind)get(scope, F_head_pool) : POOL_NONE,
                    .l2 = get(scope, F_head_l2),
+                   .normed = get(scope, F_head_normed),
                    .pooler = get(scope, F_head_pooler),
                    .activation = (Activation)get(scope, F_head_activation),
                    .transform = get(scope, F_head_transform),
@@ -40,8 +41,9 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     bool tied = head->tied || (head->logits && model->embedding_tied);
     if (!head->logits && (head->tied || head->bias || stated(scope, F_head_softcap) || stated(scope, F_head_scale)))
         diagnose(r->diagnostics, head->location, "tied, bias, softcap and scale belong to `head logits`");
-    if ((stated(scope, F_head_pool) || head->l2) && !head->pool)
-        diagnose(r->diagnostics, head->location, "mean, cls, max, last, cls_mean, probe and l2 belong to `head pool`");
+    if ((stated(scope, F_head_pool) || head->l2 || head->normed) && !head->pool)
+        diagnose(r->diagnostics, head->location, "mean, cls, max, last, cls_mean, cls_distillation, probe, l2 and norm "
+            "belong to `head pool`");
     if (stated(scope, F_head_activation) && !head->pooler && !head->transform)
         diagnose(r->diagnostics, stated_at(scope, F_head_activation, head->location),
             "an activation belongs to `pooler` or `transform`");
@@ -62,6 +64,12 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     if (head->pool == POOL_CLS_MEAN && (stack->input != INPUT_PATCHES || !has_class))
         diagnose(r->diagnostics, stated_at(scope, F_head_pool, head->location),
             "`cls_mean` needs `input patches … class`, without `distillation`");
+    if (head->pool == POOL_CLS_DISTILLATION && (stack->input != INPUT_PATCHES || !stack->distillation_token))
+        diagnose(r->diagnostics, stated_at(scope, F_head_pool, head->location),
+            "`cls_distillation` needs `input patches … class distillation`");
+    if (head->normed && (head->l2 || head->transform || !head->classifier))
+        diagnose(r->diagnostics, stated_at(scope, F_head_normed, head->location),
+            "`norm` belongs to `pool … classifier`, without `l2` and `transform`");
     if (head->logits && pooling) diagnose(r->diagnostics, head->location, "`logits` and pooling exclude each other");
     if (head->l2 && (head->pooler || head->classifier))
         diagnose(r->diagnostics, head->location, "`l2` cannot be combined with `pooler` or `classifier`");

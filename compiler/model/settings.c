@@ -215,6 +215,8 @@ static const struct {
     {F_content_own, F_content_projected, 1 << 1, "projected"},
     {F_content_normalized, F_content_projected, 1 << 1, "projected"},
     {F_image_width, F_input, 1 << INPUT_PATCHES, "patches"},
+    {F_image_channels, F_input, 1 << INPUT_PATCHES, "patches"},
+    {F_patch_step, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_class_token, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_distillation_token, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_registers, F_input, 1 << INPUT_PATCHES, "patches"},

@@ -118,7 +118,8 @@ static inline bool norm_has_bias(NormKind kind) {
 Location stated_at(const Scope *scope, Field field, Location otherwise);
 
 enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS = 1 << 16,
-       MOST_PATCH = 1 << 14, MOST_KERNEL = 255, MOST_CONVOLUTIONS = 8, MOST_DENSE = 16, MOST_LETS = 4096 };
+       MOST_PATCH = 1 << 14, MOST_CHANNELS = 1 << 12, MOST_KERNEL = 255, MOST_CONVOLUTIONS = 8, MOST_DENSE = 16,
+       MOST_LETS = 4096 };
 #define MOST_INTEGER INT64_C(0x7fffffff)
 
 /* --- model/pooled.c: the blocks `probe` and `dense` of a model, whose head is known. */

@@ -185,17 +185,26 @@ static void shrink_mel(const Small *s, Stack *stack, const Stack *from) {
     stack->seq.n = rows;
 }
 
+/* The pixels of so many squares, and one more where the side of the image has some that no square reaches. */
+static int64_t small_side(int64_t side, const Stack *from, int64_t squares, const Stack *to) {
+    const bool more = to->patch_step > 1 && (side - from->patch) % from->patch_step;
+    return (squares - 1) * to->patch_step + to->patch + more;
+}
+
 static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
     stack->vocab = from->vocab ? small_vocab(from->vocab) : 0;
     stack->segments = least(from->segments, 8);
     stack->seq.n = small_bound(from->seq.n);
     if (stack->input == INPUT_PATCHES) {
-        int64_t high = from->image_height / from->patch, wide = from->image_width / from->patch;
+        int64_t high = patch_lines(from), wide = patch_columns(from);
         stack->patch = from->patch <= 4 ? from->patch : same_parity(4, from->patch);
+        stack->patch_step = from->patch_step == from->patch   ? stack->patch
+                            : from->patch_step < stack->patch ? from->patch_step
+                                                              : stack->patch - 1;
         int64_t rows = least(high, GRID), columns = rows;
         if (high != wide) columns = least(wide, wide < high ? GRID - 1 : GRID + 1);
-        stack->image_height = rows * stack->patch;
-        stack->image_width = columns * stack->patch;
+        stack->image_height = small_side(from->image_height, from, rows, stack);
+        stack->image_width = small_side(from->image_width, from, columns, stack);
         stack->seq.n = rows * columns + from->class_token + from->distillation_token + from->registers;
     }
     if (stack->input == INPUT_MEL) shrink_mel(s, stack, from);

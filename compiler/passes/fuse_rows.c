@@ -114,7 +114,12 @@ void fuse_patches(Fuse *f, const Op *op) {
     const int64_t rows = tensor_in(f, op->result)->dims[0].n;
     f->rows[op->result] = constant_rows(f, op->result); /* fewer where learned rows stand in front */
     Step step = step_new(f, STEP_PATCHES, op->location, op->result);
-    step.patches = (PatchesStep){.height = stack->image_height, .width = stack->image_width, .patch = stack->patch};
+    step.patches = (PatchesStep){.channels = stack->image_channels,
+                                 .height = stack->image_height,
+                                 .width = stack->image_width,
+                                 .patch = stack->patch,
+                                 .step = stack->patch_step,
+                                 .columns = patch_columns(stack)};
     step.n = columns_of(f, op->result);
     step.out = place_result(f, op->result);
     step.shape = arena_printf(f->arena, "[%lld a sequence][%lld]", (long long)rows, (long long)step.n);

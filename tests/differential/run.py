@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""small/NAME: `attnc check --small` of every spec of tests/families/ and this folder that can be emitted, and of half of
-specs/, each on one of the targets of this machine, which take turns with the commits. full/NAME: whole models, or
+"""small/NAME: `attnc check --small` of every spec of tests/families/ and this folder that can be emitted, and of half
+of specs/, each on one of the targets of this machine, which take turns with the commits. full/NAME: whole models, or
 given lengths. sse2/NAME: the target that only those get who name it, on some specs. mutated/NAME: check sees a changed
-kernel, names its tensor, and the command that it prints fails likewise. outside/NAME: the same of code that touches one byte or
-number beside the memory of a call, or writes what it may only read. emitted/NAME: what every C compiler has to say
-about the emitted C, its size, its stack, its symbols, and that the same spec gives the same bytes.
+kernel, names its tensor, and the command that it prints fails likewise. outside/NAME: the same of code that touches
+one byte or number beside the memory of a call, or writes what it may only read. emitted/NAME: what every C compiler
+has to say about the emitted C, its size, its stack, its symbols, and that the same spec gives the same bytes.
 
 small/NAME also compares the bits of all outputs with bits.txt, a row a spec and a column a target: they are the same
 on every machine, whatever compiles the C. `run.py --refresh-bits [NAME…]` computes the list again (of these specs).

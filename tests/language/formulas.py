@@ -64,7 +64,7 @@ class Formulas:
         spec = "model t { d_model 6\nencoder { input patches image 4 width 6 patch 2 class distillation\n%s } }"
         m = self.model(spec % NOTHING, STILL)
         pixels = draw(m.dice, 3, 4, 6)
-        f = self.page.formulas("patches", p=2, pixels=pixels)
+        f = self.page.formulas("patches", p=2, s=2, pixels=pixels)
         wanted = [m.weight("encoder.embedding.class_token"), m.weight("encoder.embedding.distillation_token")]
         for line in range(2):
             for column in range(3):
@@ -77,6 +77,14 @@ class Formulas:
         matrix = m.weight("encoder.embedding.patches.weight")
         near(m.outputs("hidden", {"pixels": pixels})[0], [Row(sum(a * b for a, b in zip(row, square)) for row in matrix)
                                                             for square in squares], "patches no_bias")
+        spec = "model t { d_model 6\nencoder { input patches image 6 width 8 channels 2 patch 3 stride 2\n%s } }"
+        m = self.model(spec % NOTHING, STILL)
+        pixels = draw(m.dice, 2, 6, 8)
+        f = self.page.formulas("patches", p=3, s=2, pixels=pixels)
+        wanted = [m.linear("encoder.embedding.patches", Row(
+            f["square"](line, column, c, y, x) for c in range(2) for y in range(3) for x in range(3)))
+                  for line in range(2) for column in range(3)]
+        near(m.outputs("hidden", {"pixels": pixels})[0], wanted, "patches stride")
 
     def test_convolution(self):
         spec = ("model t { d_model 6\nencoder { input mel bins 4 frames 7\n"
@@ -411,7 +419,7 @@ class Formulas:
                         out[a], out[b] = rotation["first"](x[a], x[b], 1, i), rotation["second"](x[a], x[b], 1, i)
                     return Row(out)
                 pixels = draw(m.dice, 3, 6, 4)
-                squares = self.page.formulas("patches", pixels=pixels, p=2)
+                squares = self.page.formulas("patches", pixels=pixels, p=2, s=2)
                 rows = [m.linear("encoder.embedding.patches", Row(
                     squares["square"](i // 2, i % 2, c, y, x) for c in range(3) for y in range(2) for x in range(2)))
                         for i in range(6)]
@@ -610,6 +618,11 @@ class Formulas:
         hidden, pooled = m.outputs("hidden pooled", {"pixels": draw(m.dice, 3, 4, 4)})
         near(hidden[1:3], m.weight("encoder.embedding.registers"), "registers")
         near(pooled, Row([*hidden[0], *columns(hidden[3:], lambda x: math.fsum(x) / len(x))]), "cls_mean")
+        m = self.model("model t { d_model 6, norm layernorm\nencoder { input patches image 4 patch 2 class "
+                       "distillation\n%s }\nhead pool cls_distillation norm classifier 3 }" % NOTHING, STILL)
+        hidden, pooled, logits = m.outputs("hidden pooled logits", {"pixels": draw(m.dice, 3, 4, 4)})
+        near(pooled, columns(hidden[:2], lambda x: math.fsum(x) / 2), "cls_distillation")
+        near(logits, m.linear("classifier", self.norm(m, "pool_norm")(pooled)), "norm classifier")
         m = self.still("", "head pool probe\nprobe { attention cross { heads 1, norm none, residual no } }")
         hidden, pooled = m.outputs("hidden pooled", {"tokens": [1, 5, 10, 4]})
         query = m.linear("probe.attention.query", m.weight("probe.row"))

@@ -23,6 +23,8 @@ FULL = {"bert_odd", "vit_odd", "gpt2_odd", "llama_odd",
         "bart_odd"}  # stored as float32; the others as bfloat16, to be small
 BERT = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
             max_position_embeddings=19)
+AST = dict(hidden_size=21, num_hidden_layers=2, num_attention_heads=3, intermediate_size=17, patch_size=4,
+           frequency_stride=3, time_stride=3, num_mel_bins=12, max_length=15, layer_norm_eps=1e-3)
 VIT = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=17, image_size=12,
            patch_size=4)
 DINO = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=2, image_size=12, patch_size=4)
@@ -490,6 +492,9 @@ CASES = {
     "dinov2_registers_odd": ("Dinov2WithRegistersModel", dict(DINO, num_register_tokens=3), "pixels pooled"),
     "dinov2_registers_classifier": ("Dinov2WithRegistersForImageClassification",
                                     dict(DINO, num_register_tokens=1, num_labels=3, use_swiglu_ffn=True), "pixels"),
+    "ast_odd": ("ASTForAudioClassification", dict(AST, num_labels=5), "spectrogram"),
+    "ast_plain": ("ASTModel", dict(AST, frequency_stride=4, time_stride=4, max_length=20, hidden_act="relu",
+                                   qkv_bias=False, num_hidden_layers=1), "spectrogram pooled"),
     "dinov3_vit_odd": ("DINOv3ViTModel",
                        dict(VIT, hidden_size=24, num_attention_heads=3, image_size=(14, 11), patch_size=3,
                             num_register_tokens=3), "pixels pooled"),
@@ -698,6 +703,12 @@ def make(name):
                 value = torch.where(mask[:, :, None] > 0, value, 0.0)
             save(folder, "out.%s%s" % (prefix, key), value if prefix else value[0])
 
+    if "spectrogram" in kind:  # a spec reads [bins][frames] as an image of one channel
+        frames = numpy.random.default_rng(3).standard_normal((config.max_length, config.num_mel_bins))
+        frames = frames.astype(numpy.float32)
+        save(folder, "in.pixels", numpy.ascontiguousarray(frames.T)[None])
+        run("", input_values=torch.tensor(frames)[None].double())
+        return
     if "pixels" in kind:
         size = getattr(model.config, "vision_config", config).image_size
         size = size if isinstance(size, (tuple, list)) else (size,) * 2

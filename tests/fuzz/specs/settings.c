@@ -82,6 +82,9 @@ static const char *of_input(Draw *d, const Section *s) {
         add(&w, arena_printf(d->arena, "width %lld", (long long)(patch * wide)));
     }
     add(&w, arena_printf(d->arena, "patch %lld", (long long)patch));
+    if (dice_chance(&d->dice, 25))
+        add(&w, arena_printf(d->arena, "stride %lld", (long long)dice_between(&d->dice, 1, patch)));
+    if (dice_chance(&d->dice, 25)) add(&w, DICE_WORD(&d->dice, "channels 1", "channels 2", "channels 3", "channels 5"));
     if (dice_chance(&d->dice, 50)) {
         add(&w, "class");
         if (dice_chance(&d->dice, 30)) add(&w, DICE_WORD(&d->dice, "registers 1", "registers 3"));
@@ -472,7 +475,7 @@ static const char *of_head(Draw *d, const Section *s) {
     if (pool) {
         add(&w, "pool");
         if (dice_chance(&d->dice, 85)) add(&w, DICE_WORD(&d->dice, "mean", "cls", "max", "last", "probe", "mean", "max",
-                                                           "last", "probe", "cls_mean"));
+                                                           "last", "probe", "cls_mean", "cls_distillation"));
         if (!more) maybe(&w, 60, "l2");
     }
     if (!more) return words_done(&w);
@@ -484,6 +487,7 @@ static const char *of_head(Draw *d, const Section *s) {
         add(&w, arena_printf(d->arena, "classifier %s", classes));
         if (strcmp(classes, "5") == 0 || strcmp(classes, "16") == 0) add(&w, "no_bias");
         if (!pool && !pooler) maybe(&w, 40, "rows");
+        if (pool) maybe(&w, 30, "norm");
     }
     return words_done(&w);
 }
