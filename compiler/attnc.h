@@ -485,6 +485,7 @@ typedef struct Attention {
     Experts by_head; /* one matrix for each head, with latent */
     Norm qk_norm;
     bool qk_norm_all_heads, qk_norm_weight_per_head;
+    double clip; /* 0: none */
     ScoreKind score;
     int64_t d_score;
     double scale, softcap; /* softcap 0: none */

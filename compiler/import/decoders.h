@@ -73,6 +73,11 @@
     REAL_OR("attention_multiplier", "score_scale", "1", NULL),                                                    \
     REAL_OR("residual_multiplier", "residual_scale", "1", NULL), REAL_OR("logits_scaling", "divisor", "1", NULL), \
     REFUSED("divisor=0", "`logits_scaling` is 0, and the logits are divided by it")
+/* A bound on the numbers of queries, keys and values, for which the spec has the line CLIPPED. */
+#define CLIP_QKV(name)                \
+    REAL_OR(name, "clip", "", ""),    \
+    REFUSED("clip=0", "`" name "` is 0: queries, keys and values would be zeros, and in a spec `clip 0` is no bound")
+#define CLIPPED "[clip? clip ${clip}]\n"
 #define ATTENTION_BIAS FLAG_OR("attention_bias", "attention_bias", "false")
 
 /* The attention of a layer; `more` holds further settings, one per line. */

@@ -30,7 +30,7 @@ extern const Family family_arcee, family_nemotron, family_seed_oss, family_ernie
 extern const Family family_nomic_bert, family_jina_embeddings_v3, family_esm; /* rotary.c */
 extern const Family family_deepseek_v2, family_deepseek_v3; /* deepseek.c */
 extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_olmoe, family_granitemoe,
-    family_granitemoeshared, family_gpt_oss;                                                         /* mixtures.c */
+    family_granitemoeshared, family_gpt_oss, family_dbrx;                                            /* mixtures.c */
 
 /* transformers leaves out the lines and columns of an image that fill no whole patch, and so does the spec. */
 #define COVERED_IMAGE                                                                                              \

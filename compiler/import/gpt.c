@@ -171,7 +171,7 @@ static const ConfigKey mpt_keys[] = {
     MUST("expansion_ratio", "4"), MUST("no_bias", "true"), MUST("logit_scale", "null"),
     MUST("norm_type", "low_precision_layernorm"),
     MUST("embedding_fraction", "1"), MUST("attn_config.attn_type", "multihead_attention"),
-    MUST("attn_config.clip_qkv", "null"),
+    REAL_OR("attn_config.clip_qkv", "clip", "", ""), DERIVED("clip", "", "clip=0"), /* as in Python, 0 is false */
     MUST("attn_config.prefix_lm", "false"), MUST("attn_config.qk_ln", "false"), MUST("attn_config.alibi", "true"),
     MUST("attn_config.attn_uses_sequence_id", "false"), REAL_OR("attn_config.softmax_scale", "scale", "", ""),
     INTEGER_OR("attn_config.alibi_bias_max", "alibi_max", "8", "8"),
@@ -187,7 +187,7 @@ const Family family_mpt = {
                   "init_config tokenizer_name",
     .prefixes = "transformer.",
     .spec = GPT_SPEC("norm layernorm no_bias pre eps ${eps}\nbias none\n", "",
-        ", mask causal[scale?, scale ${scale}], position alibi", "gelu"),
+        ", mask causal[clip?, clip ${clip}][scale?, scale ${scale}], position alibi", "gelu"),
     .tensors =
         TOKEN_TABLE("wte.weight", "lm_head.weight")
         "@decoder.layers.{layer} blocks.{layer}\n"

@@ -99,13 +99,13 @@ static const ConfigKey olmoe_keys[] = {
     DERIVED("width", "=d_model", NULL), POSITIONS("4096"), WHOLE_ROPE("10000"), RMS_EPS("1e-5"), ATTENTION_BIAS,
     INTEGER_OR("num_experts num_local_experts", "experts", "64", NULL),
     INTEGER_OR("num_experts_per_tok", "top", "8", NULL), FLAG_OR("norm_topk_prob", "renormalized", "false"),
-    MUST("clip_qkv", "null"), DECODER_TOKENS("", "50279", "1"), TIED("false"),
+    CLIP_QKV("clip_qkv"), DECODER_TOKENS("", "50279", "1"), TIED("false"),
 };
 const Family family_olmoe = {
     .types = "olmoe=Olmoe", .title = "OLMoE: Muennighoff et al. 2024, arXiv:2409.02060.",
     .classes = DECODER_CLASSES, KEYS(olmoe_keys), .irrelevant = ROUTER_TRAINING, .prefixes = "model.",
     .spec = LLAMA_SPEC(RMSNORM "bias none\n", "",
-        "[attention_bias? bias all]\nqk_norm rmsnorm all_heads\nposition rope ${rope}\n",
+        "[attention_bias? bias all]\nqk_norm rmsnorm all_heads\n" CLIPPED "position rope ${rope}\n",
         EXPERTS_FFN(RENORMALIZED, ""), ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS QK_NORMS
         EXPERT_TENSORS("mlp", "gate_proj", "up_proj", "down_proj") LLAMA_END,
@@ -191,4 +191,55 @@ const Family family_granitemoeshared = {
         ".ffn.shared.up.* .shared_mlp.input_linear.* rows ${shared}..${shared_twice}\n"
         ".ffn.shared.down.* .shared_mlp.output_linear.*\n"
         "$end\n" LLAMA_END,
+};
+
+/* ---------------------------------------- DBRX: matrices of experts lie one above the other; `down` is transposed */
+static const ConfigKey dbrx_keys[] = {
+    INTEGER("vocab_size", "vocab"), INTEGER("d_model hidden_size", "d_model"), INTEGER("n_heads", "heads"),
+    INTEGER("n_layers", "layers"), INTEGER_OR("max_seq_len", "positions", "2048", NULL),
+    INTEGER_OR("attn_config.kv_n_heads", "kv_heads", "1", NULL), CLIP_QKV("attn_config.clip_qkv"),
+    DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
+    DERIVED("keys", "=kv_heads * head_dim", NULL), DERIVED("key_end", "=keys + d_model", NULL),
+    DERIVED("value_end", "=keys + keys + d_model", NULL),
+    REAL_OR("attn_config.rope_theta", "own_theta", "10000", "10000"),
+    REAL_OR("rope_theta", "outer_theta", "", ""),
+    REAL_OR("rope_parameters.rope_theta", "outer_theta", "$outer_theta", ""),
+    NOTED("!outer_theta&own_theta!=10000", "The theta is `attn_config.rope_theta`, as the model was trained; "
+          "transformers 5 takes 10000 where `rope_parameters` is absent."),
+    DERIVED("theta", "=own_theta", NULL), DERIVED("theta", "=outer_theta", "outer_theta"),
+    NOTED("theta!=$own_theta", "`attn_config.rope_theta` is not obeyed, as in transformers 5: theta is that of "
+          "`rope_parameters`."),
+    DERIVED("whole_rope", "yes", NULL), DERIVED("partial", "1", NULL),
+    ROPE("rope_parameters rope_scaling", "rope", "theta", NULL),
+    INTEGER_OR("ffn_config.ffn_hidden_size", "expert_ff", "3584", NULL),
+    INTEGER_OR("ffn_config.moe_num_experts", "experts", "4", NULL),
+    INTEGER_OR("ffn_config.moe_top_k", "top", "1", NULL),
+    REAL_OR("ffn_config.moe_normalize_expert_weights", "power", "1", ""),
+    REFUSED("power&power!=1", "`ffn_config.moe_normalize_expert_weights` is neither null nor 1, and the language "
+            "divides the gates of a row by their sum alone"),
+    DERIVED("renormalized", "yes", "power"),
+    WORD_OR("ffn_config.ffn_act_fn.name", "activation", "silu", ACTIVATIONS),
+    MUST("tie_word_embeddings", "false"), DECODER_TOKENS("", "", ""),
+};
+const Family family_dbrx = {
+    .types = "dbrx=Dbrx", .title = "DBRX: Databricks 2024.", .classes = "ForCausalLM=logits Model=hidden",
+    KEYS(dbrx_keys),
+    .irrelevant = ROUTER_TRAINING "resid_pdrop emb_pdrop num_key_value_heads attn_config.attn_pdrop "
+        "ffn_config.hidden_size ffn_config.moe_jitter_eps ffn_config.moe_loss_weight",
+    .prefixes = "transformer.",
+    .spec = LLAMA_SPEC("norm layernorm pre no_bias eps 1e-5\nbias none\n", "", CLIPPED "position rope ${rope}\n",
+                       EXPERTS_FFN(RENORMALIZED, ""), ""),
+    .tensors = "decoder.embedding.tokens.weight wte.weight\n"
+        "@decoder.layers.{layer} blocks.{layer}\n"
+        ".attention.norm_in.* .norm_attn_norm.norm_1.*\n"
+        ".attention.query.* .norm_attn_norm.attn.Wqkv.* rows 0..${d_model}\n"
+        ".attention.key.* .norm_attn_norm.attn.Wqkv.* rows ${d_model}..${key_end}\n"
+        ".attention.value.* .norm_attn_norm.attn.Wqkv.* rows ${key_end}..${value_end}\n"
+        ".attention.output.* .norm_attn_norm.attn.out_proj.*\n"
+        ".ffn.norm_in.* .norm_attn_norm.norm_2.*\n"
+        ".ffn.router.* .ffn.router.layer.*\n"
+        ".ffn.experts.gate.weight .ffn.experts.mlp.w1\n"
+        ".ffn.experts.up.weight .ffn.experts.mlp.v1\n"
+        ".ffn.experts.down.weight .ffn.experts.mlp.w2 transpose\n"
+        "decoder.final_norm.* norm_f.*\n" HEAD_TENSORS,
 };

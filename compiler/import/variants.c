@@ -86,8 +86,7 @@ const Family family_helium = {
 /* ---------------------------------------- OLMo: norms without weights, which are 1 + 0 here */
 static const ConfigKey olmo_keys[] = {
     LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
-    ATTENTION_BIAS, REAL_OR("clip_qkv", "clip", "", ""),
-    REFUSED("clip", "`clip_qkv` is a number: the language has no bound on queries, keys and values"),
+    ATTENTION_BIAS, CLIP_QKV("clip_qkv"),
     DECODER_TOKENS("", "50279", "1"), TIED("false"),
 };
 const Family family_olmo = {
@@ -95,7 +94,7 @@ const Family family_olmo = {
     .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify", KEYS(olmo_keys), .irrelevant = "",
     .prefixes = "model.",
     .spec = LLAMA_SPEC("norm layernorm pre plus_one no_bias eps 1e-5\nbias none\n", "",
-                       "[attention_bias? bias all]\nposition rope ${rope}\n", GATED_FFN, ""),
+                       "[attention_bias? bias all]\n" CLIPPED "position rope ${rope}\n", GATED_FFN, ""),
     .tensors = LLAMA_EMBEDDING
         ".attention.norm_in.weight .input_layernorm.weight optional\n"
         ".ffn.norm_in.weight .post_attention_layernorm.weight optional\n" LLAMA_PROJECTIONS LLAMA_FFN

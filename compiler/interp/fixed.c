@@ -140,6 +140,7 @@ static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, doub
         case OP_scale: out[i] = (double)(x[i] * scale); break;
         case OP_gate: out[i] = (double)fixed_gate(way, a, x[i], y[i]); break;
         case OP_softcap: out[i] = (double)(cap * fixed_tanh(way, x[i] * inverse_cap)); break;
+        case OP_clip: out[i] = (double)(x[i] > cap ? cap : x[i] < -cap ? -cap : x[i]); break;
         case OP_activation: out[i] = (double)fixed_activation(way, a->activation, x[i]); break;
         default: return false;
         }
@@ -167,7 +168,7 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
         for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(x + c, op->a.pool, rows, d);
         return true;
     }
-    case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_activation: case OP_gate:
+    case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_clip: case OP_activation: case OP_gate:
         return each_number(in, op, count, d, out);
     case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_windows: case OP_prepend: case OP_choose:
     case OP_quantize: case OP_join: case OP_round: case OP_learned: case OP_COUNT:

@@ -117,10 +117,12 @@ static double activate(Activation kind, double x) {
     return x;
 }
 
+static double clip(double x, double bound) { return x > bound ? bound : x < -bound ? -bound : x; }
+
 static double run_gate(const OpAttributes *a, double gate, double up) {
     if (a->cap > 0) {
         gate = gate > a->cap ? a->cap : gate;
-        up = up > a->cap ? a->cap : up < -a->cap ? -a->cap : up;
+        up = clip(up, a->cap);
     }
     return activate(a->activation, gate) * (up + (a->plus_one ? 1 : 0));
 }
@@ -393,6 +395,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_gate: for (int64_t i = 0; i < count; i++) out[i] = run_gate(a, at(x, i), at(y, i)); break;
     case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
+    case OP_clip: for (int64_t i = 0; i < count; i++) out[i] = clip(at(x, i), a->cap); break;
     case OP_layernorm: case OP_rmsnorm:
         run_norm(&in->rounding, op->kind == OP_layernorm, x, y, in->graph->tensors[op->inputs[1]].rank == 2,
                  op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);

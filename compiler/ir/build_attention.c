@@ -115,6 +115,13 @@ static int qk_norm(Build *b, const Stem *stem, const char *what, Role role, int 
     return build_norm(b, stem, what, role, x, a->qk_norm, shape);
 }
 
+static int clipped(Build *b, const char *what, Role role, int x, double bound) {
+    if (x == NO_TENSOR || bound == 0) return x;
+    Tensor result = build_value_like(b, what, x);
+    result.site.role = role;
+    return EMIT(clip, result, ATTRIBUTES(.cap = bound), x);
+}
+
 Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows) {
     Heads h = rows;
     const int64_t keys = a->kv_heads * a->head_dim, values = a->kv_heads * a->value_dim;
@@ -125,6 +132,9 @@ Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows) 
     }
     if (h.query != NO_TENSOR) h.query = qk_norm(b, stem, "query_norm", ROLE_QUERY, h.query, a, a->heads);
     if (h.key != NO_TENSOR) h.key = qk_norm(b, stem, "key_norm", ROLE_KEY, h.key, a, a->kv_heads);
+    h.query = clipped(b, "query_clipped", ROLE_QUERY, h.query, a->clip);
+    h.key = clipped(b, "key_clipped", ROLE_KEY, h.key, a->clip);
+    h.value = clipped(b, "value_clipped", ROLE_VALUE, h.value, a->clip);
     return h;
 }
 

@@ -159,7 +159,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_join: verify_join(g, index, after); break;
     case OP_choose: case OP_expert_linear: case OP_expert_sum: verify_experts(g, index, after); break;
     case OP_scale: case OP_activation:
-    case OP_softcap:
+    case OP_softcap: case OP_clip:
     case OP_l2:
     case OP_relative_bias:
     case OP_alibi:

@@ -151,6 +151,7 @@ static void print_attention(const Print *to, const Attention *a) {
     if (a->qk_norm.kind)
         text_printf(out, " qk_norm over %s, weight %s,", a->qk_norm_all_heads ? "all heads" : "a head",
                     a->qk_norm_weight_per_head ? "a head" : "shared");
+    if (a->clip > 0) text_printf(out, " clip %s,", real(to, a->clip));
     print_position(to, &a->position);
     text_printf(out, " mask%s%s%s%s", a->mask_causal ? " causal" : "", a->mask_padding ? " padding" : "",
                 a->mask_prefix ? " prefix" : "", a->mask_given ? " given" : "");

@@ -41,7 +41,7 @@ static void fuse_rope(Fuse *f, const Op *op) {
     step_add(f, step);
 }
 
-/* A map that is not part of another step: scale, activation, softcap, mul, add. */
+/* A map that is not part of another step: scale, activation, softcap, clip, mul, add. */
 static void fuse_map(Fuse *f, const Op *op) {
     MapStep map = {.x = f->at[op->inputs[0]],
                    .other = op->n_inputs > 1 ? f->at[op->inputs[1]] : NOWHERE,
@@ -155,7 +155,9 @@ static void fuse_op(Fuse *f, const Op *op) {
         else fuse_map(f, op);
         break;
     }
-    case OP_mul: case OP_scale: case OP_activation: case OP_gate: case OP_softcap: fuse_map(f, op); break;
+    case OP_mul: case OP_scale: case OP_activation: case OP_gate: case OP_softcap: case OP_clip:
+        fuse_map(f, op);
+        break;
     case OP_append: fuse_append(f, op); break;
     case OP_pool: fuse_pool(f, op); break;
     case OP_learned: fuse_learned(f, op); break;

@@ -81,7 +81,7 @@ static bool feeds_attention(const Fuse *f, const Op *op) {
     const Op *reader = only_reader(f, op->result);
     if (!reader) return false;
     switch (reader->kind) {
-    case OP_scores: case OP_weighted_sum: case OP_rope: case OP_append: return true;
+    case OP_scores: case OP_weighted_sum: case OP_rope: case OP_append: case OP_clip: return true;
     case OP_layernorm: case OP_rmsnorm: case OP_round: return tensor_in(f, reader->result)->site.role != ROLE_NONE;
     default: return false;
     }

@@ -385,7 +385,8 @@ def refusals():
                                                             "--list", unsaid="nearest")
     distances()
     images()
-    Folder("bert_odd").config(model_type="phimoe").refused("experts", "feed-forward networks")
+    Folder("bert_odd").config(model_type="switch_transformers").refused("experts", "feed-forward networks")
+    Folder("bert_odd").config(model_type="phimoe").refused("phimoe", "cannot be imported", "gates of its router")
     Folder("bert_odd").config(model_type="llama4_text").refused("chunks", "chunks")
     Folder("roformer_odd").config(rotary_value=True).refused("rotary_value", "`rotary_value`")
     folder = Folder("roformer_odd")
@@ -401,7 +402,18 @@ def refusals():
     Folder("roformer_odd").accepted("roformer_sinusoids", "position rope", options=("--name", "sinusoids"))
     Folder("roformer_odd").config(rotary_value=None).accepted("rotary_value_null", "interleaved")
     Folder("roformer_odd").config(is_decoder=True).refused("roformer_decoder", "`is_decoder` is true")
-    Folder("olmo_odd").config(clip_qkv=8.0).refused("clip_qkv", "`clip_qkv`")
+    Folder("olmo_odd").config(clip_qkv=8.0).accepted("clip_qkv", "clip 8")
+    Folder("olmo_odd").config(clip_qkv=0.0).refused("clip_qkv_zero", "`clip_qkv` is 0")
+    Folder("mpt_odd").config(attn_config={"clip_qkv": 0}).accepted("clip_qkv_of_mpt", unsaid="clip")
+    dbrx = {"kv_n_heads": 2, "clip_qkv": 8, "rope_theta": 500000}
+    Folder("dbrx_odd").config(attn_config=dbrx, rope_parameters=Folder).accepted("dbrx_theta", "theta 500000",
+        "# The theta is `attn_config.rope_theta`")
+    Folder("dbrx_odd").config(attn_config=dbrx).accepted("dbrx_outer_theta", "theta 10000",
+                                                         "# `attn_config.rope_theta` is not obeyed")
+    Folder("dbrx_odd").config(attn_config=dict(dbrx, clip_qkv=None)).accepted("dbrx_unclipped", unsaid="clip")
+    ffn = {"ffn_hidden_size": 9, "moe_num_experts": 5, "moe_top_k": 3}
+    Folder("dbrx_odd").config(ffn_config=dict(ffn, moe_normalize_expert_weights=2)).refused("dbrx_power",
+        "`ffn_config.moe_normalize_expert_weights`")
     Folder("olmo3_odd").config(sliding_window=None).refused("olmo3_window", "`sliding_window`")
     Folder("olmo3_odd").config(rope_parameters={"rope_type": "default", "rope_theta": 77.0}).refused(
         "olmo3_flat", "`rope_parameters`", "`full_attention`")

@@ -284,10 +284,12 @@ class Formulas:
             x = m.linear(stem + "." + which, x)
             width = len(x) // count
             return [x[h * width:(h + 1) * width] for h in range(count)]
-        q = [[turn(part, i) for part in normed("query", heads_of("query", x, heads))] for i, x in enumerate(queries)]
-        k = [[turn(part, j) for part in normed("key", heads_of("key", x, kv_heads))] for j, x in enumerate(keys)]
+        clipped = names.pop("clipped", lambda x: x)
+        q, k = ([[turn(clipped(part), i) for part in normed(which, heads_of(which, x, count))]
+                 for i, x in enumerate(rows)]
+                for which, rows, count in (("query", queries, heads), ("key", keys, kv_heads)))
         k, v = ([[Row(kept(part)) for part in x] for x in rows]
-                for rows in (k, [heads_of("value", x, kv_heads) for x in keys]))
+                for rows in (k, [[clipped(part) for part in heads_of("value", x, kv_heads)] for x in keys]))
         products = names.pop("products", None)
         given = {"scale": 1 / math.sqrt(len(q[0][0])), "softcap": 0, "sink": None, "bias": lambda h, i, j: 0,
                  "visible": lambda i, j: True, **names}
@@ -334,6 +336,8 @@ class Formulas:
         self.compare("scale 1.5", scale=1.5)
         self.compare("score dot", scale=1)
         self.compare("softcap 0.5", softcap=0.5)
+        self.compare("clip 0.4, kv_heads 1", kv_heads=1,
+                     clipped=lambda x: Row(min(max(number, -0.4), 0.4) for number in x))
         self.compare("sink learned", sink="learned")
 
     def test_cache(self):

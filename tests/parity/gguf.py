@@ -289,7 +289,8 @@ def mended(config):
     no file can."""
     kind = config["model_type"]
     plain = config["architectures"][0].replace("ForConditionalGeneration" if kind in STACKS else "ForCausalLM", "")
-    if kind not in ARCHITECTURES or "For" in plain or config.get("is_decoder"):
+    if kind not in ARCHITECTURES or "For" in plain or config.get("is_decoder") or \
+            config.get("clip_qkv"):
         return None
     wanted = {}
     if kind in ("gemma2", "gemma3_text"):

@@ -132,6 +132,8 @@ static void activations(void **state) {
     }
     const double *capped = RUN(softcap, A(.cap = 5), INPUTS(input), 1, N);
     for (int i = 0; i < N; i++) near(capped[i], 5 * (1 - 2 / (exp(2 * (double)x[i] / 5) + 1)));
+    const double *clipped = RUN(clip, A(.cap = 2), INPUTS(input), 1, N);
+    for (int i = 0; i < N; i++) near(clipped[i], fmax(fmin((double)x[i], 2), -2));
 }
 
 static void activations_at_the_edges(void **state) {
@@ -157,6 +159,8 @@ static void activations_at_the_edges(void **state) {
     }
     const double *capped = RUN(softcap, A(.cap = 5), INPUTS(input), 1, 3);
     near(capped[0], NAN), near(capped[1], 5), near(capped[2], -5);
+    const double *clipped = RUN(clip, A(.cap = 5), INPUTS(input), 1, 3);
+    near(clipped[0], NAN), near(clipped[1], 5), near(clipped[2], -5);
 }
 
 /* Weights of 1e18 make such a result as large as any other: it is no difference of numbers near 1. */

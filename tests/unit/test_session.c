@@ -182,6 +182,7 @@ static const Case decoders[] = {
     {"window with sinks", TWO("heads 2, window 2, sink 2", "heads 2, mask window 4 causal, sink 1, position rope")},
     {"learned sinks", TWO("heads 4, kv_heads 2, sink learned", "heads 2, sink learned, window 3, softcap 2")},
     {"caps and scales", TWO("heads 2, softcap 1.5", "heads 2, score dot, scale 0.3")},
+    {"bounds", TWO("heads 2, clip 0.5", "heads 4, kv_heads 2, clip 0.3, qk_norm rmsnorm, position rope")},
     {"norms of a head", TWO("heads 2, qk_norm rmsnorm", "heads 4, kv_heads 2, qk_norm layernorm")},
     {"norms of all heads", TWO("heads 4, kv_heads 2, qk_norm rmsnorm all_heads plus_one, position rope",
                                "heads 2, qk_norm layernorm all_heads no_bias eps 1e-3")},

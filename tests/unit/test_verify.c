@@ -38,7 +38,7 @@ static void wrong_dtypes(void **state) {
         "position learned, layers 1 { attention self { heads 2, position relative, softcap 5 },\n"
         "ffn { d_ff 9, activation silu gated } } }\n"
         "decoder { seq <= 5, position sinusoidal, layers 1 {\n"
-        "attention self { heads 2, position alibi, sink learned, precision cache bf16 },\n"
+        "attention self { heads 2, position alibi, sink learned, clip 2, precision cache bf16 },\n"
         "attention cross { heads 2 } } } }",
         "model m { d_model 8, head pool l2, encoder { input patches image 6 patch 3 class distillation, layers 1 {\n"
         "attention self { heads 2, position rope } } } }",

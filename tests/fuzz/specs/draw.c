@@ -77,6 +77,7 @@ static void by_habit(Draw *d, Section *s, const Habit *habits, int n) {
 /* Settings of inner blocks, said further out for all of them. */
 static const Habit outer_habits[] = {
     {S_norm, 12},    {S_residual, 4},   {S_bias, 6},    {S_qk_norm, 3}, {S_scale, 3},  {S_softcap, 3},
+    {S_clip, 2},
     {S_score, 2},    {S_activation, 6}, {S_d_ff, 12},   {S_heads, 10},  {S_head_dim, 4}, {S_value_dim, 2},
     {S_position, 5}, {S_mask, 2},       {S_window, 3},  {S_sink, 1},    {S_output, 1}, {S_block, 4},
     {S_kv_heads, 2}, {S_project, 1},
@@ -110,11 +111,12 @@ static void draw_latent(Draw *d, Section *s) {
                                       "rope scaling yarn factor 2 original 4"));
     state(d, s, S_bias, DICE_WORD(&d->dice, "none", "o"));
     state(d, s, S_qk_norm, "none");
+    state(d, s, S_clip, "0");
 }
 
 static void draw_attention(Draw *d, Section *s) {
-    static const Habit habits[] = {{S_position, 45}, {S_qk_norm, 20}, {S_scale, 15}, {S_softcap, 15}, {S_bias, 30},
-                                   {S_precision, 4}, {S_output_precision, 4}};
+    static const Habit habits[] = {{S_position, 45}, {S_qk_norm, 20}, {S_scale, 15},    {S_softcap, 15},
+                                   {S_clip, 12},     {S_bias, 30},    {S_precision, 4}, {S_output_precision, 4}};
     d->bare = false;
     d->cross = s->cross;
     const char *outer = said(s, S_project);
@@ -136,6 +138,7 @@ static void draw_attention(Draw *d, Section *s) {
     if (usual(d, 45) || open) say_something(d, s, S_mask);
     if (!(d->cross && !d->alone) && usual(d, 12)) say_something(d, s, S_window);
     if (usual(d, 12)) say_something(d, s, S_sink);
+    if (d->bare) state(d, s, S_clip, "0");
     by_habit(d, s, habits, COUNT(habits));
 }
 

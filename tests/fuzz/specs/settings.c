@@ -345,6 +345,11 @@ static const char *of_softcap(Draw *d, const Section *s) {
     return (void)s, DICE_WORD(&d->dice, "0", "0.5", "5", "30", "50", "1e-3");
 }
 
+static const char *of_clip(Draw *d, const Section *s) {
+    /* A bound that cuts all values makes sums of equal numbers, which lie between two codes of int8. */
+    return (void)s, DICE_WORD(&d->dice, "0", "0.5", "1", "8");
+}
+
 static const char *of_sink(Draw *d, const Section *s) {
     const char *mask = said(s, S_mask), *window = said(s, S_window);
     bool has_window = (mask && has_word(mask, "window")) || (window && !has_word(window, "none"));
