@@ -22,7 +22,7 @@ const Family *const families[] = {
     &family_granitemoeshared, &family_gpt_oss, &family_dbrx,
     &family_deepseek_v2, &family_deepseek_v3,
     &family_t5, &family_umt5, &family_bart, &family_mbart, &family_marian, &family_pegasus, &family_m2m_100,
-    &family_whisper,
+    &family_t5gemma, &family_whisper,
     NULL,
 };
 
@@ -35,12 +35,16 @@ static const struct {
     {"blip blip-2 blip_2", "the layers of its text model read the rows of an image between attention and ffn"},
     {"convnext convnextv2 dinov3_convnext", "its layers are convolutions"},
     {"siglip2 siglip2_vision_model", "its images have any number of patches, for which it resizes its positions"},
-    {"llama4 llama4_text", "its masks are cut in chunks, and " EXPERTS},
+    {"llama4 llama4_text", "its masks are cut in chunks, the queries of layers without rope grow with their position, "
+                           "and its gates multiply the rows in front of the experts"},
+    {"qwen3_next", "its layers are a linear attention, whose state is a matrix, or an attention whose heads are "
+                   "multiplied by a gate of each column"},
     {"phimoe", "the gates of its router are softmaxes over the experts whose logits are near that of the chosen one"},
-    {"jamba", EXPERTS},
     {"switch_transformers nllb-moe", EXPERTS},
-    {"mamba mamba2 falcon_mamba rwkv recurrent_gemma bamba zamba zamba2 falcon_h1 lfm2", NO_ATTENTION},
-    {"gemma3n gemma3n_text", "its layers keep several streams of rows"},
+    {"mamba mamba2 falcon_mamba rwkv recurrent_gemma bamba zamba zamba2 falcon_h1 lfm2 jamba "
+     "granitemoehybrid", NO_ATTENTION},
+    {"gemma3n gemma3n_text", "its layers keep several streams of rows, add rows of a table of their own, and read the "
+                             "keys and values of earlier layers"},
     {"deberta", "its scores have terms of content and relative position, multiplied"},
     {"longformer big_bird led", "its attention is over blocks and chosen rows"},
     {"xlnet", "its attention has two streams"},

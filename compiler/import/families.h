@@ -19,6 +19,7 @@ extern const Family family_t5, family_bart, family_mbart, family_marian, family_
     family_m2m_100, family_whisper; /* seq2seq.c */
 extern const Family family_granite, family_smollm3, family_olmo3, family_ministral, family_glm4,
     family_glm;                                                                                      /* granite.c */
+extern const Family family_t5gemma;                                                                  /* t5gemma.c */
 extern const Family family_gptj, family_codegen, family_gpt_neo, family_gpt_bigcode;                 /* gptj.c */
 extern const Family family_clip_text, family_clip_vision, family_clip_text_of, family_clip_vision_of,
     family_siglip_text, family_siglip_text_of, family_siglip_vision, family_siglip_vision_of,

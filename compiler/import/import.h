@@ -47,7 +47,8 @@ typedef enum KeyKind {
     KEY_PAIR,        /* n or [n, m]; sets VARIABLE, and VARIABLE_width if m differs from n */
     KEY_ROPE,        /* the words that follow `position rope`; `values` is the layer type whose object is read */
     KEY_LAYER_TYPES, /* a word of `values` per layer; `otherwise` is a pattern (see layers.c), or "" for no list.
-                      * Sets the variable any_WORD where a layer has the word */
+                      * Sets the variable any_WORD where a layer has the word. A variable that begins with `decoder_`
+                      * has a word for each of `decoder_layers` in place of `layers` */
     KEY_LAYER_FLAGS, /* 0 or 1 for each layer, or for more layers; these become the words no and yes */
     KEY_LAYER_MARKS, /* a list of layers, which get the word `values` in the list that the variable already has */
     KEY_LAYER_RUNS,  /* [[[words], times], …]; a list that the variable already has takes precedence */
@@ -136,6 +137,7 @@ typedef struct ImportOptions {
 /* A variable with a text for each layer. */
 typedef struct LayerList {
     const char *variable, **texts;
+    int64_t layers;
     struct LayerList *next;
 } LayerList;
 

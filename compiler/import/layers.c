@@ -93,7 +93,7 @@ static bool outdone(Import *import, const ConfigKey *key, const cJSON *item, con
 
 static void keep(Import *import, const char *variable, const char **texts, int64_t layers) {
     LayerList *list = arena_alloc(import->arena, sizeof *list);
-    *list = (LayerList){variable, texts, import->layer_lists};
+    *list = (LayerList){variable, texts, layers, import->layer_lists};
     import->layer_lists = list;
     for (int64_t i = 0; i < layers; i++) {
         const char *any = arena_printf(import->arena, "any_%s", texts[i]);
@@ -116,7 +116,8 @@ static void mark_layers(Import *import, const ConfigKey *key, const cJSON *item,
 }
 
 void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item) {
-    const char *number_of = variable_get(import, "layers", 6);
+    const bool decoder = strncmp(key->variable, "decoder_", 8) == 0;
+    const char *number_of = decoder ? variable_get(import, "decoder_layers", 14) : variable_get(import, "layers", 6);
     if (!number_of) bug("the layers are not counted yet");
     int64_t layers = strtoll(number_of, NULL, 10);
     if (layers > MOST_LAYERS) fail("%s: %lld layers are too many; at most %d are understood", import->config_path,
@@ -146,5 +147,5 @@ void layer_list_read(Import *import, const ConfigKey *key, const cJSON *item) {
 void layer_variables_set(Import *import, int64_t layer) {
     variable_set(import, "layer", arena_printf(import->arena, "%lld", (long long)layer));
     for (const LayerList *list = import->layer_lists; list; list = list->next)
-        variable_set(import, list->variable, list->texts[layer]);
+        if (layer < list->layers) variable_set(import, list->variable, list->texts[layer]);
 }

@@ -387,7 +387,16 @@ def refusals():
     images()
     Folder("bert_odd").config(model_type="switch_transformers").refused("experts", "feed-forward networks")
     Folder("bert_odd").config(model_type="phimoe").refused("phimoe", "cannot be imported", "gates of its router")
-    Folder("bert_odd").config(model_type="llama4_text").refused("chunks", "chunks")
+    for kind, why in (("llama4_text", "chunks"), ("qwen3_next", "linear attention"), ("gemma3n_text", "streams"),
+                      ("jamba", "not attention alone")):
+        Folder("bert_odd").config(model_type=kind).refused("type_" + kind, "cannot be imported", why, unsaid="nearest")
+    two = json.load(open(os.path.join(FIXTURES, "t5gemma_odd", "config.json"), encoding="utf-8"))
+    Folder("t5gemma_odd").config(decoder=dict(two["decoder"], hidden_size=16)).refused("two_widths",
+        "`encoder.hidden_size` is not `decoder.hidden_size`")
+    Folder("t5gemma_odd").config(decoder=dict(two["decoder"], layer_types=["full_attention"])).refused(
+        "layers_of_decoder", "`layer_types` has 1 entries for 2 layers")
+    Folder("t5gemma_odd").config(is_encoder_decoder=False).refused("one_stack", "`is_encoder_decoder` is false")
+    Folder("t5gemma_odd").accepted("window_of_encoder", "window 5", "window 3", "start 3")
     Folder("roformer_odd").config(rotary_value=True).refused("rotary_value", "`rotary_value`")
     folder = Folder("roformer_odd")
     path = os.path.join(folder.path, "model.safetensors")
