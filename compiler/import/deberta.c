@@ -1,71 +1,100 @@
 /* deberta.c: encoders whose scores have products of content and distance. */
 #include "encoders.h"
 
+/* `pos_att_type` names the products that are added to the scores. The tables have rows for `span` distances on each
+ * side of a token. */
+#define DEBERTA_KEYS                                                                                                \
+    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),      \
+    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),                                  \
+    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-7", NULL),       \
+    INTEGER_OR("max_position_embeddings", "positions", "512", NULL),                                                \
+    {"type_vocab_size", "segments", KEY_NATURAL, "0", "0", NULL}, TOKEN_OR("pad_token_id", "pad", "0"),             \
+    FLAG_OR("position_biased_input", "learned", "true"), FLAG_OR("relative_attention", "relative", "false"),        \
+    {"pos_att_type", "terms", KEY_WORDS, "", "", "p2c|c2p=both c2p|p2c=both c2p p2c"},                              \
+    DERIVED("by_query", "true", "terms=both"), DERIVED("by_query", "true", "terms=c2p"),                            \
+    DERIVED("by_key", "true", "terms=both"), DERIVED("by_key", "true", "terms=p2c"),                                \
+    DERIVED("products", "2", "terms"), DERIVED("products", "3", "terms=both"),                                      \
+    DERIVED("content", "true", "relative&terms"),                                                                   \
+    {"max_relative_positions", "span", KEY_BOUND, "=positions", NULL, NULL}, DERIVED("rows", "=2 * span", NULL),    \
+    INTEGER_OR("embedding_size", "factor", "=d_model", "=d_model"),                                                 \
+    REFUSED("factor!=$d_model", "`embedding_size` is not `hidden_size`, and the language has the norm of an "       \
+        "embedding in front of its projection only"),                                                               \
+    INTEGER_OR("pooler_hidden_size", "pooled", "=d_model", "=d_model"),                                             \
+    REFUSED("pooled!=$d_model", "`pooler_hidden_size` is not `hidden_size`"),                                       \
+    WORD_OR("pooler_hidden_act", "pooler_activation", "gelu", ACTIVATIONS), FLAG_OR("legacy", "legacy", "true"),    \
+    MASKED_KEYS, DERIVED("tied", "true", "!legacy")
+
 static const ConfigKey deberta_v2_keys[] = {
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),
-    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),
-    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-7", NULL),
-    INTEGER_OR("max_position_embeddings", "positions", "512", NULL),
-    {"type_vocab_size", "segments", KEY_NATURAL, "0", "0", NULL}, TOKEN_OR("pad_token_id", "pad", "0"),
-    INTEGER_OR("attention_head_size", "head_dim", "=d_model / heads", "=d_model / heads"),
-    FLAG_OR("position_biased_input", "learned", "true"), FLAG_OR("relative_attention", "relative", "false"),
-    {"pos_att_type", "terms", KEY_WORDS, "", "", "p2c|c2p=both c2p|p2c=both c2p p2c"},
-    DERIVED("by_query", "true", "terms=both"), DERIVED("by_query", "true", "terms=c2p"),
-    DERIVED("by_key", "true", "terms=both"), DERIVED("by_key", "true", "terms=p2c"),
-    DERIVED("products", "2", "terms"), DERIVED("products", "3", "terms=both"),
-    DERIVED("content", "true", "relative&terms"),
-    MUST("max_relative_positions", "-1 0"), INTEGER_OR("position_buckets", "buckets", "", ""),
-    DERIVED("rows", "=2 * positions", "!buckets"), DERIVED("rows", "=2 * buckets", "buckets"),
+    DEBERTA_KEYS, INTEGER_OR("attention_head_size", "head_dim", "=d_model / heads", "=d_model / heads"),
+    INTEGER_OR("position_buckets", "buckets", "", ""), DERIVED("rows", "=2 * buckets", "buckets"),
     FLAG_OR("share_att_key", "shared", "false"), WORD_OR("norm_rel_ebd", "norm_rel", "none", "none layer_norm"),
     {"conv_kernel_size", "kernel", KEY_NATURAL, "0", NULL, NULL},
     REFUSED("kernel!=0", "`conv_kernel_size` is not 0, and the language has no convolution over the rows of layers"),
-    INTEGER_OR("embedding_size", "factor", "=d_model", "=d_model"),
-    REFUSED("factor!=$d_model", "`embedding_size` is not `hidden_size`, and the language has the norm of an embedding "
-        "in front of its projection only"),
-    INTEGER_OR("pooler_hidden_size", "pooled", "=d_model", "=d_model"),
-    REFUSED("pooled!=$d_model", "`pooler_hidden_size` is not `hidden_size`"),
-    WORD_OR("pooler_hidden_act", "pooler_activation", "gelu", ACTIVATIONS), FLAG_OR("legacy", "legacy", "true"),
-    MASKED_KEYS,
 };
 /* The scale counts the products that the config names, even where no distances are used. */
 #define DISTANCE_SPEC                                                                                          \
     "[terms? scale 1/sqrt(${products}*${head_dim})]\n"                                                         \
     "[content? position content][content&by_query? by_query][content&by_key? by_key][content? rows ${rows}]"   \
-    "[content&buckets? logarithmic ${positions}][content? projected][content&!shared? own]"                    \
+    "[content&buckets? logarithmic ${span}][content? projected][content&!shared? own]"                    \
     "[content&norm_rel=layer_norm? normalized]\n"
+#define DEBERTA_CLASSES \
+    "Model=hidden ForSequenceClassification=classify" ROW_CLASSES " PreTrainedModel=rest ForMaskedLM=masked"
+#define DEBERTA_SPEC(bias)                                                                                          \
+    "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm post eps ${eps}\n[pad? pad ${pad}]\n\n"                     \
+    "encoder {\nseq <= ${bound}\n[learned? position learned]\n[segments!=0? segments ${segments}]\n"                \
+    "embedding normalized\n$layers layers\n"                                                                        \
+    "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n" bias "mask padding\n" DISTANCE_SPEC "}\n"            \
+    "ffn { d_ff ${d_ff}, activation ${activation} }\n$end\n}\n"                                                    \
+    "[task=classify? head pooler ${pooler_activation} classifier ${#classifier.weight}]\n" ROW_HEADS                \
+    MASKED_HEAD("${activation}")
+#define DEBERTA_TENSORS(attention)                                                                                  \
+    "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"                                           \
+    "[learned? encoder.embedding.positions.weight embeddings.position_embeddings.weight]\n"                         \
+    "[segments!=0? encoder.embedding.segments.weight embeddings.token_type_embeddings.weight]\n"                    \
+    "encoder.embedding.norm.* embeddings.LayerNorm.*\n"                                                             \
+    "[content? encoder.distances.weight encoder.rel_embeddings.weight]\n"                                           \
+    "[content&norm_rel=layer_norm? encoder.distances.norm.* encoder.LayerNorm.*]\n" ROW_TENSORS                     \
+    "@encoder.layers.{layer} encoder.layer.{layer}\n" attention                                                     \
+    ".attention.output.* .attention.output.dense.*\n"                                                               \
+    ".attention.norm_out.* .attention.output.LayerNorm.*\n"                                                         \
+    ".ffn.up.* .intermediate.dense.*\n.ffn.down.* .output.dense.*\n.ffn.norm_out.* .output.LayerNorm.*\n"           \
+    "$if legacy\n" MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",         \
+                                  "cls.predictions.decoder", "cls.predictions") "$end\n"                            \
+    "$if !legacy\n" MASKED_TENSORS("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",              \
+                                   "lm_predictions.lm_head.decoder", "lm_predictions.lm_head") "$end\n"             \
+    "[task=classify? pooler.* pooler.dense.*]\n[task=classify? classifier.* classifier.*]\n"                        \
+    "buffer embeddings.position_ids\n"                                                                              \
+    "[!content? ignore encoder.rel_embeddings.* encoder.LayerNorm.*]\n"                                             \
+    "ignore cls.* lm_predictions.* mask_predictions.* pooler.dense.* classifier.* qa_outputs.*\n"
+
 const Family family_deberta_v2 = {
     .types = "deberta-v2=DebertaV2", .title = "DeBERTa: He et al. 2021, arXiv:2006.03654 and 2111.09543.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES
-               " PreTrainedModel=rest ForMaskedLM=masked ForPreTraining=rest ForMultipleChoice=rest",
-    KEYS(deberta_v2_keys), .irrelevant = "pooler_dropout conv_act", .prefixes = "deberta.",
-    .spec = "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm post eps ${eps}\n[pad? pad ${pad}]\n\n"
-        "encoder {\nseq <= ${bound}\n[learned? position learned]\n[segments!=0? segments ${segments}]\n"
-        "embedding normalized\n$layers layers\n"
-        "attention self {\nheads ${heads}\nhead_dim ${head_dim}\nmask padding\n" DISTANCE_SPEC "}\n"
-        "ffn { d_ff ${d_ff}, activation ${activation} }\n$end\n}\n"
-        "[task=classify? head pooler ${pooler_activation} classifier ${#classifier.weight}]\n" ROW_HEADS
-        MASKED_HEAD("${activation}"),
-    .tensors = "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"
-        "[learned? encoder.embedding.positions.weight embeddings.position_embeddings.weight]\n"
-        "[segments!=0? encoder.embedding.segments.weight embeddings.token_type_embeddings.weight]\n"
-        "encoder.embedding.norm.* embeddings.LayerNorm.*\n"
-        "[content? encoder.distances.weight encoder.rel_embeddings.weight]\n"
-        "[content&norm_rel=layer_norm? encoder.distances.norm.* encoder.LayerNorm.*]\n" ROW_TENSORS
-        "@encoder.layers.{layer} encoder.layer.{layer}\n"
+    .classes = DEBERTA_CLASSES " ForPreTraining=rest ForMultipleChoice=rest",
+    KEYS(deberta_v2_keys), .irrelevant = "pooler_dropout conv_act", .prefixes = "deberta.", .spec = DEBERTA_SPEC(""),
+    .tensors = DEBERTA_TENSORS(
         ".attention.query.* .attention.self.query_proj.*\n"
         ".attention.key.* .attention.self.key_proj.*\n"
         ".attention.value.* .attention.self.value_proj.*\n"
         "[content&by_query&!shared? .attention.distance_key.* .attention.self.pos_key_proj.*]\n"
-        "[content&by_key&!shared? .attention.distance_query.* .attention.self.pos_query_proj.*]\n"
-        ".attention.output.* .attention.output.dense.*\n"
-        ".attention.norm_out.* .attention.output.LayerNorm.*\n"
-        ".ffn.up.* .intermediate.dense.*\n.ffn.down.* .output.dense.*\n.ffn.norm_out.* .output.LayerNorm.*\n"
-        "$if legacy\n" MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
-                                      "cls.predictions.decoder", "cls.predictions") "$end\n"
-        "$if !legacy\n" MASKED_TENSORS("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",
-                                       "lm_predictions.lm_head.decoder", "lm_predictions.lm_head") "$end\n"
-        "[task=classify? pooler.* pooler.dense.*]\n[task=classify? classifier.* classifier.*]\n"
-        "buffer embeddings.position_ids\n"
-        "[!content? ignore encoder.rel_embeddings.* encoder.LayerNorm.*]\n"
-        "ignore cls.* lm_predictions.* mask_predictions.* pooler.dense.* classifier.* qa_outputs.*\n",
+        "[content&by_key&!shared? .attention.distance_query.* .attention.self.pos_query_proj.*]\n"),
+};
+
+/* Each head has its rows of query, key and value one behind the other, and keys have no bias. */
+static const ConfigKey deberta_keys[] = {
+    DEBERTA_KEYS, DERIVED("head_dim", "=d_model / heads", NULL),
+    {"talking_head", "mixes_heads", KEY_FLAG, "false", "", NULL},
+    REFUSED("mixes_heads", "`talking_head` is true, and the language has no matrix between the heads' scores"),
+};
+#define PART_OF_HEADS(part, take) \
+    ".attention." part ".weight .attention.self.in_proj.weight interleaved ${heads} parts 3 take " take "\n"
+const Family family_deberta = {
+    .types = "deberta=Deberta", .title = "DeBERTa: He et al. 2021, arXiv:2006.03654.", .classes = DEBERTA_CLASSES,
+    KEYS(deberta_keys), .irrelevant = "pooler_dropout", .prefixes = "deberta.",
+    .spec = DEBERTA_SPEC("bias q v o up down\n"),
+    .tensors = DEBERTA_TENSORS(
+        PART_OF_HEADS("query", "0") PART_OF_HEADS("key", "1") PART_OF_HEADS("value", "2")
+        ".attention.query.bias .attention.self.q_bias\n"
+        ".attention.value.bias .attention.self.v_bias\n"
+        "[content&by_query? .attention.distance_key.weight .attention.self.pos_proj.weight]\n"
+        "[content&by_key? .attention.distance_query.* .attention.self.pos_q_proj.*]\n"),
 };

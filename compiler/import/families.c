@@ -5,7 +5,8 @@
 
 const Family *const families[] = {
     &family_bert, &family_roberta, &family_distilbert, &family_electra, &family_albert, &family_mpnet,
-        &family_deberta_v2, &family_modernbert, &family_nomic_bert, &family_jina_embeddings_v3, &family_esm,
+        &family_deberta, &family_deberta_v2, &family_modernbert, &family_nomic_bert,
+        &family_jina_embeddings_v3, &family_esm,
         &family_roformer, &family_clip_text, &family_clip_vision,
         &family_clip_text_of, &family_clip_vision_of, &family_siglip_text, &family_siglip_text_of,
         &family_siglip_vision, &family_siglip_vision_of,
@@ -45,7 +46,6 @@ static const struct {
      "granitemoehybrid", NO_ATTENTION},
     {"gemma3n gemma3n_text", "its layers keep several streams of rows, add rows of a table of their own, and read the "
                              "keys and values of earlier layers"},
-    {"deberta", "its scores have terms of content and relative position, multiplied"},
     {"longformer big_bird led", "its attention is over blocks and chosen rows"},
     {"xlnet", "its attention has two streams"},
     {"funnel", "its sequences become shorter from block to block"},

@@ -8,7 +8,7 @@ extern const Family family_bert, family_roberta, family_distilbert, family_elect
     family_modernbert; /* bert.c */
 extern const Family family_vit, family_deit, family_dinov2, family_dinov2_with_registers,
     family_dinov3, family_ast; /* vit.c */
-extern const Family family_deberta_v2; /* deberta.c */
+extern const Family family_deberta, family_deberta_v2; /* deberta.c */
 extern const Family family_llama, family_mistral, family_qwen2, family_qwen3, family_gemma, family_gemma2,
     family_gemma3,
     family_olmo2, family_phi, family_phi3, family_starcoder2, family_cohere,
@@ -61,9 +61,8 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[task=labels? classifier.* classifier.*]\n" \
     "[task=answers? classifier.* qa_outputs.*]\n"
 
-/* The head of ForMaskedLM (task=masked); the table of tokens is its last matrix unless `tied` is unset. Transformers
- * adds the bias that a file has under the name of that matrix; the other bias is a copy of it only where they are
- * tied. */
+/* The head of ForMaskedLM (task=masked); the table of tokens is its last matrix unless `tied` is unset. The bias of a
+ * tied head is `bias`, of which `head` holds a copy; a head with a matrix of its own adds the one that it holds. */
 #define MASKED_KEYS FLAG_OR("tie_word_embeddings", "tied", "true")
 #define MASKED_HEAD(activation) \
     "[task=masked? head logits][task=masked&tied? tied][task=masked? bias transform " activation "]\n"
@@ -71,7 +70,9 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[task=masked? transform.* " dense ".*]\n"                              \
     "[task=masked? transform_norm.* " norm ".*]\n"                          \
     "[task=masked&!tied? head.weight " head ".weight]\n"                    \
-    "[task=masked&#" head ".bias? head.bias " head ".bias]\n"               \
-    "[task=masked&!#" head ".bias? head.bias " bias ".bias]\n"
+    "[task=masked&!tied&#" head ".bias? head.bias " head ".bias]\n"         \
+    "[task=masked&!tied&!#" head ".bias? head.bias " bias ".bias]\n"        \
+    "[task=masked&tied&#" bias ".bias? head.bias " bias ".bias]\n"          \
+    "[task=masked&tied&!#" bias ".bias? head.bias " head ".bias]\n"
 
 #endif

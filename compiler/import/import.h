@@ -33,6 +33,7 @@
 typedef enum KeyKind {
     KEY_INTEGER,     /* 1 to 2^53 */
     KEY_NATURAL,     /* 0 to 2^53 */
+    KEY_BOUND,       /* 1 to 2^53; any number below 1 stands for `otherwise` */
     KEY_REAL,        /* a finite number, not negative */
     KEY_FLAG,        /* true or false */
     KEY_TEXT,        /* any string */

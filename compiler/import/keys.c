@@ -206,6 +206,7 @@ static void read_key(Import *import, const ConfigKey *key) {
         if (item && !cJSON_IsNull(item)) quantized(import, key, item);
         return;
     }
+    if (key->kind == KEY_BOUND && item && cJSON_IsNumber(item) && item->valuedouble < 1) item = NULL;
     if (item && cJSON_IsNull(item) && !key->null) key_refuse(import, key, item, "a value other than null");
     if (!item && !key->otherwise) fail("%s: the key `%.*s` is missing", import->config_path,
         (int)strcspn(key->names, " "), key->names);
@@ -222,7 +223,7 @@ static void read_key(Import *import, const ConfigKey *key) {
     const char *text = given ? NULL : default_text(import, item ? key->null : key->otherwise);
     if (given) {
         switch (key->kind) {
-        case KEY_INTEGER: text = number(import, key, item, 1, true); break;
+        case KEY_INTEGER: case KEY_BOUND: text = number(import, key, item, 1, true); break;
         case KEY_NATURAL: text = number(import, key, item, 0, true); break;
         case KEY_REAL: text = number(import, key, item, 0, false); break;
         case KEY_WORD: case KEY_WORDS: case KEY_GATED_WORD: text = word(import, key, item); break;

@@ -350,7 +350,12 @@ def distances():
     Folder(odd).config(conv_kernel_size=None).refused("convolution_null", "`conv_kernel_size` is null")
     Folder(odd).config(embedding_size=7).refused("embedding_size", "`embedding_size` is not `hidden_size`")
     Folder(odd).config(pooler_hidden_size=7).refused("pooler_size", "`pooler_hidden_size` is not `hidden_size`")
-    Folder(odd).config(max_relative_positions=9).refused("distances_bound", "`max_relative_positions` is 9")
+    Folder(odd).config(max_relative_positions=9).accepted("distances_bound", "rows 16 logarithmic 9")
+    for i, value in enumerate((None, "9", 1.5)):
+        Folder(odd).config(max_relative_positions=value).refused("distances_bound_%d" % i, "`max_relative_positions`")
+    Folder("deberta_odd").config(max_relative_positions=0).accepted("spans_of_positions", "rows 38 projected own")
+    Folder("deberta_odd").config(talking_head=True).refused("talking_head", "`talking_head` is true")
+    Folder("deberta_odd").config(talking_head=None).accepted("talking_head_null", "bias q v o up down")
     Folder(odd).config(position_buckets=-1).refused("buckets", "`position_buckets` is -1")
     Folder(odd).config(norm_rel_ebd="batch_norm").refused("distances_norm", "`norm_rel_ebd` is \"batch_norm\"")
 
@@ -381,8 +386,6 @@ def refusals():
                                                            unsaid="nearest")
     Folder("bert_odd").config(model_type="xlnet").refused("xlnet", "\"xlnet\"", "two streams", "--list",
                                                           unsaid="nearest")
-    Folder("bert_odd").config(model_type="deberta").refused("deberta", "\"deberta\"", "relative position",
-                                                            "--list", unsaid="nearest")
     distances()
     images()
     Folder("bert_odd").config(model_type="switch_transformers").refused("experts", "feed-forward networks")

@@ -34,6 +34,8 @@ BASES = {
     "electra": ("ElectraModel", dict(BERT, embedding_size=9), "segments"),
     "albert": ("AlbertModel", dict(BERT, embedding_size=9), "segments"),
     "mpnet": ("MPNetModel", dict(BERT, pad_token_id=1), "text"),
+    "deberta": ("DebertaModel", dict(BERT, relative_attention=True, pos_att_type=["c2p", "p2c"],
+                                     position_biased_input=False), "text"),
     "modernbert": ("ModernBertModel", dict(BERT, num_hidden_layers=4, local_attention=4), "text"),
     "vit": ("ViTModel", VIT, "pixels"),
     "vit_classifier": ("ViTForImageClassification", dict(VIT, **LABELS), "pixels"),
