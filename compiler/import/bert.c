@@ -5,9 +5,14 @@
 #define BERT_SIZES                                                                                             \
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), \
     INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff")
+/* ForPreTraining of BERT and ALBERT has the head of ForMaskedLM, and one for the order of two sentences. */
+#define PRETRAINED_KEYS \
+    DERIVED("ordered", "yes", "task=pretrained"), DERIVED("task", "masked", "task=pretrained"), \
+    NOTED("ordered", "The head for two sentences is left out; the output `logits` is that of masked tokens.")
 #define BERT_COMMON                                                                                            \
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
-    MUST("position_embedding_type", "absolute null"), DERIVED("learned", "yes", NULL), MASKED_KEYS
+    MUST("position_embedding_type", "absolute null"), DERIVED("learned", "yes", NULL), MASKED_KEYS, PRETRAINED_KEYS, \
+    CHOICE_NOTE
 /* With is_decoder, a row sees those before it alone, and the first and the last tokens of a text may be named. */
 #define MAYBE_DECODER(start_token, end_token)                                                                 \
     FLAG_OR("is_decoder", "decoder", "false"), DERIVED("stack", "encoder", NULL),                             \
@@ -22,7 +27,7 @@
     {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL}, \
     DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL)
 #define SEGMENTS INTEGER_OR("type_vocab_size", "segments", "2", NULL)
-#define REST " PreTrainedModel=rest ForMaskedLM=masked ForPreTraining=rest ForMultipleChoice=rest"
+#define REST " PreTrainedModel=rest ForMaskedLM=masked ForMultipleChoice=choice"
 
 #define CLASSIFIER(stem) "[task=classify? head pooler classifier ${#" stem ".weight}]\n"
 /* `dense` is the pooler's matrix. A file without it (add_pooling_layer=False) gives no output beyond `hidden`. */
@@ -54,17 +59,20 @@ static const ConfigKey bert_keys[] = {
 };
 const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
-    .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=rest LMHeadModel=masked"
-        ROW_CLASSES REST,
+    .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=next LMHeadModel=masked "
+               "ForPreTraining=pretrained" ROW_CLASSES REST,
     KEYS(bert_keys), .irrelevant = "", .prefixes = "bert.",
     .spec = MAYBE_DECODER_SPEC("", SEGMENT_LINE, "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS
+        "[task=next? head pooler classifier ${#cls.seq_relationship.weight}]\n" CHOICE_HEAD("")
         MASKED_HEAD("${activation}"),
-    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS BERT_LAYERS_IN("${stack}")
+    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS CHOICE_TENSORS("pooler.dense") BERT_LAYERS_IN("${stack}")
         MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
                        "cls.predictions.decoder", "cls.predictions")
         POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* pooler.dense.*]\n"
         "[task=classify? classifier.* classifier.*]\n"
+        "[task=next? pooler.* pooler.dense.*]\n"
+        "[task=next? classifier.* cls.seq_relationship.*]\n"
         BERT_IGNORED,
 };
 
@@ -75,11 +83,13 @@ static const ConfigKey roberta_keys[] = {
 const Family family_roberta = {
     .types = "roberta=Roberta xlm-roberta=XLMRoberta camembert=Camembert",
     .title = "RoBERTa: Liu et al. 2019, arXiv:1907.11692. Positions begin at padding_idx + 1.",
-    .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked" ROW_CLASSES REST,
+    .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked" ROW_CLASSES REST
+               " ForPreTraining=rest",
     KEYS(roberta_keys), .irrelevant = "", .prefixes = "roberta.",
     .spec = MAYBE_DECODER_SPEC(" offset ${offset}", SEGMENT_LINE, "",
-                               CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS MASKED_HEAD("gelu"),
-    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS BERT_LAYERS_IN("${stack}")
+                               CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS CHOICE_HEAD("")
+        MASKED_HEAD("gelu"),
+    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS CHOICE_TENSORS("pooler.dense") BERT_LAYERS_IN("${stack}")
         MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
         POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* classifier.dense.*]\n"
@@ -93,18 +103,18 @@ static const ConfigKey distilbert_keys[] = {
     INTEGER("n_heads", "heads"),
     INTEGER("hidden_dim", "d_ff"), WORD_OR("activation", "activation", "gelu", ACTIVATIONS),
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), TOKEN_OR("pad_token_id", "pad", "0"),
-    DERIVED("eps", "1e-12", NULL), DERIVED("learned", "yes", NULL), MASKED_KEYS,
+    DERIVED("eps", "1e-12", NULL), DERIVED("learned", "yes", NULL), MASKED_KEYS, CHOICE_NOTE,
 };
 const Family family_distilbert = {
     .types = "distilbert=DistilBert", .title = "DistilBERT: Sanh et al. 2019, arXiv:1910.01108.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST " ForPreTraining=rest",
     KEYS(distilbert_keys),
         .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds output_past",
     .prefixes = "distilbert.",
     .spec = ENCODER_SPEC("", "", "", "layers", "",
                          "[task=classify? head pooler relu classifier ${#classifier.weight}]\n") ROW_HEADS
-        MASKED_HEAD("${activation}"),
-    .tensors = BERT_EMBEDDING ROW_TENSORS
+        CHOICE_HEAD(" relu") MASKED_HEAD("${activation}"),
+    .tensors = BERT_EMBEDDING ROW_TENSORS CHOICE_TENSORS("pre_classifier")
         MASKED_TENSORS("vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector")
         "@encoder.layers.{layer} transformer.layer.{layer}\n"
         ".attention.query.* .attention.q_lin.*\n"
@@ -124,17 +134,21 @@ const Family family_distilbert = {
 static const ConfigKey electra_keys[] = {
     BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
     INTEGER_OR("embedding_size", "factor", "128", NULL), TOKEN_OR("pad_token_id", "pad", "0"),
+    WORD_OR("summary_type", "summary", "first", "first last mean cls_index attn"),
+    FLAG_OR("summary_use_proj", "summary_projected", "true"),
+    WORD_OR("summary_activation", "summary_activation", "gelu", ACTIVATIONS),
+    DERIVED("task", "rest", "task=choice&summary!=first"), DERIVED("task", "rest", "task=choice&!summary_projected"),
     MAYBE_DECODER("", ""),
 };
 const Family family_electra = {
     .types = "electra=Electra", .title = "ELECTRA: Clark et al. 2020, arXiv:2003.10555.",
-    .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked" ROW_CLASSES REST,
-    KEYS(electra_keys),
-        .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout",
+    .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked ForPreTraining=rest" ROW_CLASSES
+        REST,
+    KEYS(electra_keys), .irrelevant = "summary_last_dropout",
     .prefixes = "electra.", .spec = MAYBE_DECODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]",
         "[task=classify? head pooler gelu classifier ${#classifier.out_proj.weight}]\n") ROW_HEADS
-        MASKED_HEAD("gelu"),
-    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS
+        CHOICE_HEAD(" ${summary_activation}") MASKED_HEAD("gelu"),
+    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS CHOICE_TENSORS("sequence_summary.summary")
         MASKED_TENSORS("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head",
                        "generator_lm_head")
         "[factor!=$d_model? ${stack}.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS_IN("${stack}")
@@ -154,15 +168,15 @@ static const ConfigKey albert_keys[] = {
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS, TOKEN_OR("pad_token_id", "pad", "0"),
     MUST("num_hidden_groups", "1"), MUST("inner_group_num", "1"), MUST("position_embedding_type", "absolute null"),
     MUST("net_structure_type", "0"), MUST("num_memory_blocks", "0"), MUST("is_decoder", "false"),
-    DERIVED("learned", "yes", NULL), MASKED_KEYS,
+    DERIVED("learned", "yes", NULL), MASKED_KEYS, PRETRAINED_KEYS, CHOICE_NOTE,
 };
 const Family family_albert = {
     .types = "albert=Albert", .title = "ALBERT: Lan et al. 2020, arXiv:1909.11942.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
+    .classes = "Model=hidden ForSequenceClassification=classify ForPreTraining=pretrained" ROW_CLASSES REST,
     KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size",
     .prefixes = "albert.", .spec = ENCODER_SPEC("", SEGMENT_LINE, " factor ${factor}", "layers shared", "",
-        CLASSIFIER("classifier") POOLER("pooler")) ROW_HEADS MASKED_HEAD("${activation}"),
-    .tensors = BERT_EMBEDDING ROW_TENSORS
+        CLASSIFIER("classifier") POOLER("pooler")) ROW_HEADS CHOICE_HEAD("") MASKED_HEAD("${activation}"),
+    .tensors = BERT_EMBEDDING ROW_TENSORS CHOICE_TENSORS("pooler")
         MASKED_TENSORS("predictions.dense", "predictions.LayerNorm", "predictions.decoder", "predictions")
         "encoder.embedding.projection.* encoder.embedding_hidden_mapping_in.*\n"
         "@encoder.layers.0 encoder.albert_layer_groups.0.albert_layers.0\n"
@@ -189,11 +203,11 @@ static const ConfigKey mpnet_keys[] = {
 };
 const Family family_mpnet = {
     .types = "mpnet=MPNet", .title = "MPNet: Song et al. 2020, arXiv:2004.09297. Positions begin at padding_idx + 1.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST " ForPreTraining=rest",
     KEYS(mpnet_keys), .irrelevant = "", .prefixes = "mpnet.",
     .spec = ENCODER_SPEC(" offset 2", "", "", "layers", ", position relative per_layer buckets 32 distance 128",
-        CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS MASKED_HEAD("gelu"),
-    .tensors = BERT_EMBEDDING ROW_TENSORS
+        CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS CHOICE_HEAD("") MASKED_HEAD("gelu"),
+    .tensors = BERT_EMBEDDING ROW_TENSORS CHOICE_TENSORS("pooler.dense")
         MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
         "encoder.layers.{layer}.attention.relative.weight encoder.relative_attention_bias.weight\n"
         "@encoder.layers.{layer} encoder.layer.{layer}\n"
@@ -226,7 +240,7 @@ static const ConfigKey modernbert_keys[] = {
     DERIVED("whole_rope", "yes", NULL), MUST("rope_scaling", "null"),
     ROPE("rope_parameters", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
-    MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false"), MASKED_KEYS,
+    MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false"), MASKED_KEYS, CHOICE_NOTE,
     FLAG_OR("decoder_bias", "decoder_bias", "true"), FLAG_OR("classifier_bias", "head_bias", "false"),
     WORD_OR("classifier_activation", "head_activation", "gelu", ACTIVATIONS),
     WORD_OR("classifier_pooling", "pooling", "cls", "cls mean"),
@@ -235,7 +249,7 @@ static const ConfigKey modernbert_keys[] = {
 const Family family_modernbert = {
     .types = "modernbert=ModernBert",
     .title = "ModernBERT: Warner et al. 2024, arXiv:2412.13663. The first layer has no norm before attention.",
-    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST,
+    .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST " ForPreTraining=rest",
     KEYS(modernbert_keys),
     .irrelevant = "initializer_cutoff_factor embedding_dropout mlp_dropout "
                   "deterministic_flash_attn sparse_prediction sparse_pred_ignore_index reference_compile "
@@ -266,6 +280,7 @@ const Family family_modernbert = {
         "}\n"
         "[task=masked? head logits][task=masked&tied? tied][task=masked&decoder_bias? bias]"
         "[task=classify? head pool ${pooling} classifier ${#classifier.weight}]"
+        "[task=choice? head pool ${pooling} classifier ${#classifier.weight}]"
         "[task=labels? head classifier ${#classifier.weight} rows]"
         "[task=answers? head classifier ${#classifier.weight} rows]"
         "[transforms? transform ${head_activation}][transforms&!head_bias? transform_no_bias]\n",

@@ -22,7 +22,7 @@
     INTEGER_OR("pooler_hidden_size", "pooled", "=d_model", "=d_model"),                                             \
     REFUSED("pooled!=$d_model", "`pooler_hidden_size` is not `hidden_size`"),                                       \
     WORD_OR("pooler_hidden_act", "pooler_activation", "gelu", ACTIVATIONS), FLAG_OR("legacy", "legacy", "true"),    \
-    MASKED_KEYS, DERIVED("tied", "true", "!legacy")
+    MASKED_KEYS, CHOICE_NOTE, DERIVED("tied", "true", "!legacy")
 
 static const ConfigKey deberta_v2_keys[] = {
     DEBERTA_KEYS, INTEGER_OR("attention_head_size", "head_dim", "=d_model / heads", "=d_model / heads"),
@@ -46,6 +46,7 @@ static const ConfigKey deberta_v2_keys[] = {
     "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n" bias "mask padding\n" DISTANCE_SPEC "}\n"            \
     "ffn { d_ff ${d_ff}, activation ${activation} }\n$end\n}\n"                                                    \
     "[task=classify? head pooler ${pooler_activation} classifier ${#classifier.weight}]\n" ROW_HEADS                \
+    CHOICE_HEAD(" ${pooler_activation}")                                                                             \
     MASKED_HEAD("${activation}")
 #define DEBERTA_TENSORS(attention)                                                                                  \
     "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"                                           \
@@ -63,13 +64,14 @@ static const ConfigKey deberta_v2_keys[] = {
     "$if !legacy\n" MASKED_TENSORS("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",              \
                                    "lm_predictions.lm_head.decoder", "lm_predictions.lm_head") "$end\n"             \
     "[task=classify? pooler.* pooler.dense.*]\n[task=classify? classifier.* classifier.*]\n"                        \
+    CHOICE_TENSORS("pooler.dense")                                                                                   \
     "buffer embeddings.position_ids\n"                                                                              \
     "[!content? ignore encoder.rel_embeddings.* encoder.LayerNorm.*]\n"                                             \
     "ignore cls.* lm_predictions.* mask_predictions.* pooler.dense.* classifier.* qa_outputs.*\n"
 
 const Family family_deberta_v2 = {
     .types = "deberta-v2=DebertaV2", .title = "DeBERTa: He et al. 2021, arXiv:2006.03654 and 2111.09543.",
-    .classes = DEBERTA_CLASSES " ForPreTraining=rest ForMultipleChoice=rest",
+    .classes = DEBERTA_CLASSES " ForPreTraining=rest ForMultipleChoice=choice",
     KEYS(deberta_v2_keys), .irrelevant = "pooler_dropout conv_act", .prefixes = "deberta.", .spec = DEBERTA_SPEC(""),
     .tensors = DEBERTA_TENSORS(
         ".attention.query.* .attention.self.query_proj.*\n"

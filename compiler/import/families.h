@@ -61,6 +61,14 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[task=labels? classifier.* classifier.*]\n" \
     "[task=answers? classifier.* qa_outputs.*]\n"
 
+/* The head of ForMultipleChoice (task=choice), which gives a choice one score; `pooler` is the matrix before it. */
+#define CHOICE_NOTE \
+    NOTED("task=choice", "The output `logits` is the score of one choice: a program runs each and compares them.")
+#define CHOICE_HEAD(activation) "[task=choice? head pooler" activation " classifier ${#classifier.weight}]\n"
+#define CHOICE_TENSORS(pooler) \
+    "[task=choice? pooler.* " pooler ".*]\n" \
+    "[task=choice? classifier.* classifier.*]\n"
+
 /* The head of ForMaskedLM (task=masked); the table of tokens is its last matrix unless `tied` is unset. The bias of a
  * tied head is `bias`, of which `head` holds a copy; a head with a matrix of its own adds the one that it holds. */
 #define MASKED_KEYS FLAG_OR("tie_word_embeddings", "tied", "true")

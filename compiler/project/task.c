@@ -14,7 +14,11 @@ const Stack *project_text_stack(const Model *model) {
 }
 
 static bool is_classifier(const Imported *imported) {
-    return imported->class_name && text_ends(imported->class_name, "ForSequenceClassification");
+    static const char *const endings[] = {"ForSequenceClassification", "ForMultipleChoice",
+                                          "ForNextSentencePrediction"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && imported->class_name; i++)
+        if (text_ends(imported->class_name, endings[i])) return true;
+    return false;
 }
 
 bool project_needs_pool(const Imported *imported, const Model *model) {

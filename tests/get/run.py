@@ -207,6 +207,17 @@ class Get:
         pair = self.output("logits", [START, 3, 5, END, 7, END], segments=[0, 0, 0, 0, 1, 1])
         self.near([float(line) for line in self.lines("w3 w5\tw7", "w3")], pair + self.output("logits", around(3)))
 
+    def test_chooses(self):
+        """One choice has a number, and two sentences have a class."""
+        self.get(self.folder("chooses", "bert_choice"))
+        pair = self.output("logits", [START, 3, 5, END, 7, END], segments=[0, 0, 0, 0, 1, 1])
+        self.near([float(line) for line in self.lines("w3 w5\tw7")], pair)
+        self.get(self.folder("follows", "bert_next"))
+        logits = self.output("logits", [START, 3, 5, END, 7, END], segments=[0, 0, 0, 0, 1, 1])
+        label, share = self.lines("w3 w5\tw7")[0].split("\t")
+        assert label == "LABEL_%d" % (logits[1] > logits[0]), (label, logits)
+        self.near([float(share)], [1 / (1 + math.exp(min(logits) - max(logits)))])
+
     def test_generates(self):
         self.get(self.folder("generates", "llama_odd", PLAIN, bos_token_id=None))
         ids = self.generated(7, [3, 5])

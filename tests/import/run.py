@@ -360,6 +360,17 @@ def distances():
     Folder(odd).config(norm_rel_ebd="batch_norm").refused("distances_norm", "`norm_rel_ebd` is \"batch_norm\"")
 
 
+def heads():
+    """Heads that a config's keys decide, and heads of which one is left out."""
+    Folder("electra_choice").accepted("choice", "head pooler gelu classifier 1", "`logits` is the score of one")
+    Folder("electra_choice").config(summary_activation="tanh").accepted("summary_activation",
+                                                                        "head pooler tanh classifier 1")
+    for key, value in (("summary_type", "mean"), ("summary_use_proj", False)):
+        Folder("electra_choice").config(**{key: value}).accepted(key, "`logits` is left out", unsaid="head pooler")
+    Folder("electra_odd").config(summary_type="mean").accepted("summary_of_none", "model electra")
+    Folder("bert_pretrained").accepted("pretrained", "head logits tied bias transform", "two sentences is left out")
+
+
 def images():
     """Lines and columns that fill no whole patch: of both sides, and of one of them."""
     left = "no multiple of `patch_size`"
@@ -388,6 +399,7 @@ def refusals():
                                                           unsaid="nearest")
     distances()
     images()
+    heads()
     Folder("bert_odd").config(model_type="switch_transformers").refused("experts", "feed-forward networks")
     Folder("bert_odd").config(model_type="phimoe").refused("phimoe", "cannot be imported", "gates of its router")
     for kind, why in (("llama4_text", "chunks"), ("qwen3_next", "linear attention"), ("gemma3n_text", "streams"),

@@ -83,6 +83,22 @@ CASES = {
     "bert_classifier": ("BertForSequenceClassification",
                         dict(BERT, hidden_size=12, num_attention_heads=3, num_labels=3), "text"),
     "bert_masked": ("BertForMaskedLM", dict(BERT, hidden_size=12, num_attention_heads=3, hidden_act="silu"), "text"),
+    "bert_choice": ("BertForMultipleChoice", dict(BERT, num_hidden_layers=1), "segments choice"),
+    "bert_pretrained": ("BertForPreTraining",
+                        dict(BERT, hidden_size=12, num_attention_heads=3, num_hidden_layers=1), "text"),
+    "bert_next": ("BertForNextSentencePrediction", dict(BERT, num_hidden_layers=1), "segments"),
+    "roberta_choice": ("RobertaForMultipleChoice", dict(BERT, num_hidden_layers=1), "text choice"),
+    "distilbert_choice": ("DistilBertForMultipleChoice",
+                          dict(vocab_size=37, dim=12, n_layers=1, n_heads=3, hidden_dim=11,
+                               max_position_embeddings=19), "text choice"),
+    "electra_choice": ("ElectraForMultipleChoice", dict(BERT, num_hidden_layers=1, embedding_size=9), "text choice"),
+    "albert_choice": ("AlbertForMultipleChoice", dict(BERT, num_hidden_layers=1, embedding_size=9), "text choice"),
+    "albert_pretrained": ("AlbertForPreTraining", dict(BERT, num_hidden_layers=1, embedding_size=9), "text"),
+    "mpnet_choice": ("MPNetForMultipleChoice", dict(BERT, num_hidden_layers=1), "text choice"),
+    "deberta_v2_choice": ("DebertaV2ForMultipleChoice",
+                          dict(BERT, num_hidden_layers=1, pooler_hidden_act="silu"), "text choice"),
+    "modernbert_choice": ("ModernBertForMultipleChoice",
+                          dict(BERT, hidden_size=12, num_hidden_layers=1, pad_token_id=0), "choice"),
     "bert_untied": ("BertForMaskedLM",
                     dict(BERT, hidden_size=12, num_attention_heads=2, num_hidden_layers=1, tie_word_embeddings=False),
                     "text"),
@@ -585,6 +601,8 @@ def outputs_of(result, cross, kind=""):
         out["pooled"] = result.pooler_output
     if getattr(result, "logits", None) is not None and "logits" in result:
         out["logits"] = result.logits
+    if "prediction_logits" in result:
+        out["logits"] = result.prediction_logits
     if "start_logits" in result:
         out["logits"] = torch.stack([result.start_logits, result.end_logits], -1)
     elif "last_hidden_state" in result and "unnormalized" not in kind:
@@ -747,8 +765,9 @@ def make(name):
         save(folder, "out.greedy", text, True)
 
     def run(prefix, **inputs):
+        asked = {key: value[:, None] for key, value in inputs.items()} if "choice" in kind else inputs  # of one choice
         with torch.no_grad():
-            result = part_of(model, name)(**inputs, **options)
+            result = part_of(model, name)(**asked, **options)
         mask = inputs.get("attention_mask")
         for key, value in outputs_of(result, cross, kind).items():
             if prefix and key not in ("hidden", "logits", "pooled", "encoder_hidden"):
