@@ -290,6 +290,11 @@ static const ConfigKey whisper_keys[] = {
     INTEGER_OR("max_target_positions", "positions", "448", NULL), DERIVED("learned", "yes", NULL),
     WORD_OR("activation_function", "activation", "gelu", ACTIVATIONS), MUST("is_encoder_decoder", "true"),
     FLAG_OR("tie_word_embeddings", "tied", "true"), SEQ2SEQ_TOKENS("50257", "50256", "50256"),
+    FLAG_OR("use_weighted_layer_sum", "weighted", "false"), DERIVED("decoded", "yes", "task!=classify"),
+    DERIVED("start", "", "!decoded"), DERIVED("end", "", "!decoded"), DERIVED("pad", "", "!decoded"),
+    DERIVED("weighted", "", "decoded"),
+    REFUSED("weighted", "`use_weighted_layer_sum` is true, and the language has no sum of the rows of all layers"),
+    NOTED("!decoded", "The scores of the classes are the output `pooled`."),
 };
 #define WHISPER_STACK(layers, body)  \
     "position learned\n"             \
@@ -302,10 +307,11 @@ static const ConfigKey whisper_keys[] = {
     stack ".embedding.positions.weight " stack ".embed_positions.weight\n" FINAL_NORM(stack) \
     "@" stack ".layers.{layer} " stack ".layers.{layer}\n" BART_ATTENTION("attention", "self_attn", "norm_in")
 const Family family_whisper = {
-    .types = "whisper=Whisper", .title = "Whisper: Radford et al. 2022, arXiv:2212.04356.", .classes = BART_CLASSES,
+    .types = "whisper=Whisper", .title = "Whisper: Radford et al. 2022, arXiv:2212.04356.",
+    .classes = BART_CLASSES " ForAudioClassification=classify",
     KEYS(whisper_keys),
     .irrelevant = "activation_dropout encoder_layerdrop decoder_layerdrop init_std num_hidden_layers scale_embedding "
-        "num_attention_heads hidden_size use_weighted_layer_sum classifier_proj_size apply_spec_augment "
+        "num_attention_heads hidden_size classifier_proj_size apply_spec_augment "
         "mask_time_prob mask_time_length mask_time_min_masks mask_feature_prob mask_feature_length "
         "mask_feature_min_masks median_filter_width suppress_tokens begin_suppress_tokens",
     .prefixes = "model.",
@@ -317,17 +323,25 @@ const Family family_whisper = {
         "convolution { kernel 3, activation gelu }\n"
         "convolution { kernel 3 stride 2, activation gelu }\n"
         WHISPER_STACK("layers", WHISPER_ATTENTION("self", "heads") WHISPER_FFN("d_ff"))
+        "$if decoded\n"
         "decoder {\n"
         "vocab ${vocab}\n"
         "seq <= ${bound}\n"
         WHISPER_STACK("decoder_layers", WHISPER_ATTENTION("self", "decoder_heads")
             WHISPER_ATTENTION("cross", "decoder_heads") WHISPER_FFN("decoder_d_ff"))
+        "$end\n"
+        /* The mean of projected rows is the projection of their mean. */
+        "[task=classify? head pool mean]\n"
+        "[task=classify? dense ${#projector.weight} { }]\n"
+        "[task=classify? dense ${#classifier.weight} { }]\n"
         "[task=logits? head logits][task=logits&tied? tied]\n",
     .tensors =
         "encoder.embedding.convolutions.0.* encoder.conv1.*\n"
         "encoder.embedding.convolutions.1.* encoder.conv2.*\n"
-        "decoder.embedding.tokens.weight decoder.embed_tokens.weight\n"
-        "[!tied? head.weight proj_out.weight]\n"
+        "[task=classify? dense.0.* projector.*]\n"
+        "[task=classify? dense.1.* classifier.*]\n"
+        "[decoded? decoder.embedding.tokens.weight decoder.embed_tokens.weight]\n"
+        "[decoded&!tied? head.weight proj_out.weight]\n"
         WHISPER_TENSORS("encoder") BART_FFN("norm_in")
         WHISPER_TENSORS("decoder") BART_ATTENTION("cross_attention", "encoder_attn", "norm_in") BART_FFN("norm_in")
         "ignore proj_out.weight\n",

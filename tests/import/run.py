@@ -368,6 +368,8 @@ def heads():
     for key, value in (("summary_type", "mean"), ("summary_use_proj", False)):
         Folder("electra_choice").config(**{key: value}).accepted(key, "`logits` is left out", unsaid="head pooler")
     Folder("electra_odd").config(summary_type="mean").accepted("summary_of_none", "model electra")
+    Folder("whisper_classifier").config(use_weighted_layer_sum=True).refused("layer_sum", "`use_weighted_layer_sum`")
+    Folder("whisper_odd").config(use_weighted_layer_sum=True).accepted("no_layer_sum", "head logits tied")
     Folder("bert_pretrained").accepted("pretrained", "head logits tied bias transform", "two sentences is left out")
 
 

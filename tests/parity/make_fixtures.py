@@ -391,6 +391,8 @@ CASES = {
     "m2m_100_wide_odd": ("M2M100ForConditionalGeneration", dict(EVEN_BART), "source greedy"),
     "t5_wide_odd": ("T5ForConditionalGeneration", dict(ODD_T5, feed_forward_proj="gated-gelu"), "source greedy"),
     "whisper_odd": ("WhisperForConditionalGeneration", dict(WHISPER), "sound source greedy"),
+    "whisper_classifier": ("WhisperForAudioClassification",
+                           dict(WHISPER, encoder_layers=1, classifier_proj_size=5, num_labels=3), "sound scores"),
     "whisper_plain": ("WhisperModel", dict(WHISPER, activation_function="relu", decoder_attention_heads=2),
                       "sound source"),
     "whisper_untied": ("WhisperForConditionalGeneration", dict(WHISPER, tie_word_embeddings=False, num_mel_bins=1,
@@ -600,7 +602,7 @@ def outputs_of(result, cross, kind=""):
     if "pooled" in kind:
         out["pooled"] = result.pooler_output
     if getattr(result, "logits", None) is not None and "logits" in result:
-        out["logits"] = result.logits
+        out["pooled" if "scores" in kind else "logits"] = result.logits
     if "prediction_logits" in result:
         out["logits"] = result.prediction_logits
     if "start_logits" in result:
@@ -791,8 +793,11 @@ def make(name):
         run("", pixel_values=torch.tensor(pixels)[None].double())
         return
     if "sound" in kind:
-        mel, target = sound(config), draw(name + "t", TARGET, vocab, config)
+        mel, target = sound(config), draw(name + "t", TARGET, vocab, config)  # of a decoder where there is one
         save(folder, "in.mel", mel)
+        if not cross:
+            run("", input_features=torch.tensor(mel)[None].double())
+            return
         save(folder, "in.target", target, True)
         run("", input_features=torch.tensor(mel)[None].double(), decoder_input_ids=torch.tensor(target)[None])
         return
