@@ -14,10 +14,11 @@ import transformers
 from sentence_transformers.cross_encoder.modules import LogitScore
 from sentence_transformers.sentence_transformer.modules import Dense, Dropout, Normalize, Pooling
 
+import cases
 import make_fixtures as fixtures
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BERT, LLAMA = fixtures.BERT, fixtures.LLAMA
+BERT, LLAMA = cases.BERT, cases.LLAMA
 OLD = "sentence_transformers.models.%s"
 MODES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens",
          "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens"}
@@ -36,7 +37,7 @@ CASES = {
     "score_odd": ("Qwen3ForCausalLM", dict(LLAMA, head_dim=6, tie_word_embeddings=True), [LogitScore(9, 5)], ""),
     "score_one": ("LlamaForCausalLM", dict(LLAMA, hidden_size=16, tie_word_embeddings=False), [LogitScore(30)], ""),
     "masked_mean": ("BertForMaskedLM", dict(BERT, hidden_size=14), ["mean"], ""),
-    "encoder_mean": ("T5ForConditionalGeneration", dict(fixtures.T5), ["mean", Normalize()], "old"),
+    "encoder_mean": ("T5ForConditionalGeneration", dict(cases.T5), ["mean", Normalize()], "old"),
     "tanh_odd": ("BertModel", dict(BERT, hidden_size=15, num_attention_heads=3), ["mean", Dense(15, 15)], ""),
     "linear_odd": ("BertModel", dict(BERT, hidden_size=15, num_attention_heads=3),
                    ["cls", Dense(15, 9, activation_function=torch.nn.Identity())], "old"),
