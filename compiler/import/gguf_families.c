@@ -30,6 +30,13 @@
     INTEGER_OR("rope.scaling.original_context_length", "original", "=positions", NULL),                         \
     REAL_OR("rope.scaling.attn_factor", "amplitude", "", NULL),                                                 \
     REFUSED("scaling=yarn&amplitude&amplitude!=1", "`rope.scaling.attn_factor` beside scaling of type yarn"),   \
+    REAL_OR("rope.scaling.yarn_beta_fast", "beta_fast", "32", NULL),                                            \
+    REAL_OR("rope.scaling.yarn_beta_slow", "beta_slow", "1", NULL),                                             \
+    REAL_OR("rope.scaling.yarn_ext_factor", "ext", "1", NULL),                                                  \
+    REFUSED("scaling=yarn&ext!=1", "`rope.scaling.yarn_ext_factor` is not 1"),                                  \
+    REAL_OR("rope.scaling.yarn_attn_factor", "stretched", "", NULL),                                            \
+    NOTED("scaling=yarn&stretched", "`rope.scaling.yarn_attn_factor` scales the rotated columns, as "           \
+        "`attention_factor` of transformers does; llama.cpp computes that number of the factor."),              \
     REFUSED("long&!short", "tensor `rope_factors_long.weight` without `rope_factors_short.weight`"),            \
     REFUSED("short&!long", "tensor `rope_factors_short.weight` without `rope_factors_long.weight`"),            \
     REFUSED("long&divisors", "tensor `rope_freqs.weight` beside `rope_factors_long.weight`"),                   \
@@ -39,7 +46,9 @@
 #define GGUF_BIAS                                                                                               \
     DERIVED("bias", "yes", "#blk.0.attn_q.bias"), DERIVED("output_bias", "yes", "#blk.0.attn_output.bias"),     \
     DERIVED("ffn_bias", "yes", "#blk.0.ffn_up.bias")
-#define GGUF_WINDOW INTEGER_OR("attention.sliding_window", "window", "", NULL)
+/* A window of 0 rows is none. */
+#define GGUF_WINDOW \
+    {"attention.sliding_window", "window", KEY_NATURAL, "", NULL, NULL}, DERIVED("window", "", "window=0")
 #define GGUF_IRRELEVANT "vocab_size tokenizer.ggml.bos_token_id tokenizer.ggml.eos_token_id"
 
 /* ---------------------------------------- lines of a spec */
@@ -47,7 +56,9 @@
 /* Divisors for texts of every length are both lists of a longrope that leaves amplitudes as they are. */
 #define SCALING                                                                                                 \
     "[scaling=linear&factor!=1&!divisors&!long? scaling linear factor ${factor}]"                               \
-    "[scaling=yarn&!divisors&!long? scaling yarn factor ${factor} original ${original}]"                        \
+    "[scaling=yarn&!divisors&!long? scaling yarn factor ${factor} original ${original}"                         \
+    "[beta_fast!=32? beta_fast ${beta_fast}][beta_slow!=1? beta_slow ${beta_slow}]"                             \
+    "[stretched? attention_factor ${stretched}]]"                                                               \
     "[divisors? scaling longrope factor 1 original ${positions} attention_factor 1 short${divisors} "           \
     "long${divisors}]"                                                                                          \
     "[long? scaling longrope factor ${stretch} original ${original}[amplitude? attention_factor ${amplitude}] " \
@@ -168,12 +179,15 @@ static const Family gguf_granitemoe = {
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_EXPERT_TENSORS GGUF_SHARED_TENSORS GGUF_END,
 };
 
-/* The bounds of the activation, and which layers have the window, are not in the file. */
+/* The bounds of the activation, and which layers have the window, are not in the file; nor is the range of the yarn
+ * rounded. */
 static const ConfigKey gpt_oss_keys[] = {
     GGUF_SIZES, GGUF_HEADS, GGUF_EXPERTS, GGUF_EXPERT_WIDTH, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_BIAS,
     INTEGER("attention.sliding_window", "window"),
     LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"),
     DERIVED("router_bias", "yes", "#blk.0.ffn_gate_inp.bias"), DERIVED("expert_bias", "yes", "#blk.0.ffn_up_exps.bias"),
+    NOTED("scaling=yarn", "The range of the yarn is not rounded to whole columns, as the model was trained; llama.cpp "
+        "rounds it."),
 };
 static const Family gguf_gpt_oss = {
     .types = "gpt-oss", .title = "GPT-OSS: OpenAI 2025, arXiv:2508.10925.", GGUF_DECODER(gpt_oss_keys),
@@ -297,6 +311,7 @@ static const ConfigKey deepseek2_keys[] = {
     REFUSED("!router", "`expert_gating_func` is neither 1, softmax, nor 2, sigmoid"),
     REAL_OR("rope.scaling.yarn_log_multiplier", "log_multiplier", "0", NULL),
     REFUSED("scaling!=yarn&log_multiplier!=0", "`rope.scaling.yarn_log_multiplier` without scaling of type yarn"),
+    REFUSED("log_multiplier!=0&stretched", "`rope.scaling.yarn_attn_factor` beside `rope.scaling.yarn_log_multiplier`"),
     NOTED("groups!=1&router=softmax", "A group of experts is chosen by its best expert, as DeepSeek-V2 does; llama.cpp "
         "adds up the two best."),
 };

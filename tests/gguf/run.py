@@ -262,6 +262,9 @@ class Files:
         self.imported("scale 1.143", "/sqrt(64)", "attention_factor 1")
         for keys, words in (({"expert_gating_func": 3}, "`expert_gating_func` is neither 1"),
                             ({"rope__scaling__yarn_log_multiplier": 0.1}, "without scaling of type yarn"),
+                            ({"rope__scaling__type": "yarn", "rope__scaling__factor": 2.0,
+                              "rope__scaling__yarn_log_multiplier": 0.1, "rope__scaling__yarn_attn_factor": 1.0},
+                             "`rope.scaling.yarn_attn_factor` beside"),
                             ({"attention__key_length": 32}, "makes no valid spec"),
                             ({"attention__value_length": 16}, "has the shape"),
                             ({"attention__kv_lora_rank": None}, "`attention.kv_lora_rank` is missing"),
@@ -487,6 +490,28 @@ class Files:
             said = attnc("import", folder, "-o", os.path.join(self.folder, "hf.attn"), status=0).stderr
             if ("it is the head" in said) != own:
                 raise Failed("%s: %s" % (head, said))
+
+    def test_yarn(self):
+        """What files say of a yarn: as the converter of llama.cpp writes it, and what it may not be."""
+        scaling = "llama.rope.scaling."
+        yarn = {scaling + "type": "yarn", scaling + "factor": 2.0, scaling + "original_context_length": 8}
+        self.put_model({**yarn, scaling + "yarn_beta_fast": 32.0, scaling + "yarn_beta_slow": 1.0,
+                        scaling + "yarn_ext_factor": 1.0})
+        self.imported("scaling yarn factor 2 original 8 interleaved", unsaid=["beta"])
+        self.put_model({**yarn, scaling + "yarn_beta_fast": 16.0, scaling + "yarn_beta_slow": 2.0,
+                        scaling + "yarn_attn_factor": 1.5})
+        spec = self.imported("beta_fast 16 beta_slow 2 attention_factor 1.5", "llama.cpp computes that number")
+        attnc("check", spec, "--weights", self.path, "--lengths", "5", status=0)
+        self.put_model({scaling + "yarn_ext_factor": 0.0, scaling + "yarn_beta_fast": 16.0})
+        self.imported("position rope", unsaid=["scaling"])
+        self.put_model({**yarn, scaling + "yarn_ext_factor": 0.5})
+        self.refused("`rope.scaling.yarn_ext_factor` is not 1")
+
+    def test_windows(self):
+        """A window of 0 rows is none."""
+        for rows, line in ((4, "window 4"), (0, None)):
+            self.put_model({"llama.attention.sliding_window": rows})
+            self.imported(*([line] if line else []), unsaid=[] if line else ["window"])
 
     def test_divisors(self):
         """Lists of divisors stand together, and not beside another way to scale."""

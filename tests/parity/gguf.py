@@ -111,6 +111,9 @@ def rope_keys(config, keys, tensors, head_dim):
     keys["rope.dimension_count"] = int(head_dim * rope.get("partial_rotary_factor", 1))
     if kind in ("linear", "yarn"):
         keys.update({"rope.scaling.type": kind, "rope.scaling.factor": float(rope["factor"])})
+    for old, new in (("beta_fast", "beta_fast"), ("beta_slow", "beta_slow"), ("attention_factor", "attn_factor")):
+        if kind == "yarn" and rope.get(old) is not None:
+            keys["rope.scaling.yarn_" + new] = float(rope[old])
     if "mscale_all_dim" in rope:
         keys["rope.scaling.yarn_log_multiplier"] = 0.1 * rope["mscale_all_dim"]
     if "original_max_position_embeddings" in rope:
