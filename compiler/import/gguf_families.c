@@ -32,6 +32,9 @@
     REFUSED("scaling=yarn&amplitude&amplitude!=1", "`rope.scaling.attn_factor` beside scaling of type yarn"),   \
     REAL_OR("rope.scaling.yarn_beta_fast", "beta_fast", "32", NULL),                                            \
     REAL_OR("rope.scaling.yarn_beta_slow", "beta_slow", "1", NULL),                                             \
+    DERIVED("range", "yes", "beta_fast!=32"), DERIVED("range", "yes", "beta_slow!=1"),                          \
+    NOTED("scaling=yarn&range", "`rope.scaling.yarn_beta_fast` and `rope.scaling.yarn_beta_slow` are the ends " \
+        "of the yarn's range, as in transformers; llama.cpp takes 32 and 1 for this architecture."),            \
     REAL_OR("rope.scaling.yarn_ext_factor", "ext", "1", NULL),                                                  \
     REFUSED("scaling=yarn&ext!=1", "`rope.scaling.yarn_ext_factor` is not 1"),                                  \
     REAL_OR("rope.scaling.yarn_attn_factor", "stretched", "", NULL),                                            \

@@ -497,10 +497,11 @@ class Files:
         yarn = {scaling + "type": "yarn", scaling + "factor": 2.0, scaling + "original_context_length": 8}
         self.put_model({**yarn, scaling + "yarn_beta_fast": 32.0, scaling + "yarn_beta_slow": 1.0,
                         scaling + "yarn_ext_factor": 1.0})
-        self.imported("scaling yarn factor 2 original 8 interleaved", unsaid=["beta"])
+        self.imported("scaling yarn factor 2 original 8 interleaved", unsaid=["beta", "llama.cpp"])
         self.put_model({**yarn, scaling + "yarn_beta_fast": 16.0, scaling + "yarn_beta_slow": 2.0,
                         scaling + "yarn_attn_factor": 1.5})
-        spec = self.imported("beta_fast 16 beta_slow 2 attention_factor 1.5", "llama.cpp computes that number")
+        spec = self.imported("beta_fast 16 beta_slow 2 attention_factor 1.5", "llama.cpp computes that number",
+                             "llama.cpp takes 32 and 1")
         attnc("check", spec, "--weights", self.path, "--lengths", "5", status=0)
         self.put_model({scaling + "yarn_ext_factor": 0.0, scaling + "yarn_beta_fast": 16.0})
         self.imported("position rope", unsaid=["scaling"])
