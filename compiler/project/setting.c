@@ -2,8 +2,9 @@
 #include "project.h"
 
 const cJSON *project_setting(const Project *p, const char *key) {
-    const char *path = arena_printf(p->arena, "%s/generation_config.json", p->imported.folder);
-    const cJSON *config = file_exists(path) ? config_read(p->arena, path) : p->imported.config;
+    const char *folder = p->imported.folder; /* none of a GGUF file */
+    const char *path = folder ? arena_printf(p->arena, "%s/generation_config.json", folder) : NULL;
+    const cJSON *config = path && file_exists(path) ? config_read(p->arena, path) : p->imported.config;
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(config, key);
     if (!item) item = cJSON_GetObjectItemCaseSensitive(p->imported.config, key);
     return item && !cJSON_IsNull(item) ? item : NULL;

@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import gguf, npy, safetensors  # noqa: E402
 from lib.attnc import CANNOT, ROOT, TESTS, attnc, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
+from parity import gguf as models  # noqa: E402
 
 VOCAB = 37  # of the small models
 START, END = 35, 36
@@ -359,6 +360,22 @@ class Get:
         text = "".join(pieces[i] for i in ids[1:] if i > 2).replace("\u2581", " ")
         assert self.lines("--max-new", "6", "hi") == [text.removeprefix(" ")], text
         assert os.path.getsize(os.path.join(self.to, "tokenizer.gguf")) < 2000
+
+    def test_gguf_translates(self):
+        """A T5 with the tokenizer of its file."""
+        pieces = ["<pad>", "</s>", "<unk>"] + ["\u2581" + letter for letter in "abcdefghijklmnopqrstuvwxyz01234567"]
+        kinds = [3, 3, 2] + [1] * (len(pieces) - 3)
+        path = self.path("two.gguf")
+        with open(path, "wb") as file:
+            file.write(models.convert(os.path.join(TESTS, "parity/fixtures/t5_odd"), {
+                "tokenizer.ggml.model": "t5", "tokenizer.ggml.tokens": pieces, "tokenizer.ggml.eos_token_id": 1,
+                "tokenizer.ggml.scores": [-float(i) for i in range(len(pieces))],
+                "tokenizer.ggml.token_type": [(gguf.I32, kind) for kind in kinds],
+                "tokenizer.ggml.unknown_token_id": 2, "tokenizer.ggml.add_space_prefix": True}.items()))
+        self.get(path)
+        ids = self.generated(7, [0], [pieces.index("\u2581c"), pieces.index("\u2581z"), 1])[1:]
+        text = "".join(pieces[i] for i in ids if i > 2).replace("\u2581", " ")
+        assert self.lines("--max-new", "7", "c z") == [text.removeprefix(" ")], text
 
     def test_tokenizer_sources(self):
         """A project has every file of the tokenizer."""
