@@ -137,18 +137,22 @@ static const ConfigKey electra_keys[] = {
     WORD_OR("summary_type", "summary", "first", "first last mean cls_index attn"),
     FLAG_OR("summary_use_proj", "summary_projected", "true"),
     WORD_OR("summary_activation", "summary_activation", "gelu", ACTIVATIONS),
+    NOTED("task=replaced", "The output `logits` has a score for each row, above 0 where its token was replaced."),
     DERIVED("task", "rest", "task=choice&summary!=first"), DERIVED("task", "rest", "task=choice&!summary_projected"),
     MAYBE_DECODER("", ""),
 };
 const Family family_electra = {
     .types = "electra=Electra", .title = "ELECTRA: Clark et al. 2020, arXiv:2003.10555.",
-    .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked ForPreTraining=rest" ROW_CLASSES
+    .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked ForPreTraining=replaced" ROW_CLASSES
         REST,
     KEYS(electra_keys), .irrelevant = "summary_last_dropout",
     .prefixes = "electra.", .spec = MAYBE_DECODER_SPEC("", SEGMENT_LINE, "[factor!=$d_model? factor ${factor}]",
         "[task=classify? head pooler gelu classifier ${#classifier.out_proj.weight}]\n") ROW_HEADS
-        CHOICE_HEAD(" ${summary_activation}") MASKED_HEAD("gelu"),
+        CHOICE_HEAD(" ${summary_activation}") MASKED_HEAD("gelu")
+        "[task=replaced? head classifier 1 rows transform ${activation} transform_no_norm]\n",
     .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS CHOICE_TENSORS("sequence_summary.summary")
+        "[task=replaced? transform.* discriminator_predictions.dense.*]\n"
+        "[task=replaced? classifier.* discriminator_predictions.dense_prediction.*]\n"
         MASKED_TENSORS("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head",
                        "generator_lm_head")
         "[factor!=$d_model? ${stack}.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS_IN("${stack}")

@@ -269,7 +269,8 @@ static void print_head(const Print *to, const Head *h) {
     if (h->normed) print_norm(to, "norm", h->norm);
     if (h->transform) {
         text_printf(out, " transform %s%s", activation_name(h->activation), h->transform_bias ? "" : " no_bias");
-        print_norm(to, "norm", h->norm);
+        if (h->norm.kind) print_norm(to, "norm", h->norm);
+        else text_printf(out, " no_norm");
     }
     if (h->classifier) text_printf(out, " classifier %lld%s%s", (long long)h->classifier,
         h->classifier_bias ? "" : " no_bias", h->classifier_rows ? " rows" : "");

@@ -25,7 +25,7 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
                    .activation = (Activation)get(scope, F_head_activation),
                    .transform = get(scope, F_head_transform),
                    .transform_bias = get(scope, F_head_transform_bias),
-                   .norm = resolve_norm(scope),
+                   .norm = get(scope, F_head_transform_norm) ? resolve_norm(scope) : (Norm){0},
                    .classifier = get(scope, F_head_classifier),
                    .classifier_bias = get(scope, F_head_classifier_bias),
                    .classifier_rows = get(scope, F_head_rows)};
@@ -54,6 +54,9 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     if (!head->transform_bias && !head->transform)
         diagnose(r->diagnostics, stated_at(scope, F_head_transform_bias, head->location),
             "`transform_no_bias` belongs to `transform`");
+    if (!get(scope, F_head_transform_norm) && !head->transform)
+        diagnose(r->diagnostics, stated_at(scope, F_head_transform_norm, head->location),
+            "`transform_no_norm` belongs to `transform`");
     if (!head->classifier_bias && !head->classifier)
         diagnose(r->diagnostics, stated_at(scope, F_head_classifier_bias, head->location),
             "`no_bias` belongs to `head classifier`");

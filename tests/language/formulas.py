@@ -643,7 +643,8 @@ class Formulas:
         near(logits, [m.linear("classifier", row) for row in hidden], "classifier of rows")
 
     def test_transform(self):
-        for words, kind in (("", "gelu"), (" silu", "silu"), (" relu transform_no_bias", "relu")):
+        for words, kind in (("", "gelu"), (" silu", "silu"), (" relu transform_no_bias", "relu"),
+                            (" silu transform_no_norm", "silu")):
             for head in ("head logits transform" + words, "head pool mean classifier 3 transform" + words,
                          "head classifier 4 rows transform" + words):
                 m = self.still("", "norm layernorm eps 0.5\n" + head)
@@ -651,11 +652,12 @@ class Formulas:
                 hidden, logits = m.outputs("hidden logits", {"tokens": [1, 5, 10, 4]})
                 bias = 0 if "no_bias" in words else m.weight("transform.bias")
                 names = {"eps": 0.5, "weight": m.weight("transform_norm.weight"),
-                         "bias": m.weight("transform_norm.bias")}
+                         "bias": m.weight("transform_norm.bias")} if "no_norm" not in words else None
                 f = self.page.formulas(
                     "pool", W=m.weight("transform.weight"), b=bias,
                     f=lambda x, kind=kind: Row(self.page.meaning("activation", kind, {"x": v}) for v in x),
-                    n=lambda x, names=names: self.page.meaning("norm", "layernorm", {"x": x, **names}))["transform"]
+                    n=lambda x, names=names: self.page.meaning("norm", "layernorm", {"x": x, **names})
+                    if names else x)["transform"]
                 rows = hidden
                 if "pool" in head:
                     rows = [Row(math.fsum(row[c] for row in hidden) / len(hidden) for c in range(6))]

@@ -46,6 +46,8 @@ def outputs_of(result, cross, kind=""):
         out["pooled"] = result.pooler_output
     if getattr(result, "logits", None) is not None and "logits" in result:
         out["pooled" if "scores" in kind else "logits"] = result.logits
+    if "scored" in kind:
+        out["logits"] = result.logits[..., None]
     if "prediction_logits" in result:
         out["logits"] = result.prediction_logits
     if "start_logits" in result:

@@ -471,7 +471,8 @@ static const char *of_head(Draw *d, const Section *s) {
         maybe(&w, 30, "tied");
         maybe(&w, 30, "bias");
         if (dice_chance(&d->dice, 20))
-            add(&w, DICE_WORD(&d->dice, "transform", "transform silu", "transform relu transform_no_bias"));
+            add(&w, DICE_WORD(&d->dice, "transform", "transform silu", "transform relu transform_no_bias",
+                             "transform transform_no_norm"));
         if (dice_chance(&d->dice, 30)) add(&w, arena_printf(d->arena, "softcap %s", DICE_WORD(&d->dice, "30", "0.5")));
         if (dice_chance(&d->dice, 30)) add(&w, arena_printf(d->arena, "scale %s", any_real(d)));
         return words_done(&w);

@@ -122,6 +122,7 @@ static const struct {
     {S_head, "softcap", "logits softcap 5", 0, NULL},
     {S_head, "scale", "logits scale 0.5", 0, NULL},
     {S_head, "transform", "logits transform", 0, NULL},
+    {S_head, "transform_no_norm", "logits transform relu transform_no_norm", 0, NULL},
     {S_head, "transform_no_bias", "logits transform relu transform_no_bias", 0, NULL},
     {S_head, "mean", "pool mean", 0, NULL},
     {S_head, "cls", "pool cls", 0, NULL},
