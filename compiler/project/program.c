@@ -87,9 +87,9 @@ static const char *const listening[] = {
     "attn_runtime.c",    "attn_runtime.h",    "attn_generate.c", "attn_generate.h", "attn_sample.c", "attn_sample.h",
     "attn_transcribe.c", "attn_transcribe.h", "attn_mel.c",      "attn_mel.h",      NULL};
 static const char *const tokenizing[] = {"added.c", "attn_tokenizer.h", "attn_tokenizer_internal.h",
-    "attn_tokenizer_json.h", "bpe.c", "buffer.c", "build.c", "decode.c", "encode.c", "files.c", "gguf.c", "gguf_words.c",
-    "json.c", "json_model.c", "json_values.c", "models.c", "normalize.c", "pair.c", "pattern.c", "split.c", "unicode.c",
-    "vocabulary.c", NULL};
+    "attn_tokenizer_json.h", "bpe.c", "buffer.c", "build.c", "decode.c", "encode.c", "files.c", "gguf.c",
+    "gguf_words.c", "json.c", "json_model.c", "json_values.c", "models.c", "normalize.c", "pair.c", "pattern.c",
+    "split.c", "unicode.c", "vocabulary.c", NULL};
 
 const char *const *project_sources(const Project *p, bool tokenizer) {
     return tokenizer ? tokenizing : p->task == TASK_TRANSCRIBE ? listening : writes(p) ? searching : runtime;
