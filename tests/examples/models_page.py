@@ -209,7 +209,7 @@ NOTES = {
     "is not obeyed": ("fixtures/gemma3_odd", {"attn_logit_softcapping": 5}, ""),
     "is not read": ("fixtures/biogpt_odd", {"layer_norm_eps": 0.1}, ""),
     "as --ignore-key says": ("fixtures/llama_odd", {"mine": 1}, "--ignore-key mine"),
-    "is left out: the head of": ("fixtures/bert_masked", {"architectures": ["BertForPreTraining"]}, ""),
+    "is left out: the head of": ("fixtures/roformer_masked", {"architectures": ["RoFormerForMultipleChoice"]}, ""),
     "rows, and the bound is 2048": ("fixtures/llama_odd", {"max_position_embeddings": 131072}, ""),
     "outside the vocabulary and left out": ("fixtures/llama_odd", {"eos_token_id": 4000}, ""),
     "it is the head": ("fixtures/mistral_odd", {"tie_word_embeddings": True}, ""),

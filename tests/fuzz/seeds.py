@@ -254,7 +254,8 @@ TARGETS = {  # name: seeds, dictionary, the longest input
     "gguf": (gguf, lambda: strings("compiler/import/gguf*.c") | {"GGUF", "\x03\0\0\0"}, GGUF_BYTES),
     "attnw": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
     "loader": (attnw, lambda: {"ATTNW\r\n\x1a"}, 512),
-    "import": (folders, lambda: keys("compiler/import/*.c") | {"@shard\n", "@name ", "@part ", "@seq ", "@index "},
+    "import": (folders, lambda: keys("compiler/import/*.c") | {
+        "@shard\n", "@name ", "@part ", "@seq ", "@score ", "@index "},
                16384),
     "tokenizer": (tokenizer, lambda: keys("runtime/tokenizer/json*.c"), 16384),
     "generate": (generate, lambda: {"\0\0\0\0", "\x01\0\0\0"}, 1024),

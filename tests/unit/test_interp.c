@@ -28,7 +28,7 @@ static void patches(void **state) {
     (void)state;
     enum { H = 6, W = 9, P = 3 };
     const float *pixels = drawn("pixels", 3 * H * W);
-    const double *out = RUN(patches, A(.patch = P), INPUTS(FLOATS(pixels, 3, H, W)), 6, 27);
+    const double *out = RUN(patches, A(.patch = P, .stride = P), INPUTS(FLOATS(pixels, 3, H, W)), 6, 27);
     for (int c = 0; c < 3; c++)
         for (int y = 0; y < H; y++)
             for (int x = 0; x < W; x++)

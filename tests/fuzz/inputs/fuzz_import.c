@@ -55,6 +55,7 @@ typedef struct Folder {
     const char *part;  /* --part, or NULL */
     int64_t seq;       /* --seq, or 0 */
     const char *ignored[2]; /* --ignore-key */
+    Score score;            /* --score, of one token or of a line each for two */
     const char *modules[5]; /* texts of module_files, or NULL */
 } Folder;
 
@@ -82,6 +83,10 @@ static void set_option(Arena *arena, Folder *folder, const char *line) {
     if (strncmp(line, "@name ", 6) == 0 && !model_name_fault(arena, line + 6)) folder->name = line + 6;
     if (strncmp(line, "@part ", 6) == 0) folder->part = line + 6;
     if (strncmp(line, "@ignore ", 8) == 0 && line[8]) folder->ignored[0] = line + 8;
+    if (strncmp(line, "@score ", 7) == 0 && folder->score.n < 2 && score_token(line + 7) >= 0) {
+        folder->score.tokens[folder->score.n++] = score_token(line + 7);
+        folder->score.origin = "--score";
+    }
     if (strncmp(line, "@index ", 7) == 0) folder->index = line + 7;
     if (line[1] >= '0' && line[1] <= '4' && line[2] == ' ') folder->modules[line[1] - '0'] = line + 3;
     if (strcmp(line, "@shard") == 0 && folder->n_shards < 2) folder->n_shards++;
@@ -142,7 +147,7 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     write_folder(arena, &folder);
     char *path = arena_printf(arena, "%s", memory_file(arena, "config.json", text, config));
     *strrchr(path, '/') = '\0';
-    const ImportOptions options = {folder.name, folder.part, folder.seq, folder.ignored};
+    const ImportOptions options = {folder.name, folder.part, folder.seq, folder.ignored, folder.score};
     const char *spec = import_spec(arena, path, "spec", &options).spec;
     Compilation c = compilation_quiet(arena, source_from_text(arena, "spec", spec, strlen(spec)));
     if (!compile_until(&c, STAGE_GRAPH)) broken("import makes a spec with errors");
