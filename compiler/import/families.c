@@ -48,6 +48,7 @@ static const struct {
                              "keys and values of earlier layers"},
     {"longformer big_bird led", "its attention is over blocks and chosen rows"},
     {"xlnet", "its attention has two streams"},
+    {"swin swinv2", "its attention is in shifted windows of the image, and its rows become fewer from stage to stage"},
     {"funnel", "its sequences become shorter from block to block"},
     {"wav2vec2 hubert", "its convolutions read the samples of sound, and have norms between them"},
 };

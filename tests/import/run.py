@@ -405,7 +405,7 @@ def refusals():
     Folder("bert_odd").config(model_type="switch_transformers").refused("experts", "feed-forward networks")
     Folder("bert_odd").config(model_type="phimoe").refused("phimoe", "cannot be imported", "gates of its router")
     for kind, why in (("llama4_text", "chunks"), ("qwen3_next", "linear attention"), ("gemma3n_text", "streams"),
-                      ("jamba", "not attention alone")):
+                      ("swin", "shifted windows"), ("jamba", "not attention alone")):
         Folder("bert_odd").config(model_type=kind).refused("type_" + kind, "cannot be imported", why, unsaid="nearest")
     two = json.load(open(os.path.join(FIXTURES, "t5gemma_odd", "config.json"), encoding="utf-8"))
     Folder("t5gemma_odd").config(decoder=dict(two["decoder"], hidden_size=16)).refused("two_widths",
