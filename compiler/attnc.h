@@ -35,7 +35,7 @@ void arena_clear(Arena *arena);                /* frees everything in the arena,
 void *arena_alloc(Arena *arena, size_t bytes); /* aligned to 64 bytes when bytes >= 64, else to 16 */
 void *arena_array(Arena *arena, size_t count, size_t size); /* out_of_memory() where count * size overflows */
 /* Returns `items` with room for at least one element more than `count`. If *room is used up, the array is copied and
- * *room doubled. */
+ * *room doubled; the new room is not zeroed. */
 void *arena_grow(Arena *arena, void *items, int count, int *room, size_t size);
 char *arena_copy(Arena *arena, const char *text, size_t size); /* a copy that ends in NUL */
 char *arena_printf(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -576,9 +576,10 @@ typedef struct Stack {
     bool unordered; /* the stack ignores the order of its rows, and the spec does not state `position none` */
 } Stack;
 
-/* The squares from top to bottom, and from left to right, of an image of `input patches`. */
-static inline int64_t patch_lines(const Stack *s) { return (s->image_height - s->patch) / s->patch_step + 1; }
-static inline int64_t patch_columns(const Stack *s) { return (s->image_width - s->patch) / s->patch_step + 1; }
+/* How many whole squares a side of an image has, and those of `input patches` from top to bottom and left to right. */
+static inline int64_t squares_along(int64_t side, int64_t patch, int64_t step) { return (side - patch) / step + 1; }
+static inline int64_t patch_lines(const Stack *s) { return squares_along(s->image_height, s->patch, s->patch_step); }
+static inline int64_t patch_columns(const Stack *s) { return squares_along(s->image_width, s->patch, s->patch_step); }
 
 /* A projection of the pooled row, f(W x + b). */
 typedef struct Dense {

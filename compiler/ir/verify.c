@@ -117,12 +117,12 @@ static void verify_distance_scores(const Graph *g, int index, const char *after)
     WANT((z->dims[0].n == 1 || z->dims[0].n == a->heads) && z->dims[1].n == a->head_dim);
 }
 
-/* Whether the result has a row for each whole square of the image x. */
+/* Whether `result` has one row for each whole square of the image `x`. */
 static bool patches_fit(const Tensor *x, const Tensor *result, const OpAttributes *a) {
     if (x->rank != 3 || a->patch < 1 || a->stride < 1) return false;
-    const int64_t channels = x->dims[0].n, below = x->dims[1].n - a->patch, beside = x->dims[2].n - a->patch;
-    return below >= 0 && beside >= 0 && result->dims[1].n == channels * a->patch * a->patch &&
-           result->dims[0].n == (below / a->stride + 1) * (beside / a->stride + 1);
+    const int64_t channels = x->dims[0].n, height = x->dims[1].n, width = x->dims[2].n;
+    return height >= a->patch && width >= a->patch && result->dims[1].n == channels * a->patch * a->patch &&
+           result->dims[0].n == squares_along(height, a->patch, a->stride) * squares_along(width, a->patch, a->stride);
 }
 
 /* The shapes that ops.def states. */

@@ -46,8 +46,9 @@ KernelCall *lower_patches(const Lowering *l, const Step *s) {
     const PatchesStep *m = &s->patches;
     KernelCall *call = call_new(l, KERNEL_patches, l->isa, l->isa);
     constant_integer(l, call, "cached", 0);
-    constant_integer(l, call, "patch_rows", m->columns * ((m->height - m->patch) / m->step + 1));
-    constant_integer(l, call, "patch_columns", m->columns);
+    const int64_t columns = squares_along(m->width, m->patch, m->step);
+    constant_integer(l, call, "patch_rows", squares_along(m->height, m->patch, m->step) * columns);
+    constant_integer(l, call, "patch_columns", columns);
     constant_integer(l, call, "step", m->step);
     constant_integer(l, call, "channels", m->channels);
     constant_integer(l, call, "height", m->height);

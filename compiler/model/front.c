@@ -1,4 +1,4 @@
-/* front.c: resolves `input mel` and the convolutions over its frames. */
+/* front.c: resolves `input mel` with the convolutions over its frames, and `input patches`. */
 #include "settings.h"
 
 static Convolution resolve_convolution(Resolver *r, const Scope *outer, const Item *item, int64_t frames) {
@@ -42,6 +42,14 @@ static void resolve_convolutions(Resolver *r, const Scope *scope, const Item *it
     }
 }
 
+/* Sets the number of rows, which follows from the input; a `seq` that states another one is an error. */
+static void set_rows(Resolver *r, const Scope *scope, Stack *stack, const char *what, int64_t rows) {
+    if (stated(scope, F_seq) && known(scope, F_seq) && get(scope, F_seq) != rows)
+        diagnose(r->diagnostics, scope->fields[F_seq].location, "%s %lld rows, not %lld", what, (long long)rows,
+                 (long long)get(scope, F_seq));
+    stack->seq = (Length){rows, true};
+}
+
 void resolve_mel(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
     const Location at = stated_at(scope, F_input, item->location);
     stack->mel_bins = get(scope, F_mel_bins);
@@ -67,8 +75,59 @@ void resolve_mel(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
     if (last->channels != r->model->d_model && known(scope, F_d_model))
         diagnose(r->diagnostics, last->location, "the last convolution has %lld channels, and `d_model` is %lld",
                  (long long)last->channels, (long long)r->model->d_model);
-    stack->seq.n = last->rows;
-    if (stated(scope, F_seq) && known(scope, F_seq) && get(scope, F_seq) != last->rows)
-        diagnose(r->diagnostics, scope->fields[F_seq].location, "the convolutions give %lld rows, not %lld",
-                 (long long)last->rows, (long long)get(scope, F_seq));
+    set_rows(r, scope, stack, "the convolutions give", last->rows);
+}
+
+/* What is wrong with the sizes of the image and of its squares, or NULL. */
+static const char *squares_fault(const Resolver *r, const Scope *scope, const Stack *s) {
+    const long long height = s->image_height, width = s->image_width, patch = s->patch;
+    if (!height || !patch) return "`input patches` needs `image N` and `patch N`";
+    if (patch > MOST_PATCH) return arena_printf(r->arena, "`patch` must be at most %d, found %lld", MOST_PATCH, patch);
+    if (s->patch_step > patch)
+        return arena_printf(r->arena, "`stride %lld` is above `patch %lld`, so that no patch has the lines between "
+                            "them", (long long)s->patch_step, patch);
+    if (s->image_channels > MOST_CHANNELS)
+        return arena_printf(r->arena, "`channels` must be at most %d, found %lld", MOST_CHANNELS,
+                            (long long)s->image_channels);
+    if (height < patch || width < patch)
+        return arena_printf(r->arena, "`patch %lld` is larger than the image, %lld x %lld", patch, height, width);
+    if (!stated(scope, F_patch_step) && (height % patch || width % patch))
+        return arena_printf(r->arena, "`patch %lld` does not divide the image, %lld x %lld", patch, height, width);
+    return NULL;
+}
+
+/* The rows of the squares, and the learned ones in front of them. */
+static void resolve_squares(Resolver *r, const Scope *scope, Location at, Stack *stack) {
+    const char *fault = squares_fault(r, scope, stack);
+    if (fault) {
+        diagnose(r->diagnostics, at, "%s", fault);
+        return;
+    }
+    int64_t rows = patch_lines(stack) * patch_columns(stack) + stack->class_token + stack->distillation_token +
+                   stack->registers;
+    if (rows > MOST_ROWS) diagnose(r->diagnostics, at, "the image has more than %d patches", MOST_ROWS), rows = 1;
+    set_rows(r, scope, stack, "the image gives", rows);
+}
+
+void resolve_patches(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
+    const Location at = stated_at(scope, F_input, item->location);
+    stack->image_height = get(scope, F_image_height);
+    stack->image_width = stated(scope, F_image_width) ? get(scope, F_image_width) : stack->image_height;
+    stack->image_channels = get(scope, F_image_channels);
+    stack->patch = get(scope, F_patch);
+    stack->patch_step = stated(scope, F_patch_step) ? get(scope, F_patch_step) : stack->patch;
+    stack->class_token = get(scope, F_class_token);
+    stack->distillation_token = get(scope, F_distillation_token);
+    stack->registers = get(scope, F_registers);
+    stack->patch_bias = !get(scope, F_patch_no_bias);
+    if (known(scope, F_image_height) && known(scope, F_image_width) && known(scope, F_patch) &&
+        known(scope, F_patch_step) && known(scope, F_image_channels))
+        resolve_squares(r, scope, at, stack);
+    else stack->seq = (Length){1, true};
+    if (stack->distillation_token && !stack->class_token && known(scope, F_input))
+        diagnose(r->diagnostics, at, "`distillation` needs `class`");
+    if (stack->registers && (!stack->class_token || stack->distillation_token) && known(scope, F_input))
+        diagnose(r->diagnostics, stated_at(scope, F_registers, at),
+                 "`registers` stand behind `class`, without `distillation`");
+    if (stack->is_decoder) diagnose(r->diagnostics, at, "a decoder reads tokens or features, not patches");
 }

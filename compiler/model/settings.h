@@ -145,7 +145,8 @@ void resolve_layers(Resolver *r, const Scope *outer, const Item *item, Stack *st
 /* Reports numbers that occur twice in a list of `export`, or that no model has; the list is then empty. */
 void check_export_list(Resolver *r, FieldValue *list, const char *what);
 void export_heads(Resolver *r, const Scope *scope, Attention *a);
-/* --- model/front.c: what an encoder of `input mel` reads, and the convolutions in front of its layers. */
+/* --- model/front.c: what an encoder of `input patches` reads, or of `input mel` with the convolutions behind it. */
+void resolve_patches(Resolver *r, const Scope *scope, const Item *item, Stack *stack);
 void resolve_mel(Resolver *r, Scope *scope, const Item *item, Stack *stack);
 /* --- model/stack.c */
 Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_decoder);

@@ -185,7 +185,8 @@ static void shrink_mel(const Small *s, Stack *stack, const Stack *from) {
     stack->seq.n = rows;
 }
 
-/* The pixels of so many squares, and one more where the side of the image has some that no square reaches. */
+/* The side of an image with that many squares; one pixel longer where the original side ends in pixels that no square
+ * covers. */
 static int64_t small_side(int64_t side, const Stack *from, int64_t squares, const Stack *to) {
     const bool more = to->patch_step > 1 && (side - from->patch) % from->patch_step;
     return (squares - 1) * to->patch_step + to->patch + more;

@@ -16,54 +16,7 @@ static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *st
         return;
     }
     if (stack->input == INPUT_PATCHES) {
-        stack->image_height = get(scope, F_image_height);
-        stack->image_width = stated(scope, F_image_width) ? get(scope, F_image_width) : stack->image_height;
-        stack->image_channels = get(scope, F_image_channels);
-        stack->patch = get(scope, F_patch);
-        stack->patch_step = stated(scope, F_patch_step) ? get(scope, F_patch_step) : stack->patch;
-        stack->class_token = get(scope, F_class_token);
-        stack->distillation_token = get(scope, F_distillation_token);
-        stack->registers = get(scope, F_registers);
-        stack->patch_bias = !get(scope, F_patch_no_bias);
-        Location location = stated_at(scope, F_input, item->location);
-        bool sure = known(scope, F_image_height) && known(scope, F_image_width) && known(scope, F_patch) &&
-                    known(scope, F_patch_step) && known(scope, F_image_channels);
-        if (!sure) {
-            stack->seq = (Length){1, true};
-        } else if (!stack->image_height || !stack->patch) {
-            diagnose(r->diagnostics, location, "`input patches` needs `image N` and `patch N`");
-        } else if (stack->patch > MOST_PATCH) {
-            diagnose(r->diagnostics, location, "`patch` must be at most %d, found %lld", MOST_PATCH,
-                     (long long)stack->patch);
-        } else if (stack->patch_step > stack->patch) {
-            diagnose(r->diagnostics, location, "`stride %lld` is above `patch %lld`, so that no patch has the lines "
-                     "between them", (long long)stack->patch_step, (long long)stack->patch);
-        } else if (stack->image_channels > MOST_CHANNELS) {
-            diagnose(r->diagnostics, location, "`channels` must be at most %d, found %lld", MOST_CHANNELS,
-                     (long long)stack->image_channels);
-        } else if (stack->image_height < stack->patch || stack->image_width < stack->patch) {
-            diagnose(r->diagnostics, location, "`patch %lld` is larger than the image, %lld x %lld",
-                     (long long)stack->patch, (long long)stack->image_height, (long long)stack->image_width);
-        } else if (!stated(scope, F_patch_step) &&
-                   (stack->image_height % stack->patch || stack->image_width % stack->patch)) {
-            diagnose(r->diagnostics, location, "`patch %lld` does not divide the image, %lld x %lld",
-                     (long long)stack->patch, (long long)stack->image_height, (long long)stack->image_width);
-        } else {
-            int64_t rows = patch_lines(stack) * patch_columns(stack) +
-                           stack->class_token + stack->distillation_token + stack->registers;
-            if (rows > MOST_ROWS)
-                diagnose(r->diagnostics, location, "the image has more than %d patches", MOST_ROWS), rows = 1;
-            if (stated(scope, F_seq) && known(scope, F_seq) && get(scope, F_seq) != rows)
-                diagnose(r->diagnostics, scope->fields[F_seq].location, "the image gives %lld rows, not %lld",
-                         (long long)rows, (long long)get(scope, F_seq));
-            stack->seq = (Length){rows, true};
-        }
-        if (stack->distillation_token && !stack->class_token && known(scope, F_input))
-            diagnose(r->diagnostics, location, "`distillation` needs `class`");
-        if (stack->registers && (!stack->class_token || stack->distillation_token) && known(scope, F_input))
-            diagnose(r->diagnostics, stated_at(scope, F_registers, location),
-                     "`registers` stand behind `class`, without `distillation`");
-        if (stack->is_decoder) diagnose(r->diagnostics, location, "a decoder reads tokens or features, not patches");
+        resolve_patches(r, scope, item, stack);
         return;
     }
     stack->seq = get_length(scope, F_seq);

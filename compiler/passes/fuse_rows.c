@@ -118,8 +118,7 @@ void fuse_patches(Fuse *f, const Op *op) {
                                  .height = stack->image_height,
                                  .width = stack->image_width,
                                  .patch = stack->patch,
-                                 .step = stack->patch_step,
-                                 .columns = patch_columns(stack)};
+                                 .step = stack->patch_step};
     step.n = columns_of(f, op->result);
     step.out = place_result(f, op->result);
     step.shape = arena_printf(f->arena, "[%lld a sequence][%lld]", (long long)rows, (long long)step.n);

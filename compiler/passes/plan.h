@@ -104,8 +104,7 @@ typedef struct EmbedStep {
 } EmbedStep;
 
 typedef struct PatchesStep {
-    int64_t channels, height, width, patch; /* pixels; of a square */
-    int64_t step, columns; /* pixels from square to square; squares from left to right */
+    int64_t channels, height, width, patch, step; /* `step`: pixels from square to square */
 } PatchesStep;
 
 /* Rows of kernel * channels columns: those of x, or of the input mel, around every stride-th of them. */
