@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "../emit/emit.h"
+#include "../project/project.h"
 
 #include <errno.h>
 #include <string.h>
@@ -68,31 +69,35 @@ static const char *quoted(Arena *arena, const char *name) {
 }
 
 /* Prints the command that links a program when the weights are in an assembly file. */
-static void tell_assembly(Arena *arena, const char *folder, const char *name, bool runtime) {
+static void tell_assembly(Arena *arena, const char *folder, const Model *model, const char *const *runtime) {
+    const char *name = model->name;
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/') length--;
     folder = arena_copy(arena, folder, length);
     bool here = strcmp(folder, ".") == 0, root = strcmp(folder, "/") == 0;
     const char *stem = arena_printf(arena, "%s%s%s", here ? "" : folder, here || root ? "" : "/", name);
-    const char *ends[] = {".c", "_weights.S"}, *more[] = {"attn_runtime.c", "attn_generate.c", "attn_sample.c"};
+    const char *ends[] = {".c", "_weights.S"};
     Text line = text_new(arena);
     text_printf(&line, "cc -std=c11 -O2 main.c");
     for (int i = 0; i < 2; i++) text_printf(&line, " %s", quoted(arena, arena_printf(arena, "%s%s", stem, ends[i])));
-    for (int i = 0; runtime && i < 3; i++)
-        text_printf(&line, " %s", quoted(arena, arena_printf(arena, "%.*s%s", (int)(strlen(stem) - strlen(name)), stem,
-                                                             more[i])));
+    for (const char *const *file = runtime; file && *file; file++)
+        if (text_ends(*file, ".c"))
+            text_printf(&line, " %s", quoted(arena, arena_printf(arena, "%.*s%s", (int)(strlen(stem) - strlen(name)),
+                                                                 stem, *file)));
     if (!here) text_printf(&line, " -I%s", quoted(arena, folder)); /* for the headers and the file of .incbin */
     say(stdout, "%s_weights.S takes %s.attnw into the program and is linked with the C:\n    %s -o %s%s\n", stem, stem,
-        line.data, name, runtime ? " -lpthread" : "");
+        line.data, name, !runtime ? "" : reads_sound(model) ? " -lpthread -lm" : " -lpthread");
+}
+
+/* What --runtime writes beside the C. */
+static const char *const *runtime_of(const Compilation *c) {
+    return runtime_files(c->arena, reads_sound(c->model) ? RUNTIME_SOUND : RUNTIME_SEARCH);
 }
 
 void compile_write(Compilation *c, const char *folder, const CompileOptions *with) {
     Arena *arena = c->arena;
     const char *target = with->target, *const *targets = with->targets;
     int n_targets = with->n_targets;
-    static const char *const runtime[] = {"attn_runtime.h",  "attn_runtime.c", "attn_generate.h",
-                                          "attn_generate.c", "attn_sample.h",  "attn_sample.c", NULL};
-    static const char *const sound[] = {"attn_mel.h", "attn_mel.c", "attn_transcribe.h", "attn_transcribe.c", NULL};
     spec_compile(c, STAGE_PLAN);
     if (!target) {
         target = default_targets(arena, graph_rows_dtype(c->module->forward), c->program->arithmetic);
@@ -118,8 +123,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     if (emitted->assembly)
         write_text(arena, arena_printf(arena, "%s_weights.S", stem), emitted->assembly);
     if (weights && !in_text) packed_write(arena, arena_printf(arena, "%s.attnw", stem), c->program, weights);
-    if (with->runtime) write_embedded(arena, folder, runtime);
-    if (with->runtime && c->model->encoder && c->model->encoder->mel_bins) write_embedded(arena, folder, sound);
+    if (with->runtime) write_embedded(arena, folder, runtime_of(c));
     write_text(arena, arena_printf(arena, "%s.h", stem), emitted->h);
     write_text(arena, arena_printf(arena, "%s.c", stem), emitted->c);
 }
@@ -153,7 +157,7 @@ int command_compile(int argc, char **argv) {
                               precision ? " --precision " : "", precision ? precision : "");
     compile_write(&c, folder, &with);
     outputs_release();
-    if (c.emitted.assembly) tell_assembly(arena, folder, c.model->name, with.runtime);
+    if (c.emitted.assembly) tell_assembly(arena, folder, c.model, with.runtime ? runtime_of(&c) : NULL);
     arena_free(arena);
     return EXIT_FINE;
 }

@@ -24,11 +24,12 @@ static const char usage[] =
 
 /* Names of files that the program has beside those of the model. */
 static void check_name(const char *name) {
-    static const char *const taken[] = {"main",          "tokenizer",   "Makefile", "attn_runtime",
-                                        "attn_generate", "attn_sample", "attn_mel", "attn_transcribe"};
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        if (strcmp(name, taken[i]) == 0)
-            usage_error(usage, "`--name`: %s is a name of other files of the program", name);
+    static const char *const own[] = {"main", "tokenizer", "Makefile", NULL};
+    const char *const *const lists[] = {own, runtime_stems};
+    for (int l = 0; l < 2; l++)
+        for (const char *const *taken = lists[l]; *taken; taken++)
+            if (strcmp(name, *taken) == 0)
+                usage_error(usage, "`--name`: %s is a name of other files of the program", name);
 }
 
 static Compilation resolved(Arena *arena, const char *path, const char *text) {

@@ -71,7 +71,7 @@ const char *project_main(const Project *p) {
     vars_int(vars, "end", m->n_end);
     vars_int(vars, "forced", p->forced);
     vars_int(vars, "vocab", reader->vocab);
-    set_speech(&p->speech, p->arena, vars);
+    if (p->task == TASK_TRANSCRIBE) set_speech(&p->speech, p->arena, vars);
     TemplateList *labels = vars_list(vars, "labels");
     for (int64_t i = 0; p->labels && i < m->head.classifier; i++)
         vars_text(list_record(labels), "text", spelled(p->arena, p->labels[i]));
@@ -80,19 +80,16 @@ const char *project_main(const Project *p) {
     return writer_text(writer, NULL);
 }
 
-static const char *const runtime[] = {"attn_runtime.c", "attn_runtime.h", NULL};
-static const char *const searching[] = {"attn_runtime.c",  "attn_runtime.h", "attn_generate.c",
-                                        "attn_generate.h", "attn_sample.c",  "attn_sample.h", NULL};
-static const char *const listening[] = {
-    "attn_runtime.c",    "attn_runtime.h",    "attn_generate.c", "attn_generate.h", "attn_sample.c", "attn_sample.h",
-    "attn_transcribe.c", "attn_transcribe.h", "attn_mel.c",      "attn_mel.h",      NULL};
 static const char *const tokenizing[] = {"added.c", "attn_tokenizer.h", "attn_tokenizer_internal.h",
     "attn_tokenizer_json.h", "bpe.c", "buffer.c", "build.c", "decode.c", "encode.c", "files.c", "gguf.c",
     "gguf_words.c", "json.c", "json_model.c", "json_values.c", "models.c", "normalize.c", "pair.c", "pattern.c",
     "split.c", "unicode.c", "vocabulary.c", NULL};
 
 const char *const *project_sources(const Project *p, bool tokenizer) {
-    return tokenizer ? tokenizing : p->task == TASK_TRANSCRIBE ? listening : writes(p) ? searching : runtime;
+    if (tokenizer) return tokenizing;
+    return runtime_files(p->arena, p->task == TASK_TRANSCRIBE ? RUNTIME_SOUND
+                                   : writes(p)                ? RUNTIME_SEARCH
+                                                              : RUNTIME_THREADS);
 }
 
 const char *project_makefile(const Project *p, const char *cc) {

@@ -35,6 +35,7 @@ typedef struct Project {
     Arena *arena;
     const char *source; /* the folder or the GGUF file */
     Imported imported;
+    const cJSON *generation; /* generation_config.json of the folder, or NULL */
     const Model *model;
     Task task;
     const char **labels; /* [model->head.classifier] of TASK_CLASSIFY */
@@ -45,6 +46,18 @@ typedef struct Project {
     const char *tokenizer; /* the name of the tokenizer's file in the project */
 } Project;
 
+/* --- runtime_files.c: the files of the runtime, in parts of which each needs those before it. */
+typedef enum RuntimePart {
+    RUNTIME_THREADS, /* threads, memory and files */
+    RUNTIME_SEARCH,  /* search over logits */
+    RUNTIME_SOUND    /* spectrograms, and the words of a sound */
+} RuntimePart;
+extern const char *const runtime_stems[]; /* of all parts, without .c and .h; ended by NULL */
+/* The names of all parts up to `last`, ended by NULL. */
+const char *const *runtime_files(Arena *arena, RuntimePart last);
+/* Whether the model's input is a spectrogram. */
+bool reads_sound(const Model *model);
+
 /* --- task.c: sets what the program is for. What has no program is a failure with EXIT_CANNOT. */
 void project_task(Project *project);
 /* Whether the model has no head that gives a vector, so that the spec needs one. */
@@ -53,8 +66,10 @@ bool project_needs_pool(const Imported *imported, const Model *model);
 /* The stack that reads or writes ids of tokens: the encoder, or the decoder of a model of sound. */
 const Stack *project_text_stack(const Model *model);
 
-/* --- setting.c: keys of the config. The value of a key of generation_config.json where the folder has that file and
- * the key is in it, else of config.json; NULL where it is in neither, and where it is null. */
+/* --- setting.c: keys that say how a model generates text. Sets project->generation. */
+void project_settings_read(Project *project);
+/* The value of a key of generation_config.json, or else of config.json; NULL where it is in neither, and where it is
+ * null. */
 const cJSON *project_setting(const Project *project, const char *key);
 /* A token of the decoder that `key` has as its value; a failure where it is none. */
 int64_t project_token(const Project *project, const char *key, const cJSON *value);

@@ -1,11 +1,14 @@
 /* setting.c: keys of the files beside the weights that say how a model generates text. */
 #include "project.h"
 
-const cJSON *project_setting(const Project *p, const char *key) {
+void project_settings_read(Project *p) {
     const char *folder = p->imported.folder; /* none of a GGUF file */
     const char *path = folder ? arena_printf(p->arena, "%s/generation_config.json", folder) : NULL;
-    const cJSON *config = path && file_exists(path) ? config_read(p->arena, path) : p->imported.config;
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(config, key);
+    p->generation = path && file_exists(path) ? config_read(p->arena, path) : NULL;
+}
+
+const cJSON *project_setting(const Project *p, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(p->generation, key);
     if (!item) item = cJSON_GetObjectItemCaseSensitive(p->imported.config, key);
     return item && !cJSON_IsNull(item) ? item : NULL;
 }

@@ -1,5 +1,5 @@
-/* speech.c: what generation_config.json of a model of sound says of the tokens that are no words. The keys are those of
- * Whisper in transformers. */
+/* speech.c: reads the control tokens of a speech model, such as those of languages and times, from its config. The keys
+ * are those of Whisper in transformers. */
 #include "project.h"
 
 #include <math.h>

@@ -63,13 +63,14 @@ void project_task(Project *p) {
     const Model *m = p->model;
     const bool both = m->encoder && m->decoder;
     p->forced = -1;
-    const bool hears = both && m->encoder->mel_bins;
+    const bool hears = both && reads_sound(m);
     if (m->alone || !project_text_stack(m)->vocab || (both && !m->encoder->vocab && !hears))
         refuse(p, "its input is neither a text nor a sound with words");
     if (p->imported.scores) refuse(p, "it judges texts in its chat template, which a program does not put around them");
     if (m->head.classifier_rows) refuse(p, "its head classifies each row");
     if (m->head.logits && !m->decoder) refuse(p, "its head gives the token of each row");
     if (both && !m->head.logits) refuse(p, "it has a decoder, and no logits to write with");
+    project_settings_read(p);
     p->task = hears ? TASK_TRANSCRIBE : both ? TASK_TRANSLATE : m->head.logits ? TASK_GENERATE : TASK_EMBED;
     if (both && m->start < 0) refuse(p, "no token begins its decoder's text");
     if (p->task == TASK_TRANSLATE) read_forced(p);

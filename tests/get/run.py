@@ -297,6 +297,15 @@ class Get:
         for words in (["--language", "xx", "a"], ["--language"], ["--max-new", "3", "a"]):
             assert "usage: ear [--threads N] [--times]" in run(self.program, *words, status=2).stderr
 
+    def test_runtime_of_sound(self):
+        """attnc compile --runtime writes what makes a spectrogram and words of it beside a model of sound alone."""
+        sound = {"attn_%s.%s" % (stem, end) for stem in ("mel", "transcribe") for end in "ch"}
+        for name, wanted in (("sound_to_tokens", sound), ("seq2seq_odd", set())):
+            folder = self.path("runtime_" + name)
+            attnc("compile", "tests/differential/%s.attn" % name, "-o", folder, "--runtime", status=0)
+            found = set(os.listdir(folder))
+            assert found & sound == wanted and "attn_sample.c" in found, found
+
     def test_refuses_speech(self):
         for name, key, value, words in (
                 ("range", "suppress_tokens", [3, 99], "`suppress_tokens` has 99, which is no token of the decoder"),

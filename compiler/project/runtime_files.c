@@ -1,0 +1,17 @@
+/* runtime_files.c: which files of the runtime a program needs. */
+#include "project.h"
+
+const char *const runtime_stems[] = {"attn_runtime", "attn_generate",   "attn_sample",
+                                     "attn_mel",     "attn_transcribe", NULL};
+
+const char *const *runtime_files(Arena *arena, RuntimePart last) {
+    static const int counts[] = {[RUNTIME_THREADS] = 1, [RUNTIME_SEARCH] = 3, [RUNTIME_SOUND] = 5};
+    const char **files = arena_array(arena, (size_t)(2 * counts[last]) + 1, sizeof *files);
+    for (int i = 0; i < counts[last]; i++) {
+        files[2 * i] = arena_printf(arena, "%s.c", runtime_stems[i]);
+        files[2 * i + 1] = arena_printf(arena, "%s.h", runtime_stems[i]);
+    }
+    return files;
+}
+
+bool reads_sound(const Model *model) { return model->encoder && model->encoder->mel_bins; }
