@@ -1,5 +1,5 @@
 /* Operations on a row of logits: find its best tokens, sum its softmax, draw a token from it. Internal to
- * attn_generate.c and attn_sample.c; programs include attn_generate.h.
+ * attn_generate.c, attn_sample.c and attn_transcribe.c; programs include attn_generate.h.
  *
  * Every machine computes the same bits only if each operation is rounded to double by itself, so a compiler may not
  * fuse a product with a sum, reorder operations or keep wider registers. */

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "attn_sample.h"
+
 enum { MOST_PROMPT = 4, FRAMES_A_SECOND = 100 };
 
 /* One call of attn_transcribe. */
@@ -146,44 +148,27 @@ static attn_generate_options search_of(const attn_speech *speech, int prompt) {
     return options;
 }
 
-/* Adds count * size bytes to *bytes, or makes it SIZE_MAX. */
-static void add(size_t *bytes, size_t count, size_t size) {
-    if (size && count > (SIZE_MAX - *bytes) / size) *bytes = SIZE_MAX;
-    else *bytes += count * size;
-}
-
-/* The bytes of the arrays in front of the memory of attn_generate. */
-static size_t own_bytes(const attn_speech *speech) {
-    size_t bytes = 0, rows = 0;
-    add(&rows, (size_t)speech->bins, (size_t)speech->frames);
-    add(&bytes, rows, sizeof(float));
-    add(&bytes, (size_t)speech->decoder.vocab, sizeof(float));
-    add(&bytes, 3 * (size_t)speech->decoder.bound, sizeof(int32_t));
-    return bytes;
-}
-
-static size_t search_bytes(const attn_speech *speech) {
+/* Lays out the arrays of a call from `base`, which is aligned or NULL. Returns their size in bytes. */
+static size_t lay_out(Work *w, char *base) {
+    const attn_speech *speech = w->speech;
     const attn_generate_options options = search_of(speech, speech->decoder.bound > 1 ? 1 : 0);
-    return attn_generate_bytes(&speech->decoder, &options);
+    const size_t bound = (size_t)speech->decoder.bound;
+    size_t used = 0;
+    w->window = attn_carve(base, &used, attn_multiply_sizes((size_t)speech->bins, (size_t)speech->frames),
+                           sizeof *w->window);
+    w->logits = attn_carve(base, &used, (size_t)speech->decoder.vocab, sizeof *w->logits);
+    w->tokens = attn_carve(base, &used, bound, sizeof *w->tokens);
+    w->words = attn_carve(base, &used, bound, sizeof *w->words);
+    w->chosen = attn_carve(base, &used, bound, sizeof *w->chosen);
+    w->search_bytes = attn_generate_bytes(&speech->decoder, &options);
+    w->search = attn_carve(base, &used, w->search_bytes, 1);
+    return used;
 }
 
 size_t attn_transcribe_bytes(const attn_speech *speech) {
     if (!is_speech(speech)) return 0;
-    size_t bytes = own_bytes(speech);
-    add(&bytes, search_bytes(speech), 1);
-    return bytes;
-}
-
-static void take_memory(Work *w, void *memory, size_t bytes) {
-    const attn_speech *speech = w->speech;
-    const size_t bound = (size_t)speech->decoder.bound;
-    w->window = (float *)memory;
-    w->logits = w->window + (size_t)speech->bins * (size_t)speech->frames;
-    w->tokens = (int32_t *)(void *)(w->logits + speech->decoder.vocab);
-    w->words = w->tokens + bound;
-    w->chosen = w->words + bound;
-    w->search = w->chosen + bound;
-    w->search_bytes = bytes - own_bytes(speech);
+    Work work = {.speech = speech};
+    return attn_add_sizes(lay_out(&work, NULL), CARVED_ALIGNMENT - 1);
 }
 
 /* ---------------------------------------------------------------- the segments of a window */
@@ -251,7 +236,7 @@ static void cut(Work *w, const float *mel, size_t frames, size_t seek, size_t co
     }
 }
 
-/* Sets the language of the result to the most probable one of the open window. */
+/* Sets the result's language to the most probable language of the open window. */
 static int find_language(Work *w) {
     const attn_speech *speech = w->speech;
     const attn_speech_tokens *t = speech->tokens;
@@ -320,6 +305,6 @@ int attn_transcribe(const attn_speech *speech, const attn_transcribe_options *op
     Work work = {.speech = speech, .options = options, .result = result};
     work.timed = t->no_times >= 0 && (options->times || frames > speech->frames);
     work.first_time = t->no_times >= 0 ? t->no_times + 1 : speech->decoder.vocab;
-    take_memory(&work, memory, bytes);
+    lay_out(&work, (char *)memory + (CARVED_ALIGNMENT - (uintptr_t)memory % CARVED_ALIGNMENT) % CARVED_ALIGNMENT);
     return transcribe_windows(&work, mel, frames);
 }

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* The results of attn_transcribe. */
+/* The statuses that attn_transcribe returns. */
 enum {
     ATTN_TRANSCRIBE_OK = 0,
     ATTN_TRANSCRIBE_BAD_ARGUMENT, /* a null pointer, a struct of another size, a count below its minimum */
@@ -82,9 +82,10 @@ size_t attn_transcribe_bytes(const attn_speech *speech);
 
 /* Tells the segments of mel [bins][frames], a spectrogram of any number of frames of 10 ms, as attn_mel makes it. Zeros
  * stand for the frames behind its end; Whisper learned with silence there, so give a sound shorter than a window with
- * silence up to the window's end. `memory` is aligned for float.
+ * silence up to the window's end. `memory` has attn_transcribe_bytes bytes of
+ * any alignment.
  *
- * Each window is written by greedy search, without the tokens that `tokens` forbids. Where times are wanted, these
+ * Each window is decoded by greedy search, without the tokens that `tokens` forbids. Where times are wanted, these
  * rules hold, too: a text begins with a time; times stand alone at the beginning and before the end, and in pairs in
  * between, the end of a segment and the beginning of the next one; no time is before an earlier one; and where all
  * times together are more probable than the most probable other token, a time is chosen. The next window begins at the
