@@ -5,7 +5,8 @@
 #define BERT_SIZES                                                                                             \
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), \
     INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff")
-/* ForPreTraining of BERT and ALBERT has the head of ForMaskedLM, and one for the order of two sentences. */
+/* ForPreTraining of BERT and ALBERT has two heads: that of ForMaskedLM, and one that classifies the order of two
+ * sentences. */
 #define PRETRAINED_KEYS \
     DERIVED("ordered", "yes", "task=pretrained"), DERIVED("task", "masked", "task=pretrained"), \
     NOTED("ordered", "The head for two sentences is left out; the output `logits` is that of masked tokens.")

@@ -69,8 +69,8 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[task=choice? pooler.* " pooler ".*]\n" \
     "[task=choice? classifier.* classifier.*]\n"
 
-/* The head of ForMaskedLM (task=masked); the table of tokens is its last matrix unless `tied` is unset. The bias of a
- * tied head is `bias`, of which `head` holds a copy; a head with a matrix of its own adds the one that it holds. */
+/* The head of ForMaskedLM (task=masked); the table of tokens is its last matrix unless `tied` is unset. A tied
+ * head adds the bias at `bias`, of which the file may have a copy at `head`; an untied head adds the bias at `head`. */
 #define MASKED_KEYS FLAG_OR("tie_word_embeddings", "tied", "true")
 #define MASKED_HEAD(activation) \
     "[task=masked? head logits][task=masked&tied? tied][task=masked? bias transform " activation "]\n"

@@ -1,6 +1,6 @@
-/* score.c: decoders that judge a text or a pair by the logits of one token or two, such as `yes` and `no`, in the row
- * of the last token (Qwen3-Reranker: Zhang et al. 2025, arXiv:2506.05176; the module LogitScore of
- * sentence-transformers). Their head is a classifier whose rows are those of the tokens. */
+/* score.c: the heads of decoders whose score of a text is the logit of one token in the last row, or the difference
+ * between the logits of two tokens, such as `yes` and `no` (Qwen3-Reranker: Zhang et al. 2025, arXiv:2506.05176; the
+ * module LogitScore of sentence-transformers). Such a head is a classifier whose rows are those of the tokens. */
 #include "import.h"
 
 #include <stdlib.h>

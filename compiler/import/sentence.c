@@ -53,11 +53,15 @@ static const char *string(const Import *import, const char *path, const cJSON *o
     return item ? item->valuestring : NULL;
 }
 
-static int64_t whole(const Import *import, const char *path, const cJSON *item) {
-    double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
-    if (!(value >= 1 && value <= 0x1p31) || value != (double)(int64_t)value)
-        refuse(import, path, item, "a whole number from 1 to 2^31 is understood");
+static int64_t whole_between(const Import *import, const char *path, const cJSON *item, double least, double most,
+                             const char *wanted) {
+    const double value = cJSON_IsNumber(item) ? item->valuedouble : least - 1;
+    if (!(value >= least && value <= most) || value != (double)(int64_t)value) refuse(import, path, item, wanted);
     return (int64_t)value;
+}
+
+static int64_t whole(const Import *import, const char *path, const cJSON *item) {
+    return whole_between(import, path, item, 1, 0x1p31, "a whole number from 1 to 2^31 is understood");
 }
 
 /* Reads an object from a file; NULL where the file is missing. */
@@ -258,10 +262,7 @@ static void read_dense(Import *import, Sentence *sentence, const char *folder) {
 }
 
 static int64_t token_of(const Import *import, const char *path, const cJSON *item) {
-    const double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
-    if (!(value >= 0 && value <= INT32_MAX) || value != (double)(int64_t)value)
-        refuse(import, path, item, "the number of a token is understood");
-    return (int64_t)value;
+    return whole_between(import, path, item, 0, INT32_MAX, "the number of a token is understood");
 }
 
 /* The logits of a decoder become a score by the tokens that the module names. */

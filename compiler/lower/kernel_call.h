@@ -6,7 +6,7 @@
 
 enum { CALL_LISTS = 64, MOST_SPARES = 8 };
 
-/* An array that no call needs. */
+/* An array of constants that a later call may fill again. */
 typedef struct SpareConstants {
     Constant *constants;
     int room;

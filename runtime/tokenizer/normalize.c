@@ -167,8 +167,8 @@ static bool unit_has_leaf(uint32_t unit) { return unit >> 8 & 1; }
 static uint32_t unit_label(uint32_t unit) { return unit & (UINT32_C(1) << 31 | 0xff); }
 static uint32_t unit_offset(uint32_t unit) { return unit >> 10 << ((unit & UINT32_C(1) << 9) >> 6); }
 
-/* The replacement of the text's first *used bytes, or NULL. It belongs to the longest key that is a prefix of the text,
- * or, as in `tokenizers`, to the shortest. */
+/* The replacement of the text's first *used bytes, or NULL. These bytes are the longest key that is a prefix of the
+ * text if n->longest, as in sentencepiece, and the shortest one otherwise, as in `tokenizers`. */
 static const char *precompiled_find(const Normalizer *n, const char *text, size_t size, size_t *used) {
     const char *found = NULL;
     if (n->trie_size == 0) return NULL;
