@@ -76,32 +76,63 @@ typedef struct Fit {
     double n, error, q, x, qq, qx;
 } Fit;
 
-static inline void add_to_fit(Fit *fit, const Grid *grid, float number, double weight) {
-    const double q = to_integer(grid, (double)number), x = (double)number - grid->offset;
-    const double error = x - grid->scale * q, weighed = weight * q;
+/* Two numbers that compilers keep in a vector. */
+typedef double Pair __attribute__((vector_size(2 * sizeof(double))));
+typedef int64_t PairMask __attribute__((vector_size(2 * sizeof(int64_t))));
+
+static inline Pair pair_of(double x) { return (Pair){x, x}; }
+
+static inline Pair chosen_of(PairMask mask, Pair a, Pair b) {
+    return (Pair)((mask & (PairMask)a) | (~mask & (PairMask)b));
+}
+
+/* to_integer of both. */
+static inline Pair to_integers(const Grid *grid, Pair x) {
+    const Pair most = pair_of(grid->most), least = pair_of(grid->least), no_fractions = pair_of(0x1.8p52);
+    Pair q = (x - pair_of(grid->offset)) / pair_of(grid->scale);
+    q = chosen_of(q > most, most, q);
+    q = chosen_of(q < least, least, q);
+    return q + no_fractions - no_fractions;
+}
+
+typedef struct PairFit {
+    Pair n, error, q, x, qq, qx;
+} PairFit;
+
+static inline void add_to_fit(PairFit *fit, const Grid *grid, Pair number, Pair weight) {
+    const Pair q = to_integers(grid, number), x = number - pair_of(grid->offset);
+    const Pair error = x - pair_of(grid->scale) * q, weighed = weight * q;
     fit->n += weight;
     fit->error += weight * (error * error);
     fit->q += weighed, fit->x += weight * x;
     fit->qq += weighed * q, fit->qx += weighed * x;
 }
 
-/* A scale below those of to_scale would make all of a group 0: the square of an error must not vanish either. */
+static double sum_of(Pair a, Pair b) { return a[0] + a[1] + b[0] + b[1]; }
+
+/* Numbers beyond K have the weight 0. A scale below those of to_scale would make all of a group 0: the square of an
+ * error must not vanish either. */
 static Fit fit_of(const Grid *grid, const float *numbers, const float *squares, int64_t K) {
-    enum { LANES = 4 }; /* sums in parts, which compilers keep in vectors */
+    static const float ones[] = {1, 1, 1, 1};
     const Grid own = *grid;
-    Fit part[LANES] = {{0}};
+    PairFit a = {.n = {0}}, b = a;
     int64_t k = 0;
-    for (; k + LANES <= K; k += LANES)
-        for (int l = 0; l < LANES; l++)
-            add_to_fit(&part[l], &own, numbers[k + l], squares ? (double)squares[k + l] : 1);
-    for (; k < K; k++) add_to_fit(&part[k % LANES], &own, numbers[k], squares ? (double)squares[k] : 1);
-    Fit sum = part[0];
-    for (int l = 1; l < LANES; l++) {
-        sum.n += part[l].n, sum.error += part[l].error;
-        sum.q += part[l].q, sum.x += part[l].x;
-        sum.qq += part[l].qq, sum.qx += part[l].qx;
+    for (; k + 4 <= K; k += 4) {
+        const float *x = numbers + k, *w = squares ? squares + k : ones;
+        add_to_fit(&a, &own, (Pair){(double)x[0], (double)x[1]}, (Pair){(double)w[0], (double)w[1]});
+        add_to_fit(&b, &own, (Pair){(double)x[2], (double)x[3]}, (Pair){(double)w[2], (double)w[3]});
     }
-    return sum;
+    if (k < K) {
+        double x[4] = {0}, weights[4] = {0};
+        for (int l = 0; l < 4 && l < K - k; l++) {
+            x[l] = (double)numbers[k + l];
+            weights[l] = squares ? (double)squares[k + l] : 1;
+        }
+        add_to_fit(&a, &own, (Pair){x[0], x[1]}, (Pair){weights[0], weights[1]});
+        add_to_fit(&b, &own, (Pair){x[2], x[3]}, (Pair){weights[2], weights[3]});
+    }
+    return (Fit){sum_of(a.n, b.n), sum_of(a.error, b.error), sum_of(a.q, b.q),
+                 sum_of(a.x, b.x), sum_of(a.qq, b.qq),       sum_of(a.qx, b.qx)};
 }
 
 typedef struct Search {
@@ -184,9 +215,18 @@ static Grid symmetric_grid(Grid grid, const float *numbers, const float *squares
 
 /* ---------------------------------------------------------------- with an offset */
 
+/* Whether all numbers are steps of equal size from `low` to `high`, up to the rounding of each to f32. */
+static bool are_steps(const float *numbers, int64_t K, double low, double high, int steps) {
+    const double step = (high - low) / steps, bound = fmax(fabs(low), fabs(high)) * 0x1p-22;
+    int64_t k = 0;
+    while (k < K && fabs((double)numbers[k] - (low + nearest(((double)numbers[k] - low) / step) * step)) <= bound) k++;
+    return k == K;
+}
+
 /* The grid that numbers came from, if one represents all of them: the extremes are some two of its integers. */
 static bool find_exact(Grid *grid, double low, double high, const float *numbers, int64_t K) {
     for (int steps = grid->most - grid->least; steps > 0; steps--) {
+        if (high > low && !are_steps(numbers, K, low, high, steps)) continue;
         grid->scale = group_scale(grid, (high - low) / steps);
         for (int q = grid->least; q + steps <= grid->most; q++) {
             grid->offset = to_offset(grid, low - q * grid->scale);
@@ -198,8 +238,39 @@ static bool find_exact(Grid *grid, double low, double high, const float *numbers
     return false;
 }
 
+/* Considers the grid of numbers whose scale and offset have more bits than a group's, as in blocks of Q4_K, and rounds
+ * both. The fewest steps of which all numbers are multiples are the steps that the numbers came from. */
+static bool find_steps(Search *s, Grid grid, double low, double high) {
+    const int most = grid.most - grid.least;
+    int steps = 1;
+    while (steps <= most && !are_steps(s->numbers, s->K, low, high, steps)) steps++;
+    for (int q = grid.least; q + steps <= grid.most; q++) {
+        grid.scale = group_scale(&grid, (high - low) / steps);
+        grid.offset = to_offset(&grid, (low + high) / 2 - grid.scale * (q + steps * 0.5));
+        consider(s, with_better_line(grid, consider(s, grid)));
+    }
+    return steps <= most;
+}
+
+enum { SHARES = 24, TURNS = 6 }; /* shares of the range that integers cover, from 0.68 on */
+
+/* Grids that were considered, in the arrays from which most of them tell apart. */
+typedef struct Seen {
+    int n, turns[SHARES * (TURNS + 1)];
+    double scales[SHARES * (TURNS + 1)], offsets[SHARES * (TURNS + 1)];
+} Seen;
+
+/* Whether the grid was considered at this turn or before, so that all that follows from it has been considered too. */
+static bool was_seen(Seen *seen, const Grid *grid, int turn) {
+    for (int i = 0; i < seen->n; i++)
+        if (seen->scales[i] == grid->scale && seen->offsets[i] == grid->offset && seen->turns[i] <= turn) return true;
+    seen->scales[seen->n] = grid->scale;
+    seen->offsets[seen->n] = grid->offset;
+    seen->turns[seen->n++] = turn;
+    return false;
+}
+
 static Grid offset_grid(Grid grid, const float *numbers, const float *squares, int64_t K) {
-    enum { SHARES = 24, TURNS = 6 }; /* shares of the range that integers cover, from 0.68 on */
     double low = (double)numbers[0], high = low;
     for (int64_t k = 1; k < K; k++) {
         low = fmin(low, (double)numbers[k]);
@@ -207,14 +278,14 @@ static Grid offset_grid(Grid grid, const float *numbers, const float *squares, i
     }
     if (find_exact(&grid, low, high, numbers, K)) return grid;
     Search search = {numbers, squares, K, grid, INFINITY};
+    if (find_steps(&search, grid, low, high)) return search.best;
+    Seen seen;
+    seen.n = 0;
     for (int i = 0; i < SHARES; i++) {
         grid.scale = group_scale(&grid, (high - low) * (0.68 + 0.0175 * i) / (grid.most - grid.least));
         grid.offset = to_offset(&grid, (low + high) / 2 - grid.scale * (grid.most + grid.least) / 2);
-        for (int turn = 0; turn <= TURNS; turn++) {
-            const Grid from = grid;
-            grid = with_better_line(from, consider(&search, from));
-            if (grid.scale == from.scale && grid.offset == from.offset) break;
-        }
+        for (int turn = 0; turn <= TURNS && !was_seen(&seen, &grid, turn); turn++)
+            grid = with_better_line(grid, consider(&search, grid));
     }
     return search.best;
 }

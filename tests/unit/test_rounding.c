@@ -261,6 +261,29 @@ static void groups_of_least_squares(void **state) {
     }
 }
 
+/* Numbers whose scale and offset have more bits than a group's, as blocks of Q4_K have, keep their integers where both
+ * are rounded to f16: the group's are within a unit of f16 of them. */
+static void groups_of_finer_scales(void **state) {
+    (void)state;
+    enum { K = 32 };
+    for (int draw = 0; draw < 200; draw++) {
+        float row[K];
+        random_normal((uint64_t)draw, "finer", 0, 1, K, row);
+        const double scale = (1 + 2 * (draw % 63)) * 0x1.a5p-9, least = -(1 + draw % 61) * 0x1.77p-7;
+        for (int k = 0; k < K; k++) {
+            const int q = k < 2 ? 15 * k : (int)(fabs((double)row[k]) * 1000) % 16;
+            row[k] = (float)(scale * q + least);
+        }
+        const WeightType type = {DTYPE_I4, K, true, true};
+        const Grid grid = group_grid(type, row, NULL, K);
+        assert_true(fabs(grid.scale - scale) <= scale * 0x1p-10);
+        assert_true(fabs(grid.offset - 8 * grid.scale - least) <= (8 * scale - least) * 0x1p-10);
+        int8_t codes[K];
+        grid_round(&grid, row, K, codes);
+        for (int k = 0; k < K; k++) assert_int_equal(codes[k] + 8, lround(((double)row[k] - least) / scale));
+    }
+}
+
 /* The share of the squares of normal numbers that groups of 32 lose is bounded. A search over 200 scales, each with
  * the best offset, ends at 0.0063 and 0.0047. */
 static void errors_of_many_groups(void **state) {
@@ -320,9 +343,9 @@ static void squares_of_norms(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(least_squares), TEST(ties_and_limits), TEST(rounded_twice), TEST(extremes), TEST(other_dtypes),
-        TEST(groups_rounded_twice),
-        TEST(halves_are_kept), TEST(columns_that_stay), TEST(group_that_stays),
-        TEST(groups_of_least_squares), TEST(errors_of_many_groups), TEST(squares_of_norms),
+        TEST(groups_rounded_twice), TEST(halves_are_kept), TEST(columns_that_stay), TEST(group_that_stays),
+        TEST(groups_of_least_squares), TEST(groups_of_finer_scales), TEST(errors_of_many_groups),
+        TEST(squares_of_norms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
