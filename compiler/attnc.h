@@ -1021,10 +1021,12 @@ typedef struct Scaling {
     const float *scales, *offsets, *vector;
 } Scaling;
 
+typedef struct WeightReader WeightReader;
 typedef struct Weights {
     const WeightTable *table;
     const float **data; /* an array for each tensor of the table, of its shape */
     Scaling *scaling;   /* of each tensor */
+    WeightReader *reader; /* where an array comes from that weight_need asks for */
 } Weights;
 
 /* The notes on unused tensors of a file: none, a line that counts them, or a line for each tensor. */
@@ -1033,6 +1035,14 @@ typedef enum UnusedReport { UNUSED_UNSAID, UNUSED_SUMMED_UP, UNUSED_LISTED } Unu
 /* SOURCE is a path for tensor_file_open, or "random:SEED". A tensor of integers that the model uses is a failure. */
 Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
                       UnusedReport unused);
+/* The same, with the arrays of a few vectors alone: each other one is NULL, but between weight_need and weight_release.
+ * What is missing or of another shape fails here, and what is not finite in weight_need. */
+Weights *weights_open(Arena *arena, const Model *model, const WeightTable *table, const char *source,
+                      UnusedReport unused);
+/* Reads and rounds tensor i of the table, if its array is NULL. */
+void weight_need(const Weights *weights, int i);
+/* Frees what weight_need has read. */
+void weight_release(const Weights *weights, int i);
 /* Fails where weights_load of the file would fail, and holds one tensor at a time in memory. */
 void weights_check(const Model *model, const WeightTable *table, const TensorFile *file);
 /* Fails where a tensor is missing or has another shape; reads no numbers. */
@@ -1046,6 +1056,9 @@ const char *tensor_names_summary(Arena *arena, const char *const *names, size_t 
 Weights *weights_new(Arena *arena, const WeightTable *table); /* without arrays */
 /* Fails where the numbers are none of a smoothing vector; `name` is that of the tensor in the file. */
 void weight_vector_check(Arena *arena, const WeightSpec *spec, const char *path, const char *name, const float *data);
+/* --- weights/draw.c: random weights. */
+/* The array of a weight for `random:SEED`; a smoothing vector is above 0 but in its outliers. */
+const float *weight_drawn(Arena *arena, const WeightSpec *spec, uint64_t seed);
 /* Draws `count` weights from a normal distribution. The same seed and name give the same weights on every machine. */
 void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out);
 
@@ -1066,8 +1079,9 @@ const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *n
  * Returns NULL if no norm is in front of the matrix, if its weights are in no groups, or if the mean is 0 or not
  * finite. */
 const float *weight_squares(Arena *arena, const Weights *weights, const WeightSpec *spec);
-/* Smooths and rounds all weights, whose numbers are those of a file or drawn ones, and sets their scaling. */
-void weights_round(Arena *arena, Weights *weights);
+/* Smooths and rounds a weight, whose numbers are those of a file or drawn ones, and sets its scaling. */
+void weight_round(Arena *arena, const Weights *weights, size_t i);
+void weights_round(Arena *arena, const Weights *weights); /* all of them */
 /* The columns where a smoothing vector is 0, in ascending order; returns their number, of which there are at most
  * MOST_OUTLIERS. */
 int outlier_columns(const float *vector, int64_t K, int64_t *out);

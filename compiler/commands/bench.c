@@ -165,7 +165,7 @@ int command_bench(int argc, char **argv) {
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_GRAPH);
     c.reproducible = reproducible;
     EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads, .load = true};
-    Weights *weights = load_weights(&c, weights_path ? weights_path : "random:1", false);
+    Weights *weights = open_weights(&c, weights_path ? weights_path : "random:1", false);
     Engine *engine = engine_new(arena, &c, weights, &engine_options);
     Length bound = call_bound(engine->plan);
     int64_t n = option_integer(usage, "--seq", seq, bound.exact || bound.n < 128 ? bound.n : 128, 1, bound.n);

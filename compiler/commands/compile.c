@@ -103,7 +103,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
         target = default_targets(arena, graph_rows_dtype(c->module->forward), c->program->arithmetic);
         targets = option_targets(arena, with->usage, target, &n_targets);
     }
-    Weights *weights = with->weights ? load_weights(c, with->weights, with->verbose) : NULL;
+    Weights *weights = with->weights ? open_weights(c, with->weights, with->verbose) : NULL;
     bool in_text = with->embed && packed_file_bytes(c->program) <= MOST_TEXT_BYTES;
     c->options = (EmitOptions){.targets = targets,
                                .n_targets = n_targets,

@@ -310,7 +310,7 @@ int command_generate(int argc, char **argv) {
         fail("%s: nothing can be generated: %s", path, g.module->no_decode ? g.module->no_decode : "it has no decoder");
     set_ends(&g);
     read_prompts(&g, inputs);
-    Weights *weights = load_weights(&c, run.weights, run.verbose);
+    Weights *weights = (run.interpreted ? load_weights : open_weights)(&c, run.weights, run.verbose);
     Engine *engine = NULL;
     if (!run.interpreted) {
         EngineOptions engine_options = {

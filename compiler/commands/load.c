@@ -19,12 +19,21 @@ Arithmetic arithmetic_of(const Compilation *c) {
     return c->reproducible ? reproducible_arithmetic(c->module) : ARITHMETIC_FREE;
 }
 
-Weights *load_weights(Compilation *c, const char *source, bool verbose) {
+static Weights *weights_from(Compilation *c, const char *source, bool verbose, bool whole) {
     size_t length = strlen(source);
     bool named = length > 6 && strcmp(source + length - 6, ".attnw") == 0;
     if (named || packed_is(source)) {
         compile_until(c, STAGE_PLAN);
         return packed_read(c->arena, c->program, source, false);
     }
-    return weights_load(c->arena, c->model, &c->module->weights, source, verbose ? UNUSED_LISTED : UNUSED_SUMMED_UP);
+    return (whole ? weights_load : weights_open)(c->arena, c->model, &c->module->weights, source,
+                                                 verbose ? UNUSED_LISTED : UNUSED_SUMMED_UP);
+}
+
+Weights *load_weights(Compilation *c, const char *source, bool verbose) {
+    return weights_from(c, source, verbose, true);
+}
+
+Weights *open_weights(Compilation *c, const char *source, bool verbose) {
+    return weights_from(c, source, verbose, false);
 }

@@ -47,7 +47,7 @@ int command_pack(int argc, char **argv) {
     if (!to && !verify) usage_error(usage, "`-o` is missing");
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_PLAN);
     if (verify) packed_read(arena, c.program, from, true);
-    if (to) packed_write(arena, to, c.program, load_weights(&c, from, verbose));
+    if (to) packed_write(arena, to, c.program, open_weights(&c, from, verbose));
     progress_end();
     say(stdout, "%s: %s, %lld bytes\n", to ? to : from, contents(arena, c.program),
         (long long)c.program->weight_bytes);

@@ -26,7 +26,7 @@ void run_check(RunOptions *run, const char *usage_text) {
 }
 
 void run_batch(Compilation *c, const RunOptions *run, Batch *batch) {
-    Weights *weights = load_weights(c, run->weights, run->verbose);
+    Weights *weights = (run->interpreted ? load_weights : open_weights)(c, run->weights, run->verbose);
     if (run->interpreted) {
         batch_interpret(c->arena, c->module, weights, arithmetic_of(c), batch);
         return;

@@ -184,12 +184,43 @@ static void make_header(const Program *program, uint64_t data_hash, uint8_t *hea
     put_number(header + AT_HEADER_HASH, hash_bytes(0, header, AT_HEADER_HASH), 8);
 }
 
+/* Sets `out` to the weights that a packed tensor is made of; returns how many. */
+static int weights_of(const Program *program, const Packed *packed, int *out) {
+    int n = 0;
+    if (packed->weight >= 0) out[n++] = packed->weight;
+    if (packed->derived < 0) return n;
+    const Derived *derived = &program->module->derived[packed->derived];
+    if (derived_has_source(derived)) out[n++] = derived->source;
+    for (int s = 0; derived->kind == DERIVED_DISTANCES && s < DERIVED_SOURCES; s++)
+        if (derived->sources[s]) out[n++] = derived->sources[s] - 1;
+    return n;
+}
+
+/* The last packed tensor that each weight is part of. */
+static const int *last_uses(Arena *arena, const Program *program) {
+    int *last = arena_array(arena, program->module->weights.count, sizeof *last), of[1 + DERIVED_SOURCES];
+    for (int i = 0; i < program->n_packed; i++)
+        for (int w = weights_of(program, &program->packed[i], of); w-- > 0;) last[of[w]] = i;
+    return last;
+}
+
+/* Fills packed tensor i from weights that are read for it, and releases those that no later one needs. */
+static void fill_next(const Program *program, int i, const Weights *weights, const int *last, void *out) {
+    int of[1 + DERIVED_SOURCES];
+    const int n = weights_of(program, &program->packed[i], of);
+    for (int w = 0; w < n; w++) weight_need(weights, of[w]);
+    packed_fill(program, &program->packed[i], weights, out);
+    for (int w = 0; w < n; w++)
+        if (last[of[w]] == i) weight_release(weights, of[w]);
+}
+
 uint8_t *packed_bytes(Arena *arena, const Program *program, const Weights *weights, size_t *size) {
     *size = (size_t)packed_file_bytes(program);
     uint8_t *bytes = arena_alloc(arena, *size);
     uint8_t *data = bytes + HEADER;
+    const int *last = last_uses(arena, program);
     for (int i = 0; i < program->n_packed; i++)
-        packed_fill(program, &program->packed[i], weights, data + program->packed[i].slot.offset);
+        fill_next(program, i, weights, last, data + program->packed[i].slot.offset);
     make_header(program, hash_bytes(0, data, (size_t)program->weight_bytes), bytes);
     return bytes;
 }
@@ -199,7 +230,7 @@ static uint64_t write_hashed(OutputFile *output, uint64_t hash, const void *data
     return hash_bytes(hash, data, (size_t)bytes);
 }
 
-/* Only the weights and one packed tensor are in memory at a time. */
+/* One packed tensor is in memory at a time, with the weights that it and later ones need. */
 void packed_write(Arena *arena, const char *path, const Program *program, const Weights *weights) {
     int64_t most = 0, at = 0, last = 0;
     for (int i = 0; i < program->n_packed; i++) {
@@ -210,6 +241,7 @@ void packed_write(Arena *arena, const char *path, const Program *program, const 
     int64_t slack = program->weight_bytes - last;
     if (slack > most) most = slack;
     float *data = arena_alloc(arena, (size_t)most);
+    const int *last_use = last_uses(arena, program);
     progress_begin("packing weights");
     OutputFile *output = output_open(arena, path);
     uint8_t nothing[HEADER] = {0};
@@ -219,7 +251,7 @@ void packed_write(Arena *arena, const char *path, const Program *program, const 
         const Packed *p = &program->packed[i];
         if (p->slot.offset != at) bug("the packed tensor `%s` does not follow the one before it", p->slot.name);
         progress_at(at / 1000000, program->weight_bytes / 1000000, "MB");
-        packed_fill(program, p, weights, data);
+        fill_next(program, i, weights, last_use, data);
         hash = write_hashed(output, hash, data, p->slot.bytes);
         at += p->slot.bytes;
     }

@@ -1,8 +1,10 @@
 /* rounding.c: rounds a weight's numbers to those that its type represents. Integers have a scale, and perhaps an
  * offset, for each row of a matrix, which is an output channel of a product or a token of a table, or for each group of
  * neighbours in a row. */
+#include "../../runtime/attn_runtime.h"
 #include "../attnc.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -72,33 +74,59 @@ static int64_t numbers_of_group(Group group, const float *row, const float *vect
     return n;
 }
 
-/* The matrix [N][K] as integers times scales, plus offsets; columns where the vector is 0 stay as they are. */
-static const float *integer_weight(Arena *arena, const WeightSpec *spec, const float *numbers, const float *squares,
-                                   Scaling *scaling) {
+/* A matrix [N][K] that becomes integers, whose rows are rounded apart from each other. */
+typedef struct Rounding {
+    const WeightSpec *spec;
+    const float *numbers, *squares, *vector;
+    float *out, *scales, *offsets;
+} Rounding;
+
+enum { ROWS_OF_TASK = 16 };
+
+/* Rounds ROWS_OF_TASK rows, a task of a pool. */
+static void round_rows(void *with, int index) {
+    const Rounding *r = with;
+    const WeightSpec *spec = r->spec;
     const int64_t N = weight_rows(spec), K = weight_columns(spec), groups = weight_groups(spec);
-    float *out = arena_array(arena, (size_t)(N * K), sizeof *out);
-    float *scales = arena_array(arena, (size_t)(N * groups), sizeof *scales), *offsets = NULL;
-    if (spec->type.offset) offsets = arena_array(arena, (size_t)(N * groups), sizeof *offsets);
+    const int64_t first = (int64_t)index * ROWS_OF_TASK;
     Arena *own = arena_new();
     int8_t *codes = arena_alloc(own, (size_t)K);
     float *from = arena_array(own, (size_t)K, sizeof *from), *weigh = arena_array(own, (size_t)K, sizeof *weigh);
     int64_t *at = arena_array(own, (size_t)K, sizeof *at);
-    memcpy(out, numbers, (size_t)(N * K) * sizeof *out);
-    for (int64_t n = 0; n < N; n++)
+    for (int64_t n = first; n < N && n < first + ROWS_OF_TASK; n++)
         for (int64_t g = 0; g < groups; g++) {
-            const int64_t size = numbers_of_group(group_at(spec, g), numbers + n * K, scaling->vector, from, at);
-            for (int64_t i = 0; i < size && squares; i++) weigh[i] = squares[at[i]];
-            const Grid grid = size ? grid_of(spec, from, squares ? weigh : NULL, size) : (Grid){0};
+            const int64_t size = numbers_of_group(group_at(spec, g), r->numbers + n * K, r->vector, from, at);
+            for (int64_t i = 0; i < size && r->squares; i++) weigh[i] = r->squares[at[i]];
+            const Grid grid = size ? grid_of(spec, from, r->squares ? weigh : NULL, size) : (Grid){0};
             grid_round(&grid, from, size, codes);
             for (int64_t i = 0; i < size; i++)
-                out[n * K + at[i]] = (float)(grid.scale * codes[i] + grid.offset);
-            scales[n * groups + g] = (float)grid.scale;
-            if (offsets) offsets[n * groups + g] = (float)grid.offset;
+                r->out[n * K + at[i]] = (float)(grid.scale * codes[i] + grid.offset);
+            r->scales[n * groups + g] = (float)grid.scale;
+            if (r->offsets) r->offsets[n * groups + g] = (float)grid.offset;
         }
     arena_free(own);
-    scaling->scales = scales;
-    scaling->offsets = offsets;
-    return out;
+}
+
+/* The matrix [N][K] as integers times scales, plus offsets; columns where the vector is 0 stay as they are. All
+ * processors share its rows, since the search for the scales of a large model takes minutes. */
+static const float *integer_weight(Arena *arena, const WeightSpec *spec, const float *numbers, const float *squares,
+                                   Scaling *scaling) {
+    enum { LEAST_FOR_THREADS = 1 << 16 };
+    const int64_t N = weight_rows(spec), K = weight_columns(spec), groups = weight_groups(spec);
+    const int64_t tasks = (N + ROWS_OF_TASK - 1) / ROWS_OF_TASK;
+    Rounding r = {.spec = spec, .numbers = numbers, .squares = squares, .vector = scaling->vector};
+    if (tasks > INT_MAX) fail("`%s` has %lld rows, which are too many", spec->name, (long long)N);
+    r.out = arena_array(arena, (size_t)(N * K), sizeof *r.out);
+    r.scales = arena_array(arena, (size_t)(N * groups), sizeof *r.scales);
+    if (spec->type.offset) r.offsets = arena_array(arena, (size_t)(N * groups), sizeof *r.offsets);
+    memcpy(r.out, numbers, (size_t)(N * K) * sizeof *r.out);
+    const int processors = attn_cpu_count(), threads = processors < ATTN_MAX_THREADS ? processors : ATTN_MAX_THREADS;
+    attn_pool *pool = N * K < LEAST_FOR_THREADS ? NULL : attn_pool_new(threads);
+    attn_pool_run(pool, (int)tasks, round_rows, &r);
+    attn_pool_free(pool);
+    scaling->scales = r.scales;
+    scaling->offsets = r.offsets;
+    return r.out;
 }
 
 static const float *float_weight(Arena *arena, const WeightSpec *spec, const float *numbers, int64_t count) {
@@ -175,11 +203,13 @@ const float *weight_rounded(Arena *arena, const WeightSpec *spec, const float *n
     return out;
 }
 
-void weights_round(Arena *arena, Weights *weights) {
-    for (size_t i = 0; i < weights->table->count; i++) {
-        const WeightSpec *spec = &weights->table->specs[i];
-        const float *vector = spec->smoothing ? weights->data[spec->smoothing - 1] : NULL;
-        const float *squares = weight_squares(arena, weights, spec);
-        weights->data[i] = weight_rounded(arena, spec, weights->data[i], vector, squares, &weights->scaling[i]);
-    }
+void weight_round(Arena *arena, const Weights *weights, size_t i) {
+    const WeightSpec *spec = &weights->table->specs[i];
+    const float *vector = spec->smoothing ? weights->data[spec->smoothing - 1] : NULL;
+    const float *squares = weight_squares(arena, weights, spec);
+    weights->data[i] = weight_rounded(arena, spec, weights->data[i], vector, squares, &weights->scaling[i]);
+}
+
+void weights_round(Arena *arena, const Weights *weights) {
+    for (size_t i = 0; i < weights->table->count; i++) weight_round(arena, weights, i);
 }

@@ -12,43 +12,6 @@ static int64_t elements_of(const WeightSpec *spec) {
     return count;
 }
 
-/* ---------------------------------------------------------------- random weights */
-
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-/* The sum of 12 uniform numbers has variance 1. Without libm every machine draws the same bits. */
-void random_normal(uint64_t seed, const char *name, double mean, double deviation, int64_t count, float *out) {
-    uint64_t state = hash_bytes(hash_bytes(0, &seed, sizeof seed), name, strlen(name));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t sum = 0;
-        for (int draw = 0; draw < 4; draw++) {
-            uint64_t bits = next_random(&state);
-            sum += (int64_t)(bits & 0x1fffff) + (int64_t)(bits >> 21 & 0x1fffff) + (int64_t)(bits >> 42 & 0x1fffff);
-        }
-        double normal = ((double)sum - 6.0 * 0x1fffff) / 0x200000;
-        out[i] = (float)(mean + deviation * normal);
-    }
-}
-
-static const float *draw(Arena *arena, const WeightSpec *spec, uint64_t seed) {
-    /* The smallest number of a drawn smoothing vector, apart from the zeros of its outliers. */
-    static const float LEAST = 0.125f;
-    const int64_t count = elements_of(spec);
-    float *out = arena_array(arena, (size_t)count, sizeof *out);
-    random_normal(seed, spec->name, spec->mean, spec->deviation, count, out);
-    for (int64_t i = 0; i < count && spec->smooths; i++)
-        if (out[i] < LEAST) out[i] = LEAST;
-    uint64_t state = hash_bytes(seed, spec->name, strlen(spec->name));
-    for (int j = 0; j < spec->outliers; j++) out[next_random(&state) % (uint64_t)count] = 0;
-    return out;
-}
-
 /* ---------------------------------------------------------------- names */
 
 static char *filled(Arena *arena, const char *pattern, const char *layer, int64_t expert, const char *suffix) {
@@ -469,14 +432,13 @@ static Found find_one(Arena *arena, const Model *model, const WeightTable *table
 /* The numbers of a tensor before they are rounded. *name is set to the name in the file, or to NULL where an optional
  * tensor is absent and its numbers are zeros. */
 static const float *read_one(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
-                             size_t index, bool *used, const char **name) {
+                             size_t index, const char **name) {
     const WeightSpec *spec = &table->specs[index];
     const int64_t count = elements_of(spec);
     const Found found = find_one(arena, model, table, file, index);
     *name = NULL;
     if (!found.tensor) return arena_array(arena, (size_t)count, sizeof(float));
     *name = found.name;
-    if (used) claim(arena, model, file, spec, &found, used);
     const float *numbers = cut_weight(arena, model, file, spec, &found, true);
     if (spec->smooths) weight_vector_check(arena, spec, file->path, found.name, numbers);
     if (dtype_has_scales(spec->type.dtype)) refuse_not_finite(file->path, found.name, numbers, count);
@@ -491,33 +453,95 @@ Weights *weights_new(Arena *arena, const WeightTable *table) {
     return weights;
 }
 
-Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
+/* Where weights come from that are read one at a time. */
+struct WeightReader {
+    const Model *model;
+    const TensorFile *file; /* NULL where weights are drawn */
+    uint64_t seed;
+    Arena **arenas; /* of each weight that is there for a time; NULL for those that stay */
+};
+
+/* Reads the numbers of a weight, or draws them. */
+static const float *numbers_of(Arena *arena, Weights *weights, size_t i, const char **name) {
+    const WeightReader *reader = weights->reader;
+    *name = NULL;
+    if (!reader->file) return weight_drawn(arena, &weights->table->specs[i], reader->seed);
+    return read_one(arena, reader->model, weights->table, reader->file, i, name);
+}
+
+static void read_and_round(Arena *arena, Weights *weights, size_t i) {
+    const WeightSpec *spec = &weights->table->specs[i];
+    const char *name;
+    weights->data[i] = numbers_of(arena, weights, i, &name);
+    weight_round(arena, weights, i);
+    if (name) report_not_finite(weights->reader->file, name, weights->data[i], elements_of(spec));
+}
+
+static uint64_t seed_of(const char *source) {
+    char *end;
+    const uint64_t seed = strtoull(source + 7, &end, 10);
+    if (*end || end == source + 7) fail("--weights random:SEED wants a number, found `%s`", source);
+    return seed;
+}
+
+/* Finds all weights in the file, and checks their shapes. */
+static void find_all(Arena *arena, const Weights *weights, UnusedReport unused) {
+    const WeightReader *reader = weights->reader;
+    bool *used = arena_array(arena, reader->file->count, sizeof *used);
+    for (size_t i = 0; i < weights->table->count; i++) {
+        const WeightSpec *spec = &weights->table->specs[i];
+        const Found found = find_one(arena, reader->model, weights->table, reader->file, i);
+        if (!found.tensor) continue;
+        claim(arena, reader->model, reader->file, spec, &found, used);
+        cut_weight(arena, reader->model, reader->file, spec, &found, false);
+    }
+    if (unused != UNUSED_UNSAID) report_unused(arena, reader->model, reader->file, used, unused);
+}
+
+Weights *weights_open(Arena *arena, const Model *model, const WeightTable *table, const char *source,
                       UnusedReport unused) {
     Weights *weights = weights_new(arena, table);
-    if (strncmp(source, "random:", 7) == 0) {
-        char *end;
-        uint64_t seed = strtoull(source + 7, &end, 10);
-        if (*end || end == source + 7) fail("--weights random:SEED wants a number, found `%s`", source);
-        progress_begin("drawing weights");
-        for (size_t i = 0; i < table->count; i++) {
-            progress_at((int64_t)i, (int64_t)table->count, "tensors");
-            weights->data[i] = draw(arena, &table->specs[i], seed);
-        }
-        weights_round(arena, weights);
-        return weights;
+    const bool random = strncmp(source, "random:", 7) == 0;
+    weights->reader = arena_alloc(arena, sizeof *weights->reader);
+    *weights->reader = (WeightReader){.model = model,
+                                      .file = random ? NULL : tensor_file_open(arena, source),
+                                      .seed = random ? seed_of(source) : 0,
+                                      .arenas = arena_array(arena, table->count, sizeof *weights->reader->arenas)};
+    if (!random) find_all(arena, weights, unused);
+    for (size_t i = 0; i < table->count; i++) {
+        const WeightSpec *spec = &table->specs[i];
+        const int rounding[] = {spec->smoothing, spec->gain, spec->shift}; /* what weight_round of a matrix reads */
+        for (int r = 0; r < 3; r++)
+            if (rounding[r] && !weights->data[rounding[r] - 1])
+                read_and_round(arena, weights, (size_t)rounding[r] - 1);
     }
-    TensorFile *file = tensor_file_open(arena, source);
-    bool *used = arena_array(arena, file->count, sizeof *used);
-    const char **names = arena_array(arena, table->count, sizeof *names);
-    progress_begin("reading %s", source);
+    return weights;
+}
+
+void weight_need(const Weights *weights, int i) {
+    if (weights->data[i]) return;
+    Arena *arena = arena_new();
+    weights->reader->arenas[i] = arena;
+    Weights own = *weights;
+    read_and_round(arena, &own, (size_t)i);
+}
+
+void weight_release(const Weights *weights, int i) {
+    if (!weights->reader || !weights->reader->arenas[i]) return;
+    arena_free(weights->reader->arenas[i]);
+    weights->reader->arenas[i] = NULL;
+    weights->data[i] = NULL;
+    weights->scaling[i] = (Scaling){0};
+}
+
+Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
+                      UnusedReport unused) {
+    Weights *weights = weights_open(arena, model, table, source, unused);
+    progress_begin(weights->reader->file ? "reading %s" : "drawing weights", source);
     for (size_t i = 0; i < table->count; i++) {
         progress_at((int64_t)i, (int64_t)table->count, "tensors");
-        weights->data[i] = read_one(arena, model, table, file, i, used, &names[i]);
+        if (!weights->data[i]) read_and_round(arena, weights, i);
     }
-    weights_round(arena, weights);
-    for (size_t i = 0; i < table->count; i++)
-        if (names[i]) report_not_finite(file, names[i], weights->data[i], elements_of(&table->specs[i]));
-    if (unused != UNUSED_UNSAID) report_unused(arena, model, file, used, unused);
     return weights;
 }
 
@@ -529,7 +553,7 @@ void weights_check(const Model *model, const WeightTable *table, const TensorFil
         const WeightSpec *spec = &table->specs[i];
         const char *name;
         Scaling scaling;
-        const float *numbers = read_one(arena, model, table, file, i, NULL, &name);
+        const float *numbers = read_one(arena, model, table, file, i, &name);
         if (name) {
             const float *made = weight_rounded(arena, spec, numbers, NULL, NULL, &scaling);
             report_not_finite(file, name, made, elements_of(spec));

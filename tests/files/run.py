@@ -6,12 +6,13 @@ import os
 import re
 import resource
 import struct
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import npy as npy_file  # noqa: E402
-from lib.attnc import ROOT, attnc  # noqa: E402
+from lib.attnc import ATTNC, ROOT, attnc  # noqa: E402
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Report  # noqa: E402
 
@@ -152,6 +153,21 @@ def packed_counts(folder):
         counted = run("pack", spec + ".attn", "--weights", "random:1", "-o", path).stdout
         expect_equal("tensors of " + spec, counted, "%s: %s%s, %d bytes\n" % (path, listed, made,
                                                                             os.path.getsize(path) - 128))
+
+
+def packed_one_by_one(folder):
+    """attnc pack holds a few tensors at a time: 240 MB of numbers, and as many rounded ones, are packed in far less."""
+    spec, packed = folder + "/deep.attn", folder + "/deep.attnw"
+    with open(spec, "w", encoding="utf-8") as file:
+        file.write("model deep {\nd_model 512\nvocab 1000\nencoder {\nseq <= 8\nlayers 20 {\n"
+                   "attention self { heads 8 }\nffn { d_ff 2048 }\n}\n}\n}\n")
+    words = [ATTNC, "pack", spec, "--weights", "random:1", "--precision", "weights=bf16", "-o", packed]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    check("memory of pack: %d MB" % (used.ru_maxrss >> 10), child.returncode == 0 and used.ru_maxrss < 120 << 10)
+    check("bytes of the packed file", os.path.getsize(packed) > 120e6)
+    os.remove(packed)
 
 
 def verbose(folder, weights, specs):
@@ -430,6 +446,7 @@ def main():
         bad_calls(folder)
         prefix_of_an_image(folder)
         packed_counts(folder)
+        packed_one_by_one(folder)
         linked_weights(folder)
         formatted_input()
         generated(folder)
