@@ -126,7 +126,7 @@ static void print_chosen(const Quantization *q) {
 static void write_results(Quantization *q, const char *path) {
     size_t n;
     const NamedTensor *vectors = quantize_vectors(q, &n);
-    const char *text = restated(q), *beside = arena_printf(q->arena, "%s.vectors.safetensors", path);
+    const char *text = quantized_text(q), *beside = arena_printf(q->arena, "%s.vectors.safetensors", path);
     outputs_hold();
     if (n) safetensors_write(q->arena, beside, vectors, n);
     write_text(q->arena, path, text);

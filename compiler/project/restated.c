@@ -1,6 +1,6 @@
 /* restated.c: changes the text of an imported spec. The text is formatted, so that a line of the model itself begins
  * with four spaces. */
-#include "../quantize/quantize.h"
+#include "../restate/restate.h"
 #include "project.h"
 
 #include <string.h>

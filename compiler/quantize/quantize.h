@@ -7,6 +7,7 @@
 #define QUANTIZE_H
 
 #include "../check/measure.h"
+#include "../restate/restate.h"
 
 typedef struct Choice {
     const char *name; /* as --precision takes it */
@@ -23,15 +24,6 @@ typedef struct QuantizeTask {
     ErrorKind kind;
     double bound;
 } QuantizeTask;
-
-/* A part of a model with one precision. */
-typedef struct Unit {
-    const char *name;   /* "encoder layer 3 ffn.down" */
-    Precision **places; /* of the model that hold it: of each layer that shares the weights */
-    int n_places;
-    bool attends;       /* its precision is also that of an attention and its cache */
-    bool is_last;       /* the last matrix of the sublayer whose other matrices are the unit in front of it */
-} Unit;
 
 /* The rows that some products of the f32 model read, and what is known of them from calibration. */
 typedef struct RowSet {
@@ -78,12 +70,12 @@ typedef struct Quantization {
     bool kept;            /* the bound; else no choice keeps it, and `chosen` are the most accurate ones */
 } Quantization;
 
-/* --- quantize/units.c: the units of a model, whose places are those of that model. Two models of a spec have the same
- * units. */
-Unit *units_of(Arena *arena, Model *model, int *count);
+/* --- quantize/chosen.c */
 /* Sets the precision of each unit that has a choice; of the others that of most matrices. */
 void units_set(const Quantization *q, const Unit *units, const int *chosen);
 int units_most(const Quantization *q, const int *chosen); /* the choice of most units */
+/* Fails where the spec states a precision itself, with its place. */
+void refuse_stated(const Compilation *spec);
 
 /* --- quantize/calibrate.c: runs the f32 model, and keeps what choices are judged by. */
 void calibrate(Quantization *q);
@@ -110,17 +102,11 @@ bool search_choices(Quantization *q);
 void tidy_choices(Quantization *q); /* gives units that of most where both give the same model */
 double total_cost(const Quantization *q, const int *chosen);
 
-/* --- quantize/restate.c: the text of the spec with `precision` lines for what is chosen. */
-const char *restated(const Quantization *q);
-/* What a line `precision` states for this precision where another is inherited, with a space in front; or "". */
-const char *precision_parts(Arena *arena, const Precision *own, const Precision *inherited);
-bool states_precision(const Item *item); /* whether it is a setting of a precision */
-/* Fails where the spec states a precision itself, with its place. */
-void refuse_stated(const Compilation *spec);
-
 /* --- quantize/run.c: all of it. The spec is at STAGE_GRAPH with every precision f32. */
 Quantization *quantize(Arena *arena, Source *source, const Compilation *f32, const Weights *weights, const Batch *batch,
                        const QuantizeTask *task);
+/* The text of the spec with `precision` lines for what is chosen. */
+const char *quantized_text(const Quantization *q);
 /* The vectors that the chosen model reads, by their names in it. */
 const NamedTensor *quantize_vectors(Quantization *q, size_t *count);
 

@@ -31,3 +31,8 @@ const NamedTensor *quantize_vectors(Quantization *q, size_t *count) {
                 (NamedTensor){table->specs[i].name, table->specs[i].shape, chosen_vector(q, table, (int)i, q->chosen)};
     return tensors;
 }
+
+const char *quantized_text(const Quantization *q) {
+    const Compilation chosen = chosen_spec(q->arena, q, q->chosen);
+    return restated(q->arena, &chosen);
+}

@@ -1,14 +1,14 @@
-/* restate.c: writes what is chosen into the text of the spec. Blocks get lines `precision`, `output_precision` and
- * `down_precision` where they differ from what they inherit, and a block `layers` whose layers differ becomes several.
- * The text is then formatted as attnc fmt does. */
-#include "quantize.h"
+/* restate.c: writes the precisions of a model into the text of its spec. Blocks get lines `precision`,
+ * `output_precision` and `down_precision` where they differ from what they inherit, and a block `layers` whose layers
+ * differ becomes several. The text is then formatted as attnc fmt does. */
+#include "restate.h"
 
 #include <string.h>
 
 typedef struct Restate {
     Arena *arena;
     const char *text;  /* of the spec */
-    const Model *model; /* with the chosen precisions */
+    const Model *model; /* with the new precisions */
     Text out;
     size_t at; /* where the text that is not copied yet begins */
 } Restate;
@@ -202,44 +202,27 @@ static void restate_model(Restate *r, const Item *model) {
     }
 }
 
-/* Whether the model of the new text is the chosen one. */
-static bool is_chosen(Arena *arena, const char *text, const Model *chosen) {
+/* Whether the new text is that of the model. */
+static bool is_model(Arena *arena, const char *text, uint64_t hash) {
     Compilation c = compilation_quiet(arena, source_from_text(arena, "restated", text, strlen(text)));
-    return compile_until(&c, STAGE_MODEL) && c.model->hash == chosen->hash;
+    return compile_until(&c, STAGE_MODEL) && c.model->hash == hash;
 }
 
-const char *restated(const Quantization *q) {
-    const Compilation chosen = chosen_spec(q->arena, q, q->chosen);
-    Text canonical = text_new(q->arena);
-    model_print(&canonical, chosen.model, false);
-    chosen.model->hash = hash_bytes(0, canonical.data, canonical.size);
-    Restate r = {.arena = q->arena, .text = q->source->text, .model = chosen.model, .out = text_new(q->arena)};
-    for (const Item *i = chosen.ast->items; i; i = i->next)
+const char *restated(Arena *arena, const Compilation *c) {
+    Text canonical = text_new(arena);
+    model_print(&canonical, c->model, false);
+    Restate r = {.arena = arena, .text = c->source->text, .model = c->model, .out = text_new(arena)};
+    for (const Item *i = c->ast->items; i; i = i->next)
         if (named(i, "model")) restate_model(&r, i);
-    copy_until(&r, q->source->size);
-    Compilation formatted = compilation_quiet(
-        q->arena, source_from_text(q->arena, q->source->path, r.out.data, r.out.size));
+    copy_until(&r, c->source->size);
+    Compilation formatted = compilation_quiet(arena, source_from_text(arena, c->source->path, r.out.data, r.out.size));
     if (!compile_until(&formatted, STAGE_AST)) bug("the restated spec has errors:\n%s", formatted.diagnostics.log.data);
-    const char *text = ast_format(q->arena, formatted.ast);
-    if (!is_chosen(q->arena, text, chosen.model)) bug("the restated spec is another model:\n%s", text);
+    const char *text = ast_format(arena, formatted.ast);
+    if (!is_model(arena, text, hash_bytes(0, canonical.data, canonical.size)))
+        bug("the restated spec is another model:\n%s", text);
     return text;
 }
 
 bool states_precision(const Item *item) {
     return named(item, "precision") || named(item, "output_precision") || named(item, "down_precision");
-}
-
-static void refuse_in(Diagnostics *diagnostics, const Item *items) {
-    for (const Item *i = items; i; i = i->next) {
-        if (states_precision(i))
-            diagnose(diagnostics, i->location, "attnc quantize chooses each precision: the spec may state none");
-        if (!named(i, "weights")) refuse_in(diagnostics, i->items);
-    }
-}
-
-void refuse_stated(const Compilation *spec) {
-    Diagnostics diagnostics = diagnostics_new(spec->arena);
-    refuse_in(&diagnostics, spec->ast->items);
-    if (diagnostics.errors)
-        fail("%s: %s", spec->source->path, counted(spec->arena, diagnostics.errors, "error"));
 }

@@ -1,6 +1,6 @@
 /* units.c: the parts of a model that have one precision each: the embedding of a stack, the matrices of a sublayer that
  * read its rows, its last matrix, and the head. Parts that share weights are one unit. */
-#include "quantize.h"
+#include "restate.h"
 
 typedef struct UnitList {
     Arena *arena;
@@ -83,31 +83,4 @@ Unit *units_of(Arena *arena, Model *model, int *count) {
     }
     *count = list.count;
     return list.units;
-}
-
-int units_most(const Quantization *q, const int *chosen) {
-    int most = 0, best = 0;
-    for (int c = 0; c < q->task->n_choices; c++) {
-        int n = 0;
-        for (int u = 0; u < q->n_units; u++) n += chosen[u] == c;
-        if (n > best) best = n, most = c;
-    }
-    return most;
-}
-
-/* A sublayer without a last matrix, as attention with `output none`, has the precision of its others there. */
-void units_set(const Quantization *q, const Unit *units, const int *chosen) {
-    const int most = units_most(q, chosen);
-    const Choice *choices = q->task->choices;
-    for (int u = 0; u < q->n_units; u++)
-        for (int p = 0; p < units[u].n_places; p++) {
-            int choice = chosen[u] >= 0 ? chosen[u] : most;
-            if (chosen[u] < 0 && u > 0 && units[u].is_last) choice = chosen[u - 1] >= 0 ? chosen[u - 1] : most;
-            Precision precision = choices[choice].precision;
-            if (!units[u].attends) {
-                precision.attention = choices[most].precision.attention;
-                precision.cache = choices[most].precision.cache;
-            }
-            *units[u].places[p] = precision;
-        }
 }
