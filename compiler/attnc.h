@@ -4,14 +4,14 @@
  * which data flows:
  *
  *   support -> syntax -> formats -> model -> ir -> passes -> weights -> interp -> targets -> lower -> emit
- *   -> pipeline -> import -> engine -> check -> quantize -> project -> commands
+ *   -> pipeline -> restate -> import -> engine -> check -> quantize -> project -> commands
  *
  * A file uses its own room and earlier rooms, never a later one, and no files use each other in a circle. A room with
  * many declarations has them in a header that is included below in its place; headers that only the files of one room
  * share are not included. pipeline.c is the compiler in one function. The rooms after it use it and have headers of
- * their own: import/import.h, engine/engine.h (models that run), check/check.h (compiled C against the interpreter),
- * quantize/quantize.h (a precision for each matrix within a bound), project/project.h (programs around models) and
- * commands/commands.h. */
+ * their own: restate/restate.h (a spec with other precisions), import/import.h, engine/engine.h (models that run),
+ * check/check.h (compiled C against the interpreter), quantize/quantize.h (a precision for each matrix within a bound),
+ * project/project.h (programs around models) and commands/commands.h. */
 #ifndef ATTNC_H
 #define ATTNC_H
 
@@ -1047,6 +1047,10 @@ void weight_release(const Weights *weights, int i);
 void weights_check(const Model *model, const WeightTable *table, const TensorFile *file);
 /* Fails where a tensor is missing or has another shape; reads no numbers. */
 void weights_fit(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file);
+/* The tensor of the file that holds tensor `index` of the table, of experts in several tensors the first; or NULL.
+ * *transposed tells whether the weight is its transpose. */
+const FileTensor *weight_tensor(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
+                                size_t index, bool *transposed);
 /* For each tensor of the file, whether `table` uses it. *absent is increased by the number of tensors that the table
  * requires and the file lacks. */
 const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,

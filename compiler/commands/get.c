@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc get FOLDER|FILE.gguf -o DIR [--precision P] [--target T[,T…]] [--name NAME] [--part PART]\n"
-    "                 [--seq N] [--ignore-key K] [--cc CC] [--no-build]\n"
+    "attnc get FOLDER|FILE.gguf -o DIR [--precision P|--nearest] [--target T[,T…]] [--name NAME]\n"
+    "                 [--part PART] [--seq N] [--ignore-key K] [--cc CC] [--no-build]\n"
     "  -o DIR               folder for the program: the spec NAME.attn, NAME.c, NAME.h, the weights NAME.attnw,\n"
     "                       the tokenizer's file, main.c, the runtime and a Makefile that builds DIR/NAME. It is\n"
     "                       created if it does not exist. The program takes texts as arguments or as lines of\n"
@@ -15,6 +15,7 @@ static const char usage[] =
     "                       LABEL, a tab and its probability; the score of a pair `query<tab>text`; a text with its\n"
     "                       continuation; or what a decoder writes for it. That of a Whisper takes files of sound,\n"
     "                       and prints their words\n" HELP_PRECISION
+    "  --nearest            quantized numbers become the nearest integers, as of attnc import\n"
     "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n"
     "  --name NAME          name of the model and of the program (default: the name of its family)\n"
     "  --part PART          the part of a model of several parts, such as `text` of CLIP\n"
@@ -89,18 +90,20 @@ static void build_and_show(const Project *p, const char *folder) {
 int command_get(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *source = NULL, *folder = NULL, *name = NULL, *part = NULL, *seq = NULL, *precision = NULL, *cc = NULL;
-    bool no_build = false;
+    bool no_build = false, nearest = false;
     ValueNode *ignored = NULL;
     CompileOptions with = {.usage = usage, .words = ""};
     const Option options[] = {{"-o", .text = &folder}, {"--name", .text = &name}, {"--part", .text = &part},
                               {"--seq", .text = &seq}, {"--ignore-key", .list = &ignored},
                               {"--precision", .text = &precision}, {"--target", .text = &with.target},
-                              {"--cc", .text = &cc}, {"--no-build", .flag = &no_build}};
+                              {"--cc", .text = &cc}, {"--no-build", .flag = &no_build},
+                              {"--nearest", .flag = &nearest}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &source, 1);
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
+    if (nearest && precision) usage_error(usage, "`--nearest` and `--precision` each choose the precision");
     if (name_option(arena, usage, name)) check_name(name);
     const ImportOptions import = {name, part, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
-                                  ignored_keys(arena, usage, ignored), {0}};
+                                  ignored_keys(arena, usage, ignored), {0}, nearest};
     const Precision wanted = option_precision(arena, usage, precision);
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     cc = cc_find(arena, cc, false);

@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc import DIR|FILE.gguf -o SPEC [--name NAME] [--part PART] [--seq N] [--score T[,T]] [--ignore-key K],\n"
+    "attnc import DIR|FILE.gguf -o SPEC [--name NAME] [--part PART] [--seq N] [--score T[,T]] [--ignore-key K]\n"
+    "                    [--nearest],\n"
     "or attnc import --list\n"
     "  -o SPEC              the spec to write\n"
     "  --name NAME          name of the model and of its C (default: the name of its family)\n"
@@ -14,6 +15,8 @@ static const char usage[] =
     "                       tokenizer, but at most 2048)\n"
     "  --score T[,T]        a decoder judges texts by the logit of token T in the last row, or by that of one token\n"
     "                       less that of another, such as `yes` and `no`: its head computes these alone\n"
+    "  --nearest            quantized numbers that only f32 holds, such as those of Q4_K, become the nearest integers of\n"
+    "                       a precision that the spec states, layer by layer\n"
     "  --ignore-key K[,K…]  ignores keys of the config that attnc does not know; OBJECT.K is a key in an object, and\n"
     "                       of a GGUF file the key ARCHITECTURE.OBJECT.K\n"
     "  --list               lists the known model types and their families, behind `gguf` those of GGUF files";
@@ -68,14 +71,15 @@ static Score score_option(Arena *arena, const char *text) {
 int command_import(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *directory = NULL, *to = NULL, *name = NULL, *part = NULL, *seq = NULL, *score = NULL;
-    bool list = false;
+    bool list = false, nearest = false;
     ValueNode *ignored = NULL;
     const Option options[] = {{"-o", .text = &to}, {"--name", .text = &name}, {"--part", .text = &part},
                               {"--seq", .text = &seq}, {"--score", .text = &score},
+                              {"--nearest", .flag = &nearest},
                               {"--ignore-key", .list = &ignored}, {"--list", .flag = &list}};
     for (int i = 0; i < argc; i++) list |= strcmp(argv[i], "--list") == 0;
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &directory, list ? 0 : 1);
-    if (list && (to || seq || name || part || score || ignored)) usage_error(usage, "`--list` stands alone");
+    if (list && (to || nearest || seq || name || part || score || ignored)) usage_error(usage, "`--list` stands alone");
     if (list) {
         print_families(arena, families, "");
         print_families(arena, gguf_families, "gguf ");
@@ -85,7 +89,7 @@ int command_import(int argc, char **argv) {
     if (!to) usage_error(usage, "`-o` is missing");
     const ImportOptions with = {name_option(arena, usage, name), part,
                                 option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
-                                ignored_keys(arena, usage, ignored), score_option(arena, score)};
+                                ignored_keys(arena, usage, ignored), score_option(arena, score), nearest};
     const Imported made = import_spec(arena, directory, to, &with);
     write_text(arena, to, made.spec);
     report_lines(made.notes);

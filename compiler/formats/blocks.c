@@ -109,16 +109,16 @@ static void decode_q6_k(const uint8_t *block, float *out) {
 
 /* Scales of f16 need halves, and powers of two do not. A code of Q8_0 is -128 in no file that llama.cpp writes. */
 static const BlockFormat formats[] = {
-    {2, "Q4_0", "int4 32 halves", 32, 18, decode_q4_0},
-    {3, "Q4_1", NULL, 32, 20, decode_q4_1},
-    {6, "Q5_0", "int8 32 halves", 32, 22, decode_q5_0},
-    {7, "Q5_1", NULL, 32, 24, decode_q5_1},
-    {8, "Q8_0", "int8 32 halves", 32, 34, decode_q8_0},
-    {12, "Q4_K", NULL, 256, 144, decode_q4_k},
-    {13, "Q5_K", NULL, 256, 176, decode_q5_k},
-    {14, "Q6_K", NULL, 256, 210, decode_q6_k},
-    {20, "IQ4_NL", "int8 32 halves", 32, 18, decode_iq4_nl},
-    {39, "MXFP4", "int8 32", 32, 17, decode_mxfp4},
+    {2, "Q4_0", "int4:32:halves", "int4:32:halves", 32, 18, decode_q4_0},
+    {3, "Q4_1", NULL, "int4:32:offset:halves", 32, 20, decode_q4_1},
+    {6, "Q5_0", "int8:32:halves", "int8:32:halves", 32, 22, decode_q5_0},
+    {7, "Q5_1", NULL, "int8:32:halves", 32, 24, decode_q5_1},
+    {8, "Q8_0", "int8:32:halves", "int8:32:halves", 32, 34, decode_q8_0},
+    {12, "Q4_K", NULL, "int4:32:offset:halves", 256, 144, decode_q4_k},
+    {13, "Q5_K", NULL, "int8:32:halves", 256, 176, decode_q5_k},
+    {14, "Q6_K", NULL, "int8:32:halves", 256, 210, decode_q6_k},
+    {20, "IQ4_NL", "int8:32:halves", "int8:32:halves", 32, 18, decode_iq4_nl},
+    {39, "MXFP4", "int8:32", "int8:32", 32, 17, decode_mxfp4},
 };
 
 const BlockFormat *block_format(uint32_t id) {

@@ -120,6 +120,11 @@ const char *coded_exact(const CodedMatrix *m) {
     return m->rounded == DTYPE_BF16 ? "bf16" : m->rounded == DTYPE_F16 ? "f16" : NULL;
 }
 
+const char *coded_nearest(const CodedMatrix *m) {
+    const bool nibbles = m->number == four_bit_number || (m->bits && m->bits <= 4 && m->number != mxfp4_number);
+    return nibbles ? "int4:32:offset:halves" : m->number == mxfp4_number ? "int8:32" : "int8:32:halves";
+}
+
 /* Columns are the outer loop over a few rows, since codes of neighbouring rows can share a word. */
 void coded_numbers(const CodedMatrix *m, int64_t first, int64_t count, float *out) {
     enum { ROWS = 16 };

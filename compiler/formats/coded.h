@@ -21,6 +21,7 @@ typedef struct CodedMatrix {
 
 /* The words of --precision weights=… that hold the numbers exactly; NULL where only f32 does. */
 const char *coded_exact(const CodedMatrix *matrix);
+const char *coded_nearest(const CodedMatrix *matrix); /* the words whose numbers are nearest to them, or NULL */
 /* `count` numbers of the matrix, by rows, from number `first` on. */
 void coded_numbers(const CodedMatrix *matrix, int64_t first, int64_t count, float *out);
 

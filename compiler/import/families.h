@@ -44,11 +44,6 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     NOTED("cut", "`image_size` is no multiple of `patch_size`: a program passes the first lines and "              \
         "columns of the image, as many as the spec's `image` and `width` say.")
 
-/* The precisions that gguf.c finds in a file; a folder sets none. */
-#define MODEL_PRECISION "[precision? precision weights ${precision}]\n"
-#define TABLE_PRECISION "[table_precision? precision weights ${table_precision}]\n"
-#define LAYER_PRECISION "[layer_precision? precision weights ${layer_precision}]\n"
-
 #define TOKENS_SPEC "[start? start ${start}]\n[end? end ${end}]\n[pad? pad ${pad}]\n\n"
 
 /* The heads of ForTokenClassification (task=labels) and ForQuestionAnswering (task=answers): a matrix of every row, for

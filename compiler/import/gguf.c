@@ -1,7 +1,6 @@
 /* gguf.c: a GGUF file as the source of an import. Its keys that begin with the name of the architecture become a
  * config, in which `llama.attention.head_count` is the key `head_count` of the object `attention`; so does what the
  * tables of gguf_families.c read of the tokenizer. */
-#include "../formats/blocks.h"
 #include "../formats/gguf.h"
 #include "import.h"
 
@@ -176,73 +175,6 @@ static void set_divisors(Import *import, const char *variable, const char *tenso
     variable_set(import, variable, text.data);
 }
 
-/* ---------------------------------------- precision */
-
-/* The words of `precision weights` that hold the numbers of the tensor. */
-static const char *exact_words(const FileTensor *tensor) {
-    if (tensor->blocks) return tensor->blocks->exact ? tensor->blocks->exact : "f32";
-    return tensor->dtype == DTYPE_F16 ? "f16" : tensor->dtype == DTYPE_BF16 ? "bf16" : "f32";
-}
-
-/* The types of the matrices that no precision but f32 holds, for a note. */
-static void note_inexact(Import *import) {
-    Text names = text_new(import->arena);
-    for (size_t i = 0; i < import->file->count; i++) {
-        const FileTensor *tensor = &import->file->tensors[i];
-        const BlockFormat *blocks = tensor->blocks;
-        if (tensor->shape.rank < 2 || !blocks || blocks->exact || strstr(names.data, blocks->name)) continue;
-        text_printf(&names, "%s%s", names.size ? ", " : "", blocks->name);
-    }
-    if (names.size) import_note(import, "Only f32 holds the numbers of %s: --precision rounds them again, and attnc "
-        "compare shows what that changes.", names.data);
-}
-
-/* What follows the layer's number in the name, `blk.3.attn_q.weight`, in which a stack may stand in front, `dec.`; of a
- * cross attention, what follows `cross_`. NULL for tensors that are of no layer. */
-static const char *behind_layer(const char *name) {
-    if (strncmp(name, "enc.", 4) == 0 || strncmp(name, "dec.", 4) == 0) name += 4;
-    const char *dot = strncmp(name, "blk.", 4) == 0 ? strchr(name + 4, '.') : NULL;
-    return !dot ? NULL : strncmp(dot, ".cross_", 7) == 0 ? dot + 7 : dot + 1;
-}
-
-/* Matrices of routers and tables of relative positions are always f32. The keys in a matrix of keys and values are
- * transposed, and its blocks are then along the columns; beside matrices of the heads it is not read. */
-static const char *words_of(const Import *import, const FileTensor *tensor, const char *part) {
-    if (strncmp(part, "ffn_gate_inp", 12) == 0 || strncmp(part, "attn_rel_b", 10) == 0) return NULL;
-    if (strcmp(part, "attn_kv_b.weight") != 0) return exact_words(tensor);
-    return variable_get(import, "split_heads", 11) ? NULL : tensor->blocks ? "f32" : exact_words(tensor);
-}
-
-/* The precision that holds the matrices of all layers whose names have `part` behind the layer: that of their type, or
- * f32 where their types differ. */
-static const char *words_of_layers(const Import *import, const char *part) {
-    const char *words = NULL;
-    for (size_t i = 0; i < import->file->count; i++) {
-        const FileTensor *tensor = &import->file->tensors[i];
-        const char *behind = tensor->shape.rank > 1 ? behind_layer(tensor->name) : NULL;
-        const char *own = behind && strncmp(behind, part, strlen(part)) == 0 ? words_of(import, tensor, behind) : NULL;
-        if (!own) continue;
-        if (words && strcmp(own, words) != 0) return "f32";
-        words = own;
-    }
-    return words ? words : "f32";
-}
-
-/* Sets four variables: the precision of the head, which the model states, that of the table of tokens, which the stack
- * states, and those of attention and ffn, which the sublayers state. The others are unset where they repeat that of the
- * block around them. */
-static void set_precision(Import *import) {
-    const FileTensor *table = tensor_find(import->file, "token_embd.weight"),
-                     *head = tensor_find(import->file, "output.weight");
-    const char *of_table = exact_words(table), *of_head = head ? exact_words(head) : of_table;
-    const char *of_attention = words_of_layers(import, "attn_"), *of_ffn = words_of_layers(import, "ffn_");
-    variable_set(import, "precision", strcmp(of_head, "f32") != 0 ? of_head : "");
-    variable_set(import, "table_precision", strcmp(of_table, of_head) != 0 ? of_table : "");
-    variable_set(import, "layer_precision", strcmp(of_attention, of_table) != 0 ? of_attention : "");
-    variable_set(import, "ffn_precision", strcmp(of_ffn, of_table) != 0 ? of_ffn : "");
-    note_inexact(import);
-}
-
 /* ---------------------------------------- the family */
 
 static void find_family(Import *import, const GgufFile *file) {
@@ -275,7 +207,6 @@ void gguf_source(Import *import, const char *path) {
     set_yarn_scale(import);
     if (holds_name(import, ".exp_probs_b.bias")) variable_set(import, "corrected", "yes");
     if (holds_name(import, ".attn_k_b.weight")) variable_set(import, "split_heads", "yes");
-    set_precision(import);
     set_divisors(import, "divisors", "rope_freqs.weight");
     set_divisors(import, "short", "rope_factors_short.weight");
     set_divisors(import, "long", "rope_factors_long.weight");

@@ -68,15 +68,12 @@
     "short${short} long${long}]"
 #define GGUF_POSITION "position rope " THETA SCALING
 #define BIAS "[bias&!output_bias? bias q k v][bias&output_bias? bias all]\n"
-/* gguf.c sets the precisions. */
-#define FFN(activation)                                         \
-    "ffn { d_ff ${d_ff}, activation " activation                \
-    "[ffn_bias?, bias all][ffn_precision?, precision weights ${ffn_precision}] }\n"
+#define FFN(activation) \
+    "ffn { d_ff ${d_ff}, activation " activation "[ffn_bias?, bias all] }\n"
 /* The ffn of a mixture of experts, with the settings `router` of its router and the lines `more` behind them. */
 #define EXPERTS(router, more)                                                                      \
-    "ffn {\nd_ff ${expert_ff}, activation silu gated\nexperts ${experts}, top ${top}\nrouter " router "\n" more \
-    "[ffn_precision? precision weights ${ffn_precision}]\n}\n"
-#define RMS_NORM "norm rmsnorm pre eps ${eps}\nbias none\n" MODEL_PRECISION
+    "ffn {\nd_ff ${expert_ff}, activation silu gated\nexperts ${experts}, top ${top}\nrouter " router "\n" more "}\n"
+#define RMS_NORM "norm rmsnorm pre eps ${eps}\nbias none\n"
 #define WINDOW "[window? window ${window}]\n"
 #define OWN_WINDOW "[layer_type=sliding_attention&window? window ${window}]\n"
 
@@ -111,7 +108,7 @@ static const ConfigKey llama_keys[] = {
 static const Family gguf_llama = {
     .types = "llama", .title = "LLaMA: Touvron et al. 2023, arXiv:2302.13971; Mistral: Jiang et al. 2023, "
         "arXiv:2310.06825; Mixtral: Jiang et al. 2024, arXiv:2401.04088.", GGUF_DECODER(llama_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW LAYER_PRECISION BIAS GGUF_POSITION " interleaved\n",
+    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS GGUF_POSITION " interleaved\n",
         "$if !experts\n" FFN("silu gated") "$end\n$if experts\n" EXPERTS("softmax renormalized", "") "$end\n", ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_EXPERT_TENSORS GGUF_FFN GGUF_END,
 };
@@ -122,13 +119,13 @@ static const ConfigKey qwen_keys[] = {
 };
 static const Family gguf_qwen2 = {
     .types = "qwen2", .title = "Qwen2: Yang et al. 2024, arXiv:2407.10671.", GGUF_DECODER(qwen_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW LAYER_PRECISION BIAS GGUF_POSITION "\n",
+    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS GGUF_POSITION "\n",
         FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
 };
 static const Family gguf_qwen3 = {
     .types = "qwen3", .title = "Qwen3: Yang et al. 2025, arXiv:2505.09388.", GGUF_DECODER(qwen_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW LAYER_PRECISION BIAS
+    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS
         "qk_norm rmsnorm\n" GGUF_POSITION "\n", FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_HEAD_NORMS GGUF_FFN GGUF_END,
 };
@@ -140,7 +137,7 @@ static const ConfigKey qwen2moe_keys[] = {
 };
 static const Family gguf_qwen2moe = {
     .types = "qwen2moe", .title = "Qwen2-MoE: Yang et al. 2024, arXiv:2407.10671.", GGUF_DECODER(qwen2moe_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW LAYER_PRECISION BIAS GGUF_POSITION "\n",
+    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS GGUF_POSITION "\n",
         EXPERTS("softmax", "shared_expert ${shared} gated\n"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_EXPERT_TENSORS GGUF_SHARED_TENSORS GGUF_END,
 };
@@ -150,7 +147,7 @@ static const ConfigKey qwen3moe_keys[] = {
 };
 static const Family gguf_qwen3moe = {
     .types = "qwen3moe", .title = "Qwen3-MoE: Yang et al. 2025, arXiv:2505.09388.", GGUF_DECODER(qwen3moe_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW LAYER_PRECISION BIAS "qk_norm rmsnorm\n" GGUF_POSITION "\n",
+    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW BIAS "qk_norm rmsnorm\n" GGUF_POSITION "\n",
         EXPERTS("softmax renormalized", ""), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_HEAD_NORMS GGUF_EXPERT_TENSORS GGUF_END,
 };
@@ -161,8 +158,8 @@ static const ConfigKey olmoe_keys[] = {
 };
 static const Family gguf_olmoe = {
     .types = "olmoe", .title = "OLMoE: Muennighoff et al. 2024, arXiv:2409.02060.", GGUF_DECODER(olmoe_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION,
-        LAYER_PRECISION BIAS "qk_norm rmsnorm all_heads\n" GGUF_POSITION "\n", EXPERTS("softmax", ""), ""),
+    .spec = LLAMA_SPEC(RMS_NORM, "",
+        BIAS "qk_norm rmsnorm all_heads\n" GGUF_POSITION "\n", EXPERTS("softmax", ""), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_HEAD_NORMS GGUF_EXPERT_TENSORS GGUF_END,
 };
 
@@ -176,8 +173,8 @@ static const ConfigKey granitemoe_keys[] = {
 static const Family gguf_granitemoe = {
     .types = "granitemoe", .title = "Granite MoE: Granite Team, IBM 2024.", GGUF_DECODER(granitemoe_keys),
     .spec = LLAMA_SPEC(RMS_NORM "[residual_scale!=1? residual scale ${residual_scale}]\n",
-        TABLE_PRECISION "[embedding_scale!=1? embedding scale ${embedding_scale}]\n",
-        LAYER_PRECISION BIAS "[score_scale? scale ${score_scale}]\n" GGUF_POSITION " interleaved\n",
+        "[embedding_scale!=1? embedding scale ${embedding_scale}]\n",
+        BIAS "[score_scale? scale ${score_scale}]\n" GGUF_POSITION " interleaved\n",
         EXPERTS("softmax renormalized", "[shared? shared_expert ${shared}]\n"), "[divisor!=1? scale 1/${divisor}]"),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_EXPERT_TENSORS GGUF_SHARED_TENSORS GGUF_END,
 };
@@ -194,11 +191,10 @@ static const ConfigKey gpt_oss_keys[] = {
 };
 static const Family gguf_gpt_oss = {
     .types = "gpt-oss", .title = "GPT-OSS: OpenAI 2025, arXiv:2508.10925.", GGUF_DECODER(gpt_oss_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION,
-        OWN_WINDOW LAYER_PRECISION BIAS "sink learned\nposition rope " THETA SCALING "[scaling=yarn? untruncated]\n",
+    .spec = LLAMA_SPEC(RMS_NORM, "",
+        OWN_WINDOW BIAS "sink learned\nposition rope " THETA SCALING "[scaling=yarn? untruncated]\n",
         "ffn {\nd_ff ${expert_ff}, activation quick_gelu gated limit 7 plus_one\nexperts ${experts}, top ${top}\n"
-        "router softmax renormalized[router_bias? bias]\n[expert_bias? bias all]\n"
-        "[ffn_precision? precision weights ${ffn_precision}]\n}\n", ""),
+        "router softmax renormalized[router_bias? bias]\n[expert_bias? bias all]\n}\n", ""),
     .tensors = GGUF_TABLE
         ".attention.norm_in.* .attn_norm.*\n.ffn.norm_in.* .post_attention_norm.*\n.attention.sink.weight "
         ".attn_sinks.weight\n" GGUF_PROJECTIONS GGUF_EXPERT_TENSORS GGUF_END,
@@ -206,8 +202,8 @@ static const Family gguf_gpt_oss = {
 
 /* ---------------------------------------- Gemma, Gemma 2, Gemma 3: weights of norms have their 1 in the file */
 #define GELU_FFN FFN("gelu_tanh gated")
-#define ROOT_SCALE TABLE_PRECISION "embedding scale sqrt(d_model)\n"
-#define BOTH_NORMS "norm rmsnorm both eps ${eps}\nbias none\n" MODEL_PRECISION
+#define ROOT_SCALE "embedding scale sqrt(d_model)\n"
+#define BOTH_NORMS "norm rmsnorm both eps ${eps}\nbias none\n"
 #define CAPS                                                                \
     REAL_OR("attn_logit_softcapping", "softcap", "", NULL),                 \
     REAL_OR("final_logit_softcapping", "head_softcap", "", NULL)
@@ -218,7 +214,7 @@ static const Family gguf_gpt_oss = {
 static const ConfigKey gemma_keys[] = {GGUF_SIZES, GGUF_HEADS, GGUF_DENSE, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_BIAS};
 static const Family gguf_gemma = {
     .types = "gemma", .title = "Gemma: Mesnard et al. 2024, arXiv:2403.08295.", GGUF_DECODER(gemma_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, ROOT_SCALE, LAYER_PRECISION BIAS GGUF_POSITION "\n", GELU_FFN, ""),
+    .spec = LLAMA_SPEC(RMS_NORM, ROOT_SCALE, BIAS GGUF_POSITION "\n", GELU_FFN, ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
 };
 
@@ -232,7 +228,7 @@ static const ConfigKey gemma2_keys[] = {
 static const Family gguf_gemma2 = {
     .types = "gemma2", .title = "Gemma 2: Riviere et al. 2024, arXiv:2408.00118.", GGUF_DECODER(gemma2_keys),
     .spec = LLAMA_SPEC(BOTH_NORMS, ROOT_SCALE,
-        OWN_WINDOW LAYER_PRECISION BIAS "scale 1/sqrt(${scalar})\n[softcap? softcap ${softcap}]\n"
+        OWN_WINDOW BIAS "scale 1/sqrt(${scalar})\n[softcap? softcap ${softcap}]\n"
         GGUF_POSITION "\n", GELU_FFN, CAPPED_HEAD),
     .tensors = GGUF_TABLE BOTH_NORM_TENSORS GGUF_PROJECTIONS GGUF_FFN GGUF_END,
 };
@@ -247,7 +243,7 @@ static const Family gguf_gemma3 = {
     .types = "gemma3", .title = "Gemma 3: Kamath et al. 2025, arXiv:2503.19786 (the text model).",
     GGUF_DECODER(gemma3_keys),
     .spec = LLAMA_SPEC(BOTH_NORMS, ROOT_SCALE,
-        OWN_WINDOW LAYER_PRECISION BIAS "scale 1/sqrt(${scalar})\n[softcap? softcap ${softcap}]\nqk_norm rmsnorm\n"
+        OWN_WINDOW BIAS "scale 1/sqrt(${scalar})\n[softcap? softcap ${softcap}]\nqk_norm rmsnorm\n"
         "[layer_type=sliding_attention? position rope theta ${local_theta}]\n"
         "[layer_type=full_attention? " GGUF_POSITION "]\n", GELU_FFN, CAPPED_HEAD),
     .tensors = GGUF_TABLE BOTH_NORM_TENSORS GGUF_PROJECTIONS GGUF_HEAD_NORMS GGUF_FFN GGUF_END,
@@ -261,7 +257,7 @@ static const ConfigKey phi3_keys[] = {
 };
 static const Family gguf_phi3 = {
     .types = "phi3", .title = "Phi-3: Abdin et al. 2024, arXiv:2404.14219.", GGUF_DECODER(phi3_keys),
-    .spec = LLAMA_SPEC(RMS_NORM, TABLE_PRECISION, WINDOW LAYER_PRECISION GGUF_POSITION "\n", FFN("silu gated"), ""),
+    .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW GGUF_POSITION "\n", FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS
         ".attention.query.weight .attn_qkv.weight rows 0..${width}\n"
         ".attention.key.weight .attn_qkv.weight rows ${width}..${key_end}\n"
@@ -280,8 +276,8 @@ static const ConfigKey starcoder2_keys[] = {
 static const Family gguf_starcoder2 = {
     .types = "starcoder2", .title = "StarCoder2: Lozhkov et al. 2024, arXiv:2402.19173.",
     GGUF_DECODER(starcoder2_keys),
-    .spec = LLAMA_SPEC("norm layernorm pre eps ${eps}\nbias none\n" MODEL_PRECISION, TABLE_PRECISION,
-        WINDOW LAYER_PRECISION BIAS GGUF_POSITION "\n",
+    .spec = LLAMA_SPEC("norm layernorm pre eps ${eps}\nbias none\n", "",
+        WINDOW BIAS GGUF_POSITION "\n",
         FFN("gelu_tanh"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS GGUF_PROJECTIONS GGUF_PLAIN_FFN GGUF_END,
 };
@@ -325,10 +321,10 @@ static const Family gguf_deepseek2 = {
     .types = "deepseek2", .title = "DeepSeek-V2, V3: DeepSeek-AI 2024, arXiv:2405.04434, arXiv:2412.19437.",
     GGUF_DECODER(deepseek2_keys),
     .spec = "d_model ${d_model}\nvocab ${vocab}\n" RMS_NORM TOKENS_SPEC
-        "decoder {\nseq <= ${bound}\n" TABLE_PRECISION "$layers layers\n"
+        "decoder {\nseq <= ${bound}\n" "$layers layers\n"
         "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n[value_dim!=$head_dim? value_dim ${value_dim}]\n"
         "latent ${latent} rope ${rope_dim}[latent_query? query ${latent_query}]\nmask causal\n"
-        "[mscale? scale ${mscale}/sqrt(${key_dim})]\n" LAYER_PRECISION
+        "[mscale? scale ${mscale}/sqrt(${key_dim})]\n"
         "position rope interleaved theta ${theta}" SCALING "[mscale? attention_factor 1]\n}\n"
         "$if mlp=dense\n" FFN("silu gated") "$end\n"
         "$if mlp=sparse\n" EXPERTS("${router}[corrected? corrected][renormalized? renormalized]"
@@ -373,8 +369,7 @@ static const ConfigKey bert_keys[] = {
 static const Family gguf_bert = {
     .types = "bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.", .classes = "=hidden", KEYS(bert_keys),
     .irrelevant = GGUF_IRRELEVANT, .prefixes = "",
-    .spec = ENCODER_SPEC("", "[precision&!layer_precision&!ffn_precision? precision weights ${precision}]\n"
-        "[#token_types.weight? segments ${#token_types.weight}]\n", "", "layers", "",
+    .spec = ENCODER_SPEC("", "[#token_types.weight? segments ${#token_types.weight}]\n", "", "layers", "",
         "[pool? head pool ${pool} l2]\n"),
     .tensors = "encoder.embedding.tokens.weight token_embd.weight\n"
         "encoder.embedding.positions.weight position_embd.weight\n"
@@ -398,12 +393,12 @@ static const ConfigKey nomic_bert_keys[] = {
 static const Family gguf_nomic_bert = {
     .types = "nomic-bert", .title = "Nomic Embed: Nussbaum et al. 2024, arXiv:2402.01613.", .classes = "=hidden",
     KEYS(nomic_bert_keys), .irrelevant = GGUF_IRRELEVANT, .prefixes = "",
-    .spec = "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm post eps ${eps}\n" MODEL_PRECISION
+    .spec = "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm post eps ${eps}\n"
         "[pad? pad ${pad}]\n\n"
         "encoder {\nseq <= ${bound}\n[#token_types.weight? segments ${#token_types.weight}]\nembedding normalized\n"
         "$layers layers\nattention self {\nheads ${heads}\n[width!=$d_model? head_dim ${head_dim}]\nmask padding\n"
-        "bias none\n" LAYER_PRECISION GGUF_POSITION "\n}\n"
-        "ffn { d_ff ${d_ff}, activation silu gated, bias none[ffn_precision?, precision weights ${ffn_precision}] }\n"
+        "bias none\n" GGUF_POSITION "\n}\n"
+        "ffn { d_ff ${d_ff}, activation silu gated, bias none }\n"
         "$end\n}\n[pool? head pool ${pool} l2]\n",
     .tensors = "encoder.embedding.tokens.weight token_embd.weight\n"
         "encoder.embedding.segments.weight token_types.weight\n"

@@ -133,6 +133,7 @@ typedef struct ImportOptions {
     int64_t seq;                /* the number of --seq, or 0 without it */
     const char *const *ignored; /* the keys of --ignore-key, with dots into objects, ended by NULL; or NULL */
     Score score;                /* of --score */
+    bool nearest;               /* numbers that only f32 holds become the nearest ones of a smaller precision */
 } ImportOptions;
 
 /* A variable with a text for each layer. */
@@ -178,6 +179,13 @@ typedef struct Imported {
 
 /* --- spec.c */
 Imported import_spec(Arena *arena, const char *source, const char *spec_path, const ImportOptions *options);
+
+/* --- precision.c */
+/* The type of each unit of the model of a spec, which is at STAGE_GRAPH, by the file's matrices; NULL where all are f32,
+ * and for a file without quantized matrices, unless those of floats count. A note tells which numbers only f32 holds. */
+const WeightType *precision_find(Import *import, const Compilation *spec, bool of_floats);
+/* The text of the spec, which states no precision, with these types of the units; its model then has them too. */
+const char *precision_stated(const Import *import, Compilation *spec, const WeightType *types);
 
 /* --- hf.c and gguf.c: set what the import knows of its source, from config_path to file. */
 void hf_source(Import *import, const char *directory);

@@ -144,23 +144,12 @@ static void must(const Import *import, const ConfigKey *key, const cJSON *item) 
     key_refuse(import, key, item, arena_printf(import->arena, "only %s", key->values));
 }
 
-/* The file's matrices are decoded as this object says. A note says which precision holds all of their numbers. */
+/* The file's matrices are decoded as this object says. */
 static void quantized(Import *import, const ConfigKey *key, const cJSON *item) {
-    const char *words = NULL;
-    bool any = false;
-    for (size_t i = 0; i < import->file->count; i++) {
-        const CodedMatrix *matrix = import->file->tensors[i].coded;
-        const char *own = matrix ? coded_exact(matrix) : NULL;
-        if (!matrix) continue;
-        if (any && (!own || !words || strcmp(own, words) != 0)) own = NULL;
-        words = own;
-        any = true;
-    }
-    if (!any) key_refuse(import, key, item, "null, since no tensor of the file is quantized");
-    import_note(import, "The matrices are those of a quantized checkpoint; activations are not quantized. %s%s%s",
-        words ? "--precision weights=" : "Only f32 holds their numbers",
-        words ? words : ": --precision rounds them again, and attnc compare shows what that changes",
-        words ? " keeps their numbers exactly." : ".");
+    size_t i = 0;
+    while (i < import->file->count && !import->file->tensors[i].coded) i++;
+    if (i == import->file->count) key_refuse(import, key, item, "null, since no tensor of the file is quantized");
+    import_note(import, "The matrices are those of a quantized checkpoint; activations are not quantized.");
 }
 
 /* The value under the first of the key's names that the config has. */

@@ -89,6 +89,22 @@ static void check_tensors(Import *import, const Compilation *c, bool all) {
     if (rest) import_note(import, "The file holds %s.", rest);
 }
 
+static Compilation spec_graph(Import *import, const char *path, const char *text) {
+    Compilation c = compilation_new(import->arena, source_from_text(import->arena, path, text, strlen(text)));
+    if (!compile_until(&c, STAGE_GRAPH))
+        fail("%s: this config makes no valid spec, for the reasons above", import->config_path);
+    return c;
+}
+
+/* The final text, in which all notes stand. */
+static const char *with_precision(Import *import, const Compilation *c, const Filled *filled, bool from_gguf) {
+    const WeightType *types = precision_find(import, c, from_gguf);
+    const char *text = spec_text(import, filled);
+    if (!types) return text;
+    Compilation again = spec_graph(import, "spec", text);
+    return precision_stated(import, &again, types);
+}
+
 Imported import_spec(Arena *arena, const char *source, const char *spec_path, const ImportOptions *options) {
     Import import = {.arena = arena, .options = options, .notes = text_new(arena), .buffers = text_new(arena),
                      .score = options->score};
@@ -103,12 +119,10 @@ Imported import_spec(Arena *arena, const char *source, const char *spec_path, co
     bound_find(&import);
     const Filled filled = fill(&import);
     const char *text = spec_text(&import, &filled);
-    Compilation c = compilation_new(arena, source_from_text(arena, spec_path, text, strlen(text)));
-    if (!compile_until(&c, STAGE_GRAPH))
-        fail("%s: this config makes no valid spec, for the reasons above", import.config_path);
+    Compilation c = spec_graph(&import, spec_path, text);
     check_tensors(&import, &c, from_gguf);
     bound_note(&import);
-    return (Imported){.spec = spec_text(&import, &filled),
+    return (Imported){.spec = with_precision(&import, &c, &filled, from_gguf),
                       .notes = import.notes.data,
                       .weights = import.weights_path,
                       .folder = import.folder,

@@ -1,4 +1,4 @@
-/* t5.h: the spec of T5, of a folder and of a GGUF file, for which gguf.c sets the precisions. */
+/* t5.h: the spec of T5, of a folder and of a GGUF file. */
 #ifndef T5_H
 #define T5_H
 
@@ -6,10 +6,9 @@
 
 #define T5_SELF(mask, table)                                                                                   \
     "attention self {\nheads ${heads}\nhead_dim ${head_dim}\nmask " mask "\nscale 1\nposition relative" table \
-        " buckets ${buckets} distance ${distance}\n" LAYER_PRECISION "}\n"
+        " buckets ${buckets} distance ${distance}\n}\n"
 #define T5_FFN                                                  \
-    "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated]" \
-        "[ffn_precision?, precision weights ${ffn_precision}] }\n"
+    "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated] }\n"
 
 /* `table` is `per_layer` or empty, and `head` holds the lines behind that of the logits. */
 #define T5_SPEC(table, head)                                                                                    \
@@ -17,18 +16,17 @@
     "vocab ${vocab}\n"                                                                                          \
     "norm rmsnorm pre eps ${eps}\n"                                                                             \
     "bias none\n"                                                                                               \
-    MODEL_PRECISION                                                                                             \
     "[decoder&!apart? embedding tied]\n"                                                                        \
     "$if decoder\n" TOKENS_SPEC "$end\n"                                                                        \
     "encoder {\n"                                                                                               \
-    "seq <= ${bound}\n" TABLE_PRECISION                                                                         \
+    "seq <= ${bound}\n"                                                                       \
     "$layers layers\n" T5_SELF("padding", table) T5_FFN "$end\n"                                                \
     "}\n"                                                                                                       \
     "$if decoder\n"                                                                                             \
     "decoder {\n"                                                                                               \
-    "seq <= ${bound}\n" TABLE_PRECISION                                                                         \
+    "seq <= ${bound}\n"                                                                       \
     "$layers decoder_layers\n" T5_SELF("causal", table)                                                         \
-    "attention cross {\nheads ${heads}\nhead_dim ${head_dim}\nmask padding\nscale 1\n" LAYER_PRECISION "}\n" T5_FFN \
+    "attention cross {\nheads ${heads}\nhead_dim ${head_dim}\nmask padding\nscale 1\n}\n" T5_FFN \
     "$end\n"                                                                                                    \
     "}\n"                                                                                                       \
     "$end\n"                                                                                                    \

@@ -429,6 +429,13 @@ static Found find_one(Arena *arena, const Model *model, const WeightTable *table
     return found;
 }
 
+const FileTensor *weight_tensor(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
+                                size_t index, bool *transposed) {
+    const Found found = find(arena, model, file, table->specs[index].name);
+    *transposed = found.source && found.source->transpose;
+    return found.tensor;
+}
+
 /* The numbers of a tensor before they are rounded. *name is set to the name in the file, or to NULL where an optional
  * tensor is absent and its numbers are zeros. */
 static const float *read_one(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,

@@ -172,14 +172,64 @@ class Files:
                  ["int8 32 halves", "int4 32 halves", "int4 32 halves"], "Q6_K"),
                 ("Q4_0", {"output.weight": "Q8_0", "token_embd.weight": "F32"},
                  ["int8 32 halves", "f32", "int4 32 halves", "int4 32 halves"], ""),
-                ("Q8_0", {"blk.0.ffn_down.weight": "Q4_0"}, ["int8 32 halves", "f32"], "")):
+                ("Q8_0", {"blk.0.ffn_down.weight": "Q4_0"}, ["int8 32 halves", "int4 32 halves"], ""),
+                ("Q8_0", {"blk.0.ffn_up.weight": "Q4_0"}, ["int8 32 halves"], ""),
+                ("Q8_0", {"blk.0.ffn_up.weight": "Q4_K"}, ["int8 32 halves", "f32", "int8 32 halves"], "Q4_K")):
             self.put_model(made=tensors(kind, random.Random(5), mixed))
-            spec = os.path.join(self.folder, "stated.attn")
-            said = attnc("import", self.path, "-o", spec, status=0).stderr
-            with open(spec, encoding="utf-8") as file:
-                found = re.findall(r"precision weights ([\w ]*\w)", file.read())
+            found, said = self.stated()
             if found != wanted or ("Only f32 holds the numbers of %s:" % noted in said) != bool(noted):
                 raise Failed("%s %s: %s, and %s" % (kind, mixed, found, said))
+
+    def stated(self, *words):
+        """The precisions that the imported spec states, in its order, and what import says."""
+        spec = os.path.join(self.folder, "stated.attn")
+        said = attnc("import", self.path, "-o", spec, *words, status=0).stderr
+        with open(spec, encoding="utf-8") as file:
+            return re.findall(r"precision weights ([\w ]*\w)", file.read()), said
+
+    def test_nearest_precisions(self):
+        """With --nearest, numbers that only f32 holds become the integers that the documentation promises, and differ
+        from those of the file by no more than it says."""
+        for kind, mixed, wanted, noted in (
+                ("Q4_K", {}, ["int4 32 offset halves"], "Q4_K by weights=int4:32:offset:halves"),
+                ("Q4_1", {}, ["int4 32 offset halves"], "Q4_1 by weights=int4:32:offset:halves"),
+                ("Q6_K", {}, ["int8 32 halves"], "Q6_K by weights=int8:32:halves"),
+                ("Q5_K", {}, ["int8 32 halves"], "Q5_K by weights=int8:32:halves"),
+                ("Q5_1", {}, ["int8 32 halves"], "Q5_1 by weights=int8:32:halves"),
+                ("Q8_0", {}, ["int8 32 halves"], ""),
+                ("Q4_K", {"blk.0.ffn_down.weight": "Q6_K", "output.weight": "Q6_K"},
+                 ["int8 32 halves", "int4 32 offset halves", "int8 32 halves"], "Q6_K by weights=int8:32:halves")):
+            made = tensors(kind, random.Random(8), mixed)
+            self.put_model(made=made)
+            found, said = self.stated("--nearest")
+            if found != wanted or noted not in said or ("are rounded" in said) != bool(noted):
+                raise Failed("%s %s: %s, and %s" % (kind, mixed, found, said))
+            self.near(made)
+
+    def near(self, made):
+        """Compares the weights of the stated spec with the file's numbers. Columns behind a norm count by its weights,
+        which are random: their integers may differ further, and are not compared where the search weighs them."""
+        path = os.path.join(self.folder, "near.safetensors")
+        attnc("weights", os.path.join(self.folder, "stated.attn"), "--weights", self.path, "-o", path, status=0)
+        header, data = safetensors.read(path)
+        file = {name: (kind, body) for name, _, kind, body in made}
+        for name, own in (("decoder.layers.0.ffn.down.weight", "blk.0.ffn_down.weight"),
+                          ("decoder.layers.0.attention.value.weight", "blk.0.attn_v.weight")):
+            kind, wanted = file[own][0], gguf.numbers(*file[own])
+            begin, end = header[name]["data_offsets"]
+            got = array.array("f", data[begin:end])
+            for at in range(0, len(wanted), 32):
+                group = wanted[at:at + 32]
+                largest, width = max(map(abs, group)), max(group) - min(group)
+                far = [abs(a - b) for a, b in zip(got[at:at + 32], group)]
+                if kind == "Q8_0":
+                    fine = not any(far)
+                elif kind in ("Q4_K", "Q4_1"):
+                    fine = max(far) <= (largest + width) / 1024
+                else:  # where f16 holds the scale with 11 bits
+                    fine = largest < 0.01 or "down" not in own or sum(x * x for x in far) <= 32 * (largest / 250) ** 2
+                if not fine:
+                    raise Failed("%s of %s differs by %r in %r" % (name, kind, far, list(group)))
 
     def test_mixed_formats(self):
         made = tensors("Q4_K", random.Random(7), MIXED)

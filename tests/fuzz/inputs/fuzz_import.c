@@ -147,7 +147,7 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     write_folder(arena, &folder);
     char *path = arena_printf(arena, "%s", memory_file(arena, "config.json", text, config));
     *strrchr(path, '/') = '\0';
-    const ImportOptions options = {folder.name, folder.part, folder.seq, folder.ignored, folder.score};
+    const ImportOptions options = {folder.name, folder.part, folder.seq, folder.ignored, folder.score, false};
     const char *spec = import_spec(arena, path, "spec", &options).spec;
     Compilation c = compilation_quiet(arena, source_from_text(arena, "spec", spec, strlen(spec)));
     if (!compile_until(&c, STAGE_GRAPH)) broken("import makes a spec with errors");

@@ -1,0 +1,126 @@
+/* precision.c: states the precisions of an imported spec, which hold the numbers of the file's matrices exactly or, with
+ * --nearest, come nearest to those that only f32 holds. Each unit of the model has one precision. */
+#include "../formats/blocks.h"
+#include "../formats/coded.h"
+#include "../restate/restate.h"
+#include "import.h"
+
+#include <string.h>
+
+/* The words of --precision weights=… for the numbers of a tensor. A transposed one has its blocks across the groups of
+ * a precision. */
+static const char *words_of(const Import *import, const FileTensor *tensor, bool transposed) {
+    const BlockFormat *blocks = tensor->blocks;
+    const CodedMatrix *coded = tensor->coded;
+    const char *exact = blocks ? blocks->exact : coded ? coded_exact(coded) : dtype_name(tensor->dtype);
+    if (!blocks && !coded) return tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16 ? exact : "f32";
+    if (exact && !transposed) return exact;
+    if (!import->options->nearest) return "f32";
+    return blocks ? blocks->nearest : coded_nearest(coded);
+}
+
+static WeightType type_of(Arena *arena, const char *words) {
+    Precision precision = {.weights = {.dtype = DTYPE_F32}};
+    const char *why = NULL;
+    if (precision_read(arena, arena_printf(arena, "weights=%s", words), &precision, &why) != PRECISION_FINE)
+        bug("the precision `%s` is %s", words, why);
+    return precision.weights;
+}
+
+static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The type of a unit that has matrices of both types: one that holds the numbers of both, or with --nearest one that is
+ * as fine as both. */
+static WeightType type_of_both(const Import *import, WeightType a, WeightType b) {
+    const WeightType f32 = {.dtype = DTYPE_F32};
+    const bool integers = dtype_has_scales(a.dtype) && dtype_has_scales(b.dtype);
+    if (weight_type_equal(a, b)) return a;
+    if (!integers) {
+        if (!import->options->nearest || a.dtype == DTYPE_F32 || b.dtype == DTYPE_F32) return f32;
+        return !dtype_has_scales(a.dtype) && !dtype_has_scales(b.dtype) ? f32 : dtype_has_scales(a.dtype) ? b : a;
+    }
+    const bool exact = a.group == b.group && a.halves == b.halves && !a.offset && !b.offset;
+    if (!exact && !import->options->nearest) return f32;
+    const bool nibbles = a.dtype == DTYPE_I4 && b.dtype == DTYPE_I4;
+    return (WeightType){.dtype = nibbles ? DTYPE_I4 : DTYPE_I8,
+                        .group = a.group && b.group ? (int)lesser(a.group, b.group) : a.group + b.group,
+                        .offset = nibbles && (a.offset || b.offset),
+                        .halves = a.halves || b.halves};
+}
+
+/* What the note says of a format, once for each. */
+static void tell(const Import *import, Text *names, const FileTensor *tensor, const char *words) {
+    const char *name = tensor->blocks ? tensor->blocks->name : tensor->coded ? "the quantized matrices" : NULL;
+    const char *exact = tensor->blocks ? tensor->blocks->exact : tensor->coded ? coded_exact(tensor->coded) : "";
+    if (!name || exact || strstr(names->data, name)) return;
+    const bool nearest = import->options->nearest;
+    text_printf(names, "%s%s%s%s", names->size ? ", " : "", name, nearest ? " by weights=" : "", nearest ? words : "");
+}
+
+/* The unit whose precision this is; -1 for NULL. */
+static int unit_at(const Unit *units, int count, const Precision *precision) {
+    for (int u = 0; u < count && precision; u++)
+        for (int p = 0; p < units[u].n_places; p++)
+            if (units[u].places[p] == precision) return u;
+    return -1;
+}
+
+/* Sets the types of units; those without a matrix get that of the unit before them, which is theirs of a sublayer whose
+ * last matrix is missing, or of the table whose head is another. Returns whether any is not f32. */
+static bool find_types(Import *import, const Compilation *c, const Unit *units, int count, WeightType *types,
+                       Text *names) {
+    const WeightTable *table = &c->module->weights;
+    bool *found = arena_array(import->arena, (size_t)count, sizeof *found), any = false;
+    for (size_t i = 0; i < table->count; i++) {
+        bool transposed = false;
+        const int u = unit_at(units, count, table->specs[i].precision);
+        const FileTensor *tensor =
+            u < 0 ? NULL : weight_tensor(import->arena, c->model, table, import->file, i, &transposed);
+        if (!tensor) continue;
+        const char *words = words_of(import, tensor, transposed);
+        const WeightType type = type_of(import->arena, words);
+        tell(import, names, tensor, words);
+        types[u] = found[u] ? type_of_both(import, types[u], type) : type;
+        found[u] = true;
+    }
+    for (int u = 0; u < count; u++) {
+        if (!found[u]) types[u] = u ? types[u - 1] : (WeightType){.dtype = DTYPE_F32};
+        any |= types[u].dtype != DTYPE_F32;
+    }
+    return any;
+}
+
+static bool has_codes(const TensorFile *file) {
+    for (size_t i = 0; i < file->count; i++)
+        if (file->tensors[i].blocks || file->tensors[i].coded) return true;
+    return false;
+}
+
+const WeightType *precision_find(Import *import, const Compilation *c, bool of_floats) {
+    int count = 0;
+    const Unit *units = units_of(import->arena, c->model, &count);
+    WeightType *types = arena_array(import->arena, (size_t)count, sizeof *types);
+    Text names = text_new(import->arena);
+    const bool codes = has_codes(import->file);
+    if (import->options->nearest && !codes)
+        fail("%s: `--nearest` is for quantized matrices, and this model has none", import->config_path);
+    if (!codes && !of_floats) return NULL;
+    const bool any = find_types(import, c, units, count, types, &names);
+    if (names.size && import->options->nearest)
+        import_note(import, "Numbers that only f32 holds are rounded, %s; attnc compare shows what that changes.",
+                    names.data);
+    else if (names.size)
+        import_note(import,
+                    "Only f32 holds the numbers of %s: import --nearest states the nearest integers, and attnc "
+                    "compare shows what that changes.",
+                    names.data);
+    return any ? types : NULL;
+}
+
+const char *precision_stated(const Import *import, Compilation *c, const WeightType *types) {
+    int count = 0;
+    const Unit *units = units_of(import->arena, c->model, &count);
+    for (int u = 0; u < count; u++)
+        for (int p = 0; p < units[u].n_places; p++) units[u].places[p]->weights = types[u];
+    return restated(import->arena, c);
+}
