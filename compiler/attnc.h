@@ -548,6 +548,7 @@ typedef struct Stack {
     const char *name; /* encoder, decoder */
     Location location;
     bool is_decoder;
+    int64_t d_model;
     Length seq;
     int input;
     int64_t vocab;
@@ -626,7 +627,7 @@ typedef struct Model {
     const char *name;
     Location location;
     Source *source;
-    int64_t d_model;          /* 0 only where attention alone does not state it */
+    int64_t d_model;          /* that of the last stack; 0 only where attention alone does not state it */
     Stack *encoder, *decoder; /* NULL where the model has none */
     Sublayer *alone;          /* of attention alone, which has no stack; else NULL */
     Length queries, keys;

@@ -49,8 +49,10 @@ static const char *summary(const File *f) {
     const Model *m = f->program->module->model;
     const char *what = m->alone ? "attention alone" : stack_summary(f, m->encoder ? m->encoder : m->decoder);
     if (m->encoder && m->decoder) what = arena_printf(f->arena, "%s, %s", what, stack_summary(f, m->decoder));
-    return arena_printf(f->arena, "%s, d_model %lld; model hash %016llx", what, (long long)m->d_model,
-                        (unsigned long long)m->hash);
+    const char *width = arena_printf(f->arena, "d_model %lld", (long long)m->d_model);
+    if (m->encoder && m->encoder->d_model != m->d_model)
+        width = arena_printf(f->arena, "d_model %lld and %lld", (long long)m->encoder->d_model, (long long)m->d_model);
+    return arena_printf(f->arena, "%s, %s; model hash %016llx", what, width, (unsigned long long)m->hash);
 }
 
 static void set_numbers(File *f) {

@@ -67,9 +67,9 @@ static void enter_head(Build *b) {
 /* The learned row behind the sublayers of `probe`, which read `hidden`. */
 static int probed_row(Build *b, const Stack *stack, const Layer *probe, int hidden) {
     const StackRows rows = {stack, stack->seq.n, hidden};
-    const WeightSpec learned = {.shape = build_vector(b->model->d_model), .deviation = 1};
+    const WeightSpec learned = {.shape = build_vector(stack->d_model), .deviation = 1};
     const int row = build_weight(b, build_declare(b, &BUILD_NO_STEM, "probe.row", learned));
-    int x = EMIT(learned, build_value2(b, "probe", build_constant(1), b->model->d_model), ATTRIBUTES(.scale = 1), row);
+    int x = EMIT(learned, build_value2(b, "probe", build_constant(1), stack->d_model), ATTRIBUTES(.scale = 1), row);
     for (int i = 0; i < probe->count; i++) {
         const Sublayer *s = &probe->sublayers[i];
         const char *text = arena_printf(b->arena, "probe.%s.", s->name);
@@ -113,7 +113,7 @@ static int embed_patches(Build *b, const Stack *stack, const Stem *stem) {
     int pixels = build_input(b, IN_pixels, 3, image, false);
     int x = EMIT(patches, build_value2(b, "squares", build_constant(n), channels * stack->patch * stack->patch),
                  ATTRIBUTES(.patch = stack->patch, .stride = stack->patch_step), pixels);
-    x = build_new_linear(b, stem, "patches", ROLE_NONE, x, b->model->d_model, stack->patch_bias);
+    x = build_new_linear(b, stem, "patches", ROLE_NONE, x, stack->d_model, stack->patch_bias);
     if (!stack->class_token) return x;
     Tensor longer = build_value2(b, "rows", build_constant(stack->seq.n), build_columns(b, x));
     const WeightSpec row = {.shape = build_vector(stack->embedding_width), .deviation = 1};
@@ -200,7 +200,7 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
         if (of_source) build_mark_source(b);
         x = embed_tokens(b, stack, ids, rows);
     } else if (stack->input == INPUT_FEATURES) {
-        Dim dims[] = {rows, build_constant(b->model->d_model)};
+        Dim dims[] = {rows, build_constant(stack->d_model)};
         x = build_input(b, IN_features, 2, dims, false);
         if (of_source) build_mark_source(b);
         if (stack->embedding_scale != 1)
@@ -223,7 +223,7 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
     x = add_positions(b, stack, stem, x, learned);
     x = build_row_norm(b, stem, "norm", x, stack->embedding_norm);
     if (stack->embedding_projected)
-        x = build_new_linear(b, stem, "projection", ROLE_NONE, x, b->model->d_model, stack->embedding_projection_bias);
+        x = build_new_linear(b, stem, "projection", ROLE_NONE, x, stack->d_model, stack->embedding_projection_bias);
     if (stack->relative.kind == POSITION_RELATIVE) build_declare_relative(b, stack); /* stands in front of the layers */
     if (stack->content.kind == POSITION_CONTENT) build_declare_content(b, stack); /* likewise */
     return x;

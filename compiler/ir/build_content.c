@@ -8,7 +8,7 @@
 static void declare_table(Build *b, const Stack *stack, int *sources) {
     const Stem stem = build_stem(b, stack, "");
     const Position *p = &stack->content;
-    const int64_t d = b->model->d_model;
+    const int64_t d = stack->d_model;
     const WeightSpec table = {.shape = build_matrix(p->rows, d), .deviation = 1};
     sources[SOURCE_TABLE] = 1 + build_declare(b, &stem, "distances.weight", table);
     if (!p->norm.kind) return;

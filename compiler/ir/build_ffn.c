@@ -42,7 +42,7 @@ static int activate(Build *b, const Branch *branch, const Ffn *f, int gate, int 
 
 static int feed_forward(Build *b, const Stem *stem, const Sublayer *s, const Branch *branch, int x) {
     const Ffn *f = &s->ffn;
-    const int64_t d_model = b->model->d_model;
+    const int64_t d_model = build_columns(b, x);
     LinearWeights gate_weights = {0}; /* stand in front of those of `up`, which are read first */
     b->precision = &s->precision;
     if (f->gated) gate_weights = declare(b, stem, branch, "gate", branch->d_ff, d_model, f->bias_gate);
@@ -89,7 +89,7 @@ int build_ffn(Build *b, const Stem *stem, const Sublayer *s, int x) {
     if (!e->count) return feed_forward(b, stem, s, &(Branch){.stem = "", .d_ff = s->ffn.d_ff}, x);
     const Branch branch = {.stem = "experts.", .d_ff = s->ffn.d_ff, .experts = e, .choice = choose(b, stem, e, x)};
     const int parts = feed_forward(b, stem, s, &branch, x);
-    const Tensor result = build_value2(b, "experts", build_rows(b, x), b->model->d_model);
+    const Tensor result = build_value2(b, "experts", build_rows(b, x), build_columns(b, x));
     const int sum = EMIT(expert_sum, result, ATTRIBUTES(.experts = e), parts, branch.choice);
     if (!e->shared) return sum;
     const int shared = shared_expert(b, stem, s, x);

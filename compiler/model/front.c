@@ -1,12 +1,13 @@
 /* front.c: resolves `input mel` with the convolutions over its frames, and `input patches`. */
 #include "settings.h"
 
-static Convolution resolve_convolution(Resolver *r, const Scope *outer, const Item *item, int64_t frames) {
+static Convolution resolve_convolution(Resolver *r, const Scope *outer, const Item *item, const Stack *stack,
+                                       int64_t frames) {
     if (item->values)
         diagnose(r->diagnostics, item->values->location, "`convolution` is followed by its block, not by a value");
     Scope *scope = scope_enter(r, outer, BLOCK_CONVOLUTION, item->items);
     Convolution c = {.location = item->location,
-                     .channels = stated(scope, F_channels) ? get(scope, F_channels) : r->model->d_model,
+                     .channels = stated(scope, F_channels) ? get(scope, F_channels) : stack->d_model,
                      .kernel = get(scope, F_kernel),
                      .stride = get(scope, F_stride),
                      .bias = !get(scope, F_kernel_no_bias),
@@ -37,7 +38,7 @@ static void resolve_convolutions(Resolver *r, const Scope *scope, const Item *it
             return;
         }
         Convolution *c = &stack->convolutions[stack->n_convolutions++];
-        *c = resolve_convolution(r, scope, i, rows);
+        *c = resolve_convolution(r, scope, i, stack, rows);
         rows = c->rows;
     }
 }
@@ -72,9 +73,9 @@ void resolve_mel(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
         return;
     }
     const Convolution *last = &stack->convolutions[stack->n_convolutions - 1];
-    if (last->channels != r->model->d_model && known(scope, F_d_model))
+    if (last->channels != stack->d_model && known(scope, F_d_model))
         diagnose(r->diagnostics, last->location, "the last convolution has %lld channels, and `d_model` is %lld",
-                 (long long)last->channels, (long long)r->model->d_model);
+                 (long long)last->channels, (long long)stack->d_model);
     set_rows(r, scope, stack, "the convolutions give", last->rows);
 }
 

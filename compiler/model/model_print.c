@@ -33,6 +33,7 @@ typedef struct Print {
     Text *out;
     bool whole; /* for --dump; otherwise the text that is hashed, whose form must not change */
     Precision outer; /* of the model; a part prints its own precision where that differs */
+    int64_t d_model; /* likewise */
 } Print;
 
 static const char *real(const Print *to, double value) {
@@ -207,7 +208,9 @@ static void print_length(const Print *to, const char *name, Length length) {
 static void print_stack(const Print *to, const Stack *s) {
     Text *out = to->out;
     static const char *const inputs[] = {"tokens", "features", "patches", "mel"};
-    text_printf(out, "  %s\n", s->name);
+    text_printf(out, "  %s", s->name);
+    if (s->d_model != to->d_model) text_printf(out, " d_model %lld", (long long)s->d_model);
+    text_printf(out, "\n");
     if (to->whole) print_length(to, "  seq", s->seq);
     text_printf(out, "    input %s", inputs[s->input]);
     if (s->input == INPUT_TOKENS) text_printf(out, " vocab %lld", (long long)s->vocab);
@@ -277,7 +280,7 @@ static void print_head(const Print *to, const Head *h) {
 }
 
 void model_print(Text *out, const Model *model, bool with_bounds) {
-    const Print to = {out, with_bounds, model->precision};
+    const Print to = {out, with_bounds, model->precision, model->d_model};
     text_printf(out, "model %s\n  d_model %lld, dtype", model->name, (long long)model->d_model);
     print_weight_type(out, model->precision.weights);
     if (model->embedding_tied) text_printf(out, ", embedding tied");

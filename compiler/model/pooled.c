@@ -70,7 +70,9 @@ static void resolve_probe(Resolver *r, const Scope *outer, const Item *item) {
     if (item->values)
         diagnose(r->diagnostics, item->values->location, "`probe` is followed by its block, not by a value");
     if (!stack) return;
-    const Scope *scope = scope_enter(r, outer, BLOCK_PROBE, item->items);
+    Scope around = *outer; /* the row of a probe is as wide as those of its stack */
+    around.fields[F_d_model] = r->width;
+    const Scope *scope = scope_enter(r, &around, BLOCK_PROBE, item->items);
     head->probe = arena_alloc(r->arena, sizeof *head->probe);
     stack->probed = true;
     *head->probe = resolve_layer(r, scope, item, stack);

@@ -171,6 +171,20 @@ static const char *name_of(Resolver *r, const Item *item) {
     return "unnamed";
 }
 
+static bool states_width(const Item *stack) {
+    for (const Item *i = stack ? stack->items : NULL; i; i = i->next)
+        if (!i->is_let && !i->quoted && strcmp(i->name, "d_model") == 0) return true;
+    return false;
+}
+
+/* Of a model of stacks, none of which states a width. The others are left to resolve_stack. */
+static void check_width(Resolver *r, Scope *scope, const Item *item, const Item *encoder, const Item *decoder) {
+    if ((!encoder && !decoder) || get(scope, F_d_model) || states_width(encoder) || states_width(decoder)) return;
+    if (known(scope, F_d_model)) diagnose(r->diagnostics, item->location, "this model needs `d_model`");
+    doubt(scope, F_d_model);
+    scope->fields[F_d_model].integer = 1;
+}
+
 static void resolve_model(Resolver *r, const Scope *outermost, const Item *item) {
     Model *model = r->model;
     model->location = item->location;
@@ -188,15 +202,12 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     if (alone && (encoder || decoder))
         diagnose(r->diagnostics, alone->location,
                  "attention alone excludes encoder and decoder; inside of them, attention belongs in `layers`");
-    if ((encoder || decoder) && !model->d_model) {
-        if (known(scope, F_d_model)) diagnose(r->diagnostics, item->location, "this model needs `d_model`");
-        doubt(scope, F_d_model);
-        model->d_model = scope->fields[F_d_model].integer = 1;
-    }
+    check_width(r, scope, item, encoder, decoder);
     if (encoder) model->encoder = resolve_stack(r, scope, encoder, false);
     if (decoder) model->decoder = resolve_stack(r, scope, decoder, true);
     if (alone && !encoder && !decoder) resolve_alone(r, scope, alone);
     const Stack *e = model->encoder, *d = model->decoder;
+    if (e || d) model->d_model = d ? d->d_model : e->d_model;
     if (model->embedding_tied && e && d && r->diagnostics->errors == 0 &&
         (e->vocab != d->vocab || e->embedding_width != d->embedding_width))
         diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->location),

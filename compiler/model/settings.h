@@ -63,6 +63,7 @@ typedef struct Resolver {
     Arena *arena;
     Diagnostics *diagnostics;
     Model *model;
+    FieldValue width;    /* d_model of the last stack */
     int lets;            /* number of `let` lines so far */
     int listed;          /* bits of the blocks whose possible items a diagnostic has listed */
     bool layers_doubted; /* the number of layers of the current stack was refused */

@@ -13,6 +13,7 @@ typedef struct Small {
     Arena *arena;
     const Model *from;
     Model *to;
+    int64_t d_from, d_to; /* d_model of the part at hand */
     int64_t memory_width; /* width of the encoder's rows, for cross attention */
 } Small;
 
@@ -47,7 +48,7 @@ static int64_t small_value(int64_t value_dim, int64_t head_dim, int64_t small_he
 
 /* Shrinks an independent width; equal widths stay equal. */
 static int64_t small_width(const Small *s, int64_t width) {
-    if (width == s->from->d_model) return s->to->d_model;
+    if (width == s->d_from) return s->d_to;
     return width <= WIDTH / 2 ? width : same_parity(width <= 1024 ? WIDTH / 2 : WIDTH / 2 + 8, width);
 }
 
@@ -56,15 +57,13 @@ static int64_t small_bound(int64_t n) { return n <= LENGTH ? n : n % 16 == 0 ? L
 static int64_t small_vocab(int64_t n) { return n <= VOCAB ? n : n % 16 == 0 ? VOCAB - 1 : n % 2 ? VOCAB : VOCAB - 3; }
 
 /* Shrinks d_model so that the number of heads stays, or in proportion to the first attention's head width. */
-static int64_t small_d_model(const Model *model) {
-    const Stack *stack = model->encoder ? model->encoder : model->decoder;
-    const Attention *a = model->alone ? &model->alone->attention : NULL;
+static int64_t small_d_model(const Stack *stack, const Sublayer *alone, int64_t d) {
+    const Attention *a = alone ? &alone->attention : NULL;
     for (int64_t l = 0; stack && l < stack->n_layers && !a; l++)
         for (int i = 0; i < stack->layers[l].count && !a; i++) {
             const Sublayer *s = &stack->layers[l].sublayers[i];
             if (s->kind == SUBLAYER_ATTENTION && s->attention.projected) a = &s->attention;
         }
-    int64_t d = model->d_model;
     if (!a || !a->projected) return d <= WIDTH ? d : same_parity(WIDTH, d);
     int64_t head = small_head(a->heads, a->head_dim);
     if (a->heads * a->head_dim == d) return a->heads * head;
@@ -74,9 +73,9 @@ static int64_t small_d_model(const Model *model) {
 }
 
 static int64_t small_ffn(const Small *s, int64_t d_ff) {
-    int64_t d = s->to->d_model;
-    if (d == s->from->d_model && d_ff <= 4 * WIDTH) return d_ff;
-    return same_parity(least(greatest(in_proportion(d_ff, d, s->from->d_model), d + 1), 4 * d), d_ff);
+    int64_t d = s->d_to;
+    if (d == s->d_from && d_ff <= 4 * WIDTH) return d_ff;
+    return same_parity(least(greatest(in_proportion(d_ff, d, s->d_from), d + 1), 4 * d), d_ff);
 }
 
 /* Shrinks the widths, and the number of experts to those of as many groups, with what a row needs to choose from. */
@@ -143,8 +142,8 @@ static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t b
         a->key_width = small_width(s, a->key_width);
         a->value_width = small_width(s, a->value_width);
     } else {
-        a->query_width = s->to->d_model;
-        a->key_width = a->value_width = a->cross ? s->memory_width : s->to->d_model;
+        a->query_width = s->d_to;
+        a->key_width = a->value_width = a->cross ? s->memory_width : s->d_to;
     }
     if (a->projected) {
         a->head_dim = small_head(a->heads, head_dim);
@@ -156,7 +155,7 @@ static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t b
     if (a->score == SCORE_additive) a->d_score = small_width(s, a->d_score);
     if (a->latent) shrink_latent(a);
     if (usual_scale) a->scale = 1.0 / sqrt((double)(a->head_dim + a->latent_rope));
-    a->output_width = !a->has_output ? a->heads * a->value_dim : s->to->d_model ? s->to->d_model : a->query_width;
+    a->output_width = !a->has_output ? a->heads * a->value_dim : s->d_to ? s->d_to : a->query_width;
     if (a->latent) shrink_rope(&a->position, a->position.rope_width, a->latent_rope, bound, small);
     else shrink_rope(&a->position, head_dim, a->head_dim, bound, small);
     shrink_relative(&a->position, bound, small);
@@ -179,7 +178,7 @@ static void shrink_mel(const Small *s, Stack *stack, const Stack *from) {
     for (int i = 0; i < from->n_convolutions; i++) {
         Convolution *c = &stack->convolutions[i];
         *c = from->convolutions[i];
-        c->channels = c->channels == s->from->d_model ? s->to->d_model : small_width(s, c->channels);
+        c->channels = c->channels == s->d_from ? s->d_to : small_width(s, c->channels);
         rows = c->rows = convolution_rows(rows, c->stride);
     }
     stack->seq.n = rows;
@@ -209,7 +208,7 @@ static void shrink_input(const Small *s, Stack *stack, const Stack *from) {
         stack->seq.n = rows * columns + from->class_token + from->distillation_token + from->registers;
     }
     if (stack->input == INPUT_MEL) shrink_mel(s, stack, from);
-    int64_t d = s->from->d_model, small = s->to->d_model;
+    int64_t d = s->d_from, small = s->d_to;
     if (from->embedding_width == d) stack->embedding_width = small;
     else if (small != d)
         stack->embedding_width =
@@ -268,14 +267,14 @@ static Stack *shrink_stack(const Small *s, const Stack *from) {
     shrink_content(&stack->content, from->seq.n, stack->seq.n);
     stack->n_layers = small_layers(from);
     stack->layers = arena_array(s->arena, (size_t)stack->n_layers, sizeof *stack->layers);
-    stack->hidden_width = s->to->d_model;
+    stack->d_model = stack->hidden_width = s->d_to;
     for (int64_t l = 0; l < stack->n_layers; l++) {
         const Layer *layer = &stack->layers[l];
         stack->layers[l] = shrink_layer(s, &from->layers[l], from->seq.n, stack->seq.n);
         for (int i = 0; i < layer->count; i++) {
             Sublayer *sub = &layer->sublayers[i];
             position_on_grid(&sub->attention.position, stack);
-            stack->hidden_width = sub->kind == SUBLAYER_ATTENTION ? sub->attention.output_width : s->to->d_model;
+            stack->hidden_width = sub->kind == SUBLAYER_ATTENTION ? sub->attention.output_width : s->d_to;
         }
     }
     stack->pattern = least(stack->pattern, stack->n_layers);
@@ -314,17 +313,25 @@ static void shrink_tokens(const Small *s) {
 Model *model_small(Arena *arena, const Model *model) {
     Model *to = arena_alloc(arena, sizeof *to);
     *to = *model;
-    to->d_model = small_d_model(model);
-    Small s = {.arena = arena, .from = model, .to = to};
+    Small s = {.arena = arena, .from = model, .to = to, .d_from = model->d_model};
+    if (model->alone) s.d_to = to->d_model = small_d_model(NULL, model->alone, model->d_model);
     if (model->encoder) {
+        s.d_from = model->encoder->d_model;
+        s.d_to = small_d_model(model->encoder, NULL, s.d_from);
         to->encoder = shrink_stack(&s, model->encoder);
         s.memory_width = to->encoder->hidden_width;
     }
-    if (model->decoder) to->decoder = shrink_stack(&s, model->decoder);
+    if (model->decoder) {
+        const bool same = model->encoder && model->encoder->d_model == model->decoder->d_model;
+        s.d_from = model->decoder->d_model;
+        s.d_to = same ? to->encoder->d_model : small_d_model(model->decoder, NULL, s.d_from);
+        to->decoder = shrink_stack(&s, model->decoder);
+    }
     Stack *last = to->decoder ? to->decoder : to->encoder;
     if (last && model->head.tied && !model->head.transform) last->embedding_width = last->hidden_width;
     if (last && to->encoder && model->embedding_tied) to->encoder->embedding_width = last->embedding_width;
     if (last) {
+        to->d_model = s.d_to;
         s.memory_width = last->hidden_width;
         shrink_probe(&s, &to->head, model->decoder ? model->decoder : model->encoder, last);
     }

@@ -32,12 +32,11 @@ static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *st
 }
 
 static void resolve_embedding(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
-    int64_t d_model = r->model->d_model;
     stack->vocab = get(scope, F_vocab);
     stack->precision = resolve_precision(scope);
     stack->segments = get(scope, F_segments);
     stack->embedding_scale = get_real(scope, F_embedding_scale);
-    stack->embedding_width = stated(scope, F_embedding_factor) ? get(scope, F_embedding_factor) : d_model;
+    stack->embedding_width = stated(scope, F_embedding_factor) ? get(scope, F_embedding_factor) : stack->d_model;
     stack->embedding_projected = stated(scope, F_embedding_factor);
     stack->embedding_projection_bias = stack->embedding_projected && get(scope, F_embedding_factor_bias);
     if (get(scope, F_embedding_normalized)) stack->embedding_norm = resolve_norm(scope);
@@ -142,15 +141,15 @@ static void resolve_final_norm(const Scope *scope, Stack *stack) {
 
 /* Rows keep their width between sublayers; only the last sublayer of a stack may change it. */
 static void check_widths(Resolver *r, Stack *stack) {
-    int64_t width = r->model->d_model;
+    int64_t width = stack->d_model;
     for (int64_t l = 0; l < stack->n_layers; l++)
         for (int s = 0; s < stack->layers[l].count; s++) {
             const Sublayer *sub = &stack->layers[l].sublayers[s];
-            if (width != r->model->d_model) {
+            if (width != stack->d_model) {
                 diagnose(
                     r->diagnostics, sub->location,
                     "this sublayer gets rows of width %lld from an attention with `output none`, not `d_model %lld`",
-                    (long long)width, (long long)r->model->d_model);
+                    (long long)width, (long long)stack->d_model);
                 return;
             }
             int64_t out = sub->kind == SUBLAYER_ATTENTION ? sub->attention.output_width : width;
@@ -201,15 +200,26 @@ void note_unordered(const Model *model, Diagnostics *diagnostics) {
     }
 }
 
+static void resolve_width(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
+    if (!get(scope, F_d_model)) {
+        if (known(scope, F_d_model))
+            diagnose(r->diagnostics, item->location, "`%s` needs `d_model`, in its block or in `model`", stack->name);
+        doubt(scope, F_d_model);
+        scope->fields[F_d_model].integer = 1;
+    }
+    r->width = scope->fields[F_d_model];
+    stack->d_model = stack->hidden_width = get(scope, F_d_model);
+}
+
 Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_decoder) {
     Stack *stack = arena_alloc(r->arena, sizeof *stack);
     stack->name = is_decoder ? "decoder" : "encoder";
     stack->location = item->location;
     stack->is_decoder = is_decoder;
-    stack->hidden_width = r->model->d_model;
     if (item->values)
         diagnose(r->diagnostics, item->values->location, "`%s` is followed by its block, not by a value", stack->name);
     Scope *scope = scope_enter(r, outer, is_decoder ? BLOCK_DECODER : BLOCK_ENCODER, item->items);
+    resolve_width(r, scope, item, stack);
     r->layers_doubted = false;
     r->position_said = stated(scope, F_position);
     resolve_input(r, scope, item, stack);
