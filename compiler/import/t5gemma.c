@@ -26,12 +26,12 @@
     "attention " word " {\n"                              \
     "heads ${" p "heads}\n"                               \
     "[" p "kv_heads!=$" p "heads? kv_heads ${" p "kv_heads}]\n" \
-    "[" p "width!=$d_model? head_dim ${" p "head_dim}]\n" \
+    "[" p "width!=$" p "d_model? head_dim ${" p "head_dim}]\n" \
     "[" p "attention_bias? bias all]\n"                   \
     "scale 1/sqrt(${" p "scalar})\n"                      \
     "[" p "softcap? softcap ${" p "softcap}]\n" more "}\n"
-#define STACK_SPEC(stack, p, mask, window, more)                                                                \
-    stack " {\nvocab ${" p "vocab}\nseq <= ${bound}\nnorm rmsnorm both plus_one eps ${" p "eps}\n"              \
+#define STACK_SPEC(stack, own, p, mask, window, more)                                                           \
+    stack " {\n" own "vocab ${" p "vocab}\nseq <= ${bound}\nnorm rmsnorm both plus_one eps ${" p "eps}\n"              \
     "embedding scale sqrt(d_model)\n$layers " p "layers\n"                                                      \
     STACK_ATTENTION("self", p, "mask " mask "\n[" p "layer_type=sliding_attention&" window "? window ${" window \
                     "}]\nposition rope ${" p "rope}\n")                                                         \
@@ -47,18 +47,20 @@
     ".ffn.norm_in.* .pre_feedforward_layernorm.*\n.ffn.norm_out.* .post_feedforward_layernorm.*\n"      \
     LLAMA_FFN stack ".final_norm.* " stack ".norm.*\n"
 
+/* A shorter text of a padded batch has one row more in transformers, which reads its last token and decides. */
+#define SHIFTED_NOTE \
+    "The target is the first token `start` and the source without its last token, as transformers makes it."
+
 static const ConfigKey t5gemma_keys[] = {
     STACK_KEYS("encoder.", ""), STACK_KEYS("decoder.", "decoder_"),
     INTEGER_OR("decoder.cross_attention_hidden_size", "cross_width", "=d_model", "=d_model"),
-    DERIVED("decoder", "yes", "task!=encoder"),
-    REFUSED("decoder&d_model!=$decoder_d_model", "`encoder.hidden_size` is not `decoder.hidden_size`, and the language "
-            "has one width of rows for both stacks"),
     REFUSED("cross_width!=$d_model", "`decoder.cross_attention_hidden_size` is not `encoder.hidden_size`"),
     DERIVED("whole_rope", "yes", NULL),
     /* In the encoder, rows as far away as `sliding_window` are still visible. */
     DERIVED("encoder_window", "=window + 1", "window"),
-    FLAG_OR("is_encoder_decoder", "two_stacks", "true"),
-    REFUSED("!two_stacks&decoder", "`is_encoder_decoder` is false, though the class has an encoder and a decoder"),
+    FLAG_OR("is_encoder_decoder", "two_stacks", "true"), DERIVED("decoder", "yes", "two_stacks&task!=encoder"),
+    DERIVED("both", "yes", "task=logits"), DERIVED("both", "yes", "task=hidden"),
+    REFUSED("!two_stacks&both", "`is_encoder_decoder` is false, though the class has an encoder and a decoder"),
     FLAG_OR("tie_word_embeddings", "tied", "true"),
     DERIVED("own_head", "yes", "tied&#lm_head.out_proj.weight<>decoder.embed_tokens.weight"),
     NOTED("task=logits&own_head", "`tie_word_embeddings` is true, but `lm_head.out_proj.weight` of the file holds "
@@ -68,22 +70,30 @@ static const ConfigKey t5gemma_keys[] = {
     TOKENS_OR("decoder.eos_token_id", "end", "1"), TOKENS_OR("eos_token_id", "end", "$end"),
     TOKEN_OR("decoder.pad_token_id", "pad", "0"), TOKEN_OR("pad_token_id", "pad", "$pad"),
     DERIVED("start", "", "!decoder"), DERIVED("end", "", "!decoder"),
+    NOTED("decoder&task=classify", SHIFTED_NOTE), NOTED("decoder&task=labels", SHIFTED_NOTE),
 };
 const Family family_t5gemma = {
     .types = "t5gemma=T5Gemma", .title = "T5Gemma: Zhang et al. 2025, arXiv:2504.06225.",
-    .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder", KEYS(t5gemma_keys),
+    .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder "
+        "ForSequenceClassification=classify ForTokenClassification=labels",
+    KEYS(t5gemma_keys),
     .irrelevant = STACK_IRRELEVANT("encoder.") STACK_IRRELEVANT("decoder.")
         "vocab_size dropout_rate classifier_dropout_rate",
     .prefixes = "model.",
-    .spec = "d_model ${d_model}\nbias none\n" TOKENS_SPEC STACK_SPEC("encoder", "", "padding", "encoder_window", "")
+    .spec = "d_model ${d_model}\nbias none\n" TOKENS_SPEC STACK_SPEC("encoder", "", "", "padding", "encoder_window", "")
         "$if decoder\n"
-        STACK_SPEC("decoder", "decoder_", "causal", "decoder_window",
+        STACK_SPEC("decoder", "[decoder_d_model!=$d_model? d_model ${decoder_d_model}]\n", "decoder_",
+                   "causal", "decoder_window",
                    STACK_ATTENTION("cross", "decoder_", "mask padding\nposition none\n"))
         "$end\n"
         "[task=logits? head logits][task=logits&tied? tied]"
-        "[task=logits&decoder_head_softcap? softcap ${decoder_head_softcap}]\n",
+        "[task=logits&decoder_head_softcap? softcap ${decoder_head_softcap}]\n"
+        "[task=classify? head pool last classifier ${#score.out_proj.weight}]\n"
+        "[task=labels? head classifier ${#score.out_proj.weight} rows]\n",
     .tensors = STACK_TENSORS("encoder", "")
         "$if decoder\n" STACK_TENSORS("decoder", STACK_PROJECTIONS("cross_attention", "cross_attn")) "$end\n"
         "[task=logits&!tied? head.weight lm_head.out_proj.weight]\n"
+        "[task=classify? classifier.* score.out_proj.*]\n"
+        "[task=labels? classifier.* score.out_proj.*]\n"
         "ignore lm_head.*\n",
 };

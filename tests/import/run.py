@@ -408,8 +408,10 @@ def refusals():
                       ("swin", "shifted windows"), ("jamba", "not attention alone")):
         Folder("bert_odd").config(model_type=kind).refused("type_" + kind, "cannot be imported", why, unsaid="nearest")
     two = json.load(open(os.path.join(FIXTURES, "t5gemma_odd", "config.json"), encoding="utf-8"))
-    Folder("t5gemma_odd").config(decoder=dict(two["decoder"], hidden_size=16)).refused("two_widths",
-        "`encoder.hidden_size` is not `decoder.hidden_size`")
+    Folder("t5gemma_odd").config(decoder=dict(two["decoder"], cross_attention_hidden_size=16)).refused("width_of_cross",
+        "`decoder.cross_attention_hidden_size` is not `encoder.hidden_size`")
+    Folder("t5gemma_odd").config(decoder=dict(two["decoder"], hidden_size=16)).refused("width_of_tensors",
+        "decoder.embed_tokens.weight")
     Folder("t5gemma_odd").config(decoder=dict(two["decoder"], layer_types=["full_attention"])).refused(
         "layers_of_decoder", "`layer_types` has 1 entries for 2 layers")
     Folder("t5gemma_odd").config(is_encoder_decoder=False).refused("one_stack", "`is_encoder_decoder` is false")

@@ -54,7 +54,7 @@ def outputs_of(result, cross, kind=""):
         out["logits"] = torch.stack([result.start_logits, result.end_logits], -1)
     elif "last_hidden_state" in result and "unnormalized" not in kind:
         out["hidden"] = result.last_hidden_state
-    if cross:
+    if cross and "encoder_last_hidden_state" in result:
         out["encoder_hidden"] = result.encoder_last_hidden_state
         out["attention"] = stacked(result.decoder_attentions)
         out["encoder_attention"] = stacked(result.encoder_attentions)
@@ -90,9 +90,13 @@ def draw(name, count, vocab, config, batch=None):
     return tokens
 
 
+def first_of_target(config):
+    return getattr(config, "decoder_start_token_id", config.bos_token_id)
+
+
 def shifted(source, config):
     """The target of a sequence that is classified: the first token of targets, and the source without its last."""
-    return numpy.concatenate([[config.decoder_start_token_id], source[:-1]])
+    return numpy.concatenate([[first_of_target(config)], source[:-1]])
 
 
 def padded(name, vocab, config):
@@ -156,8 +160,7 @@ def greedy_of(model, name):
         return greedy(model, {"input_features": features}, [config.decoder_start_token_id])
     if "source" in CASES[name][2]:
         source = draw(name, TOKENS, config.vocab_size, config)
-        start = getattr(config, "decoder_start_token_id", config.bos_token_id)
-        return greedy(model, {"input_ids": torch.tensor(source)[None]}, [start])
+        return greedy(model, {"input_ids": torch.tensor(source)[None]}, [first_of_target(config)])
     return greedy(model, {}, draw(name, TOKENS, config.vocab_size, config)[:PROMPT])
 
 
