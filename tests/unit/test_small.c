@@ -62,17 +62,17 @@ static void interpret_finite(const Module *module, const Weights *weights, int64
 
 /* What resolve() promises of widths. */
 static void check_promises(const Model *small, const Stack *stack) {
-    int64_t width = small->d_model;
+    int64_t width = stack->d_model;
     for (int64_t l = 0; l < stack->n_layers; l++) {
         assert_true(stack->layers[l].weights_of <= l);
         for (int i = 0; i < stack->layers[l].count; i++) {
             const Sublayer *s = &stack->layers[l].sublayers[i];
-            assert_int_equal(width, small->d_model);
+            assert_int_equal(width, stack->d_model);
             if (s->kind != SUBLAYER_ATTENTION) continue;
             const Attention *a = &s->attention;
             width = a->output_width;
-            assert_int_equal(a->query_width, small->d_model);
-            assert_int_equal(a->key_width, a->cross ? small->encoder->hidden_width : small->d_model);
+            assert_int_equal(a->query_width, stack->d_model);
+            assert_int_equal(a->key_width, a->cross ? small->encoder->hidden_width : stack->d_model);
             assert_int_equal(a->heads % a->kv_heads, 0);
             if (a->position.kind == POSITION_ROPE) {
                 assert_true(a->position.rope_width >= 2 && a->position.rope_width <= a->head_dim);
@@ -137,6 +137,17 @@ static void sizes(void **state) {
     assert_true(small->encoder->embedding_scale == 8);
     assert_int_equal(small->encoder->vocab, 94);
     assert_int_equal(small->n_source_names, 0);
+}
+
+static void each_stack_its_width(void **state) {
+    (void)state;
+    const Model *model = model_load("tests/differential/two_widths.attn");
+    check_one(model);
+    Model *small = model_small(arena, model);
+    assert_int_equal(small->encoder->d_model, 20);
+    assert_int_equal(small->encoder->embedding_width, 20);
+    assert_int_equal(small->decoder->d_model, 24);
+    assert_int_equal(small->d_model, 24);
 }
 
 static void odd_stays_odd(void **state) {
@@ -245,7 +256,7 @@ static void images_and_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(published_specs), TEST(family_specs),     TEST(sizes),
+        TEST(published_specs), TEST(family_specs),     TEST(sizes),           TEST(each_stack_its_width),
         TEST(odd_stays_odd),   TEST(small_stays),      TEST(patterns_stay_whole),
         TEST(exports_stay),    TEST(positions_shrink), TEST(images_and_alone),
     };

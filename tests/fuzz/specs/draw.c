@@ -212,11 +212,19 @@ static void draw_convolutions(Draw *d, Section *s) {
     }
 }
 
+/* The last stack has the width of the model, as what reads its rows has. */
+static void draw_width(Draw *d, Section *s, bool decoder) {
+    const char *embedding = said(s, S_embedding);
+    const bool shared = embedding && strstr(embedding, "tied");
+    if (!decoder && d->has_decoder && !shared && usual(d, 35)) say_something(d, s, S_d_model);
+}
+
 static void draw_stack(Draw *d, Section *model, bool decoder) {
     static const Habit habits[] = {{S_embedding, 35}, {S_segments, 15}, {S_position, 55}, {S_norm, 15},
                                    {S_final_norm, 15}};
     Section *s = add_section(d, model, decoder ? BLOCK_DECODER : BLOCK_ENCODER, decoder ? "decoder" : "encoder");
     d->in_decoder = decoder;
+    draw_width(d, s, decoder);
     forget_sublayer(d, s);
     if (usual(d, 40)) say_something(d, s, S_input);
     const char *input = said(s, S_input);
