@@ -15,8 +15,8 @@ static const char usage[] =
     "                       tokenizer, but at most 2048)\n"
     "  --score T[,T]        a decoder judges texts by the logit of token T in the last row, or by that of one token\n"
     "                       less that of another, such as `yes` and `no`: its head computes these alone\n"
-    "  --nearest            quantized numbers that only f32 holds, such as those of Q4_K, become the nearest integers of\n"
-    "                       a precision that the spec states, layer by layer\n"
+    "  --nearest            quantized numbers that only f32 holds, such as those of Q4_K, become the nearest integers\n"
+    "                       of a precision that the spec states, layer by layer\n"
     "  --ignore-key K[,K…]  ignores keys of the config that attnc does not know; OBJECT.K is a key in an object, and\n"
     "                       of a GGUF file the key ARCHITECTURE.OBJECT.K\n"
     "  --list               lists the known model types and their families, behind `gguf` those of GGUF files";

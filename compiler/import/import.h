@@ -181,8 +181,8 @@ typedef struct Imported {
 Imported import_spec(Arena *arena, const char *source, const char *spec_path, const ImportOptions *options);
 
 /* --- precision.c */
-/* The type of each unit of the model of a spec, which is at STAGE_GRAPH, by the file's matrices; NULL where all are f32,
- * and for a file without quantized matrices, unless those of floats count. A note tells which numbers only f32 holds. */
+/* The type of each unit of the model of a spec at STAGE_GRAPH, by the file's matrices. NULL where all are f32, and for
+ * a file without quantized matrices, unless those of floats count. A note tells what only f32 holds. */
 const WeightType *precision_find(Import *import, const Compilation *spec, bool of_floats);
 /* The text of the spec, which states no precision, with these types of the units; its model then has them too. */
 const char *precision_stated(const Import *import, Compilation *spec, const WeightType *types);

@@ -1,5 +1,5 @@
-/* precision.c: states the precisions of an imported spec, which hold the numbers of the file's matrices exactly or, with
- * --nearest, come nearest to those that only f32 holds. Each unit of the model has one precision. */
+/* precision.c: states the precisions of an imported spec. They hold the numbers of the file's matrices exactly or, with
+ * --nearest, come nearest to those that only f32 holds. Each unit of the model has one. */
 #include "../formats/blocks.h"
 #include "../formats/coded.h"
 #include "../restate/restate.h"
