@@ -328,12 +328,13 @@ Model *model_small(Arena *arena, const Model *model) {
         to->decoder = shrink_stack(&s, model->decoder);
     }
     Stack *last = to->decoder ? to->decoder : to->encoder;
+    const Stack *last_from = model->decoder ? model->decoder : model->encoder;
     if (last && model->head.tied && !model->head.transform) last->embedding_width = last->hidden_width;
     if (last && to->encoder && model->embedding_tied) to->encoder->embedding_width = last->embedding_width;
-    if (last) {
+    if (last && last_from) {
         to->d_model = s.d_to;
         s.memory_width = last->hidden_width;
-        shrink_probe(&s, &to->head, model->decoder ? model->decoder : model->encoder, last);
+        shrink_probe(&s, &to->head, last_from, last);
     }
     to->queries.n = small_bound(model->queries.n);
     to->keys.n = small_bound(model->keys.n);
