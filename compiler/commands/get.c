@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc get FOLDER|FILE.gguf -o DIR [--precision P|--nearest] [--target T[,T…]] [--name NAME]\n"
-    "                 [--part PART] [--seq N] [--ignore-key K] [--cc CC] [--no-build]\n"
+    "attnc get FOLDER|FILE.gguf -o DIR [--precision P] [--nearest] [--target T[,T…]]\n"
+    "                 [--name NAME] [--part PART] [--seq N] [--ignore-key K] [--cc CC] [--no-build]\n"
     "  -o DIR               folder for the program: the spec NAME.attn, NAME.c, NAME.h, the weights NAME.attnw,\n"
     "                       the tokenizer's file, main.c, the runtime and a Makefile that builds DIR/NAME. It is\n"
     "                       created if it does not exist. The program takes texts as arguments or as lines of\n"

@@ -12,8 +12,9 @@
 static const char *words_of(const Import *import, const FileTensor *tensor, bool transposed) {
     const BlockFormat *blocks = tensor->blocks;
     const CodedMatrix *coded = tensor->coded;
-    const char *exact = blocks ? blocks->exact : coded ? coded_exact(coded) : dtype_name(tensor->dtype);
-    if (!blocks && !coded) return tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16 ? exact : "f32";
+    if (!blocks && !coded)
+        return tensor->dtype == DTYPE_F16 ? "f16" : tensor->dtype == DTYPE_BF16 ? "bf16" : "f32";
+    const char *exact = blocks ? blocks->exact : coded_exact(coded);
     if (exact && !transposed) return exact;
     if (!import->options->nearest) return "f32";
     return blocks ? blocks->nearest : coded_nearest(coded);

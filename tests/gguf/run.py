@@ -93,13 +93,19 @@ def floats(count, chance):
     return struct.pack("<%df" % count, *(chance.uniform(-1, 1) for _ in range(count)))
 
 
+def numbers_of(kind, count, chance):
+    if kind not in ("F16", "BF16"):
+        return floats(count, chance) if kind == "F32" else blocks(kind, count, chance)
+    narrow = struct.pack("<%de" % count, *(chance.uniform(-1, 1) for _ in range(count)))
+    return narrow if kind == "F16" else array.array("H", array.array("H", floats(count, chance))[1::2]).tobytes()
+
+
 def tensors(kind="Q8_0", chance=None, mixed=None, shapes=None):
     """Matrices of this kind, or of `mixed`, and vectors of F32."""
     chance, made = chance or random.Random(1), []
     for name, shape in (shapes or SHAPES).items():
         own = "F32" if len(shape) == 1 else (mixed or {}).get(name, kind)
-        count = elements(shape)
-        made.append((name, shape, own, (floats if own == "F32" else lambda n, c: blocks(own, n, c))(count, chance)))
+        made.append((name, shape, own, numbers_of(own, elements(shape), chance)))
     return made
 
 
@@ -168,6 +174,9 @@ class Files:
         """An imported spec states the precisions that hold the file's numbers, and a note names the other types."""
         for kind, mixed, wanted, noted in (
                 ("Q8_0", {}, ["int8 32 halves"], ""), ("MXFP4", {}, ["int8 32"], ""), ("Q4_K", {}, [], "Q4_K"),
+                ("F16", {}, ["f16"], ""), ("BF16", {}, ["bf16"], ""), ("F32", {}, [], ""),
+                ("F16", {"output.weight": "Q6_K"}, ["f16"], "Q6_K"),
+                ("F16", {"blk.0.ffn_up.weight": "BF16"}, ["f16", "f32", "f16"], ""),
                 ("Q4_0", {"output.weight": "Q6_K", "token_embd.weight": "Q8_0"},
                  ["int8 32 halves", "int4 32 halves", "int4 32 halves"], "Q6_K"),
                 ("Q4_0", {"output.weight": "Q8_0", "token_embd.weight": "F32"},
