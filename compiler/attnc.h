@@ -1027,7 +1027,7 @@ typedef struct Weights {
     const WeightTable *table;
     const float **data; /* an array for each tensor of the table, of its shape */
     Scaling *scaling;   /* of each tensor */
-    WeightReader *reader; /* where an array comes from that weight_need asks for */
+    WeightReader *reader; /* reads the arrays that are NULL; NULL itself where there are none */
 } Weights;
 
 /* The notes on unused tensors of a file: none, a line that counts them, or a line for each tensor. */
@@ -1036,8 +1036,9 @@ typedef enum UnusedReport { UNUSED_UNSAID, UNUSED_SUMMED_UP, UNUSED_LISTED } Unu
 /* SOURCE is a path for tensor_file_open, or "random:SEED". A tensor of integers that the model uses is a failure. */
 Weights *weights_load(Arena *arena, const Model *model, const WeightTable *table, const char *source,
                       UnusedReport unused);
-/* The same, with the arrays of a few vectors alone: each other one is NULL, but between weight_need and weight_release.
- * What is missing or of another shape fails here, and what is not finite in weight_need. */
+/* Opens weights whose tensors are read one at a time: an array is NULL except between weight_need and weight_release.
+ * Vectors that decide how matrices are rounded are read at once and stay. A missing tensor and a wrong shape are
+ * failures of this function; a number that is not finite is a failure of weight_need. */
 Weights *weights_open(Arena *arena, const Model *model, const WeightTable *table, const char *source,
                       UnusedReport unused);
 /* Reads and rounds tensor i of the table, if its array is NULL. */
@@ -1048,8 +1049,8 @@ void weight_release(const Weights *weights, int i);
 void weights_check(const Model *model, const WeightTable *table, const TensorFile *file);
 /* Fails where a tensor is missing or has another shape; reads no numbers. */
 void weights_fit(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file);
-/* The tensor of the file that holds tensor `index` of the table, of experts in several tensors the first; or NULL.
- * *transposed tells whether the weight is its transpose. */
+/* Returns the tensor of the file that holds tensor `index` of the table, or the first of them where each expert has
+ * one; NULL where the file has none. *transposed is set to whether the spec transposes that tensor. */
 const FileTensor *weight_tensor(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,
                                 size_t index, bool *transposed);
 /* For each tensor of the file, whether `table` uses it. *absent is increased by the number of tensors that the table

@@ -82,14 +82,14 @@ size_t attn_transcribe_bytes(const attn_speech *speech);
 
 /* Tells the segments of mel [bins][frames], a spectrogram of any number of frames of 10 ms, as attn_mel makes it. Zeros
  * stand for the frames behind its end; Whisper learned with silence there, so give a sound shorter than a window with
- * silence up to the window's end. `memory` has attn_transcribe_bytes bytes of
- * any alignment.
+ * silence up to the window's end. `memory` has attn_transcribe_bytes bytes of any alignment.
  *
- * Each window is decoded by greedy search, without the tokens that `tokens` forbids. Where times are wanted, these
- * rules hold, too: a text begins with a time; times stand alone at the beginning and before the end, and in pairs in
- * between, the end of a segment and the beginning of the next one; no time is before an earlier one; and where all
- * times together are more probable than the most probable other token, a time is chosen. The next window begins at the
- * last pair of times, or behind this window if a single time or none ends it. */
+ * The text of a window is the result of greedy search, which chooses none of the tokens `never` and `never_first`.
+ * Where times are wanted, the search also follows these rules: a text begins with a time; times stand alone at the
+ * beginning and before the end, and in pairs in between, the end of a segment and the beginning of the next one; no
+ * time is before an earlier one; and where all times together are more probable than the most probable other token, a
+ * time is chosen. The next window begins at the last pair of times, or behind this window if a single time or none ends
+ * it. */
 int attn_transcribe(const attn_speech *speech, const attn_transcribe_options *options, const float *mel, int frames,
                     attn_transcribed *result, void *memory, size_t bytes);
 

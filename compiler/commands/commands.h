@@ -130,7 +130,7 @@ void spec_compile(Compilation *c, Stage last);
 /* Loads what --weights names: a .attnw file, for which the spec is taken to STAGE_PLAN, or anything that weights_load
  * takes. The spec must be at STAGE_GRAPH. */
 Weights *load_weights(Compilation *c, const char *source, bool verbose);
-/* The same for weights that are packed alone: each is in memory while it is packed, as weights_open says. */
+/* As load_weights, for commands that only pack the weights: packing reads them one at a time, as weights_open says. */
 Weights *open_weights(Compilation *c, const char *source, bool verbose);
 
 Arithmetic arithmetic_of(const Compilation *c); /* of the interpreter; the spec must be at STAGE_GRAPH */

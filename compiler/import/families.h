@@ -64,8 +64,8 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[task=choice? pooler.* " pooler ".*]\n" \
     "[task=choice? classifier.* classifier.*]\n"
 
-/* The head of ForMaskedLM (task=masked); the table of tokens is its last matrix unless `tied` is unset. A tied
- * head adds the bias at `bias`, of which the file may have a copy at `head`; an untied head adds the bias at `head`. */
+/* The head of ForMaskedLM (task=masked). Where `tied` is set, the last matrix of the head is the table of tokens. A
+ * tied head adds the bias at `bias`, of which the file may have a copy at `head`; an untied one that at `head`. */
 #define MASKED_KEYS FLAG_OR("tie_word_embeddings", "tied", "true")
 #define MASKED_HEAD(activation) \
     "[task=masked? head logits][task=masked&tied? tied][task=masked? bias transform " activation "]\n"

@@ -184,7 +184,8 @@ Imported import_spec(Arena *arena, const char *source, const char *spec_path, co
 /* The type of each unit of the model of a spec at STAGE_GRAPH, by the file's matrices. NULL where all are f32, and for
  * a file without quantized matrices, unless those of floats count. A note tells what only f32 holds. */
 const WeightType *precision_find(Import *import, const Compilation *spec, bool of_floats);
-/* The text of the spec, which states no precision, with these types of the units; its model then has them too. */
+/* Returns the text of the spec with lines `precision` that give its units these types, and sets the types in its model.
+ * The text of the spec states no precision. */
 const char *precision_stated(const Import *import, Compilation *spec, const WeightType *types);
 
 /* --- hf.c and gguf.c: set what the import knows of its source, from config_path to file. */

@@ -7,17 +7,20 @@
 
 #include <string.h>
 
-/* The words of --precision weights=… for the numbers of a tensor. A transposed one has its blocks across the groups of
- * a precision. */
+/* The words of --precision weights=… that hold all numbers of a tensor; NULL where only f32 does. */
+static const char *exact_words(const FileTensor *tensor) {
+    if (tensor->blocks) return tensor->blocks->exact;
+    if (tensor->coded) return coded_exact(tensor->coded);
+    return tensor->dtype == DTYPE_F16 ? "f16" : tensor->dtype == DTYPE_BF16 ? "bf16" : "f32";
+}
+
+/* The words for the numbers of a tensor. The blocks of a transposed tensor lie across the groups of a precision. */
 static const char *words_of(const Import *import, const FileTensor *tensor, bool transposed) {
-    const BlockFormat *blocks = tensor->blocks;
-    const CodedMatrix *coded = tensor->coded;
-    if (!blocks && !coded)
-        return tensor->dtype == DTYPE_F16 ? "f16" : tensor->dtype == DTYPE_BF16 ? "bf16" : "f32";
-    const char *exact = blocks ? blocks->exact : coded_exact(coded);
-    if (exact && !transposed) return exact;
+    const char *exact = exact_words(tensor);
+    const bool quantized = tensor->blocks || tensor->coded;
+    if (exact && !(quantized && transposed)) return exact;
     if (!import->options->nearest) return "f32";
-    return blocks ? blocks->nearest : coded_nearest(coded);
+    return tensor->blocks ? tensor->blocks->nearest : coded_nearest(tensor->coded);
 }
 
 static WeightType type_of(Arena *arena, const char *words) {
@@ -49,16 +52,15 @@ static WeightType type_of_both(const Import *import, WeightType a, WeightType b)
                         .halves = a.halves || b.halves};
 }
 
-/* What the note says of a format, once for each. */
+/* Adds a format that only f32 holds to the list of the note, if it is not there. */
 static void tell(const Import *import, Text *names, const FileTensor *tensor, const char *words) {
-    const char *name = tensor->blocks ? tensor->blocks->name : tensor->coded ? "the quantized matrices" : NULL;
-    const char *exact = tensor->blocks ? tensor->blocks->exact : tensor->coded ? coded_exact(tensor->coded) : "";
-    if (!name || exact || strstr(names->data, name)) return;
+    const char *name = tensor->blocks ? tensor->blocks->name : "the quantized matrices";
+    if (exact_words(tensor) || strstr(names->data, name)) return;
     const bool nearest = import->options->nearest;
     text_printf(names, "%s%s%s%s", names->size ? ", " : "", name, nearest ? " by weights=" : "", nearest ? words : "");
 }
 
-/* The unit whose precision this is; -1 for NULL. */
+/* Returns the number of the unit that has this precision in its places; -1 for NULL. */
 static int unit_at(const Unit *units, int count, const Precision *precision) {
     for (int u = 0; u < count && precision; u++)
         for (int p = 0; p < units[u].n_places; p++)
@@ -66,8 +68,8 @@ static int unit_at(const Unit *units, int count, const Precision *precision) {
     return -1;
 }
 
-/* Sets the types of units; those without a matrix get that of the unit before them, which is theirs of a sublayer whose
- * last matrix is missing, or of the table whose head is another. Returns whether any is not f32. */
+/* Sets the type of each unit. A unit without a matrix, such as the output of `output none`, gets the type of the unit
+ * in front of it. Returns whether any type is not f32. */
 static bool find_types(Import *import, const Compilation *c, const Unit *units, int count, WeightType *types,
                        Text *names) {
     const WeightTable *table = &c->module->weights;

@@ -96,7 +96,7 @@ static Compilation spec_graph(Import *import, const char *path, const char *text
     return c;
 }
 
-/* The final text, in which all notes stand. */
+/* Returns the text of the spec with all notes as comments, and with the precisions of the file's matrices. */
 static const char *with_precision(Import *import, const Compilation *c, const Filled *filled, bool from_gguf) {
     const WeightType *types = precision_find(import, c, from_gguf);
     const char *text = spec_text(import, filled);

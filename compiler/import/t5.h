@@ -1,4 +1,4 @@
-/* t5.h: the spec of T5, of a folder and of a GGUF file. */
+/* t5.h: the spec of T5, which is the same for a folder and for a GGUF file. */
 #ifndef T5_H
 #define T5_H
 

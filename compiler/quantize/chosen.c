@@ -1,4 +1,4 @@
-/* chosen.c: the precisions of a model by the choices for its units, in place of which a spec may state none. */
+/* chosen.c: gives the units of a model the precisions that were chosen for them, and refuses a spec that states one. */
 #include "quantize.h"
 
 #include <string.h>

@@ -74,7 +74,7 @@ typedef struct Quantization {
 /* Sets the precision of each unit that has a choice; of the others that of most matrices. */
 void units_set(const Quantization *q, const Unit *units, const int *chosen);
 int units_most(const Quantization *q, const int *chosen); /* the choice of most units */
-/* Fails where the spec states a precision itself, with its place. */
+/* Fails for a spec that states a precision, and reports the place of each. */
 void refuse_stated(const Compilation *spec);
 
 /* --- quantize/calibrate.c: runs the f32 model, and keeps what choices are judged by. */

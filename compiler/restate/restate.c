@@ -1,6 +1,6 @@
-/* restate.c: writes the precisions of a model into the text of its spec. Blocks get lines `precision`,
- * `output_precision` and `down_precision` where they differ from what they inherit, and a block `layers` whose layers
- * differ becomes several. The text is then formatted as attnc fmt does. */
+/* restate.c: writes the precisions of a model into the text of its spec. A block whose precision is not that of the
+ * block around it gets a line `precision`, `output_precision` or `down_precision`. A block `layers` becomes several
+ * where its layers have different precisions. The text is then formatted as attnc fmt does. */
 #include "restate.h"
 
 #include <string.h>
@@ -202,8 +202,8 @@ static void restate_model(Restate *r, const Item *model) {
     }
 }
 
-/* Whether the new text is that of the model. */
-static bool is_model(Arena *arena, const char *text, uint64_t hash) {
+/* Returns whether the text is a valid spec, and its model has this hash. */
+static bool is_spec_of(Arena *arena, const char *text, uint64_t hash) {
     Compilation c = compilation_quiet(arena, source_from_text(arena, "restated", text, strlen(text)));
     return compile_until(&c, STAGE_MODEL) && c.model->hash == hash;
 }
@@ -218,7 +218,7 @@ const char *restated(Arena *arena, const Compilation *c) {
     Compilation formatted = compilation_quiet(arena, source_from_text(arena, c->source->path, r.out.data, r.out.size));
     if (!compile_until(&formatted, STAGE_AST)) bug("the restated spec has errors:\n%s", formatted.diagnostics.log.data);
     const char *text = ast_format(arena, formatted.ast);
-    if (!is_model(arena, text, hash_bytes(0, canonical.data, canonical.size)))
+    if (!is_spec_of(arena, text, hash_bytes(0, canonical.data, canonical.size)))
         bug("the restated spec is another model:\n%s", text);
     return text;
 }

@@ -4,7 +4,7 @@
 
 #include "../attnc.h"
 
-/* A part of a model with one precision. */
+/* A unit is the smallest part of a model to which the language gives a precision of its own. */
 typedef struct Unit {
     const char *name;   /* "encoder layer 3 ffn.down" */
     Precision **places; /* of the model that hold it: of each layer that shares the weights */
@@ -18,8 +18,8 @@ typedef struct Unit {
 Unit *units_of(Arena *arena, Model *model, int *count);
 
 /* --- restate/restate.c */
-/* The text of the spec, which is at STAGE_MODEL or later, with `precision` lines for what its model now has. It was
- * compiled from a text that states no precision. */
+/* Returns the text of the spec with `precision` lines for the precisions that its model now has. The spec is at
+ * STAGE_MODEL or later, and its text states no precision. */
 const char *restated(Arena *arena, const Compilation *spec);
 /* What a line `precision` states for this precision where another is inherited, with a space in front; or "". */
 const char *precision_parts(Arena *arena, const Precision *own, const Precision *inherited);

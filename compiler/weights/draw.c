@@ -1,4 +1,4 @@
-/* draw.c: random weights, which are the same on every machine. */
+/* draw.c: draws random weights. A seed gives the same weights on every machine. */
 #include "../attnc.h"
 
 #include <string.h>

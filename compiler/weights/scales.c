@@ -86,7 +86,7 @@ static inline Pair chosen_of(PairMask mask, Pair a, Pair b) {
     return (Pair)((mask & (PairMask)a) | (~mask & (PairMask)b));
 }
 
-/* to_integer of both. */
+/* Does for two numbers what to_integer does for one. */
 static inline Pair to_integers(const Grid *grid, Pair x) {
     const Pair most = pair_of(grid->most), least = pair_of(grid->least), no_fractions = pair_of(0x1.8p52);
     Pair q = (x - pair_of(grid->offset)) / pair_of(grid->scale);
@@ -215,7 +215,7 @@ static Grid symmetric_grid(Grid grid, const float *numbers, const float *squares
 
 /* ---------------------------------------------------------------- with an offset */
 
-/* Whether all numbers are steps of equal size from `low` to `high`, up to the rounding of each to f32. */
+/* Returns whether each number is `low` plus a multiple of (high - low) / steps, up to its rounding to f32. */
 static bool are_steps(const float *numbers, int64_t K, double low, double high, int steps) {
     const double step = (high - low) / steps, bound = fmax(fabs(low), fabs(high)) * 0x1p-22;
     int64_t k = 0;
@@ -238,8 +238,9 @@ static bool find_exact(Grid *grid, double low, double high, const float *numbers
     return false;
 }
 
-/* Considers the grid of numbers whose scale and offset have more bits than a group's, as in blocks of Q4_K, and rounds
- * both. The fewest steps of which all numbers are multiples are the steps that the numbers came from. */
+/* Recognizes numbers at equal steps whose scale and offset have more bits than those of a group, as in blocks of Q4_K.
+ * Considers the grids of these steps with a rounded scale and offset, and returns whether there are any. Of several
+ * numbers of steps, the least is that of the numbers' source. */
 static bool find_steps(Search *s, Grid grid, double low, double high) {
     const int most = grid.most - grid.least;
     int steps = 1;
@@ -254,13 +255,14 @@ static bool find_steps(Search *s, Grid grid, double low, double high) {
 
 enum { SHARES = 24, TURNS = 6 }; /* shares of the range that integers cover, from 0.68 on */
 
-/* Grids that were considered, in the arrays from which most of them tell apart. */
+/* Grids that were considered, each with the number of its turn. */
 typedef struct Seen {
     int n, turns[SHARES * (TURNS + 1)];
     double scales[SHARES * (TURNS + 1)], offsets[SHARES * (TURNS + 1)];
 } Seen;
 
-/* Whether the grid was considered at this turn or before, so that all that follows from it has been considered too. */
+/* Returns whether the grid was considered at this turn or an earlier one; the search has then also considered the grids
+ * that it leads to. Otherwise the grid is added to those that were seen. */
 static bool was_seen(Seen *seen, const Grid *grid, int turn) {
     for (int i = 0; i < seen->n; i++)
         if (seen->scales[i] == grid->scale && seen->offsets[i] == grid->offset && seen->turns[i] <= turn) return true;

@@ -460,7 +460,7 @@ Weights *weights_new(Arena *arena, const WeightTable *table) {
     return weights;
 }
 
-/* Where weights come from that are read one at a time. */
+/* The source of weights that are read one at a time. */
 struct WeightReader {
     const Model *model;
     const TensorFile *file; /* NULL where weights are drawn */
@@ -469,14 +469,14 @@ struct WeightReader {
 };
 
 /* Reads the numbers of a weight, or draws them. */
-static const float *numbers_of(Arena *arena, Weights *weights, size_t i, const char **name) {
+static const float *numbers_of(Arena *arena, const Weights *weights, size_t i, const char **name) {
     const WeightReader *reader = weights->reader;
     *name = NULL;
     if (!reader->file) return weight_drawn(arena, &weights->table->specs[i], reader->seed);
     return read_one(arena, reader->model, weights->table, reader->file, i, name);
 }
 
-static void read_and_round(Arena *arena, Weights *weights, size_t i) {
+static void read_and_round(Arena *arena, const Weights *weights, size_t i) {
     const WeightSpec *spec = &weights->table->specs[i];
     const char *name;
     weights->data[i] = numbers_of(arena, weights, i, &name);
@@ -491,18 +491,24 @@ static uint64_t seed_of(const char *source) {
     return seed;
 }
 
-/* Finds all weights in the file, and checks their shapes. */
-static void find_all(Arena *arena, const Weights *weights, UnusedReport unused) {
-    const WeightReader *reader = weights->reader;
-    bool *used = arena_array(arena, reader->file->count, sizeof *used);
-    for (size_t i = 0; i < weights->table->count; i++) {
-        const WeightSpec *spec = &weights->table->specs[i];
-        const Found found = find_one(arena, reader->model, weights->table, reader->file, i);
+/* Marks in `used`, which may be NULL, the tensors of the file that hold the weights. Fails where one is missing or has
+ * another shape. */
+static void fit_all(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file, bool *used) {
+    for (size_t i = 0; i < table->count; i++) {
+        const Found found = find_one(arena, model, table, file, i);
         if (!found.tensor) continue;
-        claim(arena, reader->model, reader->file, spec, &found, used);
-        cut_weight(arena, reader->model, reader->file, spec, &found, false);
+        if (used) claim(arena, model, file, &table->specs[i], &found, used);
+        cut_weight(arena, model, file, &table->specs[i], &found, false);
     }
-    if (unused != UNUSED_UNSAID) report_unused(arena, reader->model, reader->file, used, unused);
+}
+
+static const TensorFile *file_fitted(Arena *arena, const Model *model, const WeightTable *table, const char *path,
+                                     UnusedReport unused) {
+    const TensorFile *file = tensor_file_open(arena, path);
+    bool *used = arena_array(arena, file->count, sizeof *used);
+    fit_all(arena, model, table, file, used);
+    if (unused != UNUSED_UNSAID) report_unused(arena, model, file, used, unused);
+    return file;
 }
 
 Weights *weights_open(Arena *arena, const Model *model, const WeightTable *table, const char *source,
@@ -511,10 +517,9 @@ Weights *weights_open(Arena *arena, const Model *model, const WeightTable *table
     const bool random = strncmp(source, "random:", 7) == 0;
     weights->reader = arena_alloc(arena, sizeof *weights->reader);
     *weights->reader = (WeightReader){.model = model,
-                                      .file = random ? NULL : tensor_file_open(arena, source),
+                                      .file = random ? NULL : file_fitted(arena, model, table, source, unused),
                                       .seed = random ? seed_of(source) : 0,
                                       .arenas = arena_array(arena, table->count, sizeof *weights->reader->arenas)};
-    if (!random) find_all(arena, weights, unused);
     for (size_t i = 0; i < table->count; i++) {
         const WeightSpec *spec = &table->specs[i];
         const int rounding[] = {spec->smoothing, spec->gain, spec->shift}; /* what weight_round of a matrix reads */
@@ -529,8 +534,7 @@ void weight_need(const Weights *weights, int i) {
     if (weights->data[i]) return;
     Arena *arena = arena_new();
     weights->reader->arenas[i] = arena;
-    Weights own = *weights;
-    read_and_round(arena, &own, (size_t)i);
+    read_and_round(arena, weights, (size_t)i);
 }
 
 void weight_release(const Weights *weights, int i) {
@@ -570,8 +574,5 @@ void weights_check(const Model *model, const WeightTable *table, const TensorFil
 }
 
 void weights_fit(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file) {
-    for (size_t i = 0; i < table->count; i++) {
-        const Found found = find_one(arena, model, table, file, i);
-        if (found.tensor) cut_weight(arena, model, file, &table->specs[i], &found, false);
-    }
+    fit_all(arena, model, table, file, NULL);
 }
