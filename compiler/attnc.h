@@ -535,7 +535,8 @@ typedef struct Layer {
 /* A convolution over the rows of a sequence, with (kernel - 1) / 2 rows of zeros at both ends. */
 typedef struct Convolution {
     Location location;
-    int64_t channels, kernel, stride;
+    int64_t channels, kernel, stride, groups;
+    Experts by_group; /* one matrix for each group, where there are several */
     int64_t rows; /* of its result */
     bool bias;
     Activation activation;
@@ -559,6 +560,8 @@ typedef struct Stack {
     int64_t mel_bins, mel_frames;
     Convolution *convolutions; /* those of `input mel` */
     int n_convolutions;
+    Convolution *beside; /* of the rows that the first layer reads, added to its result; or NULL */
+    Norm beside_norm;    /* of that sum */
     double embedding_scale;
     int64_t segments, embedding_width; /* where embedding_width is not d_model, a projection follows */
     bool embedding_projected, embedding_projection_bias;
@@ -797,6 +800,7 @@ typedef struct OpAttributes {
     Dtype dtype; /* of round */
     double scale, cap, eps;
     bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink, by_column;
+    bool by_head; /* of expert_linear: part s of each row belongs to matrix s, and no row chooses */
     bool by_key; /* of distance_scores: keys, not queries, are multiplied */
     Activation activation;
     PoolKind pool;
@@ -873,6 +877,7 @@ typedef struct WeightSpec {
     int gain, shift;        /* of a matrix that multiplies rows of a norm: 1 + the norm's weight, and bias, [K]; or 0 */
     bool gain_plus_one;     /* the norm multiplies by its weight and 1 */
     double mean, deviation; /* of random weights (--weights random:SEED) */
+    bool of_groups;         /* [groups][rows][columns], which a file may have as [groups * rows][columns] */
     bool of_experts;        /* the first dimension counts experts, which may have a tensor each in a file */
     bool longer;            /* a position table: a file may have more rows, of which the first ones are used */
     Location location;
@@ -942,6 +947,7 @@ Dtype graph_rows_dtype(const Graph *graph);
 bool op_jumps(OpKind kind);
 bool graph_jumps(const Graph *graph); /* whether it has such an op; false for NULL */
 bool op_is_by_head(const Op *op); /* an expert_linear without a choice: part s of each row belongs to matrix s */
+int op_bias(const Op *op);        /* the bias of a product, or NO_TENSOR */
 bool op_is_product(OpKind kind); /* of rows, input 0, with a matrix of the weights or those of experts, input 1 */
 /* The first product of rows with weights that f32 rounds, which those of integers and of two bf16 numbers are not; or
  * NULL. */

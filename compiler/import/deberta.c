@@ -29,7 +29,10 @@ static const ConfigKey deberta_v2_keys[] = {
     INTEGER_OR("position_buckets", "buckets", "", ""), DERIVED("rows", "=2 * buckets", "buckets"),
     FLAG_OR("share_att_key", "shared", "false"), WORD_OR("norm_rel_ebd", "norm_rel", "none", "none layer_norm"),
     {"conv_kernel_size", "kernel", KEY_NATURAL, "0", NULL, NULL},
-    REFUSED("kernel!=0", "`conv_kernel_size` is not 0, and the language has no convolution over the rows of layers"),
+    DERIVED("kernel_pairs", "=kernel / 2 * 2", NULL),
+    REFUSED("kernel!=0&kernel_pairs=$kernel", "`conv_kernel_size` is even, and transformers computes no such model"),
+    INTEGER_OR("conv_groups", "conv_groups", "1", NULL),
+    WORD_OR("conv_act", "conv_activation", "tanh", ACTIVATIONS),
 };
 /* The scale counts the products that the config names, even where no distances are used. */
 #define DISTANCE_SPEC                                                                                          \
@@ -39,10 +42,10 @@ static const ConfigKey deberta_v2_keys[] = {
     "[content&norm_rel=layer_norm? normalized]\n"
 #define DEBERTA_CLASSES \
     "Model=hidden ForSequenceClassification=classify" ROW_CLASSES " PreTrainedModel=rest ForMaskedLM=masked"
-#define DEBERTA_SPEC(bias)                                                                                          \
+#define DEBERTA_SPEC(beside, bias)                                                                                  \
     "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm post eps ${eps}\n[pad? pad ${pad}]\n\n"                     \
     "encoder {\nseq <= ${bound}\n[learned? position learned]\n[segments!=0? segments ${segments}]\n"                \
-    "embedding normalized\n$layers layers\n"                                                                        \
+    "embedding normalized\n" beside "$layers layers\n"                                                              \
     "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n" bias "mask padding\n" DISTANCE_SPEC "}\n"            \
     "ffn { d_ff ${d_ff}, activation ${activation} }\n$end\n}\n"                                                    \
     "[task=classify? head pooler ${pooler_activation} classifier ${#classifier.weight}]\n" ROW_HEADS                \
@@ -72,13 +75,17 @@ static const ConfigKey deberta_v2_keys[] = {
 const Family family_deberta_v2 = {
     .types = "deberta-v2=DebertaV2", .title = "DeBERTa: He et al. 2021, arXiv:2006.03654 and 2111.09543.",
     .classes = DEBERTA_CLASSES " ForPreTraining=rest ForMultipleChoice=choice",
-    KEYS(deberta_v2_keys), .irrelevant = "pooler_dropout conv_act", .prefixes = "deberta.", .spec = DEBERTA_SPEC(""),
+    KEYS(deberta_v2_keys), .irrelevant = "pooler_dropout", .prefixes = "deberta.",
+    .spec = DEBERTA_SPEC("[kernel!=0? convolution { kernel ${kernel}[conv_groups!=1? groups ${conv_groups}], "
+                         "activation ${conv_activation} }]\n", ""),
     .tensors = DEBERTA_TENSORS(
         ".attention.query.* .attention.self.query_proj.*\n"
         ".attention.key.* .attention.self.key_proj.*\n"
         ".attention.value.* .attention.self.value_proj.*\n"
         "[content&by_query&!shared? .attention.distance_key.* .attention.self.pos_key_proj.*]\n"
-        "[content&by_key&!shared? .attention.distance_query.* .attention.self.pos_query_proj.*]\n"),
+        "[content&by_key&!shared? .attention.distance_query.* .attention.self.pos_query_proj.*]\n"
+        "[kernel!=0? encoder.convolution.* encoder.conv.conv.*]\n"
+        "[kernel!=0? encoder.convolution_norm.* encoder.conv.LayerNorm.*]\n"),
 };
 
 /* Each head has its rows of query, key and value one behind the other, and keys have no bias. */
@@ -92,7 +99,7 @@ static const ConfigKey deberta_keys[] = {
 const Family family_deberta = {
     .types = "deberta=Deberta", .title = "DeBERTa: He et al. 2021, arXiv:2006.03654.", .classes = DEBERTA_CLASSES,
     KEYS(deberta_keys), .irrelevant = "pooler_dropout", .prefixes = "deberta.",
-    .spec = DEBERTA_SPEC("bias q v o up down\n"),
+    .spec = DEBERTA_SPEC("", "bias q v o up down\n"),
     .tensors = DEBERTA_TENSORS(
         PART_OF_HEADS("query", "0") PART_OF_HEADS("key", "1") PART_OF_HEADS("value", "2")
         ".attention.query.bias .attention.self.q_bias\n"

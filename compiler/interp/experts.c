@@ -251,6 +251,7 @@ void run_expert_linear(Interp *in, const Op *op, double *out) {
     const Numbers x = in->numbers[op->inputs[0]], weight = in->numbers[op->inputs[1]];
     const int64_t n = extent(in, op->result, 0), d = extent(in, op->inputs[1], 1), k = extent(in, op->inputs[1], 2);
     const ExpertRows *rows = rows_by_matrix(in, op, n);
+    const int bias_tensor = op_bias(op);
     double *from = arena_array(in->arena, (size_t)(n * k), sizeof *from);
     double *to = arena_array(in->arena, (size_t)(n * d), sizeof *to);
     for (int64_t e = 0; e < op->a.experts->count; e++) {
@@ -258,9 +259,9 @@ void run_expert_linear(Interp *in, const Op *op, double *out) {
         for (int64_t r = 0; r < rows[e].n; r++)
             for (int64_t j = 0; j < k; j++) from[r * k + j] = at(x, expert_input(in, op, rows[e].parts[r]) * k + j);
         Numbers bias = {0};
-        if (op->n_inputs > 3) bias = numbers_from(in->numbers[op->inputs[3]], e * d, 0);
+        if (bias_tensor != NO_TENSOR) bias = numbers_from(in->numbers[bias_tensor], e * d, 0);
         run_linear(in->arena, &in->rounding, (Numbers){.real = from}, numbers_from(weight, e * d * k, e * d),
-                   op->n_inputs > 3 ? &bias : NULL, rows[e].n, k, d, to);
+                   bias_tensor != NO_TENSOR ? &bias : NULL, rows[e].n, k, d, to);
         for (int64_t r = 0; r < rows[e].n; r++)
             for (int64_t c = 0; c < d; c++) out[rows[e].parts[r] * d + c] = to[r * d + c];
     }

@@ -95,7 +95,7 @@ static const Op *quantize_of(const Interp *in, int tensor) {
 }
 
 /* The product without its rows, columns and result. */
-static Product product_of(const Interp *in, const Op *op, int bias) {
+static Product product_of(const Interp *in, const Op *op) {
     const Tensor *weight = &in->graph->tensors[op->inputs[1]];
     const Op *quantize = quantize_of(in, op->inputs[0]);
     Product p = {.way = in->arithmetic,
@@ -103,7 +103,7 @@ static Product product_of(const Interp *in, const Op *op, int bias) {
                  .scaling = &in->weights->scaling[weight->weight],
                  .x = fixed_numbers(in, quantize ? quantize->inputs[0] : op->inputs[0]),
                  .weight = fixed_numbers(in, op->inputs[1]),
-                 .bias = op->n_inputs > bias ? fixed_numbers(in, op->inputs[bias]) : NULL};
+                 .bias = op_bias(op) != NO_TENSOR ? fixed_numbers(in, op_bias(op)) : NULL};
     p.k = weight_columns(p.spec);
     return p;
 }
@@ -135,14 +135,14 @@ static void run_product(Interp *in, Product *p, const Op *quantize, double *out)
 }
 
 void fixed_linear(Interp *in, const Op *op, double *out) {
-    Product p = product_of(in, op, 2);
+    Product p = product_of(in, op);
     p.n = extent(in, op->result, 0);
     p.d = extent(in, op->result, 1);
     run_product(in, &p, quantize_of(in, op->inputs[0]), out);
 }
 
 void fixed_expert_linear(Interp *in, const Op *op, double *out) {
-    Product p = product_of(in, op, 3);
+    Product p = product_of(in, op);
     const float *x = p.x;
     const int64_t n = extent(in, op->result, 0);
     const ExpertRows *rows = rows_by_matrix(in, op, n);

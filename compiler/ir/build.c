@@ -133,21 +133,30 @@ static int activated(Build *b, const char *what, Activation f, int x) {
     return EMIT(activation, build_value_like(b, name, x), ATTRIBUTES(.activation = f), x);
 }
 
-/* Convolutions are products of the rows of their windows. */
+typedef struct ConvolutionNames {
+    const char *result, *windows;
+} ConvolutionNames;
+
+/* A convolution is the product of the rows of its windows. With `by_column`, x is [c][rows]. */
+static int convolved(Build *b, const Stem *stem, const Convolution *c, ConvolutionNames names, Dim rows, bool by_column,
+                     int x) {
+    const int64_t width = by_column ? build_rows(b, x).n : build_columns(b, x);
+    x = EMIT(windows, build_value2(b, names.windows, rows, width * c->kernel),
+             ATTRIBUTES(.kernel = c->kernel, .stride = c->stride, .by_column = by_column), x);
+    if (c->groups > 1) x = build_group_linear(b, stem, names.result, &c->by_group, x, c->channels, c->bias);
+    else x = build_new_linear(b, stem, names.result, ROLE_NONE, x, c->channels, c->bias);
+    return activated(b, names.result, c->activation, x);
+}
+
 static int embed_mel(Build *b, const Stack *stack, const Stem *stem) {
     Dim dims[] = {build_constant(stack->mel_bins), build_constant(stack->mel_frames)};
     int x = build_input(b, IN_mel, 2, dims, false);
-    int64_t width = stack->mel_bins;
     for (int i = 0; i < stack->n_convolutions; i++) {
         const Convolution *c = &stack->convolutions[i];
         const char *name = arena_printf(b->arena, "convolutions.%d", i);
+        const char *windows = arena_printf(b->arena, "windows.%d", i);
         b->location = c->location;
-        x = EMIT(windows, build_value2(b, arena_printf(b->arena, "windows.%d", i), build_constant(c->rows),
-                                       width * c->kernel),
-                 ATTRIBUTES(.kernel = c->kernel, .stride = c->stride, .by_column = i == 0), x);
-        x = build_new_linear(b, stem, name, ROLE_NONE, x, c->channels, c->bias);
-        x = activated(b, name, c->activation, x);
-        width = c->channels;
+        x = convolved(b, stem, c, (ConvolutionNames){name, windows}, build_constant(c->rows), i == 0, x);
     }
     b->location = stack->location;
     return x;
@@ -229,10 +238,27 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
     return x;
 }
 
+/* The rows behind the first layer, `x`, with the convolution of those that it reads. */
+static int build_beside(Build *b, const Stack *stack, int embedded, int x) {
+    const Convolution *c = stack->beside;
+    b->location = c->location;
+    b->precision = &stack->precision;
+    b->stem = build_stem(b, stack, "");
+    b->where = arena_printf(b->arena, "%s convolution", stack->name);
+    const ConvolutionNames names = {"convolution", "windows"};
+    const int y = convolved(b, &b->stem, c, names, build_rows(b, embedded), false, embedded);
+    x = EMIT(add, build_value_like(b, "convolution_sum", x), ATTRIBUTES(.scale = 1), x, y);
+    return build_row_norm(b, &b->stem, "convolution_norm", x, stack->beside_norm);
+}
+
 static int build_stack(Build *b, const Stack *stack, Dim rows, InputRole ids_role, int encoder_rows) {
-    int x = build_embedding(b, stack, rows, ids_role);
+    const int embedded = build_embedding(b, stack, rows, ids_role);
+    int x = embedded;
     StackRows stack_rows = {stack, stack->seq.n, encoder_rows};
-    for (int64_t l = 0; l < stack->n_layers; l++) x = build_layer(b, &stack_rows, l, x);
+    for (int64_t l = 0; l < stack->n_layers; l++) {
+        x = build_layer(b, &stack_rows, l, x);
+        if (l == 0 && stack->beside) x = build_beside(b, stack, embedded, x);
+    }
     b->location = stack->location;
     b->stem = build_stem(b, stack, "");
     b->where = arena_printf(b->arena, "%s end", stack->name);

@@ -181,7 +181,23 @@ int build_head_linear(Build *b, const LinearWeights *weights, Role role, int x) 
     const Experts *heads = weights->experts;
     Tensor result = build_value2(b, weights->what, build_rows(b, x), heads->count * build_tensor(b, w)->dims[1].n);
     result.site.role = role;
-    return EMIT(expert_linear, result, ATTRIBUTES(.experts = heads), x, w);
+    const OpAttributes a = {.experts = heads, .by_head = true};
+    const int inputs[] = {x, w, weights->bias == NO_WEIGHT ? NO_TENSOR : build_weight(b, weights->bias)};
+    return build_op(b, OP_expert_linear, a, result, weights->bias == NO_WEIGHT ? 2 : 3, inputs);
+}
+
+int build_group_linear(Build *b, const Stem *stem, const char *what, const Experts *groups, int x, int64_t channels,
+                       bool bias) {
+    const int64_t in = build_columns(b, x) / groups->count;
+    LinearWeights w = {.what = what, .bias = NO_WEIGHT, .experts = groups};
+    w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
+                             (WeightSpec){.shape = {3, {groups->count, channels / groups->count, in}},
+                                          .of_groups = true,
+                                          .type = b->precision->weights,
+                                          .precision = b->precision,
+                                          .deviation = 1 / sqrt((double)in)});
+    if (bias) w.bias = build_declare_bias(b, stem, what, build_matrix(groups->count, channels / groups->count));
+    return build_head_linear(b, &w, ROLE_NONE, x);
 }
 
 int build_expert_linear(Build *b, const LinearWeights *weights, int choice, int x) {

@@ -99,6 +99,9 @@ int build_linear(Build *b, const LinearWeights *weights, Role role, int x);
 /* Each part of a row times the matrix of its head, of which there are as many as of experts. Rows in int8 would need a
  * scale for each part: x stays as it is there. */
 int build_head_linear(Build *b, const LinearWeights *weights, Role role, int x);
+/* The same for the matrices of `groups`, which a file may hold as one of all of their rows, and a bias [channels]. */
+int build_group_linear(Build *b, const Stem *stem, const char *what, const Experts *groups, int x, int64_t channels,
+                       bool bias);
 /* Each row times the matrices of the experts that it has chosen; x has one part for all of them, or one for each. */
 int build_expert_linear(Build *b, const LinearWeights *weights, int choice, int x);
 int build_new_linear(Build *b, const Stem *stem, const char *what, Role role, int x, int64_t out, bool bias);

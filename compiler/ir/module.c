@@ -75,7 +75,11 @@ const char *op_name(OpKind kind) {
     return names[kind];
 }
 
-bool op_is_by_head(const Op *op) { return op->kind == OP_expert_linear && op->n_inputs == 2; }
+bool op_is_by_head(const Op *op) { return op->kind == OP_expert_linear && op->a.by_head; }
+int op_bias(const Op *op) {
+    const int at = op->kind == OP_expert_linear && !op->a.by_head ? 3 : 2;
+    return op->n_inputs > at ? op->inputs[at] : NO_TENSOR;
+}
 bool op_is_product(OpKind kind) { return kind == OP_linear || kind == OP_expert_linear; }
 
 static bool has_op(const Graph *graph, OpKind kind) {

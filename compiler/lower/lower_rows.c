@@ -64,7 +64,8 @@ KernelCall *lower_patches(const Lowering *l, const Step *s) {
 KernelCall *lower_windows(const Lowering *l, const Step *s) {
     const WindowsStep *m = &s->windows;
     KernelCall *call = call_new(l, KERNEL_windows, l->isa, l->isa);
-    constant_integer(l, call, "cached", 0);
+    if (!m->results) sequence_rows(l, call, s->rows);
+    else constant_integer(l, call, "cached", 0);
     constant_integer(l, call, "given", m->x.buffer == NO_BUFFER);
     constant_integer(l, call, "channels", m->channels);
     constant_integer(l, call, "frames", m->frames);

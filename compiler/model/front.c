@@ -1,8 +1,10 @@
-/* front.c: resolves `input mel` with the convolutions over its frames, and `input patches`. */
+/* front.c: resolves `input mel` with the convolutions over its frames, `input patches`, and the convolution beside the
+ * first layer. */
 #include "settings.h"
 
+/* A convolution of rows of that width, which is 0 where it is not known. */
 static Convolution resolve_convolution(Resolver *r, const Scope *outer, const Item *item, const Stack *stack,
-                                       int64_t frames) {
+                                       int64_t frames, int64_t width) {
     if (item->values)
         diagnose(r->diagnostics, item->values->location, "`convolution` is followed by its block, not by a value");
     Scope *scope = scope_enter(r, outer, BLOCK_CONVOLUTION, item->items);
@@ -10,6 +12,7 @@ static Convolution resolve_convolution(Resolver *r, const Scope *outer, const It
                      .channels = stated(scope, F_channels) ? get(scope, F_channels) : stack->d_model,
                      .kernel = get(scope, F_kernel),
                      .stride = get(scope, F_stride),
+                     .groups = get(scope, F_kernel_groups),
                      .bias = !get(scope, F_kernel_no_bias),
                      .activation = (Activation)get(scope, F_activation)};
     const Location at = stated_at(scope, F_kernel, item->location);
@@ -24,13 +27,18 @@ static Convolution resolve_convolution(Resolver *r, const Scope *outer, const It
     if (get(scope, F_gated) || get(scope, F_activation_limit) > 0 || get(scope, F_activation_plus_one))
         diagnose(r->diagnostics, stated_at(scope, F_activation, item->location),
                  "an activation behind a convolution is not `gated`");
+    if (width && (width % c.groups || c.channels % c.groups) && known(scope, F_channels) &&
+        known(scope, F_kernel_groups))
+        diagnose(r->diagnostics, at, "`groups %lld` does not divide the %lld columns of the rows or the %lld of the "
+                 "result", (long long)c.groups, (long long)width, (long long)c.channels);
+    c.by_group = (Experts){.count = c.groups, .top = c.groups, .groups = 1, .top_groups = 1, .scale = 1};
     c.rows = convolution_rows(frames, c.stride);
     return c;
 }
 
 static void resolve_convolutions(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
     stack->convolutions = arena_array(r->arena, MOST_CONVOLUTIONS, sizeof *stack->convolutions);
-    int64_t rows = stack->mel_frames;
+    int64_t rows = stack->mel_frames, width = stack->mel_bins;
     for (const Item *i = item->items; i; i = i->next) {
         if (!item_is_block(i, "convolution")) continue;
         if (stack->n_convolutions == MOST_CONVOLUTIONS) {
@@ -38,8 +46,30 @@ static void resolve_convolutions(Resolver *r, const Scope *scope, const Item *it
             return;
         }
         Convolution *c = &stack->convolutions[stack->n_convolutions++];
-        *c = resolve_convolution(r, scope, i, stack, rows);
+        *c = resolve_convolution(r, scope, i, stack, rows, width);
         rows = c->rows;
+        width = known(scope, F_d_model) ? c->channels : 0;
+    }
+}
+
+void resolve_beside(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
+    for (const Item *i = item->items; i && stack->input != INPUT_MEL; i = i->next) {
+        if (!item_is_block(i, "convolution")) continue;
+        if (stack->beside) {
+            if (known(scope, F_input))
+                diagnose(r->diagnostics, i->location, "several blocks `convolution` need `input mel`");
+            return;
+        }
+        Convolution *c = arena_alloc(r->arena, sizeof *c);
+        *c = resolve_convolution(r, scope, i, stack, 1, known(scope, F_d_model) ? stack->d_model : 0);
+        if (c->stride != 1 && known(scope, F_input))
+            diagnose(r->diagnostics, c->location,
+                     "`stride` needs `input mel`: this convolution has a row for each row");
+        if (c->channels != stack->d_model && known(scope, F_input) && known(scope, F_d_model))
+            diagnose(r->diagnostics, c->location, "the convolution has %lld channels, and `d_model` is %lld",
+                     (long long)c->channels, (long long)stack->d_model);
+        stack->beside = c;
+        stack->beside_norm = resolve_norm(scope);
     }
 }
 

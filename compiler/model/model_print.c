@@ -230,6 +230,14 @@ static void print_stack(const Print *to, const Stack *s) {
         text_printf(out, "\n    convolution kernel %lld stride %lld%s channels %lld activation %s",
                     (long long)c->kernel, (long long)c->stride, c->bias ? "" : " no_bias", (long long)c->channels,
                     activation_name(c->activation));
+        if (c->groups > 1) text_printf(out, " groups %lld", (long long)c->groups);
+    }
+    if (s->beside) {
+        text_printf(out, "\n    convolution beside the first layer kernel %lld%s activation %s,",
+                    (long long)s->beside->kernel, s->beside->bias ? "" : " no_bias",
+                    activation_name(s->beside->activation));
+        if (s->beside->groups > 1) text_printf(out, " groups %lld,", (long long)s->beside->groups);
+        print_norm(to, "norm", s->beside_norm);
     }
     text_printf(out, "\n    embedding width %lld scale %s segments %lld%s%s,", (long long)s->embedding_width,
                 real(to, s->embedding_scale), (long long)s->segments, s->embedding_projected ? " projected" : "",

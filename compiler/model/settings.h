@@ -148,6 +148,8 @@ void check_export_list(Resolver *r, FieldValue *list, const char *what);
 void export_heads(Resolver *r, const Scope *scope, Attention *a);
 /* --- model/front.c: what an encoder of `input patches` reads, or of `input mel` with the convolutions behind it. */
 void resolve_patches(Resolver *r, const Scope *scope, const Item *item, Stack *stack);
+/* Resolves the block `convolution` of an encoder that reads no spectrogram. */
+void resolve_beside(Resolver *r, Scope *scope, const Item *item, Stack *stack);
 void resolve_mel(Resolver *r, Scope *scope, const Item *item, Stack *stack);
 /* --- model/stack.c */
 Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_decoder);

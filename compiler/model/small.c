@@ -165,6 +165,12 @@ static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t b
 
 /* ---------------------------------------------------------------- stacks */
 
+/* The most groups, at most as many as before, that divide the columns of the rows and of the result. */
+static void shrink_groups(Convolution *c, int64_t width) {
+    while (width % c->groups || c->channels % c->groups) c->groups--;
+    c->by_group.count = c->by_group.top = c->groups;
+}
+
 /* Fewer frames, of which as many are left beyond the last whole stride as before. */
 static void shrink_mel(const Small *s, Stack *stack, const Stack *from) {
     enum { BINS = 12, FRAMES = 24 };
@@ -174,11 +180,13 @@ static void shrink_mel(const Small *s, Stack *stack, const Stack *from) {
     if (from->mel_frames > FRAMES) stack->mel_frames = FRAMES / whole * whole + from->mel_frames % whole;
     if (stack->mel_frames < 1) stack->mel_frames = 1;
     stack->convolutions = arena_array(s->arena, (size_t)from->n_convolutions, sizeof *stack->convolutions);
-    int64_t rows = stack->mel_frames;
+    int64_t rows = stack->mel_frames, width = stack->mel_bins;
     for (int i = 0; i < from->n_convolutions; i++) {
         Convolution *c = &stack->convolutions[i];
         *c = from->convolutions[i];
         c->channels = c->channels == s->d_from ? s->d_to : small_width(s, c->channels);
+        shrink_groups(c, width);
+        width = c->channels;
         rows = c->rows = convolution_rows(rows, c->stride);
     }
     stack->seq.n = rows;
@@ -278,6 +286,12 @@ static Stack *shrink_stack(const Small *s, const Stack *from) {
         }
     }
     stack->pattern = least(stack->pattern, stack->n_layers);
+    if (from->beside) {
+        stack->beside = arena_alloc(s->arena, sizeof *stack->beside);
+        *stack->beside = *from->beside;
+        stack->beside->channels = s->d_to;
+        shrink_groups(stack->beside, s->d_to);
+    }
     keep_an_export(stack, from);
     return stack;
 }

@@ -6,11 +6,6 @@
 
 static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
     stack->input = (int)get(scope, F_input);
-    for (const Item *i = item->items; i && stack->input != INPUT_MEL; i = i->next)
-        if (item_is_block(i, "convolution") && known(scope, F_input)) {
-            diagnose(r->diagnostics, i->location, "`convolution` needs `input mel`");
-            break;
-        }
     if (stack->input == INPUT_MEL) {
         resolve_mel(r, scope, item, stack);
         return;
@@ -163,6 +158,10 @@ static void check_widths(Resolver *r, Stack *stack) {
             width = out;
         }
     stack->hidden_width = width;
+    if (stack->beside && width != r->model->d_model) /* of the only layer: no other may follow such a width */
+        diagnose(r->diagnostics, stack->beside->location,
+                 "the convolution is added to rows of width %lld, and has %lld channels", (long long)width,
+                 (long long)stack->beside->channels);
 }
 
 static void check_export(Resolver *r, const Scope *scope, const Stack *stack) {
@@ -176,7 +175,8 @@ static void check_export(Resolver *r, const Scope *scope, const Stack *stack) {
 
 /* Attention over all rows is invariant to their order, unless positions or a mask distinguish them. */
 static bool knows_order(const Resolver *r, const Stack *stack) {
-    const bool places = stack->input == INPUT_PATCHES || stack->input == INPUT_MEL;
+    const bool places = stack->input == INPUT_PATCHES || stack->input == INPUT_MEL ||
+                        (stack->beside && stack->beside->kernel > 1);
     bool attends = false, ordered = r->position_said || places || stack->seq.n == 1;
     for (int64_t l = 0; l < stack->n_layers; l++)
         for (int s = 0; s < stack->layers[l].count; s++) {
@@ -224,6 +224,7 @@ Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_
     r->position_said = stated(scope, F_position);
     resolve_input(r, scope, item, stack);
     resolve_embedding(r, scope, item, stack);
+    resolve_beside(r, scope, item, stack);
     resolve_stack_position(r, scope, item, stack);
     check_export_list(r, &scope->fields[F_export_layers], "layer");
     check_export_list(r, &scope->fields[F_export_heads], "head");

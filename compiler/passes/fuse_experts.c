@@ -67,7 +67,8 @@ static Operand gathered(Fuse *f, const Op *op, int x) {
 void fuse_expert_linear(Fuse *f, const Op *op) {
     const int x = op->inputs[0];
     if (op_is_by_head(op)) {
-        if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of latent attention");
+        if (f->program->unroll_full)
+            refuse_to_emit(op->location, "`unroll full` of latent attention or of a convolution in groups");
         share_rows(f, x, op->result);
         fuse_product(f, op, f->at[x]);
         return;

@@ -94,13 +94,8 @@ static int first_of_parts(const Step *step, int first, int i, int packed, const 
     return first;
 }
 
-static int bias_of(const Op *product) {
-    const int at = product->kind == OP_expert_linear ? 3 : 2;
-    return product->n_inputs > at ? product->inputs[at] : NO_TENSOR;
-}
-
 static int pack_bias(Fuse *f, const Op *product) {
-    const int bias = bias_of(product);
+    const int bias = op_bias(product);
     if (bias == NO_TENSOR) return pack_zeros(f, product->inputs[1], columns_of(f, product->result));
     return product->kind == OP_expert_linear ? pack_expert_bias(f, bias) : pack_tensor(f, bias, false, false);
 }
@@ -110,7 +105,7 @@ static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
     GemmStep *g = &step->gemm;
     const int x = parts[0]->inputs[0], outliers = outliers_of(f, x);
     bool any_bias = false;
-    for (int i = 0; i < n; i++) any_bias |= bias_of(parts[i]) != NO_TENSOR;
+    for (int i = 0; i < n; i++) any_bias |= op_bias(parts[i]) != NO_TENSOR;
     for (int i = 0; i < n; i++)
         g->weight = first_of_parts(step, g->weight, i, pack_tensor(f, parts[i]->inputs[1], true, false), "parts");
     for (int i = 0; i < n; i++)

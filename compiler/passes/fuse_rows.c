@@ -127,18 +127,21 @@ void fuse_patches(Fuse *f, const Op *op) {
 
 void fuse_windows(Fuse *f, const Op *op) {
     const Tensor *x = tensor_in(f, op->inputs[0]), *result = tensor_in(f, op->result);
-    const bool given = x->kind == TENSOR_INPUT;
-    f->rows[op->result] = constant_rows(f, op->result);
+    const bool given = op->a.by_column, each = !given && op->a.stride == 1; /* each row has a result */
+    const bool varied = result->dims[0].symbol;
+    f->rows[op->result] = each ? f->rows[op->inputs[0]] : constant_rows(f, op->result);
     Step step = step_new(f, STEP_WINDOWS, op->location, op->result);
     step.windows = (WindowsStep){.x = given ? NOWHERE : f->at[op->inputs[0]],
                                  .channels = x->dims[given ? 0 : 1].n,
-                                 .frames = x->dims[given ? 1 : 0].n,
+                                 .frames = varied ? 0 : x->dims[given ? 1 : 0].n,
                                  .kernel = op->a.kernel,
                                  .stride = op->a.stride,
-                                 .results = result->dims[0].n};
+                                 .results = varied ? 0 : result->dims[0].n};
     step.n = columns_of(f, op->result);
     step.out = place_result(f, op->result);
-    step.shape = arena_printf(f->arena, "[%lld a sequence][%lld]", (long long)result->dims[0].n, (long long)step.n);
+    step.shape = varied ? arena_printf(f->arena, "[rows][%lld]", (long long)step.n)
+                        : arena_printf(f->arena, "[%lld a sequence][%lld]", (long long)result->dims[0].n,
+                                       (long long)step.n);
     step_add(f, step);
 }
 

@@ -111,7 +111,7 @@ typedef struct PatchesStep {
 typedef struct WindowsStep {
     Operand x; /* NO_BUFFER: the input [channels][frames] */
     int64_t channels, frames, kernel, stride;
-    int64_t results; /* rows of a sequence */
+    int64_t results; /* rows of a sequence; 0: as many as x has, which the call states */
 } WindowsStep;
 
 /* out = residual + residual_scale * (activation(cap(scale * (x weight^T * scales + bias + the products of outliers))) *

@@ -285,7 +285,10 @@ static const float *cut_experts(Arena *arena, const Model *model, const TensorFi
 static const float *cut_weight(Arena *arena, const Model *model, const TensorFile *file, const WeightSpec *spec,
                                const Found *found, bool numbers) {
     if (spec->of_experts) return cut_experts(arena, model, file, spec, found, numbers);
-    return cut(arena, spec, spec->shape, found, found->tensor, numbers);
+    Shape wanted = spec->shape;
+    if (spec->of_groups && !shape_equal(wanted, found->tensor->shape))
+        wanted = (Shape){2, {wanted.dims[0] * wanted.dims[1], wanted.dims[2]}};
+    return cut(arena, spec, wanted, found, found->tensor, numbers);
 }
 
 const bool *weights_claimed(Arena *arena, const Model *model, const WeightTable *table, const TensorFile *file,

@@ -345,7 +345,15 @@ def distances():
                                                     unsaid="by_query")
     for i, value in enumerate(([], "", ["c2p", "c2p"], ["c2p", "p2p"], ["p2c|c2p"], ["c2p", 1], "C2P", True)):
         Folder(odd).config(pos_att_type=value).refused("products_%d" % i, "`pos_att_type` is", "p2c|c2p")
-    Folder(odd).config(conv_kernel_size=3).refused("convolution", "`conv_kernel_size` is not 0", "no convolution")
+    beside = "deberta_v2_convolution"
+    Folder(beside).accepted("convolution", "convolution { kernel 3, activation gelu }")
+    Folder(beside).config(conv_groups=1).accepted("convolution_groups_one", "convolution { kernel 3, activation gelu }")
+    Folder(beside).config(conv_act=Folder).accepted("convolution_plain", "convolution { kernel 3, activation tanh }")
+    Folder("deberta_v2_grouped").accepted("convolution_groups", "convolution { kernel 5 groups 4, activation tanh }")
+    Folder(beside).config(conv_kernel_size=4).refused("convolution_even", "`conv_kernel_size` is even")
+    Folder(beside).config(conv_act="elu").refused("convolution_activation", "`conv_act` is \"elu\"")
+    for i, value in enumerate((0, -1, 1.5, None)):
+        Folder(beside).config(conv_groups=value).refused("convolution_groups_%d" % i, "`conv_groups` is")
     Folder(odd).config(conv_kernel_size=0, conv_act="tanh").accepted("no_convolution", "position content")
     Folder(odd).config(conv_kernel_size=None).refused("convolution_null", "`conv_kernel_size` is null")
     Folder(odd).config(embedding_size=7).refused("embedding_size", "`embedding_size` is not `hidden_size`")

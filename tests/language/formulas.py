@@ -105,6 +105,26 @@ class Formulas:
             rows = wanted
         near(m.outputs("hidden", {"mel": mel})[0], rows, "convolution")
 
+    def test_convolution_beside(self):
+        m = self.still("norm layernorm eps 0.5, embedding normalized\n"
+                       "convolution { kernel 3 groups 2, activation silu }")
+        norms = [{"eps": 0.5, "weight": m.weight(of + ".weight"), "bias": m.weight(of + ".bias")}
+                 for of in ("encoder.embedding.norm", "encoder.convolution_norm")]
+        normed = [lambda x, names=names: self.page.meaning("norm", "layernorm", {"x": x, **names}) for names in norms]
+        table = m.weight("encoder.embedding.tokens.weight")
+        ids = (7, 0, 4, 4, 9)
+        rows = [normed[0](table[i]) for i in ids]
+        f = self.page.formulas("convolution", kernel=3, stride=1, x=Around(rows))
+        weight, bias, wanted = m.weight("encoder.convolution.weight"), m.weight("encoder.convolution.bias"), []
+        for i, row in enumerate(rows):
+            wide = []
+            for group in range(2):
+                flat = Row(f["window"](i, c, j) for c in range(3 * group, 3 * group + 3) for j in range(3))
+                wide += [sum(a * b for a, b in zip(w, flat)) + b for w, b in zip(weight[group], bias[group])]
+            convolved = Row(self.page.meaning("activation", "silu", {"x": x}) for x in wide)
+            wanted.append(self.page.formulas("beside", x=Row(row), convolved=convolved, norm=normed[1])["x_next"])
+        near(m.outputs("hidden", {"tokens": list(ids)})[0], wanted, "convolution beside")
+
     def test_sinusoids(self):
         for words, fairseq, halves, offset in (("", False, False, 0), ("halves offset 3", False, True, 3),
                                                ("fairseq offset 2", True, True, 2)):

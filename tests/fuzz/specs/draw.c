@@ -219,6 +219,14 @@ static void draw_width(Draw *d, Section *s, bool decoder) {
     if (!decoder && d->has_decoder && !shared && usual(d, 35)) say_something(d, s, S_d_model);
 }
 
+/* The convolution beside the first layer, whose channels and stride are those of the rows. */
+static void draw_beside(Draw *d, Section *s) {
+    static const Habit habits[] = {{S_activation, 60}};
+    Section *beside = add_section(d, s, BLOCK_CONVOLUTION, "convolution");
+    say_something(d, beside, S_kernel);
+    by_habit(d, beside, habits, COUNT(habits));
+}
+
 static void draw_stack(Draw *d, Section *model, bool decoder) {
     static const Habit habits[] = {{S_embedding, 35}, {S_segments, 15}, {S_position, 55}, {S_norm, 15},
                                    {S_final_norm, 15}};
@@ -232,6 +240,7 @@ static void draw_stack(Draw *d, Section *model, bool decoder) {
     bool image = mel || (input && strncmp(input, "patches", 7) == 0);
     d->patches = image && !mel;
     if (mel) draw_convolutions(d, s);
+    else if (!decoder && usual(d, 15)) draw_beside(d, s);
     if (!tokens) d->wants_source_tokens = true;
     if (!image && !said(s, S_seq)) say_something(d, s, S_seq);
     if (!said(s, S_vocab) && tokens) say_something(d, s, S_vocab);

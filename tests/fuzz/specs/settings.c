@@ -97,10 +97,12 @@ static const char *of_input(Draw *d, const Section *s) {
 static const char *of_channels(Draw *d, const Section *s) { return (void)s, of_width(d); }
 
 static const char *of_kernel(Draw *d, const Section *s) {
-    (void)s;
+    const char *input = said(s, S_input);
+    const bool mel = input && has_word(input, "mel");
     Words w = words_new(d);
     add(&w, DICE_WORD(&d->dice, "1", "3", "3", "5", "9"));
-    if (dice_chance(&d->dice, 40)) add(&w, DICE_WORD(&d->dice, "stride 2", "stride 1", "stride 3"));
+    if (!mel && said_number(s, S_d_model) % 2 == 0) maybe(&w, 40, "groups 2");
+    if (mel && dice_chance(&d->dice, 40)) add(&w, DICE_WORD(&d->dice, "stride 2", "stride 1", "stride 3"));
     maybe(&w, 25, "no_bias");
     return words_done(&w);
 }

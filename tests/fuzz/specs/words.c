@@ -49,6 +49,7 @@ static const struct {
     {S_channels, "", "8", S_input, "mel bins 3 frames 5"},
     {S_kernel, "", "3", S_input, "mel bins 3 frames 5"},
     {S_kernel, "stride", "5 stride 2", S_input, "mel bins 3 frames 5"},
+    {S_kernel, "groups", "3 groups 2", S_input, "mel bins 4 frames 5"},
     {S_kernel, "no_bias", "3 no_bias", S_input, "mel bins 3 frames 5"},
     {S_embedding, "factor", "factor 6|factor 8", 0, NULL},
     {S_embedding, "no_bias", "factor 6 no_bias|factor 8 no_bias", 0, NULL},
