@@ -22,6 +22,7 @@ static const struct {
     {"weights", command_weights, "list the tensors of a spec, or write them as a safetensors file"},
     {"import", command_import, "write the spec of a folder of Hugging Face transformers or a GGUF file"},
     {"get", command_get, "make a program of a model's folder or of a GGUF file, in one step"},
+    {"python", command_python, "write a model as a package for Python"},
     {"fmt", command_fmt, "print a spec in its canonical layout"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

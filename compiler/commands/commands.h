@@ -100,6 +100,7 @@ int command_compile(int argc, char **argv);
 int command_import(int argc, char **argv);
 int command_get(int argc, char **argv);
 int command_pack(int argc, char **argv);
+int command_python(int argc, char **argv);
 
 /* --- compile.c */
 typedef struct CompileOptions {
@@ -117,6 +118,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
 void write_text(Arena *arena, const char *path, const char *text);
 void write_embedded(Arena *arena, const char *folder, const char *const *names); /* files of the runtime, up to NULL */
 void make_folder(const char *folder); /* where it does not exist */
+void make_folders(Arena *arena, const char *folder); /* likewise, with all folders above it */
 
 /* --- import.c: the keys of all --ignore-key options, ended by NULL; an empty name is a usage error. */
 const char *const *ignored_keys(Arena *arena, const char *usage, const ValueNode *nodes);

@@ -54,6 +54,12 @@ void make_folder(const char *folder) {
     if (mkdir(folder, 0777) && errno != EEXIST) fail_system(errno, "%s: the folder cannot be made", folder);
 }
 
+void make_folders(Arena *arena, const char *folder) {
+    for (const char *slash = folder + 1; *folder && (slash = strchr(slash, '/')); slash++)
+        make_folder(arena_copy(arena, folder, (size_t)(slash - folder)));
+    make_folder(folder);
+}
+
 /* Quotes a file's name for a shell. */
 static const char *quoted(Arena *arena, const char *name) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+:@%-";

@@ -63,7 +63,7 @@ static void write_project(const Project *p, Compilation *c, const char *folder, 
     make_folder(tokenizer);
     write_embedded(arena, tokenizer, project_sources(p, true));
     write_embedded(arena, folder, project_sources(p, false));
-    project_tokenizer_write(p, folder);
+    tokenizer_write(arena, &p->tokenizer, folder);
     write_text(arena, arena_printf(arena, "%s/%s.attn", folder, c->model->name), c->source->text);
     write_text(arena, arena_printf(arena, "%s/main.c", folder), program);
     write_text(arena, arena_printf(arena, "%s/Makefile", folder), makefile);
@@ -111,7 +111,8 @@ int command_get(int argc, char **argv) {
     Compilation c = import_model(&p, folder, &import, precision ? &wanted : NULL);
     p.model = c.model;
     project_task(&p);
-    project_tokenizer(&p);
+    p.tokenizer = tokenizer_find(arena, p.imported.folder ? p.imported.folder : source);
+    tokenizer_check(arena, &p.tokenizer, p.model);
     with.weights = p.imported.weights;
     c.source->path = arena_printf(arena, "%s.attn", c.model->name);
     write_project(&p, &c, folder, &with, cc);

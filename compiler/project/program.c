@@ -59,7 +59,7 @@ const char *project_main(const Project *p) {
     vars_text(vars, "P", upper_case(p->arena, m->name));
     vars_text(vars, "version", ATTNC_VERSION);
     vars_text(vars, "task", tasks[p->task]);
-    vars_text(vars, "tokenizer", p->tokenizer);
+    vars_text(vars, "tokenizer", p->tokenizer.name);
     vars_text(vars, "prompt", spelled(p->arena, p->imported.prompt));
     vars_text(vars, "output", output_of(p));
     vars_text(vars, "OUTPUT", upper_case(p->arena, output_of(p)));
@@ -80,13 +80,8 @@ const char *project_main(const Project *p) {
     return writer_text(writer, NULL);
 }
 
-static const char *const tokenizing[] = {"added.c", "attn_tokenizer.h", "attn_tokenizer_internal.h",
-    "attn_tokenizer_json.h", "bpe.c", "buffer.c", "build.c", "decode.c", "encode.c", "files.c", "gguf.c",
-    "gguf_words.c", "json.c", "json_model.c", "json_values.c", "models.c", "normalize.c", "pair.c", "pattern.c",
-    "split.c", "unicode.c", "vocabulary.c", NULL};
-
 const char *const *project_sources(const Project *p, bool tokenizer) {
-    if (tokenizer) return tokenizing;
+    if (tokenizer) return tokenizer_files;
     return runtime_files(p->arena, p->task == TASK_TRANSCRIBE ? RUNTIME_SOUND
                                    : writes(p)                ? RUNTIME_SEARCH
                                                               : RUNTIME_THREADS);

@@ -31,6 +31,11 @@ typedef struct Speech {
     int64_t transcribe, translate;
 } Speech;
 
+typedef struct TokenizerFile {
+    const char *path; /* where it is read */
+    const char *name; /* tokenizer.json, tokenizer.bin, vocab.txt or tokenizer.gguf: its name in a project */
+} TokenizerFile;
+
 typedef struct Project {
     Arena *arena;
     const char *source; /* the folder or the GGUF file */
@@ -43,7 +48,7 @@ typedef struct Project {
     bool squashed;       /* of TASK_RERANK: the number is the logistic function of the logit */
     int64_t forced;      /* of TASK_TRANSLATE: the token behind `start`, or -1 */
     Speech speech;       /* of TASK_TRANSCRIBE */
-    const char *tokenizer; /* the name of the tokenizer's file in the project */
+    TokenizerFile tokenizer;
 } Project;
 
 /* --- runtime_files.c: the files of the runtime, in parts of which each needs those before it. */
@@ -52,7 +57,8 @@ typedef enum RuntimePart {
     RUNTIME_SEARCH,  /* search over logits */
     RUNTIME_SOUND    /* spectrograms, and the words of a sound */
 } RuntimePart;
-extern const char *const runtime_stems[]; /* of all parts, without .c and .h; ended by NULL */
+extern const char *const runtime_stems[];   /* of all parts, without .c and .h; ended by NULL */
+extern const char *const tokenizer_files[]; /* of the tokenizer, ended by NULL */
 /* The names of all parts up to `last`, ended by NULL. */
 const char *const *runtime_files(Arena *arena, RuntimePart last);
 /* Whether the model's input is a spectrogram. */
@@ -85,10 +91,13 @@ const char *project_precision(Arena *arena, const char *spec, const Precision *p
 /* The same with this line as its head. */
 const char *project_head(Arena *arena, const char *spec, const char *line);
 
-/* --- tokenizer.c: finds the file of the tokenizer and sets project->tokenizer; a failure where there is none. */
-void project_tokenizer(Project *project);
-/* Writes it into the folder. */
-void project_tokenizer_write(const Project *project, const char *folder);
+/* --- tokenizer.c */
+/* The tokenizer of a folder, of a GGUF file, or the file itself; a failure where a folder has none. */
+TokenizerFile tokenizer_find(Arena *arena, const char *path);
+/* A failure where it has more ids than the model has rows in the table of its texts. */
+void tokenizer_check(Arena *arena, const TokenizerFile *file, const Model *model);
+/* Writes it into the folder; of a GGUF file the keys alone. */
+void tokenizer_write(Arena *arena, const TokenizerFile *file, const char *folder);
 
 /* --- program.c: the text of main.c, of the Makefile, and of a call of the program that shows what it does. */
 const char *project_main(const Project *project);

@@ -4,6 +4,11 @@
 const char *const runtime_stems[] = {"attn_runtime", "attn_generate",   "attn_sample",
                                      "attn_mel",     "attn_transcribe", NULL};
 
+const char *const tokenizer_files[] = {"added.c", "attn_tokenizer.h", "attn_tokenizer_internal.h",
+    "attn_tokenizer_json.h", "bpe.c", "buffer.c", "build.c", "decode.c", "encode.c", "files.c", "gguf.c",
+    "gguf_words.c", "json.c", "json_model.c", "json_values.c", "models.c", "normalize.c", "pair.c", "pattern.c",
+    "split.c", "unicode.c", "vocabulary.c", NULL};
+
 const char *const *runtime_files(Arena *arena, RuntimePart last) {
     static const int counts[] = {[RUNTIME_THREADS] = 1, [RUNTIME_SEARCH] = 3, [RUNTIME_SOUND] = 5};
     const char **files = arena_array(arena, (size_t)(2 * counts[last]) + 1, sizeof *files);

@@ -9,14 +9,17 @@
 enum { MOST_BYTES = 1 << 28 }; /* as the tokenizer of the runtime reads at most */
 enum { GGUF_TENSORS_AT = 8, GGUF_KEYS_AT = 24 }; /* in the header: the number of tensors, and its end */
 
-static const char *in_folder(const Project *p, const char *name) {
-    return arena_printf(p->arena, "%s/%s", p->imported.folder, name);
+enum { JSON, PIECES, LINES, GGUF };
+static const char *const names[] = {"tokenizer.json", "tokenizer.bin", "vocab.txt", "tokenizer.gguf"};
+
+static const char *in_folder(Arena *arena, const char *folder, const char *name) {
+    return arena_printf(arena, "%s/%s", folder, name);
 }
 
 /* vocab.txt has no word on capitals; tokenizer_config.json has. */
-static void check_vocabulary(const Project *p) {
-    const char *path = in_folder(p, "tokenizer_config.json");
-    const cJSON *config = file_exists(path) ? config_read(p->arena, path) : NULL;
+static void check_vocabulary(Arena *arena, const char *folder) {
+    const char *path = in_folder(arena, folder, "tokenizer_config.json");
+    const cJSON *config = file_exists(path) ? config_read(arena, path) : NULL;
     if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(config, "do_lower_case")))
         fail("%s: `do_lower_case` is false, and vocab.txt alone is read as of a model without capitals; tokenizer.json "
              "is needed", path);
@@ -29,9 +32,9 @@ static double larger(const cJSON *id, double most) {
 }
 
 /* One more than the largest id of a tokenizer.json. What else the file says is for the tokenizer to read. */
-static double ids_of_json(const Project *p, const char *path) {
+static double ids_of_json(Arena *arena, const char *path) {
     size_t size;
-    const char *text = file_read(p->arena, path, MOST_BYTES, &size);
+    const char *text = file_read(arena, path, MOST_BYTES, &size);
     json_begin();
     cJSON *root = cJSON_ParseWithLength(text, size);
     if (!root && json_starved()) out_of_memory();
@@ -47,9 +50,9 @@ static double ids_of_json(const Project *p, const char *path) {
 }
 
 /* The lines of a vocab.txt, each of which is a token. */
-static double ids_of_lines(const Project *p, const char *path) {
+static double ids_of_lines(Arena *arena, const char *path) {
     size_t size;
-    const char *text = file_read(p->arena, path, MOST_BYTES, &size);
+    const char *text = file_read(arena, path, MOST_BYTES, &size);
     double lines = size && text[size - 1] != '\n';
     for (size_t i = 0; i < size; i++) lines += text[i] == '\n';
     return lines;
@@ -57,10 +60,10 @@ static double ids_of_lines(const Project *p, const char *path) {
 
 /* The pieces of a file of llama2.c: a length, and for each piece a score, its length and its bytes. What ends early is
  * for the tokenizer to refuse. */
-static double ids_of_pieces(const Project *p, const char *path) {
+static double ids_of_pieces(Arena *arena, const char *path) {
     enum { HEAD = 4, PIECE = 8 };
     size_t size, at = HEAD;
-    const char *bytes = file_read(p->arena, path, MOST_BYTES, &size);
+    const char *bytes = file_read(arena, path, MOST_BYTES, &size);
     int64_t count = 0;
     for (uint32_t length; at + PIECE <= size; at += PIECE + length, count++) {
         memcpy(&length, bytes + at + PIECE / 2, sizeof length);
@@ -69,71 +72,65 @@ static double ids_of_pieces(const Project *p, const char *path) {
     return (double)count;
 }
 
-static double ids_of_gguf(const Project *p) {
-    const GgufFile file = gguf_read(p->arena, file_map(p->arena, p->source));
-    if (!gguf_find(&file, "tokenizer.ggml.model"))
-        fail("%s: it has no tokenizer (the key tokenizer.ggml.model)", p->source);
+static double ids_of_gguf(Arena *arena, const char *path) {
+    const GgufFile file = gguf_read(arena, file_map(arena, path));
+    if (!gguf_find(&file, "tokenizer.ggml.model")) fail("%s: it has no tokenizer (the key tokenizer.ggml.model)", path);
     const GgufEntry *tokens = gguf_find(&file, "tokenizer.ggml.tokens");
     return tokens ? (double)tokens->count : 0;
 }
 
-/* A model has a row for each token, and perhaps more rows. */
-static void check_ids(const Project *p) {
-    const Stack *reader = project_text_stack(p->model);
-    const char *path = p->imported.folder ? in_folder(p, p->tokenizer) : p->source;
-    const double ids = !p->imported.folder                ? ids_of_gguf(p)
-                       : text_ends(p->tokenizer, ".json") ? ids_of_json(p, path)
-                       : text_ends(p->tokenizer, ".bin")  ? ids_of_pieces(p, path)
-                                                          : ids_of_lines(p, path);
+void tokenizer_check(Arena *arena, const TokenizerFile *file, const Model *model) {
+    static double (*const counts[])(Arena *, const char *) = {ids_of_json, ids_of_pieces, ids_of_lines, ids_of_gguf};
+    const Stack *reader = project_text_stack(model);
+    int kind = 0;
+    while (file->name != names[kind]) kind++;
+    const double ids = counts[kind](arena, file->path);
     if (ids > (double)reader->vocab)
-        fail("%s: the tokenizer has %.0f ids, and the model has rows for %lld", path, ids, (long long)reader->vocab);
+        fail("%s: the tokenizer has %.0f ids, and the model has rows for %lld", file->path, ids,
+             (long long)reader->vocab);
 }
 
-/* Sets the file of a folder that the tokenizer of the runtime reads. */
-static void find_file(Project *p) {
-    static const char *const names[] = {"tokenizer.json", "tokenizer.bin", "vocab.txt"};
-    const char *folder = p->imported.folder;
-    for (size_t i = 0; !p->tokenizer && i < sizeof names / sizeof *names; i++)
-        if (file_exists(in_folder(p, names[i]))) p->tokenizer = names[i];
-    const bool pairs = file_exists(in_folder(p, "merges.txt")); /* whose vocabulary is not that of a BERT */
-    if (!p->tokenizer || (pairs && strcmp(p->tokenizer, "vocab.txt") == 0))
+/* The file of a folder that the tokenizer of the runtime reads. */
+static TokenizerFile in_folder_found(Arena *arena, const char *folder) {
+    int kind = JSON;
+    while (kind < GGUF && !file_exists(in_folder(arena, folder, names[kind]))) kind++;
+    const bool pairs = file_exists(in_folder(arena, folder, "merges.txt")); /* whose vocabulary is not that of a BERT */
+    if (kind == GGUF || (kind == LINES && pairs))
         fail("%s: the folder has no tokenizer.json, which the program reads; with the PyPI package transformers, "
              "AutoTokenizer.from_pretrained(\"%s\").save_pretrained(\"%s\") writes it", folder, folder, folder);
-    if (strcmp(p->tokenizer, "vocab.txt") == 0) check_vocabulary(p);
+    if (kind == LINES) check_vocabulary(arena, folder);
+    return (TokenizerFile){in_folder(arena, folder, names[kind]), names[kind]};
 }
 
-void project_tokenizer(Project *p) {
-    if (p->imported.folder) find_file(p);
-    else p->tokenizer = "tokenizer.gguf";
-    check_ids(p);
-}
-
-static void copy_file(const Project *p, const char *from, const char *to) {
-    size_t size;
-    const char *bytes = file_read(p->arena, from, MOST_BYTES, &size);
-    OutputFile *output = output_open(p->arena, to);
-    output_write(output, bytes, size);
-    output_commit(output);
+TokenizerFile tokenizer_find(Arena *arena, const char *path) {
+    if (folder_exists(path)) return in_folder_found(arena, path);
+    if (gguf_is(arena, path)) return (TokenizerFile){path, names[GGUF]};
+    const int kind = text_ends(path, ".json") ? JSON : text_ends(path, ".bin") ? PIECES : LINES;
+    return (TokenizerFile){path, names[kind]};
 }
 
 /* The header and the keys, which end with the value of the last one. */
-static void write_keys(const Project *p, const char *to) {
-    const MappedFile mapped = file_map(p->arena, p->source);
-    const GgufFile file = gguf_read(p->arena, mapped);
+static void write_keys(Arena *arena, const char *from, OutputFile *output) {
+    const MappedFile mapped = file_map(arena, from);
+    const GgufFile file = gguf_read(arena, mapped);
     const uint8_t *end = mapped.data + GGUF_KEYS_AT;
     for (size_t i = 0; i < file.count; i++) {
         const uint8_t *behind = gguf_end(&file.entries[i]);
         if (behind > end) end = behind;
     }
-    OutputFile *output = output_open(p->arena, to);
     output_write(output, mapped.data, GGUF_TENSORS_AT);
     output_write(output, (const uint8_t[8]){0}, 8);
     output_write(output, mapped.data + GGUF_TENSORS_AT + 8, (size_t)(end - mapped.data) - GGUF_TENSORS_AT - 8);
-    output_commit(output);
 }
 
-void project_tokenizer_write(const Project *p, const char *folder) {
-    const char *to = arena_printf(p->arena, "%s/%s", folder, p->tokenizer);
-    if (p->imported.folder) copy_file(p, in_folder(p, p->tokenizer), to);
-    else write_keys(p, to);
+void tokenizer_write(Arena *arena, const TokenizerFile *file, const char *folder) {
+    OutputFile *output = output_open(arena, in_folder(arena, folder, file->name));
+    if (file->name == names[GGUF]) {
+        write_keys(arena, file->path, output);
+    } else {
+        size_t size;
+        const char *bytes = file_read(arena, file->path, MOST_BYTES, &size);
+        output_write(output, bytes, size);
+    }
+    output_commit(output);
 }

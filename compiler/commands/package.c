@@ -1,0 +1,75 @@
+/* package.c: attnc python, rust and page write a model as another language takes it. */
+#include "../package/package.h"
+#include "commands.h"
+
+#include <string.h>
+
+#define HELP_TOKENIZER \
+    "  --tokenizer F        tokenizer.json, a vocab.txt, a tokenizer.bin of llama2.c, a GGUF file, or a folder with one\n"
+
+static const char python_usage[] =
+    "attnc python SPEC [--weights F[,F…]|random:SEED] [--tokenizer F] -o DIR [--target T[,T…]]\n"
+    "                 [--precision P] [--reproducible]\n"
+    "  -o DIR               folder for the package, which `pip install DIR` builds; it is created if it does not exist\n"
+    HELP_WEIGHTS ";\n"
+    "                       the package contains them\n" HELP_TOKENIZER
+    "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n" HELP_PRECISION
+    HELP_REPRODUCIBLE;
+
+/* The C, what is beside it, and all texts of the package, which appear together. */
+static void write_package(Compilation *c, const PackageKind *kind, const char *folder, CompileOptions *with,
+                          const TokenizerFile *tokenizer) {
+    Arena *arena = c->arena;
+    spec_compile(c, STAGE_PLAN);
+    const Package package = {arena, c, with->weights != NULL, tokenizer->name};
+    const PackageFile *files = kind->files(&package);
+    const char *inner = kind->c_folder(&package);
+    const char *to = *inner ? arena_printf(arena, "%s/%s", folder, inner) : folder;
+    make_folders(arena, to);
+    compile_write(c, to, with);
+    write_embedded(arena, to, runtime_files(arena, kind->runtime));
+    if (tokenizer->path) {
+        tokenizer_write(arena, tokenizer, to);
+        if (kind->tokenizing) {
+            const char *sources = arena_printf(arena, "%s/tokenizer", to);
+            make_folder(sources);
+            write_embedded(arena, sources, tokenizer_files);
+        }
+    }
+    for (; files->path; files++) {
+        const char *path = arena_printf(arena, "%s/%s", folder, files->path);
+        make_folders(arena, arena_copy(arena, path, (size_t)(strrchr(path, '/') - path)));
+        write_text(arena, path, files->text);
+    }
+    outputs_release();
+    progress_end();
+}
+
+static int package_command(int argc, char **argv, const char *usage, const PackageKind *kind) {
+    Arena *arena = arena_new();
+    const char *path, *folder = NULL, *precision = NULL, *tokenizer = NULL;
+    bool reproducible = false;
+    CompileOptions with = {.usage = usage};
+    const Option options[] = {{"-o", .text = &folder}, {"--target", .text = &with.target},
+                              {"--weights", .text = &with.weights}, {"--tokenizer", .text = &tokenizer},
+                              {"--precision", .text = &precision}, {"--reproducible", .flag = &reproducible}};
+    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
+    if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
+    if (!with.target) with.target = kind->targets;
+    if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
+    c.reproducible = reproducible;
+    with.words = precision ? arena_printf(arena, " --precision %s", precision) : "";
+    TokenizerFile file = {0};
+    if (tokenizer) {
+        file = tokenizer_find(arena, tokenizer);
+        tokenizer_check(arena, &file, c.model);
+    }
+    write_package(&c, kind, folder, &with, &file);
+    arena_free(arena);
+    return EXIT_FINE;
+}
+
+int command_python(int argc, char **argv) {
+    return package_command(argc, argv, python_usage, &package_python);
+}

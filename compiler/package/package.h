@@ -1,0 +1,33 @@
+/* package.h: what stands around the C of a model so that another language can use it: a Python package, a Rust crate, a
+ * page for browsers. Each is a list of texts, which the command writes beside the C. */
+#ifndef PACKAGE_H
+#define PACKAGE_H
+
+#include "../project/project.h"
+
+typedef struct Package {
+    Arena *arena;
+    const Compilation *c;  /* at STAGE_PLAN or later */
+    bool weights;          /* NAME.attnw stands beside the C */
+    const char *tokenizer; /* the name of the tokenizer's file beside the C, as of TokenizerFile, or NULL */
+} Package;
+
+/* A file of a package; `path` is relative to its folder, with `/`. */
+typedef struct PackageFile {
+    const char *path, *text;
+} PackageFile;
+
+/* A kind of package. */
+typedef struct PackageKind {
+    /* The folder of the C, the weights and the tokenizer's file, relative to that of the package; "" is the same one. */
+    const char *(*c_folder)(const Package *package);
+    /* The texts of all other files, ended by a NULL path. What the package cannot do is a failure with EXIT_CANNOT. */
+    const PackageFile *(*files)(const Package *package);
+    const char *targets; /* of the C, unless --target names others, as "wasm"; NULL: those of attnc compile */
+    RuntimePart runtime; /* the files of the runtime beside the C */
+    bool tokenizing;     /* the sources of the tokenizer stand in `tokenizer` beside the C where there is a file */
+} PackageKind;
+
+extern const PackageKind package_python;
+
+#endif
