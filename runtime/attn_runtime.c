@@ -1,4 +1,5 @@
-/* See attn_runtime.h. Needs POSIX threads and mmap; uses affinity masks and huge pages where the system has them. */
+/* See attn_runtime.h. Needs POSIX threads and mmap, or Windows 7 and later; uses affinity masks and huge pages where the
+ * system has them. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -12,19 +13,26 @@
 #include "attn_runtime.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#include <malloc.h>
+#include <process.h>
+#include <windows.h>
+#else
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#endif
 #if defined(__linux__) && defined(__x86_64__)
 #include <cpuid.h>
 #include <string.h>
@@ -43,6 +51,131 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_THRESHOLD ((size_t)4 << 20)
 
+/* ---------------------------------------------------------------- locks, threads and time of the system */
+
+#ifdef _WIN32
+
+typedef SRWLOCK Mutex;
+typedef CONDITION_VARIABLE Condition;
+typedef HANDLE Thread;
+#define THREAD_RESULT unsigned __stdcall
+#define THREAD_END 0
+
+static void mutex_lock(Mutex *mutex) { AcquireSRWLockExclusive(mutex); }
+static void mutex_unlock(Mutex *mutex) { ReleaseSRWLockExclusive(mutex); }
+static void condition_wait(Condition *c, Mutex *mutex) { SleepConditionVariableSRW(c, mutex, INFINITE, 0); }
+static void condition_signal(Condition *c) { WakeConditionVariable(c); }
+static void condition_broadcast(Condition *c) { WakeAllConditionVariable(c); }
+static void yield_thread(void) { SwitchToThread(); }
+
+static int locks_begin(Mutex *mutex, Condition *a, Condition *b) {
+    InitializeSRWLock(mutex);
+    InitializeConditionVariable(a);
+    InitializeConditionVariable(b);
+    return 0;
+}
+
+static void locks_end(Mutex *mutex, Condition *a, Condition *b) { (void)mutex, (void)a, (void)b; }
+
+static int thread_begin(Thread *thread, unsigned(__stdcall *run)(void *), void *with) {
+    *thread = (HANDLE)_beginthreadex(NULL, 0, run, with, 0, NULL);
+    return *thread == NULL ? EAGAIN : 0;
+}
+
+static void thread_join(Thread thread) {
+    WaitForSingleObject(thread, INFINITE);
+    CloseHandle(thread);
+}
+
+static int64_t monotonic_ns(void) {
+    LARGE_INTEGER count, rate;
+    QueryPerformanceCounter(&count);
+    QueryPerformanceFrequency(&rate);
+    return (int64_t)((double)count.QuadPart * 1e9 / (double)rate.QuadPart);
+}
+
+/* Returns 0 or an errno value. */
+static int memory_aligned(void **memory, size_t alignment, size_t bytes) {
+    *memory = _aligned_malloc(bytes, alignment);
+    return *memory == NULL ? ENOMEM : 0;
+}
+
+static void memory_free(void *memory) { _aligned_free(memory); }
+
+#else
+
+typedef pthread_mutex_t Mutex;
+typedef pthread_cond_t Condition;
+typedef pthread_t Thread;
+#define THREAD_RESULT void *
+#define THREAD_END NULL
+
+static void mutex_lock(Mutex *mutex) { pthread_mutex_lock(mutex); }
+static void mutex_unlock(Mutex *mutex) { pthread_mutex_unlock(mutex); }
+static void condition_wait(Condition *c, Mutex *mutex) { pthread_cond_wait(c, mutex); }
+static void condition_signal(Condition *c) { pthread_cond_signal(c); }
+static void condition_broadcast(Condition *c) { pthread_cond_broadcast(c); }
+static void yield_thread(void) { sched_yield(); }
+
+/* Returns 0, or an errno value after destroying what it had initialized. */
+static int locks_begin(Mutex *mutex, Condition *a, Condition *b) {
+    int error = pthread_mutex_init(mutex, NULL);
+    if (error != 0) {
+        return error;
+    }
+    error = pthread_cond_init(a, NULL);
+    if (error == 0) {
+        error = pthread_cond_init(b, NULL);
+        if (error == 0) {
+            return 0;
+        }
+        pthread_cond_destroy(a);
+    }
+    pthread_mutex_destroy(mutex);
+    return error;
+}
+
+static void locks_end(Mutex *mutex, Condition *a, Condition *b) {
+    pthread_cond_destroy(b);
+    pthread_cond_destroy(a);
+    pthread_mutex_destroy(mutex);
+}
+
+/* Signals that a thread causes itself: were they blocked, the system would end the process without calling the
+ * application's handler. */
+static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+/* Starts a thread with all other signals blocked. */
+static int thread_begin(Thread *thread, void *(*run)(void *), void *with) {
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof FAULTS / sizeof *FAULTS; i++) {
+        sigdelset(&blocked, FAULTS[i]);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    int error = pthread_create(thread, NULL, run, with);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static void thread_join(Thread thread) { pthread_join(thread, NULL); }
+
+static int64_t monotonic_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int memory_aligned(void **memory, size_t alignment, size_t bytes) {
+    return posix_memalign(memory, alignment, bytes);
+}
+
+static void memory_free(void *memory) { free(memory); }
+
+#endif
+
+/* ---------------------------------------------------------------- the pool */
+
 /* A ticket identifies a run by its number; its low bits are the number of threads that take part, including the caller.
  * A worker reads both in one load, so a worker that takes no part never reads the fields of a run that may be over. */
 #define TICKET_BITS 9
@@ -53,7 +186,7 @@ typedef struct Worker {
     _Atomic uint64_t begun;                    /* ticket of the last run whose share has begun, in whichever thread */
     attn_pool *pool;
     int index;
-    pthread_t thread;
+    Thread thread;
 } Worker;
 
 struct attn_pool {
@@ -71,9 +204,9 @@ struct attn_pool {
     int threads;
     bool crowded;
 
-    alignas(CACHE_LINE) pthread_mutex_t mutex;
-    pthread_cond_t posted;
-    pthread_cond_t finished;
+    alignas(CACHE_LINE) Mutex mutex;
+    Condition posted;
+    Condition finished;
 
     Worker workers[]; /* threads - 1; thread t is workers[t - 1] */
 };
@@ -84,12 +217,6 @@ static void cpu_relax(void) {
 #elif defined(__aarch64__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7)
     __asm__ volatile("yield" ::: "memory");
 #endif
-}
-
-static int64_t monotonic_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 /* Spins until *word equals `value` (with `equal`) or differs from it (without). Returns false when the caller should
@@ -107,7 +234,7 @@ static bool spin(const attn_pool *pool, _Atomic uint64_t *word, uint64_t value, 
             if (round == CROWDED_YIELDS) {
                 return false;
             }
-            sched_yield();
+            yield_thread();
         } else if (round == 0) {
             start = monotonic_ns();
         } else if (monotonic_ns() - start >= SPIN_NS) {
@@ -123,26 +250,26 @@ static bool spin(const attn_pool *pool, _Atomic uint64_t *word, uint64_t value, 
 
 static uint64_t await_ticket(attn_pool *pool, uint64_t seen) {
     if (!spin(pool, &pool->ticket, seen, false)) {
-        pthread_mutex_lock(&pool->mutex);
+        mutex_lock(&pool->mutex);
         atomic_fetch_add(&pool->sleepers, 1);
         while (atomic_load(&pool->ticket) == seen) {
-            pthread_cond_wait(&pool->posted, &pool->mutex);
+            condition_wait(&pool->posted, &pool->mutex);
         }
         atomic_fetch_sub(&pool->sleepers, 1);
-        pthread_mutex_unlock(&pool->mutex);
+        mutex_unlock(&pool->mutex);
     }
     return atomic_load_explicit(&pool->ticket, memory_order_acquire);
 }
 
 static void await_worker(attn_pool *pool, Worker *worker, uint64_t ticket) {
     if (!spin(pool, &worker->done, ticket, true)) {
-        pthread_mutex_lock(&pool->mutex);
+        mutex_lock(&pool->mutex);
         atomic_store(&pool->awaited, worker->index);
         while (atomic_load(&worker->done) != ticket) {
-            pthread_cond_wait(&pool->finished, &pool->mutex);
+            condition_wait(&pool->finished, &pool->mutex);
         }
         atomic_store(&pool->awaited, 0);
-        pthread_mutex_unlock(&pool->mutex);
+        mutex_unlock(&pool->mutex);
     }
 }
 
@@ -152,9 +279,9 @@ static uint64_t post_ticket(attn_pool *pool, int parts) {
     uint64_t ticket = number << TICKET_BITS | (uint64_t)parts;
     atomic_store(&pool->ticket, ticket);
     if (atomic_load(&pool->sleepers) != 0) {
-        pthread_mutex_lock(&pool->mutex);
-        pthread_cond_broadcast(&pool->posted);
-        pthread_mutex_unlock(&pool->mutex);
+        mutex_lock(&pool->mutex);
+        condition_broadcast(&pool->posted);
+        mutex_unlock(&pool->mutex);
     }
     return ticket;
 }
@@ -162,9 +289,9 @@ static uint64_t post_ticket(attn_pool *pool, int parts) {
 static void post_done(attn_pool *pool, Worker *worker, uint64_t ticket) {
     atomic_store(&worker->done, ticket);
     if (atomic_load(&pool->awaited) == worker->index) {
-        pthread_mutex_lock(&pool->mutex);
-        pthread_cond_signal(&pool->finished);
-        pthread_mutex_unlock(&pool->mutex);
+        mutex_lock(&pool->mutex);
+        condition_signal(&pool->finished);
+        mutex_unlock(&pool->mutex);
     }
 }
 
@@ -188,7 +315,7 @@ static bool begin_share(Worker *worker, uint64_t ticket) {
     return false;
 }
 
-static void *worker_main(void *argument) {
+static THREAD_RESULT worker_main(void *argument) {
     Worker *worker = argument;
     attn_pool *pool = worker->pool;
     uint64_t ticket = 0;
@@ -196,7 +323,7 @@ static void *worker_main(void *argument) {
         ticket = await_ticket(pool, ticket);
         int parts = (int)(ticket & ((1u << TICKET_BITS) - 1));
         if (parts == TICKET_STOP) {
-            return NULL;
+            return THREAD_END;
         }
         if (worker->index < parts && begin_share(worker, ticket)) {
             run_share(worker->index, pool->threads, pool->count, pool->task, pool->with);
@@ -205,29 +332,11 @@ static void *worker_main(void *argument) {
     }
 }
 
-/* Returns 0, or an errno value after destroying what it had initialized. */
-static int locks_init(attn_pool *pool) {
-    int error = pthread_mutex_init(&pool->mutex, NULL);
-    if (error != 0) {
-        return error;
-    }
-    error = pthread_cond_init(&pool->posted, NULL);
-    if (error == 0) {
-        error = pthread_cond_init(&pool->finished, NULL);
-        if (error == 0) {
-            return 0;
-        }
-        pthread_cond_destroy(&pool->posted);
-    }
-    pthread_mutex_destroy(&pool->mutex);
-    return error;
-}
-
 /* Returns a pool whose workers are not started yet, or NULL with errno set. */
 static attn_pool *pool_alloc(int threads) {
     void *memory;
     size_t bytes = sizeof(attn_pool) + (size_t)(threads - 1) * sizeof(Worker);
-    int error = posix_memalign(&memory, CACHE_LINE, bytes);
+    int error = memory_aligned(&memory, CACHE_LINE, bytes);
     if (error != 0) {
         errno = error;
         return NULL;
@@ -249,8 +358,8 @@ static attn_pool *pool_alloc(int threads) {
         worker->pool = pool;
         worker->index = t;
     }
-    if ((error = locks_init(pool)) != 0) {
-        free(pool);
+    if ((error = locks_begin(&pool->mutex, &pool->posted, &pool->finished)) != 0) {
+        memory_free(pool);
         errno = error;
         return NULL;
     }
@@ -261,17 +370,11 @@ static attn_pool *pool_alloc(int threads) {
 static void pool_destroy(attn_pool *pool, int started) {
     post_ticket(pool, TICKET_STOP);
     for (int i = 0; i < started; i++) {
-        pthread_join(pool->workers[i].thread, NULL);
+        thread_join(pool->workers[i].thread);
     }
-    pthread_cond_destroy(&pool->finished);
-    pthread_cond_destroy(&pool->posted);
-    pthread_mutex_destroy(&pool->mutex);
-    free(pool);
+    locks_end(&pool->mutex, &pool->posted, &pool->finished);
+    memory_free(pool);
 }
-
-/* Signals that a thread causes itself: were they blocked, the system would end the process without calling the
- * application's handler. */
-static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
 attn_pool *attn_pool_new(int threads) {
     if (threads < 1 || threads > ATTN_MAX_THREADS) {
@@ -282,20 +385,13 @@ attn_pool *attn_pool_new(int threads) {
     if (pool == NULL) {
         return NULL;
     }
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof FAULTS / sizeof *FAULTS; i++) {
-        sigdelset(&blocked, FAULTS[i]);
-    }
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     int started = 0;
     int error = 0;
     while (started < threads - 1 && error == 0) {
         Worker *worker = &pool->workers[started];
-        error = pthread_create(&worker->thread, NULL, worker_main, worker);
+        error = thread_begin(&worker->thread, worker_main, worker);
         started += error == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0) {
         pool_destroy(pool, started);
         errno = error;
@@ -356,7 +452,15 @@ int attn_cpu_count(void) {
         }
     }
 #endif
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef _WIN32
+    DWORD_PTR usable, all;
+    if (GetProcessAffinityMask(GetCurrentProcess(), &usable, &all) && usable != 0) {
+        return __builtin_popcountll((unsigned long long)usable);
+    }
+    const DWORD online = GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+#else
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
     return online < 1 ? 1 : (int)online;
 }
 
@@ -368,7 +472,7 @@ void *attn_alloc(size_t bytes) {
     }
     size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) / alignment * alignment;
     void *memory;
-    int error = posix_memalign(&memory, alignment, rounded);
+    int error = memory_aligned(&memory, alignment, rounded);
     if (error != 0) {
         errno = error;
         return NULL;
@@ -384,8 +488,101 @@ void *attn_alloc(size_t bytes) {
 }
 
 void attn_free(void *memory) {
-    free(memory);
+    memory_free(memory);
 }
+
+/* ---------------------------------------------------------------- files */
+
+#ifdef _WIN32
+
+/* The errno value of the last error. */
+static int last_error(void) {
+    switch (GetLastError()) {
+    case ERROR_FILE_NOT_FOUND:
+    case ERROR_PATH_NOT_FOUND:
+    case ERROR_INVALID_NAME: return ENOENT;
+    case ERROR_ACCESS_DENIED:
+    case ERROR_SHARING_VIOLATION: return EACCES;
+    case ERROR_NOT_ENOUGH_MEMORY:
+    case ERROR_OUTOFMEMORY: return ENOMEM;
+    default: return EIO;
+    }
+}
+
+static int map_bytes(HANDLE file, size_t size, attn_file *out) {
+    HANDLE mapping = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
+    if (mapping == NULL) {
+        return last_error();
+    }
+    const void *data = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, size);
+    const int error = data == NULL ? last_error() : 0;
+    CloseHandle(mapping); /* the view keeps it */
+    if (error == 0) {
+        *out = (attn_file){data, size, 0};
+    }
+    return error;
+}
+
+static int load_bytes(HANDLE file, size_t size, attn_file *out) {
+    unsigned char *data = attn_alloc(size);
+    if (data == NULL) {
+        return ENOMEM;
+    }
+    for (size_t have = 0; have < size;) {
+        const DWORD most = size - have > 1u << 30 ? 1u << 30 : (DWORD)(size - have);
+        DWORD got = 0;
+        if (!ReadFile(file, data + have, most, &got, NULL) || got == 0) {
+            const int error = got == 0 ? EIO : last_error();
+            attn_free(data);
+            return error;
+        }
+        have += got;
+    }
+    *out = (attn_file){data, size, 1};
+    return 0;
+}
+
+/* Opens a file, whose path is in UTF-8. */
+static int open_path(const char *path, HANDLE *file) {
+    const int length = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
+    wchar_t *wide = length > 0 ? malloc((size_t)length * sizeof *wide) : NULL;
+    if (wide == NULL) {
+        return length > 0 ? ENOMEM : ENOENT;
+    }
+    MultiByteToWideChar(CP_UTF8, 0, path, -1, wide, length);
+    const DWORD kind = GetFileAttributesW(wide);
+    int error = kind == INVALID_FILE_ATTRIBUTES ? last_error() : kind & FILE_ATTRIBUTE_DIRECTORY ? EISDIR : 0;
+    if (error == 0) {
+        *file = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+        error = *file == INVALID_HANDLE_VALUE ? last_error() : 0;
+    }
+    free(wide);
+    return error;
+}
+
+static int open_file(const char *path, int (*get)(HANDLE file, size_t size, attn_file *out), attn_file *out) {
+    *out = (attn_file){NULL, 0, 0};
+    HANDLE file;
+    LARGE_INTEGER size;
+    int error = open_path(path, &file);
+    if (error != 0) {
+        return error;
+    }
+    if (GetFileType(file) != FILE_TYPE_DISK || !GetFileSizeEx(file, &size) || size.QuadPart <= 0) {
+        error = EINVAL;
+    } else {
+        error = (uint64_t)size.QuadPart > SIZE_MAX ? EFBIG : get(file, (size_t)size.QuadPart, out);
+    }
+    CloseHandle(file);
+    return error;
+}
+
+static void unmap(void *data, size_t size) {
+    (void)size;
+    UnmapViewOfFile(data);
+}
+
+#else
 
 /* Returns 0 or an errno value. Writes *size only on success. */
 static int regular_size(int descriptor, size_t *size) {
@@ -453,6 +650,12 @@ static int open_file(const char *path, int (*get)(int descriptor, size_t size, a
     return error;
 }
 
+static void unmap(void *data, size_t size) {
+    munmap(data, size);
+}
+
+#endif
+
 int attn_map_file(const char *path, attn_file *out) {
     return open_file(path, map_bytes, out);
 }
@@ -469,7 +672,7 @@ void attn_close_file(attn_file *file) {
     if (file->loaded) {
         attn_free(data);
     } else {
-        munmap(data, file->size);
+        unmap(data, file->size);
     }
     *file = (attn_file){NULL, 0, 0};
 }

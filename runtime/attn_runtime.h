@@ -1,4 +1,4 @@
-/* Runtime for generated code: a thread pool, read-only file maps and aligned memory. C11 and C++17, POSIX threads. */
+/* Runtime for generated code: a thread pool, read-only file maps and aligned memory. C11 and C++17, POSIX threads or Windows. */
 #ifndef ATTN_RUNTIME_H
 #define ATTN_RUNTIME_H
 
@@ -68,7 +68,8 @@ int attn_probe_tiles(void);
 
 /* Maps the regular file at `path` privately and read-only into *out. Returns 0, or an errno value with *out zeroed:
  * EISDIR for a directory, EINVAL for an empty file or another kind of file, EFBIG when the file exceeds the address
- * space, or the error of open, fstat or mmap. The file must not shrink while it is mapped: reading past its new end
+ * space, or the error of open, fstat or mmap; on Windows, where `path` is UTF-8, the nearest to that of the system. The
+ * file must not shrink while it is mapped: reading past its new end
  * raises SIGBUS. Callable from any thread, and all threads may read the map. */
 int attn_map_file(const char *path, attn_file *out);
 

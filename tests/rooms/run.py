@@ -23,7 +23,8 @@ WRITERS = {"compiler/support/report.c", "compiler/engine/guard.c", "compiler/syn
 
 LINES = {"compiler": 600, "runtime": 600, "tests": 800}  # of a file, by folder
 FUNCTION_LINES, MACRO_LINES, COLUMNS = 80, 70, 120
-WHOLE = ("compiler/attnc.h",)  # the map of the compiler has one file, however long
+# The map of the compiler has one file, and the runtime of two systems one too, since users copy it.
+WHOLE = ("compiler/attnc.h", "runtime/attn_runtime.c")
 
 
 def rooms():
