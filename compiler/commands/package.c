@@ -5,12 +5,14 @@
 #include <string.h>
 
 #define HELP_TOKENIZER \
-    "  --tokenizer F        tokenizer.json, a vocab.txt, a tokenizer.bin of llama2.c, a GGUF file, or a folder with one\n"
+    "  --tokenizer F        tokenizer.json, a vocab.txt, a tokenizer.bin of llama2.c, a GGUF file, or a folder with\n" \
+    "                       one\n"
 
 static const char python_usage[] =
     "attnc python SPEC [--weights F[,F…]|random:SEED] [--tokenizer F] -o DIR [--target T[,T…]]\n"
     "                 [--precision P] [--reproducible]\n"
-    "  -o DIR               folder for the package, which `pip install DIR` builds; it is created if it does not exist\n"
+    "  -o DIR               folder for the package, which `pip install DIR` builds; it is created if it does not\n"
+    "                       exist\n"
     HELP_WEIGHTS ";\n"
     "                       the package contains them\n" HELP_TOKENIZER
     "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n" HELP_PRECISION

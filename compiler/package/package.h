@@ -19,7 +19,7 @@ typedef struct PackageFile {
 
 /* A kind of package. */
 typedef struct PackageKind {
-    /* The folder of the C, the weights and the tokenizer's file, relative to that of the package; "" is the same one. */
+    /* The folder of the C, the weights and the tokenizer's file, relative to that of the package; "" is the same. */
     const char *(*c_folder)(const Package *package);
     /* The texts of all other files, ended by a NULL path. What the package cannot do is a failure with EXIT_CANNOT. */
     const PackageFile *(*files)(const Package *package);

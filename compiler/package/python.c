@@ -1,11 +1,236 @@
-/* python.c: a model as a package for Python. */
-#include "package.h"
+/* python.c: a model as a package for Python, a module of C over the C of the model.
+ *
+ * The folder NAME of the package has the C, the weights and the tokenizer beside _core.c, which describes the model in
+ * tables, and the files attn_py_*.c, which are the same for every model and read them. */
+#include "python.h"
+
+#include "../emit/emit.h"
+#include "../emit/template.h"
+
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 20 };
+
+/* Words of Python, and the modules of its library, which are found in front of installed packages. */
+static const char taken[] =
+    "False None True and as async await def del elif except finally from global import in is lambda nonlocal pass "
+    "raise with yield numpy setuptools pip wheel "
+    "abc aifc antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect "
+    "builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall "
+    "concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm "
+    "decimal difflib dis distutils doctest email encodings ensurepip enum errno faulthandler fcntl filecmp "
+    "fileinput fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip "
+    "hashlib heapq hmac html http idlelib imaplib imghdr imp importlib inspect io ipaddress itertools json keyword "
+    "lib2to3 linecache locale logging lzma mailbox mailcap marshal math mimetypes mmap modulefinder msilib msvcrt "
+    "multiprocessing netrc nis nntplib nt ntpath nturl2path numbers opcode operator optparse os ossaudiodev pathlib "
+    "pdb pickle pickletools pipes pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd "
+    "py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re readline reprlib resource rlcompleter runpy "
+    "sched secrets select selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd "
+    "sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau "
+    "symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap this threading time timeit "
+    "tkinter token tokenize tomllib trace traceback tracemalloc tty turtle turtledemo types typing unicodedata "
+    "unittest urllib uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp "
+    "zipfile zipimport zlib zoneinfo";
+
+static bool is_taken(const char *name) {
+    const size_t size = strlen(name);
+    for (const char *at = taken; (at = strstr(at, name)) != NULL; at += size)
+        if ((at == taken || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0')) return true;
+    return false;
+}
 
 static const char *c_folder(const Package *package) { return package->c->model->name; }
 
+/* ---------------------------------------------------------------- the tables of _core.c */
+
+static bool seen(const Graph *g, int output) {
+    for (int o = 0; o < output; o++)
+        if (g->outputs[o].role == g->outputs[output].role) return true;
+    return false;
+}
+
+/* `maps`: {name, alike, layers} of each map of attention, where `layers` is {heads, layer}. */
+static void set_maps(const Graph *g, TemplateVars *vars) {
+    TemplateList *maps = vars_list(vars, "maps");
+    for (int o = 0; o < g->n_outputs; o++) {
+        if (g->outputs[o].layer < 0 || seen(g, o)) continue;
+        TemplateVars *map = list_record(maps);
+        vars_text(map, "name", g->outputs[o].name);
+        vars_int(map, "alike", python_maps_alike(g, g->outputs[o].role));
+        TemplateList *layers = vars_list(map, "layers");
+        for (int k = o; k < g->n_outputs; k++) {
+            if (g->outputs[k].role != g->outputs[o].role) continue;
+            TemplateVars *layer = list_record(layers);
+            vars_int(layer, "heads", g->outputs[k].n_heads);
+            vars_int(layer, "layer", g->outputs[k].layer);
+        }
+    }
+}
+
+static void set_entries(const Package *package, TemplateVars *vars) {
+    static const struct { EntryKind kind; const char *workspace, *in, *out;
+    } all[] = {{ENTRY_FORWARD, "WORKSPACE", "input", "output"},
+               {ENTRY_ENCODE, "ENCODE_WORKSPACE", "source", "encoded"},
+               {ENTRY_DECODE, "DECODE_WORKSPACE", "rows", "decoded"}};
+    TemplateList *entries = vars_list(vars, "entries");
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const Plan *plan = package->c->program->entries[all[i].kind];
+        if (!plan) continue;
+        TemplateVars *entry = list_record(entries);
+        set_entry(package->arena, plan, 0, entry);
+        set_maps(plan->graph, entry);
+        vars_text(entry, "masked", python_masked(package, all[i].kind));
+        vars_text(entry, "WORKSPACE", all[i].workspace);
+        vars_text(entry, "in_type", all[i].in);
+        vars_text(entry, "out_type", all[i].out);
+    }
+}
+
+/* The text as C: a literal for each of its lines. */
+static const char *literals(Arena *arena, const char *text) {
+    Text out = text_new(arena);
+    for (const char *end; *text; text = *end ? end + 1 : end) {
+        end = text + strcspn(text, "\n");
+        text_printf(&out, "%s\"%.*s%s\"", out.size ? " " : "", (int)(end - text), text, *end ? "\\n" : "");
+    }
+    return out.data;
+}
+
+typedef struct Method {
+    bool wanted;
+    const char *name, *function, *flags, *doc;
+} Method;
+
+static const char batches[] =
+    "A batch has one dimension more, in front, and so have its results; attention_mask, where the model\n"
+    "takes it, tells which rows are padding, and rows of results at padding are zero. A list of arrays is a\n"
+    "batch of sequences of different lengths, and its results are lists of arrays, but for those that have\n"
+    "one row for each sequence. `outputs` names the results that are wanted; the default is all of them.";
+
+static const char generate_doc[] =
+    "The tokens that continue a prompt [n], each as soon as it is chosen, with the one that ends the text.\n"
+    "\n"
+    "tokens: the prompt; default: the token that begins a text, where the model has one.\n"
+    "max_new, min_new: the most new tokens, and how many come before an end token may.\n"
+    "temperature, top_k, top_p, seed, sequence: sampling; temperature 0 takes the most probable token.\n"
+    "beams, length_penalty, length_form: beam search, whose tokens all come at its end; length_form is\n"
+    "'gnmt' or 'power'.\n"
+    "end, ignore_end: the tokens that end a text, by default those of the model; whether they do not.\n"
+    "state: a state that the text continues and that receives its rows.";
+
+static void set_methods(const Package *package, const PythonUse *use, TemplateVars *vars) {
+    Arena *arena = package->arena;
+    const bool sourced = package->c->program->entries[ENTRY_ENCODE] != NULL;
+    const char *fast = "METH_FASTCALL | METH_KEYWORDS";
+    const char *source = sourced ? python_signature(package, ENTRY_ENCODE, false) : "";
+    const char *forward = arena_printf(
+        arena, "forward(*, %s, outputs=None)\n--\n\n"
+               "Runs the model on whole sequences; returns a dict of float32 arrays.\n\n%s\n%s",
+        python_signature(package, ENTRY_FORWARD, false), python_shapes(package), batches);
+    const char *state = arena_printf(arena, "state(%s%s)\n--\n\nAn empty state%s, to which rows are appended.",
+                                     sourced ? "*, " : "", source, sourced ? " over one source" : "");
+    const char *generate = arena_printf(
+        arena, "generate(tokens=None, *, max_new, min_new=0, temperature=0.0, top_k=0, top_p=0.0, seed=0, "
+               "sequence=0, beams=0, length_penalty=0.6, length_form='gnmt', end=None, ignore_end=False, "
+               "state=None%s%s%s)\n--\n\n%s",
+        sourced ? ", " : "", source,
+        graph_input(use->writes ? package->c->module->decode : package->c->module->forward, IN_prefix_length)
+            ? ", prefix_length=None" : "", generate_doc);
+    const char *embed = "embed(texts, /)\n--\n\n"
+                        "The vectors [count, d] of texts, or [d] of one, as float32. A text with more tokens than the "
+                        "model\nreads is cut behind the last one that fits.";
+    const Method methods[] = {
+        {true, "forward", "forward_method", fast, forward},
+        {true, "target", "target_method", "METH_NOARGS", "target()\n--\n\nThe set of instructions that runs."},
+        {use->states, "state", "state_method", fast, state},
+        {use->writes, "step", "step_method", "METH_FASTCALL",
+         "step(states, tokens, /)\n--\n\nAppends a token to each of the states in one pass over the weights; returns "
+         "the logits\n[count, vocab] of the next ones."},
+        {use->writes, "generate", "generate_method", fast, generate},
+        {use->tokenizes, "tokenize", "tokenize_method", fast,
+         "tokenize(text, *, special=True)\n--\n\n"
+         "The ids of a text as int32 [n], with the tokens around it if special."},
+        {use->tokenizes, "tokenize_pair", "tokenize_pair_method", "METH_FASTCALL",
+         "tokenize_pair(first, second, /)\n--\n\nThe tokens and segments of two texts that are read together, as a "
+         "dict."},
+        {use->tokenizes, "decode", "decode_method", "METH_O",
+         "decode(ids, /)\n--\n\nThe text of ids [n], without special tokens."},
+        {use->embeds, "embed", "embed_method", "METH_O", embed},
+        {use->embeds, "encode", "embed_method", "METH_O", embed}};
+    TemplateList *list = vars_list(vars, "methods");
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        if (!methods[i].wanted) continue;
+        TemplateVars *record = list_record(list);
+        vars_text(record, "name", methods[i].name);
+        vars_text(record, "function", methods[i].function);
+        vars_text(record, "flags", methods[i].flags);
+        vars_text(record, "doc", literals(arena, methods[i].doc));
+    }
+}
+
+static const char *core_text(const Package *package) {
+    Arena *arena = package->arena;
+    const Compilation *c = package->c;
+    const PythonUse use = python_use(package);
+    TemplateVars *vars = vars_new(arena, NULL);
+    int64_t state_bytes, source_bytes;
+    set_states(arena, c->program, vars, &state_bytes, &source_bytes);
+    set_entries(package, vars);
+    set_methods(package, &use, vars);
+    vars_text(vars, "p", c->model->name);
+    vars_text(vars, "P", upper_case(arena, c->model->name));
+    vars_text(vars, "version", ATTNC_VERSION);
+    vars_text(vars, "tokenizer", package->tokenizer ? package->tokenizer : "");
+    vars_int(vars, "writes", use.writes);
+    vars_int(vars, "text_vocab", package->tokenizer ? project_text_stack(c->model)->vocab : 0);
+    Writer *writer = writer_new(arena, MOST_BYTES, "_core.c");
+    template_expand(arena, writer, "python_core.c.tmpl", vars, NULL);
+    return writer_text(writer, NULL);
+}
+
+/* ---------------------------------------------------------------- the files */
+
+typedef struct Files {
+    const Package *package;
+    PackageFile *list;
+    int count;
+} Files;
+
+static void add(Files *files, const char *path, const char *text) {
+    files->list[files->count++] = (PackageFile){path, text};
+}
+
+static void add_inner(Files *files, const char *name, const char *text) {
+    add(files, arena_printf(files->package->arena, "%s/%s", files->package->c->model->name, name), text);
+}
+
+static void add_shared(Files *files, const char *name) {
+    const char *text = embedded_text(arena_printf(files->package->arena, "%s.tmpl", name));
+    if (!text) bug("%s is not in this program", name);
+    add_inner(files, name, text);
+}
+
 static const PackageFile *files(const Package *package) {
-    PackageFile *list = arena_array(package->arena, 1, sizeof *list);
-    return list;
+    enum { MOST_FILES = 24 };
+    const char *name = package->c->model->name;
+    if (is_taken(name))
+        fail_status(EXIT_CANNOT, "`%s` is a word or a module of Python and cannot name a package; give the model "
+                                 "another name", name);
+    const PythonUse use = python_use(package);
+    Files f = {package, arena_array(package->arena, MOST_FILES, sizeof(PackageFile)), 0};
+    add(&f, "pyproject.toml", python_project(package));
+    add(&f, "setup.py", python_setup(package));
+    add_inner(&f, "__init__.py", python_init(package));
+    add_inner(&f, "__init__.pyi", python_stub(package));
+    add_inner(&f, "py.typed", "");
+    add_inner(&f, "_core.c", core_text(package));
+    static const char *const always[] = {"attn_py.h", "attn_py_buffer.h", "attn_py_buffer.c", "attn_py_given.c",
+                                         "attn_py_result.c", "attn_py_model.c"};
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++) add_shared(&f, always[i]);
+    if (use.states) add_shared(&f, "attn_py_state.c");
+    if (use.writes) add_shared(&f, "attn_py_generate.c");
+    if (use.tokenizes) add_shared(&f, "attn_py_text.c");
+    return f.list;
 }
 
 const PackageKind package_python = {c_folder, files, .runtime = RUNTIME_SEARCH, .tokenizing = true};

@@ -1,0 +1,199 @@
+/* python_texts.c: the files of a package that are in Python. */
+#include "python.h"
+
+#include <ctype.h>
+#include <string.h>
+
+PythonUse python_use(const Package *package) {
+    const Program *program = package->c->program;
+    const Model *model = package->c->model;
+    const Plan *decode = program->entries[ENTRY_DECODE], *forward = program->entries[ENTRY_FORWARD];
+    bool pools = false;
+    for (int o = 0; o < forward->graph->n_outputs; o++) pools |= forward->graph->outputs[o].role == OUT_pooled;
+    PythonUse use = {.states = decode, .tokenizes = package->tokenizer};
+    use.writes = decode && model->head.logits && graph_input(decode->graph, IN_tokens);
+    use.embeds = package->tokenizer && pools && !forward->seq.exact && python_reads_tokens(model, forward->graph);
+    return use;
+}
+
+/* A text with the values of its words @LIKE_THIS@, which `words` has in pairs, ended by NULL. */
+static const char *filled(const Package *package, const char *name, const char *const *words) {
+    const char *at = embedded_text(name);
+    if (!at) bug("%s is not in this program", name);
+    Text out = text_new(package->arena);
+    for (const char *mark; (mark = strchr(at, '@')); ) {
+        const char *end = mark + 1;
+        while (isupper((unsigned char)*end) || *end == '_') end++;
+        const char *const *word = words;
+        while (*word && (strlen(*word) != (size_t)(end - mark - 1) || strncmp(*word, mark + 1, strlen(*word)) != 0))
+            word += 2;
+        const bool known = *end == '@' && *word;
+        text_add(&out, at, (size_t)((known ? mark : mark + 1) - at));
+        if (known) text_printf(&out, "%s", word[1]);
+        at = known ? end + 1 : mark + 1;
+    }
+    text_printf(&out, "%s", at);
+    return out.data;
+}
+
+static const char *quoted_or_none(const Package *package, const char *text) {
+    return text ? arena_printf(package->arena, "\"%s\"", text) : "None";
+}
+
+const char *python_init(const Package *package) {
+    const char *name = package->c->model->name;
+    const PythonUse use = python_use(package);
+    const char *const words[] = {
+        "NAME", name,
+        "VERSION", ATTNC_VERSION,
+        "STATE", use.states ? ", State" : "",
+        "STATE_NAME", use.states ? "\"State\", " : "",
+        "WEIGHTS", quoted_or_none(package, package->weights ? arena_printf(package->arena, "%s.attnw", name) : NULL),
+        "TOKENIZER", quoted_or_none(package, package->tokenizer), NULL};
+    return filled(package, "python_init.py.tmpl", words);
+}
+
+/* Each line behind `indent`. */
+static const char *indented(const Package *package, const char *indent, const char *text) {
+    Text out = text_new(package->arena);
+    for (const char *end; *text; text = end) {
+        end = strchr(text, '\n');
+        end = end ? end + 1 : text + strlen(text);
+        text_printf(&out, "%s%.*s", indent, (int)(end - text), text);
+    }
+    return out.data;
+}
+
+static const char stub_states[] =
+    "\n    def state(self@SOURCE@) -> State:\n"
+    "        \"\"\"An empty state@OF_SOURCE@, to which rows are appended.\"\"\"\n";
+
+static const char stub_writes[] =
+    "\n    def step(self, states: Sequence[State], tokens: Input) -> Floats:\n"
+    "        \"\"\"Appends a token to each of the states; the logits [count, vocab] of the next ones.\"\"\"\n"
+    "\n    def generate(\n"
+    "        self,\n"
+    "        tokens: Input | None = None,\n"
+    "        *,\n"
+    "        max_new: int,\n"
+    "        min_new: int = 0,\n"
+    "        temperature: float = 0.0,\n"
+    "        top_k: int = 0,\n"
+    "        top_p: float = 0.0,\n"
+    "        seed: int = 0,\n"
+    "        sequence: int = 0,\n"
+    "        beams: int = 0,\n"
+    "        length_penalty: float = 0.6,\n"
+    "        length_form: Literal[\"gnmt\", \"power\"] = \"gnmt\",\n"
+    "        end: Input | int | None = None,\n"
+    "        ignore_end: bool = False,\n"
+    "        state: State | None = None,\n"
+    "        prefix_length: int | None = None,\n"
+    "@SOURCE_LINES@"
+    "    ) -> Iterator[int]:\n"
+    "        \"\"\"The tokens that continue a prompt [n], each when it is chosen, with the one that ends it.\"\"\"\n";
+
+static const char stub_text[] =
+    "\n    def tokenize(self, text: str, *, special: bool = True) -> Ids:\n"
+    "        \"\"\"The ids of a text, with the tokens around it if `special`.\"\"\"\n"
+    "\n    def tokenize_pair(self, first: str, second: str, /) -> dict[str, Ids]:\n"
+    "        \"\"\"The tokens and segments of two texts that are read together.\"\"\"\n"
+    "\n    def decode(self, ids: Input, /) -> str:\n"
+    "        \"\"\"The text of ids, without special tokens.\"\"\"\n";
+
+static const char stub_embed[] =
+    "\n    @overload\n    def embed(self, texts: str, /) -> Floats: ...\n"
+    "    @overload\n    def embed(self, texts: Iterable[str], /) -> Floats:\n"
+    "        \"\"\"The vectors [count, @WIDTH@] of texts, or [@WIDTH@] of one; long texts are cut.\"\"\"\n"
+    "\n    encode = embed\n";
+
+static const char stub_state[] =
+    "\n\nclass State:\n"
+    "    @property\n    def rows(self) -> int: ...\n"
+    "    def feed(self, @DECODED@, *, outputs: str | Iterable[str] | None = None) -> dict[str, Floats]: ...\n"
+    "    def step(self, token: int, /) -> Floats: ...\n"
+    "    def copy(self) -> State: ...\n"
+    "    def rewind(self, rows: int, /) -> None: ...\n"
+    "    def release(self) -> None: ...\n"
+    "    def __enter__(self) -> State: ...\n"
+    "    def __exit__(self, *what: object) -> None: ...\n";
+
+static int64_t pooled_width(const Package *package) {
+    const Graph *g = package->c->module->forward;
+    for (int o = 0; o < g->n_outputs; o++)
+        if (g->outputs[o].role == OUT_pooled) return g->tensors[g->outputs[o].tensor].dims[1].n;
+    return 0;
+}
+
+/* Words in a text that is no file. */
+static const char *replaced(const Package *package, const char *text, const char *word, const char *by) {
+    Text out = text_new(package->arena);
+    for (const char *mark; (mark = strstr(text, word)); text = mark + strlen(word))
+        text_printf(&out, "%.*s%s", (int)(mark - text), text, by);
+    text_printf(&out, "%s", text);
+    return out.data;
+}
+
+/* The inputs of a source, each on a line of its own. */
+static const char *source_lines(const Package *package) {
+    Text out = text_new(package->arena);
+    const Plan *encode = package->c->program->entries[ENTRY_ENCODE];
+    for (int i = 0; encode && i < encode->graph->n_inputs; i++)
+        text_printf(&out, "        %s: Input | None = None,\n", encode->graph->inputs[i].name);
+    if (encode && *python_masked(package, ENTRY_ENCODE))
+        text_printf(&out, "        attention_mask: Input | None = None,\n");
+    return out.data ? out.data : "";
+}
+
+const char *python_stub(const Package *package) {
+    Arena *arena = package->arena;
+    const PythonUse use = python_use(package);
+    const bool sourced = package->c->program->entries[ENTRY_ENCODE] != NULL;
+    Text methods = text_new(arena);
+    if (use.states) {
+        const char *source =
+            sourced ? arena_printf(arena, ", *, %s", python_signature(package, ENTRY_ENCODE, true)) : "";
+        const char *text = replaced(package, stub_states, "@SOURCE@", source);
+        text_printf(&methods, "%s", replaced(package, text, "@OF_SOURCE@", sourced ? " over a source" : ""));
+    }
+    if (use.writes)
+        text_printf(&methods, "%s", replaced(package, stub_writes, "@SOURCE_LINES@", source_lines(package)));
+    if (use.tokenizes) text_printf(&methods, "%s", stub_text);
+    if (use.embeds) {
+        const char *width = arena_printf(arena, "%lld", (long long)pooled_width(package));
+        text_printf(&methods, "%s", replaced(package, stub_embed, "@WIDTH@", width));
+    }
+    if (use.states)
+        text_printf(&methods, "%s",
+                    replaced(package, stub_state, "@DECODED@", python_signature(package, ENTRY_DECODE, true)));
+    const char *const words[] = {"NAME", package->c->model->name,
+                                 "ARGUMENTS", python_signature(package, ENTRY_FORWARD, true),
+                                 "SHAPES", indented(package, "        ", python_shapes(package)),
+                                 "RESULTS", python_result_types(package),
+                                 "METHODS", methods.data ? methods.data : "", NULL};
+    return filled(package, "python_init.pyi.tmpl", words);
+}
+
+const char *python_setup(const Package *package) {
+    const char *const words[] = {"NAME", package->c->model->name,
+                                 "LIBRARIES", package->tokenizer ? "[\"onig\", \"cjson\", \"utf8proc\"]" : "[]", NULL};
+    return filled(package, "python_setup.py.tmpl", words);
+}
+
+/* The name of the distribution, which ends with a letter or a digit. */
+static const char *distribution(const Package *package) {
+    const char *name = package->c->model->name;
+    size_t size = strlen(name);
+    while (size > 1 && name[size - 1] == '_') size--;
+    return arena_copy(package->arena, name, size);
+}
+
+const char *python_project(const Package *package) {
+    const char *name = package->c->model->name;
+    Text data = text_new(package->arena);
+    text_printf(&data, "\"__init__.pyi\", \"py.typed\"");
+    if (package->weights) text_printf(&data, ", \"%s.attnw\"", name);
+    if (package->tokenizer) text_printf(&data, ", \"%s\"", package->tokenizer);
+    const char *const words[] = {"NAME", name, "DISTRIBUTION", distribution(package), "DATA", data.data, NULL};
+    return filled(package, "pyproject.toml.tmpl", words);
+}

@@ -1,0 +1,166 @@
+/* python_words.c: what a package for Python says of the model's inputs and results, in its docstrings and types. */
+#include "python.h"
+
+#include <string.h>
+
+bool python_reads_tokens(const Model *model, const Graph *forward) {
+    if (!graph_input(forward, IN_tokens) || model->alone) return false;
+    for (int i = 0; i < forward->n_inputs; i++)
+        if (!forward->inputs[i].optional && forward->inputs[i].role != IN_tokens) return false;
+    return true;
+}
+
+static void add_dims(Text *out, const Graph *graph, int tensor, int first, const char *rows) {
+    const Tensor *t = &graph->tensors[tensor];
+    text_printf(out, "[%s", rows);
+    for (int d = first; d < t->rank; d++)
+        text_printf(out, "%s%lld", d > first || *rows ? ", " : "", (long long)t->dims[d].n);
+    text_printf(out, "]");
+}
+
+/* "tokens: ids [n], 0 to 99" */
+static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
+    const InputKind *kind = &input_kinds[input->role];
+    const int64_t table = graph_table_rows(graph, input);
+    text_printf(out, "    %s: ", kind->name);
+    switch (kind->rows) {
+    case PER_ROW:
+        text_printf(out, "%s ", kind->dtype == DTYPE_I64 ? "integers" : "float32");
+        add_dims(out, graph, input->tensor, 1, input->of_source ? "m" : "n");
+        break;
+    case PER_SEQUENCE:
+        if (input->role == IN_prefix_length) {
+            text_printf(out, "how many of the first rows every row sees, a number or one for each sequence");
+            break;
+        }
+        text_printf(out, "float32 ");
+        add_dims(out, graph, input->tensor, 0, "");
+        break;
+    case PER_PAIR:
+        text_printf(out, "booleans [n, %s], true where the row sees the key",
+                    graph->tensors[input->tensor].dims[0].symbol == graph->tensors[input->tensor].dims[1].symbol ? "n"
+                                                                                                                : "m");
+        break;
+    }
+    if (table) text_printf(out, ", 0 to %lld", (long long)table - 1);
+    if (input->optional) text_printf(out, "; default: %s", kind->absent == ABSENT_THE_KEYS ? "the keys" : "zeros");
+    text_printf(out, "\n");
+}
+
+static const char *rows_of_map(const Graph *graph, const GraphOutput *output) {
+    const Tensor *t = &graph->tensors[output->tensor];
+    const bool of_source = output->role == OUT_encoder_attention;
+    if (of_source) return "m, m";
+    return t->dims[1].symbol == t->dims[2].symbol && t->dims[1].n == t->dims[2].n ? "n, n" : "n, m";
+}
+
+bool python_maps_alike(const Graph *graph, OutputRole role) {
+    int64_t heads = 0;
+    for (int o = 0; o < graph->n_outputs; o++) {
+        const GraphOutput *out = &graph->outputs[o];
+        if (out->layer < 0 || out->role != role) continue;
+        if (heads && heads != out->n_heads) return false;
+        heads = out->n_heads;
+    }
+    return true;
+}
+
+/* Whether an output before this one is part of the same array. */
+static bool told(const Graph *graph, int output) {
+    for (int o = 0; o < output; o++)
+        if (graph->outputs[o].role == graph->outputs[output].role) return true;
+    return false;
+}
+
+static void add_map(Text *out, const Graph *graph, const GraphOutput *map) {
+    int layers = 0;
+    for (int o = 0; o < graph->n_outputs; o++) {
+        const GraphOutput *other = &graph->outputs[o];
+        if (other->role != map->role) continue;
+        layers++;
+        if (!python_maps_alike(graph, map->role))
+            text_printf(out, "    %s.%d: float32 [%lld, %s], of layer %d\n", map->name, other->layer,
+                        (long long)other->n_heads, rows_of_map(graph, map), other->layer);
+    }
+    if (python_maps_alike(graph, map->role))
+        text_printf(out, "    %s: float32 [%d, %lld, %s], by layer and head\n", map->name, layers,
+                    (long long)map->n_heads, rows_of_map(graph, map));
+}
+
+static void add_output(Text *out, const Graph *graph, int index) {
+    const GraphOutput *output = &graph->outputs[index];
+    if (output->layer >= 0) {
+        if (!told(graph, index)) add_map(out, graph, output);
+        return;
+    }
+    text_printf(out, "    %s: float32 ", output->name);
+    const char *rows = output->of_sequence ? "" : output->role == OUT_encoder_hidden ? "m" : "n";
+    add_dims(out, graph, output->tensor, 1, rows);
+    text_printf(out, "\n");
+}
+
+static void add_lengths(Text *out, const Graph *graph, const Program *program) {
+    const Plan *plan = program->entries[ENTRY_FORWARD];
+    (void)graph;
+    text_printf(out, "n is %s%lld", plan->seq.exact ? "" : "1 to ", (long long)plan->seq.n);
+    if (plan->source_seq.n)
+        text_printf(out, ", m, the %s, %s%lld", program->module->model->alone ? "keys" : "rows of the source",
+                    plan->source_seq.exact ? "" : "1 to ", (long long)plan->source_seq.n);
+    text_printf(out, ".\n");
+}
+
+const char *python_shapes(const Package *package) {
+    const Graph *g = package->c->module->forward;
+    Text out = text_new(package->arena);
+    text_printf(&out, "Inputs of one sequence:\n");
+    for (int i = 0; i < g->n_inputs; i++) add_input(&out, g, &g->inputs[i]);
+    if (*python_masked(package, ENTRY_FORWARD))
+        text_printf(&out, "    attention_mask: ones, then zeros; zeros are padding of %s\n",
+                    strcmp(python_masked(package, ENTRY_FORWARD), "ROWS") == 0 ? "the sequence" : "the source");
+    text_printf(&out, "Results:\n");
+    for (int o = 0; o < g->n_outputs; o++) add_output(&out, g, o);
+    add_lengths(&out, g, package->c->program);
+    return out.data;
+}
+
+const char *python_result_types(const Package *package) {
+    const Graph *g = package->c->module->forward;
+    Text out = text_new(package->arena);
+    for (int o = 0; o < g->n_outputs; o++) {
+        const GraphOutput *output = &g->outputs[o];
+        const bool apart = output->layer >= 0 && !python_maps_alike(g, output->role);
+        if (!apart && told(g, o)) continue;
+        text_printf(&out, "        \"%s", output->name);
+        if (apart) text_printf(&out, ".%d", output->layer);
+        text_printf(&out, "\": Any,\n");
+    }
+    return out.data;
+}
+
+const char *python_signature(const Package *package, EntryKind entry, bool types) {
+    const Graph *g = package->c->program->entries[entry]->graph;
+    Text out = text_new(package->arena);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < g->n_inputs; i++) {
+            const GraphInput *input = &g->inputs[i];
+            if (input->optional != (pass == 1)) continue;
+            text_printf(&out, "%s%s", out.size ? ", " : "", input->name);
+            if (types) text_printf(&out, input->optional ? ": Input | None = None" : ": Input");
+            else if (input->optional) text_printf(&out, "=None");
+        }
+    if (*python_masked(package, entry))
+        text_printf(&out, types ? ", attention_mask: Input | None = None" : ", attention_mask=None");
+    return out.data;
+}
+
+const char *python_masked(const Package *package, EntryKind entry) {
+    const Graph *g = package->c->program->entries[entry]->graph;
+    bool has_source = false;
+    for (int i = 0; i < g->n_inputs; i++) has_source |= g->inputs[i].of_source;
+    for (int i = 0; i < g->n_inputs && entry != ENTRY_DECODE; i++) {
+        const GraphInput *input = &g->inputs[i];
+        const bool of_stack = input->role == IN_tokens || input->role == IN_source || input->role == IN_features;
+        if (of_stack && input->of_source == has_source) return has_source ? "SOURCE_ROWS" : "ROWS";
+    }
+    return "";
+}
