@@ -86,12 +86,17 @@ static void set_entries(const Package *package, TemplateVars *vars) {
     }
 }
 
-/* The text as C: a literal for each of its lines. */
+/* The text as C, in literals that end at the ends of lines or, where lines are long, behind a space. */
 static const char *literals(Arena *arena, const char *text) {
+    enum { MOST = 100 };
     Text out = text_new(arena);
-    for (const char *end; *text; text = *end ? end + 1 : end) {
-        end = text + strcspn(text, "\n");
-        text_printf(&out, "%s\"%.*s%s\"", out.size ? " " : "", (int)(end - text), text, *end ? "\\n" : "");
+    while (*text) {
+        size_t size = strcspn(text, "\n");
+        const bool ends = size <= MOST && text[size] == '\n';
+        if (size > MOST)
+            for (size = MOST; size > 1 && text[size - 1] != ' ';) size--;
+        text_printf(&out, "%s\"%.*s%s\"", out.size ? " " : "", (int)size, text, ends ? "\\n" : "");
+        text += size + ends;
     }
     return out.data;
 }
@@ -216,6 +221,9 @@ static const PackageFile *files(const Package *package) {
     if (is_taken(name))
         fail_status(EXIT_CANNOT, "`%s` is a word or a module of Python and cannot name a package; give the model "
                                  "another name", name);
+    if (strncmp(name, "attn_", 5) == 0)
+        fail_status(EXIT_CANNOT, "`%s` cannot name a package, whose own files begin with `attn_`; give the model another "
+                                 "name", name);
     const PythonUse use = python_use(package);
     Files f = {package, arena_array(package->arena, MOST_FILES, sizeof(PackageFile)), 0};
     add(&f, "pyproject.toml", python_project(package));

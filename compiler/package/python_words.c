@@ -3,10 +3,15 @@
 
 #include <string.h>
 
+/* Whether NULL stands for the input in the C, or the command line takes it as absent. */
+static bool is_optional(const GraphInput *input) {
+    return input->optional || input_kinds[input->role].absent == ABSENT_ZEROS;
+}
+
 bool python_reads_tokens(const Model *model, const Graph *forward) {
     if (!graph_input(forward, IN_tokens) || model->alone) return false;
     for (int i = 0; i < forward->n_inputs; i++)
-        if (!forward->inputs[i].optional && forward->inputs[i].role != IN_tokens) return false;
+        if (!is_optional(&forward->inputs[i]) && forward->inputs[i].role != IN_tokens) return false;
     return true;
 }
 
@@ -30,7 +35,7 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
         break;
     case PER_SEQUENCE:
         if (input->role == IN_prefix_length) {
-            text_printf(out, "how many of the first rows every row sees, a number or one for each sequence");
+            text_printf(out, "how many first rows are seen by all rows, a number or one a sequence");
             break;
         }
         text_printf(out, "float32 ");
@@ -43,7 +48,7 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
         break;
     }
     if (table) text_printf(out, ", 0 to %lld", (long long)table - 1);
-    if (input->optional) text_printf(out, "; default: %s", kind->absent == ABSENT_THE_KEYS ? "the keys" : "zeros");
+    if (is_optional(input)) text_printf(out, "; default: %s", kind->absent == ABSENT_THE_KEYS ? "the keys" : "zeros");
     text_printf(out, "\n");
 }
 
@@ -143,10 +148,10 @@ const char *python_signature(const Package *package, EntryKind entry, bool types
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < g->n_inputs; i++) {
             const GraphInput *input = &g->inputs[i];
-            if (input->optional != (pass == 1)) continue;
+            if (is_optional(input) != (pass == 1)) continue;
             text_printf(&out, "%s%s", out.size ? ", " : "", input->name);
-            if (types) text_printf(&out, input->optional ? ": Input | None = None" : ": Input");
-            else if (input->optional) text_printf(&out, "=None");
+            if (types) text_printf(&out, pass ? ": Input | None = None" : ": Input");
+            else if (pass) text_printf(&out, "=None");
         }
     if (*python_masked(package, entry))
         text_printf(&out, types ? ", attention_mask: Input | None = None" : ", attention_mask=None");

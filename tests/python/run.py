@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""tests/python/run.py: packages of attnc python. They are built and imported, and compared with attnc run and attnc
+generate on the same inputs; wrong arguments are exceptions; threads share a model. Speaks TAP."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib.attnc import QUICK  # noqa: E402
+from lib.tap import Report, run_tests  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
+from support import Packages, suitable  # noqa: E402
+
+# One for each kind of input and result, each in the turns of some commits.
+SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone_cross", "mask_given_cross", "prefix",
+         "classifier_no_bias", "patches_to_tokens", "alone_given", "exact_unrolled", "dense_last", "export_some",
+         "features_to_tokens", "unrolled_kinds", "alone_self", "decoder_only", "output_none"]
+
+
+class Python:
+    def __init__(self, scratch):
+        self.packages = Packages(scratch)
+
+    def compare(self, name, **more):
+        import forward
+        forward.compare(self.packages, name, **more)
+
+
+def add(name):
+    setattr(Python, "test_" + name, lambda self: self.compare(name))
+
+
+def main():
+    python, missing = suitable()
+    if not python:
+        report = Report("python")
+        report.result("packages", skip="missing: " + ", ".join(missing))
+        return report.finish()
+    if os.path.realpath(python) != os.path.realpath(sys.executable) and "ATTNC_AGAIN" not in os.environ:
+        os.execve(python, [python, os.path.abspath(__file__), *sys.argv[1:]], {**os.environ, "ATTNC_AGAIN": "1"})
+    for name in sys.argv[1:] or in_turn(SPECS, 9 if QUICK else 3):
+        add(name)
+    return run_tests("python", Python)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
