@@ -127,11 +127,11 @@ static void set_methods(const Package *package, const PythonUse *use, TemplateVa
     Arena *arena = package->arena;
     const bool sourced = package->c->program->entries[ENTRY_ENCODE] != NULL;
     const char *fast = "METH_FASTCALL | METH_KEYWORDS";
-    const char *source = sourced ? python_signature(package, ENTRY_ENCODE, false) : "";
+    const char *source = sourced ? python_signature(package, ENTRY_ENCODE) : "";
     const char *forward = arena_printf(
         arena, "forward(*, %s, outputs=None)\n--\n\n"
                "Runs the model on whole sequences; returns a dict of float32 arrays.\n\n%s\n%s",
-        python_signature(package, ENTRY_FORWARD, false), python_shapes(package), batches);
+        python_signature(package, ENTRY_FORWARD), python_shapes(package), batches);
     const char *state = arena_printf(arena, "state(%s%s)\n--\n\nAn empty state%s, to which rows are appended.",
                                      sourced ? "*, " : "", source, sourced ? " over one source" : "");
     const char *generate = arena_printf(

@@ -11,8 +11,10 @@ bool python_reads_tokens(const Model *model, const Graph *forward);
 const char *python_shapes(const Package *package);
 /* The keys of the dict that forward returns, as entries of a TypedDict. */
 const char *python_result_types(const Package *package);
-/* The inputs of an entry as arguments; with `types` as a stub has them. */
-const char *python_signature(const Package *package, EntryKind entry, bool types);
+/* The inputs of an entry as arguments, "tokens, segments=None". */
+const char *python_signature(const Package *package, EntryKind entry);
+/* The same for a stub, with `self` in front and a line for each. The first `positional` need no name. */
+const char *python_arguments(const Package *package, EntryKind entry, int positional, bool all_optional);
 /* The axis of an entry that attention_mask is for, "ROWS" or "SOURCE_ROWS"; "" where it takes none. */
 const char *python_masked(const Package *package, EntryKind entry);
 /* Whether all exported maps of a role have equally many heads. */

@@ -65,7 +65,9 @@ static const char *indented(const Package *package, const char *indent, const ch
 }
 
 static const char stub_states[] =
-    "\n    def state(self@SOURCE@) -> State:\n"
+    "\n    def state(\n"
+    "@SOURCE@"
+    "    ) -> State:\n"
     "        \"\"\"An empty state@OF_SOURCE@, to which rows are appended.\"\"\"\n";
 
 static const char stub_writes[] =
@@ -88,7 +90,6 @@ static const char stub_writes[] =
     "        end: Input | int | None = None,\n"
     "        ignore_end: bool = False,\n"
     "        state: State | None = None,\n"
-    "        prefix_length: int | None = None,\n"
     "@SOURCE_LINES@"
     "    ) -> Iterator[int]:\n"
     "        \"\"\"The tokens that continue a prompt [n], each when it is chosen, with the one that ends it.\"\"\"\n";
@@ -110,7 +111,10 @@ static const char stub_embed[] =
 static const char stub_state[] =
     "\n\nclass State:\n"
     "    @property\n    def rows(self) -> int: ...\n"
-    "    def feed(self, @DECODED@, *, outputs: str | Iterable[str] | None = None) -> dict[str, Floats]: ...\n"
+    "    def feed(\n"
+    "@DECODED@"
+    "        outputs: str | Iterable[str] | None = None,\n"
+    "    ) -> dict[str, Floats]: ...\n"
     "    def step(self, token: int, /) -> Floats: ...\n"
     "    def copy(self) -> State: ...\n"
     "    def rewind(self, rows: int, /) -> None: ...\n"
@@ -134,15 +138,15 @@ static const char *replaced(const Package *package, const char *text, const char
     return out.data;
 }
 
-/* The inputs of a source, each on a line of its own. */
-static const char *source_lines(const Package *package) {
-    Text out = text_new(package->arena);
-    const Plan *encode = package->c->program->entries[ENTRY_ENCODE];
-    for (int i = 0; encode && i < encode->graph->n_inputs; i++)
-        text_printf(&out, "        %s: Input | None = None,\n", encode->graph->inputs[i].name);
-    if (encode && *python_masked(package, ENTRY_ENCODE))
-        text_printf(&out, "        attention_mask: Input | None = None,\n");
-    return out.data ? out.data : "";
+/* What generate takes of a source and of a prefix. */
+static const char *source_arguments(const Package *package) {
+    const Program *program = package->c->program;
+    const char *source = "", *prefix = "";
+    if (program->entries[ENTRY_ENCODE])
+        source = strstr(python_arguments(package, ENTRY_ENCODE, 0, true), "*,\n") + strlen("*,\n");
+    if (graph_input(program->entries[ENTRY_DECODE]->graph, IN_prefix_length))
+        prefix = "        prefix_length: int | None = None,\n";
+    return arena_printf(package->arena, "%s%s", source, prefix);
 }
 
 const char *python_stub(const Package *package) {
@@ -151,13 +155,12 @@ const char *python_stub(const Package *package) {
     const bool sourced = package->c->program->entries[ENTRY_ENCODE] != NULL;
     Text methods = text_new(arena);
     if (use.states) {
-        const char *source =
-            sourced ? arena_printf(arena, ", *, %s", python_signature(package, ENTRY_ENCODE, true)) : "";
+        const char *source = sourced ? python_arguments(package, ENTRY_ENCODE, 0, false) : "        self,\n";
         const char *text = replaced(package, stub_states, "@SOURCE@", source);
         text_printf(&methods, "%s", replaced(package, text, "@OF_SOURCE@", sourced ? " over a source" : ""));
     }
     if (use.writes)
-        text_printf(&methods, "%s", replaced(package, stub_writes, "@SOURCE_LINES@", source_lines(package)));
+        text_printf(&methods, "%s", replaced(package, stub_writes, "@SOURCE_LINES@", source_arguments(package)));
     if (use.tokenizes) text_printf(&methods, "%s", stub_text);
     if (use.embeds) {
         const char *width = arena_printf(arena, "%lld", (long long)pooled_width(package));
@@ -165,9 +168,9 @@ const char *python_stub(const Package *package) {
     }
     if (use.states)
         text_printf(&methods, "%s",
-                    replaced(package, stub_state, "@DECODED@", python_signature(package, ENTRY_DECODE, true)));
+                    replaced(package, stub_state, "@DECODED@", python_arguments(package, ENTRY_DECODE, 1, false)));
     const char *const words[] = {"NAME", package->c->model->name,
-                                 "ARGUMENTS", python_signature(package, ENTRY_FORWARD, true),
+                                 "ARGUMENTS", python_arguments(package, ENTRY_FORWARD, 0, false),
                                  "SHAPES", indented(package, "        ", python_shapes(package)),
                                  "RESULTS", python_result_types(package),
                                  "METHODS", methods.data ? methods.data : "", NULL};

@@ -142,19 +142,42 @@ const char *python_result_types(const Package *package) {
     return out.data;
 }
 
-const char *python_signature(const Package *package, EntryKind entry, bool types) {
+/* The inputs of an entry, those that are needed first; *optional is where the others begin. */
+static int ordered_inputs(const Package *package, EntryKind entry, const GraphInput **inputs, int *optional) {
     const Graph *g = package->c->program->entries[entry]->graph;
+    int n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass) *optional = n;
+        for (int i = 0; i < g->n_inputs; i++)
+            if (is_optional(&g->inputs[i]) == (pass == 1)) inputs[n++] = &g->inputs[i];
+    }
+    return n;
+}
+
+const char *python_signature(const Package *package, EntryKind entry) {
+    const GraphInput *inputs[MAX_GRAPH_INPUTS];
+    int optional = 0;
+    const int n = ordered_inputs(package, entry, inputs, &optional);
     Text out = text_new(package->arena);
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < g->n_inputs; i++) {
-            const GraphInput *input = &g->inputs[i];
-            if (is_optional(input) != (pass == 1)) continue;
-            text_printf(&out, "%s%s", out.size ? ", " : "", input->name);
-            if (types) text_printf(&out, pass ? ": Input | None = None" : ": Input");
-            else if (pass) text_printf(&out, "=None");
-        }
-    if (*python_masked(package, entry))
-        text_printf(&out, types ? ", attention_mask: Input | None = None" : ", attention_mask=None");
+    for (int i = 0; i < n; i++)
+        text_printf(&out, "%s%s%s", i ? ", " : "", inputs[i]->name, i < optional ? "" : "=None");
+    if (*python_masked(package, entry)) text_printf(&out, ", attention_mask=None");
+    return out.data;
+}
+
+const char *python_arguments(const Package *package, EntryKind entry, int positional, bool all_optional) {
+    const GraphInput *inputs[MAX_GRAPH_INPUTS];
+    int optional = 0;
+    const int n = ordered_inputs(package, entry, inputs, &optional);
+    Text out = text_new(package->arena);
+    text_printf(&out, "        self,\n");
+    for (int i = 0; i < n; i++) {
+        if (i == positional) text_printf(&out, "        *,\n");
+        text_printf(&out, "        %s: Input%s,\n", inputs[i]->name,
+                    i < optional && !all_optional ? "" : " | None = None");
+    }
+    if (n == positional) text_printf(&out, "        *,\n");
+    if (*python_masked(package, entry)) text_printf(&out, "        attention_mask: Input | None = None,\n");
     return out.data;
 }
 

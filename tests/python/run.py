@@ -16,6 +16,8 @@ SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone
          "classifier_no_bias", "patches_to_tokens", "alone_given", "exact_unrolled", "dense_last", "export_some",
          "features_to_tokens", "unrolled_kinds", "alone_self", "decoder_only", "output_none"]
 
+STATES = ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together"]
+
 
 class Python:
     def __init__(self, scratch):
@@ -26,8 +28,23 @@ class Python:
         forward.compare(self.packages, name, **more)
 
 
-def add(name):
-    setattr(Python, "test_" + name, lambda self: self.compare(name))
+def add(name, test):
+    setattr(Python, "test_" + name, test)
+
+
+def chosen(names):
+    """The tests of these names, or all; every comparison of a spec in its turn."""
+    import states
+    for name in in_turn(SPECS, 9 if QUICK else 3):
+        add(name, lambda self, name=name: self.compare(name))
+    for name in names:
+        if not hasattr(states, name):
+            add(name, lambda self, name=name: self.compare(name))
+    for name in STATES:
+        add(name, lambda self, name=name: getattr(states, name)(self.packages))
+    for name in [name for name in vars(Python) if name.startswith("test_")]:
+        if names and name[len("test_"):] not in names:
+            delattr(Python, name)
 
 
 def main():
@@ -38,8 +55,7 @@ def main():
         return report.finish()
     if os.path.realpath(python) != os.path.realpath(sys.executable) and "ATTNC_AGAIN" not in os.environ:
         os.execve(python, [python, os.path.abspath(__file__), *sys.argv[1:]], {**os.environ, "ATTNC_AGAIN": "1"})
-    for name in sys.argv[1:] or in_turn(SPECS, 9 if QUICK else 3):
-        add(name)
+    chosen(sys.argv[1:])
     return run_tests("python", Python)
 
 
