@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tests/python/run.py: packages of attnc python. They are built and imported, and compared with attnc run and attnc
 generate on the same inputs; wrong arguments are exceptions; threads share a model. Speaks TAP."""
+import importlib
 import os
 import sys
 
@@ -16,7 +17,10 @@ SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone
          "classifier_no_bias", "patches_to_tokens", "alone_given", "exact_unrolled", "dense_last", "export_some",
          "features_to_tokens", "unrolled_kinds", "alone_self", "decoder_only", "output_none"]
 
-STATES = ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together"]
+# The functions of other files, each of which is a test.
+TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together"],
+         "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing"],
+         "texts": ["reads", "refuses", "sentences"]}
 
 
 class Python:
@@ -33,18 +37,14 @@ def add(name, test):
 
 
 def chosen(names):
-    """The tests of these names, or all; every comparison of a spec in its turn."""
-    import states
-    for name in in_turn(SPECS, 9 if QUICK else 3):
-        add(name, lambda self, name=name: self.compare(name))
-    for name in names:
-        if not hasattr(states, name):
-            add(name, lambda self, name=name: self.compare(name))
-    for name in STATES:
-        add(name, lambda self, name=name: getattr(states, name)(self.packages))
-    for name in [name for name in vars(Python) if name.startswith("test_")]:
-        if names and name[len("test_"):] not in names:
-            delattr(Python, name)
+    """The tests of these names, or all; a comparison of each spec in its turn."""
+    found = {name: lambda self, name=name: self.compare(name) for name in SPECS}
+    others = {name: lambda self, name=name, file=file: getattr(importlib.import_module(file), name)(self.packages)
+              for file, tests in TESTS.items() for name in tests}
+    in_this = {name: found[name] for name in in_turn(SPECS, 9 if QUICK else 3)}
+    wanted = {name: {**found, **others}[name] for name in names} if names else {**in_this, **others}
+    for name, test in wanted.items():
+        add(name, test)
 
 
 def main():
@@ -53,7 +53,7 @@ def main():
         report = Report("python")
         report.result("packages", skip="missing: " + ", ".join(missing))
         return report.finish()
-    if os.path.realpath(python) != os.path.realpath(sys.executable) and "ATTNC_AGAIN" not in os.environ:
+    if python != sys.executable and "ATTNC_AGAIN" not in os.environ:
         os.execve(python, [python, os.path.abspath(__file__), *sys.argv[1:]], {**os.environ, "ATTNC_AGAIN": "1"})
     chosen(sys.argv[1:])
     return run_tests("python", Python)

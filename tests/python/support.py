@@ -54,7 +54,7 @@ class Packages:
         done = attnc("python", spec, *given, "-o", folder, *options, status=status)
         return folder, done.stderr
 
-    def build(self, folder, cflags="-O1"):
+    def build(self, folder, cflags="-O1 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function"):
         """Builds the module of a package into its folder."""
         run(sys.executable, "setup.py", "-q", "build_ext", "--inplace", cwd=folder, status=0,
             env={"CFLAGS": cflags, "PYTHONPATH": None})

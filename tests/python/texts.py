@@ -1,0 +1,127 @@
+"""Texts to ids, vectors and back: against forward of the ids, and against sentence-transformers where it is."""
+import json
+import os
+
+import numpy as np
+
+from lib.attnc import attnc
+from lib.tap import Skip
+from states import raises
+from support import near
+
+VOCAB = 37
+WORDS = {"w%d" % i: i for i in range(VOCAB)}
+
+
+def part(name, segment=0):
+    return {"Sequence" if name in "AB" else "SpecialToken": {"id": name, "type_id": segment}}
+
+
+# Words are tokens: "w3 w5" is [35] 3 5 [36], and a pair has a 36 between its texts.
+TOKENIZER = {
+    "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "WhitespaceSplit"},
+    "post_processor": {"type": "TemplateProcessing", "single": [part("w35"), part("A"), part("w36")],
+                       "pair": [part("w35"), part("A"), part("w36"), part("B", 1), part("w36", 1)],
+                       "special_tokens": {name: {"id": name, "ids": [WORDS[name]], "tokens": [name]}
+                                          for name in ("w35", "w36")}},
+    "decoder": None, "model": {"type": "WordLevel", "vocab": WORDS, "unk_token": "w1"}}
+SPEC = """model reader {
+    d_model 12
+    vocab %d
+    encoder {
+        seq <= 9
+        position learned
+        segments 2
+        layers 1 { attention self { heads 2 }
+                   ffn { d_ff 20, activation gelu } }
+    }
+    head pool mean l2
+}
+"""
+
+
+def write(path, content):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def reads(packages):
+    """embed, tokenize and decode, with texts that are long, empty or no texts."""
+    spec = write(packages.path("reader.attn"), SPEC % VOCAB)
+    tokenizer = write(packages.path("tokenizer.json"), TOKENIZER)
+    module = packages.get(spec, "--tokenizer", tokenizer)
+    model = module.load()
+    np.testing.assert_array_equal(model.tokenize("w3 w5 nothing"), [35, 3, 5, 1, 36])
+    np.testing.assert_array_equal(model.tokenize("w3", special=False), [3])
+    pair = model.tokenize_pair("w3 w4", "w5")
+    assert {name: list(value) for name, value in pair.items()} == {"tokens": [35, 3, 4, 36, 5, 36],
+                                                                   "segments": [0, 0, 0, 0, 1, 1]}
+    assert model.forward(**pair)["pooled"].shape == (12,)
+    assert model.decode([3, 5]) == "w3 w5" and model.decode([]) == "" and model.decode(model.tokenize("w7")[1:2]) == "w7"
+    assert len(model.tokenize("w3 " * 5000)) == 5002
+    one = model.embed("w3 w5")
+    np.testing.assert_array_equal(one, model.forward(tokens=[35, 3, 5, 36])["pooled"])
+    texts = ["w%d w%d" % (i % VOCAB, 3 * i % VOCAB) for i in range(150)] + ["", "w2 " * 50]
+    many = model.embed(texts)
+    assert many.shape == (152, 12) and many.dtype == np.float32
+    for i in (0, 63, 64, 149, 150, 151):
+        np.testing.assert_array_equal(many[i], model.embed(texts[i]))
+    np.testing.assert_array_equal(many[151], model.forward(tokens=[35] + [2] * 7 + [36])["pooled"])
+    np.testing.assert_array_equal(model.encode(iter(texts[:2])), many[:2])
+    assert model.embed([]).shape == (0, 12)
+    for wrong in (b"w3", 3, None, ["w3", 4], [["w3"]]):
+        raises(TypeError, "", model.embed, wrong)
+    for call, arguments in ((model.tokenize, (3,)), (model.tokenize, ()), (model.tokenize_pair, ("a",)),
+                            (model.decode, ("text",)), (model.decode, ([1.5],))):
+        raises(TypeError, "", call, *arguments)
+    raises(UnicodeEncodeError, "", model.embed, "\ud800")
+    raises(TypeError, "special", model.tokenize, "w3", other=1)
+    raises(ValueError, "", model.decode, [-1])
+
+
+def refuses(packages):
+    """Tokenizers with more ids than the model has rows, for models without ids, and names that Python has taken."""
+    tokenizer = write(packages.path("more.json"), TOKENIZER)
+    for name, text, status, words in (
+            ("reader_small", SPEC.replace("reader", "reader_small") % 20, 1, "has 37 ids, and the model has rows for 20"),
+            ("import", SPEC.replace("reader", "import") % 40, 3, "cannot name a package"),
+            ("random", SPEC.replace("reader", "random") % 40, 3, "cannot name a package"),
+            ("attn_py", SPEC.replace("reader", "attn_py") % 40, 3, "cannot name a package")):
+        spec = write(packages.path(name + ".attn"), text)
+        folder, told = packages.write(spec, "--tokenizer", tokenizer, status=status)
+        assert words in told, told
+        assert not os.path.exists(folder), os.listdir(folder)
+    _, told = packages.write(write(packages.path("bare.attn"), SPEC.replace("reader", "bare") % 40), "--tokenizer",
+                             packages.path("none.json"), status=1)
+    assert "none.json" in told, told
+
+
+def sentences(packages):
+    """embed gives the vectors of sentence-transformers, of a random model that it has saved."""
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+    except ImportError as why:
+        raise Skip("no sentence-transformers") from why
+    folder = packages.path("saved")
+    torch.manual_seed(1)
+    config = BertConfig(vocab_size=VOCAB, hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
+                        intermediate_size=40, max_position_embeddings=16)
+    BertModel(config).save_pretrained(folder)
+    file = write(packages.path("saved.json"), TOKENIZER)
+    PreTrainedTokenizerFast(tokenizer_file=file, pad_token="w0", model_max_length=16).save_pretrained(folder)
+    os.makedirs(os.path.join(folder, "1_Pooling"))
+    kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
+    write(os.path.join(folder, "modules.json"),
+          [{"idx": i, "name": str(i), "path": path, "type": "sentence_transformers.models." + kind}
+           for i, (path, kind) in enumerate(kinds)])
+    write(os.path.join(folder, "1_Pooling", "config.json"),
+          {"word_embedding_dimension": 24, "pooling_mode_mean_tokens": True})
+    write(os.path.join(folder, "sentence_bert_config.json"), {"max_seq_length": 16, "do_lower_case": False})
+    spec = packages.path("saved_model.attn")
+    attnc("import", folder, "-o", spec, "--name", "saved_model", status=0)
+    model = packages.get(spec, "--tokenizer", folder, weights=folder).load()
+    texts = ["w3 w5", "w7", "", "w9 " * 40] + ["w%d" % (i % 30) + " w4" * (i % 13) for i in range(90)]
+    near(model.embed(texts), SentenceTransformer(folder, device="cpu").encode(texts), "vectors")
