@@ -20,7 +20,8 @@ SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone
 # The functions of other files, each of which is a test.
 TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together"],
          "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing"],
-         "texts": ["reads", "refuses", "sentences"]}
+         "texts": ["reads", "refuses", "sentences"],
+         "install": ["wheel", "small", "lacks"]}
 
 
 class Python:
