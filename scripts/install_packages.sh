@@ -1,9 +1,9 @@
 #!/bin/bash
-# scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm…: installs what these uses lack, with apt-get,
+# scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm|python…: installs what these uses lack, with apt-get,
 # on Debian and its kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching weights, `test` for
 # `make check`, `coverage` for `make coverage`, `aarch64` for `make aarch64` and running it on another machine, `wasm`
-# for running what is compiled for browsers. `test` tries the last two as well and goes on without: the tests that need
-# them are skipped then.
+# for running what is compiled for browsers, `python` for building Python packages. `test` tries the last three as well
+# and goes on without: the tests that need them are skipped then.
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
 # else the packages are named and the exit status is 1.
@@ -21,6 +21,7 @@ need() {
 }
 
 have_program() { command -v "$1"; }
+have_python_headers() { [ -e "$("$1" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')/Python.h" ]; }
 have_pip() { python3 -m pip --version || python3 -c "import ensurepip, venv"; }
 
 # A header that the compiler finds; before there is a compiler, one where packages put it.
@@ -101,13 +102,24 @@ need_wasm() {
     need wasi-libc [ -e /usr/lib/wasm32-wasi/libc.a ]
 }
 
+# tests/python takes Debian's Python where that on the path lacks any of these.
+need_python() {
+    local python=/usr/bin/python3
+    [ -x $python ] || python=python3
+    need python3-numpy $python -c 'import numpy'
+    need python3-setuptools $python -c 'import setuptools'
+    need python3-wheel $python -c 'import wheel'
+    need python3-pip $python -c 'import pip'
+    need python3-dev have_python_headers $python
+}
+
 find_missing() {
     missing=()
     for use in "$@"; do
         case $use in
-        build | demo | fetch | test | coverage | aarch64 | wasm) "need_$use" ;;
+        build | demo | fetch | test | coverage | aarch64 | wasm | python) "need_$use" ;;
         *)
-            echo "usage: scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm…" >&2
+            echo "usage: scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm|python…" >&2
             exit 2
             ;;
         esac
@@ -158,6 +170,7 @@ for use in "$@"; do
     case $use in
     test)
         "$here/install_packages.sh" aarch64 || echo "the tests for aarch64 will be skipped" >&2
+        "$here/install_packages.sh" python || echo "the tests of Python packages will be skipped" >&2
         "$here/install_packages.sh" wasm || echo "the tests for WebAssembly will be skipped" >&2
         ;;
     aarch64) get_arm64_libraries ;;

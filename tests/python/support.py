@@ -33,7 +33,7 @@ def suitable():
 
 def spec_of(name):
     """The spec NAME.attn of a folder of tests, or the path that the name is."""
-    if os.path.exists(name):
+    if name.endswith(".attn"):
         return name
     return next(iter(glob.glob(os.path.join(TESTS, "*", name + ".attn"))))
 
