@@ -1,11 +1,12 @@
 """pip builds a wheel of a package, which another Python process installs and uses; its size; missing libraries."""
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 
-from lib.attnc import ROOT, run
+from lib.attnc import ATTNC, ROOT, run
 from lib.tap import Skip
 from texts import SPEC, TOKENIZER, VOCAB, write
 
@@ -26,12 +27,12 @@ assert "tokens: integers [n], 0 to 36" in help_of(boxed.Model.forward)
 """.replace("help_of(boxed.Model.forward)", "boxed.Model.forward.__doc__")
 
 
-def pip(*words):
-    """Runs pip of this Python, or of Debian's, without a network."""
+def pip(*words, **env):
+    """Runs pip of this Python, without a network."""
     if subprocess.run([sys.executable, "-c", PROBE], capture_output=True, check=False).returncode:
         raise Skip("no python3-pip or python3-wheel")
     return run(sys.executable, "-m", "pip", *words, "-q", "--no-deps", "--no-index", "--disable-pip-version-check",
-               env={"PIP_ROOT_USER_ACTION": "ignore", "PIP_BREAK_SYSTEM_PACKAGES": "1"})
+               env={"PIP_ROOT_USER_ACTION": "ignore", "PIP_BREAK_SYSTEM_PACKAGES": "1", **env})
 
 
 def wheel_of(packages, folder):
@@ -74,3 +75,60 @@ def lacks(packages):
     done = run(sys.executable, "setup.py", "-q", "build_ext", "--inplace", cwd=folder, env={"CC": "false"})
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
     assert "apt-get install libonig-dev libcjson-dev libutf8proc-dev" in done.stderr, done.stderr
+
+
+COMPILER = """import os, attnc, numpy
+assert attnc.program() == os.path.join(os.path.dirname(attnc.__file__), "bin", "attnc")
+print(attnc.call("--version"), end="")
+attnc.compile("%(spec)s", "c", weights="random:1", target=["scalar", "sse2"], runtime=True)
+assert {"boxed.c", "boxed.h", "boxed.attnw", "attn_runtime.c"} <= set(os.listdir("c"))
+results = attnc.run("%(spec)s", "random:1", {"tokens": [[1, 2, 3]], "segments": numpy.zeros((1, 3), int)},
+                    ["hidden", "pooled"], engine="interp")
+assert results["hidden"].shape == (1, 3, 12) and results["pooled"].shape == (1, 12)
+attnc.package("%(spec)s", "package", weights="random:1")
+assert os.path.exists("package/pyproject.toml")
+for call, status, words in ((lambda: attnc.compile("none.attn", "d"), 1, "none.attn: cannot be opened"),
+                            (lambda: attnc.call("nothing"), 2, "nothing"),
+                            (lambda: attnc.import_model("c", "d.attn"), 1, "config.json")):
+    try:
+        call()
+    except attnc.Error as why:
+        assert why.status == status and words in str(why), (why.status, str(why))
+    else:
+        raise SystemExit("no error")
+"""
+
+
+def compiler(packages):
+    """The package of attnc itself, with a program that is built already."""
+    tree = packages.path("tree")
+    shutil.copytree(os.path.join(ROOT, "packaging", "python"), os.path.join(tree, "packaging", "python"),
+                    ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    os.makedirs(os.path.join(tree, "compiler"))
+    shutil.copy(os.path.join(ROOT, "compiler", "attnc.h"), os.path.join(tree, "compiler"))
+    to = packages.path("compiler")
+    done = pip("wheel", "--no-build-isolation", "-w", to, os.path.join(tree, "packaging", "python"), ATTNC=ATTNC)
+    assert done.returncode == 0, done.stderr[-2000:]
+    (path,) = glob.glob(os.path.join(to, "*.whl"))
+    assert "-py3-none-" in path and os.path.getsize(path) < 2_000_000, (path, os.path.getsize(path))
+    site = packages.path("compiler_site")
+    assert pip("install", "--target", site, path).returncode == 0
+    spec = write(packages.path("boxed.attn"), SPEC.replace("reader", "boxed") % VOCAB)
+    done = run(sys.executable, "-c", COMPILER % {"spec": spec}, cwd=packages.scratch, status=0,
+               env={"PYTHONPATH": site, "ATTNC": None})
+    assert done.stdout == run(ATTNC, "--version").stdout, done.stdout
+
+
+def example(packages):
+    """examples/python prints what its README shows, and draws a picture."""
+    import xml.dom.minidom
+    dates = os.path.join(ROOT, "examples", "dates")
+    module = packages.get(os.path.join(dates, "dates.attn"), weights=os.path.join(dates, "dates.safetensors"))
+    picture = packages.path("dates.svg")
+    folder = os.path.join(ROOT, "examples", "python")
+    done = run(sys.executable, os.path.join(folder, "attention.py"), "3rd of May '97", picture, status=0,
+               env={"PYTHONPATH": os.path.dirname(os.path.dirname(module.__file__))})
+    with open(os.path.join(folder, "README.md"), encoding="utf-8") as file:
+        assert done.stdout.replace(picture, "dates.svg") in file.read(), done.stdout
+    squares = xml.dom.minidom.parse(picture).getElementsByTagName("rect")
+    assert len(squares) == 4 * 10 * 14, len(squares)

@@ -21,7 +21,7 @@ SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone
 TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together"],
          "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing"],
          "texts": ["reads", "refuses", "sentences"],
-         "install": ["wheel", "small", "lacks"]}
+         "install": ["wheel", "small", "lacks", "compiler", "example"]}
 
 
 class Python:

@@ -92,6 +92,12 @@ def refuses(packages):
         folder, told = packages.write(spec, "--tokenizer", tokenizer, status=status)
         assert words in told, told
         assert not os.path.exists(folder), os.listdir(folder)
+    spec = write(packages.path("plain.attn"), SPEC.replace("reader", "plain") % 40)
+    attnc("python", spec, status=2)
+    attnc("python", spec, "-o", packages.path("plain"), "--unroll", "full", status=2)
+    attnc("python", packages.path("no.attn"), "-o", packages.path("plain"), status=1)
+    attnc("python", spec, "-o", packages.path("plain"), "--weights", packages.path("no.safetensors"), status=1)
+    assert not os.path.exists(packages.path("plain"))
     _, told = packages.write(write(packages.path("bare.attn"), SPEC.replace("reader", "bare") % 40), "--tokenizer",
                              packages.path("none.json"), status=1)
     assert "none.json" in told, told
