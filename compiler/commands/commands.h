@@ -110,6 +110,7 @@ typedef struct CompileOptions {
     int n_targets;
     const char *words;           /* further words of the command, for the head of the C */
     bool loops, embed, runtime, verbose;
+    bool parents;                /* the folders above that of the files are made too */
 } CompileOptions;
 
 /* Writes NAME.c, NAME.h and what the options ask for into the folder. The files are held: outputs_release renames them,

@@ -124,7 +124,8 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
 
     const Emitted *emitted = &c->emitted;
     const char *stem = arena_printf(arena, "%s/%s", folder, c->model->name);
-    make_folder(folder);
+    if (with->parents) make_folders(arena, folder);
+    else make_folder(folder);
     outputs_hold();
     if (emitted->assembly)
         write_text(arena, arena_printf(arena, "%s_weights.S", stem), emitted->assembly);

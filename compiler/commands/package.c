@@ -10,13 +10,12 @@
 
 static const char python_usage[] =
     "attnc python SPEC [--weights F[,F…]|random:SEED] [--tokenizer F] -o DIR [--target T[,T…]]\n"
-    "                 [--precision P] [--reproducible]\n"
-    "  -o DIR               folder for the package, which `pip install DIR` builds; it is created if it does not\n"
-    "                       exist\n"
-    HELP_WEIGHTS ";\n"
+    "                 [--precision P] [--reproducible]\n" HELP_WEIGHTS ";\n"
     "                       the package contains them\n" HELP_TOKENIZER
     "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n" HELP_PRECISION
-    HELP_REPRODUCIBLE;
+    HELP_REPRODUCIBLE
+    "  -o DIR               folder for the package, which `pip install DIR` builds; it is created if it does not\n"
+    "                       exist";
 
 /* The C, what is beside it, and all texts of the package, which appear together. */
 static void write_package(Compilation *c, const PackageKind *kind, const char *folder, CompileOptions *with,
@@ -27,7 +26,7 @@ static void write_package(Compilation *c, const PackageKind *kind, const char *f
     const PackageFile *files = kind->files(&package);
     const char *inner = kind->c_folder(&package);
     const char *to = *inner ? arena_printf(arena, "%s/%s", folder, inner) : folder;
-    make_folders(arena, to);
+    with->parents = true;
     compile_write(c, to, with);
     write_embedded(arena, to, runtime_files(arena, kind->runtime));
     if (tokenizer->path) {

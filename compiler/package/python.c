@@ -222,8 +222,8 @@ static const PackageFile *files(const Package *package) {
         fail_status(EXIT_CANNOT, "`%s` is a word or a module of Python and cannot name a package; give the model "
                                  "another name", name);
     if (strncmp(name, "attn_", 5) == 0)
-        fail_status(EXIT_CANNOT, "`%s` cannot name a package, whose own files begin with `attn_`; give the model another "
-                                 "name", name);
+        fail_status(EXIT_CANNOT, "`%s` cannot name a package, whose own files begin with `attn_`; give the model "
+                                 "another name", name);
     const PythonUse use = python_use(package);
     Files f = {package, arena_array(package->arena, MOST_FILES, sizeof(PackageFile)), 0};
     add(&f, "pyproject.toml", python_project(package));

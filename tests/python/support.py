@@ -17,8 +17,8 @@ print(*[name for name in ("numpy", "setuptools") if not importlib.util.find_spec
 
 
 def suitable():
-    """(a Python of at least 3.11 that has what packages need, or None; what is missing, by Debian's names). ATTNC_PYTHON
-    names another one than that which runs the tests."""
+    """(a Python of at least 3.11 that has what packages need, or None; what is missing, by Debian's names).
+    ATTNC_PYTHON names another one than that which runs the tests."""
     missing = sorted(NEEDED.values())
     for python in (os.environ.get("ATTNC_PYTHON"), sys.executable, "/usr/bin/python3"):
         if not python or not shutil.which(python):
