@@ -2,7 +2,7 @@
 # scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm|python…: installs what these uses lack, with
 # apt-get, on Debian and its kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching weights,
 # `test` for `make check`, `coverage` for `make coverage`, `aarch64` for `make aarch64` and running it on another
-# machine, `wasm` for running what is compiled for browsers, `python` for building Python packages. `test` tries the last
+# machine, `wasm` for running what is compiled for browsers, `python` for building packages. `test` tries the last
 # three as well and goes on without: the tests that need them are skipped then.
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;

@@ -62,7 +62,8 @@ def in_python(model, tokens, calls, repeats):
 def compare(packages, spec, n, calls, repeats, weights="random:1"):
     """Microseconds of a call in Python and in C."""
     import numpy
-    module = packages.get(os.path.join(ROOT, "specs", spec + ".attn"), target="scalar,avx2,avx512", weights=weights)
+    module = packages.get(os.path.join(ROOT, "specs", spec + ".attn"), target="scalar,avx2,avx512", weights=weights,
+                          cflags=None)
     folder = os.path.dirname(module.__file__)
     results = module.load().forward(tokens=[1] * n)
     arrays = "".join("static float %s[%d];\n    output.%s = %s;\n    " % (name, value.size, name, name)

@@ -42,10 +42,29 @@ class Described:
 
 
 class Liar(list):
-    """A list whose items are not what they were."""
+    """A list whose length and items are not what it holds."""
+
+    def __len__(self):
+        return -1
 
     def __getitem__(self, at):
-        raise RuntimeError("no items")
+        return [object()]
+
+
+class Shrinking:
+    """An array whose description empties the list that it is in."""
+
+    def __init__(self, around):
+        self.around = around
+
+    @property
+    def ndim(self):
+        self.around.clear()
+        return 1
+
+    def __array__(self, *_):
+        self.around.clear()
+        return np.array([1])
 
 
 def arguments(packages):
@@ -61,8 +80,14 @@ def arguments(packages):
     for wrong in (np.array([1.0]), np.array([True]), np.array([1], "uint8"), np.array([1], "int8"), np.array(["a"]),
                   np.array([1], ">i4"), np.array([object()]), np.array([1j]), "text", object(), 3, 1.5, {1: 2}, {1},
                   OnDevice(), [1, None], [[1], None], np.array([1], "datetime64[s]"), np.zeros(2, "i4,i4"), range(3),
-                  Liar([1]), [2**70]):
-        raises((TypeError, RuntimeError) if isinstance(wrong, Liar) else TypeError, "", forward, tokens=wrong)
+                  [2**70]):
+        raises(TypeError, "", forward, tokens=wrong)
+    np.testing.assert_array_equal(forward(tokens=Liar([good]))["hidden"][0], wanted)
+    for wrong in (Liar([1, 2]), Liar([Liar([1])])):
+        raises((TypeError, ValueError), "", forward, tokens=wrong)
+    shrinking = []
+    shrinking += [Shrinking(shrinking), Shrinking(shrinking)]
+    raises((TypeError, ValueError, IndexError), "", forward, tokens=shrinking)
     for wrong in (np.array(3), [], np.zeros((0, 3), int), [[]], [[1], []], np.zeros((2, 0), int), [1] * 10,
                   np.zeros((1, 1, 1), int), [300], [-1], [2**31], np.array([2**64 - 1], "uint64"),
                   [[1, 2], [3, 300]], [[[1]]], np.broadcast_to(np.int32(1), (3, 10))):

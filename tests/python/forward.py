@@ -1,4 +1,6 @@
 """forward of packages against attnc run: single sequences, padded batches and lists of sequences."""
+import ast
+
 import numpy as np
 
 from support import attnc_runs, described, near
@@ -95,8 +97,9 @@ def defaults(module, model, scratch, drawn):
     """Absent inputs are what attnc run takes for them."""
     inputs = drawn.sequence(drawn.lengths())
     if drawn.prefixed:
-        near(model.forward(**{**inputs, "prefix_length": None})["hidden"],
-             model.forward(**{**inputs, "prefix_length": 0})["hidden"], "without a prefix")
+        without = model.forward(**{**inputs, "prefix_length": None})
+        for name, array in model.forward(**{**inputs, "prefix_length": 0}).items():
+            near(without[name], array, name)
     if not drawn.optional:
         return
     inputs = {name: value for name, value in inputs.items() if name not in drawn.optional}
@@ -105,9 +108,25 @@ def defaults(module, model, scratch, drawn):
         near(got[name], array, name)
 
 
+def stub(module):
+    """The stub is Python, and has the methods of the classes."""
+    with open(module.__file__ + "i", encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name in ("Model", "State"):
+            names = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+            names |= {target.id for part in node.body if isinstance(part, ast.Assign) for target in part.targets}
+            own = {name for name, value in vars(getattr(module, node.name)).items() if callable(value)
+                   or name == "rows"} - {"__new__", "__doc__"}
+            assert names == own, (node.name, names ^ own)
+        if isinstance(node, ast.FunctionDef):
+            assert getattr(module, node.name)
+
+
 def compare(packages, name, *options, threads=1):
     """All of these for a spec."""
     module = packages.get(name, *options)
+    stub(module)
     model = module.load(threads=threads)
     for seed, check in enumerate((single, padded, listed, defaults)):
         check(module, model, packages.scratch, Drawn(module, seed))

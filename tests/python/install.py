@@ -62,7 +62,7 @@ def wheel(packages):
 def small(packages):
     """The code of MiniLM for three sets of instructions."""
     folder, _ = packages.write(os.path.join(ROOT, "specs", "minilm.attn"), weights=None)
-    packages.build(folder, cflags="-w")
+    packages.build(folder, cflags=None)
     (module,) = glob.glob(os.path.join(folder, "minilm", "*.so"))
     assert os.path.getsize(module) < MOST_CODE, "%d bytes" % os.path.getsize(module)
 

@@ -39,7 +39,7 @@ def add(name, test):
 
 def chosen(names):
     """The tests of these names, or all; a comparison of each spec in its turn."""
-    found = {name: lambda self, name=name: self.compare(name) for name in SPECS}
+    found = {name: lambda self, name=name: self.compare(name) for name in [*SPECS, *names]}
     others = {name: lambda self, name=name, file=file: getattr(importlib.import_module(file), name)(self.packages)
               for file, tests in TESTS.items() for name in tests}
     in_this = {name: found[name] for name in in_turn(SPECS, 9 if QUICK else 3)}

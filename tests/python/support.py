@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib.attnc import TESTS, attnc, run  # noqa: E402
 
 NEEDED = {"numpy": "python3-numpy", "setuptools": "python3-setuptools", "Python.h": "python3-dev"}
+STRICT = "-O1 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function"
 PROBE = """import importlib.util, os, sysconfig
 print(*[name for name in ("numpy", "setuptools") if not importlib.util.find_spec(name)],
       *["Python.h"] * (not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h"))))"""
@@ -54,18 +55,18 @@ class Packages:
         done = attnc("python", spec, *given, "-o", folder, *options, status=status)
         return folder, done.stderr
 
-    def build(self, folder, cflags="-O1 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function"):
-        """Builds the module of a package into its folder."""
+    def build(self, folder, cflags=STRICT):
+        """Builds the module of a package into its folder; without `cflags`, as pip does."""
         run(sys.executable, "setup.py", "-q", "build_ext", "--inplace", cwd=folder, status=0,
             env={"CFLAGS": cflags, "PYTHONPATH": None})
 
-    def get(self, name, *options, target="scalar", **more):
+    def get(self, name, *options, target="scalar", cflags=STRICT, **more):
         """The imported package of a spec, by its name in a folder of tests or by its path."""
         if name in self.modules:
             return self.modules[name]
         spec = spec_of(name)
         folder, _ = self.write(spec, "--target", target, *options, **more)
-        self.build(folder)
+        self.build(folder, cflags)
         sys.path.insert(0, folder)
         try:
             module = importlib.import_module(os.path.basename(spec)[:-5])
