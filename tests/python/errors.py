@@ -208,3 +208,38 @@ def leaves_nothing(packages):
     for thread in threads:
         thread.join()
     assert len(results) == 1200 and all(results)
+
+
+def mutated(random, value):
+    """The same array in other clothes, or a wrong one."""
+    kinds = [lambda: value, value.tolist, lambda: value.astype(random.choice(["int8", "uint64", "float16", "int64"])),
+             lambda: value[..., :random.integers(0, value.shape[-1] + 1)], lambda: value[None], lambda: [value, value],
+             lambda: np.asfortranarray(value), lambda: value.T, lambda: np.full_like(value, random.integers(-9, 400)),
+             lambda: [value.tolist(), value[:1]], lambda: memoryview(np.ascontiguousarray(value)), lambda: None,
+             lambda: np.broadcast_to(value[:1], value.shape), lambda: list(value), lambda: value[::-1],
+             lambda: random.choice(["text", b"bytes", 3, 1.5, object()])]
+    return kinds[random.integers(len(kinds))]()
+
+
+def drawn(packages):
+    """Random arguments are refused by TypeError or ValueError, or give results of good shapes."""
+    module = tiny(packages)
+    model = module.load()
+    random = np.random.default_rng(5)
+    good = 0
+    for _ in range(3000):
+        n = int(random.integers(1, 11))
+        inputs = {"tokens": random.integers(0, 300, n), "segments": random.integers(0, 2, n),
+                  "attention_mask": np.arange(n) < random.integers(0, n + 1)}
+        named = {name: mutated(random, value) for name, value in inputs.items() if random.random() < 0.8}
+        try:
+            results = model.forward(**named)
+        except (TypeError, ValueError):
+            continue
+        good += 1
+        pooled = results["pooled"]
+        assert pooled.shape[-1] == 12 and np.isfinite(pooled).all(), named
+        rows = results["hidden"]
+        for row in rows if isinstance(rows, list) else [rows]:
+            assert np.isfinite(row).all() and row.shape[-1] == 12, named
+    assert good > 100, "%d calls were good" % good

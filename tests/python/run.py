@@ -19,7 +19,7 @@ SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone
 
 # The functions of other files, each of which is a test.
 TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together"],
-         "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing"],
+         "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn"],
          "texts": ["reads", "refuses", "sentences"],
          "install": ["wheel", "small", "lacks", "compiler", "example"]}
 
