@@ -132,3 +132,15 @@ def example(packages):
         assert done.stdout.replace(picture, "dates.svg") in file.read(), done.stdout
     squares = xml.dom.minidom.parse(picture).getElementsByTagName("rect")
     assert len(squares) == 4 * 10 * 14, len(squares)
+
+
+def sanitized(_packages):
+    """Tests of arguments, states and texts, with modules under AddressSanitizer and UBSan."""
+    libraries = [run("gcc", "-print-file-name=lib%s.so" % name).stdout.strip() for name in ("asan", "ubsan")]
+    if not all(map(os.path.isabs, libraries)):
+        raise Skip("no libasan and libubsan of gcc")
+    done = run(sys.executable, os.path.join(ROOT, "tests", "python", "run.py"), "drawn", "arguments", "sequences",
+               "decoder", "options", "encoder_decoder", "starts_again", "reads",
+               env={"LD_PRELOAD": ":".join(libraries), "ATTNC_SANITIZED": "1", "ATTNC_AGAIN": "1",
+                    "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"})
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

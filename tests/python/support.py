@@ -12,6 +12,7 @@ from lib.attnc import TESTS, attnc, run  # noqa: E402
 
 NEEDED = {"numpy": "python3-numpy", "setuptools": "python3-setuptools", "Python.h": "python3-dev"}
 STRICT = "-O1 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function"
+SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all" if "ATTNC_SANITIZED" in os.environ else ""
 PROBE = """import importlib.util, os, sysconfig
 print(*[name for name in ("numpy", "setuptools") if not importlib.util.find_spec(name)],
       *["Python.h"] * (not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h"))))"""
@@ -57,8 +58,9 @@ class Packages:
 
     def build(self, folder, cflags=STRICT):
         """Builds the module of a package into its folder; without `cflags`, as pip does."""
+        more = {"CFLAGS": "-O1 -w " + SANITIZED, "LDFLAGS": SANITIZED, "LD_PRELOAD": None} if SANITIZED else {}
         run(sys.executable, "setup.py", "-q", "build_ext", "--inplace", cwd=folder, status=0,
-            env={"CFLAGS": cflags, "PYTHONPATH": None})
+            env={"CFLAGS": cflags, "PYTHONPATH": None, **more})
 
     def get(self, name, *options, target="scalar", cflags=STRICT, **more):
         """The imported package of a spec, by its name in a folder of tests or by its path."""
