@@ -18,7 +18,8 @@ SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone
          "features_to_tokens", "unrolled_kinds", "alone_self", "decoder_only", "output_none"]
 
 # The functions of other files, each of which is a test.
-TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together"],
+TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together",
+                    "other_sources"],
          "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn"],
          "texts": ["reads", "refuses", "sentences"],
          "install": ["wheel", "small", "lacks", "compiler", "example"] + ["sanitized"] * LONG}

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 
 from lib.attnc import attnc
+from forward import Drawn
 from support import near
 
 
@@ -190,6 +191,22 @@ def prefixed(packages):
     raises(ValueError, "too long", model.state().feed, tokens[:2], prefix_length=3)
     wanted = generated(module, packages.scratch, 6, tokens=tokens, prefix_length=np.array(3))
     assert list(model.generate(tokens, max_new=6, prefix_length=3)) == wanted
+
+
+def other_sources(packages):
+    """Texts over sounds, images and rows."""
+    for name in ("sound_to_tokens", "patches_to_tokens", "features_to_tokens"):
+        module = packages.get(name)
+        model = module.load()
+        drawn = Drawn(module, 4)
+        lengths = drawn.lengths()
+        (source,) = set(drawn.inputs) - {"target"}
+        inputs = {source: drawn.one(source, lengths)}
+        target = drawn.one("target", {**lengths, "n": 3})
+        whole = model.forward(**inputs, target=target)
+        state = model.state(**inputs)
+        near(state.feed(target)["logits"], whole["logits"][2], name)
+        searches(module, model, packages.scratch, 4, {"tokens": [1, 2], **inputs}, chosen=[0])
 
 
 ROWS = """model causal_rows {
