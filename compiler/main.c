@@ -23,6 +23,7 @@ static const struct {
     {"import", command_import, "write the spec of a folder of Hugging Face transformers or a GGUF file"},
     {"get", command_get, "make a program of a model's folder or of a GGUF file, in one step"},
     {"python", command_python, "write a model as a package for Python"},
+    {"rust", command_rust, "write a model as a crate for Rust"},
     {"fmt", command_fmt, "print a spec in its canonical layout"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -101,6 +101,7 @@ int command_import(int argc, char **argv);
 int command_get(int argc, char **argv);
 int command_pack(int argc, char **argv);
 int command_python(int argc, char **argv);
+int command_rust(int argc, char **argv);
 
 /* --- compile.c */
 typedef struct CompileOptions {

@@ -17,6 +17,15 @@ static const char python_usage[] =
     "  -o DIR               folder for the package, which `pip install DIR` builds; it is created if it does not\n"
     "                       exist";
 
+static const char rust_usage[] =
+    "attnc rust SPEC [--weights F[,F…]|random:SEED] [--tokenizer F] -o DIR [--target T[,T…]]\n"
+    "                 [--precision P] [--reproducible]\n"
+    "  -o DIR               folder for the crate, in which `cargo build` works; it is created if it does not exist\n"
+    HELP_WEIGHTS ";\n"
+    "                       the crate contains them\n" HELP_TOKENIZER
+    "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n" HELP_PRECISION
+    HELP_REPRODUCIBLE;
+
 /* The C, what is beside it, and all texts of the package, which appear together. */
 static void write_package(Compilation *c, const PackageKind *kind, const char *folder, CompileOptions *with,
                           const TokenizerFile *tokenizer) {
@@ -74,3 +83,5 @@ static int package_command(int argc, char **argv, const char *usage, const Packa
 int command_python(int argc, char **argv) {
     return package_command(argc, argv, python_usage, &package_python);
 }
+
+int command_rust(int argc, char **argv) { return package_command(argc, argv, rust_usage, &package_rust); }

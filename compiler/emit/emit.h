@@ -22,6 +22,7 @@ void writer_line(Writer *writer, const char *format, ...) __attribute__((format(
 void writer_raw_line(Writer *writer, const char *line, size_t size); /* prints text that is no format */
 void writer_fold_constants(Writer *writer); /* from here on, lines have no idle constants: c_fold */
 void writer_assembly(Writer *writer);       /* lines are assembly: labels at column 0, all else at 4 */
+void writer_verbatim(Writer *writer);       /* lines are no C and keep their indentation; none is broken */
 void writer_blank(Writer *writer); /* never two in a row, nor at the start, after a `{` or before a `}` */
 const char *writer_fresh(Writer *writer, const char *stem); /* "stem_12": another number at each call in a function */
 const char *writer_text(const Writer *writer, size_t *size);         /* what was written so far; size may be NULL */

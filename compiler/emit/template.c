@@ -18,6 +18,7 @@
  *   $macro NAME(p, q)  $end          sees its parameters and the names let outside all blocks
  *   $use NAME(EXPR, EXPR)            expands a macro
  *   $include "file"                  an embedded file, as if its lines stood here
+ *   $verbatim                        on its first line: the text is no C, and its lines keep their own indentation
  *   $error TEXT                      ends the program
  *
  * $loop is the one way to write a loop in the output. With `unroll full`, or when bounds are numbers and

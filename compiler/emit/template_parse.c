@@ -9,41 +9,46 @@ typedef struct Parser {
     Scan scan; /* of the current line */
     const char *next, *end;
     int line; /* that ended in front of `next` */
+    size_t indentation; /* of the current line, in bytes */
+    bool verbatim;      /* lines of text keep their indentation */
     int nesting;
     const char *stop; /* the word that ended the last block: "end", "elif", "else", or NULL at the end of the text */
 } Parser;
 
 static Statement *parse_block(Parser *parser, const char *opened_by, int opened_at);
 
-/* The next line of the text, without the spaces around it. */
-static void text_line(Parser *parser, const char **start, const char **end) {
+/* The next line of the text, without the spaces around it. Returns the number of spaces in front of it. */
+static size_t text_line(Parser *parser, const char **start, const char **end) {
     const char *at = parser->next, *newline = memchr(at, '\n', (size_t)(parser->end - at));
     const char *last = newline ? newline : parser->end;
     parser->next = newline ? newline + 1 : parser->end;
     parser->line++;
+    const char *first = at;
     while (at < last && strchr(" \t\r", *at)) at++;
     while (last > at && strchr(" \t\r", last[-1])) last--;
     *start = at;
     *end = last;
+    return (size_t)(at - first);
 }
 
 /* A line, joined with the lines that follow a `\` at its end. */
 static bool next_line(Parser *parser) {
     Scan *scan = &parser->scan;
     if (parser->next >= parser->end) return false;
-    text_line(parser, &scan->at, &scan->end);
+    parser->indentation = text_line(parser, &scan->at, &scan->end);
     scan->line = parser->line;
     scan->depth = 0;
     if (scan->end == scan->at || scan->end[-1] != '\\') return true;
     Text whole = text_new(scan->arena);
     const char *start = scan->at, *end = scan->end;
+    text_add(&whole, start - parser->indentation, parser->indentation);
     while (end > start && end[-1] == '\\') {
         text_add(&whole, start, (size_t)(end - 1 - start));
         if (parser->next >= parser->end) template_scan_error(scan, "the text ends behind a '\\'");
         text_line(parser, &start, &end);
     }
     text_add(&whole, start, (size_t)(end - start));
-    scan->at = whole.data;
+    scan->at = whole.data + parser->indentation;
     scan->end = whole.data + whole.size;
     return true;
 }
@@ -186,7 +191,7 @@ static void parse_include(Parser *parser, Statement *s) {
 /* The line after its `$WORD`. */
 static void parse_steering(Parser *parser, Statement *s, const char *word) {
     static const char *const words[] = {"let",     "set",   "if",   "for",  "loop", "macro", "define", "use",
-                                        "include", "error", "elif", "else", "end",  NULL};
+                                        "include", "error", "verbatim", "elif", "else", "end",  NULL};
     Scan *scan = &parser->scan;
     if (strcmp(word, "let") == 0 || strcmp(word, "set") == 0) {
         s->kind = word[0] == 'l' ? STATEMENT_LET : STATEMENT_SET;
@@ -208,6 +213,10 @@ static void parse_steering(Parser *parser, Statement *s, const char *word) {
     } else if (strcmp(word, "include") == 0) {
         s->kind = STATEMENT_INCLUDE;
         parse_include(parser, s);
+    } else if (strcmp(word, "verbatim") == 0) {
+        s->kind = STATEMENT_VERBATIM;
+        parser->verbatim = true;
+        expect_line_end(scan);
     } else if (strcmp(word, "error") == 0) {
         s->kind = STATEMENT_ERROR;
         template_scan_spaces(scan);
@@ -251,6 +260,7 @@ static Statement *parse_block(Parser *parser, const char *opened_by, int opened_
         } else if (scan->at == scan->end) {
             s->kind = STATEMENT_BLANK;
         } else {
+            if (parser->verbatim) scan->at -= parser->indentation;
             s->pieces = template_scan_pieces(scan);
         }
     }

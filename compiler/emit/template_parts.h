@@ -103,6 +103,7 @@ typedef enum StatementKind {
     STATEMENT_DEFINE,
     STATEMENT_USE,
     STATEMENT_INCLUDE,
+    STATEMENT_VERBATIM,
     STATEMENT_ERROR
 } StatementKind;
 

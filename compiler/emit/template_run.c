@@ -255,6 +255,7 @@ static void run_statement(Expansion *x, const Statement *s) {
     case STATEMENT_DEFINE: run_definition(x, &x->functions, "function", s); break;
     case STATEMENT_USE: run_use(x, s); break;
     case STATEMENT_INCLUDE: run_include(x, s); break;
+    case STATEMENT_VERBATIM: writer_verbatim(x->writer); break;
     case STATEMENT_ERROR: expand_error(x, "%s", template_evaluate_pieces(x, s->pieces));
     }
 }

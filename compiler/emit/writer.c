@@ -7,7 +7,7 @@
 struct Writer {
     Text text, line, folded; /* the output; the line in hand, before and after folding */
     Text wrapped;            /* a line that was too long */
-    bool folds, assembly;
+    bool folds, assembly, verbatim;
     size_t budget;
     const char *over_budget;
     int braces, brackets; /* open ones; brackets are ( and [ */
@@ -200,7 +200,27 @@ static void put_line(Writer *writer, const char *line, size_t size) {
     text_add(text, "\n", 1);
 }
 
+/* A line that is no C. Blank lines are left out behind a line that ends in `{`, and in front of a `}`. */
+static void put_verbatim(Writer *writer, const char *line, size_t size) {
+    size_t spaces = 0;
+    while (size && is_blank(line[size - 1])) size--;
+    if (!size) {
+        writer_blank(writer);
+        return;
+    }
+    while (line[spaces] == ' ') spaces++;
+    if (writer->blank_wanted && !writer->after_opening && line[spaces] != '}') put(writer, "\n", 1);
+    put(writer, line, size);
+    put(writer, "\n", 1);
+    writer->blank_wanted = false;
+    writer->after_opening = line[size - 1] == '{';
+}
+
 void writer_raw_line(Writer *writer, const char *line, size_t size) {
+    if (writer->verbatim) {
+        put_verbatim(writer, line, size);
+        return;
+    }
     while (size && (line[0] == ' ' || line[0] == '\t')) line++, size--;
     while (size && is_blank(line[size - 1])) size--;
     if (!size) {
@@ -246,6 +266,8 @@ void writer_line(Writer *writer, const char *format, ...) {
 void writer_fold_constants(Writer *writer) { writer->folds = true; }
 
 void writer_assembly(Writer *writer) { writer->assembly = true; }
+
+void writer_verbatim(Writer *writer) { writer->verbatim = true; }
 
 void writer_blank(Writer *writer) { writer->blank_wanted = true; }
 

@@ -28,6 +28,6 @@ typedef struct PackageKind {
     bool tokenizing;     /* the sources of the tokenizer stand in `tokenizer` beside the C where there is a file */
 } PackageKind;
 
-extern const PackageKind package_python;
+extern const PackageKind package_python, package_rust;
 
 #endif

@@ -43,6 +43,9 @@ enum {
  * is 0. Callable from any thread. */
 attn_tokenizer *attn_tokenizer_open(const char *path, char *error, size_t error_size);
 
+/* The same of the contents of such a file, bytes [size], which are not used after the call. */
+attn_tokenizer *attn_tokenizer_read(const void *bytes, size_t size, char *error, size_t error_size);
+
 /* Frees a tokenizer that no thread uses any more; NULL is allowed. */
 void attn_tokenizer_free(attn_tokenizer *t);
 

@@ -141,25 +141,43 @@ static bool read_any(attn_tokenizer *t, const Buffer *file, const Report *report
     return read_vocab_txt(t, file->data, file->size, report);
 }
 
-/* The report writes to `error`. NOLINTNEXTLINE(readability-non-const-parameter) */
-attn_tokenizer *attn_tokenizer_open(const char *path, char *error, size_t error_size) {
-    Report report = {path ? path : "tokenizer", error, error_size};
+/* Of the file at `path`, or of `bytes` where that is NULL. */
+static attn_tokenizer *make(const char *path, const Buffer *bytes, const Report *report) {
     attn_tokenizer *t = calloc(1, sizeof *t);
-    if (!path || !t) {
-        if (!path) attn_refuse(&report, "no file named");
-        else attn_refuse_memory(&report);
-        free(t);
+    if (!t) {
+        attn_refuse_memory(report);
         return NULL;
     }
     attn_unicode_initialize();
     t->model.unknown = -1;
     memset(t->model.byte_ids, -1, sizeof t->model.byte_ids);
     Buffer file = {0};
-    bool fine = read_file(path, &file, &report) && read_any(t, &file, &report);
+    bool fine = path ? read_file(path, &file, report) && read_any(t, &file, report) : read_any(t, bytes, report);
     attn_buffer_free(&file);
     if (fine) return t;
     attn_tokenizer_free(t);
     return NULL;
+}
+
+/* The report writes to `error`. NOLINTNEXTLINE(readability-non-const-parameter) */
+attn_tokenizer *attn_tokenizer_open(const char *path, char *error, size_t error_size) {
+    const Report report = {path ? path : "tokenizer", error, error_size};
+    if (path) return make(path, NULL, &report);
+    attn_refuse(&report, "no file named");
+    return NULL;
+}
+
+/* Likewise. NOLINTNEXTLINE(readability-non-const-parameter) */
+attn_tokenizer *attn_tokenizer_read(const void *bytes, size_t size, char *error, size_t error_size) {
+    const Report report = {"tokenizer", error, error_size};
+    Buffer copy = {0};
+    attn_tokenizer *t = NULL;
+    if (!bytes && size) attn_refuse(&report, "no bytes");
+    else if (size > MOST_FILE_BYTES) attn_refuse(&report, "larger than %d MB", MOST_FILE_BYTES >> 20);
+    else if (attn_put_bytes(&copy, bytes, size), copy.failed) attn_refuse_memory(&report);
+    else t = make(NULL, &copy, &report);
+    attn_buffer_free(&copy);
+    return t;
 }
 
 void attn_tokenizer_free(attn_tokenizer *t) {

@@ -1,0 +1,204 @@
+/* rust.c: a model as a crate for Rust. Its source is written by templates, which the arrays of each entry of the C
+ * fill. */
+#include "../emit/emit.h"
+#include "package.h"
+
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 20 };
+
+/* Words of Rust, of which C and C++ have none, and names of its own crates: a crate has another name. */
+static const char *const reserved[] = {
+    "Self", "abstract", "alloc", "as", "async", "await", "become", "box", "build", "core", "crate", "deps", "dyn",
+    "examples", "final", "fn", "gen", "impl", "in", "incremental", "let", "loop", "macro", "match", "mod", "move",
+    "mut", "override", "priv", "proc_macro", "pub", "ref", "self", "std", "super", "test", "trait", "type", "unsafe",
+    "unsized", "use", "where", "yield", NULL};
+
+/* The entries of the C, with the names of their structs in Rust. */
+static const struct {
+    const char *in, *out, *want, *reader, *input, *output;
+} entries[ENTRY_COUNT] = {
+    [ENTRY_FORWARD] = {"Inputs", "Outputs", "Wanted", "Model::forward", "Input", "Output"},
+    [ENTRY_ENCODE] = {"SourceInputs", "SourceOutputs", "SourceWanted", "Model::encode", "Source", "Encoded"},
+    [ENTRY_DECODE] = {"StepInputs", "StepOutputs", "StepWanted", "Model::decode", "Rows", "Decoded"}};
+
+typedef struct Crate {
+    Arena *arena;
+    const Package *package;
+    const Program *program;
+    const Model *model;
+    TemplateVars *vars, *entries[ENTRY_COUNT]; /* NULL where the C lacks the entry */
+} Crate;
+
+static const char *c_folder(const Package *package) {
+    (void)package;
+    return "c";
+}
+
+static const char *crate_name(Arena *arena, const char *model) {
+    for (const char *const *word = reserved; *word; word++)
+        if (strcmp(model, *word) == 0) return arena_printf(arena, "%s_model", model);
+    return model;
+}
+
+/* Whether rustc warns that the name is not in snake case. */
+static bool is_odd(const char *name) {
+    const size_t size = strlen(name);
+    for (size_t i = 0; i < size; i++)
+        if (name[i] >= 'A' && name[i] <= 'Z') return true;
+    return strstr(name, "__") != NULL;
+}
+
+static const Graph *graph_of(const Crate *crate, int entry) {
+    const Plan *plan = crate->program->entries[entry];
+    return plan ? plan->graph : NULL;
+}
+
+static bool gives(const Graph *graph, OutputRole role) {
+    for (int o = 0; graph && o < graph->n_outputs; o++)
+        if (graph->outputs[o].role == role) return true;
+    return false;
+}
+
+static bool needs_tokens_alone(const Graph *graph) {
+    bool tokens = false;
+    for (int i = 0; graph && i < graph->n_inputs; i++) {
+        const GraphInput *input = &graph->inputs[i];
+        const bool may_lack = input_kinds[input->role].absent == ABSENT_ZEROS;
+        tokens |= input->role == IN_tokens;
+        if (input->role != IN_tokens && !may_lack) return false;
+    }
+    return tokens;
+}
+
+static void set_uses(const Crate *crate) {
+    bool ids = false, pairs = false, prefix = false;
+    for (int e = 0; e < ENTRY_COUNT; e++) {
+        const Graph *g = graph_of(crate, e);
+        for (int i = 0; g && i < g->n_inputs; i++) {
+            ids |= graph_table_rows(g, &g->inputs[i]) > 0;
+            pairs |= g->inputs[i].role == IN_mask;
+            prefix |= g->inputs[i].role == IN_prefix_length;
+        }
+        for (int o = 0; g && o < g->n_outputs; o++) pairs |= g->outputs[o].layer >= 0;
+    }
+    vars_int(crate->vars, "uses_ids", ids);
+    vars_int(crate->vars, "uses_pairs", pairs);
+    vars_int(crate->vars, "uses_prefix", prefix);
+}
+
+static void set_model(const Crate *crate) {
+    const Package *package = crate->package;
+    const Model *m = crate->model;
+    TemplateVars *vars = crate->vars;
+    const Graph *forward = graph_of(crate, ENTRY_FORWARD), *decode = graph_of(crate, ENTRY_DECODE);
+    const Plan *plan = crate->program->entries[ENTRY_DECODE];
+    int64_t bytes;
+    vars_text(vars, "p", m->name);
+    vars_text(vars, "P", upper_case(crate->arena, m->name));
+    vars_text(vars, "crate", crate_name(crate->arena, m->name));
+    vars_int(vars, "odd_name", is_odd(m->name));
+    vars_text(vars, "version", ATTNC_VERSION);
+    vars_int(vars, "weights", package->weights);
+    vars_text(vars, "tokenizer", package->tokenizer ? package->tokenizer : "");
+    vars_int(vars, "weights_bytes", packed_file_bytes(crate->program));
+    vars_int(vars, "alone", m->alone != NULL);
+    set_states(crate->arena, crate->program, vars, &bytes, &bytes);
+    vars_int(vars, "steps_tokens", graph_input(decode, IN_tokens) != NULL);
+    vars_int(vars, "decode_seq", plan ? plan->seq.n : 0);
+    vars_int(vars, "self_maps", gives(decode, OUT_attention));
+    vars_int(vars, "cross_maps", gives(decode, OUT_cross_attention));
+    vars_int(vars, "generates", needs_tokens_alone(decode) && m->head.logits && gives(decode, OUT_logits));
+    vars_int(vars, "embeds", needs_tokens_alone(forward) && gives(forward, OUT_pooled) &&
+                                 !crate->program->entries[ENTRY_FORWARD]->seq.exact);
+    set_uses(crate);
+}
+
+static void set_entries(Crate *crate) {
+    for (int e = 0; e < ENTRY_COUNT; e++) {
+        const Plan *plan = crate->program->entries[e];
+        if (!plan) continue;
+        TemplateVars *vars = crate->entries[e] = vars_new(crate->arena, crate->vars);
+        set_entry(crate->arena, plan, 0, vars);
+        bool optional = false;
+        for (int i = 0; i < plan->graph->n_inputs; i++)
+            optional |= input_kinds[plan->graph->inputs[i].role].absent == ABSENT_ZEROS;
+        vars_int(vars, "has_optional", optional);
+        vars_text(vars, "In", entries[e].in);
+        vars_text(vars, "Out", entries[e].out);
+        vars_text(vars, "Want", entries[e].want);
+        vars_text(vars, "reader", entries[e].reader);
+        vars_text(vars, "Input", entries[e].input);
+        vars_text(vars, "Output", entries[e].output);
+    }
+}
+
+static const char *expanded(const Crate *crate, const char *template, TemplateVars *vars) {
+    Writer *writer = writer_new(crate->arena, MOST_BYTES, template);
+    template_expand(crate->arena, writer, template, vars, NULL);
+    return writer_text(writer, NULL);
+}
+
+/* The inputs of encode in examples and tests, which stand in texts of forward. */
+static void set_source_fields(const Crate *crate) {
+    static const struct {
+        const char *name, *at;
+    } uses[] = {{"source_fields", "//!     "}, {"source_test_fields", "        "}};
+    for (int test = 0; test < 2; test++) {
+        TemplateVars *vars = crate->entries[ENTRY_ENCODE];
+        vars_text(vars, "at", uses[test].at);
+        vars_int(vars, "test", test);
+        const char *text = expanded(crate, "rust_source_fields.rs.tmpl", vars);
+        vars_text(crate->vars, uses[test].name, arena_copy(crate->arena, text, strlen(text) - 1));
+    }
+}
+
+/* The declarations of the C: the structs of each entry, between a head and the functions. */
+static const char *ffi(const Crate *crate) {
+    Text text = text_new(crate->arena);
+    text_printf(&text, "%s", expanded(crate, "rust_ffi_head.rs.tmpl", crate->vars));
+    for (int e = 0; e < ENTRY_COUNT; e++)
+        if (crate->entries[e])
+            text_printf(&text, "\n%s", expanded(crate, "rust_ffi_entry.rs.tmpl", crate->entries[e]));
+    text_printf(&text, "\n%s", expanded(crate, "rust_ffi.rs.tmpl", crate->vars));
+    return text.data;
+}
+
+static const PackageFile *files(const Package *package) {
+    const Program *program = package->c->program;
+    Crate crate = {.arena = package->arena, .package = package, .program = program, .model = package->c->model,
+                   .vars = vars_new(package->arena, NULL)};
+    set_model(&crate);
+    set_entries(&crate);
+    if (crate.entries[ENTRY_ENCODE]) set_source_fields(&crate);
+    const bool generates = needs_tokens_alone(graph_of(&crate, ENTRY_DECODE)) && crate.model->head.logits &&
+                           gives(graph_of(&crate, ENTRY_DECODE), OUT_logits);
+    TemplateVars *forward = crate.entries[ENTRY_FORWARD], *decode = crate.entries[ENTRY_DECODE];
+    const struct {
+        const char *path, *template;
+        TemplateVars *vars; /* NULL: the crate has no such file */
+    } texts[] = {{"Cargo.toml", "rust_cargo.toml.tmpl", crate.vars},
+                 {"rustfmt.toml", "rust_fmt.toml.tmpl", crate.vars},
+                 {"build.rs", "rust_build.rs.tmpl", crate.vars},
+                 {"src/shim.c", "rust_shim.c.tmpl", crate.vars},
+                 {"src/lib.rs", "rust_lib.rs.tmpl", forward},
+                 {"src/arrays.rs", "rust_arrays.rs.tmpl", crate.vars},
+                 {"src/error.rs", "rust_error.rs.tmpl", crate.vars},
+                 {"src/memory.rs", "rust_memory.rs.tmpl", crate.vars},
+                 {"src/model.rs", "rust_model.rs.tmpl", forward},
+                 {"src/source.rs", "rust_source.rs.tmpl", crate.entries[ENTRY_ENCODE]},
+                 {"src/state.rs", "rust_state.rs.tmpl", decode},
+                 {"src/generate.rs", "rust_generate.rs.tmpl", generates ? decode : NULL},
+                 {"src/tokenizer.rs", "rust_tokenizer.rs.tmpl", package->tokenizer ? forward : NULL},
+                 {"tests/model.rs", "rust_tests.rs.tmpl", forward}};
+    enum { TEXTS = sizeof texts / sizeof *texts };
+    PackageFile *list = arena_array(package->arena, TEXTS + 2, sizeof *list);
+    int n = 0;
+    for (int i = 0; i < TEXTS; i++)
+        if (texts[i].vars)
+            list[n++] = (PackageFile){texts[i].path, expanded(&crate, texts[i].template, texts[i].vars)};
+    list[n] = (PackageFile){"src/ffi.rs", ffi(&crate)};
+    return list;
+}
+
+const PackageKind package_rust = {c_folder, files, .runtime = RUNTIME_SEARCH, .tokenizing = true};
