@@ -26,6 +26,13 @@ static const char rust_usage[] =
     "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n" HELP_PRECISION
     HELP_REPRODUCIBLE;
 
+/* The files of the runtime stand beside those of the model. */
+static void check_name(const Compilation *c) {
+    for (const char *const *taken = runtime_stems; *taken; taken++)
+        if (strcmp(c->model->name, *taken) == 0)
+            fail("%s: %s is a name of other files of the package", c->source->path, *taken);
+}
+
 /* The C, what is beside it, and all texts of the package, which appear together. */
 static void write_package(Compilation *c, const PackageKind *kind, const char *folder, CompileOptions *with,
                           const TokenizerFile *tokenizer) {
@@ -68,6 +75,7 @@ static int package_command(int argc, char **argv, const char *usage, const Packa
     if (!with.target) with.target = kind->targets;
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
+    check_name(&c);
     c.reproducible = reproducible;
     with.words = precision ? arena_printf(arena, " --precision %s", precision) : "";
     TokenizerFile file = {0};

@@ -71,6 +71,12 @@ static bool needs_tokens_alone(const Graph *graph) {
     return tokens;
 }
 
+/* Whether the decoder continues a text, token by token. */
+static bool writes_text(const Crate *crate) {
+    const Graph *decode = graph_of(crate, ENTRY_DECODE);
+    return needs_tokens_alone(decode) && crate->model->head.logits && gives(decode, OUT_logits);
+}
+
 static void set_uses(const Crate *crate) {
     bool ids = false, pairs = false, prefix = false;
     for (int e = 0; e < ENTRY_COUNT; e++) {
@@ -93,7 +99,7 @@ static void set_model(const Crate *crate) {
     TemplateVars *vars = crate->vars;
     const Graph *forward = graph_of(crate, ENTRY_FORWARD), *decode = graph_of(crate, ENTRY_DECODE);
     const Plan *plan = crate->program->entries[ENTRY_DECODE];
-    int64_t bytes;
+    int64_t state_bytes, source_bytes;
     vars_text(vars, "p", m->name);
     vars_text(vars, "P", upper_case(crate->arena, m->name));
     vars_text(vars, "crate", crate_name(crate->arena, m->name));
@@ -103,12 +109,13 @@ static void set_model(const Crate *crate) {
     vars_text(vars, "tokenizer", package->tokenizer ? package->tokenizer : "");
     vars_int(vars, "weights_bytes", packed_file_bytes(crate->program));
     vars_int(vars, "alone", m->alone != NULL);
-    set_states(crate->arena, crate->program, vars, &bytes, &bytes);
+    set_states(crate->arena, crate->program, vars, &state_bytes, &source_bytes);
     vars_int(vars, "steps_tokens", graph_input(decode, IN_tokens) != NULL);
     vars_int(vars, "decode_seq", plan ? plan->seq.n : 0);
     vars_int(vars, "self_maps", gives(decode, OUT_attention));
     vars_int(vars, "cross_maps", gives(decode, OUT_cross_attention));
-    vars_int(vars, "generates", needs_tokens_alone(decode) && m->head.logits && gives(decode, OUT_logits));
+    vars_int(vars, "generates", writes_text(crate));
+    vars_int(vars, "remembers", writes_text(crate) && graph_crossing(decode, 1, plan->seq.n));
     vars_int(vars, "embeds", needs_tokens_alone(forward) && gives(forward, OUT_pooled) &&
                                  !crate->program->entries[ENTRY_FORWARD]->seq.exact);
     set_uses(crate);
@@ -171,8 +178,7 @@ static const PackageFile *files(const Package *package) {
     set_model(&crate);
     set_entries(&crate);
     if (crate.entries[ENTRY_ENCODE]) set_source_fields(&crate);
-    const bool generates = needs_tokens_alone(graph_of(&crate, ENTRY_DECODE)) && crate.model->head.logits &&
-                           gives(graph_of(&crate, ENTRY_DECODE), OUT_logits);
+    const bool generates = writes_text(&crate);
     TemplateVars *forward = crate.entries[ENTRY_FORWARD], *decode = crate.entries[ENTRY_DECODE];
     const struct {
         const char *path, *template;

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""attnc rust: crates of every kind of model compute what attnc run and attnc generate compute, in one program that links
+all of them; wrong inputs and weights are errors; the tests and doctests of a crate pass offline, without a warning, also
+without weights and with a tokenizer; what a crate cannot have is refused, and nothing is left behind. TAP on stdout."""
+import array
+import json
+import os
+import random
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib import npy, turns  # noqa: E402
+from lib.attnc import LONG, ROOT, TESTS, attnc, run, said  # noqa: E402
+from lib.tap import Skip, run_tests  # noqa: E402
+from rust.cases import CASES, DECODERS, main_of  # noqa: E402
+
+CARGO = shutil.which("cargo") and shutil.which("rustc")
+LIBRARIES = {"libonig-dev": "oniguruma.h", "libcjson-dev": "cjson/cJSON.h", "libutf8proc-dev": "utf8proc.h"}
+STRICT = {"CFLAGS": "-O1", "RUSTFLAGS": "-D warnings", "CARGO_TERM_COLOR": "never", "CARGO_INCREMENTAL": "0"}
+WORDS = {"w%d" % i: i for i in range(37)}
+TOKENIZER = {
+    "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "WhitespaceSplit"},
+    "post_processor": None, "decoder": None, "model": {"type": "WordLevel", "vocab": WORDS, "unk_token": "w1"}}
+ENCODER = """model %s {
+    d_model 16
+    vocab 37
+    encoder { seq <= 9, position learned, layers 1 { attention self { heads 2 }, ffn { d_ff 24, activation gelu } } }
+    head pool mean l2
+}
+"""
+CODES = {"i32": "<i4", "f32": "<f4", "u8": "|u1"}
+
+
+class Rust:
+    def __init__(self, scratch):
+        self.scratch = scratch
+        self.target = os.path.join(scratch, "target")
+
+    def path(self, *names):
+        return os.path.join(self.scratch, *names)
+
+    def write(self, text, *names):
+        os.makedirs(os.path.dirname(self.path(*names)), exist_ok=True)
+        with open(self.path(*names), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(*names)
+
+    def cargo(self, folder, *words, status=0, **env):
+        if not CARGO:
+            raise Skip("cargo and rustc are missing")
+        return run("cargo", *words, cwd=folder, status=status,
+                   env={**STRICT, "CARGO_TARGET_DIR": self.target, **env})
+
+    def crate(self, name, spec, *options):
+        """A crate of this spec, whose C has one target, so that it is compiled quickly."""
+        attnc("rust", spec, "-o", self.path(name), "--target", "scalar", *options, status=0)
+        return self.path(name)
+
+    # ------------------------------------------------------------------------------------------------ all kinds
+
+    def numbers(self, name, case):
+        """Random inputs of a case, in files: of every sequence as .npy, and of all of them as bytes. The names of the
+        sequences' files."""
+        pick = random.Random(name)
+        files = [[] for _ in case.rows]
+        for array_of, array_shape in case.inputs.items():
+            whole = array.array({"i32": "i", "f32": "f", "u8": "B"}[array_shape.type])
+            for s, (n, m) in enumerate(case.rows):
+                shape = array_shape.shape(n, m)
+                count = 1
+                for size in shape:
+                    count *= size
+                if array_shape.type == "f32":
+                    part = array.array("f", (pick.gauss(0, 1) for _ in range(count)))
+                else:
+                    part = array.array(whole.typecode, (pick.randrange(array_shape.ids) for _ in range(count)))
+                    if array_shape.type == "u8":
+                        part[::shape[1] + 1] = array.array("B", [1] * len(part[::shape[1] + 1]))
+                whole += part
+                path = self.path(name + ".in", "%s.%d.npy" % (array_of, s))
+                npy.write(path, part, (1, *shape), CODES[array_shape.type])
+                files[s] += ["--in", "%s=%s" % (array_shape.role or array_of, path)]
+            with open(self.path(name + ".in", array_of), "wb") as file:
+                file.write(whole.tobytes())
+        return files
+
+    def expected(self, name, case, spec):
+        """The outputs of attnc run, of all sequences behind each other."""
+        all_outputs = {output: array.array("f") for output in case.outputs}
+        for s, files in enumerate(self.numbers(name, case)):
+            outputs = []
+            for output in case.outputs:
+                outputs += ["--out", "%s=%s" % (output, self.path(name + ".in", output + ".npy"))]
+            attnc("run", spec, "--weights", "random:1", *files, *outputs, "--engine", "interp", status=0)
+            for output in case.outputs:
+                got = npy.read(self.path(name + ".in", output + ".npy"))
+                all_outputs[output] += array.array("f", got.numbers)
+            del s
+        return all_outputs
+
+    def compare(self, name, case, expected):
+        for output, wanted in expected.items():
+            got = array.array("f")
+            with open(self.path(name + ".out", output), "rb") as file:
+                got.frombytes(file.read())
+            assert len(got) == len(wanted), "%s: %s has %d numbers, not %d" % (name, output, len(got), len(wanted))
+            worst = max(abs(a - b) / (1 + abs(b)) for a, b in zip(got, wanted))
+            assert worst <= case.near, "%s: %s is off by %g" % (name, output, worst)
+
+    def generated(self, name, spec, case, options):
+        """The ids that attnc generate prints."""
+        files = []
+        prompt = npy.write(self.path(name + ".in", "prompt.npy"), case.prompt)
+        files += ["--in", "tokens=" + prompt]
+        for array_of, array_shape in case.source.items():
+            path = self.path(name + ".in", "%s.0.npy" % array_of)
+            read = npy.read(path)
+            path = npy.write(path + ".one", read.numbers, read.shape[1:], CODES[array_shape.type])
+            files += ["--in", "%s=%s" % (array_shape.role or array_of, path)]
+        done = attnc("generate", spec, "--weights", "random:1", *files, "--max-new", str(case.new), *options,
+                     "--engine", "interp", status=0)
+        return done.stdout.split()
+
+    def test_every_kind(self):
+        """One program with a crate for each kind, and the shared runtime in each of them."""
+        always = {"pooled", "source_maps", "sound"}
+        names = sorted(always.union(turns.in_turn(sorted(set(CASES) - always))))
+        manifest = '[package]\nname = "kinds"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\n'
+        specs = {}
+        for name in names:
+            case = CASES[name]
+            specs[name] = os.path.join(ROOT, case.spec)
+            self.crate(name, specs[name], "--weights", "random:1")
+            manifest += '%s = { path = "../%s" }\n' % (case.crate, name)
+            for folder in (".in", ".out"):
+                os.makedirs(self.path(name + folder))
+        self.write(manifest, "kinds", "Cargo.toml")
+        self.write(main_of(names), "kinds", "src", "main.rs")
+        expected = {name: self.expected(name, CASES[name], specs[name]) for name in names}
+        self.cargo(self.path("kinds"), "build", "-q", "--offline")
+        printed = run(os.path.join(self.target, "debug", "kinds"), self.scratch, status=0).stdout
+        for name in names:
+            self.compare(name, CASES[name], expected[name])
+        lines = dict(line.split(": ", 1) for line in printed.splitlines())
+        for name in names:
+            for search, (_, options) in DECODERS.items():
+                if CASES[name].prompt:
+                    got = lines["%s %s" % (name, search)].split()
+                    wanted = self.generated(name, specs[name], CASES[name], options)
+                    assert got == wanted, "%s %s: %s, not %s" % (name, search, got, wanted)
+        assert lines["errors"] == "fine", printed
+        if shutil.which("rustfmt"):
+            for name in names:
+                done = run("cargo", "fmt", "--check", cwd=self.path(name))
+                assert done.returncode == 0, said(done)[:2000]
+
+    # ------------------------------------------------------------------------------------------------ one crate
+
+    def test_its_own_tests(self):
+        """With weights and a tokenizer."""
+        for package, header in LIBRARIES.items():
+            if run("cc", "-E", "-include", header, "-x", "c", os.devnull).returncode:
+                raise Skip("%s is missing" % package)
+        tokenizer = self.write(json.dumps(TOKENIZER), "own.json")
+        spec = self.write(ENCODER % "own", "own.attn")
+        crate = self.crate("own", spec, "--weights", "random:1", "--tokenizer", tokenizer)
+        self.write("""
+use own::{Error, Inputs, Model, Tokenizer};
+
+#[test]
+fn texts_have_vectors() {
+    let (model, tokenizer) = (Model::bundled().unwrap(), Tokenizer::bundled().unwrap());
+    assert_eq!(tokenizer.encode("w3 w5  w7", true).unwrap(), [3, 5, 7]);
+    assert_eq!(tokenizer.encode_most("w3 w5 w7", true, 2).unwrap(), [3, 5]);
+    assert_eq!(tokenizer.encode_pair("w3", "w5 w6", 9).unwrap().0, [3, 5, 6]);
+    assert_eq!(tokenizer.decode(&[3, 5]).unwrap(), "w3 w5");
+    assert_eq!(tokenizer.id("w9"), Some(9));
+    assert_eq!(tokenizer.id("w\\0"), None);
+    assert_eq!(tokenizer.size(), 37);
+    let long = ["w1"; 20].join(" ");
+    let vectors = model.embed(&tokenizer, &["w3 w5 w7", &long]).unwrap();
+    let inputs = Inputs { tokens: &[3, 5, 7], ..Inputs::default() };
+    assert_eq!(vectors[0], model.forward(&inputs).unwrap().pooled);
+    assert_eq!(vectors.len(), 2);
+    assert!(model.embed(&tokenizer, &[]).unwrap().is_empty());
+    assert!(matches!(model.embed(&tokenizer, &[""]), Err(Error::Length { .. })));
+}
+""", "own", "tests", "texts.rs")
+        done = self.cargo(crate, "test", "--offline")
+        assert done.stdout.count("test result: ok") == 4, said(done)
+        assert "texts_have_vectors ... ok" in done.stdout and "src/lib.rs" in done.stdout, said(done)
+
+    def test_without_weights(self):
+        """Names that are words of Rust, or not in its style; the tests run with the weights that they are told."""
+        spec = self.write(ENCODER % "match", "match.attn")
+        crate = self.crate("match", spec)
+        attnc("pack", spec, "--weights", "random:2", "-o", self.path("match.attnw"), status=0)
+        done = self.cargo(crate, "test", "--offline", MATCH_WEIGHTS=self.path("match.attnw"))
+        assert done.stdout.count("test result: ok") == 3, said(done)
+        assert not os.path.exists(self.path("match", "c", "match.attnw"))
+        odd = self.crate("Odd__Name", self.write(ENCODER % "Odd__Name", "odd.attn"))
+        self.cargo(odd, "build", "-q", "--offline")
+
+    def test_a_compiler_that_fails(self):
+        crate = self.crate("fails", self.write(ENCODER % "fails", "fails.attn"))
+        done = self.cargo(crate, "build", "--offline", status=101, CC="/there/is/no/cc")
+        assert "/there/is/no/cc" in done.stderr and "CC names a C compiler" in done.stderr, done.stderr
+        done = self.cargo(crate, "build", "--offline", status=101, CFLAGS="-DATTN_RUNTIME_H")
+        assert "ended with" in done.stderr, done.stderr
+
+    # ------------------------------------------------------------------------------------------------ refusals
+
+    def test_refusals(self):
+        to = self.path("refused")
+        taken = self.write(ENCODER % "attn_runtime", "taken.attn")
+        spec = self.write(ENCODER % "fine", "fine.attn")
+        tokenizer = {**TOKENIZER, "model": {**TOKENIZER["model"], "vocab": {"w%d" % i: i for i in range(38)}}}
+        large = self.write(json.dumps(tokenizer), "large.json")
+        for words, status, said_of in (
+                (("rust", taken, "-o", to), 1, "attn_runtime"), (("rust", spec), 2, "-o DIR"),
+                (("rust", spec, "-o", to, "--tokenizer", large), 1, "38 ids"),
+                (("rust", spec, "-o", to, "--weights", self.path("none.safetensors")), 1, "none.safetensors"),
+                (("rust", spec, "-o", to, "--target", "mmx"), 3, "mmx")):
+            done = attnc(*words, status=status)
+            assert said_of in done.stderr, done.stderr
+            assert not os.path.exists(to), os.listdir(to)
+
+    def test_example(self):
+        """examples/rust reads dates."""
+        if not LONG and turns.turn() % 2:
+            raise Skip("every other commit; ATTNC_LONG=1 runs it")
+        folder = self.path("reads_dates")
+        shutil.copytree(os.path.join(ROOT, "examples", "rust"), folder)
+        dates = os.path.join(ROOT, "examples", "dates")
+        attnc("rust", os.path.join(dates, "dates.attn"), "--weights", os.path.join(dates, "dates.safetensors"), "-o",
+              os.path.join(folder, "dates"), "--target", "scalar", status=0)
+        done = self.cargo(folder, "run", "-q", "--offline", "--", "3rd of May '97", "thrusday 5 novmber 1955")
+        assert done.stdout.split("\n")[:2] == ["3rd of May '97\t1997-05-03", "thrusday 5 novmber 1955\t1955-11-05"], \
+            said(done)
+
+
+sys.exit(run_tests("rust", Rust))
