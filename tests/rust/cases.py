@@ -76,8 +76,8 @@ CASES = {
     "keys": case("alone_cross", {"query": floats(21), "key": floats(35, of_source=True),
                                  "value": floats(19, of_source=True)}, ["context"], rows=[(5, 3), (2, 9)],
                  source_lengths="key_lengths"),
-    "prefix": case("prefix", {"tokens": ids(41), "prefix_lengths": Array("i32", lambda n, m: (), 2, "prefix_length")},
-                   ["logits"], optional=("prefix_lengths",), prompt=[1, 2], new=10),
+    "prefix": case("prefix", {"tokens": ids(41), "prefix_lengths": Array("i32", lambda n, m: (), 4, "prefix_length")},
+                   ["logits"], rows=[(5, 0), (4, 0), (7, 0)], optional=("prefix_lengths",), prompt=[1, 2], new=10),
     "unrolled": case("unrolled_masks", {"tokens": ids(19), "mask": MASK}, ["hidden"], rows=[(9, 0)]),
     "integers": case("cache_int8", {"tokens": ids(41)}, ["logits"], prompt=[3, 1, 4], new=12, near=2e-2),
 }

@@ -97,7 +97,6 @@ class Rust:
             for output in case.outputs:
                 got = npy.read(self.path(name + ".in", output + ".npy"))
                 all_outputs[output] += array.array("f", got.numbers)
-            del s
         return all_outputs
 
     def compare(self, name, case, expected):
@@ -119,6 +118,8 @@ class Rust:
             read = npy.read(path)
             path = npy.write(path + ".one", read.numbers, read.shape[1:], CODES[array_shape.type])
             files += ["--in", "%s=%s" % (array_shape.role or array_of, path)]
+        if "prefix_lengths" in case.inputs:
+            files += ["--in", "prefix_length=" + npy.write(self.path(name + ".in", "none.npy"), [0], ())]
         done = attnc("generate", spec, "--weights", "random:1", *files, "--max-new", str(case.new), *options,
                      "--engine", "interp", status=0)
         return done.stdout.split()
