@@ -1,9 +1,9 @@
 #!/bin/bash
-# scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm|python…: installs what these uses lack, with
-# apt-get, on Debian and its kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching weights,
-# `test` for `make check`, `coverage` for `make coverage`, `aarch64` for `make aarch64` and running it on another
-# machine, `wasm` for running what is compiled for browsers, `python` for building packages. `test` tries the last
-# three as well and goes on without: the tests that need them are skipped then.
+# scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm|python|rust…: installs what these uses lack,
+# with apt-get, on Debian and its kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching
+# weights, `test` for `make check`, `coverage` for `make coverage`, `aarch64` for `make aarch64` and running it on another
+# machine, `wasm` for running what is compiled for browsers, `python` and `rust` for building packages and crates. `test`
+# tries those behind `coverage` as well and goes on without: the tests that need them are skipped then.
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
 # else the packages are named and the exit status is 1.
@@ -113,13 +113,20 @@ need_python() {
     need python3-dev have_python_headers $python
 }
 
+need_rust() {
+    need_build
+    need rustc have_program rustc
+    need cargo have_program cargo
+    need rustfmt have_program rustfmt
+}
+
 find_missing() {
     missing=()
     for use in "$@"; do
         case $use in
-        build | demo | fetch | test | coverage | aarch64 | wasm | python) "need_$use" ;;
+        build | demo | fetch | test | coverage | aarch64 | wasm | python | rust) "need_$use" ;;
         *)
-            echo "usage: scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm|python…" >&2
+            echo "usage: scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm|python|rust…" >&2
             exit 2
             ;;
         esac
@@ -172,6 +179,7 @@ for use in "$@"; do
         "$here/install_packages.sh" aarch64 || echo "the tests for aarch64 will be skipped" >&2
         "$here/install_packages.sh" python || echo "the tests of Python packages will be skipped" >&2
         "$here/install_packages.sh" wasm || echo "the tests for WebAssembly will be skipped" >&2
+        "$here/install_packages.sh" rust || echo "the tests of crates will be skipped" >&2
         ;;
     aarch64) get_arm64_libraries ;;
     esac

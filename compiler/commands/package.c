@@ -22,9 +22,8 @@ static const char rust_usage[] =
     "                 [--precision P] [--reproducible]\n"
     "  -o DIR               folder for the crate, in which `cargo build` works; it is created if it does not exist\n"
     HELP_WEIGHTS ";\n"
-    "                       the crate contains them\n" HELP_TOKENIZER
-    "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n" HELP_PRECISION
-    HELP_REPRODUCIBLE;
+    "                       the crate contains them\n" HELP_TOKENIZER HELP_PRECISION HELP_REPRODUCIBLE
+    "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)";
 
 /* The files of the runtime stand beside those of the model. */
 static void check_name(const Compilation *c) {
@@ -44,7 +43,7 @@ static void write_package(Compilation *c, const PackageKind *kind, const char *f
     const char *to = *inner ? arena_printf(arena, "%s/%s", folder, inner) : folder;
     with->parents = true;
     compile_write(c, to, with);
-    write_embedded(arena, to, runtime_files(arena, kind->runtime));
+    write_embedded(arena, to, runtime_files(arena, reads_sound(c->model) ? kind->sound : kind->runtime));
     if (tokenizer->path) {
         tokenizer_write(arena, tokenizer, to);
         if (kind->tokenizing) {

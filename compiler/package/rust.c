@@ -118,6 +118,9 @@ static void set_model(const Crate *crate) {
     vars_int(vars, "remembers", writes_text(crate) && graph_crossing(decode, 1, plan->seq.n));
     vars_int(vars, "embeds", needs_tokens_alone(forward) && gives(forward, OUT_pooled) &&
                                  !crate->program->entries[ENTRY_FORWARD]->seq.exact);
+    vars_int(vars, "hears", reads_sound(m));
+    vars_int(vars, "bins", m->encoder ? m->encoder->mel_bins : 0);
+    vars_int(vars, "frames", m->encoder ? m->encoder->mel_frames : 0);
     set_uses(crate);
 }
 
@@ -192,6 +195,7 @@ static const PackageFile *files(const Package *package) {
                  {"src/error.rs", "rust_error.rs.tmpl", crate.vars},
                  {"src/memory.rs", "rust_memory.rs.tmpl", crate.vars},
                  {"src/model.rs", "rust_model.rs.tmpl", forward},
+                 {"src/sound.rs", "rust_sound.rs.tmpl", reads_sound(crate.model) ? forward : NULL},
                  {"src/source.rs", "rust_source.rs.tmpl", crate.entries[ENTRY_ENCODE]},
                  {"src/state.rs", "rust_state.rs.tmpl", decode},
                  {"src/generate.rs", "rust_generate.rs.tmpl", generates ? decode : NULL},
@@ -207,4 +211,5 @@ static const PackageFile *files(const Package *package) {
     return list;
 }
 
-const PackageKind package_rust = {c_folder, files, .runtime = RUNTIME_SEARCH, .tokenizing = true};
+const PackageKind package_rust = {c_folder, files, .runtime = RUNTIME_SEARCH, .sound = RUNTIME_SOUND,
+                                  .tokenizing = true};

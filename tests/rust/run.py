@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""attnc rust: crates of every kind of model compute what attnc run and attnc generate compute, in one program that links
-all of them; wrong inputs and weights are errors; the tests and doctests of a crate pass offline, without a warning, also
-without weights and with a tokenizer; what a crate cannot have is refused, and nothing is left behind. TAP on stdout."""
+"""attnc rust: crates of every kind of model compute what attnc run and attnc generate compute, in one program that
+links all of them; wrong inputs and weights are errors; the tests and doctests of a crate pass offline, without a
+warning, also without weights and with a tokenizer; what a crate cannot have is refused, and nothing is left behind.
+TAP on stdout."""
 import array
 import json
 import os
 import random
+import re
 import shutil
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import npy, turns  # noqa: E402
-from lib.attnc import LONG, ROOT, TESTS, attnc, run, said  # noqa: E402
+from lib.attnc import ATTNC, LONG, ROOT, TESTS, attnc, run, said  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
 from rust.cases import CASES, DECODERS, main_of  # noqa: E402
 
@@ -227,6 +229,21 @@ fn texts_have_vectors() {
             done = attnc(*words, status=status)
             assert said_of in done.stderr, done.stderr
             assert not os.path.exists(to), os.listdir(to)
+
+    def test_page(self):
+        """docs/rust.md: its spec, its command and its program."""
+        if not LONG and not turns.turn() % 2:
+            raise Skip("every other commit; ATTNC_LONG=1 runs it")
+        with open(os.path.join(ROOT, "docs", "rust.md"), encoding="utf-8") as file:
+            blocks = dict(re.findall(r"^```(attn|rust|sh)\n(.*?)^```$", file.read(), re.M | re.S))
+        self.write(blocks["attn"], "reader.attn")
+        run("bash", "-euc", blocks["sh"], cwd=self.scratch, status=0,
+            env={"PATH": os.path.dirname(ATTNC) + os.pathsep + os.environ["PATH"]})
+        self.write('[package]\nname = "page"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\n'
+                   'reader = { path = "../reader" }\n', "page", "Cargo.toml")
+        self.write(blocks["rust"], "page", "src", "main.rs")
+        done = self.cargo(self.path("page"), "run", "-q", "--offline")
+        assert re.fullmatch(r"(\[-?0\.\d+(, -?0\.\d+){3}\]\n){2}", done.stdout), said(done)
 
     def test_example(self):
         """examples/rust reads dates."""

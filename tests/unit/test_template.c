@@ -114,6 +114,15 @@ static void test_continued_lines(void **state) {
     refuses("a\nb \\", "template test:2: the text ends behind a '\\'");
 }
 
+static void test_verbatim(void **state) {
+    (void)state;
+    gives("$verbatim\nif x:\n    a = {\n\n        1}\n\n\n    # b\n", "if x:\n    a = {\n        1}\n\n    # b\n");
+    gives("$verbatim\n  $if four == 4\n    'a\n  $else\n  b\n  $end\n  ${n}\n", "    'a\n  rows\n");
+    gives("$verbatim\n  f(a, \\\n      b) \n", "  f(a, b)\n");
+    gives("$macro m(x)\n${x}\n$end\n$verbatim\n    $use m(\"  two\")\n", "  two\n");
+    refuses("$verbatim x", "template test:1: 'x' is too much");
+}
+
 static void test_expressions(void **state) {
     (void)state;
     gives("${1 + 2 * 3} ${(1 + 2) * 3} ${7 / 2} ${7 % 2} ${-7 / 2} ${2 - 3 - 4}", "7 9 3 1 -3 -5\n");
@@ -507,6 +516,7 @@ int main(void) {
         cmocka_unit_test(test_list_errors),       cmocka_unit_test(test_include),
         cmocka_unit_test(test_statement_errors),  cmocka_unit_test(test_expression_errors),
         cmocka_unit_test(test_error_stack),       cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_verbatim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,12 +37,17 @@ static void write_temporary(char *path, const char *text, size_t size) {
     assert_int_equal(fclose(file), 0);
 }
 
+/* The bytes give what their file gives, a tokenizer or the same reason behind another name. */
 static attn_tokenizer *open_text(const char *text, size_t size, char *error) {
-    char path[64];
+    char path[64], reason[ERROR_SIZE] = "";
     write_temporary(path, text, size);
     error[0] = '\0';
     attn_tokenizer *vocab = attn_tokenizer_open(path, error, ERROR_SIZE);
     unlink(path);
+    attn_tokenizer *read = attn_tokenizer_read(text, size, reason, sizeof reason);
+    assert_int_equal(read != NULL, vocab != NULL);
+    if (!read) assert_string_equal(reason + strlen("tokenizer"), error + strlen(path));
+    attn_tokenizer_free(read);
     return vocab;
 }
 
@@ -218,6 +223,11 @@ static void bad_vocabularies_are_refused(void **state) {
     assert_null(attn_tokenizer_open("/tmp", error, sizeof error));
     assert_non_null(strstr(error, "/tmp: "));
     assert_null(attn_tokenizer_open(NULL, error, sizeof error));
+    assert_null(attn_tokenizer_read(NULL, 1, error, sizeof error));
+    assert_string_equal(error, "tokenizer: no bytes");
+    assert_null(attn_tokenizer_read(VOCAB, ((size_t)256 << 20) + 1, error, sizeof error));
+    assert_string_equal(error, "tokenizer: larger than 256 MB");
+    assert_null(attn_tokenizer_read(NULL, 0, error, sizeof error));
     assert_null(attn_tokenizer_open("/nonexistent/vocab.txt", NULL, 0));
     char small[6];
     assert_null(attn_tokenizer_open("/nonexistent/vocab.txt", small, sizeof small));
