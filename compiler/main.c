@@ -24,6 +24,7 @@ static const struct {
     {"get", command_get, "make a program of a model's folder or of a GGUF file, in one step"},
     {"python", command_python, "write a model as a package for Python"},
     {"rust", command_rust, "write a model as a crate for Rust"},
+    {"page", command_page, "write a model as a page for browsers, with its tokenizer"},
     {"fmt", command_fmt, "print a spec in its canonical layout"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

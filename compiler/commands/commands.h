@@ -102,6 +102,7 @@ int command_get(int argc, char **argv);
 int command_pack(int argc, char **argv);
 int command_python(int argc, char **argv);
 int command_rust(int argc, char **argv);
+int command_page(int argc, char **argv);
 
 /* --- compile.c */
 typedef struct CompileOptions {

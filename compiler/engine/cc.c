@@ -38,7 +38,7 @@ int run_program(const char *const *argv) {
     return WEXITSTATUS(status);
 }
 
-static bool in_path(Arena *arena, const char *program) {
+bool cc_exists(Arena *arena, const char *program) {
     if (strchr(program, '/')) return access(program, X_OK) == 0;
     const char *path = getenv("PATH");
     for (const char *at = path ? path : ""; *at;) {
@@ -53,12 +53,12 @@ const char *cc_find(Arena *arena, const char *named, bool or_interp) {
     const char *wanted = named ? named : getenv("CC");
     const char *instead = or_interp ? "; --engine interp needs none" : "";
     if (wanted && *wanted) {
-        if (in_path(arena, wanted)) return wanted;
+        if (cc_exists(arena, wanted)) return wanted;
         if (strchr(wanted, '/') && errno != ENOENT) fail_system(errno, "the C compiler `%s` cannot be run", wanted);
         fail("the C compiler `%s` is not there%s", wanted, instead);
     }
     static const char *const usual[] = {"clang", "gcc", "cc"};
     for (int i = 0; i < 3; i++)
-        if (in_path(arena, usual[i])) return usual[i];
+        if (cc_exists(arena, usual[i])) return usual[i];
     fail("no C compiler: install clang or gcc, or name one with --cc%s", instead);
 }

@@ -1,0 +1,128 @@
+/* page.c: a model as a page for browsers: what it is for, and the texts of the page. */
+#include "../emit/emit.h"
+#include "../emit/template.h"
+#include "page.h"
+
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 18 };
+
+static const char *const tasks[] = {"similarity", "classify", "tag", "generate", "translate"};
+
+/* ---------------------------------------------------------------- what a page is for */
+
+static _Noreturn void refuse(const Compilation *c, const char *why) {
+    fail_status(EXIT_CANNOT, "%s: there is no page for this model: %s", c->source->path, why);
+}
+
+static void check_inputs(const Compilation *c) {
+    const Graph *forward = c->module->forward;
+    for (int i = 0; i < forward->n_inputs; i++) {
+        const GraphInput *input = &forward->inputs[i];
+        if (input->role == IN_tokens || input->role == IN_source || input->role == IN_target) continue;
+        if (input->role == IN_segments) continue; /* zeros, or those of a pair */
+        refuse(c, arena_printf(c->arena, "its input `%s` is no text", input->name));
+    }
+}
+
+PageTask page_task(const Compilation *c) {
+    const Model *m = c->model;
+    const Head *head = &m->head;
+    check_inputs(c);
+    if (m->decoder && head->logits) {
+        if (!c->module->decode) refuse(c, "its decoder has no state to write a text with");
+        if (m->encoder && m->start < 0) refuse(c, "the spec has no `start`, the token that begins its decoder's text");
+        return m->encoder ? PAGE_TRANSLATE : PAGE_GENERATE;
+    }
+    if (m->encoder && m->decoder) refuse(c, "it has a decoder, and no logits to write with");
+    if (head->logits) refuse(c, "its head gives the token of each row");
+    if (head->classifier) return head->classifier_rows ? PAGE_TAG : PAGE_CLASSIFY;
+    if (head->pool == POOL_NONE && !head->pooler)
+        refuse(c, "its head gives rows, and a page shows a vector of each text, as with `head pool mean l2`");
+    return PAGE_SIMILARITY;
+}
+
+/* ---------------------------------------------------------------- the C of a module */
+
+static bool writes(const Page *page) { return page->task == PAGE_GENERATE || page->task == PAGE_TRANSLATE; }
+
+/* The number of exported heads of cross attention, in all layers. */
+static int64_t cross_heads(const Model *m) {
+    int64_t heads = 0;
+    for (int64_t l = 0; l < m->decoder->n_layers; l++)
+        for (int s = 0; s < m->decoder->layers[l].count; s++) {
+            const Sublayer *sub = &m->decoder->layers[l].sublayers[s];
+            if (sub->kind == SUBLAYER_ATTENTION && sub->attention.cross) heads += sub->attention.n_exported_heads;
+        }
+    return heads;
+}
+
+const char *page_module(const Page *page) {
+    const Model *m = page->model;
+    const bool pooled = page->task == PAGE_SIMILARITY;
+    TemplateVars *vars = vars_new(page->arena, NULL);
+    vars_text(vars, "p", m->name);
+    vars_text(vars, "P", upper_case(page->arena, m->name));
+    vars_text(vars, "version", ATTNC_VERSION);
+    vars_text(vars, "output", pooled ? "pooled" : "logits");
+    vars_text(vars, "OUTPUT", pooled ? "POOLED" : "LOGITS");
+    vars_int(vars, "rows", page->task == PAGE_TAG);
+    vars_int(vars, "writes", writes(page));
+    vars_int(vars, "translates", page->task == PAGE_TRANSLATE);
+    vars_int(vars, "segments", project_text_stack(m)->segments > 1);
+    vars_int(vars, "heads", page->task == PAGE_TRANSLATE ? cross_heads(m) : 0);
+    Writer *writer = writer_new(page->arena, MOST_BYTES, "the C of a page");
+    template_expand(page->arena, writer, "page_module.c.tmpl", vars, NULL);
+    return writer_text(writer, NULL);
+}
+
+/* ---------------------------------------------------------------- texts */
+
+/* What the page is told of its model, as a module of JavaScript. */
+static const char *described(const Page *page) {
+    const Model *m = page->model;
+    Text out = text_new(page->arena);
+    text_printf(&out, "// model.js: what the page knows of its model. Made by attnc %s.\nexport const model = {\n",
+                ATTNC_VERSION);
+    text_printf(&out, "  \"name\": \"%s\",\n  \"task\": \"%s\",\n", m->name, tasks[page->task]);
+    text_printf(&out, "  \"weights\": \"%s.attnw\",\n  \"bytes\": %lld,\n", m->name, (long long)page->weights_bytes);
+    text_printf(&out, "  \"simd\": \"%s_simd.wasm\",\n  \"scalar\": \"%s_scalar.wasm\",\n", m->name, m->name);
+    text_printf(&out, "  \"vocab\": %lld,\n  \"start\": %lld,\n  \"end\": [",
+                (long long)project_text_stack(m)->vocab, (long long)m->start);
+    for (int64_t i = 0; i < m->n_end; i++) text_printf(&out, "%s%lld", i ? ", " : "", (long long)m->end[i]);
+    text_printf(&out, "],\n  \"labels\": [");
+    for (int64_t i = 0; page->labels && i < m->head.classifier; i++) {
+        text_printf(&out, "%s", i ? ", " : "");
+        page_quote(&out, page->labels[i]);
+    }
+    text_printf(&out, "],\n  \"tokenizer\": %s%s%s,\n  \"patterns\": %s\n};\n", page->tokenizer->path ? "\"" : "",
+                page->tokenizer->path ? page->tokenizer->name : "null", page->tokenizer->path ? "\"" : "",
+                page->tokenizer->path ? page_patterns(page->arena, page->tokenizer) : "{}");
+    return out.data;
+}
+
+static const char *index_of(const Page *page) {
+    TemplateVars *vars = vars_new(page->arena, NULL);
+    vars_text(vars, "name", page->model->name);
+    vars_text(vars, "task", tasks[page->task]);
+    vars_text(vars, "version", ATTNC_VERSION);
+    vars_int(vars, "numbers", page->tokenizer->path == NULL);
+    Writer *writer = writer_new(page->arena, MOST_BYTES, "the page");
+    template_expand(page->arena, writer, "page_index.html.tmpl", vars, NULL);
+    return writer_text(writer, NULL);
+}
+
+const PackageFile *page_files(const Page *page) {
+    static const char *const whole[] = {"page.css", "page.js", "show.js", "worker.js", "tokenizer.js", "models.js",
+                                        "steps.js", "unicode.js"};
+    enum { COUNT = sizeof whole / sizeof *whole };
+    PackageFile *files = arena_array(page->arena, COUNT + 3, sizeof *files);
+    for (int i = 0; i < COUNT; i++) {
+        const char *name = arena_printf(page->arena, "page_%s.tmpl", whole[i]);
+        files[i] = (PackageFile){whole[i], embedded_text(name)};
+        if (!files[i].text) bug("%s is not in this program", name);
+    }
+    files[COUNT] = (PackageFile){"model.js", described(page)};
+    files[COUNT + 1] = (PackageFile){"index.html", index_of(page)};
+    return files;
+}

@@ -1,0 +1,114 @@
+/* page_tokenizer.c: whether the tokenizer of a page reads a file, and the regular expressions of that file in
+ * JavaScript. */
+#include "../formats/json.h"
+#include "page.h"
+
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 28 }; /* as the tokenizer of the runtime reads at most */
+
+typedef struct Reading {
+    Arena *arena;
+    const char *path;
+    Text patterns;
+    int count;
+} Reading;
+
+static _Noreturn void refuse(const Reading *r, const char *what, const char *name) {
+    fail_status(EXIT_CANNOT, "%s: the tokenizer of a page does not read %s `%.60s`", r->path, what, name);
+}
+
+static const char *text_of(const cJSON *node, const char *name) {
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(node, name));
+    return text ? text : "";
+}
+
+void page_quote(Text *out, const char *text) {
+    text_printf(out, "\"");
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        const size_t size = utf8_bytes(at, strlen((const char *)at));
+        if (size == 0) text_printf(out, "\\ufffd");
+        else if (*at < ' ') text_printf(out, "\\u%04x", (unsigned)*at);
+        else if (strchr("\"\\", *at)) text_printf(out, "\\%c", *at);
+        else text_add(out, (const char *)at, size);
+        at += size ? size : 1;
+    }
+    text_printf(out, "\"");
+}
+
+static void read_pattern(Reading *r, const cJSON *step) {
+    const char *regex = text_of(cJSON_GetObjectItemCaseSensitive(step, "pattern"), "Regex");
+    if (!*regex) return;
+    Text translated = text_new(r->arena);
+    const char *why = page_regex(regex, &translated);
+    if (why)
+        fail_status(EXIT_CANNOT, "%s: the regular expression `%.80s` has no translation for a browser: it has %s",
+                    r->path, regex, why);
+    text_printf(&r->patterns, "%s\n    ", r->count++ ? "," : "");
+    page_quote(&r->patterns, regex);
+    text_printf(&r->patterns, ": ");
+    page_quote(&r->patterns, translated.data);
+}
+
+static bool is_one(const char *name, const char *const *kinds) {
+    for (; *kinds; kinds++)
+        if (strcmp(name, *kinds) == 0) return true;
+    return false;
+}
+
+static void read_steps(Reading *r, const cJSON *node, const char *what, const char *list, const char *const *kinds) {
+    if (!node || cJSON_IsNull(node)) return;
+    const char *type = text_of(node, "type");
+    if (strcmp(type, "Sequence") == 0) {
+        const cJSON *step;
+        cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(node, list)) read_steps(r, step, what, list, kinds);
+        return;
+    }
+    if (!is_one(type, kinds)) refuse(r, what, type);
+    read_pattern(r, node);
+}
+
+static void check_model(const Reading *r, const cJSON *model) {
+    static const char *const kinds[] = {"", "WordPiece", "BPE", "Unigram", "WordLevel", NULL};
+    const cJSON *dropout = cJSON_GetObjectItemCaseSensitive(model, "dropout");
+    if (!cJSON_IsObject(model)) fail("%s: no `model`; it is no tokenizer.json", r->path);
+    if (!is_one(text_of(model, "type"), kinds)) refuse(r, "the model", text_of(model, "type"));
+    if (cJSON_IsNumber(dropout) && dropout->valuedouble > 0) refuse(r, "the setting", "dropout");
+}
+
+static const char *patterns_of_json(Reading *r, const char *text, size_t size) {
+    static const char *const normalizers[] = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt",
+        "ByteLevel", "BertNormalizer", "Strip", "Prepend", "Replace", "Precompiled", NULL};
+    static const char *const splitters[] = {"ByteLevel", "Metaspace", "Split", "Whitespace", "WhitespaceSplit",
+        "BertPreTokenizer", "Punctuation", "Digits", "CharDelimiterSplit", NULL};
+    static const char *const processors[] = {"TemplateProcessing", "BertProcessing", "RobertaProcessing", "ByteLevel",
+        NULL};
+    static const char *const decoders[] = {"ByteLevel", "WordPiece", "Metaspace", "ByteFallback", "Fuse", "Strip",
+        "Replace", "BPEDecoder", NULL};
+    json_begin();
+    cJSON *root = cJSON_ParseWithLength(text, size);
+    if (!root && json_starved()) out_of_memory();
+    if (!root) fail("%s: it is no JSON", r->path);
+    check_model(r, cJSON_GetObjectItemCaseSensitive(root, "model"));
+    text_printf(&r->patterns, "{");
+    read_steps(r, cJSON_GetObjectItemCaseSensitive(root, "normalizer"), "the normalizer", "normalizers", normalizers);
+    read_steps(r, cJSON_GetObjectItemCaseSensitive(root, "pre_tokenizer"), "the pre-tokenizer", "pretokenizers",
+               splitters);
+    read_steps(r, cJSON_GetObjectItemCaseSensitive(root, "post_processor"), "the post-processor", "processors",
+               processors);
+    read_steps(r, cJSON_GetObjectItemCaseSensitive(root, "decoder"), "the decoder", "decoders", decoders);
+    text_printf(&r->patterns, "}");
+    cJSON_Delete(root);
+    return r->patterns.data;
+}
+
+const char *page_patterns(Arena *arena, const TokenizerFile *file) {
+    Reading r = {.arena = arena, .path = file->path, .patterns = text_new(arena)};
+    if (strcmp(file->name, "tokenizer.gguf") == 0)
+        fail_status(EXIT_CANNOT, "%s: a page does not read the tokenizer of a GGUF file; it reads a tokenizer.json, a "
+                    "tokenizer.bin of llama2.c and a vocab.txt", file->path);
+    if (strcmp(file->name, "tokenizer.json") != 0) return "{}";
+    size_t size;
+    const char *text = file_read(arena, file->path, MOST_BYTES, &size);
+    return patterns_of_json(&r, text, size);
+}
