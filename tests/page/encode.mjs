@@ -1,0 +1,38 @@
+// node encode.mjs PAGE: the tokenizer of a page, called as tests/tokenizers/encode.c calls that of the runtime. Reads
+// texts from standard input, each behind its length in bytes (uint32, little-endian), and prints for each a line: its
+// ids, a tab, and the text that they decode to, in hexadecimal.
+// node encode.mjs PAGE CAPACITY: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their
+// segments.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const [folder, capacity] = process.argv.slice(2);
+const { Tokenizer } = await import(pathToFileURL(`${folder}/tokenizer.js`));
+const { textOf } = await import(pathToFileURL(`${folder}/unicode.js`));
+const { model } = await import(pathToFileURL(`${folder}/model.js`));
+const tokenizer = Tokenizer.open(new Uint8Array(readFileSync(`${folder}/${model.tokenizer}`)), model.patterns);
+
+const given = readFileSync(0), texts = [], out = [];
+for (let at = 0; at < given.length;) {
+    const size = given.readUInt32LE(at);
+    texts.push(textOf(given.subarray(at + 4, at + 4 + size)));
+    at += 4 + size;
+}
+if (capacity) {
+    for (let i = 0; i + 1 < texts.length; i += 2) {
+        const { ids, segments } = tokenizer.encodePair(texts[i], texts[i + 1], Number(capacity));
+        out.push(`${ids.join(" ")}\t${segments.join(" ")}`);
+    }
+} else {
+    for (const text of texts) {
+        let line;
+        try {
+            const ids = tokenizer.encode(text);
+            line = `${ids.join(" ")}\t${Buffer.from(tokenizer.decode(ids), "utf8").toString("hex")}`;
+        } catch (error) {
+            line = `${error.message}\t`;
+        }
+        out.push(line);
+    }
+}
+process.stdout.write(out.map((line) => line + "\n").join(""));
