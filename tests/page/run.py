@@ -1,0 +1,487 @@
+#!/usr/bin/env python3
+"""attnc page: pages of small models in a headless Chromium, against attnc and the C programs; the tokenizer of a page
+under node, against that of the runtime; what the command refuses. Speaks TAP."""
+import glob
+import json
+import math
+import os
+import re
+import shutil
+import statistics
+import struct
+import sys
+import time
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "tokenizers")]
+import gguf_twins  # noqa: E402
+import lines  # noqa: E402
+import served  # noqa: E402
+from lib import npy  # noqa: E402
+from lib.attnc import LONG, QUICK, ROOT, attnc, run  # noqa: E402
+from lib.tap import Skip, run_tests  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
+
+FIXTURES = os.path.join(ROOT, "tests/tokenizers/fixtures")
+DATES, STORY = os.path.join(ROOT, "examples/dates"), os.path.join(ROOT, "examples/story/model")
+MOST_CODE = 300000  # bytes of a page beside its weights and its tokenizer
+BLOCK = 8  # texts to a checksum, as in tests/tokenizers/cases.py
+SPEC = """model %s {
+    d_model 16
+    vocab %d
+    encoder {
+        seq <= 24
+        position learned
+        %s
+        layers 2 { attention self { heads 2 }
+                   ffn { d_ff 20, activation gelu } }
+    }
+    head %s
+}
+"""
+TEXTS = ["The quick brown fox jumps over the lazy dog.", "A fox that is quick, and a dog that is lazy.",
+         "na\u00efve caf\u00e9 \u4e1c\u4eac 12", "Once upon a time there was a little girl named Lily"]
+# Regular expressions beyond those of published files.
+REGEXES = [r"(?>a+b?)+|[0-9]{2,}?|^x|x$|\h+", r"\b\w+\b|\W", r"(?m:a.b)|.e|\D\d", r"(ab|c)+?d|[a-c[x-z]]+|\x41|\u0042",
+           r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
+           r"|\s+(?!\S)|\s"]
+NO_REGEXES = [r"(a)\1", r"[a&&b]", r"(?<=a++)b", r"\Ga", r"(?i:stra\xc3\x9fe)", r"[^a[^b]]", r"\p{Nonsense}", r"(?i:ss)", "(a"]
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise Skip("%s is not there: scripts/install_packages.sh page" % program)
+
+
+class Pages:
+    def __init__(self, scratch):
+        self.scratch, self.made = scratch, {}
+
+    def path(self, name, content=None):
+        path = os.path.join(self.scratch, name)
+        if content is not None:
+            with open(path, "wb" if isinstance(content, bytes) else "w") as file:
+                file.write(content)
+        return path
+
+    def page(self, name, *words):
+        """The folder of a page, which is made at the first call."""
+        need("clang", "wasm-ld")
+        if name not in self.made:
+            attnc("page", *words, "-o", self.path(name), status=0)
+            self.made[name] = self.path(name)
+        return self.made[name]
+
+    def dates(self):
+        return self.page("dates", DATES + "/dates.attn", "--weights", DATES + "/dates.safetensors", "--tokenizer",
+                         DATES + "/tokenizer.json")
+
+    def story(self):
+        spec = self.path("story.attn")
+        if not os.path.exists(spec):
+            attnc("import", STORY, "-o", spec, "--name", "story", status=0)
+        return self.page("story", spec, "--weights", STORY + "/model.safetensors", "--tokenizer", STORY)
+
+    def small(self, name, head, stack="", *more):
+        """An encoder that reads the vocabulary of an uncased BERT."""
+        spec = self.path(name + ".attn", SPEC % (name, 2600, stack, head))
+        return self.page(name, spec, "--weights", "random:3", "--tokenizer", FIXTURES + "/vocab.txt", *more)
+
+    def tokenized(self, folder, texts, capacity=None):
+        """(ids, text or segments) of each text, by the tokenizer of a page."""
+        need("node")
+        with open(os.path.join(folder, "package.json"), "w", encoding="ascii") as file:
+            file.write('{"type": "module"}')
+        given = b"".join(struct.pack("<I", len(text)) + text for text in texts)
+        done = run("node", HERE + "/encode.mjs", folder, *([capacity] if capacity else []), input=given, text=False,
+                   status=0)
+        return done.stdout.decode().split("\n")[:-1]
+
+    def ids(self, folder, text):
+        return [int(word) for word in self.tokenized(folder, [text.encode()])[0].split("\t")[0].split()]
+
+    def run_spec(self, name, output, batch, **more):
+        """What attnc run gives for one sequence, a list of rows."""
+        words = ["--in", "tokens=" + npy.write(self.path("tokens.npy"), batch, (1, len(batch)))]
+        for key, numbers in more.items():
+            words += ["--in", "%s=%s" % (key, npy.write(self.path(key + ".npy"), numbers, (1, len(numbers))))]
+        attnc("run", self.path(name + ".attn"), "--weights", "random:3", "--engine", "interp", *words, "--out",
+              "%s=%s" % (output, self.path("out.npy")), status=0)
+        return list(npy.read(self.path("out.npy")).numbers)
+
+    # ------------------------------------------------------------------------------------------------ the tokenizer
+
+    def test_tables(self):
+        """The classes of characters are those of the runtime."""
+        with open(os.path.join(ROOT, "runtime/tokenizer/unicode.c"), encoding="utf-8") as file:
+            ours = file.read()
+        with open(os.path.join(ROOT, "compiler/package/page_unicode.js.tmpl"), encoding="utf-8") as file:
+            theirs = file.read()
+        for name in ("CLEANED", "NONSPACING_MARKS", "OTHER_MARKS", "PUNCTUATION"):
+            body = re.search(r"CharRange %s\[\] = \{(.*?)\n\};" % name, ours, re.S)[1]
+            wanted = [(int(a, 16), int(b, 16)) for a, b in re.findall(r"\{0x(\w+), 0x(\w+)\}", body)]
+            words = "".join(re.findall(r'"([^"]*)"', re.search(r"const %s = tableOf\((.*?)\);" % name, theirs, re.S)[1]))
+            got = [tuple(int(end, 16) for end in (word.split("-") if "-" in word else [word, word]))
+                   for word in words.split()]
+            assert got == wanted and len(got) > 20, name
+
+    def test_tokenizers(self):
+        """Every kind of file: the ids and texts of tests/tokenizers."""
+        names = sorted(glob.glob(FIXTURES + "/*.crc"))
+        drawn = lines.lines()[:2000 if QUICK else 10000]
+        for name in in_turn(names, 14 if QUICK else 4):
+            (path,) = (p for p in glob.glob(name[:-4] + ".*") if not p.endswith(".crc"))
+            got = self.tokenized(self.tokenizer_page(path), drawn)
+            with open(name, encoding="ascii") as file:
+                wanted = file.read().split()
+            wrong = [i for i in range(0, len(drawn), BLOCK)
+                     if "%08x" % zlib.crc32("\n".join(got[i:i + BLOCK]).encode()) != wanted[i // BLOCK]]
+            assert not wrong, "%s: %d blocks of texts differ, the first from text %d on: %r" % (
+                path, len(wrong), wrong[0], drawn[wrong[0]:wrong[0] + BLOCK])
+
+    def tokenizer_page(self, path):
+        spec = self.path("tok.attn", SPEC % ("tok", 3000, "", "pool mean"))
+        attnc("page", spec, "--weights", "random:1", "--tokenizer", path, "-o", self.path("tok"), status=0)
+        return self.path("tok")
+
+    def test_pairs(self):
+        with open(os.path.join(ROOT, "tests/tokenizers/pairs.json"), encoding="utf-8") as file:
+            pairs = json.load(file)
+        texts, folder = [text.encode() for text in pairs["texts"]], None
+        need("clang", "wasm-ld")
+        for case in in_turn(pairs["cases"], 4):
+            with open(os.path.join(FIXTURES, case["file"]), encoding="utf-8") as file:
+                whole = {**json.load(file), "post_processor": case["post_processor"]}
+            if not folder:
+                folder = self.tokenizer_page(self.path("tokenizer.json", json.dumps(whole)))
+            self.path("tok/tokenizer.json", json.dumps(whole))  # none of these has a regular expression
+            got = [[[int(word) for word in part.split()] for part in line.split("\t")]
+                   for line in self.tokenized(folder, texts, str(case["capacity"]))]
+            assert got == case["answers"], "%s of %d" % (case["name"], case["capacity"])
+
+    def test_regular_expressions(self):
+        """Those of published files and others, against the tokenizer of the runtime."""
+        need("clang", "wasm-ld", "cc")
+        encode = self.path("encode")
+        sources = [os.path.join(ROOT, "tests/tokenizers/encode.c"), *glob.glob(ROOT + "/runtime/tokenizer/*.c")]
+        run("cc", "-std=c11", "-O1", *sources, "-o", encode, "-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm",
+            status=0)
+        drawn = lines.lines()[:1500]
+        given = b"".join(struct.pack("<I", len(text)) + text for text in drawn)
+        cases = [gguf_twins.STEPS[name] for name in gguf_twins.STEPS]
+        cases += [[gguf_twins.cut(regex), gguf_twins.bytes_step(False)] for regex in REGEXES]
+        for steps in in_turn(cases, len(cases) if QUICK else 7):
+            data = gguf_twins.fixture("gpt2")
+            data["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+            path = self.path("tokenizer.json", json.dumps(data))
+            got = self.tokenized(self.tokenizer_page(path), drawn)
+            wanted = run(encode, path, input=given, text=False, status=0).stdout.decode().split("\n")[:-1]
+            wrong = [i for i, (a, b) in enumerate(zip(got, wanted)) if a != b]
+            assert len(got) == len(wanted) and not wrong, "%s: %d texts differ, the first is %r" % (
+                steps, len(wrong), drawn[wrong[0]])
+
+    # ------------------------------------------------------------------------------------------------ the command
+
+    def refused(self, status, why, *words, **more):
+        """The command ends so and leaves neither the folder nor a temporary file."""
+        temporary = self.path("temporary")
+        os.makedirs(temporary, exist_ok=True)
+        more["env"] = {"TMPDIR": temporary, **more.get("env", {})}
+        done = attnc("page", *words, "-o", self.path("none"), status=status, **more)
+        assert why in done.stderr, done.stderr
+        assert not os.path.exists(self.path("none")) and not os.listdir(temporary), words
+
+    def test_wrong_calls(self):
+        spec = self.path("plain.attn", SPEC % ("plain", 50, "", "pool mean"))
+        classes = self.path("classes.attn", SPEC % ("classes", 50, "", "classifier 3"))
+        assert "--weights" in attnc("page", spec, "-o", self.path("none"), status=2).stderr
+        assert "-o DIR" in attnc("page", spec, "--weights", "random:1", status=2).stderr
+        wrong = [*"abc"]
+        self.refused(1, "none.safetensors", spec, "--weights", self.path("none.safetensors"))
+        self.refused(1, "no classes", spec, "--weights", "random:1", "--labels", self.path("l", "\n".join(wrong)))
+        self.refused(1, "it names 2 classes", classes, "--weights", "random:1", "--labels", self.path("l", "a\nb\n"))
+        self.refused(1, "rows for 50", spec, "--weights", "random:1", "--tokenizer", FIXTURES + "/vocab.txt")
+
+    def test_without_compiler(self):
+        spec = self.path("plain.attn", SPEC % ("plain", 50, "", "pool mean"))
+        os.makedirs(self.path("empty"), exist_ok=True)
+        self.refused(1, "clang and lld", spec, "--weights", "random:1", env={"PATH": self.path("empty")})
+        self.refused(1, "clang and lld", spec, "--weights", "random:1", "--cc", self.path("no-clang"))
+        need("clang")
+        os.symlink(shutil.which("clang"), self.path("empty/clang"))
+        self.refused(1, "`wasm-ld` is not there", spec, "--weights", "random:1", env={"PATH": self.path("empty")})
+
+    def test_no_page(self):
+        """Models whose interface no page gives."""
+        for why, head, stack in (("gives rows", "none", ""), ("token of each row", "logits", ""),
+                                 ("`features` is no text", "pool mean", "input features")):
+            text = SPEC % ("other", 50, stack, head)
+            if "features" in stack:
+                text = text.replace("vocab 50\n", "")
+            self.refused(3, why, self.path("other.attn", text), "--weights", "random:1")
+        for stack, head, mask in (("decoder", "logits", "prefix"), ("encoder", "pool mean", "given")):
+            text = (SPEC % ("other", 50, "", head)).replace("encoder", stack).replace("heads 2", "heads 2, mask " + mask)
+            self.refused(3, "is no text", self.path("other.attn", text), "--weights", "random:1")
+
+    def test_no_tokenizer(self):
+        """What the tokenizer of a page does not read."""
+        spec = self.path("tok.attn", SPEC % ("tok", 3000, "", "pool mean"))
+        name, keys, _ = next(iter(gguf_twins.twins()))
+        path = self.path(name + ".gguf", gguf_twins.pack(keys))
+        self.refused(3, "GGUF", spec, "--weights", "random:1", "--tokenizer", path)
+        whole = gguf_twins.fixture("gpt2")
+        step, dropout = {"type": "Unknown"}, {**whole["model"], "dropout": 0.1}
+        changes = [("the normalizer", {"normalizer": step}), ("the pre-tokenizer", {"pre_tokenizer": step}),
+                   ("the decoder", {"decoder": {"type": "Sequence", "decoders": [step]}}), ("the post-processor",
+                   {"post_processor": step}), ("`dropout`", {"model": dropout}),
+                   ("the model", {"model": {**whole["model"], "type": "Odd"}})]
+        changes += [("no translation", {"pre_tokenizer": gguf_twins.cut(regex)}) for regex in NO_REGEXES]
+        for why, change in changes:
+            path = self.path("tokenizer.json", json.dumps({**whole, **change}))
+            self.refused(3, why, spec, "--weights", "random:1", "--tokenizer", path)
+
+    def test_sizes(self):
+        """A page of MiniLM's shape in int8."""
+        folder = self.page("minilm", "specs/minilm.attn", "--precision", "int8", "--weights", "random:1")
+        sizes = {name: os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)}
+        code = sum(size for name, size in sizes.items() if not name.endswith(".attnw"))
+        assert code < MOST_CODE and sum(sizes.values()) < 25e6, sizes
+        return "%d bytes of code, %d in all" % (code, sum(sizes.values()))
+
+    # ------------------------------------------------------------------------------------------------ in a browser
+
+    def test_dates(self):
+        """Dates as their C program reads them, with the map of cross attention."""
+        site, folder = served.site(self.scratch), self.dates()
+        native = self.path("native")
+        attnc("compile", DATES + "/dates.attn", "-o", self.path("c"), "--embed-weights", "--weights",
+              DATES + "/dates.safetensors", status=0)
+        run("cc", "-std=c11", "-O1", "-I" + self.path("c"), DATES + "/dates.c", self.path("c/dates.c"), "-o", native,
+            "-lm", status=0)
+        with site.open(folder) as page:
+            for text in ("3rd of May '97", "tue 11/20/2026", "jully 4, 1976"):
+                answer = page.ask(text)
+                assert answer + "\n" == run(native, text, status=0).stdout, answer
+                source = npy.write(self.path("source.npy"), self.ids(folder, text), (1, len(self.ids(folder, text))))
+                done = attnc("generate", DATES + "/dates.attn", "--weights", DATES + "/dates.safetensors", "--in",
+                             "source=" + source, "--max-new", "12", "--engine", "interp", status=0)
+                assert page.value("output.dataset.ids").split() == done.stdout.split(), done.stdout
+                shape = page.value("[map.tBodies[0].rows.length, map.tHead.rows[0].cells.length]")
+                assert shape == [11, len(text) + 1], shape
+                sums = page.value("[...map.tBodies[0].rows].map((row) => [...row.cells].slice(1)"
+                                  ".reduce((sum, cell) => sum + Number(cell.dataset.value), 0))")
+                assert all(abs(total - 1) < 1e-4 for total in sums), sums
+            assert page.ask("x" * 49) == "" and "at most 48 tokens" in page.message()
+            assert page.ask("") == "" and "empty" in page.message()
+            assert page.ask("3rd of May '97") == "1997-05-03" and page.message() == ""
+
+    def test_packed_weights(self):
+        """Weights that were packed for the spec serve its page, whose C also has the maps."""
+        packed = self.path("packed.attnw")
+        attnc("pack", DATES + "/dates.attn", "--weights", DATES + "/dates.safetensors", "-o", packed, status=0)
+        spec = self.path("dates_plain.attn")
+        with open(DATES + "/dates.attn", encoding="ascii") as file:
+            self.path("dates_plain.attn", file.read().replace("        export attention\n", ""))
+        folder = self.page("dates_plain", spec, "--weights", packed, "--tokenizer", DATES + "/tokenizer.json")
+        with served.site(self.scratch).open(folder) as page:
+            assert page.ask("3rd of May '97") == "1997-05-03"
+            assert page.value("map.tBodies[0].rows.length") == 11
+
+    def test_story(self):
+        """A text that appears while it is written, equal to attnc generate, greedy and sampled; and one that stops."""
+        folder = self.story()
+        prompt = self.ids(folder, "Once upon a time")
+        tokens = npy.write(self.path("prompt.npy"), prompt, (1, len(prompt)))
+        with served.site(self.scratch).open(folder) as page:
+            page.run("globalThis.seen = []; new MutationObserver(() => seen.push(output.textContent))"
+                     ".observe(output, {childList: true, subtree: true})")
+            for words, settings in (([], {}), (["--temperature", "0.8", "--seed", "5"], {"temperature": 0.8, "seed": 5})):
+                for key, value in settings.items():
+                    page.run("document.getElementById('%s').value = %s" % (key, value))
+                page.run("seen.length = 0")
+                answer = page.ask("Once upon a time")
+                done = attnc("generate", self.path("story.attn"), "--weights", STORY + "/model.safetensors", "--in",
+                             "tokens=" + tokens, "--max-new", "256", *words, status=0)
+                wanted = done.stdout.split()
+                got = page.value("output.dataset.ids").split()
+                assert got == wanted, "%s, not %s" % (got, wanted)
+                assert answer.startswith("Once upon a time") and len(answer) > 40, answer
+                seen = [text for text in page.value("seen") if text and text != "asked"]
+                assert seen and all(answer.startswith(text) for text in seen), seen
+            page.run("document.getElementById('temperature').value = 0")
+            assert page.ask("word " * 400) == "" and "too long" in page.message()
+
+    def test_stop(self):
+        """A slow text appears in parts, and ends early where its reader wants that."""
+        folder = self.story()
+        with served.site(self.scratch).open(folder + "?module=scalar") as page:
+            page.browser_page.call("Emulation.setCPUThrottlingRate", rate=1)
+            page.run("globalThis.first = 0; new MutationObserver(() => { if (output.textContent && !first) { first = "
+                     "output.textContent.length; document.getElementById('stop').click(); } })"
+                     ".observe(output, {childList: true, subtree: true})")
+            answer = page.ask("Once upon a time")
+            whole = len(page.value("output.dataset.ids").split())
+            assert page.value("first") <= len(answer) and whole <= 256, answer
+            page.run("first = 1")
+            assert len(page.ask("Once upon a time")) >= len(answer)
+
+    def test_similarity(self):
+        folder = self.small("similar", "pool mean l2", "segments 2")
+        vectors = [self.run_spec("similar", "pooled", ids, segments=[0] * len(ids))
+                   for ids in (self.cut_ids(folder, text) for text in TEXTS)]
+        with served.site(self.scratch).open(folder) as page:
+            page.ask("\n".join(TEXTS))
+            got = page.value("[...document.querySelectorAll('#more tbody tr')].map((row) => "
+                             "[...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.value)))")
+            assert len(got) == len(TEXTS), got
+            for i, a in enumerate(vectors):
+                for j, b in enumerate(vectors):
+                    wanted = sum(x * y for x, y in zip(a, b)) / math.hypot(*a) / math.hypot(*b)
+                    assert abs(got[i][j] - wanted) < 1e-5, (i, j, got[i][j], wanted)
+            ranked = page.value("[...output.querySelectorAll('li')].map((item) => [Number(item.dataset.index), "
+                                "Number(item.dataset.value)])")
+            assert sorted(index for index, _ in ranked) == [1, 2, 3]
+            assert [value for _, value in ranked] == sorted((value for _, value in ranked), reverse=True), ranked
+            assert page.ask("one line") == "" and "two lines" in page.message()
+
+    def cut_ids(self, folder, text, most=24):
+        """The first ids of a text and the last one, as many as the model reads."""
+        ids = self.ids(folder, text)
+        return ids if len(ids) <= most else ids[:most - 1] + ids[-1:]
+
+    def test_classes(self):
+        labels = self.path("labels", "good\nbad <b>\nodd\n")
+        folder = self.small("sorting", "pool mean classifier 3", "segments 2", "--labels", labels)
+        text, other = TEXTS[0], TEXTS[1]
+        pair = self.tokenized(folder, [text.encode(), other.encode()], "24")[0].split("\t")
+        ids, segments = ([int(word) for word in part.split()] for part in pair)
+        with served.site(self.scratch).open(folder) as page:
+            for given, tokens, parts in ((text, self.cut_ids(folder, text), None), (text + "\t" + other, ids, segments)):
+                logits = self.run_spec("sorting", "logits", tokens, segments=parts or [0] * len(tokens))
+                powers = [math.exp(x - max(logits)) for x in logits]
+                page.ask(given)
+                got = page.value("[...output.querySelectorAll('li')].map((item) => [Number(item.dataset.index), "
+                                 "Number(item.dataset.value), item.lastElementChild.textContent])")
+                assert len(got) == 3, got
+                for index, value, label in got:
+                    assert abs(value - powers[index] / sum(powers)) < 1e-5 and label == ["good", "bad <b>", "odd"][index]
+
+    def test_tags(self):
+        folder = self.small("tagging", "classifier 4 rows")
+        ids = self.cut_ids(folder, TEXTS[3])
+        logits = self.run_spec("tagging", "logits", ids)
+        with served.site(self.scratch).open(folder) as page:
+            page.ask(TEXTS[3])
+            got = page.value("[...output.querySelectorAll('tr')].map((row) => Number(row.dataset.class))")
+        rows = [logits[4 * i:4 * i + 4] for i in range(len(ids))]
+        assert got == [row.index(max(row)) for row in rows], got
+
+    def test_numbers(self):
+        """Without a tokenizer, a page reads and writes ids."""
+        text = (SPEC % ("counting", 50, "", "logits")).replace("encoder", "decoder").replace(
+            "heads 2", "heads 2, mask causal")
+        spec = self.path("counting.attn", text)
+        folder = self.page("counting", spec, "--weights", "random:3")
+        tokens = npy.write(self.path("prompt.npy"), [3, 7, 11], (1, 3))
+        done = attnc("generate", spec, "--weights", "random:3", "--in", "tokens=" + tokens, "--max-new", "22", status=0)
+        with served.site(self.scratch).open(folder) as page:
+            assert page.ask("3, 7 11").split() == ["3", "7", "11", *done.stdout.split()]
+            for wrong in ("3 50", "3 x", "-1"):
+                assert page.ask(wrong) == "" and "no id of a token" in page.message(), wrong
+
+    # ------------------------------------------------------------------------------------------------ every page
+
+    def all_pages(self):
+        yield self.dates(), "3rd of May '97 and some more words"
+        yield self.story(), "Once upon a time"
+        yield self.small("similar", "pool mean l2", "segments 2"), "\n".join(TEXTS * 3)
+        yield self.small("tagging", "classifier 4 rows"), TEXTS[3]
+
+    def test_widths_and_colors(self):
+        """A phone's width without scrolling sideways, light and dark; nothing in the console."""
+        site = served.site(self.scratch)
+        for folder, text in self.all_pages():
+            for width, dark in ((320, False), (390, True), (1200, True)):
+                with site.open(folder, width=width, dark=dark) as page:
+                    page.ask(text)
+                    inner = page.value("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+                    assert inner[0] == inner[1] <= width, "%s: %s" % (folder, inner)
+                    light = page.value("getComputedStyle(document.documentElement).backgroundColor.match(/\\d+/)[0] > 128")
+                    assert light != dark, folder
+
+    def test_keyboard(self):
+        with served.site(self.scratch).open(self.dates()) as page:
+            page.browser_page.key("Tab", 9)
+            assert page.value("document.activeElement.id") == "input"
+            page.browser_page.type("1/2/1999")
+            page.browser_page.key("Enter", 13, "\r")
+            assert page.settled() == "1999-01-02"
+            page.browser_page.key("Tab", 9)
+            assert page.value("document.activeElement.id") == "run"
+            assert page.value("input.labels.length") == 1
+
+    def test_offline(self):
+        """A page that has loaded needs no server."""
+        site = served.Site(self.scratch)
+        with site.open(self.dates()) as page:
+            site.stop()
+            assert page.ask("3rd of May '97") == "1997-05-03"
+
+    def test_bad_weights(self):
+        """A line on the page says what is wrong with its weights."""
+        folder = self.dates()
+        with open(folder + "/dates.attnw", "rb") as file:
+            whole = file.read()
+        damaged = bytearray(whole)
+        damaged[len(whole) // 2] ^= 1
+        other = self.path("other_dates.attn")
+        with open(DATES + "/dates.attn", encoding="ascii") as file:
+            self.path("other_dates.attn", file.read().replace("eps 1e-5", "eps 1e-6"))
+        attnc("pack", other, "--weights", "random:1", "-o", self.path("other.attnw"), status=0)
+        with open(self.path("other.attnw"), "rb") as file:
+            another = file.read()
+        assert len(another) == len(whole)
+        for i, (bytes_, why) in enumerate(((whole[:-100], "is cut"), (b"", "is cut"), (whole + b"x", "another model"),
+                            (another, "another model"), (bytes(damaged), "damaged"), (None, "404"))):
+            copy = shutil.copytree(folder, self.path("bad%d" % i))
+            os.remove(copy + "/dates.attnw")
+            if bytes_ is not None:
+                self.path("bad%d/dates.attnw" % i, bytes_)
+            with served.site(self.scratch).open(copy, state="error", quiet=bytes_ is not None) as page:
+                assert why in page.message() and "dates.attnw" in page.message(), page.message()
+                assert page.value("run.disabled")
+
+    def test_bad_tokenizer(self):
+        folder, copy = self.dates(), self.path("bad_tokenizer")
+        shutil.copytree(folder, copy)
+        self.path("bad_tokenizer/tokenizer.json", "{}")
+        with served.site(self.scratch).open(copy, state="error") as page:
+            assert "tokenizer.json cannot be read" in page.message(), page.message()
+
+    def test_speed(self):
+        """The module with SIMD against that without, on the story, and the times of a page."""
+        times, site, notes = {}, served.site(self.scratch), []
+        for query in ("", "?module=scalar"):
+            with site.open(self.story() + query) as page:
+                begin = time.monotonic()
+                page.ask("Once upon a time")
+                first = time.monotonic() - begin
+                assert page.value("document.body.dataset.module") == ("scalar" if query else "simd")
+                notes.append("%s: ready after %.0f ms, first answer after %.0f ms" % (
+                    query or "simd", float(page.value("document.body.dataset.loaded")), 1000 * first))
+                times[query] = []
+                for _ in range(4 if QUICK else 9):
+                    page.ask("Once upon a time")
+                    times[query].append(float(page.value("document.body.dataset.time")))
+        simd, scalar = (statistics.median(times[query]) for query in ("", "?module=scalar"))
+        notes.append("a story of 210 tokens takes %.1f ms with SIMD, %.1f ms without: %.2f x" % (
+            simd, scalar, scalar / simd))
+        print("".join("# %s\n" % note for note in notes), end="")
+        ratio = min(times["?module=scalar"]) / min(times[""])  # which other programs disturb least
+        assert ratio >= 1.5, notes
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests("page", Pages))
