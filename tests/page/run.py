@@ -292,7 +292,7 @@ class Pages:
     def test_story(self):
         """A text that appears while it is written, equal to attnc generate, greedy and sampled; and one that stops."""
         folder = self.story()
-        prompt = self.ids(folder, "Once upon a time")
+        prompt = [0, *self.ids(folder, "Once upon a time")]  # the token that begins its texts
         tokens = npy.write(self.path("prompt.npy"), prompt, (1, len(prompt)))
         with served.site(self.scratch).open(folder) as page:
             page.run("globalThis.seen = []; new MutationObserver(() => seen.push(output.textContent))"
@@ -317,7 +317,6 @@ class Pages:
         """A slow text appears in parts, and ends early where its reader wants that."""
         folder = self.story()
         with served.site(self.scratch).open(folder + "?module=scalar") as page:
-            page.browser_page.call("Emulation.setCPUThrottlingRate", rate=1)
             page.run("globalThis.first = 0; new MutationObserver(() => { if (output.textContent && !first) { first = "
                      "output.textContent.length; document.getElementById('stop').click(); } })"
                      ".observe(output, {childList: true, subtree: true})")
