@@ -20,6 +20,7 @@ static const char math_h[] = "#define INFINITY __builtin_inff()\n#define isnan(x
 static const char string_h[] =
     "#include <stddef.h>\n"
     "void *memcpy(void *restrict to, const void *restrict from, size_t bytes);\n"
+    "void *memmove(void *to, const void *from, size_t bytes);\n"
     "void *memset(void *to, int byte, size_t bytes);\n";
 
 static void write_file(Folder *folder, const char *name, const char *text) {
@@ -30,9 +31,14 @@ static void write_file(Folder *folder, const char *name, const char *text) {
     if (fclose(file) != 0 || !fine) fail_system(errno, "%s: cannot be written", path);
 }
 
+static const char *folder_path(Arena *arena, Folder *folder) {
+    const char *file = folder_file(folder, "math.h");
+    return arena_copy(arena, file, (size_t)(strrchr(file, '/') - file));
+}
+
 static const char *module_of(Compilation c, const Page *page, const char *cc, const char *target, bool simd) {
     Arena *arena = c.arena;
-    Folder *folder = folder_new(arena);
+    Folder *folder = folder_new(arena), *headers = folder_new(arena);
     const char *name = c.model->name, *const targets[] = {target};
     const char *header = arena_printf(arena, "%s.h", name), *code = arena_printf(arena, "%s.c", name);
     const char *module = folder_file(folder, "page.wasm");
@@ -41,15 +47,16 @@ static const char *module_of(Compilation c, const Page *page, const char *cc, co
     write_file(folder, header, c.emitted.h);
     write_file(folder, code, c.emitted.c);
     write_file(folder, "page_module.c", page_module(page));
-    write_file(folder, "math.h", math_h);
-    write_file(folder, "string.h", string_h);
+    write_file(headers, "math.h", math_h);
+    write_file(headers, "string.h", string_h);
     const bool search = page->task == PAGE_GENERATE || page->task == PAGE_TRANSLATE;
     static const char *const runtime[] = {"attn_generate.c", "attn_generate.h", "attn_sample.c", "attn_sample.h"};
     for (int i = 0; search && i < 4; i++) write_file(folder, runtime[i], embedded_text(runtime[i]));
     const char *const command[] = {
         cc, "--target=wasm32", simd ? "-msimd128" : "-mno-simd128", "-mbulk-memory", "-std=c11", "-O2", "-nostdlib",
-        "-nostdlibinc", "-Wl,--no-entry", "-Wl,--strip-all", "-I", arena_printf(arena, "%.*s", (int)(strrchr(module, '/')
-        - module), module), "-o", module, folder_file(folder, "page_module.c"), folder_file(folder, code),
+        "-nostdlibinc", "-Wl,--no-entry", "-Wl,--strip-all", "-isystem",
+        folder_path(arena, headers), "-o", module,
+        folder_file(folder, "page_module.c"), folder_file(folder, code),
         search ? folder_file(folder, "attn_generate.c") : NULL, search ? folder_file(folder, "attn_sample.c") : NULL,
         NULL};
     progress_begin("compiling %s to WebAssembly with %s", name, simd ? "SIMD128" : "scalar instructions");

@@ -1,6 +1,6 @@
 /* page_regex.c: regular expressions of a tokenizer.json, which Oniguruma reads in Ruby's syntax, in that of JavaScript
- * with the flag u. What differs is spelled out: classes of characters by Unicode, possessive operators and atomic groups
- * (a lookahead that is taken back by its number), anchors, and letters of either case. */
+ * with the flag u. What differs is spelled out: classes of characters by Unicode, anchors, letters of either case, and
+ * possessive operators and atomic groups, which become a lookahead and a reference to what it found. */
 #include "page.h"
 
 #include <string.h>
@@ -115,8 +115,8 @@ static const char *const scripts[] = {"Arabic", "Armenian", "Bengali", "Cyrillic
     "Mongolian", "Myanmar", "Sinhala", "Tamil", "Telugu", "Thai", "Tibetan"};
 
 static const char *property_of(Arena *arena, const char *name) {
-    static const char categories[] = " L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs "
-                                     "Zl Zp C Cc Cf Co ";
+    static const char categories[] = " L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z "
+                                     "Zs Zl Zp C Cc Cf Co ";
     if (strstr(categories, arena_printf(arena, " %s ", name))) return name;
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
         if (strcmp(name, properties[i][0]) == 0) return properties[i][1];
@@ -322,8 +322,7 @@ static void repetition(Regex *r, size_t from) {
         if (take(r, "*")) sign = "*";
         else if (take(r, "+")) sign = "+";
         else if (take(r, "?")) sign = "?";
-        else if (*r->at != '{') return;
-        else if (!(braces = counts(r, &sign, &exact))) return;
+        else if (!(braces = *r->at == '{' && counts(r, &sign, &exact))) return;
         if (r->why) return;
         const char *atom = arena_copy(r->out->arena, r->out->data + from, r->out->size - from);
         r->out->size = from;

@@ -46,7 +46,8 @@ TEXTS = ["The quick brown fox jumps over the lazy dog.", "A fox that is quick, a
 REGEXES = [r"(?>a+b?)+|[0-9]{2,}?|^x|x$|\h+", r"\b\w+\b|\W", r"(?m:a.b)|.e|\D\d", r"(ab|c)+?d|[a-c[x-z]]+|\x41|\u0042",
            r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
            r"|\s+(?!\S)|\s"]
-NO_REGEXES = [r"(a)\1", r"[a&&b]", r"(?<=a++)b", r"\Ga", r"(?i:stra\xc3\x9fe)", r"[^a[^b]]", r"\p{Nonsense}", r"(?i:ss)", "(a"]
+NO_REGEXES = [r"(a)\1", r"[a&&b]", r"(?<=a++)b", r"\Ga", r"(?i:stra\xc3\x9fe)", r"[^a[^b]]", r"\p{Nonsense}",
+              r"(?i:ss)", "(a"]
 
 
 def need(*programs):
@@ -122,7 +123,8 @@ class Pages:
         for name in ("CLEANED", "NONSPACING_MARKS", "OTHER_MARKS", "PUNCTUATION"):
             body = re.search(r"CharRange %s\[\] = \{(.*?)\n\};" % name, ours, re.S)[1]
             wanted = [(int(a, 16), int(b, 16)) for a, b in re.findall(r"\{0x(\w+), 0x(\w+)\}", body)]
-            words = "".join(re.findall(r'"([^"]*)"', re.search(r"const %s = tableOf\((.*?)\);" % name, theirs, re.S)[1]))
+            table = re.search(r"const %s = tableOf\((.*?)\);" % name, theirs, re.S)[1]
+            words = "".join(re.findall(r'"([^"]*)"', table))
             got = [tuple(int(end, 16) for end in (word.split("-") if "-" in word else [word, word]))
                    for word in words.split()]
             assert got == wanted and len(got) > 20, name
@@ -222,7 +224,8 @@ class Pages:
                 text = text.replace("vocab 50\n", "")
             self.refused(3, why, self.path("other.attn", text), "--weights", "random:1")
         for stack, head, mask in (("decoder", "logits", "prefix"), ("encoder", "pool mean", "given")):
-            text = (SPEC % ("other", 50, "", head)).replace("encoder", stack).replace("heads 2", "heads 2, mask " + mask)
+            text = (SPEC % ("other", 50, "", head)).replace("encoder", stack)
+            text = text.replace("heads 2", "heads 2, mask " + mask)
             self.refused(3, "is no text", self.path("other.attn", text), "--weights", "random:1")
 
     def test_no_tokenizer(self):
@@ -297,7 +300,8 @@ class Pages:
         with served.site(self.scratch).open(folder) as page:
             page.run("globalThis.seen = []; new MutationObserver(() => seen.push(output.textContent))"
                      ".observe(output, {childList: true, subtree: true})")
-            for words, settings in (([], {}), (["--temperature", "0.8", "--seed", "5"], {"temperature": 0.8, "seed": 5})):
+            for settings in ({}, {"temperature": 0.8, "seed": 5}):
+                words = [word for key, value in settings.items() for word in ("--" + key, str(value))]
                 for key, value in settings.items():
                     page.run("document.getElementById('%s').value = %s" % (key, value))
                 page.run("seen.length = 0")
@@ -357,7 +361,8 @@ class Pages:
         pair = self.tokenized(folder, [text.encode(), other.encode()], "24")[0].split("\t")
         ids, segments = ([int(word) for word in part.split()] for part in pair)
         with served.site(self.scratch).open(folder) as page:
-            for given, tokens, parts in ((text, self.cut_ids(folder, text), None), (text + "\t" + other, ids, segments)):
+            for given, tokens, parts in ((text, self.cut_ids(folder, text), None),
+                                         (text + "\t" + other, ids, segments)):
                 logits = self.run_spec("sorting", "logits", tokens, segments=parts or [0] * len(tokens))
                 powers = [math.exp(x - max(logits)) for x in logits]
                 page.ask(given)
@@ -365,7 +370,8 @@ class Pages:
                                  "Number(item.dataset.value), item.lastElementChild.textContent])")
                 assert len(got) == 3, got
                 for index, value, label in got:
-                    assert abs(value - powers[index] / sum(powers)) < 1e-5 and label == ["good", "bad <b>", "odd"][index]
+                    assert abs(value - powers[index] / sum(powers)) < 1e-5
+                    assert label == ["good", "bad <b>", "odd"][index]
 
     def test_tags(self):
         folder = self.small("tagging", "classifier 4 rows")
@@ -407,8 +413,8 @@ class Pages:
                     page.ask(text)
                     inner = page.value("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
                     assert inner[0] == inner[1] <= width, "%s: %s" % (folder, inner)
-                    light = page.value("getComputedStyle(document.documentElement).backgroundColor.match(/\\d+/)[0] > 128")
-                    assert light != dark, folder
+                    color = page.value("getComputedStyle(document.documentElement).backgroundColor")
+                    assert (int(re.search(r"\d+", color)[0]) > 128) != dark, folder
 
     def test_keyboard(self):
         with served.site(self.scratch).open(self.dates()) as page:
