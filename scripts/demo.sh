@@ -1,5 +1,5 @@
 #!/bin/bash
-# scripts/demo.sh [dates|similarity|story]: from a fresh clone to a model at work; what is there is not made again.
+# scripts/demo.sh [dates|similarity|story|page]: from a fresh clone to a model at work; what is there is not made again.
 #
 # Installs what is missing, builds attnc, writes the C of the model, and runs the example: asking on a terminal, with
 # lines of examples/ elsewhere. `dates`, the default, and `story` have their weights here and need no network but for
@@ -9,6 +9,8 @@
 # tokenizer.bin), or a llama2.c checkpoint with tokenizer.bin beside it. Without MODEL it takes stories260K in
 # $ATTNC_FIXTURES/models, or the one in examples/story/model. Another kind of model is refused and leaves nothing half
 # made.
+# `page` makes pages of the dates and of the story in examples/, and serves them at PORT (8000) until it is ended; with
+# ATTNC_DEMO_SERVE=0 it makes them alone.
 # Environment: CC (clang); MODEL and TOKENIZER, for story; ATTNC_DEMO_OFFLINE=1 fetches nothing; ATTNC_DEMO_FOLDER
 # (build/demo) holds what is made.
 set -eu
@@ -192,12 +194,31 @@ run_story() {
     fi
 }
 
+run_page() {
+    local folder=$out/page dates=examples/dates story=examples/story/model port=${PORT:-8000}
+    if older "$folder/dates/index.html" build/attnc $dates/dates.attn $dates/dates.safetensors $dates/tokenizer.json; then
+        say "making the page of $dates"
+        build/attnc page $dates/dates.attn --weights $dates/dates.safetensors --tokenizer $dates/tokenizer.json \
+            -o "$folder/dates"
+    fi
+    if older "$folder/story/index.html" build/attnc $story/model.safetensors $story/tokenizer.json; then
+        say "making the page of $story"
+        build/attnc import $story -o "$out/story_page.attn" --name story
+        build/attnc page "$out/story_page.attn" --weights $story/model.safetensors --tokenizer $story -o "$folder/story"
+    fi
+    say "the pages are in $folder, for any server of files"
+    if [ "${ATTNC_DEMO_SERVE:-1}" = 0 ]; then return; fi
+    say "http://localhost:$port/dates/ and http://localhost:$port/story/ (Ctrl-C ends it)"
+    exec python3 -m http.server "$port" --bind localhost --directory "$folder"
+}
+
 what=${1:-dates}
 if [ "$what" = story ]; then story_files; fi
 case $what in
 dates) scripts/install_packages.sh build ;;
 similarity | story) scripts/install_packages.sh demo ;;
-*) echo "usage: scripts/demo.sh [dates|similarity|story]" >&2; exit 2 ;;
+page) scripts/install_packages.sh build page ;;
+*) echo "usage: scripts/demo.sh [dates|similarity|story|page]" >&2; exit 2 ;;
 esac
 mkdir -p "$out"
 build_attnc
@@ -205,6 +226,8 @@ if [ "$what" = dates ]; then
     run_dates
 elif [ "$what" = story ]; then
     run_story
+elif [ "$what" = page ]; then
+    run_page
 elif fetch_weights; then
     run_similarity
 else

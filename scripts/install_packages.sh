@@ -1,15 +1,19 @@
 #!/bin/bash
-# scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm|python|rust…: installs what these uses lack,
-# with apt-get, on Debian and its kin: `build` for attnc alone, `demo` for the examples too, `fetch` for fetching
-# weights, `test` for `make check`, `coverage` for `make coverage`, `aarch64` for `make aarch64` and running it on another
-# machine, `wasm` for running what is compiled for browsers, `python` and `rust` for building packages and crates. `test`
-# tries those behind `coverage` as well and goes on without: the tests that need them are skipped then.
+# scripts/install_packages.sh USE…: installs what these uses lack, with apt-get, on Debian and its kin.
+#
+#     build      attnc alone                              python     packages of models for Python
+#     demo       the examples too                         rust       crates of models
+#     fetch      fetching weights                         page       pages of models, and a browser
+#     coverage   make coverage                            aarch64    make aarch64, and running it on another machine
+#     wasm       running what is compiled for browsers    systems    running what is compiled for other systems
+#     test       make check, with what stands on the right and `wasm`, without which tests are skipped
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
 # else the packages are named and the exit status is 1.
 # Environment: CC, the compiler that will be used (clang).
 set -eu
 
+extra="aarch64 wasm python rust page systems" # uses without which tests are skipped
 compiler=${CC:-clang}
 missing=()
 
@@ -120,13 +124,31 @@ need_rust() {
     need rustfmt have_program rustfmt
 }
 
+have_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+
+need_page() {
+    need clang have_program clang
+    need lld have_program wasm-ld
+    need nodejs have_program node
+    need chromium have_browser
+}
+
+need_systems() {
+    need gcc-mingw-w64-x86-64 have_program x86_64-w64-mingw32-gcc
+    need wine have_program wine
+    need wine64 [ -e /usr/lib/wine/wine64 ]
+    need gcc-s390x-linux-gnu have_program s390x-linux-gnu-gcc
+    need libc6-dev-s390x-cross [ -e /usr/s390x-linux-gnu/include/stdint.h ]
+    need qemu-user have_program qemu-s390x
+}
+
 find_missing() {
     missing=()
     for use in "$@"; do
         case $use in
-        build | demo | fetch | test | coverage | aarch64 | wasm | python | rust) "need_$use" ;;
+        build | demo | fetch | test | coverage | aarch64 | wasm | python | rust | page | systems) "need_$use" ;;
         *)
-            echo "usage: scripts/install_packages.sh build|demo|fetch|test|coverage|aarch64|wasm|python|rust…" >&2
+            echo "usage: scripts/install_packages.sh build|demo|fetch|test|coverage|${extra// /|}…" >&2
             exit 2
             ;;
         esac
@@ -176,10 +198,9 @@ get_arm64_libraries() {
 for use in "$@"; do
     case $use in
     test)
-        "$here/install_packages.sh" aarch64 || echo "the tests for aarch64 will be skipped" >&2
-        "$here/install_packages.sh" python || echo "the tests of Python packages will be skipped" >&2
-        "$here/install_packages.sh" wasm || echo "the tests for WebAssembly will be skipped" >&2
-        "$here/install_packages.sh" rust || echo "the tests of crates will be skipped" >&2
+        for more in $extra; do
+            "$here/install_packages.sh" "$more" || echo "the tests of $more will be skipped" >&2
+        done
         ;;
     aarch64) get_arm64_libraries ;;
     esac

@@ -12,7 +12,7 @@ static const char usage[] =
     "  --tokenizer F        tokenizer.json, a vocab.txt, a tokenizer.bin of llama2.c, or a folder with one; without\n"
     "                       it, the page reads and writes ids of tokens\n"
     "  --labels F           names of the classes of a classifier, a line each (default: their numbers)\n" HELP_PRECISION
-    "  --cc CC              clang that compiles to WebAssembly (default: clang)\n";
+    "  --cc CC              clang that compiles to WebAssembly (default: clang)";
 
 enum { MOST_BYTES = 1 << 28, MOST_LABELS_BYTES = 1 << 20 };
 

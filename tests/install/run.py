@@ -89,8 +89,8 @@ class Install:
 
     def known(self, command):
         """The options that its source reads."""
-        name = "package" if command in ("python", "rust", "page") else command
-        with open(os.path.join(ROOT, "compiler", "commands", name + ".c"), encoding="utf-8") as file:
+        source = {"python": "package", "rust": "package", "page": "package_page"}.get(command, command)
+        with open(os.path.join(ROOT, "compiler", "commands", source + ".c"), encoding="utf-8") as file:
             return set(re.findall(r'\{"(--?[a-z][a-z-]*)", \.(?:text|flag|list) =', file.read()))
 
     def test_man_page(self):

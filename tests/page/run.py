@@ -76,8 +76,11 @@ class Pages:
         return self.made[name]
 
     def dates(self):
-        return self.page("dates", DATES + "/dates.attn", "--weights", DATES + "/dates.safetensors", "--tokenizer",
-                         DATES + "/tokenizer.json")
+        """Made by the command of docs/page.md."""
+        with open(os.path.join(ROOT, "docs/page.md"), encoding="utf-8") as file:
+            words = re.search(r"^```sh\nattnc page (.*)$", file.read(), re.M)[1].split()
+        assert words[-2:] == ["-o", "page"], words
+        return self.page("dates", *[os.path.join(DATES, word) if "." in word else word for word in words[:-2]])
 
     def story(self):
         spec = self.path("story.attn")
