@@ -196,7 +196,8 @@ run_story() {
 
 run_page() {
     local folder=$out/page dates=examples/dates story=examples/story/model port=${PORT:-8000}
-    if older "$folder/dates/index.html" build/attnc $dates/dates.attn $dates/dates.safetensors $dates/tokenizer.json; then
+    if older "$folder/dates/index.html" build/attnc $dates/dates.attn $dates/dates.safetensors \
+        $dates/tokenizer.json; then
         say "making the page of $dates"
         build/attnc page $dates/dates.attn --weights $dates/dates.safetensors --tokenizer $dates/tokenizer.json \
             -o "$folder/dates"

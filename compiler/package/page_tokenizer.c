@@ -3,6 +3,7 @@
 #include "../formats/json.h"
 #include "page.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_BYTES = 1 << 28 }; /* as the tokenizer of the runtime reads at most */
@@ -68,12 +69,30 @@ static void read_steps(Reading *r, const cJSON *node, const char *what, const ch
     read_pattern(r, node);
 }
 
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* JavaScript keeps the last of two members with the same name. */
+static void check_names(const Reading *r, const cJSON *vocab) {
+    const size_t count = (size_t)cJSON_GetArraySize(vocab);
+    const char **names = arena_array(r->arena, count + 1, sizeof *names);
+    size_t n = 0;
+    const cJSON *token;
+    cJSON_ArrayForEach(token, vocab)
+        if (token->string) names[n++] = token->string;
+    if (n) qsort(names, n, sizeof *names, compare_names);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(names[i - 1], names[i]) == 0) fail("%s: the token `%.60s` stands there twice", r->path, names[i]);
+}
+
 static void check_model(const Reading *r, const cJSON *model) {
     static const char *const kinds[] = {"", "WordPiece", "BPE", "Unigram", "WordLevel", NULL};
     const cJSON *dropout = cJSON_GetObjectItemCaseSensitive(model, "dropout");
     if (!cJSON_IsObject(model)) fail("%s: no `model`; it is no tokenizer.json", r->path);
     if (!is_one(text_of(model, "type"), kinds)) refuse(r, "the model", text_of(model, "type"));
     if (cJSON_IsNumber(dropout) && dropout->valuedouble > 0) refuse(r, "the setting", "dropout");
+    check_names(r, cJSON_GetObjectItemCaseSensitive(model, "vocab"));
 }
 
 static const char *patterns_of_json(Reading *r, const char *text, size_t size) {
@@ -102,13 +121,29 @@ static const char *patterns_of_json(Reading *r, const char *text, size_t size) {
     return r->patterns.data;
 }
 
+/* The pieces of a file of llama2.c, which JavaScript has as texts. Each has a score, a length and its bytes. */
+static void check_pieces(const Reading *r, const unsigned char *bytes, size_t size) {
+    enum { HEAD = 4, PIECE = 8 };
+    uint32_t length;
+    for (size_t at = HEAD, id = 0; size >= PIECE && at <= size - PIECE; at += length, id++) {
+        memcpy(&length, bytes + at + PIECE / 2, sizeof length);
+        at += PIECE;
+        if (length > size - at) fail("%s: ends inside token %zu", r->path, id);
+        for (size_t i = 0, step; i < length; i += step)
+            if (!(step = utf8_bytes(bytes + at + i, length - i)))
+                fail_status(EXIT_CANNOT, "%s: the tokenizer of a page does not read token %zu, which is not UTF-8",
+                            r->path, id);
+    }
+}
+
 const char *page_patterns(Arena *arena, const TokenizerFile *file) {
     Reading r = {.arena = arena, .path = file->path, .patterns = text_new(arena)};
     if (strcmp(file->name, "tokenizer.gguf") == 0)
         fail_status(EXIT_CANNOT, "%s: a page does not read the tokenizer of a GGUF file; it reads a tokenizer.json, a "
                     "tokenizer.bin of llama2.c and a vocab.txt", file->path);
-    if (strcmp(file->name, "tokenizer.json") != 0) return "{}";
     size_t size;
     const char *text = file_read(arena, file->path, MOST_BYTES, &size);
+    if (strcmp(file->name, "tokenizer.bin") == 0) check_pieces(&r, (const unsigned char *)text, size);
+    if (strcmp(file->name, "tokenizer.json") != 0) return "{}";
     return patterns_of_json(&r, text, size);
 }

@@ -243,6 +243,15 @@ class Pages:
                    ("the decoder", {"decoder": {"type": "Sequence", "decoders": [step]}}), ("the post-processor",
                    {"post_processor": step}), ("`dropout`", {"model": dropout}),
                    ("the model", {"model": {**whole["model"], "type": "Odd"}})]
+        with open(FIXTURES + "/llama2c.bin", "rb") as file:
+            pieces = file.read()
+        path = self.path("pieces.bin", pieces + struct.pack("<fI", -1.0, 2) + b"\xc3\x28")
+        self.refused(3, "is not UTF-8", spec, "--weights", "random:1", "--tokenizer", path)
+        self.refused(1, "ends inside token", spec, "--weights", "random:1", "--tokenizer",
+                     self.path("pieces.bin", pieces + struct.pack("<fI", -1.0, 20) + b"ab"))
+        twice = json.dumps(whole).replace('"vocab": {', '"vocab": {"twice": 1, "twice": 2, ')
+        path = self.path("tokenizer.json", twice)
+        self.refused(1, "`twice` stands there twice", spec, "--weights", "random:1", "--tokenizer", path)
         changes += [("no translation", {"pre_tokenizer": gguf_twins.cut(regex)}) for regex in NO_REGEXES]
         for why, change in changes:
             path = self.path("tokenizer.json", json.dumps({**whole, **change}))
