@@ -1017,7 +1017,7 @@ int64_t step_work(const Step *step);
 double product_cost(WeightType weights, Dtype rows, double multiply_adds);
 double read_cost(double bytes); /* of weights, from memory */
 /* --- passes/passes.c: runs fuse, memory and layout, in this order. */
-Program *plan_model(Arena *arena, const Module *module);
+Program *plan_model(Arena *arena, const Module *module, bool small);
 
 /* ======================================================================= weights/weights.c
  * A model's weights in memory, as f32 numbers that the dtypes of the table hold exactly, read from a file by their
@@ -1206,6 +1206,7 @@ typedef struct Compilation {
     Diagnostics diagnostics;
     Precision precision; /* of the blocks of the spec that state none; zeros are f32 */
     bool reproducible;   /* every target gives the same bits; before STAGE_PLAN */
+    bool small;          /* the least memory, for microcontrollers; before STAGE_PLAN */
     Ast *ast;
     Model *model;
     Module *module;

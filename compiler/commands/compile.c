@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include "../emit/emit.h"
+#include "../targets/targets.h"
 #include "../project/project.h"
 
 #include <errno.h>
@@ -104,6 +105,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     Arena *arena = c->arena;
     const char *target = with->target, *const *targets = with->targets;
     int n_targets = with->n_targets;
+    c->small = targets && targets_are_small(targets, n_targets);
     spec_compile(c, STAGE_PLAN);
     if (!target) {
         target = default_targets(arena, graph_rows_dtype(c->module->forward), c->program->arithmetic);

@@ -111,6 +111,7 @@ static PlanSchedule *lower_plan(Arena *arena, CallTable *calls, const Plan *plan
 static PlanSchedule *lower_entry(Arena *arena, CallTable *calls, const Plan *plan, const Isa *isa, bool loops) {
     if (!plan) return NULL;
     bool full = plan->program->unroll_full;
+    loops |= isa_has(isa, "small");
     PlanSchedule *schedule = lower_plan(arena, calls, plan, isa, full);
     if (loops || full || !unroll(plan, isa).pays) return schedule;
     const PlanSchedule *single = schedule->single = lower_plan(arena, calls, plan, isa, true);

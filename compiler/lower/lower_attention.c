@@ -215,7 +215,7 @@ static void block_area(const Lowering *l, KernelCall *call, const KernelCall *ro
 static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
     const AttentionStep *a = &s->attention;
     const int64_t row = round_up(a->value_dim, PANEL), least = multiplies_pairs(l, s) ? 96 : 256;
-    bool gathers = a->value_cache == NO_CACHE && sequence_bound(l, s->rows) >= least;
+    bool gathers = a->value_cache == NO_CACHE && sequence_bound(l, s->rows) >= least && !isa_has(l->isa, "small");
     constant_integer(l, call, "GATHERED", gathers ? least : 0);
     constant_integer(l, call, "V_ROW", row);
     if (gathers) call_area(l, call, "values", round_up(a->key_bound, PANEL) * row);

@@ -130,7 +130,9 @@ bool rows_unrolled(const Plan *plan, const Isa *isa, const Step *s) {
 int64_t heads_across(const Plan *plan, const Isa *isa, const Step *s) {
     const AttentionStep *a = &s->attention;
     const Cache *keys = cache_of(plan, a->key_cache);
-    if (!attention_is_plain(s) || !keys || !keys->slot.layout.panel || isa->width < 4) return 0;
+    if (!attention_is_plain(s) || !keys || !keys->slot.layout.panel || isa->width < 4 ||
+        isa_has(isa, "small"))
+        return 0;
     int64_t group = a->heads / a->kv_heads;
     int64_t most = isa_for(isa, a->value_dim) != isa ? 8 : is_narrow(isa) ? 2 : 4; /* half vectors in pairs */
     for (int64_t across = most; across > 1; across /= 2)

@@ -60,28 +60,30 @@ static int64_t first_fit(const Plan *plan, const int *placed, int n_placed, cons
     return at;
 }
 
-/* The rows of a chunk: whole sequences, so many that a GEMM uses its weights for many rows. */
-static int64_t chunk_rows(Length seq) {
+/* The rows of a chunk: whole sequences, so many that a GEMM uses its weights for many rows, or one sequence where memory
+ * is scarce. */
+static int64_t chunk_rows(const Plan *plan, Length seq) {
     enum { AIM = 256 };
-    return seq.n >= AIM ? seq.n : AIM / seq.n * seq.n;
+    return plan->program->small || seq.n >= AIM ? seq.n : AIM / seq.n * seq.n;
 }
 
 /* A prefill is cut into chunks of the size that fits; the rows of a prefix are visible to each other and stay
  * together. */
 static int64_t decode_rows(const Plan *plan) {
-    enum { MOST = 128 };
+    enum { MOST = 128, MOST_SMALL = 4 };
     bool prefixed = false;
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
         prefixed |= s->kind == STEP_ATTENTION && s->attention.visible.has_prefix;
     }
+    if (plan->program->small && !prefixed) return MOST_SMALL;
     return prefixed || plan->seq.n < MOST ? round_up(plan->seq.n, PANEL) : MOST;
 }
 
 void plan_memory(Arena *arena, Plan *plan) {
     bool one = plan->program->unroll_full;
-    plan->rows = one ? plan->seq.n : plan->cached ? decode_rows(plan) : chunk_rows(plan->seq);
-    if (plan->source_seq.n) plan->source_rows = one ? plan->source_seq.n : chunk_rows(plan->source_seq);
+    plan->rows = one ? plan->seq.n : plan->cached ? decode_rows(plan) : chunk_rows(plan, plan->seq);
+    if (plan->source_seq.n) plan->source_rows = one ? plan->source_seq.n : chunk_rows(plan, plan->source_seq);
     int *placed = arena_array(arena, (size_t)plan->n_buffers, sizeof *placed), n_placed = 0;
     const int *first = first_from(arena, plan);
     for (int i = 0; i < plan->n_buffers; i++) {

@@ -8,9 +8,10 @@ static int *none_packed(Arena *arena, size_t count) {
     return packed;
 }
 
-Program *plan_model(Arena *arena, const Module *module) {
+Program *plan_model(Arena *arena, const Module *module, bool small) {
     Program *program = arena_alloc(arena, sizeof *program);
     program->module = module;
+    program->small = small;
     program->of_weight = none_packed(arena, module->weights.count);
     program->scales_of = none_packed(arena, module->weights.count);
     program->offsets_of = none_packed(arena, module->weights.count);

@@ -342,6 +342,7 @@ struct Program {
     int64_t rewind;                    /* the number of rows by which a state can always be rewound */
     Arithmetic arithmetic;           /* of the kernels; plan_model sets FREE */
     bool unroll_full;                /* no loop is left in the C: one sequence of exactly seq.n rows */
+    bool small;                      /* a chunk has one sequence, or some rows of a state */
 };
 
 #endif

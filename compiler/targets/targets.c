@@ -108,6 +108,12 @@ bool machine_has(const char *target, bool emulated) {
     return has;
 }
 
+bool targets_are_small(const char *const *targets, int n) {
+    for (int t = 0; t < n; t++)
+        if (target_named(targets[t]) && isa_has(target_named(targets[t]), "small")) return true;
+    return false;
+}
+
 const char *const *target_list(Arena *arena, int *n) {
     const Isa *const *all = targets_all();
     *n = 0;

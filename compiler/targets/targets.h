@@ -149,6 +149,7 @@ const char *const *target_list(Arena *arena, int *n); /* every target of the tab
 bool isa_is_here(const Isa *isa);                     /* for the processor that attnc is built for */
 /* Whether this machine runs it; with `emulated`, tiles that it lacks count as there. */
 bool machine_has(const char *target, bool emulated);
+bool targets_are_small(const char *const *targets, int n); /* one of them has the capability `small` */
 void target_require(Arena *arena, const char *name); /* fails with EXIT_CANNOT if there is no such target */
 const char *target_names(Arena *arena, const char *last); /* "scalar, avx2 and neon", where `last` is " and " */
 
