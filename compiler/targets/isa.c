@@ -60,7 +60,7 @@
  *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
  *   order_of_bits    there are `larger_i32` and `larger_u32`, which compare floats as integers
  *   small            a microcontroller: plans have the least memory, and code is short
- *   dots_of_columns  the processor sums the products of two vectors of bytes, as gemm_small.c.tmpl writes them
+ *   dot_of_columns   the processor sums the products of two vectors of bytes, as gemm_small.c.tmpl writes them
  *
  * A row NAME_8 stands in for NAME where the count is the number 8; its prototype is without the count.
  *
@@ -113,7 +113,7 @@ enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
 const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16",
                                         "dot_of_nibbles",  "dot_of_row_pairs", "signed_codes",
                                         "spaced_prefetch", "tiles",            "order_of_bits",
-                                        "small",           "dots_of_columns",  NULL};
+                                        "small",           "dot_of_columns",  NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 

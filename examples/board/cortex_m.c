@@ -50,6 +50,12 @@ static void fault(void) {
     board_exit(99);
 }
 
-__attribute__((section(".vectors"), used)) static const void *const vectors[16] = {
-    link_stack_end, (void *)reset, (void *)fault, (void *)fault, (void *)fault, (void *)fault, (void *)fault, 0, 0, 0, 0,
-    (void *)fault,  (void *)fault, 0,             (void *)fault, (void *)tick};
+typedef union Vector {
+    const void *stack;
+    void (*run)(void);
+} Vector;
+
+__attribute__((section(".vectors"), used)) static const Vector vectors[16] = {
+    [0] = {.stack = link_stack_end}, [1] = {.run = reset}, [2] = {.run = fault},  [3] = {.run = fault},
+    [4] = {.run = fault},            [5] = {.run = fault}, [6] = {.run = fault},  [7] = {.run = fault},
+    [11] = {.run = fault},           [12] = {.run = fault}, [14] = {.run = fault}, [15] = {.run = tick}};
