@@ -92,6 +92,8 @@ int weights_after(const Plan *plan, const Step *gemm); /* the packed matrix of t
 /* Gives a product its matrix and what belongs to it; `sums` are those of the columns, for rows of codes. */
 void give_weights(const Lowering *l, KernelCall *call, const Step *gemm, bool sums);
 KernelCall *lower_gemm(const Lowering *l, const Step *step);
+KernelCall *lower_gemm_small(const Lowering *l, const Step *step);
+bool multiplies_small(const Lowering *l, const Step *step);
 KernelCall *lower_gemm_tiles(const Lowering *l, const Step *step);
 bool multiplies_in_tiles(const Lowering *l, const Step *step);
 KernelCall *lower_gemm_tiles_grouped(const Lowering *l, const Step *step);

@@ -109,6 +109,7 @@ static KernelCall *gemm_call(const Lowering *l, const Step *s, KernelKind kernel
     constant_integer(l, call, "x_stride", stride_of(l, g->x));
     constant_integer(l, call, "ROW_HEAD", ROW_HEAD);
     constant_integer(l, call, "stream", weights_stream(l));
+    constant_integer(l, call, "SMALL", 0);
     epilogue(l, call, s);
     const char *activation =
         g->has_activation ? arena_printf(l->arena, ", %s", activation_name(g->activation)) : "";
@@ -155,6 +156,19 @@ KernelCall *lower_gemm_tiles(const Lowering *l, const Step *s) {
     }
     constant_integer(l, call, "ROWS_LEAST", TILE_ROWS_LEAST);
     constant_callee(l, call, "few", gemm_call(l, s, KERNEL_gemm, (GemmTile){TILE_ROWS_LEAST - 1, 4}));
+    return call;
+}
+
+/* Short loops in place of tiles: one row of codes, and the columns of a panel one by one or in fours. */
+bool multiplies_small(const Lowering *l, const Step *s) {
+    return isa_has(l->isa, "small") && buffer_of(l, s->gemm.x)->slot.layout.dtype == DTYPE_U8 &&
+           !scale_group(l->plan, s) && !l->unrolled;
+}
+
+KernelCall *lower_gemm_small(const Lowering *l, const Step *s) {
+    KernelCall *call = gemm_call(l, s, KERNEL_gemm_small, (GemmTile){1, 1});
+    call->stem = arena_printf(l->arena, "small_%lldx%lld", (long long)s->gemm.k, (long long)s->n);
+    constant_integer(l, call, "SMALL", 1);
     return call;
 }
 

@@ -28,7 +28,7 @@ host) cc="cc -std=c11 -O2 $here/host.c" run=$folder/dates.elf ;;
 esac
 mkdir -p "$folder"
 "$attnc" compile "$here/../dates/dates.attn" -o "$folder" --target "$target" \
-    --precision weights=int8,activations=int8,cache=int8 --weights "$here/../dates/dates.safetensors" --embed-weights \
+    --precision weights=int8,activations=int8,cache=int8 --weights "$here/../dates/dates.safetensors" --embed-weights ${OPTIONS:-} \
     ${BUDGET:+--budget "$BUDGET"}
 $cc -I"$folder" -I"$here" "$here/main.c" "$folder/dates.c" -o "$folder/dates.elf" \
     $([ "$board" = host ] || echo -lgcc)
