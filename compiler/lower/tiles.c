@@ -11,8 +11,10 @@ int64_t panel_columns(const Plan *plan, const Step *s) {
     return most;
 }
 
-/* Accumulators fill the registers except those for the weights of a row of panels and for one broadcast. */
+/* Accumulators fill the registers except those for the weights of a row of panels and for one broadcast. The code of a
+ * microcontroller is to be short. */
 GemmTile gemm_tile(const Isa *isa, int64_t used) {
+    if (isa_has(isa, "small")) return (GemmTile){1, 1};
     bool many = isa->registers >= 32;
     int64_t height = isa->width >= 8 ? (many ? 8 : 6) : isa->width >= 4 ? (many ? 6 : 2) : 1;
     int64_t vectors = isa->width >= 8 ? (many ? 3 : 2) : PANEL / isa->width; /* of a row */
@@ -27,7 +29,7 @@ int64_t scale_group(const Plan *plan, const Step *s) {
 
 GemmTile gemm_dots_tile(const Isa *isa, int64_t used) {
     GemmTile tile = gemm_tile(isa, used);
-    if (isa->width > 1 && tile.height < 4) tile.height = 4;
+    if (isa->width > 1 && tile.height < 4 && !isa_has(isa, "small")) tile.height = 4;
     return tile;
 }
 
@@ -38,6 +40,7 @@ GemmTile gemm_dots_tile(const Isa *isa, int64_t used) {
  * are kept in memory (measured on AVX2, AVX-512 and SSE2). Where an instruction multiplies pairs of rows, the height is
  * even, and some sums are in memory, too (not measured). */
 static GemmTile group_dots_tile(const Isa *isa, int64_t used, int64_t most_panels, bool offset) {
+    if (isa_has(isa, "small")) return (GemmTile){1, 1};
     if (!isa_has(isa, "dot_of_bytes")) {
         const int64_t height = isa->width == 1 ? 1 : offset ? 4 : 6;
         return (GemmTile){height, most_panels < 2 ? most_panels : 2};
