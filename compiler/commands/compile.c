@@ -1,5 +1,6 @@
 /* compile.c: attnc compile: from a spec to NAME.c, NAME.h and NAME.attnw. */
 #include "commands.h"
+#include "footprint.h"
 
 #include "../emit/emit.h"
 #include "../targets/targets.h"
@@ -12,7 +13,7 @@
 static const char usage[] =
     "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full|loops]\n"
     "                 [--weights F[,F…]|random:SEED] [--embed-weights] [--precision P] [--reproducible]\n"
-    "                 [--runtime] [-v]\n"
+    "                 [--budget flash=N,ram=N] [--runtime] [-v]\n"
     "  -o DIR               folder for NAME.c and NAME.h; it is created if it does not exist\n"
     "  --target T[,T…]      instruction sets; with several, the C picks the best that its machine runs. They are\n"
     HELP_INDENT HELP_TARGETS "\n" HELP_INDENT "(default: @DEFAULT_TARGETS@)\n"
@@ -23,6 +24,8 @@ static const char usage[] =
     "  --embed-weights      puts the weights into the C, or above 1 MB into NAME_weights.S, which includes NAME.attnw\n"
     "                       when it is assembled; the command that links the program is then printed\n"
     HELP_PRECISION HELP_REPRODUCIBLE
+    "  --budget flash=N,ram=N   of a microcontroller, in bytes or as 256k or 1M: if the model needs more, nothing is\n"
+    "                       written, and the status is 3; either may be left out\n"
     "  --runtime            also writes attn_runtime.[ch] (threads, files), and attn_generate.[ch] with\n"
     "                       attn_sample.[ch] (search), beside NAME.c; attn_mel.[ch] and attn_transcribe.[ch] too (the\n"
     "                       spectrogram of a sound, and its words) for a model with `input mel`\n"
@@ -123,6 +126,10 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     if (in_text) c->options.embedded = packed_bytes(arena, c->program, weights, &c->options.embedded_bytes);
     progress_begin("writing the C of %s", c->model->name);
     compile_until(c, STAGE_C);
+    if (with->budget) {
+        const Budget budget = budget_read(with->usage, with->budget);
+        budget_keep(arena, &budget, c->program, &c->emitted, isa_load(arena, targets[0]));
+    }
 
     const Emitted *emitted = &c->emitted;
     const char *stem = arena_printf(arena, "%s/%s", folder, c->model->name);
@@ -148,6 +155,7 @@ int command_compile(int argc, char **argv) {
                               {"--weights", .text = &with.weights},
                               {"--precision", .text = &precision},
                               {"--reproducible", .flag = &reproducible},
+                              {"--budget", .text = &with.budget},
                               {"--embed-weights", .flag = &with.embed},
                               {"--runtime", .flag = &with.runtime},
                               {"-v", .flag = &with.verbose}};
@@ -157,6 +165,9 @@ int command_compile(int argc, char **argv) {
         usage_error(usage, "`--unroll` is auto, full or loops, not `%s`", unroll);
     if (with.embed && !with.weights) usage_error(usage, "`--embed-weights` needs `--weights F`");
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
+    budget_read(usage, with.budget);
+    if (with.budget && (with.n_targets != 1 || !isa_load(arena, with.targets[0])->operator_bytes))
+        usage_error(usage, "`--budget` needs `--target` with one microcontroller: cm3, cm4, cm55 or rv32");
 
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
     c.reproducible = reproducible;

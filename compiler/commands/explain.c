@@ -2,6 +2,7 @@
 #include "explain.h"
 
 #include "commands.h"
+#include "footprint.h"
 #include "peak.h"
 
 #include "../engine/engine.h"
@@ -71,7 +72,14 @@ static void print_sizes(const Explain *x) {
     row("workspace", arena_printf(a, "%lld bytes, for chunks of %s", (long long)sizes->workspace_bytes,
                                   counted(a, plan->rows, "row")));
     row("scratch", arena_printf(a, "%lld bytes per thread, after the workspace", (long long)sizes->scratch_bytes));
-    row("stack", "at most 16384 bytes per function");
+    const Isa *isa = isa_load(a, x->targets[0]);
+    if (x->n_targets == 1 && isa->operator_bytes) {
+        const Footprint f = footprint(a, plan->program, emitted, isa);
+        row("flash", footprint_flash_text(a, &f));
+        row("RAM", footprint_ram_text(a, &f));
+    } else {
+        row("stack", "at most 16384 bytes per function");
+    }
     const Model *model = x->module->model;
     if (!model->decoder)
         row("KV cache", arena_printf(a, "none: %s keeps nothing from call to call",
@@ -176,7 +184,9 @@ int command_explain(int argc, char **argv) {
     const Option options[] = {{"--seq", .text = &seq}, {"--target", .text = &target}, {"--html", .text = &html},
                               {"--precision", .text = &precision}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_PLAN);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_GRAPH);
+    c.small = target && targets_are_small(&target, 1);
+    spec_compile(&c, STAGE_PLAN);
     Explain x = {.arena = arena, .module = c.module, .plan = c.program->entries[ENTRY_FORWARD]};
     choose_targets(&x, target);
     Length bound = call_bound(x.plan);

@@ -21,6 +21,9 @@
  *   cpu avx2 fma                     features of features.def that the machine must have; optional
  *   has register_lookup              capabilities, for which templates ask by v.has(NAME); optional
  *   half avx2_half                   the table of vectors of half the lanes on the same processor; optional
+ *   operator_bytes 170               of a microcontroller: hundredths of a byte of code for each operator of the C, its
+ *   function_bytes 69                inline functions at their calls, and bytes for each function: as many as gcc -O2
+ *                                    makes, or more
  *
  *   helper                           C in front of the kernels, a template text (see template.c)
  *   ...
@@ -106,9 +109,11 @@ typedef struct Table {
 
 static const char *const fields[] = {"name",  "processor", "width",      "registers", "type",    "integers", "fused",
                                      "guard", "rank",      "on_request", "slow_with", "attribute", "include",
-                                     "cpu",   "has",       "half",       "based",     "helper",  "op",       NULL};
+                                     "cpu",   "has",       "half",       "based",     "operator_bytes", "function_bytes",
+                                     "helper", "op",       NULL};
 enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
-       RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, HELPER, OP, REQUIRED = GUARD + 1 };
+       RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, OPERATOR_BYTES, FUNCTION_BYTES, HELPER, OP,
+       REQUIRED = GUARD + 1 };
 
 const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16",
                                         "dot_of_nibbles",  "dot_of_row_pairs", "signed_codes",
@@ -348,6 +353,8 @@ static void parse_field(Table *table, int which, char *text) {
     case HAS: parse_has(table, text); break;
     case HALF: isa->half = isa_load(table->arena, text); break;
     case BASED: parse_base(table, text); break;
+    case OPERATOR_BYTES: isa->operator_bytes = positive(table, text); break;
+    case FUNCTION_BYTES: isa->function_bytes = positive(table, text); break;
     default: parse_op(table, text); break;
     }
 }

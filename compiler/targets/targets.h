@@ -101,6 +101,7 @@ typedef struct Isa {
     int64_t width, registers;
     bool on_request; /* commands use the target only if it is named */
     const char *slow_with;   /* a feature of machines where the tables that it is based on are faster; or NULL */
+    int64_t operator_bytes, function_bytes; /* by which code is estimated; 0: unknown */
     bool fused;              /* fma rounds once */
     bool apart;              /* made by isa_apart */
     const char *guard;       /* preprocessor condition under which the target may be compiled */
