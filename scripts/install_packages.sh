@@ -6,6 +6,7 @@
 #     fetch      fetching weights                         page       pages of models, and a browser
 #     coverage   make coverage                            aarch64    make aarch64, and running it on another machine
 #     wasm       running what is compiled for browsers    systems    running what is compiled for other systems
+#     boards     emulated microcontrollers
 #     test       make check, with what stands on the right and `wasm`, without which tests are skipped
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
@@ -13,7 +14,7 @@
 # Environment: CC, the compiler that will be used (clang).
 set -eu
 
-extra="aarch64 wasm python rust page systems" # uses without which tests are skipped
+extra="aarch64 wasm python rust page systems boards" # uses without which tests are skipped
 compiler=${CC:-clang}
 missing=()
 
@@ -142,11 +143,19 @@ need_systems() {
     need qemu-user have_program qemu-s390x
 }
 
+need_boards() {
+    need gcc-arm-none-eabi have_program arm-none-eabi-gcc
+    need libnewlib-arm-none-eabi [ -e /usr/lib/arm-none-eabi/newlib/librdimon.a ]
+    need qemu-system-arm have_program qemu-system-arm
+    need gcc-riscv64-unknown-elf have_program riscv64-unknown-elf-gcc
+    need qemu-system-misc have_program qemu-system-riscv32
+}
+
 find_missing() {
     missing=()
     for use in "$@"; do
         case $use in
-        build | demo | fetch | test | coverage | aarch64 | wasm | python | rust | page | systems) "need_$use" ;;
+        build | demo | fetch | test | coverage | aarch64 | wasm | python | rust | page | systems | boards) "need_$use" ;;
         *)
             echo "usage: scripts/install_packages.sh build|demo|fetch|test|coverage|${extra// /|}…" >&2
             exit 2

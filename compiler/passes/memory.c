@@ -1,9 +1,10 @@
 /* memory.c: gives the buffers offsets in one workspace, so that buffers that are alive in the same step do not overlap.
  * Each gets the lowest offset that fits, the largest first among buffers that begin at the same step, so that the
- * activations of one block stay close. */
+ * activations of one block stay close. On a microcontroller the largest of all is first, which leaves fewer gaps. */
 #include "../attnc.h"
 
 #include <limits.h>
+#include <stdlib.h>
 
 /* Images and spectrograms are whole sequences, of the source if there is one. */
 static int64_t sequences_of(const Plan *plan) {
@@ -80,22 +81,64 @@ static int64_t decode_rows(const Plan *plan) {
     return prefixed || plan->seq.n < MOST ? round_up(plan->seq.n, PANEL) : MOST;
 }
 
+static void set_bytes(const Plan *plan, Buffer *b) {
+    if (!layout_bytes(&b->slot.layout, (Shape){2, {buffer_rows(plan, b), b->stride}}, &b->slot.bytes))
+        fail("the workspace of `%s` is too large", plan->program->module->model->name);
+    b->slot.bytes += b->extra + ALIGNMENT; /* a full vector may be read beyond the end of the last row */
+}
+
+static void end_at_most(Plan *plan, const Buffer *b) {
+    const int64_t end = b->slot.offset + b->slot.bytes;
+    if (end > plan->workspace_bytes) plan->workspace_bytes = end;
+}
+
+static bool is_placed(const Buffer *b) { return b->slot.space == SPACE_WORKSPACE && b->first >= 0; }
+
+typedef struct Sized {
+    int64_t bytes;
+    int buffer;
+} Sized;
+
+static int larger_first(const void *a, const void *b) {
+    const Sized *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    return x->buffer - y->buffer;
+}
+
+static void place_by_size(Arena *arena, Plan *plan) {
+    Sized *order = arena_array(arena, (size_t)plan->n_buffers, sizeof *order);
+    int *placed = arena_array(arena, (size_t)plan->n_buffers, sizeof *placed), n = 0;
+    for (int i = 0; i < plan->n_buffers; i++) {
+        if (!is_placed(&plan->buffers[i])) continue;
+        set_bytes(plan, &plan->buffers[i]);
+        order[n++] = (Sized){plan->buffers[i].slot.bytes, i};
+    }
+    qsort(order, (size_t)n, sizeof *order, larger_first);
+    for (int i = 0; i < n; i++) {
+        Buffer *b = &plan->buffers[order[i].buffer];
+        b->slot.offset = first_fit(plan, placed, i, b);
+        placed[i] = order[i].buffer;
+        end_at_most(plan, b);
+    }
+}
+
 void plan_memory(Arena *arena, Plan *plan) {
     bool one = plan->program->unroll_full;
     plan->rows = one ? plan->seq.n : plan->cached ? decode_rows(plan) : chunk_rows(plan, plan->seq);
     if (plan->source_seq.n) plan->source_rows = one ? plan->source_seq.n : chunk_rows(plan, plan->source_seq);
+    if (plan->program->small) {
+        place_by_size(arena, plan);
+        return;
+    }
     int *placed = arena_array(arena, (size_t)plan->n_buffers, sizeof *placed), n_placed = 0;
     const int *first = first_from(arena, plan);
     for (int i = 0; i < plan->n_buffers; i++) {
         Buffer *b = &plan->buffers[i];
-        if (b->slot.space != SPACE_WORKSPACE || b->first < 0) continue;
-        if (!layout_bytes(&b->slot.layout, (Shape){2, {buffer_rows(plan, b), b->stride}}, &b->slot.bytes))
-            fail("the workspace of `%s` is too large", plan->program->module->model->name);
-        b->slot.bytes += b->extra + ALIGNMENT; /* a full vector may be read beyond the end of the last row */
+        if (!is_placed(b)) continue;
+        set_bytes(plan, b);
         n_placed = still_alive(plan, placed, n_placed, first[i]);
         b->slot.offset = first_fit(plan, placed, n_placed, b);
         placed[n_placed++] = i;
-        int64_t end = b->slot.offset + b->slot.bytes;
-        if (end > plan->workspace_bytes) plan->workspace_bytes = end;
+        end_at_most(plan, b);
     }
 }
