@@ -5,7 +5,7 @@
 
 /* The registers that probe.c.tmpl reads and the entries of the auxiliary vector that probe_auxv.c.tmpl reads, with the
  * names of the variables that hold them. */
-enum { LEAF1, LEAF7_B, LEAF7_C, LEAF7_D, LEAF7_1, HWCAP, HWCAP2, WORDS };
+enum { LEAF1, LEAF7_B, LEAF7_C, LEAF7_D, LEAF7_1, HWCAP, HWCAP2, SVE_BYTES, WORDS };
 static const struct {
     const char *name;
     uint32_t leaf, subleaf;
@@ -14,7 +14,7 @@ static const struct {
     [LEAF1] = {"leaf1", 1, 0, CPUID_ECX},       [LEAF7_B] = {"b", 7, 0, CPUID_EBX},
     [LEAF7_C] = {"c", 7, 0, CPUID_ECX},         [LEAF7_D] = {"d", 7, 0, CPUID_EDX},
     [LEAF7_1] = {"leaf7_1", 7, 1, CPUID_EAX},   [HWCAP] = {"hwcap", 16, 0, NO_CPUID},
-    [HWCAP2] = {"hwcap2", 26, 0, NO_CPUID},
+    [HWCAP2] = {"hwcap2", 26, 0, NO_CPUID},     [SVE_BYTES] = {"sve_bytes", 0, 0, SVE_LENGTH},
 };
 
 /* The emitted C finds a processor's features by CPUID on x86-64 and in the auxiliary vector on aarch64. */
@@ -23,7 +23,7 @@ static const struct {
 } kinds[] = {{"probes", "defined(__x86_64__)"}, {"auxv_probes", "defined(__aarch64__)"}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static int kind_of(const Isa *isa) { return feature_find(isa->cpu[0])->reg == NO_CPUID; }
+static int kind_of(const Isa *isa) { return feature_find(isa->cpu[0])->reg >= NO_CPUID; }
 
 /* The register or entry that has the feature's bit. */
 static int word_of(const Feature *feature) {
@@ -40,8 +40,8 @@ static void add_word(Arena *arena, TemplateList *list, const char *name, uint32_
     vars_text(word, "mask", arena_printf(arena, "0x%xu", mask));
 }
 
-/* Returns whether the target asks for leaf7_1. *tiles is set to the bits of leaf 7's EDX that its tiles need. */
-static bool set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t *tiles) {
+/* *tiles is set to the bits of leaf 7's EDX that the target's tiles need; reads[w] is set if it asks for a word. */
+static void set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t *tiles, bool *reads) {
     uint32_t masks[WORDS] = {0}, state = 0;
     *tiles = 0;
     if (kind_of(isa) == 0) masks[LEAF1] = OSXSAVE_AND_AVX;
@@ -54,9 +54,11 @@ static bool set_words(Arena *arena, const Isa *isa, TemplateList *list, uint32_t
         masks[word_of(feature)] |= feature->bit;
         state |= feature->state;
     }
-    for (int w = 0; w < WORDS; w++) add_word(arena, list, words[w].name, masks[w]);
+    for (int w = 0; w < WORDS; w++) {
+        add_word(arena, list, words[w].name, masks[w]);
+        reads[w] |= masks[w] != 0;
+    }
     add_word(arena, list, "kept", state);
-    return masks[LEAF7_1];
 }
 
 bool may_be_slow(const Isa *const *isas, const Isa *isa) {
@@ -96,7 +98,7 @@ static void set_macros(Arena *arena, const Isa *const *isas, TemplateVars *vars)
 
 void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
     const char *guard = "";
-    bool leaf7_1 = false, slow = false;
+    bool reads[WORDS] = {false}, slow = false, left_out = false;
     uint32_t tiles = 0; /* bits of the same register for all targets */
     for (int k = 0; k < KINDS; k++) {
         TemplateList *probes = vars_list(vars, kinds[k].list);
@@ -107,19 +109,22 @@ void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
             vars_int(probe, "bit", t);
             vars_text(probe, "name", isas[t]->name);
             uint32_t mask;
-            leaf7_1 |= set_words(arena, isas[t], vars_list(probe, "words"), &mask);
+            set_words(arena, isas[t], vars_list(probe, "words"), &mask, reads);
             vars_int(probe, "tiles", mask != 0);
             slow |= set_slow(arena, isas, isas[t], probe);
             tiles |= mask;
+            left_out |= strcmp(isas[t]->guard, kinds[k].macro) != 0;
             any = true;
         }
         if (any) guard = arena_printf(arena, "%s%s%s", guard, *guard ? " || " : "", kinds[k].macro);
     }
     set_macros(arena, isas, vars);
     vars_int(vars, "slow_targets", slow);
+    vars_int(vars, "left_out", left_out); /* some compilers leave out targets that are probed */
     vars_text(vars, "probe_guard", guard);
     vars_int(vars, "has_tiles", tiles != 0);
     vars_text(vars, "tile_mask", arena_printf(arena, "0x%xu", tiles));
     vars_text(vars, "tile_state", arena_printf(arena, "0x%xu", (unsigned)XCR0_TILES));
-    vars_int(vars, "reads_leaf7_1", leaf7_1);
+    vars_int(vars, "reads_leaf7_1", reads[LEAF7_1]);
+    vars_int(vars, "reads_sve_bytes", reads[SVE_BYTES]);
 }

@@ -109,10 +109,15 @@ static const char *with_marks(const SharedCode *shared, const Isa *isa, const ch
     return out.data;
 }
 
-/* Whether the file has a target that this one is based on, or one that is based on this one. */
+/* Whether `isa` may call functions of `base`. The helpers of longer vectors are others under the same names. */
+static bool may_call(const Isa *isa, const Isa *base) {
+    return isa->width == base->width && isa_is_based_on(isa, base);
+}
+
+/* Whether the file has a target whose functions this one may call, or one that may call those of this one. */
 static bool is_related(const SharedCode *shared, const Isa *isa) {
     for (int i = 0; shared->isas[i]; i++)
-        if (isa_is_based_on(isa, shared->isas[i]) || isa_is_based_on(shared->isas[i], isa)) return true;
+        if (may_call(isa, shared->isas[i]) || may_call(shared->isas[i], isa)) return true;
     return false;
 }
 
@@ -124,7 +129,7 @@ const char *shared_function(SharedCode *shared, const Isa *isa, bool kernel, con
     added->text = with_marks(shared, isa, name, text, size);
     added->hash = hash_bytes(0, added->text, strlen(added->text));
     for (const Function *f = shared->functions; f && added->own; f = f->next)
-        if (f->hash == added->hash && isa_is_based_on(isa, f->isa) && strcmp(f->text, added->text) == 0) {
+        if (f->hash == added->hash && may_call(isa, f->isa) && strcmp(f->text, added->text) == 0) {
             added->name = f->name;
             added->own = false;
         }

@@ -11,11 +11,13 @@ int64_t panel_columns(const Plan *plan, const Step *s) {
     return most;
 }
 
-/* Accumulators fill the registers except those for the weights of a row of panels and for one broadcast. The code of a
- * microcontroller is to be short. */
+/* Accumulators fill the registers except those for the weights of a row of panels and for one broadcast. Where a panel
+ * has two vectors, three vectors of a row would be one and a half panels. The code of a microcontroller is to be
+ * short. */
 GemmTile gemm_tile(const Isa *isa, int64_t used) {
     if (isa_has(isa, "small")) return (GemmTile){1, 1};
     bool many = isa->registers >= 32;
+    if (many && isa->width == 8 && used > 8) return (GemmTile){6, 2};
     int64_t height = isa->width >= 8 ? (many ? 8 : 6) : isa->width >= 4 ? (many ? 6 : 2) : 1;
     int64_t vectors = isa->width >= 8 ? (many ? 3 : 2) : PANEL / isa->width; /* of a row */
     int64_t panels = vectors / ceil_div(used, isa->width);

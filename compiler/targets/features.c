@@ -14,18 +14,22 @@ static const Feature features[] = {
 #define FEATURE(name, leaf, subleaf, reg, bit, state)                                                                  \
     {#name, leaf, subleaf, CPUID_##reg, 1u << (bit), XCR0_##state, NULL},
 #define HWCAP(name, type, bit, macro) {#name, type, 0, NO_CPUID, 1u << (bit), 0, #macro},
+#define SVE_BYTES(name, bytes) {#name, 0, 0, SVE_LENGTH, bytes, 0, NULL},
 #include "features.def"
 #undef FEATURE
 #undef HWCAP
+#undef SVE_BYTES
 };
 enum { FEATURES = sizeof features / sizeof *features };
 
 const char *const feature_names[] = {
 #define FEATURE(name, leaf, subleaf, reg, bit, state) #name,
 #define HWCAP(name, type, bit, macro) #name,
+#define SVE_BYTES(name, bytes) #name,
 #include "features.def"
 #undef FEATURE
 #undef HWCAP
+#undef SVE_BYTES
     NULL};
 
 const Feature *feature_find(const char *name) {
@@ -34,10 +38,21 @@ const Feature *feature_find(const char *name) {
     return NULL;
 }
 
+#if defined(__aarch64__) && defined(__linux__)
+/* The bytes of a register of SVE; 0 if there are none. */
+static unsigned long sve_bytes(void) {
+    enum { HAS_SVE = 1 << 22 };
+    register unsigned long bytes __asm__("x0") = 0;
+    if (!(getauxval(AT_HWCAP) & HAS_SVE)) return 0;
+    __asm__(".inst 0x04bf5020" : "=r"(bytes)); /* rdvl x0, #1 */
+    return bytes;
+}
+#endif
+
 bool machine_has_feature(const Feature *feature) {
 #if defined(__x86_64__)
     uint32_t registers[4], state, high;
-    if (feature->reg == NO_CPUID) return false;
+    if (feature->reg >= NO_CPUID) return false;
     if (!__get_cpuid(1, &registers[0], &registers[1], &registers[2], &registers[3])) return false;
     if ((registers[CPUID_ECX] & OSXSAVE_AND_AVX) != OSXSAVE_AND_AVX) return false;
     __asm__ volatile("xgetbv" : "=a"(state), "=d"(high) : "c"(0));
@@ -47,6 +62,7 @@ bool machine_has_feature(const Feature *feature) {
         return false;
     return registers[feature->reg] & feature->bit;
 #elif defined(__aarch64__) && defined(__linux__)
+    if (feature->reg == SVE_LENGTH) return sve_bytes() >= feature->bit;
     return feature->reg == NO_CPUID && (getauxval(feature->leaf) & feature->bit);
 #else
     (void)feature;

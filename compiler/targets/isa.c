@@ -7,7 +7,8 @@
  *   rank 20                          init takes the highest rank that the machine runs; a table without a rank is the
  *                                    half of a target
  *   processor x86_64                 the processor that runs the target, or `any`
- *   on_request yes                   commands take the target only where it is named; optional
+ *   on_request yes                   commands take the target only where it is named, or if it multiplies the rows of a
+ *                                    model by instructions of its own; `always` if it is named; optional
  *   slow_with amx_tile               a feature of features.def: on machines that have it, init takes a table that this
  *                                    one is based on in its place unless it is named; optional
  *   width 8                          lanes of a vector
@@ -321,7 +322,7 @@ static void parse_base(Table *table, char *text) {
     Table base = {.arena = table->arena, .file = file, .isa = table->isa, .depth = table->depth + 1};
     parse_lines(&base, base_text);
     table->isa->rank = 0;
-    table->isa->on_request = false;
+    table->isa->on_request = table->isa->by_name = false;
     table->isa->slow_with = NULL;
     table->op_room = base.op_room;
     table->helper_room = base.helper_room;
@@ -339,7 +340,10 @@ static void parse_field(Table *table, int which, char *text) {
     case NAME: isa->name = table->depth ? isa->name : text; break;
     case PROCESSOR: isa->processor = text; break;
     case RANK: isa->rank = positive(table, text); break;
-    case ON_REQUEST: isa->on_request = is_yes(table, which, text); break;
+    case ON_REQUEST:
+        isa->by_name = strcmp(text, "always") == 0;
+        isa->on_request = isa->by_name || is_yes(table, which, text);
+        break;
     case SLOW_WITH: isa->slow_with = feature_named(table, text); break;
     case WIDTH: isa->width = positive(table, text); break;
     case REGISTERS: isa->registers = positive(table, text); break;

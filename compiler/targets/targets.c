@@ -61,6 +61,7 @@ bool isa_is_here(const Isa *isa) { return is_for(isa, here); }
  * bytes as the target does that it is based on. */
 static bool multiplies(const Isa *isa, Dtype rows) {
     const bool bf16 = isa_has(isa, "dot_of_bf16");
+    if (isa->by_name) return false;
     return (rows == DTYPE_I8 && isa_has(isa, "dot_of_bytes") && !bf16) ||
            (rows == DTYPE_BF16 && (bf16 || isa_has(isa, "tiles")));
 }

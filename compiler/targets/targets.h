@@ -5,13 +5,14 @@
 #include "../attnc.h"
 
 /* ======================================================================= targets/features.c
- * The features of x86-64 and aarch64 processors. Each has a row in features.def. */
+ * The features of x86-64, aarch64 and RISC-V processors. Each has a row in features.def. */
 typedef enum CpuidRegister {
     CPUID_EAX,
     CPUID_EBX,
     CPUID_ECX,
     CPUID_EDX,
-    NO_CPUID /* an aarch64 feature: the entry `leaf` of the auxiliary vector has the bit */
+    NO_CPUID,  /* an aarch64 feature: the entry `leaf` of the auxiliary vector has the bit */
+    SVE_LENGTH /* the length of the registers of SVE: `bit` bytes or more */
 } CpuidRegister;
 
 typedef struct Feature {
@@ -20,7 +21,7 @@ typedef struct Feature {
     CpuidRegister reg;
     uint32_t bit;   /* a mask */
     uint32_t state; /* bits of XCR0 */
-    const char *macro; /* of aarch64, which a compiler defines if every machine that it compiles for has the feature */
+    const char *macro; /* which a compiler defines if every machine that it compiles for has the feature; or NULL */
 } Feature;
 
 /* The features of x86-64 use registers whose state XGETBV reports. A processor that has them also sets these bits of
@@ -99,7 +100,8 @@ typedef struct Isa {
     int64_t rank; /* the target with the highest rank that a machine runs is selected; 0: only the half of a target */
     const char *processor;   /* "x86_64", "any" */
     int64_t width, registers;
-    bool on_request; /* commands use the target only if it is named */
+    bool on_request; /* commands use the target only if it is named, or multiplies the rows of a model */
+    bool by_name;    /* on_request, and commands use the target only if it is named */
     const char *slow_with;   /* a feature of machines where the tables that it is based on are faster; or NULL */
     int64_t operator_bytes, function_bytes; /* by which code is estimated; 0: unknown */
     bool fused;              /* fma rounds once */
@@ -135,7 +137,7 @@ const char *isa_with_prefix(Arena *arena, const char *text, const char *prefix);
 const Isa *isa_apart(Arena *arena, const Isa *isa);
 
 /* ======================================================================= targets/targets.c */
-enum { MOST_TARGETS = 16 }; /* probes have bits for so many */
+enum { MOST_TARGETS = 24 }; /* probes have bits for so many; only those of x86-64 have two, and are fewer than 16 */
 const Isa *const *targets_all(void); /* every table that is a target, best first, ended by NULL; never freed */
 /* The targets of the processor that attnc is built for, without those on request, the lowest rank first; this machine
  * may lack some of them. `rows` is the type of the rows that products read: I8 adds the targets on request with

@@ -24,6 +24,13 @@ QEMU_AARCH64 = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 # A name, the target, how C becomes a program and how that is run, what both need, specs of which a check takes some.
 WASM_TOOLS = ["clang", "wasm-ld", "node"]
 AARCH64_TOOLS = ["aarch64-linux-gnu-gcc", "qemu-aarch64"]
+
+
+def sve_of(*quads):
+    """The command for registers of SVE of so many times 16 bytes, which take turns with the commits."""
+    return f"qemu-aarch64 -cpu max,sve-max-vq={quads[turn() % len(quads)]} -L /usr/aarch64-linux-gnu"
+
+
 WAYS = [
     ("wasm", "wasm", f"{WASM} -msimd128 {FREE}", NODE, WASM_TOOLS,
      "seq2seq_odd norm_post windows unrolled_kinds prefix patches bf16 f16 int8 int8_rows"),
@@ -32,6 +39,10 @@ WAYS = [
      "seq2seq_odd many_keys unrolled_kinds bf16 f16 int8 int4_rows"),
     ("neondot", "neondot", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "int8_rows"),
     ("neoni8mm", "neoni8mm", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "int8_rows int4_rows int4_tiles int8_outliers"),
+    ("sve", "sve", AARCH64, sve_of(1, 2, 4), AARCH64_TOOLS,
+     "seq2seq_odd many_keys unrolled_kinds bf16 f16 int8 int8_rows int4_rows"),
+    ("sve256", "sve256", AARCH64, sve_of(2, 4), AARCH64_TOOLS, "windows unrolled_kinds bf16_rows int4_tiles"),
+    ("sve512", "sve512", AARCH64, sve_of(4), AARCH64_TOOLS, "seq2seq_narrow norm_post int8_outliers cache_mixed"),
     ("aarch64_scalar", "scalar", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "rope_odd"),
     ("old_x86", "sse2", 'gcc -static "$@"', "qemu-x86_64 -cpu kvm64,-sse3", ["gcc", "qemu-x86_64"], "qk_norm"),
 ]
@@ -41,7 +52,7 @@ HAS_WASI = os.path.exists("/usr/lib/wasm32-wasi/libc.a")
 
 def specs_of(way, names):
     if LONG and way != "wasi":  # kernels of their own, wasm's and neon's, meet every spec; those of here a part of them
-        every = 1 if way in ("wasm", "neon") else 5
+        every = {"wasm": 1, "neon": 1, "sve": 2}.get(way, 5)
         return sorted(glob.glob(ROOT + "/tests/differential/*.attn"))[turn() % every::every]
     if QUICK:
         names = {"wasm": "norm_post", "neon": "rope_odd"}.get(way, "")

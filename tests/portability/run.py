@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Targets of other machines. x86/CPU: one file with all targets of x86-64 on emulated processors, see x86.py. run,
-wasm/..., neon/... and so on: attnc here, the code elsewhere, see elsewhere.py. isa/CC: each row of the tables of
-aarch64 against its meaning. emitted/NAME: the C compiles without a warning, for aarch64 and for this machine, and asks
-for no symbol but those that the documentation names.
+wasm/..., neon/... and so on: attnc here, the code elsewhere, see elsewhere.py. sve/CPU: one file with targets for
+several lengths of registers, see lengths.py. isa/CC: each row of the tables of aarch64 against its meaning.
+emitted/NAME: the C compiles without a warning, for aarch64 and for this machine, and asks for no symbol but those that
+the documentation names.
 native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do not
 show; `check --small`. TAP on stdout.
 
@@ -19,6 +20,7 @@ import sys
 import tempfile
 
 import elsewhere
+import lengths
 import x86
 from common import STRICT, output, report, result
 from lib import npy
@@ -31,9 +33,11 @@ CLANG = "clang --target=aarch64-linux-gnu"
 EMULATOR = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 ALLOWED = {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"}
 NEON = ["neon", "neondot", "neoni8mm"]
+SVE = {"sve": 1, "sve256": 2, "sve512": 4}  # times 16 bytes of a register, of which emulated processors have 1, 2 or 4
 EMITTED = {
     "specs/minilm.attn": ["neon"], "tests/codegen/small_full.attn": ["neon", "scalar"],
     "tests/differential/norm_post.attn": ["neon"], "tests/differential/int8_rows.attn": [*NEON, "avx2", "scalar"],
+    "tests/differential/int8_rows_small.attn": [*SVE, "neon"], "tests/differential/norm_pre_rms.attn": [*SVE, "neon"],
 }
 CHECKED = [
     ["specs/minilm.attn", "--lengths", "1,17,33"], ["tests/differential/causal.attn"],
@@ -57,6 +61,14 @@ def isa(cc):
     return None if done.returncode == 0 else output(done)
 
 
+def isa_sve(quads):
+    """The tables of vectors that fit in registers of so many times 16 bytes."""
+    tables = [name for name, least in SVE.items() if least <= quads]
+    emulator = EMULATOR.replace("qemu-aarch64", f"qemu-aarch64 -cpu max,sve-max-vq={quads}")
+    done = run("build/unit/test_isa", *tables, env={"CC": GCC, "EMULATOR": emulator})
+    return None if done.returncode == 0 and "skipped" not in done.stdout else output(done)
+
+
 def emitted(spec, compilers):
     with tempfile.TemporaryDirectory() as folder:
         done = run(ATTNC, "compile", spec, "-o", folder, "--target", ",".join(EMITTED[spec]))
@@ -67,7 +79,8 @@ def emitted(spec, compilers):
             done = run(*shlex.split(cc), *STRICT, "-c", source, "-o", folder + "/x.o")
             if done.returncode:
                 return f"{cc}: {output(done)}"
-            allowed = {"U " + name for name in ALLOWED} | ({"w getauxval"} if "neondot" in EMITTED[spec] else set())
+            probed = {"neondot", *SVE} & set(EMITTED[spec])
+            allowed = {"U " + name for name in ALLOWED} | ({"w getauxval"} if probed else set())
             undefined = {" ".join(line.split()) for line in run("nm", "-u", folder + "/x.o").stdout.splitlines()}
             if undefined - allowed:
                 return f"{cc}: undefined symbols {sorted(undefined - allowed)}"
@@ -96,7 +109,8 @@ def check(options, job):
 def native():
     spec = "tests/differential/exact_one.attn"
     listed = run_aarch64(["--targets"])
-    if [line.split()[0] for line in listed.stdout.splitlines() if line.endswith(" runs")] != ["scalar", *NEON]:
+    if [line.split()[0] for line in listed.stdout.splitlines() if line.endswith(" runs")] != \
+            ["scalar", "neon", "sve", "neondot", "neoni8mm", "sve256", "sve512"]:
         return "attnc --targets: " + output(listed)
     done = run_aarch64(["check", "--small", "--cc", GCC, "--target", "native", spec])
     rows = {line.split()[0] for line in done.stdout.splitlines()[1:-1] if line} - {"target"}
@@ -132,6 +146,7 @@ def tests():
     else:
         result("x86", skip=x86.EMULATOR + " is not there, or this machine is no x86-64")
     elsewhere.tests()
+    lengths.tests()
     if platform.machine() == "aarch64":
         result("aarch64", skip="this machine is one: every other test runs on it")
         return
@@ -142,6 +157,8 @@ def tests():
     compilers = [GCC] + ([CLANG] if shutil.which("clang") else [])
     for cc in compilers if QUICK else in_turn(compilers):
         result("isa/" + cc.split()[0], isa(cc))
+    for quads in [4] if QUICK else in_turn([1, 2, 4], 3):
+        result(f"isa/sve of {16 * quads} bytes", isa_sve(quads))
     here = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
     for spec in list(EMITTED)[:1] if QUICK else in_turn(list(EMITTED)):
         result("emitted/" + os.path.basename(spec), emitted(spec, compilers + here))

@@ -35,13 +35,15 @@ CASES = [
     (DIFFERENTIAL % "int8_outliers", ["--lengths", "1,9"], True),
     ("specs/small_encoder.attn", ["--precision", "weights=int8,activations=int8:smooth:5,attention=bf16"], False),
 ]
-FUSED = {"avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon", "neondot", "neoni8mm"}
+FUSED = {"avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon", "neondot", "neoni8mm", "sve",
+         "sve256", "sve512"}
 NODE = "node " + os.path.join(ROOT, "tests/portability/wasm.mjs")
 AARCH64 = ('aarch64-linux-gnu-gcc "$@"', "qemu-aarch64 -L /usr/aarch64-linux-gnu",
            ["aarch64-linux-gnu-gcc", "qemu-aarch64"])
 DOTS = ["neondot", "neoni8mm"]  # differ from neon in products of integers alone
+SVE = ["sve", "sve256", "sve512"]  # the emulator has registers of 64 bytes
 WAYS = [  # as tests/portability/elsewhere.py has them
-    *((target, target, *AARCH64) for target in ("neon", *DOTS)),
+    *((target, target, *AARCH64) for target in ("neon", *DOTS, *SVE)),
     ("wasm", "wasm", 'clang --target=wasm32 -mbulk-memory -msimd128 -nostdlib -Wl,--no-entry "$@"', NODE,
      ["clang", "wasm-ld", "node"]),
 ]

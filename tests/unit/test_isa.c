@@ -3,7 +3,7 @@
  * clang), the first also under flags that invite the compiler to change results, and run where the CPU
  * has the features. The tables are those named in the command line, or all that are for the processor of
  * this program; with $EMULATOR, a command in front of what is run, $CC may compile for another. */
-#include "../../compiler/emit/emit.h" /* first: cmocka makes `fail` a macro */
+#include "probe.h" /* first: cmocka makes `fail` a macro */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,12 +23,42 @@ enum { MOST_TABLES = 2 * MOST_TARGETS }; /* each target may have a half */
 
 static bool are_integers(IsaKind kind) { return kind == ISA_INTEGERS || kind == ISA_PAIRS; }
 
-static void declare_vector(Text *c, const char *type, const char *name, int k) {
-    text_printf(c, "    %s %s;\n    memcpy(&%s, in[%d], sizeof %s);\n", type, name, name, k, name);
+/* The stores of vectors of integers of types without a size, which only intrinsics read and write. */
+static const struct {
+    const char *integers, *store;
+} sizeless[] = {
+    {"svint32_t", "svst1_s32(test_%s_lanes(), (int32_t *)(void *)out, result)"},
+};
+
+/* The store, or NULL where memcpy moves vectors. */
+static const char *sizeless_store(Arena *arena, const Isa *isa) {
+    for (size_t i = 0; i < sizeof sizeless / sizeof *sizeless; i++)
+        if (strcmp(isa->integers, sizeless[i].integers) == 0) return arena_printf(arena, sizeless[i].store, isa->name);
+    return NULL;
+}
+
+static const char *spell(Arena *arena, const Isa *isa, const char *op, const char *a, const char *b) {
+    return isa_spell(arena, isa_find(isa, op), (const char *[]){a, b}, "test");
+}
+
+static void declare_vector(Arena *arena, Text *c, const Isa *isa, const char *name, int k, bool integers) {
+    const char *type = integers ? isa->integers : isa->type;
+    if (!sizeless_store(arena, isa)) {
+        text_printf(c, "    %s %s;\n    memcpy(&%s, in[%d], sizeof %s);\n", type, name, name, k, name);
+        return;
+    }
+    const char *from = arena_printf(arena, integers ? "(const int8_t *)(const void *)in[%d]" : "in[%d]", k);
+    text_printf(c, "    %s %s = %s;\n", type, name, spell(arena, isa, integers ? "load_4i8" : "load", from, NULL));
+}
+
+static void store_result(Arena *arena, Text *c, const Isa *isa, bool integers) {
+    const char *store = sizeless_store(arena, isa);
+    if (store && !integers) store = spell(arena, isa, "store", "out", "result");
+    text_printf(c, "    %s;\n", store ? store : "memcpy(out, &result, sizeof result)");
 }
 
 /* Declares the parameters of an op as a function sees them: `in` has a pointer for each. */
-static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vectors) {
+static void declare_params(Arena *arena, Text *c, const Isa *isa, const IsaOp *op, bool vectors) {
     for (int k = 0; k < op->param_count; k++) {
         const char *name = op->params[k];
         switch (op->kinds[k]) {
@@ -54,10 +84,10 @@ static void declare_params(Text *c, const Isa *isa, const IsaOp *op, bool vector
                 text_printf(c, "    const bits32 *%s = (const void *)in[%d];\n", name, k);
                 break;
             }
-            declare_vector(c, isa->integers, name, k);
+            declare_vector(arena, c, isa, name, k, true);
             break;
         default:
-            if (vectors) declare_vector(c, isa->type, name, k);
+            if (vectors) declare_vector(arena, c, isa, name, k, false);
             else text_printf(c, "    const float *%s = in[%d];\n", name, k);
         }
         text_printf(c, "    (void)%s;\n", name);
@@ -69,12 +99,14 @@ static void print_run(Arena *arena, Text *c, const Isa *isa, const IsaOp *op) {
     const char *spelled = isa_spell(arena, op, op->params, "test");
     text_printf(c, "static %s\nvoid run_%s(const float *const *in, size_t count, float *out) {\n",
                 isa_with_prefix(arena, isa->attribute, "test"), op->name);
-    declare_params(c, isa, op, true);
+    declare_params(arena, c, isa, op, true);
     if (op->result == ISA_VOID) text_printf(c, "    %s;\n", spelled);
     if (op->result == ISA_FLOAT) text_printf(c, "    out[0] = %s;\n", spelled);
-    if (op->result == ISA_VECTOR || are_integers(op->result))
-        text_printf(c, "    %s result = %s;\n    memcpy(out, &result, sizeof result);\n",
-                    op->result == ISA_VECTOR ? isa->type : isa->integers, spelled);
+    if (op->result == ISA_VECTOR || are_integers(op->result)) {
+        const bool integers = op->result != ISA_VECTOR;
+        text_printf(c, "    %s result = %s;\n", integers ? isa->integers : isa->type, spelled);
+        store_result(arena, c, isa, integers);
+    }
     text_printf(c, "}\n\n");
 }
 
@@ -97,13 +129,13 @@ static const char *make_ops(Arena *arena, const Isa *isa) {
     return c.data;
 }
 
-static void print_want(Text *c, const Isa *isa, const IsaOp *op) {
+static void print_want(Arena *arena, Text *c, const Isa *isa, const IsaOp *op) {
     text_printf(c, "static void want_%s(const float *const *in, size_t count, float *out) {\n", op->name);
     if (strcmp(op->meaning, "nothing") == 0) {
         text_printf(c, "    (void)in, (void)count, (void)out;\n}\n\n");
         return;
     }
-    declare_params(c, isa, op, false);
+    declare_params(arena, c, isa, op, false);
     if (op->result == ISA_FLOAT) text_printf(c, "    out[0] = (float)(%s);\n", op->meaning);
     else if (op->param_count && op->kinds[0] == ISA_WRITE8)
         text_printf(c, "    for (size_t i = 0; i < W; i++) %s[i] = (unsigned char)(%s);\n", op->params[0], op->meaning);
@@ -324,17 +356,6 @@ static int count_in_name(const char *name) {
     return last && last[1] && strspn(last + 1, "0123456789") == strlen(last + 1) ? atoi(last + 1) : 0;
 }
 
-/* The emitted function test_cpu(), whose bit t says that the machine has isas[t]. */
-static const char *make_probe(Arena *arena, const Isa *const *isas) {
-    Writer *writer = writer_new(arena, 1 << 20, "the probe");
-    TemplateVars *vars = vars_new(arena, NULL);
-    vars_text(vars, "p", "test");
-    set_probes(arena, isas, vars);
-    bool auxv = *isas && *isas[0]->cpu && feature_find(*isas[0]->cpu)->reg == NO_CPUID;
-    template_expand(arena, writer, auxv ? "probe_auxv.c.tmpl" : "probe.c.tmpl", vars, NULL);
-    return writer_text(writer, NULL);
-}
-
 static const char *make_meanings(Arena *arena, const Isa *isa) {
     Text c = text_new(arena);
     text_printf(&c,
@@ -343,7 +364,7 @@ static const char *make_meanings(Arena *arena, const Isa *isa) {
                 (int)isa->width, SKIPPED, ISA_INTEGERS, ISA_INTEGRAL, ISA_CODES, ISA_READ, ISA_PAIRS, ISA_READ16,
                 ISA_READ8, ISA_TABLE);
     text_printf(&c, "%s", prelude);
-    for (size_t i = 0; i < isa->op_count; i++) print_want(&c, isa, &isa->ops[i]);
+    for (size_t i = 0; i < isa->op_count; i++) print_want(arena, &c, isa, &isa->ops[i]);
     text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n"
                     "    int counted, stores, bytes, reduced, integers;\n    size_t fixed, params;\n    int kinds[8];\n"
                     "} ops[] = {\n");
@@ -668,110 +689,6 @@ static void test_table_errors(void **state) {
     arena_free(arena);
 }
 
-/* What x86-64 is asked for each target, beside OSXSAVE and AVX, bits 27 and 28 of leaf 1's ECX. */
-static void test_probes(void **state) {
-    (void)state;
-    Arena *arena = arena_new();
-    const Isa *const isas[] = {isa_load(arena, "avx512"), isa_load(arena, "avx2"), isa_load(arena, "sse2"), NULL};
-    assert_non_null(strstr(
-        make_probe(arena, isas),
-        "    /* avx512 */\n"
-        "    if ((leaf1 & 0x38001000u) == 0x38001000u && (b & 0xc0030020u) == 0xc0030020u && (kept & 0xe6u) == 0xe6u)\n"
-        "        features |= 1u << 0;\n"
-        "    /* avx2 */\n"
-        "    if ((leaf1 & 0x38001000u) == 0x38001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
-        "features |= 1u << 1;\n"
-        "    return features;\n"));
-    assert_null(strstr(make_probe(arena, isas), "leaf7_1"));
-    assert_null(strstr(make_probe(arena, isas + 2), "features |="));
-    const Isa *const newer[] = {isa_parse(arena, "x.isa", HEAD "cpu avx512vnni avx512bf16\n"), isas[1],
-                                isa_parse(arena, "y.isa", HEAD "cpu amx_tile\n"), NULL};
-    const char *probe = make_probe(arena, newer), *subleaf = strstr(probe, "\"a\"(7), \"c\"(1));\n");
-    assert_non_null(subleaf);
-    assert_non_null(strstr(subleaf, "const unsigned leaf7_1 = a;\n"));
-    assert_non_null(strstr(subleaf, "\"a\"(7), \"c\"(0));\n"));
-    assert_non_null(strstr(
-        probe,
-        "    /* x */\n"
-        "    if ((leaf1 & 0x18000000u) == 0x18000000u && (c & 0x800u) == 0x800u && (leaf7_1 & 0x20u) == 0x20u &&\n"
-        "        (kept & 0xe6u) == 0xe6u)\n"
-        "        features |= 1u << 0;\n"
-        "    /* avx2 */\n"
-        "    if ((leaf1 & 0x38001000u) == 0x38001000u && (b & 0x20u) == 0x20u && (kept & 0x6u) == 0x6u) "
-        "features |= 1u << 1;\n"
-        "    if (tiles && (leaf1 & 0x18000000u) == 0x18000000u) features |= 1u << 2; /* x */\n"));
-    assert_non_null(strstr(
-        probe,
-        "#ifdef ATTN_TILES\n"
-        "    const unsigned tiles = 1;\n"
-        "#else\n"
-        "    const unsigned tiles = (d & 0x1000000u) == 0x1000000u && (kept & 0x60000u) == 0x60000u;\n"
-        "#endif\n"));
-    assert_null(strstr(make_probe(arena, isas), "tiles"));
-    const Isa *const slow[] = {isa_load(arena, "avx512bf16"), isa_load(arena, "avx512"), NULL};
-    assert_non_null(strstr(make_probe(arena, slow),
-                           "    if (d & 0x1000000u) features |= 1u << 16; /* where it is slow */\n"
-                           "    /* avx512 */\n"));
-    assert_null(strstr(make_probe(arena, isas), "slow"));
-    assert_null(strstr(make_probe(arena, (const Isa *const[]){slow[0], isas[1], NULL}), "slow"));
-    const Isa *const arm[] = {isa_load(arena, "neoni8mm"), isa_load(arena, "neondot"), isa_load(arena, "neon"), NULL};
-    assert_non_null(strstr(make_probe(arena, arm),
-                           "#if defined(__ARM_FEATURE_DOTPROD)\n"
-                           "    hwcap |= 0x100000u;\n"
-                           "#endif\n"
-                           "#if defined(__ARM_FEATURE_MATMUL_INT8)\n"
-                           "    hwcap2 |= 0x2000u;\n"
-                           "#endif\n"
-                           "    if ((hwcap & 0x100000u) == 0x100000u && (hwcap2 & 0x2000u) == 0x2000u) "
-                           "features |= 1u << 0; /* neoni8mm */\n"
-                           "    if ((hwcap & 0x100000u) == 0x100000u) features |= 1u << 1; /* neondot */\n"));
-    arena_free(arena);
-}
-
-/* Linux lists the features whose state it saves, with other underscores. */
-static void test_features(void **state) {
-    (void)state;
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[8192] = "";
-    while (file && strncmp(line, "flags", 5) != 0 && fgets(line, sizeof line, file)) {}
-    if (file) fclose(file);
-    if (strncmp(line, "flags", 5) != 0) skip(); /* another processor or system */
-    char *to = line;
-    for (const char *from = line; *from; from++)
-        if (*from != '_') *to++ = *from == '\n' ? ' ' : *from;
-    *to = '\0';
-    for (const char *const *name = feature_names; *name; name++) {
-        char word[64] = " ";
-        size_t n = 1;
-        for (const char *from = *name; *from; from++)
-            if (*from != '_') word[n++] = *from;
-        word[n] = ' ';
-        if (machine_has_feature(feature_find(*name)) != (strstr(line, word) != NULL))
-            fail_msg("%s is %s in /proc/cpuinfo", *name, strstr(line, word) ? "there" : "not");
-    }
-}
-
-static void test_machine(void **state) {
-    (void)state;
-    Arena *arena = arena_new();
-    assert_true(machine_has("scalar", false));
-    assert_false(machine_has("nothing", false));
-    assert_false(machine_has("avx512_half", false));
-    assert_false(machine_has("wasm", false));
-#if defined(__x86_64__)
-    assert_true(machine_has("sse2", false));
-    assert_false(machine_has("neon", false));
-#endif
-    assert_string_equal(default_targets(arena, DTYPE_F32, ARITHMETIC_FREE), "scalar,avx2,avx512");
-    assert_string_equal(default_targets(arena, DTYPE_BF16, ARITHMETIC_FREE), "scalar,avx2,avx512,avx512bf16,amx");
-    assert_string_equal(default_targets(arena, DTYPE_I8, ARITHMETIC_FREE), "scalar,avx2,avxvnni,avx512,avx512vnni,amx");
-    assert_string_equal(default_targets(arena, DTYPE_F32, ARITHMETIC_FUSED), "avx2,avx512");
-    assert_string_equal(default_targets(arena, DTYPE_BF16, ARITHMETIC_APART),
-                        "scalar,avx2,avx512,avx512bf16,amx");
-    assert_null(feature_find("avx"));
-    arena_free(arena);
-}
-
 /* Any C may be emitted here; what runs is of this processor, or what the command line names. */
 static int tested_tables(int argc, char **argv, const char **names) {
     int n = 0;
@@ -786,15 +703,12 @@ static int tested_tables(int argc, char **argv, const char **names) {
 
 int main(int argc, char **argv) {
     Arena *arena = arena_new();
-    int n = 7;
-    struct CMUnitTest tests[7 + MOST_TABLES] = {
+    int n = 5;
+    struct CMUnitTest tests[5 + MOST_TABLES] = {
         cmocka_unit_test(test_tables_agree),
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_based), cmocka_unit_test(test_helpers),
         cmocka_unit_test(test_table_errors),
-        cmocka_unit_test(test_probes),
-        cmocka_unit_test(test_features),
-        cmocka_unit_test(test_machine),
     };
     const char *tested[MOST_TABLES];
     int n_tested = tested_tables(argc, argv, tested);
