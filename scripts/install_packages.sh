@@ -6,7 +6,7 @@
 #     fetch      fetching weights                         page       pages of models, and a browser
 #     coverage   make coverage                            aarch64    make aarch64, and running it on another machine
 #     wasm       running what is compiled for browsers    systems    running what is compiled for other systems
-#     boards     emulated microcontrollers
+#     boards     emulated microcontrollers                riscv      running C with the vectors of RISC-V
 #     test       make check, with what stands on the right and `wasm`, without which tests are skipped
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
@@ -14,7 +14,7 @@
 # Environment: CC, the compiler that will be used (clang).
 set -eu
 
-extra="aarch64 wasm python rust page systems boards" # uses without which tests are skipped
+extra="aarch64 wasm python rust page systems boards riscv" # uses without which tests are skipped
 compiler=${CC:-clang}
 missing=()
 
@@ -100,6 +100,22 @@ need_aarch64() {
     need qemu-user have_program qemu-aarch64
 }
 
+# The first version with version 0.11 of the intrinsics.
+have_riscv_vectors() {
+    local cc
+    for cc in clang clang-16; do
+        [ "$("$cc" -dumpversion 2>/dev/null | cut -d. -f1)" -ge 16 ] 2>/dev/null && return
+    done
+    return 1
+}
+
+need_riscv() {
+    need clang-16 have_riscv_vectors
+    need gcc-riscv64-linux-gnu have_program riscv64-linux-gnu-gcc
+    need libc6-dev-riscv64-cross [ -e /usr/riscv64-linux-gnu/include/stdlib.h ]
+    need qemu-user have_program qemu-riscv64
+}
+
 need_wasm() {
     need clang have_program clang
     need lld have_program wasm-ld
@@ -155,7 +171,7 @@ find_missing() {
     missing=()
     for use in "$@"; do
         case $use in
-        build | demo | fetch | test | coverage | aarch64 | wasm | python | rust | page | systems | boards) "need_$use" ;;
+        build | demo | fetch | test | coverage | aarch64 | wasm | python | rust | page | systems | riscv | boards | riscv) "need_$use" ;;
         *)
             echo "usage: scripts/install_packages.sh build|demo|fetch|test|coverage|${extra// /|}…" >&2
             exit 2

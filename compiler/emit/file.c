@@ -34,6 +34,10 @@ static void set_targets(File *f) {
         vars_int(target, "may_be_slow", may_be_slow(f->isas, isa));
         vars_int(target, "tiles", isa_has(isa, "tiles"));
         if (*isa->include && strcmp(isa->include, include) != 0) vars_text(target, "include", include = isa->include);
+        if (isa->compiler) {
+            vars_text(target, "compiler", isa->compiler);
+            vars_text(target, "refusal", isa->refusal);
+        }
         others |= strcmp(isa->processor, f->isas[0]->processor) != 0;
     }
     set_probes(f->arena, f->isas, f->vars);

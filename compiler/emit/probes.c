@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* The registers that probe.c.tmpl reads and the entries of the auxiliary vector that probe_auxv.c.tmpl reads, with the
- * names of the variables that hold them. */
-enum { LEAF1, LEAF7_B, LEAF7_C, LEAF7_D, LEAF7_1, HWCAP, HWCAP2, SVE_BYTES, WORDS };
+/* What the emitted C reads, with the names of the variables that hold it: registers in probe.c.tmpl, and entries of the
+ * auxiliary vector and the lengths of registers in probe_auxv.c.tmpl and probe_riscv.c.tmpl. */
+enum { LEAF1, LEAF7_B, LEAF7_C, LEAF7_D, LEAF7_1, HWCAP, HWCAP2, SVE_BYTES, RISCV_HWCAP, VLENB, WORDS };
 static const struct {
     const char *name;
     uint32_t leaf, subleaf;
@@ -15,15 +15,20 @@ static const struct {
     [LEAF7_C] = {"c", 7, 0, CPUID_ECX},         [LEAF7_D] = {"d", 7, 0, CPUID_EDX},
     [LEAF7_1] = {"leaf7_1", 7, 1, CPUID_EAX},   [HWCAP] = {"hwcap", 16, 0, NO_CPUID},
     [HWCAP2] = {"hwcap2", 26, 0, NO_CPUID},     [SVE_BYTES] = {"sve_bytes", 0, 0, SVE_LENGTH},
+    [RISCV_HWCAP] = {"hwcap", 16, 0, RISCV_AUXV}, [VLENB] = {"vlenb", 0, 0, RISCV_LENGTH},
 };
 
-/* The emitted C finds a processor's features by CPUID on x86-64 and in the auxiliary vector on aarch64. */
+/* The emitted C finds a processor's features by CPUID on x86-64 and in the auxiliary vector on aarch64 and RISC-V. */
 static const struct {
     const char *list, *macro;
-} kinds[] = {{"probes", "defined(__x86_64__)"}, {"auxv_probes", "defined(__aarch64__)"}};
+} kinds[] = {{"probes", "defined(__x86_64__)"}, {"auxv_probes", "defined(__aarch64__)"},
+             {"riscv_probes", "defined(__riscv)"}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static int kind_of(const Isa *isa) { return feature_find(isa->cpu[0])->reg >= NO_CPUID; }
+static int kind_of(const Isa *isa) {
+    const CpuidRegister reg = feature_find(isa->cpu[0])->reg;
+    return reg >= RISCV_AUXV ? 2 : reg >= NO_CPUID ? 1 : 0;
+}
 
 /* The register or entry that has the feature's bit. */
 static int word_of(const Feature *feature) {
@@ -127,4 +132,5 @@ void set_probes(Arena *arena, const Isa *const *isas, TemplateVars *vars) {
     vars_text(vars, "tile_state", arena_printf(arena, "0x%xu", (unsigned)XCR0_TILES));
     vars_int(vars, "reads_leaf7_1", reads[LEAF7_1]);
     vars_int(vars, "reads_sve_bytes", reads[SVE_BYTES]);
+    vars_int(vars, "reads_vlenb", reads[VLENB]);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
-#elif defined(__aarch64__) && defined(__linux__)
+#elif (defined(__aarch64__) || defined(__riscv)) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
@@ -15,10 +15,14 @@ static const Feature features[] = {
     {#name, leaf, subleaf, CPUID_##reg, 1u << (bit), XCR0_##state, NULL},
 #define HWCAP(name, type, bit, macro) {#name, type, 0, NO_CPUID, 1u << (bit), 0, #macro},
 #define SVE_BYTES(name, bytes) {#name, 0, 0, SVE_LENGTH, bytes, 0, NULL},
+#define RISCV(name, letter) {#name, 16, 0, RISCV_AUXV, 1u << ((letter) - 'a'), 0, NULL},
+#define RISCV_BYTES(name, bytes) {#name, 0, 0, RISCV_LENGTH, bytes, 0, NULL},
 #include "features.def"
 #undef FEATURE
 #undef HWCAP
 #undef SVE_BYTES
+#undef RISCV
+#undef RISCV_BYTES
 };
 enum { FEATURES = sizeof features / sizeof *features };
 
@@ -26,10 +30,14 @@ const char *const feature_names[] = {
 #define FEATURE(name, leaf, subleaf, reg, bit, state) #name,
 #define HWCAP(name, type, bit, macro) #name,
 #define SVE_BYTES(name, bytes) #name,
+#define RISCV(name, letter) #name,
+#define RISCV_BYTES(name, bytes) #name,
 #include "features.def"
 #undef FEATURE
 #undef HWCAP
 #undef SVE_BYTES
+#undef RISCV
+#undef RISCV_BYTES
     NULL};
 
 const Feature *feature_find(const char *name) {
@@ -49,6 +57,16 @@ static unsigned long sve_bytes(void) {
 }
 #endif
 
+#if defined(__riscv) && defined(__linux__)
+/* The bytes of a register of vectors; 0 if there are none. */
+static unsigned long riscv_bytes(void) {
+    unsigned long bytes;
+    if (!(getauxval(AT_HWCAP) & 1ul << ('v' - 'a'))) return 0;
+    __asm__("csrr %0, 0xc22" : "=r"(bytes)); /* vlenb */
+    return bytes;
+}
+#endif
+
 bool machine_has_feature(const Feature *feature) {
 #if defined(__x86_64__)
     uint32_t registers[4], state, high;
@@ -64,6 +82,9 @@ bool machine_has_feature(const Feature *feature) {
 #elif defined(__aarch64__) && defined(__linux__)
     if (feature->reg == SVE_LENGTH) return sve_bytes() >= feature->bit;
     return feature->reg == NO_CPUID && (getauxval(feature->leaf) & feature->bit);
+#elif defined(__riscv) && defined(__linux__)
+    if (feature->reg == RISCV_LENGTH) return riscv_bytes() >= feature->bit;
+    return feature->reg == RISCV_AUXV && (getauxval(feature->leaf) & feature->bit);
 #else
     (void)feature;
     return false;

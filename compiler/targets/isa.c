@@ -19,6 +19,8 @@
  *   guard defined(__x86_64__)        preprocessor condition; 1 for everywhere
  *   attribute __attribute__((...))   of each function that uses the table; optional
  *   include <immintrin.h>            optional
+ *   compiler defined(__clang__) | WHY  preprocessor condition; where the guard holds without it, the C is an #error with
+ *                                    this text; optional
  *   cpu avx2 fma                     features of features.def that the machine must have; optional
  *   has register_lookup              capabilities, for which templates ask by v.has(NAME); optional
  *   half avx2_half                   the table of vectors of half the lanes on the same processor; optional
@@ -111,9 +113,10 @@ typedef struct Table {
 static const char *const fields[] = {"name",  "processor", "width",      "registers", "type",    "integers", "fused",
                                      "guard", "rank",      "on_request", "slow_with", "attribute", "include",
                                      "cpu",   "has",       "half",       "based",     "operator_bytes", "function_bytes",
-                                     "helper", "op",       NULL};
+                                     "compiler", "helper", "op",         NULL};
 enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
-       RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, OPERATOR_BYTES, FUNCTION_BYTES, HELPER, OP,
+       RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, OPERATOR_BYTES, FUNCTION_BYTES, COMPILER,
+       HELPER, OP,
        REQUIRED = GUARD + 1 };
 
 const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16",
@@ -359,6 +362,10 @@ static void parse_field(Table *table, int which, char *text) {
     case BASED: parse_base(table, text); break;
     case OPERATOR_BYTES: isa->operator_bytes = positive(table, text); break;
     case FUNCTION_BYTES: isa->function_bytes = positive(table, text); break;
+    case COMPILER:
+        isa->compiler = take_column(table, &text, "condition");
+        isa->refusal = take_column(table, &text, "message");
+        break;
     default: parse_op(table, text); break;
     }
 }

@@ -8,6 +8,8 @@
 static const char here[] = "x86_64";
 #elif defined(__aarch64__)
 static const char here[] = "aarch64";
+#elif defined(__riscv) && __riscv_xlen == 64
+static const char here[] = "riscv64";
 #else
 static const char here[] = "another";
 #endif

@@ -12,7 +12,9 @@ typedef enum CpuidRegister {
     CPUID_ECX,
     CPUID_EDX,
     NO_CPUID,  /* an aarch64 feature: the entry `leaf` of the auxiliary vector has the bit */
-    SVE_LENGTH /* the length of the registers of SVE: `bit` bytes or more */
+    SVE_LENGTH, /* registers of SVE have `bit` bytes or more */
+    RISCV_AUXV, /* a RISC-V feature, as NO_CPUID */
+    RISCV_LENGTH /* registers of RISC-V's vectors have `bit` bytes or more */
 } CpuidRegister;
 
 typedef struct Feature {
@@ -109,6 +111,7 @@ typedef struct Isa {
     const char *guard;       /* preprocessor condition under which the target may be compiled */
     const char *attribute;   /* of each function that uses it; may hold ${prefix} */
     const char *include;     /* "<immintrin.h>", or "" */
+    const char *compiler, *refusal; /* a preprocessor condition, and the #error without it; or NULL */
     const char **cpu;        /* features to probe; ended by NULL */
     const char **has;        /* capabilities; ended by NULL */
     const struct Isa *half; /* the table with vectors of half the lanes on the same processor; or NULL */

@@ -20,7 +20,7 @@ from lib.attnc import CANNOT, attnc  # noqa: E402
 from lib.tap import Report  # noqa: E402
 
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hashes.txt")
-COLUMNS = ["scalar", "sse2", "avx2", "avx512", "neon", "sve", "sve512", "wasm", "default"]
+COLUMNS = ["scalar", "sse2", "avx2", "avx512", "neon", "sve", "sve512", "rvv", "wasm", "default"]
 UNROLL = ["auto", "loops", "full"]
 COLUMN_LIMIT = 120
 

@@ -1,5 +1,5 @@
 """The differential suite where attnc is not: `attnc check --run` has the interpreter here and the code on WebAssembly
-under node, on aarch64 and on an old x86-64 under QEMU. WAY/NAME: a spec of tests/differential, all of them with
+under node, on aarch64, RISC-V and an old x86-64 under QEMU. WAY/NAME: a spec of tests/differential, all of them with
 ATTNC_LONG=1 where kernels are of this way alone. run/here: what --run says of programs that fail. wasm/...: the C for
 browsers alone."""
 
@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 
-from common import HERE, STRICT, output, result, write_script
+from common import HERE, RISCV_TOOLS, STRICT, output, result, riscv_clang, riscv_cpu, write_script
 from lib.attnc import ATTNC, LONG, QUICK, ROOT, run
 from lib.turns import in_turn, turn
 
@@ -31,6 +31,14 @@ def sve_of(*quads):
     return f"qemu-aarch64 -cpu max,sve-max-vq={quads[turn() % len(quads)]} -L /usr/aarch64-linux-gnu"
 
 
+def rvv_of(*quads):
+    """The same for RISC-V."""
+    return f"qemu-riscv64 -cpu {riscv_cpu(16 * quads[turn() % len(quads)])} -L /usr/riscv64-linux-gnu"
+
+
+RISCV = " ".join(riscv_clang()) + ' "$@"'
+
+
 WAYS = [
     ("wasm", "wasm", f"{WASM} -msimd128 {FREE}", NODE, WASM_TOOLS,
      "seq2seq_odd norm_post windows unrolled_kinds prefix patches bf16 f16 int8 int8_rows"),
@@ -43,6 +51,10 @@ WAYS = [
      "seq2seq_odd many_keys unrolled_kinds bf16 f16 int8 int8_rows int4_rows"),
     ("sve256", "sve256", AARCH64, sve_of(2, 4), AARCH64_TOOLS, "windows unrolled_kinds bf16_rows int4_tiles"),
     ("sve512", "sve512", AARCH64, sve_of(4), AARCH64_TOOLS, "seq2seq_narrow norm_post int8_outliers cache_mixed"),
+    ("rvv", "rvv", RISCV, rvv_of(1, 2, 4), RISCV_TOOLS,
+     "seq2seq_odd many_keys unrolled_kinds bf16 f16 int8 int8_rows int4_rows"),
+    ("rvv256", "rvv256", RISCV, rvv_of(2, 4), RISCV_TOOLS, "windows unrolled_kinds bf16_rows int4_tiles"),
+    ("rvv512", "rvv512", RISCV, rvv_of(4), RISCV_TOOLS, "seq2seq_narrow norm_post int8_outliers cache_mixed"),
     ("aarch64_scalar", "scalar", AARCH64, QEMU_AARCH64, AARCH64_TOOLS, "rope_odd"),
     ("old_x86", "sse2", 'gcc -static "$@"', "qemu-x86_64 -cpu kvm64,-sse3", ["gcc", "qemu-x86_64"], "qk_norm"),
 ]
@@ -52,7 +64,7 @@ HAS_WASI = os.path.exists("/usr/lib/wasm32-wasi/libc.a")
 
 def specs_of(way, names):
     if LONG and way != "wasi":  # kernels of their own, wasm's and neon's, meet every spec; those of here a part of them
-        every = {"wasm": 1, "neon": 1, "sve": 2}.get(way, 5)
+        every = {"wasm": 1, "neon": 1, "sve": 2, "rvv": 2}.get(way, 5)
         return sorted(glob.glob(ROOT + "/tests/differential/*.attn"))[turn() % every::every]
     if QUICK:
         names = {"wasm": "norm_post", "neon": "rope_odd"}.get(way, "")

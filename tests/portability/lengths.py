@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 
-from common import HERE, STRICT, output, result
+from common import HERE, RISCV_TOOLS, STRICT, output, result, riscv_clang, riscv_cpu
 from lib.attnc import ATTNC, NO_TARGET, QUICK, run
 from lib.turns import in_turn
 
@@ -17,6 +17,10 @@ KINDS = [
      ["aarch64-linux-gnu-gcc", "qemu-aarch64"],
      [("cortex-a72", 1), ("max,sve-max-vq=1", 2), ("max,sve-max-vq=2", 3), ("max,sve-max-vq=4", 4),
       ("max,sve=off", 1), ("max,sve-max-vq=3", 3), ("max,sve-max-vq=8", 4), ("max,sve-max-vq=16", 4)]),
+    # Without vectors of the compiler's own, the program runs on processors that lack them.
+    ("rvv", ["rvv512", "rvv256", "rvv", "scalar"],
+     [*riscv_clang(), "-fno-vectorize", "-fno-slp-vectorize", "-mno-implicit-float"], "qemu-riscv64", RISCV_TOOLS,
+     [("rv64,v=false", 1), *((riscv_cpu(16 * n), count) for n, count in ((1, 2), (2, 3), (4, 4), (8, 4)))]),
 ]
 
 

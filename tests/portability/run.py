@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Targets of other machines. x86/CPU: one file with all targets of x86-64 on emulated processors, see x86.py. run,
 wasm/..., neon/... and so on: attnc here, the code elsewhere, see elsewhere.py. sve/CPU: one file with targets for
-several lengths of registers, see lengths.py. isa/CC: each row of the tables of aarch64 against its meaning.
-emitted/NAME: the C compiles without a warning, for aarch64 and for this machine, and asks for no symbol but those that
+several lengths of registers, see lengths.py. isa/CC: each row of the tables of aarch64 and RISC-V against its meaning.
+emitted/NAME: the C compiles without a warning, for these and for this machine, and asks for no symbol but those that
 the documentation names.
 native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do not
 show; `check --small`. TAP on stdout.
@@ -22,7 +22,8 @@ import tempfile
 import elsewhere
 import lengths
 import x86
-from common import STRICT, output, report, result
+from common import (RISCV_TOOLS, STRICT, new_clang, output, report, result, riscv_clang, riscv_cpu,
+                    write_script)
 from lib import npy
 from lib.attnc import ATTNC, LONG, QUICK, ROOT, make, run
 from lib.turns import in_turn
@@ -33,7 +34,9 @@ CLANG = "clang --target=aarch64-linux-gnu"
 EMULATOR = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 ALLOWED = {"memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"}
 NEON = ["neon", "neondot", "neoni8mm"]
-SVE = {"sve": 1, "sve256": 2, "sve512": 4}  # times 16 bytes of a register, of which emulated processors have 1, 2 or 4
+# Times 16 bytes of a register, of which emulated processors have 1, 2 or 4.
+SVE = {"sve": 1, "sve256": 2, "sve512": 4}
+RVV = {"rvv": 1, "rvv256": 2, "rvv512": 4}
 EMITTED = {
     "specs/minilm.attn": ["neon"], "tests/codegen/small_full.attn": ["neon", "scalar"],
     "tests/differential/norm_post.attn": ["neon"], "tests/differential/int8_rows.attn": [*NEON, "avx2", "scalar"],
@@ -65,8 +68,49 @@ def isa_sve(quads):
     """The tables of vectors that fit in registers of so many times 16 bytes."""
     tables = [name for name, least in SVE.items() if least <= quads]
     emulator = EMULATOR.replace("qemu-aarch64", f"qemu-aarch64 -cpu max,sve-max-vq={quads}")
-    done = run("build/unit/test_isa", *tables, env={"CC": GCC, "EMULATOR": emulator})
+    for cc in [GCC] + ([new_clang() + " --target=aarch64-linux-gnu"] if new_clang() else []):
+        done = run("build/unit/test_isa", *tables, env={"CC": cc, "EMULATOR": emulator})
+        if done.returncode or "skipped" in done.stdout:
+            return cc + ": " + output(done)
+    return None
+
+
+def isa_rvv(quads):
+    """The same for RISC-V."""
+    tables = [name for name, least in RVV.items() if least <= quads]
+    emulator = f"qemu-riscv64 -cpu {riscv_cpu(16 * quads)} -L /usr/riscv64-linux-gnu"
+    with tempfile.TemporaryDirectory() as folder:
+        cc = write_script(folder + "/cc", "exec " + shlex.join(riscv_clang()) + ' "$@"\n')
+        done = run("build/unit/test_isa", *tables, env={"CC": cc, "EMULATOR": emulator})
     return None if done.returncode == 0 and "skipped" not in done.stdout else output(done)
+
+
+def emitted_riscv():
+    """No warning, with and without vectors; GCC 12, which has none of the intrinsics, is told so where it has to have
+    them."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = run(ATTNC, "compile", "tests/differential/int8_rows_small.attn", "-o", folder, "--target",
+                   ",".join([*RVV, "scalar"]))
+        if done.returncode:
+            return output(done)
+        source, gcc = folder + "/int8_rows_small.c", ["riscv64-linux-gnu-gcc"]
+        for cc in (riscv_clang(), riscv_clang()[:2] + ["-march=rv64gc"], gcc, ["gcc"]):
+            done = run(*cc, *STRICT, "-c", source, "-o", folder + "/x.o")
+            if done.returncode:
+                return f"{cc}: {output(done)}"
+        done = run(*gcc, "-march=rv64gcv", "-E", source)
+        new = int(run(*gcc, "-dumpversion").stdout.split(".")[0]) >= 13
+        return None if new or "RISC-V vectors need a compiler" in done.stderr else output(done)
+
+
+def riscv():
+    for program in RISCV_TOOLS:
+        if not shutil.which(program):
+            result("riscv", skip=program + " is not there: scripts/install_packages.sh riscv")
+            return
+    for quads in [4] if QUICK else in_turn([1, 2, 4], 3):
+        result(f"isa/rvv of {16 * quads} bytes", isa_rvv(quads))
+    result("emitted/riscv", emitted_riscv())
 
 
 def emitted(spec, compilers):
@@ -147,6 +191,7 @@ def tests():
         result("x86", skip=x86.EMULATOR + " is not there, or this machine is no x86-64")
     elsewhere.tests()
     lengths.tests()
+    riscv()
     if platform.machine() == "aarch64":
         result("aarch64", skip="this machine is one: every other test runs on it")
         return
@@ -155,13 +200,14 @@ def tests():
             result("aarch64", skip=program + " is not there: scripts/install_packages.sh aarch64")
             return
     compilers = [GCC] + ([CLANG] if shutil.which("clang") else [])
+    newer = [new_clang() + " --target=aarch64-linux-gnu"] if new_clang() not in (None, "clang") else []
     for cc in compilers if QUICK else in_turn(compilers):
         result("isa/" + cc.split()[0], isa(cc))
     for quads in [4] if QUICK else in_turn([1, 2, 4], 3):
         result(f"isa/sve of {16 * quads} bytes", isa_sve(quads))
     here = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
     for spec in list(EMITTED)[:1] if QUICK else in_turn(list(EMITTED)):
-        result("emitted/" + os.path.basename(spec), emitted(spec, compilers + here))
+        result("emitted/" + os.path.basename(spec), emitted(spec, compilers + newer + here))
     if QUICK or not in_turn(["attnc on aarch64"]):
         return
     skip, problem = build()

@@ -36,14 +36,19 @@ CASES = [
     ("specs/small_encoder.attn", ["--precision", "weights=int8,activations=int8:smooth:5,attention=bf16"], False),
 ]
 FUSED = {"avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon", "neondot", "neoni8mm", "sve",
-         "sve256", "sve512"}
+         "sve256", "sve512", "rvv", "rvv256", "rvv512"}
 NODE = "node " + os.path.join(ROOT, "tests/portability/wasm.mjs")
 AARCH64 = ('aarch64-linux-gnu-gcc "$@"', "qemu-aarch64 -L /usr/aarch64-linux-gnu",
            ["aarch64-linux-gnu-gcc", "qemu-aarch64"])
 DOTS = ["neondot", "neoni8mm"]  # differ from neon in products of integers alone
 SVE = ["sve", "sve256", "sve512"]  # the emulator has registers of 64 bytes
+RVV = ["rvv", "rvv256", "rvv512"]
+RISCV = ('clang-16 --target=riscv64-linux-gnu -march=rv64gcv "$@"',
+         "qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=512 -L /usr/riscv64-linux-gnu",
+         ["clang-16", "riscv64-linux-gnu-gcc", "qemu-riscv64"])
 WAYS = [  # as tests/portability/elsewhere.py has them
     *((target, target, *AARCH64) for target in ("neon", *DOTS, *SVE)),
+    *((target, target, *RISCV) for target in RVV),
     ("wasm", "wasm", 'clang --target=wasm32 -mbulk-memory -msimd128 -nostdlib -Wl,--no-entry "$@"', NODE,
      ["clang", "wasm-ld", "node"]),
 ]

@@ -81,6 +81,23 @@ static void test_probes(void **state) {
     arena_free(arena);
 }
 
+/* What RISC-V is asked for. Without Linux, the options of the compiler tell. */
+static void test_riscv_probe(void **state) {
+    (void)state;
+    Arena *arena = arena_new();
+    const Isa *const isas[] = {isa_load(arena, "rvv512"), isa_load(arena, "rvv"), NULL};
+    const char *probe = make_probe(arena, isas);
+    assert_non_null(strstr(probe, "    if (getauxval) hwcap = getauxval(16);\n"
+                                  "#elif defined(__riscv_vector)\n"
+                                  "    hwcap = 0x200000u;\n"
+                                  "#endif\n"));
+    assert_non_null(strstr(probe, "    if ((hwcap & 0x200000u) == 0x200000u && (vlenb & 0x40u) == 0x40u) "
+                                  "features |= 1u << 0; /* rvv512 */\n"
+                                  "    if ((hwcap & 0x200000u) == 0x200000u) features |= 1u << 1; /* rvv */\n"));
+    assert_null(strstr(make_probe(arena, isas + 1), "vlenb"));
+    arena_free(arena);
+}
+
 /* Linux lists the features whose state it saves, with other underscores. */
 static void test_features(void **state) {
     (void)state;
@@ -128,6 +145,7 @@ static void test_machine(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probes),
+        cmocka_unit_test(test_riscv_probe),
         cmocka_unit_test(test_features),
         cmocka_unit_test(test_machine),
     };

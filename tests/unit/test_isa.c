@@ -28,6 +28,7 @@ static const struct {
     const char *integers, *store;
 } sizeless[] = {
     {"svint32_t", "svst1_s32(test_%s_lanes(), (int32_t *)(void *)out, result)"},
+    {"vint32m1_t", "__riscv_vse32_v_i32m1((int32_t *)(void *)out, result, test_%s_N)"},
 };
 
 /* The store, or NULL where memcpy moves vectors. */
@@ -663,6 +664,7 @@ static void test_table_errors(void **state) {
     refuses("name x\nbased on avx2\nhelper f\nend\nhelper f\nend\n",
             "table x.isa:5: the helper 'f' is there twice");
     refuses("type ${table}_t\nname x\n", "table x.isa:1: the name has to stand in front of ${table}");
+    refuses("compiler 1\n", "table x.isa:1: a row is PROTOTYPE | C TEXT | MEANING; it has no message");
     refuses("has wings\n", "table x.isa:1: there is no capability 'wings'");
     refuses("has register_lookup+\n", "table x.isa:1: '+' is no capability");
     refuses("cpu fma, avx2\n", "table x.isa:1: ', avx2' is no feature");

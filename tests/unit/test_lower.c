@@ -38,7 +38,8 @@ static const Argument *argument(const KernelCall *call, const char *name) {
 static void tiles_of_products(void **state) {
     (void)state;
     const struct { const char *target; int64_t height, panels;
-    } cases[] = {{"avx512", 8, 3}, {"avx2", 6, 1}, {"neon", 6, 1}, {"sve256", 6, 2}, {"sse2", 2, 1}, {"scalar", 1, 1}};
+    } cases[] = {{"avx512", 8, 3}, {"avx2", 6, 1}, {"neon", 6, 1}, {"sve256", 6, 2}, {"rvv512", 8, 3}, {"sse2", 2, 1},
+                 {"scalar", 1, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Schedule *s = schedule_of(ENCODER("<= 64", "48", "3"), cases[i].target, true);
         const KernelCall *call = call_of(s->entries[ENTRY_FORWARD], "layer1_ffn_up");

@@ -127,7 +127,7 @@ static void columns_are_few(const char *what, const char *text) {
 static void no_long_lines(void **state) {
     (void)state;
     static const char *const names[] = {"m", "a_name_that_begins_each_of_the_functions"};
-    static const char *const targets[] = {"avx512", "avx2", "sse2", "neon", "sve", "sve512", "wasm", "scalar"};
+    static const char *const targets[] = {"avx512", "avx2", "sse2", "neon", "sve", "sve512", "wasm", "rvv", "scalar"};
     static const char *const specs[] = {encoder, pair, "model m { d_model 8, vocab 9, unroll full, encoder { seq = 4, "
                                                        LAYERS " } }"};
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_OPS = 60, MOST_TEXT_BYTES = 1 << 14, MOST_UNROLLED = 1 << 15, LOOPS = 8, EMBED = 16, TWICE = 32 };
 
-static const char *const targets[] = {"scalar", "avx2", "avx512", "sse2", "neon", "sve256"};
+static const char *const targets[] = {"scalar", "avx2", "avx512", "sse2", "neon", "sve256", "rvv"};
 
 static Compilation spec_of(Arena *arena, const char *text, size_t size) {
     return compilation_quiet(arena, source_from_text(arena, "spec", text, size));
@@ -24,7 +24,7 @@ static Emitted code_of(Compilation planned) {
 static void check_emitted(Compilation *c, uint8_t flags) {
     compile_until(c, STAGE_PLAN);
     if (c->model->unroll_full && c->program->weight_bytes > MOST_UNROLLED) return; /* its text takes seconds */
-    c->options = (EmitOptions){.targets = &targets[flags % 8 % 6], .n_targets = 1, .command = "attnc compile spec",
+    c->options = (EmitOptions){.targets = &targets[flags % 8 % 7], .n_targets = 1, .command = "attnc compile spec",
                                .loops = flags & LOOPS};
     if (flags & EMBED && c->program->weight_bytes <= MOST_TEXT_BYTES) {
         const Weights *weights = weights_load(c->arena, c->model, &c->module->weights, "random:1", false);

@@ -54,7 +54,8 @@ typedef struct Main {
 
 static void find_targets(Main *m) {
     static const char *const all[] = {"scalar", "sse2", "avx2", "avx512", "neon", "avx512vnni", "avx512bf16",
-                                      "avxvnni", "neondot", "neoni8mm", "sve", "sve256", "sve512"};
+                                      "avxvnni", "neondot", "neoni8mm", "sve", "sve256", "sve512",
+                                      "rvv", "rvv256", "rvv512"};
     for (int i = 0; i < COUNT(all); i++)
         if (machine_has(all[i], false)) m->here[m->n_here++] = all[i];
 }
