@@ -170,13 +170,11 @@ need_boards() {
 find_missing() {
     missing=()
     for use in "$@"; do
-        case $use in
-        build | demo | fetch | test | coverage | aarch64 | wasm | python | rust | page | systems | riscv | boards | riscv) "need_$use" ;;
-        *)
+        if ! declare -F "need_$use" >/dev/null; then
             echo "usage: scripts/install_packages.sh build|demo|fetch|test|coverage|${extra// /|}…" >&2
             exit 2
-            ;;
-        esac
+        fi
+        "need_$use"
     done
     ((${#missing[@]})) || return 0
     mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)

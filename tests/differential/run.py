@@ -193,10 +193,10 @@ def in_turn(tests, quick, parts=2):
 
 def checks():
     jobs, targets, specs = [], sorted(here(on_request=False)), small_specs()
-    published = [spec for spec in specs if spec.startswith("specs/")]
-    passed_over = set(published) - set(turns.in_turn(published))
+    # the published ones and the families have the kernels of the others: half of them have their turn
+    repeating = [spec for spec in specs if spec.startswith("specs/") or "families" in spec]
+    passed_over = set(repeating) - set(turns.in_turn(repeating))
     for spec in specs:
-        # the published ones have the kernels of the others and are the largest: half of them have their turn
         if stem(spec) in QUICK_SPECS or not (QUICK or spec in passed_over):
             # the families repeat what the specs of this folder take apart on every target: the best one is enough
             target = "native" if "families" in spec else targets[(len(jobs) + TURN) % len(targets)]

@@ -3,7 +3,7 @@
 interpreter against the C of each on the targets of this machine. knows_every_setting: whatever settings.def has is
 drawn, and what is refused may be. same_everywhere: a spec is what its seed and number say. pairs: the table tells what
 was drawn together, and why the rest cannot be. planted: a fault in the C is found, made small, and found again by the
-command that is printed. pinned: specs that once were findings (tests/fuzz/pinned/specs). random: FUZZ_SPECS specs (200;
+command that is printed. pinned: specs that once were findings (tests/fuzz/pinned/specs). random: FUZZ_SPECS specs (120;
 15 with ATTNC_QUICK=1, 1000 with ATTNC_LONG=1) of the seed FUZZ_SEED (1), each on one target of this machine, and a
 plain spec for each pair of settings that none of the 1000 has. Speaks TAP."""
 
@@ -22,7 +22,7 @@ from lib.attnc import run as run_command  # noqa: E402
 from lib.attnc import said as output  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 
-SPECS = int(os.environ.get("FUZZ_SPECS") or (15 if QUICK else 1000 if LONG else 200))
+SPECS = int(os.environ.get("FUZZ_SPECS") or (15 if QUICK else 1000 if LONG else 120))
 SEED = os.environ.get("FUZZ_SEED", "1")
 PROGRAM = "build/fuzz/specs"
 

@@ -86,7 +86,7 @@ class Reproducible:
 
     def test_here(self):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(self.here, CASES[:3] if QUICK else in_turn(CASES)))
+            list(pool.map(self.here, CASES[:3] if QUICK else in_turn(CASES, 3)))
 
     def test_smoothed(self):
         """The interpreter, too, multiplies rows by their vectors before it rounds them."""
@@ -94,7 +94,7 @@ class Reproducible:
                     "weights=int8,activations=int8:smooth,attention=bf16")
 
     def test_elsewhere(self):
-        cases = CASES[:1] if QUICK else in_turn(CASES, 4)  # emulation takes ten times as long
+        cases = CASES[:1] if QUICK else in_turn(CASES, 6)  # emulation takes ten times as long
         absent = []
         for way, target, compiler, command, tools in WAYS:
             missing = [tool for tool in tools if not shutil.which(tool)]
