@@ -155,8 +155,8 @@ class Rust:
                     assert got == wanted, "%s %s: %s, not %s" % (name, search, got, wanted)
         assert lines["errors"] == "fine", printed
         if shutil.which("rustfmt"):
-            for name in names:
-                done = run("cargo", "fmt", "--check", cwd=self.path(name))
+            for folder in [*(self.path(name) for name in names), os.path.join(ROOT, "examples", "rust")]:
+                done = run("cargo", "fmt", "--check", cwd=folder)
                 assert done.returncode == 0, said(done)[:2000]
 
     # ------------------------------------------------------------------------------------------------ one crate
