@@ -43,7 +43,8 @@ static void write_package(Compilation *c, const PackageKind *kind, const char *f
     const char *to = *inner ? arena_printf(arena, "%s/%s", folder, inner) : folder;
     with->parents = true;
     compile_write(c, to, with);
-    write_embedded(arena, to, runtime_files(arena, reads_sound(c->model) ? kind->sound : kind->runtime));
+    const bool sound = reads_sound(c->model) && kind->sound > kind->runtime;
+    write_embedded(arena, to, runtime_files(arena, sound ? kind->sound : kind->runtime));
     if (tokenizer->path) {
         tokenizer_write(arena, tokenizer, to);
         if (kind->tokenizing) {

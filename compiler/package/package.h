@@ -25,7 +25,7 @@ typedef struct PackageKind {
     const PackageFile *(*files)(const Package *package);
     const char *targets; /* of the C, unless --target names others, as "wasm"; NULL: those of attnc compile */
     RuntimePart runtime; /* the files of the runtime beside the C */
-    RuntimePart sound;   /* the same of a model that reads a spectrogram */
+    RuntimePart sound;   /* the same of a model that reads a spectrogram, if it is a later part */
     bool tokenizing;     /* the sources of the tokenizer stand in `tokenizer` beside the C where there is a file */
 } PackageKind;
 

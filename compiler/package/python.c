@@ -241,5 +241,4 @@ static const PackageFile *files(const Package *package) {
     return f.list;
 }
 
-const PackageKind package_python = {c_folder, files, .runtime = RUNTIME_SEARCH, .sound = RUNTIME_SEARCH,
-                                    .tokenizing = true};
+const PackageKind package_python = {c_folder, files, .runtime = RUNTIME_SEARCH, .tokenizing = true};
