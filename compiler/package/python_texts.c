@@ -65,7 +65,7 @@ static const char *indented(const Package *package, const char *indent, const ch
 }
 
 static const char stub_states[] =
-    "\n    def state(\n"
+    "    def state(\n"
     "@SOURCE@"
     "    ) -> State:\n"
     "        \"\"\"An empty state@OF_SOURCE@, to which rows are appended.\"\"\"\n";
@@ -95,7 +95,7 @@ static const char stub_writes[] =
     "        \"\"\"The tokens that continue a prompt [n], each when it is chosen, with the one that ends it.\"\"\"\n";
 
 static const char stub_text[] =
-    "\n    def tokenize(self, text: str, *, special: bool = True) -> Ids:\n"
+    "    def tokenize(self, text: str, *, special: bool = True) -> Ids:\n"
     "        \"\"\"The ids of a text, with the tokens around it if `special`.\"\"\"\n"
     "\n    def tokenize_pair(self, first: str, second: str, /) -> dict[str, Ids]:\n"
     "        \"\"\"The tokens and segments of two texts that are read together.\"\"\"\n"
@@ -106,10 +106,10 @@ static const char stub_embed[] =
     "\n    @overload\n    def embed(self, texts: str, /) -> Floats: ...\n"
     "    @overload\n    def embed(self, texts: Iterable[str], /) -> Floats:\n"
     "        \"\"\"The vectors [count, @WIDTH@] of texts, or [@WIDTH@] of one; long texts are cut.\"\"\"\n"
-    "\n    encode = embed\n";
+    "    encode = embed\n";
 
 static const char stub_state[] =
-    "\n\nclass State:\n"
+    "\nclass State:\n"
     "    @property\n    def rows(self) -> int: ...\n"
     "    def feed(\n"
     "@DECODED@"
@@ -173,6 +173,9 @@ const char *python_stub(const Package *package) {
                                  "ARGUMENTS", python_arguments(package, ENTRY_FORWARD, 0, false),
                                  "SHAPES", indented(package, "        ", python_shapes(package)),
                                  "RESULTS", python_result_types(package),
+                                 "ITERATOR", use.writes ? "Iterator, " : "",
+                                 "LITERAL", use.writes ? "Literal, " : "",
+                                 "OVERLOAD", use.embeds ? ", overload" : "",
                                  "METHODS", methods.data ? methods.data : "", NULL};
     return filled(package, "python_init.pyi.tmpl", words);
 }

@@ -161,7 +161,7 @@ def without_weights(packages):
     with open(spec, "w", encoding="utf-8") as file:
         file.write(SPEC.replace("tiny", "bare_tiny"))
     module = packages.get(spec, weights=None)
-    raises(module.WeightsError, "without weights", module.load)
+    raises(module.WeightsError, "no weights", module.load)
 
 
 def leaves_nothing(packages):
