@@ -15,6 +15,15 @@ ATTNC_KEPT=%s exec %s "$@"
 """
 
 
+# In place of the clang that makes WebAssembly: writes to what follows -o.
+TO_WASM = """#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+echo module >"$2"
+"""
+PAGE = ["index.html", "page.css", "page.js", "show.js", "worker.js", "model.js", "tokenizer.js", "models.js",
+        "steps.js", "unicode.js", "small_encoder_simd.wasm", "small_encoder_scalar.wasm", "small_encoder.attnw", "tokenizer.json"]
+
+
 class Command:
     """`@` in an argument is the folder of the outputs. Of each kind of fault at most `most` are tried, without
     ATTNC_LONG. steady: the output is the same each time. also: what an error may say in place of the system's
@@ -33,8 +42,8 @@ def write_shards(folder):
 
 
 def commands(folder):
-    ids, sharded, cc, kept, saved = (os.path.join(folder, name)
-                                     for name in ("ids.npy", "sharded", "cc", "libraries", "saved"))
+    ids, sharded, cc, to_wasm, kept, saved = (os.path.join(folder, name) for name in (
+        "ids.npy", "sharded", "cc", "to_wasm", "libraries", "saved"))
     weights, packed = folder + "/w.safetensors", folder + "/w.attnw"
     npy.write(ids, [1, 2, 3, 4])
     write_shards(sharded)
@@ -42,7 +51,10 @@ def commands(folder):
     os.mkdir(saved)
     with open(cc, "w", encoding="utf-8") as file:
         file.write(CC % (kept, UNOPTIMIZED))
+    with open(to_wasm, "w", encoding="utf-8") as file:
+        file.write(TO_WASM)
     os.chmod(cc, 0o755)
+    os.chmod(to_wasm, 0o755)
     for make in (["weights", ENCODER, "--weights", "random:3", "-o", weights],
                  ["pack", ENCODER, "--weights", weights, "-o", packed]):
         run(ATTNC, *make, status=0)
@@ -73,6 +85,8 @@ def commands(folder):
         Command("generate interp", f"generate {DECODER} --weights random:1 {prompt} --engine interp "
                 "--out tokens=@/t.npy", ["t.npy"]),
         Command("generate compiled", f"generate {DECODER} --weights random:1 {prompt} --beam 2 --stream {compiled}"),
+        Command("page", f"page {ENCODER} --weights {weights} --tokenizer examples/dates/tokenizer.json -o @ "
+                f"--cc {to_wasm}", PAGE, most=40),
         Command("import", f"import {FIXTURE} -o @/g.attn", ["g.attn"]),
         Command("import sharded", f"import {sharded} -o @/g.attn", ["g.attn"]),
         Command("map", f"map {ENCODER} --weights random:1 --in tokens={ids} -o @/m.html --engine interp", ["m.html"]),
