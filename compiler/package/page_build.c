@@ -55,7 +55,8 @@ static const char *module_of(Compilation c, const Page *page, const char *cc, co
     const char *const command[] = {
         cc, "--target=wasm32", simd ? "-msimd128" : "-mno-simd128", "-mbulk-memory", "-std=c11", "-O2", "-nostdlib",
         "-nostdlibinc", "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--stack-first", "-Wl,-z,stack-size=262144",
-        "-isystem", folder_path(arena, headers), "-o", module, folder_file(folder, "page_module.c"), folder_file(folder, code),
+        "-isystem", folder_path(arena, headers), "-o", module,
+        folder_file(folder, "page_module.c"), folder_file(folder, code),
         search ? folder_file(folder, "attn_generate.c") : NULL, search ? folder_file(folder, "attn_sample.c") : NULL,
         NULL};
     progress_begin("compiling %s to WebAssembly with %s", name, simd ? "SIMD128" : "scalar instructions");

@@ -21,7 +21,8 @@ while [ "$1" != -o ]; do shift; done
 echo module >"$2"
 """
 PAGE = ["index.html", "page.css", "page.js", "show.js", "worker.js", "model.js", "tokenizer.js", "models.js",
-        "steps.js", "unicode.js", "small_encoder_simd.wasm", "small_encoder_scalar.wasm", "small_encoder.attnw", "tokenizer.json"]
+        "steps.js", "unicode.js", "small_encoder_simd.wasm", "small_encoder_scalar.wasm", "small_encoder.attnw",
+        "tokenizer.json"]
 
 
 class Command:
