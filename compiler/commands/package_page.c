@@ -42,11 +42,12 @@ static void copy_file(Arena *arena, const char *from, const char *to) {
     output_commit(output);
 }
 
-/* All files of the page, which appear together. */
+/* All files of the page, which appear together. `cc` may be NULL. */
 static void write_page(Compilation *c, const Page *page, const char *folder, const char *cc, const char *weights) {
     Arena *arena = c->arena;
     const char *stem = arena_printf(arena, "%s/%s", folder, c->model->name);
     const PackageFile *files = page_files(page);
+    cc = page_cc(arena, cc);
     Weights *opened = open_weights(c, weights, false);
     const PageModules modules = page_build(c, page, cc);
     make_folders(arena, folder);
@@ -79,7 +80,6 @@ int command_page(int argc, char **argv) {
         file = tokenizer_find(arena, tokenizer);
         tokenizer_check(arena, &file, c.model);
     }
-    cc = page_cc(arena, cc);
     spec_compile(&c, STAGE_PLAN);
     page.weights_bytes = packed_file_bytes(c.program);
     write_page(&c, &page, folder, cc, weights);
