@@ -170,7 +170,8 @@ static int decode_strip(const Decoder *d, const Pieces *from, Pieces *to) {
         const char *text = text_of(from, i);
         size_t begin = 0, end = from->list[i].size, start = to->text.size;
         for (size_t n = 0; n < d->start && stands_at(text, begin, end, &c); n++) begin += c.size;
-        for (size_t n = 0; n < d->stop && end >= c.size && stands_at(text, end - c.size, end, &c); n++) end -= c.size;
+        for (size_t n = 0; n < d->stop && end - begin >= c.size && stands_at(text, end - c.size, end, &c); n++)
+            end -= c.size;
         attn_put_bytes(&to->text, text + begin, end - begin);
         end_piece(to, start);
         if (c.failed) to->text.failed = true;

@@ -149,6 +149,14 @@ class Tokenizers:
                             ("has no ids", [first, second, {"SpecialToken": {"id": "[NO]", "type_id": 0}}])):
             self.refused(words, json.dumps({**whole, "post_processor": {**whole["post_processor"], "pair": pair}}))
 
+    def test_strip_at_both_ends(self):
+        """A token that is no more than what is stripped becomes empty, and not shorter than that."""
+        path = self.path("strip.json", json.dumps({
+            "model": {"type": "WordLevel", "vocab": {"a": 0, " ": 1, "b": 2, "  c  ": 3}, "unk_token": "a"},
+            "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "Isolated", "invert": False},
+            "decoder": {"type": "Strip", "content": " ", "start": 2, "stop": 1}}))
+        assert self.answers(self.checked, path, [b"a b"]) == ["0 1 2\t6162"]
+
     def test_llama2c_as_its_program_does(self):
         """run.c's loop, as written: the pair of the best score, the leftmost of equals; scores are often equal here."""
         pieces = [b"<unk>", b"\n<s>\n", b"\n</s>\n"] + [b"<0x%02X>" % byte for byte in range(256)]
