@@ -236,7 +236,8 @@ static int64_t read_size(const char *usage, const char **at) {
 Budget budget_read(const char *usage, const char *text) {
     Budget budget = {0};
     for (const char *at = text; at && *at;) {
-        int64_t *bound = strncmp(at, "flash=", 6) == 0 ? &budget.flash : strncmp(at, "ram=", 4) == 0 ? &budget.ram : NULL;
+        const bool flash = strncmp(at, "flash=", 6) == 0, ram = strncmp(at, "ram=", 4) == 0;
+        int64_t *bound = flash ? &budget.flash : ram ? &budget.ram : NULL;
         if (!bound || *bound) usage_error(usage, "`--budget` is flash=N,ram=N or one of them, not `%s`", text);
         at = strchr(at, '=') + 1;
         *bound = read_size(usage, &at);
@@ -252,10 +253,10 @@ void budget_keep(Arena *arena, const Budget *budget, const Program *program, con
     const bool ram = budget->ram && footprint_ram(&f) > budget->ram;
     const char *model = program->module->model->name;
     if (!flash && !ram) return;
-    const char *of_flash = arena_printf(arena, "flash of %lld bytes, where the budget is %lld (weights %lld, code about "
-                                        "%lld, constants about %lld)", (long long)footprint_flash(&f),
-                                        (long long)budget->flash, (long long)f.weights, (long long)f.code,
-                                        (long long)f.constants);
+    const char *of_flash =
+        arena_printf(arena, "flash of %lld bytes, where the budget is %lld (weights %lld, code about %lld, constants "
+                            "about %lld)", (long long)footprint_flash(&f), (long long)budget->flash,
+                     (long long)f.weights, (long long)f.code, (long long)f.constants);
     const char *of_ram = arena_printf(arena, "RAM of %lld bytes, where the budget is %lld (state %lld, source %lld, "
                                       "workspace %lld, inputs and output %lld, stack about %lld)",
                                       (long long)footprint_ram(&f), (long long)budget->ram, (long long)f.state,

@@ -61,8 +61,8 @@ static int64_t first_fit(const Plan *plan, const int *placed, int n_placed, cons
     return at;
 }
 
-/* The rows of a chunk: whole sequences, so many that a GEMM uses its weights for many rows, or one sequence where memory
- * is scarce. */
+/* The rows of a chunk: whole sequences, so many that a GEMM uses its weights for many rows, or one sequence where
+ * memory is scarce. */
 static int64_t chunk_rows(const Plan *plan, Length seq) {
     enum { AIM = 256 };
     return plan->program->small || seq.n >= AIM ? seq.n : AIM / seq.n * seq.n;

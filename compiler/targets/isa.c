@@ -112,12 +112,11 @@ typedef struct Table {
 
 static const char *const fields[] = {"name",  "processor", "width",      "registers", "type",    "integers", "fused",
                                      "guard", "rank",      "on_request", "slow_with", "attribute", "include",
-                                     "cpu",   "has",       "half",       "based",     "operator_bytes", "function_bytes",
-                                     "compiler", "helper", "op",         NULL};
+                                     "cpu",   "has",       "half",       "based",     "operator_bytes",
+                                     "function_bytes", "compiler", "helper", "op", NULL};
 enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
-       RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, OPERATOR_BYTES, FUNCTION_BYTES, COMPILER,
-       HELPER, OP,
-       REQUIRED = GUARD + 1 };
+       RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, OPERATOR_BYTES, FUNCTION_BYTES,
+       COMPILER, HELPER, OP, REQUIRED = GUARD + 1 };
 
 const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16",
                                         "dot_of_nibbles",  "dot_of_row_pairs", "signed_codes",

@@ -10,8 +10,8 @@ enum { START = sizeof symbols, END, ISO_LENGTH = 10 };
 
 static const char *const texts[] = {"3rd of May '97", "jully 4, 1976", "thrusday 5 novmber 1955", "tue 11/20/2026"};
 
-/* All of the memory besides the stack. The weights stay in flash, where the compiler has put them. Encoding and decoding
- * share a workspace, since they do not run at the same time. */
+/* All of the memory besides the stack. The weights stay in flash, where the compiler has put them. Encoding and
+ * decoding share a workspace, since they do not run at the same time. */
 static _Alignas(DATES_ALIGNMENT) unsigned char source[DATES_SOURCE_BYTES], state[DATES_STATE_BYTES];
 static _Alignas(DATES_ALIGNMENT) union {
     unsigned char encode[DATES_ENCODE_WORKSPACE_BYTES(1)], decode[DATES_DECODE_WORKSPACE_BYTES(1)];

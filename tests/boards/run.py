@@ -185,8 +185,8 @@ def tools_with_library(board, folder):
     cc, emulator = f"{folder}/{board}-cc", f"{folder}/{board}-run"
     link = (f"{HERE}/library.c -nostartfiles -specs=rdimon.specs -T {HERE}/library.ld -Wl,--defsym=RAM={ram} -lm "
             "-u _printf_float")
-    for path, text in ((cc, f'gcc="arm-none-eabi-gcc -mthumb {options}"\ncase " $* " in *" -c "* | *" -fsyntax-only "*) '
-                            f'exec $gcc "$@" ;; esac\nexec $gcc "$@" {link}\n'),
+    compiles = 'case " $* " in *" -c "* | *" -fsyntax-only "*) exec $gcc "$@" ;; esac'
+    for path, text in ((cc, f'gcc="arm-none-eabi-gcc -mthumb {options}"\n{compiles}\nexec $gcc "$@" {link}\n'),
                        (emulator, f"exec qemu-system-arm -M {machine} -nographic -monitor none -serial none "
                                   '-semihosting-config enable=on,target=native -kernel "$1"\n')):
         with open(path, "w", encoding="utf-8") as file:
@@ -245,7 +245,8 @@ def budget(folder):
         for target in TOOLS:
             done = compiled(bound, target=target)
             assert done.returncode == 0, f"{bound}: {said(done)}"
-    for bound in ("", "flash", "flash=", "flash=0", "flash=1,flash=2", "rom=4k", "flash=4q", "flash=1k;ram=1k", "ram=-1"):
+    for bound in ("", "flash", "flash=", "flash=0", "flash=1,flash=2", "rom=4k", "flash=4q", "flash=1k;ram=1k",
+                  "ram=-1"):
         done = compiled(bound)
         assert done.returncode == 2 and "`--budget`" in done.stderr, f"{bound}: {said(done)}"
     for target in ("scalar", "cm3,cm4", "native"):
