@@ -12,12 +12,13 @@ TABLES = os.path.join(ROOT, "compiler", "targets")
 
 @functools.cache
 def table(name):
-    """The settings of one word of a target's table: name, rank, processor, on_request."""
+    """The settings of a target's table: name, rank, processor, on_request, and `small` for a microcontroller."""
     with open(os.path.join(TABLES, name + ".isa"), encoding="utf-8") as file:
         text = file.read()
     base = re.search(r"^based on (\S+)$", text, re.M)
-    inherited = {"processor": table(base[1])["processor"]} if base else {}
-    return inherited | dict(re.findall(r"^(name|rank|processor|on_request) (\S+)$", text, re.M))
+    inherited = {key: value for key, value in table(base[1]).items() if key in ("processor", "small")} if base else {}
+    small = {"small": "yes"} if re.search(r"^has .*\bsmall\b", text, re.M) else {}
+    return inherited | small | dict(re.findall(r"^(name|rank|processor|on_request) (\S+)$", text, re.M))
 
 
 @functools.cache
@@ -31,9 +32,10 @@ def listed():
 
 def of_processor(on_request=True):
     """The names of the targets of this processor, whether or not this machine has their instructions; `on_request`
-    includes those that attnc emits only where they are named."""
+    includes those that attnc emits only where they are named. Those of microcontrollers, some of which run here, have
+    chunks of other sizes, and tests of their own (tests/boards)."""
     return [name for name in listed() if table(name)["processor"] in ("any", platform.machine())
-            and (on_request or "on_request" not in table(name))]
+            and "small" not in table(name) and (on_request or "on_request" not in table(name))]
 
 
 def here(on_request=True):
