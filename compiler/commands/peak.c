@@ -69,6 +69,7 @@ CHAINS(scalar_16, 16, TWO_ROUNDINGS)
 double peak_flops(const Isa *isa) {
     static double (*const neon[])(void) = {neon_8, neon_12, neon_16};
     static double (*const scalar[])(void) = {scalar_8, scalar_16};
+    if (isa->width > 4) return 0; /* longer vectors, those of SVE, are not measured */
     return isa->fused ? best(neon, 3) : best(scalar, 2);
 }
 

@@ -32,6 +32,7 @@ int64_t scale_group(const Plan *plan, const Step *s) {
 GemmTile gemm_dots_tile(const Isa *isa, int64_t used) {
     GemmTile tile = gemm_tile(isa, used);
     if (isa->width > 1 && tile.height < 4 && !isa_has(isa, "small")) tile.height = 4;
+    if (isa_has(isa, "costly_spills") && tile.height > 4) tile.height = 4; /* bytes of weights take registers, too */
     return tile;
 }
 
@@ -43,7 +44,7 @@ GemmTile gemm_dots_tile(const Isa *isa, int64_t used) {
  * even, and some sums are in memory, too (not measured). */
 static GemmTile group_dots_tile(const Isa *isa, int64_t used, int64_t most_panels, bool offset) {
     if (isa_has(isa, "small")) return (GemmTile){1, 1};
-    if (!isa_has(isa, "dot_of_bytes")) {
+    if (!isa_has(isa, "dot_of_bytes") && !isa_has(isa, "costly_spills")) {
         const int64_t height = isa->width == 1 ? 1 : offset ? 4 : 6;
         return (GemmTile){height, most_panels < 2 ? most_panels : 2};
     }

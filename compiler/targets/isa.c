@@ -19,8 +19,8 @@
  *   guard defined(__x86_64__)        preprocessor condition; 1 for everywhere
  *   attribute __attribute__((...))   of each function that uses the table; optional
  *   include <immintrin.h>            optional
- *   compiler defined(__clang__) | WHY  preprocessor condition; where the guard holds without it, the C is an #error with
- *                                    this text; optional
+ *   compiler defined(__clang__) | WHY   preprocessor condition; where the guard holds without it, the C is an #error
+ *                                    with this text; optional
  *   cpu avx2 fma                     features of features.def that the machine must have; optional
  *   has register_lookup              capabilities, for which templates ask by v.has(NAME); optional
  *   half avx2_half                   the table of vectors of half the lanes on the same processor; optional
@@ -64,6 +64,7 @@
  *   spaced_prefetch  `prefetch_spaced` is `prefetch_near`, followed by eight instructions that do nothing
  *   signed_codes     `broadcast_4u8` gives codes less 128, as bytes with a sign, and `dot_4u8_4i8` takes such
  *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
+ *   costly_spills    to keep a register in memory takes several instructions, since only the machine knows its length
  *   order_of_bits    there are `larger_i32` and `larger_u32`, which compare floats as integers
  *   small            a microcontroller: plans have the least memory, and code is short
  *   dot_of_columns   the processor sums the products of two vectors of bytes, as gemm_small.c.tmpl writes them
@@ -121,7 +122,8 @@ enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
 const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16",
                                         "dot_of_nibbles",  "dot_of_row_pairs", "signed_codes",
                                         "spaced_prefetch", "tiles",            "order_of_bits",
-                                        "small",           "dot_of_columns",  NULL};
+                                        "costly_spills",   "small",           "dot_of_columns",
+                                        NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 
