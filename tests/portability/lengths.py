@@ -1,5 +1,5 @@
-"""One C file with targets for several lengths of registers, on emulated processors: what it picks, that a target has the
-same bits on each of them, and that what the processor lacks is refused where it is named."""
+"""One C file with targets for several lengths of registers, on emulated processors: what it picks, that a target has
+the same bits on each of them, and that what the processor lacks is refused where it is named."""
 
 import concurrent.futures
 import os

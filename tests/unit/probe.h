@@ -11,7 +11,9 @@ static inline const char *make_probe(Arena *arena, const Isa *const *isas) {
     vars_text(vars, "p", "test");
     set_probes(arena, isas, vars);
     const CpuidRegister reg = *isas && *isas[0]->cpu ? feature_find(*isas[0]->cpu)->reg : CPUID_EAX;
-    const char *file = reg >= RISCV_AUXV ? "probe_riscv.c.tmpl" : reg >= NO_CPUID ? "probe_auxv.c.tmpl" : "probe.c.tmpl";
+    const char *file = reg >= RISCV_AUXV ? "probe_riscv.c.tmpl"
+                       : reg >= NO_CPUID ? "probe_auxv.c.tmpl"
+                                         : "probe.c.tmpl";
     template_expand(arena, writer, file, vars, NULL);
     return writer_text(writer, NULL);
 }
