@@ -61,6 +61,16 @@ static void test_other_text(void **state) {
     assert_string_equal(writes(t, t->amx, "dot", "x[0] = 2;"), "m_avx512vnni_dot");
 }
 
+/* The helpers of longer vectors have the same names and are others. */
+static void test_other_width(void **state) {
+    Targets t = *(Targets *)*state;
+    const Isa *const sve = isa_load(t.arena, "sve"), *const longer = isa_load(t.arena, "sve256");
+    const Isa *const all[] = {longer, sve, NULL};
+    t.shared = shared_code_new(t.arena, "m", all);
+    assert_string_equal(writes(&t, sve, "norm", "x[0] = @sum(x);"), "m_sve_norm");
+    assert_string_equal(writes(&t, longer, "norm", "x[0] = @sum(x);"), "m_sve256_norm");
+}
+
 static void test_words_stay_apart(void **state) {
     Targets *t = *state;
     writes(t, t->avx512, "copy", "unsigned x;");
@@ -115,6 +125,6 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {TEST(test_same_text), TEST(test_other_text), TEST(test_words_stay_apart),
                                        TEST(test_unrelated), TEST(test_callers),    TEST(test_parts),
-                                       TEST(test_replaced_helpers)};
+                                       TEST(test_replaced_helpers), TEST(test_other_width)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
