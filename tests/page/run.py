@@ -140,7 +140,7 @@ class Pages:
         """Every kind of file: the ids and texts of tests/tokenizers."""
         names = sorted(glob.glob(FIXTURES + "/*.crc"))
         drawn = lines.lines()[:2000 if QUICK else 10000]
-        for name in in_turn(names, 14 if QUICK else 4):
+        for name in in_turn(names, 14 if QUICK else 7):
             (path,) = (p for p in glob.glob(name[:-4] + ".*") if not p.endswith(".crc"))
             got = self.tokenized(self.tokenizer_page(path), drawn)
             with open(name, encoding="ascii") as file:
@@ -418,7 +418,7 @@ class Pages:
     def test_fixtures(self):
         """Models of Hugging Face, by ids: pages answer as attnc, whatever the family; others are refused."""
         fixtures = os.path.join(ROOT, "tests/parity/fixtures")
-        for name in in_turn(sorted(os.listdir(fixtures)), 250 if QUICK else 60):
+        for name in in_turn(sorted(os.listdir(fixtures)), 250 if QUICK else 120):
             spec, weights = self.path(name + ".attn"), os.path.join(fixtures, name)
             if attnc("import", weights, "-o", spec).returncode:
                 continue
