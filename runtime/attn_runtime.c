@@ -1,5 +1,5 @@
-/* See attn_runtime.h. Needs POSIX threads and mmap, or Windows 7 and later; uses affinity masks and huge pages where the
- * system has them. */
+/* See attn_runtime.h. Needs POSIX threads and mmap, or Windows 7 and later; uses affinity masks and huge pages where
+ * the system has them. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

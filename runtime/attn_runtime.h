@@ -1,4 +1,5 @@
-/* Runtime for generated code: a thread pool, read-only file maps and aligned memory. C11 and C++17, POSIX threads or Windows. */
+/* Runtime for generated code: a thread pool, read-only file maps and aligned memory. C11 and C++17, POSIX threads or
+ * those of Windows. */
 #ifndef ATTN_RUNTIME_H
 #define ATTN_RUNTIME_H
 

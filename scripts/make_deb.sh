@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/make_deb.sh VERSION DIR: DIR/attnc_VERSION_ARCH.deb from what `make install` leaves, with dpkg-deb. The time of
-# all files is that of the last commit, so that the same build gives the same bytes.
+# scripts/make_deb.sh VERSION DIR: DIR/attnc_VERSION_ARCH.deb from what `make install` leaves, with dpkg-deb. The time
+# of all files is that of the last commit, so that the same build gives the same bytes.
 set -eu
 cd "$(dirname "$0")/.."
 
