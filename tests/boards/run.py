@@ -268,6 +268,29 @@ def weights_in_place(folder):
     assert includes == ["<stddef.h>", "<stdint.h>"], includes
 
 
+def compiled(board, folder):
+    """The C has no warning, from gcc and from clang, and asks for nothing but copies of memory and arithmetic."""
+    need(board)
+    out = f"{folder}/strict-{board}"
+    run(ATTNC, "compile", "examples/dates/dates.attn", "-o", out, "--target", board, "--precision", NARROW, status=0)
+    strict = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffreestanding", "-c", out + "/dates.c"]
+    compilers = [["riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32"],
+                 ["riscv64-unknown-elf-gcc", "-march=rv32imafc", "-mabi=ilp32f"]]
+    if board in LIBRARY:
+        options = ["-mthumb", *LIBRARY[board][0].split()]
+        compilers = [["arm-none-eabi-gcc", *options]]
+        if shutil.which("clang"):
+            compilers.append(["clang", "--target=arm-none-eabi", *options])
+    for i, compiler in enumerate(compilers):
+        done = run(*compiler, *strict, "-o", f"{out}/{i}.o")
+        assert done.returncode == 0, f"{compiler}: {said(done)}"
+        if "gcc" in compiler[0]:
+            done = run(compiler[0].replace("gcc", "nm"), "-u", f"{out}/{i}.o", status=0)
+            asked = set(re.findall(r"U (\w+)", done.stdout))
+            library = {name for name in asked if re.match(r"__(aeabi_|\w+(sf|df|si|di)\w*)", name)}
+            assert asked - library <= {"memcpy", "memset", "memmove"}, asked
+
+
 def tests():
     with tempfile.TemporaryDirectory() as folder:
         report.attempt("budget", budget, folder)
@@ -277,6 +300,7 @@ def tests():
         report.attempt("weights_in_place", weights_in_place, folder)
         for board in boards():
             report.guard(f"dates/{board}", dates, board, folder)
+            report.attempt(f"compiled/{board}", compiled, board, folder)
             for name in SPECS:
                 report.attempt(f"{name}/{board}", small, name, board, folder)
             if board in LIBRARY:
