@@ -196,14 +196,15 @@ class Plans:
             names = re.findall(r"^KERNEL\((\w+),", file.read(), re.M)
         only = {"attention": {"loops"}, "attention_tiles": {"loops"}, "gemm_tiles": {"loops"},
                 "gemm_tiles_grouped": {"loops"}, "store": {"loops"}, "round": {"loops"}, "experts": {"loops"},
-                "heads": {"loops"},
+                "heads": {"loops"}, "gemm_small": {"loops"},
                 "choose": {"loops"}, "sort": {"loops"}, "gather": {"loops"}, "combine": {"loops"},
                 "attention_register_resident": {"unrolled"}, "attention_full": {"unrolled"}}
         found = {name: set() for name in names}
         schedules = [dump(spec, "schedule") for spec, _ in self.texts]
         for spec in TILES:
             schedules.append(attnc("--dump=schedule", spec, "--target", "amx", status=0).stdout)
-        for schedule in schedules:
+        small = attnc("--dump=schedule", "tests/differential/int8_rows.attn", "--target", "cm3", status=0).stdout
+        for schedule in [*schedules, small]:
             for part in re.split(r"^(?=schedule )", schedule, flags=re.M)[1:]:
                 how = re.match(r"schedule \S+ of \S+ for \S+: (\w+)", part).group(1)
                 for name in re.findall(r"^ +\w+: (\w+) on ", part, re.M):
