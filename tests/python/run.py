@@ -43,7 +43,7 @@ def chosen(names):
     found = {name: lambda self, name=name: self.compare(name) for name in [*SPECS, *names]}
     others = {name: lambda self, name=name, file=file: getattr(importlib.import_module(file), name)(self.packages)
               for file, tests in TESTS.items() for name in tests}
-    in_this = {name: found[name] for name in in_turn(SPECS, 9 if QUICK else 3)}
+    in_this = {name: found[name] for name in in_turn(SPECS, 9 if QUICK else 6)}
     wanted = {name: {**found, **others}[name] for name in names} if names else {**in_this, **others}
     for name, test in wanted.items():
         add(name, test)
