@@ -3,7 +3,8 @@
 
 README.md, docs/, the pages of the examples and the changelog are copied into DIR/pages, and their links are turned to
 the copies. What a link names beside them is no page of the site, so that its words stay without a link. build/attnc
-writes the reports. A link or an anchor that leads nowhere is an error."""
+writes the reports and, where there is a clang for WebAssembly, the models that run in the browser. A link or an anchor
+that leads nowhere is an error."""
 import glob
 import os
 import re
@@ -18,13 +19,17 @@ REFERENCE = re.compile(r"^\[([^\]]+)\]: +(\S+)$", re.M)
 FENCE = re.compile(r"^(```.*?^```\s*$)", re.M | re.S)
 # The order of the menu; what is not named here follows by its name.
 ORDER = ["README.md", "docs/language.md", "docs/models.md", "docs/embedding-in-your-app.md", "docs/generation.md",
-         "docs/tokenizers.md", "docs/precision.md", "docs/performance.md", "docs/trust.md"]
+         "docs/tokenizers.md", "docs/python.md", "docs/rust.md", "docs/page.md", "docs/microcontrollers.md",
+         "docs/precision.md", "docs/performance.md", "docs/trust.md", "docs/versions.md", "CHANGELOG.md"]
 # A page of attnc itself: its name, what it shows, and the command that writes it.
 REPORTS = [
     ("explain", "the roofline, the time of each step, the workspace over time and the code of MiniLM",
      ["explain", "specs/minilm.attn", "--html"]),
     ("explain_int8", "the same in int8", ["explain", "specs/minilm.attn", "--precision", "int8", "--html"]),
 ]
+
+DEMOS = [("dates", "An encoder and a decoder that read a date in any form, with a map of what the decoder looked at"),
+         ("story", "A small llama that continues a story")]
 
 
 def pages():
@@ -97,7 +102,25 @@ def write_reports(folder):
         file.write("\n".join(lines))
 
 
-def write_config(folder, known):
+def write_demo(folder):
+    """The pages of `make demo-page` and a page that shows them; False where this machine cannot make them."""
+    made = os.path.join(os.path.dirname(folder), "demo")
+    environment = {**os.environ, "ATTNC_DEMO_SERVE": "0", "ATTNC_DEMO_FOLDER": made, "ATTNC_DEMO_OFFLINE": "1"}
+    if not shutil.which("wasm-ld") or subprocess.run(["scripts/demo.sh", "page"], cwd=ROOT, env=environment,
+                                                     check=False, stdout=subprocess.DEVNULL).returncode:
+        print("make_site.py: the demo is left out, since `make demo-page` fails here", file=sys.stderr)
+        return False
+    shutil.copytree(os.path.join(made, "page"), os.path.join(folder, "demo"))
+    with open(os.path.join(folder, "demo.md"), "w", encoding="utf-8") as file:
+        file.write("# Models in this browser\n\n`attnc page` wrote both pages ([page.md](page.md)); nothing leaves the "
+                   "browser.\n")
+        for name, about in DEMOS:
+            file.write('\n%s ([page alone](demo/%s/index.html)).\n\n<iframe src="demo/%s/index.html" title="%s" '
+                       'width="100%%" height="560"></iframe>\n' % (about, name, name, name))
+    return True
+
+
+def write_config(folder, known, demo):
     """mkdocs.yml with a menu of all pages."""
     shutil.copy(os.path.join(ROOT, "packaging", "site", "mkdocs.yml"), os.path.join(folder, "mkdocs.yml"))
     first = [path for path in ORDER if path in known]
@@ -105,6 +128,7 @@ def write_config(folder, known):
     lines = ["nav:"]
     for path in first + [path for path in rest if not path.startswith("examples/")]:
         lines.append("  - %r: %s" % ("attnc" if path == "README.md" else title(path), known[path]))
+    lines += ["  - Models in this browser: demo.md"] if demo else []
     lines += ["  - Reports: reports.md", "  - Examples:"]
     lines += ["      - %r: %s" % (title(path), known[path]) for path in rest if path.startswith("examples/")]
     with open(os.path.join(folder, "mkdocs.yml"), "a", encoding="utf-8") as file:
@@ -122,7 +146,7 @@ def main():
     known = pages()
     write_pages(os.path.join(folder, "pages"), known)
     write_reports(os.path.join(folder, "pages"))
-    write_config(folder, known)
+    write_config(folder, known, write_demo(os.path.join(folder, "pages")))
     subprocess.run([sys.executable, "-m", "mkdocs", "build", "-q", "-f", os.path.join(folder, "mkdocs.yml")],
                    check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
 

@@ -121,6 +121,8 @@ class Release:
             assert os.path.exists(os.path.join(SITE, name)), "there is no " + name
         pages = {path: Links(path) for path in glob.glob(os.path.join(SITE, "**", "*.html"), recursive=True)}
         assert len(pages) > 15, sorted(pages)
+        demo = os.path.join(SITE, "demo", "dates", "index.html")
+        assert os.path.exists(demo) == bool(shutil.which("wasm-ld")), "the site has the models where they can be made"
         for path, page in pages.items():
             if os.path.basename(path) == "404.html":  # which is served for any path
                 continue
