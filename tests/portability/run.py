@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Targets of other machines. x86/CPU: one file with all targets of x86-64 on emulated processors, see x86.py. run,
 wasm/..., neon/... and so on: attnc here, the code elsewhere, see elsewhere.py. sve/CPU: one file with targets for
-several lengths of registers, see lengths.py. isa/CC: each row of the tables of aarch64 and RISC-V against its meaning.
+several lengths of registers, see lengths.py. instructions/...: how many products take, see instructions.py. isa/CC:
+each row of the tables of aarch64 and RISC-V against its meaning.
 emitted/NAME: the C compiles without a warning, for these and for this machine, and asks for no symbol but those that
 the documentation names.
 native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do not
@@ -20,6 +21,7 @@ import sys
 import tempfile
 
 import elsewhere
+import instructions
 import lengths
 import x86
 from common import (RISCV_TOOLS, STRICT, new_clang, output, report, result, riscv_clang, riscv_cpu,
@@ -191,6 +193,7 @@ def tests():
         result("x86", skip=x86.EMULATOR + " is not there, or this machine is no x86-64")
     elsewhere.tests()
     lengths.tests()
+    instructions.tests()
     riscv()
     if platform.machine() == "aarch64":
         result("aarch64", skip="this machine is one: every other test runs on it")
