@@ -37,8 +37,8 @@ typedef struct Option {
     "                       attention=bf16, int4 is weights=int4:32\n"
 #define HELP_REPRODUCIBLE \
     "  --reproducible       the same bits on every target, for any number of threads and batches; models\n" \
-    "                       whose weights or rows are f32 run on targets with a fused multiply-add, avx2,\n" \
-    "                       avx512 and neon\n"
+    "                       whose weights or rows are f32 run on targets with a fused multiply-add: avx2,\n" \
+    "                       avx512, neon, cm55, sve, rvv, and those based on them\n"
 #define HELP_TARGETS "@TARGETS@ or native, the best of this machine" /* options.c puts in the names */
 #define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n" HELP_INDENT "(default)\n"
 #define HELP_ENGINE \
