@@ -125,7 +125,7 @@ class Pages:
         """The classes of characters are those of the runtime."""
         with open(os.path.join(ROOT, "runtime/tokenizer/unicode.c"), encoding="utf-8") as file:
             ours = file.read()
-        with open(os.path.join(ROOT, "compiler/package/page_unicode.js.tmpl"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "compiler/package/page/page_unicode.js.tmpl"), encoding="utf-8") as file:
             theirs = file.read()
         for name in ("CLEANED", "NONSPACING_MARKS", "OTHER_MARKS", "PUNCTUATION"):
             body = re.search(r"CharRange %s\[\] = \{(.*?)\n\};" % name, ours, re.S)[1]
