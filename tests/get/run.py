@@ -16,26 +16,10 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import gguf, npy, safetensors  # noqa: E402
 from lib.attnc import CANNOT, ROOT, TESTS, attnc, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
+from lib.words import END, START, TOKENIZER, VOCAB  # noqa: E402
 from parity import gguf as models  # noqa: E402
 
-VOCAB = 37  # of the small models
-START, END = 35, 36
-WORDS = {"w%d" % i: i for i in range(VOCAB)}
 STRICT = "CFLAGS=-O1 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function"
-
-
-def part(name, segment=0):
-    return {"Sequence" if name in "AB" else "SpecialToken": {"id": name, "type_id": segment}}
-
-
-# Words are tokens: "w3 w5" is [35] 3 5 [36], and a pair has a 36 between its texts.
-TOKENIZER = {
-    "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "WhitespaceSplit"},
-    "post_processor": {"type": "TemplateProcessing", "single": [part("w35"), part("A"), part("w36")],
-                       "pair": [part("w35"), part("A"), part("w36"), part("B", 1), part("w36", 1)],
-                       "special_tokens": {name: {"id": name, "ids": [WORDS[name]], "tokens": [name]}
-                                          for name in ("w35", "w36")}},
-    "decoder": None, "model": {"type": "WordLevel", "vocab": WORDS, "unk_token": "w1"}}
 PLAIN = {**TOKENIZER, "post_processor": None}
 
 

@@ -6,25 +6,10 @@ import numpy as np
 
 from lib.attnc import attnc
 from lib.tap import Skip
+from lib.words import TOKENIZER, VOCAB
 from states import raises
 from support import near
 
-VOCAB = 37
-WORDS = {"w%d" % i: i for i in range(VOCAB)}
-
-
-def part(name, segment=0):
-    return {"Sequence" if name in "AB" else "SpecialToken": {"id": name, "type_id": segment}}
-
-
-# Words are tokens: "w3 w5" is [35] 3 5 [36], and a pair has a 36 between its texts.
-TOKENIZER = {
-    "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "WhitespaceSplit"},
-    "post_processor": {"type": "TemplateProcessing", "single": [part("w35"), part("A"), part("w36")],
-                       "pair": [part("w35"), part("A"), part("w36"), part("B", 1), part("w36", 1)],
-                       "special_tokens": {name: {"id": name, "ids": [WORDS[name]], "tokens": [name]}
-                                          for name in ("w35", "w36")}},
-    "decoder": None, "model": {"type": "WordLevel", "vocab": WORDS, "unk_token": "w1"}}
 SPEC = """model reader {
     d_model 12
     vocab %d
