@@ -5,14 +5,14 @@
  * The output of attnc belongs to its user, without conditions. */
 #include "by_hand.h"
 
-#if BY_HAND_HEADER != 0x3bd6b279u
+#if BY_HAND_HEADER != 0x61185e2bu
 #error "by_hand.h is of another run of attnc than this file"
 #endif
 #ifdef __FAST_MATH__
 #error "this file counts on IEEE arithmetic: compile it without -ffast-math"
 #endif
 #if defined(__FLT_EVAL_METHOD__) && (__FLT_EVAL_METHOD__ < 0 || __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
-#error "this file counts on floats that are rounded at once: compile it with -msse2 -mfpmath=sse"
+#error "this file counts on floats that are rounded at once: compile it with -msse2 -mfpmath=sse, or with -std=gnu11"
 #endif
 
 typedef struct by_hand_run {
@@ -1661,7 +1661,7 @@ const char *by_hand_status_text(int status) {
         case BY_HAND_OK: return "fine";
         case BY_HAND_BAD_ARGUMENT: return "a null pointer, a struct of another size, or a bad count";
         case BY_HAND_BAD_WEIGHTS: return "the weights are damaged, or of another size, model, layout or version";
-        case BY_HAND_NO_TARGET: return "this machine lacks the instructions";
+        case BY_HAND_NO_TARGET: return "this machine lacks the instructions, or is big-endian";
         case BY_HAND_SHORT_WORKSPACE: return "the workspace is too small or not aligned";
         case BY_HAND_BAD_LENGTH: return "a sequence is empty or too long";
         case BY_HAND_BAD_TOKEN: return "an id is outside its table";
@@ -1719,7 +1719,8 @@ int by_hand_init(by_hand_ctx *ctx, const void *weights, size_t bytes, const by_h
     if (!by_hand_good_weights((const unsigned char *)weights, bytes, options ? options->verify : 0))
         return BY_HAND_BAD_WEIGHTS;
     const int target = by_hand_pick(options ? options->target : NULL);
-    if (target < 0) return BY_HAND_NO_TARGET;
+    static const uint16_t one = 1; /* the numbers of the weights begin with their lowest byte */
+    if (target < 0 || *(const unsigned char *)&one != 1) return BY_HAND_NO_TARGET;
     ctx->weights = (const float *)(const void *)((const unsigned char *)weights + 128);
     ctx->target = target;
     ctx->threads = threads;

@@ -23,7 +23,7 @@ enum {
     BY_HAND_OK = 0,
     BY_HAND_BAD_ARGUMENT,    /* a null pointer, a wrong struct size, or a count out of range */
     BY_HAND_BAD_WEIGHTS,     /* damaged, or packed for another model, layout or version */
-    BY_HAND_NO_TARGET,       /* the CPU has none of the instruction sets, or lacks the requested one */
+    BY_HAND_NO_TARGET,       /* the CPU has none of the instruction sets, lacks the requested one, or is big-endian */
     BY_HAND_SHORT_WORKSPACE, /* the workspace is smaller than its macro says, or not aligned */
     BY_HAND_BAD_LENGTH,      /* a sequence is empty or longer than the model allows */
     BY_HAND_BAD_TOKEN        /* an id is out of range */
@@ -94,7 +94,7 @@ typedef struct by_hand_output {
 int by_hand_forward(const by_hand_ctx *ctx, const by_hand_input *input, by_hand_output *output, void *workspace,
     size_t bytes);
 
-#define BY_HAND_HEADER 0x3bd6b279u /* hash of this header, which by_hand.c compares with its own */
+#define BY_HAND_HEADER 0x61185e2bu /* hash of this header, which by_hand.c compares with its own */
 
 #ifdef __cplusplus
 }

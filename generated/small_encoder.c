@@ -5,14 +5,14 @@
  * The output of attnc belongs to its user, without conditions. */
 #include "small_encoder.h"
 
-#if SMALL_ENCODER_HEADER != 0x2b298319u
+#if SMALL_ENCODER_HEADER != 0x36cf349au
 #error "small_encoder.h is of another run of attnc than this file"
 #endif
 #ifdef __FAST_MATH__
 #error "this file counts on IEEE arithmetic: compile it without -ffast-math"
 #endif
 #if defined(__FLT_EVAL_METHOD__) && (__FLT_EVAL_METHOD__ < 0 || __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
-#error "this file counts on floats that are rounded at once: compile it with -msse2 -mfpmath=sse"
+#error "this file counts on floats that are rounded at once: compile it with -msse2 -mfpmath=sse, or with -std=gnu11"
 #endif
 
 #if defined(__x86_64__)
@@ -2336,7 +2336,7 @@ const char *small_encoder_status_text(int status) {
         case SMALL_ENCODER_OK: return "fine";
         case SMALL_ENCODER_BAD_ARGUMENT: return "a null pointer, a struct of another size, or a bad count";
         case SMALL_ENCODER_BAD_WEIGHTS: return "the weights are damaged, or of another size, model, layout or version";
-        case SMALL_ENCODER_NO_TARGET: return "this machine lacks the instructions";
+        case SMALL_ENCODER_NO_TARGET: return "this machine lacks the instructions, or is big-endian";
         case SMALL_ENCODER_SHORT_WORKSPACE: return "the workspace is too small or not aligned";
         case SMALL_ENCODER_BAD_LENGTH: return "a sequence is empty or too long";
         case SMALL_ENCODER_BAD_TOKEN: return "an id is outside its table";
@@ -2417,7 +2417,8 @@ int small_encoder_init(small_encoder_ctx *ctx, const void *weights, size_t bytes
     if (!small_encoder_good_weights((const unsigned char *)weights, bytes, options ? options->verify : 0))
         return SMALL_ENCODER_BAD_WEIGHTS;
     const int target = small_encoder_pick(options ? options->target : NULL);
-    if (target < 0) return SMALL_ENCODER_NO_TARGET;
+    static const uint16_t one = 1; /* the numbers of the weights begin with their lowest byte */
+    if (target < 0 || *(const unsigned char *)&one != 1) return SMALL_ENCODER_NO_TARGET;
     ctx->weights = (const float *)(const void *)((const unsigned char *)weights + 128);
     ctx->target = target;
     ctx->threads = threads;

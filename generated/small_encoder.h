@@ -24,7 +24,8 @@ enum {
     SMALL_ENCODER_OK = 0,
     SMALL_ENCODER_BAD_ARGUMENT,    /* a null pointer, a wrong struct size, or a count out of range */
     SMALL_ENCODER_BAD_WEIGHTS,     /* damaged, or packed for another model, layout or version */
-    SMALL_ENCODER_NO_TARGET,       /* the CPU has none of the instruction sets, or lacks the requested one */
+    /* the CPU has none of the instruction sets, lacks the requested one, or is big-endian */
+    SMALL_ENCODER_NO_TARGET,
     SMALL_ENCODER_SHORT_WORKSPACE, /* the workspace is smaller than its macro says, or not aligned */
     SMALL_ENCODER_BAD_LENGTH,      /* a sequence is empty or longer than the model allows */
     SMALL_ENCODER_BAD_TOKEN        /* an id is out of range */
@@ -106,7 +107,7 @@ typedef struct small_encoder_output {
 int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_input *input, small_encoder_output *output,
     void *workspace, size_t bytes);
 
-#define SMALL_ENCODER_HEADER 0x2b298319u /* hash of this header, which small_encoder.c compares with its own */
+#define SMALL_ENCODER_HEADER 0x36cf349au /* hash of this header, which small_encoder.c compares with its own */
 
 #ifdef __cplusplus
 }
