@@ -12,6 +12,15 @@ from lib.tap import Report  # noqa: E402
 
 STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 
+MICROCONTROLLERS = {"cm3", "cm4", "rv32"}  # plain C, which runs on every machine
+
+
+def runs(listed):
+    """The targets that attnc --targets says this machine runs, without those of microcontrollers."""
+    lines = [line.split() for line in listed.splitlines()]
+    return [line[0] for line in lines if line[1:] == ["runs"] and line[0] not in MICROCONTROLLERS]
+
+
 report = Report("portability")
 result = report.result
 

@@ -25,7 +25,7 @@ import instructions
 import lengths
 import x86
 from common import (RISCV_TOOLS, STRICT, new_clang, output, report, result, riscv_clang, riscv_cpu,
-                    write_script)
+                    runs, write_script)
 from lib import npy
 from lib.attnc import ATTNC, LONG, QUICK, ROOT, make, run
 from lib.turns import in_turn
@@ -155,8 +155,7 @@ def check(options, job):
 def native():
     spec = "tests/differential/exact_one.attn"
     listed = run_aarch64(["--targets"])
-    if [line.split()[0] for line in listed.stdout.splitlines() if line.endswith(" runs")] != \
-            ["scalar", "neon", "sve", "neondot", "neoni8mm", "sve256", "sve512"]:
+    if runs(listed.stdout) != ["scalar", "neon", "sve", "neondot", "neoni8mm", "sve256", "sve512"]:
         return "attnc --targets: " + output(listed)
     done = run_aarch64(["check", "--small", "--cc", GCC, "--target", "native", spec])
     rows = {line.split()[0] for line in done.stdout.splitlines()[1:-1] if line} - {"target"}

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 
-from common import HERE, STRICT, output, result
+from common import HERE, STRICT, output, result, runs
 from lib.attnc import ATTNC, NO_TARGET, QUICK, run
 from lib.targets import of_processor
 from lib.turns import in_turn
@@ -51,8 +51,7 @@ def processor(folder, natives, job):
     """A problem on one processor, or None."""
     cpu, picked, lacking = job
     listed = run(EMULATOR, "-cpu", cpu, ATTNC, "--targets")
-    here = [line.split()[0] for line in listed.stdout.splitlines() if line.endswith(" runs")]
-    if listed.returncode or here != TARGETS[: TARGETS.index(picked) + 1]:
+    if listed.returncode or runs(listed.stdout) != TARGETS[: TARGETS.index(picked) + 1]:
         return "attnc --targets prints there\n" + output(listed)
 
     def emulated(program, *arguments):
