@@ -1,6 +1,6 @@
-/* A plugin of qemu's that counts the instructions which a program executes in some ranges of addresses. Its arguments are
- * `from=A,to=B`, repeated; at the end it prints the sum. The declarations are those of version 1 of the interface of
- * plugins, whose header Debian does not have. */
+/* A plugin of qemu's that counts the instructions which a program executes in some ranges of addresses. Its arguments
+ * are `from=A,to=B`, repeated; at the end it prints the sum. The declarations are those of version 1 of the interface
+ * of plugins, whose header Debian does not have. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>

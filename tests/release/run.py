@@ -127,6 +127,8 @@ class Release:
             if os.path.basename(path) == "404.html":  # which is served for any path
                 continue
             for link in page.loaded:
+                if link.startswith("data:"):
+                    continue
                 assert not re.match("[a-z]+:|//", link), "%s loads %s" % (path, link)
                 self.leads(path, link, pages)
             for link in page.links:
