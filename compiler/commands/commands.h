@@ -107,7 +107,8 @@ int command_page(int argc, char **argv);
 /* --- compile.c */
 typedef struct CompileOptions {
     const char *usage;           /* of the command, for errors */
-    const char *target, *weights, *budget; /* as the options name them; NULL without */
+    const char *target, *weights; /* as the options name them; NULL without */
+    const struct Budget *budget; /* of footprint.h; NULL without */
     const char *const *targets;  /* [n_targets] of `target` */
     int n_targets;
     const char *words;           /* further words of the command, for the head of the C */

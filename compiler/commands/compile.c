@@ -3,7 +3,6 @@
 #include "footprint.h"
 
 #include "../emit/emit.h"
-#include "../targets/targets.h"
 #include "../project/project.h"
 
 #include <errno.h>
@@ -126,10 +125,8 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     if (in_text) c->options.embedded = packed_bytes(arena, c->program, weights, &c->options.embedded_bytes);
     progress_begin("writing the C of %s", c->model->name);
     compile_until(c, STAGE_C);
-    if (with->budget) {
-        const Budget budget = budget_read(with->usage, with->budget);
-        budget_keep(arena, &budget, c->program, &c->emitted, isa_load(arena, targets[0]));
-    }
+    if (with->budget && targets)
+        budget_keep(arena, with->budget, c->program, &c->emitted, isa_load(arena, targets[0]));
 
     const Emitted *emitted = &c->emitted;
     const char *stem = arena_printf(arena, "%s/%s", folder, c->model->name);
@@ -146,7 +143,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
 
 int command_compile(int argc, char **argv) {
     Arena *arena = arena_new();
-    const char *path, *folder = NULL, *unroll = NULL, *precision = NULL;
+    const char *path, *folder = NULL, *unroll = NULL, *precision = NULL, *budget = NULL;
     bool reproducible = false;
     CompileOptions with = {.usage = usage};
     const Option options[] = {{"-o", .text = &folder},
@@ -155,7 +152,7 @@ int command_compile(int argc, char **argv) {
                               {"--weights", .text = &with.weights},
                               {"--precision", .text = &precision},
                               {"--reproducible", .flag = &reproducible},
-                              {"--budget", .text = &with.budget},
+                              {"--budget", .text = &budget},
                               {"--embed-weights", .flag = &with.embed},
                               {"--runtime", .flag = &with.runtime},
                               {"-v", .flag = &with.verbose}};
@@ -165,8 +162,9 @@ int command_compile(int argc, char **argv) {
         usage_error(usage, "`--unroll` is auto, full or loops, not `%s`", unroll);
     if (with.embed && !with.weights) usage_error(usage, "`--embed-weights` needs `--weights F`");
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
-    budget_read(usage, with.budget);
-    if (with.budget && (with.n_targets != 1 || !isa_load(arena, with.targets[0])->operator_bytes))
+    const Budget bounds = budget_read(usage, budget);
+    if (budget) with.budget = &bounds;
+    if (budget && (with.n_targets != 1 || !isa_load(arena, with.targets[0])->operator_bytes))
         usage_error(usage, "`--budget` needs `--target` with one microcontroller: cm3, cm4, cm55 or rv32");
 
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);

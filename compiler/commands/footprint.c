@@ -49,7 +49,7 @@ static InlineFunction *find_inline(const Count *count, const char *name, size_t 
 
 static bool is_operator(char c) { return c && strchr("-+*/=<>?&|^[(", c); }
 
-/* The operators from `at` to `end`; neighbours are one. */
+/* Counts the operators from `at` to `end`; those side by side count as one. */
 static int64_t count_operators(const Count *count, const char *at, const char *end) {
     int64_t n = 0;
     while (at < end) {
@@ -105,12 +105,13 @@ static const char *function_name(const char *head, const char *brace, size_t *si
 
 static void count_function(Count *count, const char *head, const char *brace, const char *end) {
     size_t size = 0;
-    const char *name = function_name(head, brace, &size), *is_inline = strstr(head, "inline");
+    const char *name = function_name(head, brace, &size);
+    const bool is_inline = memmem(head, (size_t)(brace - head), "inline", strlen("inline")) != NULL;
     const char *equal = memchr(head, '=', (size_t)(brace - head));
     if (!name || equal || strncmp(head, "typedef", 7) == 0) return;
     const int64_t operators = count_operators(count, brace, end), arrays = count_arrays(brace, end);
     if (arrays > count->arrays) count->arrays = arrays;
-    if (!is_inline || is_inline > brace) {
+    if (!is_inline) {
         count->operators += operators;
         count->functions++;
         return;

@@ -24,9 +24,9 @@ Footprint footprint(Arena *arena, const Program *program, const Emitted *emitted
 const char *footprint_flash_text(Arena *arena, const Footprint *f); /* "203.5 kB: weights 164.61 kB, code about …" */
 const char *footprint_ram_text(Arena *arena, const Footprint *f);
 
-/* The value of --budget; 0: no bound. */
+/* The bounds that --budget states. */
 typedef struct Budget {
-    int64_t flash, ram;
+    int64_t flash, ram; /* bytes; 0 without a bound */
 } Budget;
 
 Budget budget_read(const char *usage, const char *text); /* "flash=256k,ram=96k"; NULL: no bound */

@@ -1,4 +1,4 @@
-/* package.c: attnc python, rust and page write a model as another language takes it. */
+/* package.c: attnc python and attnc rust write a model as a package for another language. */
 #include "../package/package.h"
 #include "commands.h"
 
@@ -72,7 +72,6 @@ static int package_command(int argc, char **argv, const char *usage, const Packa
                               {"--precision", .text = &precision}, {"--reproducible", .flag = &reproducible}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
-    if (!with.target) with.target = kind->targets;
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
     check_name(&c);

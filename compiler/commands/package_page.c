@@ -34,14 +34,6 @@ static const char *const *labels_read(Arena *arena, const char *path, const Mode
     return labels;
 }
 
-static void copy_file(Arena *arena, const char *from, const char *to) {
-    size_t size;
-    const char *bytes = file_read(arena, from, MOST_BYTES, &size);
-    OutputFile *output = output_open(arena, to);
-    output_write(output, bytes, size);
-    output_commit(output);
-}
-
 /* All files of the page, which appear together. `cc` may be NULL. */
 static void write_page(Compilation *c, const Page *page, const char *folder, const char *cc, const char *weights) {
     Arena *arena = c->arena;
@@ -53,8 +45,8 @@ static void write_page(Compilation *c, const Page *page, const char *folder, con
     make_folders(arena, folder);
     outputs_hold();
     packed_write(arena, arena_printf(arena, "%s.attnw", stem), c->program, opened);
-    copy_file(arena, modules.simd, arena_printf(arena, "%s_simd.wasm", stem));
-    copy_file(arena, modules.scalar, arena_printf(arena, "%s_scalar.wasm", stem));
+    output_copy(arena, modules.simd, arena_printf(arena, "%s_simd.wasm", stem), MOST_BYTES);
+    output_copy(arena, modules.scalar, arena_printf(arena, "%s_scalar.wasm", stem), MOST_BYTES);
     if (page->tokenizer->path) tokenizer_write(arena, page->tokenizer, folder);
     for (; files->path; files++) write_text(arena, arena_printf(arena, "%s/%s", folder, files->path), files->text);
     outputs_release();

@@ -159,7 +159,8 @@ KernelCall *lower_gemm_tiles(const Lowering *l, const Step *s) {
     return call;
 }
 
-/* Short loops in place of tiles: one row of codes, and the columns of a panel one by one or in fours. */
+/* Whether short loops take the place of tiles. They multiply one row of codes by the columns of a panel, one column or
+ * four at a time. */
 bool multiplies_small(const Lowering *l, const Step *s) {
     return isa_has(l->isa, "small") && buffer_of(l, s->gemm.x)->slot.layout.dtype == DTYPE_U8 &&
            !scale_group(l->plan, s) && !l->unrolled;

@@ -1,5 +1,6 @@
-/* package.h: what stands around the C of a model so that another language can use it: a Python package, a Rust crate, a
- * page for browsers. Each is a list of texts, which the command writes beside the C. */
+/* package.h: what stands around the C of a model so that another language can use it, a Python package or a crate for
+ * Rust. Each is a list of texts, which the command writes beside the C. Pages for browsers have a header of their own,
+ * page.h. */
 #ifndef PACKAGE_H
 #define PACKAGE_H
 
@@ -23,7 +24,6 @@ typedef struct PackageKind {
     const char *(*c_folder)(const Package *package);
     /* The texts of all other files, ended by a NULL path. What the package cannot do is a failure with EXIT_CANNOT. */
     const PackageFile *(*files)(const Package *package);
-    const char *targets; /* of the C, unless --target names others, as "wasm"; NULL: those of attnc compile */
     RuntimePart runtime; /* the files of the runtime beside the C */
     RuntimePart sound;   /* the same of a model that reads a spectrogram, if it is a later part */
     bool tokenizing;     /* the sources of the tokenizer stand in `tokenizer` beside the C where there is a file */

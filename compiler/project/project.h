@@ -96,7 +96,7 @@ const char *project_head(Arena *arena, const char *spec, const char *line);
 TokenizerFile tokenizer_find(Arena *arena, const char *path);
 /* A failure where it has more ids than the model has rows in the table of its texts. */
 void tokenizer_check(Arena *arena, const TokenizerFile *file, const Model *model);
-/* Writes it into the folder; of a GGUF file the keys alone. */
+/* Writes the tokenizer's file into the folder. Of a GGUF file, it writes the keys without the tensors. */
 void tokenizer_write(Arena *arena, const TokenizerFile *file, const char *folder);
 
 /* --- program.c: the text of main.c, of the Makefile, and of a call of the program that shows what it does. */

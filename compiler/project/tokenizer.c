@@ -110,7 +110,7 @@ TokenizerFile tokenizer_find(Arena *arena, const char *path) {
 }
 
 /* The header and the keys, which end with the value of the last one. */
-static void write_keys(Arena *arena, const char *from, OutputFile *output) {
+static void write_keys(Arena *arena, const char *from, const char *to) {
     const MappedFile mapped = file_map(arena, from);
     const GgufFile file = gguf_read(arena, mapped);
     const uint8_t *end = mapped.data + GGUF_KEYS_AT;
@@ -118,19 +118,15 @@ static void write_keys(Arena *arena, const char *from, OutputFile *output) {
         const uint8_t *behind = gguf_end(&file.entries[i]);
         if (behind > end) end = behind;
     }
+    OutputFile *output = output_open(arena, to);
     output_write(output, mapped.data, GGUF_TENSORS_AT);
     output_write(output, (const uint8_t[8]){0}, 8);
     output_write(output, mapped.data + GGUF_TENSORS_AT + 8, (size_t)(end - mapped.data) - GGUF_TENSORS_AT - 8);
+    output_commit(output);
 }
 
 void tokenizer_write(Arena *arena, const TokenizerFile *file, const char *folder) {
-    OutputFile *output = output_open(arena, in_folder(arena, folder, file->name));
-    if (file->name == names[GGUF]) {
-        write_keys(arena, file->path, output);
-    } else {
-        size_t size;
-        const char *bytes = file_read(arena, file->path, MOST_BYTES, &size);
-        output_write(output, bytes, size);
-    }
-    output_commit(output);
+    const char *to = in_folder(arena, folder, file->name);
+    if (file->name == names[GGUF]) write_keys(arena, file->path, to);
+    else output_copy(arena, file->path, to, MOST_BYTES);
 }

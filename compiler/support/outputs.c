@@ -66,6 +66,14 @@ void output_commit(OutputFile *output) {
     if (!held) output_rename(output);
 }
 
+void output_copy(Arena *arena, const char *from, const char *to, size_t most) {
+    size_t size;
+    const char *bytes = file_read(arena, from, most, &size);
+    OutputFile *output = output_open(arena, to);
+    output_write(output, bytes, size);
+    output_commit(output);
+}
+
 void outputs_discard(void) {
     for (OutputFile *output = open_outputs; output; output = output->next) {
         if (output->stream) fclose(output->stream);

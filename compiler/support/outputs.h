@@ -14,6 +14,7 @@ OutputFile *output_open(Arena *arena, const char *path);
 void output_write(OutputFile *output, const void *bytes, size_t size);
 void output_seek(OutputFile *output, uint64_t offset); /* for a header that is written last */
 void output_commit(OutputFile *output);                /* flushes, checks, syncs and renames the file */
+void output_copy(Arena *arena, const char *from, const char *to, size_t most); /* of a file of at most so many bytes */
 void outputs_discard(void);                            /* removes all files that are not committed */
 
 /* Files that are committed between these two calls are renamed by the second one, together and in their order, so that
