@@ -16,11 +16,11 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import scratch  # noqa: E402
-from lib.attnc import ATTNC, COMPILERS, LONG, NO_TARGET, QUICK  # noqa: E402
+from lib.attnc import ATTNC, COMPILERS, NO_TARGET, QUICK  # noqa: E402
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.targets import listed, of_processor  # noqa: E402
-from lib.turns import in_turn, turn  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -161,11 +161,12 @@ def program(stem, folder, main, cc, flags):
 
 
 def variants():
-    """Compilers and flags, of which all give the same bits; half of them take turns with the commits."""
-    always = [["-O2"], ["-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast"]]
-    more = [["-O0"], ["-std=gnu11", "-O1"], ["-std=gnu11", "-O2", "-march=native"]]
-    in_turn = [] if QUICK else more if LONG else [more[0], more[1 + turn() % 2]]
-    return [(cc, flags) for cc in COMPILERS for flags in always + in_turn]
+    """Compilers and flags, of which all give the same bits; but for the first and the last, they take turns with the
+    commits."""
+    flags = [["-O2"], ["-O0"], ["-std=gnu11", "-O1"], ["-std=gnu11", "-O2", "-march=native"],
+             ["-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast"]]
+    first, *more, last = [(cc, each) for cc in COMPILERS for each in flags]
+    return [first, *([] if QUICK else in_turn(more, 4)), last]
 
 
 def same_bits(stem, folder, name, seq, width, targets=tuple(DEFAULT)):
@@ -434,7 +435,7 @@ def main():
     specs = (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48), ("single", 5, 16))
     jobs = [(of_spec, *spec) for spec in specs]
     jobs += [(narrow, name) for name in in_turn(["int8_rows", "int4_rows", "bf16_rows", "cache_int8", "experts_rows"])]
-    jobs += [(of_target, target) for target in of_processor() if target not in ("scalar", "avxvnni")]
+    jobs += [(of_target, target) for target in in_turn([name for name in of_processor() if name not in ("scalar", "avxvnni")])]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         submitted = [pool.submit(*job) for job in jobs]
         scratch.try_all(pool, result)

@@ -17,7 +17,7 @@ from lib import attnc as lib  # noqa: E402
 from lib.attnc import FIXTURES, QUICK, TESTS, UNOPTIMIZED  # noqa: E402
 from lib.browser import WIDTHS, see  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
-from lib.turns import in_turn  # noqa: E402
+from lib.turns import has_turn, in_turn  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DECODER, TABLE = os.path.join(HERE, "decoder.attn"), os.path.join(HERE, "table.attn")
@@ -447,8 +447,8 @@ class Compare:
 
     def test_minilm(self):
         """200 texts of many lengths through the shape of MiniLM."""
-        if QUICK:
-            raise Skip("a large model")
+        if QUICK or not has_turn("minilm", 3):
+            raise Skip("every third commit; ATTNC_LONG=1 runs it")
         chosen, longest = random.Random(8), 64
         lengths = [chosen.randint(3, longest) for _ in range(200)]
         ids = [chosen.randrange(30522) if k < n else 0 for n in lengths for k in range(longest)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""small/NAME: `attnc check --small` of every spec of tests/families/ and this folder that can be emitted, and of half
-of specs/, each on one of the targets of this machine, which take turns with the commits. full/NAME: whole models, or
+"""small/NAME: `attnc check --small` of every spec of specs/, tests/families/ and this folder that can be emitted, each
+on one of the targets of this machine; specs and targets take turns with the commits. full/NAME: whole models, or
 given lengths. sse2/NAME: the target that only those get who name it, on some specs. mutated/NAME: check sees a changed
 kernel, names its tensor, and the command that it prints fails likewise. outside/NAME: the same of code that touches
 one byte or number beside the memory of a call, or writes what it may only read. emitted/NAME: what every C compiler
@@ -9,8 +9,8 @@ has to say about the emitted C, its size, its stack, its symbols, and that the s
 small/NAME also compares the bits of all outputs with bits.txt, a row a spec and a column a target: they are the same
 on every machine, whatever compiles the C. `run.py --refresh-bits [NAME…]` computes the list again (of these specs).
 
-Environment: ATTNC_QUICK=1 checks fewer specs, ATTNC_LONG=1 all of everything, on every target; else half of
-what takes long, in turn with the commits."""
+Environment: ATTNC_QUICK=1 checks fewer specs, ATTNC_LONG=1 all of everything, on every target; else a
+part of what takes long, in turn with the commits."""
 
 import concurrent.futures
 import functools
@@ -193,9 +193,10 @@ def in_turn(tests, quick, parts=2):
 
 def checks():
     jobs, targets, specs = [], sorted(here(on_request=False)), small_specs()
-    # the published ones and the families have the kernels of the others: half of them have their turn
+    # the published ones and the families have the kernels of the others: a quarter of them has its turn
     repeating = [spec for spec in specs if spec.startswith("specs/") or "families" in spec]
-    passed_over = set(repeating) - set(turns.in_turn(repeating))
+    others = [spec for spec in specs if spec not in repeating]
+    passed_over = set(specs) - set(turns.in_turn(repeating, 4)) - set(turns.in_turn(others))
     for spec in specs:
         if stem(spec) in QUICK_SPECS or not (QUICK or spec in passed_over):
             # the families repeat what the specs of this folder take apart on every target: the best one is enough
@@ -203,9 +204,9 @@ def checks():
             # intrinsics without optimization take half the time, and have the same bits; plain C is slow that way
             cheap = ["--target", target] + (["--cc", UNOPTIMIZED] if target != "scalar" else [])
             jobs.append(("small", spec, ["--small", "--bits"] + ([] if LONG else cheap)))
-    jobs += [("full", spec, options) for spec, options in in_turn(FULL, 1, 3)]
+    jobs += [("full", spec, options) for spec, options in in_turn(FULL, 1, 6)]
     if platform.machine() == "x86_64":
-        jobs += [("sse2", spec, ["--target", "sse2", *options]) for spec, options in in_turn(SSE2, 3)]
+        jobs += [("sse2", spec, ["--target", "sse2", *options]) for spec, options in in_turn(SSE2, 3, 4)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, fine, notes, skip in pool.map(functools.partial(check, listed=listed_bits()), jobs):
             result(name, fine, notes, skip)
@@ -214,8 +215,8 @@ def checks():
 def check_tiles():
     """Products of integers are exact, so that tiles, emulated or not, give the bits of vectors. Those of floats give
     the same bits emulated and not."""
-    jobs = [(spec, ["avx512vnni"], options) for spec, options in in_turn(TILES, 2)]
-    for spec, vectors, options in jobs + [(spec, [], options) for spec, options in in_turn(TILES_OF_FLOATS, 2)]:
+    jobs = [(spec, ["avx512vnni"], options) for spec, options in in_turn(TILES, 2, 4)]
+    for spec, vectors, options in jobs + [(spec, [], options) for spec, options in in_turn(TILES_OF_FLOATS, 2, 3)]:
         runs = [attnc("check", spec, "--bits", "--target", target, *options) for target in vectors]
         runs += [attnc("check", spec, "--bits", "--target", "amx", "--emulate", *options)]
         if lacks_target(runs[0]):
@@ -550,7 +551,7 @@ def main():
     mutations()
     outside()
     crash_in_pool()
-    together(emitted, [(spec,) for spec in (EMITTED[1:2] if QUICK else EMITTED)])
+    together(emitted, [(spec,) for spec in (EMITTED[1:2] if QUICK else turns.in_turn(EMITTED))])
     with tempfile.TemporaryDirectory() as folder:
         compile_times(folder)
         figures(folder)

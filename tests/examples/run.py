@@ -22,6 +22,7 @@ from lib.attnc import ATTNC, COMPILERS, FIXTURES, ROOT  # noqa: E402
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Report, Skip  # noqa: E402
 from lib.targets import of_processor  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
 
 SMALL_VOCAB = os.path.join(ROOT, "tests", "tokenizers", "fixtures", "vocab.txt")
 SENTENCES = os.path.join(ROOT, "examples", "similarity", "sentences.txt")
@@ -589,7 +590,7 @@ class Demo(Tests):
 
 
 class Models(Tests):
-    """docs/models.md: models_page.py runs its commands"""
+    """docs/models.md: models_page.py runs its commands, half of them in turn with the commits"""
     def test_models_page_one_step(self):
         models_page.one_step(self.scratch, sys.modules[__name__])
 
@@ -699,7 +700,8 @@ def attempt_all(report, scratch, tests):
     folder = os.path.join(scratch, tests.__name__)
     os.mkdir(folder)
     instance = tests(folder)
-    for name in [name for name in vars(tests) if name.startswith("test_")]:
+    names = [name for name in vars(tests) if name.startswith("test_")]
+    for name in in_turn(names) if tests is Models else names:
         cases = [(t, n) for t in TARGETS for n in ("1", "2")] if name == "test_real_embeddings" else [()]
         for case in cases:
             report.attempt("_".join([name[len("test_"):], *case]), getattr(instance, name), *case)

@@ -24,7 +24,7 @@ from lib.tap import Skip, run_tests  # noqa: E402
 from lib.turns import turn  # noqa: E402
 
 SEARCH = os.environ.get("ATTNC_FUZZ_SECONDS")
-SECONDS, FEWER = int(SEARCH or (3 if QUICK else 10)), int(SEARCH or 3)  # in turn, each for the one or the other
+SECONDS, FEWER = int(SEARCH or (3 if QUICK else 10)), int(SEARCH or 2)  # in turn, each for the one or the other
 LIMITS = ["-rss_limit_mb=2048", *(["-timeout=5"] if SEARCH else ["-timeout=15", "-seed=1"])]
 SANITIZERS = "allocator_may_return_null=1:max_allocation_size_mb=512:detect_leaks=1:quarantine_size_mb=32"
 EMPTY_TARGET = "int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n > 9 ? 0 : 0; }"
@@ -71,8 +71,8 @@ def story(name, said, data):
 
 
 def fuzz(name, folder):
-    """None, or the story of what was found in its seconds: more in every second commit."""
-    in_turn = LONG or (list(seeds.TARGETS).index(name) + turn()) % 2 == 0
+    """None, or the story of what was found in its seconds: more in every fourth commit."""
+    in_turn = LONG or (list(seeds.TARGETS).index(name) + turn()) % 4 == 0
     seconds = SECONDS if in_turn else FEWER
     seeds.write(folder, name)
     os.makedirs(os.path.join(folder, "corpus"))

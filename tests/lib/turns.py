@@ -2,6 +2,7 @@
 import functools
 import os
 import subprocess
+import zlib
 
 from .attnc import LONG
 
@@ -17,6 +18,11 @@ def commit():
 def turn():
     """The hash as a number; ATTNC_TURN=N says another, so that each turn of a commit can be had."""
     return int(os.environ.get("ATTNC_TURN") or str(int(commit()[:8], 16)))
+
+
+def has_turn(name, parts=2):
+    """Whether a test of this name has its turn, which comes with one of `parts` commits."""
+    return LONG or (zlib.crc32(name.encode()) + turn()) % parts == 0
 
 
 def in_turn(items, parts=2):

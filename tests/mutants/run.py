@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """mutants/NAME: a wrong of named.txt or named_narrow.txt, in a copy of the tree, is caught by the test that the table
-names. Each commit takes its own 8 of them in turn, 2 with ATTNC_QUICK=1, and with ATTNC_LONG=1 all that --all takes.
+names. Each commit takes its own 5 of them in turn, 2 with ATTNC_QUICK=1, and with ATTNC_LONG=1 all that --all takes.
 Speaks TAP.
 
     run.py --all [--seed N] [NAME…]     `make mutants`: all of them, and those that chance makes (mutate.py), as a
@@ -25,7 +25,7 @@ from lib.tap import Report  # noqa: E402
 from lib.turns import turn  # noqa: E402
 from tree import Trees, Wrong  # noqa: E402
 
-IN_TURN = 2 if QUICK else 8
+IN_TURN = 2 if QUICK else 5
 WORKERS = min(2, os.cpu_count() or 1)
 SEED = 1
 REPORT = Report("mutants")

@@ -8,8 +8,8 @@ the documentation names.
 native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do not
 show; `check --small`. TAP on stdout.
 
-What runs under an emulator takes turns with the commits: a third of the processors, half of the specs elsewhere, and
-attnc on aarch64 with every second one. Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out, and most specs
+What runs under an emulator takes turns with the commits: a quarter of the processors and of the specs elsewhere, and
+attnc on aarch64 with every fourth one. Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out, and most specs
 elsewhere; ATTNC_LONG=1 takes all of them."""
 
 import concurrent.futures
@@ -208,9 +208,9 @@ def tests():
     for quads in [4] if QUICK else in_turn([1, 2, 4], 3):
         result(f"isa/sve of {16 * quads} bytes", isa_sve(quads))
     here = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
-    for spec in list(EMITTED)[:1] if QUICK else in_turn(list(EMITTED)):
+    for spec in list(EMITTED)[:1] if QUICK else in_turn(list(EMITTED), 3):
         result("emitted/" + os.path.basename(spec), emitted(spec, compilers + newer + here))
-    if QUICK or not in_turn(["attnc on aarch64"]):
+    if QUICK or not in_turn(["attnc on aarch64"], 4):
         return
     skip, problem = build()
     result("build", problem, skip)

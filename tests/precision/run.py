@@ -14,7 +14,7 @@ from lib import npy, safetensors  # noqa: E402
 from lib.attnc import COMPILERS, FIXTURES, QUICK, UNOPTIMIZED, attnc, run  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
 from lib.targets import here  # noqa: E402
-from lib.turns import in_turn  # noqa: E402
+from lib.turns import has_turn, in_turn  # noqa: E402
 
 SPEC = "specs/small_encoder.attn"
 FORGED = """#include "small_encoder.h"
@@ -136,7 +136,7 @@ class Precision:
         some = in_turn(["int8", "bf16", "int4", "weights=int8:32,activations=int8", "cache=int8",
                         "weights=int4:32:offset,activations=int8", "weights=int8,activations=int8:smooth",
                         "weights=int8,activations=int8:smooth:3", "weights=int4:64,activations=int8:smooth:1",
-                        "weights=int4:32:halves,activations=int8"])
+                        "weights=int4:32:halves,activations=int8"], 4)
         for precision in some:
             for spec in ("specs/by_hand.attn", "tests/differential/unrolled_pair.attn"):
                 done = attnc("check", spec, "--precision", precision, "--cc", UNOPTIMIZED, status=0).stdout
@@ -231,8 +231,10 @@ class Precision:
         """How much worse stories of 260,000 weights predict 24 texts that they draw themselves. The standard deviation
         of the means is 1 % for int4."""
         model = os.path.join(FIXTURES, "models", "stories260K")
-        if not FIXTURES or not os.path.exists(model) or QUICK:
-            raise Skip("there is no stories260K in $ATTNC_FIXTURES" if not QUICK else "ATTNC_QUICK is set")
+        if not FIXTURES or not os.path.exists(model):
+            raise Skip("there is no stories260K in $ATTNC_FIXTURES")
+        if QUICK or not has_turn("perplexity", 3):
+            raise Skip("every third commit; ATTNC_LONG=1 runs it")
         spec, weights = self.folder + "/stories.attn", model + "/model.safetensors"
         attnc("import", model, "-o", spec, status=0)
         with open(spec, encoding="utf-8") as file:

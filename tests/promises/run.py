@@ -26,7 +26,7 @@ from lib.turns import in_turn  # noqa: E402
 TARGETS = of_processor(on_request=False)
 ALL_LEVELS = ("-O0", "-O1", "-O2", "-O3")
 FIRST = ("clang" if "clang" in COMPILERS else COMPILERS[0], "-O2")  # the program that tries; others give its hash
-SPECS = {  # and the builds beside FIRST that give its bits, of `all` half in turn; decode and codegen try some, too
+SPECS = {  # and the builds beside FIRST that give its bits, of `all` a third in turn; decode and codegen try some, too
     "tests/differential/alone_additive.attn": "all",
     "tests/codegen/single.attn": "all",
     "tests/differential/norm_post.attn": (("gcc", "-O0"), ("clang", "-O3"), ("gcc", "-O3")),
@@ -58,7 +58,7 @@ def builds_of(spec):
         chosen = (("gcc", "-O1"),) if chosen == "all" else "none"
     if chosen == "all" or LONG:
         builds = [(cc, level) for cc in COMPILERS for level in ALL_LEVELS if (cc, level) != FIRST]
-        chosen = in_turn(builds)
+        chosen = in_turn(builds, 3)
     return [build for build in chosen if build[0] in COMPILERS and build != FIRST] if chosen != "none" else []
 
 
@@ -98,7 +98,7 @@ def all_warnings(scratch):
     wrong = []
     specs = sorted(glob.glob("tests/differential/*.attn", root_dir=ROOT) + ["tests/fuzz/inputs/loaded.attn"])
     specs += sorted(glob.glob("tests/fuzz/pinned/specs/*.attn", root_dir=ROOT))
-    for at, spec in enumerate(specs[:: 12 if QUICK else 1]):
+    for at, spec in enumerate(specs[::12] if QUICK else in_turn(specs)):
         try:
             warnings(spec, scratch, COMPILERS if LONG else [COMPILERS[at % len(COMPILERS)]])
         except AssertionError as why:
