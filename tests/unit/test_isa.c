@@ -52,6 +52,23 @@ static void declare_vector(Arena *arena, Text *c, const Isa *isa, const char *na
     text_printf(c, "    %s %s = %s;\n", type, name, spell(arena, isa, integers ? "load_4i8" : "load", from, NULL));
 }
 
+static int count_kind(const IsaOp *op, IsaKind kind) {
+    int count = 0;
+    for (int k = 0; k < op->param_count; k++) count += op->kinds[k] == kind;
+    return count;
+}
+
+/* Vectors that an operation sets are stored one behind the other. */
+static void store_set(Arena *arena, Text *c, const Isa *isa, const IsaOp *op) {
+    int lanes = 0;
+    for (int k = 0; k < op->param_count; k++) {
+        if (op->kinds[k] != ISA_SET) continue;
+        const char *to = arena_printf(arena, "out + %d", lanes);
+        text_printf(c, "    %s;\n", spell(arena, isa, "store", to, op->params[k]));
+        lanes += (int)isa->width;
+    }
+}
+
 static void store_result(Arena *arena, Text *c, const Isa *isa, bool integers) {
     const char *store = sizeless_store(arena, isa);
     if (store && !integers) store = spell(arena, isa, "store", "out", "result");
@@ -77,6 +94,9 @@ static void declare_params(Arena *arena, Text *c, const Isa *isa, const IsaOp *o
         case ISA_NIBBLE:
             text_printf(c, "    const int %s = *(const unsigned char *)(const void *)in[0] & 7;\n", name);
             break;
+        case ISA_SET:
+            if (vectors) text_printf(c, "    %s %s;\n", isa->type, name);
+            continue;
         case ISA_WRITE: text_printf(c, "    float *%s = out;\n", name); break;
         case ISA_WRITE8: text_printf(c, "    unsigned char *%s = (unsigned char *)out;\n", name); break;
         case ISA_PAIRS:
@@ -102,6 +122,7 @@ static void print_run(Arena *arena, Text *c, const Isa *isa, const IsaOp *op) {
                 isa_with_prefix(arena, isa->attribute, "test"), op->name);
     declare_params(arena, c, isa, op, true);
     if (op->result == ISA_VOID) text_printf(c, "    %s;\n", spelled);
+    store_set(arena, c, isa, op);
     if (op->result == ISA_FLOAT) text_printf(c, "    out[0] = %s;\n", spelled);
     if (op->result == ISA_VECTOR || are_integers(op->result)) {
         const bool integers = op->result != ISA_VECTOR;
@@ -142,7 +163,9 @@ static void print_want(Arena *arena, Text *c, const Isa *isa, const IsaOp *op) {
         text_printf(c, "    for (size_t i = 0; i < W; i++) %s[i] = (unsigned char)(%s);\n", op->params[0], op->meaning);
     else if (are_integers(op->result))
         text_printf(c, "    for (size_t i = 0; i < W; i++) out[i] = float_of(%s);\n", op->meaning);
-    else text_printf(c, "    for (size_t i = 0; i < W; i++) out[i] = (float)(%s);\n", op->meaning);
+    else
+        text_printf(c, "    for (size_t i = 0; i < %d * W; i++) out[i] = (float)(%s);\n",
+                    count_kind(op, ISA_SET) ? count_kind(op, ISA_SET) : 1, op->meaning);
     text_printf(c, "}\n\n");
 }
 
@@ -300,22 +323,23 @@ static const char epilogue[] =
     "}\n"
     "static int try_op(size_t k, float *const *ends, float *end) {\n"
     "    const float *in[8];\n"
-    "    float want[W], got[W];\n"
+    "    const size_t vectors = ops[k].sets ? ops[k].sets : 1; /* that are stored, or halves of which are read */\n"
+    "    float want[6 * W], got[6 * W];\n"
     "    size_t count = ops[k].fixed ? ops[k].fixed : 1 + (next() >> 8) % W;\n"
     "    size_t written = ops[k].reduced ? 1 : ops[k].counted ? count : W;\n"
     "    for (size_t j = 0; j < ops[k].params; j++) {\n"
     "        int counted = ops[k].kinds[j] == ISA_READ && ops[k].counted;\n"
     "        int halves = ops[k].kinds[j] == ISA_READ16, bytes = ops[k].kinds[j] == ISA_READ8;\n"
     "        size_t size = ops[k].kinds[j] == ISA_TABLE ? 16 : counted ? count : W;\n"
-    "        if (halves || bytes) size = halves ? (W + 1) / 2 : (W + 3) / 4;\n"
+    "        if (halves || bytes) size = halves ? (vectors * W + 1) / 2 : (W + 3) / 4;\n"
     "        float *lanes = ends[j] - size;\n"
     "        for (size_t i = 0; i < size; i++) lanes[i] = flushed(draw(ops[k].kinds[j]));\n"
     "        in[j] = lanes;\n"
     "    }\n"
-    "    for (size_t i = 0; i < W; i++) want[i] = got[i] = (float)(100 + i);\n"
+    "    for (size_t i = 0; i < vectors * W; i++) want[i] = got[i] = (float)(100 + i);\n"
     "    ops[k].want(in, count, want);\n"
     "    runs[k](in, count, got);\n"
-    "    for (size_t i = 0; i < W; i++)\n"
+    "    for (size_t i = 0; i < vectors * W; i++)\n"
     "        if (differs(got[i], want[i], ops[k].integers || ops[k].bytes)) {\n"
     "            printf(\"%s, lane %d: got %a, want %a\\n\", ops[k].name, (int)i, (double)got[i], (double)want[i]);\n"
     "            return 1;\n"
@@ -361,8 +385,8 @@ static const char *make_meanings(Arena *arena, const Isa *isa) {
     text_printf(&c, "%s", prelude);
     for (size_t i = 0; i < isa->op_count; i++) print_want(arena, &c, isa, &isa->ops[i]);
     text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n"
-                    "    int counted, stores, bytes, reduced, integers;\n    size_t fixed, params;\n    int kinds[8];\n"
-                    "} ops[] = {\n");
+                    "    int counted, stores, bytes, reduced, integers;\n    size_t fixed, sets, params;\n"
+                    "    int kinds[8];\n} ops[] = {\n");
     for (size_t i = 0; i < isa->op_count; i++) {
         const IsaOp *op = &isa->ops[i];
         int fixed = count_in_name(op->name), counted = fixed != 0, stores = 0, bytes = 0;
@@ -371,8 +395,9 @@ static const char *make_meanings(Arena *arena, const Isa *isa) {
             bytes |= op->kinds[k] == ISA_WRITE8;
             stores |= op->kinds[k] == ISA_WRITE || bytes;
         }
-        text_printf(&c, "    {\"%s\", want_%s, %d, %d, %d, %d, %d, %d, %d, {0", op->name, op->name, counted, stores,
-                    bytes, op->result == ISA_FLOAT, are_integers(op->result), fixed, op->param_count);
+        text_printf(&c, "    {\"%s\", want_%s, %d, %d, %d, %d, %d, %d, %d, %d, {0", op->name, op->name, counted, stores,
+                    bytes, op->result == ISA_FLOAT, are_integers(op->result), fixed, count_kind(op, ISA_SET),
+                    op->param_count);
         for (int k = 0; k < op->param_count; k++) text_printf(&c, "%s%d", k ? ", " : " + ", (int)op->kinds[k]);
         text_printf(&c, "}},\n");
     }
@@ -475,6 +500,7 @@ static void test_tables_agree(void **state) {
                                                    (isa_has(isa, "dot_of_nibbles") ? 4 : 0) +
                                                    (isa_has(isa, "dot_of_row_pairs") ? 7 : 0) +
                                                    isa_has(isa, "spaced_prefetch") +
+                                                   (isa_has(isa, "groups_of_f16") ? 2 : 0) +
                                                    (isa_has(isa, "order_of_bits") ? 2 : 0));
         if (isa->fused) assert_true(isa_find(isa, "mul_add") && isa_find(isa, "mul_sub"));
         for (size_t i = 0; i < first->op_count; i++) {
