@@ -11,17 +11,18 @@ from lib.attnc import ATTNC, NO_TARGET, QUICK, run
 from lib.turns import in_turn
 
 SPEC = "tests/codegen/small.attn"
-# A name, the targets from the best one on, a compiler, an emulator, what both need; and processors with what each runs.
-KINDS = [
-    ("sve", ["sve512", "sve256", "sve", "neon"], ["aarch64-linux-gnu-gcc"], "qemu-aarch64",
-     ["aarch64-linux-gnu-gcc", "qemu-aarch64"],
-     [("cortex-a72", 1), ("max,sve-max-vq=1", 2), ("max,sve-max-vq=2", 3), ("max,sve-max-vq=4", 4),
-      ("max,sve=off", 1), ("max,sve-max-vq=3", 3), ("max,sve-max-vq=8", 4), ("max,sve-max-vq=16", 4)]),
-    # Without vectors of the compiler's own, the program runs on processors that lack them.
-    ("rvv", ["rvv512", "rvv256", "rvv", "scalar"],
-     [*riscv_clang(), "-fno-vectorize", "-fno-slp-vectorize", "-mno-implicit-float"], "qemu-riscv64", RISCV_TOOLS,
-     [("rv64,v=false", 1), *((riscv_cpu(16 * n), count) for n, count in ((1, 2), (2, 3), (4, 4), (8, 4)))]),
-]
+# Targets from the best one on, a compiler, an emulator, what both need; and processors with the number of targets that
+# each runs.
+SVE = (["sve512", "sve256", "sve", "neon"], ["aarch64-linux-gnu-gcc"], "qemu-aarch64",
+       ["aarch64-linux-gnu-gcc", "qemu-aarch64"],
+       [("cortex-a72", 1), ("max,sve-max-vq=1", 2), ("max,sve-max-vq=2", 3), ("max,sve-max-vq=4", 4),
+        ("max,sve=off", 1), ("max,sve-max-vq=3", 3), ("max,sve-max-vq=8", 4), ("max,sve-max-vq=16", 4)])
+# Without vectors of the compiler's own, the program runs on processors that lack them.
+RVV = (["rvv512", "rvv256", "rvv", "scalar"],
+       [*riscv_clang(), "-fno-vectorize", "-fno-slp-vectorize", "-mno-implicit-float"], "qemu-riscv64", RISCV_TOOLS,
+       [("rv64,v=false", 1), *((riscv_cpu(16 * n), count) for n, count in ((1, 2), (2, 3), (4, 4), (8, 4)))])
+# Groups of registers hold the vectors of f16 weights in another way if registers are longer than vectors.
+KINDS = [("sve", "f32", *SVE), ("rvv", "f32", *RVV), ("rvv_f16", "weights=f16", *RVV)]
 
 
 def processor(program, emulator, targets, job):
@@ -42,9 +43,9 @@ def processor(program, emulator, targets, job):
 
 
 def check(kind, folder):
-    name, targets, cc, emulator, _, processors = kind
+    name, precision, targets, cc, emulator, _, processors = kind
     done = run(ATTNC, "compile", SPEC, "-o", folder, "--target", ",".join(targets), "--weights", "random:5",
-               "--embed-weights")
+               "--embed-weights", "--precision", precision)
     program = f"{folder}/{name}"
     if done.returncode == 0:
         done = run(*cc, *STRICT, "-static", "-I", folder, HERE + "/encoder.c", folder + "/small.c", "-o", program)
@@ -64,7 +65,7 @@ def check(kind, folder):
 
 def tests():
     for kind in KINDS:
-        absent = [tool for tool in kind[4] if not shutil.which(tool)]
+        absent = [tool for tool in kind[5] if not shutil.which(tool)]
         if absent:
             result(kind[0], skip=f"{absent[0]} is not there: scripts/install_packages.sh test")
             continue
