@@ -1206,12 +1206,12 @@ typedef struct Compilation {
     Diagnostics diagnostics;
     Precision precision; /* of the blocks of the spec that state none; zeros are f32 */
     bool reproducible;   /* every target gives the same bits; before STAGE_PLAN */
-    bool small;          /* the least memory, for microcontrollers; before STAGE_PLAN */
     Ast *ast;
     Model *model;
     Module *module;
     Program *program;
-    EmitOptions options; /* for STAGE_SCHEDULE and STAGE_C, which sets layout_hash */
+    EmitOptions options; /* for STAGE_SCHEDULE and STAGE_C, which sets layout_hash. STAGE_PLAN reads the targets: a
+                          * plan for microcontrollers takes the least memory; without targets none is meant */
     struct Schedule **schedules; /* one for each target, ended by NULL */
     Emitted emitted;
     void (*after)(const struct Compilation *c, void *with); /* called after each stage, for --dump; or NULL */

@@ -190,7 +190,8 @@ static Compilation load_graphs(const Checker *c, Source *source, bool maps) {
     Compilation spec = compilation_quiet(c->arena, source);
     spec.precision = c->precision;
     spec.reproducible = c->reproducible;
-    spec.small = c->target && targets_are_small(&c->target, 1);
+    spec.options.targets = &c->target;
+    spec.options.n_targets = c->target != NULL;
     compile_until(&spec, STAGE_MODEL);
     if (c->cases.small) spec.model = model_small(c->arena, spec.model);
     if (maps) model_export_all(spec.model);

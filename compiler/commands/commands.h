@@ -133,6 +133,8 @@ const char *name_option(Arena *arena, const char *usage, const char *name);
 /* Takes a spec to a stage; errors of the spec are printed and end the program. */
 Compilation spec_load(Arena *arena, const char *path, Precision precision, Stage last);
 void spec_compile(Compilation *c, Stage last);
+/* Takes a spec to STAGE_PLAN for the targets that the command names; n 0: those of a processor with memory enough. */
+void spec_plan(Compilation *c, const char *const *targets, int n);
 /* Loads what --weights names: a .attnw file, for which the spec is taken to STAGE_PLAN, or anything that weights_load
  * takes. The spec must be at STAGE_GRAPH. */
 Weights *load_weights(Compilation *c, const char *source, bool verbose);

@@ -107,8 +107,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     Arena *arena = c->arena;
     const char *target = with->target, *const *targets = with->targets;
     int n_targets = with->n_targets;
-    c->small = targets && targets_are_small(targets, n_targets);
-    spec_compile(c, STAGE_PLAN);
+    spec_plan(c, targets, n_targets);
     if (!target) {
         target = default_targets(arena, graph_rows_dtype(c->module->forward), c->program->arithmetic);
         targets = option_targets(arena, with->usage, target, &n_targets);

@@ -71,7 +71,6 @@ int command_dump(int argc, char **argv) {
         target = default_targets(arena, graph_rows_dtype(c.module->forward), ARITHMETIC_FREE);
         targets = option_targets(arena, usage, target, &n_targets);
     }
-    c.small = targets_are_small(targets, n_targets);
     c.options.targets = targets;
     c.options.n_targets = n_targets;
     spec_compile(&c, dump.last);

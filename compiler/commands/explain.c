@@ -185,8 +185,7 @@ int command_explain(int argc, char **argv) {
                               {"--precision", .text = &precision}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_GRAPH);
-    c.small = target && targets_are_small(&target, 1);
-    spec_compile(&c, STAGE_PLAN);
+    spec_plan(&c, &target, target != NULL);
     Explain x = {.arena = arena, .module = c.module, .plan = c.program->entries[ENTRY_FORWARD]};
     choose_targets(&x, target);
     Length bound = call_bound(x.plan);

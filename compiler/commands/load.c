@@ -15,6 +15,12 @@ void spec_compile(Compilation *c, Stage last) {
     fail("%s: %s", c->source->path, counted(c->arena, c->diagnostics.errors, "error"));
 }
 
+void spec_plan(Compilation *c, const char *const *targets, int n) {
+    c->options.targets = targets;
+    c->options.n_targets = n;
+    spec_compile(c, STAGE_PLAN);
+}
+
 Arithmetic arithmetic_of(const Compilation *c) {
     return c->reproducible ? reproducible_arithmetic(c->module) : ARITHMETIC_FREE;
 }
