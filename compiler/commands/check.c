@@ -190,8 +190,6 @@ static Compilation load_graphs(const Checker *c, Source *source, bool maps) {
     Compilation spec = compilation_quiet(c->arena, source);
     spec.precision = c->precision;
     spec.reproducible = c->reproducible;
-    spec.options.targets = &c->target;
-    spec.options.n_targets = c->target != NULL;
     compile_until(&spec, STAGE_MODEL);
     if (c->cases.small) spec.model = model_small(c->arena, spec.model);
     if (maps) model_export_all(spec.model);
@@ -203,7 +201,7 @@ static bool check_spec(Checker *c) {
     /* errors and notes are of the whole spec */
     Source *source = spec_load(c->arena, c->path, c->precision, STAGE_GRAPH).source;
     Compilation plain = load_graphs(c, source, false);
-    compile_until(&plain, STAGE_PLAN); /* refuses the spec before anything is computed */
+    spec_plan(&plain, &c->target, c->target != NULL); /* refuses the spec before anything is computed */
     c->rows = graph_rows_dtype(plain.module->forward);
     c->arithmetic = plain.program->arithmetic;
     choose_targets(c);

@@ -135,8 +135,8 @@ Compilation spec_load(Arena *arena, const char *path, Precision precision, Stage
 void spec_compile(Compilation *c, Stage last);
 /* Takes a spec to STAGE_PLAN for the targets that the command names; n 0: those of a processor with memory enough. */
 void spec_plan(Compilation *c, const char *const *targets, int n);
-/* Loads what --weights names: a .attnw file, for which the spec is taken to STAGE_PLAN, or anything that weights_load
- * takes. The spec must be at STAGE_GRAPH. */
+/* Loads what --weights names: a .attnw file or anything that weights_load takes. The spec must be at STAGE_GRAPH, and
+ * stays at its stage. */
 Weights *load_weights(Compilation *c, const char *source, bool verbose);
 /* As load_weights, for commands that only pack the weights: packing reads them one at a time, as weights_open says. */
 Weights *open_weights(Compilation *c, const char *source, bool verbose);

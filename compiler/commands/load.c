@@ -29,8 +29,9 @@ static Weights *weights_from(Compilation *c, const char *source, bool verbose, b
     size_t length = strlen(source);
     bool named = length > 6 && strcmp(source + length - 6, ".attnw") == 0;
     if (named || packed_is(source)) {
-        compile_until(c, STAGE_PLAN);
-        return packed_read(c->arena, c->program, source, false);
+        Compilation planned = *c; /* packed weights lie alike for every target, which the command may choose later */
+        compile_until(&planned, STAGE_PLAN);
+        return packed_read(c->arena, planned.program, source, false);
     }
     return (whole ? weights_load : weights_open)(c->arena, c->model, &c->module->weights, source,
                                                  verbose ? UNUSED_LISTED : UNUSED_SUMMED_UP);

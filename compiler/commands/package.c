@@ -36,7 +36,7 @@ static void check_name(const Compilation *c) {
 static void write_package(Compilation *c, const PackageKind *kind, const char *folder, CompileOptions *with,
                           const TokenizerFile *tokenizer) {
     Arena *arena = c->arena;
-    spec_compile(c, STAGE_PLAN);
+    spec_plan(c, with->targets, with->n_targets);
     const Package package = {arena, c, with->weights != NULL, tokenizer->name};
     const PackageFile *files = kind->files(&package);
     const char *inner = kind->c_folder(&package);

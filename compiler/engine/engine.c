@@ -50,13 +50,15 @@ static void find_functions(Engine *engine) {
 Engine *engine_write(Arena *arena, const Compilation *spec, const EngineOptions *options) {
     Compilation c = *spec;
     c.arena = arena;
-    compile_until(&c, STAGE_PLAN);
     const char *target = options->target && strcmp(options->target, "native") != 0 ? options->target : NULL;
-    int n = 1;
-    const Dtype rows = graph_rows_dtype(c.module->forward);
-    const char *const one[] = {target}, *const *targets = target ? one : targets_here(arena, rows, &n);
-    if (!target) targets = targets_of_arithmetic(arena, c.program->arithmetic, targets, &n);
-    if (options->n_targets) targets = options->targets, n = options->n_targets;
+    const char *const one[] = {target}, *const *targets = options->n_targets ? options->targets : one;
+    int n = options->n_targets ? options->n_targets : target != NULL;
+    c.options = (EmitOptions){.targets = targets, .n_targets = n};
+    compile_until(&c, STAGE_PLAN);
+    if (!n) {
+        targets = targets_here(arena, graph_rows_dtype(c.module->forward), &n);
+        targets = targets_of_arithmetic(arena, c.program->arithmetic, targets, &n);
+    }
     for (int t = 0; t < n; t++) target_require(arena, targets[t]);
     c.options = (EmitOptions){.targets = targets, .n_targets = n, .command = "run", .serves = options->run != NULL};
     if (options->embedded)

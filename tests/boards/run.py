@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Microcontrollers: examples/board and small models on emulated boards, whose bits are those of the scalar target here
 and whose memory is at most what `attnc explain` says; the rows of the targets' tables and specs of tests/differential
-on these processors; and --budget. `run.py budget` tries that alone. Speaks TAP.
+on these processors; the plans of all commands; and --budget. `run.py budget` tries that alone. Speaks TAP.
 
 Environment: ATTNC_LONG=1 tries every board and spec, which otherwise take turns with the commits, one board a
 run; ATTNC_QUICK=1 tries fewer specs."""
@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib import npy  # noqa: E402
 from lib.attnc import ATTNC, CANNOT, LONG, QUICK, ROOT, run, said  # noqa: E402
 from lib.tap import Report, Skip  # noqa: E402
 from lib.turns import in_turn, turn  # noqa: E402
@@ -254,6 +255,46 @@ def budget(folder):
         assert done.returncode == 2 and "with one microcontroller" in done.stderr, said(done)
 
 
+HEADER_ALONE = """#!/bin/sh
+for word; do case $word in */all.c) cp "${word%/*}/decoder_only.h" "$KEPT" ;; esac; done
+exit 1
+"""
+
+
+def least_memory(folder):
+    """Every command that makes C for a microcontroller plans for little memory, as `attnc compile` does."""
+    spec, cc, packed = "tests/differential/decoder_only.attn", folder + "/header-cc", folder + "/least.attnw"
+    with open(cc, "w", encoding="utf-8") as file:
+        file.write(HEADER_ALONE)
+    os.chmod(cc, 0o755)
+    npy.write(folder + "/ids.npy", [1, 2, 3])
+    run(ATTNC, "pack", spec, "--weights", "random:1", "-o", packed, status=0)
+
+    def sizes(path):
+        with open(path, encoding="utf-8") as file:
+            return re.findall(r"^#define (DECODER_ONLY_\w*WORKSPACE\w*.*)", file.read(), re.M)
+
+    for target in ("cm4", "scalar"):
+        run(ATTNC, "compile", spec, "-o", folder + "/least", "--target", target, status=0)
+        want = sizes(folder + "/least/decoder_only.h")
+        assert len(want) >= 2, want
+        tokens = ["--in", f"tokens={folder}/ids.npy"]
+        for weights in ("random:1", packed):
+            for command in (["run", *tokens, "--out", f"logits={folder}/l.npy"], ["bench"],
+                            ["generate", *tokens, "--max-new", "2"],
+                            ["compare", *tokens, "--precision", "bf16"]):
+                kept = f"{folder}/least-{command[0]}.h"
+                run(ATTNC, command[0], spec, *command[1:], "--weights", weights, "--target", target, "--cc", cc,
+                    env={"KEPT": kept})
+                assert sizes(kept) == want, f"{command[0]} {weights} {target}: {sizes(kept)}, not {want}"
+                os.remove(kept)
+        for kind in ("python", "rust"):
+            out = f"{folder}/least-{kind}"
+            run(ATTNC, kind, spec, "-o", out, "--target", target, status=0)
+            header, = glob.glob(out + "/**/decoder_only.h", recursive=True)
+            assert sizes(header) == want, f"{kind} {target}: {sizes(header)}, not {want}"
+
+
 def weights_in_place(folder):
     """Embedded weights are constant data, which the code reads where they are, and the C needs nothing of a system."""
     need("cm3")
@@ -297,6 +338,7 @@ def tests():
         if sys.argv[1:] == ["budget"]:
             return
         report.attempt("plain_tables", plain_tables, folder)
+        report.attempt("least_memory", least_memory, folder)
         report.attempt("weights_in_place", weights_in_place, folder)
         for board in boards():
             report.guard(f"dates/{board}", dates, board, folder)
