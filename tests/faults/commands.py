@@ -23,6 +23,13 @@ echo module >"$2"
 PAGE = ["index.html", "page.css", "page.js", "show.js", "worker.js", "model.js", "tokenizer.js", "models.js",
         "steps.js", "unicode.js", "small_encoder_simd.wasm", "small_encoder_scalar.wasm", "small_encoder.attnw",
         "tokenizer.json"]
+RUNTIME = ["attn_runtime.c", "attn_runtime.h", "attn_generate.c", "attn_generate.h", "attn_sample.c", "attn_sample.h"]
+MODEL = ["small_encoder.c", "small_encoder.h", "small_encoder.attnw"]
+PYTHON = ["setup.py", "pyproject.toml", *(f"small_encoder/{name}" for name in [
+    *MODEL, *RUNTIME, "__init__.py", "__init__.pyi", "py.typed", "_core.c", "attn_py.h", "attn_py_model.c",
+    "attn_py_given.c", "attn_py_result.c", "attn_py_buffer.c", "attn_py_buffer.h"])]
+RUST = ["Cargo.toml", "build.rs", "rustfmt.toml", "tests/model.rs", *(f"c/{name}" for name in MODEL + RUNTIME),
+        *(f"src/{name}" for name in ["lib.rs", "model.rs", "ffi.rs", "memory.rs", "error.rs", "arrays.rs", "shim.c"])]
 
 
 class Command:
@@ -66,8 +73,7 @@ def commands(folder):
         Command("fmt", f"fmt {ENCODER}"),
         Command("fmt -o", f"fmt {ENCODER} -o @/a.attn", ["a.attn"]),
         Command("compile", f"compile {ENCODER} -o @ --target scalar,avx2 --runtime --weights {weights}",
-                ["small_encoder.c", "small_encoder.h", "small_encoder.attnw", "attn_runtime.c", "attn_runtime.h",
-                 "attn_generate.c", "attn_generate.h", "attn_sample.c", "attn_sample.h"]),
+                [*MODEL, *RUNTIME]),
         Command("run compiled", f"run {ENCODER} --weights {packed} --in tokens={ids} --out hidden=@/h.npy --out "
                 f"pooled=@/p.npy --threads 2 {compiled}", ["h.npy", "p.npy"]),
     ]
@@ -88,6 +94,8 @@ def commands(folder):
         Command("generate compiled", f"generate {DECODER} --weights random:1 {prompt} --beam 2 --stream {compiled}"),
         Command("page", f"page {ENCODER} --weights {weights} --tokenizer examples/dates/tokenizer.json -o @ "
                 f"--cc {to_wasm}", PAGE, most=40),
+        Command("python", f"python {ENCODER} --weights {weights} --target scalar -o @", PYTHON, most=16),
+        Command("rust", f"rust {ENCODER} --weights {weights} --target scalar -o @", RUST, most=16),
         Command("import", f"import {FIXTURE} -o @/g.attn", ["g.attn"]),
         Command("import sharded", f"import {sharded} -o @/g.attn", ["g.attn"]),
         Command("map", f"map {ENCODER} --weights random:1 --in tokens={ids} -o @/m.html --engine interp", ["m.html"]),

@@ -48,6 +48,12 @@ def read(path):
         return file.read()
 
 
+def files_in(folder):
+    """{name: bytes}, with the folders inside `folder` in the names."""
+    paths = [os.path.join(inner, name) for inner, _, names in os.walk(folder) for name in names]
+    return {os.path.relpath(path, folder): read(path) for path in sorted(paths)}
+
+
 class Trial:
     """One command in a folder of its own, with old files where it writes."""
     def __init__(self, tools, scratch, command):
@@ -66,6 +72,7 @@ class Trial:
             os.mkdir(out)
             os.mkdir(temporary)
             for name in self.command.outputs:
+                os.makedirs(os.path.dirname(os.path.join(out, name)), exist_ok=True)
                 with open(os.path.join(out, name), "wb") as file:
                     file.write(OLD)
             call = [ATTNC] + [argument.replace("@", out) for argument in self.command.arguments]
@@ -85,8 +92,7 @@ class Trial:
                 status = int(ends["status"]) if "status" in ends else -int(ends["signal"])
             hide = lambda text: text.replace(out.encode(), b"@").replace(temporary.encode(), b"TMP")  # noqa: E731
             return Outcome(status, hide(done.stdout), hide(done.stderr),
-                           {name: read(os.path.join(out, name)) for name in sorted(os.listdir(out))},
-                           sorted(os.listdir(temporary)), told)
+                           files_in(out), sorted(os.listdir(temporary)), told)
 
     def same(self, got):
         """All that the command does was done; figures that change from run to run are left out."""
