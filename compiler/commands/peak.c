@@ -66,10 +66,31 @@ CHAINS(neon_16, 16, vfmaq_f32)
 CHAINS(scalar_8, 8, TWO_ROUNDINGS)
 CHAINS(scalar_16, 16, TWO_ROUNDINGS)
 
+/* Sixteen chains of SVE. No C compiler that builds attnc has to know its vectors, which overlap those named here. */
+#define CHAINS_OF_SVE(STEP) \
+    STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) \
+    STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14) STEP(15)
+#define CLEAR_SVE(n) "movi v" #n ".2d, #0\n"
+#define FMA_OF_SVE(n) "fmla z" #n ".s, p0/m, z30.s, z31.s\n"
+#define MEASURE_SVE(name, LANES) \
+    static void name##_rounds(void) { \
+        long rounds = PEAK_ROUNDS; \
+        __asm__ volatile(".arch_extension sve\nptrue p0.s, vl" #LANES "\n" CHAINS_OF_SVE(CLEAR_SVE) CLEAR_SVE(30) \
+                         CLEAR_SVE(31) "1:\n" CHAINS_OF_SVE(FMA_OF_SVE) "subs %0, %0, #1\nb.ne 1b\n" \
+                         : "+r"(rounds) \
+                         : \
+                         : "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", \
+                           "v13", "v14", "v15", "v30", "v31"); \
+    } \
+    static double name(void) { return rate_of(name##_rounds, 2.0 * (LANES) * 16 * PEAK_ROUNDS); }
+MEASURE_SVE(sve_8, 8)
+MEASURE_SVE(sve_16, 16)
+
 double peak_flops(const Isa *isa) {
     static double (*const neon[])(void) = {neon_8, neon_12, neon_16};
     static double (*const scalar[])(void) = {scalar_8, scalar_16};
-    if (isa->width > 4) return 0; /* longer vectors, those of SVE, are not measured */
+    static double (*const sve[])(void) = {sve_8, sve_16};
+    if (isa->width > 4) return best(&sve[isa->width > 8], 1);
     return isa->fused ? best(neon, 3) : best(scalar, 2);
 }
 

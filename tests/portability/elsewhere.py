@@ -268,9 +268,28 @@ def embedded(folder):
     return None if done.stdout == "0 true 0\n" else output(done)
 
 
+# ---------------------------------------------------------------- the rates of explain and bench
+
+
+def peak(folder):
+    """The rate of multiply-adds is measured for each length of vectors that the processor has."""
+    absent = [tool for tool in AARCH64_TOOLS if not shutil.which(tool)]
+    if absent:
+        return None, f"{absent[0]} is not there: scripts/install_packages.sh test"
+    done = run("aarch64-linux-gnu-gcc", "-O2", "-D_GNU_SOURCE", *STRICT, "-static", ROOT + "/tests/portability/peak.c",
+               ROOT + "/compiler/commands/peak.c", "-o", folder + "/peak")
+    for width in (4, 8, 16):
+        if done.returncode == 0:
+            done = run("qemu-aarch64", "-cpu", "max,sve-max-vq=4", folder + "/peak", str(width))
+        if done.returncode or int(done.stdout) < 1000000:
+            return f"{width} numbers: {output(done)}", None
+    return None, None
+
+
 def tests():
     with tempfile.TemporaryDirectory() as folder:
         result("run/here", run_here(folder))
+        result("peak", *peak(folder))
         absent = [tool for tool in WASM_TOOLS if not shutil.which(tool)]
         if absent:
             result("wasm", skip=absent[0] + " is not there: scripts/install_packages.sh test")
