@@ -3,9 +3,10 @@
 interpreter against the C of each on the targets of this machine. knows_every_setting: whatever settings.def has is
 drawn, and what is refused may be. same_everywhere: a spec is what its seed and number say. pairs: the table tells what
 was drawn together, and why the rest cannot be. planted: a fault in the C is found, made small, and found again by the
-command that is printed. pinned: specs that once were findings (tests/fuzz/pinned/specs). random: FUZZ_SPECS specs (60, in
-turn with the commits; 15 with ATTNC_QUICK=1, all 1000 with ATTNC_LONG=1) of the seed FUZZ_SEED (1), each on one target
-of this machine, and with all of them a plain spec for each pair of settings that none of the 1000 has. Speaks TAP."""
+command that is printed. pinned: specs that once were findings (tests/fuzz/pinned/specs). random: FUZZ_SPECS specs (60,
+in turn with the commits; 15 with ATTNC_QUICK=1, all 1000 with ATTNC_LONG=1) of the seed FUZZ_SEED (1), each on one
+target of this machine, and with all of them a plain spec for each pair of settings that none of the 1000 has. Speaks
+TAP."""
 
 import concurrent.futures
 import glob
@@ -106,8 +107,8 @@ class FuzzSpecs:
         # the bits are the same at each level, as tests/promises and tests/decode see to, and -O0 takes half the time
         how = ["--probe"] if LONG else ["--level", "-O0"]
         first = 0 if SPECS >= ALL else turn() % (ALL // SPECS) * SPECS
-        status, said = self.run("--count", str(SPECS), "--from", str(first), "--seed", SEED, "--targets", "rotate", "--jobs", "2",
-                                "--found", found, *how, seconds=120 + 20 * SPECS)
+        status, said = self.run("--count", str(SPECS), "--from", str(first), "--seed", SEED, "--targets", "rotate",
+                                "--jobs", "2", "--found", found, *how, seconds=120 + 20 * SPECS)
         assert status == 0 and re.search(r"^\d+ specs, 0 wrong", said, re.M), said[-6000:]
         assert not LONG or " 0 not drawn" in said, said[-6000:]
         for line in said.split("\n")[-4:]:
