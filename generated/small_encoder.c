@@ -16,7 +16,14 @@
 #endif
 
 #if defined(__x86_64__)
+#if defined(__clang__) && defined(_MSC_VER)
+#pragma push_macro("_MSC_VER")
+#undef _MSC_VER
 #include <immintrin.h>
+#pragma pop_macro("_MSC_VER")
+#else
+#include <immintrin.h>
+#endif
 #endif
 
 typedef struct small_encoder_run {
