@@ -16,13 +16,13 @@
 #endif
 
 #if defined(__x86_64__)
-#if defined(__clang__) && defined(_MSC_VER)
+#ifdef __clang__
 #pragma push_macro("_MSC_VER")
 #undef _MSC_VER
+#endif
 #include <immintrin.h>
+#ifdef __clang__
 #pragma pop_macro("_MSC_VER")
-#else
-#include <immintrin.h>
 #endif
 #endif
 
