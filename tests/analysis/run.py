@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib.attnc import LONG, QUICK, ROOT, run, said  # noqa: E402
 from lib.tap import Report  # noqa: E402
-from lib.turns import turn  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
 
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 OF_ATTNC = ["-D_GNU_SOURCE", "-Icompiler", "-Icompiler/syntax", "-Ibuild/gen"]
@@ -109,8 +109,8 @@ def reasons():
 
 def some(paths):
     recent = run("git", "log", "-5", "--name-only", "--format=").stdout.split()
-    sixth = turn() % 6
-    return [path for i, path in enumerate(paths) if i % 6 == sixth or path in recent]
+    chosen = {*in_turn(paths, 6), *recent}
+    return [path for path in paths if path in chosen]
 
 
 def main():

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import npy  # noqa: E402
 from lib.attnc import ATTNC, CANNOT, LONG, QUICK, ROOT, run, said  # noqa: E402
 from lib.tap import Report, Skip  # noqa: E402
-from lib.turns import in_turn, turn  # noqa: E402
+from lib.turns import in_turn, rotated, turn  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BOARD = os.path.join(ROOT, "examples", "board")
@@ -90,7 +90,7 @@ report = Report("boards")
 def boards():
     """Those of this run."""
     names = list(TOOLS)
-    return names if LONG else [names[turn() % 4]]
+    return in_turn(names, 4)
 
 
 def need(board):
@@ -210,7 +210,7 @@ def differential(board, folder):
     specs = [f"tests/differential/{name}.attn" for name in names]
     if LONG:
         specs = sorted(glob.glob("tests/differential/*.attn", root_dir=ROOT))[turn() % 3::3]
-    for spec in specs[:1] if QUICK else specs if LONG else [specs[turn() % len(specs)]]:
+    for spec in specs[:1] if QUICK else specs if LONG else [rotated(specs)]:
         done = run(ATTNC, "check", "--small", spec, "--target", board, "--cc", cc, "--run", emulator)
         assert done.returncode == 0, f"{spec}: {said(done)}"
 

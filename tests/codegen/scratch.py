@@ -1,6 +1,7 @@
 """Part of run.py: no kernel leaves the scratch that its call states. In the emitted C each step is given scratch whose
 last thread's part ends with the workspace, where `attnc check` has a page that may not be touched; steps that state no
 scratch get none. And the parts are no larger than they need to be: a cache line less, and the page is touched."""
+import itertools
 import os
 import re
 import tempfile
@@ -19,7 +20,7 @@ AT_LENGTH = {"tests/decode/ring.attn": ["--lengths", "400"], "tests/differential
 ROOMY = {"tests/decode/ring.attn"}  # rows that see no further than a window leave the end of their block alone
 AREAS = {"attention keys", "attention values", "attention block", "attention_rows scores", "attention_rows weighted",
          "attention_full keys", "attention_full block", "attention_register_resident keys",
-         "attention_register_resident block", "gemm sums"}  # at least one of each has to be tried
+         "attention_register_resident block", "gemm sums"}  # at least one of each has to be there
 
 
 def stated(spec, target):
@@ -65,9 +66,8 @@ def moved(c, needs, less=0):
     return c
 
 
-def problem(folder, spec, target):
+def problem(folder, spec, target, needs):
     """What is wrong, or None."""
-    needs, _ = stated(spec, target)
     name = os.path.basename(spec)[:-5]
     to = os.path.join(folder, "%s_%s" % (name, target))
     attnc("compile", spec, "-o", to, "--target", target, status=0)
@@ -95,12 +95,12 @@ def problem(folder, spec, target):
 
 
 def try_all(pool, result):
-    """Tries each spec for each target, in the pool; a third of both has its turn."""
+    """Tries each spec for each target in the pool, a third of these pairs in turn."""
     with tempfile.TemporaryDirectory() as folder:
-        cases = [(spec, target) for spec in SPECS for target in here(on_request=False)]
-        chosen = cases if QUICK else in_turn(cases, 3)
-        for (spec, target), wrong in zip(chosen, pool.map(lambda case: problem(folder, *case), chosen)):
+        cases = {case: stated(*case) for case in itertools.product(SPECS, here(on_request=False))}
+        chosen = list(cases) if QUICK else in_turn(cases, 3)
+        for (spec, target), wrong in zip(chosen, pool.map(lambda case: problem(folder, *case, cases[case][0]), chosen)):
             result("scratch/%s/%s" % (os.path.basename(spec)[:-5], target), wrong)
         if not QUICK:
-            tried = set().union(*(stated(*case)[1] for case in cases))
-            result("scratch/areas", None if tried == AREAS else "tried: %s" % sorted(tried))
+            areas = set().union(*(areas for _, areas in cases.values()))
+            result("scratch/areas", None if areas == AREAS else "found: %s" % sorted(areas))

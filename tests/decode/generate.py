@@ -12,7 +12,7 @@ from common import HERE, TARGETS, read_ids, report, spec_path, spec_text, write_
 from lib import npy
 from lib.attnc import FIXTURES, LONG, QUICK, ROOT, attnc, lacks_target
 from lib.tap import Skip
-from lib.turns import turn
+from lib.turns import rotated, turn
 
 PROMPT = 9  # tokens that the greedy text of a decoder begins with
 ENGINES = ("interp", *TARGETS)
@@ -470,9 +470,8 @@ def full_disk(scratch):
 def jobs():
     """(function, arguments) of every test."""
     for i, folder in enumerate(greedy_folders()):
-        # the interpreter tries each, the C of a target half of them
-        engines = ("interp", TARGETS[(i + turn()) // 2 % len(TARGETS)])[: 1 + (i + turn()) % 2]
-        for engine in ENGINES[:i < 3] if QUICK else ENGINES if LONG else engines:
+        compiled = [rotated(TARGETS, i)] if (i + turn()) % 2 else []  # half of the folders
+        for engine in ENGINES[:i < 3] if QUICK else ENGINES if LONG else ["interp", *compiled]:
             yield test, ("greedy/%s/%s" % (os.path.basename(folder), engine), greedy_text, folder, engine)
     if FIXTURES and os.path.isdir(os.path.join(FIXTURES, "models", "stories260K")):
         for engine in ENGINES[:2] if QUICK else ENGINES:

@@ -21,7 +21,7 @@ from lib import safetensors  # noqa: E402
 from lib.attnc import LONG, QUICK, ROOT, UNOPTIMIZED, attnc, lacks_target, said  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.targets import here  # noqa: E402
-from lib.turns import in_turn, turn  # noqa: E402
+from lib.turns import in_turn, rotated, turn  # noqa: E402
 
 FOLDERS = ("specs", "tests/families", "tests/differential")
 MODEL = "tests/differential/norm_post.attn"  # rows of 35 columns, in memory of 48
@@ -35,7 +35,7 @@ def jobs():
     targets = sorted(here())
     if LONG:
         return [(spec, target) for spec in specs for target in targets]
-    paired = [(spec, targets[(at + turn()) % len(targets)]) for at, spec in enumerate(specs)]
+    paired = [(spec, rotated(targets, at)) for at, spec in enumerate(specs)]
     return paired[turn() % 40::40] if QUICK else in_turn(paired, 8)
 
 

@@ -36,7 +36,6 @@ from lib.tap import Report  # noqa: E402
 from lib.targets import here, of_processor  # noqa: E402
 from lib import turns  # noqa: E402
 
-TURN = turns.turn()
 MOST_STACK = 16384
 
 QUICK_SPECS = {
@@ -196,11 +195,11 @@ def checks():
     # the published ones and the families have the kernels of the others: a quarter of them has its turn
     repeating = [spec for spec in specs if spec.startswith("specs/") or "families" in spec]
     others = [spec for spec in specs if spec not in repeating]
-    passed_over = set(specs) - set(turns.in_turn(repeating, 4)) - set(turns.in_turn(others, 3))
+    chosen = set() if QUICK else {*turns.in_turn(repeating, 4), *turns.in_turn(others, 3)}
     for spec in specs:
-        if stem(spec) in QUICK_SPECS or not (QUICK or spec in passed_over):
+        if stem(spec) in QUICK_SPECS or spec in chosen:
             # the families repeat what the specs of this folder take apart on every target: the best one is enough
-            target = "native" if "families" in spec else targets[(len(jobs) + TURN) % len(targets)]
+            target = "native" if "families" in spec else turns.rotated(targets, len(jobs))
             # intrinsics without optimization take half the time, and have the same bits; plain C is slow that way
             cheap = ["--target", target] + (["--cc", UNOPTIMIZED] if target != "scalar" else [])
             jobs.append(("small", spec, ["--small", "--bits"] + ([] if LONG else cheap)))
@@ -453,7 +452,7 @@ def emitted(spec):
     cpp = ["-std=c++17", "-fsyntax-only", *warnings, "-x", "c++"]
     alone = of_processor()
     if not LONG:  # the file with all targets has what these have; drawn specs are compiled without warnings too
-        alone = [alone[(EMITTED.index(spec) + TURN) % len(alone)]]
+        alone = [turns.rotated(alone, EMITTED.index(spec))]
     for target in ["", *alone]:
         # the object is looked at, and the warnings of optimization are those of the file with all targets
         strict = ["-std=c11", "-O0" if target else "-O2", *warnings, "-c", name + ".c", "-o"]

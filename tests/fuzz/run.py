@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The fuzz targets of inputs/ (`make fuzz-inputs`): libFuzzer with AddressSanitizer, LeakSanitizer and UBSan.
 planted: each kind of fault is reported, and nothing else. pinned_NAME: inputs that once were findings (pinned/NAME/*).
-NAME: the fuzzer runs from the seeds for 10 s and finds nothing; half of the fuzzers, in turn with the commits, run for
-3 s, as all do with ATTNC_QUICK=1. Of what a fuzzer finds, the input is printed with the command that replays it. These
-short runs draw the same changes each time and have 15 s for an input, so that a busy machine is no finding; with
+NAME: the fuzzer runs from the seeds for 2 s and finds nothing; a quarter of the fuzzers, in turn with the commits, run
+for 10 s, or for 3 s with ATTNC_QUICK=1. Of what a fuzzer finds, the input is printed with the command that replays it.
+These short runs draw the same changes each time and have 15 s for an input, so that a busy machine is no finding; with
 ATTNC_FUZZ_SECONDS, a search, others each time, and 5 s. Speaks TAP."""
 
 import base64
@@ -21,7 +21,7 @@ import seeds  # noqa: E402
 from lib.attnc import LONG, QUICK, ROOT, TIMED_OUT, make, said  # noqa: E402
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
-from lib.turns import turn  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
 
 SEARCH = os.environ.get("ATTNC_FUZZ_SECONDS")
 SECONDS, FEWER = int(SEARCH or (3 if QUICK else 10)), int(SEARCH or 2)  # in turn, each for the one or the other
@@ -72,8 +72,7 @@ def story(name, said, data):
 
 def fuzz(name, folder):
     """None, or the story of what was found in its seconds: more in every fourth commit."""
-    in_turn = LONG or (list(seeds.TARGETS).index(name) + turn()) % 4 == 0
-    seconds = SECONDS if in_turn else FEWER
+    seconds = SECONDS if name in in_turn(seeds.TARGETS, 4) else FEWER
     seeds.write(folder, name)
     os.makedirs(os.path.join(folder, "corpus"))
     longest = seeds.TARGETS[name][2]

@@ -20,7 +20,7 @@ from lib.attnc import FIXTURES, LONG, QUICK, ROOT, UNOPTIMIZED, lacks_target  # 
 from lib.attnc import attnc as run  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.targets import of_processor  # noqa: E402
-from lib.turns import turn  # noqa: E402
+from lib.turns import rotated, turn  # noqa: E402
 from parity import gguf  # noqa: E402
 
 TOLERANCE = 5e-5
@@ -266,7 +266,7 @@ def cases(scratch, only):
         for i, name in enumerate(sorted(os.listdir(folder)) if os.path.isdir(folder) else []):
             path, place = os.path.join(folder, name), tempfile.mkdtemp(dir=scratch)
             passed_over = folder != given and (i + TURN) % 3
-            targets = TARGETS if LONG else () if passed_over else TARGETS[(i // 3 + TURN) % len(TARGETS):][:1]
+            targets = TARGETS if LONG else () if passed_over else [rotated(TARGETS, i // 3)]
             described = "modules.json" if folder == sentences else "config.json"
             if not os.path.exists(os.path.join(path, described)):
                 continue

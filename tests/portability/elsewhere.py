@@ -13,7 +13,7 @@ import tempfile
 
 from common import HERE, RISCV_TOOLS, STRICT, output, result, riscv_clang, riscv_cpu, write_script
 from lib.attnc import ATTNC, LONG, QUICK, ROOT, run
-from lib.turns import in_turn, turn
+from lib.turns import in_turn, rotated, turn
 
 NODE = f"node {HERE}/wasm.mjs"
 WASM = "clang --target=wasm32 -mbulk-memory"
@@ -28,12 +28,12 @@ AARCH64_TOOLS = ["aarch64-linux-gnu-gcc", "qemu-aarch64"]
 
 def sve_of(*quads):
     """The command for registers of SVE of so many times 16 bytes, which take turns with the commits."""
-    return f"qemu-aarch64 -cpu max,sve-max-vq={quads[turn() % len(quads)]} -L /usr/aarch64-linux-gnu"
+    return f"qemu-aarch64 -cpu max,sve-max-vq={rotated(quads)} -L /usr/aarch64-linux-gnu"
 
 
 def rvv_of(*quads):
     """The same for RISC-V."""
-    return f"qemu-riscv64 -cpu {riscv_cpu(16 * quads[turn() % len(quads)])} -L /usr/riscv64-linux-gnu"
+    return f"qemu-riscv64 -cpu {riscv_cpu(16 * rotated(quads))} -L /usr/riscv64-linux-gnu"
 
 
 RISCV = " ".join(riscv_clang()) + ' "$@"'

@@ -65,9 +65,10 @@ def check(kind, folder):
 
 def tests():
     for kind in KINDS:
-        absent = [tool for tool in kind[5] if not shutil.which(tool)]
+        name, *_, tools, _ = kind
+        absent = [tool for tool in tools if not shutil.which(tool)]
         if absent:
-            result(kind[0], skip=f"{absent[0]} is not there: scripts/install_packages.sh test")
+            result(name, skip=f"{absent[0]} is not there: scripts/install_packages.sh test")
             continue
         with tempfile.TemporaryDirectory() as folder:
             check(kind, folder)
