@@ -1210,8 +1210,8 @@ typedef struct Compilation {
     Model *model;
     Module *module;
     Program *program;
-    EmitOptions options; /* for STAGE_SCHEDULE and STAGE_C, which sets layout_hash. STAGE_PLAN reads the targets: a
-                          * plan for microcontrollers takes the least memory; without targets none is meant */
+    EmitOptions options; /* for STAGE_SCHEDULE and STAGE_C, which sets layout_hash. STAGE_PLAN reads the targets alone:
+                          * a plan for microcontrollers takes the least memory */
     struct Schedule **schedules; /* one for each target, ended by NULL */
     Emitted emitted;
     void (*after)(const struct Compilation *c, void *with); /* called after each stage, for --dump; or NULL */

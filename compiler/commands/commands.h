@@ -133,10 +133,11 @@ const char *name_option(Arena *arena, const char *usage, const char *name);
 /* Takes a spec to a stage; errors of the spec are printed and end the program. */
 Compilation spec_load(Arena *arena, const char *path, Precision precision, Stage last);
 void spec_compile(Compilation *c, Stage last);
-/* Takes a spec to STAGE_PLAN for the targets that the command names; n 0: those of a processor with memory enough. */
+/* Takes a spec to STAGE_PLAN for the n targets that the command names. Without targets, the plan is not one for a
+ * microcontroller. */
 void spec_plan(Compilation *c, const char *const *targets, int n);
-/* Loads what --weights names: a .attnw file or anything that weights_load takes. The spec must be at STAGE_GRAPH, and
- * stays at its stage. */
+/* Loads the weights that --weights names, from a .attnw file or from anything that weights_load accepts. The spec must
+ * be at STAGE_GRAPH or later, and its stage does not change. */
 Weights *load_weights(Compilation *c, const char *source, bool verbose);
 /* As load_weights, for commands that only pack the weights: packing reads them one at a time, as weights_open says. */
 Weights *open_weights(Compilation *c, const char *source, bool verbose);

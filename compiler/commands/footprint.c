@@ -49,7 +49,7 @@ static InlineFunction *find_inline(const Count *count, const char *name, size_t 
 
 static bool is_operator(char c) { return c && strchr("-+*/=<>?&|^[(", c); }
 
-/* Counts the operators from `at` to `end`; those side by side count as one. */
+/* Counts the operators from `at` to `end`. Adjacent operator characters count as one operator. */
 static int64_t count_operators(const Count *count, const char *at, const char *end) {
     int64_t n = 0;
     while (at < end) {

@@ -29,7 +29,7 @@ static Weights *weights_from(Compilation *c, const char *source, bool verbose, b
     size_t length = strlen(source);
     bool named = length > 6 && strcmp(source + length - 6, ".attnw") == 0;
     if (named || packed_is(source)) {
-        Compilation planned = *c; /* packed weights lie alike for every target, which the command may choose later */
+        Compilation planned = *c; /* the layout of packed weights does not depend on the targets, still unknown */
         compile_until(&planned, STAGE_PLAN);
         return packed_read(c->arena, planned.program, source, false);
     }

@@ -66,7 +66,8 @@ CHAINS(neon_16, 16, vfmaq_f32)
 CHAINS(scalar_8, 8, TWO_ROUNDINGS)
 CHAINS(scalar_16, 16, TWO_ROUNDINGS)
 
-/* Sixteen chains of SVE. No C compiler that builds attnc has to know its vectors, which overlap those named here. */
+/* Sixteen chains of SVE in assembly, since the compiler that builds attnc may lack its intrinsics. The registers v0 to
+ * v31 of the clobber list are the low halves of z0 to z31. */
 #define CHAINS_OF_SVE(STEP) \
     STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) \
     STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14) STEP(15)

@@ -17,8 +17,8 @@ typedef struct Parser {
 
 static Statement *parse_block(Parser *parser, const char *opened_by, int opened_at);
 
-/* Sets the bounds of the next line of the text, without the spaces around it, and returns how many spaces stood in
- * front of it. */
+/* Sets *start and *end to the next line of the text without the spaces around it. Returns the number of spaces that
+ * precede it. */
 static size_t text_line(Parser *parser, const char **start, const char **end) {
     const char *at = parser->next, *newline = memchr(at, '\n', (size_t)(parser->end - at));
     const char *last = newline ? newline : parser->end;

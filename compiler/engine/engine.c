@@ -53,14 +53,14 @@ Engine *engine_write(Arena *arena, const Compilation *spec, const EngineOptions 
     const char *target = options->target && strcmp(options->target, "native") != 0 ? options->target : NULL;
     const char *const one[] = {target}, *const *targets = options->n_targets ? options->targets : one;
     int n = options->n_targets ? options->n_targets : target != NULL;
-    c.options = (EmitOptions){.targets = targets, .n_targets = n};
+    c.options = (EmitOptions){.targets = targets, .n_targets = n, .command = "run", .serves = options->run != NULL};
     compile_until(&c, STAGE_PLAN);
     if (!n) {
         targets = targets_here(arena, graph_rows_dtype(c.module->forward), &n);
-        targets = targets_of_arithmetic(arena, c.program->arithmetic, targets, &n);
+        c.options.targets = targets = targets_of_arithmetic(arena, c.program->arithmetic, targets, &n);
+        c.options.n_targets = n;
     }
     for (int t = 0; t < n; t++) target_require(arena, targets[t]);
-    c.options = (EmitOptions){.targets = targets, .n_targets = n, .command = "run", .serves = options->run != NULL};
     if (options->embedded)
         c.options.embedded = packed_bytes(arena, c.program, options->embedded, &c.options.embedded_bytes);
     progress_begin("writing the C of %s", c.model->name);

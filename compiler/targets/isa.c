@@ -43,9 +43,9 @@
  * same, two and four for each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `table` (const float *, 16
  * numbers), `write` (float *), `write8` (uint8_t *), `integral` (a vector of whole numbers from -252 to 252), `codes`
  * (a vector of whole numbers from 0 to 255), `pairs` (a vector of integers, each of which is two numbers of bf16),
- * `set` (a vector that the operation sets; the argument is a variable). The result is a vector unless `integers`,
- * `pairs`, `float` or `void` stands in front of the operation. The C text holds each parameter as $NAME, at most once
- * where the argument may be long.
+ * `set` (a variable of the vector type, to which the operation assigns). The result is a vector unless `integers`,
+ * `pairs`, `float` or `void` stands in front of the operation. In the C text, $NAME stands for the argument, at most
+ * once if the argument may be a long expression.
  *
  * ${prefix} is the model's name, and ${table} is ${prefix}_NAME, where NAME is the table's name. A table that is based
  * on another one has that table's text under its own name.
@@ -65,8 +65,8 @@
  *   spaced_prefetch  `prefetch_spaced` is `prefetch_near`, followed by eight instructions that do nothing
  *   signed_codes     `broadcast_4u8` gives codes less 128, as bytes with a sign, and `dot_4u8_4i8` takes such
  *   tiles            the processor multiplies matrices in tiles, as the macros of tiles.c.tmpl do
- *   groups_of_f16    `load2_f16` and `load4_f16` convert the halves of so many vectors in about as many instructions as
- *                    `load_f16` takes for those of one
+ *   groups_of_f16    there are `load2_f16` and `load4_f16`, which load two and four vectors and take about as many
+ *                    instructions as `load_f16` takes for one vector
  *   costly_spills    to keep a register in memory takes several instructions, since only the machine knows its length
  *   order_of_bits    there are `larger_i32` and `larger_u32`, which compare floats as integers
  *   small            a microcontroller: plans have the least memory, and code is short
@@ -75,8 +75,8 @@
  * A row NAME_8 stands in for NAME where the count is the number 8; its prototype is without the count.
  *
  * The meaning is a C expression for lane i of W: vectors and memory are a[i], p[0]; for a store it is
- * what memory holds at p[i] afterwards, and for vectors that are set, the lanes of all of them, one vector behind the
- * other, so that i is less than W times their number; for a prefetch it is `nothing`. It may use C's math library and
+ * what memory holds at p[i] afterwards; for a prefetch it is `nothing`. An operation with n `set` parameters has one
+ * meaning for the n vectors in order, and i counts their n * W lanes. It may use C's math library and
  *   tree_sum(a)  lanes added in a fixed order: a[i] + a[i + W / 2] for the first half, and so on to one
  *   tree_max(a)  the same with x > y ? x : y
  *   tree_sum_of(a, n), tree_max_of(a, n)  the same of the first n lanes

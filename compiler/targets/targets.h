@@ -56,7 +56,7 @@ typedef enum IsaKind {
     ISA_TABLE,    /* const float *: 16 numbers */
     ISA_WRITE,    /* float * */
     ISA_WRITE8,   /* uint8_t * */
-    ISA_SET,      /* a vector that the operation sets */
+    ISA_SET,      /* a vector to which the operation assigns */
     ISA_VOID      /* as a result only: the operation is a statement */
 } IsaKind;
 

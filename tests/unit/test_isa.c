@@ -52,10 +52,11 @@ static void declare_vector(Arena *arena, Text *c, const Isa *isa, const char *na
     text_printf(c, "    %s %s = %s;\n", type, name, spell(arena, isa, integers ? "load_4i8" : "load", from, NULL));
 }
 
-static int count_kind(const IsaOp *op, IsaKind kind) {
+/* The vectors that an operation sets, or 1. */
+static int results(const IsaOp *op) {
     int count = 0;
-    for (int k = 0; k < op->param_count; k++) count += op->kinds[k] == kind;
-    return count;
+    for (int k = 0; k < op->param_count; k++) count += op->kinds[k] == ISA_SET;
+    return count ? count : 1;
 }
 
 /* Vectors that an operation sets are stored one behind the other. */
@@ -163,9 +164,7 @@ static void print_want(Arena *arena, Text *c, const Isa *isa, const IsaOp *op) {
         text_printf(c, "    for (size_t i = 0; i < W; i++) %s[i] = (unsigned char)(%s);\n", op->params[0], op->meaning);
     else if (are_integers(op->result))
         text_printf(c, "    for (size_t i = 0; i < W; i++) out[i] = float_of(%s);\n", op->meaning);
-    else
-        text_printf(c, "    for (size_t i = 0; i < %d * W; i++) out[i] = (float)(%s);\n",
-                    count_kind(op, ISA_SET) ? count_kind(op, ISA_SET) : 1, op->meaning);
+    else text_printf(c, "    for (size_t i = 0; i < %d * W; i++) out[i] = (float)(%s);\n", results(op), op->meaning);
     text_printf(c, "}\n\n");
 }
 
@@ -323,23 +322,23 @@ static const char epilogue[] =
     "}\n"
     "static int try_op(size_t k, float *const *ends, float *end) {\n"
     "    const float *in[8];\n"
-    "    const size_t vectors = ops[k].sets ? ops[k].sets : 1; /* that are stored, or halves of which are read */\n"
-    "    float want[6 * W], got[6 * W];\n"
+    "    const size_t lanes_stored = ops[k].results * W; /* and halves that are read */\n"
+    "    float want[MOST_PARAMS * W], got[MOST_PARAMS * W];\n"
     "    size_t count = ops[k].fixed ? ops[k].fixed : 1 + (next() >> 8) % W;\n"
     "    size_t written = ops[k].reduced ? 1 : ops[k].counted ? count : W;\n"
     "    for (size_t j = 0; j < ops[k].params; j++) {\n"
     "        int counted = ops[k].kinds[j] == ISA_READ && ops[k].counted;\n"
     "        int halves = ops[k].kinds[j] == ISA_READ16, bytes = ops[k].kinds[j] == ISA_READ8;\n"
     "        size_t size = ops[k].kinds[j] == ISA_TABLE ? 16 : counted ? count : W;\n"
-    "        if (halves || bytes) size = halves ? (vectors * W + 1) / 2 : (W + 3) / 4;\n"
+    "        if (halves || bytes) size = halves ? (lanes_stored + 1) / 2 : (W + 3) / 4;\n"
     "        float *lanes = ends[j] - size;\n"
     "        for (size_t i = 0; i < size; i++) lanes[i] = flushed(draw(ops[k].kinds[j]));\n"
     "        in[j] = lanes;\n"
     "    }\n"
-    "    for (size_t i = 0; i < vectors * W; i++) want[i] = got[i] = (float)(100 + i);\n"
+    "    for (size_t i = 0; i < lanes_stored; i++) want[i] = got[i] = (float)(100 + i);\n"
     "    ops[k].want(in, count, want);\n"
     "    runs[k](in, count, got);\n"
-    "    for (size_t i = 0; i < vectors * W; i++)\n"
+    "    for (size_t i = 0; i < lanes_stored; i++)\n"
     "        if (differs(got[i], want[i], ops[k].integers || ops[k].bytes)) {\n"
     "            printf(\"%s, lane %d: got %a, want %a\\n\", ops[k].name, (int)i, (double)got[i], (double)want[i]);\n"
     "            return 1;\n"
@@ -378,14 +377,15 @@ static const char *make_meanings(Arena *arena, const Isa *isa) {
     Text c = text_new(arena);
     text_printf(&c,
                 "enum { W = %d, FLUSHES = %d, SKIPPED = %d, ISA_INTEGERS = %d, ISA_INTEGRAL = %d, ISA_CODES = %d,\n"
-                "       ISA_READ = %d, ISA_PAIRS = %d, ISA_READ16 = %d, ISA_READ8 = %d, ISA_TABLE = %d };\n",
+                "       ISA_READ = %d, ISA_PAIRS = %d, ISA_READ16 = %d, ISA_READ8 = %d, ISA_TABLE = %d,\n"
+                "       MOST_PARAMS = %d };\n",
                 (int)isa->width, strcmp(isa->processor, "cortex_m") == 0, SKIPPED, /* MVE has no subnormal floats */
                 ISA_INTEGERS, ISA_INTEGRAL, ISA_CODES, ISA_READ, ISA_PAIRS, ISA_READ16,
-                ISA_READ8, ISA_TABLE);
+                ISA_READ8, ISA_TABLE, ISA_MAX_PARAMS);
     text_printf(&c, "%s", prelude);
     for (size_t i = 0; i < isa->op_count; i++) print_want(arena, &c, isa, &isa->ops[i]);
     text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n"
-                    "    int counted, stores, bytes, reduced, integers;\n    size_t fixed, sets, params;\n"
+                    "    int counted, stores, bytes, reduced, integers;\n    size_t fixed, results, params;\n"
                     "    int kinds[8];\n} ops[] = {\n");
     for (size_t i = 0; i < isa->op_count; i++) {
         const IsaOp *op = &isa->ops[i];
@@ -396,7 +396,7 @@ static const char *make_meanings(Arena *arena, const Isa *isa) {
             stores |= op->kinds[k] == ISA_WRITE || bytes;
         }
         text_printf(&c, "    {\"%s\", want_%s, %d, %d, %d, %d, %d, %d, %d, %d, {0", op->name, op->name, counted, stores,
-                    bytes, op->result == ISA_FLOAT, are_integers(op->result), fixed, count_kind(op, ISA_SET),
+                    bytes, op->result == ISA_FLOAT, are_integers(op->result), fixed, results(op),
                     op->param_count);
         for (int k = 0; k < op->param_count; k++) text_printf(&c, "%s%d", k ? ", " : " + ", (int)op->kinds[k]);
         text_printf(&c, "}},\n");
