@@ -169,7 +169,7 @@ static void adopt(Interp *in, Choosing *c, const Op *op, const float *given, dou
         report->wrong += !fits;
         if (!fits && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
         for (int64_t s = 0; s < top && !odd; s++)
-            if (out[s] != (double)given[s]) count_tie(report, s, c->logits[(int64_t)out[s]], (double)given[s]);
+            if (out[s] != (double)given[s]) count_tie(report, c->logits[(int64_t)out[s]], (double)given[s]);
     }
     if (!fits || odd) return;
     for (int64_t s = 0; s < top; s++) out[s] = (double)given[s];

@@ -80,7 +80,7 @@ void quantize_compare(const double *x, int64_t k, const double *by, const RowHea
     const bool fits = head_fits(x, k, &own.head, head, most);
     for (int64_t c = 0; c < k; c++) {
         if (head->scale > 0 && codes[c] != quantized_code(x[c], own.inverse, head->zero))
-            count_tie(report, c, x[c], (double)codes[c]);
+            count_tie(report, x[c], (double)codes[c]);
         report->wrong += !fits || !(isnan(head->scale) || code_fits(x[c], head, codes[c], by[c]));
     }
     report->numbers += k;

@@ -61,11 +61,17 @@ void round_row(Dtype dtype, const double *x, int64_t d, double *out) {
     for (int64_t c = 0; c < d; c++) out[c] = isnan(scale) ? NAN : (double)scale * integer_of(x[c], scale);
 }
 
-void count_tie(QuantizeReport *report, int64_t c, double x, double given) {
-    const double key[3] = {(double)c, x, given};
+/* Where the table is full, a tie takes the place of another one, so that none is left out that is new. */
+void count_tie(QuantizeReport *report, double x, double given) {
+    const float key[2] = {(float)x, (float)given};
     const uint64_t hash = hash_bytes(0, key, sizeof key);
-    uint64_t *seen = &report->seen[hash % (sizeof report->seen / sizeof *report->seen)];
-    report->ties += *seen != hash;
+    const size_t places = sizeof report->seen / sizeof *report->seen;
+    uint64_t *seen = NULL;
+    for (size_t i = 0; i < places && !(seen && *seen == 0); i++) {
+        seen = &report->seen[(hash + i) % places];
+        if (*seen == hash) return;
+    }
+    report->ties++;
     *seen = hash;
 }
 
@@ -92,7 +98,7 @@ static void compare_floats(Dtype dtype, const double *x, int64_t d, double by, c
         report->wrong += !float_fits(&type, x[c], (double)given[c], by);
         if (0.5 * unit_at(&type, x[c]) < rounding) continue;
         resolved++;
-        if (!same(to_float(&type, (double)(float)x[c]), (double)given[c])) count_tie(report, c, x[c], (double)given[c]);
+        if (!same(to_float(&type, (double)(float)x[c]), (double)given[c])) count_tie(report, x[c], (double)given[c]);
     }
     report->most_ties += (double)resolved * (dtype == DTYPE_F16 ? 8 : 1) * SHARE_OF_TIES;
 }
@@ -115,7 +121,7 @@ static void compare_integers(const double *x, int64_t d, double by, const float 
     for (int64_t c = 0; c < d; c++) {
         const double code = scale > 0 ? (double)given[c] / (double)scale : 0;
         const double exact = scale > 0 ? x[c] / (double)scale : 0;
-        if (scale > 0 && code != integer_of(x[c], scale)) count_tie(report, c, x[c], (double)given[c]);
+        if (scale > 0 && code != integer_of(x[c], scale)) count_tie(report, x[c], (double)given[c]);
         if (isnan(scale)) report->wrong += !fits || !isnan(given[c]);
         else if (!(scale > 0)) report->wrong += !fits || given[c] != 0;
         else report->wrong += !fits || code != nearbyint(code) ||

@@ -118,12 +118,35 @@ static void judged_beside_large(void **state) {
     assert_int_equal(tie.ties, 1);
 }
 
+/* Equal numbers count as one tie in whatever columns they are, and different ones each, however many there are. */
+static void ties_counted_once(void **state) {
+    (void)state;
+    enum { MANY = 150, EQUAL = 8 };
+    float x[MANY], data[MANY];
+    for (int c = 0; c < MANY; c++) {
+        const int i = c < EQUAL ? 0 : c - EQUAL + 1, power = i / 64;
+        x[c] = ldexpf(1 + (float)(i % 64) * 0x1p-6f + 0x1p-8f, power);
+        data[c] = x[c] + ldexpf(0x1p-8f, power);
+    }
+    const int t = op_over(DTYPE_BF16, x, 1, 1, MANY);
+    QuantizedRows *rows = arena_array(arena, (size_t)graph.n_tensors, sizeof *rows);
+    rows[t] = (QuantizedRows){(const uint8_t *)data, sizeof data};
+    QuantizeReport report = {0};
+    const InterpretHow how = {.rows = rows, .report = &report};
+    const int64_t symbols[4] = {0};
+    Weights none = {0};
+    interpret_as(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, &how);
+    assert_int_equal(report.wrong, 0);
+    assert_int_equal(report.ties, MANY - EQUAL + 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         OP_TEST(floats),
         OP_TEST(integers),
         OP_TEST(judged),
         OP_TEST(judged_beside_large),
+        OP_TEST(ties_counted_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
