@@ -433,7 +433,7 @@ def main():
     if "avxvnni" in of_processor():
         result("same_code/avxvnni", same_code("avxvnni", "avx2"))
     specs = (("small_full", 8, 32), ("odd_full", 5, 35), ("small", 16, 48), ("single", 5, 16))
-    jobs = [(of_spec, *spec) for spec in specs]
+    jobs = [(of_spec, *spec) for spec in (specs if QUICK else in_turn(specs))]
     names = ["int8_rows", "int4_rows", "bf16_rows", "cache_int8", "experts_rows"]
     jobs += [(narrow, name) for name in in_turn(names, 5)]
     jobs += [(of_target, target) for target in in_turn(sorted({*of_processor()} - {"scalar", "avxvnni"}), 4)]

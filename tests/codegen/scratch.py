@@ -95,10 +95,10 @@ def problem(folder, spec, target, needs):
 
 
 def try_all(pool, result):
-    """Tries each spec for each target in the pool, a third of these pairs in turn."""
+    """Tries each spec for each target in the pool, a sixth of these pairs in turn."""
     with tempfile.TemporaryDirectory() as folder:
         cases = {case: stated(*case) for case in itertools.product(SPECS, here(on_request=False))}
-        chosen = list(cases) if QUICK else in_turn(cases, 3)
+        chosen = list(cases) if QUICK else in_turn(cases, 6)
         for (spec, target), wrong in zip(chosen, pool.map(lambda case: problem(folder, *case, cases[case][0]), chosen)):
             result("scratch/%s/%s" % (os.path.basename(spec)[:-5], target), wrong)
         if not QUICK:

@@ -14,10 +14,10 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import npy, safetensors  # noqa: E402
 from lib import attnc as lib  # noqa: E402
-from lib.attnc import FIXTURES, QUICK, TESTS, UNOPTIMIZED  # noqa: E402
+from lib.attnc import FIXTURES, LONG, QUICK, TESTS, UNOPTIMIZED  # noqa: E402
 from lib.browser import WIDTHS, see  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
-from lib.turns import has_turn, in_turn  # noqa: E402
+from lib.turns import has_turn, in_turn, rotated  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DECODER, TABLE = os.path.join(HERE, "decoder.attn"), os.path.join(HERE, "table.attn")
@@ -25,7 +25,7 @@ ENCODER = "specs/small_encoder.attn"
 DIFFERENTIAL = os.path.join(TESTS, "differential")
 KEYS = ["precision", "weights_bytes", "workspace_bytes", "median_s", "outputs", "logits", "steps"]
 OUTPUT_KEYS = ["rel_mean", "rel_max", "cos_mean", "cos_max"]
-ENGINES = ("compiled",) if QUICK else ("compiled", "interp")
+ENGINES = ("compiled", "interp") if LONG else ("compiled",) if QUICK else (rotated(("compiled", "interp")),)
 # models of every kind: several inputs, states of rows elsewhere, images, maps, no loops
 KINDS = ["seq2seq", "prefix", "patches", "seq2seq_shared", "alone_cross", "alone_given", "export_some", "longrope",
          "unrolled_pair", "specs/by_hand.attn"]
@@ -238,7 +238,7 @@ class Compare:
 
     def test_steps_of_every_kind(self):
         """Every step that makes rows in f32 has an error, in the order of the plan, whatever the model is."""
-        kinds = KINDS[:3] if QUICK else in_turn(KINDS)
+        kinds = KINDS[:3] if QUICK else in_turn(KINDS, 5)
         for name in kinds:
             spec = name if "/" in name else os.path.join(DIFFERENTIAL, name + ".attn")
             precisions = ["weights=bf16"]
@@ -419,7 +419,7 @@ class Compare:
             script = file.read()
         precisions = [word for p in ("weights=bf16", "weights=int8,activations=int8", "weights=int4:128:offset")
                       for word in ("--precision", p)]
-        for spec, widths in ((DECODER, WIDTHS), (ENCODER, WIDTHS[:1])):
+        for spec, widths in in_turn([(DECODER, WIDTHS), (ENCODER, WIDTHS[:1])]):
             text = self.page(spec, *self.inputs, *precisions)
             for width in widths:
                 dark = width == WIDTHS[1]

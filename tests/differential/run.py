@@ -192,10 +192,10 @@ def in_turn(tests, quick, parts=2):
 
 def checks():
     jobs, targets, specs = [], sorted(here(on_request=False)), small_specs()
-    # the published ones and the families have the kernels of the others: a quarter of them has its turn
+    # the published ones and the families have the kernels of the others: a sixth of them has its turn
     repeating = [spec for spec in specs if spec.startswith("specs/") or "families" in spec]
     others = [spec for spec in specs if spec not in repeating]
-    chosen = set() if QUICK else {*turns.in_turn(repeating, 4), *turns.in_turn(others, 3)}
+    chosen = set() if QUICK else {*turns.in_turn(repeating, 6), *turns.in_turn(others, 4)}
     for spec in specs:
         if stem(spec) in QUICK_SPECS or spec in chosen:
             # the families repeat what the specs of this folder take apart on every target: the best one is enough
@@ -203,9 +203,9 @@ def checks():
             # intrinsics without optimization take half the time, and have the same bits; plain C is slow that way
             cheap = ["--target", target] + (["--cc", UNOPTIMIZED] if target != "scalar" else [])
             jobs.append(("small", spec, ["--small", "--bits"] + ([] if LONG else cheap)))
-    jobs += [("full", spec, options) for spec, options in in_turn(FULL, 1, 6)]
+    jobs += [("full", spec, options) for spec, options in in_turn(FULL, 1, 9)]
     if platform.machine() == "x86_64":
-        jobs += [("sse2", spec, ["--target", "sse2", *options]) for spec, options in in_turn(SSE2, 3, 4)]
+        jobs += [("sse2", spec, ["--target", "sse2", *options]) for spec, options in in_turn(SSE2, 3, 6)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, fine, notes, skip in pool.map(functools.partial(check, listed=listed_bits()), jobs):
             result(name, fine, notes, skip)
@@ -214,8 +214,8 @@ def checks():
 def check_tiles():
     """Products of integers are exact, so that tiles, emulated or not, give the bits of vectors. Those of floats give
     the same bits emulated and not."""
-    jobs = [(spec, ["avx512vnni"], options) for spec, options in in_turn(TILES, 2, 4)]
-    for spec, vectors, options in jobs + [(spec, [], options) for spec, options in in_turn(TILES_OF_FLOATS, 2, 3)]:
+    jobs = [(spec, ["avx512vnni"], options) for spec, options in in_turn(TILES, 2, 7)]
+    for spec, vectors, options in jobs + [(spec, [], options) for spec, options in in_turn(TILES_OF_FLOATS, 2, 6)]:
         runs = [attnc("check", spec, "--bits", "--target", target, *options) for target in vectors]
         runs += [attnc("check", spec, "--bits", "--target", "amx", "--emulate", *options)]
         if lacks_target(runs[0]):

@@ -4,8 +4,8 @@
 A row is a spec and an unroll mode; a column is a target alone, or the default targets with drawn weights packed for
 them (small specs only). A cell is the start of a SHA-256 of NAME.c, NAME.h and NAME.attnw, `refused` where the
 generator cannot write the spec, `-` where nothing is tried. A refactoring leaves the list as it is; a commit that
-means to change the emitted C renews the list by --refresh, and its message says why. No line of any C is longer than
-120 columns. TAP on stdout."""
+means to change the emitted C renews the list by --refresh, and its message says why. Of each row, half of the columns
+have their turn with a commit, all with ATTNC_LONG=1. No line of any C is longer than 120 columns. TAP on stdout."""
 import concurrent.futures
 import hashlib
 import os
@@ -16,8 +16,9 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from language.page import Page  # noqa: E402
-from lib.attnc import CANNOT, attnc  # noqa: E402
+from lib.attnc import CANNOT, LONG, attnc  # noqa: E402
 from lib.tap import Report  # noqa: E402
+from lib.turns import turn  # noqa: E402
 
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hashes.txt")
 COLUMNS = ["scalar", "sse2", "avx2", "avx512", "neon", "sve", "sve512", "rvv", "wasm", "default"]
@@ -69,41 +70,49 @@ def digest(spec, unroll, target):
         return total.hexdigest()[:12], too_long
 
 
-def row(name, path, small, unroll):
-    """The cells of one line, and a line of the C that is too long, or None."""
-    cells = [digest(path, unroll, target) if small or target != "default" else ("-", None) for target in COLUMNS]
-    return name, unroll, [cell for cell, _ in cells], next((line for _, line in cells if line), None)
+def row(name, path, small, unroll, columns):
+    """The cells of one line by their columns, and a line of the C that is too long, or None."""
+    cells = {target: digest(path, unroll, target) if small or target != "default" else ("-", None)
+             for target in columns}
+    return name, unroll, {target: cell for target, (cell, _) in cells.items()}, \
+        next((line for _, line in cells.values() if line), None)
 
 
-def written():
-    """All lines, from the compiler that stands in build/."""
+def in_turn(at):
+    """The columns of a line of this number: of lines that follow each other, one half and the other."""
+    return COLUMNS if LONG else COLUMNS[(at + turn()) % 2::2]
+
+
+def written(columns_of):
+    """The cells of all lines, from the compiler that stands in build/; columns_of: the columns of a line's number."""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        lines = [pool.submit(row, *spec, unroll) for spec in specs(folder) for unroll in UNROLL]
+        named = [(*spec, unroll) for spec in specs(folder) for unroll in UNROLL]
+        lines = [pool.submit(row, *line, columns_of(at)) for at, line in enumerate(named)]
         return [line.result() for line in lines]
 
 
 def print_list(lines, file):
     print("# spec unroll " + " ".join(COLUMNS), file=file)
     for name, unroll, cells, _ in lines:
-        print(name, unroll, *cells, file=file)
+        print(name, unroll, *cells.values(), file=file)
 
 
 def committed():
     with open(LIST, encoding="utf-8") as file:
         rows = [line.split() for line in file if not line.startswith("#")]
-    return {(name, unroll): cells for name, unroll, *cells in rows}
+    return {(name, unroll): dict(zip(COLUMNS, cells)) for name, unroll, *cells in rows}
 
 
 def main():
     if sys.argv[1:] == ["--refresh"]:
-        lines = written()
+        lines = written(lambda _: COLUMNS)
         with open(LIST, "w", encoding="utf-8") as file:
             print_list(lines, file)
         return 0
     report, known = Report("emitted"), committed()
-    for name, unroll, cells, too_long in written():
+    for name, unroll, cells, too_long in written(in_turn):
         listed = known.pop((name, unroll), None)
-        changed = [target for target, a, b in zip(COLUMNS, cells, listed or []) if a != b]
+        changed = [target for target, cell in cells.items() if listed and listed[target] != cell]
         problem = ("it is not in the list; `tests/emitted/run.py --refresh` adds it" if listed is None else
                    "other text for " + ", ".join(changed) if changed else
                    "a line of %d columns: %s" % (len(too_long), too_long) if too_long else None)

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import models_page  # noqa: E402
 from lib import npy  # noqa: E402
-from lib.attnc import ATTNC, COMPILERS, FIXTURES, ROOT  # noqa: E402
+from lib.attnc import ATTNC, COMPILERS, FIXTURES, LONG, ROOT  # noqa: E402
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Report, Skip  # noqa: E402
 from lib.targets import of_processor  # noqa: E402
@@ -257,7 +257,7 @@ class Similarity(Tests):
         """With the query on the command line only the best are kept; over several batches, and with equal lines."""
         lines = (["same words"] * 3 + [""] + ["a", "b c"] * 2500)[:4500]
         path = self.path("equal.txt", "\n".join(lines))
-        for top in ("1", "2", "7", "9999"):
+        for top in ("1", "2", "7", "9999") if LONG else ("2", "9999"):
             streamed = self.similarity("--file", path, "--top", top, "b")
             stored = self.similarity("--file", path, "--top", top, stdin="b\n")
             expect(stored.out == "\n> b\n" + streamed.out, "another order, top " + top)

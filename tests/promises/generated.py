@@ -134,8 +134,8 @@ def jobs(scratch):
     wanted = Wanted(scratch)
     calls = [("bytes/places", places, wanted)]
     if not QUICK:
-        calls += in_turn([("bytes/an old processor", old_processor, wanted),
-                          ("bytes/attnc for aarch64", aarch64, wanted)])
-        calls += [("bytes/built by %s %s" % build, built_by, wanted, *build) for build in
-                  (BUILDS + MORE_BUILDS if LONG else in_turn(BUILDS))]
+        builds = BUILDS + MORE_BUILDS if LONG else BUILDS
+        others = [("bytes/built by %s %s" % build, built_by, wanted, *build) for build in builds]
+        others += [("bytes/an old processor", old_processor, wanted), ("bytes/attnc for aarch64", aarch64, wanted)]
+        calls += in_turn(others, 4)
     return calls

@@ -98,7 +98,7 @@ def all_warnings(scratch):
     wrong = []
     specs = sorted(glob.glob("tests/differential/*.attn", root_dir=ROOT) + ["tests/fuzz/inputs/loaded.attn"])
     specs += sorted(glob.glob("tests/fuzz/pinned/specs/*.attn", root_dir=ROOT))
-    for at, spec in enumerate(specs[::12] if QUICK else in_turn(specs)):
+    for at, spec in enumerate(specs[::12] if QUICK else in_turn(specs, 3)):
         try:
             warnings(spec, scratch, COMPILERS if LONG else [COMPILERS[at % len(COMPILERS)]])
         except AssertionError as why:
