@@ -550,7 +550,7 @@ def main():
     mutations()
     outside()
     crash_in_pool()
-    together(emitted, [(spec,) for spec in (EMITTED[1:2] if QUICK else turns.in_turn(EMITTED))])
+    together(emitted, [(spec,) for spec in (EMITTED[1:2] if QUICK else turns.in_turn(EMITTED, 4))])
     with tempfile.TemporaryDirectory() as folder:
         compile_times(folder)
         figures(folder)

@@ -15,6 +15,7 @@ from lib.attnc import QUICK, ROOT, attnc  # noqa: E402
 from lib.browser import WIDTHS, see  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 from lib.targets import here  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DIFFERENTIAL = "tests/differential/"
@@ -330,9 +331,11 @@ class Explain:
         return seen, [[step["kind"], step["name"]] for step in steps]
 
     def test_profile(self):
-        """The steps of explain in their order, code without loops and of one row too, and each takes a time."""
+        """The steps of explain in their order, code without loops and of one row too, and each takes a time: of three
+        models, which take turns with the commits."""
         # the second one's steps take longer than reading the clock, which those of by_hand.attn do not
-        for spec in ("specs/small_encoder.attn", DIFFERENTIAL + "unrolled_masks.attn", "tests/dropin/translator.attn"):
+        for spec in in_turn(["specs/small_encoder.attn", DIFFERENTIAL + "unrolled_masks.attn",
+                             "tests/dropin/translator.attn"], 3):
             listed = run("explain", spec, "--target", "native").stdout.split("\n\n")[-1].splitlines()[1:]
             seen, steps = self.profile(spec, *(["--threads", "2"] if "translator" in spec else []))
             assert steps == [line.split()[:2] for line in listed], "%s: %s" % (spec, steps)

@@ -108,8 +108,8 @@ class FuzzSpecs:
         found = os.path.join(ROOT, "build/fuzz/found")
         # the bits are the same at each level, as tests/promises and tests/decode see to, and -O0 takes half the time
         how = ["--probe"] if LONG else ["--level", "-O0"]
-        status, said = self.run("--count", str(SPECS), "--from", str(FIRST), "--seed", SEED, "--targets", "rotate", "--jobs", "2",
-                                "--found", found, *how, seconds=120 + 20 * SPECS)
+        status, said = self.run("--count", str(SPECS), "--from", str(FIRST), "--seed", SEED, "--targets", "rotate",
+                                "--jobs", "2", "--found", found, *how, seconds=120 + 20 * SPECS)
         assert status == 0 and re.search(r"^\d+ specs, 0 wrong", said, re.M), said[-6000:]
         assert not LONG or " 0 not drawn" in said, said[-6000:]
         for line in said.split("\n")[-4:]:

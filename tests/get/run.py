@@ -14,12 +14,12 @@ import wave
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import gguf, npy, safetensors  # noqa: E402
-from lib.attnc import CANNOT, ROOT, TESTS, attnc, run  # noqa: E402
+from lib.attnc import CANNOT, LONG, ROOT, TESTS, attnc, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 from lib.words import END, START, TOKENIZER, VOCAB  # noqa: E402
 from parity import gguf as models  # noqa: E402
 
-STRICT = "CFLAGS=-O1 -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function"
+STRICT = "CFLAGS=%s -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function" % ("-O1" if LONG else "-O0")
 PLAIN = {**TOKENIZER, "post_processor": None}
 
 

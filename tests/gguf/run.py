@@ -8,11 +8,12 @@ import random
 import re
 import struct
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import gguf, safetensors  # noqa: E402
-from lib.attnc import Failed, attnc  # noqa: E402
+from lib.attnc import Failed, UNOPTIMIZED, attnc  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 from parity import gguf as models  # noqa: E402
 
@@ -587,4 +588,6 @@ class Files:
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests("gguf", Files))
+    with tempfile.TemporaryDirectory() as kept:
+        os.environ.update(CC=UNOPTIMIZED, ATTNC_KEPT=kept)
+        sys.exit(run_tests("gguf", Files))

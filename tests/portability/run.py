@@ -8,9 +8,9 @@ the documentation names.
 native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers and their leave to contract do not
 show; `check --small`. TAP on stdout.
 
-What runs under an emulator takes turns with the commits: a quarter of the processors and of the tables, an eighth of the
-specs elsewhere, and attnc on aarch64 with every eighth one. Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out, and
-most specs elsewhere; ATTNC_LONG=1 takes all of them."""
+What runs under an emulator takes turns with the commits: a quarter of the processors and of the tables, an eighth of
+the specs elsewhere, and attnc on aarch64 with every eighth one. Environment: ATTNC_QUICK=1 leaves attnc on aarch64 out,
+and most specs elsewhere; ATTNC_LONG=1 takes all of them."""
 
 import concurrent.futures
 import os
