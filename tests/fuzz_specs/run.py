@@ -73,8 +73,8 @@ class FuzzSpecs:
         """A coefficient of 2^x is another: softmax is off wherever scores differ, which they do in most specs."""
         found = os.path.join(self.scratch, "found")
         plant = "0x1.62e428p-1f=>0x1.4p-1f"
-        for first in range(4, 12, 2):
-            status, said = self.run("--count", "2", "--from", str(first), "--seed", "3", "--targets", "scalar",
+        for first in range(4, 12):
+            status, said = self.run("--count", "1", "--from", str(first), "--seed", "3", "--targets", "scalar",
                                     "--plant", plant, "--found", found, "--tries", "30")
             if status == 1:
                 break
