@@ -3,7 +3,7 @@
 no static function without a call, no header of another run, a small stack, the same bytes for the same input, and the
 same bits whatever the compiler, its optimization and its leave to contract products and sums; of sse2, that it has no
 newer instruction; of avxvnni, that its f32 code is that of avx2; and that kernels keep to their scratch (scratch.py).
-TAP on stdout."""
+Specs, compilers and targets take turns with the commits. TAP on stdout."""
 import collections
 import concurrent.futures
 import difflib

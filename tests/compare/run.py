@@ -2,7 +2,8 @@
 """`attnc compare`: its numbers are those that follow from the outputs of `attnc run` of both models, its JSON has the
 promised keys, its page stands alone, and what cannot be compared is refused in words. Speaks TAP.
 
-Environment: ATTNC_QUICK=1 takes fewer specs."""
+Engines, kinds of models and pages take turns with the commits. Environment: ATTNC_QUICK=1 takes fewer specs,
+ATTNC_LONG=1 all of them."""
 import array
 import json
 import math

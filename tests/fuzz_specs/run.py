@@ -25,8 +25,9 @@ from lib.tap import run_tests  # noqa: E402
 from lib.turns import in_turn, rotated  # noqa: E402
 
 WHOLE = 1000
-SPECS = int(os.environ.get("FUZZ_SPECS") or (15 if QUICK else WHOLE if LONG else 50))
-FIRST = 0 if QUICK or SPECS != 50 else rotated(range(0, WHOLE, SPECS))  # of the random ones
+WANTED = os.environ.get("FUZZ_SPECS")
+SPECS = int(WANTED or (15 if QUICK else WHOLE if LONG else 50))
+FIRST = 0 if WANTED or QUICK or LONG else rotated(range(0, WHOLE, SPECS))  # of the random ones
 SEED = os.environ.get("FUZZ_SEED", "1")
 PROGRAM = "build/fuzz/specs"
 
