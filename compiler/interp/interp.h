@@ -46,8 +46,7 @@ typedef struct QuantizedRows {
 
 /* How such rows compare with the numbers that they stand for. A tie lies so near the middle of two integers, or of two
  * neighbours of a float type, that f32 may round it to either, and has become the one that the interpreter's number
- * does not. One that occurs again, as in rows that are the same or at the limits of clip, tells nothing new and is
- * counted once. */
+ * does not. A tie of the same two numbers, which equal rows and clipped rows hold many times, is counted once. */
 typedef struct QuantizeReport {
     int64_t numbers, ties, wrong;
     uint64_t seen[64]; /* hashes of ties, at their last bits or the next place that was free; 0 is free */

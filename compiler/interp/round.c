@@ -61,18 +61,15 @@ void round_row(Dtype dtype, const double *x, int64_t d, double *out) {
     for (int64_t c = 0; c < d; c++) out[c] = isnan(scale) ? NAN : (double)scale * integer_of(x[c], scale);
 }
 
-/* Where the table is full, a tie takes the place of another one, so that none is left out that is new. */
+/* If the table is full, the newest tie replaces an older one. The older one would then be counted twice, and no tie is
+ * missed. */
 void count_tie(QuantizeReport *report, double x, double given) {
     const float key[2] = {(float)x, (float)given};
-    const uint64_t hash = hash_bytes(0, key, sizeof key);
-    const size_t places = sizeof report->seen / sizeof *report->seen;
-    uint64_t *seen = NULL;
-    for (size_t i = 0; i < places && !(seen && *seen == 0); i++) {
-        seen = &report->seen[(hash + i) % places];
-        if (*seen == hash) return;
-    }
-    report->ties++;
-    *seen = hash;
+    const uint64_t hash = hash_bytes(0, key, sizeof key), places = sizeof report->seen / sizeof *report->seen;
+    uint64_t at = hash % places;
+    for (uint64_t i = 1; i < places && report->seen[at] != 0 && report->seen[at] != hash; i++) at = (at + 1) % places;
+    report->ties += report->seen[at] != hash;
+    report->seen[at] = hash;
 }
 
 static bool same(double a, double b) { return a == b || (isnan(a) && isnan(b)); }

@@ -15,7 +15,8 @@ void round_row(Dtype dtype, const double *x, int64_t d, double *out);
 /* Compares a row that C has rounded with x, which may be wrong by `by`: counts its numbers, those that round_row rounds
  * otherwise, and those that no number so near gives. */
 void round_compare(Dtype dtype, const double *x, int64_t d, double by, const float *given, QuantizeReport *report);
-/* Counts a tie, where x became `given`, unless it counted one of the same numbers in f32 before. */
+/* Counts a tie, in which x was rounded to `given`. A tie whose two numbers equal those of an earlier tie in f32 is not
+ * counted again. */
 void count_tie(QuantizeReport *report, double x, double given);
 
 #endif
