@@ -16,9 +16,9 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from language.page import Page  # noqa: E402
-from lib.attnc import CANNOT, LONG, attnc  # noqa: E402
+from lib.attnc import CANNOT, attnc  # noqa: E402
 from lib.tap import Report  # noqa: E402
-from lib.turns import turn  # noqa: E402
+from lib.turns import in_turn  # noqa: E402
 
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hashes.txt")
 COLUMNS = ["scalar", "sse2", "avx2", "avx512", "neon", "sve", "sve512", "rvv", "wasm", "default"]
@@ -78,9 +78,9 @@ def row(name, path, small, unroll, columns):
         next((line for _, line in cells.values() if line), None)
 
 
-def in_turn(at):
-    """The columns of a line of this number: of lines that follow each other, one half and the other."""
-    return COLUMNS if LONG else COLUMNS[(at + turn()) % 2::2]
+def half_in_turn(at):
+    """The columns of the line of a number; the next line has the other half."""
+    return in_turn(COLUMNS[at % 2:] + COLUMNS[:at % 2])
 
 
 def written(columns_of):
@@ -110,7 +110,7 @@ def main():
             print_list(lines, file)
         return 0
     report, known = Report("emitted"), committed()
-    for name, unroll, cells, too_long in written(in_turn):
+    for name, unroll, cells, too_long in written(half_in_turn):
         listed = known.pop((name, unroll), None)
         changed = [target for target, cell in cells.items() if listed and listed[target] != cell]
         problem = ("it is not in the list; `tests/emitted/run.py --refresh` adds it" if listed is None else

@@ -100,7 +100,7 @@ class Reproducible:
                     "weights=int8,activations=int8:smooth,attention=bf16")
 
     def test_elsewhere(self):
-        """Three or four of the cases on each of the ways in turn: emulation takes ten times as long."""
+        """Emulation takes ten times as long: of all pairs of a way and a case, three or four have their turn."""
         jobs, absent = [], []
         for way, target, compiler, command, tools in WAYS:
             missing = [tool for tool in tools if not shutil.which(tool)]
@@ -112,14 +112,14 @@ class Reproducible:
                 file.write("#!/bin/sh\nexec " + compiler + "\n")
             os.chmod(cc, 0o755)
             cases = [case for case in CASES if has_kernels_for(target, *case)]
-            jobs.append([(way, target, cc, command, *case) for case in (cases[:1] if QUICK else cases)])
+            jobs += [(way, target, cc, command, *case) for case in (cases[:1] if QUICK else cases)]
         if not jobs:
             raise Skip(", ".join(absent))
-        jobs = sum(jobs, [])
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(self.elsewhere, jobs if QUICK else in_turn(jobs, len(jobs) // 3)))
 
     def elsewhere(self, job):
+        """A case on one of WAYS has the bits of the best target of this machine."""
         way, target, cc, command, spec, options, fused = job
         there = bits(spec, "--target", target, "--cc", cc, "--run", command, *options)
         own = bits(spec, "--target", targets_of(fused)[-1], "--cc", UNOPTIMIZED, *options)
