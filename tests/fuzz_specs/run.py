@@ -4,9 +4,9 @@ interpreter against the C of each on the targets of this machine. knows_every_se
 drawn, and what is refused may be. same_everywhere: a spec is what its seed and number say. pairs: the table tells what
 was drawn together, and why the rest cannot be. planted: a fault in the C is found, made small, and found again by the
 command that is printed. pinned: specs that once were findings (tests/fuzz/pinned/specs), half of them in turn with the
-commits. random: FUZZ_SPECS specs of the seed FUZZ_SEED (1), each on one target of this machine; else 50 of 1000 in
-turn, 15 with ATTNC_QUICK=1, and with ATTNC_LONG=1 all of them and a plain spec for each pair of settings that none of
-the 1000 has. Speaks TAP."""
+commits. random: the first FUZZ_SPECS specs of the seed FUZZ_SEED (1), each on one target of this machine; without that
+number 50 of the first 1000 in turn, 15 with ATTNC_QUICK=1. ATTNC_LONG=1 tries the 1000, and a plain spec for each pair
+of settings that none of them has. Speaks TAP."""
 
 import concurrent.futures
 import glob
