@@ -474,7 +474,7 @@ def jobs():
         for engine in ENGINES[:i < 3] if QUICK else ENGINES if LONG else ["interp", *compiled]:
             yield test, ("greedy/%s/%s" % (os.path.basename(folder), engine), greedy_text, folder, engine)
     if FIXTURES and os.path.isdir(os.path.join(FIXTURES, "models", "stories260K")):
-        for engine in ENGINES[:2] if QUICK else ENGINES:
+        for engine in ENGINES[:2] if QUICK else ENGINES if LONG else ("interp", rotated(TARGETS)):
             yield test, ("200 tokens/" + engine, story, engine)
     beams = beam_texts()
     for name, cases in beams["models"].items():

@@ -6,7 +6,8 @@ sanitizers. races/…: its threads. bits/…: the same numbers whatever the comp
 the largest function. check/SPEC: attnc check. binding/SPEC: attn_generate.h in C and C++. traces/SPEC: nothing of
 exported attention where nothing is exported. bench/…: of decode. generate/…: generate.py.
 
-Environment: ATTNC_QUICK=1 takes fewer compilers, targets and fixtures; ATTNC_FIXTURES names a folder of big ones."""
+Compilers take turns with the commits. Environment: ATTNC_QUICK=1 takes fewer targets and fixtures, ATTNC_LONG=1 all;
+ATTNC_FIXTURES names a folder of big ones."""
 import concurrent.futures
 import json
 import os
@@ -28,7 +29,7 @@ OWN = ("main", "models", "statuses", "ways", "together")
 # Emitted code is slow to compile with sanitizers, so that each compiler has its share of the targets, and optimizes
 # nothing.
 SANITIZED = (("gcc", ("avx2",)),) if QUICK else (("clang", ("scalar", "avx2")), ("gcc", ("avx512",)))
-VARIANTS = (("clang", "-O3"), ("gcc", "-O2"))  # and -O0 with sanitizers
+VARIANTS = (("gcc", "-O2"), ("clang", "-O3"))  # and -O0 with sanitizers, of the other compiler where one has its turn
 MOST_STACK = 16384
 
 
@@ -209,9 +210,11 @@ def bench():
 def main():
     kept = tempfile.TemporaryDirectory()  # of the libraries of `attnc generate`, which several tests ask for
     os.environ.update(CC=UNOPTIMIZED, ATTNC_KEPT=kept.name)
+    parts = 1 if QUICK else 2
     compilers = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
-    jobs = [(report.guard, ("statuses/" + cc, statuses, compilers, cc, targets)) for cc, targets in SANITIZED]
-    jobs += [(report.guard, ("bits/" + cc, optimized, compilers, cc, level)) for cc, level in VARIANTS]
+    jobs = [(report.guard, ("statuses/" + cc, statuses, compilers, cc, targets))
+            for cc, targets in in_turn(SANITIZED, parts)]
+    jobs += [(report.guard, ("bits/" + cc, optimized, compilers, cc, level)) for cc, level in in_turn(VARIANTS, parts)]
     jobs += [(report.guard, ("races", races, compilers))]
     jobs += [(report.guard, ("check/" + spec, check, spec)) for spec in (SPECS if QUICK else in_turn(SPECS))]
     jobs += [(report.guard, ("binding/" + spec, binding, spec)) for spec in SPECS]

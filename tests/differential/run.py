@@ -202,7 +202,7 @@ def checks():
     # the published ones and the families have the kernels of the others: a sixth of them has its turn
     repeating = [spec for spec in specs if spec.startswith("specs/") or "families" in spec]
     others = [spec for spec in specs if spec not in repeating]
-    chosen = set() if QUICK else {*turns.in_turn(repeating, 6), *turns.in_turn(others, 4)}
+    chosen = set() if QUICK else {*turns.in_turn(repeating, 6), *turns.in_turn(others, 6)}
     for spec in specs:
         if stem(spec) in QUICK_SPECS or spec in chosen:
             # the families repeat what the specs of this folder take apart on every target: the best one is enough
@@ -210,7 +210,7 @@ def checks():
             # intrinsics with little or no optimization take half the time, and have the same bits; plain C does not
             cheap = ["--target", target] + (["--cc", UNOPTIMIZED] if target != "scalar" else [])
             jobs.append(("small", spec, ["--small", "--bits"] + ([] if LONG else cheap)))
-    jobs += [("full", spec, options) for spec, options in in_turn(FULL, 1, 9)]
+    jobs += [("full", spec, options) for spec, options in in_turn(FULL, 1, 12)]
     if platform.machine() == "x86_64":
         jobs += [("sse2", spec, ["--target", "sse2", *options]) for spec, options in in_turn(SSE2, 3, 6)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

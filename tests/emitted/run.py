@@ -4,8 +4,8 @@
 A row is a spec and an unroll mode; a column is a target alone, or the default targets with drawn weights packed for
 them (small specs only). A cell is the start of a SHA-256 of NAME.c, NAME.h and NAME.attnw, `refused` where the
 generator cannot write the spec, `-` where nothing is tried. A refactoring leaves the list as it is; a commit that
-means to change the emitted C renews the list by --refresh, and its message says why. Of each row, half of the columns
-have their turn with a commit, all with ATTNC_LONG=1. No line of any C is longer than 120 columns. TAP on stdout."""
+means to change the emitted C renews the list by --refresh, and its message says why. Of each row, a third of the
+columns has its turn with a commit, all with ATTNC_LONG=1. No line of any C is longer than 120 columns. Speaks TAP."""
 import concurrent.futures
 import hashlib
 import os
@@ -78,9 +78,9 @@ def row(name, path, small, unroll, columns):
         next((line for _, line in cells.values() if line), None)
 
 
-def half_in_turn(at):
-    """The columns of the line of a number; the next line has the other half."""
-    return in_turn(COLUMNS[at % 2:] + COLUMNS[:at % 2])
+def third_in_turn(at):
+    """The columns of the line of a number; the next line has another third."""
+    return in_turn(COLUMNS[at % 3:] + COLUMNS[:at % 3], 3)
 
 
 def written(columns_of):
@@ -110,7 +110,7 @@ def main():
             print_list(lines, file)
         return 0
     report, known = Report("emitted"), committed()
-    for name, unroll, cells, too_long in written(half_in_turn):
+    for name, unroll, cells, too_long in written(third_in_turn):
         listed = known.pop((name, unroll), None)
         changed = [target for target, cell in cells.items() if listed and listed[target] != cell]
         problem = ("it is not in the list; `tests/emitted/run.py --refresh` adds it" if listed is None else

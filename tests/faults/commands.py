@@ -36,7 +36,7 @@ class Command:
     """`@` in an argument is the folder of the outputs. Of each kind of fault at most `most` are tried, without
     ATTNC_LONG. steady: the output is the same each time. also: what an error may say in place of the system's
     reason."""
-    def __init__(self, name, arguments, outputs=(), most=60, steady=True, kinds=KINDS, also=()):
+    def __init__(self, name, arguments, outputs=(), most=40, steady=True, kinds=KINDS, also=()):
         self.name, self.arguments, self.outputs = name, arguments.split(), outputs
         self.most, self.steady, self.kinds, self.also = most, steady, kinds, also
 

@@ -25,7 +25,7 @@ from lib.tap import Report  # noqa: E402
 from lib.turns import turn  # noqa: E402
 from tree import Trees, Wrong  # noqa: E402
 
-IN_TURN = 2 if QUICK else 5
+IN_TURN = 2 if QUICK else 4
 WORKERS = min(2, os.cpu_count() or 1)
 SEED = 1
 REPORT = Report("mutants")

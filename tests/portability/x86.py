@@ -98,7 +98,7 @@ def tests():
             if done.returncode not in (0, NO_TARGET):
                 result("x86/build", f"{name} {target} here: {output(done)[-200:]}")
                 return
-        processors = PROCESSORS[:4] if QUICK else in_turn(PROCESSORS, 4)
+        processors = PROCESSORS[:4] if QUICK else in_turn(PROCESSORS, 6)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for job, problem in zip(processors, pool.map(lambda job: processor(folder, natives, job), processors)):
                 result("x86/" + job[0], problem)

@@ -7,7 +7,8 @@ every compiler and optimization. refuse/SPEC: init takes no damaged weights. byt
 attnc writes are the same wherever and by whatever it was built. packed/…: packed.py, weights that attnc refuses.
 warnings: of no spec's C. TAP on stdout.
 
-Environment: ATTNC_QUICK=1 tries few specs and compilers, ATTNC_LONG=1 all with each other."""
+Environment: ATTNC_QUICK=1 tries few specs and compilers, ATTNC_LONG=1 all with each other; else half of the
+specs take turns with the commits, and compilers too."""
 import concurrent.futures
 import glob
 import os
@@ -107,7 +108,7 @@ def all_warnings(scratch):
 
 
 def main():
-    specs = [spec for spec in SPECS if not QUICK or SPECS[spec] == "all"]
+    specs = [spec for spec in SPECS if SPECS[spec] == "all"] if QUICK else in_turn(SPECS)
     workers = os.cpu_count() or 1
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(workers) as compilers:
         with concurrent.futures.ThreadPoolExecutor(2 * workers) as pool:

@@ -100,7 +100,7 @@ class Reproducible:
                     "weights=int8,activations=int8:smooth,attention=bf16")
 
     def test_elsewhere(self):
-        """Emulation takes ten times as long: of all pairs of a way and a case, three or four have their turn."""
+        """Emulation takes ten times as long: of all pairs of a way and a case, two or three have their turn."""
         jobs, absent = [], []
         for way, target, compiler, command, tools in WAYS:
             missing = [tool for tool in tools if not shutil.which(tool)]
@@ -116,7 +116,7 @@ class Reproducible:
         if not jobs:
             raise Skip(", ".join(absent))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(self.elsewhere, jobs if QUICK else in_turn(jobs, len(jobs) // 3)))
+            list(pool.map(self.elsewhere, jobs if QUICK else in_turn(jobs, len(jobs) // 2)))
 
     def elsewhere(self, job):
         """A case on one of WAYS has the bits of the best target of this machine."""

@@ -5,7 +5,7 @@ attnc as it is). planted/KIND/…: each of them sees a fault that is written int
 threads and beams. Speaks TAP.
 
 Environment: ATTNC_LONG=1 takes every spec with every sanitizer, on a target that takes turns with the commits;
-ATTNC_QUICK=1 valgrind alone; else a sample."""
+ATTNC_QUICK=1 valgrind alone; else a sample, of which valgrind takes one spec in turn."""
 import concurrent.futures
 import glob
 import os
@@ -20,7 +20,7 @@ from lib.attnc import LONG, QUICK, ROOT, lacks_target, make  # noqa: E402
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.targets import here, of_processor  # noqa: E402
-from lib.turns import turn  # noqa: E402
+from lib.turns import in_turn, turn  # noqa: E402
 
 sys.dont_write_bytecode = True
 SANITIZE = {
@@ -45,7 +45,7 @@ VALGRIND = [
     ("tests/differential/patches_to_tokens.attn", "avx2"), ("tests/differential/alone_given.attn", "sse2"),
     ("tests/differential/relative_per_layer.attn", "avx2"), ("tests/families/modernbert.attn", "avx2"),
 ]
-VALGRIND_SAMPLE = VALGRIND[:1] if QUICK else VALGRIND if LONG else VALGRIND[:2]
+VALGRIND_SAMPLE = VALGRIND[:1] if QUICK else in_turn(VALGRIND, len(VALGRIND))
 TELLING = re.compile(r"ERROR: |WARNING: |runtime error|^ *#\d|^==\d+== |SUMMARY|FAIL|attnc: ")
 
 report = Report("sanitized")
@@ -87,7 +87,8 @@ class Tools:
             with open(script, "w", encoding="utf-8") as file:
                 file.write(f'#!/bin/sh\nexec clang "$@" {flags}\n')
             os.chmod(script, 0o755)
-        made = make("-j2", *["attnc-" + kind for kind in KINDS]) if KINDS else None
+        level = "SANITIZED_LEVEL=" + ("-O1" if LONG else "-O0")
+        made = make("-j2", level, *["attnc-" + kind for kind in KINDS]) if KINDS else None
         result("built", what_it_says(made) if made and made.returncode else None)
         # valgrind cannot read every compiler's debugging information, and needs none
         run("strip", "-o", os.path.join(self.folder, "attnc"), os.path.join(ROOT, "build/attnc"))
