@@ -439,7 +439,7 @@ class Transcribe(Tests):
         run(ATTNC, "import", model, "-o", spec, "--name", "whisper")
         run(ATTNC, "compile", spec, "-o", self.scratch, "--weights", model)
         for compiler in COMPILERS:
-            run(compiler, *STRICT, "-D_GNU_SOURCE", *(["-O0", *SANITIZE] if compiler == "gcc" else []),
+            run(compiler, *STRICT, "-D_GNU_SOURCE", *(["-O1", *SANITIZE] if compiler == "gcc" else []),
                 "-I" + self.scratch, "examples/transcribe/transcribe.c", "runtime/attn_transcribe.c",
                 "runtime/attn_mel.c", "runtime/attn_generate.c", "runtime/attn_sample.c", "runtime/attn_runtime.c",
                 *TOKENIZER, self.path("whisper.c"), "-o", program, "-lsndfile", *TOKENIZER_LIBRARIES)
