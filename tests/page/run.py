@@ -315,12 +315,13 @@ class Pages:
         """A text that appears while it is written, equal to attnc generate, greedy and sampled; and one that stops."""
         folder = self.story()
         prompt = [0, *self.ids(folder, "Once upon a time")]  # the token that begins its texts
-        tokens = npy.write(self.path("prompt.npy"), prompt, (1, len(prompt)))
+        tokens, chosen, answers = npy.write(self.path("prompt.npy"), prompt, (1, len(prompt))), {}, set()
         with served.site(self.scratch).open(folder) as page:
             page.run("globalThis.seen = []; new MutationObserver(() => seen.push(output.textContent))"
                      ".observe(output, {childList: true, subtree: true})")
-            for settings in ({}, {"temperature": 0.8, "seed": 5}):
-                words = [word for key, value in settings.items() for word in ("--" + key, str(value))]
+            for settings in ({}, {"temperature": 0.8, "seed": 5}, {"top_p": 0.6}, {"top_k": 3}):
+                chosen.update(settings)
+                words = [word for key, value in chosen.items() for word in ("--" + key.replace("_", "-"), str(value))]
                 for key, value in settings.items():
                     page.run("document.getElementById('%s').value = %s" % (key, value))
                 page.run("seen.length = 0")
@@ -333,6 +334,8 @@ class Pages:
                 assert answer.startswith("Once upon a time") and len(answer) > 40, answer
                 seen = [text for text in page.value("seen") if text and text != "asked"]
                 assert seen and all(answer.startswith(text) for text in seen), seen
+                answers.add(answer)
+            assert len(answers) == 4, "settings that change nothing: %s" % answers
             page.run("document.getElementById('temperature').value = 0")
             assert page.ask("word " * 400) == "" and "too long" in page.message()
 

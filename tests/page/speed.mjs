@@ -18,7 +18,7 @@ async function open(name) {
             c.restart();
             for (let i = 0, token = Math.max(model.start, 0); i < 100; i++) {
                 put([token]);
-                token = c.next(1, 0, 0, i);
+                token = c.next(1, 0, 0, 0, 0, i);
                 if (token < 0) throw new Error(`status ${token}`);
             }
         } else {
