@@ -123,6 +123,17 @@ static const char generate_doc[] =
     "end, ignore_end: the tokens that end a text, by default those of the model; whether they do not.\n"
     "state: a state that the text continues and that receives its rows.";
 
+static const char transcribe_doc[] =
+    "transcribe(samples, config, *, language=None, task=None, times=True)\n--\n\n"
+    "The words of a sound of any length: a list of dicts with `begin` and `end` in seconds and the `tokens`\n"
+    "between them, and with their `text` where the package has a tokenizer.\n"
+    "\n"
+    "samples: float32 [n] of -1 to 1, 16000 a second.\n"
+    "config: the dict of the model's generation_config.json, which names its languages, tasks and times.\n"
+    "language: a code such as 'en'; default: the most probable one of the first window.\n"
+    "task: 'transcribe' or 'translate', into English; default: 'transcribe', where the config has tasks.\n"
+    "times: whether a sound of one window is divided, too; a longer one always is.";
+
 static void set_methods(const Package *package, const PythonUse *use, TemplateVars *vars) {
     Arena *arena = package->arena;
     const bool sourced = package->c->program->entries[ENTRY_ENCODE] != NULL;
@@ -160,6 +171,10 @@ static void set_methods(const Package *package, const PythonUse *use, TemplateVa
          "dict."},
         {use->tokenizes, "decode", "decode_method", "METH_O",
          "decode(ids, /)\n--\n\nThe text of ids [n], without special tokens."},
+        {use->hears, "spectrogram", "spectrogram_method", "METH_O",
+         "spectrogram(samples, /)\n--\n\nThe log-mel spectrogram of one window, float32 [bins, frames], of float32 "
+         "samples [n] of -1 to 1,\n16000 a second; silence stands in place of missing ones."},
+        {use->transcribes, "transcribe", "transcribe_method", fast, transcribe_doc},
         {use->embeds, "embed", "embed_method", "METH_O", embed},
         {use->embeds, "encode", "embed_method", "METH_O", embed}};
     TemplateList *list = vars_list(vars, "methods");
@@ -238,7 +253,10 @@ static const PackageFile *files(const Package *package) {
     if (use.states) add_shared(&f, "attn_py_state.c");
     if (use.writes) add_shared(&f, "attn_py_generate.c");
     if (use.tokenizes) add_shared(&f, "attn_py_text.c");
+    if (use.hears) add_shared(&f, "attn_py_sound.c");
+    if (use.transcribes) add_shared(&f, "attn_py_transcribe.c");
     return f.list;
 }
 
-const PackageKind package_python = {c_folder, files, .runtime = RUNTIME_SEARCH, .tokenizing = true};
+const PackageKind package_python = {c_folder, files, .runtime = RUNTIME_SEARCH, .sound = RUNTIME_SOUND,
+                                    .tokenizing = true};

@@ -25,6 +25,7 @@ typedef struct PythonUse {
     bool writes; /* generate, and step of states */
     bool states;
     bool embeds, tokenizes;
+    bool hears, transcribes; /* reads spectrograms; writes words of them */
 } PythonUse;
 PythonUse python_use(const Package *package);
 const char *python_init(const Package *package);

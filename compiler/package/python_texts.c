@@ -13,6 +13,8 @@ PythonUse python_use(const Package *package) {
     PythonUse use = {.states = decode, .tokenizes = package->tokenizer};
     use.writes = decode && model->head.logits && graph_input(decode->graph, IN_tokens);
     use.embeds = package->tokenizer && pools && !forward->seq.exact && python_reads_tokens(model, forward->graph);
+    use.hears = reads_sound(model);
+    use.transcribes = use.writes && transcribes(model);
     return use;
 }
 
@@ -108,6 +110,24 @@ static const char stub_embed[] =
     "        \"\"\"The vectors [count, @WIDTH@] of texts, or [@WIDTH@] of one; long texts are cut.\"\"\"\n"
     "    encode = embed\n";
 
+static const char stub_hears[] =
+    "\n    def spectrogram(self, samples: Input, /) -> Floats:\n"
+    "        \"\"\"The log-mel spectrogram [bins, frames] of a window of samples of -1 to 1, 16000 a second.\"\"\"\n";
+
+static const char stub_transcribes[] =
+    "\n    def transcribe(\n"
+    "        self,\n"
+    "        samples: Input,\n"
+    "        config: dict[str, Any],\n"
+    "        *,\n"
+    "        language: str | None = None,\n"
+    "        task: Literal[\"transcribe\", \"translate\"] | None = None,\n"
+    "        times: bool = True,\n"
+    "    ) -> list[dict[str, Any]]:\n"
+    "        \"\"\"The segments of a sound: begin, end and tokens, and the text with a tokenizer.\n\n"
+    "        `config` is the dict of the model's generation_config.json.\n"
+    "        \"\"\"\n";
+
 static const char stub_state[] =
     "\nclass State:\n"
     "    @property\n    def rows(self) -> int: ...\n"
@@ -166,6 +186,8 @@ const char *python_stub(const Package *package) {
         const char *width = arena_printf(arena, "%lld", (long long)pooled_width(package));
         text_printf(&methods, "%s", replaced(package, stub_embed, "@WIDTH@", width));
     }
+    if (use.hears) text_printf(&methods, "%s", stub_hears);
+    if (use.transcribes) text_printf(&methods, "%s", stub_transcribes);
     if (use.states)
         text_printf(&methods, "%s",
                     replaced(package, stub_state, "@DECODED@", python_arguments(package, ENTRY_DECODE, 1, false)));

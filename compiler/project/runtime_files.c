@@ -20,3 +20,7 @@ const char *const *runtime_files(Arena *arena, RuntimePart last) {
 }
 
 bool reads_sound(const Model *model) { return model->encoder && model->encoder->mel_bins; }
+
+bool transcribes(const Model *model) {
+    return reads_sound(model) && model->decoder && model->start >= 0 && model->n_end > 0;
+}

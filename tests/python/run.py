@@ -22,6 +22,7 @@ TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "pr
                     "other_sources"],
          "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn"],
          "texts": ["reads", "refuses", "sentences"],
+         "sounds": ["spectrograms", "transcribes", "deaf"],
          "install": ["wheel", "small", "lacks", "compiler", "example"] + ["sanitized"] * LONG}
 
 

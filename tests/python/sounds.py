@@ -1,0 +1,102 @@
+"""Samples to spectrograms and words: against forward, and against what transformers writes for the sounds of
+tests/parity/sounds."""
+import json
+import os
+import wave
+
+import numpy as np
+
+from lib.attnc import TESTS, attnc
+from states import raises
+
+
+def sounds(packages, name, *options):
+    """The package of a model of tests/parity/sounds, and its folder."""
+    folder, spec = os.path.join(TESTS, "parity", "sounds", name), packages.path("ear_%s.attn" % name)
+    attnc("import", folder, "-o", spec, "--name", "ear_" + name, status=0)
+    return packages.get(spec, *options, weights=folder), folder
+
+
+def read(folder, name):
+    """The samples of a WAVE file, or the object of a JSON file."""
+    if name.endswith(".json"):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            return json.load(file)
+    with wave.open(os.path.join(folder, name)) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
+
+
+def spectrograms(packages):
+    """A window is cut or continued by silence, and is what the encoder reads."""
+    module, folder = sounds(packages, "several")
+    model, samples = module.load(), read(folder, "0.wav")
+    mel = model.spectrogram(samples)
+    assert mel.dtype == np.float32 and mel.ndim == 2 and np.isfinite(mel).all(), mel
+    frames = mel.shape[1]
+    short = samples[:80 * frames]
+    np.testing.assert_array_equal(model.spectrogram(short),
+                                  model.spectrogram(np.concatenate([short, np.zeros(80 * frames, np.float32)])))
+    np.testing.assert_array_equal(mel, model.spectrogram(samples.astype(np.float64)))
+    np.testing.assert_array_equal(mel, model.spectrogram(list(map(float, samples))))
+    assert model.forward(mel=mel, target=[31])["logits"].shape[0] == 1
+    for wrong in ([], np.zeros(0, np.float32), np.zeros((2, 400), np.float32)):
+        raises(ValueError, "samples", model.spectrogram, wrong)
+    for wrong in (np.zeros(400, np.int16), "sound", None, 3):
+        raises(TypeError, "samples", model.spectrogram, wrong)
+
+
+def transcribes(packages):
+    """The segments that generate of transformers writes, with the languages, tasks and times of its config."""
+    calls = {"plain": {"times": False}, "times": {}, "translate": {"times": False, "task": "translate",
+                                                                   "language": "fr"}, "french": {"language": "fr"}}
+    for name, options in (("several", ()), ("single", ("--tokenizer",))):
+        folder = os.path.join(TESTS, "parity", "sounds", name)
+        module, folder = sounds(packages, name, *[word for option in options for word in (option, folder)])
+        model, config = module.load(), read(folder, "generation_config.json")
+        for i, told in enumerate(read(folder, "told.json")):
+            samples = read(folder, "%d.wav" % i)
+            for call, segments in told.items():
+                found = model.transcribe(samples, config, **calls[call])
+                assert [list(one["tokens"]) for one in found] == [words for _, _, words in segments], (name, i, call)
+                if calls[call].get("times", True):
+                    np.testing.assert_allclose([(one["begin"], one["end"]) for one in found],
+                                               [times for *times, _ in segments], atol=1e-6)
+                texts = [" ".join("w%d" % word for word in words) for _, _, words in segments]
+                assert [one.get("text") for one in found] == (texts if options else [None] * len(texts)), found
+    assert len(found) > 4 or len(told["times"]) > 4, "a sound of several windows"
+
+
+def deaf(packages):
+    """What transcribe refuses."""
+    module, folder = sounds(packages, "several")
+    model, config, samples = module.load(), read(folder, "generation_config.json"), read(folder, "0.wav")
+
+    def with_config(**changes):
+        return {**config, **changes}
+
+    for words, wrong in (
+            ("'no_timestamps_token_id' has -3, which is no token", with_config(no_timestamps_token_id=-3)),
+            ("'no_timestamps_token_id' has 'a', which", with_config(no_timestamps_token_id="a")),
+            ("suppress_tokens: 99", with_config(suppress_tokens=[3, 99])),
+            ("'task_to_id' is no dict", with_config(task_to_id=[3])),
+            ("'transcribe' has 1000000000000000000000", with_config(task_to_id={"transcribe": 10 ** 21}))):
+        raises(ValueError, words, model.transcribe, samples, wrong)
+    for words, wrong in (("config: the dict", "generation_config.json"), ("config: the dict", [1]),
+                         ("begin_suppress_tokens", with_config(begin_suppress_tokens="all")),
+                         ("lang_to_id", with_config(lang_to_id={"<|fr|>": 10 ** 21}))):
+        raises(TypeError, words, model.transcribe, samples, wrong)
+    raises(ValueError, "language: the config has no 'xx'", model.transcribe, samples, config, language="xx")
+    raises(ValueError, "task: the config has no 'sing'", model.transcribe, samples, config, task="sing")
+    raises(TypeError, "language: a str is wanted", model.transcribe, samples, config, language=3)
+    raises(TypeError, "task: a str is wanted", model.transcribe, samples, config, task=3)
+    raises(TypeError, "needs samples and config", model.transcribe, samples)
+    raises(TypeError, "no argument 'speed'", model.transcribe, samples, config, speed=2)
+    raises(TypeError, "no argument 'config' twice", model.transcribe, samples, config, config=config)
+    raises(TypeError, "without names", model.transcribe, samples, config, "fr")
+    raises(ValueError, "samples", model.transcribe, [], config)
+    raises(TypeError, "samples", model.transcribe, samples.astype(np.int16), config)
+    vocab = model.forward(mel=model.spectrogram(samples), target=[31])["logits"].shape[1]
+    raises(module.Error, "no token", model.transcribe, samples, with_config(suppress_tokens=list(range(vocab))))
+    assert model.transcribe(samples, config), "it works after errors"
+    plain = packages.get("seq2seq_odd").load()
+    assert not hasattr(plain, "transcribe") and not hasattr(plain, "spectrogram")
