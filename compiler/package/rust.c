@@ -119,6 +119,7 @@ static void set_model(const Crate *crate) {
     vars_int(vars, "embeds", needs_tokens_alone(forward) && gives(forward, OUT_pooled) &&
                                  !crate->program->entries[ENTRY_FORWARD]->seq.exact);
     vars_int(vars, "hears", reads_sound(m));
+    vars_int(vars, "transcribes", writes_text(crate) && transcribes(m));
     vars_int(vars, "bins", m->encoder ? m->encoder->mel_bins : 0);
     vars_int(vars, "frames", m->encoder ? m->encoder->mel_frames : 0);
     set_uses(crate);
@@ -199,6 +200,8 @@ static const PackageFile *files(const Package *package) {
                  {"src/source.rs", "rust_source.rs.tmpl", crate.entries[ENTRY_ENCODE]},
                  {"src/state.rs", "rust_state.rs.tmpl", decode},
                  {"src/generate.rs", "rust_generate.rs.tmpl", generates ? decode : NULL},
+                 {"src/transcribe.rs", "rust_transcribe.rs.tmpl",
+                  generates && transcribes(crate.model) ? decode : NULL},
                  {"src/tokenizer.rs", "rust_tokenizer.rs.tmpl", package->tokenizer ? forward : NULL},
                  {"tests/model.rs", "rust_tests.rs.tmpl", forward}};
     enum { TEXTS = sizeof texts / sizeof *texts };

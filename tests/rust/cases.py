@@ -284,3 +284,93 @@ def main_of(names):
     calls = "".join("    %s();\n" % name for name in names)
     return HEAD + "".join(function_of(name) for name in names) + ERRORS + \
         '\nfn main() {\n%s    errors();\n    println!("errors: fine");\n}\n' % calls
+
+
+# The tests of the words of a sound; %s has what is told of each: its number, the call, and its segments.
+SOUNDS = """use ear::{Error, Model, SpeechTokens, Transcription};
+
+type Told = &'static [(f64, f64, &'static [i32])];
+const TOLD: &[(usize, &str, Told)] = &[
+%s
+];
+
+fn samples(number: usize) -> Vec<f32> {
+    let bytes = std::fs::read(format!("{}/{number}.f32", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+// as generation_config.json has them
+fn tokens() -> SpeechTokens {
+    SpeechTokens {
+        no_times: Some(36),
+        latest_first: Some(6),
+        languages: vec![32, 33],
+        never: vec![3, 8, 31, 32, 33, 34, 35],
+        never_first: vec![5, 30],
+    }
+}
+
+const PLAIN: Transcription = Transcription { language: None, task: Some(35), times: false };
+
+#[test]
+fn words_are_those_of_transformers() {
+    let model = Model::bundled().unwrap();
+    for &(number, call, told) in TOLD {
+        let wanted = match call {
+            "plain" => PLAIN,
+            "times" => Transcription { times: true, ..PLAIN },
+            "translate" => Transcription { language: Some(33), task: Some(34), ..PLAIN },
+            _ => Transcription { language: Some(33), times: true, ..PLAIN },
+        };
+        let found = model.transcribe(&samples(number), &tokens(), &wanted).unwrap();
+        assert_eq!(found.len(), told.len(), "{number} {call}");
+        for (segment, (begin, end, words)) in found.iter().zip(told) {
+            assert_eq!(segment.tokens, *words, "{number} {call}");
+            if wanted.times {
+                assert!((segment.begin - begin).abs() < 1e-6 && (segment.end - end).abs() < 1e-6, "{segment:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_transcription_ends_early() {
+    let (model, sound) = (Model::bundled().unwrap(), samples(0));
+    let all = model.transcribe(&sound, &tokens(), &Transcription { times: true, ..PLAIN }).unwrap();
+    let mut some = Vec::new();
+    let tell = |segment| {
+        some.push(segment);
+        false
+    };
+    model.transcribe_each(&sound, &tokens(), &Transcription { times: true, ..PLAIN }, tell).unwrap();
+    assert!(all.len() > 1 && some == all[..1]);
+    let panics = std::panic::AssertUnwindSafe(|| model.transcribe_each(&sound, &tokens(), &PLAIN, |_| panic!("told")));
+    let panic = std::panic::catch_unwind(panics).unwrap_err();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"told"));
+}
+
+#[test]
+fn wrong_tokens_are_errors() {
+    let (model, sound) = (Model::bundled().unwrap(), samples(0));
+    let refused = |tokens: SpeechTokens, wanted: Transcription| model.transcribe(&sound, &tokens, &wanted).unwrap_err();
+    let never = SpeechTokens { never: vec![3, 999], ..tokens() };
+    assert!(refused(never, PLAIN).to_string().starts_with("`never`[1] is 999, and ids are 0 to "));
+    let times = SpeechTokens { no_times: Some(-2), ..tokens() };
+    assert!(matches!(refused(times, PLAIN), Error::Token { array: "no_times", .. }));
+    let task = Transcription { task: Some(i32::MAX), ..PLAIN };
+    assert!(matches!(refused(tokens(), task), Error::Token { array: "task", .. }));
+    let all = SpeechTokens { never: (0..ear::VOCAB as i32).collect(), ..tokens() };
+    assert_eq!(refused(all, PLAIN), Error::NoToken);
+    assert!(model.transcribe(&[], &tokens(), &PLAIN).is_ok(), "silence");
+}
+"""
+
+
+def sounds_of(told):
+    """The tests of sounds, of each of which `told` has {call: [[begin, end, tokens], ...]}."""
+    lines = []
+    for number, calls in enumerate(told):
+        for call, segments in calls.items():
+            parts = ", ".join("(%r, %r, &%s)" % (float(begin), float(end), words) for begin, end, words in segments)
+            lines.append('    (%d, "%s", &[%s]),' % (number, call, parts))
+    return SOUNDS % "\n".join(lines)

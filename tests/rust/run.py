@@ -10,13 +10,14 @@ import random
 import re
 import shutil
 import sys
+import wave
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import npy, turns  # noqa: E402
 from lib.attnc import ATTNC, LONG, ROOT, TESTS, attnc, run, said  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
-from rust.cases import CASES, DECODERS, main_of  # noqa: E402
+from rust.cases import CASES, DECODERS, main_of, sounds_of  # noqa: E402
 
 CARGO = shutil.which("cargo") and shutil.which("rustc")
 LIBRARIES = {"libonig-dev": "oniguruma.h", "libcjson-dev": "cjson/cJSON.h", "libutf8proc-dev": "utf8proc.h"}
@@ -194,6 +195,25 @@ fn texts_have_vectors() {
         done = self.cargo(crate, "test", "--offline")
         assert done.stdout.count("test result: ok") == 4, said(done)
         assert "texts_have_vectors ... ok" in done.stdout and "src/lib.rs" in done.stdout, said(done)
+
+    def test_words_of_a_sound(self):
+        """What generate of transformers writes for the sounds of tests/parity/sounds; and what is refused."""
+        if not turns.has_turn("words of a sound", 3):
+            raise Skip("every third commit; ATTNC_LONG=1 runs it")
+        folder, spec = os.path.join(TESTS, "parity", "sounds", "several"), self.path("ear.attn")
+        attnc("import", folder, "-o", spec, "--name", "ear", status=0)
+        crate = self.crate("ear", spec, "--weights", folder)
+        with open(os.path.join(folder, "told.json"), encoding="utf-8") as file:
+            told = json.load(file)
+        for i in range(len(told)):
+            with wave.open(os.path.join(folder, "%d.wav" % i)) as file:
+                samples = array.array("h", file.readframes(file.getnframes()))
+            with open(self.path("ear", "%d.f32" % i), "wb") as file:
+                file.write(array.array("f", (sample / 32768 for sample in samples)).tobytes())
+        self.write(sounds_of(told), "ear", "tests", "words.rs")
+        done = self.cargo(crate, "test", "--offline")
+        assert "words_are_those_of_transformers ... ok" in done.stdout, said(done)
+        assert done.stdout.count("test result: ok") == 4, said(done)
 
     def test_without_weights(self):
         """Names that are words of Rust, or not in its style; the tests run with the weights that they are told."""
