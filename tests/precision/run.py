@@ -136,7 +136,7 @@ class Precision:
         some = in_turn(["int8", "bf16", "int4", "weights=int8:32,activations=int8", "cache=int8",
                         "weights=int4:32:offset,activations=int8", "weights=int8,activations=int8:smooth",
                         "weights=int8,activations=int8:smooth:3", "weights=int4:64,activations=int8:smooth:1",
-                        "weights=int4:32:halves,activations=int8"], 4)
+                        "weights=int4:32:halves,activations=int8"], 5)
         for precision in some:
             for spec in ("specs/by_hand.attn", "tests/differential/unrolled_pair.attn"):
                 done = attnc("check", spec, "--precision", precision, "--cc", UNOPTIMIZED, status=0).stdout
