@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import npy, safetensors  # noqa: E402
 from lib import attnc as lib  # noqa: E402
-from lib.attnc import FIXTURES, LONG, QUICK, TESTS, UNOPTIMIZED  # noqa: E402
+from lib.attnc import FIXTURES, LONG, QUICK, TESTS  # noqa: E402
 from lib.browser import WIDTHS, see  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
 from lib.turns import has_turn, in_turn, rotated  # noqa: E402
@@ -35,7 +35,7 @@ LOGITS_KEYS = ["perplexity", "perplexity_f32", "kl_mean", "kl_max", "top1"]
 
 def attnc(*words, optimized=False, **more):
     """The C is compiled at -O0, which changes no bits, unless it has much to compute."""
-    return lib.attnc(*words, env={} if optimized else {"CC": UNOPTIMIZED}, **more)
+    return lib.attnc(*words, env={"CC": None} if optimized else {}, **more)
 
 
 def dot(a, b):
@@ -79,7 +79,7 @@ def near(found, wanted, what):
 class Compare:
     def __init__(self, folder):
         self.folder = folder
-        os.environ["ATTNC_KEPT"] = folder  # libraries stay there: many tests compare the same models
+        lib.compile_once(folder)  # many tests compare the same models
         chosen = random.Random(5)
         self.lengths = [9, 1, 4]
         self.ids = [[chosen.randrange(40) for _ in range(n)] for n in self.lengths]

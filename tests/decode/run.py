@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 from common import HERE, SPECS, TARGETS, report, result, spec_path, spec_text, write_text
-from lib.attnc import COMPILERS, NO_TARGET, QUICK, ROOT, UNOPTIMIZED, attnc, lacks_target, run
+from lib.attnc import COMPILERS, NO_TARGET, QUICK, ROOT, attnc, compile_once, lacks_target, run
 from lib.turns import in_turn
 import generate
 
@@ -209,7 +209,7 @@ def bench():
 
 def main():
     kept = tempfile.TemporaryDirectory()  # of the libraries of `attnc generate`, which several tests ask for
-    os.environ.update(CC=UNOPTIMIZED, ATTNC_KEPT=kept.name)
+    compile_once(kept.name)
     parts = 1 if QUICK else 2
     compilers = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
     jobs = [(report.guard, ("statuses/" + cc, statuses, compilers, cc, targets))

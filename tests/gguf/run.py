@@ -13,7 +13,7 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import gguf, safetensors  # noqa: E402
-from lib.attnc import Failed, UNOPTIMIZED, attnc  # noqa: E402
+from lib.attnc import Failed, attnc, compile_once  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 from parity import gguf as models  # noqa: E402
 
@@ -589,5 +589,5 @@ class Files:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as kept:
-        os.environ.update(CC=UNOPTIMIZED, ATTNC_KEPT=kept)
+        compile_once(kept)
         sys.exit(run_tests("gguf", Files))

@@ -47,6 +47,11 @@ def run(*command, status=None, cwd=ROOT, env=None, timeout=MOST_SECONDS, text=Tr
     return done
 
 
+def compile_once(folder):
+    """Makes the compiler without optimization that of attnc, which keeps each library in the folder for later calls."""
+    os.environ.update(CC=UNOPTIMIZED, ATTNC_KEPT=folder)
+
+
 def said(done):
     """What a process printed, errors last."""
     parts = [part if isinstance(part, str) else part.decode(errors="replace") for part in (done.stdout, done.stderr)]

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import npy  # noqa: E402
-from lib.attnc import FIXTURES, LONG, QUICK, ROOT, UNOPTIMIZED, lacks_target  # noqa: E402
+from lib.attnc import FIXTURES, LONG, QUICK, ROOT, compile_once, lacks_target  # noqa: E402
 from lib.attnc import attnc as run  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.targets import of_processor  # noqa: E402
@@ -283,7 +283,7 @@ def cases(scratch, only):
 
 def main():
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
-        os.environ.update(CC=UNOPTIMIZED, ATTNC_KEPT=tempfile.mkdtemp(dir=scratch))
+        compile_once(tempfile.mkdtemp(dir=scratch))
         for job in [pool.submit(report.guard, "a case", check) for check in cases(scratch, sys.argv[1:])]:
             job.result()
     return report.finish()
