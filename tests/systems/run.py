@@ -58,7 +58,9 @@ class Systems:
     def test_windows(self):
         wine = self.wine()
         for level in ("-O0", "-O2") if LONG else ("-O1",):
-            self.compare(wine, self.build(["x86_64-w64-mingw32-gcc", "-Wconversion"], "windows.exe", level, "-static"))
+            # at -O0 gcc's intrinsics are macros, of whose conversions it warns
+            warns = [] if level == "-O0" else ["-Wconversion"]
+            self.compare(wine, self.build(["x86_64-w64-mingw32-gcc", *warns], "windows.exe", level, "-static"))
 
     def test_clang_cl(self):
         """The driver of clang that takes the options of Microsoft's compiler. Its object is linked by mingw, which has
