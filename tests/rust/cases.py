@@ -286,31 +286,33 @@ def main_of(names):
         '\nfn main() {\n%s    errors();\n    println!("errors: fine");\n}\n' % calls
 
 
-# The tests of the words of a sound; %s has what is told of each: its number, the call, and its segments.
+# The tests of the words of a sound. TOLD has the number of each sound, the call, and its segments.
 SOUNDS = """use ear::{Error, Model, SpeechTokens, Transcription};
 
 type Told = &'static [(f64, f64, &'static [i32])];
 const TOLD: &[(usize, &str, Told)] = &[
-%s
+%(told)s
 ];
+const FRENCH: i32 = %(french)d;
+const TRANSCRIBE: i32 = %(transcribe)d;
+const TRANSLATE: i32 = %(translate)d;
 
 fn samples(number: usize) -> Vec<f32> {
     let bytes = std::fs::read(format!("{}/{number}.f32", env!("CARGO_MANIFEST_DIR"))).unwrap();
     bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
-// as generation_config.json has them
 fn tokens() -> SpeechTokens {
     SpeechTokens {
-        no_times: Some(36),
-        latest_first: Some(6),
-        languages: vec![32, 33],
-        never: vec![3, 8, 31, 32, 33, 34, 35],
-        never_first: vec![5, 30],
+        no_times: Some(%(no_times)d),
+        latest_first: Some(%(latest)d),
+        languages: vec!%(languages)s,
+        never: vec!%(never)s,
+        never_first: vec!%(never_first)s,
     }
 }
 
-const PLAIN: Transcription = Transcription { language: None, task: Some(35), times: false };
+const PLAIN: Transcription = Transcription { language: None, task: Some(TRANSCRIBE), times: false };
 
 #[test]
 fn words_are_those_of_transformers() {
@@ -319,8 +321,8 @@ fn words_are_those_of_transformers() {
         let wanted = match call {
             "plain" => PLAIN,
             "times" => Transcription { times: true, ..PLAIN },
-            "translate" => Transcription { language: Some(33), task: Some(34), ..PLAIN },
-            _ => Transcription { language: Some(33), times: true, ..PLAIN },
+            "translate" => Transcription { language: Some(FRENCH), task: Some(TRANSLATE), ..PLAIN },
+            _ => Transcription { language: Some(FRENCH), times: true, ..PLAIN },
         };
         let found = model.transcribe(&samples(number), &tokens(), &wanted).unwrap();
         assert_eq!(found.len(), told.len(), "{number} {call}");
@@ -366,11 +368,16 @@ fn wrong_tokens_are_errors() {
 """
 
 
-def sounds_of(told):
-    """The tests of sounds, of each of which `told` has {call: [[begin, end, tokens], ...]}."""
+def sounds_of(told, config):
+    """The tests of sounds, of each of which `told` has {call: [[begin, end, tokens], ...]}, with the tokens of a
+    generation_config.json."""
     lines = []
     for number, calls in enumerate(told):
         for call, segments in calls.items():
             parts = ", ".join("(%r, %r, &%s)" % (float(begin), float(end), words) for begin, end, words in segments)
             lines.append('    (%d, "%s", &[%s]),' % (number, call, parts))
-    return SOUNDS % "\n".join(lines)
+    return SOUNDS % {
+        "told": "\n".join(lines), "french": config["lang_to_id"]["<|fr|>"], **config["task_to_id"],
+        "no_times": config["no_timestamps_token_id"], "latest": config["max_initial_timestamp_index"],
+        "languages": list(config["lang_to_id"].values()), "never": config["suppress_tokens"],
+        "never_first": config["begin_suppress_tokens"]}

@@ -205,12 +205,14 @@ fn texts_have_vectors() {
         crate = self.crate("ear", spec, "--weights", folder)
         with open(os.path.join(folder, "told.json"), encoding="utf-8") as file:
             told = json.load(file)
+        with open(os.path.join(folder, "generation_config.json"), encoding="utf-8") as file:
+            config = json.load(file)
         for i in range(len(told)):
             with wave.open(os.path.join(folder, "%d.wav" % i)) as file:
                 samples = array.array("h", file.readframes(file.getnframes()))
             with open(self.path("ear", "%d.f32" % i), "wb") as file:
                 file.write(array.array("f", (sample / 32768 for sample in samples)).tobytes())
-        self.write(sounds_of(told), "ear", "tests", "words.rs")
+        self.write(sounds_of(told, config), "ear", "tests", "words.rs")
         done = self.cargo(crate, "test", "--offline")
         assert "words_are_those_of_transformers ... ok" in done.stdout, said(done)
         assert done.stdout.count("test result: ok") == 4, said(done)
