@@ -15,8 +15,8 @@ void round_row(Dtype dtype, const double *x, int64_t d, double *out);
 /* Compares a row that C has rounded with x, which may be wrong by `by`: counts its numbers, those that round_row rounds
  * otherwise, and those that no number so near gives. */
 void round_compare(Dtype dtype, const double *x, int64_t d, double by, const float *given, QuantizeReport *report);
-/* Counts a tie, in which x was rounded to `given`. A tie whose two numbers equal those of an earlier tie in f32 is not
- * counted again. */
+/* Counts a tie, whose number x was rounded to `given`. If an earlier tie had the same two numbers in f32, the count
+ * stays as it is. */
 void count_tie(QuantizeReport *report, double x, double given);
 
 #endif

@@ -63,7 +63,7 @@ extern const char *const tokenizer_files[]; /* of the tokenizer, ended by NULL *
 const char *const *runtime_files(Arena *arena, RuntimePart last);
 /* Whether the model's input is a spectrogram. */
 bool reads_sound(const Model *model);
-/* Whether the runtime writes the words of a sound by the model: its decoder, of tokens, has a first and a last one. */
+/* Whether attn_transcribe can run the model, which reads a spectrogram and has tokens that begin and end a text. */
 bool transcribes(const Model *model);
 
 /* --- task.c: sets what the program is for. What has no program is a failure with EXIT_CANNOT. */

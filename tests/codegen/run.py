@@ -27,7 +27,7 @@ STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 LOOP = re.compile(r"\b(for|while|do|goto)\b")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 DEFAULT = of_processor(on_request=False)
-# both compilers and both levels are among every second one
+# Every second way has both compilers and both levels, whether the first or the second way comes first.
 WAYS = [(cc, ["-O2"]) for cc in COMPILERS] + [(cc, ["-O0"]) for cc in COMPILERS[::-1]]
 
 
@@ -58,8 +58,8 @@ def object_of(stem, cc, flags):
 
 
 def warnings(stem, parts=1):
-    """C11 with every warning an error, the header as C++17, and what the object asks of others; of the ways to compile
-    it, one of so many parts in turn."""
+    """C11 with every warning an error, the header as C++17, and what the object asks of others. One of `parts` parts of
+    WAYS has its turn."""
     for cc, flags in in_turn(WAYS, parts):
         problem, path = object_of(stem, cc, flags)
         if problem:

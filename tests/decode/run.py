@@ -29,7 +29,8 @@ OWN = ("main", "models", "statuses", "ways", "together")
 # Emitted code is slow to compile with sanitizers, so that each compiler has its share of the targets, and optimizes
 # nothing.
 SANITIZED = (("gcc", ("avx2",)),) if QUICK else (("clang", ("scalar", "avx2")), ("gcc", ("avx512",)))
-VARIANTS = (("gcc", "-O2"), ("clang", "-O3"))  # and -O0 with sanitizers, of the other compiler where one has its turn
+# Where one of them has its turn, the sanitizers, at -O0, are those of the other compiler.
+VARIANTS = (("gcc", "-O2"), ("clang", "-O3"))
 MOST_STACK = 16384
 
 

@@ -48,7 +48,8 @@ def run(*command, status=None, cwd=ROOT, env=None, timeout=MOST_SECONDS, text=Tr
 
 
 def compile_once(folder):
-    """Makes the compiler without optimization that of attnc, which keeps each library in the folder for later calls."""
+    """From now on attnc compiles without optimization. Each library stays in the folder, for later calls with the same
+    sources."""
     os.environ.update(CC=UNOPTIMIZED, ATTNC_KEPT=folder)
 
 

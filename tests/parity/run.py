@@ -257,8 +257,8 @@ def minilm(scratch):
 
 
 def cases(scratch, only):
-    """Each by the interpreter, and every second one, of our own every third, on one target in turn; with ATTNC_LONG=1
-    all on all of them."""
+    """The check of each case. The interpreter runs all cases. One target in turn runs every second case, of our own
+    fixtures every third. With ATTNC_LONG=1 each target runs all of them."""
     if not only or "minilm" in only:
         yield from minilm(scratch)
     own, sentences = (os.path.join(ROOT, "tests", "parity", place) for place in ("fixtures", "sentences"))

@@ -1,6 +1,6 @@
 """One C file with targets for several lengths of registers, on emulated processors: what it picks, that a target has
-the same bits on each of them, and that what the processor lacks is refused where it is named. KINDS take turns with the
-commits."""
+the same bits on each of them, and that what the processor lacks is refused where it is named. Half of KINDS takes its
+turn with the commits."""
 
 import concurrent.futures
 import os

@@ -7,8 +7,8 @@ every compiler and optimization. refuse/SPEC: init takes no damaged weights. byt
 attnc writes are the same wherever and by whatever it was built. packed/…: packed.py, weights that attnc refuses.
 warnings: of no spec's C. TAP on stdout.
 
-Environment: ATTNC_QUICK=1 tries few specs and compilers, ATTNC_LONG=1 all with each other; else half of the
-specs take turns with the commits, and compilers too."""
+Environment: ATTNC_QUICK=1 tries few specs and compilers, ATTNC_LONG=1 all with each other; else half of the specs
+and a third of the compilers take turns with the commits."""
 import concurrent.futures
 import glob
 import os
