@@ -626,6 +626,31 @@ typedef struct SourceName {
     int64_t groups, parts, take, take_end;
 } SourceName;
 
+/* A list of token ids. */
+typedef struct TokenList {
+    int64_t *ids;
+    int64_t count;
+} TokenList;
+
+/* The words behind `length_form` and `early_stopping`, in the order of the constants of attn_generate.h. */
+typedef enum LengthForm { LENGTH_GNMT, LENGTH_POWER } LengthForm;
+typedef enum EarlyStopping { STOPPING_EXACT, STOPPING_FULL, STOPPING_HEURISTIC, STOPPING_NEVER } EarlyStopping;
+
+/* The block `generation`: how texts are searched for where a call does not say otherwise. model/generation.def explains
+ * the items. A number that is not stated is 0, and a list is empty. */
+typedef struct Generation {
+    bool stated;
+    Location location;
+    bool sample;
+    double temperature, top_p, min_p, length_penalty, repetition_penalty;
+    bool has_length_penalty; /* it may be stated as 0 */
+    int64_t top_k, beams, no_repeat_ngram, min_length, max_length, min_new, max_new;
+    LengthForm length_form;
+    EarlyStopping early_stopping;
+    TokenList suppress, suppress_first, force_first, force_last;
+    TokenList bad_word; /* all words, each followed by -1 */
+} Generation;
+
 typedef struct Model {
     const char *name;
     Location location;
@@ -639,6 +664,7 @@ typedef struct Model {
     int64_t start, pad; /* -1: none */
     const int64_t *end;
     int64_t n_end;
+    Generation generation;
     bool unroll_full;
     Precision precision; /* of the head, unless it is tied */
     SourceName *source_names;
@@ -682,6 +708,12 @@ const char *norm_kind_name(NormKind kind);
 const char *activation_name(Activation activation);
 const char *position_kind_name(PositionKind kind);
 const char *pool_name(PoolKind kind);
+
+/* --- model/generation.c */
+/* Prints the lines of the block for a spec, each indented by `indent` spaces; nothing where nothing is stated. */
+void generation_print(Text *out, const Generation *generation, int indent);
+/* The constants of length_form and early_stopping by their words, and the words by the constants. */
+extern const char *const length_forms[], *const early_stoppings[]; /* ended by NULL */
 
 /* --- model/small.c: a similar model with at most 4 layers, narrower and shorter, for attnc check --small. */
 Model *model_small(Arena *arena, const Model *model);

@@ -228,6 +228,10 @@ const char *sentence_body(Import *import, const char *body);
 void spec_body(Import *import, Text *out); /* the same without the name and the weights block */
 void sentence_tensors(const Import *import, Text *out); /* the first lines of the weights block */
 
+/* --- generation.c: reads generation_config.json, or the same keys of config.json. Sets the variables `start`, `end` and
+ * `pad`, and returns the block `generation` of the spec, or "". */
+const char *generation_read(Import *import);
+
 /* --- bound.c: the bound of a sequence in rows. */
 void bound_find(Import *import);
 void bound_note(Import *import); /* notes the cost of a longer bound */

@@ -19,12 +19,13 @@ static WeightTable tensors_of(Import *import, const char *text) {
     return compile_until(&c, STAGE_GRAPH) ? c.module->weights : (WeightTable){0};
 }
 
-/* The family's tables filled in from the config: the model's settings, and the lines of its weights block. */
+/* The family's tables filled in from the config: the model's settings, the block `generation` or "", and the lines of
+ * the weights block. */
 typedef struct Filled {
-    const char *head, *body, *weights;
+    const char *head, *body, *generation, *weights;
 } Filled;
 
-static Filled fill(Import *import) {
+static Filled fill(Import *import, const char *generation) {
     Arena *arena = import->arena;
     Text body = text_new(arena), weights = text_new(arena);
     const char *task = variable_get(import, "task", 4);
@@ -40,7 +41,7 @@ static Filled fill(Import *import) {
     WeightTable table = tensors_of(import, arena_printf(arena, "%s%s\n}\n", head, body.data));
     sentence_tensors(import, &weights);
     fill_tensors(import, &table, &weights);
-    return (Filled){head, body.data, weights.data};
+    return (Filled){head, body.data, generation, weights.data};
 }
 
 /* The formatted spec, with the notes so far as comments in front. */
@@ -49,7 +50,7 @@ static const char *spec_text(const Import *import, const Filled *filled) {
     text_printf(&out, "# %s\n# Imported from %s.\n", import->family->title, import->origin);
     for (const char *note = import->notes.data; *note; note += strcspn(note, "\n") + 1) text_printf(&out, "# %.*s\n",
         (int)strcspn(note, "\n"), note);
-    text_printf(&out, "%s%s\nweights {\n%s}\n}\n", filled->head, filled->body, filled->weights);
+    text_printf(&out, "%s%s\n%sweights {\n%s}\n}\n", filled->head, filled->body, filled->generation, filled->weights);
     Source *source = source_from_text(import->arena, "spec", out.data, out.size);
     Compilation c = compilation_new(import->arena, source);
     if (!compile_until(&c, STAGE_AST)) bug("the spec of `%s` cannot be parsed", import->type);
@@ -117,7 +118,8 @@ Imported import_spec(Arena *arena, const char *source, const char *spec_path, co
     keys_read_all(&import);
     ignored_finish(&import);
     bound_find(&import);
-    const Filled filled = fill(&import);
+    const char *generation = generation_read(&import);
+    const Filled filled = fill(&import, generation);
     const char *text = spec_text(&import, &filled);
     Compilation c = spec_graph(&import, spec_path, text);
     check_tensors(&import, &c, from_gguf);

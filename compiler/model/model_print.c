@@ -316,4 +316,8 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     for (int64_t i = 0; i < model->n_end; i++) text_printf(out, " %lld", (long long)model->end[i]);
     text_printf(out, "\n");
     if (with_bounds && model->unroll_full) text_printf(out, "  unroll full\n");
+    if (with_bounds && model->generation.stated) {
+        text_printf(out, "  generation\n");
+        generation_print(out, &model->generation, 4);
+    }
 }

@@ -192,6 +192,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     Scope *scope = scope_enter(r, outermost, BLOCK_MODEL, item->items);
     const Item *encoder = only_block(r, item->items, "encoder"), *decoder = only_block(r, item->items, "decoder");
     const Item *alone = only_block(r, item->items, "attention"), *weights = only_block(r, item->items, "weights");
+    const Item *generation = only_block(r, item->items, "generation");
     model->d_model = get(scope, F_d_model);
     model->embedding_tied = get(scope, F_embedding_tied);
     model->unroll_full = get(scope, F_unroll_full);
@@ -220,6 +221,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     if (r->diagnostics->errors == 0) resolve_head(r, scope, item);
     resolve_pooled(r, scope, item->items);
     resolve_tokens(r, scope);
+    if (generation) resolve_generation(r, scope, generation);
     if (weights) resolve_source_names(r, scope, weights);
 }
 

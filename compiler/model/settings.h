@@ -8,7 +8,7 @@ enum { MOST_EXPERTS = 1024 }; /* the C chooses among them in arrays on the stack
 
 typedef enum Block {
     BLOCK_MODEL, BLOCK_ENCODER, BLOCK_DECODER, BLOCK_CONVOLUTION, BLOCK_LAYERS, BLOCK_LAYER, BLOCK_ATTENTION, BLOCK_FFN,
-    BLOCK_PROBE, BLOCK_DENSE, BLOCK_WEIGHTS, BLOCK_COUNT
+    BLOCK_PROBE, BLOCK_DENSE, BLOCK_WEIGHTS, BLOCK_GENERATION, BLOCK_COUNT
 } Block;
 
 enum {
@@ -127,6 +127,8 @@ enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS 
 void resolve_pooled(Resolver *r, const Scope *scope, const Item *items);
 /* model/source_names.c */
 void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
+/* --- model/generation.c: the block `generation` of a model, whose stacks and head are known. */
+void resolve_generation(Resolver *r, const Scope *scope, const Item *block);
 /* model/attention.c */
 /* Whether an attention block is `cross`. Reports a word that is neither `cross` nor `self`, and cross attention without
  * an encoder to read. */

@@ -322,6 +322,7 @@ static void shrink_tokens(const Small *s) {
     to->pad = small_token(from->pad, vocab, &taken);
     for (int64_t i = 0; i < from->n_end; i++) end[i] = small_token(from->end[i], vocab, &taken);
     to->end = end;
+    to->generation = (Generation){0}; /* its tokens may be outside of the small vocabulary */
 }
 
 Model *model_small(Arena *arena, const Model *model) {
