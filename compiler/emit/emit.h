@@ -77,6 +77,10 @@ EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, Temp
 void set_run(const Program *program, TemplateVars *vars);
 void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_t *state_bytes, int64_t *source_bytes);
 
+/* ======================================================================= emit/search.c
+ * Names for search.h.tmpl: the spec's settings of a search, by the names of attn_generate_options. */
+void set_search(Arena *arena, const Model *model, TemplateVars *vars);
+
 /* ======================================================================= emit/names.c */
 typedef struct Names Names;
 Names *names_new(Arena *arena, const Program *program, struct Schedule *const *schedules);

@@ -326,6 +326,7 @@ void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_
     vars_int(vars, "pad_token", m->pad);
     TemplateList *end_tokens = vars_list(vars, "end_tokens");
     for (int64_t i = 0; i < m->n_end; i++) vars_int(list_record(end_tokens), "id", m->end[i]);
+    set_search(arena, m, vars);
     set_switches(decode, vars);
     vars_text(vars, "state_hash", arena_printf(arena, "0x%016llx", (unsigned long long)state_hash(arena, program)));
 }

@@ -272,9 +272,33 @@ static const cJSON *decoder_object(const cJSON *config) {
     return NULL;
 }
 
+/* A GGUF file ends a text with its end token, the end of a turn, by its key or by the chat template, and the end of a
+ * message. */
+static void join_ends(Import *import) {
+    static const char *const keys[] = {"eos_token_id", "eot_token_id", "eom_token_id"};
+    const Reader r = {.import = import, .path = import->config_path, .vocab = vocabulary(import),
+                      .keys = config_find(import, "tokenizer.ggml", 14)};
+    const char *turns = variable_get(import, "turn_ends", 9);
+    int64_t ids[64];
+    int count = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const cJSON *item = value_of(&r, keys[i]);
+        if (item) ids[count++] = token_of(&r, arena_printf(import->arena, "tokenizer.ggml.%s", keys[i]), item);
+    }
+    for (char *end; turns && *turns && count < 64; turns = end) ids[count++] = strtoll(turns, &end, 10);
+    Text text = text_new(import->arena);
+    for (int i = 0; i < count; i++) {
+        bool seen = false;
+        for (int j = 0; j < i; j++) seen |= ids[j] == ids[i];
+        if (!seen) text_printf(&text, "%s%lld", i ? " " : "", (long long)ids[i]);
+    }
+    variable_set(import, "end", text.data);
+}
+
 const char *generation_read(Import *import) {
     Generation found = {0};
-    if (!import->folder || !generates(import)) return "";
+    if (!generates(import)) return "";
+    if (!import->folder) return join_ends(import), "";
     const char *path = arena_printf(import->arena, "%s/generation_config.json", import->folder);
     const bool own_file = file_exists(path);
     Reader r = {.import = import, .path = own_file ? path : import->config_path, .out = &found,

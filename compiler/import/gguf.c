@@ -86,7 +86,7 @@ static void add_at(const Import *import, const char *path, const GgufEntry *entr
 
 /* Keys of the tokenizer that decide what a spec says of tokens. */
 static const char of_tokens[] = "tokenizer.ggml.bos_token_id tokenizer.ggml.eos_token_id "
-    "tokenizer.ggml.padding_token_id";
+    "tokenizer.ggml.eot_token_id tokenizer.ggml.eom_token_id tokenizer.ggml.padding_token_id";
 
 static void make_config(Import *import, const GgufFile *file) {
     import->config = config_new(import->arena);
@@ -175,6 +175,45 @@ static void set_divisors(Import *import, const char *variable, const char *tenso
     variable_set(import, variable, text.data);
 }
 
+/* ---------------------------------------- the ends of texts */
+
+/* Tokens with which chat templates of published models end a turn. */
+static const char *const turn_ends[] = {
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|end_of_turn|>", "<|eom_id|>", "<|endofturn|>",
+    "<end_of_utterance>", "<|END_OF_TURN_TOKEN|>", "<|end_of_text|>", "<|endoftext|>", "<|user_end|>", "<|eot|>",
+    "<|return|>", "<EOT>", "<|turn_end|>", "<|role_end|>", "[EOT]", NULL};
+
+static bool holds(const char *text, size_t size, const char *part) {
+    const size_t length = strlen(part);
+    for (const char *at = text; size >= length && at <= text + size - length; at++)
+        if (memcmp(at, part, length) == 0) return true;
+    return false;
+}
+
+/* Sets the variable `turn_ends`: the tokens that end a turn in the file's chat template, which is no part of the spec.
+ * They are control tokens of the vocabulary. */
+static void set_turn_ends(Import *import, const GgufFile *file) {
+    enum { CONTROL = 3 };
+    const GgufEntry *template = gguf_find(file, "tokenizer.chat_template");
+    const GgufEntry *tokens = gguf_find(file, "tokenizer.ggml.tokens");
+    const GgufEntry *types = gguf_find(file, "tokenizer.ggml.token_type");
+    if (!template || template->array || template->type != GGUF_STRING || !tokens || tokens->type != GGUF_STRING ||
+        !types || types->type == GGUF_STRING || types->count != tokens->count)
+        return;
+    const uint8_t *at = template->data, *next_token = tokens->data, *next_type = types->data;
+    size_t size = 0, length = 0;
+    const char *text = gguf_next_string(&at, &size);
+    Text found = text_new(import->arena);
+    for (uint64_t id = 0; id < tokens->count; id++) {
+        const char *token = gguf_next_string(&next_token, &length);
+        if ((int)gguf_next_number(types, &next_type) != CONTROL) continue;
+        for (const char *const *end = turn_ends; *end; end++)
+            if (length == strlen(*end) && memcmp(token, *end, length) == 0 && holds(text, size, *end))
+                text_printf(&found, " %llu", (unsigned long long)id);
+    }
+    variable_set(import, "turn_ends", found.data);
+}
+
 /* ---------------------------------------- the family */
 
 static void find_family(Import *import, const GgufFile *file) {
@@ -205,6 +244,7 @@ void gguf_source(Import *import, const char *path) {
     set_vocabulary(import, &file);
     set_partial(import);
     set_yarn_scale(import);
+    set_turn_ends(import, &file);
     if (holds_name(import, ".exp_probs_b.bias")) variable_set(import, "corrected", "yes");
     if (holds_name(import, ".attn_k_b.weight")) variable_set(import, "split_heads", "yes");
     set_divisors(import, "divisors", "rope_freqs.weight");

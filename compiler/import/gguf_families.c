@@ -52,7 +52,8 @@
 /* A window of 0 rows is none. */
 #define GGUF_WINDOW \
     {"attention.sliding_window", "window", KEY_NATURAL, "", NULL, NULL}, DERIVED("window", "", "window=0")
-#define GGUF_IRRELEVANT "vocab_size tokenizer.ggml.bos_token_id tokenizer.ggml.eos_token_id"
+#define GGUF_IRRELEVANT "vocab_size tokenizer.ggml.bos_token_id tokenizer.ggml.eos_token_id " \
+    "tokenizer.ggml.eot_token_id tokenizer.ggml.eom_token_id"
 
 /* ---------------------------------------- lines of a spec */
 #define THETA "theta ${theta}[partial? partial ${partial}]"

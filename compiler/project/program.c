@@ -68,8 +68,9 @@ const char *project_main(const Project *p) {
     vars_int(vars, "each", p->each);
     vars_int(vars, "squashed", p->squashed);
     vars_int(vars, "start", m->start >= 0);
-    vars_int(vars, "end", m->n_end);
-    vars_int(vars, "forced", p->forced);
+    vars_int(vars, "samples", m->generation.sample);
+    vars_int(vars, "beams", m->generation.beams ? m->generation.beams : 1);
+    vars_int(vars, "limited", m->generation.max_new || m->generation.max_length);
     vars_int(vars, "vocab", reader->vocab);
     if (p->task == TASK_TRANSCRIBE) set_speech(&p->speech, p->arena, vars);
     TemplateList *labels = vars_list(vars, "labels");

@@ -46,7 +46,6 @@ typedef struct Project {
     const char **labels; /* [model->head.classifier] of TASK_CLASSIFY */
     bool each;           /* of TASK_CLASSIFY: each class has a probability of its own */
     bool squashed;       /* of TASK_RERANK: the number is the logistic function of the logit */
-    int64_t forced;      /* of TASK_TRANSLATE: the token behind `start`, or -1 */
     Speech speech;       /* of TASK_TRANSCRIBE */
     TokenizerFile tokenizer;
 } Project;

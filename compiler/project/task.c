@@ -43,12 +43,6 @@ static void read_labels(Project *p) {
     }
 }
 
-/* Models of several languages have a token behind the start, which names the language. */
-static void read_forced(Project *p) {
-    const cJSON *forced = project_setting(p, "forced_bos_token_id");
-    if (cJSON_IsNumber(forced)) p->forced = project_token(p, "forced_bos_token_id", forced);
-}
-
 static void classify(Project *p) {
     const cJSON *kind = cJSON_GetObjectItemCaseSensitive(p->imported.config, "problem_type");
     p->task = p->model->head.classifier == 1 ? TASK_RERANK : TASK_CLASSIFY;
@@ -62,7 +56,6 @@ static void classify(Project *p) {
 void project_task(Project *p) {
     const Model *m = p->model;
     const bool both = m->encoder && m->decoder;
-    p->forced = -1;
     const bool hears = both && reads_sound(m);
     if (m->alone || !project_text_stack(m)->vocab || (both && !m->encoder->vocab && !hears))
         refuse(p, "its input is neither a text nor a sound with words");
@@ -73,7 +66,6 @@ void project_task(Project *p) {
     project_settings_read(p);
     p->task = hears ? TASK_TRANSCRIBE : both ? TASK_TRANSLATE : m->head.logits ? TASK_GENERATE : TASK_EMBED;
     if (both && m->start < 0) refuse(p, "no token begins its decoder's text");
-    if (p->task == TASK_TRANSLATE) read_forced(p);
     if (p->task == TASK_TRANSCRIBE) project_speech(p);
     if (is_classifier(&p->imported) && m->head.classifier) classify(p);
 }
