@@ -13,7 +13,7 @@ $(B)/unit/test_runtime_faults: tests/unit/test_runtime_faults.c runtime/attn_run
 	$(CC) $(CFLAGS) tests/unit/test_runtime_faults.c runtime/attn_runtime.c -o $@ $(RUNTIME_WRAPS:%=-Wl,--wrap=%) \
 	    -lcmocka -lpthread
 
-GENERATE = runtime/attn_generate.c runtime/attn_sample.c
+GENERATE = runtime/attn_generate.c runtime/attn_rules.c runtime/attn_sample.c
 $(B)/unit/test_generate $(B)/unit/test_generate_beams $(B)/unit/test_generate_streams $(B)/unit/test_generate_sweep \
 $(B)/unit/time_generate: $(B)/unit/%: tests/unit/%.c tests/unit/fake_model.c tests/unit/fake_model.h \
     $(GENERATE) $(GENERATE:.c=.h)

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "attn_rules.h"
 #include "attn_sample.h"
 
 enum { MAX_LENGTH_PENALTY = 16 };
@@ -13,14 +14,21 @@ typedef struct Node {
     int parent;
 } Node;
 
+/* A finished text: its score, its last token, the beam that this token continues, and its number of tokens. */
+typedef struct Finished {
+    double score;
+    int beam, length;
+    int32_t token;
+} Finished;
+
 typedef struct Run {
     const attn_model *model;
     const attn_generate_options *options;
     attn_generated *result;
-    bool ends; /* whether end tokens end a text */
 
     float *logits; /* [beams or 1][vocab] */
     LogitRow row;  /* the row of the last sweep */
+    Rules rules;
 
     /* for beam search; the live beams are ordered, the best first */
     int live;
@@ -29,15 +37,22 @@ typedef struct Run {
     int32_t *tokens;        /* [beams] the last token of each live beam */
     unsigned char *taken;   /* [beams] whether a slot holds the state of a new live beam */
     Node *nodes;            /* [max_new][beams] nodes[n - 1] belongs to the texts of n tokens */
+    int32_t *text;          /* [max_new] the new tokens of a beam, if the rules read them; else NULL */
     double *penalty;        /* [max_new + 1] the length penalty lp, by number of tokens */
     Candidate *candidates;  /* [choices] the best continuations of the beams so far, the best first */
     Candidate *merged;      /* [choices] the result of a merge, before it becomes `candidates` */
     size_t count, choices;
-    Candidate finished; /* the last token of the best finished text; log_p holds the score */
-    int length;         /* number of tokens of that text; 0: none is finished */
+    Finished *finished; /* [kept_texts()] the best finished texts, the best first */
+    int finished_count;
 } Run;
 
 static int beams_of(const attn_generate_options *options) { return options->beams > 1 ? options->beams : 1; }
+
+/* How many finished texts a beam search keeps. An exact one needs only the best, since a worse one can never become the
+ * result. */
+static int kept_texts(const attn_generate_options *options) {
+    return options->early_stopping == ATTN_GENERATE_EXACT ? 1 : options->beams;
+}
 
 /* A row before its first sweep, set up by the options. It keeps one token, as greedy search needs. */
 static LogitRow row_of(const attn_model *model, const attn_generate_options *options) {
@@ -57,8 +72,10 @@ static LogitRow row_of(const attn_model *model, const attn_generate_options *opt
 static size_t lay_out(Run *run, char *base) {
     const attn_generate_options *options = run->options;
     size_t used = 0, vocab = (size_t)run->model->vocab, beams = (size_t)beams_of(options);
+    size_t longest = (size_t)run->model->bound - (size_t)options->rows + (size_t)options->history_count;
     run->logits = attn_carve(base, &used, attn_multiply_sizes(beams, vocab), sizeof *run->logits);
     run->row = row_of(run->model, options);
+    attn_rules_lay_out(&run->rules, longest, base, &used);
     if (beams == 1) {
         if (options->temperature > 0) attn_row_lay_out(&run->row, base, &used);
         run->row.top = attn_carve(base, &used, run->row.room, sizeof *run->row.top);
@@ -76,6 +93,8 @@ static size_t lay_out(Run *run, char *base) {
     run->taken = attn_carve(base, &used, beams, sizeof *run->taken);
     run->nodes = attn_carve(base, &used, attn_multiply_sizes(max_new, beams), sizeof *run->nodes);
     run->penalty = attn_carve(base, &used, max_new + 1, sizeof *run->penalty);
+    run->finished = attn_carve(base, &used, (size_t)kept_texts(options), sizeof *run->finished);
+    if (attn_rules_read_text(options)) run->text = attn_carve(base, &used, max_new, sizeof *run->text);
     run->candidates = attn_carve(base, &used, run->choices, sizeof *run->candidates);
     run->merged = attn_carve(base, &used, run->choices, sizeof *run->merged);
     return used;
@@ -88,21 +107,21 @@ static int check_options(const attn_generate_options *options) {
                 options->min_new <= options->max_new && temperature >= 0 && temperature < INFINITY &&
                 options->top_k >= 0 && top_p >= 0 && top_p <= 1 && options->beams >= 0 &&
                 alpha >= -MAX_LENGTH_PENALTY && alpha <= MAX_LENGTH_PENALTY &&
-                (options->length_form == ATTN_GENERATE_GNMT || options->length_form == ATTN_GENERATE_POWER);
+                (options->length_form == ATTN_GENERATE_GNMT || options->length_form == ATTN_GENERATE_POWER) &&
+                options->min_p >= 0 && options->min_p <= 1 && options->early_stopping >= ATTN_GENERATE_EXACT &&
+                options->early_stopping <= ATTN_GENERATE_NEVER && attn_rules_options_good(options);
     if (!good || (options->beams > 1 && temperature > 0)) return ATTN_GENERATE_BAD_OPTION;
     return ATTN_GENERATE_OK;
 }
 
-static int check_tokens(const attn_model *model, const int32_t *tokens, int count) {
-    for (int i = 0; i < count; i++)
-        if (tokens[i] < 0 || tokens[i] >= model->vocab) return ATTN_GENERATE_BAD_TOKEN;
-    return ATTN_GENERATE_OK;
-}
-
-/* Copies the options. Fields that the first version of the struct lacks become 0. False if no version has that size. */
+/* Copies the options. Fields that an older version of the struct lacks become 0. False if no version has that size. */
 static bool take_options(const attn_generate_options *given, attn_generate_options *options) {
-    const size_t first_version = offsetof(attn_generate_options, sequence);
-    if (given == NULL || (given->size != sizeof *given && given->size != first_version)) return false;
+    const size_t first_version = offsetof(attn_generate_options, sequence),
+                 second_version = offsetof(attn_generate_options, repetition_penalty);
+    if (given == NULL ||
+        (given->size != sizeof *given && given->size != first_version && given->size != second_version)) {
+        return false;
+    }
     memset(options, 0, sizeof *options);
     memcpy(options, given, given->size);
     return true;
@@ -118,11 +137,15 @@ static int check_setup(const attn_model *model, const attn_generate_options *opt
     int status = check_options(options);
     if (status == ATTN_GENERATE_OK && (int64_t)options->rows + options->max_new > model->bound)
         status = ATTN_GENERATE_TOO_LONG;
-    return status == ATTN_GENERATE_OK ? check_tokens(model, options->end, options->end_count) : status;
+    if (status == ATTN_GENERATE_OK && (!attn_tokens_good(options->end, options->end_count, model->vocab) ||
+                                       !attn_rules_tokens_good(options, model->vocab))) {
+        status = ATTN_GENERATE_BAD_TOKEN;
+    }
+    return status;
 }
 
 static size_t bytes_of(const attn_model *model, const attn_generate_options *options) {
-    Run run = {.model = model, .options = options};
+    Run run = {.model = model, .options = options, .rules = {.options = options, .vocab = model->vocab}};
     return attn_add_sizes(lay_out(&run, NULL), CARVED_ALIGNMENT - 1);
 }
 
@@ -145,8 +168,8 @@ static int check(const attn_model *model, const attn_generate_options *options, 
     result->score = 0;
     if (status != ATTN_GENERATE_OK) return status;
     if ((int64_t)options->rows + prompt_count + options->max_new - 1 > model->bound) return ATTN_GENERATE_TOO_LONG;
-    status = check_tokens(model, prompt, prompt_count);
-    return status == ATTN_GENERATE_OK && bytes < bytes_of(model, options) ? ATTN_GENERATE_SHORT_MEMORY : status;
+    if (!attn_tokens_good(prompt, prompt_count, model->vocab)) return ATTN_GENERATE_BAD_TOKEN;
+    return bytes < bytes_of(model, options) ? ATTN_GENERATE_SHORT_MEMORY : ATTN_GENERATE_OK;
 }
 
 /* Turns the status of a callback of the model into one of attn_generate. */
@@ -155,18 +178,7 @@ static int model_gave(Run *run, int status) {
     return status == 0 ? ATTN_GENERATE_OK : ATTN_GENERATE_MODEL;
 }
 
-static bool is_end(const Run *run, int32_t token) {
-    for (int i = 0; run->ends && i < run->options->end_count; i++)
-        if (run->options->end[i] == token) return true;
-    return false;
-}
-
-/* Removes the end tokens from a row of logits while a text of `count` tokens may not end yet. */
-static void forbid_ends(const Run *run, int count, float *logits) {
-    if (run->ends && count < run->options->min_new) {
-        for (int i = 0; i < run->options->end_count; i++) logits[run->options->end[i]] = -INFINITY;
-    }
-}
+static bool is_end(const Run *run, int32_t token) { return attn_rules_is_end(&run->rules, token); }
 
 /* Writes a final token to the result and passes it to on_token. ATTN_GENERATE_STOPPED ends the search. */
 static int deliver(Run *run, int32_t token) {
@@ -190,7 +202,9 @@ static int search_one(Run *run) {
     const attn_model *model = run->model;
     const attn_generate_options *options = run->options;
     for (;;) {
-        forbid_ends(run, run->result->count, run->logits);
+        const int count = run->result->count;
+        if (attn_rules_change(&run->rules, count) != ROW_KEPT)
+            attn_rules_apply(&run->rules, run->result->tokens, count, run->logits);
         int32_t token = options->temperature > 0 ? attn_row_draw(&run->row, run->logits) : largest(run);
         if (token < 0) return ATTN_GENERATE_NO_TOKEN;
         int status = deliver(run, token);
@@ -218,35 +232,86 @@ static void merge(Run *run, size_t count) {
     run->count = merged;
 }
 
+/* The tokens of live beam `beam`, which has `length` of them, into tokens [length]. */
+static void trace(const Run *run, int length, int beam, int32_t *tokens) {
+    for (int n = length; n >= 1; n--) {
+        const Node node = run->nodes[(size_t)(n - 1) * (size_t)run->options->beams + (size_t)beam];
+        tokens[n - 1] = node.token;
+        beam = node.parent;
+    }
+}
+
+/* The logarithm of the probability of a token of the swept row is the logarithm of its ratio to `most`, minus
+ * log_sum. */
+typedef struct Scale {
+    float most;
+    double log_sum;
+} Scale;
+
+static Scale scale_of(const LogitRow *row) { return (Scale){row->most, row->sum > 0 ? attn_log(row->sum) : 0}; }
+
+/* Applies the rules to the logits of a beam and finds the best tokens that are left. The sum includes forbidden tokens.
+ * Where a rule computes with scores, the row becomes log probabilities in f32 first, as in transformers. */
+static Scale sweep_by_rules(Run *run, int beam, int length, RowChange change, float *logits) {
+    LogitRow *row = &run->row;
+    const size_t room = row->room, vocab = (size_t)row->vocab;
+    row->room = 0; /* the first sweep only sums */
+    attn_row_sweep(row, logits);
+    Scale scale = scale_of(row);
+    if (change == ROW_RESCORED && scale.most > -INFINITY) {
+        for (size_t i = 0; i < vocab; i++)
+            logits[i] = (float)(attn_log_ratio(logits[i], scale.most) - scale.log_sum);
+        scale = (Scale){0, 0};
+    }
+    if (run->text != NULL) trace(run, length, beam, run->text);
+    attn_rules_apply(&run->rules, run->text, length, logits);
+    row->room = room;
+    row->weighed = false;
+    attn_row_sweep(row, logits);
+    row->weighed = true;
+    return scale;
+}
+
 /* Finds the best `choices` continuations of the live beams, which have `length` tokens. The tokens of one beam are
- * ranked by logit, since different logits can round to equal sums with the log_p of the beam. Forbidden end tokens keep
- * their share of the probability. They may take the place of other tokens in row.top, but never of the best `beams`
- * tokens that are allowed. */
+ * ranked by logit, since different logits can round to equal sums with the log_p of the beam. */
 static void rank_continuations(Run *run, int length) {
-    bool forbidden = run->ends && length < run->options->min_new;
+    const RowChange change = attn_rules_change(&run->rules, length);
     run->count = 0;
     for (int beam = 0; beam < run->live; beam++) {
-        attn_row_sweep(&run->row, run->logits + (size_t)beam * (size_t)run->model->vocab);
-        if (run->row.kept == 0) continue;
-        double log_sum = attn_log(run->row.sum);
+        float *logits = run->logits + (size_t)beam * (size_t)run->model->vocab;
+        Scale scale;
+        if (change == ROW_KEPT) {
+            attn_row_sweep(&run->row, logits);
+            scale = scale_of(&run->row);
+        } else {
+            scale = sweep_by_rules(run, beam, length, change, logits);
+        }
         size_t count = 0;
         attn_row_sort(&run->row);
         for (size_t i = 0; i < run->row.kept; i++) {
-            int32_t token = run->row.top[i].token;
-            double ratio = attn_log_ratio((float)run->row.top[i].log_p, run->row.most);
-            double log_p = run->log_p[beam] + (ratio - log_sum);
-            if (log_p > -INFINITY && !(forbidden && is_end(run, token))) {
-                run->row.top[count++] = (Candidate){log_p, beam, token};
-            }
+            double ratio = attn_log_ratio((float)run->row.top[i].log_p, scale.most);
+            double log_p = run->log_p[beam] + (ratio - scale.log_sum);
+            if (log_p > -INFINITY) run->row.top[count++] = (Candidate){log_p, beam, run->row.top[i].token};
         }
         merge(run, count);
     }
 }
 
-/* Chooses the new live beams, and perhaps a new best finished text, from the ranked candidates, which are texts of
- * `length` tokens. One finished text is enough: a worse one can never become the result. */
+/* Keeps a finished text if it is good enough. Of equal ones the earlier one is better. */
+static void finish(Run *run, Finished text) {
+    const int most = kept_texts(run->options);
+    int at = run->finished_count;
+    while (at > 0 && text.score > run->finished[at - 1].score) at--;
+    if (at == most) return;
+    if (run->finished_count < most) run->finished_count++;
+    for (int i = run->finished_count - 1; i > at; i--) run->finished[i] = run->finished[i - 1];
+    run->finished[at] = text;
+}
+
+/* Chooses the new live beams and new finished texts from the ranked candidates, which are texts of `length` tokens. */
 static void choose(Run *run, int length) {
-    int beams = run->options->beams;
+    const int beams = run->options->beams;
+    const bool exact = run->options->early_stopping == ATTN_GENERATE_EXACT;
     Node *nodes = run->nodes + (size_t)(length - 1) * (size_t)beams;
     run->live = 0;
     for (size_t i = 0; i < run->count; i++) {
@@ -259,19 +324,27 @@ static void choose(Run *run, int length) {
             run->tokens[run->live] = candidate.token;
             nodes[run->live++] = (Node){candidate.token, candidate.beam};
         }
-        double score = candidate.log_p / run->penalty[length];
-        if ((ends || length == run->options->max_new) && (run->length == 0 || score > run->finished.log_p)) {
-            run->finished = (Candidate){score, candidate.beam, candidate.token};
-            run->length = length;
+        if ((ends || length == run->options->max_new) && (exact || i < (size_t)beams)) {
+            const double score = candidate.log_p / run->penalty[length];
+            finish(run, (Finished){score, candidate.beam, length, candidate.token});
         }
     }
 }
 
-/* Whether no continuation of a live beam of `length` tokens can beat the best finished text. The test is exact: log_p
- * never rises, not even by rounding, live beam 0 has the largest, and lp is monotonic in the length. */
+/* Whether the search ends although there are live beams of `length` tokens. With ATTN_GENERATE_EXACT no continuation
+ * of such a beam can beat the best finished text, since log_p never rises, not even by rounding or by a rule, live beam
+ * 0 has the largest, and lp is monotonic in the length. */
 static bool is_decided(const Run *run, int length) {
-    int friendliest = run->options->length_penalty >= 0 ? run->options->max_new : length + 1;
-    return run->length > 0 && run->log_p[0] / run->penalty[friendliest] <= run->finished.log_p;
+    const attn_generate_options *options = run->options;
+    if (run->finished_count < kept_texts(options)) return false;
+    int compared = length; /* the length at which the best live beam is compared to the worst kept text */
+    switch (options->early_stopping) {
+    case ATTN_GENERATE_EXACT: compared = options->length_penalty >= 0 ? options->max_new : length + 1; break;
+    case ATTN_GENERATE_NEVER: compared = options->length_penalty > 0 ? options->max_new : length; break;
+    case ATTN_GENERATE_AT_FULL: return true;
+    default: break;
+    }
+    return run->log_p[0] / run->penalty[compared] <= run->finished[run->finished_count - 1].score;
 }
 
 /* Gives each new live beam a slot with its parent's state. The first child of a parent stays in the parent's slot, and
@@ -313,18 +386,14 @@ static void fill_penalty(Run *run) {
 }
 
 static int deliver_finished(Run *run) {
-    if (run->length == 0) return ATTN_GENERATE_NO_TOKEN;
+    if (run->finished_count == 0) return ATTN_GENERATE_NO_TOKEN;
+    const Finished best = run->finished[0];
     int32_t *tokens = run->result->tokens;
-    tokens[run->length - 1] = run->finished.token;
-    int beam = run->finished.beam;
-    for (int n = run->length - 1; n >= 1; n--) {
-        Node node = run->nodes[(size_t)(n - 1) * (size_t)run->options->beams + (size_t)beam];
-        tokens[n - 1] = node.token;
-        beam = node.parent;
-    }
-    run->result->score = run->finished.log_p;
+    tokens[best.length - 1] = best.token;
+    trace(run, best.length - 1, best.beam, tokens);
+    run->result->score = best.score;
     int status = ATTN_GENERATE_OK;
-    for (int i = 0; i < run->length && status == ATTN_GENERATE_OK; i++) status = deliver(run, tokens[i]);
+    for (int i = 0; i < best.length && status == ATTN_GENERATE_OK; i++) status = deliver(run, tokens[i]);
     return status;
 }
 
@@ -355,9 +424,11 @@ int attn_generate(const attn_model *model, const attn_generate_options *given, c
     int status = check(model, options, prompt, prompt_count, result, memory, bytes);
     if (status != ATTN_GENERATE_OK) return status;
     Run run = {.model = model, .options = options, .result = result};
-    run.ends = options->end_count > 0 && !options->ignore_end;
+    run.rules = (Rules){.options = options, .vocab = model->vocab, .prompt = prompt,
+                        .prompt_count = (size_t)prompt_count, .ends = options->end_count > 0 && !options->ignore_end};
     char *base = memory;
     lay_out(&run, base + (CARVED_ALIGNMENT - (uintptr_t)base % CARVED_ALIGNMENT) % CARVED_ALIGNMENT);
+    attn_rules_begin(&run.rules);
     status = model_gave(&run, model->prefill(model->with, 0, prompt, prompt_count, run.logits));
     if (status != ATTN_GENERATE_OK) return status;
     result->rows += prompt_count;

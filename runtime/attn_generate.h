@@ -1,16 +1,18 @@
 /* Search over next-token logits: greedy search, sampling, beam search, streaming. C11 and C++17; compile
- * attn_generate.c and attn_sample.c, which need only the memory functions of libc. A model is a set of callbacks,
+ * attn_generate.c, attn_rules.c and attn_sample.c, which need only the memory functions of libc. A model is a set of callbacks,
  * attn_model; ATTN_MODEL_OF defines them for code that attnc generated.
  *
  * The same logits, options and seed give the same tokens on every machine: exp, log and the random generator are part
  * of these files, arithmetic is in double, and sums are added in an order that does not depend on the vector width.
  *
- * A search passes over each row of logits once, block by block. With top_p and without top_k, a second pass that only
+ * A search passes over each row of logits once, block by block. Beam search passes a second time, comparing only, where
+ * a rule changes the row. With top_p and without top_k, a second pass that only
  * compares follows when the nucleus is larger than the tokens that were kept (256; for a small vocabulary one 16th of
  * it, but at least 32). A top_k above 1024 sorts the whole row.
  *
- * A logit that is NaN or minus infinity has probability 0 in every search; a row with no other logit ends the search
- * with ATTN_GENERATE_NO_TOKEN. A logit of plus infinity takes all the probability; several share it equally. */
+ * A logit that is NaN or minus infinity has probability 0 in every search, unless its token is forced; a row with no
+ * other logit ends the search with ATTN_GENERATE_NO_TOKEN, also when the rules forbid all the others (transformers takes
+ * token 0 there). A logit of plus infinity takes all the probability; several share it equally. */
 #ifndef ATTN_GENERATE_H
 #define ATTN_GENERATE_H
 
@@ -29,7 +31,7 @@ enum {
     ATTN_GENERATE_BAD_ARGUMENT, /* a null pointer, a struct of another size, a count or size below its minimum */
     ATTN_GENERATE_BAD_OPTION,   /* an option outside its range, or two options that exclude each other */
     ATTN_GENERATE_TOO_LONG,     /* rows + prompt + max_new - 1 exceeds the model's bound */
-    ATTN_GENERATE_BAD_TOKEN,    /* a token of the prompt or an end token is outside 0..vocab-1 */
+    ATTN_GENERATE_BAD_TOKEN,    /* a token of the prompt or of an option is outside 0..vocab-1 */
     ATTN_GENERATE_SHORT_MEMORY, /* the memory has fewer bytes than attn_generate_bytes */
     ATTN_GENERATE_MODEL,        /* a callback of the model failed; attn_generated.model_status has its status */
     ATTN_GENERATE_NO_TOKEN,     /* no token of a row can be chosen; with beam search, none of any live beam */
@@ -57,6 +59,17 @@ typedef struct attn_model {
 enum {
     ATTN_GENERATE_GNMT = 0, /* ((5 + n) / 6)^A */
     ATTN_GENERATE_POWER     /* n^A */
+};
+
+/* attn_generate_options.early_stopping: when a beam search ends. `generate` of Hugging Face transformers 5.23 has the
+ * last three, by the names of its own option. In them only one of the best `beams` continuations of a step can finish a
+ * text, and at max_new only these are finished; the search keeps the best `beams` finished texts and goes on at least
+ * until there are so many. */
+enum {
+    ATTN_GENERATE_EXACT = 0, /* no live beam can beat the best finished text */
+    ATTN_GENERATE_AT_FULL,   /* true: there are `beams` finished texts */
+    ATTN_GENERATE_HEURISTIC, /* false: no live beam would beat the worst kept text if it ended now */
+    ATTN_GENERATE_NEVER      /* "never": as false, but with the lp of max_new if the length penalty is positive */
 };
 
 /* How to search. Zero is the default of every field except size and max_new.
@@ -100,6 +113,29 @@ typedef struct attn_generate_options {
     void *on_token_with;
     uint64_t sequence;     /* sampling: number of the random stream of this seed, for instance a text's index */
     int length_form;       /* beam search: ATTN_GENERATE_GNMT or ATTN_GENERATE_POWER */
+
+    /* The rules, in the order in which they apply. A forced token replaces what the rules before it did. */
+    double repetition_penalty; /* 0 and 1: none; divides positive scores of the text's tokens, multiplies others */
+    int no_repeat_ngram;       /* no so many tokens are in a text twice, if none are in its beginning; 0: no rule */
+    int min_length;            /* end tokens are not chosen before the whole text has that many tokens */
+    const int32_t *history;    /* [history_count <= rows] the tokens of the rows that the state of slot 0 holds */
+    int history_count;
+    const int32_t *suppressed; /* [suppressed_count] tokens that are never chosen; the last rule but one */
+    int suppressed_count;
+    /* [suppressed_first_count] tokens that are not the first new one; the last rule. Where forced_first chooses the
+     * first new token, they are not the second one. */
+    const int32_t *suppressed_first;
+    int suppressed_first_count;
+    /* [bad_words_count] words of one token or more, each followed by -1: a word's last token is not chosen after its
+     * other tokens. A word that is an end token alone has no effect. Applies after no_repeat_ngram. */
+    const int32_t *bad_words;
+    int bad_words_count;
+    const int32_t *forced_first; /* [forced_first_count] the only tokens that can follow a text of one token */
+    int forced_first_count;
+    const int32_t *forced_last;  /* [forced_last_count] the only tokens that can be new token number max_new */
+    int forced_last_count;
+    double min_p;       /* sampling, in [0, 1]: tokens less probable than min_p times the most probable one are cut */
+    int early_stopping; /* beam search: ATTN_GENERATE_EXACT or another of its values */
 } attn_generate_options;
 
 /* The result of a search. Every call sets it, unless it returns ATTN_GENERATE_BAD_ARGUMENT. */

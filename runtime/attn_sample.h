@@ -1,5 +1,5 @@
 /* Operations on a row of logits: find its best tokens, sum its softmax, draw a token from it. Internal to
- * attn_generate.c, attn_sample.c and attn_transcribe.c; programs include attn_generate.h.
+ * attn_generate.c, attn_rules.c, attn_sample.c and attn_transcribe.c; programs include attn_generate.h.
  *
  * Every machine computes the same bits only if each operation is rounded to double by itself, so a compiler may not
  * fuse a product with a sum, reorder operations or keep wider registers. */
@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 #ifdef __FAST_MATH__
-#error "attn_generate.c and attn_sample.c need IEEE arithmetic: compile them without -ffast-math"
+#error "attn_generate.c, attn_rules.c and attn_sample.c need IEEE arithmetic: compile them without -ffast-math"
 #endif
 #if FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD == 2
-#error "attn_generate.c and attn_sample.c need double arithmetic without excess precision: on x86, -msse2 -mfpmath=sse"
+#error "the search needs arithmetic without excess precision: on x86, compile with -msse2 -mfpmath=sse"
 #endif
 #if defined(__clang__) || !defined(__GNUC__)
 #pragma STDC FP_CONTRACT OFF

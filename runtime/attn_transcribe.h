@@ -1,7 +1,7 @@
 /* Sound to text with a model of Whisper's shape (Radford et al. 2022, arXiv:2212.04356, sections 2.3 and 4.5): an
  * encoder reads a window of a log-mel spectrogram, and the decoder writes the words of the window and times between
- * them, which say where the next window begins. C11 and C++17; compile attn_transcribe.c, attn_generate.c and
- * attn_sample.c, and link libm. */
+ * them, which say where the next window begins. C11 and C++17; compile attn_transcribe.c, attn_generate.c,
+ * attn_rules.c and attn_sample.c, and link libm. */
 #ifndef ATTN_TRANSCRIBE_H
 #define ATTN_TRANSCRIBE_H
 

@@ -176,7 +176,7 @@ story_make() {
 
 run_story() {
     local story_sources=(examples/story/story.c runtime/tokenizer/*.c runtime/attn_generate.c
-        runtime/attn_sample.c runtime/attn_runtime.c)
+        runtime/attn_rules.c runtime/attn_sample.c runtime/attn_runtime.c)
     local folder=$out/story made_from
     if [ ! -d "$model" ]; then story_checkpoint; fi
     made_from=$(cd "$model" && pwd)

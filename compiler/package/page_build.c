@@ -50,15 +50,16 @@ static const char *module_of(Compilation c, const Page *page, const char *cc, co
     write_file(headers, "math.h", math_h);
     write_file(headers, "string.h", string_h);
     const bool search = page->task == PAGE_GENERATE || page->task == PAGE_TRANSLATE;
-    static const char *const runtime[] = {"attn_generate.c", "attn_generate.h", "attn_sample.c", "attn_sample.h"};
-    for (int i = 0; search && i < 4; i++) write_file(folder, runtime[i], embedded_text(runtime[i]));
+    static const char *const runtime[] = {"attn_generate.c", "attn_rules.c", "attn_sample.c",
+                                          "attn_generate.h", "attn_rules.h", "attn_sample.h"};
+    for (int i = 0; search && i < 6; i++) write_file(folder, runtime[i], embedded_text(runtime[i]));
     const char *const command[] = {
         cc, "--target=wasm32", simd ? "-msimd128" : "-mno-simd128", "-mbulk-memory", "-std=c11", "-O2", "-nostdlib",
         "-nostdlibinc", "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--stack-first", "-Wl,-z,stack-size=262144",
         "-isystem", folder_path(arena, headers), "-o", module,
         folder_file(folder, "page_module.c"), folder_file(folder, code),
-        search ? folder_file(folder, "attn_generate.c") : NULL, search ? folder_file(folder, "attn_sample.c") : NULL,
-        NULL};
+        search ? folder_file(folder, "attn_generate.c") : NULL, search ? folder_file(folder, "attn_rules.c") : NULL,
+        search ? folder_file(folder, "attn_sample.c") : NULL, NULL};
     progress_begin("compiling %s to WebAssembly with %s", name, simd ? "SIMD128" : "scalar instructions");
     if (run_program(command) != 0) fail("`%s` made no WebAssembly; " PACKAGES, cc);
     progress_end();

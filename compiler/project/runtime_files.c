@@ -1,7 +1,7 @@
 /* runtime_files.c: which files of the runtime a program needs. */
 #include "project.h"
 
-const char *const runtime_stems[] = {"attn_runtime", "attn_generate",   "attn_sample",
+const char *const runtime_stems[] = {"attn_runtime", "attn_generate", "attn_rules",      "attn_sample",
                                      "attn_mel",     "attn_transcribe", NULL};
 
 const char *const tokenizer_files[] = {"added.c", "attn_tokenizer.h", "attn_tokenizer_internal.h",
@@ -10,7 +10,7 @@ const char *const tokenizer_files[] = {"added.c", "attn_tokenizer.h", "attn_toke
     "split.c", "unicode.c", "vocabulary.c", NULL};
 
 const char *const *runtime_files(Arena *arena, RuntimePart last) {
-    static const int counts[] = {[RUNTIME_THREADS] = 1, [RUNTIME_SEARCH] = 3, [RUNTIME_SOUND] = 5};
+    static const int counts[] = {[RUNTIME_THREADS] = 1, [RUNTIME_SEARCH] = 4, [RUNTIME_SOUND] = 6};
     const char **files = arena_array(arena, (size_t)(2 * counts[last]) + 1, sizeof *files);
     for (int i = 0; i < counts[last]; i++) {
         files[2 * i] = arena_printf(arena, "%s.c", runtime_stems[i]);

@@ -45,7 +45,8 @@ def build(pool, folder, cc, flags):
     name = os.path.join(folder, cc + "".join(flags).replace("/", "") + ".")
     jobs, objects = [], []
     sources = [os.path.join(folder, s + ".c") for s in SPECS] + [os.path.join(HERE, s + ".c") for s in OWN]
-    for source in sources + [os.path.join(RUNTIME, s + ".c") for s in ("attn_generate", "attn_sample", "attn_runtime")]:
+    runtime = ("attn_generate", "attn_rules", "attn_sample", "attn_runtime")
+    for source in sources + [os.path.join(RUNTIME, s + ".c") for s in runtime]:
         objects.append(name + os.path.basename(source) + ".o")
         more = ["-D_GNU_SOURCE"] if source.endswith("attn_runtime.c") else []
         jobs.append([cc, *STRICT, *flags, *more, "-I", folder, "-I", RUNTIME, "-c", source, "-o", objects[-1]])

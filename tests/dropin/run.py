@@ -24,7 +24,8 @@ from lib.targets import of_processor  # noqa: E402
 from lib.turns import in_turn  # noqa: E402
 
 RUNTIME = os.path.join(ROOT, "runtime")
-RUNTIME_SOURCES = [os.path.join(RUNTIME, name + ".c") for name in ("attn_runtime", "attn_generate", "attn_sample")]
+RUNTIME_SOURCES = [os.path.join(RUNTIME, name + ".c")
+                   for name in ("attn_runtime", "attn_generate", "attn_rules", "attn_sample")]
 MODELS = ["sentence", "speaker", "translator", "straight"]
 TARGETS = of_processor()
 CXX = {"clang": "clang++", "gcc": "g++"}

@@ -370,8 +370,8 @@ class Story(Tests):
             run("gcc", "-O2", "-c", out + "/story.c", "-o", out + "/model.o")
             for compiler, options in (("clang", []), ("gcc", SANITIZE)):
                 run(compiler, *STRICT, *options, "-I" + out, "examples/story/story.c", *TOKENIZER,
-                    "runtime/attn_generate.c", "runtime/attn_sample.c", "runtime/attn_runtime.c", out + "/model.o",
-                    "-o", out + "/story", *TOKENIZER_LIBRARIES)
+                    "runtime/attn_generate.c", "runtime/attn_rules.c", "runtime/attn_sample.c",
+                    "runtime/attn_runtime.c", out + "/model.o", "-o", out + "/story", *TOKENIZER_LIBRARIES)
         return run(out + "/story", "--weights", more.pop("weights", out + "/story.attnw"), "--tokenizer",
                    more.pop("tokenizer", model + "/tokenizer.json"), *arguments, **more)
 
@@ -441,8 +441,8 @@ class Transcribe(Tests):
         for compiler in COMPILERS:
             run(compiler, *STRICT, "-D_GNU_SOURCE", *(["-O1", *SANITIZE] if compiler == "gcc" else []),
                 "-I" + self.scratch, "examples/transcribe/transcribe.c", "runtime/attn_transcribe.c",
-                "runtime/attn_mel.c", "runtime/attn_generate.c", "runtime/attn_sample.c", "runtime/attn_runtime.c",
-                *TOKENIZER, self.path("whisper.c"), "-o", program, "-lsndfile", *TOKENIZER_LIBRARIES)
+                "runtime/attn_mel.c", "runtime/attn_generate.c", "runtime/attn_rules.c", "runtime/attn_sample.c",
+                "runtime/attn_runtime.c", *TOKENIZER, self.path("whisper.c"), "-o", program, "-lsndfile", *TOKENIZER_LIBRARIES)
             with open(os.path.join(model, "told.json"), encoding="utf-8") as file:
                 told = json.load(file)
             files = [self.path("whisper.attnw"), model]

@@ -41,6 +41,7 @@ class Install:
         there = files(self.prefix)
         for name in ("bin/attnc", "share/man/man1/attnc.1", "share/bash-completion/completions/attnc",
                      "share/attnc/runtime/attn_runtime.c", "share/attnc/runtime/attn_generate.h",
+                     "share/attnc/runtime/attn_rules.c", "share/attnc/runtime/attn_rules.h",
                      "share/attnc/runtime/attn_sample.c", "share/attnc/runtime/attn_sample.h",
                      "share/attnc/runtime/tokenizer/attn_tokenizer.h", "share/attnc/runtime/tokenizer/encode.c",
                      "share/doc/attnc/docs/tokenizers.md", "lib/libattn_tokenizer.a",

@@ -105,11 +105,21 @@ typedef struct FirstOptions {
     void *on_token_with;
 } FirstOptions;
 
-/* A program that was compiled with the first version: what stands behind its struct is not read. */
-static void test_first_version(void **state) {
+/* The options as they were before the rules. */
+typedef struct SecondOptions {
+    FirstOptions first;
+    uint64_t sequence;
+    int length_form;
+} SecondOptions;
+
+/* A program that was compiled with an older version: what stands behind its struct is not read. */
+static void test_older_versions(void **state) {
     (void)state;
-    assert_true(sizeof(FirstOptions) < sizeof(attn_generate_options));
-    for (int mode = 0; mode < 3; mode++) { /* greedy, sampling, beams */
+    static const size_t sizes[] = {sizeof(FirstOptions), sizeof(SecondOptions)};
+    assert_true(sizes[0] < sizes[1] && sizes[1] < sizeof(attn_generate_options));
+    for (int i = 0; i < 6; i++) {
+        const int mode = i / 2; /* greedy, sampling, beams */
+        const size_t size = sizes[i % 2];
         int32_t texts[2][MAX_NEW];
         attn_generate_options options = options_of(MAX_NEW), old;
         options.temperature = mode == 1 ? 1.7 : 0;
@@ -117,8 +127,8 @@ static void test_first_version(void **state) {
         options.length_penalty = 0.6;
         options.seed = 42;
         memset(&old, 0xa5, sizeof old);
-        memcpy(&old, &options, sizeof(FirstOptions));
-        old.size = sizeof(FirstOptions);
+        memcpy(&old, &options, size);
+        old.size = size;
         for (int version = 0; version < 2; version++) {
             Fake fake = fake_of(16, 64, 4);
             fake.salt = 5;
@@ -130,7 +140,7 @@ static void test_first_version(void **state) {
     attn_model model = model_of(&fake);
     for (size_t size = 0; size < sizeof(attn_generate_options) + 16; size++) { /* no other size is a version's */
         attn_generate_options options = options_of(1);
-        bool known = size == sizeof(FirstOptions) || size == sizeof options;
+        bool known = size == sizes[0] || size == sizes[1] || size == sizeof options;
         options.size = size;
         assert_int_equal(attn_generate_bytes(&model, &options) > 0, known);
     }
@@ -141,7 +151,7 @@ int main(void) {
         cmocka_unit_test(test_streams_are_independent),
         cmocka_unit_test(test_seeds_and_sequences),
         cmocka_unit_test(test_state_of_a_sequence),
-        cmocka_unit_test(test_first_version),
+        cmocka_unit_test(test_older_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,8 @@ def build(spec, weights="random:1", target=None, unroll=None, cc="clang", out=No
         able = abilities(file.read(), name)
     defines = ["-DBENCH_NAME=" + name, "-DBENCH_CAPS=" + name.upper(), '-DBENCH_HEADER="%s.h"' % name]
     defines += able
-    sources = [os.path.join(out, f) for f in (name + ".c", "attn_runtime.c", "attn_generate.c", "attn_sample.c")]
+    sources = [os.path.join(out, f)
+               for f in (name + ".c", "attn_runtime.c", "attn_generate.c", "attn_rules.c", "attn_sample.c")]
     own = [os.path.join(HERE, f) for f in ("bench_lib.c", "timer.c")]
     library, stamp = os.path.join(out, "lib%s.so" % name), os.path.join(out, name + ".stamp")
     shutil.copy(os.path.join(HERE, "bench.h"), out)
