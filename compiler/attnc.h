@@ -636,6 +636,8 @@ typedef struct TokenList {
 typedef enum LengthForm { LENGTH_GNMT, LENGTH_POWER } LengthForm;
 typedef enum EarlyStopping { STOPPING_EXACT, STOPPING_FULL, STOPPING_HEURISTIC, STOPPING_NEVER } EarlyStopping;
 
+#define DEFAULT_LENGTH_PENALTY 0.6 /* of beam search, where neither a spec nor a call states one */
+
 /* The block `generation`: how texts are searched for where a call does not say otherwise. model/generation.def explains
  * the items. A number that is not stated is 0, and a list is empty. */
 typedef struct Generation {

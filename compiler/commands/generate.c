@@ -3,69 +3,60 @@
 #include "commands.h"
 
 #include "../engine/decoder.h"
+#include "search.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
     "attnc generate SPEC --weights F[,F…]|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --max-new N\n"
     "                 [--out tokens=F.npy] [--stream] [--min-new N] [--ignore-eos] [--beam B] [--length-penalty A]\n"
-    "                 [--length-form gnmt|power] [--temperature T] [--top-k K] [--top-p P] [--seed N] [--sequence N]\n"
+    "                 [--length-form gnmt|power] [--early-stopping E] [--sample] [--temperature T] [--top-k K]\n"
+    "                 [--top-p P] [--min-p P] [--seed N] [--sequence N] [--repeat-penalty R] [--no-repeat-ngram N]\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N]\n"
     "                 [--precision P] [--reproducible] [-v]\n" HELP_WEIGHTS "\n" HELP_PRECISION
     HELP_REPRODUCIBLE
     "  --in NAME=F.npy      an input: tokens is the prompt (default: the spec's `start`); source and other inputs\n"
     "                       are for the encoder; attention_mask, ones followed by zeros, gives the lengths of padded\n"
     "                       sequences\n"
-    "  --max-new N          largest number of new tokens\n"
+    "  --max-new N          largest number of new tokens (default: that of the spec's block `generation`)\n"
     "  --out tokens=F.npy   writes the prompt and the new tokens as an array; without it, the new ids are printed, a\n"
     "                       line for each prompt\n"
     "  --stream             prints each new id as soon as it is final\n"
+    "Without the options below, the search is the one that the block `generation` of the spec states, by default the\n"
+    "most probable token at each step.\n"
     "  --min-new N          chooses no end token before that many new tokens (default: 0)\n"
     "  --ignore-eos         treats end tokens like any other token\n"
-    "  --beam B             beam search with B beams, 1 to 1024 (default: 1, the most probable token at each step)\n"
+    "  --beam B             beam search with B beams, 1 to 1024; 1 means none\n"
     "  --length-penalty A   beam search: exponent A of the length, -16 to 16; 0 means no penalty (default: 0.6)\n"
     "  --length-form F      beam search: the log probability of n new tokens is divided by ((5 + n) / 6)^A with gnmt\n"
     "                       (default), or by n^A with power, as in Hugging Face transformers\n"
-    "  --temperature T      samples at that temperature; 0 means no sampling (default: 0)\n"
+    "  --early-stopping E   beam search ends with exact (default) when no beam can win any more, with full, heuristic\n"
+    "                       or never as transformers does with `early_stopping` true, false or \"never\"\n"
+    "  --sample             samples, at temperature 1 if nothing states another\n"
+    "  --temperature T      samples at that temperature; 0 means no sampling\n"
     "  --top-k K            sampling: keeps the K most probable tokens; 0 means all (default: 0)\n"
     "  --top-p P            sampling: keeps the smallest set of most probable tokens with a total probability of\n"
     "                       at least P, greater than 0 and at most 1 (default: 1)\n"
+    "  --min-p P            sampling: keeps tokens of at least P times the largest probability, 0 to 1 (default: 0)\n"
     "  --seed N             sampling: seed of the random numbers (default: 0)\n"
     "  --sequence N         sampling: number of the random stream of the first prompt (default: 0); each following\n"
     "                       prompt of a batch uses the next stream\n"
+    "  --repeat-penalty R   divides positive logits of tokens that the text has by R, and multiplies negative ones\n"
+    "                       (default: 1)\n"
+    "  --no-repeat-ngram N  no N tokens in a row stand twice in a text; 0 means no rule (default: 0)\n"
     HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 typedef struct Generate {
     Arena *arena;
     const Module *module;
     Decoder *decoder;
-    attn_generate_options options;
+    Search search;
     Batch *prompts, *sources; /* sources is NULL without an encoder */
     bool stream;
     int64_t done, most; /* new tokens of all prompts so far, and at most */
 } Generate;
 
 static const char new_tokens[] = "new tokens at most";
-
-static double option_real(const char *name, const char *text, double otherwise) {
-    if (!text) return otherwise;
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end) usage_error(usage, "`%s` wants a number, found `%s`", name, text);
-    return value;
-}
-
-static uint64_t option_natural(const char *name, const char *text) {
-    if (!text) return 0;
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno || end == text || *end || *text < '0' || *text > '9')
-        usage_error(usage, "`%s` wants an integer from 0 to 2^64 - 1, found `%s`", name, text);
-    return value;
-}
 
 /* The inputs that a graph takes. attention_mask belongs to the source when there is a source. */
 static NamedFile *inputs_of(const Generate *g, const Graph *graph, const NamedFile *all) {
@@ -118,9 +109,10 @@ static void check_prompt(const Generate *g, const Sequence *s) {
         fail("input prefix_length holds %lld; with a prompt of %lld it may be 0 to %lld", (long long)rows, (long long)n,
              (long long)n);
     int64_t most = bound - n + 1; /* each new token but the last takes a row */
-    if (g->options.max_new > most)
-        fail("a prompt of %lld and %d new tokens are more than the %lld rows of the spec hold: with this prompt "
-             "`--max-new` may be %s%lld", (long long)n, g->options.max_new, (long long)bound, most > 1 ? "1 to " : "",
+    const int64_t wanted = search_max_new(&g->search, n);
+    if (wanted > most)
+        fail("a prompt of %lld and %lld new tokens are more than the %lld rows of the spec hold: with this prompt "
+             "`--max-new` may be %s%lld", (long long)n, (long long)wanted, (long long)bound, most > 1 ? "1 to " : "",
              (long long)most);
 }
 
@@ -155,11 +147,12 @@ static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
     const Sequence *s = &g->prompts->sequences[b];
     const InputArray *tokens = sequence_input(s, IN_tokens), *prefix = sequence_input(s, IN_prefix_length);
     int64_t n = tokens->rows;
-    int32_t *out = arena_array(g->arena, (size_t)(n + g->options.max_new), sizeof *out);
+    attn_generate_options options = search_for(&g->search, n);
+    int32_t *out = arena_array(g->arena, (size_t)(n + options.max_new), sizeof *out);
     for (int64_t i = 0; i < n; i++) out[i] = (int32_t)((const int64_t *)tokens->data)[i];
     attn_model model = decoder_model(g->decoder);
-    attn_generate_options options = g->options;
     options.sequence += (uint64_t)b;
+    options.on_token = g->stream ? print_token : NULL;
     attn_generated result = {.size = sizeof result, .tokens = out + n};
     size_t bytes = attn_generate_bytes(&model, &options);
     void *memory = arena_alloc(g->arena, bytes ? bytes : 1);
@@ -169,7 +162,7 @@ static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
     if (status) refuse(g, status, &result);
     if (g->stream) printf("\n");
     g->done += result.count;
-    g->most -= g->options.max_new - result.count;
+    g->most -= options.max_new - result.count;
     progress_at(g->done, g->most, new_tokens);
     *count = n + result.count;
     return out;
@@ -195,59 +188,6 @@ static void print_tokens(const Generate *g, int32_t *const *tokens, const int64_
     }
 }
 
-/* The texts of the options about the search; NULL when an option is not given. */
-typedef struct SearchWords {
-    const char *max_new, *min_new, *beam, *penalty, *form, *temperature, *top_k, *top_p, *seed, *sequence;
-    bool ignore_end;
-} SearchWords;
-
-static int option_form(const char *text) {
-    if (!text || strcmp(text, "gnmt") == 0) return ATTN_GENERATE_GNMT;
-    if (strcmp(text, "power") == 0) return ATTN_GENERATE_POWER;
-    usage_error(usage, "`--length-form` is gnmt or power, not `%s`", text);
-}
-
-static attn_generate_options read_search(const SearchWords *w) {
-    if (!w->max_new) usage_error(usage, "`--max-new` is missing");
-    return (attn_generate_options){.size = sizeof(attn_generate_options),
-                                   .length_form = option_form(w->form),
-                                   .max_new = (int)option_integer(usage, "--max-new", w->max_new, 1, 1, INT32_MAX / 2),
-                                   .min_new = (int)option_integer(usage, "--min-new", w->min_new, 0, 0, INT32_MAX / 2),
-                                   .temperature = option_real("--temperature", w->temperature, 0),
-                                   .top_k = (int)option_integer(usage, "--top-k", w->top_k, 0, 0, INT32_MAX),
-                                   .top_p = option_real("--top-p", w->top_p, 1),
-                                   .seed = option_natural("--seed", w->seed),
-                                   .sequence = option_natural("--sequence", w->sequence),
-                                   .beams = (int)option_integer(usage, "--beam", w->beam, 1, 1, 1024),
-                                   .length_penalty = option_real("--length-penalty", w->penalty, 0.6),
-                                   .ignore_end = w->ignore_end};
-}
-
-/* Refuses options of a kind of search that was not requested. */
-static void refuse_idle(const SearchWords *w, bool beams) {
-    const struct {
-        const char *name, *text;
-    } of_sampling[] = {{"--top-k", w->top_k}, {"--top-p", w->top_p}, {"--seed", w->seed}, {"--sequence", w->sequence}};
-    for (size_t i = 0; i < sizeof of_sampling / sizeof *of_sampling; i++) {
-        if (!of_sampling[i].text || w->temperature) continue;
-        if (beams) usage_error(usage, "`%s` has no effect on beam search: leave it out", of_sampling[i].name);
-        usage_error(usage, "`%s` has no effect without sampling: add `--temperature T`", of_sampling[i].name);
-    }
-    if ((w->penalty || w->form) && !w->beam)
-        usage_error(usage, "`%s` has no effect without beam search: add `--beam B`",
-                    w->penalty ? "--length-penalty" : "--length-form");
-}
-
-/* Refuses wrong options before weights are read and C is compiled. */
-static void check_options(const attn_generate_options *o) {
-    if (o->beams < 1) usage_error(usage, "`--beam` is at least 1");
-    if (!(o->temperature >= 0) || o->temperature > 1e6) usage_error(usage, "`--temperature` is 0 or more");
-    if (!(o->top_p > 0) || o->top_p > 1) usage_error(usage, "`--top-p` is greater than 0 and at most 1");
-    if (o->beams > 1 && o->temperature > 0) usage_error(usage, "beam search and `--temperature` exclude each other");
-    if (o->min_new > o->max_new) usage_error(usage, "`--min-new` is more than `--max-new`");
-    if (!(o->length_penalty >= -16 && o->length_penalty <= 16)) usage_error(usage, "`--length-penalty` is -16 to 16");
-}
-
 /* Returns NULL when the ids are to be printed. */
 static const char *out_path(Arena *arena, const ValueNode *out) {
     char *name;
@@ -258,20 +198,11 @@ static const char *out_path(Arena *arena, const ValueNode *out) {
     return path;
 }
 
-static void set_ends(Generate *g) {
-    const Model *m = g->module->model;
-    int32_t *end = arena_array(g->arena, (size_t)m->n_end + 1, sizeof *end);
-    for (int64_t i = 0; i < m->n_end; i++) end[i] = (int32_t)m->end[i];
-    g->options.end = end;
-    g->options.end_count = (int)m->n_end;
-    g->options.on_token = g->stream ? print_token : NULL;
-}
-
 int command_generate(int argc, char **argv) {
     Arena *arena = arena_new();
     const char *path;
     RunOptions run = {0};
-    SearchWords search = {0};
+    SearchWords words = {.usage = usage};
     ValueNode *in = NULL, *out = NULL;
     bool stream = false;
     const Option options[] = {
@@ -279,17 +210,22 @@ int command_generate(int argc, char **argv) {
         {"--in", .list = &in},
         {"--out", .list = &out},
         {"--stream", .flag = &stream},
-        {"--max-new", .text = &search.max_new},
-        {"--min-new", .text = &search.min_new},
-        {"--ignore-eos", .flag = &search.ignore_end},
-        {"--beam", .text = &search.beam},
-        {"--length-penalty", .text = &search.penalty},
-        {"--length-form", .text = &search.form},
-        {"--temperature", .text = &search.temperature},
-        {"--top-k", .text = &search.top_k},
-        {"--top-p", .text = &search.top_p},
-        {"--seed", .text = &search.seed},
-        {"--sequence", .text = &search.sequence},
+        {"--max-new", .text = &words.max_new},
+        {"--min-new", .text = &words.min_new},
+        {"--ignore-eos", .flag = &words.ignore_end},
+        {"--beam", .text = &words.beam},
+        {"--length-penalty", .text = &words.penalty},
+        {"--length-form", .text = &words.form},
+        {"--early-stopping", .text = &words.stopping},
+        {"--sample", .flag = &words.sample},
+        {"--temperature", .text = &words.temperature},
+        {"--top-k", .text = &words.top_k},
+        {"--top-p", .text = &words.top_p},
+        {"--min-p", .text = &words.min_p},
+        {"--seed", .text = &words.seed},
+        {"--sequence", .text = &words.sequence},
+        {"--repeat-penalty", .text = &words.repetition},
+        {"--no-repeat-ngram", .text = &words.ngram},
         {"--engine", .text = &run.engine},
         {"--target", .text = &run.target},
         {"--threads", .text = &run.threads},
@@ -298,9 +234,8 @@ int command_generate(int argc, char **argv) {
         {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
-    Generate g = {.arena = arena, .stream = stream, .options = read_search(&search)};
-    check_options(&g.options);
-    refuse_idle(&search, g.options.beams > 1);
+    Generate g = {.arena = arena, .stream = stream};
+    search_check(&words);
     const char *to = out_path(arena, out);
     const NamedFile *inputs = input_files(arena, usage, in);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, run.precision), STAGE_GRAPH);
@@ -308,7 +243,7 @@ int command_generate(int argc, char **argv) {
     g.module = c.module;
     if (!g.module->decode)
         fail("%s: nothing can be generated: %s", path, g.module->no_decode ? g.module->no_decode : "it has no decoder");
-    set_ends(&g);
+    g.search = search_read(arena, &words, c.model);
     read_prompts(&g, inputs);
     Weights *weights = (run.interpreted ? load_weights : open_weights)(&c, run.weights, run.verbose);
     Engine *engine = NULL;
@@ -317,11 +252,12 @@ int command_generate(int argc, char **argv) {
             .target = run.target, .cc = run.cc, .threads = run.thread_count, .or_interp = true};
         engine = engine_new(arena, &c, weights, &engine_options);
     }
-    g.decoder = decoder_new(arena, g.module, weights, engine, g.options.beams, GUARD_NONE);
+    g.decoder = decoder_new(arena, g.module, weights, engine, g.search.options.beams, GUARD_NONE);
     if (!engine) decoder_arithmetic(g.decoder, arithmetic_of(&c));
     int64_t batch = g.prompts->count, *counts = arena_array(arena, (size_t)batch, sizeof *counts);
     int32_t **tokens = arena_array(arena, (size_t)batch, sizeof *tokens);
-    g.most = batch * g.options.max_new;
+    for (int64_t b = 0; b < batch; b++)
+        g.most += search_for(&g.search, sequence_input(&g.prompts->sequences[b], IN_tokens)->rows).max_new;
     if (stream && terminal_is(stdout)) progress_end(); /* the streamed tokens show the progress */
     else progress_begin("generating");
     progress_at(0, g.most, new_tokens);

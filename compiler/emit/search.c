@@ -45,7 +45,8 @@ void set_search(Arena *arena, const Model *m, TemplateVars *vars) {
     add_real(fields, arena, "top_p", g->top_p);
     add_real(fields, arena, "min_p", g->min_p);
     add_int(fields, arena, "beams", g->beams);
-    add_real(fields, arena, "length_penalty", g->length_penalty);
+    const bool by_default = g->beams && !g->has_length_penalty;
+    add_real(fields, arena, "length_penalty", by_default ? DEFAULT_LENGTH_PENALTY : g->length_penalty);
     add_int(fields, arena, "length_form", g->length_form);
     add_int(fields, arena, "early_stopping", g->early_stopping);
     add_real(fields, arena, "repetition_penalty", g->repetition_penalty);
