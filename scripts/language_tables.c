@@ -3,7 +3,7 @@
  *     language_tables PAGE      prints the page
  *
  * A table stands between the lines `<!-- table: NAME -->` and `<!-- end -->`; NAME is the name of a setting, or
- * `blocks` or `kept`. A marker without an end, with an unknown name, or that occurs twice is an error, and so is a
+ * `blocks`, `kept` or `generation`. A marker without an end, with an unknown name, or that occurs twice is an error, and so is a
  * table of settings.def without a marker: the program prints the line at fault and exits with status 1. */
 #include "../compiler/model/settings.h"
 
@@ -69,6 +69,14 @@ static const struct {
 #define BLOCK(name, parents, help) {#name, help, parents},
 #include "../compiler/model/settings.def"
 };
+
+static const struct {
+    const char *name, *kind, *least, *most, *help;
+} generation[] = {
+#define GENERATION(name, kind, least, most, help) {#name, #kind, #least, #most, help},
+#include "../compiler/model/generation.def"
+};
+enum { GENERATION_ITEMS = sizeof generation / sizeof generation[0] };
 
 static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
@@ -206,7 +214,27 @@ static void put_kept(void) {
     }
 }
 
+/* The items of the block `generation`. */
+static void put_generation(void) {
+    puts("| item | takes | meaning |\n|---|---|---|");
+    for (int i = 0; i < GENERATION_ITEMS; i++) {
+        const char *kind = generation[i].kind, *most = generation[i].most;
+        printf("| `%s` | ", generation[i].name);
+        if (is(kind, "integer") && is(most, "INT32_MAX")) printf("integer >= %s", generation[i].least);
+        else if (is(kind, "integer") || is(kind, "real"))
+            printf("%s, %s to %s", is(kind, "real") ? "number" : "integer", generation[i].least, most);
+        else if (!is(kind, "flag")) printf("%s", is(kind, "tokens") || is(kind, "word") ? "ids" : "a word");
+        printf(" | ");
+        put_cell(generation[i].help);
+        puts(" |");
+    }
+}
+
 /* ---------------------------------------------------------------- the page */
+
+/* Tables of no setting, and the number of all tables. */
+enum { BLOCKS = SETTINGS, KEPT, GENERATION_TABLE, TABLES };
+static const char *const other_tables[] = {"blocks", "kept", "generation"};
 
 static const char *path;
 static int line_number;
@@ -227,7 +255,7 @@ static char *marker(char *line) {
 }
 
 static bool put_table(const char *name, bool *seen) {
-    int index = is(name, "blocks") ? SETTINGS : is(name, "kept") ? SETTINGS + 1 : -1;
+    int index = is(name, "blocks") ? BLOCKS : is(name, "kept") ? KEPT : is(name, "generation") ? GENERATION_TABLE : -1;
     for (int s = 0; s < SETTINGS; s++)
         if (is(settings[s].name, name)) index = s;
     if (index < 0) return false;
@@ -235,14 +263,15 @@ static bool put_table(const char *name, bool *seen) {
     seen[index] = true;
     printf("<!-- table: %s -->\n", name);
     if (index < SETTINGS) put_setting(&settings[index]);
-    else if (index == SETTINGS) put_block_table();
-    else put_kept();
+    else if (index == BLOCKS) put_block_table();
+    else if (index == KEPT) put_kept();
+    else put_generation();
     return true;
 }
 
 int main(int count, char **words) {
     static char line[1 << 14];
-    bool seen[SETTINGS + 2] = {0}, inside = false;
+    bool seen[TABLES] = {0}, inside = false;
     path = count == 2 ? words[1] : "";
     FILE *page = count == 2 ? fopen(path, "r") : NULL;
     if (!page) {
@@ -256,13 +285,13 @@ int main(int count, char **words) {
         if (end && !inside) stop("an end without a table", "");
         if (inside && strncmp(line, "<!-- table", 10) == 0) stop("a table before the last one has its end", "");
         char *name = inside ? NULL : marker(line);
-        if (name && !put_table(name, seen)) stop("neither a setting nor `blocks` or `kept`", name);
+        if (name && !put_table(name, seen)) stop("neither a setting nor `blocks`, `kept` or `generation`", name);
         if (!name && (end || !inside)) fputs(line, stdout);
         inside = name || (inside && !end);
     }
     if (inside || ferror(page)) stop("the page ends inside a table", "");
-    for (int s = 0; s < SETTINGS + 2; s++)
-        if (!seen[s]) stop("no table of", s < SETTINGS ? settings[s].name : s == SETTINGS ? "blocks" : "kept");
+    for (int s = 0; s < TABLES; s++)
+        if (!seen[s]) stop("no table of", s < SETTINGS ? settings[s].name : other_tables[s - SETTINGS]);
     if (fclose(page) || fflush(stdout) || ferror(stdout)) stop("the page cannot be written", "");
     return 0;
 }
