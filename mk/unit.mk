@@ -14,7 +14,8 @@ $(B)/unit/test_runtime_faults: tests/unit/test_runtime_faults.c runtime/attn_run
 	    -lcmocka -lpthread
 
 GENERATE = runtime/attn_generate.c runtime/attn_rules.c runtime/attn_sample.c
-$(B)/unit/test_generate $(B)/unit/test_generate_beams $(B)/unit/test_generate_streams $(B)/unit/test_generate_sweep \
+$(B)/unit/test_generate $(B)/unit/test_generate_beams $(B)/unit/test_generate_rules $(B)/unit/test_generate_streams \
+$(B)/unit/test_generate_sweep \
 $(B)/unit/time_generate: $(B)/unit/%: tests/unit/%.c tests/unit/fake_model.c tests/unit/fake_model.h \
     $(GENERATE) $(GENERATE:.c=.h)
 	@mkdir -p $(@D)

@@ -137,13 +137,13 @@ static void forbid_ngrams(const Rules *rules, const Text *text, size_t size, flo
     const size_t length = text_length(text), wanted = size - 1, begin = length - wanted;
     int *borders = rules->borders;
     size_t matched = 0;
+    borders[0] = 0;
     for (size_t i = 1; i < wanted; i++) { /* borders[i] belongs to the first i + 1 of the wanted tokens */
         const int32_t token = token_at(text, begin + i);
         while (matched > 0 && token_at(text, begin + matched) != token) matched = (size_t)borders[matched - 1];
         matched += token_at(text, begin + matched) == token;
         borders[i] = (int)matched;
     }
-    if (wanted > 0) borders[0] = 0;
     matched = 0;
     for (size_t i = 0; i < length; i++) {
         const int32_t token = token_at(text, i);
