@@ -61,7 +61,9 @@ static LogitRow row_of(const attn_model *model, const attn_generate_options *opt
     row.random = attn_random_start(options->seed, options->sequence);
     row.top_k = options->top_k < model->vocab ? options->top_k : 0;
     row.top_p = options->top_p < 1 ? options->top_p : 0;
-    row.weighed = beams_of(options) > 1 || (sampled && row.top_k == 0);
+    /* The bound keeps 1 / min_p finite. Weights below it are 0 anyway. */
+    row.min_p = options->min_p > 0 && options->min_p < 1e-300 ? 1e-300 : options->min_p;
+    row.weighed = beams_of(options) > 1 || (sampled && row.top_k == 0 && (row.top_p > 0 || row.min_p == 0));
     /* The bound keeps 1 / temperature finite. At 1e-300 the weights of any two unequal floats already differ by more
      * than e^708. */
     if (sampled) row.per = 1 / (options->temperature > 1e-300 ? options->temperature : 1e-300);

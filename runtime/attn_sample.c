@@ -94,6 +94,9 @@ void attn_row_lay_out(LogitRow *row, char *base, size_t *used) {
         room = room < LEAST_NUCLEUS ? LEAST_NUCLEUS : room > NUCLEUS ? NUCLEUS : room;
         row->room = room < vocab ? room : vocab;
         ranks = vocab;
+    } else if (row->min_p > 0) {
+        row->room = 0;
+        ranks = vocab;
     } else {
         size_t blocks = (vocab - 1) / BLOCK + 1;
         row->room = 0;
@@ -356,6 +359,22 @@ static size_t cut_top_p(LogitRow *row, double *sum) {
     return weigh_ranks(row, count, top_p * total, sum);
 }
 
+/* Applies min_p after the other cuts to the first `count` ranks, whose weights are known; the first one weighs 1. */
+static size_t cut_min_p(const LogitRow *row, size_t count, double *sum) {
+    size_t left = count;
+    while (left > 1 && row->weights[left - 1] < row->min_p) left--;
+    if (left == count) return count;
+    *sum = 0;
+    for (size_t i = 0; i < left; i++) *sum += row->weights[i];
+    return left;
+}
+
+/* Collects the tokens that min_p alone can leave, and some that are close to its bound. */
+static size_t rank_min_p(LogitRow *row, double *sum) {
+    const double slack = 1e-6; /* exceeds the rounding error of the logarithm */
+    return weigh_ranks(row, rank_all(row, -attn_log(1 / row->min_p) - slack), INFINITY, sum);
+}
+
 /* Draws from all tokens: the sums of the blocks select a block, then the weights within that block select a token. */
 static int32_t draw_from_all(LogitRow *row) {
     size_t vocab = (size_t)row->vocab, blocks = (vocab - 1) / BLOCK + 1;
@@ -385,7 +404,10 @@ int32_t attn_row_draw(LogitRow *row, const float *logits) {
     if (row->most == -INFINITY) return -1;
     if (row->sums != NULL) return draw_from_all(row);
     double total, sum = 0;
-    size_t count = row->top_k > 0 ? cut_top_k(row, &total) : cut_top_p(row, &total), drawn = 0;
+    size_t drawn = 0, count = row->top_k > 0   ? cut_top_k(row, &total)
+                              : row->top_p > 0 ? cut_top_p(row, &total)
+                                               : rank_min_p(row, &total);
+    if (row->min_p > 0) count = cut_min_p(row, count, &total);
     double target = next_fraction(row) * total;
     for (size_t i = 0; i < count && sum <= target; i++) { /* a weight of 0 is never the one that passes the target */
         sum += row->weights[i];

@@ -48,8 +48,9 @@ typedef struct LogitRow {
     /* for sampling */
     int top_k;         /* 0: all tokens */
     double top_p;      /* 0: all tokens */
+    double min_p;      /* 0: all tokens */
     uint64_t random;   /* the state of the generator */
-    float *mosts;      /* [blocks] `most` after each block, without top_k and top_p */
+    float *mosts;      /* [blocks] `most` after each block, without top_k, top_p and min_p */
     double *sums;      /* [blocks] sum of the weights of the block, relative to mosts[block] */
     uint64_t *order;   /* [ranks] sorted: high half a key that rises as the logit falls, low half the id */
     double *weights;   /* [ranks] weights by rank; before that, scratch memory of the sort */
@@ -75,7 +76,7 @@ static inline double attn_log_ratio(float logit, float most) {
 
 /* The generator's first state for text number `sequence` of a seed. */
 uint64_t attn_random_start(uint64_t seed, uint64_t sequence);
-/* Lays out the arrays of attn_row_draw, whose sizes follow from row->vocab, top_k and top_p, and sets row->room. */
+/* Lays out the arrays of attn_row_draw, whose sizes follow from row->vocab, top_k, top_p and min_p, and sets row->room. */
 void attn_row_lay_out(LogitRow *row, char *base, size_t *used);
 /* Passes over a row [vocab] once: finds its largest logit, its best `room` tokens and, if row->weighed, the sum. */
 void attn_row_sweep(LogitRow *row, const float *logits);

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The cases of rules.txt, which make_rules.py has written: what transformers answers. */
@@ -144,9 +145,136 @@ static void test_rules_of_transformers(void **state) {
     assert_true(count >= 500 && beams > 300 && ended > 100 && stuck > 0);
 }
 
+/* Sampling against the exact distribution of the options, computed with libm. */
+
+enum { WIDE = 40, SOME = 60, MANY = 300, DRAWS = 20000, MORE_DRAWS = 60000 };
+
+typedef struct Drawn {
+    float row[WIDE];
+    int32_t prompt[4], forbidden[3];
+    attn_generate_options options;
+    double p[WIDE];
+} Drawn;
+
+static int drawn_prefill(void *with, int slot, const int32_t *tokens, int count, float *logits) {
+    (void)slot, (void)tokens, (void)count;
+    memcpy(logits, ((const Drawn *)with)->row, sizeof(float[WIDE]));
+    return 0;
+}
+
+static int drawn_step(void *with, int count, const int *slots, const int32_t *tokens, float *logits) {
+    return drawn_prefill(with, *slots, tokens, count, logits);
+}
+
+static uint64_t number_of(uint64_t salt, int32_t which, uint64_t below) {
+    const int32_t tokens[] = {which, 7, 7};
+    return (hash_tokens(salt, tokens, 3) >> 20) % below;
+}
+
+static Drawn drawn_of(int number) {
+    static const double temperatures[] = {0.3, 0.7, 1, 1.5, 4}, top_ps[] = {0, 0, 0.3, 0.8, 0.95},
+                        min_ps[] = {0, 0, 0.02, 0.1, 0.5}, penalties[] = {0, 0.6, 1.2, 2};
+    static const int top_ks[] = {0, 0, 5, 20};
+    const uint64_t salt = 1000 + (uint64_t)number;
+    Drawn drawn;
+    memset(&drawn, 0, sizeof drawn);
+    for (int i = 0; i < WIDE; i++) drawn.row[i] = (float)number_of(salt, i, 1 << 20) * 0x1p-17f - 4;
+    for (int i = 0; i < 4; i++) drawn.prompt[i] = (int32_t)number_of(salt, 100 + i, WIDE);
+    for (int i = 0; i < 3; i++) drawn.forbidden[i] = (int32_t)number_of(salt, 200 + i, WIDE);
+    attn_generate_options *o = &drawn.options;
+    *o = options_of(1);
+    o->temperature = temperatures[number_of(salt, 300, LENGTH(temperatures))];
+    o->top_p = top_ps[number_of(salt, 301, LENGTH(top_ps))];
+    o->top_k = top_ks[number_of(salt, 302, LENGTH(top_ks))];
+    o->min_p = min_ps[number_of(salt, 303, LENGTH(min_ps))];
+    o->repetition_penalty = penalties[number_of(salt, 304, LENGTH(penalties))];
+    o->suppressed_count = (int)number_of(salt, 305, 4);
+    return drawn;
+}
+
+/* The place of each token of scores [WIDE], the largest score first. */
+static void rank_scores(const double *scores, int *ranked) {
+    for (int i = 0; i < WIDE; i++) {
+        int at = i;
+        for (; at > 0 && scores[ranked[at - 1]] < scores[i]; at--) ranked[at] = ranked[at - 1];
+        ranked[at] = i;
+    }
+}
+
+/* In the order of transformers: penalty, suppressed tokens, temperature, top_k, top_p, min_p. */
+static void fill_probabilities(Drawn *drawn) {
+    const attn_generate_options *o = &drawn->options;
+    double scores[WIDE], sum = 0, before = 0;
+    int ranked[WIDE], kept = WIDE;
+    for (int i = 0; i < WIDE; i++) scores[i] = (double)drawn->row[i];
+    for (int i = 0; i < 4 && o->repetition_penalty > 0; i++) {
+        const double logit = (double)drawn->row[drawn->prompt[i]];
+        scores[drawn->prompt[i]] = logit < 0 ? logit * o->repetition_penalty : logit / o->repetition_penalty;
+    }
+    for (int i = 0; i < o->suppressed_count; i++) scores[drawn->forbidden[i]] = -INFINITY;
+    rank_scores(scores, ranked);
+    if (o->top_k > 0) kept = o->top_k;
+    for (int i = 0; i < WIDE; i++) drawn->p[i] = 0;
+    for (int i = 0; i < kept; i++) sum += exp((scores[ranked[i]] - scores[ranked[0]]) / o->temperature);
+    for (int i = 0; i < kept && (o->top_p == 0 || before < o->top_p * sum); i++) {
+        const double weight = exp((scores[ranked[i]] - scores[ranked[0]]) / o->temperature);
+        before += weight;
+        if (weight >= o->min_p) drawn->p[ranked[i]] = weight;
+    }
+    sum = 0;
+    for (int i = 0; i < WIDE; i++) sum += drawn->p[i];
+    for (int i = 0; i < WIDE; i++) drawn->p[i] /= sum;
+}
+
+/* The value that chi-squared exceeds once in about 3 million draws of so many freedoms (Wilson and Hilferty 1931). */
+static double chi_squared_limit(int freedoms) {
+    const double part = 2.0 / (9 * freedoms);
+    return freedoms * pow(1 - part + 5 * sqrt(part), 3);
+}
+
+static void check_drawn(Drawn *drawn, int draws, int number) {
+    const attn_model model = {sizeof model, WIDE, 8, drawn, drawn_prefill, drawn_step, NULL};
+    static char memory[1 << 14];
+    int counts[WIDE] = {0}, freedoms = -1;
+    double rest = 0, chi_squared = 0;
+    int rest_count = 0;
+    drawn->options.suppressed = drawn->forbidden;
+    fill_probabilities(drawn);
+    for (int i = 0; i < draws; i++) {
+        int32_t token = -1;
+        attn_generated result = {.size = sizeof result, .tokens = &token};
+        drawn->options.sequence = (uint64_t)i;
+        assert_int_equal(attn_generate(&model, &drawn->options, drawn->prompt, 4, &result, memory, sizeof memory),
+                         ATTN_GENERATE_OK);
+        counts[token]++;
+    }
+    for (int i = 0; i < WIDE; i++) {
+        const double expected = drawn->p[i] * draws, off = counts[i] - expected;
+        if (drawn->p[i] == 0) assert_int_equal(counts[i], 0);
+        if (expected < 5) {
+            rest += expected, rest_count += counts[i];
+        } else {
+            chi_squared += off * off / expected, freedoms++;
+        }
+    }
+    if (rest >= 5) chi_squared += (rest_count - rest) * (rest_count - rest) / rest, freedoms++;
+    const double limit = freedoms > 0 ? chi_squared_limit(freedoms) : 1e-9;
+    if (chi_squared > limit) fail_msg("setting %d: chi-squared %g of %d freedoms", number, chi_squared, freedoms);
+}
+
+static void test_sampled_rules(void **state) {
+    (void)state;
+    const bool all = getenv("ATTNC_LONG") != NULL;
+    for (int i = 0; i < (all ? MANY : SOME); i++) {
+        Drawn drawn = drawn_of(i);
+        check_drawn(&drawn, all ? MORE_DRAWS : DRAWS, i);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules_of_transformers),
+        cmocka_unit_test(test_sampled_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
