@@ -6,6 +6,7 @@
 
 #include "fake_model.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -271,10 +272,139 @@ static void test_sampled_rules(void **state) {
     }
 }
 
+/* One option wrong at a time, by number. Returns the status it must give, -1 after the last. */
+static int spoil(int what, attn_generate_options *o) {
+    static const int32_t good[] = {0, 3, -1}, large[] = {0, 4, -1}, negative[] = {-2, -1}, no_word[] = {1, -1, -1},
+                         first[] = {-1, 0, -1};
+    const int32_t **const lists[] = {&o->history, &o->suppressed, &o->suppressed_first, &o->bad_words,
+                                     &o->forced_first, &o->forced_last};
+    int *const counts[] = {&o->history_count, &o->suppressed_count, &o->suppressed_first_count, &o->bad_words_count,
+                           &o->forced_first_count, &o->forced_last_count};
+    enum { LISTS = 6, OF_LISTS = 4 * LISTS };
+    if (what < OF_LISTS) {
+        const int list = what / 4, at = list == 3 ? 3 : 2;
+        static const int32_t *const given[] = {NULL, good, large, negative};
+        *lists[list] = given[what % 4];
+        *counts[list] = what % 4 == 1 ? -1 : what % 4 == 3 ? at - 1 : at;
+        return what % 4 < 2 ? ATTN_GENERATE_BAD_OPTION : ATTN_GENERATE_BAD_TOKEN;
+    }
+    switch (what - OF_LISTS) {
+    case 0: o->repetition_penalty = -1; return ATTN_GENERATE_BAD_OPTION;
+    case 1: o->repetition_penalty = NAN; return ATTN_GENERATE_BAD_OPTION;
+    case 2: o->repetition_penalty = INFINITY; return ATTN_GENERATE_BAD_OPTION;
+    case 3: o->repetition_penalty = 1e39; return ATTN_GENERATE_BAD_OPTION; /* infinite in f32, */
+    case 4: o->repetition_penalty = 1e-39; return ATTN_GENERATE_BAD_OPTION; /* and not normal */
+    case 5: o->no_repeat_ngram = -1; return ATTN_GENERATE_BAD_OPTION;
+    case 6: o->min_length = -1; return ATTN_GENERATE_BAD_OPTION;
+    case 7: o->min_p = -0.1; return ATTN_GENERATE_BAD_OPTION;
+    case 8: o->min_p = 1.1; return ATTN_GENERATE_BAD_OPTION;
+    case 9: o->min_p = NAN; return ATTN_GENERATE_BAD_OPTION;
+    case 10: o->early_stopping = -1; return ATTN_GENERATE_BAD_OPTION;
+    case 11: o->early_stopping = 4; return ATTN_GENERATE_BAD_OPTION;
+    case 12: o->bad_words = no_word, o->bad_words_count = 3; return ATTN_GENERATE_BAD_OPTION;
+    case 13: o->bad_words = first, o->bad_words_count = 3; return ATTN_GENERATE_BAD_OPTION;
+    case 14: o->bad_words = good, o->bad_words_count = 2; return ATTN_GENERATE_BAD_OPTION; /* the last -1 lacks */
+    case 15: o->history = good, o->history_count = 2, o->rows = 1; return ATTN_GENERATE_BAD_OPTION;
+    default: return -1;
+    }
+}
+
+static void test_bad_rules(void **state) {
+    (void)state;
+    static char memory[1 << 14];
+    int expected = 0;
+    for (int what = 0; expected >= 0; what++) {
+        Fake fake = fake_of(4, 16, 2);
+        int32_t tokens[4] = {-7, -7, -7, -7};
+        attn_model model = model_of(&fake);
+        attn_generate_options options = options_of(4);
+        options.rows = 3;
+        expected = spoil(what, &options);
+        attn_generated result = {.size = sizeof result, .tokens = tokens};
+        const int wanted = expected < 0 ? ATTN_GENERATE_OK : expected;
+        const int status =
+            attn_generate(&model, &options, PROMPT, PROMPT_COUNT, &result, memory, sizeof memory);
+        if (status != wanted) fail_msg("case %d: status %d, expected %d", what, status, wanted);
+        assert_int_equal(attn_generate_bytes(&model, &options) > 0, expected < 0);
+        if (expected >= 0) {
+            assert_int_equal(fake.calls, 0);
+            assert_tokens(tokens, (const int32_t[]){-7, -7, -7, -7}, 4);
+        }
+    }
+}
+
+/* The sizes of the arrays of the rules do not overflow, and a rule that no text can break needs no memory. */
+static void test_memory_of_rules(void **state) {
+    (void)state;
+    Fake fake = fake_of(4, 16, 2);
+    attn_model model = model_of(&fake);
+    attn_generate_options options = options_of(4);
+    options.beams = 2;
+    const size_t plain = attn_generate_bytes(&model, &options);
+    options.no_repeat_ngram = INT_MAX;
+    options.early_stopping = ATTN_GENERATE_NEVER;
+    assert_in_range(attn_generate_bytes(&model, &options), plain, plain + 256);
+    model.vocab = model.bound = INT_MAX;
+    options.repetition_penalty = 1.5;
+    options.beams = INT_MAX;
+    assert_true(attn_generate_bytes(&model, &options) == SIZE_MAX);
+    options.beams = 0;
+    model.vocab = 4;
+    assert_in_range(attn_generate_bytes(&model, &options), (size_t)INT_MAX * sizeof(int), (size_t)INT_MAX * 5);
+}
+
+/* A text that repeats one token, whose end the n-gram rule finds at every place, costs about as much as one that never
+ * repeats itself: each step reads the text a few times, and not once for each token of an n-gram. */
+static void test_long_texts(void **state) {
+    (void)state;
+    enum { LONG = 1 << 20, SIZE = 1 << 19 };
+    static int32_t history[LONG];
+    Fake fake = fake_of(4, 16, 1);
+    attn_model model = model_of(&fake);
+    model.bound = LONG + 16;
+    attn_generate_options options = options_of(2);
+    options.rows = options.history_count = LONG;
+    options.history = history;
+    options.no_repeat_ngram = SIZE;
+    options.repetition_penalty = 1.1;
+    int32_t tokens[2], zeros[PROMPT_COUNT] = {0};
+    attn_generated result;
+    assert_int_equal(generate(&model, &options, zeros, PROMPT_COUNT, tokens, &result), ATTN_GENERATE_OK);
+    assert_int_not_equal(tokens[0], 0); /* 0 would repeat */
+}
+
+/* Without a token that the rules allow, the search ends. A rule gives way to a forced token, except the last two. */
+static void test_no_token_left(void **state) {
+    (void)state;
+    static const int32_t all[] = {0, 1, 2, 3}, words[] = {0, -1, 1, -1, 2, -1, 3, -1}, start = 0;
+    for (int mode = 0; mode < 4; mode++) {
+        for (int beams = 1; beams <= 2; beams++) {
+            Fake fake = fake_of(4, 16, 2);
+            attn_model model = model_of(&fake);
+            attn_generate_options options = options_of(3);
+            options.beams = beams;
+            options.early_stopping = beams == 2 ? mode : 0;
+            if (mode % 2 == 0) options.suppressed = all, options.suppressed_count = 4;
+            if (mode % 2 == 1) options.bad_words = words, options.bad_words_count = 8;
+            if (mode >= 2) options.forced_first = all + 2, options.forced_first_count = 1;
+            int32_t tokens[3];
+            attn_generated result;
+            const int status = generate(&model, &options, &start, 1, tokens, &result);
+            assert_int_equal(status, ATTN_GENERATE_NO_TOKEN);
+            assert_int_equal(result.count, mode == 3 && beams == 1);
+            if (result.count > 0) assert_int_equal(tokens[0], 2);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules_of_transformers),
         cmocka_unit_test(test_sampled_rules),
+        cmocka_unit_test(test_bad_rules),
+        cmocka_unit_test(test_memory_of_rules),
+        cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_no_token_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
