@@ -285,16 +285,21 @@ typedef struct FileTensor {
     const char *path; /* of the file that holds it */
     const struct BlockFormat *blocks; /* blocks.h; NULL where each number is of `dtype`. Blocks decode to f32 */
     const struct CodedMatrix *coded;  /* coded.h; likewise */
+    /* Why the numbers cannot be read, such as "its type `C64` is not read"; NULL where they can. Such a tensor is an
+     * error only where it is needed; its dtype may be DTYPE_COUNT, and its bytes 0. */
+    const char *unread;
+    const int64_t *strides; /* [rank] in numbers, of a view that does not lie by rows; NULL where it does */
     Dtype dtype;
     Shape shape;
     const uint8_t *data; /* row-major, little-endian, of the length that shape and type give; may be unaligned */
-    size_t bytes;
+    size_t bytes;        /* of all numbers; a view with strides may share them, and then lies in fewer */
 } FileTensor;
 
 typedef struct TensorFile {
     FileTensor *tensors; /* sorted by name; no name occurs twice */
     size_t count;
     const char *path;    /* as the user wrote it */
+    size_t size;         /* in bytes, of a checkpoint of PyTorch or of all its shards; 0 of others */
 } TensorFile;
 
 /* --- formats/foreign.c: recognizes files that are neither safetensors nor .npy by their first bytes. The result says
@@ -322,7 +327,7 @@ void safetensors_write(Arena *arena, const char *path, const NamedTensor *tensor
 /* --- formats/tensor.c */
 const FileTensor *tensor_find(const TensorFile *file, const char *name); /* or NULL */
 bool tensor_types_equal(const FileTensor *a, const FileTensor *b); /* the same bytes are then the same numbers */
-/* Converts `count` elements from element `first` on, of any type, to f32. */
+/* Converts `count` elements from element `first` on, of any type, to f32; a failure where they cannot be read. */
 void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out);
 /* Rounds `count` numbers to the dtype, which is one that weights are stored in, and writes them to `out`. */
 void tensor_from_f32(Dtype dtype, const float *numbers, int64_t count, void *out);

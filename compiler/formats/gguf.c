@@ -189,13 +189,12 @@ static const struct {
                    {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"}, {22, "IQ2_S"}, {23, "IQ4_XS"}, {29, "IQ1_M"},
                    {34, "TQ1_0"}, {35, "TQ2_0"}};
 
-static _Noreturn void unknown_type(const Reading *reading, const Info *info) {
+static const char *unread_type(const Reading *reading, const Info *info) {
     const char *name = "unknown to attnc";
     for (size_t i = 0; i < sizeof other_types / sizeof *other_types; i++)
         if (other_types[i].id == info->type) name = other_types[i].name;
-    tensor_fail(reading->arena, reading->path, info->name,
-                "its type %" PRIu32 " (%s) is not read; F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, "
-                "Q6_K, IQ4_NL and MXFP4 are", info->type, name);
+    return arena_printf(reading->arena, "its type %" PRIu32 " (%s) is not read; F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
+                        "Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, IQ4_NL and MXFP4 are", info->type, name);
 }
 
 /* The tensor without its place in the file. */
@@ -205,7 +204,11 @@ static FileTensor tensor_of_info(const Reading *reading, const Info *info) {
     bool known = tensor.blocks;
     for (size_t i = 0; i < sizeof plain_types / sizeof *plain_types; i++)
         if (plain_types[i].id == info->type) tensor.dtype = plain_types[i].dtype, known = true;
-    if (!known) unknown_type(reading, info);
+    if (!known) {
+        tensor.unread = unread_type(reading, info);
+        tensor.dtype = DTYPE_COUNT;
+        return tensor;
+    }
     int64_t count = 0, bytes = 0;
     const int64_t row = info->shape.rank ? info->shape.dims[info->shape.rank - 1] : 1;
     const int64_t elements = tensor.blocks ? tensor.blocks->elements : 1;

@@ -13,11 +13,12 @@ enum { MOST_CONFIG = 16 << 20 };
 
 typedef struct Reading {
     Arena *arena;
-    const TensorFile *file;
+    TensorFile *file;
     const cJSON *config;     /* the quantization_config */
     const char *config_path;
     bool *used;              /* [file->count]: tensors that are parts of matrices, or of no interest */
     TensorFile made;
+    size_t gathered; /* bytes of copies by rows */
 } Reading;
 
 /* A method adds the matrix that `tensor` begins, whose other parts have names that begin with `stem`. */
@@ -74,10 +75,28 @@ static bool is_one_of(const char *text, const char *const *words) {
 
 /* ---------------------------------------------------------------- parts */
 
+/* Fails where the numbers cannot be read, and copies those of a view with strides, so that codes are found by rows. */
+static void lie_by_rows(Reading *reading, const FileTensor *tensor) {
+    FileTensor *kept = &reading->file->tensors[tensor - reading->file->tensors];
+    if (tensor->unread) tensor_fail(reading->arena, tensor->path, tensor->name, "%s", tensor->unread);
+    if (!tensor->strides) return;
+    if (tensor->bytes > reading->file->size - reading->gathered)
+        tensor_fail(reading->arena, tensor->path, tensor->name, "it does not lie by rows, and the quantized tensors "
+                    "that do not are larger than their file");
+    reading->gathered += tensor->bytes;
+    const size_t size = dtype_bytes(tensor->dtype);
+    uint8_t *rows = arena_array(reading->arena, tensor->bytes / size, size);
+    tensor_gather(tensor, 0, (int64_t)(tensor->bytes / size), rows);
+    kept->data = rows;
+    kept->strides = NULL;
+}
+
 /* The tensor STEM.SUFFIX, which is then used; NULL where it is not there. */
 static const FileTensor *optional_part(Reading *reading, const char *stem, const char *suffix) {
     const FileTensor *found = tensor_find(reading->file, arena_printf(reading->arena, "%s%s", stem, suffix));
-    if (found) reading->used[found - reading->file->tensors] = true;
+    if (!found) return NULL;
+    reading->used[found - reading->file->tensors] = true;
+    lie_by_rows(reading, found);
     return found;
 }
 
@@ -548,6 +567,7 @@ static void add_matrices(Reading *reading) {
         for (int m = 0; m < METHODS; m++) {
             if (added || strcmp(methods[m].name, method) != 0 || !has_ending(tensor, methods[m].ending)) continue;
             const size_t stem = strlen(tensor->name) - strlen(methods[m].ending);
+            lie_by_rows(reading, tensor);
             methods[m].add(reading, tensor, arena_copy(reading->arena, tensor->name, stem));
             added = true;
         }

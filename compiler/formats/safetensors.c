@@ -32,34 +32,53 @@ static const cJSON *entry_field(const Reading *reading, const cJSON *entry, cons
     return found;
 }
 
-static Dtype entry_dtype(const Reading *reading, const cJSON *entry) {
+/* The bits of a number of the types that are not read, so that their sizes are checked; 0 of an unknown type. */
+static int64_t other_bits(const char *name) {
+    static const struct {
+        const char *name;
+        int bits;
+    } others[] = {{"C64", 64}, {"U64", 64}, {"U32", 32}, {"U16", 16}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
+                  {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i].name, name) == 0) return others[i].bits;
+    return 0;
+}
+
+/* The type, or DTYPE_COUNT of one that is not read; then *unread says so. */
+static Dtype entry_dtype(const Reading *reading, const cJSON *entry, int64_t *bits, const char **unread) {
     const cJSON *field = entry_field(reading, entry, "dtype");
     if (!cJSON_IsString(field)) tensor_fail(reading->arena, reading->path, entry->string, "`dtype` is not a string");
     Text known = text_new(reading->arena);
     for (int i = 0; i < DTYPE_COUNT; i++) {
         const char *name = dtype_name((Dtype)i);
         if (i == DTYPE_I4) continue; /* its places differ from file to file */
+        *bits = 8 * (int64_t)dtype_bytes((Dtype)i);
         if (strcmp(field->valuestring, name) == 0) return (Dtype)i;
         text_printf(&known, "%s%s", i ? ", " : "", name);
     }
     bool narrow = strncmp(field->valuestring, "F8", 2) == 0 || strncmp(field->valuestring, "F6", 2) == 0 ||
                   strncmp(field->valuestring, "F4", 2) == 0;
-    tensor_fail(reading->arena, reading->path, entry->string, "unknown dtype `%s`; known are %s%s",
-                tensor_shown(reading->arena, field->valuestring), known.data, narrow ? "; " NOT_QUANTIZED : "");
+    *bits = other_bits(field->valuestring);
+    *unread = arena_printf(reading->arena, "its type `%s` is not read; %s are%s",
+                           tensor_shown(reading->arena, field->valuestring), known.data,
+                           narrow ? "; " NOT_QUANTIZED : "");
+    return DTYPE_COUNT;
 }
 
-static Shape entry_shape(const Reading *reading, const cJSON *entry) {
+static Shape entry_shape(const Reading *reading, const cJSON *entry, const char **unread) {
     const cJSON *field = entry_field(reading, entry, "shape");
     if (!cJSON_IsArray(field)) tensor_fail(reading->arena, reading->path, entry->string, "`shape` is not an array");
     Shape shape = {0};
-    for (const cJSON *item = field->child; item; item = item->next) {
-        if (shape.rank == MAX_RANK)
-            tensor_fail(reading->arena, reading->path, entry->string, "`shape` has more than %d dims", MAX_RANK);
-        if (!json_whole(item, &shape.dims[shape.rank]))
+    int rank = 0;
+    for (const cJSON *item = field->child; item; item = item->next, rank++) {
+        int64_t dim;
+        if (!json_whole(item, &dim))
             tensor_fail(reading->arena, reading->path, entry->string,
-                        "dim %d of `shape` is not a whole number from 0 to 2^53", shape.rank);
-        shape.rank++;
+                        "dim %d of `shape` is not a whole number from 0 to 2^53", rank);
+        if (rank < MAX_RANK) shape.dims[shape.rank++] = dim;
     }
+    if (rank > MAX_RANK)
+        *unread = arena_printf(reading->arena, "it has %d dims; at most %d are read", rank, MAX_RANK);
     return shape;
 }
 
@@ -83,18 +102,22 @@ static FileTensor read_entry(const Reading *reading, const cJSON *entry) {
     const char *name = entry->string;
     tensor_name_check(arena, reading->path, name);
     if (!cJSON_IsObject(entry)) tensor_fail(arena, reading->path, name, "its entry is not an object");
-    Dtype dtype = entry_dtype(reading, entry);
-    Shape shape = entry_shape(reading, entry);
-    int64_t begin, end, bytes;
+    const char *unread = NULL, *crowded = NULL;
+    int64_t number_bits = 0, begin, end, count, bits;
+    const Dtype dtype = entry_dtype(reading, entry, &number_bits, &unread);
+    const Shape shape = entry_shape(reading, entry, &crowded);
     entry_offsets(reading, entry, &begin, &end);
-    if (!shape_elements(shape, &bytes) || !mul_fits(bytes, (int64_t)dtype_bytes(dtype), &bytes))
+    if (!shape_elements(shape, &count) || !mul_fits(count, 64, &bits))
         tensor_fail(arena, reading->path, name, "the size of shape %s overflows", shape_text(arena, shape));
-    if (end - begin != bytes)
+    bits = count * number_bits;
+    if (number_bits && !crowded && (bits % 8 || end - begin != bits / 8))
         tensor_fail(arena, reading->path, name,
                     "shape %s of %s needs %" PRId64 " bytes, but `data_offsets` give %" PRId64,
-                    shape_text(arena, shape), dtype_name(dtype), bytes, end - begin);
-    return (FileTensor){.name = arena_copy(arena, name, strlen(name)), .path = reading->path, .dtype = dtype,
-                        .shape = shape, .data = reading->data + begin, .bytes = (size_t)bytes};
+                    shape_text(arena, shape), unread ? entry_field(reading, entry, "dtype")->valuestring
+                                                     : dtype_name(dtype), bits / 8 + (bits % 8 != 0), end - begin);
+    return (FileTensor){.name = arena_copy(arena, name, strlen(name)), .path = reading->path,
+                        .unread = unread ? unread : crowded, .dtype = dtype,
+                        .shape = shape, .data = reading->data + begin, .bytes = (size_t)(end - begin)};
 }
 
 /* ------------------------------------------------------------------ one file */

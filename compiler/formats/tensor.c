@@ -24,7 +24,8 @@ const FileTensor *tensor_find(const TensorFile *file, const char *name) {
 }
 
 bool tensor_types_equal(const FileTensor *a, const FileTensor *b) {
-    return a->blocks == b->blocks && !a->coded && !b->coded && a->dtype == b->dtype;
+    const bool odd = a->coded || b->coded || a->strides || b->strides || a->unread || b->unread;
+    return !odd && a->blocks == b->blocks && a->dtype == b->dtype;
 }
 
 /* Reads elements of Type, which may be unaligned, and stores `value`, an expression in `item`, for each. */
@@ -36,7 +37,42 @@ bool tensor_types_equal(const FileTensor *a, const FileTensor *b) {
     }                                                                        \
     return
 
+void tensor_gather(const FileTensor *tensor, int64_t first, int64_t count, void *out) {
+    const size_t size = dtype_bytes(tensor->dtype);
+    const Shape *shape = &tensor->shape;
+    int64_t index[MAX_RANK] = {0}, place = 0, rest = first;
+    for (int d = shape->rank - 1; d >= 0; rest /= shape->dims[d--]) {
+        index[d] = rest % shape->dims[d];
+        place += index[d] * tensor->strides[d];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        memcpy((uint8_t *)out + (size_t)i * size, tensor->data + (size_t)place * size, size);
+        for (int d = shape->rank - 1; d >= 0; d--) {
+            place += tensor->strides[d];
+            if (++index[d] < shape->dims[d]) break;
+            place -= shape->dims[d] * tensor->strides[d];
+            index[d] = 0;
+        }
+    }
+}
+
+/* As tensor_to_f32, of a view with strides: gathers some numbers at a time by rows, and converts them. */
+static void view_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out) {
+    enum { STRETCH = 1024, MOST_BYTES = 8 };
+    uint8_t gathered[STRETCH * MOST_BYTES];
+    FileTensor rows = *tensor;
+    rows.strides = NULL;
+    rows.data = gathered;
+    for (int64_t at = 0; at < count; at += STRETCH) {
+        const int64_t n = count - at < STRETCH ? count - at : STRETCH;
+        tensor_gather(tensor, first + at, n, gathered);
+        rows.bytes = (size_t)n * dtype_bytes(tensor->dtype);
+        tensor_to_f32(&rows, 0, n, out + at);
+    }
+}
+
 void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out) {
+    if (tensor->unread) fail("%s: tensor `%s`: %s", tensor->path, tensor->name, tensor->unread);
     const BlockFormat *blocks = tensor->blocks;
     size_t size = blocks ? (size_t)blocks->bytes : dtype_bytes(tensor->dtype);
     int64_t elements = (int64_t)(tensor->bytes / size) * (blocks ? blocks->elements : 1);
@@ -51,6 +87,10 @@ void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float
     }
     if (blocks) {
         block_numbers(blocks, tensor->data, first, count, out);
+        return;
+    }
+    if (tensor->strides) {
+        view_to_f32(tensor, first, count, out);
         return;
     }
     const uint8_t *from = tensor->data + (size_t)first * size;

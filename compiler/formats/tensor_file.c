@@ -37,8 +37,10 @@ static TensorFile read_shards(Arena *arena, const char *path) {
     TensorFile file = {.path = path}, shard = {0};
     file.tensors = arena_array(arena, count, sizeof *file.tensors);
     for (size_t i = 0; i < count; i++) {
-        if (i == 0 || strcmp(entries[i - 1].shard, entries[i].shard) != 0)
+        if (i == 0 || strcmp(entries[i - 1].shard, entries[i].shard) != 0) {
             shard = read_file(arena, arena_printf(arena, "%.*s%s", folder, path, entries[i].shard));
+            file.size += shard.size;
+        }
         const FileTensor *tensor = tensor_find(&shard, entries[i].tensor);
         if (!tensor) tensor_fail(arena, path, entries[i].tensor, "it is not in its file `%s`", entries[i].shard);
         file.tensors[file.count++] = *tensor;

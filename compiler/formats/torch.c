@@ -15,40 +15,63 @@
 #include <string.h>
 
 enum { MOST_DEPTH = 16, LONGEST_NAME = 4096 };
+enum { MOST_REPEATED = 1 << 26 }; /* numbers of a tensor that has more of them than its storage */
 
 /* The pickle of the magic number 0x1950a86a20f9469cfc6c. */
 static const uint8_t OLD_MAGIC[] = {0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
 
+/* The third version has a storage of bytes, and names the type of its numbers. Every other function with the beginning
+ * MAKER makes a tensor that is not read, such as a sparse one. */
 static const char TENSOR[] = "torch._utils._rebuild_tensor_v2", OLD_TENSOR[] = "torch._utils._rebuild_tensor",
+                  TYPED_TENSOR[] = "torch._utils._rebuild_tensor_v3", MAKER[] = "torch._utils._rebuild_",
+                  SUBCLASS[] = "torch._tensor._rebuild_from_type_v2",
                   PARAMETER[] = "torch._utils._rebuild_parameter", OLD_PARAMETER[] = "torch.nn.parameter.Parameter",
-                  SIZE[] = "torch.Size";
+                  STATE_PARAMETER[] = "torch._utils._rebuild_parameter_with_state", SIZE[] = "torch.Size";
 
+/* Types of numbers by the class of a storage or by their own name; DTYPE_COUNT where they are not read. */
 static const struct {
-    const char *class_name;
+    const char *name;
     Dtype dtype;
-} storages[] = {
-    {"torch.FloatStorage", DTYPE_F32}, {"torch.HalfStorage", DTYPE_F16}, {"torch.BFloat16Storage", DTYPE_BF16},
-    {"torch.DoubleStorage", DTYPE_F64}, {"torch.LongStorage", DTYPE_I64}, {"torch.IntStorage", DTYPE_I32},
-    {"torch.ShortStorage", DTYPE_I16}, {"torch.CharStorage", DTYPE_I8}, {"torch.ByteStorage", DTYPE_U8},
-    {"torch.BoolStorage", DTYPE_BOOL},
+    int bytes;
+} types[] = {
+    {"torch.FloatStorage", DTYPE_F32, 4}, {"torch.HalfStorage", DTYPE_F16, 2},
+    {"torch.BFloat16Storage", DTYPE_BF16, 2}, {"torch.DoubleStorage", DTYPE_F64, 8},
+    {"torch.LongStorage", DTYPE_I64, 8}, {"torch.IntStorage", DTYPE_I32, 4}, {"torch.ShortStorage", DTYPE_I16, 2},
+    {"torch.CharStorage", DTYPE_I8, 1}, {"torch.ByteStorage", DTYPE_U8, 1}, {"torch.BoolStorage", DTYPE_BOOL, 1},
+    {"torch.ComplexFloatStorage", DTYPE_COUNT, 8}, {"torch.ComplexDoubleStorage", DTYPE_COUNT, 16},
+    {"torch.QInt8Storage", DTYPE_COUNT, 1}, {"torch.QUInt8Storage", DTYPE_COUNT, 1},
+    {"torch.QInt32Storage", DTYPE_COUNT, 4}, {"torch.QUInt4x2Storage", DTYPE_COUNT, 1},
+    {"torch.QUInt2x4Storage", DTYPE_COUNT, 1}, {"torch.storage.UntypedStorage", DTYPE_COUNT, 1},
+    {"torch.UntypedStorage", DTYPE_COUNT, 1},
+    {"torch.float8_e4m3fn", DTYPE_F8_E4M3, 1}, {"torch.float8_e5m2", DTYPE_F8_E5M2, 1},
 };
-enum { STORAGES = sizeof storages / sizeof *storages };
+enum { TYPES = sizeof types / sizeof *types };
+
+static bool begins_with(const char *text, const char *beginning) {
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+/* A type of numbers, a way of quantizing or a layout, as in torch.uint16; also torch.device. */
+static bool is_type(const char *global) {
+    if (!begins_with(global, "torch.") || !global[6]) return false;
+    return global[6 + strspn(global + 6, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
 
 /* What the pickle of a checkpoint may name. */
 static bool knows(const char *global) {
-    static const char *const functions[] = {"collections.OrderedDict", TENSOR, OLD_TENSOR, PARAMETER, OLD_PARAMETER,
-                                            SIZE};
+    static const char *const functions[] = {"collections.OrderedDict", SUBCLASS, OLD_PARAMETER, SIZE,
+                                            "torch.serialization._get_layout"};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (strcmp(functions[i], global) == 0) return true;
-    for (int i = 0; i < STORAGES; i++)
-        if (strcmp(storages[i].class_name, global) == 0) return true;
-    return false;
+    return is_type(global) || begins_with(global, MAKER) ||
+           (begins_with(global, "torch.") && text_ends(global, "Storage"));
 }
 
 /* The numbers that tensors are views of. */
 typedef struct Storage {
-    const char *key;
-    Dtype dtype;
+    const char *key, *type;
+    Dtype dtype;    /* DTYPE_COUNT of a type that is not read */
+    int64_t number; /* bytes of a number; 0 of an unknown type */
     const uint8_t *data;
     int64_t count; /* of numbers */
 } Storage;
@@ -63,7 +86,6 @@ typedef struct Reading {
     TensorFile file;
     int room;
     int64_t visited, most_visited; /* entries of dictionaries */
-    size_t gathered, most_gathered; /* bytes of tensors that do not lie by rows */
 } Reading;
 
 /* ---------------------------------------------------------------- storages */
@@ -78,6 +100,17 @@ static bool is_text(const PickleValue *value, const char *text) {
     return value->kind == PICKLE_TEXT && strcmp(value->text, text) == 0;
 }
 
+static void set_type(Storage *storage, const char *type) {
+    storage->type = type;
+    storage->dtype = DTYPE_COUNT;
+    storage->number = 0;
+    for (int i = 0; i < TYPES; i++) {
+        if (strcmp(types[i].name, type) != 0) continue;
+        storage->dtype = types[i].dtype;
+        storage->number = types[i].bytes;
+    }
+}
+
 /* What ('storage', CLASS, KEY, DEVICE, COUNT) says; an older file adds None, or a view of another storage. */
 static Storage storage_named(const Reading *reading, const char *name, const PickleValue *outer) {
     const PickleValue *tuple = outer->count ? outer->items[0] : outer;
@@ -88,12 +121,8 @@ static Storage storage_named(const Reading *reading, const char *name, const Pic
     if (tuple->count > 5 && tuple->items[5]->kind != PICKLE_PLAIN)
         storage_fail(reading, name, "the numbers are a part of another storage, which is not read");
     Storage storage = {.key = tuple->items[2]->text, .count = tuple->items[4]->integer};
-    for (int i = 0; i < STORAGES; i++) {
-        if (strcmp(storages[i].class_name, tuple->items[1]->text) != 0) continue;
-        storage.dtype = storages[i].dtype;
-        return storage;
-    }
-    storage_fail(reading, name, arena_printf(reading->arena, "the class is `%s`", tuple->items[1]->text));
+    set_type(&storage, tuple->items[1]->text);
+    return storage;
 }
 
 static int by_key(const void *a, const void *b) {
@@ -102,7 +131,10 @@ static int by_key(const void *a, const void *b) {
 
 static int64_t bytes_of(const Reading *reading, const char *name, const Storage *storage) {
     int64_t bytes = 0;
-    if (!mul_fits(storage->count, (int64_t)dtype_bytes(storage->dtype), &bytes))
+    if (!storage->number)
+        storage_fail(reading, name, arena_printf(reading->arena, "the class is `%s`, and storages of an unknown size "
+                                                 "are not read", tensor_shown(reading->arena, storage->type)));
+    if (!mul_fits(storage->count, storage->number, &bytes))
         storage_fail(reading, name, "the size overflows");
     return bytes;
 }
@@ -115,14 +147,15 @@ static const uint8_t *data_of_member(const Reading *reading, const char *name, c
     if (!member) tensor_fail(reading->arena, reading->path, name, "the file lacks its storage `%s`", shown);
     if (member->size != (size_t)bytes)
         tensor_fail(reading->arena, reading->path, name, "its storage `%s` has %zu bytes, and %" PRId64 " numbers of %s"
-                    " need %" PRId64, shown, member->size, storage->count, dtype_name(storage->dtype), bytes);
+                    " need %" PRId64, shown, member->size, storage->count, tensor_shown(reading->arena, storage->type),
+                    bytes);
     return member->data;
 }
 
 static const uint8_t *data_of(const Reading *reading, const char *name, const Storage *storage) {
     if (!reading->sequence) return data_of_member(reading, name, storage);
     const Storage *found = bsearch(storage, reading->sequence, reading->sequence_count, sizeof *found, by_key);
-    if (!found || found->dtype != storage->dtype || found->count != storage->count)
+    if (!found || strcmp(found->type, storage->type) != 0 || found->count != storage->count)
         tensor_fail(reading->arena, reading->path, name, "the file lacks its storage `%s`, or describes it in two ways",
                     tensor_shown(reading->arena, storage->key));
     return found->data;
@@ -154,26 +187,6 @@ static bool by_rows(Shape shape, Shape strides) {
     return true;
 }
 
-/* A copy by rows of a tensor that lies otherwise, as a transposed one does. */
-static const uint8_t *gathered(Reading *reading, const uint8_t *from, size_t size, Shape shape, Shape strides,
-                               int64_t elements) {
-    reading->gathered += (size_t)elements * size;
-    if (reading->gathered > reading->most_gathered)
-        fail("%s: its tensors overlap, and those that do not lie by rows are larger than the file", reading->path);
-    uint8_t *out = arena_array(reading->arena, (size_t)elements, size);
-    int64_t index[MAX_RANK] = {0}, place = 0;
-    for (int64_t i = 0; i < elements; i++) {
-        memcpy(out + (size_t)i * size, from + (size_t)place * size, size);
-        for (int d = shape.rank - 1; d >= 0; d--) {
-            place += strides.dims[d];
-            if (++index[d] < shape.dims[d]) break;
-            place -= shape.dims[d] * strides.dims[d];
-            index[d] = 0;
-        }
-    }
-    return out;
-}
-
 /* The last number that the tensor reaches, counted from its first; false on overflow. Needs elements. */
 static bool reach(Shape shape, Shape strides, int64_t *last) {
     *last = 0;
@@ -184,50 +197,96 @@ static bool reach(Shape shape, Shape strides, int64_t *last) {
     return true;
 }
 
+static void add(Reading *reading, FileTensor tensor) {
+    TensorFile *file = &reading->file;
+    file->tensors = arena_grow(reading->arena, file->tensors, (int)file->count, &reading->room, sizeof *file->tensors);
+    file->tensors[file->count++] = tensor;
+}
+
+/* Adds a tensor that is not read, for this reason. */
+static void add_unread(Reading *reading, const char *name, Shape shape, const char *format, const char *word) {
+    const char *why = arena_printf(reading->arena, format, tensor_shown(reading->arena, word));
+    add(reading, (FileTensor){.name = name, .path = reading->path, .unread = why, .dtype = DTYPE_COUNT, .shape = shape,
+                              .data = (const uint8_t *)""});
+}
+
+/* The storage of a call; that of the third version is one of bytes, and becomes one of numbers of the named type. */
+static Storage storage_of(const Reading *reading, const char *name, const PickleValue *call) {
+    Storage storage = storage_named(reading, name, call->items[0]);
+    storage.data = storage.dtype == DTYPE_COUNT ? NULL : data_of(reading, name, &storage);
+    if (strcmp(call->text, TYPED_TENSOR) != 0) return storage;
+    if (call->count < 7 || call->items[6]->kind != PICKLE_GLOBAL || storage.number != 1)
+        tensor_fail(reading->arena, reading->path, name, "it is not described as PyTorch describes one");
+    Storage bytes = storage;
+    set_type(&storage, call->items[6]->text);
+    if (storage.dtype == DTYPE_COUNT) return storage;
+    storage.data = data_of(reading, name, &bytes);
+    storage.count /= storage.number;
+    return storage;
+}
+
 /* Adds the tensor of _rebuild_tensor_v2(storage, offset, size, stride, …). */
 static void add_tensor(Reading *reading, const char *name, const PickleValue *call) {
     Arena *arena = reading->arena;
     const char *path = reading->path;
     if (call->count < 4 || call->items[0]->kind != PICKLE_OUTER || call->items[1]->kind != PICKLE_INTEGER)
         tensor_fail(arena, path, name, "it is not described as PyTorch describes one");
-    Storage storage = storage_named(reading, name, call->items[0]);
+    if (call->items[2]->kind == PICKLE_TUPLE && call->items[2]->count > MAX_RANK) {
+        add_unread(reading, name, (Shape){0}, "it has more than %s dims", number_text(arena, MAX_RANK));
+        return;
+    }
+    const Storage storage = storage_of(reading, name, call);
     const Shape shape = whole_numbers(reading, name, call->items[2], "sizes"),
                 strides = whole_numbers(reading, name, call->items[3], "strides");
     const int64_t offset = call->items[1]->integer;
-    int64_t elements, last = 0;
+    int64_t elements, bytes, last = 0;
     if (shape.rank != strides.rank) tensor_fail(arena, path, name, "it has %d sizes and %d strides", shape.rank,
                                                 strides.rank);
-    if (!shape_elements(shape, &elements))
+    if (storage.dtype == DTYPE_COUNT) {
+        add_unread(reading, name, shape, "its numbers are of `%s`, which is not read", storage.type);
+        return;
+    }
+    if (!shape_elements(shape, &elements) || !mul_fits(elements, storage.number, &bytes))
         tensor_fail(arena, path, name, "the size of shape %s overflows", shape_text(arena, shape));
-    storage.data = data_of(reading, name, &storage);
     if (elements && (!reach(shape, strides, &last) || offset < 0 || offset >= storage.count ||
-                     last >= storage.count - offset || elements > storage.count))
+                     last >= storage.count - offset))
         tensor_fail(arena, path, name, "shape %s from number %" PRId64 " on is more than the %" PRId64
                     " numbers of its storage", shape_text(arena, shape), offset, storage.count);
-    const size_t size = dtype_bytes(storage.dtype);
-    const uint8_t *data = elements ? storage.data + (size_t)offset * size : storage.data;
-    if (elements && !by_rows(shape, strides)) data = gathered(reading, data, size, shape, strides, elements);
-    TensorFile *file = &reading->file;
-    file->tensors = arena_grow(arena, file->tensors, (int)file->count, &reading->room, sizeof *file->tensors);
-    file->tensors[file->count++] = (FileTensor){.name = name, .path = path, .dtype = storage.dtype, .shape = shape,
-                                                .data = data, .bytes = (size_t)elements * size};
+    FileTensor tensor = {.name = name, .path = path, .dtype = storage.dtype, .shape = shape,
+                         .data = storage.data + (elements ? (size_t)(offset * storage.number) : 0),
+                         .bytes = (size_t)bytes};
+    if (elements > storage.count && elements > MOST_REPEATED)
+        tensor.unread = arena_printf(arena, "it repeats the %" PRId64 " numbers of its storage up to %" PRId64
+                                     "; at most %d are read", storage.count, elements, MOST_REPEATED);
+    if (elements && !by_rows(shape, strides)) {
+        int64_t *kept = arena_array(arena, MAX_RANK, sizeof *kept);
+        memcpy(kept, strides.dims, sizeof strides.dims);
+        tensor.strides = kept;
+    }
+    add(reading, tensor);
 }
 
 /* ---------------------------------------------------------------- dictionaries */
 
 static void add_dict(Reading *reading, const char *stem, const PickleValue *dict, int depth);
 
+static bool calls_one_of(const PickleValue *value, const char *const *functions) {
+    for (; value->kind == PICKLE_CALL && *functions; functions++)
+        if (strcmp(value->text, *functions) == 0) return true;
+    return false;
+}
+
 static void add_value(Reading *reading, const char *name, const PickleValue *value, int depth) {
     if (value->kind == PICKLE_DICT) {
         add_dict(reading, arena_printf(reading->arena, "%s.", name), value, depth + 1);
         return;
     }
-    const bool parameter = value->kind == PICKLE_CALL && value->count > 0 &&
-                           (strcmp(value->text, PARAMETER) == 0 || strcmp(value->text, OLD_PARAMETER) == 0);
-    if (parameter) value = value->items[0];
-    const bool tensor = value->kind == PICKLE_CALL &&
-                        (strcmp(value->text, TENSOR) == 0 || strcmp(value->text, OLD_TENSOR) == 0);
-    if (tensor) add_tensor(reading, name, value);
+    static const char *const parameters[] = {PARAMETER, OLD_PARAMETER, STATE_PARAMETER, NULL},
+                      *const tensors[] = {TENSOR, OLD_TENSOR, TYPED_TENSOR, NULL};
+    if (calls_one_of(value, parameters) && value->count > 0) value = value->items[0];
+    if (calls_one_of(value, tensors)) add_tensor(reading, name, value);
+    else if (value->kind == PICKLE_CALL && (begins_with(value->text, MAKER) || strcmp(value->text, SUBCLASS) == 0))
+        add_unread(reading, name, (Shape){0}, "it is made by `%s`, and plain tensors are read", value->text);
 }
 
 /* A dictionary can be inside of itself, or of many others, so that depth and entries have a limit. */
@@ -351,8 +410,7 @@ static bool is_sequence(MappedFile file) {
 bool torch_begins(MappedFile file) { return is_sequence(file) || zip_begins(file); }
 
 TensorFile torch_read(Arena *arena, MappedFile mapped) {
-    Reading reading = {.arena = arena, .path = mapped.path, .file = {.path = mapped.path},
-                       .most_gathered = mapped.size};
+    Reading reading = {.arena = arena, .path = mapped.path, .file = {.path = mapped.path, .size = mapped.size}};
     if (is_sequence(mapped)) {
         read_sequence(&reading, mapped);
         return reading.file;

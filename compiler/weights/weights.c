@@ -117,7 +117,7 @@ static Matrix read_matrix(Arena *arena, const FileTensor *tensor, bool numbers) 
     m.columns = m.rows ? count / m.rows : 0;
     if (!numbers) return m;
     const bool plain = !tensor->blocks && !tensor->coded && tensor->dtype == DTYPE_F32;
-    if (plain && (uintptr_t)tensor->data % sizeof(float) == 0) {
+    if (plain && !tensor->strides && (uintptr_t)tensor->data % sizeof(float) == 0) {
         m.data = (const float *)(const void *)tensor->data;
     } else {
         float *copy = arena_array(arena, (size_t)count, sizeof *copy);
@@ -202,8 +202,11 @@ static const float *cut(Arena *arena, const WeightSpec *spec, Shape wanted, cons
     return m.data;
 }
 
-/* Integers are codes of a quantization or not weights at all, so their values must not be used as weights. */
-static void refuse_integers(const WeightSpec *spec, const FileTensor *tensor) {
+/* Fails at a type that is not read. Integers are codes of a quantization or not weights at all, so their values must
+ * not be used as weights. */
+static void refuse_type(const WeightSpec *spec, const FileTensor *tensor) {
+    if (tensor->unread)
+        fail("%s: tensor `%s`, wanted as `%s`: %s", tensor->path, tensor->name, spec->name, tensor->unread);
     if (dtype_is_float(tensor->dtype)) return;
     fail("%s: tensor `%s`, wanted as `%s`, holds %s, which is no type of weights by itself; " NOT_QUANTIZED,
          tensor->path, tensor->name, spec->name, dtype_name(tensor->dtype));
@@ -216,7 +219,12 @@ static FileTensor part_of(Arena *arena, const FileTensor *tensor, int64_t expert
     part.shape.rank--;
     for (int d = 0; d < part.shape.rank; d++) part.shape.dims[d] = tensor->shape.dims[d + 1];
     part.bytes = tensor->bytes / (size_t)n;
-    part.data += part.bytes * (size_t)expert;
+    if (tensor->strides) {
+        part.data += (size_t)(tensor->strides[0] * expert) * dtype_bytes(tensor->dtype);
+        part.strides++;
+    } else {
+        part.data += part.bytes * (size_t)expert;
+    }
     if (!tensor->coded || !numbers) return part;
     if (!shape_elements(part.shape, &count)) bug("a part of a tensor overflows");
     float *decoded = arena_array(arena, (size_t)count, sizeof *decoded);
@@ -274,7 +282,7 @@ static const float *cut_experts(Arena *arena, const Model *model, const TensorFi
         Arena *own = arena_new();
         const Found found = e && tensors > 1 ? find_next(arena, model, file, spec, first, e) : *first;
         const FileTensor part = tensors > 1 ? *found.tensor : part_of(own, whole, e, n, numbers);
-        if (e && tensors > 1) refuse_integers(spec, &part);
+        if (e && tensors > 1) refuse_type(spec, &part);
         const float *from = cut(own, spec, each, &found, &part, numbers);
         if (numbers) memcpy(out + e * size, from, (size_t)size * sizeof *out);
         arena_free(own);
@@ -427,7 +435,7 @@ static Found find_one(Arena *arena, const Model *model, const WeightTable *table
                       size_t index) {
     const WeightSpec *spec = &table->specs[index];
     Found found = find(arena, model, file, spec->name);
-    if (found.tensor) refuse_integers(spec, found.tensor);
+    if (found.tensor) refuse_type(spec, found.tensor);
     else if (spec->smooths || !found.source || !found.source->optional) missing(arena, model, table, file, spec);
     return found;
 }

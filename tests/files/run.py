@@ -45,17 +45,18 @@ def tensors():
     return [(line.split()[0], json.loads(line[line.index("["):line.index("]") + 1])) for line in lines]
 
 
-def safetensors(path, specs, dtypes=None):
-    """All numbers are 0.5; `dtypes`: {name: (dtype, the bytes of a number)} where they are others."""
+def safetensors(path, specs, dtypes=None, every=1):
+    """All numbers are 0.5; `dtypes`: {name: (dtype, the bytes of `every` numbers)} where they are others."""
     header, at, data = {}, 0, b""
     for name, shape in specs:
         count = 1
         for n in shape:
             count *= n
-        dtype, number = (dtypes or {}).get(name, ("F32", struct.pack("<f", 0.5)))
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(number) * count]}
-        at += len(number) * count
-        data += number * count
+        dtype, number = (dtypes or {}).get(name, ("F32", struct.pack("<f", 0.5) * every))
+        part = (number * count)[:len(number) * count // every]
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(part)]}
+        at += len(part)
+        data += part
     text = json.dumps(header).encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text + data)
@@ -291,8 +292,19 @@ def kinds_of_numbers(folder, specs):
         os.remove(out + "/w.attnw")
     safetensors(weights, specs, {name: ("F8_E4M3", b"\x30")})
     expect("weights of F8_E4M3", pack(), "holds F8_E4M3, which is no type", "save it as float32, float16", folder=out)
-    safetensors(weights, specs, {name: ("F8_E8M0", b"\x30")})
-    expect("weights of F8_E8M0", pack(), "unknown dtype `F8_E8M0`", "save it as float32, float16", folder=out)
+    whole = next(name for name, shape in specs if shape[-1] % 4 == 0)
+    for dtype, size in (("F8_E8M0", 1), ("F4", .5), ("F6_E2M3", .75), ("C64", 8), ("U16", 2), ("U32", 4), ("U64", 8),
+                        ("F128", 16)):
+        safetensors(weights, specs, {whole: (dtype, bytes(int(4 * size)))}, every=4)
+        words = ["save it as float32, float16"] if dtype[:2] in ("F8", "F4", "F6") else []
+        expect("weights of " + dtype, pack(), weights + ": tensor `%s`" % whole, "its type `%s` is not read" % dtype,
+               *words, folder=out)
+        safetensors(weights, [*specs, ("freqs_cis", [4])], {"freqs_cis": (dtype, bytes(int(4 * size)))}, every=4)
+        expect("a tensor of %s that nothing reads" % dtype, pack(), status=0, folder=out, left=["w.attnw"])
+        os.remove(out + "/w.attnw")
+    safetensors(weights, [*specs, ("deep", [1] * 9)])
+    expect("a tensor of nine dims that nothing reads", pack(), status=0, folder=out, left=["w.attnw"])
+    os.remove(out + "/w.attnw")
     for dtype, number in (("F16", b"\0\x38"), ("BF16", b"\0\x3f"), ("F64", struct.pack("<d", 0.5))):
         safetensors(weights, specs, {tensor: (dtype, number) for tensor, _ in specs})
         expect("weights of " + dtype, pack(), status=0, folder=out, left=["w.attnw"])
@@ -463,7 +475,7 @@ def main():
         open(weights, "wb").write(struct.pack("<Q", 20) + b"this is not a header" + whole)
         expect("header is not JSON", engine(), weights, "JSON", folder=out)
         open(weights, "wb").write(whole.replace(b'"F32"', b'"Q99"', 1))
-        expect("unknown dtype", engine(), weights, "Q99", folder=out)
+        expect("a type that is not read", engine(), weights, "Q99", folder=out)
         open(weights, "wb").write(whole)
         expect("missing file", engine(folder + "/none.safetensors"), "none.safetensors", "No such file", folder=out)
         npy(ids, "<f4", (4,), struct.pack("<4f", 1, 2, 3, 4))

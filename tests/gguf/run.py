@@ -412,8 +412,6 @@ class Files:
         for made, words in (([good, good], "`a`: it is there twice"), ([("a", [2, 33], "Q8_0", bytes(68))],
                              "rows of 33 numbers are not blocks of 32"),
                             ([("a", [1] * 9, "F32", bytes(4))], "it has 9 dims"),
-                            ([("a", [2], 77, bytes(8))], "type 77"),
-                            ([("a", [1, 256], 10, bytes(84))], "type 10 (Q2_K) is not read"),
                             ([("a", [1 << 62, 32], "Q8_0", bytes(34))], "`a`: "),
                             ([("a", [1 << 40, 1 << 40], "F32", bytes(34))], "overflows"),
                             ([("a\x7f", [2], "F32", bytes(8))], "holds a control character")):
@@ -525,6 +523,23 @@ class Files:
         self.refused("it holds 1 tensor that the spec does not use: `blk.{layer}.attn_sinks.weight`")
         self.put_model(made=tensors() + [("rope_freqs.weight", [32], "F32", bytes(128))])
         self.refused("number 0 of tensor `rope_freqs.weight` is 0")
+
+    def test_types_that_nobody_reads(self):
+        """A matrix of such a type is refused with its name and type, and left out where the spec does not read it."""
+        for kind, size, words in ((10, 84, "type 10 (Q2_K) is not read"), (77, 5, "type 77 (unknown to attnc)")):
+            made = tensors()
+            name, shape = next((name, shape) for name, shape, *_ in made if len(shape) == 2)
+            self.put_model(made=[(name, shape, kind, bytes(size)) if t[0] == name else t for t in made])
+            self.refused("tensor `%s`" % name, words)
+            self.put_model(made=made)
+            attnc("weights", self.spec, "--weights", self.path, "-o", self.out, status=0)
+            with open(self.out, "rb") as file:
+                wanted = file.read()
+            self.put_model(made=made + [("spare", [2, 256], kind, bytes(size))])
+            attnc("weights", self.spec, "--weights", self.path, "-o", self.out, status=0)
+            with open(self.out, "rb") as file:
+                if file.read() != wanted:
+                    raise Failed("the weights differ beside a tensor of %s" % words)
 
     def test_types_of_equal_bytes(self):
         """In a folder's model.safetensors too, which may be any file: equal bytes of two types are other numbers."""

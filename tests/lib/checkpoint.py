@@ -11,7 +11,8 @@ from . import safetensors
 
 STORAGES = {"F32": "FloatStorage", "F16": "HalfStorage", "BF16": "BFloat16Storage", "F64": "DoubleStorage",
             "I64": "LongStorage", "I32": "IntStorage", "I16": "ShortStorage", "I8": "CharStorage",
-            "U8": "ByteStorage", "BOOL": "BoolStorage"}
+            "U8": "ByteStorage", "BOOL": "BoolStorage", "C64": "ComplexFloatStorage", "QI8": "QInt8Storage",
+            "BYTES": "storage.UntypedStorage"}
 MAGIC, VERSION = 0x1950a86a20f9469cfc6c, 1001
 
 
@@ -59,6 +60,12 @@ def tensor(storage, shape, strides=None, offset=0):
                 by_rows(shape) if strides is None else tuple(strides), False, {})
 
 
+def typed(storage, dtype, shape):
+    """A tensor whose storage is one of bytes, as PyTorch writes those of newer types."""
+    return Call("torch._utils", "_rebuild_tensor_v3", storage, 0, tuple(shape), by_rows(shape), False, {},
+                named("torch", dtype))
+
+
 class Pickler(pickle._Pickler):
     """The one in Python, since that in C asks the module whether a name is its own."""
 
@@ -71,7 +78,8 @@ class Pickler(pickle._Pickler):
             return None
         self.storages[value.key] = value
         more = (None,) if self.old else ()
-        return ("storage", named("torch", STORAGES[value.dtype]), value.key, "cpu", value.count) + more + value.more
+        module, _, name = ("torch." + STORAGES[value.dtype]).rpartition(".")
+        return ("storage", named(module, name), value.key, "cpu", value.count) + more + value.more
 
 
 def pickled(value, **options):

@@ -4,7 +4,8 @@ import json
 import os
 import struct
 
-SIZES = {"F32": 4, "F16": 2, "BF16": 2, "F64": 8, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+SIZES = {"F32": 4, "F16": 2, "BF16": 2, "F64": 8, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1,
+         "C64": 8, "QI8": 1, "BYTES": 1}
 
 
 def pack(header, data=b""):
