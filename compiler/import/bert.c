@@ -12,8 +12,7 @@
     NOTED("ordered", "The head for two sentences is left out; the output `logits` is that of masked tokens.")
 #define BERT_COMMON                                                                                            \
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
-    MUST("position_embedding_type", "absolute null"), DERIVED("learned", "yes", NULL), MASKED_KEYS, PRETRAINED_KEYS, \
-    CHOICE_NOTE
+    MUST("position_embedding_type", "absolute null"), DERIVED("learned", "yes", NULL), PRETRAINED_KEYS, CHOICE_NOTE
 /* With is_decoder, a row sees those before it alone, and the first and the last tokens of a text may be named. */
 #define MAYBE_DECODER(start_token, end_token)                                                                 \
     FLAG_OR("is_decoder", "decoder", "false"), DERIVED("stack", "encoder", NULL),                             \
@@ -34,12 +33,11 @@
 /* `dense` is the pooler's matrix. A file without it (add_pooling_layer=False) gives no output beyond `hidden`. */
 #define POOLER(dense) "[task=hidden&#" dense ".weight? head pooler]\n"
 #define POOLER_TENSORS(dense) "[task=hidden&#" dense ".weight? pooler.* " dense ".*]\n"
-#define BERT_EMBEDDING_IN(stack)                                                                 \
-    stack ".embedding.tokens.weight embeddings.word_embeddings.weight\n"                         \
+#define BERT_EMBEDDING_IN(stack, head)                                                           \
+    TOKEN_TABLE_IN(stack, WORD_TABLE, head ".weight")                                            \
     stack ".embedding.positions.weight embeddings.position_embeddings.weight\n"                  \
     "[segments? " stack ".embedding.segments.weight embeddings.token_type_embeddings.weight]\n" \
     stack ".embedding.norm.* embeddings.LayerNorm.*\n"
-#define BERT_EMBEDDING BERT_EMBEDDING_IN("encoder")
 #define BERT_LAYERS_IN(stack)                               \
     "@" stack ".layers.{layer} encoder.layer.{layer}\n"     \
     ".attention.query.* .attention.self.query.*\n"          \
@@ -57,6 +55,7 @@
 static const ConfigKey bert_keys[] = {
     BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
     TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("", ""),
+    MASKED_KEYS("cls.predictions.decoder", "cls.predictions"),
 };
 const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
@@ -66,7 +65,8 @@ const Family family_bert = {
     .spec = MAYBE_DECODER_SPEC("", SEGMENT_LINE, "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS
         "[task=next? head pooler classifier ${#cls.seq_relationship.weight}]\n" CHOICE_HEAD("")
         MASKED_HEAD("${activation}"),
-    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS CHOICE_TENSORS("pooler.dense") BERT_LAYERS_IN("${stack}")
+    .tensors = BERT_EMBEDDING_IN("${stack}", "cls.predictions.decoder") ROW_TENSORS
+        CHOICE_TENSORS("pooler.dense") BERT_LAYERS_IN("${stack}")
         MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
                        "cls.predictions.decoder", "cls.predictions")
         POOLER_TENSORS("pooler.dense")
@@ -80,6 +80,7 @@ const Family family_bert = {
 /* ---------------------------------------- RoBERTa */
 static const ConfigKey roberta_keys[] = {
     BERT_SIZES, BERT_COMMON, OFFSET_POSITIONS, SEGMENTS, TOKEN_OR("pad_token_id", "pad", "1"), MAYBE_DECODER("0", "2"),
+    MASKED_KEYS("lm_head.decoder", "lm_head"),
 };
 const Family family_roberta = {
     .types = "roberta=Roberta xlm-roberta=XLMRoberta camembert=Camembert",
@@ -90,7 +91,8 @@ const Family family_roberta = {
     .spec = MAYBE_DECODER_SPEC(" offset ${offset}", SEGMENT_LINE, "",
                                CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS CHOICE_HEAD("")
         MASKED_HEAD("gelu"),
-    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS CHOICE_TENSORS("pooler.dense") BERT_LAYERS_IN("${stack}")
+    .tensors = BERT_EMBEDDING_IN("${stack}", "lm_head.decoder") ROW_TENSORS
+        CHOICE_TENSORS("pooler.dense") BERT_LAYERS_IN("${stack}")
         MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
         POOLER_TENSORS("pooler.dense")
         "[task=classify? pooler.* classifier.dense.*]\n"
@@ -104,7 +106,8 @@ static const ConfigKey distilbert_keys[] = {
     INTEGER("n_heads", "heads"),
     INTEGER("hidden_dim", "d_ff"), WORD_OR("activation", "activation", "gelu", ACTIVATIONS),
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), TOKEN_OR("pad_token_id", "pad", "0"),
-    DERIVED("eps", "1e-12", NULL), DERIVED("learned", "yes", NULL), MASKED_KEYS, CHOICE_NOTE,
+    DERIVED("eps", "1e-12", NULL), DERIVED("learned", "yes", NULL), CHOICE_NOTE,
+    MASKED_KEYS("vocab_projector", "vocab_projector"),
 };
 const Family family_distilbert = {
     .types = "distilbert=DistilBert", .title = "DistilBERT: Sanh et al. 2019, arXiv:1910.01108.",
@@ -115,7 +118,7 @@ const Family family_distilbert = {
     .spec = ENCODER_SPEC("", "", "", "layers", "",
                          "[task=classify? head pooler relu classifier ${#classifier.weight}]\n") ROW_HEADS
         CHOICE_HEAD(" relu") MASKED_HEAD("${activation}"),
-    .tensors = BERT_EMBEDDING ROW_TENSORS CHOICE_TENSORS("pre_classifier")
+    .tensors = BERT_EMBEDDING_IN("encoder", "vocab_projector") ROW_TENSORS CHOICE_TENSORS("pre_classifier")
         MASKED_TENSORS("vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector")
         "@encoder.layers.{layer} transformer.layer.{layer}\n"
         ".attention.query.* .attention.q_lin.*\n"
@@ -140,7 +143,7 @@ static const ConfigKey electra_keys[] = {
     WORD_OR("summary_activation", "summary_activation", "gelu", ACTIVATIONS),
     NOTED("task=replaced", "The output `logits` has a score for each row, above 0 where its token was replaced."),
     DERIVED("task", "rest", "task=choice&summary!=first"), DERIVED("task", "rest", "task=choice&!summary_projected"),
-    MAYBE_DECODER("", ""),
+    MAYBE_DECODER("", ""), MASKED_KEYS("generator_lm_head", "generator_lm_head"),
 };
 const Family family_electra = {
     .types = "electra=Electra", .title = "ELECTRA: Clark et al. 2020, arXiv:2003.10555.",
@@ -151,7 +154,7 @@ const Family family_electra = {
         "[task=classify? head pooler gelu classifier ${#classifier.out_proj.weight}]\n") ROW_HEADS
         CHOICE_HEAD(" ${summary_activation}") MASKED_HEAD("gelu")
         "[task=replaced? head classifier 1 rows transform ${activation} transform_no_norm]\n",
-    .tensors = BERT_EMBEDDING_IN("${stack}") ROW_TENSORS CHOICE_TENSORS("sequence_summary.summary")
+    .tensors = BERT_EMBEDDING_IN("${stack}", "generator_lm_head") ROW_TENSORS CHOICE_TENSORS("sequence_summary.summary")
         "[task=replaced? transform.* discriminator_predictions.dense.*]\n"
         "[task=replaced? classifier.* discriminator_predictions.dense_prediction.*]\n"
         MASKED_TENSORS("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head",
@@ -173,7 +176,7 @@ static const ConfigKey albert_keys[] = {
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS, TOKEN_OR("pad_token_id", "pad", "0"),
     MUST("num_hidden_groups", "1"), MUST("inner_group_num", "1"), MUST("position_embedding_type", "absolute null"),
     MUST("net_structure_type", "0"), MUST("num_memory_blocks", "0"), MUST("is_decoder", "false"),
-    DERIVED("learned", "yes", NULL), MASKED_KEYS, PRETRAINED_KEYS, CHOICE_NOTE,
+    DERIVED("learned", "yes", NULL), PRETRAINED_KEYS, CHOICE_NOTE, MASKED_KEYS("predictions.decoder", "predictions"),
 };
 const Family family_albert = {
     .types = "albert=Albert", .title = "ALBERT: Lan et al. 2020, arXiv:1909.11942.",
@@ -181,7 +184,7 @@ const Family family_albert = {
     KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size",
     .prefixes = "albert.", .spec = ENCODER_SPEC("", SEGMENT_LINE, " factor ${factor}", "layers shared", "",
         CLASSIFIER("classifier") POOLER("pooler")) ROW_HEADS CHOICE_HEAD("") MASKED_HEAD("${activation}"),
-    .tensors = BERT_EMBEDDING ROW_TENSORS CHOICE_TENSORS("pooler")
+    .tensors = BERT_EMBEDDING_IN("encoder", "predictions.decoder") ROW_TENSORS CHOICE_TENSORS("pooler")
         MASKED_TENSORS("predictions.dense", "predictions.LayerNorm", "predictions.decoder", "predictions")
         "encoder.embedding.projection.* encoder.embedding_hidden_mapping_in.*\n"
         "@encoder.layers.0 encoder.albert_layer_groups.0.albert_layers.0\n"
@@ -205,6 +208,7 @@ static const ConfigKey mpnet_keys[] = {
     BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "table", "512", NULL),
     DERIVED("positions", "=table - 2", NULL), MUST("is_decoder", "false"),
     MUST("relative_attention_num_buckets", "32"), TOKEN_OR("pad_token_id", "pad", "1"), DERIVED("segments", "", NULL),
+    MASKED_KEYS("lm_head.decoder", "lm_head"),
 };
 const Family family_mpnet = {
     .types = "mpnet=MPNet", .title = "MPNet: Song et al. 2020, arXiv:2004.09297. Positions begin at padding_idx + 1.",
@@ -212,7 +216,7 @@ const Family family_mpnet = {
     KEYS(mpnet_keys), .irrelevant = "", .prefixes = "mpnet.",
     .spec = ENCODER_SPEC(" offset 2", "", "", "layers", ", position relative per_layer buckets 32 distance 128",
         CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS CHOICE_HEAD("") MASKED_HEAD("gelu"),
-    .tensors = BERT_EMBEDDING ROW_TENSORS CHOICE_TENSORS("pooler.dense")
+    .tensors = BERT_EMBEDDING_IN("encoder", "lm_head.decoder") ROW_TENSORS CHOICE_TENSORS("pooler.dense")
         MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
         "encoder.layers.{layer}.attention.relative.weight encoder.relative_attention_bias.weight\n"
         "@encoder.layers.{layer} encoder.layer.{layer}\n"
@@ -245,7 +249,8 @@ static const ConfigKey modernbert_keys[] = {
     DERIVED("whole_rope", "yes", NULL), MUST("rope_scaling", "null"),
     ROPE("rope_parameters", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
-    MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false"), MASKED_KEYS, CHOICE_NOTE,
+    MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false"), CHOICE_NOTE,
+    MASKED_KEYS_IF("", "decoder", "decoder", "embeddings.tok_embeddings.weight"),
     FLAG_OR("decoder_bias", "decoder_bias", "true"), FLAG_OR("classifier_bias", "head_bias", "false"),
     WORD_OR("classifier_activation", "head_activation", "gelu", ACTIVATIONS),
     WORD_OR("classifier_pooling", "pooling", "cls", "cls mean"),
@@ -290,7 +295,7 @@ const Family family_modernbert = {
         "[task=answers? head classifier ${#classifier.weight} rows]"
         "[transforms? transform ${head_activation}][transforms&!head_bias? transform_no_bias]\n",
     .tensors =
-        "encoder.embedding.tokens.weight embeddings.tok_embeddings.weight\n"
+        TOKEN_TABLE_IN("encoder", "embeddings.tok_embeddings.weight", "decoder.weight")
         "encoder.embedding.norm.* embeddings.norm.*\n"
         "@encoder.layers.{layer} layers.{layer}\n"
         ".attention.norm_in.* .attn_norm.*\n"

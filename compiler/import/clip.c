@@ -226,7 +226,7 @@ static const ConfigKey roformer_keys[] = {
     INTEGER_OR("type_vocab_size", "segments", "2", NULL),
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
     TOKEN_OR("pad_token_id", "pad", "0"), MUST("is_decoder", "false null"),
-    FLAG_OR("rotary_value", "rotary_value", "false"), MASKED_KEYS,
+    FLAG_OR("rotary_value", "rotary_value", "false"), MASKED_KEYS("cls.predictions.decoder", "cls.predictions"),
     /* transformers rotates by the file's table where the file has one. */
     REFUSED("#encoder.embed_positions.weight<>sinusoids", "`encoder.embed_positions.weight` of the file holds other "
         "numbers than the sinusoids of a rotation, and the language takes no angles from a file"),
@@ -246,7 +246,7 @@ const Family family_roformer = {
     .tensors = ROW_TENSORS
         MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
                        "cls.predictions.decoder", "cls.predictions")
-        "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"
+        TOKEN_TABLE_IN("encoder", WORD_TABLE, "cls.predictions.decoder.weight")
         "encoder.embedding.segments.weight embeddings.token_type_embeddings.weight\n"
         "encoder.embedding.norm.* embeddings.LayerNorm.*\n"
         "encoder.embedding.projection.* embeddings_project.*\n"

@@ -22,7 +22,8 @@
     INTEGER_OR("pooler_hidden_size", "pooled", "=d_model", "=d_model"),                                             \
     REFUSED("pooled!=$d_model", "`pooler_hidden_size` is not `hidden_size`"),                                       \
     WORD_OR("pooler_hidden_act", "pooler_activation", "gelu", ACTIVATIONS), FLAG_OR("legacy", "legacy", "true"),    \
-    MASKED_KEYS, CHOICE_NOTE, DERIVED("tied", "true", "!legacy")
+    MASKED_KEYS_IF("&legacy", "cls.predictions.decoder", "cls.predictions", WORD_TABLE), CHOICE_NOTE,                 \
+    DERIVED("tied", "true", "!legacy")
 
 static const ConfigKey deberta_v2_keys[] = {
     DEBERTA_KEYS, INTEGER_OR("attention_head_size", "head_dim", "=d_model / heads", "=d_model / heads"),
@@ -52,7 +53,7 @@ static const ConfigKey deberta_v2_keys[] = {
     CHOICE_HEAD(" ${pooler_activation}")                                                                             \
     MASKED_HEAD("${activation}")
 #define DEBERTA_TENSORS(attention)                                                                                  \
-    "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"                                           \
+    TOKEN_TABLE_IN("encoder", WORD_TABLE, "cls.predictions.decoder.weight")                                         \
     "[learned? encoder.embedding.positions.weight embeddings.position_embeddings.weight]\n"                         \
     "[segments!=0? encoder.embedding.segments.weight embeddings.token_type_embeddings.weight]\n"                    \
     "encoder.embedding.norm.* embeddings.LayerNorm.*\n"                                                             \

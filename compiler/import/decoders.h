@@ -13,18 +13,10 @@
 #define DECODER_TOKENS(start, end, pad)                                        \
     TOKEN_OR("bos_token_id", "start", start),                                  \
     TOKENS_OR("eos_token_id", "end", end), TOKEN_OR("pad_token_id", "pad", pad)
-/* A head in the file that differs from the table is used as the head, even where the config says that they are tied. */
-#define TIED_TO(otherwise, head, table)                                                                            \
-    FLAG_OR("tie_word_embeddings", "tied", otherwise), MUST("is_encoder_decoder", "false"),                   \
-    DERIVED("own_head", "yes", "tied&#" head "<>" table),                                                          \
-    NOTED("task=logits&own_head", "`tie_word_embeddings` is true, but `" head "` of the file holds " \
-        "other numbers than `" table "`: it is the head, as in transformers 5."),                                  \
-    DERIVED("tied", "", "own_head")
+#define TIED_TO(otherwise, head, table)                                                       \
+    FLAG_OR("tie_word_embeddings", "tied", otherwise), MUST("is_encoder_decoder", "false"), \
+    OWN_HEAD("task=logits", head, table)
 #define TIED(otherwise) TIED_TO(otherwise, "lm_head.weight", "embed_tokens.weight")
-/* A file may hold a tied table under the head's name alone. */
-#define TOKEN_TABLE_IN(stack, table, head)          \
-    stack ".embedding.tokens.weight " table "\n" \
-    "[tied&!#" table "? " stack ".embedding.tokens.weight " head "]\n"
 #define TOKEN_TABLE(table, head) TOKEN_TABLE_IN("decoder", table, head)
 
 /* `words` are options of `head logits`; a score that needs one cannot be said, and the spec is refused for it. */

@@ -64,18 +64,35 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[task=choice? pooler.* " pooler ".*]\n" \
     "[task=choice? classifier.* classifier.*]\n"
 
-/* The head of ForMaskedLM (task=masked). Where `tied` is set, the last matrix of the head is the table of tokens. A
- * tied head adds the bias at `bias`, of which the file may have a copy at `head`; an untied one that at `head`. */
-#define MASKED_KEYS FLAG_OR("tie_word_embeddings", "tied", "true")
+/* A head in the file that differs from the table is used as the head, even where the config says that they are tied.
+ * `tied` is the variable of that key, and the note stands where `task` holds. */
+#define OWN_HEAD(task, head, table)                                                                           \
+    DERIVED("own_head", "yes", "tied&#" head "<>" table),                                                     \
+    NOTED(task "&own_head", "`tie_word_embeddings` is true, but `" head "` of the file holds "                \
+        "other numbers than `" table "`: it is the head, as in transformers 5."),                             \
+    DERIVED("tied", "", "own_head")
+/* A file may hold a tied table under the head's name alone. */
+#define TOKEN_TABLE_IN(stack, table, head)          \
+    stack ".embedding.tokens.weight " table "\n" \
+    "[tied&!#" table "? " stack ".embedding.tokens.weight " head "]\n"
+
+/* The head of ForMaskedLM (task=masked). Where `tied` is set, the last matrix of the head is the table of tokens. The
+ * bias is that of the matrix `head`, or that at `bias` where the file has none there. */
+#define WORD_TABLE "embeddings.word_embeddings.weight"
+#define MASKED_KEYS_IF(condition, head, bias, table)                                                             \
+    FLAG_OR("tie_word_embeddings", "tied", "true"),                                                              \
+    NOTED("task=masked&!tied" condition "&!#" head ".bias&#" bias ".bias", "The bias of the head is `" bias      \
+        ".bias`, as in transformers 4: the file has no `" head ".bias`, for which transformers 5 takes zeros."), \
+    OWN_HEAD("task=masked" condition, head ".weight", table)
+#define MASKED_KEYS(head, bias) MASKED_KEYS_IF("", head, bias, WORD_TABLE)
 #define MASKED_HEAD(activation) \
     "[task=masked? head logits][task=masked&tied? tied][task=masked? bias transform " activation "]\n"
-#define MASKED_TENSORS(dense, norm, head, bias)                             \
-    "[task=masked? transform.* " dense ".*]\n"                              \
-    "[task=masked? transform_norm.* " norm ".*]\n"                          \
-    "[task=masked&!tied? head.weight " head ".weight]\n"                    \
-    "[task=masked&!tied&#" head ".bias? head.bias " head ".bias]\n"         \
-    "[task=masked&!tied&!#" head ".bias? head.bias " bias ".bias]\n"        \
-    "[task=masked&tied&#" bias ".bias? head.bias " bias ".bias]\n"          \
-    "[task=masked&tied&!#" bias ".bias? head.bias " head ".bias]\n"
+#define MASKED_MATRICES(dense, norm, head)               \
+    "[task=masked? transform.* " dense ".*]\n"           \
+    "[task=masked? transform_norm.* " norm ".*]\n"       \
+    "[task=masked&!tied? head.weight " head ".weight]\n"
+#define MASKED_TENSORS(dense, norm, head, bias) MASKED_MATRICES(dense, norm, head) \
+    "[task=masked&#" head ".bias? head.bias " head ".bias]\n"                      \
+    "[task=masked&!#" head ".bias? head.bias " bias ".bias]\n"
 
 #endif

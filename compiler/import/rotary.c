@@ -6,7 +6,7 @@
     INTEGER("num_hidden_layers n_layer", "layers"), INTEGER("num_attention_heads n_head", "heads"),             \
     INTEGER("intermediate_size n_inner", "d_ff"), DERIVED("whole_rope", "yes", NULL),                           \
     INTEGER_OR("head_dim", "head_dim", "=d_model / heads", "=d_model / heads"),                                 \
-    DERIVED("width", "=heads * head_dim", NULL), MASKED_KEYS
+    DERIVED("width", "=heads * head_dim", NULL)
 #define ROTARY_CLASSES                                                                    \
     "Model=hidden ForMaskedLM=masked ForSequenceClassification=classify" ROW_CLASSES      \
     " PreTrainedModel=rest ForMultipleChoice=rest"
@@ -17,8 +17,8 @@
     "$layers layers\nattention self {\nheads ${heads}\n[width!=$d_model? head_dim ${head_dim}]\nmask padding\n" \
     words "position rope ${rope}\n}\n" ffn "$end\n}\n"
 /* transformers keeps the names of the makers' own files; `mixer` holds the projections. */
-#define ROTARY_LAYERS(mixer, ffn)                                                                 \
-    "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"                         \
+#define ROTARY_LAYERS(head, mixer, ffn)                                                           \
+    TOKEN_TABLE_IN("encoder", WORD_TABLE, head ".weight")                                         \
     "[segments!=0? encoder.embedding.segments.weight embeddings.token_type_embeddings.weight]\n"  \
     "encoder.embedding.norm.* emb_ln.*\n"                                                         \
     "@encoder.layers.{layer} encoder.layers.{layer}\n"                                            \
@@ -47,6 +47,7 @@ static const ConfigKey nomic_bert_keys[] = {
     MUST("causal", "false"), MUST("qkv_proj_bias", "false"), MUST("mlp_fc1_bias", "false"),
     MUST("mlp_fc2_bias", "false"), MUST("use_rms_norm", "false"), MUST("parallel_block", "false"),
     MUST("scale_attn_weights", "true"), MUST("scale_attn_by_inverse_layer_idx", "false"),
+    MASKED_KEYS("cls.predictions.decoder", "cls.predictions"),
 };
 const Family family_nomic_bert = {
     .types = "nomic_bert=NomicBert", .title = "Nomic Embed: Nussbaum et al. 2024, arXiv:2402.01613.",
@@ -59,7 +60,8 @@ const Family family_nomic_bert = {
     .spec = ROTARY_SPEC("bias none\n", "ffn { d_ff ${d_ff}, activation ${activation} gated, bias none }\n")
         "[task=classify? head pooler classifier ${#classifier.weight}]\n"
         "[task=hidden&#pooler.dense.weight? head pooler]\n" ROW_HEADS MASKED_HEAD("${activation}"),
-    .tensors = ROTARY_LAYERS("attn", ".ffn.up.* .mlp.fc11.*\n.ffn.gate.* .mlp.fc12.*\n.ffn.down.* .mlp.fc2.*\n")
+    .tensors = ROTARY_LAYERS("cls.predictions.decoder", "attn",
+                             ".ffn.up.* .mlp.fc11.*\n.ffn.gate.* .mlp.fc12.*\n.ffn.down.* .mlp.fc2.*\n")
         ROTARY_POOLER
         "[task=classify? pooler.* pooler.dense.*]\n[task=classify? classifier.* classifier.*]\n" ROW_TENSORS
         MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.layer_norm",
@@ -73,6 +75,7 @@ static const ConfigKey jina_embeddings_v3_keys[] = {
     {"type_vocab_size", "segments", KEY_NATURAL, "1", NULL, NULL},
     INTEGER_OR("max_position_embeddings", "positions", "8194", NULL), TOKEN_OR("pad_token_id", "pad", "1"),
     REAL_OR("rope_theta", "theta", "20000", "20000"), ROPE("rope_parameters rope_scaling", "rope", "theta", NULL),
+    MASKED_KEYS("lm_head.decoder", "lm_head"),
 };
 const Family family_jina_embeddings_v3 = {
     .types = "jina_embeddings_v3=JinaEmbeddingsV3", .title = "Jina Embeddings 3: Sturua et al. 2024, arXiv:2409.10173.",
@@ -80,7 +83,7 @@ const Family family_jina_embeddings_v3 = {
     .spec = ROTARY_SPEC("", "ffn { d_ff ${d_ff}, activation ${activation} }\n")
         "[task=classify? head pooler classifier ${#classifier.out_proj.weight}]\n"
         "[task=hidden&#pooler.dense.weight? head pooler]\n" ROW_HEADS MASKED_HEAD("gelu"),
-    .tensors = ROTARY_LAYERS("mixer", ".ffn.up.* .mlp.fc1.*\n.ffn.down.* .mlp.fc2.*\n") ROTARY_POOLER
+    .tensors = ROTARY_LAYERS("lm_head.decoder", "mixer", ".ffn.up.* .mlp.fc1.*\n.ffn.down.* .mlp.fc2.*\n") ROTARY_POOLER
         "[task=classify? pooler.* classifier.dense.*]\n[task=classify? classifier.* classifier.out_proj.*]\n"
         ROW_TENSORS MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head") ROTARY_END,
 };
@@ -98,7 +101,8 @@ static const ConfigKey esm_keys[] = {
     FLAG_OR("emb_layer_norm_before", "normed", "false"), FLAG_OR("token_dropout", "dropout", "false"),
     NOTED("dropout", "`token_dropout` is true: rows are scaled by 0.88, as for a text without mask tokens; with mask "
         "tokens transformers scales by the share of others, which a spec cannot."),
-    MUST("is_folding_model", "false"), MUST("is_decoder", "false"), MUST("add_cross_attention", "false"), MASKED_KEYS,
+    MUST("is_folding_model", "false"), MUST("is_decoder", "false"), MUST("add_cross_attention", "false"),
+    MASKED_KEYS("lm_head.decoder", "lm_head.decoder"), /* the matrix has no bias of its own */
 };
 const Family family_esm = {
     .types = "esm=Esm", .title = "ESM-2: Lin et al. 2023, doi:10.1126/science.ade2574.",
@@ -114,7 +118,7 @@ const Family family_esm = {
         "[task=classify? head pooler classifier ${#classifier.out_proj.weight}]\n"
         "[task=hidden&#pooler.dense.weight? head pooler]\n" ROW_HEADS MASKED_HEAD("gelu"),
     .tensors =
-        "encoder.embedding.tokens.weight embeddings.word_embeddings.weight\n"
+        TOKEN_TABLE_IN("encoder", WORD_TABLE, "lm_head.decoder.weight")
         "[position=absolute? encoder.embedding.positions.weight embeddings.position_embeddings.weight]\n"
         "[normed? encoder.embedding.norm.* embeddings.layer_norm.*]\n"
         "@encoder.layers.{layer} encoder.layer.{layer}\n"
@@ -128,7 +132,8 @@ const Family family_esm = {
         ".ffn.down.* .output.dense.*\n"
         "encoder.final_norm.* encoder.emb_layer_norm_after.*\n" ROTARY_POOLER
         "[task=classify? pooler.* classifier.dense.*]\n[task=classify? classifier.* classifier.out_proj.*]\n"
-        ROW_TENSORS MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
+        ROW_TENSORS MASKED_MATRICES("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+        "[task=masked? head.bias lm_head.bias]\n" /* the matrix has none of its own */
         "buffer embeddings.position_ids\nbuffer rotary_embeddings.inv_freq\n"
         "buffer encoder.layer.{layer}.attention.self.rotary_embeddings.inv_freq\n"
         "ignore pooler.dense.* lm_head.* classifier.* contact_head.*\n",

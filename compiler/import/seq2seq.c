@@ -290,6 +290,7 @@ static const ConfigKey whisper_keys[] = {
     INTEGER_OR("max_target_positions", "positions", "448", NULL), DERIVED("learned", "yes", NULL),
     WORD_OR("activation_function", "activation", "gelu", ACTIVATIONS), MUST("is_encoder_decoder", "true"),
     FLAG_OR("tie_word_embeddings", "tied", "true"), SEQ2SEQ_TOKENS("50257", "50256", "50256"),
+    OWN_HEAD("task=logits", "proj_out.weight", "decoder.embed_tokens.weight"),
     FLAG_OR("use_weighted_layer_sum", "weighted", "false"), DERIVED("decoded", "yes", "task!=classify"),
     DERIVED("start", "", "!decoded"), DERIVED("end", "", "!decoded"), DERIVED("pad", "", "!decoded"),
     DERIVED("weighted", "", "decoded"),

@@ -585,4 +585,27 @@ CASES = {
     "deit_odd": ("DeiTModel", dict(VIT, num_attention_heads=1), "pixels"),
     "deit_uncovered": ("DeiTModel", dict(VIT, image_size=(10, 15), num_hidden_layers=1), "pixels"),
     "deit_classifier": ("DeiTForImageClassification", dict(VIT, num_labels=4), "pixels"),
+
+    # Heads whose matrix in the file is not the table of tokens, though the config ties them.
+    "bert_own_head": ("BertForMaskedLM", dict(BERT), "text own_head"),
+    "roberta_own_head": ("RobertaForMaskedLM", dict(BERT, pad_token_id=1), "text own_head"),
+    "camembert_own_head": ("CamembertForMaskedLM", dict(BERT, pad_token_id=1), "text own_head"),
+    "distilbert_own_head": ("DistilBertForMaskedLM", dict(vocab_size=37, dim=14, n_layers=1, n_heads=2, hidden_dim=11,
+                                                          max_position_embeddings=19), "text own_head"),
+    "electra_own_head": ("ElectraForMaskedLM", dict(BERT, embedding_size=10), "text own_head"),
+    "albert_own_head": ("AlbertForMaskedLM", dict(BERT, embedding_size=9), "text own_head"),
+    "mpnet_own_head": ("MPNetForMaskedLM", dict(BERT, relative_attention_num_buckets=32), "text own_head"),
+    "modernbert_own_head": ("ModernBertForMaskedLM", dict(BERT, hidden_size=12, pad_token_id=0), "text own_head"),
+    "deberta_own_head": ("DebertaForMaskedLM", dict(BERT), "text own_head"),
+    "deberta_v2_own_head": ("DebertaV2ForMaskedLM", dict(BERT), "text own_head"),
+    "esm_own_head": ("EsmForMaskedLM", dict(BERT, pad_token_id=1, mask_token_id=36), "text own_head"),
+    "roformer_own_head": ("RoFormerForMaskedLM", dict(BERT, hidden_size=12), "text own_head"),
+    "nomic_bert_own_head": ("NomicBertForMaskedLM", dict(BERT, hidden_size=12), "text own_head"),
+    "jina_embeddings_v3_own_head": ("JinaEmbeddingsV3ForMaskedLM", dict(BERT, hidden_size=12), "text own_head"),
+    "bert_decoder_own_head": ("BertLMHeadModel", dict(BERT, is_decoder=True, eos_token_id=3), "text own_head"),
+    "whisper_own_head": ("WhisperForConditionalGeneration", dict(WHISPER, encoder_layers=1), "sound source own_head"),
+}
+
+# Keys of config.json that differ from those that transformers saves, with dots into objects; `...` takes a key out.
+DISK = {
 }

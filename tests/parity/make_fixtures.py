@@ -5,6 +5,7 @@ transformers; the results are committed. `out.greedy` is tokens[0:9], or the dec
 that a plain argmax over the logits adds; no end of sequence stops it.
 
     tests/parity/make_fixtures.py [NAME…]"""
+import json
 import os
 import shutil
 import sys
@@ -14,7 +15,7 @@ import safetensors.torch
 import torch
 import transformers
 
-from cases import CASES
+from cases import CASES, DISK
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOKENS, TARGET, BATCH, BATCH_TARGET = 11, 7, (9, 4), 6
@@ -131,6 +132,36 @@ def halve(path):
     safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
 
 
+def own_head(folder, model):
+    """Gives the file a matrix of its own, with a bias, for a head that the config ties to the table of tokens."""
+    path = os.path.join(folder, "model.safetensors")
+    tensors, head = safetensors.torch.load_file(path), model.get_output_embeddings()
+    name = next(name for name, module in model.named_modules() if module is head)
+    generator = torch.Generator().manual_seed(3)
+    for part in [p for p in ("weight", "bias") if getattr(head, p, None) is not None]:
+        shape = getattr(head, part).shape
+        tensors["%s.%s" % (name, part)] = (torch.randn(shape, generator=generator) * 0.3).bfloat16()
+    safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
+
+
+def rewrite(folder, changes):
+    """Sets keys of config.json, with dots into objects, or takes them out where the value is `...`."""
+    path = os.path.join(folder, "config.json")
+    with open(path, encoding="utf-8") as file:
+        config = json.load(file)
+    for words, value in changes.items():
+        *objects, key = words.split(".")
+        holder = config
+        for word in objects:
+            holder = holder[word]
+        if value is ...:
+            holder.pop(key)
+        else:
+            holder[key] = value
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file, indent=2)
+
+
 def greedy(model, inputs, begin):
     """(text, whether it is one to compare with): `begin` and NEW tokens, none of them padding, each ahead by CLEAR."""
     text, clear = list(begin), True
@@ -193,6 +224,9 @@ def saved(name, folder):
             os.remove(os.path.join(folder, extra))
     if name not in FULL:
         halve(os.path.join(folder, "model.safetensors"))
+    if "own_head" in kind:
+        own_head(folder, model)
+    rewrite(folder, DISK.get(name, {}))
     arguments["attn_implementation"] = config._attn_implementation
     model = cls.from_pretrained(folder, dtype=torch.float32, **arguments).eval()
     model.config.get_text_config()._experts_implementation = "eager"
