@@ -27,21 +27,31 @@ static size_t spaces_behind(const char *text, size_t size, size_t at) {
     return at;
 }
 
-int attn_added_find(const attn_tokenizer *t, const AddedSet *set, const char *text, size_t size, size_t from,
-                    size_t *index, size_t *begin, size_t *end) {
-    for (size_t at = from, used = 0; at < size; at++) {
-        if (!set->begins[(unsigned char)text[at]]) continue;
-        int32_t found = attn_longest_token(&set->texts, attn_whole_range(&set->texts), text + at, size - at, &used);
+/* The end of the white space from text[at] on, which is looked for once in a run of it. */
+static size_t skip_spaces(AddedSearch *s, size_t at) {
+    if (at < s->spaces || at >= s->spaces_end) {
+        s->spaces = at;
+        s->spaces_end = spaces_behind(s->text, s->size, at);
+    }
+    return s->spaces_end;
+}
+
+const AddedToken *attn_added_next(const attn_tokenizer *t, const AddedSet *set, AddedSearch *s, size_t *begin) {
+    while (s->look < s->size) {
+        const size_t at = s->look++;
+        size_t end = 0;
+        if (!set->begins[(unsigned char)s->text[at]]) continue;
+        const int32_t found = attn_longest_token(&set->texts, attn_whole_range(&set->texts), s->text + at, s->size - at,
+                                                 &end);
         if (found < 0) continue;
         const AddedToken *token = &t->added[found];
-        if (token->single_word && !stands_alone(text, size, at, at + used)) {
-            at += used - 1;
-            continue;
-        }
-        *index = (size_t)found;
-        *begin = token->left ? spaces_before(text, at, from) : at;
-        *end = token->right ? spaces_behind(text, size, at + used) : at + used;
-        return 1;
+        s->look = end += at;
+        if (token->single_word && !stands_alone(s->text, s->size, at, end)) continue;
+        if (token->right) end = skip_spaces(s, end);
+        const bool nothing_left = token->left && s->done >= end; /* all of it was stripped by the token before */
+        *begin = at < s->done ? s->done : token->left ? spaces_before(s->text, at, s->done) : at;
+        s->done = end;
+        if (!nothing_left) return token;
     }
-    return 0;
+    return NULL;
 }

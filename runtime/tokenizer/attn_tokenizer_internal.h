@@ -209,7 +209,10 @@ typedef struct {
 
 typedef struct {
     bool special, normalized, single_word, left, right;
+    bool unseen;              /* never found in a text */
+    bool shown_normal;        /* decoded to its normalized name */
     int32_t id;
+    size_t shown, shown_size; /* the part of attn_tokenizer.shown that it is decoded to */
 } AddedToken;
 
 /* A set of added tokens: those that are found before normalization, or those that are found after it. */
@@ -217,6 +220,15 @@ typedef struct {
     Vocabulary texts; /* the id is the index in added */
     bool begins[256]; /* whether a token begins with this byte */
 } AddedSet;
+
+/* How far a text was searched for added tokens. A token of white space may begin within the white space that the token
+ * before it strips, as in `tokenizers`; so `done`, the end of the last token and of what it strips, may go back. */
+typedef struct {
+    const char *text;
+    size_t size;
+    size_t look, done;
+    size_t spaces, spaces_end; /* text[spaces .. spaces_end) is white space, up to its end */
+} AddedSearch;
 
 /* Where the error of a file is written. */
 typedef struct {
@@ -239,9 +251,13 @@ struct attn_tokenizer {
     Decoder *decoders;
     size_t n_normalizers, n_splitters, n_decoders;
     AddedToken *added;
-    Vocabulary added_names, special_names; /* names and ids of all added tokens, and of the special ones */
+    size_t n_added, added_capacity;
+    Vocabulary added_names;   /* as the file has them; the id is the index in added */
+    Vocabulary special_names; /* names of special tokens, which no id is decoded to */
+    Buffer shown;
+    int32_t *added_of_id;     /* [most_added_id + 1]: index in added, or -1 */
+    int32_t most_added_id;    /* -1 without added tokens */
     AddedSet raw, normalized;
-    size_t n_added;
     int32_t *before, *after;        /* ids around a text */
     size_t n_before, n_after;
     PairPart *pair;                 /* the template of a pair of texts; without one, what stands around a text */
@@ -259,9 +275,9 @@ void attn_bpe_encode(const Model *model, const char *word, size_t size, Ids *to)
 void attn_unigram_encode(const Model *model, const char *word, size_t size, Ids *to);
 void attn_wordpiece_encode(const Model *model, const char *word, size_t size, Ids *to);
 
-/* Finds the next added token of text[from .. size): 1 with its index and range, or 0. */
-int attn_added_find(const attn_tokenizer *t, const AddedSet *set, const char *text, size_t size, size_t from,
-                    size_t *index, size_t *begin, size_t *end);
+/* Finds the next added token: its index, and where it begins with what it strips before it, at or after the `done` of
+ * the search so far; afterwards that is where it ends. Returns NULL when there is none. */
+const AddedToken *attn_added_next(const attn_tokenizer *t, const AddedSet *set, AddedSearch *search, size_t *begin);
 
 /* ------------------------------------------------------------------------- reading: build.c, files.c, json.c */
 
@@ -269,10 +285,11 @@ int attn_added_find(const attn_tokenizer *t, const AddedSet *set, const char *te
 bool attn_refuse(const Report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool attn_refuse_memory(const Report *report);
 bool attn_finish_vocabulary(Vocabulary *v, bool last_holds, const Report *report);
+bool attn_check_ids(const Vocabulary *v, const Report *report); /* whether no id has two names */
 void attn_finish_merges(Model *model); /* the last of equal pairs is kept */
 void attn_find_byte_tokens(Model *model);
 bool attn_add_token(attn_tokenizer *t, const char *name, size_t size, AddedToken token, const Report *report);
-bool attn_finish_added(attn_tokenizer *t, const Report *report);
+bool attn_finish_added(attn_tokenizer *t, const Report *report); /* after the vocabulary and the normalizers */
 bool attn_read_json(attn_tokenizer *t, const char *text, size_t size, const Report *report);
 bool attn_read_gguf(attn_tokenizer *t, const char *data, size_t size, const Report *report);
 bool attn_begins_gguf(const char *data, size_t size);

@@ -58,15 +58,26 @@ Decoder *attn_new_decoder(attn_tokenizer *t, DecoderKind kind) {
     return &list[t->n_decoders++];
 }
 
+static int shown_size(const Token *token) { return token->size < 80 ? (int)token->size : 80; }
+
 bool attn_finish_vocabulary(Vocabulary *v, bool last_holds, const Report *report) {
     size_t twice = 0;
     if (attn_vocabulary_sort(v, last_holds, &twice)) return true;
     if (!twice) return attn_refuse_memory(report);
     const Token *token = &v->sorted[twice];
     int32_t a = token[-1].id, b = token->id;
-    int shown = token->size < 80 ? (int)token->size : 80;
-    return attn_refuse(report, "the token '%.*s' stands there twice, as %d and %d", shown, v->text.data + token->offset,
-                       a < b ? a : b, a < b ? b : a);
+    return attn_refuse(report, "the token '%.*s' stands there twice, as %d and %d", shown_size(token),
+                       v->text.data + token->offset, a < b ? a : b, a < b ? b : a);
+}
+
+bool attn_check_ids(const Vocabulary *v, const Report *report) {
+    for (size_t i = 0; i < v->count; i++) {
+        const Token *a = &v->sorted[i], *b = &v->sorted[v->by_id[a->id]];
+        if (a != b)
+            return attn_refuse(report, "the tokens '%.*s' and '%.*s' have the same id, %d", shown_size(a),
+                               v->text.data + a->offset, shown_size(b), v->text.data + b->offset, a->id);
+    }
+    return true;
 }
 
 void attn_find_byte_tokens(Model *model) {
@@ -109,37 +120,90 @@ bool attn_put_merge(Model *model, const char *left, size_t left_size, const char
 }
 
 bool attn_add_token(attn_tokenizer *t, const char *name, size_t size, AddedToken token, const Report *report) {
-    AddedToken *added = grown(t->added, t->n_added, sizeof *added);
-    if (!added) return attn_refuse_memory(report);
-    t->added = added;
-    added[t->n_added++] = token;
-    if (!attn_vocabulary_add(&t->added_names, name, size, token.id)) return attn_refuse_memory(report);
-    if (token.special && !attn_vocabulary_add(&t->special_names, name, size, token.id))
-        return attn_refuse_memory(report);
+    if (t->n_added == t->added_capacity) {
+        const size_t capacity = t->added_capacity ? 2 * t->added_capacity : 64;
+        AddedToken *added = realloc(t->added, capacity * sizeof *added);
+        if (!added) return attn_refuse_memory(report);
+        t->added = added;
+        t->added_capacity = capacity;
+    }
+    t->added[t->n_added] = token;
+    if (!attn_vocabulary_add(&t->added_names, name, size, (int32_t)t->n_added++)) return attn_refuse_memory(report);
+    if (token.special && !attn_vocabulary_add(&t->special_names, name, size, 0)) return attn_refuse_memory(report);
     return true;
 }
 
-/* Collects the texts of the added tokens in the sets `raw` and `normalized`. The texts of the latter are normalized
- * too, since they are searched in normalized text. */
+/* Gives the added tokens their ids, which are those of `tokenizers` and not those of the file: the id of the vocabulary
+ * or, for a new name, one more than the last, counted from the number of entries. Of tokens with one name, the last one
+ * holds, and of tokens with one id, too. */
+static bool number_added(attn_tokenizer *t) {
+    const Vocabulary *v = &t->model.vocabulary, *names = &t->added_names;
+    int32_t next = t->model.kind == MODEL_UNIGRAM ? v->size : (int32_t)v->count;
+    for (size_t i = 0; i < t->n_added; i++) t->added[i].id = -1;
+    for (size_t i = 0; i < t->n_added; i++) {
+        const Token *name = &names->sorted[names->by_id[i]];
+        AddedToken *last = &t->added[name->id];
+        if (last->id < 0) last->id = attn_vocabulary_find(v, names->text.data + name->offset, name->size);
+        if (last->id < 0) last->id = next++;
+        if (last->id > t->most_added_id) t->most_added_id = last->id;
+        last->shown_normal |= t->added[i].normalized;
+    }
+    const size_t size = (size_t)t->most_added_id + 1;
+    t->added_of_id = malloc((size + 1) * sizeof *t->added_of_id);
+    if (!t->added_of_id) return false;
+    memset(t->added_of_id, -1, (size + 1) * sizeof *t->added_of_id);
+    for (size_t i = 0; i < t->n_added; i++)
+        if (t->added[i].id >= 0) t->added_of_id[t->added[i].id] = (int32_t)i; /* only the last of equal names has one */
+    return true;
+}
+
+/* Puts the text of an added token into t->shown, and into the set of tokens that are searched in the same text: of a
+ * normalized token it is the normalized name. */
+static bool place_added(attn_tokenizer *t, int32_t index, Buffer *text, Buffer *scratch, const Report *report) {
+    AddedToken *token = &t->added[index];
+    size_t size = 0;
+    const char *name = attn_vocabulary_text(&t->added_names, index, &size);
+    text->size = 0;
+    attn_put_bytes(text, name, size);
+    int status = token->shown_normal ? attn_normalize(t->normalizers, t->n_normalizers, text, scratch) : 0;
+    if (status)
+        return attn_refuse(report, "the added token '%.*s': %s", (int)(size < 80 ? size : 80), name,
+                           attn_tokenizer_error_text(status));
+    token->shown = t->shown.size;
+    token->shown_size = text->size;
+    attn_put_bytes(&t->shown, text->data, text->size);
+    if (text->failed || t->shown.failed) return attn_refuse_memory(report);
+    AddedSet *set = token->normalized ? &t->normalized : &t->raw;
+    const char *searched = token->normalized ? text->data : name;
+    if (token->normalized) size = text->size;
+    if (token->unseen || size == 0) return true;
+    set->begins[(unsigned char)*searched] = true;
+    return attn_vocabulary_add(&set->texts, searched, size, index) || attn_refuse_memory(report);
+}
+
+static bool sort_set(attn_tokenizer *t, Vocabulary *texts, const Report *report) {
+    size_t twice = 0, sizes[2] = {0};
+    if (attn_vocabulary_sort(texts, false, &twice)) return true;
+    if (!twice) return attn_refuse_memory(report);
+    const char *names[2];
+    for (size_t i = 0; i < 2; i++) {
+        names[i] = attn_vocabulary_text(&t->added_names, texts->sorted[twice - i].id, &sizes[i]);
+        if (sizes[i] > 60) sizes[i] = 60;
+    }
+    return attn_refuse(report, "the added tokens '%.*s' and '%.*s' become the same text when they are normalized",
+                       (int)sizes[1], names[1], (int)sizes[0], names[0]);
+}
+
 bool attn_finish_added(attn_tokenizer *t, const Report *report) {
     Buffer text = {0}, scratch = {0};
-    bool fine = true;
-    for (size_t i = 0; i < t->n_added && fine; i++) {
-        const Token *name = &t->added_names.sorted[i]; /* not sorted yet: in the order of insertion */
-        AddedSet *set = t->added[i].normalized ? &t->normalized : &t->raw;
-        text.size = 0;
-        attn_put_bytes(&text, t->added_names.text.data + name->offset, name->size);
-        int status = t->added[i].normalized ? attn_normalize(t->normalizers, t->n_normalizers, &text, &scratch) : 0;
-        if (status) fine = attn_refuse(report, "%s", attn_tokenizer_error_text(status));
-        if (!fine || text.size == 0) continue;
-        set->begins[(unsigned char)text.data[0]] = true;
-        if (!attn_vocabulary_add(&set->texts, text.data, text.size, (int32_t)i)) fine = attn_refuse_memory(report);
-    }
+    bool fine = attn_finish_vocabulary(&t->added_names, true, report) &&
+                attn_finish_vocabulary(&t->special_names, true, report) &&
+                (number_added(t) || attn_refuse_memory(report));
+    for (int32_t id = 0; fine && id <= t->most_added_id; id++)
+        if (t->added_of_id[id] >= 0) fine = place_added(t, t->added_of_id[id], &text, &scratch, report);
     attn_buffer_free(&text);
     attn_buffer_free(&scratch);
-    Vocabulary *const all[] = {&t->added_names, &t->special_names, &t->raw.texts, &t->normalized.texts};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) fine = fine && attn_finish_vocabulary(all[i], false, report);
-    return fine;
+    return fine && sort_set(t, &t->raw.texts, report) && sort_set(t, &t->normalized.texts, report);
 }
 
 /* ------------------------------------------------------------------------------------- kinds of models */
@@ -153,7 +217,7 @@ bool attn_finish_bert(attn_tokenizer *t, bool lower, bool strip_accents, const R
     for (int i = 0; i < 5; i++) {
         int32_t id = attn_vocabulary_find(&model->vocabulary, SPECIAL[i], strlen(SPECIAL[i]));
         if (id < 0 && i < 3) return attn_refuse(report, "no token %s", SPECIAL[i]);
-        AddedToken token = {.special = true, .id = id};
+        AddedToken token = {.special = true};
         if (id >= 0 && !attn_add_token(t, SPECIAL[i], strlen(SPECIAL[i]), token, report)) return false;
     }
     Normalizer *bert = attn_new_normalizer(t, NORMALIZE_BERT);

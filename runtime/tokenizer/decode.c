@@ -216,12 +216,19 @@ static Rewrite *const REWRITES[] = {
     [DECODE_REPLACE] = decode_replace, [DECODE_SUFFIX] = decode_suffix,
 };
 
+/* What an id is decoded to before the decoders, or NULL. */
+static const char *name_of(const attn_tokenizer *t, int32_t id, size_t *size) {
+    const int32_t index = id >= 0 && id <= t->most_added_id ? t->added_of_id[id] : -1;
+    if (index < 0) return attn_vocabulary_text(&t->model.vocabulary, id, size);
+    *size = t->added[index].shown_size;
+    return *size ? t->shown.data + t->added[index].shown : "";
+}
+
 /* Appends the names of the ids that are not special. */
 static void put_names(const attn_tokenizer *t, const int32_t *ids, int count, Pieces *to) {
     for (int i = 0; i < count; i++) {
         size_t size = 0, begin = to->text.size;
-        const char *name = attn_vocabulary_text(&t->added_names, ids[i], &size);
-        if (!name) name = attn_vocabulary_text(&t->model.vocabulary, ids[i], &size);
+        const char *name = name_of(t, ids[i], &size);
         /* by name, not by id, as `tokenizers` does */
         if (!name || attn_vocabulary_find(&t->special_names, name, size) >= 0) continue;
         attn_put_bytes(&to->text, name, size);

@@ -47,22 +47,23 @@ static void encode_segment(Encoding *e, const char *text, size_t size, bool is_f
         first = e->normal.size;
     }
     if (!normalize_text(e, text, size)) return;
-    size_t at = 0, index, begin, end;
     const char *normal = e->normal.data;
-    while (attn_added_find(e->t, &e->t->normalized, normal, e->normal.size, at, &index, &begin, &end)) {
+    AddedSearch search = {.text = normal, .size = e->normal.size};
+    size_t at = 0, begin;
+    const AddedSet *set = &e->t->normalized;
+    for (const AddedToken *token; (token = attn_added_next(e->t, set, &search, &begin)); at = search.done) {
         encode_words(e, normal + at, begin - at, first > at ? first - at : 0);
-        attn_put_id(&e->ids, e->t->added[index].id);
-        at = end;
+        attn_put_id(&e->ids, token->id);
     }
     encode_words(e, normal + at, e->normal.size - at, first > at ? first - at : 0);
 }
 
 static void encode_text(Encoding *e, const char *text, size_t size) {
-    size_t at = 0, index, begin, end;
-    while (attn_added_find(e->t, &e->t->raw, text, size, at, &index, &begin, &end)) {
+    AddedSearch search = {.text = text, .size = size};
+    size_t at = 0, begin;
+    for (const AddedToken *token; (token = attn_added_next(e->t, &e->t->raw, &search, &begin)); at = search.done) {
         encode_segment(e, text + at, begin - at, at == 0);
-        attn_put_id(&e->ids, e->t->added[index].id);
-        at = end;
+        attn_put_id(&e->ids, token->id);
     }
     encode_segment(e, text + at, size - at, at == 0);
 }

@@ -91,9 +91,7 @@ static bool read_llama2c(attn_tokenizer *t, const char *data, size_t size, const
     for (int32_t id = LLAMA_BOS; id <= LLAMA_EOS; id++) { /* special in decoding; never found in a text */
         size_t length = 0;
         const char *name = attn_vocabulary_text(&model->vocabulary, id, &length);
-        if (!attn_vocabulary_add(&t->added_names, name, length, id) ||
-            !attn_vocabulary_add(&t->special_names, name, length, id))
-            return attn_refuse_memory(report);
+        if (!attn_add_token(t, name, length, (AddedToken){.special = true, .unseen = true}, report)) return false;
     }
     return attn_finish_added(t, report);
 }
@@ -149,7 +147,7 @@ static attn_tokenizer *make(const char *path, const Buffer *bytes, const Report 
         return NULL;
     }
     attn_unicode_initialize();
-    t->model.unknown = -1;
+    t->model.unknown = t->most_added_id = -1;
     memset(t->model.byte_ids, -1, sizeof t->model.byte_ids);
     Buffer file = {0};
     bool fine = path ? read_file(path, &file, report) && read_any(t, &file, report) : read_any(t, bytes, report);
@@ -196,18 +194,19 @@ void attn_tokenizer_free(attn_tokenizer *t) {
     Vocabulary *const all[] = {&t->model.vocabulary, &t->added_names, &t->special_names, &t->raw.texts,
                                &t->normalized.texts};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) attn_vocabulary_free(all[i]);
-    void *const rest[] = {t->normalizers, t->splitters, t->decoders, t->added, t->before, t->after, t->pair,
-                          t->model.prefix.data, t->model.suffix.data, t->model.merges, t->model.scores};
+    void *const rest[] = {t->normalizers, t->splitters, t->decoders, t->added, t->added_of_id, t->shown.data, t->before,
+                          t->after, t->pair, t->model.prefix.data, t->model.suffix.data, t->model.merges,
+                          t->model.scores};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) free(rest[i]);
     free(t);
 }
 
 int32_t attn_tokenizer_size(const attn_tokenizer *t) {
-    int32_t model = t->model.vocabulary.size, added = t->added_names.size;
+    int32_t model = t->model.vocabulary.size, added = t->most_added_id + 1;
     return model > added ? model : added;
 }
 
 int32_t attn_tokenizer_id(const attn_tokenizer *t, const char *name) {
-    int32_t id = attn_vocabulary_find(&t->added_names, name, strlen(name));
-    return id >= 0 ? id : attn_vocabulary_find(&t->model.vocabulary, name, strlen(name));
+    const int32_t index = attn_vocabulary_find(&t->added_names, name, strlen(name));
+    return index >= 0 ? t->added[index].id : attn_vocabulary_find(&t->model.vocabulary, name, strlen(name));
 }

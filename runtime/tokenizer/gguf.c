@@ -180,7 +180,7 @@ static bool add_special_tokens(attn_tokenizer *t, const Keys *keys, const Report
         const bool special = kind == KIND_CONTROL || kind == KIND_UNKNOWN;
         size_t size = 0;
         const char *text = attn_vocabulary_text(&t->model.vocabulary, id, &size);
-        AddedToken token = {.special = special, .right = strips, .id = id};
+        AddedToken token = {.special = special, .right = strips};
         for (int i = 0; i < 3; i++) token.right &= size != strlen(bare[i]) || memcmp(text, bare[i], size) != 0;
         if ((special || kind == KIND_OWN) && size && !attn_add_token(t, text, size, token, report)) return false;
     }

@@ -403,14 +403,13 @@ static bool read_added(attn_tokenizer *t, const cJSON *list, const Report *repor
     const cJSON *item;
     cJSON_ArrayForEach(item, list) {
         const char *content = attn_text_of(item, "content");
-        int64_t id;
+        int64_t id; /* checked, and not used: attn_finish_added gives the tokens their ids */
         if (!content || !*content || !attn_integer_of(attn_member(item, "id"), 0, MOST_ID - 1, &id))
             return attn_refuse(report, "an added token without 'content' or 'id'");
         AddedToken token = {.special = attn_flag_of(item, "special", false),
                             .single_word = attn_flag_of(item, "single_word", false),
                             .left = attn_flag_of(item, "lstrip", false),
-                            .right = attn_flag_of(item, "rstrip", false),
-                            .id = (int32_t)id};
+                            .right = attn_flag_of(item, "rstrip", false)};
         token.normalized = attn_flag_of(item, "normalized", !token.special);
         if (!attn_add_token(t, content, strlen(content), token, report)) return false;
     }

@@ -14,7 +14,7 @@ static bool read_vocabulary(Vocabulary *v, const cJSON *vocab, const Report *rep
             return attn_refuse(report, "the token '%.40s' has no id", item->string);
         if (!attn_vocabulary_add(v, item->string, strlen(item->string), (int32_t)id)) return attn_refuse_memory(report);
     }
-    return attn_finish_vocabulary(v, false, report);
+    return attn_finish_vocabulary(v, false, report) && attn_check_ids(v, report);
 }
 
 static bool read_unknown(Model *model, const cJSON *node, bool needed, const Report *report) {

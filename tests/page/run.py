@@ -170,6 +170,18 @@ class Pages:
                    for line in self.tokenized(folder, texts, str(case["capacity"]))]
             assert got == case["answers"], "%s of %d" % (case["name"], case["capacity"])
 
+    def test_added_tokens(self):
+        need("clang", "wasm-ld")
+        with open(os.path.join(ROOT, "tests/tokenizers/added.json"), encoding="utf-8") as file:
+            added = json.load(file)
+        texts, folder = [text.encode() for text in added["texts"]], None
+        for case in in_turn(added["cases"], 4):
+            path = self.path("tokenizer.json", json.dumps(case["tokenizer"]))
+            folder = folder or self.tokenizer_page(path)
+            shutil.copy(path, folder)  # none of these has a regular expression
+            for text, mine, wanted in zip(texts, self.tokenized(folder, texts), case["answers"], strict=True):
+                assert wanted in (None, "%08x" % zlib.crc32(mine.encode())), "%s: %r: %s" % (case["name"], text, mine)
+
     def test_regular_expressions(self):
         """Those of published files and others, against the tokenizer of the runtime."""
         need("clang", "wasm-ld", "cc")

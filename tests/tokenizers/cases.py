@@ -4,6 +4,7 @@
     cases.py --fixtures         writes fixtures/*.json, small tokenizers of every kind, anew: their ids change
     cases.py --answers          writes fixtures/*.crc: what `tokenizers` answers for the texts of lines.py
     cases.py --pairs            writes pairs.json: what `tokenizers` answers for pairs of texts
+    cases.py --added            writes added.json: what `tokenizers` answers with added tokens of all kinds
     cases.py --pieces           writes pieces.json: what `sentencepiece` answers for the Unigram of gguf_twins.py
     cases.py --compare ENCODE TOKENIZER [--count N] [--seed S]
                                 both on further texts: prints the first that differ; ENCODE is built of encode.c
@@ -417,6 +418,84 @@ def write_pairs():
         json.dump({"texts": texts, "cases": cases}, file)
 
 
+def bare_tokenizers():
+    """(name, tokenizer without added tokens), of few tokens."""
+    alphabet = {char: i for i, char in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    steps = {"plain": None, "lower": normalizers.Lowercase(), "nfd": normalizers.NFD(), "strip": normalizers.Strip(),
+             "spaces": normalizers.Replace("  ", " "), "bytes": normalizers.ByteLevel()}
+    for name, step in steps.items():
+        tokenizer = Tokenizer(models.BPE({**alphabet, "he": 256, "hey": 257}, [("h", "e"), ("he", "y")]))
+        if step:
+            tokenizer.normalizer = step
+        if name != "bytes":
+            tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        yield name, tokenizer
+    pieces = ["<unk>", "\u2581", "a", "b", "e", "x", "m", "<", ">", "\n", "\u2581a", "ab", "\u2581x"]
+    tokenizer = Tokenizer(models.BPE({piece: i for i, piece in enumerate(pieces)}, [
+        ("\u2581", "a"), ("a", "b"), ("\u2581", "x")], unk_token="<unk>", fuse_unk=True))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    yield "llama2", tokenizer
+    tokenizer = Tokenizer(models.Unigram([(piece, -float(len(piece))) for piece in pieces], 0, False))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
+    yield "t5", tokenizer
+    tokenizer = Tokenizer(models.WordPiece({piece: 2 * i for i, piece in enumerate([*pieces, "##b", "tok"])},
+                                           unk_token="<unk>"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    yield "bert", tokenizer
+
+
+ADDED = [" ", "  ", "\n", "\n\n", "\t ", " x", "x ", "ab", "AB", "\xc9", "\xe9", "e", "<m>", "<m>x", "<U>", "tok",
+         "a b", "_", "\u3000", "\u4e2d", "a", "<unk>", "Hey"]
+PARTS = [*ADDED, *" \n<>abexmh", "  \n", "hey", "\U0001f642", "<u>", "e\u0301", "-"]
+
+
+def tokens_of(draw):
+    """Added tokens of a file. The ids and the order are not those that `tokenizers` gives them."""
+    tokens = []
+    for i in range(1 + draw.below(9)):
+        names = ("single_word", "lstrip", "rstrip", "normalized", "special")
+        tokens.append({"id": draw.one([i, 300 - i, 1000]), "content": draw.one(ADDED),
+                       **{name: draw.below(3) == 0 for name in names}})
+    return tokens
+
+
+def answer_or_none(tokenizer, text):
+    try:
+        return "%08x" % zlib.crc32(answer(tokenizer, [], text.encode()).encode())
+    except BaseException as error:  # of two tokens that strip the same white space: the library panics
+        if type(error).__name__ != "PanicException":
+            raise
+        return None
+
+
+def agree(data):
+    """Whether `tokenizers` gives no two tokens the same normalized text, of which it picks one at random, and none an
+    empty text, which it may look for without end."""
+    tokenizer = Tokenizer.from_str(json.dumps(data))
+    normal = [tokenizer.normalizer.normalize_str(token.content) if tokenizer.normalizer else token.content
+              for token in tokenizer.get_added_tokens_decoder().values() if token.normalized]
+    return len(set(normal)) == len(normal) and "" not in normal
+
+
+def write_added():
+    draw, cases = lines.Draw(46), []
+    texts = ["".join(draw.one(PARTS) for _ in range(draw.below(14))) for _ in range(160)]
+    for turn in range(10):
+        for name, tokenizer in bare_tokenizers():
+            data = {**json.loads(tokenizer.to_str()), "added_tokens": tokens_of(draw)}
+            if not agree(data):
+                continue
+            whole = Tokenizer.from_str(json.dumps(data))
+            cases.append({"name": "%s %d" % (name, turn), "tokenizer": data,
+                          "answers": [answer_or_none(whole, text) for text in texts]})
+    with open(os.path.join(HERE, "added.json"), "w", encoding="utf-8") as file:
+        json.dump({"texts": texts, "cases": cases}, file)
+
+
 def sentencepieces(tidy):
     """The ids of a text by the pieces, scores and table of gguf_twins.unigram. A text is cut at the names of tokens
     that are no pieces before sentencepiece reads it."""
@@ -457,6 +536,7 @@ def main():
     parser.add_argument("--fixtures", action="store_true")
     parser.add_argument("--answers", action="store_true")
     parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--added", action="store_true")
     parser.add_argument("--pieces", action="store_true")
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--compare", nargs=2, metavar=("ENCODE", "TOKENIZER"))
@@ -469,6 +549,8 @@ def main():
         write_answers()
     if options.pairs:
         write_pairs()
+    if options.added:
+        write_added()
     if options.pieces:
         write_pieces()
     if options.tables:

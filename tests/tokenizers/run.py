@@ -368,22 +368,47 @@ class Tokenizers:
         answers = self.answers(self.fast, self.path("evil.json", content), [b"a" * 100 + b"b"])
         assert answers == ["the tokenizer's regular expression takes too long for this text\t"], answers
 
+    def test_added_tokens_of_all_kinds(self):
+        """The ids and texts of `tokenizers`, for random added tokens (cases.py --added)."""
+        with open(os.path.join(HERE, "added.json"), encoding="utf-8") as file:
+            added = json.load(file)
+        assert len(added["cases"]) > 80
+        for case in added["cases"]:
+            path = self.path("added_of.json", json.dumps(case["tokenizer"]))
+            got = self.answers(self.checked, path, [text.encode() for text in added["texts"]])
+            for text, mine, wanted in zip(added["texts"], got, case["answers"], strict=True):
+                assert wanted in (None, crc_of([mine])), "%s: %r: %s" % (case["name"], text, mine)
+
+    def test_ids_of_added_tokens(self):
+        """Those of the vocabulary, or one more than the last; two names of one id, or one text of two, are refused."""
+        vocab = {"a": 0, "b": 1, "c": 5}
+        whole = {"model": {"type": "WordLevel", "vocab": vocab, "unk_token": "a"}, "added_tokens": [
+            {"content": name, "id": i, "normalized": True} for name, i in (("X", 9), ("Y", 4), ("b", 7), ("X", 8))]}
+        path = self.path("ids.json", json.dumps(whole))
+        assert self.answers(self.checked, path, [b"XYbX"]) == ["3 4 1 3\t" + b"X Y b X".hex()]
+        self.refused("the tokens 'c' and 'd' have the same id, 5", json.dumps({
+            **whole, "model": {**whole["model"], "vocab": {**vocab, "d": 5}}}))
+        self.refused("the added tokens 'X' and 'x' become the same text", json.dumps({
+            **whole, "normalizer": {"type": "Lowercase"},
+            "added_tokens": [{"content": name, "id": 3} for name in "Xx"]}))
+
     def test_added_tokens(self):
         """Where `lstrip`, `rstrip`, `single_word` and `normalized` hold, and which of two beginnings is the longer."""
         data = read_fixture("bert_uncased.json")
         more = [("[A]", {"lstrip": True}), ("[AB]", {"rstrip": True}), ("mix", {"single_word": True}),
                 ("ÀB", {"normalized": True, "special": False})]
+        new = len(data["model"]["vocab"])
         for i, (content, how) in enumerate(more):
-            data["added_tokens"].append({"id": 2000 + i, "content": content, "single_word": False, "lstrip": False,
+            data["added_tokens"].append({"id": new + i, "content": content, "single_word": False, "lstrip": False,
                                          "rstrip": False, "normalized": False, "special": True, **how})
         path = self.path("added.json", json.dumps(data))
         x = self.ids(path, b"x")[1:-1]
-        for text, expected in (("x  [A]x", x + [2000] + x), ("[AB]  x", [2001] + x), ("[A][AB]", [2000, 2001]),
-                               ("x mix x", x + [2002] + x), ("mix", [2002]), ("xàbx", x + [2003] + x),
-                               ("AB", [2003])):
+        for text, expected in (("x  [A]x", x + [new] + x), ("[AB]  x", [new + 1] + x), ("[A][AB]", [new, new + 1]),
+                               ("x mix x", x + [new + 2] + x), ("mix", [new + 2]), ("xàbx", x + [new + 3] + x),
+                               ("AB", [new + 3])):
             got = self.ids(path, text.encode())
             assert got == [2] + expected + [3], "%r: %s, not %s" % (text, got, expected)
-        assert 2002 not in self.ids(path, b"mixx") + self.ids(path, b"_mix"), "a part of a word"
+        assert new + 2 not in self.ids(path, b"mixx") + self.ids(path, b"_mix"), "a part of a word"
 
 
 if __name__ == "__main__":
