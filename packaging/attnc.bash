@@ -19,6 +19,7 @@ _attnc() {
         mapfile -t COMPREPLY < <(compgen -P "$earlier" -W "$targets" -- "${word##*,}")
         ;;
     --unroll) mapfile -t COMPREPLY < <(compgen -W "auto full loops" -- "$word") ;;
+    --early-stopping) mapfile -t COMPREPLY < <(compgen -W "exact full heuristic never" -- "$word") ;;
     --length-form) mapfile -t COMPREPLY < <(compgen -W "gnmt power" -- "$word") ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$word") ;;
     --measure) mapfile -t COMPREPLY < <(compgen -W "cos kl rel" -- "$word") ;;

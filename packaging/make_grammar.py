@@ -165,6 +165,16 @@ def weights_items():
     ] + include("unknown")
 
 
+def generation_items():
+    rows = re.findall(r"^GENERATION\((\w+), (\w+)", read("generation.def"), re.M)
+    words = sum((re.findall(r'"(\w+)"', line) for line in re.findall(
+        r"^const char \*const (?:length_forms|early_stoppings)\[\] = (.*);$", read("generation.c"), re.M)), [])
+    return include("comment", "comma") + [
+        region(any_of(name for name, _ in rows), ITEM_END,
+               [scoped(any_of(words), "constant.language.option")] + include("expression"),
+               _0="support.type.property-name")] + include("unknown")
+
+
 def grammar():
     blocks, settings, options = read_rows(with_tables(read("settings.def")))
     front_end = "".join(read(name) for name in sorted(os.listdir(MODEL)) if name.endswith(".c"))
@@ -178,7 +188,8 @@ def grammar():
         inside = ["block_" + inner for inner in blocks if block in blocks[inner]]
         inside += ["setting_" + name for name, (where, _) in settings.items() if block in places(where, blocks)]
         items = include("comment", "comma", "let", *inside, "unknown")
-        repository["block_" + block] = block_rule(block, weights_items() if block == "weights" else items)
+        special = {"weights": weights_items, "generation": generation_items}.get(block)
+        repository["block_" + block] = block_rule(block, special() if special else items)
     top = ["block_" + block for block in blocks if "file" in blocks[block]]
     return {
         "comment": "Written by packaging/make_grammar.py from compiler/model/settings.def",

@@ -102,6 +102,17 @@ static void read_bad_words(const Reader *r, const cJSON *words) {
     }
 }
 
+/* Tokens that are forced and all forbidden leave no token to choose; transformers refuses such a file, too. */
+static void check_forced(const Reader *r, const char *key, const TokenList *forced) {
+    const TokenList *suppressed = &r->out->suppress;
+    int64_t both = 0;
+    for (int64_t i = 0; i < forced->count; i++)
+        for (int64_t j = 0, met = 0; j < suppressed->count && !met; j++)
+            both += met = forced->ids[i] == suppressed->ids[j];
+    if (both && both == forced->count)
+        fail("%s: `%s` and `suppress_tokens` both have the token %lld", r->path, key, (long long)forced->ids[0]);
+}
+
 static void read_tokens(const Reader *r) {
     const struct {
         const char *key;
@@ -114,6 +125,8 @@ static void read_tokens(const Reader *r) {
         const cJSON *item = value_of(r, lists[i].key);
         if (item) *lists[i].list = tokens_of(r, lists[i].key, item);
     }
+    check_forced(r, "forced_bos_token_id", &r->out->force_first);
+    check_forced(r, "forced_eos_token_id", &r->out->force_last);
     const cJSON *words = value_of(r, "bad_words_ids");
     if (words) read_bad_words(r, words);
 }
@@ -142,6 +155,12 @@ static bool flag_of(const Reader *r, const char *key) {
     return cJSON_IsTrue(item);
 }
 
+static void check_order(const Reader *r, const char *least_key, int64_t least, const char *most_key, int64_t most) {
+    if (most && least > most)
+        fail("%s: `%s` is %lld, more than `%s`, which is %lld", r->path, least_key, (long long)least, most_key,
+             (long long)most);
+}
+
 static void read_lengths(const Reader *r) {
     Generation *g = r->out;
     const struct {
@@ -152,8 +171,8 @@ static void read_lengths(const Reader *r) {
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) *counts[i].number = count_of(r, counts[i].key);
     if (g->min_new) g->min_length = 0; /* as in transformers, the number of new tokens takes precedence */
     if (g->max_new) g->max_length = 0;
-    if ((g->max_new && g->min_new > g->max_new) || (g->max_length && g->min_length > g->max_length))
-        fail("%s: the least length is more than the greatest one", r->path);
+    check_order(r, "min_new_tokens", g->min_new, "max_new_tokens", g->max_new);
+    check_order(r, "min_length", g->min_length, "max_length", g->max_length);
     g->repetition_penalty = number_of(r, "repetition_penalty", 1e-3, 1e3, 1);
 }
 

@@ -35,6 +35,15 @@ model others {
 }
 """
 
+# Two blocks `generation`, since beams exclude sampling.
+GENERATION_SPECS = ["model m {\nd_model 8, vocab 11\ndecoder { seq <= 8, layers 1 { attention self { heads 2 } } }\n"
+                    "head logits\ngeneration {\n%s\n}\n}\n" % items for items in (
+                        "sample, temperature 2, top_k 3, top_p 0.5, min_p 0.1, repetition_penalty 1.2\n"
+                        "no_repeat_ngram 3, min_length 1, max_length 9, bad_word 1 2, bad_word 3, length_form gnmt",
+                        "beams 2, length_penalty 0.5, length_form power, early_stopping exact\nmin_new 1, max_new 2\n"
+                        "suppress 3, suppress_first 4, force_first 5, force_last 6",
+                        "early_stopping full", "early_stopping heuristic", "early_stopping never")]
+
 # Text in `model { decoder { layers 1 { attention self { … } ffn { … } } } }`, and the words of it that stay plain.
 WRONG = [("attention", "nrom layernorm eps 1", "nrom layernorm eps"), ("attention", "norm layernrom", "layernrom"),
          ("attention", "norm gelu", "gelu"), ("attention", "d_ff 3", "d_ff"), ("attention", "heads = 3", ""),
@@ -56,6 +65,15 @@ def table():
     rows = [(kind, re.findall(r'"(.*?)"', rest))
             for kind, rest in re.findall(r'([BSOC]) ((?:"[^"]*" ?)+)', done.stdout)]
     return [[tuple(strings) for kind, strings in rows if kind == wanted] for wanted in "BSOC"]
+
+
+def generation_words():
+    """The items of generation.def, and the words of generation.c that stand behind two of them."""
+    with open(os.path.join(ROOT, "compiler/model/generation.def"), encoding="utf-8") as file:
+        items = set(re.findall(r"^GENERATION\((\w+)", file.read(), re.M))
+    with open(os.path.join(ROOT, "compiler/model/generation.c"), encoding="utf-8") as file:
+        lists = re.findall(r"^const char \*const \w+\[\] = \{(.*), NULL\};", file.read(), re.M)
+    return items | set(re.findall(r"\w+", " ".join(lists)))
 
 
 def nested(block, text):
@@ -91,7 +109,7 @@ class Grammar:
 
     def test_words(self):
         known = {row[0] for row in self.blocks + self.settings + self.choices}
-        known |= {word for _, word in self.options if word}
+        known |= {word for _, word in self.options if word} | generation_words()
         found, rules = set(), [self.textmate.grammar]
         while rules:
             rule = rules.pop()
@@ -120,7 +138,7 @@ class Grammar:
         """A setting has a color in a block exactly where attnc takes it there."""
         path, wrong = os.path.join(self.folder, "place.attn"), []
         for (block,) in self.blocks:
-            if block == "weights":
+            if block in ("weights", "generation"):  # whose items are no settings
                 continue
             for (setting,) in self.settings:
                 with open(path, "w", encoding="utf-8") as file:
@@ -167,6 +185,16 @@ class Grammar:
         attnc("explain", path, status=0)
         words = self.check("others.attn", OTHERS_SPEC)
         assert set(OTHERS) <= words, "not in the spec: %s" % (set(OTHERS) - words)
+
+    def test_generation(self):
+        words = set()
+        for number, spec in enumerate(GENERATION_SPECS):
+            path = os.path.join(self.folder, "generation.attn")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(spec)
+            attnc("explain", path, status=0)
+            words |= self.check("generation %d" % number, spec)
+        assert generation_words() <= words, "not in the specs: %s" % (generation_words() - words)
 
     def test_wrong_words(self):
         for block, text, plain in WRONG:

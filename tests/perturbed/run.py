@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Variations of saved models (tests/perturbed/BASE.zip, made by make.py): each is imported and interpreted, and its
 outputs are those of Hugging Face transformers within 5e-5, or the import refuses it with the reason that refused.json
-holds, or, of `foreign_KEY`, because it does not know KEY. An output that a note of the import names as left out is
+holds, or, of `foreign_KEY`, because it does not know KEY. Searches are in searches.py. An output that a note of the import names as left out is
 excused. A tenth of the variations has its turn with each commit; ATTNC_LONG=1 tries all. Words are
 beginnings of names to try alone; --refused writes refused.json anew."""
 import json
@@ -16,11 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from lib import npy  # noqa: E402
 from lib.attnc import LONG, attnc  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.turns import turn  # noqa: E402
+from searches import Search, searches  # noqa: E402
 
 REFUSED = os.path.join(HERE, "refused.json")
 TOLERANCE, TURNS = 5e-5, 10
@@ -114,6 +115,8 @@ def variations():
 
 def judged(variation, refused):
     """What is wrong, or None: a refusal is right if it is a known one, with its reason."""
+    if isinstance(variation, Search):
+        return variation.check()
     problem, reason = variation.check()
     known = refused.get(variation.name)
     if problem is None and reason != known:
@@ -136,7 +139,7 @@ def write_refused(found, refused):
 
 
 def main():
-    found = list(variations())
+    found = list(variations()) + ([] if "--refused" in sys.argv else list(searches()))
     words = [w for w in sys.argv[1:] if not w.startswith("-")]
     if words:
         found = [v for v in found if any(v.name.startswith(w) for w in words)]
