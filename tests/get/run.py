@@ -216,8 +216,33 @@ class Get:
     def test_translates(self):
         for name, model, forced in (("translates", "marian_odd", None), ("forces", "m2m_100_odd", 9)):
             self.get(self.folder(name, model, forced_bos_token_id=forced))
-            ids = self.generated(9, [3] + [forced] * (forced is not None), around(4, 6, 8))[1 + (forced is not None):]
+            ids = self.generated(9, [3], around(4, 6, 8))[1:]
+            assert forced in (None, ids[0]), ids
             assert self.lines("--max-new", "9", "w4 w6 w8") == [" ".join("w%d" % i for i in ids)]
+
+    def test_searches(self):
+        """The program has the search of generation_config.json: beams, penalties, ends, lengths, sampling."""
+        for name, model, rules in (
+                ("beams", "marian_odd", {"eos_token_id": 2, "num_beams": 3, "length_penalty": 1.5, "max_length": 12,
+                                         "early_stopping": True, "no_repeat_ngram_size": 2}),
+                ("rules", "llama_odd", {"eos_token_id": [2, 30], "repetition_penalty": 1.4, "suppress_tokens": [4, 8],
+                                        "max_new_tokens": 8, "bad_words_ids": [[9], [3, 7]]}),
+                ("draws", "llama_odd", {"do_sample": True, "temperature": 1.5, "top_k": 9, "max_new_tokens": 8})):
+            folder = self.folder(name, model, PLAIN if model == "llama_odd" else TOKENIZER, bos_token_id=None)
+            with open(os.path.join(folder, "generation_config.json"), "w", encoding="utf-8") as file:
+                json.dump(rules, file)
+            self.get(folder)
+            if model == "marian_odd":
+                npy.write(self.path("source.npy"), around(4, 6, 8))
+                words, given = ["--in", "source=" + self.path("source.npy")], "w4 w6 w8"
+            else:
+                npy.write(self.path("ids.npy"), [3, 5])
+                words, given = ["--in", "tokens=" + self.path("ids.npy")], "w3 w5"
+            attnc("generate", self.spec, "--weights", self.weights, *words, "--out", "tokens=" + self.path("new.npy"),
+                  "--engine", "interp", status=0)
+            ids = list(npy.read(self.path("new.npy"))[-1])[model == "marian_odd":]
+            shown = " ".join("w%d" % i for i in ids if i not in (START, END))
+            assert self.lines(given) == [shown], (name, self.lines(given), shown)
 
     def listens(self, name, **changes):
         """The program of a model of tests/parity/sounds with these keys of generation_config.json."""
@@ -292,9 +317,9 @@ class Get:
 
     def test_refuses_speech(self):
         for name, key, value, words in (
-                ("range", "suppress_tokens", [3, 99], "`suppress_tokens` has 99, which is no token of the decoder"),
-                ("list", "begin_suppress_tokens", "all", "`begin_suppress_tokens` is no list of tokens"),
-                ("word", "suppress_tokens", ["a"], "`suppress_tokens` has a value, which is no token"),
+                ("range", "suppress_tokens", [3, 99], "`suppress_tokens` has the token 99, which is outside the"),
+                ("list", "begin_suppress_tokens", "all", "`begin_suppress_tokens` is \"all\"; the id of a token"),
+                ("word", "suppress_tokens", ["a"], "`suppress_tokens` is \"a\"; the id of a token"),
                 ("code", "lang_to_id", {"en": 32}, "the name `en`, which is not of the form <|code|>"),
                 ("time", "no_timestamps_token_id", -3, "`no_timestamps_token_id` has -3, which is no token")):
             folder = self.path("speech_" + name)
@@ -430,7 +455,7 @@ class Get:
         assert "`do_lower_case` is false" in self.get(cased, status=1)
         assert "names none of the 3 classes" in self.get(self.folder(
             "labelled", "bert_classifier", id2label={"0": "a", "1": "b", "7": "c"}), status=1)
-        assert "no token of the decoder" in self.get(self.folder(
+        assert "`forced_bos_token_id` has the token 99, which is outside the vocabulary" in self.get(self.folder(
             "forced", "m2m_100_odd", forced_bos_token_id=99), status=1)
         assert "has no tokenizer" in self.get(self.gguf("mute", {"tokenizer.ggml.model": None})[0], status=1)
         for words in (["--name", "main"], ["--name", "tokenizer"], ["--name", "2"], ["--precision", "int3"]):
