@@ -446,7 +446,7 @@ const char *attn_generate_status_text(int status) {
     case ATTN_GENERATE_BAD_TOKEN: return "a token is outside the vocabulary";
     case ATTN_GENERATE_SHORT_MEMORY: return "the memory is too small";
     case ATTN_GENERATE_MODEL: return "the model failed";
-    case ATTN_GENERATE_NO_TOKEN: return "no token can be chosen: every logit is NaN or minus infinity, or may not end";
+    case ATTN_GENERATE_NO_TOKEN: return "no token can be chosen: each is forbidden, or its logit NaN or minus infinity";
     case ATTN_GENERATE_STOPPED: return "stopped by on_token";
     default: return "unknown status";
     }

@@ -1,18 +1,19 @@
 /* Search over next-token logits: greedy search, sampling, beam search, streaming. C11 and C++17; compile
- * attn_generate.c, attn_rules.c and attn_sample.c, which need only the memory functions of libc. A model is a set of callbacks,
- * attn_model; ATTN_MODEL_OF defines them for code that attnc generated.
+ * attn_generate.c, attn_rules.c and attn_sample.c, which need only the memory functions of libc. A model is a set of
+ * callbacks, attn_model; ATTN_MODEL_OF defines them for code that attnc generated.
  *
  * The same logits, options and seed give the same tokens on every machine: exp, log and the random generator are part
- * of these files, arithmetic is in double, and sums are added in an order that does not depend on the vector width.
+ * of these files, every operation is rounded by itself, and sums are added in double in an order that does not depend
+ * on the vector width.
  *
  * A search passes over each row of logits once, block by block. Beam search passes a second time, comparing only, where
- * a rule changes the row. With top_p and without top_k, a second pass that only
- * compares follows when the nucleus is larger than the tokens that were kept (256; for a small vocabulary one 16th of
- * it, but at least 32). A top_k above 1024 sorts the whole row.
+ * a rule changes the row. With top_p and without top_k, a second pass that only compares follows when the nucleus is
+ * larger than the tokens that were kept (256; for a small vocabulary one 16th of it, but at least 32); with min_p alone
+ * it always follows. A top_k above 1024 sorts the whole row.
  *
- * A logit that is NaN or minus infinity has probability 0 in every search, unless its token is forced; a row with no
- * other logit ends the search with ATTN_GENERATE_NO_TOKEN, also when the rules forbid all the others (transformers takes
- * token 0 there). A logit of plus infinity takes all the probability; several share it equally. */
+ * A logit that is NaN or minus infinity has probability 0 in every search, unless its token is forced. A row with no
+ * other logit that the rules allow ends the search with ATTN_GENERATE_NO_TOKEN. A logit of plus infinity takes all the
+ * probability; several share it equally. */
 #ifndef ATTN_GENERATE_H
 #define ATTN_GENERATE_H
 
@@ -78,8 +79,9 @@ enum {
  *
  * Sampling (temperature > 0) divides the logits by the temperature and keeps the top_k largest (Fan et al. 2018); among
  * equal logits, those with the lowest ids. It takes the softmax of these and keeps the nucleus, the smallest set of
- * most probable tokens whose probabilities sum to at least top_p (Holtzman et al. 2020, section 3.1), never empty. It
- * draws one token from the nucleus, weighted; the cumulative sum runs by rank, or by id when neither top_k nor top_p
+ * most probable tokens whose probabilities sum to at least top_p (Holtzman et al. 2020, section 3.1), never empty. Of
+ * this it keeps the tokens that are at least min_p times as probable as the most probable one (Nguyen et al. 2024). It
+ * draws one of them, weighted; the cumulative sum runs by rank, or by id when neither top_k nor top_p nor min_p
  * applies. Each token consumes one number of splitmix64 (Steele, Lea and Flood 2014), whose top 53 bits are a fraction.
  * The generator starts from seed + m(sequence), where m is its output function and m(0) = 0: texts with one seed and
  * different sequence numbers are drawn independently, even for equal prompts.
@@ -87,12 +89,18 @@ enum {
  * Beam search (beams >= 2; Vaswani et al. 2017, section 6.1, use 4 beams and a length penalty of 0.6) returns the text
  * with the best score log P / lp. There lp = ((5 + n) / 6)^length_penalty (Wu et al. 2016, eq. 14) or, with
  * ATTN_GENERATE_POWER, n^length_penalty, and n counts the new tokens with the end token, without the prompt. P is the
- * softmax over the whole vocabulary, even while min_new forbids end tokens. Each step ranks the best beams * (1 +
+ * softmax over the whole vocabulary, even where a rule forbids tokens. Each step ranks the best beams * (1 +
  * end_count) continuations of all live beams; those that end are finished texts, and the best `beams` others stay live.
  * A tie is won by the better beam, then by the larger logit (different logits can give a long text equal rounded log
  * P), then by the lower id. At max_new tokens all live beams are finished. The search stops when no live beam can beat
  * the best finished text. The bound on the score of a live beam is its log P so far / lp, with the most favourable lp
- * of all lengths that the beam can still reach. */
+ * of all lengths that the beam can still reach. early_stopping chooses other ends of the search.
+ *
+ * The rules are those of transformers, which apply to each row in this order: repetition_penalty, no_repeat_ngram,
+ * bad_words, min_length and min_new, forced_first, forced_last, suppressed, suppressed_first. Their text is history,
+ * the prompt and the new tokens. They apply to logits, and in beam search to the logarithms of P, where a penalty
+ * multiplies every logarithm. A forced token has the score 0, whatever came before, and all others have minus
+ * infinity. */
 typedef struct attn_generate_options {
     size_t size;           /* sizeof(attn_generate_options); the size of an older version sets newer fields to 0 */
     int rows;              /* rows that the state of slot 0 already holds, for instance of a conversation */
@@ -114,20 +122,20 @@ typedef struct attn_generate_options {
     uint64_t sequence;     /* sampling: number of the random stream of this seed, for instance a text's index */
     int length_form;       /* beam search: ATTN_GENERATE_GNMT or ATTN_GENERATE_POWER */
 
-    /* The rules, in the order in which they apply. A forced token replaces what the rules before it did. */
+    /* The rules */
     double repetition_penalty; /* 0 and 1: none; divides positive scores of the text's tokens, multiplies others */
-    int no_repeat_ngram;       /* no so many tokens are in a text twice, if none are in its beginning; 0: no rule */
+    int no_repeat_ngram;       /* no sequence of that many tokens is completed a second time; 0: no rule */
     int min_length;            /* end tokens are not chosen before the whole text has that many tokens */
     const int32_t *history;    /* [history_count <= rows] the tokens of the rows that the state of slot 0 holds */
     int history_count;
-    const int32_t *suppressed; /* [suppressed_count] tokens that are never chosen; the last rule but one */
+    const int32_t *suppressed; /* [suppressed_count] tokens that are never chosen */
     int suppressed_count;
-    /* [suppressed_first_count] tokens that are not the first new one; the last rule. Where forced_first chooses the
-     * first new token, they are not the second one. */
+    /* [suppressed_first_count] tokens that are not chosen as the first new token; where forced_first chooses that
+     * token, they are not chosen as the second one instead. */
     const int32_t *suppressed_first;
     int suppressed_first_count;
     /* [bad_words_count] words of one token or more, each followed by -1: a word's last token is not chosen after its
-     * other tokens. A word that is an end token alone has no effect. Applies after no_repeat_ngram. */
+     * other tokens. A word that is an end token alone has no effect. */
     const int32_t *bad_words;
     int bad_words_count;
     const int32_t *forced_first; /* [forced_first_count] the only tokens that can follow a text of one token */
@@ -150,7 +158,8 @@ typedef struct attn_generated {
 } attn_generated;
 
 /* Bytes of memory that attn_generate needs for this model and these options: 0 if it would refuse them, SIZE_MAX if
- * they exceed the address space. Without beam search at most about 20 * vocab. */
+ * they exceed the address space. Without beam search at most about 21 * vocab and, where a text can have as many
+ * tokens, 4 * no_repeat_ngram. */
 size_t attn_generate_bytes(const attn_model *model, const attn_generate_options *options);
 
 /* Feeds `prompt` [prompt_count >= 1] to slot 0 and generates tokens. Returns ATTN_GENERATE_OK or another of the results

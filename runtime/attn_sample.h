@@ -76,7 +76,8 @@ static inline double attn_log_ratio(float logit, float most) {
 
 /* The generator's first state for text number `sequence` of a seed. */
 uint64_t attn_random_start(uint64_t seed, uint64_t sequence);
-/* Lays out the arrays of attn_row_draw, whose sizes follow from row->vocab, top_k, top_p and min_p, and sets row->room. */
+/* Lays out the arrays of attn_row_draw, whose sizes follow from row->vocab, top_k, top_p and min_p, and sets
+ * row->room. */
 void attn_row_lay_out(LogitRow *row, char *base, size_t *used);
 /* Passes over a row [vocab] once: finds its largest logit, its best `room` tokens and, if row->weighed, the sum. */
 void attn_row_sweep(LogitRow *row, const float *logits);

@@ -127,10 +127,14 @@ def generate():
     ways = ((0, 0, 0, 0, 0, 17), (1, 0.9, 0, 0, 0, 17), (0.7, 0, 0, 5, 0, 1100), (0, 0, 0.6, 0, 4, 17),
             (0, 0, -1, 0, 9, 40), (2, 0.5, 0, 3, 1, 300))
     for temperature, top_p, penalty, top_k, beams, vocab in ways:
-        for small in (0, 1):
-            numbers = struct.pack("<3d4i4i6i", temperature, top_p, penalty, top_k, 2 * small, 12, 3 * small, 9, 2, 3, 1,
-                                  1, 2, 3, 0, 0, 0)
-            few = struct.pack("<H8B6x", vocab, 30, beams, 2 * small, 3, 0, 9 * small, 0, 1)
+        for small in (0, 1, 2):
+            repetition, min_p, ngram, least = ((0, 0, 0, 0), (1.3, 0.1, 2, 0), (0.8, 0, 3, 7))[small]
+            numbers = struct.pack("<5d4i4i6i2i16i", temperature, top_p, penalty, repetition, min_p, top_k,
+                                  2 * (small > 0), 12, 3 * (small == 1), 9, 2, 3, 1, 1, 2, 3, 0, 0, 0, ngram, least,
+                                  1, 2, 7, -1, 3, -1, 2, 1, -1, 5, 6, 8, 4, 1, 9, 2)
+            lists = ((0, 0, 0, 0, 0), (0x2a, 0x1c, 0x54, 0, 0), (0, 0x2a, 0x42, 0x1e, 0x1f))[small]
+            few = struct.pack("<H10B5B7x", vocab, 30, beams, 2 * (small > 0), 1 if small == 2 else 3, 0,
+                              9 * (small == 1), 0, 1, small, 2 * (small == 1), *lists)
             inputs.append(numbers + few + logits + bytes(range(0, 256, 3)) * small)
     return inputs
 

@@ -3,8 +3,8 @@
 search, with the options that runtime/attn_rules.c and the beam search of runtime/attn_generate.c have. Needs torch and
 transformers. tests/unit/test_generate_rules.c reads the file, and computes the same logits.
 
-A line is a case: the numbers of NUMBERS and after each list of LISTS its length and its tokens, then the status (0, or 1
-if no token could be chosen, where transformers goes on with a token of probability 0), and the score of a beam search.
+A line is a case: the numbers of NUMBERS, the length and the tokens of each list of LISTS, then the status (0, or 1 if
+no token could be chosen, where transformers goes on with a token of probability 0), and the score of a beam search.
 
 The logits depend on the last token alone, so that texts repeat themselves, and a little on the whole text, so that two
 texts never have equal scores. A beam search whose answer changes when a constant is added to all logits, which changes

@@ -10,13 +10,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_VOCAB = 1200, MOST_BOUND = 40, MOST_BEAMS = 9, MOST_ENDS = 4, MOST_PROMPT = 6 };
+enum { MOST_VOCAB = 1200, MOST_BOUND = 40, MOST_BEAMS = 9, MOST_ENDS = 4, MOST_PROMPT = 6, MOST_LISTED = 16 };
 
 typedef struct Given {
-    double temperature, top_p, length_penalty;
-    int32_t top_k, rows, max_new, min_new, end[MOST_ENDS], prompt[MOST_PROMPT];
+    double temperature, top_p, length_penalty, repetition_penalty, min_p;
+    int32_t top_k, rows, max_new, min_new, end[MOST_ENDS], prompt[MOST_PROMPT], no_repeat_ngram, min_length,
+        listed[MOST_LISTED];
     uint16_t vocab;
-    uint8_t bound, beams, ends, prompt_count, ignore_end, stop_at, fail_at, plain;
+    uint8_t bound, beams, ends, prompt_count, ignore_end, stop_at, fail_at, plain, early_stopping, history_count;
+    uint8_t lists[5]; /* first number of `listed` in the low half, how many in the high one */
 } Given;
 
 typedef struct Fake {
@@ -82,6 +84,28 @@ static void check_result(const Given *given, const Fake *fake, int status, const
     if (status == ATTN_GENERATE_OK && !result->ended && result->count != given->max_new) broken("it stops too early");
 }
 
+/* A part of `listed`, which may have tokens that there are not and words that are none. */
+static const int32_t *list_of(const Given *given, int which, int *count) {
+    const int first = given->lists[which] & 15, most = MOST_LISTED - first;
+    *count = given->lists[which] >> 4 < most ? given->lists[which] >> 4 : most;
+    return given->listed + first;
+}
+
+static void give_rules(const Given *given, attn_generate_options *options) {
+    options->repetition_penalty = given->repetition_penalty;
+    options->min_p = given->min_p;
+    options->no_repeat_ngram = given->no_repeat_ngram;
+    options->min_length = given->min_length;
+    options->early_stopping = given->early_stopping & 7;
+    options->history = given->listed;
+    options->history_count = given->history_count % (MOST_LISTED + 1);
+    options->suppressed = list_of(given, 0, &options->suppressed_count);
+    options->suppressed_first = list_of(given, 1, &options->suppressed_first_count);
+    options->bad_words = list_of(given, 2, &options->bad_words_count);
+    options->forced_first = list_of(given, 3, &options->forced_first_count);
+    options->forced_last = list_of(given, 4, &options->forced_last_count);
+}
+
 /* One search; the tokens in memory of exactly max_new. */
 static int search(const Given *given, Fake *fake, int32_t *tokens, attn_generated *result) {
     attn_model model = {sizeof model, fake->vocab, fake->bound, fake, prefill, step, copy};
@@ -91,6 +115,7 @@ static int search(const Given *given, Fake *fake, int32_t *tokens, attn_generate
         .beams = given->beams, .length_penalty = given->length_penalty, .end = given->end, .end_count = given->ends,
         .ignore_end = given->ignore_end & 1, .sequence = given->plain >> 2, .length_form = given->plain >> 1 & 1,
         .on_token_with = fake, .on_token = given->plain & 1 ? on_token : NULL};
+    give_rules(given, &options);
     *result = (attn_generated){.size = sizeof *result, .tokens = tokens};
     fake->held[0] = given->rows;
     size_t bytes = attn_generate_bytes(&model, &options);
