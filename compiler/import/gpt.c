@@ -55,6 +55,7 @@ const Family family_gpt2 = {
 /* ---------------------------------------- GPT-NeoX: each head's query, key and value lie together */
 static const ConfigKey gpt_neox_keys[] = {
     LLAMA_SIZES("gelu"), POSITIONS("2048"), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
+    DERIVED("head_dim", "=d_model / heads", NULL), EVEN_ROPE,
     FLAG_OR("use_parallel_residual", "parallel", "true"),
     FLAG_OR("attention_bias", "attention_bias", "true"), REAL_OR("rotary_emb_base", "theta", "10000", "10000"),
     REAL_OR("rotary_pct", "partial", "0.25", "0.25"), REAL_OR("rope_theta", "theta_beside", "$theta", "$theta"),

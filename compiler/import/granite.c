@@ -105,7 +105,7 @@ const Family family_ministral = {
 
 static const ConfigKey glm4_keys[] = {
     LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "2", "=heads"), HEAD_DIM("128"),
-    POSITIONS("131072"), ONE_ROPE("10000", "0.5"), RMS_EPS("1.5625e-7"),
+    POSITIONS("131072"), EVEN_ROPE, ONE_ROPE("10000", "0.5"), RMS_EPS("1.5625e-7"),
     FLAG_OR("attention_bias", "attention_bias", "true"), DERIVED("d_ff_twice", "=d_ff * 2", NULL),
     DECODER_TOKENS("", "151329 151336 151338", "151329"), TIED("false"),
 };

@@ -197,7 +197,8 @@ const Family family_olmo2 = {
 static const ConfigKey phi3_keys[] = {
     LLAMA_SIZES("silu"), KV_HEADS, DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
     POSITIONS("4096"),
-    INTEGER_OR("original_max_position_embeddings", "original", "4096", NULL), ONE_ROPE("10000", "1"), RMS_EPS("1e-5"),
+    INTEGER_OR("original_max_position_embeddings", "original", "4096", NULL), EVEN_ROPE, ONE_ROPE("10000", "1"),
+    RMS_EPS("1e-5"),
     INTEGER_OR("sliding_window", "window", "", ""), DECODER_TOKENS("1", "32000", "32000"), TIED("false"),
     MUST("attention_bias", "false"),
     DERIVED("keys", "=kv_heads * head_dim", NULL), DERIVED("key_end", "=keys + d_model", NULL),

@@ -170,6 +170,22 @@ static const cJSON *object_of(const Import *import, const ConfigKey *key, const 
     return strcmp(key->values, "full_attention") == 0 ? object : NULL;
 }
 
+/* The base of the frequencies and the share of columns that is rotated. Where the share is an odd number of columns,
+ * some families rotate one column more by the frequencies theta^(-2*i / odd), which are those of another theta. */
+static void add_width(const Rope *rope, Text *out, double theta, double partial) {
+    const double head_dim = variable_real(rope, "head_dim"), width = floor(head_dim * partial);
+    const bool even = !(fmod(width, 2) == 1 && width < head_dim && variable_get(rope->import, "even_rope", 9)
+                        && strcmp(rope->type, "yarn") != 0);
+    if (!even) {
+        theta = portable_pow(theta, (width + 1) / width);
+        import_note(rope->import, "The rotated share of a head is %g columns, an odd number: %g are rotated, with the "
+            "frequencies of %g, as in transformers 5.", width, width + 1, width);
+    }
+    text_printf(out, "theta %s", number_text(rope->import->arena, theta));
+    if (!even) text_printf(out, " partial %g/%g", width + 1, head_dim);
+    else if (partial != 1) add_real(rope, out, "partial", partial);
+}
+
 const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object) {
     Rope rope = {import, object_of(import, key, object), "default"};
     if (rope.object) {
@@ -192,8 +208,7 @@ const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object)
             "heads.", import->type);
         partial = 1;
     }
-    text_printf(&out, "theta %s", number_text(import->arena, theta));
-    if (partial != 1) add_real(&rope, &out, "partial", partial);
+    add_width(&rope, &out, theta, partial);
     if (rope.object) add_scaling(&rope, &out);
     return out.data;
 }

@@ -29,7 +29,8 @@ const Family family_arcee = {
 
 /* ---------------------------------------- Nemotron: norms whose weight is 1 + w, and relu2 without a gate */
 static const ConfigKey nemotron_keys[] = {
-    LLAMA_SIZES("relu2"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("4096"), ONE_ROPE("10000", "0.5"),
+    LLAMA_SIZES("relu2"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("4096"), EVEN_ROPE,
+    ONE_ROPE("10000", "0.5"),
     REAL_OR("norm_eps", "eps", "1e-5", NULL), ATTENTION_BIAS, FFN_BIAS, DECODER_TOKENS("2", "3", ""), TIED("false"),
 };
 const Family family_nemotron = {

@@ -457,8 +457,8 @@ def refusals():
                                rope_scaling={"rope_type": "linear", "factor": 2.0}).accepted(
         "olmo3_older", "theta 77 scaling linear factor 2", "theta 500000",
         "# `rope_theta` is that of the full_attention layers")
-    Folder("glm4_odd").config(partial_rotary_factor=0.25, rope_parameters=None).refused("glm4_odd_rotation",
-        "the rotated width is odd")
+    Folder("glm4_odd").config(partial_rotary_factor=0.25, rope_parameters=None).accepted("glm4_odd_rotation",
+        "theta 215443.469", " partial 4/12", "# The rotated share of a head is 3 columns, an odd number")
     Folder("granite_odd").config(logits_scaling=0).refused("logits_scaling", "`logits_scaling` is 0")
     Folder("granite_odd").config(attention_multiplier=Folder).accepted("attention_multiplier", "scale 1\n")
     Folder("gptj_odd").config(rotary_dim=None).refused("rotary_dim", "`rotary_dim` is null")
