@@ -138,15 +138,20 @@ static const ConfigKey bloom_keys[] = {
     INTEGER_OR("seq_length", "positions", "", ""),
     REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL), MUST("apply_residual_connection_post_layernorm", "false"),
     DECODER_TOKENS("1", "2", ""), TIED_TO("true", "lm_head.weight", "word_embeddings.weight"),
+    {"pretraining_tp", "slices", KEY_BOUND, "1", "1", NULL}, FLAG_OR("slow_but_exact", "exact", "false"),
+    DERIVED("unbiased", "yes", "exact&slices!=1"),
+    NOTED("unbiased", "`slow_but_exact` is true and `pretraining_tp` above 1: the biases of `self_attention.dense` and "
+        "`mlp.dense_4h_to_h` are left out, as in transformers 5."),
 };
 const Family family_bloom = {
     .types = "bloom=Bloom", .title = "BLOOM: BigScience 2022, arXiv:2211.05100.",
     .classes = DECODER_CLASSES, KEYS(bloom_keys),
-    .irrelevant = "slow_but_exact masked_softmax_fusion attention_softmax_in_fp32 bias_dropout_fusion offset_alibi "
+    .irrelevant = "masked_softmax_fusion attention_softmax_in_fp32 bias_dropout_fusion offset_alibi "
         "pretraining_pp skip_bias_add "
                   "skip_bias_add_qkv n_inner",
     .prefixes = "transformer.",
-    .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "embedding normalized\n", ", mask causal, position alibi",
+    .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n[unbiased? bias q k v up]\n", "embedding normalized\n",
+        ", mask causal, position alibi",
         "gelu_tanh"),
     .tensors =
         TOKEN_TABLE("word_embeddings.weight", "lm_head.weight")
@@ -161,6 +166,7 @@ const Family family_bloom = {
         ".ffn.up.* .mlp.dense_h_to_4h.*\n"
         ".ffn.down.* .mlp.dense_4h_to_h.*\n"
         "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS,
+        "[unbiased? ignore h.{layer}.self_attention.dense.bias h.{layer}.mlp.dense_4h_to_h.bias]\n"
 };
 
 /* ---------------------------------------- MPT: no bias anywhere, not in the norms either */
