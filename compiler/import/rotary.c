@@ -111,8 +111,8 @@ const Family family_esm = {
     KEYS(esm_keys), .irrelevant = "mask_token_id vocab_list esmfold_config hidden_act", .prefixes = "esm.",
     .spec = "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm pre eps ${eps}\n[pad? pad ${pad}]\n\n"
         "encoder {\nseq <= ${bound}\n[position=absolute? position learned offset ${offset}]\n"
-        "[position=rotary? position rope theta ${theta}]\n[dropout? embedding scale 0.88]\n"
-        "[normed? embedding normalized]\n"
+        "[position=rotary? position rope theta ${theta}]\n"
+        "[normed? embedding normalized][dropout&!normed? embedding][dropout? scale 0.88]\n"
         "$layers layers\nattention self { heads ${heads}, mask padding }\n"
         "ffn { d_ff ${d_ff}, activation gelu }\n$end\n}\n"
         "[task=classify? head pooler classifier ${#classifier.out_proj.weight}]\n"
