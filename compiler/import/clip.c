@@ -101,23 +101,25 @@ const Family family_clip_vision = {
     "The output `" output "` is not divided by its length; the score of a text and an image is the cosine of " \
     "their outputs times exp(logit_scale)" more "."
 #define CLIP_OUTER_IRRELEVANT \
-    "projection_dim initializer_factor logit_scale_init_value text_config_dict vision_config_dict tie_word_embeddings "
+    "projection_dim initializer_factor logit_scale_init_value "
 static const ConfigKey clip_keys[] = {
     NOTED("task", SCORE_OF("logits", "")),
 };
 const Family family_clip_text_of = {
     .types = "clip=CLIP", .part = "text",
     .title = "CLIP, its text model: Radford et al. 2021, arXiv:2103.00020 (--part text).",
-    .classes = "Model=projected", KEYS(clip_keys), .irrelevant = CLIP_OUTER_IRRELEVANT "vision_config",
+    .classes = "Model=projected", KEYS(clip_keys),
+    .irrelevant = CLIP_OUTER_IRRELEVANT "vision_config vision_config_dict",
     .prefixes = "text_model.", .tensors = "ignore vision_model.* visual_projection.weight logit_scale\n",
-    .inside = "text_config", .inner = &family_clip_text,
+    .inside = "text_config", .instead = "text_config_dict", .inner = &family_clip_text,
 };
 const Family family_clip_vision_of = {
     .types = "clip=CLIP", .part = "vision",
     .title = "CLIP, its image model: Radford et al. 2021, arXiv:2103.00020 (--part vision).",
-    .classes = "Model=projected", KEYS(clip_keys), .irrelevant = CLIP_OUTER_IRRELEVANT "text_config",
+    .classes = "Model=projected", KEYS(clip_keys),
+    .irrelevant = CLIP_OUTER_IRRELEVANT "text_config text_config_dict",
     .prefixes = "vision_model.", .tensors = "ignore text_model.* text_projection.weight logit_scale\n",
-    .inside = "vision_config", .inner = &family_clip_vision,
+    .inside = "vision_config", .instead = "vision_config_dict", .inner = &family_clip_vision,
 };
 
 /* ------------------------------------- SigLIP: the text model, alone or of both; all rows attend to all */

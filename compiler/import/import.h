@@ -102,6 +102,7 @@ typedef struct Family {
     const char *inside;      /* the object of the config that is itself a config, of the family `inner`; or NULL. The
                               * spec and the tensors are then those of `inner`, with this family's prefixes, followed by
                               * this family's tensor lines */
+    const char *instead;     /* an object that takes the place of `inside` where the config has it; or NULL */
     const struct Family *inner;
     const char *outside;     /* keys of `inner` that are always read from the outer config */
 } Family;

@@ -20,6 +20,25 @@ static void read_all(Import *import) {
     keys_read(import);
 }
 
+/* The object of the inner config, whose name it sets. One that is absent or null has the defaults of every key. */
+static cJSON *inner_of(Import *import, const char **name) {
+    const Family *outer = import->family;
+    cJSON *found = cJSON_GetObjectItemCaseSensitive(import->config, outer->inside), *instead = NULL;
+    *name = outer->inside;
+    if (outer->instead) instead = cJSON_GetObjectItemCaseSensitive(import->config, outer->instead);
+    if (instead && !cJSON_IsNull(instead)) {
+        if (found && !cJSON_IsNull(found) && !cJSON_Compare(found, instead, true))
+            import_note(import, "`%s` differs from `%s` and takes its place, as in transformers 5.", outer->instead,
+                outer->inside);
+        *name = outer->instead;
+        found = instead;
+    }
+    if (!found || cJSON_IsNull(found)) return config_new(import->arena);
+    if (!cJSON_IsObject(found)) fail("%s: `%s` is %s; an object is understood", import->config_path, *name,
+        config_value(import->arena, found));
+    return found;
+}
+
 void keys_read_all(Import *import) {
     if (!import->family->inner) {
         read_all(import);
@@ -29,10 +48,8 @@ void keys_read_all(Import *import) {
     const Family *outer = import->family;
     cJSON *outer_config = import->config;
     const char *outer_path = import->config_path;
-    cJSON *inner_config = cJSON_GetObjectItemCaseSensitive(outer_config, outer->inside);
-    if (!inner_config) fail("%s: the key `%s` is missing", outer_path, outer->inside);
-    if (!cJSON_IsObject(inner_config)) fail("%s: `%s` is %s; an object is understood", outer_path, outer->inside,
-        config_value(arena, inner_config));
+    const char *name;
+    cJSON *inner_config = inner_of(import, &name);
     take_in(outer, outer_config, inner_config, arena);
     Family *inner = arena_alloc(arena, sizeof *inner);
     *inner = *outer->inner;
@@ -41,8 +58,8 @@ void keys_read_all(Import *import) {
     inner->tensors = arena_printf(arena, "%s%s", outer->inner->tensors, outer->tensors);
     import->family = inner;
     import->config = inner_config;
-    import->within = outer->inside;
-    import->config_path = arena_printf(arena, "%s, in `%s`", outer_path, outer->inside);
+    import->within = name;
+    import->config_path = arena_printf(arena, "%s, in `%s`", outer_path, name);
     const cJSON *type = config_find(import, "model_type", 10);
     if (type && (!cJSON_IsString(type) || !word_find(arena, inner->types, type->valuestring)))
         fail("%s: `model_type` is %s; in `%s`, only %.*s is understood", import->config_path,

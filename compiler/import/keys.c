@@ -266,7 +266,9 @@ KeyUse key_use(const Import *import, const cJSON *item, const char *path) {
         || word_find(import->arena, family->irrelevant, path)) return KEY_IRRELEVANT;
     if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path)
         || names_hold(family->keys, family->n_keys, path)
-        || (family->inside && strcmp(path, family->inside) == 0)) return KEY_OBEYED; /* read as a config by itself */
+        || (family->inside && strcmp(path, family->inside) == 0) /* these two are read as a config by itself */
+        || (family->instead && strcmp(path, family->instead) == 0)) return KEY_OBEYED;
+    if (strcmp(path, item->string) != 0 && is_usual(import, item)) return KEY_IRRELEVANT;
     return cJSON_IsObject(item) && leads_into(family, path) ? KEY_LEADS : KEY_UNKNOWN;
 }
 
