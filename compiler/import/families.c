@@ -28,12 +28,13 @@ const Family *const families[] = {
 };
 
 /* Features of common types that the language cannot express. */
-#define EXPERTS "each row goes to a few of many feed-forward networks"
+#define CAPACITY "an expert takes a bounded number of the rows of a text, and rows beyond it go through none"
 #define NO_ATTENTION "its layers are not attention alone"
 static const struct {
     const char *types, *reason;
 } refusals[] = {
-    {"blip blip-2 blip_2", "the layers of its text model read the rows of an image between attention and ffn"},
+    {"blip", "its decoder of texts reads the rows of an image, and import knows decoders that read a text or sounds"},
+    {"blip-2 blip_2", "learned rows read those of an image in some layers alone, and stand in front of a text"},
     {"convnext convnextv2 dinov3_convnext", "its layers are convolutions"},
     {"siglip2 siglip2_vision_model", "its images have any number of patches, for which it resizes its positions"},
     {"llama4 llama4_text", "its masks are cut in chunks, the queries of layers without rope grow with their position, "
@@ -41,7 +42,7 @@ static const struct {
     {"qwen3_next", "its layers are a linear attention, whose state is a matrix, or an attention whose heads are "
                    "multiplied by a gate of each column"},
     {"phimoe", "the gates of its router are softmaxes over the experts whose logits are near that of the chosen one"},
-    {"switch_transformers nllb-moe", EXPERTS},
+    {"switch_transformers nllb-moe", CAPACITY},
     {"mamba mamba2 falcon_mamba rwkv recurrent_gemma bamba zamba zamba2 falcon_h1 lfm2 jamba "
      "granitemoehybrid", NO_ATTENTION},
     {"gemma3n gemma3n_text", "its layers keep several streams of rows, add rows of a table of their own, and read the "

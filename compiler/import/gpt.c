@@ -103,7 +103,8 @@ static const ConfigKey opt_keys[] = {
     MUST("layer_norm_elementwise_affine", "true"), INTEGER_OR("word_embed_proj_dim", "table_width", "=d_model",
     "=d_model"),
     REFUSED("table_width!=$d_model",
-    "`word_embed_proj_dim` is not `hidden_size`; a projection in front of the head is not understood"),
+    "`word_embed_proj_dim` is not `hidden_size`: rows of the table are projected before positions are added to them, "
+    "and in the language after"),
     DECODER_TOKENS("2", "2", "1"), TIED_TO("true", "lm_head.weight", "decoder.embed_tokens.weight"),
 };
 const Family family_opt = {

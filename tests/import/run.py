@@ -410,7 +410,7 @@ def refusals():
     distances()
     images()
     heads()
-    Folder("bert_odd").config(model_type="switch_transformers").refused("experts", "feed-forward networks")
+    Folder("bert_odd").config(model_type="switch_transformers").refused("experts", "rows beyond it go through none")
     Folder("bert_odd").config(model_type="phimoe").refused("phimoe", "cannot be imported", "gates of its router")
     for kind, why in (("llama4_text", "chunks"), ("qwen3_next", "linear attention"), ("gemma3n_text", "streams"),
                       ("swin", "shifted windows"), ("jamba", "not attention alone")):
