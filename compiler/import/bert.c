@@ -61,7 +61,10 @@ const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
     .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=next LMHeadModel=masked "
                "ForPreTraining=pretrained" ROW_CLASSES REST,
-    KEYS(bert_keys), .irrelevant = "", .prefixes = "bert.",
+    KEYS(bert_keys),
+    .irrelevant = "directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head "
+        "pooler_type",
+    .prefixes = "bert.",
     .spec = MAYBE_DECODER_SPEC("", SEGMENT_LINE, "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS
         "[task=next? head pooler classifier ${#cls.seq_relationship.weight}]\n" CHOICE_HEAD("")
         MASKED_HEAD("${activation}"),
@@ -113,7 +116,7 @@ const Family family_distilbert = {
     .types = "distilbert=DistilBert", .title = "DistilBERT: Sanh et al. 2019, arXiv:1910.01108.",
     .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST " ForPreTraining=rest",
     KEYS(distilbert_keys),
-        .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds output_past",
+        .irrelevant = "qa_dropout seq_classif_dropout sinusoidal_pos_embds tie_weights_",
     .prefixes = "distilbert.",
     .spec = ENCODER_SPEC("", "", "", "layers", "",
                          "[task=classify? head pooler relu classifier ${#classifier.weight}]\n") ROW_HEADS
@@ -175,13 +178,13 @@ static const ConfigKey albert_keys[] = {
     WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS, TOKEN_OR("pad_token_id", "pad", "0"),
     MUST("num_hidden_groups", "1"), MUST("inner_group_num", "1"), MUST("position_embedding_type", "absolute null"),
-    MUST("net_structure_type", "0"), MUST("num_memory_blocks", "0"), MUST("is_decoder", "false"),
+    MUST("net_structure_type", "0"), MUST("num_memory_blocks", "0"),
     DERIVED("learned", "yes", NULL), PRETRAINED_KEYS, CHOICE_NOTE, MASKED_KEYS("predictions.decoder", "predictions"),
 };
 const Family family_albert = {
     .types = "albert=Albert", .title = "ALBERT: Lan et al. 2020, arXiv:1909.11942.",
     .classes = "Model=hidden ForSequenceClassification=classify ForPreTraining=pretrained" ROW_CLASSES REST,
-    KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size",
+    KEYS(albert_keys), .irrelevant = "classifier_dropout_prob down_scale_factor gap_size layers_to_keep",
     .prefixes = "albert.", .spec = ENCODER_SPEC("", SEGMENT_LINE, " factor ${factor}", "layers shared", "",
         CLASSIFIER("classifier") POOLER("pooler")) ROW_HEADS CHOICE_HEAD("") MASKED_HEAD("${activation}"),
     .tensors = BERT_EMBEDDING_IN("encoder", "predictions.decoder") ROW_TENSORS CHOICE_TENSORS("pooler")
@@ -206,7 +209,7 @@ const Family family_albert = {
 /* ---------------------------------------- MPNet: learned positions, and one table of buckets for all layers */
 static const ConfigKey mpnet_keys[] = {
     BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "table", "512", NULL),
-    DERIVED("positions", "=table - 2", NULL), MUST("is_decoder", "false"),
+    DERIVED("positions", "=table - 2", NULL),
     MUST("relative_attention_num_buckets", "32"), TOKEN_OR("pad_token_id", "pad", "1"), DERIVED("segments", "", NULL),
     MASKED_KEYS("lm_head.decoder", "lm_head"),
 };
@@ -249,7 +252,7 @@ static const ConfigKey modernbert_keys[] = {
     DERIVED("whole_rope", "yes", NULL), MUST("rope_scaling", "null"),
     ROPE("rope_parameters", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
-    MUST("position_embedding_type", "absolute null rope"), MUST("is_decoder", "false"), CHOICE_NOTE,
+    MUST("position_embedding_type", "absolute null rope"), CHOICE_NOTE,
     MASKED_KEYS_IF("", "decoder", "decoder", "embeddings.tok_embeddings.weight"),
     FLAG_OR("decoder_bias", "decoder_bias", "true"), FLAG_OR("classifier_bias", "head_bias", "false"),
     WORD_OR("classifier_activation", "head_activation", "gelu", ACTIVATIONS),

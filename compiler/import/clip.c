@@ -4,6 +4,9 @@
 #define ENCODER_SIZES                                                                                          \
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), \
     INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff")
+#define ENCODER_SIZES_OR(width, d_ff_or, layers_or, heads_or)                                                 \
+    INTEGER_OR("hidden_size", "d_model", width, NULL), INTEGER_OR("num_hidden_layers", "layers", layers_or, NULL), \
+    INTEGER_OR("num_attention_heads", "heads", heads_or, NULL), INTEGER_OR("intermediate_size", "d_ff", d_ff_or, NULL)
 #define ENCODER_SPEC(norm, stack, attention)                   \
     "d_model ${d_model}\n"                                     \
     "vocab ${vocab}\n"                                         \
@@ -20,14 +23,14 @@
 
 /* ------------------------------------- CLIP: the text model alone; a row attends to itself and to those before it */
 static const ConfigKey clip_text_keys[] = {
-    ENCODER_SIZES, INTEGER_OR("max_position_embeddings", "positions", "77", NULL), DERIVED("learned", "yes", NULL),
+    INTEGER_OR("vocab_size", "vocab", "49408", NULL), ENCODER_SIZES_OR("512", "2048", "12", "8"),
+    INTEGER_OR("max_position_embeddings", "positions", "77", NULL), DERIVED("learned", "yes", NULL),
     WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     TOKEN_OR("pad_token_id", "pad", "1"),
     NOTED("task", "The output comes from the last row, which must be that of the first end token: a program leaves out "
         "what its tokenizer puts behind this token."),
-    MUST("is_decoder", "false null"),
 };
-#define CLIP_IRRELEVANT "projection_dim initializer_factor tie_word_embeddings"
+#define CLIP_IRRELEVANT "projection_dim initializer_factor"
 #define CLIP_HEAD(pool, projection) \
     "[task=hidden? head pool " pool "][task=projected? head pool " pool " classifier ${#" projection "} no_bias]\n"
 /* Both encoders have the same layers; encoder.layers.{layer} stands in front of these names. */
@@ -59,8 +62,7 @@ const Family family_clip_text = {
 
 /* ------------------------------------- CLIP: the image model alone; its last norm is that of the class's row */
 static const ConfigKey clip_vision_keys[] = {
-    INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"),
-    INTEGER("intermediate_size", "d_ff"), WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS),
+    ENCODER_SIZES_OR("768", "3072", "12", "12"), WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS),
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL), MUST("num_channels", "3"),
     {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "32", NULL, NULL},
     COVERED_IMAGE,
@@ -124,12 +126,12 @@ const Family family_clip_vision_of = {
 
 /* ------------------------------------- SigLIP: the text model, alone or of both; all rows attend to all */
 static const ConfigKey siglip_text_keys[] = {
-    ENCODER_SIZES, INTEGER_OR("max_position_embeddings", "positions", "64", NULL), DERIVED("learned", "yes", NULL),
-    WORD_OR("hidden_act", "activation", "gelu_pytorch_tanh", ACTIVATIONS),
+    INTEGER_OR("vocab_size", "vocab", "32000", NULL), ENCODER_SIZES_OR("768", "3072", "12", "12"),
+    INTEGER_OR("max_position_embeddings", "positions", "64", NULL), DERIVED("learned", "yes", NULL),
+    WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS),
     REAL_OR("layer_norm_eps", "eps", "1e-6", NULL), TOKEN_OR("pad_token_id", "pad", "1"),
     NOTED("task", "The output comes from the last row: SigLIP was trained on texts that are padded to their bound "
         "of tokens, which it reads as others."),
-    MUST("is_decoder", "false null"),
 };
 const Family family_siglip_text = {
     .types = "siglip_text_model=SiglipText", .title = "SigLIP, its text model: Zhai et al. 2023, arXiv:2303.15343.",
@@ -147,7 +149,7 @@ const Family family_siglip_text_of = {
     .types = "siglip=Siglip", .part = "text",
     .title = "SigLIP, its text model: Zhai et al. 2023, arXiv:2303.15343 (--part text).",
     .classes = "Model=projected", KEYS(siglip_keys),
-    .irrelevant = "initializer_factor vision_config tie_word_embeddings",
+    .irrelevant = "initializer_factor vision_config",
     .prefixes = "text_model.", .tensors = "ignore vision_model.* logit_scale logit_bias\n",
     .inside = "text_config", .inner = &family_siglip_text,
 };
@@ -160,9 +162,8 @@ static const ConfigKey siglip_vision_of_keys[] = {
     NOTED("task=hidden", SCORE_OF("pooled", ", plus logit_bias")),
 };
 static const ConfigKey siglip_vision_keys[] = {
-    INTEGER_OR("hidden_size", "d_model", "768", NULL), INTEGER_OR("num_hidden_layers", "layers", "12", NULL),
-    INTEGER_OR("num_attention_heads", "heads", "12", NULL), INTEGER_OR("intermediate_size", "d_ff", "3072", NULL),
-    WORD_OR("hidden_act", "activation", "gelu_pytorch_tanh", ACTIVATIONS),
+    ENCODER_SIZES_OR("768", "3072", "12", "12"),
+    WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS),
     REAL_OR("layer_norm_eps", "eps", "1e-6", NULL), MUST("num_channels", "3"),
     {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL},
     COVERED_IMAGE, FLAG_OR("vision_use_head", "use_head", "true"),
@@ -216,7 +217,7 @@ const Family family_siglip_vision_of = {
     .types = "siglip=Siglip", .part = "vision",
     .title = "SigLIP, its image model: Zhai et al. 2023, arXiv:2303.15343 (--part vision).",
     .classes = "Model=hidden ForImageClassification=classify", KEYS(siglip_vision_of_keys),
-    .irrelevant = "initializer_factor text_config tie_word_embeddings",
+    .irrelevant = "initializer_factor text_config",
     .prefixes = "vision_model.", .tensors = "ignore text_model.* logit_scale logit_bias\n",
     .inside = "vision_config", .inner = &family_siglip_vision,
 };

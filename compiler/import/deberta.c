@@ -41,6 +41,8 @@ static const ConfigKey deberta_v2_keys[] = {
     "[content? position content][content&by_query? by_query][content&by_key? by_key][content? rows ${rows}]"   \
     "[content&buckets? logarithmic ${span}][content? projected][content&!shared? own]"                    \
     "[content&norm_rel=layer_norm? normalized]\n"
+#define DEBERTA_IRRELEVANT \
+    "pooler_dropout padding_idx summary_type summary_use_proj summary_activation summary_last_dropout"
 #define DEBERTA_CLASSES \
     "Model=hidden ForSequenceClassification=classify" ROW_CLASSES " PreTrainedModel=rest ForMaskedLM=masked"
 #define DEBERTA_SPEC(beside, bias)                                                                                  \
@@ -76,7 +78,7 @@ static const ConfigKey deberta_v2_keys[] = {
 const Family family_deberta_v2 = {
     .types = "deberta-v2=DebertaV2", .title = "DeBERTa: He et al. 2021, arXiv:2006.03654 and 2111.09543.",
     .classes = DEBERTA_CLASSES " ForPreTraining=rest ForMultipleChoice=choice",
-    KEYS(deberta_v2_keys), .irrelevant = "pooler_dropout", .prefixes = "deberta.",
+    KEYS(deberta_v2_keys), .irrelevant = DEBERTA_IRRELEVANT, .prefixes = "deberta.",
     .spec = DEBERTA_SPEC("[kernel!=0? convolution { kernel ${kernel}[conv_groups!=1? groups ${conv_groups}], "
                          "activation ${conv_activation} }]\n", ""),
     .tensors = DEBERTA_TENSORS(
@@ -99,7 +101,7 @@ static const ConfigKey deberta_keys[] = {
     ".attention." part ".weight .attention.self.in_proj.weight interleaved ${heads} parts 3 take " take "\n"
 const Family family_deberta = {
     .types = "deberta=Deberta", .title = "DeBERTa: He et al. 2021, arXiv:2006.03654.", .classes = DEBERTA_CLASSES,
-    KEYS(deberta_keys), .irrelevant = "pooler_dropout", .prefixes = "deberta.",
+    KEYS(deberta_keys), .irrelevant = DEBERTA_IRRELEVANT, .prefixes = "deberta.",
     .spec = DEBERTA_SPEC("", "bias q v o up down\n"),
     .tensors = DEBERTA_TENSORS(
         PART_OF_HEADS("query", "0") PART_OF_HEADS("key", "1") PART_OF_HEADS("value", "2")

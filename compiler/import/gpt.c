@@ -32,7 +32,7 @@ const Family family_gpt2 = {
     KEYS(gpt2_keys),
     .irrelevant = "resid_pdrop embd_pdrop attn_pdrop summary_type summary_use_proj summary_activation "
         "summary_proj_to_labels summary_first_dropout "
-                  "reorder_and_upcast_attn n_ctx",
+                  "reorder_and_upcast_attn n_ctx n_special predict_special_tokens",
     .prefixes = "transformer.", .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "position learned\n",
         ", mask causal[!scaled&!by_layer?, scale 1][!scaled&by_layer?, scale 1/(${layer}+1)]"
         "[scaled&by_layer?, scale 1/((${layer}+1)*sqrt(${head_dim}))]", "${activation}"),
@@ -69,7 +69,7 @@ static const ConfigKey gpt_neox_keys[] = {
 };
 const Family family_gpt_neox = {
     .types = "gpt_neox=GPTNeoX", .title = "GPT-NeoX: Black et al. 2022, arXiv:2204.06745.",
-    .classes = DECODER_CLASSES, KEYS(gpt_neox_keys), .irrelevant = "is_decoder", .prefixes = "gpt_neox.",
+    .classes = DECODER_CLASSES, KEYS(gpt_neox_keys), .irrelevant = "", .prefixes = "gpt_neox.",
     .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n", "[parallel? block parallel]\n",
         ", mask causal, position rope ${rope}[!attention_bias?, bias none]",
                      "${activation}"),
@@ -138,11 +138,11 @@ static const ConfigKey bloom_keys[] = {
     INTEGER("n_head num_attention_heads", "heads"), DERIVED("d_ff", "=4 * d_model", NULL),
     INTEGER_OR("seq_length", "positions", "", ""),
     REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL), MUST("apply_residual_connection_post_layernorm", "false"),
-    DECODER_TOKENS("1", "2", ""), TIED_TO("true", "lm_head.weight", "word_embeddings.weight"),
     {"pretraining_tp", "slices", KEY_BOUND, "1", "1", NULL}, FLAG_OR("slow_but_exact", "exact", "false"),
     DERIVED("unbiased", "yes", "exact&slices!=1"),
     NOTED("unbiased", "`slow_but_exact` is true and `pretraining_tp` above 1: the biases of `self_attention.dense` and "
         "`mlp.dense_4h_to_h` are left out, as in transformers 5."),
+    DECODER_TOKENS("1", "2", ""), TIED_TO("true", "lm_head.weight", "word_embeddings.weight"),
 };
 const Family family_bloom = {
     .types = "bloom=Bloom", .title = "BLOOM: BigScience 2022, arXiv:2211.05100.",
@@ -166,8 +166,8 @@ const Family family_bloom = {
         ".ffn.norm_in.* .post_attention_layernorm.*\n"
         ".ffn.up.* .mlp.dense_h_to_4h.*\n"
         ".ffn.down.* .mlp.dense_4h_to_h.*\n"
-        "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS,
         "[unbiased? ignore h.{layer}.self_attention.dense.bias h.{layer}.mlp.dense_4h_to_h.bias]\n"
+        "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS,
 };
 
 /* ---------------------------------------- MPT: no bias anywhere, not in the norms either */
@@ -237,7 +237,7 @@ static const ConfigKey falcon_keys[] = {
 };
 const Family family_falcon = {
     .types = "falcon=Falcon", .title = "Falcon: Almazrouei et al. 2023, arXiv:2311.16867.", .classes = DECODER_CLASSES,
-        KEYS(falcon_keys), .irrelevant = "",
+        KEYS(falcon_keys), .irrelevant = "apply_residual_connection_post_layernorm",
     .prefixes = "transformer.",
     .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n[!bias? bias none]\n",
         "[parallel? block parallel][shared? shared_norm]\n",

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keys that transformers writes for every family and that do not change a forward pass. */
+/* Keys that transformers has written for every family and that do not change a forward pass; where `is_decoder` or
+ * `tie_word_embeddings` does, the table of the family has it. `auto_map` names code beside the weights, which
+ * transformers leaves alone for the types of its own, as all of these are. */
 static const char irrelevant[] =
     "model_type architectures transformers_version torch_dtype dtype use_cache initializer_range _name_or_path "
         "name_or_path "
@@ -21,7 +23,8 @@ static const char irrelevant[] =
     "suppress_tokens begin_suppress_tokens chunk_size_feed_forward tf_legacy_loss use_bfloat16 gradient_checkpointing "
     "_attn_implementation _attn_implementation_autoset attn_implementation classifier_dropout attention_dropout "
     "hidden_dropout hidden_dropout_prob attention_probs_dropout_prob dropout pretraining_tp is_encoder_decoder "
-    "tie_last_hidden_states unsloth_version unsloth_fixed";
+    "tie_last_hidden_states unsloth_version unsloth_fixed auto_map is_decoder tie_word_embeddings output_past "
+    "xla_device is_composition";
 
 /* Keys of any config whose value must be one that has no effect. */
 static const ConfigKey everywhere[] = {
@@ -29,7 +32,6 @@ static const ConfigKey everywhere[] = {
     MUST("tie_encoder_decoder", "false"),
     MUST("cross_attention_hidden_size", "null"), MUST("per_layer_config", "null {}"),
     MUST("add_cross_attention", "false"),
-    MUST("auto_map", "null"),
 };
 
 /* The value of "a * b + c", from left to right, or "" where a variable is unset. */
@@ -137,11 +139,16 @@ static const char *pair(Import *import, const ConfigKey *key, const cJSON *item)
     return height;
 }
 
-static void must(const Import *import, const ConfigKey *key, const cJSON *item) {
+/* Whether the value is one of a KEY_MUST. */
+static bool is_one_of(const Import *import, const ConfigKey *key, const cJSON *item) {
     const char *value = cJSON_IsString(item) ? item->valuestring : config_value(import->arena, item);
-    if (word_find(import->arena, key->values, value)) return;
-    if (cJSON_IsNull(item) && word_find(import->arena, key->values, "false")) return; /* as in Python */
-    key_refuse(import, key, item, arena_printf(import->arena, "only %s", key->values));
+    return word_find(import->arena, key->values, value)
+        || (cJSON_IsNull(item) && word_find(import->arena, key->values, "false")); /* as in Python */
+}
+
+static void must(const Import *import, const ConfigKey *key, const cJSON *item) {
+    if (!is_one_of(import, key, item))
+        key_refuse(import, key, item, arena_printf(import->arena, "only %s", key->values));
 }
 
 /* The file's matrices are decoded as this object says. */
@@ -257,6 +264,14 @@ static bool leads_into(const Family *family, const char *path) {
         for (const char *name; (name = next_word(&names, &size));)
             if (size > length && memcmp(name, path, length) == 0 && name[length] == '.') return true;
     }
+    return false;
+}
+
+/* Whether a key inside an object is one that any config may have, with a value that has no effect. */
+static bool is_usual(const Import *import, const cJSON *item) {
+    for (size_t k = 0; k < sizeof everywhere / sizeof *everywhere; k++)
+        if (everywhere[k].kind == KEY_MUST && strcmp(everywhere[k].names, item->string) == 0)
+            return is_one_of(import, &everywhere[k], item);
     return false;
 }
 

@@ -10,7 +10,7 @@ static const ConfigKey llama_keys[] = {
 const Family family_llama = {
     .types = "llama=Llama",
         .title = "LLaMA: Touvron et al. 2023, arXiv:2302.13971; Grattafiori et al. 2024, arXiv:2407.21783.",
-    .classes = DECODER_CLASSES, KEYS(llama_keys), .irrelevant = "", .prefixes = MODEL_PREFIXES,
+    .classes = DECODER_CLASSES, KEYS(llama_keys), .irrelevant = "max_sequence_length", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\n", "", "[!attention_bias? bias none]\nposition rope ${rope}\n",
                        "ffn { d_ff ${d_ff}, activation ${activation} gated[!ffn_bias?, bias none] }\n", ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
@@ -169,7 +169,7 @@ const Family family_gemma3_text_of = {
     .classes = "ForConditionalGeneration=logits Model=hidden ForSequenceClassification=classify",
     KEYS(gemma3_text_of_keys),
     .irrelevant = "vision_config mm_tokens_per_image boi_token_index eoi_token_index image_token_index "
-        "boi_token_id eoi_token_id image_token_id tie_word_embeddings",
+        "boi_token_id eoi_token_id image_token_id",
     .prefixes = "model.language_model. language_model.model. language_model.",
     .tensors = "ignore vision_tower.* model.vision_tower.* multi_modal_projector.* model.multi_modal_projector.*\n",
     .inside = "text_config", .inner = &family_gemma3, .outside = "tie_word_embeddings",
@@ -200,7 +200,8 @@ static const ConfigKey phi3_keys[] = {
     INTEGER_OR("original_max_position_embeddings", "original", "4096", NULL), EVEN_ROPE, ONE_ROPE("10000", "1"),
     RMS_EPS("1e-5"),
     INTEGER_OR("sliding_window", "window", "", ""), DECODER_TOKENS("1", "32000", "32000"), TIED("false"),
-    MUST("attention_bias", "false"),
+    MUST("attention_bias", "false"), MUST("mlp_bias", "false"), MUST("lm_head_bias", "false"),
+    MUST("full_attn_mod", "1"), MUST("interpolate_factor", "1"), /* of Phi-4-mini's own code */
     DERIVED("keys", "=kv_heads * head_dim", NULL), DERIVED("key_end", "=keys + d_model", NULL),
     DERIVED("value_end", "=keys + keys + d_model", NULL),
     DERIVED("d_ff_twice", "=d_ff * 2", NULL),

@@ -69,7 +69,8 @@
 #define T5_STACKS                                                                                                 \
     DERIVED("decoder", "yes", "task!=encoder&task!=labels"), DERIVED("tied", "yes", NULL), SHARED_TABLES,         \
     SHIFTED_KEYS,                                                                                                 \
-    MUST("is_decoder", "false"), FLAG_OR("is_encoder_decoder", "two_stacks", "true"),                        \
+    FLAG_OR("is_decoder", "causal", "false"), FLAG_OR("is_encoder_decoder", "two_stacks", "true"),                 \
+    REFUSED("causal&!decoder", "`is_decoder` is true: the rows of the encoder would see only those before them"),   \
     REFUSED("!two_stacks&decoder", "`is_encoder_decoder` is false, though the class has an encoder and a "   \
         "decoder"),                                                                                               \
     SEQ2SEQ_TOKENS("0", "1", "0")
@@ -123,7 +124,7 @@ const Family family_t5 = {
     .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder "
         "ForTokenClassification=labels" CLASSES,
     KEYS(t5_keys),
-    .irrelevant = "dropout_rate initializer_factor output_past", .prefixes = "transformer.",
+    .irrelevant = "dropout_rate initializer_factor", .prefixes = "transformer.",
     .spec = T5_SPEC("", CLASSES_HEAD), .tensors = T5_TENSORS,
 };
 
@@ -136,7 +137,7 @@ const Family family_umt5 = {
     .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder "
         "ForTokenClassification=labels" CLASSES,
     KEYS(umt5_keys),
-    .irrelevant = "dropout_rate initializer_factor output_past scalable_attention",
+    .irrelevant = "dropout_rate initializer_factor scalable_attention",
     .prefixes = "transformer.", .spec = T5_SPEC(" per_layer", CLASSES_HEAD), .tensors = T5_TENSORS,
 };
 
@@ -148,7 +149,7 @@ const Family family_umt5 = {
     INTEGER("decoder_ffn_dim", "decoder_d_ff"),                                                         \
     INTEGER_OR("max_position_embeddings", "positions", "1024", NULL),                                   \
     WORD_OR("activation_function", "activation", activation, ACTIVATIONS),                              \
-    FLAG_OR("scale_embedding", "scaled", scale), MUST("is_decoder", "false"),                      \
+    FLAG_OR("scale_embedding", "scaled", scale),                                                        \
     FLAG_OR("tie_word_embeddings", "tied", "true"), SHARED_TABLES, SHIFTED_KEYS
 #define BART_IRRELEVANT                                                                  \
     "activation_dropout encoder_layerdrop decoder_layerdrop init_std num_hidden_layers " \
@@ -314,7 +315,7 @@ const Family family_whisper = {
     .irrelevant = "activation_dropout encoder_layerdrop decoder_layerdrop init_std num_hidden_layers scale_embedding "
         "num_attention_heads hidden_size classifier_proj_size apply_spec_augment "
         "mask_time_prob mask_time_length mask_time_min_masks mask_feature_prob mask_feature_length "
-        "mask_feature_min_masks median_filter_width suppress_tokens begin_suppress_tokens",
+        "mask_feature_min_masks median_filter_width forced_decoder_ids",
     .prefixes = "model.",
     .spec =
         "d_model ${d_model}\n"

@@ -13,7 +13,7 @@
     DERIVED("lost", "yes", "pooler&pooled_width!=$d_model"), DERIVED("lost", "yes", "pooler&pooler_act!=tanh"), \
     DERIVED("pooler", "", "lost"),                                                                          \
     NOTED("lost", "The output `pooled` is left out: its pooler is not the tanh of a square matrix.")
-#define VIT_IRRELEVANT "encoder_stride tie_word_embeddings"
+#define VIT_IRRELEVANT "encoder_stride"
 
 #define VIT_SPEC(tokens)                                                                          \
     "d_model ${d_model}\n"                                                                        \
@@ -82,7 +82,7 @@ const Family family_ast = {
     .types = "audio-spectrogram-transformer=AST",
     .title = "Audio Spectrogram Transformer: Gong et al. 2021, arXiv:2104.01778.",
     .classes = "Model=hidden ForAudioClassification=classify",
-    KEYS(ast_keys), .irrelevant = "tie_word_embeddings", .prefixes = "audio_spectrogram_transformer.",
+    KEYS(ast_keys), .irrelevant = "", .prefixes = "audio_spectrogram_transformer.",
     .spec = "d_model ${d_model}\n"
         "norm layernorm pre eps ${eps}\n"
         "\n"

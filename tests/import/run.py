@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import defaults  # noqa: E402
 import folders  # noqa: E402
 import sentences  # noqa: E402
 from lib.attnc import ROOT  # noqa: E402
@@ -110,7 +111,9 @@ def configs():
     Folder("bert_odd").config(is_decoder=True).accepted("is_decoder", "decoder {", "mask causal")
     Folder("bert_odd").config(is_decoder=True, add_cross_attention=True).refused("cross_decoder",
         "`add_cross_attention` is true")
-    Folder("mpnet_odd").config(is_decoder=True).refused("mpnet_decoder", "`is_decoder` is true")
+    for name in ("mpnet_odd", "albert_odd", "bart_odd", "t5_odd", "llama_odd", "vit_odd"):
+        Folder(name).config(is_decoder=True).accepted("decoder_unread_" + name, unsaid="is_decoder")
+    Folder("t5_encoder").config(is_decoder=True).refused("t5_decoder_alone", "`is_decoder` is true")
     Folder("bert_decoder_odd").config(is_decoder=False).accepted("lm_head_encoder", "encoder {", "mask padding",
                                                                  "head logits", unsaid="start")
     Folder("bert_decoder_odd").accepted("decoder_tokens", "start 5", "end 6")
@@ -163,13 +166,13 @@ def unknown():
     Folder("bert_odd").refused("ignore_obeyed", "it obeys `hidden_size`", options=("--ignore-key", "hidden_size"))
     Folder("bert_odd").config(quantization_config={"bits": 4}).refused("ignore_must", "`quantization_config` is",
         options=("--ignore-key", "quantization_config"))
-    Folder("bert_odd").config(auto_map={"AutoModel": "x.Y"}).refused("auto_map", "`auto_map` is",
-        options=("--ignore-key", "auto_map"))
     Folder("bert_odd").accepted("ignore_irrelevant", "model bert", options=("--ignore-key", "initializer_range"))
     for option in ("", "a,,b", "a,", ",a"):
         Folder("bert_odd").refused("ignore_" + option, "a name is empty", options=("--ignore-key", option), status=2)
     for key in ("_commit_hash", "use_return_dict", "transformers.js_config", "_attn_implementation_internal"):
         Folder("bert_odd").config(**{key: {"x": 1}}).accepted("library_" + key, "model bert", unsaid=key)
+    Folder("bert_odd").config(auto_map={"AutoModel": "x.Y"}).accepted("auto_map", "model bert", unsaid="auto_map",
+        options=("--ignore-key", "auto_map"))
     Folder("bert_odd").config(_own=1).refused("underscore", "`_own` (1) is unknown")
     Folder("bert_odd").config(use_magic=None, hidden_dim=None).accepted("null_unknown", "model bert", unsaid="magic")
     rope = {"rope_type": "linear", "factor": 2, "twist": 1}
@@ -511,7 +514,7 @@ def nested():
         return {key: value for key, value in config.items() if value is not Folder}
     Folder("gemma3_whole_odd").accepted("text_config", "model gemma3 {", "window 4", "head logits tied",
                                         "# This is the text part alone")
-    Folder("gemma3_whole_odd").config(text_config=Folder).refused("no_text_config", "`text_config` is missing")
+    Folder("gemma3_whole_odd").config(text_config=Folder).refused("no_text_config", "wants [262208, 2304]")
     Folder("gemma3_whole_odd").config(text_config=[1]).refused("text_config_list", "`text_config` is [1]")
     Folder("gemma3_whole_odd").config(text_config=text(model_type="llama")).refused("text_config_type",
         "in `text_config`", "\"llama\"", "only gemma3_text")
@@ -546,6 +549,7 @@ def main():
         group()
     sentences.check(Folder, run, report)
     folders.check(run, report)
+    defaults.check(run, report)
     return REPORT.finish()
 
 

@@ -30,6 +30,7 @@ CLIP = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_he
 SIGLIP_TEXT = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
                    max_position_embeddings=19, pad_token_id=1, bos_token_id=35, eos_token_id=36)
 CLIP_VISION = dict(VIT, image_size=20, projection_dim=9)
+ODD_SHARE = dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.55)  # 7 of 14 columns
 CLIP_PARTS = dict(text_config=dict(CLIP), vision_config=CLIP_VISION, projection_dim=6)
 GEMMA3 = dict(text_config=dict(LLAMA, num_hidden_layers=3, head_dim=6, query_pre_attn_scalar=9, sliding_window=4,
                                layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
@@ -604,8 +605,35 @@ CASES = {
     "jina_embeddings_v3_own_head": ("JinaEmbeddingsV3ForMaskedLM", dict(BERT, hidden_size=12), "text own_head"),
     "bert_decoder_own_head": ("BertLMHeadModel", dict(BERT, is_decoder=True, eos_token_id=3), "text own_head"),
     "whisper_own_head": ("WhisperForConditionalGeneration", dict(WHISPER, encoder_layers=1), "sound source own_head"),
+
+    # Folders whose config.json is changed by DISK, and settings that few models have.
+    "phi3_auto_map": ("Phi3ForCausalLM", dict(SQUARE, hidden_size=16, pad_token_id=0), "text greedy"),
+    "siglip_text_defaults": ("SiglipTextModel", dict(SIGLIP_TEXT, projection_size=5), "projected"),
+    "siglip_vision_defaults": ("SiglipVisionModel", dict(VIT), "pixels pooled"),
+    "clip_vision_old": ("CLIPVisionModel", dict(CLIP_VISION), "pixels pooled unnormalized"),
+    "clip_instead_part_text": ("CLIPModel", CLIP_PARTS, "alone end"),
+    "clip_instead_part_vision": ("CLIPModel", CLIP_PARTS, "pixels"),
+    "esm_1b": ("EsmModel", dict(BERT, hidden_size=12, num_attention_heads=3, pad_token_id=1, mask_token_id=36,
+                               emb_layer_norm_before=True, token_dropout=True), "text"),
+    "gpt_neox_even_rope": ("GPTNeoXForCausalLM", dict(SQUARE, hidden_size=28, num_attention_heads=2, bos_token_id=0,
+                                                      eos_token_id=2, rope_parameters=dict(ODD_SHARE)), "text greedy"),
+    "glm_even_rope": ("GlmForCausalLM", dict(LLAMA, head_dim=14, pad_token_id=0, rope_parameters=dict(
+        ODD_SHARE, rope_type="linear", factor=2.0)), "text"),
+    "phi3_even_rope": ("Phi3ForCausalLM", dict(SQUARE, hidden_size=28, num_attention_heads=2, pad_token_id=0,
+                                               rope_parameters=dict(ODD_SHARE)), "text"),
+    "nemotron_even_rope": ("NemotronForCausalLM", dict(LLAMA, head_dim=14, rope_parameters=dict(ODD_SHARE)), "text"),
+    "bloom_exact": ("BloomForCausalLM", dict(vocab_size=37, hidden_size=12, n_layer=2, n_head=3, pretraining_tp=3,
+                                             slow_but_exact=True), "text greedy"),
 }
 
 # Keys of config.json that differ from those that transformers saves, with dots into objects; `...` takes a key out.
 DISK = {
+    "phi3_auto_map": {"auto_map": {"AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM"}, "is_decoder": False,
+                      "output_past": True, "pruned_heads": {}, "tie_encoder_decoder": False, "lm_head_bias": False},
+    "siglip_text_defaults": {"hidden_act": ..., "layer_norm_eps": ...},
+    "siglip_vision_defaults": {"hidden_act": ..., "layer_norm_eps": ...},
+    "clip_vision_old": {"is_decoder": False, "is_encoder_decoder": False, "add_cross_attention": False,
+                        "tie_word_embeddings": True, "pruned_heads": {}, "do_sample": False, "top_k": 50},
+    "clip_instead_part_text": {"text_config.hidden_act": "relu", "text_config_dict": CLIP},
+    "clip_instead_part_vision": {"vision_config.hidden_act": "relu", "vision_config_dict": CLIP_VISION},
 }
