@@ -24,14 +24,12 @@ static const char irrelevant[] =
     "_attn_implementation _attn_implementation_autoset attn_implementation classifier_dropout attention_dropout "
     "hidden_dropout hidden_dropout_prob attention_probs_dropout_prob dropout pretraining_tp is_encoder_decoder "
     "tie_last_hidden_states unsloth_version unsloth_fixed auto_map is_decoder tie_word_embeddings output_past "
-    "xla_device is_composition";
+    "xla_device is_composition tie_encoder_decoder cross_attention_hidden_size";
 
 /* Keys of any config whose value must be one that has no effect. */
 static const ConfigKey everywhere[] = {
     MUST("pruned_heads", "{} null"), {"quantization_config", NULL, KEY_QUANTIZED, "", "", NULL},
-    MUST("tie_encoder_decoder", "false"),
-    MUST("cross_attention_hidden_size", "null"), MUST("per_layer_config", "null {}"),
-    MUST("add_cross_attention", "false"),
+    MUST("per_layer_config", "null {}"), MUST("add_cross_attention", "false"),
 };
 
 /* The value of "a * b + c", from left to right, or "" where a variable is unset. */
