@@ -205,7 +205,7 @@ const Family family_umt5 = {
 
 static const ConfigKey bart_keys[] = {
     BART_KEYS("gelu", "false"), DERIVED("learned", "yes", NULL), SEQ2SEQ_TOKENS("2", "2", "1"),
-    MUST("normalize_before", "false"), MUST("normalize_embedding", "true"), MUST("add_final_layer_norm", "false"),
+    MUST("normalize_before", "false"), MUST("normalize_embedding", "true null"), MUST("add_final_layer_norm", "false"),
     MUST("static_position_embeddings", "false"),
     MUST("add_bias_logits", "false"),
 };
@@ -219,7 +219,8 @@ const Family family_bart = {
 
 static const ConfigKey mbart_keys[] = {
     BART_KEYS("gelu", "false"), DERIVED("learned", "yes", NULL), SEQ2SEQ_TOKENS("", "2", "1"),
-    MUST("normalize_before", "true"), MUST("normalize_embedding", "true"), MUST("add_final_layer_norm", "true"),
+    MUST("normalize_before", "true null"), MUST("normalize_embedding", "true null"),
+    MUST("add_final_layer_norm", "true null"),
     MUST("static_position_embeddings", "false"),
     MUST("add_bias_logits", "false"),
 };
@@ -244,7 +245,7 @@ static const ConfigKey marian_keys[] = {
     INTEGER_OR("decoder_vocab_size", "decoder_vocab", "=vocab", "=vocab"),
     REFUSED("decoder_vocab!=$vocab", "`decoder_vocab_size` is not `vocab_size`, though the embeddings are shared"),
     MUST("normalize_before", "false"), MUST("normalize_embedding", "false"), MUST("add_final_layer_norm", "false"),
-    MUST("static_position_embeddings", "true"), MUST("add_bias_logits", "false"),
+    MUST("static_position_embeddings", "true null"), MUST("add_bias_logits", "false"),
 };
 const Family family_marian = {
     .types = "marian=Marian", .title = "Marian: Junczys-Dowmunt et al. 2018, arXiv:1804.00344.",
@@ -255,9 +256,10 @@ const Family family_marian = {
 };
 
 static const ConfigKey pegasus_keys[] = {
-    BART_KEYS("gelu", "false"), LEARNED_IF_SAVED, SEQ2SEQ_TOKENS("0", "1", "0"), MUST("normalize_before", "true"),
+    BART_KEYS("gelu", "false"), LEARNED_IF_SAVED, SEQ2SEQ_TOKENS("0", "1", "0"), MUST("normalize_before", "true null"),
         MUST("normalize_embedding", "false"),
-    MUST("add_final_layer_norm", "true"), MUST("static_position_embeddings", "true"), MUST("add_bias_logits", "false"),
+    MUST("add_final_layer_norm", "true null"), MUST("static_position_embeddings", "true null"),
+    MUST("add_bias_logits", "false"),
 };
 const Family family_pegasus = {
     .types = "pegasus=Pegasus", .title = "PEGASUS: Zhang et al. 2020, arXiv:1912.08777.", .classes = BART_CLASSES,

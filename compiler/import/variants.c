@@ -107,11 +107,12 @@ static const ConfigKey cohere2_keys[] = {
     LLAMA_KIN("=heads", "=d_model / heads"), POSITIONS("8192"), WHOLE_ROPE("10000"),
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL), REAL_OR("logit_scale", "logit_scale", "0.0625", NULL),
     ATTENTION_BIAS, INTEGER_OR("sliding_window", "window", "4096", ""),
-    INTEGER_OR("sliding_window_pattern", "pattern", "4", NULL),
+    INTEGER_OR("sliding_window_pattern", "pattern", "4", "4"),
     LAYER_TYPES("every pattern " SLIDING " " FULL, SLIDING " " FULL), NEEDS_WINDOW,
-    MUST("layer_switch", "4"), MUST("order_of_interleaved_layers", "local_attn_first"), MUST("rotary_pct", "1"),
-    MUST("position_embedding_type", "rope_gptj null"), MUST("use_qk_norm", "false"), MUST("use_parallel_block", "true"),
-    MUST("use_gated_activation", "true"), DECODER_TOKENS("5", "255001", "0"), TIED("true"),
+    MUST("layer_switch", "4 null"), MUST("order_of_interleaved_layers", "local_attn_first null"),
+    MUST("rotary_pct", "1 null"),
+    MUST("position_embedding_type", "rope_gptj null"), MUST("use_qk_norm", "false"),
+    MUST("use_parallel_block", "true null"), MUST("use_gated_activation", "true null"), DECODER_TOKENS("5", "255001", "0"), TIED("true"),
 };
 const Family family_cohere2 = {
     .types = "cohere2=Cohere2", .title = "Command R7B and Command A: Cohere 2025, arXiv:2504.00698.",
