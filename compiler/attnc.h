@@ -75,6 +75,8 @@ double portable_cos(double x);
  * The shortest decimal that reads back as the same double, in the form that a spec has: 16, 0.1, 1e-5. */
 const char *number_text(Arena *arena, double value);
 const char *counted(Arena *arena, int64_t n, const char *noun); /* "1 query", "2 queries" */
+/* Whether a number is 0 in f32, or finite and normal. */
+bool f32_holds(double value);
 double sort_median(double *values, int n); /* sorts n > 0 values, the least first; the one in the middle */
 
 /* ======================================================================= support/shape.c

@@ -112,6 +112,7 @@ static const char *takes_text(const OptionText *o) {
     } texts[] = {
         {"integer", "positive", "integer > 0"}, {"integer", "natural", "integer >= 0"},
         {"real", "any", "number"}, {"real", "positive", "number > 0"}, {"real", "natural", "number >= 0"},
+        {"real", "divisor", "number > 0"}, {"real", "natural_divisor", "number >= 0"},
         {"real", "unit", "number > 0, <= 1"}, {"integer", "outliers", "integer, 1 to 14"},
         {"integers", "natural", "integers >= 0"}, {"reals", "positive", "numbers > 0"}, {"word", "any", "a word"},
     };

@@ -247,7 +247,7 @@ static const ConfigKey modernbert_keys[] = {
     INTEGER_OR("local_attention", "local", "128", NULL), DERIVED("window", "=local / 2 + 1", NULL),
     INTEGER_OR("global_attn_every_n_layers", "every", "3", NULL),
     LAYER_TYPES("first every sliding_attention full_attention", "sliding_attention full_attention"),
-    REAL_OR("global_rope_theta", "theta", "160000", NULL), REAL_OR("local_rope_theta", "local_theta", "10000",
+    POSITIVE_OR("global_rope_theta", "theta", "160000", NULL), POSITIVE_OR("local_rope_theta", "local_theta", "10000",
     "=theta"),
     DERIVED("whole_rope", "yes", NULL), MUST("rope_scaling", "null"),
     ROPE("rope_parameters", "rope", "theta", "full_attention"),

@@ -54,7 +54,7 @@
     INTEGER_OR("head_dim", "head_dim", otherwise, "=d_model / heads"), DERIVED("width", "=heads * head_dim", NULL)
 #define POSITIONS(otherwise) INTEGER_OR("max_position_embeddings", "positions", otherwise, NULL)
 #define ONE_ROPE(theta, part)                                                                              \
-    REAL_OR("rope_theta", "theta", theta, theta), REAL_OR("partial_rotary_factor", "partial", part, part), \
+    POSITIVE_OR("rope_theta", "theta", theta, theta), POSITIVE_OR("partial_rotary_factor", "partial", part, part), \
     ROPE("rope_parameters rope_scaling", "rope", "theta", NULL)
 /* For a family that rotates whole heads and ignores partial_rotary_factor. */
 #define WHOLE_ROPE(theta) DERIVED("whole_rope", "yes", NULL), ONE_ROPE(theta, "1")

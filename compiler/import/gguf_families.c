@@ -24,7 +24,7 @@
     TOKEN_OR("tokenizer.ggml.padding_token_id", "pad", ""), DERIVED("tied", "yes", "!#output.weight")
 /* gguf.c sets `partial` of rope.dimension_count. A factor of 0 stands for none. */
 #define GGUF_ROPE                                                                                               \
-    REAL_OR("rope.freq_base", "theta", "10000", NULL), INTEGER_OR("rope.dimension_count", "rotated", "", NULL), \
+    POSITIVE_OR("rope.freq_base", "theta", "10000", NULL), INTEGER_OR("rope.dimension_count", "rotated", "", NULL), \
     WORD_OR("rope.scaling.type", "scaling", "linear", "none= linear yarn longrope"),                            \
     REAL_OR("rope.scaling.factor rope.scale_linear", "factor", "1", NULL), DERIVED("factor", "1", "factor=0"),  \
     INTEGER_OR("rope.scaling.original_context_length", "original", "=positions", NULL),                         \
@@ -206,8 +206,8 @@ static const Family gguf_gpt_oss = {
 #define ROOT_SCALE "embedding scale sqrt(d_model)\n"
 #define BOTH_NORMS "norm rmsnorm both eps ${eps}\nbias none\n"
 #define CAPS                                                                \
-    REAL_OR("attn_logit_softcapping", "softcap", "", NULL),                 \
-    REAL_OR("final_logit_softcapping", "head_softcap", "", NULL)
+    POSITIVE_OR("attn_logit_softcapping", "softcap", "", NULL),             \
+    POSITIVE_OR("final_logit_softcapping", "head_softcap", "", NULL)
 #define CAPPED_HEAD "[head_softcap? softcap ${head_softcap}]"
 #define BOTH_NORM_TENSORS                                                                          \
     ".attention.norm_in.* .attn_norm.*\n.attention.norm_out.* .post_attention_norm.*\n"            \
@@ -236,7 +236,7 @@ static const Family gguf_gemma2 = {
 
 static const ConfigKey gemma3_keys[] = {
     GGUF_SIZES, GGUF_HEADS, GGUF_DENSE, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_BIAS, CAPS, GGUF_WINDOW,
-    REAL_OR("rope.freq_base_swa", "local_theta", "10000", NULL), DERIVED("every", "6", NULL),
+    POSITIVE_OR("rope.freq_base_swa", "local_theta", "10000", NULL), DERIVED("every", "6", NULL),
     LAYER_TYPES("every every sliding_attention full_attention", "sliding_attention full_attention"),
     DERIVED("scalar", "=head_dim", NULL), DERIVED("scalar", "=d_model / heads", "layers=62"),
 };

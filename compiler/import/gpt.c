@@ -57,9 +57,9 @@ static const ConfigKey gpt_neox_keys[] = {
     LLAMA_SIZES("gelu"), POSITIONS("2048"), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     DERIVED("head_dim", "=d_model / heads", NULL), EVEN_ROPE,
     FLAG_OR("use_parallel_residual", "parallel", "true"),
-    FLAG_OR("attention_bias", "attention_bias", "true"), REAL_OR("rotary_emb_base", "theta", "10000", "10000"),
-    REAL_OR("rotary_pct", "partial", "0.25", "0.25"), REAL_OR("rope_theta", "theta_beside", "$theta", "$theta"),
-    REAL_OR("partial_rotary_factor", "partial_beside", "$partial", "$partial"),
+    FLAG_OR("attention_bias", "attention_bias", "true"), POSITIVE_OR("rotary_emb_base", "theta", "10000", "10000"),
+    POSITIVE_OR("rotary_pct", "partial", "0.25", "0.25"), POSITIVE_OR("rope_theta", "theta_beside", "$theta", "$theta"),
+    POSITIVE_OR("partial_rotary_factor", "partial_beside", "$partial", "$partial"),
     NOTED("theta_beside!=$theta", "`rope_theta` is not obeyed, as in transformers 5, whose gpt_neox reads "
         "`rotary_emb_base` or `rope_parameters`."),
     NOTED("partial_beside!=$partial", "`partial_rotary_factor` is not obeyed, as in transformers 5, whose gpt_neox "

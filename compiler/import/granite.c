@@ -59,7 +59,7 @@ static const ConfigKey olmo3_keys[] = {
     REFUSED("!window", "`sliding_window` is null; OLMo 3 needs a number"),
     DERIVED("fourth", "4", NULL),
     LAYER_TYPES("every fourth sliding_attention full_attention", TYPES),
-    REAL_OR("rope_theta", "theta", "500000", NULL), DERIVED("window_theta", "500000", NULL),
+    POSITIVE_OR("rope_theta", "theta", "500000", NULL), DERIVED("window_theta", "500000", NULL),
     DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "window_rope", "window_theta", "sliding_attention"),
     NOTED("theta!=500000&any_sliding_attention", "`rope_theta` is that of the full_attention layers; in windows "

@@ -34,7 +34,8 @@ typedef enum KeyKind {
     KEY_INTEGER,     /* 1 to 2^53 */
     KEY_NATURAL,     /* 0 to 2^53 */
     KEY_BOUND,       /* 1 to 2^53; any number below 1 stands for `otherwise` */
-    KEY_REAL,        /* a finite number, not negative */
+    KEY_REAL,        /* a number that f32 holds, not negative */
+    KEY_POSITIVE,    /* a number above 0 that f32 holds together with its reciprocal */
     KEY_FLAG,        /* true or false */
     KEY_TEXT,        /* any string */
     KEY_WORD,        /* a word of `values`, "gelu gelu_new=gelu_tanh", which becomes itself or the word behind `=` */
@@ -71,6 +72,7 @@ typedef struct ConfigKey {
 #define INTEGER(names, variable) {names, variable, KEY_INTEGER, NULL, NULL, NULL}
 #define INTEGER_OR(names, variable, otherwise, null) {names, variable, KEY_INTEGER, otherwise, null, NULL}
 #define REAL_OR(names, variable, otherwise, null) {names, variable, KEY_REAL, otherwise, null, NULL}
+#define POSITIVE_OR(names, variable, otherwise, null) {names, variable, KEY_POSITIVE, otherwise, null, NULL}
 /* null counts as false, as in Python. */
 #define FLAG_OR(names, variable, otherwise) {names, variable, KEY_FLAG, otherwise, "", NULL}
 #define WORD_OR(names, variable, otherwise, values) {names, variable, KEY_WORD, otherwise, NULL, values}

@@ -60,13 +60,20 @@ static const char *default_text(const Import *import, const char *otherwise) {
     return otherwise[0] == '=' ? computed(import, otherwise + 1) : otherwise;
 }
 
-static const char *number(const Import *import, const ConfigKey *key, const cJSON *item, double least, bool whole) {
-    const char *wanted = !whole ? "a number that is not negative" : least > 0 ? "a whole number from 1 to 2^53"
-        : "a whole number from 0 to 2^53";
-    if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) key_refuse(import, key, item, wanted);
-    double value = item->valuedouble;
-    if (value < least) key_refuse(import, key, item, wanted);
-    if (whole && (value > 0x1p53 || value != floor(value))) key_refuse(import, key, item, wanted);
+static const char *number(const Import *import, const ConfigKey *key, const cJSON *item, double least) {
+    const char *wanted = least > 0 ? "a whole number from 1 to 2^53" : "a whole number from 0 to 2^53";
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= least && item->valuedouble <= 0x1p53) ||
+        item->valuedouble != floor(item->valuedouble))
+        key_refuse(import, key, item, wanted);
+    return number_text(import->arena, item->valuedouble);
+}
+
+static const char *real_number(const Import *import, const ConfigKey *key, const cJSON *item, bool positive) {
+    const char *wanted = positive ? "a number from 1.1754944e-38 to 8.5070592e37, which f32 holds with its reciprocal,"
+        : "0 or a number from 1.1754944e-38 to 3.4028235e38, which f32 holds,";
+    const double value = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+    if (!(value >= 0) || !f32_holds(value) || (positive && (value == 0 || !f32_holds(1 / value))))
+        key_refuse(import, key, item, wanted);
     return number_text(import->arena, value);
 }
 
@@ -116,7 +123,7 @@ static const char *tokens(Import *import, const ConfigKey *key, const cJSON *ite
     if (cJSON_IsArray(item) && key->kind == KEY_TOKEN && id && id->next) key_refuse(import, key, item, "one token id");
     for (; id; id = cJSON_IsArray(item) ? id->next : NULL) {
         if (cJSON_IsNumber(id) && id->valuedouble == -1) continue; /* an older form of no id */
-        const char *text = number(import, key, id, 0, true);
+        const char *text = number(import, key, id, 0);
         if (vocab && strtod(text, NULL) >= strtod(vocab, NULL))
             import_note(import, "%s %s is outside the vocabulary and left out.", item->string, text);
         else
@@ -132,7 +139,7 @@ static const char *pair(Import *import, const ConfigKey *key, const cJSON *item)
         second = first ? first->next : NULL;
         if (!second || second->next) key_refuse(import, key, item, "a number or [height, width]");
     }
-    const char *height = number(import, key, first, 1, true), *width = number(import, key, second, 1, true);
+    const char *height = number(import, key, first, 1), *width = number(import, key, second, 1);
     variable_set(import, arena_printf(import->arena, "%s_width", key->variable), strcmp(height, width) ? width : "");
     return height;
 }
@@ -217,9 +224,10 @@ static void read_key(Import *import, const ConfigKey *key) {
     const char *text = given ? NULL : default_text(import, item ? key->null : key->otherwise);
     if (given) {
         switch (key->kind) {
-        case KEY_INTEGER: case KEY_BOUND: text = number(import, key, item, 1, true); break;
-        case KEY_NATURAL: text = number(import, key, item, 0, true); break;
-        case KEY_REAL: text = number(import, key, item, 0, false); break;
+        case KEY_INTEGER: case KEY_BOUND: text = number(import, key, item, 1); break;
+        case KEY_NATURAL: text = number(import, key, item, 0); break;
+        case KEY_REAL: text = real_number(import, key, item, false); break;
+        case KEY_POSITIVE: text = real_number(import, key, item, true); break;
         case KEY_WORD: case KEY_WORDS: case KEY_GATED_WORD: text = word(import, key, item); break;
         case KEY_TEXT:
             if (!cJSON_IsString(item)) key_refuse(import, key, item, "a string");

@@ -77,8 +77,8 @@ const Family family_qwen3 = {
 #define GEMMA_CAUSAL MUST("use_bidirectional_attention", "false")
 #define GEMMA_CAPS(attention, logits)                                                                               \
     INTEGER_OR("query_pre_attn_scalar", "scalar", "256", NULL), INTEGER_OR("sliding_window", "window", "4096", ""), \
-    REAL_OR("attn_logit_softcapping", "softcap", attention, ""),                                                    \
-    REAL_OR("final_logit_softcapping", "head_softcap", logits, ""),                                                 \
+    POSITIVE_OR("attn_logit_softcapping", "softcap", attention, ""),                                                \
+    POSITIVE_OR("final_logit_softcapping", "head_softcap", logits, ""),                                             \
     WORD_OR("hidden_activation", "activation", "gelu_tanh", ACTIVATIONS),                                           \
     MUST("hidden_act", "gelu_pytorch_tanh null")
 #define GEMMA_NORM(place) "norm rmsnorm " place " plus_one eps ${eps}\nbias none\n"
@@ -133,8 +133,8 @@ static const ConfigKey gemma3_keys[] = {
     DERIVED("softcap", "", NULL),
     INTEGER_OR("sliding_window_pattern _sliding_window_pattern", "every", "6", "6"),
     LAYER_TYPES("every every sliding_attention full_attention", "sliding_attention full_attention"),
-    REAL_OR("rope_theta", "theta", "1000000", "1000000"),
-    REAL_OR("rope_local_base_freq", "local_theta", "10000", "10000"),
+    POSITIVE_OR("rope_theta", "theta", "1000000", "1000000"),
+    POSITIVE_OR("rope_local_base_freq", "local_theta", "10000", "10000"),
     DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
     ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
     /* EmbeddingGemma: all rows attend to all, and half of the window is on either side. */

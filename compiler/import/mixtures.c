@@ -120,7 +120,7 @@ static const ConfigKey gpt_oss_keys[] = {
     INTEGER_OR("num_experts_per_tok experts_per_token", "top", "4", NULL),
     INTEGER_OR("sliding_window", "window", "128", NULL),
     LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"),
-    REAL_OR("swiglu_limit", "limit", "7", NULL), MUST("swiglu_alpha", "1.702"), MUST("hidden_act", "silu"),
+    POSITIVE_OR("swiglu_limit", "limit", "7", NULL), MUST("swiglu_alpha", "1.702"), MUST("hidden_act", "silu"),
     DECODER_TOKENS("", "", ""), TIED("false"),
 };
 const Family family_gpt_oss = {
@@ -201,9 +201,9 @@ static const ConfigKey dbrx_keys[] = {
     DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
     DERIVED("keys", "=kv_heads * head_dim", NULL), DERIVED("key_end", "=keys + d_model", NULL),
     DERIVED("value_end", "=keys + keys + d_model", NULL),
-    REAL_OR("attn_config.rope_theta", "own_theta", "10000", "10000"),
-    REAL_OR("rope_theta", "outer_theta", "", ""),
-    REAL_OR("rope_parameters.rope_theta", "outer_theta", "$outer_theta", ""),
+    POSITIVE_OR("attn_config.rope_theta", "own_theta", "10000", "10000"),
+    POSITIVE_OR("rope_theta", "outer_theta", "", ""),
+    POSITIVE_OR("rope_parameters.rope_theta", "outer_theta", "$outer_theta", ""),
     NOTED("!outer_theta&own_theta!=10000", "The theta is `attn_config.rope_theta`, as the model was trained; "
           "transformers 5 takes 10000 where `rope_parameters` is absent."),
     DERIVED("theta", "=own_theta", NULL), DERIVED("theta", "=outer_theta", "outer_theta"),

@@ -31,13 +31,18 @@ static const cJSON *member(const Rope *rope, const char *name) {
     return NULL;
 }
 
+/* Whether a member is a positive number that f32 holds. */
+static bool is_positive(const cJSON *item) {
+    return cJSON_IsNumber(item) && item->valuedouble > 0 && f32_holds(item->valuedouble);
+}
+
 /* A positive number, or NAN for an absent member. */
 static double real(const Rope *rope, const char *name) {
     const cJSON *item = member(rope, name);
     if (!item || !rope->object) return NAN;
-    if (!cJSON_IsNumber(item) || !(item->valuedouble > 0) || !isfinite(item->valuedouble))
-        fail("%s: `%s.%s` is %s; a positive number is understood", rope->import->config_path, rope->object->string,
-            name, config_value(rope->import->arena, item));
+    if (!is_positive(item))
+        fail("%s: `%s.%s` is %s; a positive number that f32 holds is understood", rope->import->config_path,
+            rope->object->string, name, config_value(rope->import->arena, item));
     return item->valuedouble;
 }
 
@@ -58,8 +63,8 @@ static void add_list(const Rope *rope, Text *out, const char *word, const char *
         rope->object->string, name);
     text_printf(out, " %s", word);
     for (const cJSON *item = list->child; item; item = item->next) {
-        if (!cJSON_IsNumber(item) || !(item->valuedouble > 0)) fail("%s: `%s.%s` is not a list of positive numbers",
-            rope->import->config_path, rope->object->string, name);
+        if (!is_positive(item)) fail("%s: `%s.%s` holds %s; a list of positive numbers that f32 holds is understood",
+            rope->import->config_path, rope->object->string, name, config_value(rope->import->arena, item));
         text_printf(out, " %s", number_text(rope->import->arena, item->valuedouble));
     }
 }

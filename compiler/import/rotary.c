@@ -40,7 +40,7 @@ static const ConfigKey nomic_bert_keys[] = {
     REAL_OR("layer_norm_eps layer_norm_epsilon", "eps", "1e-12", NULL),
     {"type_vocab_size", "segments", KEY_NATURAL, "2", NULL, NULL},
     INTEGER_OR("max_position_embeddings n_positions", "positions", "2048", NULL),
-    TOKEN_OR("pad_token_id", "pad", "0"), REAL_OR("rope_theta rotary_emb_base", "theta", "1000", "1000"),
+    TOKEN_OR("pad_token_id", "pad", "0"), POSITIVE_OR("rope_theta rotary_emb_base", "theta", "1000", "1000"),
     ROPE("rope_parameters rope_scaling", "rope", "theta", NULL),
     MUST("rotary_emb_fraction", "1 1.0"), MUST("rotary_emb_interleaved", "false"),
     MUST("rotary_emb_scale_base", "null"), MUST("rotary_scaling_factor", "null"), MUST("prenorm", "false"),
@@ -74,7 +74,7 @@ static const ConfigKey jina_embeddings_v3_keys[] = {
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     {"type_vocab_size", "segments", KEY_NATURAL, "1", NULL, NULL},
     INTEGER_OR("max_position_embeddings", "positions", "8194", NULL), TOKEN_OR("pad_token_id", "pad", "1"),
-    REAL_OR("rope_theta", "theta", "20000", "20000"), ROPE("rope_parameters rope_scaling", "rope", "theta", NULL),
+    POSITIVE_OR("rope_theta", "theta", "20000", "20000"), ROPE("rope_parameters rope_scaling", "rope", "theta", NULL),
     MASKED_KEYS("lm_head.decoder", "lm_head"),
 };
 const Family family_jina_embeddings_v3 = {
@@ -97,7 +97,7 @@ static const ConfigKey esm_keys[] = {
     WORD_OR("position_embedding_type", "position", "absolute", "absolute rotary"),
     DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL),
     DERIVED("positions", "=table", "position=rotary"), TOKEN_OR("pad_token_id", "pad", ""),
-    DERIVED("whole_rope", "yes", NULL), REAL_OR("rope_theta", "theta", "10000", "10000"),
+    DERIVED("whole_rope", "yes", NULL), POSITIVE_OR("rope_theta", "theta", "10000", "10000"),
     FLAG_OR("emb_layer_norm_before", "normed", "false"), FLAG_OR("token_dropout", "dropout", "false"),
     NOTED("dropout", "`token_dropout` is true: rows are scaled by 0.88, as for a text without mask tokens; with mask "
         "tokens transformers scales by the share of others, which a spec cannot."),

@@ -44,6 +44,10 @@ static Filled fill(Import *import, const char *generation) {
     return (Filled){head, body.data, generation, weights.data};
 }
 
+static _Noreturn void refuse_config(const Import *import) {
+    fail("%s: this config makes no valid spec, for the reasons above", import->config_path);
+}
+
 /* The formatted spec, with the notes so far as comments in front. */
 static const char *spec_text(const Import *import, const Filled *filled) {
     Text out = text_new(import->arena);
@@ -53,7 +57,7 @@ static const char *spec_text(const Import *import, const Filled *filled) {
     text_printf(&out, "%s%s\n%sweights {\n%s}\n}\n", filled->head, filled->body, filled->generation, filled->weights);
     Source *source = source_from_text(import->arena, "spec", out.data, out.size);
     Compilation c = compilation_new(import->arena, source);
-    if (!compile_until(&c, STAGE_AST)) bug("the spec of `%s` cannot be parsed", import->type);
+    if (!compile_until(&c, STAGE_AST)) refuse_config(import);
     return ast_format(import->arena, c.ast);
 }
 
@@ -92,8 +96,7 @@ static void check_tensors(Import *import, const Compilation *c, bool all) {
 
 static Compilation spec_graph(Import *import, const char *path, const char *text) {
     Compilation c = compilation_new(import->arena, source_from_text(import->arena, path, text, strlen(text)));
-    if (!compile_until(&c, STAGE_GRAPH))
-        fail("%s: this config makes no valid spec, for the reasons above", import->config_path);
+    if (!compile_until(&c, STAGE_GRAPH)) refuse_config(import);
     return c;
 }
 

@@ -16,9 +16,9 @@
     INTEGER_OR(at "sliding_window", p "window", "4096", ""),                                                        \
     {at "layer_types", p "layer_type", KEY_LAYER_TYPES, "sliding_attention full_attention",                         \
      "sliding_attention full_attention", "sliding_attention full_attention"},                                      \
-    REAL_OR(at "attn_logit_softcapping", p "softcap", "50", ""),                                                    \
-    REAL_OR(at "final_logit_softcapping", p "head_softcap", "30", ""),                                              \
-    REAL_OR(at "rope_theta", p "theta", "10000", "10000"),                                                          \
+    POSITIVE_OR(at "attn_logit_softcapping", p "softcap", "50", ""),                                                \
+    POSITIVE_OR(at "final_logit_softcapping", p "head_softcap", "30", ""),                                          \
+    POSITIVE_OR(at "rope_theta", p "theta", "10000", "10000"),                                                      \
     {at "rope_parameters " at "rope_scaling", p "rope", KEY_ROPE, p "theta", p "theta", NULL}
 #define STACK_IRRELEVANT(at) at "is_decoder " at "dropout_rate " at "tie_word_embeddings "
 

@@ -176,7 +176,7 @@ static const ConfigKey dinov3_keys[] = {
     INTEGER_OR("hidden_size", "d_model", "384", NULL), INTEGER_OR("num_hidden_layers", "layers", "12", NULL),
     INTEGER_OR("num_attention_heads", "heads", "6", NULL), INTEGER_OR("intermediate_size", "d_ff", "1536", NULL),
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
-    REAL_OR("rope_theta", "theta", "100", NULL),
+    POSITIVE_OR("rope_theta", "theta", "100", NULL),
     {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL},
     COVERED_IMAGE, MUST("num_channels", "3"),
     {"num_register_tokens", "registers", KEY_NATURAL, "0", NULL, NULL},

@@ -101,7 +101,7 @@ static int softmax(Build *b, const Attention *a, int scores, int sink) {
 
 static int project_query(Build *b, const Stem *stem, const Attention *a, int x) {
     /* Random queries make scores with a deviation of about 1, whatever their factor. */
-    double scale = a->scale != 0 ? fabs(1 / (a->scale * sqrt((double)a->head_dim))) : 1;
+    double scale = build_inverse(a->scale * sqrt((double)a->head_dim));
     if (a->qk_norm.kind || score_is_bare(a->score)) scale = 1;
     const int64_t width = a->heads * a->head_dim;
     const LinearWeights query = build_declare_linear(b, stem, "query", width, a->query_width, a->bias_q, scale);

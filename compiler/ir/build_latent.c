@@ -37,7 +37,7 @@ static int joined(Build *b, const char *what, Role role, int first, int second, 
 
 /* Random queries make scores with a deviation of about 1, whatever their factor. */
 static int project_query(Build *b, const Stem *stem, const Attention *a, const char *what, int64_t columns, int x) {
-    const double scale = a->scale != 0 ? fabs(1 / (a->scale * sqrt((double)(a->head_dim + a->latent_rope)))) : 1;
+    const double scale = build_inverse(a->scale * sqrt((double)(a->head_dim + a->latent_rope)));
     const LinearWeights w =
         build_declare_linear(b, stem, what, a->heads * columns, build_columns(b, x), false, scale);
     return build_linear(b, &w, ROLE_QUERY, x);

@@ -67,12 +67,17 @@ LinearWeights build_declare_experts(Build *b, const Stem *stem, const char *what
     return w;
 }
 
+double build_inverse(double factor) {
+    const double size = fabs(factor);
+    return size > 0 ? fmin(fmax(1 / size, 0x1p-100), 0x1p+100) : 1;
+}
+
 int build_declare_tokens(Build *b, const Stack *stack) {
     bool of_both = b->model->embedding_tied && b->model->encoder && b->model->decoder;
     Stem stem = build_stem(b, stack, "embedding.");
     if (of_both) stem.text = stem.part; /* without the name of the stack */
     /* Rows are drawn so that they have unit scale after the embedding's factor. */
-    double deviation = stack->embedding_scale != 0 ? fabs(1 / stack->embedding_scale) : 1;
+    const double deviation = build_inverse(stack->embedding_scale);
     return build_declare(b, &stem, "tokens.weight",
                          (WeightSpec){.shape = build_matrix(stack->vocab, stack->embedding_width),
                                       .type = stack->precision.weights,

@@ -87,6 +87,9 @@ int build_declare_bias(Build *b, const Stem *stem, const char *what, Shape shape
 /* Random values make a result of the scale of x, times `scale`. */
 LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what, int64_t out, int64_t in, bool bias,
                                    double scale);
+/* The deviation of random numbers whose products with the factor have a deviation of 1; for factors that would make
+ * numbers beyond f32, the nearest that does not. 1 for the factor 0. */
+double build_inverse(double factor);
 int build_declare_tokens(Build *b, const Stack *stack);   /* one table for both stacks where the embedding is tied */
 int build_declare_relative(Build *b, const Stack *stack); /* the table that the attentions of a stack share */
 int build_declare_gain(Build *b, const Stem *stem, const char *what, Norm n, Shape shape); /* the weight of a norm */

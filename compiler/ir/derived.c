@@ -154,6 +154,14 @@ static void spread(const Derived *d, const float *source, double *out) {
         }
 }
 
+/* A rotation by less than f32 holds turns nothing, and such a slope changes no score. */
+static void without_denormals(const Derived *d, double *out) {
+    int64_t count = 0;
+    if (!shape_elements(d->shape, &count)) bug("the size of `%s` overflows", d->name);
+    for (int64_t i = 0; i < count; i++)
+        if (!f32_holds(out[i])) out[i] = 0;
+}
+
 void derived_fill(const Derived *derived, const float *source, double *out) {
     switch (derived->kind) {
     case DERIVED_NONE: bug("a derived tensor without a kind");
@@ -167,4 +175,5 @@ void derived_fill(const Derived *derived, const float *source, double *out) {
     case DERIVED_SPREAD: spread(derived, source, out); break;
     case DERIVED_DISTANCES: bug("the table `%s` is made of several weights", derived->name);
     }
+    if (!source) without_denormals(derived, out);
 }

@@ -2,9 +2,6 @@
  * rows, keys and heads that are computed at once. */
 #include "kernel_call.h"
 
-#include <float.h>
-#include <math.h>
-
 /* Whether the keys belong to other rows than the queries of the same sequence. */
 static bool has_own_keys(const Plan *plan, const Step *s) {
     const Cache *keys = cache_of(plan, s->attention.key_cache);
@@ -34,11 +31,11 @@ static void sources(const Lowering *l, KernelCall *call, const Step *s) {
 static void scales(const Lowering *l, KernelCall *call, const AttentionStep *a) {
     const double log2_e = 1.4426950408889634;
     bool later = a->relative == NO_PACKED && a->slopes == NO_PACKED && a->softcap == 0 && a->scale > 0 &&
-                 !is_reproducible(l);
+                 f32_holds(a->scale * log2_e) && f32_holds(1 / (a->scale * log2_e)) && !is_reproducible(l);
     double unit = later ? a->scale * log2_e : log2_e;
     constant_integer(l, call, "scale_later", later);
     constant_real(l, call, "unit", unit);
-    constant_real(l, call, "inverse_unit", fmin(1 / unit, FLT_MAX));
+    constant_real(l, call, "inverse_unit", 1 / unit);
     constant_real(l, call, "log2_e", log2_e);
     constant_real(l, call, "scale", a->scale);
     constant_real(l, call, "cap", a->softcap);

@@ -13,7 +13,8 @@ int weights_after(const Plan *plan, const Step *s) {
 
 /* The scale before the sum and the scale of the sum are one factor if nothing is between them. */
 static bool folds_scale(const GemmStep *g) {
-    return g->scale != 1 && gemm_has_residual(g) && !g->has_activation && !gemm_has_factor(g) && g->cap == 0;
+    return g->scale != 1 && gemm_has_residual(g) && !g->has_activation && !gemm_has_factor(g) && g->cap == 0 &&
+           f32_holds(g->residual_scale * g->scale);
 }
 
 /* The residual is added to the sums themselves: no product precedes the addition, so a C compiler cannot contract both

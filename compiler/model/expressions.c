@@ -165,19 +165,35 @@ Number evaluate_integer(Resolver *r, const Scope *scope, const Expr *expr, const
     return n;
 }
 
+/* Refuses a number that f32 does not hold, or whose reciprocal it does not hold although the C divides by it. */
+static bool refuse_beyond_f32(Resolver *r, const Expr *expr, const char *what, Range range, double value) {
+    const bool divides = (range == RANGE_divisor || range == RANGE_natural_divisor) && value != 0;
+    if (f32_holds(value) && (!divides || f32_holds(1 / value))) return false;
+    diagnose(r->diagnostics, expr->location, "%s must be 0, or from 1.1754944e-38 to %s in size, %s; found %s", what,
+             divides ? "8.5070592e37" : "3.4028235e38",
+             divides ? "so that f32 holds it and its reciprocal" : "which f32 holds", number_text(r->arena, value));
+    return true;
+}
+
 Number evaluate_real(Resolver *r, const Scope *scope, const Expr *expr, const char *what, Range range) {
     const Number refused = {.real = 1};
     static const char *const wanted[] = {[RANGE_any] = NULL,
                                          [RANGE_positive] = "greater than 0",
                                          [RANGE_natural] = "0 or greater",
-                                         [RANGE_unit] = "greater than 0 and at most 1"};
+                                         [RANGE_unit] = "greater than 0 and at most 1",
+                                         [RANGE_divisor] = "greater than 0",
+                                         [RANGE_natural_divisor] = "0 or greater"};
     if (refuse_sign(r, expr, what, wanted[range])) return refused;
     Number n = evaluate(r, scope, expr);
     if (!n.ok) return refused;
-    bool good = range == RANGE_any || (range == RANGE_natural && n.real >= 0) ||
-                (range == RANGE_positive && n.real > 0) || (range == RANGE_unit && n.real > 0 && n.real <= 1);
-    if (!good)
+    const bool with_0 = range == RANGE_natural || range == RANGE_natural_divisor;
+    const bool good = range == RANGE_any || n.real > 0 || (with_0 && n.real == 0);
+    if (!good || (range == RANGE_unit && n.real > 1)) {
         diagnose(r->diagnostics, expr->location, "%s must be %s, found %s", what, wanted[range],
                  number_text(r->arena, n.real));
-    return good ? n : refused;
+        return refused;
+    }
+    if (refuse_beyond_f32(r, expr, what, range, n.real)) return refused;
+    n.real += 0.0; /* -0 becomes 0 */
+    return n;
 }

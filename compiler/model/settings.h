@@ -87,10 +87,14 @@ typedef struct Number {
     double real; /* the value of an integer, too */
 } Number;
 /* --- model/expressions.c */
-/* unit: above 0, at most 1; outliers: 1 to MOST_OUTLIERS */
-typedef enum Range { RANGE_any, RANGE_positive, RANGE_natural, RANGE_unit, RANGE_outliers } Range;
+/* unit: above 0, at most 1; divisor: above 0, with a reciprocal that f32 holds, and natural_divisor also 0; outliers: 1
+ * to MOST_OUTLIERS */
+typedef enum Range {
+    RANGE_any, RANGE_positive, RANGE_natural, RANGE_unit, RANGE_divisor, RANGE_natural_divisor, RANGE_outliers
+} Range;
 
 Number evaluate(Resolver *r, const Scope *scope, const Expr *expr);
+/* A number in the range, for which f32_holds; otherwise a diagnostic that calls it `what`, and 1 with ok false. */
 Number evaluate_real(Resolver *r, const Scope *scope, const Expr *expr, const char *what, Range range);
 /* Reports a value that begins with a sign, which is allowed only inside parentheses. `range` describes the values that
  * are allowed, or is NULL. */

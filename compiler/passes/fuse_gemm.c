@@ -38,7 +38,7 @@ static int absorb_epilogue(Fuse *f, Step *step, int result) {
         if (!reader || sole_output(f, result) >= 0) break;
         bool first = reader->inputs[0] == result;
         int other = reader->n_inputs > 1 ? reader->inputs[first ? 1 : 0] : NO_TENSOR;
-        if (reader->kind == OP_scale && stage <= SCALE) {
+        if (reader->kind == OP_scale && stage <= SCALE && f32_holds(gemm->scale * reader->a.scale)) {
             gemm->scale *= reader->a.scale;
         } else if (reader->kind == OP_softcap && stage <= CAP) {
             gemm->cap = reader->a.cap;

@@ -35,7 +35,8 @@ static int absorb(Fuse *f, Step *step, int result) {
     for (;;) {
         const Op *reader = only_reader(f, result);
         if (!reader || embed->positions != NO_PACKED) return result;
-        if (reader->kind == OP_scale && lookup && embed->segment_ids == NO_INPUT) {
+        if (reader->kind == OP_scale && lookup && embed->segment_ids == NO_INPUT &&
+            f32_holds(embed->scale * reader->a.scale)) {
             embed->scale *= reader->a.scale;
         } else if (reader->kind == OP_add && reader->n_inputs == 2 && reader->inputs[0] == result &&
                    reader->a.scale == 1) {

@@ -1,6 +1,7 @@
 /* numbers.c: numbers as text, in the form that a spec has, counts with their nouns, and medians. */
 #include "../attnc.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,11 @@ const char *counted(Arena *arena, int64_t n, const char *noun) {
     if (size > 1 && noun[size - 1] == 'y' && !strchr("aeou", noun[size - 2]))
         return arena_printf(arena, "%lld %.*sies", (long long)n, (int)size - 1, noun);
     return arena_printf(arena, "%lld %ss", (long long)n, noun);
+}
+
+bool f32_holds(double value) {
+    const double rounded = fabs((double)(float)value);
+    return value == 0 || (rounded >= (double)FLT_MIN && rounded <= (double)FLT_MAX); /* false for NaN */
 }
 
 static int by_size(const void *a, const void *b) {
