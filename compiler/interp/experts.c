@@ -20,7 +20,8 @@ typedef struct Choosing {
     bool *taken, *kept;  /* experts, groups */
 } Choosing;
 
-static double as(const Choosing *c, double x) { return c->way == ARITHMETIC_FREE ? x : (double)(float)x; }
+static double in_f32(double x) { return (double)(float)x; }
+static double as(const Choosing *c, double x) { return c->way == ARITHMETIC_FREE ? x : in_f32(x); }
 
 /* e^(x - most) */
 static double power(const Choosing *c, double x, double most) {
@@ -47,11 +48,11 @@ static void score(Choosing *c) {
     for (int64_t e = 0; e < c->e->count; e++) c->scores[e] = as(c, c->scores[e] / sum);
 }
 
-/* Logits are compared in place of their softmax, which has the same order: rounding can make two powers of e equal. */
+/* Logits are compared in place of their scores, which have the same order: rounding can make two scores equal. Corrected
+ * scores are compared as numbers of f32 whatever the arithmetic, since C makes them equal where f32 does. */
 static void set_values(Choosing *c) {
-    const bool logits = c->e->router == ROUTER_SOFTMAX && !c->correction;
     for (int64_t e = 0; e < c->e->count; e++)
-        c->values[e] = logits ? c->logits[e] : as(c, c->scores[e] + (c->correction ? c->correction[e] : 0));
+        c->values[e] = in_f32(c->correction ? in_f32(c->scores[e]) + c->correction[e] : c->logits[e]);
 }
 
 /* ---------------------------------------------------------------- the choice */
@@ -64,15 +65,18 @@ static int64_t best_of(const double *values, const bool *taken, int64_t n) {
     return best;
 }
 
-/* The largest value of a group of experts, or with sigmoid the sum of the two largest. */
-static double group_value(const Choosing *c, const double *values, int64_t size) {
+/* The largest value of group g of experts, or with sigmoid the sum of the two largest scores. */
+static double group_value(const Choosing *c, int64_t g) {
+    const bool sums = c->e->router == ROUTER_SIGMOID;
+    const int64_t size = c->e->count / c->e->groups;
+    const double *values = (sums && !c->correction ? c->scores : c->values) + g * size;
     double first = -INFINITY, second = -INFINITY;
     for (int64_t i = 0; i < size; i++) {
-        const double x = values[i];
+        const double x = in_f32(values[i]);
         if (x > first) second = first, first = x;
         else if (x > second) second = x;
     }
-    return c->e->router == ROUTER_SIGMOID ? as(c, first + second) : first;
+    return sums ? in_f32(first + second) : first;
 }
 
 /* Sets the values of the experts in groups that are not kept to -inf, so that no such expert is chosen. */
@@ -82,9 +86,9 @@ static void exclude(const Choosing *c, const double *values, double *out) {
 }
 
 static void choose_groups(Choosing *c) {
-    const int64_t n = c->e->groups, size = c->e->count / n;
+    const int64_t n = c->e->groups;
     for (int64_t g = 0; g < n; g++) {
-        c->groups[g] = group_value(c, c->values + g * size, size);
+        c->groups[g] = group_value(c, g);
         c->kept[g] = false;
     }
     for (int64_t t = 0; t < c->e->top_groups; t++) c->kept[best_of(c->groups, c->kept, n)] = true;
@@ -155,6 +159,30 @@ static bool may_be_chosen(Choosing *c, const float *given, double by) {
     return false;
 }
 
+/* Whether the best `top` of n values, and the next one, are farther apart than roundings of f32 may move them. Each value
+ * is a sum of a score, or of numbers up to 1 where `scores` is NULL. */
+static bool are_apart(Choosing *c, const double *values, const double *scores, int64_t n, int64_t top) {
+    int64_t last = -1;
+    for (int64_t i = 0; i < n; i++) c->taken[i] = false;
+    for (int64_t s = 0; s <= top && s < n; s++) {
+        const int64_t next = best_of(values, c->taken, n);
+        if (values[next] == -INFINITY) break; /* in a group that is not kept */
+        const double size = last < 0 ? 0 : fabs(values[last]) + (scores ? scores[last] + scores[next] : 2);
+        if (last >= 0 && !(values[last] - values[next] > 0x1p-22 * size)) return false;
+        c->taken[last = next] = true;
+    }
+    return true;
+}
+
+/* Whether roundings of scores cannot change the choice. Logits are not rounded for it. */
+static bool is_resolved(Choosing *c) {
+    const Experts *e = c->e;
+    const bool by_scores = e->top_groups < e->groups && (c->correction || e->router == ROUTER_SIGMOID);
+    if (by_scores && !are_apart(c, c->groups, NULL, e->groups, e->top_groups)) return false;
+    exclude(c, c->values, c->own);
+    return !c->correction || are_apart(c, c->own, c->scores, e->count, e->top);
+}
+
 /* Takes the choice of C in place of its own, with gates that are its own. */
 static void adopt(Interp *in, Choosing *c, const Op *op, const float *given, double *out) {
     QuantizeReport *report = in->report;
@@ -164,11 +192,12 @@ static void adopt(Interp *in, Choosing *c, const Op *op, const float *given, dou
         if (isfinite(c->logits[e])) largest = fmax(largest, fabs(c->logits[e]));
     const bool odd = !isfinite(out[top]), fits = odd || may_be_chosen(c, given, 2e-5 * (1 + largest));
     if (report) {
+        const bool counts = is_resolved(c);
         report->numbers += top;
-        report->most_ties += (double)top * SHARE_OF_TIES;
+        if (counts) report->most_ties += (double)top * SHARE_OF_TIES;
         report->wrong += !fits;
         if (!fits && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
-        for (int64_t s = 0; s < top && !odd; s++)
+        for (int64_t s = 0; s < top && counts && !odd; s++)
             if (out[s] != (double)given[s]) count_tie(report, c->logits[(int64_t)out[s]], (double)given[s]);
     }
     if (!fits || odd) return;

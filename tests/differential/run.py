@@ -34,7 +34,7 @@ from lib.attnc import LONG, QUICK, ROOT, UNOPTIMIZED, attnc, lacks_target  # noq
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.targets import here, of_processor  # noqa: E402
-from lib import turns  # noqa: E402
+from lib import safetensors, turns  # noqa: E402
 
 MOST_STACK = 16384
 
@@ -247,6 +247,24 @@ def check_targets():
     result("targets/native", run.returncode == 0 and len(lines - {"target"}) == 1, tail(run))
     run = attnc("check", "tests/differential/exact_one.attn", "--small", "--case", "nothing")
     result("targets/no_such_case", run.returncode == 1 and "nothing" in run.stderr, tail(run))
+
+
+def check_uncorrected():
+    """experts/zero_correction: with corrections of 0, as a model begins with, many scores of a row are equal in f32."""
+    spec = "tests/differential/experts_large.attn"
+    with tempfile.TemporaryDirectory() as folder:
+        drawn, zeros = os.path.join(folder, "drawn.safetensors"), os.path.join(folder, "zeros.safetensors")
+        attnc("weights", spec, "--weights", "random:1", "-o", drawn)
+        header, data = safetensors.read(drawn)
+        data = bytearray(data)
+        for name, entry in header.items():
+            if name.endswith(".correction"):
+                begin, end = entry["data_offsets"]
+                data[begin:end] = bytes(end - begin)
+        with open(zeros, "wb") as file:
+            file.write(safetensors.pack(header, data))
+        run = attnc("check", spec, "--weights", zeros, "--target", "native", "--cc", UNOPTIMIZED)
+    result("experts/zero_correction", run.returncode == 0, tail(run))
 
 
 # ---------------------------------------------------------------- check can fail
@@ -554,6 +572,7 @@ def main():
         return 0
     checks()
     check_tiles()
+    check_uncorrected()
     check_targets()
     mutations()
     outside()

@@ -457,6 +457,26 @@ static void pools(void **state) {
     }
 }
 
+/* Logits whose sigmoids are 1 in f32 are told apart, and corrected scores are compared in f32. */
+static void experts_of_large_logits(void **state) {
+    (void)state;
+    const float logits[] = {20, 30, 25, -3, 40, 35}, none[6] = {0}, first[] = {0, 0, 0, 0, 0.5f, 0};
+    const int in = FLOATS(logits, 1, 6);
+    const Experts plain = {.count = 6, .top = 2, .router = ROUTER_SIGMOID, .scale = 1, .groups = 1, .top_groups = 1};
+    Experts corrected = plain, grouped = plain;
+    corrected.corrected = true;
+    grouped.groups = 3, grouped.top_groups = 2;
+    const double *by_logits = RUN(choose, A(.experts = &plain), INPUTS(in), 1, 4);
+    near(by_logits[0], 4), near(by_logits[1], 5), near(by_logits[2], 1), near(by_logits[3], 1);
+    const double *equal = RUN(choose, A(.experts = &corrected), INPUTS(in, FLOATS(none, 6)), 1, 4);
+    near(equal[0], 0), near(equal[1], 1);
+    const double *raised = RUN(choose, A(.experts = &corrected), INPUTS(in, FLOATS(first, 6)), 1, 4);
+    near(raised[0], 4), near(raised[1], 0);
+    /* The sums of the groups are 2, 1 + sigmoid(-3), 2; the first two experts of the best logits are in kept groups. */
+    const double *kept = RUN(choose, A(.experts = &grouped), INPUTS(in), 1, 4);
+    near(kept[0], 4), near(kept[1], 5);
+}
+
 static void pools_at_the_edges(void **state) {
     (void)state;
     float x[] = {1, -INFINITY, -5, NAN, 2, -7, 3, 4, -6};
@@ -589,6 +609,7 @@ int main(void) {
         OP_TEST(pools_at_the_edges),
         OP_TEST(sums_beyond_f32),
         OP_TEST(means_beyond_f32),
+        OP_TEST(experts_of_large_logits),
         OP_TEST(steps_of_rounding),
         OP_TEST(sums_of_larger_terms),
     };
