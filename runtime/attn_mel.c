@@ -24,8 +24,9 @@ size_t attn_mel_bytes(int bins) {
 }
 
 const char *attn_mel_status_text(int status) {
-    static const char *const texts[] = {"fine", "an argument is out of its bounds", "the memory is too small"};
-    return status >= 0 && status <= ATTN_MEL_MEMORY ? texts[status] : "unknown status";
+    static const char *const texts[] = {"fine", "an argument is out of its bounds", "the memory is too small",
+                                        "a sample is NaN or infinite"};
+    return status >= 0 && status <= ATTN_MEL_SAMPLE ? texts[status] : "unknown status";
 }
 
 /* Slaney's mel scale: 15 mels up to 1000 Hz, then 27 for each factor of 6.4. */
@@ -99,12 +100,22 @@ static void fill_powers(const Mel *m) {
     }
 }
 
+size_t attn_mel_first_odd(const float *samples, size_t count) {
+    size_t i = 0;
+    while (i < count && isfinite(samples[i])) i++;
+    return i;
+}
+
 int attn_mel(const float *samples, size_t count, int bins, int frames, float *mel, void *memory, size_t bytes) {
     const size_t needed = attn_mel_bytes(bins);
     if (!needed || (!samples && count) || !mel || !memory || frames < 2) return ATTN_MEL_ARGUMENT;
     if (bytes < needed) return ATTN_MEL_MEMORY;
+    const size_t whole = (size_t)frames * ATTN_MEL_HOP;
+    const size_t all = count > whole && count - whole < ATTN_MEL_HOP ? count : whole;
+    const size_t given = count < all ? count : all;
+    if (attn_mel_first_odd(samples, given) < given) return ATTN_MEL_SAMPLE;
     const Mel m = mel_new(memory, bins);
-    const ptrdiff_t length = (ptrdiff_t)frames * ATTN_MEL_HOP;
+    const ptrdiff_t length = (ptrdiff_t)all;
     float loudest = -10;
     for (int t = 0; t < frames; t++) {
         for (int j = 0; j < WINDOW; j++)

@@ -299,6 +299,14 @@ class Get:
         slow = [samples[i // 2] if i % 2 == 0 else (samples[i // 2] + samples[min(i // 2 + 1, len(samples) - 1)]) // 2
                 for i in range(2 * len(samples))]
         assert len(self.lines("--times", written("fast.wav", 1, 32000, slow))) == len(mono)
+        for rate in (16000, 32000):
+            path, numbers = self.path("odd.wav"), array.array("f", bytes(4 * 2 * rate))
+            numbers[rate // 4] = math.nan
+            with open(path, "wb") as file:
+                file.write(struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + 8 * rate, b"WAVE", b"fmt ", 16, 3, 1, rate,
+                                       4 * rate, 4, 32, b"data", 8 * rate) + numbers.tobytes())
+            done = run(self.program, path, status=1)
+            assert "odd.wav: a sample at second 0.25 is NaN or infinite" in done.stderr, done.stderr
         for path, words in ((written("empty.wav", 1, 16000, []), "it has no samples"),
                             (os.path.join(folder, "config.json"), "config.json: "),
                             (self.path("nothing.wav"), "nothing.wav: ")):

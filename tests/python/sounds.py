@@ -43,6 +43,14 @@ def spectrograms(packages):
         raises(ValueError, "samples", model.spectrogram, wrong)
     for wrong in (np.zeros(400, np.int16), "sound", None, 3):
         raises(TypeError, "samples", model.spectrogram, wrong)
+    longer = np.resize(samples, 160 * frames + 100)  # a spectrogram of the package has a window's samples alone
+    np.testing.assert_array_equal(model.spectrogram(longer), model.spectrogram(longer[:160 * frames]))
+    for odd in (np.nan, np.inf, -np.inf):
+        wrong = samples.copy()
+        wrong[100] = odd
+        raises(ValueError, "sample 100 is NaN or infinite", model.spectrogram, wrong)
+        raises(ValueError, "sample 100 is NaN or infinite", model.transcribe, wrong,
+               config=read(folder, "generation_config.json"))
 
 
 def transcribes(packages):

@@ -92,6 +92,50 @@ static void another_program(void **state) {
     free(x);
 }
 
+/* WhisperFeatureExtractor of transformers 5.23 for sounds of more than 30 seconds, as long as they are: the last frame
+ * reads the samples behind its hop. It does not read those that a hop or more follows. */
+static void tails(void **state) {
+    (void)state;
+    enum { BINS = 80, MOST = 3125 };
+    static const struct { size_t count; int frames; double mel[3]; } sounds[] = {
+        {480000, 3000, {0.5231021642684937, 0.8238335847854614, 0.761981725692749}},
+        {480100, 3000, {0.5306792855262756, 0.8189736604690552, 0.762260913848877}},
+        {480159, 3000, {0.5306792855262756, 0.8189736604690552, 0.762260913848877}},
+        {480160, 3001, {0.6077964305877686, 0.7353802919387817, 0.7685670256614685}},
+        {500077, 3125, {0.5306792855262756, 0.8189736604690552, 0.762260913848877}},
+        {500077, 3000, {0.5231021642684937, 0.8238335847854614, 0.761981725692749}},
+    };
+    float *x = noise(500077), *mel = malloc(sizeof *mel * BINS * MOST);
+    assert_non_null(mel);
+    for (size_t i = 0; i < sizeof sounds / sizeof *sounds; i++) {
+        const int frames = sounds[i].frames, bins[] = {0, 40, 79};
+        assert_int_equal(mel_of(x, sounds[i].count, BINS, frames, mel), ATTN_MEL_FINE);
+        for (int b = 0; b < 3; b++)
+            assert_true(fabs((double)mel[(bins[b] + 1) * frames - 1] - sounds[i].mel[b]) < 2e-5);
+    }
+    free(mel);
+    free(x);
+}
+
+static void odd_samples(void **state) {
+    (void)state;
+    float x[700] = {0}, mel[8];
+    assert_int_equal(attn_mel_first_odd(x, 700), 700);
+    for (int i = 0; i < 3; i++) {
+        const float odd[] = {NAN, INFINITY, -INFINITY};
+        x[319] = odd[i];
+        mel[0] = 7;
+        assert_int_equal(mel_of(x, 320, 4, 2, mel), ATTN_MEL_SAMPLE);
+        assert_true(mel[0] == 7);
+        assert_int_equal(mel_of(x, 319, 4, 2, mel), ATTN_MEL_FINE);
+        assert_int_equal(attn_mel_first_odd(x, 700), 319);
+    }
+    x[319] = 0, x[340] = NAN; /* in the tail of the last frame, and behind the last frame */
+    assert_int_equal(mel_of(x, 341, 4, 2, mel), ATTN_MEL_SAMPLE);
+    assert_int_equal(mel_of(x, 700, 4, 2, mel), ATTN_MEL_FINE);
+    assert_string_equal(attn_mel_status_text(ATTN_MEL_SAMPLE), "a sample is NaN or infinite");
+}
+
 static void refusals(void **state) {
     (void)state;
     float x[1] = {0}, mel[8];
@@ -112,6 +156,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formulas),
         cmocka_unit_test(another_program),
+        cmocka_unit_test(tails),
+        cmocka_unit_test(odd_samples),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
