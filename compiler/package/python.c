@@ -171,6 +171,9 @@ static void set_methods(const Package *package, const PythonUse *use, TemplateVa
          "dict."},
         {use->tokenizes, "decode", "decode_method", "METH_O",
          "decode(ids, /)\n--\n\nThe text of ids [n], without special tokens."},
+        {use->tokenizes, "stream", "stream_method", "METH_FASTCALL",
+         "stream(tokens=None, /)\n--\n\nAn iterator over the text of ids that come one by one, in parts that no later "
+         "id changes;\nwithout ids, its feed(token) and finish() give the parts."},
         {use->hears, "spectrogram", "spectrogram_method", "METH_O",
          "spectrogram(samples, /)\n--\n\nThe log-mel spectrogram of one window, float32 [bins, frames], of float32 "
          "samples [n] of -1 to 1,\n16000 a second; silence stands in place of missing ones."},
@@ -252,7 +255,7 @@ static const PackageFile *files(const Package *package) {
     for (size_t i = 0; i < sizeof always / sizeof *always; i++) add_shared(&f, always[i]);
     if (use.states) add_shared(&f, "attn_py_state.c");
     if (use.writes) add_shared(&f, "attn_py_generate.c");
-    if (use.tokenizes) add_shared(&f, "attn_py_text.c");
+    if (use.tokenizes) add_shared(&f, "attn_py_text.c"), add_shared(&f, "attn_py_stream.c");
     if (use.hears) add_shared(&f, "attn_py_sound.c");
     if (use.transcribes) add_shared(&f, "attn_py_transcribe.c");
     return f.list;

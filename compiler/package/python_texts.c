@@ -102,7 +102,16 @@ static const char stub_text[] =
     "\n    def tokenize_pair(self, first: str, second: str, /) -> dict[str, Ids]:\n"
     "        \"\"\"The tokens and segments of two texts that are read together.\"\"\"\n"
     "\n    def decode(self, ids: Input, /) -> str:\n"
-    "        \"\"\"The text of ids, without special tokens.\"\"\"\n";
+    "        \"\"\"The text of ids, without special tokens.\"\"\"\n"
+    "\n    def stream(self, tokens: Iterable[int] | None = None, /) -> Stream:\n"
+    "        \"\"\"The text of ids that come one by one, in parts that no later id changes.\"\"\"\n";
+
+static const char stub_stream[] =
+    "\nclass Stream:\n"
+    "    def __iter__(self) -> Stream: ...\n"
+    "    def __next__(self) -> str: ...\n"
+    "    def feed(self, token: int, /) -> str: ...\n"
+    "    def finish(self) -> str: ...\n";
 
 static const char stub_embed[] =
     "\n    @overload\n    def embed(self, texts: str, /) -> Floats: ...\n"
@@ -191,6 +200,7 @@ const char *python_stub(const Package *package) {
     if (use.states)
         text_printf(&methods, "%s",
                     replaced(package, stub_state, "@DECODED@", python_arguments(package, ENTRY_DECODE, 1, false)));
+    if (use.tokenizes) text_printf(&methods, "%s", stub_stream);
     const char *const words[] = {"NAME", package->c->model->name,
                                  "ARGUMENTS", python_arguments(package, ENTRY_FORWARD, 0, false),
                                  "SHAPES", indented(package, "        ", python_shapes(package)),

@@ -55,7 +55,15 @@ int32_t attn_tokenizer_size(const attn_tokenizer *t);
 /* The id of the token with this name, such as "[CLS]" or "</s>"; -1 when there is no such token. */
 int32_t attn_tokenizer_id(const attn_tokenizer *t, const char *name);
 
-/* One line that describes a negative result of attn_tokenizer_encode. */
+/* The ids [*count] that encoding with `special` puts in front of a text, and behind it, such as those of `<s>` and
+ * `</s>`; they belong to the tokenizer. A tokenizer.json has them in its post-processor, a GGUF file in
+ * tokenizer.ggml.add_bos_token and add_eos_token, for which llama.cpp's rules hold where they are absent: a begin token
+ * for llama, and for gpt2 with the words of Llama 3 and tekken; an end token for t5. vocab.txt has [CLS] and [SEP], and
+ * tokenizer.bin the begin token. No other token belongs in front of a text, whatever a model's configuration names. */
+const int32_t *attn_tokenizer_before(const attn_tokenizer *t, int *count);
+const int32_t *attn_tokenizer_after(const attn_tokenizer *t, int *count);
+
+/* One line that describes a negative result of attn_tokenizer_encode, or of attn_tokenizer_stream_feed. */
 const char *attn_tokenizer_error_text(int result);
 
 /* Encodes the text utf8 [bytes], which needs no NUL at its end and may be NULL when bytes is 0, as ids [capacity].
@@ -81,11 +89,27 @@ int attn_tokenizer_encode_pair(const attn_tokenizer *t, const char *first, size_
 /* Decodes ids [count] into UTF-8 without a NUL at its end. Returns a buffer that the caller passes to free(), and sets
  * *bytes to its length; a count of 0 or less gives an empty text. Returns NULL when an argument is missing, an
  * allocation fails, or the file's regular expression takes too long. Special tokens and unknown ids are left out; bytes
- * that form no character become U+FFFD.
- *
- * A text that is still being generated is best shown by decoding all of its ids again and printing what is new, except
- * a U+FFFD at its end: the next ids may complete that character. */
+ * that form no character become U+FFFD. */
 char *attn_tokenizer_decode(const attn_tokenizer *t, const int32_t *ids, int count, size_t *bytes);
+
+/* Decodes ids one by one, as they are generated. A token alone has no text: the space before it, and a character of
+ * which it has only some bytes, depend on the others. The texts that feed and finish give for a list of ids are, behind
+ * each other, the text that attn_tokenizer_decode gives for the list, and none of them ends inside a character.
+ *
+ * A stream uses its tokenizer, which must not be freed before it, and one thread at a time may use it. */
+typedef struct attn_tokenizer_stream attn_tokenizer_stream;
+
+/* Returns NULL without a tokenizer, and when an allocation fails. */
+attn_tokenizer_stream *attn_tokenizer_stream_begin(const attn_tokenizer *t);
+void attn_tokenizer_stream_free(attn_tokenizer_stream *stream); /* NULL is allowed */
+
+/* Sets *text to what the id adds to the text, or completes in it, and returns its number of bytes, which may be 0; a
+ * negative result as of attn_tokenizer_encode says what failed. The bytes belong to the stream, until its next call,
+ * and no NUL ends them. */
+int attn_tokenizer_stream_feed(attn_tokenizer_stream *stream, int32_t id, const char **text);
+
+/* The same of what was kept back at the end of the text. Afterwards the stream is as new, for another text. */
+int attn_tokenizer_stream_finish(attn_tokenizer_stream *stream, const char **text);
 
 #ifdef __cplusplus
 }

@@ -1,52 +1,46 @@
 /* decode.c: turns ids into text. The names of the tokens pass through the decoders of tokenizer.json, each of which
- * rewrites the list of names. */
+ * rewrites a list of pieces, at first one for each token. A decoder is a stage that gets the pieces bit by bit, and
+ * hands on at once what no later token can change; so a text can be had while its tokens are still being chosen. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "attn_tokenizer_internal.h"
 
-/* Appends the pieces of `from` to `to`, one by one or joined. */
-typedef int Rewrite(const Decoder *d, const Pieces *from, Pieces *to);
+enum { BYTE_TOKEN = 6 }; /* bytes of "<0x41>" */
 
-static const char *text_of(const Pieces *pieces, size_t i) {
-    return pieces->list[i].size ? pieces->text.data + pieces->list[i].begin : "";
-}
+/* Every text that a stage gets or hands on is of whole characters. */
+typedef struct {
+    const Decoder *decoder;
+    Buffer held;        /* of the piece that is not yet handed on */
+    Buffer waiting;     /* bytes of a run, or the piece before that which is held */
+    Buffer made;        /* room */
+    size_t pieces;      /* that ended */
+    size_t first, last; /* strip: characters that were removed, and that may be at the end */
+    bool begun;         /* strip, byte fallback: whether some of the piece was handed on */
+    bool waits;         /* suffix: whether there is a piece in `waiting` */
+} Stage;
 
-static void end_piece(Pieces *to, size_t begin) { attn_put_piece(to, (Piece){begin, to->text.size - begin, false}); }
+struct attn_tokenizer_stream {
+    const attn_tokenizer *t;
+    Stage *stages;
+    Buffer text;  /* what is new */
+    size_t names; /* number of names so far, of a file without decoders */
+    int result;   /* 0, or a negative result */
+};
+typedef attn_tokenizer_stream Stream;
 
-static void put_byte(Buffer *to, int byte) {
-    char c = (char)byte;
-    attn_put_bytes(to, &c, 1);
-}
+static void put_text(Stream *s, size_t to, const char *text, size_t size);
+static void end_piece(Stream *s, size_t to);
 
-/* Turns GPT-2's characters back into bytes. A token with any other character is copied as it is. */
-static int decode_bytes(const Decoder *d, const Pieces *from, Pieces *to) {
-    (void)d;
-    Buffer bytes = {0};
-    for (size_t i = 0; i < from->count; i++) {
-        const char *text = text_of(from, i);
-        size_t size = from->list[i].size, start = bytes.size;
-        bool all = true;
-        for (size_t at = 0, step; at < size && all; at += step) {
-            int byte = attn_byte_of_char(attn_char_at(text + at, size - at, &step));
-            all = byte >= 0;
-            if (all) put_byte(&bytes, byte);
-        }
-        if (all || bytes.failed) continue;
-        bytes.size = start;
-        attn_put_bytes(&bytes, text, size);
-    }
-    if (bytes.failed) to->text.failed = true;
-    attn_put_valid(&to->text, bytes.data, bytes.size);
-    end_piece(to, 0);
-    attn_buffer_free(&bytes);
-    return 0;
+static void put_held(Stream *s, size_t at) {
+    put_text(s, at + 1, s->stages[at].held.data, s->stages[at].held.size);
+    s->stages[at].held.size = 0;
 }
 
 /* 0x41 for "<0x41>"; -1 for a text of another form. */
 static int byte_token(const char *text, size_t size) {
     static const char DIGITS[] = "0123456789ABCDEFabcdef";
-    if (size != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>') return -1;
+    if (size != BYTE_TOKEN || memcmp(text, "<0x", 3) != 0 || text[5] != '>') return -1;
     int value = 0;
     for (int i = 3; i < 5; i++) {
         const char *digit = text[i] ? strchr(DIGITS, text[i]) : NULL;
@@ -57,44 +51,79 @@ static int byte_token(const char *text, size_t size) {
     return value;
 }
 
-/* Appends a run of bytes as text if the whole run is UTF-8, otherwise one U+FFFD for each byte. */
-static void end_bytes(Buffer *bytes, Pieces *to) {
-    if (bytes->size == 0) return;
-    size_t begin = to->text.size;
-    bool valid = attn_is_utf8(bytes->data, bytes->size);
-    if (valid) attn_put_bytes(&to->text, bytes->data, bytes->size);
-    else
-        for (size_t i = 0; i < bytes->size; i++) attn_put_char(&to->text, 0xfffd);
-    end_piece(to, begin);
-    bytes->size = 0;
+/* ------------------------------------------------------------------------------------- bytes */
+
+static void put_byte(Buffer *to, int byte) {
+    char c = (char)byte;
+    attn_put_bytes(to, &c, 1);
 }
 
-static int decode_byte_fallback(const Decoder *d, const Pieces *from, Pieces *to) {
-    (void)d;
-    Buffer bytes = {0};
-    for (size_t i = 0; i < from->count; i++) {
-        int byte = byte_token(text_of(from, i), from->list[i].size);
-        if (byte >= 0) {
-            put_byte(&bytes, byte);
-            continue;
-        }
-        end_bytes(&bytes, to);
-        size_t begin = to->text.size;
-        attn_put_bytes(&to->text, text_of(from, i), from->list[i].size);
-        end_piece(to, begin);
+/* Hands on the first bytes of those that wait, with U+FFFD in place of what is no character. */
+static void put_waiting(Stream *s, size_t at, size_t size) {
+    Stage *stage = &s->stages[at];
+    if (size == 0) return;
+    stage->made.size = 0;
+    attn_put_valid(&stage->made, stage->waiting.data, size);
+    put_text(s, at + 1, stage->made.data, stage->made.size);
+    stage->waiting.size -= size;
+    memmove(stage->waiting.data, stage->waiting.data + size, stage->waiting.size);
+}
+
+/* Turns GPT-2's characters back into bytes. A token with any other character is copied as it is. */
+static void end_bytes(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    const char *text = stage->held.data;
+    const size_t size = stage->held.size, start = stage->waiting.size;
+    bool all = true;
+    for (size_t i = 0, step; i < size && all; i += step) {
+        int byte = attn_byte_of_char(attn_char_at(text + i, size - i, &step));
+        all = byte >= 0;
+        if (all) put_byte(&stage->waiting, byte);
     }
-    end_bytes(&bytes, to);
-    if (bytes.failed) to->text.failed = true;
-    attn_buffer_free(&bytes);
-    return 0;
+    if (!all) {
+        stage->waiting.size = start;
+        attn_put_bytes(&stage->waiting, text, size);
+    }
+    stage->held.size = 0;
+    put_waiting(s, at, attn_whole_chars(stage->waiting.data, stage->waiting.size));
 }
 
-static int decode_fuse(const Decoder *d, const Pieces *from, Pieces *to) {
-    (void)d;
-    for (size_t i = 0; i < from->count; i++) attn_put_bytes(&to->text, text_of(from, i), from->list[i].size);
-    end_piece(to, 0);
-    return 0;
+/* Hands on a run of bytes as one piece if the whole run is UTF-8, otherwise a piece of U+FFFD for each byte. */
+static void end_run(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    const size_t count = stage->waiting.size;
+    if (count == 0) return;
+    const bool valid = attn_is_utf8(stage->waiting.data, count);
+    for (size_t i = 0; i < (valid ? 1 : count); i++) {
+        put_text(s, at + 1, valid ? stage->waiting.data : "\xef\xbf\xbd", valid ? count : 3);
+        end_piece(s, at + 1);
+    }
+    stage->waiting.size = 0;
 }
+
+static void text_byte_fallback(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    if (!stage->begun && stage->held.size <= BYTE_TOKEN) return;
+    if (!stage->begun) end_run(s, at);
+    stage->begun = true;
+    put_held(s, at);
+}
+
+static void end_byte_fallback(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    const int byte = stage->begun ? -1 : byte_token(stage->held.data, stage->held.size);
+    if (byte >= 0) {
+        put_byte(&stage->waiting, byte);
+        stage->held.size = 0;
+        return;
+    }
+    if (!stage->begun) end_run(s, at);
+    stage->begun = false;
+    put_held(s, at);
+    end_piece(s, at + 1);
+}
+
+/* ------------------------------------------------------------------------------------- words */
 
 /* Appends the text with each `from` replaced by `by`. */
 static void put_replaced(Buffer *to, const char *text, size_t size, const char *from, const char *by) {
@@ -127,94 +156,179 @@ static void put_cleaned(Buffer *to, const char *text, size_t size) {
     attn_buffer_free(&next);
 }
 
-static int decode_wordpiece(const Decoder *d, const Pieces *from, Pieces *to) {
-    Buffer word = {0};
-    for (size_t i = 0; i < from->count; i++) {
-        const char *text = text_of(from, i);
-        size_t size = from->list[i].size, begin = to->text.size;
-        bool goes_on = i > 0 && size >= d->text.size && memcmp(text, d->text.data, d->text.size) == 0;
-        word.size = 0;
-        if (i > 0 && !goes_on) attn_put_bytes(&word, " ", 1);
-        attn_put_bytes(&word, text + (goes_on ? d->text.size : 0), size - (goes_on ? d->text.size : 0));
-        if (d->cleanup) put_cleaned(&to->text, word.data, word.size);
-        else attn_put_bytes(&to->text, word.data, word.size);
-        end_piece(to, begin);
-    }
-    if (word.failed) to->text.failed = true;
-    attn_buffer_free(&word);
-    return 0;
+static bool begins(const char *text, size_t size, const String *with) {
+    return size >= with->size && (with->size == 0 || memcmp(text, with->data, with->size) == 0);
 }
 
-static int decode_metaspace(const Decoder *d, const Pieces *from, Pieces *to) {
-    for (size_t i = 0; i < from->count; i++) {
-        const char *text = text_of(from, i);
-        size_t begin = to->text.size;
-        for (size_t at = 0, step; at < from->list[i].size; at += step) {
-            int32_t c = attn_char_at(text + at, from->list[i].size - at, &step);
-            if (c != d->character) attn_put_bytes(&to->text, text + at, step);
-            else if (i > 0 || d->prepend == PREPEND_NEVER) attn_put_bytes(&to->text, " ", 1);
-        }
-        end_piece(to, begin);
-    }
-    return 0;
+static void end_wordpiece(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    const String *prefix = &stage->decoder->text;
+    const char *text = stage->held.data;
+    const size_t size = stage->held.size;
+    const bool inside = stage->pieces > 0, goes_on = inside && begins(text, size, prefix);
+    const size_t skipped = goes_on ? prefix->size : 0;
+    stage->waiting.size = stage->made.size = 0;
+    if (inside && !goes_on) attn_put_bytes(&stage->waiting, " ", 1);
+    attn_put_bytes(&stage->waiting, text + skipped, size - skipped);
+    if (stage->decoder->cleanup) put_cleaned(&stage->made, stage->waiting.data, stage->waiting.size);
+    else attn_put_bytes(&stage->made, stage->waiting.data, stage->waiting.size);
+    stage->held.size = 0;
+    put_text(s, at + 1, stage->made.data, stage->made.size);
+    end_piece(s, at + 1);
 }
 
-static bool stands_at(const char *text, size_t begin, size_t end, const Buffer *c) {
-    return begin <= end && end - begin >= c->size && memcmp(text + begin, c->data, c->size) == 0;
-}
-
-static int decode_strip(const Decoder *d, const Pieces *from, Pieces *to) {
-    for (size_t i = 0; i < from->count; i++) {
-        Buffer c = {0};
-        attn_put_char(&c, d->character);
-        const char *text = text_of(from, i);
-        size_t begin = 0, end = from->list[i].size, start = to->text.size;
-        for (size_t n = 0; n < d->start && stands_at(text, begin, end, &c); n++) begin += c.size;
-        for (size_t n = 0; n < d->stop && end - begin >= c.size && stands_at(text, end - c.size, end, &c); n++)
-            end -= c.size;
-        attn_put_bytes(&to->text, text + begin, end - begin);
-        end_piece(to, start);
-        if (c.failed) to->text.failed = true;
-        attn_buffer_free(&c);
+static void text_metaspace(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    const Decoder *d = stage->decoder;
+    stage->made.size = 0;
+    for (size_t i = 0, step; i < stage->held.size; i += step) {
+        int32_t c = attn_char_at(stage->held.data + i, stage->held.size - i, &step);
+        if (c != d->character) attn_put_bytes(&stage->made, stage->held.data + i, step);
+        else if (stage->pieces > 0 || d->prepend == PREPEND_NEVER) attn_put_bytes(&stage->made, " ", 1);
     }
-    return 0;
-}
-
-static int decode_replace(const Decoder *d, const Pieces *from, Pieces *to) {
-    Normalizer n = {.kind = NORMALIZE_REPLACE, .pattern = d->pattern, .content = d->text};
-    Buffer word = {0}, scratch = {0};
-    int status = 0;
-    for (size_t i = 0; i < from->count && !status; i++) {
-        size_t begin = to->text.size;
-        word.size = 0;
-        attn_put_bytes(&word, text_of(from, i), from->list[i].size);
-        if (word.size) status = attn_normalize(&n, 1, &word, &scratch);
-        attn_put_bytes(&to->text, word.data, word.size);
-        end_piece(to, begin);
-    }
-    if (word.failed) to->text.failed = true;
-    attn_buffer_free(&word);
-    attn_buffer_free(&scratch);
-    return status;
+    stage->held.size = 0;
+    put_text(s, at + 1, stage->made.data, stage->made.size);
 }
 
 /* Replaces the suffix that marks the end of a word by a space, and removes it at the end of the text. */
-static int decode_suffix(const Decoder *d, const Pieces *from, Pieces *to) {
-    for (size_t i = 0; i < from->count; i++) {
-        const char *by = i + 1 == from->count ? "" : " ";
-        size_t begin = to->text.size;
-        if (d->text.size) put_replaced(&to->text, text_of(from, i), from->list[i].size, d->text.data, by);
-        else attn_put_bytes(&to->text, text_of(from, i), from->list[i].size);
-        end_piece(to, begin);
-    }
-    return 0;
+static void put_suffixed(Stream *s, size_t at, const char *by) {
+    Stage *stage = &s->stages[at];
+    const String *suffix = &stage->decoder->text;
+    if (!stage->waits) return;
+    stage->made.size = 0;
+    if (suffix->size) put_replaced(&stage->made, stage->waiting.data, stage->waiting.size, suffix->data, by);
+    else attn_put_bytes(&stage->made, stage->waiting.data, stage->waiting.size);
+    put_text(s, at + 1, stage->made.data, stage->made.size);
+    end_piece(s, at + 1);
 }
 
-static Rewrite *const REWRITES[] = {
-    [DECODE_BYTES] = decode_bytes, [DECODE_WORDPIECE] = decode_wordpiece, [DECODE_METASPACE] = decode_metaspace,
-    [DECODE_BYTE_FALLBACK] = decode_byte_fallback, [DECODE_FUSE] = decode_fuse, [DECODE_STRIP] = decode_strip,
-    [DECODE_REPLACE] = decode_replace, [DECODE_SUFFIX] = decode_suffix,
+static void end_suffix(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    put_suffixed(s, at, " ");
+    stage->waits = true;
+    Buffer other = stage->waiting;
+    stage->waiting = stage->held;
+    stage->held = other;
+    stage->held.size = 0;
+}
+
+/* ------------------------------------------------------------------------------------- strip, replace */
+
+static void put_last(Stream *s, size_t at, size_t most) {
+    Stage *stage = &s->stages[at];
+    for (; stage->last > most; stage->last--) put_text(s, at + 1, stage->waiting.data, stage->waiting.size);
+}
+
+static void text_strip(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    const Decoder *d = stage->decoder;
+    stage->waiting.size = 0;
+    attn_put_char(&stage->waiting, d->character);
+    for (size_t i = 0, step; i < stage->held.size; i += step) {
+        const bool one = attn_char_at(stage->held.data + i, stage->held.size - i, &step) == d->character;
+        if (one && !stage->begun && stage->first < d->start) {
+            stage->first++;
+            continue;
+        }
+        stage->begun = true;
+        if (one) stage->last++;
+        put_last(s, at, one ? d->stop : 0);
+        if (!one) put_text(s, at + 1, stage->held.data + i, step);
+    }
+    stage->held.size = 0;
+}
+
+static void end_strip(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    stage->first = stage->last = 0;
+    stage->begun = false;
+    end_piece(s, at + 1);
+}
+
+/* Keeps what may be the beginning of the literal text that is replaced. */
+static void put_literals(Stream *s, size_t at, bool ends) {
+    Stage *stage = &s->stages[at];
+    const Decoder *d = stage->decoder;
+    const size_t literal = d->pattern.literal.size;
+    size_t done = 0, begin, end;
+    if (stage->held.size == 0) return;
+    while (attn_pattern_find(&d->pattern, stage->held.data, stage->held.size, done, &begin, &end) > 0) {
+        put_text(s, at + 1, stage->held.data + done, begin - done);
+        put_text(s, at + 1, d->text.data, d->text.size);
+        done = end;
+    }
+    size_t keep = ends || !literal ? 0 : literal - 1;
+    if (keep > stage->held.size - done) keep = stage->held.size - done;
+    while (keep && keep < stage->held.size - done && (stage->held.data[stage->held.size - keep] & 0xc0) == 0x80) keep++;
+    put_text(s, at + 1, stage->held.data + done, stage->held.size - keep - done);
+    if (keep) memmove(stage->held.data, stage->held.data + stage->held.size - keep, keep);
+    stage->held.size = keep;
+}
+
+static void text_replace(Stream *s, size_t at) {
+    if (!s->stages[at].decoder->pattern.regex) put_literals(s, at, false);
+}
+
+static void end_replace(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    const Decoder *d = stage->decoder;
+    const Normalizer n = {.kind = NORMALIZE_REPLACE, .pattern = d->pattern, .content = d->text};
+    if (!d->pattern.regex) put_literals(s, at, true);
+    else if (stage->held.size) {
+        const int status = attn_normalize(&n, 1, &stage->held, &stage->made);
+        if (status && !s->result) s->result = status;
+        put_held(s, at);
+    }
+    end_piece(s, at + 1);
+}
+
+/* ------------------------------------------------------------------------------------- stages */
+
+static void text_fuse(Stream *s, size_t at) { put_held(s, at); }
+static void end_alone(Stream *s, size_t at) { end_piece(s, at + 1); }
+static void end_nothing(Stream *s, size_t at) { (void)s, (void)at; }
+static void finish_bytes(Stream *s, size_t at) {
+    put_waiting(s, at, s->stages[at].waiting.size);
+    end_piece(s, at + 1);
+}
+static void finish_suffix(Stream *s, size_t at) { put_suffixed(s, at, ""); }
+
+/* `text` is called after more of a piece is held, `end` where the piece ends, and `finish` after the last piece. */
+typedef void Act(Stream *s, size_t at);
+static const struct {
+    Act *text, *end, *finish;
+} ACTS[] = {
+    [DECODE_BYTES] = {NULL, end_bytes, finish_bytes},
+    [DECODE_WORDPIECE] = {NULL, end_wordpiece, NULL},
+    [DECODE_METASPACE] = {text_metaspace, end_alone, NULL},
+    [DECODE_BYTE_FALLBACK] = {text_byte_fallback, end_byte_fallback, end_run},
+    [DECODE_FUSE] = {text_fuse, end_nothing, end_alone},
+    [DECODE_STRIP] = {text_strip, end_strip, NULL},
+    [DECODE_REPLACE] = {text_replace, end_replace, NULL},
+    [DECODE_SUFFIX] = {NULL, end_suffix, finish_suffix},
 };
+
+/* Hands a part of a piece to a stage, or to the text behind the last one. */
+static void put_text(Stream *s, size_t to, const char *text, size_t size) {
+    if (s->result || size == 0) return;
+    if (to == s->t->n_decoders) {
+        attn_put_bytes(&s->text, text, size);
+        if (s->text.failed) s->result = ATTN_TOKENIZER_NO_MEMORY;
+        return;
+    }
+    Stage *stage = &s->stages[to];
+    attn_put_bytes(&stage->held, text, size);
+    Act *act = ACTS[stage->decoder->kind].text;
+    if (act) act(s, to);
+}
+
+static void end_piece(Stream *s, size_t to) {
+    if (s->result || to == s->t->n_decoders) return;
+    Stage *stage = &s->stages[to];
+    ACTS[stage->decoder->kind].end(s, to);
+    stage->pieces++;
+    if (stage->held.failed || stage->waiting.failed || stage->made.failed) s->result = ATTN_TOKENIZER_NO_MEMORY;
+}
 
 /* What an id is decoded to before the decoders, or NULL. */
 static const char *name_of(const attn_tokenizer *t, int32_t id, size_t *size) {
@@ -224,42 +338,100 @@ static const char *name_of(const attn_tokenizer *t, int32_t id, size_t *size) {
     return *size ? t->shown.data + t->added[index].shown : "";
 }
 
-/* Appends the names of the ids that are not special. */
-static void put_names(const attn_tokenizer *t, const int32_t *ids, int count, Pieces *to) {
-    for (int i = 0; i < count; i++) {
-        size_t size = 0, begin = to->text.size;
-        const char *name = name_of(t, ids[i], &size);
-        /* by name, not by id, as `tokenizers` does */
-        if (!name || attn_vocabulary_find(&t->special_names, name, size) >= 0) continue;
-        attn_put_bytes(&to->text, name, size);
-        end_piece(to, begin);
+static void feed(Stream *s, int32_t id) {
+    size_t size = 0;
+    const char *name = name_of(s->t, id, &size);
+    /* by name, not by id, as `tokenizers` does */
+    if (!name || attn_vocabulary_find(&s->t->special_names, name, size) >= 0) return;
+    if (s->t->n_decoders == 0 && s->names++) put_text(s, 0, " ", 1); /* without a decoder, spaces separate names */
+    put_text(s, 0, name, size);
+    end_piece(s, 0);
+}
+
+static void finish(Stream *s) {
+    for (size_t i = 0; i < s->t->n_decoders && !s->result; i++) {
+        Act *act = ACTS[s->t->decoders[i].kind].finish;
+        if (act) act(s, i);
     }
 }
 
+static bool begin(Stream *s, const attn_tokenizer *t) {
+    *s = (Stream){.t = t, .stages = calloc(t->n_decoders + 1, sizeof *s->stages)};
+    for (size_t i = 0; s->stages && i < t->n_decoders; i++) s->stages[i].decoder = &t->decoders[i];
+    return s->stages != NULL;
+}
+
+static void end(Stream *s) {
+    for (size_t i = 0; s->stages && i < s->t->n_decoders; i++) {
+        attn_buffer_free(&s->stages[i].held);
+        attn_buffer_free(&s->stages[i].waiting);
+        attn_buffer_free(&s->stages[i].made);
+    }
+    free(s->stages);
+    attn_buffer_free(&s->text);
+}
+
 char *attn_tokenizer_decode(const attn_tokenizer *t, const int32_t *ids, int count, size_t *bytes) {
+    Stream stream;
     if (!t || (!ids && count > 0) || !bytes) return NULL;
-    Pieces pieces = {0}, other = {0};
-    put_names(t, ids, count, &pieces);
-    bool failed = false;
-    for (size_t i = 0; i < t->n_decoders && !failed && !pieces.text.failed; i++) {
-        attn_pieces_clear(&other);
-        failed = REWRITES[t->decoders[i].kind](&t->decoders[i], &pieces, &other) != 0;
-        attn_pieces_swap(&pieces, &other);
+    if (!begin(&stream, t)) return NULL;
+    for (int i = 0; i < count && !stream.result; i++) feed(&stream, ids[i]);
+    finish(&stream);
+    char *text = NULL;
+    *bytes = stream.text.size;
+    attn_put_bytes(&stream.text, "", 1); /* gives an empty text a buffer, too */
+    if (!stream.result && !stream.text.failed) {
+        text = stream.text.data;
+        stream.text.data = NULL;
     }
-    Buffer text = {0};
-    for (size_t i = 0; i < pieces.count && !pieces.text.failed; i++) {
-        /* without a decoder, names are separated by spaces */
-        if (i > 0 && t->n_decoders == 0) attn_put_bytes(&text, " ", 1);
-        attn_put_bytes(&text, text_of(&pieces, i), pieces.list[i].size);
+    end(&stream);
+    return text;
+}
+
+attn_tokenizer_stream *attn_tokenizer_stream_begin(const attn_tokenizer *t) {
+    Stream *s = t ? malloc(sizeof *s) : NULL;
+    if (!s || begin(s, t)) return s;
+    free(s);
+    return NULL;
+}
+
+static int told(Stream *s, const char **text) {
+    if (s->text.size > INT32_MAX && !s->result) s->result = ATTN_TOKENIZER_NO_MEMORY;
+    *text = s->text.size ? s->text.data : "";
+    return s->result ? s->result : (int)s->text.size;
+}
+
+int attn_tokenizer_stream_feed(attn_tokenizer_stream *s, int32_t id, const char **text) {
+    if (!s || !text) return ATTN_TOKENIZER_BAD_CALL;
+    s->text.size = 0;
+    feed(s, id);
+    return told(s, text);
+}
+
+/* Keeps the memory. */
+static void begin_again(Stream *s) {
+    for (size_t i = 0; i < s->t->n_decoders; i++) {
+        Stage *stage = &s->stages[i];
+        stage->held.size = stage->waiting.size = 0;
+        stage->held.failed = stage->waiting.failed = stage->made.failed = false;
+        const Stage kept = *stage;
+        *stage = (Stage){.decoder = kept.decoder, .held = kept.held, .waiting = kept.waiting, .made = kept.made};
     }
-    attn_put_bytes(&text, "", 1); /* gives an empty text a buffer too */
-    failed |= pieces.text.failed || text.failed;
-    attn_pieces_free(&pieces);
-    attn_pieces_free(&other);
-    if (failed) {
-        attn_buffer_free(&text);
-        return NULL;
-    }
-    *bytes = text.size - 1;
-    return text.data;
+    s->names = 0;
+    s->result = 0;
+    s->text.failed = false;
+}
+
+int attn_tokenizer_stream_finish(attn_tokenizer_stream *s, const char **text) {
+    if (!s || !text) return ATTN_TOKENIZER_BAD_CALL;
+    s->text.size = 0;
+    finish(s);
+    const int result = told(s, text);
+    begin_again(s);
+    return result;
+}
+
+void attn_tokenizer_stream_free(attn_tokenizer_stream *s) {
+    if (s) end(s);
+    free(s);
 }

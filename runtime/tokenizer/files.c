@@ -206,6 +206,16 @@ int32_t attn_tokenizer_size(const attn_tokenizer *t) {
     return model > added ? model : added;
 }
 
+const int32_t *attn_tokenizer_before(const attn_tokenizer *t, int *count) {
+    *count = (int)t->n_before;
+    return t->before;
+}
+
+const int32_t *attn_tokenizer_after(const attn_tokenizer *t, int *count) {
+    *count = (int)t->n_after;
+    return t->after;
+}
+
 int32_t attn_tokenizer_id(const attn_tokenizer *t, const char *name) {
     const int32_t index = attn_vocabulary_find(&t->added_names, name, strlen(name));
     return index >= 0 ? t->added[index].id : attn_vocabulary_find(&t->model.vocabulary, name, strlen(name));

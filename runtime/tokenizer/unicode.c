@@ -234,6 +234,16 @@ void attn_put_valid(Buffer *to, const char *text, size_t size) {
     attn_put_bytes(to, text + kept, size - kept);
 }
 
+size_t attn_whole_chars(const char *text, size_t size) {
+    for (size_t back = 1; back <= 3 && back <= size; back++) {
+        const unsigned char *at = (const unsigned char *)text + size - back;
+        if ((*at & 0xc0) == 0x80) continue;
+        const size_t needed = *at < 0xc2 || *at > 0xf4 ? 1 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
+        return back < needed && maximal_subpart(at, back) == back ? size - back : size;
+    }
+    return size;
+}
+
 /* ------------------------------------------------------------------------------------- bytes as characters */
 
 char attn_byte_chars[256][3];

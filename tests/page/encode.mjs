@@ -3,6 +3,8 @@
 // ids, a tab, and the text that they decode to, in hexadecimal.
 // node encode.mjs PAGE CAPACITY: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their
 // segments.
+// node encode.mjs PAGE ids: reads lists of ids (int32, little-endian), each behind its length in bytes, and prints for
+// each the text in hexadecimal and, behind a tab, the parts in which a stream gives it.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
@@ -12,13 +14,20 @@ const { textOf } = await import(pathToFileURL(`${folder}/unicode.js`));
 const { model } = await import(pathToFileURL(`${folder}/model.js`));
 const tokenizer = Tokenizer.open(new Uint8Array(readFileSync(`${folder}/${model.tokenizer}`)), model.patterns);
 
-const given = readFileSync(0), texts = [], out = [];
+const given = readFileSync(0), all = [], out = [], hex = (text) => Buffer.from(text, "utf8").toString("hex");
 for (let at = 0; at < given.length;) {
     const size = given.readUInt32LE(at);
-    texts.push(textOf(given.subarray(at + 4, at + 4 + size)));
+    all.push(given.subarray(at + 4, at + 4 + size));
     at += 4 + size;
 }
-if (capacity) {
+const texts = capacity === "ids" ? [] : all.map(textOf);
+if (capacity === "ids") {
+    for (const bytes of all) {
+        const ids = Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readInt32LE(4 * i));
+        const stream = tokenizer.stream(), parts = [...ids.map((id) => stream.feed(id)), stream.finish()];
+        out.push(`${hex(tokenizer.decode(ids))}\t${parts.map((part) => `${hex(part)},`).join("")}`);
+    }
+} else if (capacity) {
     for (let i = 0; i + 1 < texts.length; i += 2) {
         const { ids, segments } = tokenizer.encodePair(texts[i], texts[i + 1], Number(capacity));
         out.push(`${ids.join(" ")}\t${segments.join(" ")}`);
@@ -28,7 +37,7 @@ if (capacity) {
         let line;
         try {
             const ids = tokenizer.encode(text);
-            line = `${ids.join(" ")}\t${Buffer.from(tokenizer.decode(ids), "utf8").toString("hex")}`;
+            line = `${ids.join(" ")}\t${hex(tokenizer.decode(ids))}`;
         } catch (error) {
             line = `${error.message}\t`;
         }

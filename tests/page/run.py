@@ -182,6 +182,23 @@ class Pages:
             for text, mine, wanted in zip(texts, self.tokenized(folder, texts), case["answers"], strict=True):
                 assert wanted in (None, "%08x" % zlib.crc32(mine.encode())), "%s: %r: %s" % (case["name"], text, mine)
 
+    def test_decoders(self):
+        """Texts of random decoders, and the parts in which a stream gives them."""
+        need("clang", "wasm-ld")
+        with open(os.path.join(ROOT, "tests/tokenizers/decoders.json"), encoding="utf-8") as file:
+            cases = [case for case in json.load(file) if "Regex" not in json.dumps(case["tokenizer"])]
+        folder = None
+        for case in in_turn(cases, 4):
+            path = self.path("tokenizer.json", json.dumps(case["tokenizer"]))
+            folder = folder or self.tokenizer_page(path)
+            shutil.copy(path, folder)
+            lists = [struct.pack("<%di" % len(ids), *ids) for ids, _ in case["answers"]]
+            for (ids, wanted), line in zip(case["answers"], self.tokenized(folder, lists, "ids"), strict=True):
+                whole, parts = line.split("\t")
+                assert wanted in (None, bytes.fromhex(whole).decode()), (case["tokenizer"]["decoder"], ids, whole)
+                parts = "".join(bytes.fromhex(part).decode() for part in parts.split(","))
+                assert wanted in (None, parts), (case["tokenizer"]["decoder"], ids, parts)
+
     def test_regular_expressions(self):
         """Those of published files and others, against the tokenizer of the runtime."""
         need("clang", "wasm-ld", "cc")

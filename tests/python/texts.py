@@ -46,6 +46,19 @@ def reads(packages):
     assert model.decode([3, 5]) == "w3 w5" and model.decode([]) == ""
     assert model.decode(model.tokenize("w7")[1:2]) == "w7"
     assert len(model.tokenize("w3 " * 5000)) == 5002
+    assert list(model.stream([3, 5, 40, 7])) == ["w3", " w5", " w7"] and list(model.stream(iter([]))) == []
+    stream = model.stream()
+    assert [stream.feed(3), stream.feed(np.int32(40)), stream.feed(5), stream.finish(), stream.feed(4)] == [
+        "w3", "", " w5", "", "w4"]
+    assert list(stream) == []
+    del model
+    assert stream.feed(5) == " w5"
+    model = module.load()
+    for wrong, kind in ((-1, ValueError), (1 << 40, ValueError), ("a", TypeError), (1.5, TypeError)):
+        raises(kind, "", stream.feed, wrong)
+        raises(kind, "", list, model.stream([3, wrong]))
+    raises(TypeError, "", model.stream, 3)
+    raises(TypeError, "", model.stream, [3], [4])
     one = model.embed("w3 w5")
     np.testing.assert_array_equal(one, model.forward(tokens=[35, 3, 5, 36])["pooled"])
     texts = ["w%d w%d" % (i % VOCAB, 3 * i % VOCAB) for i in range(150)] + ["", "w2 " * 50]

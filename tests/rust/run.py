@@ -180,6 +180,11 @@ fn texts_have_vectors() {
     assert_eq!(tokenizer.encode_most("w3 w5 w7", true, 2).unwrap(), [3, 5]);
     assert_eq!(tokenizer.encode_pair("w3", "w5 w6", 9).unwrap().0, [3, 5, 6]);
     assert_eq!(tokenizer.decode(&[3, 5]).unwrap(), "w3 w5");
+    let mut stream = tokenizer.stream().unwrap();
+    let parts: Vec<String> = [3, 40, 5].iter().map(|&id| stream.feed(id).unwrap()).collect();
+    assert_eq!(parts, ["w3", "", " w5"]);
+    assert_eq!(stream.finish().unwrap(), "");
+    assert_eq!(stream.feed(7).unwrap(), "w7");
     assert_eq!(tokenizer.id("w9"), Some(9));
     assert_eq!(tokenizer.id("w\\0"), None);
     assert_eq!(tokenizer.size(), 37);

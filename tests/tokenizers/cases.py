@@ -5,6 +5,7 @@
     cases.py --answers          writes fixtures/*.crc: what `tokenizers` answers for the texts of lines.py
     cases.py --pairs            writes pairs.json: what `tokenizers` answers for pairs of texts
     cases.py --added            writes added.json: what `tokenizers` answers with added tokens of all kinds
+    cases.py --decoders         writes decoders.json: the texts of `tokenizers` for random decoders and ids
     cases.py --pieces           writes pieces.json: what `sentencepiece` answers for the Unigram of gguf_twins.py
     cases.py --compare ENCODE TOKENIZER [--count N] [--seed S]
                                 both on further texts: prints the first that differ; ENCODE is built of encode.c
@@ -463,13 +464,18 @@ def tokens_of(draw):
     return tokens
 
 
-def answer_or_none(tokenizer, text):
+def or_none(ask):
+    """None where the library panics: of two tokens that strip the same white space, and of some empty lists."""
     try:
-        return "%08x" % zlib.crc32(answer(tokenizer, [], text.encode()).encode())
-    except BaseException as error:  # of two tokens that strip the same white space: the library panics
+        return ask()
+    except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
         return None
+
+
+def sum_of_answer(tokenizer, text):
+    return or_none(lambda: "%08x" % zlib.crc32(answer(tokenizer, [], text.encode()).encode()))
 
 
 def agree(data):
@@ -491,9 +497,46 @@ def write_added():
                 continue
             whole = Tokenizer.from_str(json.dumps(data))
             cases.append({"name": "%s %d" % (name, turn), "tokenizer": data,
-                          "answers": [answer_or_none(whole, text) for text in texts]})
+                          "answers": [sum_of_answer(whole, text) for text in texts]})
     with open(os.path.join(HERE, "added.json"), "w", encoding="utf-8") as file:
         json.dump({"texts": texts, "cases": cases}, file)
+
+
+NAMES = ["<unk>", "a", "b", "\u2581", "\u2581a", "##b", "b</w>", "\u0120b", "<0x41>", "<0xE4>", "<0xB8>", "<0xAD>",
+         "<0xF0>", "<0x9F>", "\xe4", "\xb8", "\u0143", "\xf0", "\u0141", "  ", " a", "a ", "aab", "\u4e2d",
+         "\U0001f642", ".", " .", "n't", "n", "'t", "do", "not", "</w>", "<0x", "a<0x", "42>", "<s>", "\u0120"]
+
+
+def random_decoder(draw):
+    kind = draw.below(11)
+    if kind < 5:
+        return draw.one([decoders.ByteLevel, decoders.ByteFallback, decoders.Fuse, decoders.WordPiece,
+                         decoders.BPEDecoder])()
+    if kind == 5:
+        return decoders.Metaspace(prepend_scheme=draw.one(["always", "never"]))
+    if kind == 6:
+        return decoders.WordPiece(prefix="a", cleanup=False)
+    if kind == 7:
+        return decoders.Strip(draw.one("a \u4e2d"), draw.below(3), draw.below(3))
+    if kind == 8:
+        return decoders.Replace(Regex(draw.one(["a+b?", "[b ]", "b$", "a|\u4e2d"])), draw.one(["", "x", "ab"]))
+    literals = ["a", "aa", "ab", "\u2581", "\u4e2d", "b ", "<0x41>"]
+    return decoders.Replace(draw.one(literals), draw.one(["", "a", " ", "xy"]))
+
+
+def write_decoders():
+    draw, cases = lines.Draw(47), []
+    for _ in range(120):
+        tokenizer = Tokenizer(models.WordLevel({name: i for i, name in enumerate(NAMES)}, "<unk>"))
+        tokenizer.add_special_tokens(["<s>"])
+        chain = [random_decoder(draw) for _ in range(draw.below(5))]
+        if chain:
+            tokenizer.decoder = decoders.Sequence(chain)
+        lists = [[draw.below(len(NAMES) + 2) for _ in range(draw.below(12))] for _ in range(30)]
+        cases.append({"tokenizer": json.loads(tokenizer.to_str()),
+                      "answers": [[ids, or_none(lambda ids=ids: tokenizer.decode(ids))] for ids in lists]})
+    with open(os.path.join(HERE, "decoders.json"), "w", encoding="utf-8") as file:
+        json.dump(cases, file, ensure_ascii=False)
 
 
 def sentencepieces(tidy):
@@ -537,6 +580,7 @@ def main():
     parser.add_argument("--answers", action="store_true")
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--added", action="store_true")
+    parser.add_argument("--decoders", action="store_true")
     parser.add_argument("--pieces", action="store_true")
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--compare", nargs=2, metavar=("ENCODE", "TOKENIZER"))
@@ -551,6 +595,8 @@ def main():
         write_pairs()
     if options.added:
         write_added()
+    if options.decoders:
+        write_decoders()
     if options.pieces:
         write_pieces()
     if options.tables:

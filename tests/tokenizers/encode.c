@@ -1,14 +1,55 @@
 /* encode TOKENIZER: reads texts from standard input, each behind its length in bytes (uint32, little-endian), and
  * prints for each a line: its ids, a tab, and the text that they decode to, in hexadecimal.
  * encode TOKENIZER CAPACITY: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their
- * segments. */
+ * segments.
+ * encode TOKENIZER ids: reads lists of ids (int32, little-endian), each behind its length in bytes, and prints for each
+ * the text in hexadecimal and, behind a tab, the parts in which a stream gives it.
+ * encode TOKENIZER around: prints the ids in front of a text, a tab, and those behind it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../runtime/tokenizer/attn_tokenizer.h"
 
 enum { MOST_BYTES = 1 << 24 };
+
+static void put_hex(const char *text, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) printf("%02x", (unsigned)(unsigned char)text[i]);
+}
+
+/* The text of ids, which is also what a stream gives; with `parts`, those, too. */
+static void show_text(const attn_tokenizer *t, const int32_t *ids, int count, bool parts) {
+    size_t bytes = 0, at = 0;
+    char *decoded = attn_tokenizer_decode(t, ids, count, &bytes);
+    attn_tokenizer_stream *stream = attn_tokenizer_stream_begin(t);
+    if (!stream) exit(1);
+    printf(parts ? "" : "\t");
+    if (decoded) put_hex(decoded, bytes);
+    if (parts) printf(decoded ? "\t" : "none\t");
+    for (int i = 0; i <= count; i++) {
+        const char *text;
+        const int n = i < count ? attn_tokenizer_stream_feed(stream, ids[i], &text)
+                                : attn_tokenizer_stream_finish(stream, &text);
+        if (n < 0) break;
+        if (!decoded || at + (size_t)n > bytes || memcmp(decoded + at, text, (size_t)n) != 0) exit(3);
+        at += (size_t)n;
+        if (parts) put_hex(text, (size_t)n), printf(",");
+    }
+    if (decoded && at != bytes) exit(3);
+    printf("\n");
+    attn_tokenizer_stream_free(stream);
+    free(decoded);
+}
+
+static void show_around(const attn_tokenizer *t) {
+    int n = 0, m = 0;
+    const int32_t *before = attn_tokenizer_before(t, &n), *after = attn_tokenizer_after(t, &m);
+    for (int i = 0; i < n; i++) printf(i ? " %d" : "%d", (int)before[i]);
+    printf("\t");
+    for (int i = 0; i < m; i++) printf(i ? " %d" : "%d", (int)after[i]);
+    printf("\n");
+}
 
 static void show(const attn_tokenizer *t, const char *text, size_t size, int32_t *ids, int room) {
     int count = attn_tokenizer_encode(t, text, size, true, ids, room);
@@ -17,12 +58,7 @@ static void show(const attn_tokenizer *t, const char *text, size_t size, int32_t
         return;
     }
     for (int i = 0; i < count; i++) printf(i ? " %d" : "%d", (int)ids[i]);
-    size_t bytes = 0;
-    char *decoded = attn_tokenizer_decode(t, ids, count, &bytes);
-    printf("\t");
-    for (size_t i = 0; i < bytes; i++) printf("%02x", (unsigned)(unsigned char)decoded[i]);
-    printf("\n");
-    free(decoded);
+    show_text(t, ids, count, false);
 }
 
 static char *read_text(size_t *bytes) {
@@ -32,6 +68,17 @@ static char *read_text(size_t *bytes) {
     if (!text || fread(text, 1, size, stdin) != size) exit(1);
     *bytes = size;
     return text;
+}
+
+static void show_lists(const attn_tokenizer *t) {
+    size_t bytes = 0;
+    for (char *list; (list = read_text(&bytes)); free(list)) {
+        int32_t *ids = malloc(bytes + 1);
+        if (!ids) exit(1);
+        memcpy(ids, list, bytes);
+        show_text(t, ids, (int)(bytes / sizeof *ids), true);
+        free(ids);
+    }
 }
 
 static void show_pairs(const attn_tokenizer *t, int capacity) {
@@ -56,8 +103,10 @@ int main(int argc, char **argv) {
     char why[256];
     const bool fine = argc == 2 || argc == 3;
     attn_tokenizer *t = fine ? attn_tokenizer_open(argv[1], why, sizeof why) : NULL;
-    if (!t) return fprintf(stderr, "encode: %s\n", fine ? why : "usage: encode TOKENIZER [CAPACITY]"), 1;
-    if (argc == 3) show_pairs(t, atoi(argv[2]));
+    if (!t) return fprintf(stderr, "encode: %s\n", fine ? why : "usage: encode TOKENIZER [CAPACITY | ids | around]"), 1;
+    if (argc == 3 && strcmp(argv[2], "ids") == 0) show_lists(t);
+    else if (argc == 3 && strcmp(argv[2], "around") == 0) show_around(t);
+    else if (argc == 3) show_pairs(t, atoi(argv[2]));
     uint32_t size;
     while (fread(&size, 1, sizeof size, stdin) == sizeof size) {
         if (size > MOST_BYTES) return fprintf(stderr, "encode: a text of %lu bytes\n", (unsigned long)size), 1;

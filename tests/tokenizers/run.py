@@ -379,6 +379,66 @@ class Tokenizers:
             for text, mine, wanted in zip(added["texts"], got, case["answers"], strict=True):
                 assert wanted in (None, crc_of([mine])), "%s: %r: %s" % (case["name"], text, mine)
 
+    def test_decoders(self):
+        """The texts of `tokenizers` for random decoders (cases.py --decoders), and the parts in which a stream gives
+        them: none ends inside a character, and encode.c compares them with the whole."""
+        with open(os.path.join(HERE, "decoders.json"), encoding="utf-8") as file:
+            cases = json.load(file)
+        assert len(cases) >= 100
+        for case in cases:
+            path = self.path("decoders_of.json", json.dumps(case["tokenizer"]))
+            lists = [struct.pack("<%di" % len(ids), *ids) for ids, _ in case["answers"]]
+            given = b"".join(struct.pack("<I", len(ids)) + ids for ids in lists)
+            done = run(self.checked, path, "ids", input=given, text=False, status=0).stdout.decode().split("\n")[:-1]
+            for (ids, wanted), line in zip(case["answers"], done, strict=True):
+                whole, parts = line.split("\t")
+                if wanted is None:
+                    continue
+                assert bytes.fromhex(whole).decode() == wanted, (case["tokenizer"]["decoder"], ids, whole, wanted)
+                assert "".join(bytes.fromhex(part).decode() for part in parts.split(",")) == wanted, parts
+
+    def parts(self, path, ids):
+        given = struct.pack("<I%di" % len(ids), 4 * len(ids), *ids)
+        done = run(self.checked, path, "ids", input=given, text=False, status=0).stdout.decode()
+        return [bytes.fromhex(part).decode() for part in done.split("\t")[1].split(",")[:-1]]
+
+    def test_streams_keep_little_back(self):
+        """A word comes with its token, a character with its last byte."""
+        llama, gpt2, bert = (fixture(name + ".json") for name in ("llama2", "gpt2", "bert_uncased"))
+        parts = self.parts(llama, self.ids(llama, "a b \U00012345c".encode()))
+        assert parts == ["", "a", " b", " ", "", "", "", "", "\U00012345c", ""], parts
+        ids = self.ids(gpt2, "x\U00012345y".encode())
+        assert self.parts(gpt2, ids) == ["x", *[""] * (len(ids) - 3), "\U00012345", "y", ""]
+        assert self.parts(gpt2, ids[:-2])[-1] == "\ufffd"
+        assert self.parts(bert, self.ids(bert, b"the quick fox")[1:-1])[-1] == ""
+
+    def test_around(self):
+        """The tokens around a text, and whether encoding puts them there: of a GGUF file by its keys, or by llama.cpp's
+        rules without them."""
+        cases = [(fixture(name), around) for name, around in (
+            ("llama2.json", "1\t"), ("gpt2.json", "\t"), ("llama3.json", "0\t"), ("bert_uncased.json", "2\t3"),
+            ("roberta.json", "0\t2"), ("xlm_roberta.json", "0\t2"), ("llama2c.bin", "1\t"), ("vocab.txt", "2\t3"))]
+        twins = {name: keys for name, keys, _ in gguf_twins.twins()}
+        pre, absent = "tokenizer.ggml.", (None, None)
+        for name, added, around in (("llama2", absent, "1\t"), ("llama2", (False, True), "\t2"),
+                                    ("gpt2", absent, "\t"), ("gpt2", (True, None), "0\t"), ("qwen2", absent, "\t"),
+                                    ("qwen2", (True, True), "0\t1"), ("llama-bpe", absent, "0\t"),
+                                    ("llama-bpe", (False, False), "\t"), ("tekken", absent, "0\t"),
+                                    ("bert", absent, "2\t3"), ("t5", absent, "\t2"), ("t5", (None, False), "\t"),
+                                    ("gemma", absent, "1\t"), ("gemma", (False, None), "\t")):
+            keys = gguf_twins.unigram(True) if name == "t5" else twins["llama2" if name == "gemma" else name]
+            keys = {**keys, pre + "add_bos_token": added[0], pre + "add_eos_token": added[1]}
+            if name == "gemma":
+                keys[pre + "add_space_prefix"] = False
+            cases.append((self.path("%s %s.gguf" % (name, added), gguf_twins.pack(keys)), around))
+        for path, around in cases:
+            got = run(self.checked, path, "around", status=0).stdout
+            assert got == around + "\n", "%s: %r" % (path, got)
+            ids = self.ids(path, b"a")
+            before, after = ([int(word) for word in part.split()] for part in around.split("\t"))
+            assert ids[:len(before)] == before and ids[len(ids) - len(after):] == after, (path, ids)
+            assert len(ids) > len(before) + len(after), (path, ids)
+
     def test_ids_of_added_tokens(self):
         """Those of the vocabulary, or one more than the last; two names of one id, or one text of two, are refused."""
         vocab = {"a": 0, "b": 1, "c": 5}
