@@ -33,14 +33,17 @@ typedef struct Teller {
     bool times;
 } Teller;
 
-/* What is being told: all ids so far, and how many bytes of their text were shown. */
+/* What is being told. */
 typedef struct Telling {
-    const attn_tokenizer *tokens;
-    int32_t ids[STORY_SEQ];
-    int count;
-    size_t shown;
+    attn_tokenizer_stream *text;
     double showing; /* seconds, which are not the model's */
 } Telling;
+
+/* How a story begins. */
+typedef struct Beginning {
+    int32_t ids[STORY_SEQ];
+    int count;
+} Beginning;
 
 static _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static _Noreturn void die(const char *format, ...) {
@@ -101,12 +104,6 @@ static void close_model(Teller *t) {
 
 /* ---------------------------------------------------------------- telling */
 
-/* Bytes of the text before a U+FFFD at its end, which may be the beginning of a character. */
-static size_t whole(const char *text, size_t size) {
-    while (size >= 3 && memcmp(text + size - 3, "\xef\xbf\xbd", 3) == 0) size -= 3;
-    return size;
-}
-
 /* A model may write anything; a terminal takes some of it for commands. */
 static void put_text(const char *text, size_t size) {
     for (size_t i = 0; i < size; i++) {
@@ -117,28 +114,30 @@ static void put_text(const char *text, size_t size) {
     fflush(stdout);
 }
 
-static void show(Telling *telling, bool all) {
-    size_t size = 0;
-    char *text = must_have(attn_tokenizer_decode(telling->tokens, telling->ids, telling->count, &size));
-    size_t end = all ? size : whole(text, size);
-    if (end > telling->shown) {
-        put_text(text + telling->shown, end - telling->shown);
-        telling->shown = end;
-    }
-    free(text);
+static void show(attn_tokenizer_stream *stream, int32_t id) {
+    const char *text;
+    const int size = attn_tokenizer_stream_feed(stream, id, &text);
+    if (size < 0) die("%s", attn_tokenizer_error_text(size));
+    put_text(text, (size_t)size);
+}
+
+static void show_rest(attn_tokenizer_stream *stream) {
+    const char *text;
+    const int size = attn_tokenizer_stream_finish(stream, &text);
+    if (size < 0) die("%s", attn_tokenizer_error_text(size));
+    put_text(text, (size_t)size);
 }
 
 static int on_token(void *with, int32_t token) {
     Telling *telling = with;
     double from = now();
-    if (telling->count < STORY_SEQ) telling->ids[telling->count++] = token;
-    show(telling, false);
+    show(telling->text, token);
     telling->showing += now() - from;
     return ferror(stdout) != 0; /* nobody reads any more */
 }
 
 /* The ids of a beginning, or a word about it. The model may want a token in front that the tokenizer does not put. */
-static bool begin(const Teller *t, const char *text, size_t bytes, Telling *telling) {
+static bool begin(const Teller *t, const char *text, size_t bytes, Beginning *beginning) {
     int32_t ids[STORY_SEQ + 1];
     int count = attn_tokenizer_encode(t->tokens, text, bytes, true, ids, STORY_SEQ + 1);
     if (count < 0) return fprintf(stderr, "story: %s\n", attn_tokenizer_error_text(count)), false;
@@ -148,33 +147,34 @@ static bool begin(const Teller *t, const char *text, size_t bytes, Telling *tell
         return false;
     }
 #ifdef STORY_START_TOKEN
-    if (count == 0 || ids[0] != STORY_START_TOKEN) telling->ids[telling->count++] = STORY_START_TOKEN;
+    if (count == 0 || ids[0] != STORY_START_TOKEN) beginning->ids[beginning->count++] = STORY_START_TOKEN;
 #endif
-    for (int i = 0; i < count && telling->count < STORY_SEQ; i++) telling->ids[telling->count++] = ids[i];
-    if (telling->count > 0) return true;
+    for (int i = 0; i < count && beginning->count < STORY_SEQ; i++) beginning->ids[beginning->count++] = ids[i];
+    if (beginning->count > 0) return true;
     fputs("story: an empty line: write how the story begins\n", stderr);
     return false;
 }
 
 /* Tells one story; false where it cannot begin like that. */
 static bool tell(Teller *t, const char *text, size_t bytes) {
-    Telling telling = {.tokens = t->tokens};
-    if (!begin(t, text, bytes, &telling)) return false;
-    int32_t prompt[STORY_SEQ], made[STORY_SEQ];
-    int fed = telling.count, room = STORY_SEQ - fed + 1;
-    memcpy(prompt, telling.ids, (size_t)fed * sizeof *prompt);
+    Beginning prompt = {.count = 0};
+    if (!begin(t, text, bytes, &prompt)) return false;
+    int32_t made[STORY_SEQ];
+    const int fed = prompt.count, room = STORY_SEQ - fed + 1;
     int status = story_state_init(t->state, STORY_STATE_BYTES);
     if (status) die("%s", story_status_text(status));
     attn_generate_options how = t->how;
     if (how.max_new > room) how.max_new = room;
+    Telling telling = {.text = must_have(attn_tokenizer_stream_begin(t->tokens))};
     how.on_token = on_token;
     how.on_token_with = &telling;
     attn_generated result = {.size = sizeof result, .tokens = made};
-    show(&telling, false);
+    for (int i = 0; i < fed; i++) show(telling.text, prompt.ids[i]);
     double from = now();
-    status = attn_generate(&t->model, &how, prompt, fed, &result, t->memory, t->memory_bytes);
+    status = attn_generate(&t->model, &how, prompt.ids, fed, &result, t->memory, t->memory_bytes);
     double seconds = now() - from - telling.showing;
-    show(&telling, true);
+    show_rest(telling.text);
+    attn_tokenizer_stream_free(telling.text);
     puts("");
     fflush(stdout); /* before the times, which go to standard error */
     if (status == ATTN_GENERATE_MODEL) die("%s", story_status_text(result.model_status));
